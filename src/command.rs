@@ -1,8 +1,20 @@
-//! What may be asked of a body between two steps: pushes, forces, velocities, places; and of a joint.
+//! Commands between two steps: impulses, forces, velocities and positions of bodies; motors, limits and targets of
+//! joints. Commands act at the start of the next step, in the order in which they were given.
+//! [`World::command`](crate::World::command) neither waits for the GPU nor reads anything back. Points are in the
+//! body's frame and positions are those of its origin, as in a [`Scene`](crate::Scene); forces and impulses are in
+//! world axes.
 //!
-//! Commands wait for the start of the next step, in the order in which they were given; giving them neither waits for
-//! the GPU nor reads anything back. Points and places are those of a body's frame and origin, as in a
-//! [`Scene`](crate::Scene), forces and impulses are in world axes.
+//! ```
+//! use drystone::{Body, Command, Scene, Shape, World};
+//!
+//! let mut scene = Scene::new("push").gravity(0.0, 0.0);
+//! let ball = scene.add(Body::dynamic(0.0, 0.0).shape(Shape::circle(0.5)));
+//! let mut world = World::new(&scene)?;
+//! world.command(ball, Command::impulse([1.0, 0.0]))?;
+//! world.step()?;
+//! assert!(world.body(ball)?.velocity().x > 1.0);
+//! # Ok::<(), drystone::WorldError>(())
+//! ```
 
 mod builders;
 mod joint;
@@ -16,46 +28,47 @@ use crate::population::{BodyId, Change, JointId};
 use crate::scene::{Compiled, MAX_ANGLE, MAX_POSITION, MAX_VALUE, SceneError};
 use crate::types::{self, DYNAMIC, JOINT_VACANT, KINEMATIC, VACANT};
 
-/// Something asked of a body.
+/// A command to a body.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Command {
-    /// A sudden push. Dynamic bodies.
+    /// An impulse. Dynamic bodies.
     Impulse {
-        /// N·s.
+        /// Impulse in world axes, N·s.
         impulse: Vec2,
-        /// Where it acts, a point of the body, m. `None`: its centre of mass.
+        /// Point of the body at which it acts, in the body's frame, m. `None`: the centre of mass.
         point: Option<Vec2>,
     },
-    /// A sudden turn, N·m·s. Dynamic bodies.
+    /// An angular impulse, N·m·s. Dynamic bodies.
     AngularImpulse(f32),
-    /// The body's constant force from now on, in every step until it is changed. Dynamic bodies.
+    /// Sets the body's constant force, which acts in every step until it is changed. Dynamic bodies.
     Force {
-        /// N.
+        /// Force in world axes, N.
         force: Vec2,
-        /// Where it acts, a point of the body that moves along with it, m. `None`: its centre of mass.
+        /// Point of the body at which it acts, in the body's frame, m; it moves along with the body. `None`: the centre
+        /// of mass.
         point: Option<Vec2>,
     },
-    /// The body's constant torque from now on, N·m. Dynamic bodies.
+    /// Sets the body's constant torque, N·m. Dynamic bodies.
     Torque(f32),
-    /// Of the centre of mass, m/s. Dynamic and kinematic bodies.
+    /// Sets the velocity of the centre of mass, m/s. Dynamic and kinematic bodies.
     Velocity(Vec2),
-    /// rad/s. Dynamic and kinematic bodies.
+    /// Sets the angular velocity, rad/s. Dynamic and kinematic bodies.
     AngularVelocity(f32),
-    /// Puts the body elsewhere, at once; it keeps its velocity. What it now overlaps is pushed apart softly. To the place
-    /// and angle of [`World::body`](crate::World::body) it moves nothing: on the CPU not by a bit, on the GPU but for rounding.
-    /// Where bodies sleep, that of a static or kinematic body wakes all of them.
+    /// Puts the body at another position at once; it keeps its velocity. Bodies that it now overlaps are pushed apart
+    /// softly. The position and angle that [`World::body`](crate::World::body) returns move nothing: on the CPU not by
+    /// a bit, on the GPU up to rounding. Where bodies sleep, teleporting a static or kinematic body wakes all of them.
     Teleport {
-        /// Of its origin, m.
+        /// Position of the body's origin, m.
         position: Vec2,
-        /// rad, up to 100,000 either way.
+        /// Angle, rad, up to 100,000 either way.
         angle: f32,
     },
-    /// Gives the body the velocity that brings it there in one step, and what is in the way is pushed. It keeps that
-    /// velocity until told otherwise, so give a target each step. Kinematic bodies.
+    /// Sets the velocity that brings the body to a position and angle in one step; bodies in its way are pushed. It
+    /// keeps that velocity until another command, so give a target each step. Kinematic bodies.
     Target {
-        /// Of its origin, m.
+        /// Position of the body's origin, m.
         position: Vec2,
-        /// rad, up to 100,000 either way; the shorter way round.
+        /// Angle, rad, up to 100,000 either way; the body turns the shorter way.
         angle: f32,
     },
     /// Wakes the body, and with it its island, where bodies sleep ([`Settings::sleep`](crate::Settings::sleep)); every other
@@ -63,37 +76,37 @@ pub enum Command {
     Wake,
 }
 
-/// A command that was refused. Nothing has changed.
+/// Error of a refused command. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CommandError {
     /// There is no such body.
     #[error("there is no body {body}; the world has {count} slots")]
     NoBody {
-        /// Index asked for.
+        /// Index given.
         body: usize,
         /// Slots of bodies in the world.
         count: usize,
     },
-    /// The body has gone; another one may have its slot.
-    #[error("there is no body {0}: it was removed, or has yet to come")]
+    /// The body was removed; another one may have its slot.
+    #[error("there is no body {0}: it was removed or not added yet")]
     Gone(BodyId),
-    /// A value is NaN or larger than [`MAX_VALUE`], a place further away than [`MAX_POSITION`], or an angle larger than
-    /// [`MAX_ANGLE`].
+    /// A value is NaN or larger than [`MAX_VALUE`], a position further away than [`MAX_POSITION`], or an angle larger
+    /// than [`MAX_ANGLE`].
     #[error("{what} is {value}; expected a number {limit}")]
     Value {
-        /// Which value.
+        /// Name of the value.
         what: &'static str,
-        /// What it is.
+        /// Value given.
         value: f32,
-        /// What is expected of it.
+        /// Range that is allowed.
         limit: &'static str,
     },
     /// The body does not move in this way.
     #[error("body {body} is {found}; expected {expected}")]
     Kind {
-        /// Index.
+        /// Index of the body.
         body: usize,
-        /// What it is.
+        /// Type of the body.
         found: &'static str,
         /// What the command is for.
         expected: &'static str,
@@ -101,10 +114,10 @@ pub enum CommandError {
     /// There is no such joint, or no longer.
     #[error("there is no joint {0}")]
     NoJoint(JointId),
-    /// The joint has nothing of the kind.
+    /// A joint of this type does not take the command.
     #[error("joint {joint} is of type {found}; expected {expected}")]
     JointKind {
-        /// Which.
+        /// Id of the joint.
         joint: JointId,
         /// Its type, as in a scene file.
         found: &'static str,
@@ -117,8 +130,8 @@ pub enum CommandError {
 }
 
 impl Command {
-    /// Puts the record that a step works from behind the others, checked against the world; and one that wakes all, if a
-    /// body is put elsewhere on which others may lie. Returns the first.
+    /// Checks the command against the world and appends its record for the next step; also one that wakes all bodies,
+    /// if a body is moved on which others may lie. Returns the first record.
     pub(crate) fn push(
         self,
         compiled: &Compiled,
@@ -133,7 +146,7 @@ impl Command {
         Ok(flat)
     }
 
-    /// The record that a step works from, checked against the world.
+    /// Returns the record of the command for a step, checked against the world.
     fn flatten(self, compiled: &Compiled, body: usize) -> Result<types::Command, CommandError> {
         let count = compiled.bodies.len();
         let Some(target) = compiled.bodies.get(body).filter(|body| body.kind != VACANT) else {
@@ -208,7 +221,7 @@ impl Command {
             Self::Wake => Ok(()),
             Self::Teleport { position, angle } | Self::Target { position, angle } => {
                 near("the position", position)?;
-                // Of a larger one the sine is noise, and in the end not a number.
+                // The sine of a larger angle is noise, and in the end NaN.
                 within(MAX_ANGLE, "within 100,000 rad of 0", "the angle", angle)
             }
         }
@@ -217,7 +230,7 @@ impl Command {
 
 /// Wakes every body, where bodies sleep.
 pub(crate) fn wake_all(compiled: &Compiled, commands: &mut Vec<types::Command>) {
-    // Every command names a body; a world without any has nobody to wake.
+    // Every command names a body, and a world without bodies has none to name.
     if compiled.settings.sleep && !compiled.bodies.is_empty() {
         commands.push(types::Command { kind: types::COMMAND_WAKE_ALL, ..types::Command::default() });
     }
@@ -231,7 +244,7 @@ pub(crate) fn rouse(compiled: &Compiled, bodies: impl IntoIterator<Item = u32>, 
     }
 }
 
-/// Wakes whom bodies leave behind that are gone, and the bodies of joints that came or went.
+/// Wakes the islands of removed bodies, and the bodies of joints that were added or removed.
 pub(crate) fn wake_left(compiled: &Compiled, change: &Change, commands: &mut Vec<types::Command>) {
     rouse(compiled, change.bodies.iter().chain(&change.roused).copied(), commands);
     if change.fixed {
@@ -239,9 +252,9 @@ pub(crate) fn wake_left(compiled: &Compiled, change: &Change, commands: &mut Vec
     }
 }
 
-/// Puts the commands of a body side by side, in the order in which they were given; then those of each joint.
+/// Sorts commands by body and then by joint; those of one body or joint stay in the order in which they were given.
 pub(crate) fn by_body(commands: &mut [types::Command]) {
-    // A stable sort would ask for memory. The order stands where later the world does.
+    // A stable sort would allocate. The order is kept in the field that later holds the world's index.
     for (order, command) in (0..).zip(&mut *commands) {
         command.world = order;
     }
@@ -251,13 +264,13 @@ pub(crate) fn by_body(commands: &mut [types::Command]) {
     }
 }
 
-/// Forgets what was asked of a body that has another description now.
+/// Drops pending commands for a body whose description was replaced.
 pub(crate) fn forget_body(commands: &mut Vec<types::Command>, body: u32) {
     let wakes = |kind: u32| kind == types::COMMAND_WAKE || kind == types::COMMAND_WAKE_ALL;
     commands.retain(|command| command.is_for_joint() || command.body != body || wakes(command.kind));
 }
 
-/// Forgets what was asked of bodies and joints that are gone. Those that they leave behind still wake.
+/// Drops pending commands for removed bodies and joints, except wake commands: what slept with them still wakes.
 pub(crate) fn forget(commands: &mut Vec<types::Command>, compiled: &Compiled) {
     commands.retain(|command| {
         let place = command.body as usize;

@@ -1,4 +1,4 @@
-//! Errors of a device.
+//! Errors of a GPU device: lost, out of memory, or a refused call.
 
 /// Failure of a device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

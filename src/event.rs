@@ -1,54 +1,70 @@
-//! What happened in a step: contacts that began or ceased, sensors that something entered or left, joints that broke.
+//! Events of a step: contacts and sensor overlaps that began or ended, and joints that broke.
+//! [`Settings::events`](crate::Settings::events) switches them on, [`World::take_events`](crate::World::take_events)
+//! takes them. On the GPU events arrive a few steps later, and no step waits for them; none is lost, and their order is
+//! always the same.
 //!
-//! A scene asks for it with [`Settings::events`](crate::Settings::events). On the GPU events arrive a few steps later,
-//! without anyone waiting; none is lost, and their order is always the same.
+//! ```
+//! use drystone::{Body, EventKind, Scene, Shape, World};
+//!
+//! let mut scene = Scene::new("events");
+//! scene.settings.events = true;
+//! scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(50.0, 1.0)));
+//! scene.add(Body::dynamic(0.0, 1.0).shape(Shape::circle(0.5)));
+//! let mut world = World::new(&scene)?;
+//! for _ in 0..60 {
+//!     world.step()?;
+//! }
+//! let events = world.take_events()?;
+//! assert_eq!(events[0].kind, EventKind::Begin);
+//! # Ok::<(), drystone::WorldError>(())
+//! ```
 
 use crate::population::{BodyId, JointId, Population, body_in_step, owner_of_shape};
 use crate::scene::Compiled;
 use crate::types::{self, EVENT_BEGIN, EVENT_END, EVENT_JOINT_BROKE, EVENT_SENSOR_BEGIN, NONE};
 
-/// What happened.
+/// Kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EventKind {
-    /// Two shapes have come closer than 2 cm, the distance at which the solver begins to look after them: up to that much
-    /// before they touch.
+    /// Two shapes have come closer than 2 cm, the speculative distance, from which on the solver has a contact for
+    /// them: up to that much before they touch.
     Begin,
-    /// They are apart again, or one of them is gone.
+    /// The two shapes are apart again, or one of them was removed.
     End,
     /// A shape overlaps a sensor.
     SensorBegin,
-    /// It no longer does, or one of them is gone.
+    /// The shape no longer overlaps the sensor, or one of them was removed.
     SensorEnd,
-    /// A joint was pulled or turned harder than it bears, in the step before. It does nothing any more.
+    /// A joint broke: in the previous step its force or torque was above its limit. It no longer acts.
     JointBroke,
 }
 
-/// Something that happened in a step.
+/// An event of a step: its kind, and the shapes, bodies or joint it is about.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event {
-    /// The step, counted from 0.
+    /// Number of the step, counted from 0.
     pub step: u64,
-    /// What.
+    /// Kind of the event.
     pub kind: EventKind,
-    /// Indices of the two shapes; [`NONE`] of a joint.
+    /// Indices of the two shapes; [`NONE`] for a joint.
     pub shapes: [u32; 2],
-    /// Slots of their bodies, or of those that the joint tied; [`NONE`] is the world.
+    /// Slots of the bodies of the shapes or the joint; [`NONE`] is the world.
     pub bodies: [u32; 2],
-    /// Their bodies by id, as they were in that step: an id stays that of the body, whatever comes to its slot later.
-    /// `None` is the world.
+    /// Ids of the bodies that had those slots in that step, also if the slots have other bodies now. `None` is the
+    /// world.
     pub ids: [Option<BodyId>; 2],
-    /// The joint.
+    /// The joint that broke, for [`EventKind::JointBroke`].
     pub joint: Option<JointId>,
-    /// Where, m. Of [`EventKind::Begin`]; of the others 0.
+    /// Contact point, m, for [`EventKind::Begin`]; else 0.
     pub point: [f32; 2],
-    /// From the first shape to the second, likewise.
+    /// Unit normal from the first shape to the second, for [`EventKind::Begin`]; else 0.
     pub normal: [f32; 2],
-    /// How fast they approached when the step began, m/s, likewise. A hit is a beginning with a speed that matters.
+    /// Approach speed when the step began, m/s, for [`EventKind::Begin`]; else 0 ([`Self::is_hit`]).
     pub approach_speed: f32,
 }
 
 impl Event {
-    /// `population` is that of now, by which the bodies of an earlier step are found as well.
+    /// Returns the event for users. `population` is the present one, which also knows the bodies of earlier steps.
     pub(crate) fn new(compiled: &Compiled, population: Option<&Population>, step: u64, event: &types::Event) -> Self {
         if event.kind == EVENT_JOINT_BROKE {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index, or -1")]
@@ -85,7 +101,7 @@ impl Event {
         }
     }
 
-    /// Whether two shapes began to touch at this speed, m/s, or a higher one.
+    /// Returns true if the event is the begin of a contact at this speed, m/s, or faster.
     #[must_use]
     pub fn is_hit(&self, speed: f32) -> bool {
         self.kind == EventKind::Begin && self.approach_speed >= speed

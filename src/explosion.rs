@@ -1,7 +1,19 @@
-//! A burst that pushes away what is around it. It is not a body: it pushes once and leaves nothing behind.
+//! Explosions: one outward impulse on every dynamic shape in reach. An explosion is not a body: it pushes once and
+//! leaves nothing behind. As in Box2D (`b2World_Explode`): each shape in reach gets an impulse away from the centre of
+//! the explosion, in proportion to the width that it turns towards it: full within a radius, and falling linearly to
+//! zero over a distance beyond.
 //!
-//! As in Box2D (`b2World_Explode`): each shape in reach gets an impulse away from the place, in proportion to the width that
-//! it turns towards it; full within a radius, and less and less over the distance beyond.
+//! ```
+//! use drystone::{Body, Explosion, Scene, Shape, World};
+//!
+//! let mut scene = Scene::new("burst").gravity(0.0, 0.0);
+//! let ball = scene.add(Body::dynamic(2.0, 0.0).shape(Shape::circle(0.5)));
+//! let mut world = World::new(&scene)?;
+//! assert_eq!(world.explode(&Explosion { impulse_per_length: 1.0, ..Explosion::default() })?, 1);
+//! world.step()?;
+//! assert!(world.body(ball)?.velocity().x > 1.0);
+//! # Ok::<(), drystone::WorldError>(())
+//! ```
 
 use glam::Vec2;
 
@@ -12,26 +24,26 @@ use crate::scene::{Compiled, MAX_POSITION, MAX_VALUE};
 use crate::stages::collide::hull::Hull;
 use crate::types::{DYNAMIC, GEOMETRY_MASK, HALF_PLANE, NO_SHAPE, Pose, SENSOR_SHAPE, Shape};
 
-/// Nearer to the place than this the direction of a push is noise, and it goes to the right, m.
+/// Distance from the centre below which the direction of a push would be noise, so that it goes to the right, m.
 const NEAREST: f32 = 1e-6;
 
-/// What bursts, and how strongly ([`World::explode`](crate::World::explode)).
+/// An explosion: its centre, reach and strength ([`World::explode`](crate::World::explode)).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Explosion {
-    /// m.
+    /// Centre, m.
     pub position: Vec2,
-    /// Shapes up to this distance get the full impulse, m.
+    /// Distance up to which shapes get the full impulse, m.
     pub radius: f32,
-    /// Beyond the radius the impulse falls to nothing over this distance, evenly, m.
+    /// Distance beyond the radius over which the impulse falls linearly to zero, m.
     pub falloff: f32,
-    /// N·s for a metre of width that a shape turns towards the place. Negative: it pulls.
+    /// Impulse for a metre of width that a shape turns towards the centre, N·s/m. Negative values pull.
     pub impulse_per_length: f32,
-    /// Shapes of these categories are pushed.
+    /// Categories of shapes that are pushed, as bits.
     pub mask: u32,
 }
 
 impl Default for Explosion {
-    /// At the origin, over 5 m and 5 m more, at 10 N·s/m.
+    /// Returns an explosion at the origin of 10 N·s/m, with a radius of 5 m and a falloff of 5 m.
     fn default() -> Self {
         Self { position: Vec2::ZERO, radius: 5.0, falloff: 5.0, impulse_per_length: 10.0, mask: u32::MAX }
     }
@@ -53,8 +65,8 @@ impl Explosion {
         wrong.map_or(Ok(()), |(what, value, _, limit)| Err(CommandError::Value { what, value, limit }))
     }
 
-    /// What it asks of which bodies, of a world in which they are at these poses. In the order of shapes, so that it is the
-    /// same wherever it is found.
+    /// Returns the impulses on the bodies of a world with these poses. They are in the order of the shapes, so that
+    /// both backends give the same commands.
     #[must_use]
     pub fn pushes(&self, compiled: &Compiled, poses: &[Pose]) -> Vec<(usize, Command)> {
         let mut pushes = Vec::new();
@@ -77,7 +89,7 @@ impl Explosion {
         pushes
     }
 
-    /// The impulse on a shape and where it acts, if it is in reach.
+    /// Returns the impulse on a shape and the point at which it acts, if the shape is in reach.
     fn push(&self, shape: &Shape, vertices: &[[f32; 2]], pose: &Pose) -> Option<(Vec2, Vec2)> {
         let turn = mul_rotation(pose.rotation.into(), shape.rotation.into());
         let center = Vec2::from(pose.position) + rotate(pose.rotation.into(), shape.offset.into());
@@ -103,7 +115,8 @@ impl Explosion {
     }
 }
 
-/// The point of a shape that is nearest to a place, and how far it is. The middle, if the place is in the shape.
+/// Returns the point of a shape nearest to a point of the world, and its distance. If that point is in the shape: the
+/// shape's middle.
 fn nearest(hull: &Hull, place: Vec2) -> (Vec2, f32) {
     let points = &hull.points[..hull.count];
     let mut best = (points[0], f32::INFINITY);
@@ -129,7 +142,7 @@ fn nearest(hull: &Hull, place: Vec2) -> (Vec2, f32) {
     (core + (place - core) * (hull.radius / distance), distance - hull.radius)
 }
 
-/// How wide a shape is, seen along a direction, m.
+/// Returns the width of a shape across a direction, m.
 fn width(hull: &Hull, along: Vec2) -> f32 {
     let across = along.perp();
     let (mut low, mut high) = (f32::INFINITY, f32::NEG_INFINITY);
@@ -146,7 +159,7 @@ mod tests {
     use crate::scene::{Geometry, Shape as SceneShape};
     use crate::{Body, Scene};
 
-    /// Compiled shapes at the origin, each on a body of its own.
+    /// Shapes at the origin, each on a body of its own.
     fn compiled(shapes: Vec<Geometry>) -> Compiled {
         let mut scene = Scene::new("burst");
         for geometry in shapes {

@@ -1,31 +1,30 @@
-//! The host's part of a world: ids, commands, population, events, snapshots and the way back, once for every engine.
-//!
-//! An engine has tables and runs stages over them. It knows no ids, keeps no events and takes no commands. [`Host`] holds
-//! what does not depend on where the tables lie, and [`WorldEngine`] is the seam between the two:
+//! The host side of a world: ids, commands, bodies and joints that come and go, events, snapshots and restoring.
+//! Written once for both engines, as none of it depends on where the tables are. An engine has tables and runs stages
+//! over them. It knows no ids, keeps no events and takes no commands. [`Host`] holds all of these, and [`WorldEngine`]
+//! is the interface between the two:
 //!
 //! ```text
-//! World, CpuWorld, GpuWorld, PooledWorld     verbs of users: world_verbs!, written once
-//!            │                               WorldBatch: the same verbs, each with the number of a world
+//! World, CpuWorld, GpuWorld, PooledWorld     methods for users: world_verbs!, written once
+//!            │                               WorldBatch: the same methods, each with the index of a world
 //!            ▼
 //! WorldEngine   add_bodies · remove_bodies · add_joints · remove_joints · set_gravity · emit_due · load_with · restore
 //!            │                               written once, in terms of Host and of eight calls to the tables
 //!            ├── Host                        compiled, population, origin, commands, events, steps, limits
 //!            ▼
 //! tables     make_room · follow · clear_lists · state · settle · make_room_for · put
-//!            CpuWorld (vectors) · GpuWorld (buffers of its own) · One (layers of buffers that many worlds share)
+//!            CpuWorld (vectors) · GpuWorld (buffers of its own) · One (slots in buffers that a batch shares)
 //! ```
-//!
-//! **A change** of the population happens on the host first, in [`Compiled`] and [`Population`]. Then the engine makes room
-//! and follows. If it has no room the host goes back to a copy from before, so a refused change leaves nothing behind.
+//! **A change** of the population happens on the host first, in [`Compiled`] and [`Population`]. Then the engine grows
+//! its tables and copies the change. If it cannot grow them, the host is set back to a copy from before, so a refused
+//! change leaves no trace.
 //!
 //! **A snapshot** is one value with one builder, [`Snapshot::new`], of a [`Moment`] of the host and the tables of the engine.
 //! It carries its [`Lineage`]: the fingerprint of the scene, gravity and, where bodies or joints came or went by hand, the
-//! population of that moment, shared by all snapshots between two changes. So a world goes back over additions and removals,
-//! and refuses the snapshot of another scene. Bytes carry no lineage: a journal takes its place
+//! population of that moment, shared by all snapshots between two changes. So a world can be restored to a time before
+//! additions and removals, and refuses the snapshot of another scene. Bytes carry no lineage: a journal takes its place
 //! ([`World::load_with`](crate::World::load_with)).
-//!
-//! **The way back** to a snapshot drops the events of the steps that did not happen. The way back to the start of a step
-//! that outgrew its tables ([`Host::undo_step`]) is the same for a world alone and for one of many.
+//! **Restoring** a snapshot drops the events of later steps, which have not happened then. [`Host::undo_step`] returns
+//! to the start of a step that outgrew its tables, for a single world and for one of a batch.
 
 mod engine;
 mod verbs;
@@ -44,27 +43,27 @@ use crate::snapshot::{Lineage, Moment, Snapshot, SnapshotError, SnapshotFileErro
 use crate::types::{self, Pose};
 use crate::world::WorldError;
 
-/// Commands of the caller to a device, at whose end a change is recorded. None where the engine has its tables at hand.
+/// Command encoder of the caller, into which a change is recorded. `None` where the engine writes its tables directly.
 #[cfg(feature = "gpu")]
 pub(crate) type Recorder = wgpu::CommandEncoder;
 
-/// Commands of the caller to a device, of which there is none in a build without the feature `gpu`.
+/// Command encoder of the caller, which does not exist in a build without the feature `gpu`.
 #[cfg(not(feature = "gpu"))]
 pub(crate) enum Recorder {}
 
-/// A number of bodies, shapes and joints.
+/// Numbers of bodies, shapes and joints.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Parts {
     /// Bodies.
     pub bodies: usize,
-    /// Shapes, over all bodies.
+    /// Shapes of all bodies.
     pub shapes: usize,
     /// Joints.
     pub joints: usize,
 }
 
 impl Parts {
-    /// Bodies with their shapes, without joints.
+    /// Returns the numbers of bodies and their shapes, without joints.
     #[must_use]
     pub fn of_bodies(bodies: &[Body]) -> Self {
         Self { bodies: bodies.len(), shapes: bodies.iter().map(|body| body.shapes.len()).sum(), joints: 0 }
@@ -76,28 +75,28 @@ impl Parts {
 pub(crate) struct Host {
     /// The scene as it is laid out now.
     pub compiled: Compiled,
-    /// Ids of bodies and joints; none before one comes or goes.
+    /// Ids of bodies and joints; `None` until one is added or removed.
     pub population: Option<Population>,
-    /// The scene as it was laid out at the start, where bodies or joints have come or gone since, or will by emitters.
+    /// The scene as it was laid out at the start, if bodies or joints have come or gone since, or will by emitters.
     pub origin: Option<Box<Compiled>>,
     /// Commands for the next step.
     pub commands: Vec<types::Command>,
     /// Events that have arrived and were not taken yet.
     pub events: Vec<Event>,
-    /// Steps known to have dropped contacts or events.
+    /// Steps that dropped contacts or events, as far as known.
     pub overflowed: Vec<u64>,
     pub limits: StepLimits,
     /// Steps done, or recorded.
     pub steps: u64,
-    /// First step that knows of all commands and changes so far.
+    /// First step in which all commands and changes so far have acted.
     pub asked: u64,
     /// Gravity at the start, m/s².
     gravity: [f32; 2],
     /// Fingerprint of the scene as it was at the start. Computed before the first change.
     fingerprint: OnceLock<u64>,
-    /// True once bodies or joints came or went by hand: then the scene alone does not lead to this population.
+    /// True once bodies or joints were added or removed by hand: then the scene alone does not give this population.
     altered: bool,
-    /// Population as it is, for the snapshots that are taken before the next change.
+    /// The present population, shared by the snapshots that are taken before the next change.
     kept: OnceLock<Arc<Kept>>,
 }
 
@@ -108,38 +107,38 @@ pub(crate) struct Kept {
     population: Population,
 }
 
-/// Host's part of the start of a step, to go back to if the step outgrows its tables.
+/// Host state at the start of a step, to return to if the step outgrows its tables.
 #[derive(Clone, Debug)]
 pub(crate) struct HostStart {
     commands: Vec<types::Command>,
-    /// Slots that bodies left since the step before.
+    /// Slots vacated since the previous step.
     vacated: Vec<u32>,
 }
 
-/// Host's part of a world before a change that its engine may refuse.
+/// Host state before a change that the engine may refuse.
 pub(crate) struct Backup {
     compiled: Compiled,
     population: Option<Population>,
     commands: Vec<types::Command>,
 }
 
-/// A world as bodies and joints came and went, without where they are.
+/// Bodies and joints of a world with their ids, without their state.
 #[derive(Clone, Debug)]
 pub struct Books {
     /// The scene as it is laid out now.
     pub compiled: Compiled,
-    /// Ids of bodies and joints; none before the first comes or goes.
+    /// Ids of bodies and joints; `None` until one is added or removed.
     pub population: Option<Population>,
-    /// The scene as it was laid out at the start, where it has changed since.
+    /// The scene as it was laid out at the start, if it has changed since.
     pub origin: Option<Box<Compiled>>,
     /// Fingerprint of the scene as it was at the start.
     fingerprint: u64,
-    /// True if bodies or joints came or went by hand.
+    /// True if bodies or joints were added or removed by hand.
     altered: bool,
 }
 
 impl Host {
-    /// Host of a world at its start.
+    /// Returns the host of a world at its start.
     pub fn new(compiled: Compiled) -> Self {
         Self {
             population: Population::of_script(&compiled),
@@ -158,20 +157,21 @@ impl Host {
         }
     }
 
-    /// The population, its ids and all, without the state.
+    /// Returns bodies and joints with their ids, without their state.
     pub fn into_books(self) -> Books {
         let (fingerprint, altered) = (self.fingerprint(), self.altered);
         let Self { compiled, population, origin, .. } = self;
         Books { compiled, population, origin, fingerprint, altered }
     }
 
-    /// Host of a world in which bodies and joints have come and gone. It waits for a snapshot to continue from.
+    /// Returns the host of a world with these bodies and joints. It continues from a snapshot, which must be restored
+    /// next.
     pub fn from_books(books: Books) -> Self {
         let Books { compiled, population, origin, fingerprint, altered } = books;
         Self { population, origin, fingerprint: OnceLock::from(fingerprint), altered, ..Self::new(compiled) }
     }
 
-    /// Takes over ids, origin and limits of the host of the same world elsewhere.
+    /// Copies ids, origin and limits from another host of the same world.
     pub fn take_over(&mut self, other: &Self) {
         self.fingerprint = OnceLock::from(other.fingerprint());
         (self.altered, self.gravity) = (other.altered, other.gravity);
@@ -181,18 +181,18 @@ impl Host {
         self.limits.clone_from(&other.limits);
     }
 
-    /// Takes events and known overflows of the host of the same world elsewhere.
+    /// Moves events and known overflows over from another host of the same world.
     pub fn take_reports(&mut self, other: &mut Self) {
         self.events = std::mem::take(&mut other.events);
         self.overflowed.clone_from(&other.overflowed);
     }
 
-    /// Hash of the scene as it was at the start, by which worlds know their snapshots.
+    /// Returns the hash of the scene as it was at the start, by which worlds know their snapshots.
     pub fn fingerprint(&self) -> u64 {
         *self.fingerprint.get_or_init(|| self.compiled.fingerprint_from(self.gravity))
     }
 
-    /// Slot of a body.
+    /// Returns the slot of a body.
     ///
     /// # Errors
     /// If there is no such body, or no longer.
@@ -200,11 +200,11 @@ impl Host {
         slot_of(&self.compiled, self.population.as_ref(), body)
     }
 
-    /// Puts a command to the body in a slot behind the others. Nothing waits. With `stays`, the command puts the body exactly
-    /// where it is: from a position and an angle the same pose comes but for the last bits.
+    /// Appends a command to the body in a slot. `stays` is the present pose if the command puts the body exactly where
+    /// it is: computed from position and angle, the pose would differ in its last bits.
     ///
     /// # Errors
-    /// If it does not move in this way, or a value is not finite.
+    /// The body's type does not take the command, or a value is out of range.
     pub fn command_slot(&mut self, slot: usize, command: Command, stays: Option<Pose>) -> Result<(), CommandError> {
         let first = self.commands.len();
         let flat = command.push(&self.compiled, slot, &mut self.commands)?;
@@ -212,15 +212,15 @@ impl Host {
             (self.commands[first].value, self.commands[first].other) = (pose.position, pose.rotation);
         }
         self.asked = self.steps;
-        // The tables learn it with the step; this copy is for snapshots.
+        // The tables get it with the next step; this copy is for snapshots.
         flat.mirror(&mut self.compiled.bodies[slot]);
         Ok(())
     }
 
-    /// Puts a command to a joint behind the others. Nothing waits.
+    /// Appends a command to a joint.
     ///
     /// # Errors
-    /// If there is no such joint, it has nothing of the kind, or a value is out of range.
+    /// There is no such joint, its type does not take the command, or a value is out of range.
     pub fn command_joint(&mut self, joint: JointId, command: JointCommand) -> Result<(), CommandError> {
         let Self { compiled, commands, .. } = self;
         let records = command.flatten(compiled, joint)?;
@@ -238,28 +238,29 @@ impl Host {
         self.asked = self.steps;
     }
 
-    /// Id of the body in a slot, if there is one.
+    /// Returns the id of the body in a slot, if there is one.
     pub fn body_id(&self, index: usize) -> Option<BodyId> {
         body_of_slot(&self.compiled, self.population.as_ref(), index)
     }
 
-    /// Id of the joint with an index, if there is one.
+    /// Returns the id of the joint with an index, if there is one.
     pub fn joint_id(&self, index: usize) -> Option<JointId> {
         joint_id(&self.compiled, index)
     }
 
-    /// Contacts that a step may have.
+    /// Returns the largest number of contacts that a step may have.
     pub fn contact_limit(&self) -> usize {
         self.limits.contacts(self.compiled.shapes.len())
     }
 
-    /// Returns true if nothing happens in the next step where all bodies sleep: no command, path or emitter.
+    /// Returns true if no command, path or emitter acts in the next step, so that it can be skipped if all bodies
+    /// sleep.
     pub fn is_idle(&self) -> bool {
         let emits = self.population.as_ref().is_some_and(|population| population.is_due(self.steps));
         self.compiled.settings.sleep && self.commands.is_empty() && self.compiled.paths.is_empty() && !emits
     }
 
-    /// Counts a step. The slots that bodies left before it are free from here on.
+    /// Counts a step. Slots vacated before it can be reused from here on.
     pub fn end_step(&mut self) {
         self.steps = self.steps.saturating_add(1);
         if let Some(population) = &mut self.population {
@@ -267,7 +268,7 @@ impl Host {
         }
     }
 
-    /// Events of a step that has arrived.
+    /// Appends the events of a step.
     pub fn hear(&mut self, step: u64, events: impl IntoIterator<Item = types::Event>) {
         let Self { compiled, population, events: heard, .. } = self;
         heard.extend(events.into_iter().map(|event| Event::new(compiled, population.as_ref(), step, &event)));
@@ -276,13 +277,13 @@ impl Host {
         }
     }
 
-    /// Start of the step that comes next, to go back to.
+    /// Returns the host state at the start of the next step, for [`Self::undo_step`].
     pub fn start(&self) -> HostStart {
         let vacated = Population::vacated(self.population.as_ref()).to_vec();
         HostStart { commands: self.commands.clone(), vacated }
     }
 
-    /// Goes back to the start of the step that was just done.
+    /// Returns to the start of the step that was just done.
     pub fn undo_step(&mut self, start: &HostStart) {
         self.steps -= 1;
         let step = self.steps;
@@ -300,24 +301,24 @@ impl Host {
         (compiled, population)
     }
 
-    /// Remembers the world as it began, before a first change by hand.
+    /// Keeps a copy of the world as it began, before the first change by hand.
     fn keep_origin(&mut self) {
         self.fingerprint();
         self.origin.get_or_insert_with(|| Box::new(self.compiled.clone()));
     }
 
-    /// Notes that bodies or joints came or went by hand.
+    /// Marks the population as changed by hand.
     fn alter(&mut self) {
         self.altered = true;
         self.forget_kept();
     }
 
-    /// Notes that bodies or joints came or went: the next snapshot is of another population.
+    /// Drops the shared copy of the population: the next snapshot is of another one.
     fn forget_kept(&mut self) {
         self.kept = OnceLock::new();
     }
 
-    /// Drops commands to bodies and joints that have gone, and wakes what leant on them.
+    /// Drops commands to removed bodies and joints, and wakes the islands that they leave.
     fn let_go(&mut self, change: &Change) {
         forget(&mut self.commands, &self.compiled);
         wake_left(&self.compiled, change, &mut self.commands);
@@ -328,7 +329,7 @@ impl Host {
         Backup { compiled: compiled.clone(), population: population.clone(), commands: commands.clone() }
     }
 
-    /// Lineage of the snapshots that are taken now.
+    /// Returns the lineage of snapshots that are taken now.
     pub fn lineage(&self) -> Lineage {
         let kept = self.population.as_ref().filter(|_| self.altered).map(|population| {
             let kept = || Arc::new(Kept { compiled: self.compiled.clone(), population: population.clone() });
@@ -337,7 +338,7 @@ impl Host {
         Lineage::new(self.fingerprint(), self.compiled.params.gravity, kept)
     }
 
-    /// The host's part of a snapshot that is taken now.
+    /// Returns the host's part of a snapshot that is taken now.
     pub fn moment(&self) -> Moment {
         Moment {
             step: self.steps,
@@ -349,11 +350,11 @@ impl Host {
         }
     }
 
-    /// Checks that a snapshot is of this world. Returns the scene and the population of that time, if they are not those of
-    /// now.
+    /// Checks that a snapshot is of this world. Returns the scene and population of that time, if they differ from the
+    /// present ones.
     ///
     /// # Errors
-    /// If it is of another world.
+    /// The snapshot is of another world.
     pub fn rewound(&self, snapshot: &Snapshot) -> Result<Option<Rewound>, WorldError> {
         let rewound = match snapshot.lineage.kept() {
             Some(kept) if Population::history(Some(&kept.population)) == snapshot.population => {
@@ -382,7 +383,7 @@ impl Host {
         Ok(rewound)
     }
 
-    /// Goes back to a snapshot, of which the bodies and joints are there.
+    /// Sets the host to a snapshot of the present bodies and joints.
     fn go_back(&mut self, snapshot: &Snapshot, untaken: Untaken) {
         if untaken == Untaken::Dropped || self.limits.has_given_up() {
             self.events.retain(|event| event.step < snapshot.step);
@@ -405,16 +406,16 @@ impl Host {
     }
 }
 
-/// Events that were not taken when a world goes back.
+/// Treatment of untaken events when a world is restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Untaken {
-    /// Those of later steps are dropped, as these have not happened now.
+    /// Events of later steps are dropped, as those steps have not happened.
     Dropped,
-    /// All stay: an episode has ended and the next begins.
+    /// All events stay: an episode has ended and the next begins.
     Kept,
 }
 
-/// A scene and a population of another time.
+/// Scene and population of an earlier time.
 pub(crate) struct Rewound {
     compiled: Compiled,
     population: Population,
@@ -422,10 +423,10 @@ pub(crate) struct Rewound {
 }
 
 impl Host {
-    /// The scene and the population after the changes of a journal, up to the step of these bytes.
+    /// Returns scene and population after the changes of a journal, up to the step of these bytes.
     ///
     /// # Errors
-    /// If this world has done a step, or an entry is refused.
+    /// This world has done a step, or an entry is refused.
     pub fn relived_from(&self, bytes: &[u8], journal: &Journal) -> Result<Rewound, WorldError> {
         if self.steps > 0 {
             #[allow(clippy::cast_possible_truncation, reason = "for the message")]

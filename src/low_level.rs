@@ -1,5 +1,6 @@
-//! The engine under [`World`](crate::World) and [`WorldBatch`](crate::WorldBatch): tables, stages, both backends. Documented for
-//! those who look inside, record into an encoder of their own or compare the backends; not promised to stay as it is.
+//! The engine under [`World`](crate::World) and [`WorldBatch`](crate::WorldBatch): tables, stages, both backends. For
+//! code that looks inside, records into a command encoder of its own or compares the backends. Documented, but without
+//! a promise of stability.
 
 pub use crate::cpu::CpuWorld;
 #[cfg(feature = "gpu")]

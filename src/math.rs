@@ -1,23 +1,23 @@
-//! Arithmetic that Rust and WGSL share (`shaders/math.wgsl`): plain operations in a fixed order, so that both sides
-//! agree and every CPU gives the same bits. No fused multiply-add, no library sine.
+//! Vector and rotation arithmetic that Rust and WGSL share (`shaders/math.wgsl`): plain operations in a fixed order, so
+//! that both sides agree and every CPU gives the same bits. No fused multiply-add, no library sine.
 
 use glam::Vec2;
 
-/// z of the cross product of two vectors in the plane.
+/// Returns the z component of the cross product of two vectors in the plane.
 #[inline]
 #[must_use]
 pub fn cross(a: Vec2, b: Vec2) -> f32 {
     a.x * b.y - a.y * b.x
 }
 
-/// Angular velocity × lever arm: the velocity of the arm's end.
+/// Angular velocity `s` × lever arm `v`: the velocity of the arm's end.
 #[inline]
 #[must_use]
 pub fn cross_scalar(s: f32, v: Vec2) -> Vec2 {
     Vec2::new(-s * v.y, s * v.x)
 }
 
-/// A vector turned by 90° clockwise; the tangent of a contact normal.
+/// Returns the vector turned by 90° clockwise: the tangent of a contact normal.
 #[inline]
 #[must_use]
 pub fn right_perp(v: Vec2) -> Vec2 {
@@ -38,8 +38,8 @@ pub fn inv_rotate(q: Vec2, v: Vec2) -> Vec2 {
     Vec2::new(q.x * v.x + q.y * v.y, q.x * v.y - q.y * v.x)
 }
 
-/// How far turning by `q` moves `v`: `(q − 1) v`. Small turns of long arms keep their digits, and a body that does not
-/// turn contributes exactly nothing.
+/// Returns the displacement of `v` when turned by `q`: `(q − 1) v`. Small turns of long arms keep their digits, and a
+/// body that does not turn contributes exactly zero.
 #[inline]
 #[must_use]
 pub fn turned(q: Vec2, v: Vec2) -> Vec2 {
@@ -47,21 +47,22 @@ pub fn turned(q: Vec2, v: Vec2) -> Vec2 {
     Vec2::new(less * v.x - q.y * v.y, q.y * v.x + less * v.y)
 }
 
-/// The rotation `b`, then `a`.
+/// Returns the rotation by `b`, then by `a`.
 #[inline]
 #[must_use]
 pub fn mul_rotation(a: Vec2, b: Vec2) -> Vec2 {
     Vec2::new(a.x * b.x - a.y * b.y, a.y * b.x + a.x * b.y)
 }
 
-/// From rotation `a` to rotation `b`: `a⁻¹ b`.
+/// Returns the rotation from `a` to `b`: `a⁻¹ b`.
 #[inline]
 #[must_use]
 pub fn inv_mul_rotation(a: Vec2, b: Vec2) -> Vec2 {
     Vec2::new(a.x * b.x + a.y * b.y, a.x * b.y - a.y * b.x)
 }
 
-/// Rotation `q` after turning by the small angle `angle`, first order and normalised (Box2D's `b2IntegrateRotation`).
+/// Returns the rotation `q` after a turn by the small angle `angle`, first order and normalised (Box2D's
+/// `b2IntegrateRotation`).
 #[inline]
 #[must_use]
 pub fn integrate_rotation(q: Vec2, angle: f32) -> Vec2 {
@@ -70,7 +71,7 @@ pub fn integrate_rotation(q: Vec2, angle: f32) -> Vec2 {
     if length > 0.0 { turned / length } else { Vec2::new(1.0, 0.0) }
 }
 
-/// Of [`angle_of`], the highest power first.
+/// Coefficients of the series of [`angle_of`], the highest power first.
 pub(crate) const ANGLE_SERIES: [f32; 8] = [
     0.002_866_225_7,
     -0.016_165_737,
@@ -82,7 +83,7 @@ pub(crate) const ANGLE_SERIES: [f32; 8] = [
     -0.333_331_45,
 ];
 
-/// The angle of a rotation (cos, sin), −π … π, to 1e-6 rad (Abramowitz and Stegun 4.4.49).
+/// Returns the angle of a rotation (cos, sin), −π … π, to 1e-6 rad (Abramowitz and Stegun 4.4.49).
 #[inline]
 #[must_use]
 pub fn angle_of(q: Vec2) -> f32 {
@@ -107,7 +108,7 @@ pub fn angle_of(q: Vec2) -> f32 {
     if q.y < 0.0 { -angle } else { angle }
 }
 
-/// Tangent of an angle of at most an eighth of a turn, rad, to 1e-5; larger ones are cut off there.
+/// Returns the tangent of an angle in rad, to 1e-5. Angles beyond an eighth of a turn are clamped to it.
 #[inline]
 #[must_use]
 pub fn tangent_of(angle: f32) -> f32 {
@@ -116,7 +117,8 @@ pub fn tangent_of(angle: f32) -> f32 {
     x * (105.0 - 10.0 * x2) / (105.0 - 45.0 * x2 + x2 * x2)
 }
 
-/// Cosine and sine of an angle in rad, from our own series in f64, so that scenes start from the same bits everywhere.
+/// Returns cosine and sine of an angle in rad, from our own series in f64, so that scenes start from the same bits
+/// everywhere.
 #[must_use]
 pub fn rotation(angle: f32) -> Vec2 {
     use std::f64::consts::FRAC_PI_2;
@@ -146,7 +148,7 @@ pub fn rotation(angle: f32) -> Vec2 {
     Vec2::new(c as f32, s as f32)
 }
 
-/// `value`, or the bound it is beyond. Of two zeros it stays the one it is, which `max` and `min` leave to the CPU.
+/// Returns `value` clamped to `low ..= high`. A zero keeps its sign, which `max` and `min` leave to the CPU.
 #[inline]
 #[must_use]
 pub fn clamped(value: f32, low: f32, high: f32) -> f32 {
@@ -154,28 +156,29 @@ pub fn clamped(value: f32, low: f32, high: f32) -> f32 {
     if value > high { high } else { value }
 }
 
-/// Returns `a` if it is larger, else `b`: of two zeros, and where one is not a number, `b`. `max` leaves both to the CPU.
+/// Returns `a` if it is larger, else `b`; also `b` for two zeros or a NaN, where `max` leaves the result to the CPU.
 #[inline]
 #[must_use]
 pub fn larger(a: f32, b: f32) -> f32 {
     if a > b { a } else { b }
 }
 
-/// Returns `a` if it is smaller, else `b`: of two zeros, and where one is not a number, `b`. `min` leaves both to the CPU.
+/// Returns `a` if it is smaller, else `b`; also `b` for two zeros or a NaN, where `min` leaves the result to the CPU.
 #[inline]
 #[must_use]
 pub fn smaller(a: f32, b: f32) -> f32 {
     if a < b { a } else { b }
 }
 
-/// Whether neither a NaN nor an infinity is in `v` (by its bits: shading languages may assume there is none).
+/// Returns false for NaN and infinities (by the bits: shading languages may assume that there are none).
 #[inline]
 #[must_use]
 pub fn is_finite(v: f32) -> bool {
     v.to_bits() & 0x7f80_0000 != 0x7f80_0000
 }
 
-/// 1/k of a contact point along `direction`, kg; 0 if neither body moves. `inv` is 1/mass and 1/inertia of A, then of B.
+/// Returns the effective mass of a contact point along `direction`, kg; 0 if neither body moves. `inv` is 1/mass and
+/// 1/inertia of A, then of B.
 #[inline(always)]
 #[must_use]
 pub fn effective_mass(inv: [f32; 4], r_a: Vec2, r_b: Vec2, direction: Vec2) -> f32 {

@@ -1,11 +1,26 @@
-//! Bodies and joints that come and go while a world runs.
+//! Bodies and joints that are added to and removed from a running world: their ids, slots and generations.
+//! A body has a slot: the index of its rows in the tables. A vacated slot is reused, the lowest first, once a step has
+//! run without it. Each time its generation is raised, so that a [`BodyId`] kept from before never means the new body.
+//! Joints are the same, except that their index is free at once, as no contact is matched by it; the joints of a
+//! removed body are removed with it. A length or reference angle that a new [`Joint`] does not give is measured when
+//! the next step begins. All of this happens on the host and is the same for both backends. The scene's emitters
+//! ([`Emitter`](crate::Emitter)) add and remove in the same way.
 //!
-//! A body lives in a slot: its index, by which commands and states know it. A slot that was vacated is given out again,
-//! the lowest first, once a step has run without it; each time its generation goes up, so that a [`BodyId`] kept from
-//! before never means the newcomer. So it is with joints, whose index is free at once when they are gone, as nothing is
-//! recalled by it; those of a body go with it. What a [`Joint`] does not give, a length or a reference angle, is as the
-//! bodies stand when the next step begins. Everything here happens on the host and is the same for both backends. What
-//! a scene's own script makes ([`Emitter`](crate::Emitter)) comes and goes in the same way.
+//! ```
+//! use drystone::{Body, Scene, Shape, World};
+//!
+//! let mut world = World::new(&Scene::new("empty"))?;
+//! let ball = Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5));
+//! let old = world.add_bodies(&[ball.clone()])?[0];
+//! world.step()?;
+//! world.remove_bodies(&[old])?;
+//! world.step()?;
+//! let new = world.add_bodies(&[ball])?[0];
+//! // The new body has the old slot, and the old id is no longer valid.
+//! assert_eq!((new.index, new.generation), (old.index, old.generation + 1));
+//! assert!(world.contains(new) && !world.contains(old));
+//! # Ok::<(), drystone::WorldError>(())
+//! ```
 
 mod emission;
 mod journal;
@@ -29,12 +44,12 @@ use crate::types::{
     ROW_COUNT_MASK, Shape, VACANT, VERTEX_COUNT_SHIFT, WORLD_A,
 };
 
-/// A body, whatever else comes to live in its slot later.
+/// Id of a body: its slot, and a generation that tells it from later bodies in that slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BodyId {
-    /// Its slot: the index of its pose, its state and in reports.
+    /// Slot: the index of its pose, its state and in reports.
     pub index: u32,
-    /// How many bodies lived there before.
+    /// Number of bodies that had the slot before.
     pub generation: u32,
 }
 
@@ -45,19 +60,19 @@ impl fmt::Display for BodyId {
 }
 
 impl From<usize> for BodyId {
-    /// Returns the id of the body that a scene has at an index: the first one in its slot. It never means a body that comes
-    /// to the slot later.
+    /// Returns the id of the body with an index in the scene: the first one in its slot. It never means a later body in
+    /// the slot.
     fn from(index: usize) -> Self {
         Self { index: u32::try_from(index).unwrap_or(u32::MAX), generation: 0 }
     }
 }
 
-/// A joint, whatever else comes to have its index later.
+/// Id of a joint: its index, and a generation that tells it from later joints with that index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct JointId {
-    /// Of a joint of the scene, its place there; by it reports know it.
+    /// Index, for joints of the scene that in the scene; used in reports.
     pub index: u32,
-    /// How many joints had this index before.
+    /// Number of joints that had the index before.
     pub generation: u32,
 }
 
@@ -67,68 +82,68 @@ impl fmt::Display for JointId {
     }
 }
 
-/// Where in the tables a joint is.
+/// Returns the slot of a joint in the tables.
 #[must_use]
 pub fn joint_place(compiled: &Compiled, id: JointId) -> Option<usize> {
     let place = compiled.joints.place(id.index)?;
     (joint_id(compiled, id.index as usize)? == id).then_some(place)
 }
 
-/// The joint with an index.
+/// Returns the id of the joint with an index.
 pub(crate) fn joint_id(compiled: &Compiled, index: usize) -> Option<JointId> {
     let place = compiled.joints.place(u32::try_from(index).ok()?)?;
     let joint = &compiled.joints.joints[place];
     (joint.flags & JOINT_VACANT == 0).then_some(JointId { index: joint.id, generation: joint.generation })
 }
 
-/// The bodies that a joint holds.
+/// Returns the bodies of a joint.
 pub(crate) fn ends(joint: &types::Joint) -> impl Iterator<Item = u32> {
     let a = (joint.flags & WORLD_A == 0).then_some(joint.body_a);
     a.into_iter().chain([joint.body_b])
 }
 
-/// Why bodies or joints could not be added or removed. Nothing has changed.
+/// Error of adding or removing bodies or joints. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
 pub enum PopulationError {
-    /// A body or a joint that is not valid.
+    /// A value of a body or a joint is out of range.
     #[error(transparent)]
     Value(#[from] SceneError),
-    /// A body that is not there, or no longer.
+    /// The body does not exist or was removed.
     #[error("there is no body {0}")]
     Gone(BodyId),
-    /// A body that is named twice.
+    /// The body is given twice.
     #[error("body {0} is given twice")]
     Twice(BodyId),
-    /// A body that would get other outlines than it has.
-    #[error("body {0} keeps its outlines: remove it and add another body for other ones")]
+    /// The new description has other outlines than the body.
+    #[error("body {0} must keep its outlines: to change them, remove it and add another body")]
     Outline(BodyId),
-    /// A joint that is not there, or no longer.
+    /// The joint does not exist or was removed.
     #[error("there is no joint {0}")]
     NoJoint(JointId),
-    /// A joint that is named twice.
+    /// The joint is given twice.
     #[error("joint {0} is given twice")]
     JointTwice(JointId),
 }
 
-/// What an addition or a removal changed, so that a backend can follow.
+/// Rows of the tables that an addition or a removal changed, for the engine to copy.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Change {
     /// Slots of bodies, each once.
     pub bodies: BTreeSet<u32>,
     /// Slots of shapes, each once.
     pub shapes: BTreeSet<u32>,
-    /// The grid was laid anew: all shapes have other levels.
+    /// True if the grid was rebuilt, so that all shapes have other levels.
     pub grid: bool,
-    /// Joints that came or went.
+    /// Joints that were added or removed.
     pub joints: JointChange,
-    /// Bodies were removed that are not dynamic: islands may have rested on them.
+    /// True if bodies that are not dynamic were removed: sleeping islands may have rested on them.
     pub fixed: bool,
-    /// Bodies of joints that came or went.
+    /// Bodies of joints that were added or removed.
     pub roused: BTreeSet<u32>,
 }
 
 impl Change {
-    /// All that there is.
+    /// Returns the change of all rows.
     pub(crate) fn all(compiled: &Compiled) -> Self {
         #[allow(clippy::cast_possible_truncation, reason = "what is in tables is counted in u32")]
         let upto = |count: usize| (0..count as u32).collect::<BTreeSet<u32>>();
@@ -151,16 +166,16 @@ impl Change {
     }
 }
 
-/// Bodies and joints as they were described when they came, by slot and by id.
+/// Descriptions with which bodies and joints were added, by slot and by id.
 #[derive(Clone, Debug, Default)]
 pub struct Models {
-    /// Bodies by slot; slots that are empty have their last.
+    /// Bodies by slot; a vacant slot keeps its last body.
     pub bodies: Vec<Option<Body>>,
-    /// All joints that ever came, with the slots of their bodies; whether they came by hand.
+    /// All joints that were ever added, with the slots of their bodies; true if by hand.
     pub joints: Vec<(JointId, Joint, bool)>,
 }
 
-/// Which slots are taken, by whom, and which are free.
+/// Slots of a world: generations, shapes, free slots, and the state of its emitters.
 #[derive(Clone, Debug)]
 pub struct Population {
     generations: Vec<u32>,
@@ -168,27 +183,27 @@ pub struct Population {
     shapes: Vec<Vec<u32>>,
     free_bodies: BTreeSet<u32>,
     free_shapes: BTreeSet<u32>,
-    /// First vertices, by their number.
+    /// First vertices of free runs of vertices, by their length.
     free_vertices: [Vec<u32>; MAX_VERTICES as usize + 1],
-    /// Vacated since the last step: what is recalled from it still speaks of them.
+    /// Slots vacated since the last step: contacts of that step still refer to them.
     vacated: Vec<u32>,
-    /// Shapes for which the grid was laid.
+    /// Number of shapes for which the grid was built.
     laid_for: usize,
-    /// Of all that was done so far.
+    /// Hash of all additions and removals so far.
     history: Fnv,
-    /// One an emitter of the scene.
+    /// State of each emitter of the scene.
     emitted: Vec<Emitted>,
-    /// The step before which one of them does something next.
+    /// Step before which an emitter acts next.
     next: u64,
-    /// Whether others were added as well.
+    /// True if bodies or joints were added by hand.
     by_hand: bool,
-    /// Kept where a scene is to be written of what there is, and nowhere else.
+    /// Descriptions of bodies and joints, kept only if the world is to be written as a scene.
     models: Option<Box<Models>>,
     owners: Owners,
 }
 
 impl Population {
-    /// That of a world as its scene made it.
+    /// Returns the population of a world as its scene made it.
     #[must_use]
     pub fn new(compiled: &Compiled) -> Self {
         let mut shapes = vec![Vec::new(); compiled.bodies.len()];
@@ -214,12 +229,12 @@ impl Population {
         population
     }
 
-    /// That of a world that knows from the start that bodies will come.
+    /// Returns the population of a world with emitters, else `None`.
     pub(crate) fn of_script(compiled: &Compiled) -> Option<Self> {
         (!compiled.script.is_empty()).then(|| Self::new(compiled))
     }
 
-    /// Keeps the descriptions of all bodies and joints from here on, those of the scene among them.
+    /// Keeps the descriptions of all bodies and joints from here on, including those of the scene.
     pub fn keep_models(&mut self, compiled: &Compiled, scene: &Scene) {
         let joints = (0..scene.joints.len()).filter_map(|index| joint_id(compiled, index)).zip(&scene.joints);
         self.models = Some(Box::new(Models {
@@ -228,12 +243,12 @@ impl Population {
         }));
     }
 
-    /// The descriptions, if they were kept.
+    /// Takes the descriptions, if they were kept.
     pub fn take_models(&mut self) -> Option<Box<Models>> {
         self.models.take()
     }
 
-    /// The body in a slot.
+    /// Returns the id of the body in a slot.
     #[must_use]
     pub fn id(&self, compiled: &Compiled, index: usize) -> Option<BodyId> {
         let generation = *self.generations.get(index)?;
@@ -242,18 +257,18 @@ impl Population {
         (compiled.bodies[index].kind != VACANT).then_some(BodyId { index: index_u32, generation })
     }
 
-    /// A hash of all that was added and removed so far.
+    /// Returns a hash of all additions and removals so far.
     #[must_use]
     pub fn history(population: Option<&Self>) -> u64 {
         population.map_or(Fnv::START, |population| population.history).0
     }
 
-    /// Slots that were vacated since the last step; none where nobody ever came or went.
+    /// Returns the slots vacated since the last step; none without a population.
     pub(crate) fn vacated(population: Option<&Self>) -> &[u32] {
         population.map_or(&[], |population| &population.vacated)
     }
 
-    /// Goes back to when these slots were vacated since the last step.
+    /// Sets the slots that were vacated since the last step.
     pub(crate) fn restore(&mut self, compiled: &Compiled, vacated: &[u32]) {
         self.stepped();
         for &body in vacated {
@@ -267,7 +282,7 @@ impl Population {
         }
     }
 
-    /// A step has run: the slots that were vacated before it are free.
+    /// Ends a step: the slots vacated before it are free.
     pub(crate) fn stepped(&mut self) {
         for body in self.vacated.drain(..) {
             self.free_bodies.insert(body);
@@ -275,7 +290,7 @@ impl Population {
         }
     }
 
-    /// Adds bodies: all of them or, with an error, none. `steps` are done; paths begin with the first.
+    /// Adds bodies, all or none. `steps` is the number of steps done, from the start of which paths count their time.
     pub(crate) fn add(
         &mut self,
         compiled: &mut Compiled,
@@ -290,10 +305,10 @@ impl Population {
         Ok((ids, change))
     }
 
-    /// Makes the rest of the world know the bodies that have settled.
+    /// Updates grid, switches, joints and history for added bodies.
     fn take_in(&mut self, compiled: &mut Compiled, change: &mut Change) {
         let room = compiled.fit_levels(&change.shapes);
-        // Much fuller than the grid was laid for, cells would hold many shapes each.
+        // With many more shapes than the grid was built for, cells would hold many shapes each.
         if !room || compiled.shapes.len() > 4 * self.laid_for.max(64) {
             compiled.lay_grid();
             self.laid_for = compiled.shapes.len();
@@ -368,8 +383,9 @@ impl Population {
         if vertices.is_empty() { 0 } else { first }
     }
 
-    /// Gives a body another description, in its slot and with its id; its joints go. `steps` are done; a path begins with
-    /// the first. The outlines of its shapes stay, so their places do, and contacts find their impulses of the step before.
+    /// Replaces the description of a body, which keeps its slot and id; its joints are removed. `steps` is the number
+    /// of steps done, from the start of which a path counts its time. The outlines of its shapes stay, and so their
+    /// slots, so that contacts find their impulses of the previous step.
     pub(crate) fn replace(
         &mut self,
         compiled: &mut Compiled,
@@ -399,7 +415,7 @@ impl Population {
         let fits =
             |shapes: &[(Shape, Vec<[f32; 2]>)]| places.len() == shapes.len() && places.iter().zip(shapes).all(is_same);
         if !fits(&laid.shapes) {
-            // Half planes of the scene stand in front of its other shapes.
+            // Half planes of the scene come before its other shapes.
             laid.shapes.sort_by_key(|(shape, _)| shape.kind & GEOMETRY_MASK != types::HALF_PLANE);
         }
         if !fits(&laid.shapes) {
@@ -407,7 +423,7 @@ impl Population {
         }
         let mut change = Change::default();
         change.bodies.insert(id.index);
-        // Bodies asleep may lean on it, and its place among sleeping islands is lost.
+        // Sleeping bodies may rest on it, and its own island is lost.
         change.fixed = true;
         for place in compiled.joints.of_bodies(&change.bodies) {
             compiled.joints.remove(place, &mut change.joints);
@@ -422,7 +438,7 @@ impl Population {
         if let Some(models) = &mut self.models {
             models.bodies[slot] = Some(body.clone());
         }
-        // Marked, so that it is not taken for a newcomer.
+        // Marked, so that the history differs from that of an addition.
         self.history = self.history.bytes(b"replace").bytes(bytemuck::bytes_of(&laid.body));
         self.history = self.history.bytes(bytemuck::bytes_of(&laid.pose)).bytes(&id.index.to_le_bytes());
         for (&place, (shape, vertices)) in self.shapes[slot].iter().zip(laid.shapes) {
@@ -439,7 +455,7 @@ impl Population {
         Ok(change)
     }
 
-    /// Removes bodies and their joints: all of them or, with an error, none.
+    /// Removes bodies and their joints, all or none.
     pub(crate) fn remove(&mut self, compiled: &mut Compiled, ids: &[BodyId]) -> Result<Change, PopulationError> {
         let mut seen = HashSet::new();
         for &id in ids {
@@ -453,7 +469,7 @@ impl Population {
         Ok(self.take_out(compiled, ids))
     }
 
-    /// Removes bodies that are there, each given once.
+    /// Removes bodies that exist, each given once.
     fn take_out(&mut self, compiled: &mut Compiled, ids: &[BodyId]) -> Change {
         let mut change = Change::default();
         for id in ids {
@@ -471,7 +487,7 @@ impl Population {
                 if shape.kind & GEOMETRY_MASK == types::POLYGON {
                     self.free_vertices[count].push(shape.first_vertex);
                 }
-                // Half planes of the scene stay in front: their places are not given out again.
+                // Half planes of the scene stay in front: their slots are not reused.
                 *shape = Shape { kind: NO_SHAPE, body: id.index, ..Shape::default() };
                 compiled.movers[place as usize] = types::Mover::default();
                 change.shapes.insert(place);
@@ -488,7 +504,7 @@ impl Population {
         change
     }
 
-    /// Adds joints: all of them or, with an error, none.
+    /// Adds joints, all or none.
     pub(crate) fn add_joints(
         &mut self,
         compiled: &mut Compiled,
@@ -497,7 +513,7 @@ impl Population {
         let named = joints.iter().any(|joint| joint.id.is_some());
         let taken = compiled.joints.ids.iter().filter(|_| named).flatten().map(String::as_str);
         check_new_joints(joints, &compiled.bodies, taken)?;
-        // What the scene's emitters may need stays free.
+        // The slots that the scene's emitters may need stay free.
         let most = compiled.joints.most(joints.len()) + compiled.script.most.joints;
         if most > MAX_JOINTS {
             let problem = format!("bring the number of joints to {most}");
@@ -507,7 +523,7 @@ impl Population {
         Ok(self.tie(compiled, joints, true))
     }
 
-    /// The joints with the slots of the bodies that are given by id, in place of those that they name.
+    /// Returns the joints with the slots of the bodies given by id, in place of those in the joints.
     pub(crate) fn between(
         &self,
         compiled: &Compiled,
@@ -553,7 +569,7 @@ impl Population {
         (ids, change)
     }
 
-    /// Removes joints: all of them or, with an error, none.
+    /// Removes joints, all or none.
     pub(crate) fn remove_joints(
         &mut self,
         compiled: &mut Compiled,
@@ -571,7 +587,7 @@ impl Population {
         for place in places {
             #[allow(clippy::cast_possible_truncation, reason = "joints are counted in u32")]
             let place = place as u32;
-            // Marked, so that a removal is not taken for that of a body.
+            // Marked, so that the history differs from that of a removed body.
             self.history = self.history.bytes(b"joint").bytes(&place.to_le_bytes());
             change.roused.extend(ends(&compiled.joints.joints[place as usize]));
             compiled.joints.remove(place, &mut change.joints);
@@ -580,12 +596,12 @@ impl Population {
     }
 }
 
-/// Whether these bodies can join the world.
+/// Checks that these bodies can be added to the world.
 fn check(compiled: &Compiled, bodies: &[Body]) -> Result<(), PopulationError> {
     let named = bodies.iter().any(|body| body.id.is_some());
     let taken = compiled.ids.iter().filter(|_| named).flatten().map(String::as_str);
     let mut names: HashSet<&str> = taken.collect();
-    // What the scene's emitters may need stays free, so that they never fail.
+    // The slots that the scene's emitters may need stay free, so that they never fail.
     let most = compiled.script.most;
     let (mut body_count, mut shape_count) = (compiled.bodies.len() + most.bodies, compiled.shapes.len() + most.shapes);
     let mut planes = compiled.params.late_plane_count as usize;

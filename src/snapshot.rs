@@ -1,4 +1,5 @@
-//! All that a world carries from one step to the next.
+//! [`Snapshot`]: the complete state of a world between two steps, for saving, going back, and moving between the
+//! backends.
 
 mod file;
 
@@ -17,58 +18,74 @@ use crate::types::{
     Joint, JointRow, JointState, Manifold, POINT_COUNT_MASK, Pose, ROW_MEASURE, SleepingContact, VACANT,
 };
 
-/// The state of a world between two steps. Both backends give it and take it, so a run can move from one to the other.
+/// The state of a world between two steps. Both backends write and restore it, so a run can move from one to the other.
+///
+/// ```
+/// use drystone::{Body, Scene, Shape, World};
+///
+/// let mut scene = Scene::new("drop");
+/// let ball = scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+/// let mut world = World::new(&scene)?;
+/// let start = world.snapshot()?;
+/// world.step()?;
+/// let after = world.body(ball)?.position();
+/// // Back to the start, and to the same bits again.
+/// world.restore(&start)?;
+/// world.step()?;
+/// assert_eq!(world.body(ball)?.position(), after);
+/// # Ok::<(), drystone::WorldError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
     /// Steps done.
     pub step: u64,
-    /// One a body, of its centre of mass.
+    /// Poses of the bodies' centres of mass.
     pub poses: Vec<Pose>,
-    /// One a body.
+    /// Velocities and status of the bodies.
     pub states: Vec<BodyState>,
     /// Shape `i` produced contacts `pair_starts[i] .. pair_starts[i + 1]`. One more than shapes; empty before the first
     /// step.
     pub pair_starts: Vec<u32>,
-    /// Contacts, touching or not.
+    /// Contacts of the last step, touching or not.
     pub contacts: Vec<Contact>,
-    /// One a contact.
+    /// Manifold of each contact.
     pub manifolds: Vec<Manifold>,
-    /// One a body: while it sleeps, the lowest index of its island, else its own. Empty, as the next two, where nothing
-    /// sleeps.
+    /// Island of each body: while it sleeps, the lowest index in its island, else its own. Empty, as the next two
+    /// tables, where bodies do not sleep.
     pub islands: Vec<u32>,
-    /// Shape `i` produced the contacts `sleeping_starts[i] .. sleeping_starts[i + 1]` of those put by. Empty before any were.
+    /// Shape `i` produced the archived contacts `sleeping_starts[i] .. sleeping_starts[i + 1]`. Empty before the first
+    /// was archived.
     pub sleeping_starts: Vec<u32>,
-    /// Contacts put by: of pairs that are both asleep.
+    /// Archived contacts, of pairs of which both sleep.
     pub sleeping: Vec<SleepingContact>,
-    /// Of the last step.
+    /// Counters of the last step.
     pub counters: Counters,
-    /// One a body: commands change them.
+    /// Constant force and torque of each body, which commands change.
     pub forces: Vec<Force>,
-    /// Given since the last step.
+    /// Commands given since the last step.
     pub commands: Vec<Command>,
-    /// Hash of all additions and removals before. A world that has seen others goes back to these, if the snapshot has its
-    /// [`Lineage`] or they are those of the scene's emitters.
+    /// Hash of all additions and removals before. A world with a different history can be restored to this one if the
+    /// snapshot has its [`Lineage`], or if all changes are those of the scene's emitters.
     pub population: u64,
     /// Slots that bodies left since the last step.
     pub vacated: Vec<u32>,
-    /// One a place of a joint, as in [`crate::scene::Joints::joints`].
+    /// State of each joint, by slot, as in [`crate::scene::Joints::joints`].
     pub joint_states: Vec<JointState>,
-    /// Likewise: what commands change of a joint.
+    /// Fields of each joint that commands change, by slot.
     pub joint_goals: Vec<JointGoal>,
-    /// Likewise, one a row.
+    /// Fields of each joint row that commands change.
     pub row_goals: Vec<RowGoal>,
-    /// Of the last substep, one a row, as in [`crate::scene::Joints::rows`]; N·s, of an angle N·m·s. Only that of a point
-    /// has a second coordinate.
+    /// Impulses of the last substep, N·s, or N·m·s for angles, one a row of [`crate::scene::Joints::rows`]. Only rows
+    /// of points use the second coordinate.
     pub joint_impulses: Vec<[f32; 2]>,
-    /// World that it was taken of. Bytes have none of it.
+    /// World of which it was taken. Not in bytes.
     pub lineage: Lineage,
 }
 
-/// The world of which a snapshot was taken: its scene, gravity then, and its bodies and joints then where some had come or
-/// gone by hand. By it a world goes back over additions and removals, and refuses the snapshot of another scene. The default
-/// fits every world that has as many bodies, shapes and joints.
-///
-/// All of them are equal: what a snapshot says of the state is compared by its other fields.
+/// Origin of a snapshot: the scene and gravity of the world of which it was taken, and its bodies and joints if some
+/// had been added or removed by hand. With it a world can be restored over additions and removals, and refuses the
+/// snapshot of another scene. The default fits every world with as many bodies, shapes and joints. All lineages compare
+/// equal, so that two snapshots are compared by their state alone.
 #[derive(Clone, Debug, Default)]
 pub struct Lineage {
     fingerprint: Option<u64>,
@@ -100,7 +117,7 @@ impl Lineage {
     }
 }
 
-/// Host's part of a snapshot: when it was taken, and what the tables do not say.
+/// Host's part of a snapshot: the number of steps, commands, and the population.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Moment {
     /// Steps done.
@@ -135,20 +152,20 @@ pub(crate) struct Carried<'a> {
     pub joint_impulses: Vec<[f32; 2]>,
 }
 
-/// What pulls at a body all the time.
+/// Constant force and torque of a body.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Force {
-    /// In world axes, N.
+    /// Force in world axes, N.
     pub force: [f32; 2],
-    /// Where it acts, from the centre of mass, in the body's frame, m.
+    /// Point at which the force acts, from the centre of mass, in the body's frame, m.
     pub point: [f32; 2],
     /// N·m.
     pub torque: f32,
 }
 
 impl Force {
-    /// The constant force of a body.
+    /// Returns the constant force and torque of a body.
     #[must_use]
     pub fn of(body: &Body) -> Self {
         Self { force: body.force, point: body.force_point, torque: body.torque }
@@ -161,27 +178,27 @@ impl Force {
     }
 }
 
-/// What a joint is told while the world runs, or measures when it comes.
+/// Fields of a joint that commands change, or that are measured when it is added.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct JointGoal {
-    /// As [`Joint::anchor_a`], m.
+    /// Value of [`Joint::anchor_a`], m.
     pub anchor_a: [f32; 2],
     /// rad.
     pub reference_angle: f32,
-    /// [`JOINT_DISABLED`], [`JOINT_FRESH`].
+    /// Flags [`JOINT_DISABLED`] and [`JOINT_FRESH`] of [`Joint::flags`].
     pub flags: u32,
 }
 
-/// What a row of it is told.
+/// Fields of a joint row that commands change, or that are measured when the joint is added.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct RowGoal {
-    /// As [`JointRow::goal`].
+    /// Value of [`JointRow::goal`].
     pub goal: f32,
-    /// As [`JointRow::max_impulse`].
+    /// Value of [`JointRow::max_impulse`].
     pub max_impulse: f32,
-    /// [`ROW_MEASURE`].
+    /// Flag [`ROW_MEASURE`] of [`JointRow::kind`].
     pub kind: u32,
 }
 
@@ -200,7 +217,7 @@ impl JointGoal {
 }
 
 impl RowGoal {
-    /// The goal of a row.
+    /// Returns the goal of a row.
     #[must_use]
     pub fn of(row: &JointRow) -> Self {
         Self { goal: row.goal, max_impulse: row.max_impulse, kind: row.kind & ROW_MEASURE }
@@ -212,7 +229,7 @@ impl RowGoal {
     }
 }
 
-/// Checks that a snapshot is of a world that is laid out so, with these bodies and joints.
+/// Checks that a snapshot is of a world with these tables, bodies and joints.
 ///
 /// # Errors
 /// The first table, index or count that does not fit.
@@ -225,7 +242,7 @@ pub fn check_snapshot(
 }
 
 impl Snapshot {
-    /// Tells the joints again what they had been told.
+    /// Writes the goals of the snapshot to the joints.
     pub(crate) fn put_goals(&self, joints: &mut Joints) {
         for (joint, goal) in joints.joints.iter_mut().zip(&self.joint_goals) {
             goal.put(joint);
@@ -236,7 +253,7 @@ impl Snapshot {
         joints.refresh();
     }
 
-    /// The snapshot of a moment: the only place that makes one of a world.
+    /// Returns a snapshot. Every snapshot of a world is made here.
     pub(crate) fn new(moment: Moment, carried: Carried) -> Self {
         let Moment { step, sleeps, commands, population, vacated, lineage } = moment;
         let Carried { bodies, joints, joint_rows, states, .. } = carried;
@@ -263,7 +280,7 @@ impl Snapshot {
         }
     }
 
-    /// Of a world that has done no step.
+    /// Returns the snapshot of a world before its first step.
     pub(crate) fn of_start(compiled: &Compiled) -> Self {
         let moment = Moment {
             sleeps: compiled.settings.sleep,
@@ -291,11 +308,11 @@ impl Snapshot {
         Self::new(moment, carried)
     }
 
-    /// Checks that it belongs to this world, before anything is overwritten. A snapshot may come from a file,
-    /// so whatever is used as an index or a count is looked at; other values may be anything.
+    /// Checks that the snapshot belongs to this world, before anything is overwritten. As it may come from a file,
+    /// every index and count is checked, and every float that reaches more than one body; other values may be anything.
     ///
     /// # Errors
-    /// What does not fit.
+    /// The first table or value that does not fit.
     pub(crate) fn check(&self, compiled: &Compiled, population: Option<&Population>) -> Result<(), SnapshotError> {
         let (bodies, shapes) = (compiled.bodies.len(), compiled.shapes.len());
         let mut sizes = vec![
@@ -323,24 +340,24 @@ impl Snapshot {
             }
         }
         if self.population != Population::history(population) {
-            return Err(SnapshotError { what: "additions and removals of the same bodies", found: 0, expected: 1 });
+            return Err(SnapshotError { what: "same additions and removals of bodies (1 if so)", found: 0, expected: 1 });
         }
         let vacant = |body: &u32| compiled.bodies.get(*body as usize).is_some_and(|body| body.kind == VACANT);
         if let Some(&body) = self.vacated.iter().find(|&body| !vacant(body)) {
-            return Err(SnapshotError { what: "as an empty slot", found: body as usize, expected: 0 });
+            return Err(SnapshotError { what: "occupied slot listed as vacated", found: body as usize, expected: 0 });
         }
         for command in &self.commands {
             let places = compiled.joints.joints.len();
             let (what, count, rows) = if command.is_for_joint() {
-                ("joints", places, compiled.joints.rows.len())
+                ("index of a joint, below the expected number", places, compiled.joints.rows.len())
             } else {
-                ("bodies", bodies, usize::MAX)
+                ("index of a body, below the expected number", bodies, usize::MAX)
             };
             for (what, index, count) in [
                 (what, command.body as usize, count),
-                ("commands", command.kind as usize, COMMAND_JOINT_ENABLE as usize + 1),
-                ("rows", command.row as usize, rows),
-                ("worlds", command.world as usize, 1),
+                ("kind of a command, below the expected number", command.kind as usize, COMMAND_JOINT_ENABLE as usize + 1),
+                ("row of a command, below the expected number", command.row as usize, rows),
+                ("world of a command, below the expected number", command.world as usize, 1),
             ] {
                 if index >= count {
                     return Err(SnapshotError { what, found: index, expected: count });
@@ -348,12 +365,12 @@ impl Snapshot {
             }
         }
         if let Some(&island) = self.islands.iter().find(|&&island| island as usize >= bodies) {
-            return Err(SnapshotError { what: "islands", found: island as usize, expected: bodies });
+            return Err(SnapshotError { what: "island of a body, below the expected number", found: island as usize, expected: bodies });
         }
         if let Some(&island) = self.islands.iter().find(|&&island| self.islands[island as usize] != island) {
-            return Err(SnapshotError { what: "as the root of an island", found: island as usize, expected: 0 });
+            return Err(SnapshotError { what: "islands without a root, such as", found: island as usize, expected: 0 });
         }
-        // Shapes that came later produced nothing of what was put by.
+        // Shapes that were added later have no archived contacts.
         if self.sleeping_starts.len() > shapes + 1 {
             return Err(SnapshotError {
                 what: "sleeping starts",
@@ -376,11 +393,11 @@ impl Snapshot {
         let put_by = self.sleeping.iter().map(|put_by| (&put_by.contact, &put_by.manifold));
         for (contact, manifold) in self.contacts.iter().zip(&self.manifolds).chain(put_by) {
             for (what, index, count) in [
-                ("shapes", contact.shape_a, shapes),
-                ("shapes", contact.shape_b, shapes),
-                ("bodies", contact.body_a, bodies),
-                ("bodies", contact.body_b, bodies),
-                ("points of a contact", contact.flags & POINT_COUNT_MASK, manifold.points.len() + 1),
+                ("shape of a contact, below the expected number", contact.shape_a, shapes),
+                ("shape of a contact, below the expected number", contact.shape_b, shapes),
+                ("body of a contact, below the expected number", contact.body_a, bodies),
+                ("body of a contact, below the expected number", contact.body_b, bodies),
+                ("points of a contact, below the expected number", contact.flags & POINT_COUNT_MASK, manifold.points.len() + 1),
             ] {
                 if index as usize >= count {
                     return Err(SnapshotError { what, found: index as usize, expected: count });
@@ -402,9 +419,9 @@ impl Snapshot {
             + self.row_goals.iter().filter(|row| !is_finite(row.goal) || !is_finite(row.max_impulse)).count();
         for (what, found) in [
             ("joint impulses that are not finite", impulses),
-            ("joint angles likewise", angles),
-            ("goals of joints likewise", goals),
-            ("joints with other flags", flags),
+            ("joint angles that are not finite", angles),
+            ("goals of joints that are not finite", goals),
+            ("joints with unknown flags", flags),
         ] {
             if found > 0 {
                 return Err(SnapshotError { what, found, expected: 0 });
@@ -414,7 +431,7 @@ impl Snapshot {
     }
 }
 
-/// The islands as they are before anybody slept.
+/// Returns the islands before any body slept.
 #[must_use]
 pub fn first_islands(compiled: &Compiled) -> Vec<u32> {
     #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
@@ -422,8 +439,8 @@ pub fn first_islands(compiled: &Compiled) -> Vec<u32> {
     if compiled.settings.sleep { (0..bodies).collect() } else { Vec::new() }
 }
 
-/// The islands without what only searching for them left behind. Slots that were just vacated still have theirs: who
-/// slept there has yet to wake.
+/// Returns the islands of sleeping bodies, without the scratch values that the search leaves. Slots that were just
+/// vacated keep theirs: what slept with their bodies has yet to wake.
 fn sleeping_islands(bodies: &[Body], sleeps: bool, states: &[BodyState], islands: &[u32], vacated: &[u32]) -> Vec<u32> {
     let rows = (0_u32..).zip(islands).zip(states.iter().zip(bodies));
     let is_asleep = |state: &BodyState, body: &Body| body.kind == DYNAMIC && state.status & ASLEEP != 0;
@@ -431,7 +448,7 @@ fn sleeping_islands(bodies: &[Body], sleeps: bool, states: &[BodyState], islands
         rows.map(|((index, &island), (state, body))| if is_asleep(state, body) { island } else { index }).collect();
     for &slot in vacated.iter().filter(|_| sleeps) {
         let root = islands.get(slot as usize).copied().unwrap_or(slot);
-        // What is no root any more was left behind by one that was awake.
+        // A root that is none any more is a scratch value of an awake body.
         if roots.get(root as usize) == Some(&root) {
             roots[slot as usize] = root;
         }
@@ -439,20 +456,20 @@ fn sleeping_islands(bodies: &[Body], sleeps: bool, states: &[BodyState], islands
     roots
 }
 
-/// Whether a step with these counters began and ended with nobody awake. If nothing is asked then, the next ones change
-/// nothing at all.
+/// Returns true if a step with these counters began and ended with all bodies asleep. Then the next steps change
+/// nothing, unless there are commands.
 pub(crate) fn is_at_rest(counters: &Counters) -> bool {
     counters.was_awake == 0 && counters.awake == 0 && counters.woken == 0 && counters.slept == 0
 }
 
-/// A snapshot of another world.
+/// Error of a snapshot that is of another world.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the snapshot does not belong to this world: {found} {what}, expected {expected}")]
+#[error("the snapshot does not belong to this world: {what}: found {found}, expected {expected}")]
 pub struct SnapshotError {
-    /// Which table.
+    /// Name of the table or value.
     pub what: &'static str,
-    /// Its length, or an index in it.
+    /// Value in the snapshot: a length, a count or an index.
     pub found: usize,
-    /// The length or bound in this world.
+    /// Value that this world expects: a length, a count, or for an index the bound above it.
     pub expected: usize,
 }

@@ -1,4 +1,5 @@
-//! What a world looks like from outside: reported bodies, a hash, and the metrics by which two runs are compared.
+//! Views of a state between two steps: bodies and joint reactions for reports, a hash for replay, and the metrics by
+//! which two runs are compared.
 
 use glam::Vec2;
 use serde::Serialize;
@@ -16,38 +17,38 @@ use crate::types::{
     ROW_LOWER, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, VACANT,
 };
 
-/// A body as the scene's author knows it: by its own frame, not its centre of mass.
+/// State of a body for reports, by the origin of its frame, not by its centre of mass.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ReportedBody {
     /// Name, if the scene gives one.
     pub id: Option<String>,
     /// Origin of the body's frame, m.
     pub position: [f32; 2],
-    /// rad, in (−π, π].
+    /// Angle, rad, in (−π, π].
     pub angle: f32,
-    /// Of the centre of mass, m/s.
+    /// Velocity of the centre of mass, m/s.
     pub velocity: [f32; 2],
-    /// rad/s.
+    /// Angular velocity, rad/s.
     pub angular_velocity: f32,
-    /// Whether it is dynamic and sleeps. Written only if it does.
+    /// True if the body is dynamic and sleeps. Written only if true.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub asleep: bool,
 }
 
-/// Whether a body is dynamic and sleeps.
+/// Returns true if a body is dynamic and sleeps.
 #[must_use]
 pub fn is_asleep(compiled: &Compiled, snapshot: &Snapshot, body: usize) -> bool {
     let is_dynamic = compiled.bodies.get(body).is_some_and(|body| body.kind == DYNAMIC);
     is_dynamic && snapshot.states.get(body).is_some_and(|state| state.status & ASLEEP != 0)
 }
 
-/// All bodies in scene order; slots without a body are left out.
+/// Returns all bodies in the order of their slots, without vacant slots.
 #[must_use]
 pub fn body_states(compiled: &Compiled, snapshot: &Snapshot) -> Vec<ReportedBody> {
     body_slots(compiled, snapshot).into_iter().flatten().collect()
 }
 
-/// All slots in their order, each with the body in it.
+/// Returns the body of each slot, `None` for vacant slots.
 #[must_use]
 pub fn body_slots(compiled: &Compiled, snapshot: &Snapshot) -> Vec<Option<ReportedBody>> {
     (0..snapshot.poses.len()).map(|slot| body_slot(compiled, snapshot, slot)).collect()
@@ -68,15 +69,15 @@ pub fn body_slot(compiled: &Compiled, snapshot: &Snapshot, slot: usize) -> Optio
     })
 }
 
-/// FNV-1a, word by word.
+/// A hash in the making: FNV-1a, word by word.
 #[derive(Clone, Copy, Debug)]
 pub struct Fnv(pub u64);
 
 impl Fnv {
-    /// The offset basis.
+    /// Offset basis of FNV-1a.
     pub const START: Self = Self(0xcbf2_9ce4_8422_2325);
 
-    /// Goes on over some bytes.
+    /// Returns the hash continued over some bytes.
     #[must_use]
     pub fn bytes(self, bytes: &[u8]) -> Self {
         Self(bytes.iter().fold(self.0, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)))
@@ -87,7 +88,8 @@ impl Fnv {
     }
 }
 
-/// A hash of poses, velocities, quarantine and what joints carry (FNV-1a over their bits). Equal runs have equal hashes.
+/// Returns a hash of poses, velocities, quarantine flags and joint states (FNV-1a over their bits). Equal runs have
+/// equal hashes.
 #[must_use]
 pub fn hash(snapshot: &Snapshot) -> u64 {
     hash_of(&snapshot.poses, &snapshot.states, &snapshot.joint_states, &snapshot.joint_impulses)
@@ -116,24 +118,24 @@ pub(crate) fn hash_of(
     hash.0
 }
 
-/// What a joint does, as of the last substep.
+/// Force, torque and angle of a joint in the last substep.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct JointReaction {
     /// Name, if the scene gives one.
     pub id: Option<String>,
-    /// On body B at its anchor, N; on A it is the opposite.
+    /// Force on body B at its anchor, N; on A it is the opposite.
     pub force: [f32; 2],
-    /// Beside what that force makes, N·m.
+    /// Torque on body B beside that of the force, N·m.
     pub torque: f32,
     /// From the anchor of A to that of B, world axes, m.
     pub between: [f32; 2],
-    /// Of B against A, less the reference angle, full turns counted on, rad.
+    /// Angle of B against A, less the reference angle, full turns counted, rad.
     pub angle: f32,
-    /// Whether it broke. Then it does nothing any more.
+    /// True if the joint broke. It no longer acts.
     pub broken: bool,
 }
 
-/// All joints in the order of their indices; those that are gone are left out.
+/// Returns all joints in the order of their indices, without removed ones.
 #[must_use]
 pub fn joint_reactions(compiled: &Compiled, snapshot: &Snapshot) -> Vec<JointReaction> {
     let Joints { joints, rows, ids, .. } = &compiled.joints;
@@ -163,45 +165,47 @@ pub fn joint_reactions(compiled: &Compiled, snapshot: &Snapshot) -> Vec<JointRea
     reactions.into_iter().map(|(_, reaction)| reaction).collect()
 }
 
-/// A joint at the poses of a snapshot.
+/// Returns a joint's frame and coordinates at the poses of a snapshot.
 fn stand(compiled: &Compiled, snapshot: &Snapshot, joint: &Joint, state: &JointState) -> (JointFrame, Stance) {
     let frame = frame_of(joint, &compiled.bodies, &snapshot.poses, state.angle);
     let rest = BodyState::default();
     (frame, Stance::new(&frame, &rest, &rest))
 }
 
-/// How good and how lively a world is, independent of who computed it.
+/// Quality and energy of a state, measured from the state alone, so that any two engines can be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Metrics {
-    /// Deepest overlap of two shapes, m, measured afresh at the final poses.
+    /// Deepest overlap of two shapes, m, measured at the final poses.
     pub max_penetration: f64,
-    /// Mean over overlapping contact points, m.
+    /// Mean penetration of overlapping contact points, m.
     pub mean_penetration: f64,
-    /// J.
+    /// Kinetic energy, J.
     pub kinetic_energy: f64,
-    /// J. In gravity zero at the origin; in a field zero in its core. That of springs is [`Self::elastic_energy`].
+    /// Potential energy in gravity, zero at the origin, and in force fields, zero in their cores, J. That of springs is
+    /// [`Self::elastic_energy`].
     pub potential_energy: f64,
-    /// kg·m/s.
+    /// Momentum, kg·m/s.
     pub momentum: [f64; 2],
-    /// About the origin, kg·m²/s.
+    /// Angular momentum about the origin, kg·m²/s.
     pub angular_momentum: f64,
-    /// m/s.
+    /// Speed of the fastest dynamic body, m/s.
     pub max_speed: f64,
-    /// Upward impulse of fixed bodies in the last substep over the weight's impulse, less 1. At rest 0. `None` without
-    /// gravity or mass.
+    /// Upward impulse of fixed bodies in the last substep, divided by the impulse of the weight, less 1. 0 at rest.
+    /// `None` without gravity or mass.
     pub ground_impulse_ratio: Option<f64>,
-    /// Largest speed at which a contact that pushes moves, or one that does not push is approached, m/s.
+    /// Largest violation of complementarity, m/s: normal speed of a contact with an impulse, or approach speed of one
+    /// without.
     pub complementarity: f64,
     /// Largest friction impulse beyond the friction cone, N·s.
     pub cone_violation: f64,
-    /// How far the dynamic body that began highest has sunk, m.
+    /// Descent of the dynamic body that began highest, m.
     pub top_sink: f64,
-    /// How far it has moved sideways, m.
+    /// Sideways motion of the dynamic body that began highest, m.
     pub top_lean: f64,
-    /// How far a joint's anchors are from where it holds them, or beyond a limit, m: the largest. Joints that are
-    /// switched off or broken do not count, nor do springs and motors, which hold nothing.
+    /// Largest error of a joint's position, m: of its anchors, or beyond a limit. Joints that are switched off or
+    /// broken do not count, nor do springs and motors, which hold nothing.
     pub joint_error: f64,
-    /// Likewise of angles, rad.
+    /// Largest error of a joint's angle, rad, counted as [`Self::joint_error`].
     pub joint_angle_error: f64,
     /// Energy of the springs of joints, J: spring joints, suspensions, hinges with a spring, soft rods and welds, motor and
     /// mouse joints. Rigid joints and contacts store none. Zero for springs at rest length.
@@ -210,14 +214,14 @@ pub struct Metrics {
     pub total_energy: f64,
 }
 
-/// Of the dynamic bodies, m/s; [`Metrics::max_speed`] alone.
+/// Returns the speed of the fastest dynamic body, m/s ([`Metrics::max_speed`]).
 #[must_use]
 pub fn max_speed(compiled: &Compiled, states: impl Iterator<Item = BodyState>) -> f64 {
     let dynamic = compiled.bodies.iter().zip(states).filter(|(body, _)| body.kind == DYNAMIC);
     dynamic.map(|(_, state)| Vec2::from(state.velocity).as_dvec2().length()).fold(0.0, f64::max)
 }
 
-/// The largest error of a length and of an angle ([`Metrics::joint_error`]).
+/// Returns the largest errors of a position and of an angle ([`Metrics::joint_error`]).
 fn joint_errors(compiled: &Compiled, snapshot: &Snapshot) -> [f64; 2] {
     let mut worst = [0.0_f64; 2];
     for (joint, state) in compiled.joints.joints.iter().zip(&snapshot.joint_states) {
@@ -244,7 +248,7 @@ fn joint_errors(compiled: &Compiled, snapshot: &Snapshot) -> [f64; 2] {
     worst
 }
 
-/// Kinetic and potential energy of a dynamic body, J.
+/// Returns kinetic and potential energy of a dynamic body, J.
 #[must_use]
 pub fn body_energies(
     params: &Params,
@@ -267,7 +271,7 @@ pub fn body_energies(
     [kinetic, potential]
 }
 
-/// Energy in the springs of joints, J ([`Metrics::elastic_energy`]).
+/// Returns the energy in the springs of joints, J ([`Metrics::elastic_energy`]).
 fn elastic_energy(compiled: &Compiled, snapshot: &Snapshot) -> f64 {
     let Joints { joints, rows, .. } = &compiled.joints;
     let mut energy = 0.0;
@@ -277,7 +281,7 @@ fn elastic_energy(compiled: &Compiled, snapshot: &Snapshot) -> f64 {
         if off || lost(joint.body_a) || lost(joint.body_b) {
             continue;
         }
-        // A joint that came while the world runs on a device is measured there, not here.
+        // A joint added to a running world on a device has its length measured there, not here.
         let joint = Joint { anchor_a: goal.anchor_a, reference_angle: goal.reference_angle, ..*joint };
         let (frame, stance) = stand(compiled, snapshot, &joint, state);
         for row in rows_of(&frame) {
@@ -298,7 +302,7 @@ fn elastic_energy(compiled: &Compiled, snapshot: &Snapshot) -> f64 {
     energy
 }
 
-/// Work that it took to draw a spring so far, J; it pulls with `most` at most.
+/// Returns the work to stretch a spring by `drawn`, J, if it pulls with at most `most`.
 fn stored(stiffness: f64, drawn: f64, most: f64) -> f64 {
     if stiffness * drawn <= most {
         return 0.5 * stiffness * drawn * drawn;
@@ -336,7 +340,8 @@ pub fn metrics(compiled: &Compiled, snapshot: &Snapshot) -> Metrics {
 
     let (mut overlaps, mut overlap_sum, mut support) = (0_u32, 0.0, 0.0);
     let up = if gravity.length() > 0.0 { -gravity / gravity.length() } else { glam::DVec2::ZERO };
-    // Those put by while both sleep touch and carry as before; on their way there they are still in the list of the step.
+    // Archived contacts of sleeping bodies touch and carry load as before. In the step in which the bodies fall asleep
+    // they are still in the step's table as well.
     let sleeps = |body: u32| snapshot.states.get(body as usize).is_some_and(|state| state.status & ASLEEP != 0);
     let now = snapshot.contacts.iter().zip(&snapshot.manifolds);
     let awake = now.filter(|(contact, _)| !sleeps(contact.body_a) || !sleeps(contact.body_b));
@@ -383,7 +388,7 @@ pub fn metrics(compiled: &Compiled, snapshot: &Snapshot) -> Metrics {
     metrics
 }
 
-/// Penetration of each point of a fresh manifold, m.
+/// Returns the penetration of each point of a newly computed manifold, m.
 fn depths(compiled: &Compiled, snapshot: &Snapshot, contact: &Contact) -> Vec<f64> {
     let fresh = manifold(
         &compiled.shapes[contact.shape_a as usize],

@@ -1,22 +1,22 @@
-//! Every array of a step, as plain vectors: what the two backends are compared by, stage for stage.
+//! All tables of a step as plain vectors, by which tests compare the two backends stage by stage.
 
 use crate::types::{
     Aabb, Accumulator, BodyState, Constraint, Contact, Counters, Event, Joint, JointFrame, JointRow, JointState,
     Manifold, Pose, Rebound, SleepingContact, Surface,
 };
 
-/// A copy of all arrays, cut to what is in use.
+/// A copy of all tables, cut to the rows in use.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tables {
-    /// One a body, of its centre of mass.
+    /// Pose of each body's centre of mass.
     pub poses: Vec<Pose>,
     /// Velocities and status, one a body.
     pub states: Vec<BodyState>,
-    /// Sums of the sweeps, one a body.
+    /// Sums of the contacts' impulses, one a body.
     pub accumulators: Vec<Accumulator>,
-    /// Turning that the relaxing sweep took back, one a body.
+    /// Turn that the relax sweep took back, one a body.
     pub swings: Vec<f32>,
-    /// One a shape.
+    /// Box of each shape, margin included.
     pub aabbs: Vec<Aabb>,
     /// Ends of the cells' runs in `cell_shapes`, one a cell and one more.
     pub cell_ends: Vec<u32>,
@@ -32,19 +32,19 @@ pub struct Tables {
     pub pair_starts: Vec<u32>,
     /// Pairs of shapes whose boxes overlap.
     pub contacts: Vec<Contact>,
-    /// Points at which they touch, one a contact.
+    /// Contact points, one row a contact.
     pub manifolds: Vec<Manifold>,
-    /// Roots of islands asleep, one a body.
+    /// Root of the sleeping island of each body.
     pub islands: Vec<u32>,
-    /// Marks of islands that are to wake, one a body.
+    /// Flags of islands at their roots: to wake, or blocked. One a body.
     pub island_flags: Vec<u32>,
     /// First sleeping contact of each shape, and the end.
     pub sleeping_starts: Vec<u32>,
-    /// Contacts of bodies asleep, with their impulses.
+    /// Archived contacts of sleeping bodies, with their impulses.
     pub sleeping: Vec<SleepingContact>,
     /// Contacts and sensors that began or ended, in order.
     pub events: Vec<Event>,
-    /// Place of each contact among the constraints.
+    /// Index of each contact's constraint.
     pub slots: Vec<u32>,
     /// Normal parts of the contacts, by colour.
     pub constraints: Vec<Constraint>,
@@ -52,15 +52,15 @@ pub struct Tables {
     pub rebounds: Vec<Rebound>,
     /// Friction parts of the contacts, by colour.
     pub surfaces: Vec<Surface>,
-    /// As compiled.
+    /// Constant properties of the joints.
     pub joints: Vec<Joint>,
     /// Rows of the joints' equations.
     pub joint_rows: Vec<JointRow>,
     /// Anchors and masses of this step, one a joint.
     pub joint_frames: Vec<JointFrame>,
-    /// One a joint.
+    /// State of each joint.
     pub joint_states: Vec<JointState>,
-    /// Impulses of a row, in N·s or N·m·s: kept, and of this step.
+    /// Impulses of each row, N·s or N·m·s: the one kept and that of this step.
     pub joint_impulses: Vec<[f32; 2]>,
     /// Counts of the step.
     pub counters: Counters,

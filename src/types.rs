@@ -1,4 +1,5 @@
-//! The structs that Rust and WGSL share, byte for byte (`shaders/types.wgsl`).
+//! Structs that Rust and WGSL share, byte for byte (`shaders/types.wgsl`): the rows of the tables that the stages of a
+//! step read and write.
 //!
 //! Every struct is made of 16-byte rows, so that a row is one `vec4` load on the device and no padding is left to
 //! chance. `tests/layout.rs` parses the WGSL and compares names, sizes and offsets with these definitions: change
@@ -33,5 +34,5 @@ pub use query::*;
 pub use shape::*;
 pub use sweep::*;
 
-/// "No such index": no cell, no colour, no contact.
+/// The index that means none: no cell, no colour, no contact.
 pub const NONE: u32 = u32::MAX;

@@ -1,4 +1,4 @@
-//! One world, whichever backend steps it.
+//! [`World`]: one world on either backend, the CPU or the GPU, with the same methods.
 
 use crate::cancel::CancelToken;
 use crate::command::{Command, CommandError};
@@ -17,13 +17,13 @@ use crate::step::Stage;
 use crate::threads::ThreadsError;
 use crate::types::Pose;
 
-/// Why a world could not be made or stepped.
+/// Error of a world: it could not be made, changed or stepped.
 #[derive(Debug, thiserror::Error)]
 pub enum WorldError {
     /// The scene is not valid.
     #[error(transparent)]
     Scene(#[from] SceneError),
-    /// A command to one of many worlds was refused.
+    /// A command was refused.
     #[error(transparent)]
     Command(#[from] CommandError),
     /// Bodies or joints could not be added or removed.
@@ -32,14 +32,14 @@ pub enum WorldError {
     /// The snapshot is of another world.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
-    /// The bytes are no snapshot of this world.
+    /// The bytes are not a snapshot of this world.
     #[error(transparent)]
     SnapshotFile(#[from] SnapshotFileError),
     /// A query has a value out of range.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// The queries of a batch find more shapes than their bounds allow ([`crate::query::QueryBounds`]).
-    #[error("query {index} brings the shapes found to {found}; at most {limit} are allowed")]
+    /// The queries of a batch find more shapes than their bounds allow ([`QueryBounds`]).
+    #[error("the queries up to number {index} find {found} shapes; at most {limit} are allowed")]
     TooManyFound {
         /// Index of the query in the batch.
         index: usize,
@@ -54,46 +54,57 @@ pub enum WorldError {
     /// The device is lost or refused something.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A shader does not compile: a mistake of ours, or of the driver.
+    /// A shader does not compile: a bug of this library or of the driver.
     #[error("{0}")]
     Kernel(String),
-    /// The step was given up, as its [`CancelToken`] was cancelled, or one before it was. The world is of no use until it
-    /// continues from a snapshot.
-    #[error("the step was cancelled; the world goes on from a snapshot only")]
+    /// The step was given up, or an earlier one was: its [`CancelToken`] was cancelled. The world cannot be used until
+    /// a snapshot is restored.
+    #[error("the step was cancelled; restore a snapshot to continue")]
     Cancelled,
-    /// The step has more contacts than the world may have. The world is as before the step, but for commands, which are
-    /// done: remove bodies or allow more, and step again.
+    /// The step has more contacts than the limit. The world is as before the step, except that its commands have acted:
+    /// remove bodies or raise the limit, and step again.
     #[error(
         "the step finds {found} contacts or more, at most {limit} are allowed: too many shapes overlap; move or remove \
          some, or allow more"
     )]
     TooManyContacts {
-        /// Contacts that were found until the search was given up.
+        /// Contacts found until the search ended.
         found: usize,
-        /// Contacts that the world allows ([`World::set_contact_limit`]).
+        /// Limit of the world ([`World::set_contact_limit`]).
         limit: usize,
     },
-    /// Worlds that cannot run side by side.
+    /// A batch of worlds cannot be made or stepped as asked.
     #[error("many worlds: {0}")]
     Many(String),
     /// The world does not fit the device.
     #[error("buffer {buffer} needs {bytes} bytes, the device allows {limit}")]
     TooLarge {
-        /// Which buffer.
+        /// Name of the buffer.
         buffer: &'static str,
-        /// Its size.
+        /// Size it needs.
         bytes: u64,
-        /// What the device allows.
+        /// Largest size that the device allows.
         limit: u64,
     },
 }
 
-/// A world on either backend.
+/// A world: the bodies, joints and contacts of a [`Scene`], stepped on the CPU or the GPU.
+///
+/// ```
+/// use drystone::{Body, Scene, Shape, World};
+///
+/// let mut scene = Scene::new("drop");
+/// let ball = scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+/// let mut world = World::new(&scene)?;
+/// world.step()?;
+/// assert!(world.body(ball)?.velocity().y < 0.0);
+/// # Ok::<(), drystone::WorldError>(())
+/// ```
 #[derive(Debug)]
 pub enum World {
-    /// On the CPU.
+    /// World on the CPU.
     Cpu(Box<CpuWorld>),
-    /// On the GPU.
+    /// World on the GPU.
     Gpu(Box<GpuWorld>),
 }
 
@@ -110,7 +121,7 @@ impl From<GpuWorld> for World {
 }
 
 impl World {
-    /// A world as the scene describes it, on the CPU, on one thread.
+    /// Makes a world from a scene, on the CPU, on one thread.
     ///
     /// # Errors
     /// If the scene is not valid.
@@ -118,7 +129,7 @@ impl World {
         CpuWorld::new(scene).map(Self::from)
     }
 
-    /// A world as the scene describes it, on the CPU, on so many threads. Their number does not change the result.
+    /// Makes a world from a scene, on `count` threads of the CPU. Their number does not change the result.
     ///
     /// # Errors
     /// If the scene is not valid, or the operating system refuses to start the threads.
@@ -126,7 +137,7 @@ impl World {
         CpuWorld::new(scene)?.with_threads(count).map(Self::from)
     }
 
-    /// A world as the scene describes it, on the GPU.
+    /// Makes a world from a scene, on the GPU.
     ///
     /// # Errors
     /// If the scene is not valid or does not fit the device.
@@ -158,7 +169,7 @@ impl World {
         }
     }
 
-    /// Does something with the engine of the world.
+    /// Calls a function with the engine of the world.
     fn with_engine<T>(&mut self, what: impl FnOnce(&mut dyn WorldEngine) -> T) -> T {
         match self {
             Self::Cpu(world) => what(&mut **world),
@@ -177,7 +188,7 @@ impl World {
         }
     }
 
-    /// Sets the token by which another thread may end a step early, with [`WorldError::Cancelled`].
+    /// Sets the token by which another thread can end a step early, with [`WorldError::Cancelled`].
     pub fn set_cancel_token(&mut self, token: CancelToken) {
         match self {
             Self::Cpu(world) => world.set_cancel_token(token),
@@ -196,8 +207,9 @@ impl World {
         }
     }
 
-    /// Pushes what is around a place away from it, at the start of the next step: one impulse on each dynamic shape in reach.
-    /// Returns how many. Who sleeps there wakes. On the GPU this waits for the device and reads the poses back.
+    /// Pushes bodies away from a point at the start of the next step: one impulse on each dynamic shape in reach.
+    /// Returns the number of impulses. Sleeping bodies that are pushed wake. On the GPU this waits for the device and
+    /// reads the poses back.
     ///
     /// # Errors
     /// If a value is out of range or the device is lost.
@@ -216,8 +228,8 @@ impl World {
         Ok(pushes.len())
     }
 
-    /// What happened since this was last asked, oldest first, if the scene wants events ([`crate::Settings::events`]). On
-    /// the GPU what has arrived; after [`Self::wait`] that is all.
+    /// Returns the events since the last call, oldest first, if the scene has them switched on
+    /// ([`crate::Settings::events`]). On the GPU: those that have arrived; after [`Self::wait`] that is all.
     ///
     /// # Errors
     /// If the device is lost.
@@ -228,12 +240,12 @@ impl World {
         }
     }
 
-    /// Answers a batch of queries about the world as it is now. Ask all at once: each call lays the grid of the whole world
-    /// anew, so that a call of one ray costs about fifty times what it costs in a batch of a hundred. On the GPU this waits
-    /// for the device; `GpuWorld::query_async` does not.
+    /// Answers a batch of queries about the world as it is now. Give all queries in one call: each call rebuilds the
+    /// grid of the whole world, so that a single ray costs about fifty times what it costs in a batch of a hundred. On
+    /// the GPU this waits for the device; `GpuWorld::query_async` does not.
     ///
     /// # Errors
-    /// The first query with a value out of range; on the GPU also if the device is lost or has no room for them.
+    /// The first query with a value out of range; on the GPU also if the device is lost or has no memory for them.
     pub fn query(&mut self, queries: &[Query]) -> Result<Answers, WorldError> {
         match self {
             Self::Cpu(world) => world.query(queries),
@@ -241,8 +253,8 @@ impl World {
         }
     }
 
-    /// Answers a batch of queries as [`Self::query`], within bounds: if their effort is used up before the end, the answers
-    /// are those to the queries at the front.
+    /// Answers a batch of queries like [`Self::query`], within bounds: if the effort is used up before the end, only
+    /// the first queries have answers.
     ///
     /// ```
     /// use drystone::QueryBounds;
@@ -279,15 +291,16 @@ impl World {
         }
     }
 
-    /// The state between two steps.
+    /// Returns the state between two steps.
     ///
     /// # Errors
-    /// If the device is lost, or a step was given up: then the world is between no two steps.
+    /// If the device is lost, or a step was given up: then the state is that of no completed step.
     pub fn snapshot(&mut self) -> Result<Snapshot, WorldError> {
         self.with_engine(|engine| engine.snapshot())
     }
 
-    /// Speed of the fastest dynamic body, m/s. On the GPU this waits for the device and reads the state back.
+    /// Returns the speed of the fastest dynamic body, m/s. On the GPU this waits for the device and reads the state
+    /// back.
     ///
     /// # Errors
     /// If the device is lost.
@@ -301,7 +314,8 @@ impl World {
         }
     }
 
-    /// What the joints do, in the order of their indices. On the GPU this waits for the device.
+    /// Returns the forces and torques of all joints, in the order of their indices. On the GPU this waits for the
+    /// device.
     ///
     /// # Errors
     /// If the device is lost.
@@ -310,8 +324,8 @@ impl World {
         Ok(joint_reactions(self.compiled(), &snapshot))
     }
 
-    /// The state between two steps as bytes, versioned and checksummed, for [`Self::load`] of the same scene on either
-    /// backend.
+    /// Returns the state between two steps as bytes, versioned and checksummed, for [`Self::load`] of the same scene on
+    /// either backend.
     ///
     /// # Errors
     /// If the device is lost.
@@ -319,7 +333,7 @@ impl World {
         Ok(self.snapshot()?.to_bytes(self.compiled().fingerprint()))
     }
 
-    /// Continues from what [`Self::save`] gave, to the same bits on the same backend.
+    /// Continues from the bytes of [`Self::save`], to the same bits on the same backend.
     ///
     /// # Errors
     /// If the bytes are damaged, of another version, or of another world, or the device is lost; then nothing has
@@ -328,17 +342,17 @@ impl World {
         self.load_with(bytes, &Journal::default())
     }
 
-    /// As [`Self::load`], of a world to which bodies or joints were added by hand, or from which they were removed: with
-    /// the journal of that. This world is as its scene made it and has done no step.
+    /// Continues from the bytes of a world to or from which bodies or joints were added or removed by hand, with the
+    /// journal of those changes. This world must be newly made from its scene, without a step.
     ///
     /// # Errors
-    /// If this world has done a step, the journal does not fit it, and as [`Self::load`]. Then the world is of no use:
-    /// make another.
+    /// Those of [`Self::load`], and if this world has done a step or the journal does not fit it. Then the world cannot
+    /// be used: make another.
     pub fn load_with(&mut self, bytes: &[u8], journal: &Journal) -> Result<(), WorldError> {
         self.with_engine(|engine| engine.load_with(bytes, journal))
     }
 
-    /// Milliseconds a step spends in each stage, over the steps that were measured: all on the CPU, those of
+    /// Returns the mean time of each stage in a step, ms, over the measured steps: all steps on the CPU, those of
     /// [`Self::step_profiled`] on the GPU. Empty if there were none.
     #[must_use]
     pub fn stage_ms(&self) -> Vec<(Stage, f64)> {
@@ -351,7 +365,7 @@ impl World {
         if steps == 0 { Vec::new() } else { stages.iter().map(|&(stage, ms)| (stage, share(ms))).collect() }
     }
 
-    /// Dispatches of the last step, on the GPU.
+    /// Returns the number of dispatches of the last step on the GPU; `None` on the CPU.
     #[must_use]
     pub fn dispatches(&self) -> Option<u32> {
         match self {

@@ -1,4 +1,4 @@
-//! What may be asked of a joint between two steps: speeds, limits, targets, lengths.
+//! Commands to joints: motor speeds, limits, targets, lengths, on and off.
 
 use glam::Vec2;
 
@@ -11,38 +11,39 @@ use crate::types::{
     ROW_SPRING, ROW_UPPER,
 };
 
-/// Something asked of a joint; it lasts until it is changed. What a joint does not have from its start, a motor or
-/// limits, it cannot be given. The ranges are those of a scene.
+/// A command to a joint; it lasts until it is changed. A joint without a motor or limits in its scene cannot be given
+/// them. The ranges are those of a scene.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum JointCommand {
-    /// Of joints with a motor.
+    /// Sets speed and strength of a joint's motor.
     Motor {
-        /// m/s, or rad/s where it turns.
+        /// Speed, m/s, or rad/s for motors that turn.
         speed: f32,
         /// Largest force, N, or torque, N·m.
         max: f32,
     },
-    /// Lowest and highest, m or rad, of joints with limits that leave something free. Equal ones hold.
+    /// Sets the lower and upper limit, m or rad, of a joint with limits that differ. Equal limits lock it.
     Limits([f32; 2]),
-    /// Of a mouse joint: where it pulls to, in the world, m.
+    /// Sets the point of the world to which a mouse joint pulls, m.
     Target(Vec2),
-    /// Of a motor joint.
+    /// Sets the offset of a motor joint.
     Offset {
-        /// Of B's anchor against A's, in A's frame, m.
+        /// Position of B's anchor against A's, in A's frame, m.
         linear: Vec2,
-        /// rad. Full turns count.
+        /// Angle of B against A, rad. Full turns count.
         angular: f32,
     },
-    /// Length of a rod, m, or length at rest of a spring, which may be 0.
+    /// Sets the length of a rod, m, or the rest length of a spring, which may be 0.
     Length(f32),
-    /// Of the spring of a hinge, a slider or a wheel: its rest position, rad or m.
+    /// Sets the rest position of the spring of a hinge, slider or wheel, rad or m.
     SpringTarget(f32),
-    /// Switches the joint on or off. One that is off does nothing, and its bodies touch. A broken one stays broken.
+    /// Switches the joint on or off. A joint that is off does not act, and its bodies touch. A broken joint stays
+    /// broken.
     Enable(bool),
 }
 
 impl JointCommand {
-    /// The records that a step works from, checked against the world.
+    /// Returns the records of the command for a step, checked against the world.
     pub(crate) fn flatten(self, compiled: &Compiled, id: JointId) -> Result<Vec<types::Command>, CommandError> {
         let place = joint_place(compiled, id).ok_or(CommandError::NoJoint(id))?;
         let joint = &compiled.joints.joints[place];
@@ -50,7 +51,7 @@ impl JointCommand {
         check_joint_command(self, name, format_args!("joint {id}"))?;
         let last = joint.first_row + (joint.flags & ROW_COUNT_MASK);
         let kinds = (joint.first_row..last).map(|row| (row, compiled.joints.rows[row as usize].kind));
-        // A rod's own row comes after equal limits.
+        // A rod's own row comes after those of equal limits.
         let find = |wanted: &dyn Fn(u32) -> bool| kinds.clone().filter(|&(_, kind)| wanted(kind)).last();
         let role = |role: u32| find(&|kind| kind & ROW_ROLE == role);
         let refuse = |expected: &'static str| Err(CommandError::JointKind { joint: id, found: name, expected });
@@ -90,7 +91,7 @@ impl JointCommand {
                 vec![record(COMMAND_JOINT_GOAL, row, [length, 0.0])]
             }
             Self::SpringTarget(target) => {
-                // It is laid first; what else swings is held softly.
+                // The joint's spring is its first row; other spring rows hold something softly.
                 let first = kinds.clone().next().filter(|&(_, kind)| kind & ROW_ROLE == ROW_SPRING);
                 let wanted = match (name, first) {
                     ("revolute", Some((row, kind))) if kind & ROW_GEOMETRY == types::ROW_ANGLE => row,

@@ -1,4 +1,5 @@
-//! The seam: what an engine does for the host, and the verbs that follow from it.
+//! The interface between host and engine: the calls that an engine implements on its tables, and the methods of a world
+//! that are written once in terms of them: adding and removing, gravity, emitters, snapshots.
 
 use super::{Backup, Host, Parts, Recorder, Rewound, Untaken};
 use crate::command::{Command, forget_body, wake_left};
@@ -8,61 +9,62 @@ use crate::snapshot::Snapshot;
 use crate::types::Pose;
 use crate::world::WorldError;
 
-/// Seam between the host and the tables of a world: on the CPU, on a device, or beside others on a device. What changes on a
-/// device holds in what is submitted next, or from this place of the caller's encoder on.
+/// Interface between the host and the tables of a world: on the CPU, on a device, or in a batch on a device. Changes on
+/// a device take effect with the next submission, or from the present end of the caller's encoder on.
 pub(crate) trait WorldEngine {
     fn host(&self) -> &Host;
 
     fn host_mut(&mut self) -> &mut Host;
 
-    /// Returns true if the tables have room for so much more than there is.
+    /// Returns true if the tables have room for these additions.
     fn has_room_for(&self, more: Parts) -> bool;
 
-    /// Returns true if larger tables may be refused.
+    /// Returns true if growing the tables can fail.
     fn is_limited(&self) -> bool;
 
-    /// Makes larger tables where these are too small for what the host has.
+    /// Grows the tables to the sizes that the host needs.
     ///
     /// # Errors
-    /// If they do not fit the device; then nothing is done.
+    /// The tables do not fit the device; then nothing is done.
     fn make_room(&mut self, recorder: Option<&mut Recorder>) -> Result<(), WorldError>;
 
-    /// Brings the tables and constants to what the host has.
+    /// Copies a change of the host to the tables and constants.
     ///
     /// # Errors
     /// If the device is lost.
     fn follow(&mut self, change: &Change, recorder: Option<&mut Recorder>) -> Result<(), WorldError>;
 
-    /// Empties the lists of contacts, as they are before the first step.
+    /// Empties the contact tables, as before the first step.
     fn clear_lists(&mut self);
 
-    /// State between two steps. Waits for the device.
+    /// Returns the state between two steps. Waits for the device.
     ///
     /// # Errors
     /// If the device is lost.
     fn state(&mut self) -> Result<Snapshot, WorldError>;
 
-    /// Waits until all steps are done, and learns what has arrived.
+    /// Waits until all steps are done, and reads back their events and counters.
     ///
     /// # Errors
     /// If the device is lost.
     fn settle(&mut self) -> Result<(), WorldError>;
 
-    /// Makes room for the contacts of a snapshot.
+    /// Grows the tables for the contacts of a snapshot.
     ///
     /// # Errors
-    /// If they do not fit the device; then nothing has changed.
+    /// The tables do not fit the device; then nothing has changed.
     fn make_room_for(&mut self, snapshot: &Snapshot) -> Result<(), WorldError>;
 
-    /// Writes the tables of a snapshot, of which there is room for all and to which the host has gone back.
+    /// Writes a snapshot to the tables, which are large enough, after the host was set to it.
     fn put(&mut self, snapshot: &Snapshot, recorder: Option<&mut Recorder>);
 
-    /// Pose of the body in a slot, if it is known here without a wait and a command puts the body exactly where it is.
+    /// Returns the pose of the body in a slot, if the command puts it exactly there and the pose is known without a
+    /// wait.
     fn stays_by(&self, _slot: usize, _command: Command) -> Option<Pose> {
         None
     }
 
-    /// Does something with the engine of this world.
+    /// Calls a function with this engine.
     fn with_engine<T>(&mut self, what: impl FnOnce(&mut dyn WorldEngine) -> T) -> T
     where
         Self: Sized,
@@ -70,10 +72,10 @@ pub(crate) trait WorldEngine {
         what(self)
     }
 
-    /// Adds bodies: all of them or, with an error, none.
+    /// Adds bodies, all or none.
     ///
     /// # Errors
-    /// The first value that is out of range; or if they do not fit the device.
+    /// The first value that is out of range; or the tables do not fit the device.
     fn add_bodies(&mut self, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
         let backup = self.backup_for(Parts::of_bodies(bodies));
         let host = self.host_mut();
@@ -87,10 +89,10 @@ pub(crate) trait WorldEngine {
         Ok(ids)
     }
 
-    /// Adds joints: all of them or, with an error, none.
+    /// Adds joints, all or none.
     ///
     /// # Errors
-    /// The first value that is out of range; or if they do not fit the device.
+    /// The first value that is out of range; or the tables do not fit the device.
     fn add_joints(&mut self, joints: &[Joint]) -> Result<Vec<JointId>, WorldError> {
         let backup = self.backup_for(Parts { joints: joints.len(), ..Parts::default() });
         let host = self.host_mut();
@@ -105,20 +107,20 @@ pub(crate) trait WorldEngine {
         Ok(ids)
     }
 
-    /// Adds joints between bodies by their ids: `None` is the world. All of them or, with an error, none.
+    /// Adds joints between bodies by their ids, all or none. `None` is the world.
     ///
     /// # Errors
-    /// If a body is not there, or no longer; else as [`Self::add_joints`].
+    /// A body does not exist or was removed; those of [`Self::add_joints`].
     fn add_joints_between(&mut self, joints: &[(Option<BodyId>, BodyId, Joint)]) -> Result<Vec<JointId>, WorldError> {
         let (compiled, population) = self.host_mut().people();
         let joints = population.between(compiled, joints)?;
         self.add_joints(&joints)
     }
 
-    /// Removes joints: all of them or, with an error, none.
+    /// Removes joints, all or none.
     ///
     /// # Errors
-    /// If a joint is not there, or no longer, or given twice.
+    /// A joint does not exist, was removed, or is given twice.
     fn remove_joints(&mut self, ids: &[JointId]) -> Result<(), WorldError> {
         let host = self.host_mut();
         host.keep_origin();
@@ -129,10 +131,10 @@ pub(crate) trait WorldEngine {
         self.follow(&change, None)
     }
 
-    /// Removes bodies and their joints: all of them or, with an error, none.
+    /// Removes bodies and their joints, all or none.
     ///
     /// # Errors
-    /// If a body is not there, or no longer, or given twice.
+    /// A body does not exist, was removed, or is given twice.
     fn remove_bodies(&mut self, ids: &[BodyId]) -> Result<(), WorldError> {
         let host = self.host_mut();
         host.keep_origin();
@@ -143,12 +145,13 @@ pub(crate) trait WorldEngine {
         self.follow(&change, None)
     }
 
-    /// Gives a body another description, with the same id and outlines; its joints go.
+    /// Replaces the description of a body. It keeps its id and outlines; its joints are removed.
     ///
     /// # Errors
-    /// If the body is not there, or no longer; a value is refused, or the outlines are others; or it does not fit the device.
+    /// The body does not exist or was removed; a value is out of range; the outlines differ; or the tables do not fit
+    /// the device.
     fn replace_body(&mut self, id: BodyId, body: &Body) -> Result<(), WorldError> {
-        // Other features may need other buffers.
+        // The new description may need buffers for features that the world did not use.
         let backup = self.is_limited().then(|| self.host().backup());
         let host = self.host_mut();
         host.keep_origin();
@@ -163,10 +166,10 @@ pub(crate) trait WorldEngine {
         self.follow(&change, None)
     }
 
-    /// Sets gravity from the next step on, m/s², and wakes all bodies, unless it is the same.
+    /// Sets gravity from the next step on, m/s². Wakes all bodies if it differs.
     ///
     /// # Errors
-    /// A coordinate is not a number, or out of the range of a scene; or the device is lost.
+    /// A coordinate is NaN or out of the range of a scene; or the device is lost.
     fn set_gravity(&mut self, gravity: glam::Vec2) -> Result<(), WorldError> {
         check_gravity(gravity)?;
         let host = self.host_mut();
@@ -178,25 +181,26 @@ pub(crate) trait WorldEngine {
         Ok(())
     }
 
-    /// Makes what the scene's emitters make before this step, and lets go of what they let go of. Does nothing if that is
-    /// done.
+    /// Runs the scene's emitters for the next step: removes old batches and adds those that are due. A second call does
+    /// nothing.
     ///
     /// # Errors
-    /// If it does not fit the device, which can only be if bodies or joints were added by hand; then nothing is done.
+    /// The tables do not fit the device, which is possible only if bodies or joints were added by hand; then nothing is
+    /// done.
     fn emit_due(&mut self, mut recorder: Option<&mut Recorder>) -> Result<(), WorldError> {
         let host = self.host();
         let steps = host.steps;
         let Some(population) = host.population.as_ref().filter(|population| population.is_due(steps)) else {
             return Ok(());
         };
-        // For what the script alone makes there is room; else larger buffers may be refused.
+        // Emitters alone never outgrow the tables; with bodies added by hand, larger buffers may be refused.
         let backup = (population.by_hand() && self.is_limited()).then(|| host.backup());
         let host = self.host_mut();
         host.forget_kept();
         let (compiled, population) = host.people();
         let left = population.retire(compiled, steps);
         if let Some(change) = &left {
-            // Before others have their places.
+            // Before other bodies take the slots.
             host.let_go(change);
         }
         let (compiled, population) = host.people();
@@ -209,10 +213,11 @@ pub(crate) trait WorldEngine {
         Ok(())
     }
 
-    /// Continues from bytes, in a world that has done no step if there were changes by hand, which it sees first.
+    /// Continues from bytes. Changes by hand are made first, from the journal; then the world must not have done a
+    /// step.
     ///
     /// # Errors
-    /// If an entry of the journal is refused, the bytes are not of this world, or it does not fit the device.
+    /// An entry of the journal is refused, the bytes are not of this world, or the tables do not fit the device.
     fn load_with(&mut self, bytes: &[u8], journal: &Journal) -> Result<(), WorldError> {
         if !journal.is_empty() {
             let relived = self.host().relived_from(bytes, journal)?;
@@ -222,7 +227,7 @@ pub(crate) trait WorldEngine {
         self.restore(&snapshot)
     }
 
-    /// Becomes a world of other bodies, which waits for a snapshot to go on from.
+    /// Sets the world to another scene and population. A snapshot must be restored next.
     ///
     /// # Errors
     /// If it does not fit the device; then nothing is done.
@@ -241,7 +246,7 @@ pub(crate) trait WorldEngine {
         Ok(())
     }
 
-    /// State between two steps, unless a step was given up. Waits for the device.
+    /// Returns the state between two steps, unless a step was given up. Waits for the device.
     ///
     /// # Errors
     /// If the device is lost, or a step was given up.
@@ -264,13 +269,13 @@ pub(crate) trait WorldEngine {
         Ok(())
     }
 
-    /// Takes host and tables to a snapshot that was checked, of which there is room for all.
+    /// Sets host and tables to a snapshot that was checked. The tables are large enough.
     fn resume(&mut self, snapshot: &Snapshot, untaken: Untaken, recorder: Option<&mut Recorder>) {
         self.host_mut().go_back(snapshot, untaken);
         self.put(snapshot, recorder);
     }
 
-    /// Copies the host if its engine may refuse room for so much more, as everything shall be as it was then.
+    /// Copies the host if the engine may fail to grow for these additions, so that the change can be undone.
     fn backup_for(&self, more: Parts) -> Option<Backup> {
         (!self.has_room_for(more)).then(|| self.host().backup())
     }

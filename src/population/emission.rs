@@ -1,5 +1,6 @@
-//! What the emitters of a scene make and let go of ([`Emitter`]). It depends on the step and on nothing else, so that a
-//! world on either backend, and one that goes on from a snapshot, comes to the same bodies in the same slots.
+//! Emitters at run time: the batches that they add and remove before each step ([`Emitter`]). These depend only on the
+//! number of the step, so that a world on either backend, and one that continues from a snapshot, has the same bodies
+//! in the same slots.
 
 use std::collections::VecDeque;
 
@@ -7,50 +8,49 @@ use super::{BodyId, Change, Population};
 use crate::scene::{Compiled, Emitter, Joint};
 use crate::snapshot::{Snapshot, SnapshotError};
 
-/// Steps with batches that are gone through again for a snapshot, at most: minutes of work, for a day and a half of
-/// rain.
+/// Most steps with batches that are replayed for a snapshot: minutes of work, for a day and a half of rain.
 const MAX_TURNS: usize = 1_000_000;
 
-/// Checks the number of steps with batches to go through again.
+/// Checks the number of steps with batches to replay.
 ///
 /// # Errors
-/// If it is too large.
+/// The number is too large.
 pub(super) fn check_turns(turns: usize) -> Result<(), SnapshotError> {
     if turns <= MAX_TURNS {
         return Ok(());
     }
-    let what = "steps or more with batches of emitters to go through again";
+    let what = "steps with batches of emitters to replay, or more";
     Err(SnapshotError { what, found: turns, expected: MAX_TURNS })
 }
 
-/// Checks at once what a file claims, before any step is gone through: the batches of one emitter come at steps of
-/// their own, so there are at least as many steps with batches.
+/// Checks the number of batches before any is replayed, as it may come from a file: the batches of one emitter come at
+/// steps of their own, so there are at least as many steps with batches.
 ///
 /// # Errors
-/// If there are too many of them before step `until`.
+/// There are too many batches before step `until`.
 pub(super) fn check_batches(compiled: &Compiled, until: u64) -> Result<(), SnapshotError> {
     let batches = compiled.script.emitters.iter().map(|emitter| emitter.batches_before(until)).max();
     check_turns(usize::try_from(batches.unwrap_or(0)).unwrap_or(usize::MAX))
 }
 
-/// What an emitter has done so far.
+/// Batches that an emitter has added so far.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Emitted {
-    /// Batches.
+    /// Number of batches added.
     made: u64,
-    /// Those that will go, the oldest first.
+    /// Batches that will be removed, the oldest first.
     batches: VecDeque<Batch>,
 }
 
 #[derive(Clone, Debug)]
 struct Batch {
-    /// The first step that it took part in.
+    /// First step with the batch.
     born: u64,
     bodies: Vec<BodyId>,
 }
 
 impl Emitted {
-    /// The step before which a batch comes or goes next.
+    /// Returns the step before which a batch is added or removed next.
     fn next(&self, emitter: &Emitter) -> u64 {
         let comes = emitter.comes(self.made);
         let goes = self.batches.front().and_then(|batch| Some(batch.born + u64::from(emitter.lifetime?)));
@@ -59,17 +59,17 @@ impl Emitted {
 }
 
 impl Population {
-    /// Whether a batch comes or goes before the step that has this number.
+    /// Returns true if a batch is added or removed before the step with this number.
     pub(crate) fn is_due(&self, step: u64) -> bool {
         step >= self.next
     }
 
-    /// The step before which a batch comes or goes next; `u64::MAX`: none does any more.
+    /// Returns the step before which a batch is added or removed next; `u64::MAX` if there is none.
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Lets go of the batches whose time is over. Before [`Self::emit`].
+    /// Removes the batches that are too old or one too many. Called before [`Self::emit`].
     pub(crate) fn retire(&mut self, compiled: &mut Compiled, step: u64) -> Option<Change> {
         let emitters = compiled.script.emitters.clone();
         let mut gone = Vec::new();
@@ -84,12 +84,12 @@ impl Population {
                 gone.extend(emitted.batches.pop_front().into_iter().flat_map(|batch| batch.bodies));
             }
         }
-        // Others may have been removed by hand.
+        // Some bodies may have been removed by hand.
         gone.retain(|&id| self.id(compiled, id.index as usize) == Some(id));
         (!gone.is_empty()).then(|| self.take_out(compiled, &gone))
     }
 
-    /// Makes the batches that are due: what changed by the bodies, then by their joints.
+    /// Adds the batches that are due. Returns the changes by the bodies and by their joints.
     pub(crate) fn emit(&mut self, compiled: &mut Compiled, step: u64) -> [Change; 2] {
         let emitters = compiled.script.emitters.clone();
         let mut change = Change::default();
@@ -119,7 +119,7 @@ impl Population {
         [change, tied]
     }
 
-    /// The emitters with the batches that are left to make after `steps`, for a scene that starts there.
+    /// Returns the emitters with the batches that are left after `steps`, for a scene that starts there.
     #[must_use]
     pub fn emitters_left(&self, compiled: &Compiled, emitters: &[Emitter], steps: u64) -> Vec<Emitter> {
         debug_assert_eq!(compiled.script.emitters.len(), emitters.len());
@@ -135,7 +135,7 @@ impl Population {
         emitters.iter().zip(&self.emitted).filter_map(left).collect()
     }
 
-    /// Whether bodies or joints came that are not of the scene's script.
+    /// Returns true if bodies or joints were added by hand.
     pub(crate) fn by_hand(&self) -> bool {
         self.by_hand
     }
@@ -145,12 +145,11 @@ impl Population {
         pairs.map(|(emitter, emitted)| emitted.next(emitter)).min().unwrap_or(u64::MAX)
     }
 
-    /// The bodies that a snapshot was taken of, where they are not those that there are but those that the scene's
-    /// emitters had made by then: goes through their batches again from `origin`, the world as it began. What the
-    /// backend has set up in the constants stays.
+    /// Returns the bodies and joints of a snapshot's time, if they are others than now and all came from the scene's
+    /// emitters: replays the batches from `origin`, the world as it began. Constants that the backend has set stay.
     ///
     /// # Errors
-    /// If there are too many batches.
+    /// There are too many batches.
     pub(crate) fn rewind(
         origin: Option<&Compiled>,
         now: &Compiled,
@@ -164,7 +163,7 @@ impl Population {
         let mut turns = 0;
         loop {
             let step = population.next;
-            // A step that failed may have made its batches.
+            // A step that failed may have added its batches.
             let is_last = step >= snapshot.step;
             if is_last && (step > snapshot.step || population.history.0 == snapshot.population) {
                 break;

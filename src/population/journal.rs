@@ -1,8 +1,7 @@
-//! What was added and removed by hand, written down: with it a snapshot can be continued in a world made anew.
-//!
-//! A snapshot holds the state of bodies, not what they are made of. That comes from the scene and its emitters, and for
-//! what came by hand from here: the same changes, before the same steps, lead to the same tables. None of the steps is
-//! run again.
+//! [`Journal`]: the record of all changes by hand, with which bytes of a snapshot can be continued in a newly made
+//! world. A snapshot holds the state of bodies, not their shapes and masses. Those come from the scene and its
+//! emitters, and for bodies that were added by hand from the journal: the same changes, before the same steps, give the
+//! same tables. No step is run again.
 
 use glam::Vec2;
 
@@ -12,7 +11,7 @@ use crate::scene::{Body, Compiled, Joint, check_gravity};
 use crate::snapshot::SnapshotError;
 use crate::world::WorldError;
 
-/// A change made by hand.
+/// A change by hand.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Alteration {
     /// [`World::add_bodies`](crate::World::add_bodies).
@@ -27,33 +26,33 @@ pub enum Alteration {
     AddJointsBetween(Vec<(Option<BodyId>, BodyId, Joint)>),
     /// [`World::remove_joints`](crate::World::remove_joints).
     RemoveJoints(Vec<JointId>),
-    /// Gravity from here on, m/s².
+    /// [`World::set_gravity`](crate::World::set_gravity), m/s².
     Gravity(Vec2),
 }
 
-/// Every change by hand in its order, each with the number of steps that were done before it.
+/// All changes by hand in their order, each with the number of steps before it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Journal(Vec<(u64, Alteration)>);
 
 impl Journal {
-    /// Puts a change behind the others. Only those that succeeded belong here.
+    /// Appends a change. Only changes that succeeded belong here.
     pub fn push(&mut self, steps: u64, alteration: Alteration) {
         self.0.push((steps, alteration));
     }
 
-    /// All of them.
+    /// Returns all changes, each with the number of steps before it.
     #[must_use]
     pub fn entries(&self) -> &[(u64, Alteration)] {
         &self.0
     }
 
-    /// How many there are.
+    /// Returns the number of changes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there is no change.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -61,17 +60,17 @@ impl Journal {
 }
 
 impl Population {
-    /// From a world as its scene made it to one that has seen the journal and done `until` steps.
+    /// Brings the population of a newly made world to the one after all changes of the journal and `until` steps.
     ///
     /// # Errors
-    /// If an entry is refused, or out of order; or there are too many batches of emitters.
+    /// An entry is refused or out of order; or there are too many batches of emitters.
     pub fn relive(&mut self, compiled: &mut Compiled, journal: &Journal, until: u64) -> Result<(), WorldError> {
         check_batches(compiled, until)?;
         let mut turns = 0;
         let mut done = 0;
         for (at, alteration) in &journal.0 {
             if *at < done || *at > until {
-                let what = "as the step of a change by hand";
+                let what = "step of a change by hand";
                 #[allow(clippy::cast_possible_truncation, reason = "for the message")]
                 return Err(SnapshotError { what, found: *at as usize, expected: until as usize }.into());
             }
@@ -101,7 +100,7 @@ impl Population {
         }
     }
 
-    /// Keeps the books of the steps `from .. to`.
+    /// Runs the emitters for the steps `from .. to`, without the steps themselves.
     fn skip(&mut self, compiled: &mut Compiled, from: u64, to: u64, turns: &mut usize) -> Result<(), WorldError> {
         if from >= to {
             return Ok(());

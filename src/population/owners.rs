@@ -1,29 +1,29 @@
-//! The bodies behind the indices that a step reports, as they were in that step: on a GPU a report arrives steps later,
-//! when another body may have the slot.
+//! Lookup of the bodies that had a slot or a shape in an earlier step. On a GPU events arrive steps later, when another
+//! body may have the slot.
 
 use super::{BodyId, Population};
 use crate::command::CommandError;
 use crate::scene::Compiled;
 use crate::types::{NONE, VACANT};
 
-/// Generations of the bodies that own shapes, and slots that were given out again.
+/// Generations of the bodies that own shapes, and the recent reuses of slots.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Owners {
     /// Generation of the body of each shape; 0 beyond the end.
     shapes: Vec<u32>,
-    /// Slots of bodies that were given out again, each with the steps done then, oldest first.
+    /// Slots of bodies that were reused, each with the number of steps then, oldest first.
     reused_bodies: Vec<(u64, u32)>,
-    /// Slots of shapes that were given out again, each with the steps done then and the body before, oldest first.
+    /// Slots of shapes that were reused, each with the number of steps then and the body before, oldest first.
     reused_shapes: Vec<(u64, u32, BodyId)>,
 }
 
 impl Owners {
-    /// Notes that a body has come to a slot that another one had.
+    /// Records that a slot of another body was reused.
     pub fn reuse_body(&mut self, steps: u64, slot: u32) {
         self.reused_bodies.push((steps, slot));
     }
 
-    /// Notes that a shape of a body has come to a place, which a shape of the body in slot `before` had, if there was one.
+    /// Records the owner of a shape. `before` is the slot of the body whose shape had this slot before, if any.
     pub fn own_shape(&mut self, steps: u64, place: u32, before: Option<u32>, owner: BodyId) {
         if let Some(index) = before {
             let generation = self.generation(place);
@@ -42,7 +42,7 @@ impl Owners {
 }
 
 impl Population {
-    /// Forgets what only reports of the step `step` and of earlier ones need.
+    /// Drops records that only events of step `step` and earlier ones need.
     pub(crate) fn forget_owners(&mut self, step: u64) {
         self.owners.reused_bodies.retain(|&(steps, _)| steps > step);
         self.owners.reused_shapes.retain(|&(steps, ..)| steps > step);
@@ -65,7 +65,7 @@ impl Population {
     }
 }
 
-/// Body that a shape belonged to in a step, also where it has gone since.
+/// Returns the body to which a shape belonged in a step, also if it was removed since.
 pub(crate) fn owner_of_shape(
     compiled: &Compiled,
     population: Option<&Population>,
@@ -78,13 +78,13 @@ pub(crate) fn owner_of_shape(
     }
 }
 
-/// Body that a shape belongs to now.
+/// Returns the body to which a shape belongs now.
 pub(crate) fn owner(compiled: &Compiled, population: Option<&Population>, shape: u32) -> BodyId {
     let owner = owner_of_shape(compiled, population, shape, u64::MAX);
     owner.unwrap_or(BodyId { index: NONE, generation: 0 })
 }
 
-/// Body that was in a slot in a step, also where it has gone since; none for the world.
+/// Returns the body that had a slot in a step, also if it was removed since; `None` for the world.
 pub(crate) fn body_in_step(
     compiled: &Compiled,
     population: Option<&Population>,
@@ -97,10 +97,10 @@ pub(crate) fn body_in_step(
     }
 }
 
-/// Slot of a body.
+/// Returns the slot of a body.
 ///
 /// # Errors
-/// If it is not there, or no longer.
+/// The body does not exist or was removed.
 pub(crate) fn slot_of(compiled: &Compiled, population: Option<&Population>, id: BodyId) -> Result<usize, CommandError> {
     let slot = id.index as usize;
     let Some(body) = compiled.bodies.get(slot) else {
@@ -110,16 +110,16 @@ pub(crate) fn slot_of(compiled: &Compiled, population: Option<&Population>, id: 
     if body.kind == VACANT || generation != id.generation { Err(CommandError::Gone(id)) } else { Ok(slot) }
 }
 
-/// Id of the body in a slot, if there is one.
+/// Returns the id of the body in a slot, if there is one.
 pub(crate) fn body_of_slot(compiled: &Compiled, population: Option<&Population>, slot: usize) -> Option<BodyId> {
     match population {
         Some(population) => population.id(compiled, slot),
-        // Before a body comes or goes all are the first in their slots.
+        // Without a population all bodies are the first in their slots.
         None => (slot < compiled.bodies.len()).then(|| slot.into()),
     }
 }
 
-/// Bodies that there are, by slot.
+/// Returns the ids of all bodies, by slot.
 pub(crate) fn living<'a>(
     compiled: &'a Compiled,
     population: Option<&'a Population>,

@@ -1,5 +1,5 @@
-//! Builder methods for every field of a scene's parts that [`model`](super::model) and [`joint`](super::joint) have none
-//! for.
+//! Builder methods for the less common fields of scenes, settings, bodies, shapes and joints; the common ones are in
+//! [`model`](super::model) and [`joint`](super::joint).
 
 use glam::Vec2;
 
@@ -32,42 +32,43 @@ impl Settings {
         self
     }
 
-    /// Returns the settings with so many substeps a step, 1 – 64.
+    /// Returns the settings with this number of substeps a step, 1 – 64.
     #[must_use]
     pub fn substeps(mut self, count: u32) -> Self {
         self.substeps = Some(count);
         self
     }
 
-    /// Returns the settings with so many solver sweeps a substep, 1 – 64.
+    /// Returns the settings with this number of solver sweeps a substep, 1 – 64.
     #[must_use]
     pub fn iterations(mut self, count: u32) -> Self {
         self.iterations = Some(count);
         self
     }
 
-    /// Returns the settings with these equations.
+    /// Returns the settings with this method of the solver.
     #[must_use]
     pub fn mode(mut self, mode: Mode) -> Self {
         self.mode = mode;
         self
     }
 
-    /// Returns the settings with or without a sweep without bias after positions moved.
+    /// Returns the settings with or without the relax sweep, which follows the motion and has no bias.
     #[must_use]
     pub fn relax(mut self, on: bool) -> Self {
         self.relax = on;
         self
     }
 
-    /// Returns the settings in which steps start from the impulses of the step before, or from none.
+    /// Returns the settings with warm starting on or off: steps start from the impulses of the previous step, or from
+    /// zero.
     #[must_use]
     pub fn warm_start(mut self, on: bool) -> Self {
         self.warm_start = on;
         self
     }
 
-    /// Returns the settings in which the accumulated impulse is clamped, or each increment, which is wrong.
+    /// Returns the settings with the accumulated impulse clamped, or each increment, which is wrong.
     #[must_use]
     pub fn accumulate(mut self, on: bool) -> Self {
         self.accumulate = on;
@@ -81,42 +82,44 @@ impl Settings {
         self
     }
 
-    /// Returns the settings with this penetration that is left alone, m. Default 0.005.
+    /// Returns the settings with this penetration that is not corrected, m. Default 0.005.
     #[must_use]
     pub fn slop(mut self, depth: f32) -> Self {
         self.slop = depth;
         self
     }
 
-    /// Returns the settings in which penetration is corrected, or stays.
+    /// Returns the settings with correction of penetration on or off.
     #[must_use]
     pub fn correct_position(mut self, on: bool) -> Self {
         self.correct_position = on;
         self
     }
 
-    /// Returns the settings in which contact manifolds are kept while a pair hardly moves, or found anew.
+    /// Returns the settings with recycling of contact manifolds on or off: kept while a pair hardly moves, or computed
+    /// in every step.
     #[must_use]
     pub fn recycle(mut self, on: bool) -> Self {
         self.recycle = on;
         self
     }
 
-    /// Returns the settings with this approach speed below which nothing bounces, m/s. Default 1.
+    /// Returns the settings with this approach speed, m/s, below which bodies do not bounce. Default 1.
     #[must_use]
     pub fn restitution_threshold(mut self, speed: f32) -> Self {
         self.restitution_threshold = speed;
         self
     }
 
-    /// Returns the settings with this mix of the restitution of two materials.
+    /// Returns the settings with this mixing rule for the restitution of two materials.
     #[must_use]
     pub fn restitution_mix(mut self, mix: RestitutionMix) -> Self {
         self.restitution_mix = mix;
         self
     }
 
-    /// Returns the settings in which a step that outgrew a buffer is repeated, or goes on with what fits.
+    /// Returns the settings with strict mode on or off: a step that outgrew a buffer is repeated, or solves the
+    /// contacts that fit.
     #[must_use]
     pub fn strict(mut self, on: bool) -> Self {
         self.strict = on;
@@ -130,7 +133,7 @@ impl Settings {
         self
     }
 
-    /// Returns the settings in which bodies at rest fall asleep, or never do.
+    /// Returns the settings with sleeping on or off.
     #[must_use]
     pub fn sleep(mut self, on: bool) -> Self {
         self.sleep = on;
@@ -139,7 +142,7 @@ impl Settings {
 }
 
 impl Body {
-    /// Returns the body with its origin elsewhere, m.
+    /// Returns the body with its origin at this position, m.
     #[must_use]
     pub fn position(mut self, position: impl Into<Vec2>) -> Self {
         self.position = position.into();
@@ -174,7 +177,7 @@ impl Body {
         self
     }
 
-    /// Returns the body as a bullet: fast, it does not pass through dynamic bodies either.
+    /// Returns the body as a bullet, which does not tunnel through dynamic bodies either when it is fast.
     #[must_use]
     pub fn bullet(mut self) -> Self {
         self.bullet = true;
@@ -202,7 +205,7 @@ impl Body {
         self
     }
 
-    /// Returns the body with this mass, kg, whatever its shapes weigh; its inertia is scaled along.
+    /// Returns the body with this mass, kg, in place of that of its shapes; its inertia is scaled with it.
     #[must_use]
     pub fn mass(mut self, mass: f32) -> Self {
         self.mass = Some(mass);
@@ -252,7 +255,7 @@ impl Filter {
 }
 
 impl Joint {
-    /// Returns the joint switched off: it does nothing until [`JointCommand::Enable`](crate::JointCommand::Enable).
+    /// Returns the joint switched off: it does not act until [`JointCommand::Enable`](crate::JointCommand::Enable).
     #[must_use]
     pub fn disabled(mut self) -> Self {
         self.enabled = false;
@@ -261,7 +264,7 @@ impl Joint {
 }
 
 impl Motor {
-    /// A motor that drives towards a speed, m/s or rad/s, with at most this force, N, or torque, N·m.
+    /// Returns a motor that drives towards a speed, m/s or rad/s, with at most this force, N, or torque, N·m.
     #[must_use]
     pub fn new(speed: f32, max: f32) -> Self {
         Self { speed, max }
@@ -269,7 +272,7 @@ impl Motor {
 }
 
 impl Spring {
-    /// A spring about 0 that swings at this frequency, Hz, with this damping; 1 is critical.
+    /// Returns a spring about 0 with this frequency, Hz, and damping ratio; 1 is critical.
     #[must_use]
     pub fn new(hertz: f32, damping_ratio: f32) -> Self {
         Self { hertz, damping_ratio, target: 0.0 }
@@ -283,16 +286,16 @@ impl Spring {
     }
 }
 
-/// A part that a kind of joint does not have is left out.
+/// Methods for fields that the type of joint does not have change nothing.
 impl JointKind {
-    /// A drive to a place of B's anchor against A's, in A's frame, m, and an angle, rad, with limited force, N, and torque,
-    /// N·m.
+    /// Returns a motor joint that drives B's anchor to a position against A's, in A's frame, m, and an angle, rad, with
+    /// limited force, N, and torque, N·m.
     #[must_use]
     pub fn drive(offset: impl Into<Vec2>, angle: f32, max_force: f32, max_torque: f32) -> Self {
         Self::Motor { linear_offset: offset.into(), angular_offset: angle, max_force, max_torque }
     }
 
-    /// A soft pull of B's anchor towards a place in the world, m, with at most this force, N.
+    /// Returns a mouse joint that pulls B's anchor softly towards a point of the world, m, with at most this force, N.
     #[must_use]
     pub fn mouse(target: impl Into<Vec2>, max_force: f32) -> Self {
         Self::Mouse { target: target.into(), max_force }

@@ -1,4 +1,5 @@
-//! What makes a scene valid: the range of every value, and which values go together.
+//! Checks of a scene: the range of every value, and the values that go together. Errors name the place by its path in a
+//! scene file.
 
 mod joint;
 mod shape;
@@ -19,39 +20,39 @@ pub use crate::constants::{
 };
 use crate::types::{self, MAX_FIELDS};
 
-/// What is wrong with a scene, and where.
+/// Error of a scene: the path of the value, what it is, and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {problem}; expected {expected}")]
 pub struct SceneError {
     /// JSON path, such as `bodies[3].shapes[0].box.half[1]`.
     pub path: String,
-    /// What is there, such as `is -1`.
+    /// Problem found there, such as `is -1`.
     pub problem: String,
-    /// What should be there.
+    /// Value that was expected.
     pub expected: String,
 }
 
 impl SceneError {
-    /// A mistake at a place: what is there, and what should be.
+    /// Returns the error of a value: its path, the problem, and the expected value.
     pub fn new(path: impl Into<String>, problem: impl Into<String>, expected: impl Into<String>) -> Self {
         Self { path: path.into(), problem: problem.into(), expected: expected.into() }
     }
 
-    /// Of a part of something.
+    /// Returns the error with `part` before its path.
     #[must_use]
     pub fn within(self, part: &str) -> Self {
         Self { path: format!("{part}.{}", self.path), ..self }
     }
 }
 
-/// The values a number may have.
+/// Range of a number, with its name and unit for messages.
 #[derive(Clone, Copy, Debug)]
 struct Range {
     min: f32,
     max: f32,
-    /// Whether `min` itself is out.
+    /// True if `min` itself is out of range.
     above: bool,
-    /// What the number is, for the message.
+    /// Name of the quantity, for the message.
     what: &'static str,
     unit: &'static str,
 }
@@ -100,7 +101,7 @@ impl fmt::Display for Range {
     }
 }
 
-/// As short as it can be told: `0.0001` and `100000`, but `1e15`.
+/// Returns the shortest form of a number: `0.0001` and `100000`, but `1e15`.
 fn show(value: f32) -> String {
     let size = value.abs();
     if size == 0.0 || (1e-4..1e7).contains(&size) { format!("{value}") } else { format!("{value:e}") }
@@ -129,10 +130,10 @@ const SHARE: Range = Range::new("a share", 0.0, 1.0, "");
 const SLOP: Range = Range::new("a penetration", 0.0, MAX_LENGTH, "m");
 const THRESHOLD: Range = Range::new("a speed", 0.0, MAX_VALUE, "m/s");
 
-/// Checks gravity that is changed while a world runs.
+/// Checks a gravity for a running world.
 ///
 /// # Errors
-/// The coordinate that is not a number or out of range.
+/// The coordinate that is NaN or out of range.
 pub(crate) fn check_gravity(gravity: Vec2) -> Result<(), SceneError> {
     ACCELERATION.check_pair(gravity, format_args!("gravity"))
 }
@@ -163,9 +164,8 @@ impl Scene {
     /// counting as static. A distance that limits or a motor leave free has a length only if it has hertz too.
     ///
     /// A view is at least 1e-4 m wide and high.
-    ///
-    /// Bodies and joints of an emitter are checked likewise, among themselves; one that goes on for ever lets go of
-    /// what it made, and what there can be at a time is within the limits of a scene.
+    /// Bodies and joints of an emitter are checked like those of the scene, among themselves. An emitter without end
+    /// must remove what it made, and the most bodies that there can be at a time must be within the limits of a scene.
     ///
     /// # Errors
     /// The first value that is out of range, with its JSON path.
@@ -245,7 +245,7 @@ fn check_emitters(scene: &Scene) -> Result<(), SceneError> {
     Ok(())
 }
 
-/// When batches come and go.
+/// Checks the times and counts of an emitter's batches.
 fn check_emitter(emitter: &Emitter, at: &str) -> Result<(), SceneError> {
     for (key, value, needs_every) in [
         ("every", emitter.every, false),
@@ -269,7 +269,7 @@ fn check_emitter(emitter: &Emitter, at: &str) -> Result<(), SceneError> {
     Ok(())
 }
 
-/// What a batch is made of.
+/// Checks the bodies and joints of a batch.
 fn check_batch(emitter: &Emitter, at: &str) -> Result<(), SceneError> {
     if emitter.bodies.is_empty() {
         return Err(SceneError::new(format!("{at}.bodies"), "is empty or missing", "at least one body"));
@@ -292,7 +292,7 @@ fn check_batch(emitter: &Emitter, at: &str) -> Result<(), SceneError> {
     Ok(())
 }
 
-/// Joints that shall join a running world; `taken` are the names of those that there are.
+/// Checks joints that are to be added to a running world; `taken` are the names of its joints.
 pub(crate) fn check_new_joints<'a>(
     joints: &'a [Joint],
     bodies: &[types::Body],
@@ -310,17 +310,17 @@ pub(crate) fn check_new_joints<'a>(
     Ok(())
 }
 
-/// A place of a query.
+/// Checks a position of a query.
 pub(crate) fn check_position(value: Vec2, path: Arguments<'_>) -> Result<(), SceneError> {
     POSITION.check_pair(value, path)
 }
 
-/// An angle of a query.
+/// Checks an angle of a query.
 pub(crate) fn check_angle(value: f32, path: Arguments<'_>) -> Result<(), SceneError> {
     ANGLE.check(value, path)
 }
 
-/// An outline of a query.
+/// Checks an outline of a query.
 pub(crate) fn check_geometry(geometry: &Geometry, path: Arguments<'_>) -> Result<(), SceneError> {
     shape::check_geometry(geometry, path)
 }
@@ -369,10 +369,10 @@ fn check_settings(settings: &Settings) -> Result<(), SceneError> {
 }
 
 impl Body {
-    /// Whether every value of the body is in range, as one of a scene; `index` says where it stands there.
+    /// Checks every value of the body against its range, as the body with this index of a scene.
     ///
     /// # Errors
-    /// The first value that is not.
+    /// The first value that is out of range.
     pub fn check(&self, index: usize) -> Result<(), SceneError> {
         check_body(self, index)
     }
@@ -419,7 +419,7 @@ fn check_path(body: &Body, path: &Path, at: &str) -> Result<(), SceneError> {
     ANGLE.check(path.turn, format_args!("{at}.path.turn"))?;
     RATE.check(path.rate, format_args!("{at}.path.rate"))?;
     ANGLE.check(path.phase, format_args!("{at}.path.phase"))?;
-    // Both ends of it are places.
+    // Both ends of the path are positions.
     for end in [body.position - path.amplitude, body.position + path.amplitude] {
         POSITION.check_pair(end, format_args!("{at}.path.amplitude"))?;
     }
@@ -468,7 +468,7 @@ fn check_mass(body: &Body, at: &str) -> Result<(), SceneError> {
     Ok(())
 }
 
-/// Of a normal or an axis.
+/// Checks that a normal or an axis has length 1.
 fn check_direction(direction: Vec2, path: Arguments<'_>) -> Result<(), SceneError> {
     FINITE.check_pair(direction, path)?;
     let length = direction.as_dvec2().length();

@@ -1,4 +1,5 @@
-//! Bodies that come and go by the scene's own script, a batch at a time.
+//! Emitters of a scene: they add bodies with their joints to a running world in batches, and remove old batches. As
+//! they are part of the scene, the most bodies that there can be is known from the start.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,37 +8,50 @@ use super::compile::{Outline, u32_from};
 use super::{Body, BodyType, Compiled, Geometry, Joint, Scene};
 use crate::types::{GEOMETRY_MASK, HALF_PLANE, Pose};
 
-/// Rows of a joint, at most.
+/// Most rows of a joint.
 pub(crate) const MOST_ROWS: usize = 7;
 
-/// Makes a batch of bodies, with joints among them, at the start of a step; again and again, if it says so.
+/// An emitter: adds a batch of bodies, with joints among them, at the start of a step, once or periodically.
 ///
-/// One that goes on for ever must let go of what it made: by [`keep`](Self::keep) or [`lifetime`](Self::lifetime). So
-/// it is known from the start how many bodies there can be, and memory is set aside for them.
+/// ```
+/// use drystone::{Body, Emitter, Scene, Shape, World};
 ///
-/// Each batch is as the emitter says, wherever the one before went. Names of its bodies ([`Body::id`](Body::id)) are for
-/// the emitter's own joints and are in no report. At the start of a step old batches go before new ones come. A slot that a
-/// body left is given out again one step later, so the bodies that come in the same step live in other slots.
+/// // A ball every 30 steps, of which the newest three stay.
+/// let ball = Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5));
+/// let mut scene = Scene::new("tap");
+/// scene.emit(Emitter::new([ball]).every(30).keep(3));
+/// let mut world = World::new(&scene)?;
+/// for _ in 0..300 {
+///     world.step()?;
+/// }
+/// assert_eq!(world.bodies().count(), 3);
+/// # Ok::<(), drystone::WorldError>(())
+/// ```
+/// An emitter without end must remove what it made, by [`keep`](Self::keep) or [`lifetime`](Self::lifetime). So the
+/// most bodies that there can be is known from the start, and memory is reserved for them. All batches start at the
+/// same positions. Names of the bodies ([`Body::id`](Body::id)) are for the emitter's own joints and are in no report.
+/// At the start of a step old batches are removed before new ones are added. A vacated slot is reused one step later,
+/// so bodies added in the same step get other slots.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Emitter {
-    /// Of a batch, at least one. No half planes.
+    /// Bodies of a batch, at least one. No half planes.
     pub bodies: Vec<Body>,
-    /// Of a batch. Their bodies are indices in [`Self::bodies`], or the world.
+    /// Joints of a batch. Their bodies are indices in [`Self::bodies`], or the world.
     pub joints: Vec<Joint>,
-    /// Steps done when the first batch comes.
+    /// Number of steps before the first batch.
     pub start: u32,
-    /// Steps from one batch to the next, at least 1. `None`: there is only one.
+    /// Steps from one batch to the next, at least 1. `None`: only one batch.
     pub every: Option<u32>,
-    /// How many batches there are in all, at least 1. `None`: no end.
+    /// Total number of batches, at least 1. `None`: no end.
     pub count: Option<u32>,
-    /// How many of its batches there may be at a time, at least 1: as another comes the oldest goes.
+    /// Most batches of this emitter at a time, at least 1: a new one removes the oldest. `None`: no limit.
     pub keep: Option<u32>,
-    /// Steps that a batch takes part in before it goes, at least 1.
+    /// Steps after which a batch is removed, at least 1. `None`: never.
     pub lifetime: Option<u32>,
 }
 
 impl Emitter {
-    /// One that makes a batch of these bodies before the first step, and no other.
+    /// Returns an emitter of a single batch of these bodies, before the first step.
     #[must_use]
     pub fn new(bodies: impl IntoIterator<Item = Body>) -> Self {
         Self { bodies: bodies.into_iter().collect(), ..Self::default() }
@@ -55,49 +69,49 @@ impl Emitter {
         self.joints.len() - 1
     }
 
-    /// With the first batch after so many steps.
+    /// Returns the emitter with its first batch after this number of steps.
     #[must_use]
     pub fn start(mut self, step: u32) -> Self {
         self.start = step;
         self
     }
 
-    /// With another batch every so many steps.
+    /// Returns the emitter with this number of steps from one batch to the next.
     #[must_use]
     pub fn every(mut self, steps: u32) -> Self {
         self.every = Some(steps);
         self
     }
 
-    /// With so many batches in all.
+    /// Returns the emitter with this total number of batches.
     #[must_use]
     pub fn count(mut self, batches: u32) -> Self {
         self.count = Some(batches);
         self
     }
 
-    /// With so many batches at a time; the oldest goes as another comes.
+    /// Returns the emitter with at most this number of batches at a time; a new one removes the oldest.
     #[must_use]
     pub fn keep(mut self, batches: u32) -> Self {
         self.keep = Some(batches);
         self
     }
 
-    /// With batches that go after so many steps.
+    /// Returns the emitter with batches that are removed after this number of steps.
     #[must_use]
     pub fn lifetime(mut self, steps: u32) -> Self {
         self.lifetime = Some(steps);
         self
     }
 
-    /// The step before which batch `number`, from 0, comes, if there is one.
+    /// Returns the step before which batch `number`, from 0, is added, if there is one.
     pub(crate) fn comes(&self, number: u64) -> Option<u64> {
         let most = if self.every.is_none() { 1 } else { self.count.map_or(u64::MAX, u64::from) };
         let after = u64::from(self.every.unwrap_or(0)).checked_mul(number)?;
         (number < most).then_some(u64::from(self.start) + after)
     }
 
-    /// Number of batches that come before step `until`.
+    /// Returns the number of batches that are added before step `until`.
     pub(crate) fn batches_before(&self, until: u64) -> u64 {
         let Some(last) = until.checked_sub(1 + u64::from(self.start)) else { return 0 };
         let Some(every) = self.every else { return 1 };
@@ -105,7 +119,7 @@ impl Emitter {
         self.count.map_or(made, |most| made.min(most.into()))
     }
 
-    /// Batches that there are at a time, at most; `None` if there is no limit.
+    /// Returns the most batches that there are at a time; `None` if there is no limit.
     #[must_use]
     pub(crate) fn most_batches(&self) -> Option<u64> {
         let Some(every) = self.every else { return Some(1) };
@@ -113,7 +127,8 @@ impl Emitter {
         [self.count.map(u64::from), self.keep.map(u64::from), living].into_iter().flatten().min()
     }
 
-    /// The last digit of a clock with so many steps at which its batches go, if they do.
+    /// Returns the step, modulo `clock`, at which batches are removed, if they are. With a clock of 0 it is not
+    /// reduced.
     fn goes(&self, clock: u64) -> Option<u64> {
         let replaced = self.keep.map(|batches| u64::from(batches) * u64::from(self.every.unwrap_or(0)));
         let age = [replaced, self.lifetime.map(u64::from)].into_iter().flatten().min()?;
@@ -122,7 +137,7 @@ impl Emitter {
     }
 }
 
-/// Rows of tables.
+/// Numbers of rows in the tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Amount {
     pub bodies: usize,
@@ -132,7 +147,7 @@ pub(crate) struct Amount {
 }
 
 impl Amount {
-    /// Of one batch.
+    /// Returns the rows of one batch.
     fn of(emitter: &Emitter) -> Self {
         let shapes = || emitter.bodies.iter().flat_map(|body| &body.shapes);
         let vertices = shapes().map(|shape| match &shape.geometry {
@@ -147,7 +162,7 @@ impl Amount {
         }
     }
 
-    /// Number by number.
+    /// Combines two amounts field by field.
     fn with(self, other: Self, join: impl Fn(usize, usize) -> usize) -> Self {
         Self {
             bodies: join(self.bodies, other.bodies),
@@ -171,8 +186,8 @@ impl Amount {
     }
 }
 
-/// What there is at most at a time of all that emitters make; with `leaving`, slots that were left and are not free yet
-/// included. One that goes on for ever counts once: the check refuses it.
+/// Returns the most rows that there are at a time of all that emitters make; with `leaving`, including vacated slots
+/// that are not free yet. An emitter without limit counts once: the check refuses it.
 pub(crate) fn most(emitters: &[Emitter], leaving: bool) -> Amount {
     let batches = |emitter: &Emitter| emitter.most_batches().unwrap_or(1);
     let all = emitters.iter().map(|emitter| Amount::of(emitter).times(batches(emitter)));
@@ -180,8 +195,8 @@ pub(crate) fn most(emitters: &[Emitter], leaving: bool) -> Amount {
     if !leaving {
         return living;
     }
-    // Batches of two emitters go at the same step only if they do so on the clock that divides all periods. That of an
-    // emitter with a single batch divides nothing.
+    // Batches of two emitters can be removed at the same step only if their steps are equal modulo the greatest common
+    // divisor of all periods. An emitter with a single batch has period 0, which leaves the divisor as it is.
     let divisor = |a: u64, b: u64| {
         let (mut a, mut b) = (a, b);
         while b > 0 {
@@ -200,16 +215,16 @@ pub(crate) fn most(emitters: &[Emitter], leaving: bool) -> Amount {
     living.plus(together.into_values().fold(Amount::default(), Amount::max))
 }
 
-/// The emitters of a world, and what it set aside for them.
+/// The emitters of a world, and the slots that it reserves for them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Script {
-    /// Their bodies have no ids. Shared: worlds are copied for backups.
+    /// Emitters, without the names of their bodies. Shared, as worlds are copied for backups.
     pub emitters: Arc<[Emitter]>,
-    /// Slots that they may come to take up beside those of the scene.
+    /// Most slots that they take beside those of the scene.
     pub most: Amount,
     /// Bodies of the scene itself.
     pub first: usize,
-    /// Of the world as it began, as what comes later changes the tables.
+    /// Fingerprint of the world as it began, as later bodies change the tables.
     pub fingerprint: Option<u64>,
 }
 
@@ -229,7 +244,8 @@ impl Script {
         }
     }
 
-    /// Moves where dynamic bodies come, by their number among all and their place.
+    /// Moves the positions of dynamic bodies by what `away` returns for their index among all bodies and their
+    /// position, m.
     pub fn nudge(&mut self, away: impl Fn(u32, glam::Vec2) -> glam::Vec2) {
         let mut emitters = self.emitters.to_vec();
         let bodies = emitters.iter_mut().flat_map(|emitter| &mut emitter.bodies);
@@ -239,27 +255,28 @@ impl Script {
         self.emitters = emitters.into();
     }
 
-    /// Whether there is nothing in it.
+    /// Returns true if there are no emitters.
     pub fn is_empty(&self) -> bool {
         self.emitters.is_empty()
     }
 }
 
 impl Scene {
-    /// Bodies that there are at most at a time, those that its emitters make included.
+    /// Returns the most bodies that there are at a time, including those of emitters.
     #[must_use]
     pub fn most_bodies(&self) -> usize {
         self.bodies.len().saturating_add(most(&self.emitters, false).bodies)
     }
 
-    /// Number of shapes that there are at most at a time, those of bodies that its emitters make included.
+    /// Returns the most shapes that there are at a time, including those of emitters.
     #[must_use]
     pub fn most_shapes(&self) -> usize {
         let own: usize = self.bodies.iter().map(|body| body.shapes.len()).sum();
         own.saturating_add(most(&self.emitters, false).shapes)
     }
 
-    /// The scene with one batch of each emitter as if it had been there from the start: what it is about, all at once.
+    /// Returns the scene with one batch of each emitter there from the start: for pictures and counts of all that the
+    /// scene has.
     #[must_use]
     pub fn unfolded(&self) -> Self {
         let mut scene = Self { emitters: Vec::new(), ..self.clone() };
@@ -278,14 +295,14 @@ impl Scene {
 }
 
 impl Compiled {
-    /// Slots of bodies that there are at most, as far as the scene's emitters go.
+    /// Returns the most slots of bodies that the scene and its emitters need.
     #[must_use]
     pub fn most_slots(&self) -> usize {
         self.bodies.len().max(self.script.first + self.script.most.bodies)
     }
 
-    /// The poses and shapes of a world, and behind them those of one batch of each emitter where it will come: what a
-    /// picture of the whole run should have room for.
+    /// Returns the poses and shapes of a world, followed by those of one batch of each emitter at its start: the area
+    /// that a picture of the whole run should show.
     #[must_use]
     pub fn with_what_comes(&self, poses: &[Pose]) -> (Vec<Pose>, Vec<crate::types::Shape>) {
         let (mut poses, mut shapes) = (poses.to_vec(), self.shapes.clone());
@@ -297,13 +314,14 @@ impl Compiled {
         (poses, shapes)
     }
 
-    /// Lays the grid, and switches on what shapes need, for those of the scene and those that its emitters will make:
-    /// then nothing has to grow when they come.
+    /// Builds the grid and sets the switches for the shapes of the scene and of its emitters, so that neither changes
+    /// when batches are added.
     pub(super) fn prepare_for_all(&mut self) {
         let own = (self.shapes.len(), self.vertices.len(), self.poses.len());
         for emitter in self.script.emitters.clone().iter() {
             for body in &emitter.bodies {
-                // As often as it will be there: the grid is as large as there are shapes.
+                // One copy for each batch that there can be at a time: the size of the grid follows the number of
+                // shapes.
                 let copies = usize::try_from(emitter.most_batches().unwrap_or(1)).unwrap_or(usize::MAX);
                 let laid = Self::lay_body(body, u32_from(self.poses.len()));
                 self.poses.push(laid.pose);

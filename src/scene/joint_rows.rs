@@ -1,4 +1,4 @@
-//! A joint as a list of rows: what it holds, limits, drives and pulls, each one constraint of the solver.
+//! A joint of a scene as rows of the solver: each row holds, limits, drives or pulls one coordinate.
 
 use glam::Vec2;
 
@@ -11,26 +11,26 @@ use crate::types::{
     ROW_MOTOR, ROW_POINT, ROW_SPRING, ROW_UPPER, WORLD_A,
 };
 
-/// What a joint is tied to.
+/// The two bodies of a joint, as far as its rows depend on them.
 pub(super) struct Ends {
-    /// Whether A and B are dynamic.
+    /// True for A and B if the body is dynamic.
     pub moves: [bool; 2],
-    /// Their centres of mass, in their frames, m.
+    /// Centres of mass of A and B, in their frames, m.
     pub centers: [Vec2; 2],
-    /// How they stand; `None` of a running world, where the device knows.
+    /// Positions of the bodies at the start; `None` in a running world, where they are measured on the device.
     pub start: Option<Start>,
 }
 
-/// How two bodies stand when a scene starts.
+/// Relative position of two bodies when a scene starts.
 pub(super) struct Start {
-    /// Of the anchors, m.
+    /// Distance of the anchors, m.
     pub distance: f32,
-    /// B against A, rad.
+    /// Angle of B against A, rad.
     pub turned: f32,
 }
 
 impl Joint {
-    /// Where A is held: a motor joint holds a place beside A's anchor, a mouse one in the world.
+    /// Returns the anchor on A that the rows use: a motor joint's with its offset, a mouse joint's target in the world.
     pub(super) fn anchor_on_a(&self) -> Vec2 {
         match &self.kind {
             JointKind::Motor { linear_offset, .. } => self.anchor_a + *linear_offset,
@@ -40,7 +40,7 @@ impl Joint {
     }
 }
 
-/// One joint, without its place in the tables.
+/// Returns a joint and its state, without its slot in the tables, and appends its rows.
 pub(super) fn lay(
     settings: &Settings,
     joint: &Joint,
@@ -89,16 +89,16 @@ pub(super) fn lay(
         generation: 0,
         pad: 0,
     };
-    // Full turns are counted from the start of a scene; in a running world the nearest is meant.
+    // Full turns are counted from the start of a scene; in a running world from the nearest angle.
     (laid, JointState { angle: turned.map_or(0.0, |turned| turned - reference), ..JointState::default() })
 }
 
-/// Rows in the order in which they are solved: springs, motors and limits first, what must hold last (Box2D).
+/// Appends the rows in the order in which they are solved: springs, motors and limits first, equalities last (Box2D).
 fn lay_rows(settings: &Settings, joint: &Joint, distance: Option<f32>, rows: &mut Vec<JointRow>) {
     let mut laying = Laying { settings, rows };
     let (hertz, damping_ratio) = (joint.hertz, joint.damping_ratio);
     let none = f32::MAX;
-    // A length that is neither given nor known yet.
+    // A length that is neither given nor known yet is measured.
     let length_of = |given: Option<f32>| match given.or(distance) {
         Some(length) => (0, length),
         None => (ROW_MEASURE, 0.0),
@@ -167,7 +167,7 @@ impl Laying<'_> {
         h
     }
 
-    /// `max` is a force or a torque.
+    /// Appends a row; `max` is a force or a torque.
     fn row(&mut self, kind: u32, goal: f32, max: f32, softness: [f32; 3]) {
         let max_impulse = (max * self.h()).min(f32::MAX);
         self.rows.push(JointRow {
@@ -179,7 +179,7 @@ impl Laying<'_> {
         });
     }
 
-    /// Bias rate, mass scale and impulse scale of what is meant to be rigid.
+    /// Returns bias rate, mass scale and impulse scale of a rigid row.
     fn rigid(&self, hertz: f32, damping_ratio: f32) -> [f32; 3] {
         let h = self.h();
         match self.settings.mode {
@@ -189,8 +189,8 @@ impl Laying<'_> {
         }
     }
 
-    /// What the joint holds: rigid, or swinging where a lower frequency is given. What has a limited force is a spring in
-    /// any case: of a rigid row the relaxing sweep would take back the little speed that so little force gave.
+    /// Appends a row that holds a position: rigid, or a spring if a lower frequency is given. A row with limited force
+    /// is always a spring: in a rigid row the relax sweep would take back the little speed that a small force gave.
     fn hold(&mut self, geometry: u32, goal: f32, hertz: Option<f32>, damping_ratio: Option<f32>, max: f32) {
         let damping_ratio = damping_ratio.unwrap_or(RIGID_DAMPING_RATIO);
         match hertz {
@@ -226,7 +226,7 @@ impl Laying<'_> {
         }
     }
 
-    /// Limits that leave nothing free hold.
+    /// Appends the rows of limits; equal limits become one row that holds.
     fn limits(&mut self, geometry: u32, limits: Option<[f32; 2]>) {
         let softness = self.rigid(RIGID_HERTZ, RIGID_DAMPING_RATIO);
         match limits {

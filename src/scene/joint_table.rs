@@ -1,14 +1,12 @@
-//! The joints of a world, in places that they keep; which colour each has, and which bodies they keep apart.
-//!
-//! The colouring is done on the host: which bodies a joint ties does not change while it lives. It is that of contacts
-//! ([`crate::stages::color`]) in that no two joints of a colour move the same body, but joints are solved in passes of
-//! their own before the contacts: then contacts keep the low colours for themselves, the number of passes is the same,
-//! and contacts have the last word, so that no joint pulls a body through a wall.
-//!
-//! A joint keeps its place, its rows and with them all that it carries from step to step, whatever comes and goes beside
-//! it: the colours are lists of places, with room at their ends. So a joint that comes costs a few words of each table.
-//! It takes the free place of lowest index and goes to the end of its colour's list; when one leaves, the last of its
-//! colour takes its turn. So a joint that comes and goes again leaves the order of the others as it was.
+//! The joint tables of a world: slots that joints keep, their colours, and the pairs of bodies that they exclude from
+//! collision. The colouring is done on the host, as the bodies of a joint do not change while it lives. As for contacts
+//! ([`crate::stages::color`]), no two joints of a colour move the same body. But joints are solved in passes of their
+//! own before the contacts: so contacts keep the low colours, the number of passes is the same, and contacts are solved
+//! last, so that no joint pulls a body through a wall. A joint keeps its slot, its rows and its state when others are
+//! added or removed: colours are lists of slots, with spare capacity at their ends. So adding a joint changes a few
+//! words of each table. It takes the free slot of lowest index and goes to the end of its colour's list; when a joint
+//! is removed, the last one of its colour moves to its position. So adding and removing a joint leaves the order of the
+//! others as it was.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,61 +21,61 @@ use crate::types::{
     JointState, NONE, ROW_COUNT_MASK, WORLD_A,
 };
 
-/// Where in [`Joints::starts`] the ends of the colours are.
+/// First of the ends of the colours in [`Joints::starts`].
 const ENDS: usize = JOINT_COLORS as usize;
-/// Where in it the places begin.
+/// First of the slots in [`Joints::starts`].
 const HEADER: usize = 2 * ENDS;
-/// Places for which the list of a colour has room at first.
+/// Spare capacity of a colour's list, beside half of its length.
 const FIRST_ROOM: usize = 4;
 
 /// The joints of a world, laid out for the solver.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Joints {
-    /// Those of a scene by colour, within a colour in scene order; what came later where there was room.
+    /// Joints by slot: those of the scene by colour, within a colour in scene order; later ones in free slots.
     pub joints: Vec<types::Joint>,
-    /// Of all joints, those of a joint side by side, in the order in which they are solved.
+    /// Rows of all joints. Those of one joint are consecutive, in the order in which they are solved.
     pub rows: Vec<JointRow>,
-    /// One a joint, as it began.
+    /// Initial state of each joint.
     pub states: Vec<JointState>,
-    /// The joints of each colour: `starts[starts[c]] .. starts[starts[JOINT_COLORS + c]]` are the places of those of
-    /// colour `c`, in the order in which the overflow is solved. Up to `starts[starts[c + 1]]` there is room for more.
+    /// Joints of each colour: `starts[starts[c]] .. starts[starts[JOINT_COLORS + c]]` are the slots of those of colour
+    /// `c`, in the order in which the overflow is solved. Up to `starts[starts[c + 1]]` is spare capacity.
     pub starts: Vec<u32>,
-    /// Which bodies do not touch.
+    /// Pairs of bodies that do not collide.
     pub ties: Ties,
     /// Names, by index.
     pub ids: Vec<Option<String>>,
-    /// Whether a joint can let its bodies touch, by breaking or by command, and so [`crate::stages::pair::tie`] runs.
+    /// True if a joint can end its exclusion, by breaking or by command, so that [`crate::stages::pair::tie`] must run.
     pub may_part: bool,
-    /// Places of joints that are not measured yet ([`JOINT_FRESH`]). The CPU's.
+    /// Slots of joints that are not measured yet ([`JOINT_FRESH`]). Used by the CPU.
     pub(crate) fresh: Vec<u32>,
-    /// By index, the place.
+    /// Slot of each joint, by index.
     places: Vec<u32>,
-    /// By place, colour and where in `starts`.
+    /// Colour and position in `starts` of each joint, by slot.
     turns: Vec<[u32; 2]>,
-    /// By body, the colours of its joints.
+    /// Colours of the joints of each body, as bits.
     taken: Vec<u32>,
-    /// Indices without a joint, the lowest given out first.
+    /// Indices without a joint; the lowest is reused first.
     free: BTreeSet<u32>,
-    /// Of motor joints, by place: the anchor on A without the offset, from its centre of mass, m.
+    /// Anchor on A of motor joints without the offset, from its centre of mass, m; by slot.
     bases: BTreeMap<u32, Vec2>,
-    /// First rows, by their number.
+    /// First rows of free runs of rows, by their length.
     free_rows: [Vec<u32>; ROW_COUNT_MASK as usize + 1],
 }
 
-/// What changed, so that a backend can follow.
+/// Rows of the joint tables that a change touched, for the engine to copy.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct JointChange {
-    /// Places of joints that came or went.
+    /// Slots of joints that were added or removed.
     pub places: BTreeSet<u32>,
-    /// Their rows.
+    /// Rows of those joints.
     pub rows: BTreeSet<u32>,
-    /// Words of [`Joints::starts`], beside its header.
+    /// Changed words of [`Joints::starts`] beside its header.
     pub order: BTreeSet<u32>,
-    /// All of [`Joints::starts`] is new.
+    /// True if all of [`Joints::starts`] is new.
     pub relaid: bool,
-    /// Of [`Ties::heads`].
+    /// Changed rows of [`Ties::heads`].
     pub heads: BTreeSet<u32>,
-    /// Of [`Ties::links`].
+    /// Changed rows of [`Ties::links`].
     pub links: BTreeSet<u32>,
 }
 
@@ -118,30 +116,30 @@ impl Joints {
         table
     }
 
-    /// Joints that there are.
+    /// Returns the number of joints.
     #[must_use]
     pub fn count(&self) -> usize {
         self.joints.len() - self.free.len()
     }
 
-    /// Where in the tables the joint with this index is, or was.
+    /// Returns the slot of the joint with this index, also of a removed one.
     pub(crate) fn place(&self, index: u32) -> Option<usize> {
         self.places.get(index as usize).map(|&place| place as usize)
     }
 
-    /// Joints for which there are places.
+    /// Returns the number of slots after adding `more` joints.
     pub(crate) fn most(&self, more: usize) -> usize {
         self.joints.len() + more.saturating_sub(self.free.len())
     }
 
-    /// Makes room for bodies up to this number.
+    /// Grows the tables to this number of bodies.
     pub(crate) fn know_bodies(&mut self, bodies: usize, change: &mut JointChange) {
         change.heads.extend(u32_from(self.ties.heads.len())..u32_from(bodies));
         self.ties.heads.resize(bodies, [NONE, 0]);
         self.taken.resize(bodies, 0);
     }
 
-    /// Adds a joint that was checked. Returns its place.
+    /// Adds a joint that was checked. Returns its slot.
     pub(crate) fn add(
         &mut self,
         settings: &Settings,
@@ -170,7 +168,7 @@ impl Joints {
             self.ids[index as usize].clone_from(&joint.id);
             place
         } else {
-            // Places and indices are as many, so the next of both is free.
+            // There are as many slots as indices, so the next of both is free.
             let place = u32_from(self.joints.len());
             laid.id = place;
             self.joints.push(laid);
@@ -194,7 +192,7 @@ impl Joints {
         place
     }
 
-    /// Takes a joint out.
+    /// Removes a joint.
     pub(crate) fn remove(&mut self, place: u32, change: &mut JointChange) {
         let at = place as usize;
         let joint = self.joints[at];
@@ -231,8 +229,8 @@ impl Joints {
         change.places.insert(place);
     }
 
-    /// Finds again which joints are not measured yet, and whether bodies may touch that did not: after their flags were
-    /// set from elsewhere.
+    /// Recomputes the list of unmeasured joints and whether exclusions may have ended, after a snapshot set the joints'
+    /// flags.
     pub(crate) fn refresh(&mut self) {
         let fresh = (0_u32..).zip(&self.joints).filter(|(_, joint)| joint.flags & JOINT_FRESH != 0);
         self.fresh = fresh.map(|(place, _)| place).collect();
@@ -247,13 +245,13 @@ impl Joints {
         }
     }
 
-    /// Of a motor joint, the anchor on A without the offset, from its centre of mass, m.
+    /// Returns the anchor on A of a motor joint without the offset, from its centre of mass, m.
     #[must_use]
     pub fn base(&self, place: u32) -> Vec2 {
         self.bases.get(&place).copied().unwrap_or_default()
     }
 
-    /// The lowest colour that is free at both bodies, those of them that move.
+    /// Takes the lowest colour that is free at the dynamic bodies of a joint.
     fn take_color(&mut self, ends: [Option<usize>; 2]) -> u32 {
         let ends = ends.into_iter().flatten();
         let free = !ends.clone().fold(0, |mask, body| mask | self.taken[body]);
@@ -272,7 +270,7 @@ impl Joints {
         first
     }
 
-    /// Puts a joint at the end of its colour.
+    /// Appends a joint to the list of its colour.
     fn queue(&mut self, place: u32, color: u32, change: &mut JointChange) {
         let color = color as usize;
         let room = |starts: &[u32]| if color + 1 < ENDS { starts[color + 1] } else { u32_from(starts.len()) };
@@ -288,7 +286,7 @@ impl Joints {
         change.order.insert(turn);
     }
 
-    /// The joints of a colour.
+    /// Returns the slots of the joints of a colour.
     pub(crate) fn of_color(&self, color: usize) -> &[u32] {
         if self.starts.is_empty() {
             return &[];
@@ -296,7 +294,7 @@ impl Joints {
         &self.starts[self.starts[color] as usize..self.starts[ENDS + color] as usize]
     }
 
-    /// Lays the lists anew, each with room for half as many again.
+    /// Rebuilds the lists, each with spare capacity for half its length and a few more.
     fn lay_order(&mut self, lists: &[Vec<u32>]) {
         self.starts = vec![0; HEADER];
         for (color, list) in lists.iter().enumerate() {
@@ -311,7 +309,7 @@ impl Joints {
         }
     }
 
-    /// Notes that the bodies of a joint do not touch, if it says so.
+    /// Adds the pair exclusion of a joint, if it has one.
     fn tie(&mut self, place: u32, change: &mut JointChange) {
         let joint = &self.joints[place as usize];
         if joint.flags & JOINT_APART == 0 {
@@ -358,7 +356,7 @@ impl Joints {
         }
     }
 
-    /// The joints of these bodies, by place.
+    /// Returns the joints of these bodies, by slot.
     pub(crate) fn of_bodies(&self, bodies: &BTreeSet<u32>) -> Vec<u32> {
         let tied = |joint: &types::Joint| {
             joint.flags & JOINT_VACANT == 0
@@ -368,25 +366,26 @@ impl Joints {
     }
 }
 
-/// Which bodies touch none of which others, because a joint says so: a list for each body, linked so that joints can come
-/// and go. A joint that broke, or is switched off, says nothing ([`crate::stages::pair::tie`]).
+/// Pair exclusions: bodies that do not collide because a joint connects them. A linked list for each body, so that
+/// joints can be added and removed. A joint that is broken or switched off excludes nothing
+/// ([`crate::stages::pair::tie`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ties {
-    /// One a body: index of its first link, or [`NONE`], and how many there are.
+    /// Index of the first link of each body, or [`NONE`], and the number of its links.
     pub heads: Vec<[u32; 2]>,
-    /// Two a place of a joint, the first in the list of its body A: the other body, [`NONE`] while the joint says
-    /// nothing; and the next link of the same body, or [`NONE`].
+    /// Two links a joint slot, the first in the list of its body A: the other body, or [`NONE`] while the joint
+    /// excludes nothing; and the next link of the same body, or [`NONE`].
     pub links: Vec<[u32; 2]>,
-    /// The link before each. The device needs none.
+    /// Previous link of each link. Not on the device.
     before: Vec<u32>,
 }
 
 impl Ties {
-    /// Whether a joint keeps two bodies apart.
+    /// Returns true if a joint excludes the pair of bodies from collision.
     #[inline]
     #[must_use]
     pub fn keep_apart(&self, a: u32, b: u32) -> bool {
-        // A ground may have many joints where a plank has two.
+        // The shorter list: a ground may have many joints where a plank has two.
         let ([first_a, count_a], [first_b, count_b]) = (self.heads[a as usize], self.heads[b as usize]);
         let (mut link, other) = if count_a <= count_b { (first_a, b) } else { (first_b, a) };
         while link != NONE {

@@ -1,4 +1,5 @@
-//! The model that a user builds: bodies, shapes, materials, joints, settings.
+//! Scenes: bodies, shapes, materials, joints, emitters and settings as plain data; the checks of every value; and the
+//! tables that a world is made of ([`Compiled`]).
 
 mod builders;
 pub mod check;

@@ -1,5 +1,5 @@
-//! What a user builds: bodies, shapes, materials, settings. Plain data with builder methods; nothing here is checked
-//! until a world is made from it ([`Scene::check`](crate::Scene::check)).
+//! Bodies, shapes, materials, force fields and settings of a scene. Plain data with builder methods. Values are checked
+//! when a world is made from the scene ([`Scene::check`](crate::Scene::check)).
 //!
 //! SI units, y up, angles in radians, counter-clockwise.
 
@@ -12,25 +12,25 @@ use crate::constants::{
 };
 use crate::math::rotation;
 
-/// A world as it starts: settings, bodies and joints.
+/// The start of a world: settings, bodies, joints and emitters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scene {
-    /// What the user calls it.
+    /// Name for reports.
     pub name: String,
-    /// m/s². Box2D's scenes use (0, −10), the default is (0, −9.81).
+    /// Gravity, m/s². Default (0, −9.81); Box2D's scenes use (0, −10).
     pub gravity: Vec2,
-    /// How it is solved.
+    /// Settings of the solver.
     pub settings: Settings,
-    /// In the order in which states are reported.
+    /// Bodies, in the order in which states are reported.
     pub bodies: Vec<Body>,
-    /// What ties bodies together.
+    /// Joints.
     pub joints: Vec<Joint>,
-    /// What draws bodies to places, beside gravity: at most [`MAX_FIELDS`](crate::types::MAX_FIELDS).
+    /// Force fields beside gravity, at most [`MAX_FIELDS`](crate::types::MAX_FIELDS).
     pub fields: Vec<Field>,
-    /// What makes bodies while the world runs.
+    /// Emitters, which add bodies while the world runs.
     pub emitters: Vec<Emitter>,
-    /// Part of the plane that windows, pictures and movies show. `None`: they frame the bodies. It changes nothing in
-    /// the world.
+    /// Part of the plane that windows, pictures and movies show. `None`: they frame the bodies. It has no effect on the
+    /// simulation.
     pub view: Option<ViewBox>,
 }
 
@@ -58,46 +58,47 @@ impl Default for Scene {
     }
 }
 
-/// Pulls every dynamic body towards a point, equally hard from everywhere; negative values drive it away. Potential energy
-/// counts it from the rim of the core.
+/// A force field that pulls every dynamic body towards a point with a force that does not depend on the distance;
+/// negative values push. Its potential energy is zero at the rim of the core.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Field {
-    /// In the world, m.
+    /// Point in the world, m.
     pub position: Vec2,
-    /// At the centre of mass, N: light bodies come faster.
+    /// Force at the centre of mass, N: light bodies accelerate faster.
     pub force: f32,
-    /// m/s²: all come equally fast.
+    /// Acceleration, m/s², equal for all bodies.
     pub acceleration: f32,
-    /// Up to this distance from the point it is not felt, m, at least 0.
+    /// Distance from the point up to which the field does not act, m, at least 0.
     pub core: f32,
 }
 
-/// Leads a kinematic body: `amplitude · sin(rate · t + phase)` beside its position, and turned likewise. Of a world's
-/// time `t` alone, so that it is where it should be after any number of steps, on either backend.
+/// Path of a kinematic body: `position + amplitude · sin(rate · t + phase)` and `angle + turn · sin(rate · t + phase)`.
+/// A function of the world's time `t` alone, so that the body is on its path after any number of steps, on either
+/// backend.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Path {
-    /// How far it swings to either side, m.
+    /// Largest displacement to either side, m.
     pub amplitude: Vec2,
-    /// How far it turns to either side, rad.
+    /// Largest turn to either side, rad.
     pub turn: f32,
-    /// rad/s.
+    /// Angular rate, rad/s.
     pub rate: f32,
-    /// rad.
+    /// Phase at the start, rad.
     pub phase: f32,
 }
 
 impl Path {
-    /// Where a body that is led along it is after so many steps of so many seconds: its origin, m, and its angle, rad.
+    /// Returns origin, m, and angle, rad, of a body on this path after a number of steps of `dt` seconds.
     #[must_use]
     pub(crate) fn place(&self, position: Vec2, angle: f32, steps: u64, dt: f32) -> (Vec2, f32) {
         let swing = self.swing(steps, dt);
         (position + self.amplitude * swing, angle + self.turn * swing)
     }
 
-    /// The sine after so many steps of so many seconds.
+    /// Returns the sine after a number of steps of `dt` seconds.
     #[must_use]
     pub(crate) fn swing(&self, steps: u64, dt: f32) -> f32 {
-        // In double precision up to the last full turn: hours of it leave no trace.
+        // In double precision up to the last full turn, so that hours of it lose no digits.
         #[allow(clippy::cast_precision_loss, reason = "exact for the next million years")]
         let angle = f64::from(self.rate) * f64::from(dt) * steps as f64 + f64::from(self.phase);
         let turns = angle / std::f64::consts::TAU;
@@ -108,20 +109,20 @@ impl Path {
 }
 
 impl Scene {
-    /// An empty scene.
+    /// Returns an empty scene.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// With another gravity, m/s².
+    /// Returns the scene with this gravity, m/s².
     #[must_use]
     pub fn gravity(mut self, x: f32, y: f32) -> Self {
         self.gravity = Vec2::new(x, y);
         self
     }
 
-    /// With the part of the plane that pictures show, by its left bottom and its right top corner, m.
+    /// Returns the scene with this part of the plane shown in pictures, by its lower left and upper right corner, m.
     #[must_use]
     pub fn view(mut self, min: impl Into<Vec2>, max: impl Into<Vec2>) -> Self {
         self.view = Some(ViewBox { min: min.into(), max: max.into() });
@@ -148,10 +149,10 @@ impl Scene {
     }
 }
 
-/// Which equations the solver uses. All three share one contact kernel with other coefficients.
+/// Method of the solver. All three share one contact kernel with different coefficients.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Soft contacts in substeps, then a relaxing sweep without bias (Box2D's Soft Step). Stands best.
+    /// Soft contacts in substeps, then a relax sweep without bias (Box2D's Soft Step). Stacks are the most stable.
     #[default]
     Soft,
     /// Sequential impulses with Baumgarte's bias and slop, as in the tutorials.
@@ -160,7 +161,7 @@ pub enum Mode {
     Projection,
 }
 
-/// How restitution of two materials is mixed.
+/// Mixing rule for the restitution of two materials.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RestitutionMix {
     /// The smaller of the two, the default: both materials must bounce.
@@ -183,32 +184,33 @@ pub struct Settings {
     pub substeps: Option<u32>,
     /// Solver sweeps a substep, 1 – 64. `None`: 1 in soft mode, 10 in the others.
     pub iterations: Option<u32>,
-    /// Equations.
+    /// Method of the solver.
     pub mode: Mode,
-    /// Soft mode: one more sweep without bias after positions moved. Without it, bias velocity stays as energy.
+    /// Soft mode: one more sweep without bias after positions moved. Without it, the bias velocity stays as kinetic
+    /// energy.
     pub relax: bool,
-    /// Start from the impulses of the step before. Without it, stacks need many more sweeps.
+    /// Start from the impulses of the previous step. Without it, stacks need many more sweeps.
     pub warm_start: bool,
     /// Clamp the accumulated impulse, not each increment. Off is wrong on purpose: `examples/clamping.rs` shows the error.
     pub accumulate: bool,
     /// Share of the penetration removed in a step (baumgarte) or a sweep (projection), 0 – 1. Default 0.2.
     pub baumgarte: f32,
-    /// Penetration that is left alone, m. Default 0.005.
+    /// Penetration that is not corrected, m. Default 0.005.
     pub slop: f32,
-    /// Correct penetration at all. Off, no bounce gains energy from being pushed out, and overlaps stay.
+    /// Correct penetration. Off: overlaps stay, and no bounce gains energy from being pushed out.
     pub correct_position: bool,
     /// Keep contact manifolds while a pair hardly moves. Without it, aligned stacks of 20 fall.
     pub recycle: bool,
     /// Impacts slower than this do not bounce, m/s. Default 1.
     pub restitution_threshold: f32,
-    /// How restitution is mixed.
+    /// Mixing rule for restitution.
     pub restitution_mix: RestitutionMix,
-    /// Repeat a step that outgrew a buffer, after growing it, so that the result never depends on capacities.
+    /// Repeat a step that outgrew a buffer after the buffer has grown, so that the result never depends on capacities.
     pub strict: bool,
-    /// Report contacts that begin and cease, and what sensors notice ([`World::take_events`](crate::World::take_events)). Off by
-    /// default.
+    /// Report contacts and sensor overlaps that begin and end ([`World::take_events`](crate::World::take_events)). Off
+    /// by default.
     pub events: bool,
-    /// Bodies at rest fall asleep by whole islands, and wake when something touches them. Off by default.
+    /// Let bodies at rest fall asleep by whole islands, and wake when something touches them. Off by default.
     pub sleep: bool,
 }
 
@@ -236,13 +238,13 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Substeps a step, with the default filled in.
+    /// Returns the substeps a step, with the default filled in.
     #[must_use]
     pub fn substep_count(&self) -> u32 {
         self.substeps.unwrap_or(if self.mode == Mode::Soft { DEFAULT_SUBSTEPS } else { 1 })
     }
 
-    /// Sweeps a substep, with the default filled in.
+    /// Returns the solver sweeps a substep, with the default filled in.
     #[must_use]
     pub fn iteration_count(&self) -> u32 {
         self.iterations.unwrap_or(if self.mode == Mode::Soft { 1 } else { DEFAULT_ITERATIONS })
@@ -252,59 +254,73 @@ impl Settings {
 /// How a body moves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BodyType {
-    /// Never.
+    /// Never moves.
     Static,
-    /// By its velocity alone; nothing stops it. A fast kinematic body may jump over a slow dynamic one, where it moves
-    /// further in a step than both are thick, unless the slow one is a [bullet](Body::bullet). Fast dynamic bodies do not
-    /// pass through it.
+    /// Moves by its velocity alone; nothing stops it. A fast kinematic body may tunnel through a slow dynamic one if it
+    /// moves further in a step than both are thick, unless the slow one is a [bullet](Body::bullet). Fast dynamic
+    /// bodies do not pass through it.
     Kinematic,
-    /// By forces and impulses.
+    /// Moves by forces and impulses.
     #[default]
     Dynamic,
 }
 
 /// A rigid body: a frame with velocity, and the shapes that are fixed to it.
+///
+/// ```
+/// use drystone::{Body, Scene, Shape, World};
+///
+/// let hammer = Body::dynamic(0.0, 2.0)
+///     .shape(Shape::half_box(0.05, 0.5))
+///     .shape(Shape::half_box(0.2, 0.1).offset(0.0, 0.5).density(8.0))
+///     .angular_velocity(6.0);
+/// let mut scene = Scene::new("hammer");
+/// let hammer = scene.add(hammer);
+/// assert!(World::new(&scene)?.body(hammer)?.mass() > 0.7);
+/// # Ok::<(), drystone::WorldError>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Body {
     /// Name for reports; unique in the scene.
     pub id: Option<String>,
-    /// How it moves.
+    /// Type: static, kinematic or dynamic.
     pub kind: BodyType,
-    /// Origin of its frame (not its centre of mass), m.
+    /// Position of the body's origin (not its centre of mass), m.
     pub position: Vec2,
-    /// rad.
+    /// Angle, rad.
     pub angle: f32,
-    /// Of the centre of mass, m/s.
+    /// Velocity of the centre of mass, m/s.
     pub velocity: Vec2,
-    /// rad/s.
+    /// Angular velocity, rad/s.
     pub angular_velocity: f32,
     /// Factor on gravity.
     pub gravity_scale: f32,
-    /// 1/s, at least 0.
+    /// Damping of the velocity, 1/s, at least 0.
     pub linear_damping: f32,
-    /// 1/s, at least 0.
+    /// Damping of the angular velocity, 1/s, at least 0.
     pub angular_damping: f32,
-    /// Never turns.
+    /// True if the body never turns.
     pub fixed_rotation: bool,
-    /// Fast, it does not pass through dynamic bodies either. No fast body passes through static and kinematic ones; only a
-    /// bullet is swept against dynamic ones too, which costs more. A slow bullet is also swept against fast kinematic bodies.
-    /// The flag is about this body alone: another fast body that is no bullet may jump over a slow bullet.
+    /// True for a bullet: a fast body that does not tunnel through dynamic bodies either. No fast body passes through
+    /// static and kinematic ones; only a bullet is swept against dynamic ones too, which costs more. A slow bullet is
+    /// also swept against fast kinematic bodies. The flag is about this body alone: another fast body that is no bullet
+    /// may tunnel through a slow bullet.
     pub bullet: bool,
-    /// May fall asleep, where bodies do ([`Settings::sleep`]).
+    /// True if the body may fall asleep, where bodies do ([`Settings::sleep`]).
     pub can_sleep: bool,
     /// Constant force in world axes, N.
     pub force: Vec2,
-    /// Where it acts: a point fixed on the body, in its frame, m. `None` is the centre of mass.
+    /// Point at which the force acts, fixed on the body, in its frame, m. `None` is the centre of mass.
     pub force_point: Option<Vec2>,
     /// Constant torque, N·m.
     pub torque: f32,
-    /// kg; overrides the shapes' (inertia is scaled along unless given).
+    /// Mass, kg, in place of that of the shapes. The inertia is scaled with it unless given.
     pub mass: Option<f32>,
-    /// kg·m² about the centre of mass; overrides the shapes'.
+    /// Moment of inertia about the centre of mass, kg·m², in place of that of the shapes.
     pub inertia: Option<f32>,
-    /// Leads it, instead of its velocity. Kinematic bodies only.
+    /// Path, in place of the velocity. Kinematic bodies only.
     pub path: Option<Path>,
-    /// At least one.
+    /// Shapes, at least one.
     pub shapes: Vec<Shape>,
 }
 
@@ -335,67 +351,67 @@ impl Default for Body {
 }
 
 impl Body {
-    /// A body that forces move, at a position in m.
+    /// Returns a dynamic body at a position, m.
     #[must_use]
     pub fn dynamic(x: f32, y: f32) -> Self {
         Self { position: Vec2::new(x, y), ..Self::default() }
     }
 
-    /// A body that never moves.
+    /// Returns a static body at a position, m.
     #[must_use]
     pub fn fixed(x: f32, y: f32) -> Self {
         Self { kind: BodyType::Static, ..Self::dynamic(x, y) }
     }
 
-    /// A body that moves by its velocity alone.
+    /// Returns a kinematic body at a position, m.
     #[must_use]
     pub fn kinematic(x: f32, y: f32) -> Self {
         Self { kind: BodyType::Kinematic, ..Self::dynamic(x, y) }
     }
 
-    /// Adds a shape.
+    /// Returns the body with one more shape.
     #[must_use]
     pub fn shape(mut self, shape: Shape) -> Self {
         self.shapes.push(shape);
         self
     }
 
-    /// Turned, rad.
+    /// Returns the body with this angle, rad.
     #[must_use]
     pub fn angle(mut self, angle: f32) -> Self {
         self.angle = angle;
         self
     }
 
-    /// Moving, m/s.
+    /// Returns the body with this velocity, m/s.
     #[must_use]
     pub fn velocity(mut self, x: f32, y: f32) -> Self {
         self.velocity = Vec2::new(x, y);
         self
     }
 
-    /// Spinning, rad/s.
+    /// Returns the body with this angular velocity, rad/s.
     #[must_use]
     pub fn angular_velocity(mut self, angular_velocity: f32) -> Self {
         self.angular_velocity = angular_velocity;
         self
     }
 
-    /// Never falls asleep, and keeps awake what touches it.
+    /// Returns the body as one that never falls asleep and keeps awake what touches it.
     #[must_use]
     pub fn sleepless(mut self) -> Self {
         self.can_sleep = false;
         self
     }
 
-    /// Led along a path.
+    /// Returns the body with a path.
     #[must_use]
     pub fn path(mut self, path: Path) -> Self {
         self.path = Some(path);
         self
     }
 
-    /// Named.
+    /// Returns the body with a name.
     #[must_use]
     pub fn id(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
@@ -408,14 +424,14 @@ impl Body {
 pub enum Geometry {
     /// A disc.
     Circle {
-        /// m, above 0.
+        /// Radius, m, above 0.
         radius: f32,
     },
     /// A rectangle, its corners rounded if there is a radius.
     Box {
         /// Half width and half height, m, above 0.
         half: Vec2,
-        /// Of the rounding, added on all sides, m, at least 0.
+        /// Radius of the rounding, added on all sides, m, at least 0.
         radius: f32,
     },
     /// All points within `radius` of a segment.
@@ -424,17 +440,17 @@ pub enum Geometry {
         a: Vec2,
         /// The other, m.
         b: Vec2,
-        /// m, above 0.
+        /// Radius, m, above 0.
         radius: f32,
     },
     /// A convex polygon, its corners rounded if there is a radius.
     Polygon {
-        /// 3 – 8, counter-clockwise, m.
+        /// Corners, 3 – 8, counter-clockwise, m.
         points: Vec<Vec2>,
-        /// Of the rounding, added on all sides, m, at least 0.
+        /// Radius of the rounding, added on all sides, m, at least 0.
         radius: f32,
     },
-    /// A line from one point to another, solid from both sides. It has no area, hence no mass.
+    /// A line segment, solid from both sides. It has no area and so no mass.
     Segment {
         /// One end, m.
         a: Vec2,
@@ -443,14 +459,14 @@ pub enum Geometry {
     },
     /// All points `x` with `normal·x ≤ offset`. On static and kinematic bodies only.
     HalfPlane {
-        /// Out of the solid side, of length 1.
+        /// Normal out of the solid side, of length 1.
         normal: Vec2,
-        /// Of the surface along the normal, m.
+        /// Position of the surface along the normal, m.
         offset: f32,
     },
-    /// A disc on a body that never turns, and the only shape of it.
+    /// A disc that is the only shape of its body; the body never turns.
     Particle {
-        /// m, above 0.
+        /// Radius, m, above 0.
         radius: f32,
     },
 }
@@ -460,71 +476,72 @@ pub enum Geometry {
 pub struct Shape {
     /// Outline.
     pub geometry: Geometry,
-    /// In the body's frame, m.
+    /// Position of the shape's origin in the body's frame, m.
     pub offset: Vec2,
-    /// On the body, rad.
+    /// Angle on the body, rad.
     pub rotation: f32,
-    /// kg/m², above 0.
+    /// Density, kg/m², above 0.
     pub density: f32,
-    /// How it touches.
+    /// Friction, restitution and surface speed.
     pub material: Material,
-    /// What it touches.
+    /// Filter: the shapes that it collides with.
     pub filter: Filter,
-    /// Notices what overlaps it, and touches nothing. Has mass like any other. Of the two bodies one must be dynamic: a sensor
-    /// of a static or kinematic body does not notice static and kinematic bodies.
+    /// True for a sensor: it reports shapes that overlap it and touches nothing. It has mass like any other shape. One
+    /// of the two bodies must be dynamic: a sensor of a static or kinematic body does not report static and kinematic
+    /// bodies.
     pub sensor: bool,
 }
 
 impl Shape {
-    /// A circle about the body's origin.
+    /// Returns a circle about the body's origin, by its radius, m.
     #[must_use]
     pub fn circle(radius: f32) -> Self {
         Self::new(Geometry::Circle { radius })
     }
 
-    /// A box about the body's origin, by half width and half height, m.
+    /// Returns a box about the body's origin, by half width and half height, m.
     #[must_use]
     pub fn half_box(half_width: f32, half_height: f32) -> Self {
         Self::new(Geometry::Box { half: Vec2::new(half_width, half_height), radius: 0.0 })
     }
 
-    /// A box with rounded corners: `radius` is added on all sides, m.
+    /// Returns a box with rounded corners: `radius` is added on all sides, m.
     #[must_use]
     pub fn rounded_box(half_width: f32, half_height: f32, radius: f32) -> Self {
         Self::new(Geometry::Box { half: Vec2::new(half_width, half_height), radius })
     }
 
-    /// All points within `radius` of the segment from `a` to `b`, m.
+    /// Returns a capsule: all points within `radius` of the segment from `a` to `b`, m.
     #[must_use]
     pub fn capsule(a: impl Into<Vec2>, b: impl Into<Vec2>, radius: f32) -> Self {
         Self::new(Geometry::Capsule { a: a.into(), b: b.into(), radius })
     }
 
-    /// A convex polygon, 3 – 8 points, counter-clockwise, m.
+    /// Returns a convex polygon of 3 – 8 corners, counter-clockwise, m.
     #[must_use]
     pub fn polygon(points: impl IntoIterator<Item = impl Into<Vec2>>) -> Self {
         Self::new(Geometry::Polygon { points: points.into_iter().map(Into::into).collect(), radius: 0.0 })
     }
 
-    /// A line from `a` to `b`, m, solid from both sides, without mass.
+    /// Returns a line segment from `a` to `b`, m, solid from both sides, without mass.
     #[must_use]
     pub fn segment(a: impl Into<Vec2>, b: impl Into<Vec2>) -> Self {
         Self::new(Geometry::Segment { a: a.into(), b: b.into() })
     }
 
-    /// Everything below a line, seen along its normal (of length 1): `normal·x ≤ offset`, m.
+    /// Returns a half plane: all points with `normal·x ≤ offset`, m, for a normal of length 1.
     #[must_use]
     pub fn half_plane(normal: impl Into<Vec2>, offset: f32) -> Self {
         Self::new(Geometry::HalfPlane { normal: normal.into(), offset })
     }
 
-    /// A particle: a disc that never turns.
+    /// Returns a particle: a disc that never turns.
     #[must_use]
     pub fn particle(radius: f32) -> Self {
         Self::new(Geometry::Particle { radius })
     }
 
-    /// With density 1 kg/m² and the default material.
+    /// Returns a shape with this outline, a density of 1 kg/m² and the default material.
     #[must_use]
     pub fn new(geometry: Geometry) -> Self {
         Self {
@@ -538,71 +555,71 @@ impl Shape {
         }
     }
 
-    /// Notices what overlaps it, and touches nothing. Of the two bodies one must be dynamic: a sensor of a static or kinematic
-    /// body does not notice static and kinematic bodies.
+    /// Returns the shape as a sensor: it reports shapes that overlap it and touches nothing. One of the two bodies must
+    /// be dynamic: a sensor of a static or kinematic body does not report static and kinematic bodies.
     #[must_use]
     pub fn sensor(mut self) -> Self {
         self.sensor = true;
         self
     }
 
-    /// Moved on the body, m.
+    /// Returns the shape at this position on the body, m.
     #[must_use]
     pub fn offset(mut self, x: f32, y: f32) -> Self {
         self.offset = Vec2::new(x, y);
         self
     }
 
-    /// Turned on the body, rad.
+    /// Returns the shape with this angle on the body, rad.
     #[must_use]
     pub fn rotation(mut self, rotation: f32) -> Self {
         self.rotation = rotation;
         self
     }
 
-    /// kg/m².
+    /// Returns the shape with this density, kg/m².
     #[must_use]
     pub fn density(mut self, density: f32) -> Self {
         self.density = density;
         self
     }
 
-    /// Coulomb's coefficient.
+    /// Returns the shape with this coefficient of friction.
     #[must_use]
     pub fn friction(mut self, friction: f32) -> Self {
         self.material.friction = friction;
         self
     }
 
-    /// Coulomb's coefficient while sliding, where it differs from the one at rest.
+    /// Returns the shape with this coefficient of friction while sliding.
     #[must_use]
     pub fn kinetic_friction(mut self, friction: f32) -> Self {
         self.material.kinetic_friction = Some(friction);
         self
     }
 
-    /// The surface runs along itself, as a conveyor belt's, m/s.
+    /// Returns the shape with a surface that runs like a conveyor belt, m/s.
     #[must_use]
     pub fn tangent_speed(mut self, speed: f32) -> Self {
         self.material.tangent_speed = speed;
         self
     }
 
-    /// Resists rolling.
+    /// Returns the shape with this resistance to rolling ([`Material::rolling_resistance`]).
     #[must_use]
     pub fn rolling_resistance(mut self, resistance: f32) -> Self {
         self.material.rolling_resistance = resistance;
         self
     }
 
-    /// Share of the approach speed given back.
+    /// Returns the shape with this restitution, 0 – 1.
     #[must_use]
     pub fn restitution(mut self, restitution: f32) -> Self {
         self.material.restitution = restitution;
         self
     }
 
-    /// With another filter.
+    /// Returns the shape with this filter.
     #[must_use]
     pub fn filter(mut self, filter: Filter) -> Self {
         self.filter = filter;
@@ -610,20 +627,21 @@ impl Shape {
     }
 }
 
-/// How a shape touches.
+/// Surface of a shape: friction, restitution, surface speed and rolling resistance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Material {
-    /// Coulomb's coefficient, at least 0; two are mixed by √(ab). Default 0.6. At rest, if `kinetic_friction` is given.
+    /// Coefficient of friction, at least 0; those of two shapes are mixed by √(ab). Default 0.6. Only at rest, if
+    /// `kinetic_friction` is given.
     pub friction: f32,
-    /// Coulomb's coefficient while sliding, from 0 to `friction`; mixed likewise. `None`: as at rest.
+    /// Coefficient of friction while sliding, from 0 to `friction`; mixed by √(ab). `None`: as at rest.
     pub kinetic_friction: Option<f32>,
-    /// 0 – 1. Default 0.
+    /// Share of the approach speed with which bodies part, 0 – 1. Default 0.
     pub restitution: f32,
-    /// Speed of the surface along itself, m/s: positive is clockwise around the shape, so that what lies on top is
-    /// carried to the right. Those of two shapes add up. Default 0.
+    /// Speed of the surface along itself, m/s: positive is clockwise around the shape, so that a body on top is carried
+    /// to the right. Those of two shapes add up. Default 0.
     pub tangent_speed: f32,
-    /// At least 0: the torque that resists rolling is at most this times the normal force times the larger radius of
-    /// the two shapes; the larger of two counts (Box2D). Default 0.
+    /// Rolling resistance, at least 0: the torque against rolling is at most this times the normal force times the
+    /// larger radius of the two shapes. The larger value of two shapes counts (Box2D). Default 0.
     pub rolling_resistance: f32,
 }
 
@@ -639,14 +657,14 @@ impl Default for Material {
     }
 }
 
-/// What a shape touches.
+/// Collision filter of a shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Filter {
-    /// What it is, as bits.
+    /// Categories of the shape, as bits.
     pub category: u32,
-    /// What it meets, as bits. Both shapes must agree.
+    /// Categories that it collides with, as bits. Both shapes must agree.
     pub mask: u32,
-    /// Equal and positive: always meet; equal and negative: never; else category and mask decide.
+    /// Group: shapes of one positive group always collide, of one negative group never; else category and mask decide.
     pub group: i32,
 }
 

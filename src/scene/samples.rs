@@ -1,4 +1,4 @@
-//! Small scenes for unit tests: the built-in ones are a crate of their own, which builds on this one.
+//! Small scenes for unit tests. The built-in scenes are in a crate of their own, which depends on this one.
 
 use std::f32::consts::FRAC_PI_2;
 
@@ -11,7 +11,7 @@ fn on_ground(name: &str) -> Scene {
     scene
 }
 
-/// Boxes of 1 m, `base` of them in the lowest row.
+/// Pyramid of boxes of 1 m, `base` of them in the lowest row.
 pub fn pyramid(base: u16) -> Scene {
     let mut scene = on_ground("pyramid");
     for row in 0..base {
@@ -23,7 +23,7 @@ pub fn pyramid(base: u16) -> Scene {
     scene
 }
 
-/// Thin boxes that lean on each other, with one across.
+/// House of cards: thin boxes that lean on each other, with one across.
 pub fn cards() -> Scene {
     let mut scene = on_ground("cards");
     let card = |x, y, angle| Body::dynamic(x, y).angle(angle).shape(Shape::half_box(0.001, 0.2).friction(0.7));
@@ -36,7 +36,7 @@ pub fn cards() -> Scene {
     scene
 }
 
-/// Circles on rods of 1 m, the first held.
+/// Chain of circles on rods of 1 m, the first fixed.
 pub fn rods() -> Scene {
     let mut scene = Scene::new("rods");
     scene.add(Body::fixed(0.0, 0.0).shape(Shape::circle(0.3)));

@@ -1,4 +1,4 @@
-//! A snapshot as bytes: for a file, a checkpoint, another process.
+//! Snapshots as bytes, for files, checkpoints and other processes.
 //!
 //! Little-endian: 8 bytes `DRYSNAP` and a newline, u32 version, u32 number of sections, u64 fingerprint of the world
 //! ([`Compiled::fingerprint`](crate::scene::Compiled::fingerprint)), u64 steps done; then the sections, each 4 bytes of
@@ -10,67 +10,67 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use super::{Snapshot, SnapshotError};
 use crate::types::Counters;
 
-/// Goes up with every change of what the bytes mean. 2: bodies sleep. 3: impulses of joints at a point are in A's frame,
-/// and joints come and go. 4: manifolds are a table of their own.
+/// Version of the format, raised with every change of its meaning. 2: bodies sleep. 3: impulses of joints at a point
+/// are in A's frame, and joints come and go. 4: manifolds are a table of their own.
 const VERSION: u32 = 4;
 const MAGIC: [u8; 8] = *b"DRYSNAP\n";
 const HEAD: usize = 32;
 const SECTION_HEAD: usize = 16;
 const CHECKSUM: usize = 4;
-/// Maximum number of steps done: what a 64-bit float, and so JSON, counts exactly. At 60 a second it is 4.7 million
-/// years.
+/// Largest number of steps: the integers that a 64-bit float, and so JSON, holds exactly. At 60 a second it is 4.7
+/// million years.
 const MAX_STEPS: u64 = 1 << 53;
 
-/// Bytes that are no snapshot of this world.
+/// Error of bytes that are not a snapshot of this world.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SnapshotFileError {
-    /// Something else, or cut off before its first section.
+    /// Not a snapshot, or cut off before its first section.
     #[error("this is not a snapshot: expected the bytes DRYSNAP at its start and at least {HEAD} of them")]
     NotASnapshot,
-    /// Written by another release.
+    /// Written by a release with another version of the format.
     #[error("the snapshot has version {found}; expected {VERSION}, the one this release reads")]
     Version {
-        /// What it says.
+        /// Version in the bytes.
         found: u32,
     },
-    /// A part of it is missing or was changed.
+    /// Damaged: a part is missing or was changed.
     #[error("the snapshot is damaged: its checksum is {found:08x}, expected {expected:08x}")]
     Damaged {
-        /// Of the bytes.
+        /// Checksum of the bytes.
         found: u32,
-        /// As it says at the end.
+        /// Checksum stored at the end.
         expected: u32,
     },
-    /// Its sections are not those of this release.
+    /// The sections are not those of this release.
     #[error("the snapshot has {found} at byte {at}; expected {expected}")]
     Section {
-        /// What is there.
+        /// Section found.
         found: String,
-        /// Where.
+        /// Position in the bytes.
         at: usize,
-        /// What should be.
+        /// Section expected.
         expected: String,
     },
-    /// Its number of steps is out of range.
-    #[error("the snapshot says that {found} steps are done; expected at most {MAX_STEPS}")]
+    /// The number of steps is out of range.
+    #[error("the snapshot is of step {found}; expected at most {MAX_STEPS}")]
     Steps {
-        /// Number that it says.
+        /// Number of steps in the bytes.
         found: u64,
     },
-    /// It was taken of another scene, or with other settings.
+    /// Taken of another scene, or with other settings.
     #[error("the snapshot was taken of another world, {found:016x}; expected {expected:016x}")]
     OtherWorld {
         /// Fingerprint in the bytes.
         found: u64,
-        /// That of this world.
+        /// Fingerprint of this world.
         expected: u64,
     },
-    /// It holds what this world cannot.
+    /// The tables do not fit this world.
     #[error(transparent)]
     Content(#[from] SnapshotError),
 }
 
-/// The tables of a snapshot: its name in the bytes and the field.
+/// Lists the tables of a snapshot: name in the bytes and field.
 macro_rules! sections {
     ($visit:ident) => {
         $visit! {
@@ -83,7 +83,7 @@ macro_rules! sections {
 }
 
 impl Snapshot {
-    /// The snapshot as bytes, for the world with this fingerprint.
+    /// Returns the snapshot as bytes, for worlds with this fingerprint.
     #[must_use]
     pub fn to_bytes(&self, world: u64) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
@@ -107,10 +107,10 @@ impl Snapshot {
         bytes
     }
 
-    /// Steps done in the world of these bytes. Looks at nothing else.
+    /// Returns the number of steps in these bytes, without checking the rest.
     ///
     /// # Errors
-    /// If they are no snapshot, or the number is out of range.
+    /// The bytes are not a snapshot, or the number is out of range.
     pub fn step_of(bytes: &[u8]) -> Result<u64, SnapshotFileError> {
         if bytes.len() < HEAD + CHECKSUM || bytes[..8] != MAGIC {
             return Err(SnapshotFileError::NotASnapshot);
@@ -119,10 +119,10 @@ impl Snapshot {
         if found > MAX_STEPS { Err(SnapshotFileError::Steps { found }) } else { Ok(found) }
     }
 
-    /// Reads back what [`Self::to_bytes`] wrote. Whether it fits a world is checked when the world restores it.
+    /// Returns the snapshot that [`Self::to_bytes`] wrote. A world checks that it fits when it restores it.
     ///
     /// # Errors
-    /// If it is something else, of another version or another world, damaged or cut off.
+    /// The bytes are not a snapshot, of another version or another world, damaged or cut off.
     pub fn from_bytes(bytes: &[u8], world: u64) -> Result<Self, SnapshotFileError> {
         if bytes.len() < HEAD + CHECKSUM || bytes[..8] != MAGIC {
             return Err(SnapshotFileError::NotASnapshot);
@@ -166,7 +166,7 @@ fn put<T: NoUninit>(bytes: &mut Vec<u8>, tag: [u8; 4], elements: &[T]) {
     bytes.extend_from_slice(bytemuck::cast_slice(elements));
 }
 
-/// The caller has seen that the bytes are there.
+/// Reads a number; the caller has checked the length.
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(std::array::from_fn(|index| bytes[at + index]))
 }

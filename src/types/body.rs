@@ -1,16 +1,16 @@
-//! Bodies: what stays, what moves, and their status.
+//! Rows of a body: its constant properties, its pose, its velocities and status bits, and its impulse sums.
 
 use bytemuck::{Pod, Zeroable};
 
 use super::NONE;
 
-/// [`Body::kind`].
+/// [`Body::kind`]: the body never moves.
 pub const STATIC: u32 = 0;
-/// [`Body::kind`].
+/// [`Body::kind`]: the body moves by its velocity alone.
 pub const KINEMATIC: u32 = 1;
-/// [`Body::kind`].
+/// [`Body::kind`]: the body moves by forces and impulses.
 pub const DYNAMIC: u32 = 2;
-/// [`Body::kind`]: a slot that no body has.
+/// [`Body::kind`]: a vacant slot.
 pub const VACANT: u32 = 3;
 /// [`BodyState::status`]: the body held a NaN or an infinity and was taken out of the simulation.
 pub const QUARANTINED: u32 = 1;
@@ -21,30 +21,31 @@ pub const ASLEEP: u32 = 2;
 pub const WOKEN: u32 = 4;
 /// [`BodyState::status`]: quiet for long enough to fall asleep. Only while `sleep` runs.
 pub const READY: u32 = 8;
-/// [`BodyState::status`]: above this many bits, the steps for which the body has been quiet, at most 65,535.
+/// [`BodyState::status`]: first bit of the number of steps for which the body has been quiet, at most 65,535.
 pub const QUIET_SHIFT: u32 = 16;
-/// [`BodyState::status`]: the bits of that count.
+/// [`BodyState::status`]: mask of the number of quiet steps.
 pub const QUIET_MASK: u32 = 0xffff_0000;
-/// A flag of an island, at its root: it wakes.
+/// Flag of an island, at its root: the island wakes.
 pub const ISLAND_WAKE: u32 = 1;
-/// A flag of an island, at its root: something that touches it is awake, so it cannot fall asleep.
+/// Flag of an island, at its root: a body that touches it is awake, so it cannot fall asleep.
 pub const ISLAND_BLOCKED: u32 = 2;
 
-/// Properties that do not change while a body moves.
+/// Properties of a body that stay while it moves.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Body {
-    /// 1/kg; 0 for static and kinematic bodies.
+    /// Inverse mass, 1/kg; 0 for static and kinematic bodies.
     pub inv_mass: f32,
-    /// 1/(kg·m²) about the centre of mass; 0 also for fixed rotation.
+    /// Inverse moment of inertia about the centre of mass, 1/(kg·m²); 0 for static and kinematic bodies and for fixed
+    /// rotation.
     pub inv_inertia: f32,
-    /// 1/s.
+    /// Damping of the velocity, 1/s.
     pub linear_damping: f32,
-    /// 1/s.
+    /// Damping of the angular velocity, 1/s.
     pub angular_damping: f32,
     /// Constant force in world axes, N.
     pub force: [f32; 2],
-    /// Where it acts, a point fixed on the body, relative to its centre of mass, m.
+    /// Point on the body at which the force acts, relative to its centre of mass, m.
     pub force_point: [f32; 2],
     /// Constant torque, N·m.
     pub torque: f32,
@@ -52,9 +53,10 @@ pub struct Body {
     pub gravity_scale: f32,
     /// Distance from the centre of mass to the farthest point of its shapes, m. Sensors and half planes do not count.
     pub extent: f32,
-    /// Distance from the centre of mass to the nearest surface, or the thinnest shape's half width, m; likewise.
+    /// Distance from the centre of mass to the nearest surface, or the thinnest shape's half width, m. Sensors and half
+    /// planes do not count.
     pub min_extent: f32,
-    /// [`STATIC`], [`KINEMATIC`], [`DYNAMIC`].
+    /// [`STATIC`], [`KINEMATIC`], [`DYNAMIC`] or [`VACANT`].
     pub kind: u32,
     /// 1 if the body may fall asleep, else 0.
     pub can_sleep: u32,
@@ -62,7 +64,8 @@ pub struct Body {
     pub pad: [u32; 2],
 }
 
-/// Input of `continuous` beside a [`Shape`](super::Shape), one a shape. All of it is in the row of a body's first shape.
+/// Continuous collision data of a shape, beside its [`Shape`](super::Shape). The row of a body's first shape holds those of
+/// the body.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub struct Mover {
@@ -72,9 +75,9 @@ pub struct Mover {
     pub min_extent: f32,
     /// Index of the next shape of the body, or [`NONE`](super::NONE).
     pub next: u32,
-    /// In row 0, how far kinematic bodies move in this step, m, as the bits of a float.
+    /// In row 0, the largest motion of a kinematic body in this step, m, as the bits of a float.
     pub reach: u32,
-    /// Where the body stops, as [`BodyState::delta_position`], m.
+    /// Motion after which the body stops, as [`BodyState::delta_position`], m.
     pub stop_position: [f32; 2],
     /// Rotation at which the body stops, as [`BodyState::delta_rotation`]; zero if the body does not stop.
     pub stop_rotation: [f32; 2],
@@ -93,7 +96,7 @@ impl Default for Mover {
     }
 }
 
-/// Where a body is.
+/// Position and rotation of a body.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub struct Pose {
@@ -117,13 +120,13 @@ impl Default for Pose {
 pub struct BodyState {
     /// Velocity of the centre of mass, m/s.
     pub velocity: [f32; 2],
-    /// rad/s.
+    /// Angular velocity, rad/s.
     pub angular_velocity: f32,
     /// [`QUARANTINED`], [`ASLEEP`], …, [`QUIET_SHIFT`].
     pub status: u32,
-    /// m.
+    /// Motion of the centre of mass since the step began, m.
     pub delta_position: [f32; 2],
-    /// Cosine and sine.
+    /// Turn since the step began, as cosine and sine.
     pub delta_rotation: [f32; 2],
 }
 
@@ -145,7 +148,7 @@ impl Default for BodyState {
 pub struct Accumulator {
     /// m/s.
     pub velocity: [f32; 2],
-    /// rad/s.
+    /// Angular velocity, rad/s.
     pub angular_velocity: f32,
     /// Unused.
     pub pad: u32,

@@ -1,55 +1,55 @@
-//! Commands: what is asked of a body or a joint between two steps.
+//! Commands to bodies and joints between two steps, as the stage `command` reads them.
 
 use bytemuck::{Pod, Zeroable};
 
 use super::body::Body;
 
-/// [`Command::kind`].
+/// [`Command::kind`]: an impulse at a point.
 pub const COMMAND_IMPULSE: u32 = 0;
-/// [`Command::kind`].
+/// [`Command::kind`]: an angular impulse.
 pub const COMMAND_ANGULAR_IMPULSE: u32 = 1;
-/// [`Command::kind`].
+/// [`Command::kind`]: sets the constant force.
 pub const COMMAND_FORCE: u32 = 2;
-/// [`Command::kind`].
+/// [`Command::kind`]: sets the constant torque.
 pub const COMMAND_TORQUE: u32 = 3;
-/// [`Command::kind`].
+/// [`Command::kind`]: sets the velocity.
 pub const COMMAND_VELOCITY: u32 = 4;
-/// [`Command::kind`].
+/// [`Command::kind`]: sets the angular velocity.
 pub const COMMAND_ANGULAR_VELOCITY: u32 = 5;
-/// [`Command::kind`].
+/// [`Command::kind`]: sets the pose.
 pub const COMMAND_TELEPORT: u32 = 6;
-/// [`Command::kind`].
+/// [`Command::kind`]: sets the velocities that reach a pose in one step.
 pub const COMMAND_TARGET: u32 = 7;
-/// [`Command::kind`]. Also of a slot whose body was removed: what slept with it wakes.
+/// [`Command::kind`]: wakes a body and its island. Also given for the slot of a removed body: what slept with it wakes.
 pub const COMMAND_WAKE: u32 = 8;
 /// [`Command::kind`]: wakes every body.
 pub const COMMAND_WAKE_ALL: u32 = 9;
-/// [`Command::kind`], of a joint like all that follow: the goal of a row.
+/// [`Command::kind`]: sets the goal of a joint's row. This kind and all that follow are for joints.
 pub const COMMAND_JOINT_GOAL: u32 = 10;
-/// [`Command::kind`]: the goal of a row and its largest impulse.
+/// [`Command::kind`]: sets the goal of a row and its largest impulse.
 pub const COMMAND_JOINT_MOTOR: u32 = 11;
-/// [`Command::kind`]: the anchor on A, or in the world.
+/// [`Command::kind`]: sets the anchor on A, or in the world.
 pub const COMMAND_JOINT_ANCHOR: u32 = 12;
-/// [`Command::kind`]: the reference angle.
+/// [`Command::kind`]: sets the reference angle.
 pub const COMMAND_JOINT_REFERENCE: u32 = 13;
-/// [`Command::kind`]: on if the value is not 0, or off.
+/// [`Command::kind`]: switches the joint on if the value is not 0, else off.
 pub const COMMAND_JOINT_ENABLE: u32 = 14;
 
-/// Something asked of a body or a joint between two steps.
+/// A command to a body or a joint; it acts at the start of a step.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Command {
     /// [`COMMAND_IMPULSE`], …
     pub kind: u32,
-    /// Index of the body, or place of the joint.
+    /// Index of the body, or slot of the joint.
     pub body: u32,
     /// Index of the row of a joint.
     pub row: u32,
-    /// Which of many worlds; 0 for one alone.
+    /// Index of the world in a batch; 0 for a single world.
     pub world: u32,
-    /// Impulse N·s, force N, velocity m/s, place of the centre of mass m; or an angular value, then with a 0.
+    /// Impulse, N·s, force, N, velocity, m/s, or position of the centre of mass, m; or an angular value and a 0.
     pub value: [f32; 2],
-    /// Point from the centre of mass, in the body's frame, m; or cosine and sine.
+    /// Point from the centre of mass, in the body's frame, m; or cosine and sine of an angle.
     pub other: [f32; 2],
 }
 
@@ -60,7 +60,7 @@ impl Command {
         self.kind >= COMMAND_JOINT_GOAL
     }
 
-    /// Tells a copy of the body what stays with it.
+    /// Copies the lasting part of the command, force and torque, to the host's copy of the body.
     pub(crate) fn mirror(&self, body: &mut Body) {
         match self.kind {
             COMMAND_FORCE => (body.force, body.force_point) = (self.value, self.other),

@@ -1,33 +1,34 @@
-//! Constraints: contacts as the sweeps see them, in the order of their colours.
+//! Rows of a contact constraint, in the order of the colours: what the solver's sweeps read and write.
 
 use bytemuck::{Pod, Zeroable};
 
-/// Part of a constraint that only some materials need, in the same order: sliding friction, belts, resistance to rolling. Worlds
-/// without such materials ([`SURFACES`](super::SURFACES)) have none.
+/// Part of a constraint that only some materials need: sliding friction, belts, resistance to rolling. In the order of
+/// the constraints; empty in worlds without such materials ([`SURFACES`](super::SURFACES)).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Surface {
-    /// Mixed.
+    /// Mixed coefficient of friction while sliding.
     pub kinetic_friction: f32,
-    /// Sum of both, m/s: friction drives the speed of B against A along the tangent towards it.
+    /// Sum of both surface speeds, m/s: friction drives the tangential speed of B against A towards it.
     pub tangent_speed: f32,
-    /// Mixed, times the larger radius, m.
+    /// Mixed rolling resistance times the larger radius, m.
     pub rolling_resistance: f32,
-    /// Accumulated, of the substep, N·m·s.
+    /// Impulse against rolling accumulated in the substep, N·m·s.
     pub rolling_impulse: f32,
 }
 
-/// A contact as a sweep on the device sees it, in colour order: what sweeps read and nothing else, as they are bound by
-/// memory. Effective masses are worked out on the way, and the second arm on B is `r_a[1] + (r_b − r_a[0])`, as both
-/// points have the same vector from A to B between their arms. The contact is that of the slot.
+/// A contact constraint as the sweeps on the device read it, in colour order. It holds only what sweeps read, as they
+/// are bound by memory: effective masses are computed in the sweep, and the second arm on B is `r_a[1] + (r_b −
+/// r_a[0])`, as both points have the same vector from A to B between their arms. The table `slots` maps contacts to
+/// constraints.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Constraint {
-    /// Index.
+    /// Index of body A.
     pub body_a: u32,
-    /// Index.
+    /// Index of body B.
     pub body_b: u32,
-    /// From A to B.
+    /// Unit vector from A to B.
     pub normal: [f32; 2],
     /// 1/kg.
     pub inv_mass_a: f32,
@@ -37,9 +38,9 @@ pub struct Constraint {
     pub inv_mass_b: f32,
     /// 1/(kg·m²).
     pub inv_inertia_b: f32,
-    /// Copy of [`Contact::flags`](super::Contact::flags). A missing point is all zero.
+    /// Copy of [`Contact::flags`](super::Contact::flags). The fields of a missing point are zero.
     pub flags: u32,
-    /// Mixed.
+    /// Mixed coefficient of friction at rest.
     pub friction: f32,
     /// Separation of points 0 and 1 when the step began, m. Later it is
     /// `separation + (Δp_b + (Δq_b − 1) r_b − Δp_a − (Δq_a − 1) r_a)·n`.
@@ -54,11 +55,11 @@ pub struct Constraint {
     pub impulses: [f32; 4],
 }
 
-/// Part of a [`Constraint`] in worlds in which something bounces ([`BOUNCES`](super::BOUNCES)).
+/// Part of a [`Constraint`] in worlds with restitution ([`BOUNCES`](super::BOUNCES)).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Rebound {
-    /// Mixed.
+    /// Mixed coefficient of restitution.
     pub restitution: f32,
     /// Zero.
     pub pad_0: u32,

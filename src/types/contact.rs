@@ -1,4 +1,4 @@
-//! Contacts: pairs of shapes whose boxes overlap, and how they touch.
+//! Contacts, pairs of shapes whose boxes overlap, and their manifolds, the points at which they touch.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -10,61 +10,61 @@ pub const FIXED_A: u32 = 4;
 pub const FIXED_B: u32 = 8;
 /// [`Contact::flags`]: the manifold was kept from an earlier step, only its separations are new.
 pub const RECYCLED: u32 = 16;
-/// [`Contact::flags`]: one of the two is a sensor; there are no points.
+/// [`Contact::flags`]: one of the two shapes is a sensor; there are no points.
 pub const SENSOR: u32 = 256;
-/// [`Contact::flags`]: something overlaps the sensor.
+/// [`Contact::flags`]: the shape overlaps the sensor.
 pub const OVERLAPS: u32 = 512;
 /// [`Contact::flags`]: the cached pose and manifold are valid (not the first step of this pair).
 pub const CACHED: u32 = 32;
-/// [`Contact::flags`]: in the step before the pair touched, or overlapped if one is a sensor.
+/// [`Contact::flags`]: in the previous step the pair touched, or overlapped if one is a sensor.
 pub const TOUCHED: u32 = 64;
-/// [`Contact::flags`]: one that `wake` or `sleep` is about to move. Only on the device, and only while they run.
+/// [`Contact::flags`]: `wake` or `sleep` is about to move this contact. Set only on the device and while they run.
 pub const MARKED: u32 = 128;
-/// [`Contact::flags`]: above this many bits, from `recall` to `collide`, the colour of the step before; 255 for none.
+/// [`Contact::flags`]: first bit of the colour in the previous step, 255 for none. Set from `recall` to `collide`.
 pub const PAST_COLOR_SHIFT: u32 = 24;
 
 /// One point of a [`Manifold`].
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct ContactPoint {
-    /// From A's centre of mass, world axes, as of the step that made the manifold, m.
+    /// Point from A's centre of mass, world axes, in the step that made the manifold, m.
     pub anchor_a: [f32; 2],
-    /// From B's centre of mass, likewise.
+    /// Point from B's centre of mass, world axes, in the step that made the manifold, m.
     pub anchor_b: [f32; 2],
     /// Separation when the manifold was made, m. Negative is penetration.
     pub base_separation: f32,
     /// Separation now, m.
     pub separation: f32,
-    /// Accumulated, of the last substep, N·s.
+    /// Normal impulse accumulated in the last substep, N·s.
     pub normal_impulse: f32,
-    /// Impulse along the tangent (the normal turned clockwise), N·s.
+    /// Impulse along the tangent (the normal turned clockwise) accumulated in the last substep, N·s.
     pub tangent_impulse: f32,
 }
 
-/// A pair of shapes whose AABBs overlap: what most stages ask of it. How the two touch is its [`Manifold`], at the same
-/// place of another table, so that who looks for a pair, a body or a colour does not fetch four times as much. It
-/// lives on from step to step as long as they overlap.
+/// A pair of shapes whose AABBs overlap. It lives from step to step as long as they do. Its points are in the
+/// [`Manifold`] at the same index of another table, so that stages that look for a pair, a body or a colour need not
+/// fetch four times as much.
 ///
 /// Shape A is the producer: the one on the finer grid level, or of the lower index.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Contact {
-    /// Index.
+    /// Index of shape A.
     pub shape_a: u32,
-    /// Index.
+    /// Index of shape B.
     pub shape_b: u32,
-    /// Index.
+    /// Index of body A.
     pub body_a: u32,
-    /// Index.
+    /// Index of body B.
     pub body_b: u32,
     /// [`POINT_COUNT_MASK`], [`FIXED_A`], …
     pub flags: u32,
     /// [`NONE`](super::NONE) while not touching. From `recall` to `collide`, the index of this contact in the step before,
     /// or `NONE`.
     pub color: u32,
-    /// Which vertex of A met which of B, 16 bits a point, those of point 0 first.
+    /// Vertices of A and B that made each point: 16 bits a point, point 0 in the low ones.
     pub features: u32,
-    /// Accumulated against rolling, of the last substep, N·m·s.
+    /// Impulse against rolling accumulated in the last substep, N·m·s.
     pub rolling_impulse: f32,
 }
 
@@ -76,16 +76,16 @@ pub struct Manifold {
     pub normal: [f32; 2],
     /// Rotation of A when the manifold was made.
     pub cached_rotation_a: [f32; 2],
-    /// Rotation of B likewise.
+    /// Rotation of B when the manifold was made.
     pub cached_rotation_b: [f32; 2],
-    /// B's position in A's frame likewise, or, if B is a half plane, in B's frame from A, m.
+    /// Position of B in A's frame when the manifold was made, m. If B is a half plane: of A in B's frame.
     pub cached_position: [f32; 2],
     /// Points, of which the first `flags & POINT_COUNT_MASK` of the contact are valid.
     pub points: [ContactPoint; 2],
 }
 
-/// A contact that was put by, as both bodies sleep. It is moved as a whole, and hardly ever looked at; as two tables, a
-/// kernel that moves it would need more buffers than a device need have.
+/// An archived contact: both bodies sleep. It is moved as a whole and hardly ever read. As two tables it would make the
+/// kernels that move it need more buffers than every device has.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct SleepingContact {

@@ -1,4 +1,4 @@
-//! Counters: what the device counts.
+//! Counters of a step: pairs, contacts, colours, sleeping bodies, and the overflow bits.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -9,7 +9,7 @@ pub const OVERFLOW_CONTACTS: u32 = 1;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct Counters {
-    /// Pairs found, also those that did not fit.
+    /// Pairs found, including those that did not fit.
     pub pairs_found: u32,
     /// Pairs kept: contacts, touching or not.
     pub contacts: u32,
@@ -19,7 +19,7 @@ pub struct Counters {
     pub recycled: u32,
     /// [`OVERFLOW_CONTACTS`].
     pub overflow_bits: u32,
-    /// Bodies taken out so far.
+    /// Bodies quarantined since the world began.
     pub quarantined: u32,
     /// Touching contacts that had no colour when the step began.
     pub uncolored: u32,
@@ -34,7 +34,7 @@ pub struct Counters {
     pub awake: u32,
     /// Value of `awake` in the step before.
     pub was_awake: u32,
-    /// Contacts put by, between bodies that are both [`ASLEEP`](super::ASLEEP).
+    /// Archived contacts, between bodies that are both [`ASLEEP`](super::ASLEEP).
     pub sleeping_contacts: u32,
     /// Bodies woken in this step.
     pub woken: u32,
@@ -42,7 +42,7 @@ pub struct Counters {
     pub slept: u32,
     /// 1 from the command that wakes every body until `sleep` has run.
     pub wake_all: u32,
-    /// 1 while `pair`, `recall` and `collide` have something to do: first, and once more when bodies woke.
+    /// 1 while `pair`, `recall` and `collide` have work: in their first run, and in the second if bodies woke.
     pub again: u32,
     /// Grid levels with a shape that is not [`ASLEEP`](super::ASLEEP), as bits;
     /// [`AWAKE_HALF_PLANE`](super::AWAKE_HALF_PLANE).
@@ -58,7 +58,7 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// Constraints of one colour. 0 if the starts fall, as they may in a snapshot that is not ours.
+    /// Returns the number of constraints of a colour; 0 if the starts decrease, as they may in a damaged snapshot.
     #[must_use]
     pub fn color_size(&self, color: u32) -> u32 {
         self.color_starts[color as usize + 1].saturating_sub(self.color_starts[color as usize])

@@ -1,8 +1,9 @@
-//! Levels of the grid, and boxes.
+//! The broadphase grid's levels, and the axis-aligned boxes that are sorted into it.
 
 use bytemuck::{Pod, Zeroable};
 
-/// Grid levels: for each of eight sizes of shapes one of square cells and two bands, of low and of narrow ones.
+/// Most levels of the grid: for each of eight sizes of shapes one of square cells and two bands, of low and of narrow
+/// cells.
 pub const MAX_LEVELS: usize = 24;
 /// [`Aabb::min`], x, of a half plane, as a float: above any coordinate of a normal.
 pub const HALF_PLANE_ROW: u32 = 2;
@@ -24,11 +25,11 @@ pub struct Level {
     pub half_cell: [f32; 2],
     /// Cells from west to east, as a power of two, at least 2 (four cells).
     pub log2_width: u32,
-    /// Cells from south to north, likewise.
+    /// Cells from south to north, as a power of two, at least 2.
     pub log2_height: u32,
     /// Index of this level's first cell.
     pub first_cell: u32,
-    /// The bands of this level, which follow it. 0 for a band itself.
+    /// Number of bands of this level, which follow it. 0 for a band itself.
     pub bands: u32,
 }
 
@@ -40,14 +41,14 @@ pub struct Level {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Aabb {
-    /// m.
+    /// Low corner, m.
     pub min: [f32; 2],
-    /// m.
+    /// High corner, m.
     pub max: [f32; 2],
 }
 
 impl Aabb {
-    /// Returns true unless the box is empty, as those of half planes and quarantined bodies are.
+    /// Returns false for inverted boxes: those of half planes and of quarantined bodies.
     #[inline(always)]
     #[must_use]
     pub fn has_room(&self) -> bool {

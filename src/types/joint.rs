@@ -1,10 +1,10 @@
-//! Joints, their rows, and what they carry from step to step.
+//! Joints as lists of constraint rows, and the state that they carry from step to step.
 
 use bytemuck::{Pod, Zeroable};
 
-/// Colours of joints; the last is their overflow, solved in order.
+/// Number of joint colours; the last is the overflow, whose joints are solved one after the other.
 pub const JOINT_COLORS: u32 = 32;
-/// The last colour of joints.
+/// Overflow colour of joints: their last.
 pub const JOINT_OVERFLOW: u32 = JOINT_COLORS - 1;
 /// [`Joint::flags`]: the number of rows, 1 … 7.
 pub const ROW_COUNT_MASK: u32 = 7;
@@ -17,20 +17,21 @@ pub const JOINT_FIXED_A: u32 = 16;
 pub const JOINT_FIXED_B: u32 = 32;
 /// [`Joint::flags`]: switched off.
 pub const JOINT_DISABLED: u32 = 64;
-/// [`Joint::flags`]: a place that no joint has. Set beside [`JOINT_DISABLED`], without rows.
+/// [`Joint::flags`]: a vacant slot, without rows. Set beside [`JOINT_DISABLED`].
 pub const JOINT_VACANT: u32 = 128;
 /// [`Joint::flags`]: the two bodies do not touch each other while the joint holds.
 pub const JOINT_APART: u32 = 256;
-/// [`Joint::flags`]: came while the world runs; its reference angle, and the goals of its rows with [`ROW_MEASURE`], are
-/// as the bodies stand when the next step begins.
+/// [`Joint::flags`]: added to a running world. Its reference angle, and the goals of its rows with [`ROW_MEASURE`], are
+/// measured when the next step begins.
 pub const JOINT_FRESH: u32 = 512;
-/// [`Joint::flags`]: where the type begins, four bits: the places in [`crate::scene::JointKind`], from 0.
+/// [`Joint::flags`]: first bit of the type, four bits: the variant's number in [`crate::scene::JointKind`], from 0.
 pub const JOINT_TYPE_SHIFT: u32 = 12;
 /// [`JointState::status`]: the joint broke.
 pub const BROKEN: u32 = 1;
-/// [`JointState::status`]: an event has told so.
+/// [`JointState::status`]: the event of the break has been written.
 pub const BREAK_TOLD: u32 = 2;
-/// [`JointRow::kind`], low nibble: along the line from anchor to anchor; the position is their distance.
+/// [`JointRow::kind`], low nibble, the coordinate: along the line from anchor to anchor; the position is their
+/// distance.
 pub const ROW_ALONG: u32 = 0;
 /// [`JointRow::kind`]: along A's axis.
 pub const ROW_AXIS: u32 = 1;
@@ -40,10 +41,10 @@ pub const ROW_ACROSS: u32 = 2;
 pub const ROW_ANGLE: u32 = 3;
 /// [`JointRow::kind`]: both coordinates of anchor B against anchor A, as one block of two.
 pub const ROW_POINT: u32 = 4;
-/// [`JointRow::kind`]: the part that says what moves.
+/// [`JointRow::kind`]: mask of the coordinate.
 pub const ROW_GEOMETRY: u32 = 0xf;
-/// [`JointRow::kind`], second nibble: holds the position at the goal. Its coefficients are bias rate, mass scale and
-/// impulse scale, as a contact's.
+/// [`JointRow::kind`], second nibble, the role: holds the position at the goal. Its coefficients are bias rate, mass
+/// scale and impulse scale, as a contact's.
 pub const ROW_EQUALITY: u32 = 0x00;
 /// [`JointRow::kind`]: the position is at least the goal.
 pub const ROW_LOWER: u32 = 0x10;
@@ -53,84 +54,83 @@ pub const ROW_UPPER: u32 = 0x20;
 pub const ROW_MOTOR: u32 = 0x30;
 /// [`JointRow::kind`]: pulls towards the goal. Its coefficients are stiffness and damping.
 pub const ROW_SPRING: u32 = 0x40;
-/// [`JointRow::kind`]: the part that says what happens to it.
+/// [`JointRow::kind`]: mask of the role.
 pub const ROW_ROLE: u32 = 0xf0;
 /// [`JointRow::kind`]: stiffness and damping of a spring are for one kilogram of effective mass: (2πf)² and 2ζ·2πf.
 pub const ROW_BY_MASS: u32 = 0x100;
-/// [`JointRow::kind`]: the goal is the distance of the anchors when the next step begins ([`JOINT_FRESH`]).
+/// [`JointRow::kind`]: the goal is set to the distance of the anchors when the next step begins ([`JOINT_FRESH`]).
 pub const ROW_MEASURE: u32 = 0x200;
 
-/// A joint, as it stays. No two of a colour move the same body ([`crate::scene::Joints::starts`]).
+/// Constant properties of a joint. No two joints of a colour move the same body ([`crate::scene::Joints::starts`]).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Joint {
-    /// Index.
+    /// Index of body A.
     pub body_a: u32,
-    /// Index.
+    /// Index of body B.
     pub body_b: u32,
     /// Index of the first row.
     pub first_row: u32,
     /// [`ROW_COUNT_MASK`], [`WORLD_A`], …
     pub flags: u32,
-    /// From A's centre of mass, in its frame, m; in the world if A is the world.
+    /// Anchor from A's centre of mass, in A's frame, m; in the world if A is the world.
     pub anchor_a: [f32; 2],
-    /// From B's centre of mass, in its frame, m.
+    /// Anchor from B's centre of mass, in B's frame, m.
     pub anchor_b: [f32; 2],
-    /// Unit vector in A's frame.
+    /// Axis of a slider or wheel: a unit vector in A's frame.
     pub axis: [f32; 2],
     /// Angle of B against A that counts as 0, rad.
     pub reference_angle: f32,
-    /// Index, as in the scene.
+    /// Index of the joint, as in the scene.
     pub id: u32,
-    /// Breaks above this, N; `f32::MAX` if it never does.
+    /// Force above which the joint breaks, N; `f32::MAX` if it never does.
     pub break_force: f32,
-    /// Breaks above this, N·m; `f32::MAX` if it never does.
+    /// Torque above which the joint breaks, N·m; `f32::MAX` if it never does.
     pub break_torque: f32,
-    /// Number of joints that had this place before.
+    /// Number of joints that had this slot before.
     pub generation: u32,
     /// Unused.
     pub pad: u32,
 }
 
-/// One thing that a joint does: a constraint of one velocity, or of two for [`ROW_POINT`].
-///
-/// A joint is a list of these, so that a rod does not pay for a wheel, and a new kind of joint is a new list.
+/// A constraint row of a joint: of one velocity, or of two for [`ROW_POINT`].
+/// A joint is a list of rows, so that a rod does not pay for a wheel, and a new kind of joint is a new list.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct JointRow {
     /// Coordinate ([`ROW_ALONG`] …), role ([`ROW_EQUALITY`] …), [`ROW_BY_MASS`].
     pub kind: u32,
-    /// Position, m or rad; of a motor speed, m/s or rad/s. Of a point it is 0.
+    /// Position, m or rad; for a motor its speed, m/s or rad/s; 0 for a point.
     pub goal: f32,
     /// Largest impulse of a substep, N·s or N·m·s; `f32::MAX` where nothing limits it.
     pub max_impulse: f32,
     /// Unused.
     pub pad_0: u32,
-    /// Bias rate 1/s, mass scale, impulse scale; of a spring stiffness N/m (or N·m/rad), damping N·s/m, and 0.
+    /// Bias rate, 1/s, mass scale, impulse scale; for a spring stiffness, N/m (or N·m/rad), damping, N·s/m, and 0.
     pub softness: [f32; 3],
     /// Unused.
     pub pad_1: u32,
 }
 
-/// State of a joint that is carried from step to step, beside the impulses of its rows.
+/// State that a joint carries from step to step, beside the impulses of its rows.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct JointState {
-    /// Angle of B against A when the step began, rad: counted on over full turns, reference angle taken off.
+    /// Angle of B against A when the step began, less the reference angle, full turns counted, rad.
     pub angle: f32,
-    /// [`BROKEN`].
+    /// Status bits: [`BROKEN`], [`BREAK_TOLD`].
     pub status: u32,
     /// Unused.
     pub pad: [u32; 2],
 }
 
-/// A joint as the solver sees it, made anew each step.
+/// A joint as the solver reads it, computed in each step.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct JointFrame {
-    /// Index.
+    /// Index of body A.
     pub body_a: u32,
-    /// Index.
+    /// Index of body B.
     pub body_b: u32,
     /// Index of the first row.
     pub first_row: u32,
@@ -138,11 +138,11 @@ pub struct JointFrame {
     pub flags: u32,
     /// Anchor from A's centre of mass when the step began, world axes, m.
     pub r_a: [f32; 2],
-    /// Anchor from B's centre of mass likewise.
+    /// Anchor from B's centre of mass, world axes, when the step began, m.
     pub r_b: [f32; 2],
-    /// From anchor to anchor likewise, m.
+    /// From the anchor on A to that on B when the step began, m.
     pub between: [f32; 2],
-    /// A's axis likewise.
+    /// A's axis, world axes, when the step began.
     pub axis: [f32; 2],
     /// 1/kg.
     pub inv_mass_a: f32,

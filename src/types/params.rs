@@ -1,4 +1,4 @@
-//! Constants of a world: what the uniform `params` holds, and its switches.
+//! Constants of a world: the uniform `params`, its switches, force fields and grid levels.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -16,13 +16,13 @@ pub const RECYCLE: u32 = 2;
 pub const FORCE_OVERFLOW: u32 = 4;
 /// [`Params::switches`]: mix restitution by the larger value, not the smaller.
 pub const RESTITUTION_MAX: u32 = 8;
-/// [`Params::switches`]: some shapes bounce, so the largest impulses of a step are kept.
+/// [`Params::switches`]: some pairs of shapes bounce, so the largest impulses of a step are kept.
 pub const BOUNCES: u32 = 32;
-/// [`Params::switches`]: carry impulses over from the step before.
+/// [`Params::switches`]: start from the impulses of the previous step.
 pub const WARM_START: u32 = 16;
 /// [`Params::switches`]: some shapes hold better at rest than while sliding.
 pub const KINETIC_FRICTION: u32 = 64;
-/// [`Params::switches`]: some surfaces run along themselves.
+/// [`Params::switches`]: some surfaces are conveyor belts.
 pub const CONVEYORS: u32 = 128;
 /// [`Params::switches`]: some shapes resist rolling.
 pub const ROLLING: u32 = 256;
@@ -39,7 +39,7 @@ pub const SURFACES: u32 = KINETIC_FRICTION | CONVEYORS | ROLLING;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Params {
-    /// m/s².
+    /// Gravity, m/s².
     pub gravity: [f32; 2],
     /// Length of the step, s.
     pub dt: f32,
@@ -49,13 +49,13 @@ pub struct Params {
     pub body_count: u32,
     /// Shapes in the world.
     pub shape_count: u32,
-    /// Contacts that fit. The CPU's is `u32::MAX`.
+    /// Contacts that fit the tables; `u32::MAX` on the CPU.
     pub contact_capacity: u32,
     /// Grid cells of all levels.
     pub cell_count: u32,
     /// Between two dynamic bodies: bias rate 1/s, mass scale, impulse scale, slop m.
     pub contact_softness: [f32; 4],
-    /// With a static or kinematic body, likewise.
+    /// With a static or kinematic body: bias rate 1/s, mass scale, impulse scale, slop m.
     pub fixed_softness: [f32; 4],
     /// Fastest push-out, m/s. Larger values let deep overlaps explode.
     pub push_speed: f32,
@@ -65,7 +65,7 @@ pub struct Params {
     pub restitution_threshold: f32,
     /// A touching pair keeps its manifold while it moves less than this, m.
     pub recycle_distance: f32,
-    /// A pair that does not touch keeps being apart while it moves less than this, m.
+    /// A pair that does not touch is not tested again while it moves less than this, m.
     pub recycle_distance_apart: f32,
     /// Added to every AABB on each side, m.
     pub aabb_margin: f32,
@@ -87,7 +87,7 @@ pub struct Params {
     pub color_blocks: u32,
     /// Half planes of the scene, which are the first shapes.
     pub half_plane_count: u32,
-    /// Places of joints in the world.
+    /// Slots of joints in the world.
     pub joint_count: u32,
     /// Slower bodies are quiet, m/s.
     pub sleep_speed: f32,
@@ -95,33 +95,34 @@ pub struct Params {
     pub sleep_steps: u32,
     /// Unused.
     pub pad: [u32; 2],
-    /// Where in the device's `partners` the ties of bodies begin ([`crate::scene::Ties`]): two words a body.
+    /// Word of the device's `partners` at which the pair exclusions' heads begin ([`crate::scene::Ties`]): two words a
+    /// body.
     pub tie_heads: u32,
-    /// Where in it the links of the ties begin: four words a place of a joint.
+    /// Word of `partners` at which the exclusions' links begin: four words a slot of a joint.
     pub tie_links: u32,
     /// Fields in use.
     pub field_count: u32,
-    /// Half planes that came while the world runs.
+    /// Number of half planes added to the running world.
     pub late_plane_count: u32,
-    /// Where those are among the shapes, four a row.
+    /// Indices of those half planes among the shapes, four a row.
     pub late_planes: [[u32; 4]; MAX_LATE_PLANES / 4],
-    /// Fields that attract bodies.
+    /// Force fields that attract bodies.
     pub fields: [Field; MAX_FIELDS],
-    /// The grid.
+    /// Levels of the grid.
     pub levels: [Level; MAX_LEVELS],
 }
 
-/// Draws dynamic bodies to a point.
+/// A force field that attracts dynamic bodies to a point.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Field {
-    /// m.
+    /// Point to which it attracts, m.
     pub position: [f32; 2],
-    /// N.
+    /// Force on every body, N.
     pub force: f32,
-    /// m/s².
+    /// Acceleration of every body, m/s².
     pub acceleration: f32,
-    /// Not felt up to this distance, m.
+    /// Distance up to which the field does not act, m.
     pub core: f32,
     /// Unused.
     pub pad_0: u32,
@@ -130,7 +131,7 @@ pub struct Field {
 }
 
 impl Params {
-    /// All half planes, by their places among the shapes: every shape looks at each of them.
+    /// Returns the indices of all half planes among the shapes; every shape is tested against each of them.
     pub fn planes(&self) -> impl Iterator<Item = u32> + '_ {
         let late = self.late_planes.as_flattened().iter().take(self.late_plane_count as usize);
         (0..self.half_plane_count).chain(late.copied())

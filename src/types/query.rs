@@ -1,4 +1,4 @@
-//! Rays and regions of a query, and what they find.
+//! Rays and regions of a query, and the hits of rays.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -6,17 +6,17 @@ use bytemuck::{Pod, Zeroable};
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Ray {
-    /// Where it starts, m.
+    /// Start, m.
     pub origin: [f32; 2],
-    /// From its start to its end, m; exactly 0 if it is a point.
+    /// From start to end, m; exactly 0 if the ray is a point.
     pub delta: [f32; 2],
     /// Categories, as bits.
     pub category: u32,
-    /// Categories that it hits, as bits.
+    /// Categories that the ray hits, as bits.
     pub mask: u32,
     /// Group, with the meaning of [`Shape::group`](super::Shape::group).
     pub group: i32,
-    /// Which of many worlds; 0 for one alone.
+    /// Index of the world in a batch; 0 for a single world.
     pub world: u32,
 }
 
@@ -24,40 +24,40 @@ pub struct Ray {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Hit {
-    /// m.
+    /// Point on the shape's surface, m.
     pub point: [f32; 2],
-    /// Out of the shape.
+    /// Unit normal, out of the shape.
     pub normal: [f32; 2],
     /// Distance as a fraction of the ray's length.
     pub fraction: f32,
-    /// Index, or [`NONE`](super::NONE).
+    /// Index of the shape hit, or [`NONE`](super::NONE).
     pub shape: u32,
     /// Unused.
     pub pad: [u32; 2],
 }
 
-/// A place of a query that shapes lie in or reach into: a point, a convex polygon with a radius, or a box that is
-/// compared with the boxes of shapes.
+/// A region of a query: a point, a convex polygon with a radius, or a box that is compared with the boxes of shapes.
+/// The query finds the shapes that reach into it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Region {
-    /// Low corner of what to search, m.
+    /// Low corner of the box to search, m.
     pub min: [f32; 2],
-    /// High corner likewise.
+    /// High corner of the box to search, m.
     pub max: [f32; 2],
-    /// m.
+    /// Centre of the polygon, m.
     pub center: [f32; 2],
-    /// Around the polygon, m.
+    /// Radius around the polygon, m.
     pub radius: f32,
-    /// Vertices; 0 for a box, whose corners are the first two points.
+    /// Number of vertices; 0 for a box, whose corners are the first two points.
     pub count: u32,
     /// Categories, as bits.
     pub category: u32,
-    /// Categories that it meets, as bits.
+    /// Categories that the region meets, as bits.
     pub mask: u32,
     /// Group, with the meaning of [`Shape::group`](super::Shape::group).
     pub group: i32,
-    /// Which of many worlds; 0 for one alone.
+    /// Index of the world in a batch; 0 for a single world.
     pub world: u32,
     /// Vertices from the centre, world axes, counter-clockwise, m. A box's corners are in the world.
     pub points: [[f32; 2]; 8],

@@ -1,4 +1,4 @@
-//! Shapes, and the bits of their kind.
+//! Rows of a shape: outline, place on its body, filter and material, and the bits of its kind.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -9,28 +9,28 @@ pub const BOX: u32 = 1;
 /// [`Shape::kind`], low byte: [`VERTEX_COUNT_SHIFT`] vertices from [`Shape::first_vertex`] on, counter-clockwise, and a
 /// radius. Two vertices are a segment or a capsule.
 pub const POLYGON: u32 = 2;
-/// [`Shape::kind`], low byte: everything below the line through the shape's centre along its x axis. These come first
-/// among the shapes.
+/// [`Shape::kind`], low byte: all points below the line through the shape's centre along its x axis. A scene's half
+/// planes come first among the shapes.
 pub const HALF_PLANE: u32 = 3;
-/// [`Shape::kind`], low byte: a place that no shape has.
+/// [`Shape::kind`], low byte: a vacant slot.
 pub const NO_SHAPE: u32 = 4;
 /// [`Shape::kind`]: the low byte is the geometry.
 pub const GEOMETRY_MASK: u32 = 0xff;
 /// [`Shape::kind`]: the body is static or kinematic.
 pub const FIXED_SHAPE: u32 = 0x100;
-/// [`Shape::kind`]: the body is kinematic. Set beside [`FIXED_SHAPE`]; only pictures tell the two apart.
+/// [`Shape::kind`]: the body is kinematic. Set beside [`FIXED_SHAPE`].
 pub const KINEMATIC_SHAPE: u32 = 0x200;
 /// [`Shape::kind`]: the body is, or was, jointed to one that it does not touch ([`crate::scene::Ties`]).
 pub const JOINED_SHAPE: u32 = 0x400;
-/// [`Shape::kind`]: the shape notices what overlaps it and touches nothing.
+/// [`Shape::kind`]: the shape is a sensor: it detects overlaps and touches nothing.
 pub const SENSOR_SHAPE: u32 = 0x800;
-/// [`Shape::kind`]: the body is dynamic and a bullet: it does not jump over other dynamic bodies either.
+/// [`Shape::kind`]: the body is dynamic and a bullet: it does not tunnel through other dynamic bodies either.
 pub const BULLET_SHAPE: u32 = 0x1_0000;
-/// [`Shape::kind`]: the body is dynamic and nothing turns it. Only pictures ask.
+/// [`Shape::kind`]: the body is dynamic and nothing turns it. Read only by pictures.
 pub const UPRIGHT_SHAPE: u32 = 0x10_0000;
-/// [`Shape::kind`]: where the number of vertices begins, four bits.
+/// [`Shape::kind`]: first bit of the number of vertices, four bits.
 pub const VERTEX_COUNT_SHIFT: u32 = 12;
-/// Vertices that a polygon can have.
+/// Most vertices of a polygon.
 pub const MAX_VERTICES: u32 = 8;
 
 /// A collider.
@@ -48,13 +48,13 @@ pub struct Shape {
     pub offset: [f32; 2],
     /// Cosine and sine of the angle on the body.
     pub rotation: [f32; 2],
-    /// Coulomb's coefficient, at rest; two are mixed by √(ab).
+    /// Coulomb's coefficient at rest; those of two shapes are mixed by √(ab).
     pub friction: f32,
     /// Share of the approach speed that is given back.
     pub restitution: f32,
     /// Index of the body.
     pub body: u32,
-    /// Grid level of its size. Where it lies in a step may also be one of that level's bands.
+    /// Grid level of the shape's size. In a step it may also be sorted into one of that level's bands.
     pub level: u32,
     /// Categories of this shape, as bits.
     pub category: u32,
@@ -64,7 +64,7 @@ pub struct Shape {
     pub group: i32,
     /// Distance from the shape's centre to its farthest point, m. 0 for a half plane.
     pub bound: f32,
-    /// Coulomb's coefficient while sliding, mixed likewise.
+    /// Coulomb's coefficient while sliding, mixed by √(ab).
     pub kinetic_friction: f32,
     /// Speed of the surface along itself, clockwise around the shape, m/s. Those of two shapes add up.
     pub tangent_speed: f32,

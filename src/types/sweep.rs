@@ -1,4 +1,5 @@
-//! Sweeps over the constraints: their colours, their flags, and the list of those that one workgroup runs alone.
+//! Sweeps over the constraints: their colours, their flags, and the op list of the fused kernel (`shaders/alone.wgsl`),
+//! which runs a whole step's sweeps in one workgroup.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -6,14 +7,15 @@ use bytemuck::{Pod, Zeroable};
 pub const LANES: u32 = 64;
 /// Contacts that one workgroup ranks when constraints are put into colour order (`shaders/color.wgsl`).
 pub const COLOR_BLOCK: u32 = 256;
-/// Colours 0 … 22, for contacts between two dynamic bodies, given out from the lowest. Box2D has 20.
+/// Number of colours for contacts between two dynamic bodies: 0 … 22, assigned from the lowest. Box2D has 20.
 pub const DYNAMIC_COLORS: u32 = 23;
-/// Contacts that found no colour; solved one after the other, in order of their index, after the dynamic colours.
+/// Overflow colour: contacts that found no colour, solved one after the other, in order of their index, after the
+/// dynamic colours.
 pub const OVERFLOW_COLOR: u32 = 23;
-/// Colours 24 … 31, for contacts with a static or kinematic body, given out from the highest. They come last in a
-/// sweep, which gives them the last word: fewer bodies are pushed through walls.
+/// First colour of contacts with a static or kinematic body: 24 … 31, assigned from the highest. A sweep solves them
+/// last, so that their push wins: fewer bodies are pushed through walls.
 pub const FIRST_FIXED_COLOR: u32 = 24;
-/// All of them, in the order in which a sweep solves them.
+/// Number of colours. A sweep solves them in the order of their numbers.
 pub const COLOR_COUNT: u32 = 32;
 /// Claims a body can hold at a time while colouring; colour `c` uses slot `c % CLAIM_SLOTS`.
 pub const CLAIM_SLOTS: u32 = 8;
@@ -24,43 +26,42 @@ pub const MAX_COLOR_ROUNDS: u32 = 31;
 pub const USE_BIAS: u32 = 1;
 /// [`Sweep::flags`]: solve friction.
 pub const USE_FRICTION: u32 = 2;
-/// [`Sweep::flags`], of joints: the last visit before bodies move; afterwards a joint takes its impulses out of the
+/// [`Sweep::flags`], joints only: the last sweep before bodies move; afterwards a joint subtracts its impulses from the
 /// accumulators.
 pub const WITHDRAW: u32 = 4;
-/// [`Sweep::flags`]: forget the impulses of the substep before (warm starting is off).
+/// [`Sweep::flags`]: start from zero impulses (warm starting is off).
 pub const FRESH: u32 = 8;
-/// [`Sweep::flags`]: nothing has moved since the sweep before, so that its separations still hold.
+/// [`Sweep::flags`]: no body has moved since the previous sweep, so its separations still hold.
 pub const MEASURED: u32 = 16;
 /// [`Sweep::flags`]: `continuous` stops bullets at dynamic bodies, not every body at all others.
 pub const ONLY_BULLETS: u32 = 32;
-/// [`Sweep::flags`], of joints: the first visit after bodies moved; before it a joint puts its impulses back, in their
-/// new directions.
+/// [`Sweep::flags`], joints only: the first sweep after bodies moved; before it a joint adds its impulses back, in
+/// their new directions.
 pub const DEPOSIT: u32 = 64;
-/// Lines of a list of what one workgroup does alone, at most (`shaders/alone.wgsl`). 8 KiB; usual
-/// plans have less than a hundred.
+/// Most ops in the list of the fused kernel (`shaders/alone.wgsl`). 8 KiB; usual plans have less than a hundred.
 pub const MAX_OPS: u32 = 512;
-/// In a list of what one workgroup does alone: its end (`shaders/alone.wgsl`).
+/// Op of the fused kernel: end of the list (`shaders/alone.wgsl`).
 pub const OP_END: u32 = 0;
-/// In such a list: [`crate::step::Stage::WarmStart`].
+/// Op of the fused kernel: [`crate::step::Stage::WarmStart`].
 pub const OP_WARM_START: u32 = 1;
-/// In such a list: [`crate::step::Stage::WarmStartJoints`].
+/// Op of the fused kernel: [`crate::step::Stage::WarmStartJoints`].
 pub const OP_WARM_START_JOINTS: u32 = 2;
-/// In such a list: [`crate::step::Stage::IntegrateVelocities`].
+/// Op of the fused kernel: [`crate::step::Stage::IntegrateVelocities`].
 pub const OP_INTEGRATE_VELOCITIES: u32 = 3;
-/// In such a list: [`crate::step::Stage::SolveJoints`], and relax.
+/// Op of the fused kernel: [`crate::step::Stage::SolveJoints`], and relax.
 pub const OP_SOLVE_JOINTS: u32 = 4;
-/// In such a list: [`crate::step::Stage::Solve`], and relax.
+/// Op of the fused kernel: [`crate::step::Stage::Solve`], and relax.
 pub const OP_SOLVE: u32 = 5;
-/// In such a list: [`crate::step::Stage::IntegratePositions`].
+/// Op of the fused kernel: [`crate::step::Stage::IntegratePositions`].
 pub const OP_INTEGRATE_POSITIONS: u32 = 6;
-/// In such a list: [`crate::step::Stage::ProjectJoints`].
+/// Op of the fused kernel: [`crate::step::Stage::ProjectJoints`].
 pub const OP_PROJECT_JOINTS: u32 = 7;
-/// In such a list: [`crate::step::Stage::Project`].
+/// Op of the fused kernel: [`crate::step::Stage::Project`].
 pub const OP_PROJECT: u32 = 8;
-/// In such a list: [`crate::step::Stage::Restitution`].
+/// Op of the fused kernel: [`crate::step::Stage::Restitution`].
 pub const OP_RESTITUTION: u32 = 9;
 
-/// Which colours one dispatch of a sweep solves, and how. Uniform, one for each dispatch.
+/// Colours and flags of one dispatch of a sweep. Uniform, one for each dispatch.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Pod, Zeroable)]
 pub struct Sweep {

@@ -1,4 +1,4 @@
-//! Ranges of joints, and which of their values go together.
+//! Checks of joints: ranges, values that go together, and the bodies that they connect.
 
 use std::fmt::Arguments;
 
@@ -26,17 +26,17 @@ const BREAK_TORQUE: Range = Range::above("a torque", 0.0, MAX_VALUE, "N·m");
 
 type Check = Result<(), SceneError>;
 
-/// The bodies that joints may tie.
+/// The bodies that joints may connect: those of a scene or of a running world.
 pub(crate) trait Bodies {
-    /// How many places of bodies there are.
+    /// Returns the number of slots.
     fn count(&self) -> usize;
-    /// Whether there is a body, and whether it is dynamic.
+    /// Returns true if the body is dynamic, `None` if there is no such body.
     fn moves(&self, body: usize) -> Option<bool>;
-    /// Where a point of it is, m, if that is known.
+    /// Returns the position of a point of the body in the world, m, if it is known.
     fn place(&self, body: usize, anchor: Vec2) -> Option<Vec2>;
 }
 
-/// Those of a scene, as it starts.
+/// Bodies of a scene, as it starts.
 impl Bodies for [Body] {
     fn count(&self) -> usize {
         self.len()
@@ -51,7 +51,7 @@ impl Bodies for [Body] {
     }
 }
 
-/// Those of a running world: where they are, only the device may know.
+/// Bodies of a running world; their positions may be on the device only.
 impl Bodies for [types::Body] {
     fn count(&self) -> usize {
         self.len()
@@ -172,7 +172,7 @@ fn given(value: Option<f32>, range: Range, path: Arguments<'_>) -> Check {
     value.map_or(Ok(()), |value| range.check(value, path))
 }
 
-/// Equal limits are fine: they hold.
+/// Checks limits. Equal limits are valid: they lock the joint.
 fn check_limits(limits: Option<[f32; 2]>, range: Range, at: Arguments<'_>) -> Check {
     let Some([lower, upper]) = limits else { return Ok(()) };
     range.check_pair(Vec2::new(lower, upper), format_args!("{at}.limits"))?;
@@ -196,7 +196,7 @@ fn check_spring(spring: Option<Spring>, target_range: Range, at: Arguments<'_>) 
     target_range.check(target, format_args!("{at}.spring.target"))
 }
 
-/// A rod has a length; a rope, a piston or a winch has one only where a spring holds it.
+/// Checks a distance joint. A rod has a length; a rope, a piston or a winch has one only if a spring holds it.
 fn check_distance<B: Bodies + ?Sized>(joint: &Joint, bodies: &B, at: Arguments<'_>) -> Check {
     let JointKind::Distance { length, limits, motor } = &joint.kind else { return Ok(()) };
     if let Some([_, upper]) = limits
@@ -229,7 +229,7 @@ fn check_distance<B: Bodies + ?Sized>(joint: &Joint, bodies: &B, at: Arguments<'
     Ok(())
 }
 
-/// What is asked of a joint of this type in a running world.
+/// Checks the values of a command for a joint of this type.
 pub(crate) fn check_command(command: JointCommand, name: &str, at: Arguments<'_>) -> Check {
     let travels = matches!(name, "prismatic" | "wheel");
     match command {

@@ -1,4 +1,4 @@
-//! Ranges of shapes and materials.
+//! Checks of shapes and materials: ranges, convex polygons, and the bodies that a shape may be on.
 
 use std::fmt::Arguments;
 
@@ -15,7 +15,7 @@ const ROLLING: Range = Range::new("a rolling resistance", 0.0, MAX_VALUE, "");
 
 type Check = Result<(), SceneError>;
 
-/// A shape of this body.
+/// Checks a shape of this body.
 pub(super) fn check(shape: &Shape, body: &Body, at: Arguments<'_>) -> Check {
     check_geometry(&shape.geometry, at)?;
     if matches!(shape.geometry, Geometry::HalfPlane { .. }) && body.kind == BodyType::Dynamic {
@@ -32,7 +32,7 @@ pub(super) fn check(shape: &Shape, body: &Body, at: Arguments<'_>) -> Check {
     check_material(&shape.material, at)
 }
 
-/// An outline by itself.
+/// Checks an outline by itself.
 pub(super) fn check_geometry(geometry: &Geometry, at: Arguments<'_>) -> Check {
     match geometry {
         Geometry::Circle { radius } => LENGTH.check(*radius, format_args!("{at}.circle.radius")),
@@ -87,7 +87,7 @@ fn show_wide(value: f64) -> String {
     show(value as f32)
 }
 
-/// In f64, so that rounding decides nothing.
+/// Checks that a polygon is convex and counter-clockwise, in f64, so that rounding does not decide.
 fn check_polygon(points: &[Vec2], path: Arguments<'_>) -> Check {
     const CONVEX: &str = "a convex polygon, counter-clockwise";
     let count = points.len();
@@ -110,7 +110,7 @@ fn check_polygon(points: &[Vec2], path: Arguments<'_>) -> Check {
             ));
         }
     }
-    // How far a corner stands out to the right of the line from the one before to the one after: twice the area of the
+    // Distance of a corner to the right of the line from the previous to the next corner: twice the area of the
     // triangle over its base.
     let out = |index: usize| {
         let (before, here, after) = (corner(index + count - 1), corner(index), corner(index + 1));

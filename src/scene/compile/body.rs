@@ -1,0 +1,110 @@
+//! One body of a scene as rows of the tables, and kinematic bodies that follow paths.
+
+use glam::Vec2;
+
+use super::shape::{flatten_shape, thickness};
+use super::{Compiled, Led, MassProperties, mass_properties, never_turns};
+use crate::math::{self, rotation};
+use crate::scene::{Body, BodyType};
+use crate::types::{self, BodyState, Pose};
+
+/// A body as [`Compiled`] holds it.
+pub(crate) struct LaidBody {
+    pub body: types::Body,
+    pub pose: Pose,
+    pub state: BodyState,
+    pub mass: MassProperties,
+    /// Each with its vertices.
+    pub shapes: Vec<(types::Shape, Vec<[f32; 2]>)>,
+}
+
+impl Compiled {
+    /// One body, with its shapes and their vertices, which are not in the table yet.
+    pub(crate) fn lay_body(body: &Body, index: u32) -> LaidBody {
+        let mass = mass_properties(body);
+        let turn = rotation(body.angle);
+        let mut flags = 0;
+        if body.kind != BodyType::Dynamic {
+            flags |= types::FIXED_SHAPE;
+        }
+        if body.kind == BodyType::Kinematic {
+            flags |= types::KINEMATIC_SHAPE;
+        }
+        if body.kind == BodyType::Dynamic && body.bullet {
+            flags |= types::BULLET_SHAPE;
+        }
+        if body.kind == BodyType::Dynamic && never_turns(body) {
+            flags |= types::UPRIGHT_SHAPE;
+        }
+        let (mut extent, mut min_extent) = (0.0_f32, 1e5_f32);
+        let mut shapes = Vec::with_capacity(body.shapes.len());
+        for shape in &body.shapes {
+            let mut vertices = Vec::new();
+            let mut flat = flatten_shape(shape, mass.center, &mut vertices);
+            flat.body = index;
+            flat.kind |= flags | if shape.sensor { types::SENSOR_SHAPE } else { 0 };
+            // What touches nothing makes a body neither thin nor wide.
+            if flat.kind & types::GEOMETRY_MASK != types::HALF_PLANE && !shape.sensor {
+                extent = extent.max(Vec2::from(flat.offset).length() + flat.bound);
+                min_extent = min_extent.min(thickness(&shape.geometry));
+            }
+            shapes.push((flat, vertices));
+        }
+        let invert = |x: f32| if x > 0.0 { 1.0 / x } else { 0.0 };
+        let moves = body.kind != BodyType::Static;
+        let turns = moves && !never_turns(body);
+        LaidBody {
+            body: types::Body {
+                inv_mass: invert(mass.mass),
+                inv_inertia: invert(mass.inertia),
+                linear_damping: body.linear_damping,
+                angular_damping: body.angular_damping,
+                force: body.force.into(),
+                force_point: (body.force_point.unwrap_or(mass.center) - mass.center).into(),
+                torque: body.torque,
+                gravity_scale: body.gravity_scale,
+                extent,
+                min_extent,
+                kind: match body.kind {
+                    BodyType::Static => types::STATIC,
+                    BodyType::Kinematic => types::KINEMATIC,
+                    BodyType::Dynamic => types::DYNAMIC,
+                },
+                can_sleep: u32::from(body.can_sleep),
+                pad: [0; 2],
+            },
+            pose: Pose { position: (body.position + math::rotate(turn, mass.center)).into(), rotation: turn.into() },
+            state: BodyState {
+                velocity: if moves { body.velocity.into() } else { [0.0; 2] },
+                angular_velocity: if turns { body.angular_velocity } else { 0.0 },
+                ..BodyState::default()
+            },
+            mass,
+            shapes,
+        }
+    }
+
+    /// Takes on a body that has a path, and puts it where it is after so many steps.
+    pub(crate) fn lead(&mut self, body: &Body, index: u32, steps: u64, pose: &mut Pose) {
+        let Some(path) = body.path else { return };
+        self.paths.push(Led { body: index, position: body.position, angle: body.angle, path });
+        // A kinematic body's centre is its origin.
+        let (position, angle) = path.place(body.position, body.angle, steps, self.settings.dt);
+        *pose = Pose { position: position.into(), rotation: rotation(angle).into() };
+    }
+
+    /// The targets of bodies on paths for the end of a step, before what was asked of them.
+    pub(crate) fn lead_on(&self, commands: &mut Vec<types::Command>, steps: u64) {
+        let targets = self.paths.iter().map(|led| {
+            let (position, angle) = led.path.place(led.position, led.angle, steps.saturating_add(1), self.settings.dt);
+            types::Command {
+                kind: types::COMMAND_TARGET,
+                body: led.body,
+                value: position.into(),
+                other: rotation(angle).into(),
+                ..types::Command::default()
+            }
+        });
+        commands.splice(0..0, targets);
+    }
+}

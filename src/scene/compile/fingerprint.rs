@@ -1,0 +1,52 @@
+//! The fingerprint of a world, by which snapshots know whether they fit: a hash of all that stays while it runs.
+
+use super::Compiled;
+use crate::state::Fnv;
+use crate::types::{self, Params};
+
+impl Compiled {
+    /// A hash of all that stays as it is while the world runs: two worlds with the same one understand each other's
+    /// snapshots.
+    #[must_use]
+    pub fn fingerprint(&self) -> u64 {
+        self.script.fingerprint.unwrap_or_else(|| self.hash_with(&self.params))
+    }
+
+    /// The fingerprint with gravity, m/s², as it was at the start, and without what tests force. A change of gravity by hand
+    /// makes no other scene.
+    pub(crate) fn fingerprint_from(&self, gravity: [f32; 2]) -> u64 {
+        let switches = self.params.switches & !types::FORCE_OVERFLOW;
+        let params = Params { gravity, switches, ..self.params };
+        self.script.fingerprint.unwrap_or_else(|| self.hash_with(&params))
+    }
+
+    /// The scene with what the engine of another has set up in the constants: where its tables end, and what tests force.
+    pub(crate) fn on_engine_of(&self, other: &Self) -> Self {
+        let Params { contact_capacity, color_blocks, tie_heads, tie_links, switches, .. } = other.params;
+        let switches = self.params.switches & !types::FORCE_OVERFLOW | switches & types::FORCE_OVERFLOW;
+        let params = Params { contact_capacity, switches, color_blocks, tie_heads, tie_links, ..self.params };
+        Self { params, ..self.clone() }
+    }
+
+    fn hash_with(&self, params: &Params) -> u64 {
+        // Forces and goals of joints change by command, capacities by growth; neither makes it another world.
+        let params = Params { contact_capacity: 0, color_blocks: 0, tie_heads: 0, tie_links: 0, ..*params };
+        let mut hash = Fnv::START.bytes(bytemuck::bytes_of(&params));
+        for body in &self.bodies {
+            let body = types::Body { force: [0.0; 2], force_point: [0.0; 2], torque: 0.0, ..*body };
+            hash = hash.bytes(bytemuck::bytes_of(&body));
+        }
+        hash = hash.bytes(bytemuck::cast_slice(&self.shapes)).bytes(bytemuck::cast_slice(&self.vertices));
+        for joint in &self.joints.joints {
+            let flags = joint.flags & !(types::JOINT_DISABLED | types::JOINT_FRESH);
+            let joint = types::Joint { anchor_a: [0.0; 2], reference_angle: 0.0, flags, ..*joint };
+            hash = hash.bytes(bytemuck::bytes_of(&joint));
+        }
+        for row in &self.joints.rows {
+            let row = types::JointRow { kind: row.kind & !types::ROW_MEASURE, goal: 0.0, max_impulse: 0.0, ..*row };
+            hash = hash.bytes(bytemuck::bytes_of(&row));
+        }
+        hash = hash.bytes(bytemuck::cast_slice(&self.joints.starts)).bytes(format!("{:?}", self.paths).as_bytes());
+        hash.bytes(format!("{:?}", self.settings).as_bytes()).0
+    }
+}

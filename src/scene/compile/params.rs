@@ -1,0 +1,122 @@
+//! The constants of a step, from the settings of a scene, and the switches for what its shapes need.
+
+use super::{Compiled, u32_from};
+use crate::constants::{
+    CONTACT_DAMPING_RATIO, CONTACT_HERTZ, MAX_CORRECTION, MAX_QUIET, MAX_SPEED, MAX_TURN, PUSH_SPEED, RECYCLE_DISTANCE,
+    SLEEP_SPEED, SLEEP_TIME, SPECULATIVE_DISTANCE,
+};
+use crate::scene::{Field, Mode, RestitutionMix, Scene};
+use crate::types::{self, Params};
+
+pub(super) fn params(scene: &Scene) -> Params {
+    let settings = &scene.settings;
+    #[allow(clippy::cast_precision_loss, reason = "at most 64")]
+    let h = settings.dt / settings.substep_count() as f32;
+    let (contact_softness, fixed_softness) = match settings.mode {
+        Mode::Soft if settings.correct_position => {
+            let hertz = CONTACT_HERTZ.min(0.125 / h);
+            let [b, m, i] = soft(hertz, CONTACT_DAMPING_RATIO, h);
+            let [fb, fm, fi] = soft(2.0 * hertz, CONTACT_DAMPING_RATIO, h);
+            ([b, m, i, 0.0], [fb, fm, fi, 0.0])
+        }
+        Mode::Baumgarte if settings.correct_position => {
+            let row = [settings.baumgarte / h, 1.0, 0.0, settings.slop];
+            (row, row)
+        }
+        _ => ([0.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]),
+    };
+    let mut switches = 0;
+    for (on, bit) in [
+        (settings.accumulate, types::ACCUMULATE),
+        (settings.recycle, types::RECYCLE),
+        (settings.warm_start, types::WARM_START),
+        (settings.restitution_mix == RestitutionMix::Max, types::RESTITUTION_MAX),
+        (settings.sleep, types::SLEEP),
+    ] {
+        if on {
+            switches |= bit;
+        }
+    }
+    let mut fields = [types::Field::default(); types::MAX_FIELDS];
+    for (laid, field) in fields.iter_mut().zip(&scene.fields) {
+        let Field { position, force, acceleration, core } = *field;
+        *laid = types::Field { position: position.into(), force, acceleration, core, ..types::Field::default() };
+    }
+    Params {
+        gravity: scene.gravity.into(),
+        fields,
+        field_count: u32_from(scene.fields.len()),
+        dt: settings.dt,
+        h,
+        contact_capacity: u32::MAX,
+        contact_softness,
+        fixed_softness,
+        push_speed: if settings.mode == Mode::Soft { PUSH_SPEED } else { f32::MAX },
+        speculative_distance: SPECULATIVE_DISTANCE,
+        restitution_threshold: settings.restitution_threshold,
+        recycle_distance: RECYCLE_DISTANCE,
+        recycle_distance_apart: SPECULATIVE_DISTANCE.min(RECYCLE_DISTANCE),
+        aabb_margin: SPECULATIVE_DISTANCE,
+        max_speed: MAX_SPEED,
+        max_spin: MAX_TURN / settings.dt,
+        projection_rate: settings.baumgarte,
+        max_correction: MAX_CORRECTION,
+        linear_slop: settings.slop,
+        switches,
+        sleep_speed: SLEEP_SPEED,
+        sleep_steps: sleep_steps(settings.dt),
+        ..Params::default()
+    }
+}
+
+/// Bias rate, mass scale and impulse scale of a spring-damper solved implicitly (Box2D's `b2MakeSoft`).
+pub(in crate::scene) fn soft(hertz: f32, damping_ratio: f32, h: f32) -> [f32; 3] {
+    if hertz <= 0.0 {
+        return [0.0, 1.0, 0.0];
+    }
+    let omega = 2.0 * std::f32::consts::PI * hertz;
+    let a1 = 2.0 * damping_ratio + h * omega;
+    let a2 = h * omega * a1;
+    let a3 = 1.0 / (1.0 + a2);
+    [omega / a1, a2 * a3, a3]
+}
+
+/// Steps that make up [`SLEEP_TIME`].
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 65,535")]
+fn sleep_steps(dt: f32) -> u32 {
+    // Half a second is 30 steps of a sixtieth, however the division is rounded.
+    (SLEEP_TIME / dt - 1e-3).ceil().clamp(1.0, MAX_QUIET as f32) as u32
+}
+
+impl Compiled {
+    /// Counts, and what the materials of the shapes switch on.
+    pub(crate) fn refresh_switches(&mut self) {
+        let shapes = &self.shapes;
+        let bounces = match self.settings.restitution_mix {
+            RestitutionMix::Max => shapes.iter().any(|s| s.restitution > 0.0),
+            RestitutionMix::Min => shapes.iter().filter(|s| s.restitution > 0.0).count() > 1,
+        };
+        for (on, bit) in [
+            (bounces, types::BOUNCES),
+            (shapes.iter().any(|s| s.kinetic_friction < s.friction), types::KINETIC_FRICTION),
+            (shapes.iter().any(|s| s.tangent_speed != 0.0), types::CONVEYORS),
+            (shapes.iter().any(|s| s.rolling_resistance > 0.0), types::ROLLING),
+            (shapes.iter().any(|s| s.kind & types::KINEMATIC_SHAPE != 0), types::MOVING_WALLS),
+            (shapes.iter().any(|s| s.kind & types::BULLET_SHAPE != 0), types::BULLETS),
+        ] {
+            // What was switched on stays on: impulses of the step before may still be there.
+            if on {
+                self.params.switches |= bit;
+            }
+        }
+        self.hulls |= shapes.iter().any(|shape| match shape.kind & types::GEOMETRY_MASK {
+            types::CIRCLE | types::NO_SHAPE => false,
+            types::BOX => shape.radius > 0.0,
+            _ => true,
+        });
+        self.bounces = self.params.switches & types::BOUNCES != 0;
+        self.params.body_count = u32_from(self.bodies.len());
+        self.params.shape_count = u32_from(self.shapes.len());
+        self.params.joint_count = u32_from(self.joints.joints.len());
+    }
+}

@@ -1,0 +1,107 @@
+//! One shape of a scene as a row of the shape table: outline, placement on the body, material and filter.
+
+use glam::Vec2;
+
+use super::u32_from;
+use crate::math::{self, rotation};
+use crate::scene::{Geometry, Shape};
+use crate::types;
+
+pub(super) fn flatten_shape(shape: &Shape, center: Vec2, vertices: &mut Vec<[f32; 2]>) -> types::Shape {
+    let turn = rotation(shape.rotation);
+    let material = &shape.material;
+    let mut flat = types::Shape {
+        offset: (shape.offset - center).into(),
+        rotation: turn.into(),
+        friction: material.friction,
+        kinetic_friction: material.kinetic_friction.unwrap_or(material.friction),
+        restitution: material.restitution,
+        tangent_speed: material.tangent_speed,
+        rolling_resistance: material.rolling_resistance,
+        category: shape.filter.category,
+        mask: shape.filter.mask,
+        group: shape.filter.group,
+        ..types::Shape::default()
+    };
+    match &shape.geometry {
+        Geometry::Circle { radius } | Geometry::Particle { radius } => {
+            flat.kind = types::CIRCLE;
+            flat.radius = *radius;
+            flat.bound = *radius;
+        }
+        Geometry::Box { half, radius } => {
+            flat.kind = types::BOX;
+            flat.half = (*half).into();
+            flat.radius = *radius;
+            flat.bound = half.length() + radius;
+        }
+        Geometry::HalfPlane { normal, offset } => {
+            // Its y axis is the normal, its centre the point of the surface nearest to the shape's origin.
+            let axis = Vec2::new(normal.y, -normal.x);
+            flat.kind = types::HALF_PLANE;
+            flat.rotation = math::mul_rotation(turn, axis).into();
+            flat.offset = (shape.offset - center + math::rotate(turn, *normal * *offset)).into();
+        }
+        Geometry::Capsule { .. } | Geometry::Segment { .. } | Geometry::Polygon { .. } => {
+            let outline = Outline::of(&shape.geometry);
+            // About the middle of their bounding box, so that the bound is tight and no digits are lost.
+            let (low, high) = outline
+                .points
+                .iter()
+                .fold((Vec2::INFINITY, Vec2::NEG_INFINITY), |(low, high), &point| (low.min(point), high.max(point)));
+            let middle = 0.5 * (low + high);
+            flat.kind = types::POLYGON | u32_from(outline.points.len()) << types::VERTEX_COUNT_SHIFT;
+            flat.first_vertex = u32_from(vertices.len());
+            flat.offset = (shape.offset - center + math::rotate(turn, middle)).into();
+            flat.radius = outline.radius;
+            let reach = outline.points.iter().map(|&point| (point - middle).length()).fold(0.0, f32::max);
+            flat.bound = reach + outline.radius;
+            vertices.extend(outline.points.iter().map(|&point| <[f32; 2]>::from(point - middle)));
+        }
+    }
+    flat
+}
+
+/// A shape as the points of a convex polygon, counter-clockwise, and a radius around it. One point is a disc, two a
+/// capsule.
+pub(crate) struct Outline {
+    pub points: Vec<Vec2>,
+    pub radius: f32,
+}
+
+impl Outline {
+    /// Empty for a half plane, which has none.
+    pub fn of(geometry: &Geometry) -> Self {
+        let (points, radius) = match geometry {
+            Geometry::Circle { radius } | Geometry::Particle { radius } => (vec![Vec2::ZERO], *radius),
+            Geometry::Box { half, radius } => {
+                let corner = |x: f32, y: f32| Vec2::new(x * half.x, y * half.y);
+                (vec![corner(-1.0, -1.0), corner(1.0, -1.0), corner(1.0, 1.0), corner(-1.0, 1.0)], *radius)
+            }
+            Geometry::Capsule { a, b, radius } => (vec![*a, *b], *radius),
+            Geometry::Segment { a, b } => (vec![*a, *b], 0.0),
+            Geometry::Polygon { points, radius } => (points.clone(), *radius),
+            Geometry::HalfPlane { .. } => (Vec::new(), 0.0),
+        };
+        Self { points, radius }
+    }
+}
+
+/// Half of the thinnest part, m: what a fast body can jump over.
+pub(super) fn thickness(geometry: &Geometry) -> f32 {
+    match geometry {
+        Geometry::Circle { radius } | Geometry::Particle { radius } | Geometry::Capsule { radius, .. } => *radius,
+        Geometry::Box { half, radius } => half.min_element() + radius,
+        Geometry::Segment { .. } => 0.0,
+        Geometry::HalfPlane { .. } => f32::INFINITY,
+        Geometry::Polygon { points, radius } => {
+            // The width across each edge; the smallest of them is that of the polygon.
+            let width = (0..points.len()).map(|edge| {
+                let (from, to) = (points[edge], points[(edge + 1) % points.len()]);
+                let normal = Vec2::new(to.y - from.y, from.x - to.x).normalize_or_zero();
+                points.iter().map(|&point| (from - point).dot(normal)).fold(0.0, f32::max)
+            });
+            0.5 * width.fold(f32::INFINITY, f32::min) + radius
+        }
+    }
+}
