@@ -1,4 +1,5 @@
-//! Bodies as a user sees them: by the origin of their frame, which is also what [`Command::Teleport`] and a scene set.
+//! Reading bodies of a running world: [`BodyView`] and [`BodyTransform`], by the origin of the body's frame, which
+//! [`Command::Teleport`] and a scene set, not by the centre of mass.
 
 use glam::Vec2;
 
@@ -10,7 +11,7 @@ use crate::scene::{BodyType, Compiled, MassProperties};
 use crate::types::{ASLEEP, BodyState, DYNAMIC, KINEMATIC, Pose, QUARANTINED};
 use crate::world::{World, WorldError};
 
-/// A body between two steps: a copy, which stays as it is when the world goes on.
+/// A copy of a body's state between two steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BodyView {
     id: BodyId,
@@ -21,7 +22,7 @@ pub struct BodyView {
 }
 
 impl BodyView {
-    /// From tables of the world; the body is there.
+    /// Returns the view of a body that exists.
     pub(crate) fn new(compiled: &Compiled, id: BodyId, pose: Pose, state: BodyState) -> Self {
         let slot = id.index as usize;
         let kind = match compiled.bodies[slot].kind {
@@ -38,7 +39,7 @@ impl BodyView {
         self.id
     }
 
-    /// Returns how the body moves.
+    /// Returns the type of the body.
     #[must_use]
     pub fn kind(&self) -> BodyType {
         self.kind
@@ -110,25 +111,26 @@ impl BodyView {
         self.kind != BodyType::Dynamic || self.state.status & ASLEEP == 0
     }
 
-    /// Returns true if the body came to hold a NaN and was taken out of the simulation.
+    /// Returns true if a value of the body became NaN or infinite and it was taken out of the simulation.
     #[must_use]
     pub fn is_quarantined(&self) -> bool {
         self.state.status & QUARANTINED != 0
     }
 
-    /// Returns where a point of the body's frame is in the world, m.
+    /// Returns the position in the world, m, of a point of the body's frame.
     #[must_use]
     pub fn to_world(&self, point: impl Into<Vec2>) -> Vec2 {
         self.center() + rotate(self.rotation(), point.into() - self.mass.center)
     }
 
-    /// Returns a point of the world in the body's frame, m: for anchors of joints and points where forces act.
+    /// Returns the position in the body's frame, m, of a point of the world: for anchors of joints and points of
+    /// forces.
     #[must_use]
     pub fn to_local(&self, point: impl Into<Vec2>) -> Vec2 {
         inv_rotate(self.rotation(), point.into() - self.center()) + self.mass.center
     }
 
-    /// Returns the present pose, if a command puts the body exactly where it is.
+    /// Returns the present pose if a command puts the body exactly there.
     pub(crate) fn stays_by(&self, command: Command) -> Option<Pose> {
         match command {
             Command::Teleport { position, angle } if (position, angle) == (self.position(), self.angle()) => {
@@ -139,14 +141,14 @@ impl BodyView {
     }
 }
 
-/// The place of a body: the origin of its frame.
+/// Position and rotation of a body's frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BodyTransform {
-    /// The body.
+    /// Id of the body.
     pub id: BodyId,
-    /// Origin of its frame, m.
+    /// Position of the origin, m.
     pub position: Vec2,
-    /// Cosine and sine of its angle.
+    /// Cosine and sine of the angle.
     pub rotation: Vec2,
 }
 
@@ -161,14 +163,14 @@ impl BodyTransform {
         angle(self.rotation)
     }
 
-    /// Returns where a point of the body's frame is in the world, m.
+    /// Returns the position in the world, m, of a point of the body's frame.
     #[must_use]
     pub fn to_world(&self, point: impl Into<Vec2>) -> Vec2 {
         self.position + rotate(self.rotation, point.into())
     }
 }
 
-/// Origin of the frame of a body with its centre of mass at `center` in that frame.
+/// Returns the origin of the frame of a body with its centre of mass at `center` in that frame.
 fn origin(pose: Pose, center: Vec2) -> Vec2 {
     Vec2::from(pose.position) - rotate(pose.rotation.into(), center)
 }
@@ -177,7 +179,7 @@ fn angle(rotation: Vec2) -> f32 {
     rotation.y.atan2(rotation.x)
 }
 
-/// Writes the place of every body, by slot.
+/// Writes the transform of every body, by slot.
 pub(crate) fn transforms_of(
     compiled: &Compiled,
     population: Option<&Population>,
@@ -193,10 +195,10 @@ pub(crate) fn transforms_of(
 }
 
 impl CpuWorld {
-    /// Returns a body as it is now. A body of the scene may be given by its index. Takes some nanoseconds.
+    /// Returns a body as it is now. A body of the scene may be given by its index. This takes some nanoseconds.
     ///
     /// # Errors
-    /// If there is no such body, or no longer.
+    /// The body does not exist or was removed.
     pub fn body(&self, body: impl Into<BodyId>) -> Result<BodyView, WorldError> {
         let slot = slot_of(self.compiled(), self.population(), body.into())?;
         self.body_in(slot).ok_or(WorldError::Cancelled)
@@ -208,19 +210,19 @@ impl CpuWorld {
         Some(BodyView::new(self.compiled(), id, *self.poses().get(slot)?, self.body_state(slot)?))
     }
 
-    /// Writes the place of every body as it is now, by slot.
+    /// Writes the transform of every body as it is now, by slot.
     pub fn transforms(&self, out: &mut Vec<BodyTransform>) {
         transforms_of(self.compiled(), self.population(), self.poses(), out);
     }
 
-    /// Bodies that there are, by slot.
+    /// Returns the ids of all bodies, by slot.
     pub fn bodies(&self) -> impl Iterator<Item = BodyId> + '_ {
         living(self.compiled(), self.population())
     }
 }
 
 impl World {
-    /// Returns a body as it is now: its place, velocities, mass. A body of the scene may be given by its index.
+    /// Returns a body as it is now: position, velocities, mass. A body of the scene may be given by its index.
     ///
     /// On the CPU this takes some nanoseconds. On the GPU it waits for the device and reads the body back; for many bodies
     /// [`Self::transforms`] waits once, and [`Self::transforms_latest`] never does.
@@ -239,7 +241,7 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// If there is no such body, or no longer; if the device is lost or a step was given up.
+    /// The body does not exist or was removed; the device is lost; or a step was given up.
     pub fn body(&self, body: impl Into<BodyId>) -> Result<BodyView, WorldError> {
         match self {
             Self::Cpu(world) if world.has_given_up() => Err(WorldError::Cancelled),
@@ -248,24 +250,24 @@ impl World {
         }
     }
 
-    /// Returns true if the body is there.
+    /// Returns true if the body exists and was not removed.
     #[must_use]
     pub fn contains(&self, body: impl Into<BodyId>) -> bool {
         slot_of(self.compiled(), self.population(), body.into()).is_ok()
     }
 
-    /// Returns the body with a name ([`Body::id`](crate::Body::id)), if there is one. Looks at every body.
+    /// Returns the body with a name ([`Body::id`](crate::Body::id)), if there is one. Compares every body.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<BodyId> {
         self.bodies().find(|id| self.compiled().ids[id.index as usize].as_deref() == Some(name))
     }
 
-    /// Bodies that there are, by slot.
+    /// Returns the ids of all bodies, by slot.
     pub fn bodies(&self) -> impl Iterator<Item = BodyId> + '_ {
         living(self.compiled(), self.population())
     }
 
-    /// Writes the place of every body as it is now, by slot. On the GPU this waits for the device.
+    /// Writes the transform of every body as it is now, by slot. On the GPU this waits for the device.
     ///
     /// # Errors
     /// If the device is lost or a step was given up.
@@ -278,9 +280,9 @@ impl World {
         Ok(())
     }
 
-    /// Writes the newest places of all bodies that are known without a wait, and returns how many steps were done then. On
-    /// the CPU they are those of now. On the GPU each call sends a copy on its way and gives the newest that came back: with
-    /// a call a frame that is a frame or two ago. `None`: none has come back yet, and `out` is empty.
+    /// Writes the newest transforms of all bodies that are known without a wait, and returns the number of steps done
+    /// then. On the CPU they are the present ones. On the GPU each call starts a copy and returns the newest that has
+    /// arrived: with a call a frame that is a frame or two old. `None`: none has arrived yet, and `out` is empty.
     ///
     /// # Errors
     /// If the device is lost or a step was given up.

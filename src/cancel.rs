@@ -20,6 +20,7 @@ use crate::world::WorldError;
 /// world.set_cancel_token(token.clone());
 /// std::thread::spawn(move || token.cancel()).join().unwrap();
 /// assert!(matches!(world.step(), Err(WorldError::Cancelled)));
+///
 /// // A world whose step was cancelled continues from a snapshot.
 /// world.set_cancel_token(CancelToken::default());
 /// assert!(matches!(world.step(), Err(WorldError::Cancelled)));
@@ -27,6 +28,7 @@ use crate::world::WorldError;
 /// world.step()?;
 /// # Ok::<(), WorldError>(())
 /// ```
+///
 /// Clones share one flag. A step on the CPU reads it after every pass over the bodies, contacts or joints, and more
 /// often where a pass is long: within 100 ms. On the GPU it is read before a step is recorded and while the world waits
 /// for the device; submitted work runs to its end. A long step in strict mode is submitted in batches of about 10 ms,
@@ -60,9 +62,10 @@ const DEFAULT_CONTACTS_PER_SHAPE: usize = 32;
 const MAX_CONTACTS: usize = 1 << 27;
 
 /// A token, and a flag that stays set once the world has seen it cancelled: from then on the step is given up, also if
-/// the token is reset meanwhile, as parts of the step have been left out. Every thread reads it all the time, so it has
-/// cache lines of its own: beside it lie the counts of the `Arc`, which are written whenever the threads of a stage are
-/// cloned.
+/// the token is reset meanwhile, as parts of the step have been left out.
+///
+/// Every thread reads it all the time, so it has cache lines of its own: beside it lie the counts of the `Arc`, which
+/// are written whenever the threads of a stage are cloned.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct Latch {

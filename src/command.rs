@@ -1,20 +1,10 @@
 //! Commands between two steps: impulses, forces, velocities and positions of bodies; motors, limits and targets of
-//! joints. Commands act at the start of the next step, in the order in which they were given.
+//! joints.
+//!
+//! Commands act at the start of the next step, in the order in which they were given.
 //! [`World::command`](crate::World::command) neither waits for the GPU nor reads anything back. Points are in the
 //! body's frame and positions are those of its origin, as in a [`Scene`](crate::Scene); forces and impulses are in
 //! world axes.
-//!
-//! ```
-//! use drystone::{Body, Command, Scene, Shape, World};
-//!
-//! let mut scene = Scene::new("push").gravity(0.0, 0.0);
-//! let ball = scene.add(Body::dynamic(0.0, 0.0).shape(Shape::circle(0.5)));
-//! let mut world = World::new(&scene)?;
-//! world.command(ball, Command::impulse([1.0, 0.0]))?;
-//! world.step()?;
-//! assert!(world.body(ball)?.velocity().x > 1.0);
-//! # Ok::<(), drystone::WorldError>(())
-//! ```
 
 mod builders;
 mod joint;
@@ -29,6 +19,18 @@ use crate::scene::{Compiled, MAX_ANGLE, MAX_POSITION, MAX_VALUE, SceneError};
 use crate::types::{self, DYNAMIC, JOINT_VACANT, KINEMATIC, VACANT};
 
 /// A command to a body.
+///
+/// ```
+/// use drystone::{Body, Command, Scene, Shape, World};
+///
+/// let mut scene = Scene::new("push").gravity(0.0, 0.0);
+/// let ball = scene.add(Body::dynamic(0.0, 0.0).shape(Shape::circle(0.5)));
+/// let mut world = World::new(&scene)?;
+/// world.command(ball, Command::impulse([1.0, 0.0]))?;
+/// world.step()?;
+/// assert!(world.body(ball)?.velocity().x > 1.0);
+/// # Ok::<(), drystone::WorldError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Command {
     /// An impulse. Dynamic bodies.
@@ -108,7 +110,7 @@ pub enum CommandError {
         body: usize,
         /// Type of the body.
         found: &'static str,
-        /// What the command is for.
+        /// Type that the command needs.
         expected: &'static str,
     },
     /// There is no such joint, or no longer.
@@ -121,7 +123,7 @@ pub enum CommandError {
         joint: JointId,
         /// Its type, as in a scene file.
         found: &'static str,
-        /// What the command is for.
+        /// Type that the command needs.
         expected: &'static str,
     },
     /// A value for a joint is out of range.

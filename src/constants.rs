@@ -1,9 +1,12 @@
 //! Constants of the physics, each defined once: its unit, the source of its value, and what breaks with another value.
+//!
 //! Lengths are for bodies of 0.1 m to 10 m. For another scale, scale the scene, not these constants. Fields that a
 //! scene sets ([`Settings`](crate::Settings), [`Material`](crate::Material)) have their usual values here as
-//! `DEFAULT_…`. Constants that a shader needs are in `shaders/constants.wgsl` too, under the same names;
-//! `tests/layout.rs` compares the two files and fails on a third definition. Bits, kinds and sizes of the shared tables
-//! are in [`types`](crate::types); numbers that only affect speed are where they are used.
+//! `DEFAULT_…`.
+//!
+//! Constants that a shader needs are in `shaders/constants.wgsl` too, under the same names; `tests/layout.rs` compares
+//! the two files and fails on a third definition. Bits, kinds and sizes of the shared tables are in
+//! [`types`](crate::types); numbers that only affect speed are where they are used.
 
 // ── Defaults of a scene ──
 

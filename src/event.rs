@@ -1,23 +1,8 @@
 //! Events of a step: contacts and sensor overlaps that began or ended, and joints that broke.
+//!
 //! [`Settings::events`](crate::Settings::events) switches them on, [`World::take_events`](crate::World::take_events)
 //! takes them. On the GPU events arrive a few steps later, and no step waits for them; none is lost, and their order is
 //! always the same.
-//!
-//! ```
-//! use drystone::{Body, EventKind, Scene, Shape, World};
-//!
-//! let mut scene = Scene::new("events");
-//! scene.settings.events = true;
-//! scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(50.0, 1.0)));
-//! scene.add(Body::dynamic(0.0, 1.0).shape(Shape::circle(0.5)));
-//! let mut world = World::new(&scene)?;
-//! for _ in 0..60 {
-//!     world.step()?;
-//! }
-//! let events = world.take_events()?;
-//! assert_eq!(events[0].kind, EventKind::Begin);
-//! # Ok::<(), drystone::WorldError>(())
-//! ```
 
 use crate::population::{BodyId, JointId, Population, body_in_step, owner_of_shape};
 use crate::scene::Compiled;
@@ -40,6 +25,22 @@ pub enum EventKind {
 }
 
 /// An event of a step: its kind, and the shapes, bodies or joint it is about.
+///
+/// ```
+/// use drystone::{Body, EventKind, Scene, Shape, World};
+///
+/// let mut scene = Scene::new("events");
+/// scene.settings.events = true;
+/// scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(50.0, 1.0)));
+/// scene.add(Body::dynamic(0.0, 1.0).shape(Shape::circle(0.5)));
+/// let mut world = World::new(&scene)?;
+/// for _ in 0..60 {
+///     world.step()?;
+/// }
+/// let events = world.take_events()?;
+/// assert_eq!(events[0].kind, EventKind::Begin);
+/// # Ok::<(), drystone::WorldError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Event {
     /// Number of the step, counted from 0.

@@ -1,19 +1,9 @@
 //! Explosions: one outward impulse on every dynamic shape in reach. An explosion is not a body: it pushes once and
-//! leaves nothing behind. As in Box2D (`b2World_Explode`): each shape in reach gets an impulse away from the centre of
-//! the explosion, in proportion to the width that it turns towards it: full within a radius, and falling linearly to
-//! zero over a distance beyond.
+//! leaves nothing behind.
 //!
-//! ```
-//! use drystone::{Body, Explosion, Scene, Shape, World};
-//!
-//! let mut scene = Scene::new("burst").gravity(0.0, 0.0);
-//! let ball = scene.add(Body::dynamic(2.0, 0.0).shape(Shape::circle(0.5)));
-//! let mut world = World::new(&scene)?;
-//! assert_eq!(world.explode(&Explosion { impulse_per_length: 1.0, ..Explosion::default() })?, 1);
-//! world.step()?;
-//! assert!(world.body(ball)?.velocity().x > 1.0);
-//! # Ok::<(), drystone::WorldError>(())
-//! ```
+//! As in Box2D (`b2World_Explode`): each shape in reach gets an impulse away from the centre of the explosion, in
+//! proportion to the width that it turns towards it: full within a radius, and falling linearly to zero over a distance
+//! beyond.
 
 use glam::Vec2;
 
@@ -28,6 +18,18 @@ use crate::types::{DYNAMIC, GEOMETRY_MASK, HALF_PLANE, NO_SHAPE, Pose, SENSOR_SH
 const NEAREST: f32 = 1e-6;
 
 /// An explosion: its centre, reach and strength ([`World::explode`](crate::World::explode)).
+///
+/// ```
+/// use drystone::{Body, Explosion, Scene, Shape, World};
+///
+/// let mut scene = Scene::new("burst").gravity(0.0, 0.0);
+/// let ball = scene.add(Body::dynamic(2.0, 0.0).shape(Shape::circle(0.5)));
+/// let mut world = World::new(&scene)?;
+/// assert_eq!(world.explode(&Explosion { impulse_per_length: 1.0, ..Explosion::default() })?, 1);
+/// world.step()?;
+/// assert!(world.body(ball)?.velocity().x > 1.0);
+/// # Ok::<(), drystone::WorldError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Explosion {
     /// Centre, m.

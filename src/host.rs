@@ -1,7 +1,8 @@
 //! The host side of a world: ids, commands, bodies and joints that come and go, events, snapshots and restoring.
-//! Written once for both engines, as none of it depends on where the tables are. An engine has tables and runs stages
-//! over them. It knows no ids, keeps no events and takes no commands. [`Host`] holds all of these, and [`WorldEngine`]
-//! is the interface between the two:
+//! Written once for both engines, as none of it depends on where the tables are.
+//!
+//! An engine has tables and runs stages over them. It knows no ids, keeps no events and takes no commands. [`Host`]
+//! holds all of these, and [`WorldEngine`] is the interface between the two:
 //!
 //! ```text
 //! World, CpuWorld, GpuWorld, PooledWorld     methods for users: world_verbs!, written once
@@ -14,6 +15,7 @@
 //! tables     make_room · follow · clear_lists · state · settle · make_room_for · put
 //!            CpuWorld (vectors) · GpuWorld (buffers of its own) · One (slots in buffers that a batch shares)
 //! ```
+//!
 //! **A change** of the population happens on the host first, in [`Compiled`] and [`Population`]. Then the engine grows
 //! its tables and copies the change. If it cannot grow them, the host is set back to a copy from before, so a refused
 //! change leaves no trace.
@@ -23,6 +25,7 @@
 //! population of that moment, shared by all snapshots between two changes. So a world can be restored to a time before
 //! additions and removals, and refuses the snapshot of another scene. Bytes carry no lineage: a journal takes its place
 //! ([`World::load_with`](crate::World::load_with)).
+//!
 //! **Restoring** a snapshot drops the events of later steps, which have not happened then. [`Host::undo_step`] returns
 //! to the start of a step that outgrew its tables, for a single world and for one of a batch.
 

@@ -1,6 +1,99 @@
-//! The engine under [`World`](crate::World) and [`WorldBatch`](crate::WorldBatch): tables, stages, both backends. For
-//! code that looks inside, records into a command encoder of its own or compares the backends. Documented, but without
-//! a promise of stability.
+//! The engine under [`World`](crate::World) and [`WorldBatch`](crate::WorldBatch): tables, stages, both backends. For code
+//! that looks inside, records into a command encoder of its own or compares the backends. Documented, but without a
+//! promise of stability.
+//!
+//! # The map of a step
+//!
+//! A stage is one word and two files: the function in `src/stages/` is the reference, the kernel of the same name in
+//! `shaders/` runs on the GPU. [`step::plan`] returns their order, which [`CpuWorld`] and [`GpuWorld`] both follow.
+//! Stages communicate only through these tables (beside the constants in [`types::Params`]):
+//!
+//! ```text
+//! stage                 reads                                       writes
+//! ── each step ───────────────────────────────────────────────────────────────────────────────────────────────────
+//! command               bodies commands island_flags islands        bodies counters island_flags joint_rows
+//!                       joint_rows joint_states joints poses        joint_states joints poses states
+//!                       states
+//! guard                 bodies counters poses states                accumulators color_claims color_masks counters
+//!                                                                   poses states swings
+//! bound                 counters poses shapes states vertices       aabbs counters partners
+//! bin                   aabbs cell_ends cell_unsorted shape_cells   cell_ends cell_shapes cell_unsorted shape_cells
+//!                       shapes
+//! pair                  aabbs cell_ends cell_shapes contacts        contacts counters pair_starts partners
+//!                       counters joint_states joints pair_starts
+//!                       partners shapes
+//! recall                contacts contacts_previous counters         contacts
+//!                       pair_starts_previous
+//! collide               contacts counters manifolds_previous poses  contacts counters manifolds
+//!                       shapes swings vertices
+//! wake                  bodies contacts contacts_previous counters  contacts contacts_previous counters island_flags
+//!                       island_flags islands joint_states joints    manifolds manifolds_previous merged_starts
+//!                       manifolds manifolds_previous merged_starts  pair_starts_previous partners sleeping states
+//!                       pair_starts_previous shapes sleeping
+//!                       sleeping_starts states
+//! report                contacts contacts_previous event_starts     event_starts events joint_states
+//!                       joint_states joints manifolds pair_starts
+//!                       pair_starts_previous poses states
+//! color                 color_claims color_histogram color_masks    color_claims color_histogram color_masks
+//!                       contacts counters states uncolored          color_starts contacts counters slots uncolored
+//! prepare               bodies contacts manifolds shapes slots      constraints rebounds surfaces
+//!                       states
+//! prepare_joints        bodies joint_impulses joint_rows            joint_frames joint_impulses joint_rows
+//!                       joint_states joints poses states            joint_states joints
+//! warm_start            accumulators color_starts constraints       accumulators
+//!                       surfaces
+//! ── each substep ────────────────────────────────────────────────────────────────────────────────────────────────
+//! warm_start_joints     accumulators joint_frames joint_impulses    accumulators
+//!                       joint_rows joint_starts states
+//! integrate_velocities  accumulators bodies poses states            accumulators states
+//! solve_joints          accumulators joint_frames joint_impulses    accumulators joint_impulses states
+//!                       joint_rows joint_starts states
+//! solve                 color_starts constraints rebounds states    constraints rebounds states surfaces
+//!                       surfaces
+//! integrate_positions   bodies states                               states
+//! relax_joints          accumulators joint_frames joint_impulses    accumulators joint_impulses states
+//!                       joint_rows joint_starts states
+//! relax                 color_starts constraints rebounds states    constraints rebounds states surfaces
+//!                       surfaces
+//! project_joints        joint_frames joint_rows joint_starts        states
+//!                       states
+//! project               color_starts constraints states             states
+//! ── at the end of the step ──────────────────────────────────────────────────────────────────────────────────────
+//! restitution           color_starts constraints rebounds states    constraints rebounds states
+//! store_impulses        constraints counters slots surfaces         contacts manifolds
+//! continuous            cell_ends cell_shapes counters movers       counters movers states
+//!                       partners poses shapes states vertices
+//! finalize              bodies poses states                         poses
+//! sleep                 bodies contacts contacts_previous counters  contacts contacts_previous counters island_flags
+//!                       island_flags islands joint_states joints    islands manifolds_previous merged_starts
+//!                       manifolds manifolds_previous merged_starts  sleeping sleeping_starts states
+//!                       pair_starts sleeping sleeping_starts
+//!                       states
+//! ```
+//!
+//! 1. [`command`](stages::command) applies the commands since the last step.
+//! 2. [`bound`](stages::bound), [`bin`](stages::bin) and [`pair`](stages::pair) find the pairs of shapes whose boxes overlap.
+//! 3. [`recall`](stages::recall) finds each pair's contact of the previous step, [`collide`](stages::collide) its contact
+//!    points now.
+//! 4. [`color`](stages::color) sorts the contacts into colours, so that no two of a colour move the same body, and
+//!    [`prepare`](stages::prepare) lays them out for the solver. Joints are sorted into colours once.
+//! 5. In each substep: gravity and the last impulses, a [`solve`](stages::solve) sweep that pushes bodies apart, motion, and
+//!    a relax sweep that takes back the speed that the push added. Joints have sweeps of their own, before those of the
+//!    contacts ([`solve_joints`](stages::solve_joints)).
+//! 6. [`restitution`](stages::restitution) adds bounces, impulses are stored for the next step, and
+//!    [`continuous`](stages::continuous) stops fast bodies that would have tunnelled.
+//!
+//! The [`Settings`](crate::Settings) choose which stages run; the code is the same.
+//!
+//! # Sleep
+//!
+//! With [`Settings::sleep`](crate::Settings::sleep) bodies that have been quiet for half a second fall asleep by whole
+//! islands: bodies connected by contacts and joints ([`sleep`](stages::sleep)). Sleeping bodies do not move by a bit, their
+//! contacts are archived with their impulses, and pairs among them are not searched. A body that touches one of them, or a
+//! command to one ([`Command::Wake`](crate::Command::Wake)), wakes its island within the same step
+//! ([`wake`](stages::wake)); so pairs and contacts are then searched once more. A body can be kept from sleeping
+//! ([`Body::sleepless`](crate::Body::sleepless)); it keeps awake what touches it. A step in which all bodies sleep changes
+//! nothing: it is counted and not run. All of this is decided on the device and replays exactly.
 
 pub use crate::cpu::CpuWorld;
 #[cfg(feature = "gpu")]
@@ -12,9 +105,8 @@ pub use crate::worlds::BodyRows;
 mod public_items;
 
 macro_rules! modules {
-    ($($(#[$attribute:meta])* $module:ident: $about:literal;)*) => {
+    ($($(#[$attribute:meta])* $module:ident;)*) => {
         $(
-            #[doc = $about]
             $(#[$attribute])*
             pub mod $module {
                 pub use crate::$module::*;
@@ -24,20 +116,67 @@ macro_rules! modules {
 }
 
 modules! {
-    constants: "Numbers of the physics: units, usual values, what goes wrong with others.";
-    cpu: "The CPU engine.";
+    /// Constants of the physics: unit, usual value, and what breaks with another value.
+    constants;
+    /// The CPU engine: the stages for eight rows at a time, on one thread or several.
+    cpu;
+    /// The GPU engine: shaders, buffers, and the recording of steps.
     #[cfg(feature = "gpu")]
-    gpu: "The GPU backend.";
-    math: "Arithmetic that Rust and WGSL share.";
-    population: "Slots, and the bodies and joints that come and go in them.";
-    query: "Queries between two steps.";
-    reference: "A world stepped by the reference alone.";
-    scene: "Scenes as laid out for a world, with limits of what they may hold.";
-    snapshot: "State between two steps.";
-    stages: "Stages of a step: the reference.";
-    state: "Hash and metrics of a state.";
-    step: "Order of the stages.";
-    tables: "All tables of a world, for comparing stage by stage.";
-    threads: "Loops over several threads.";
-    types: "Structs and constants that Rust and WGSL share.";
+    gpu;
+    /// Vector and rotation arithmetic that Rust and WGSL share, to the same bits on every CPU.
+    math;
+    /// Slots and ids of bodies and joints that are added to and removed from a running world, and the journal of changes.
+    population;
+    /// Queries between two steps: rays, points, boxes and shapes ([`Query`](crate::Query)).
+    query;
+    /// The reference: a world stepped by the plain functions of [`stages`] alone.
+    reference;
+    /// The tables of a world as made from a scene, and the bounds of a scene's values.
+    ///
+    /// ```
+    /// use drystone::low_level::scene::Compiled;
+    /// use drystone::{Body, Scene, Shape};
+    ///
+    /// let mut scene = Scene::new("ball");
+    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+    /// assert_eq!(Compiled::new(&scene)?.shapes.len(), 1);
+    /// # Ok::<(), drystone::SceneError>(())
+    /// ```
+    scene;
+    /// The state between two steps, and its check against a world.
+    snapshot;
+    /// The stages of a step as plain functions on the tables: the reference for both engines.
+    stages;
+    /// Hash, metrics and reports of a state.
+    ///
+    /// ```
+    /// use drystone::low_level::state::{hash, metrics};
+    /// use drystone::{Body, Scene, Shape, World};
+    ///
+    /// let mut scene = Scene::new("ball");
+    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)).velocity(2.0, 0.0));
+    /// let mut world = World::new(&scene)?;
+    /// let start = world.snapshot()?;
+    /// assert!(metrics(world.compiled(), &start).kinetic_energy > 1.0);
+    /// world.step()?;
+    /// assert_ne!(hash(&start), hash(&world.snapshot()?));
+    /// # Ok::<(), drystone::WorldError>(())
+    /// ```
+    state;
+    /// The order of the stages in a step.
+    ///
+    /// ```
+    /// use drystone::Settings;
+    /// use drystone::low_level::step::{Stage, plan};
+    ///
+    /// let plan = plan(&Settings::default(), false, false);
+    /// assert_eq!(plan.iter().filter(|op| op.stage == Stage::Solve).count(), 4, "once in each substep");
+    /// ```
+    step;
+    /// Copies of all tables of a world, by which the backends are compared stage by stage.
+    tables;
+    /// Parallel loops whose results do not depend on the number of threads.
+    threads;
+    /// Structs and bits that Rust and WGSL share: the rows of the tables.
+    types;
 }

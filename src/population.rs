@@ -1,26 +1,11 @@
 //! Bodies and joints that are added to and removed from a running world: their ids, slots and generations.
+//!
 //! A body has a slot: the index of its rows in the tables. A vacated slot is reused, the lowest first, once a step has
 //! run without it. Each time its generation is raised, so that a [`BodyId`] kept from before never means the new body.
 //! Joints are the same, except that their index is free at once, as no contact is matched by it; the joints of a
 //! removed body are removed with it. A length or reference angle that a new [`Joint`] does not give is measured when
 //! the next step begins. All of this happens on the host and is the same for both backends. The scene's emitters
 //! ([`Emitter`](crate::Emitter)) add and remove in the same way.
-//!
-//! ```
-//! use drystone::{Body, Scene, Shape, World};
-//!
-//! let mut world = World::new(&Scene::new("empty"))?;
-//! let ball = Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5));
-//! let old = world.add_bodies(&[ball.clone()])?[0];
-//! world.step()?;
-//! world.remove_bodies(&[old])?;
-//! world.step()?;
-//! let new = world.add_bodies(&[ball])?[0];
-//! // The new body has the old slot, and the old id is no longer valid.
-//! assert_eq!((new.index, new.generation), (old.index, old.generation + 1));
-//! assert!(world.contains(new) && !world.contains(old));
-//! # Ok::<(), drystone::WorldError>(())
-//! ```
 
 mod emission;
 mod journal;
@@ -45,6 +30,22 @@ use crate::types::{
 };
 
 /// Id of a body: its slot, and a generation that tells it from later bodies in that slot.
+///
+/// ```
+/// use drystone::{Body, Scene, Shape, World};
+///
+/// let mut world = World::new(&Scene::new("empty"))?;
+/// let ball = Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5));
+/// let old = world.add_bodies(&[ball.clone()])?[0];
+/// world.step()?;
+/// world.remove_bodies(&[old])?;
+/// world.step()?;
+/// let new = world.add_bodies(&[ball])?[0];
+/// // The new body has the old slot, and the old id is no longer valid.
+/// assert_eq!((new.index, new.generation), (old.index, old.generation + 1));
+/// assert!(world.contains(new) && !world.contains(old));
+/// # Ok::<(), drystone::WorldError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BodyId {
     /// Slot: the index of its pose, its state and in reports.

@@ -1,35 +1,4 @@
-//! Asking where things are: rays, points, boxes and shapes, thousands at once.
-//!
-//! ```
-//! use drystone::low_level::CpuWorld;
-//! use drystone::{Body, Query, Scene, Shape};
-//!
-//! let mut scene = Scene::new("one ball");
-//! let ball = scene.add(Body::fixed(5.0, 0.0).shape(Shape::circle(1.0)));
-//! let mut world = CpuWorld::new(&scene)?;
-//! let answers = world.query(&[Query::ray([0.0, 0.0], [10.0, 0.0]), Query::point([5.5, 0.0])])?;
-//! let hit = answers.hit(0).expect("the ball is in the way");
-//! assert_eq!((hit.body, hit.fraction, hit.normal), (ball, 0.4, glam::Vec2::new(-1.0, 0.0)));
-//! assert_eq!(answers.found(1)[0].body, ball);
-//! # Ok::<(), drystone::WorldError>(())
-//! ```
-//!
-//! Queries see the world between two steps as it is then; what was asked of bodies since the last step
-//! ([`Command`](crate::Command)) has not happened yet. They go through the grid that the solver uses, laid anew for the
-//! present poses, and change nothing that a step depends on. Quarantined bodies are not seen; sensors are, as any other
-//! shape: give them a category of their own to leave them out.
-//!
-//! # Rules
-//!
-//! - **Solid.** Shapes are filled. A ray that starts in a shape, or on its boundary, hits it at fraction 0, with the normal
-//!   against the ray; the normal of a ray without length (below 1e-10 m) is (0, 0). A ray that ends on a shape hits it.
-//!   Segments have no inside: a ray hits them from both sides, and at its end if it runs along them.
-//! - **The first hit** is that of the smallest fraction, and of several at the same fraction that of the smallest index.
-//! - **Touching counts**: shapes that share a boundary with a region reach into it.
-//! - **Boxes of shapes** are what [`Query::Aabb`] compares, without the margin that the solver gives them. A half plane has
-//!   none, and is found if it reaches into the given box.
-//! - **Rounding** is that of f32: about 1e-6 of the distances within a query and, far out, of the distance from the origin.
-//!   What is nearer to a tie than that may be decided either way, and not the same on both backends.
+//! Queries between two steps: ray casts, and the shapes at a point, in a box or under a shape; thousands in one batch.
 
 mod flat;
 pub(crate) mod narrow;
@@ -49,75 +18,107 @@ use crate::threads::{HEAVY, Threads};
 use crate::types::{Hit, NONE};
 use crate::world::WorldError;
 
-/// One question. Coordinates are at most 1e5 m from the origin on each axis, as in a scene.
+/// A query. Coordinates are at most 1e5 m from the origin on each axis, as in a scene.
+///
+/// ```
+/// use drystone::low_level::CpuWorld;
+/// use drystone::{Body, Query, Scene, Shape};
+///
+/// let mut scene = Scene::new("one ball");
+/// let ball = scene.add(Body::fixed(5.0, 0.0).shape(Shape::circle(1.0)));
+/// let mut world = CpuWorld::new(&scene)?;
+/// let answers = world.query(&[Query::ray([0.0, 0.0], [10.0, 0.0]), Query::point([5.5, 0.0])])?;
+/// let hit = answers.hit(0).expect("the ball is in the way");
+/// assert_eq!((hit.body, hit.fraction, hit.normal), (ball, 0.4, glam::Vec2::new(-1.0, 0.0)));
+/// assert_eq!(answers.found(1)[0].body, ball);
+/// # Ok::<(), drystone::WorldError>(())
+/// ```
+///
+/// Queries see the world between two steps as it is then; commands since the last step ([`Command`](crate::Command))
+/// have not acted yet. They use the solver's grid, rebuilt for the present poses, and change nothing that a step
+/// depends on. Quarantined bodies are not found; sensors are, like any other shape: give them a category of their own
+/// to leave them out.
+///
+/// # Rules
+///
+/// - **Solid.** Shapes are filled. A ray that starts in a shape, or on its boundary, hits it at fraction 0, with the normal
+///   against the ray; the normal of a ray without length (below 1e-10 m) is (0, 0). A ray that ends on a shape hits it.
+///   Segments have no inside: a ray hits them from both sides, and at its end if it runs along them.
+/// - **The first hit** is that of the smallest fraction; among several at the same fraction that of the smallest index.
+/// - **Touching counts**: shapes that share a boundary with a region reach into it.
+/// - **Boxes of shapes** are compared by [`Query::Aabb`], without the solver's margin. A half plane has none, and is
+///   found if it reaches into the given box.
+/// - **Rounding** is that of f32: about 1e-6 of the distances within a query and, far out, of the distance from the origin.
+///   Cases nearer to a tie than that may be decided either way, and differently on the two backends.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Query {
-    /// What is in the way? Answered by [`Answers::hit`].
+    /// Ray cast: the first shape on the way. Answered by [`Answers::hit`].
     Ray {
         /// Start, m.
         from: Vec2,
         /// End, m.
         to: Vec2,
-        /// Filter: it hits shapes that a shape with this filter would meet. Both must agree, so a shape whose mask lacks the
-        /// ray's category is not hit.
+        /// Filter: the ray hits shapes that a shape with this filter would collide with. Both must agree, so a shape
+        /// whose mask lacks the ray's category is not hit.
         filter: Filter,
     },
-    /// Which shapes contain a point? Answered by [`Answers::found`], as are the others.
+    /// Shapes that contain a point. Answered by [`Answers::found`], like the next two.
     Point {
-        /// m.
+        /// Point, m.
         at: Vec2,
-        /// What it finds.
+        /// Filter of the shapes that it finds.
         filter: Filter,
     },
-    /// Which shapes have an axis-aligned box that meets this one?
+    /// Shapes whose axis-aligned box meets this one.
     Aabb {
         /// Low corner, m.
         min: Vec2,
         /// High corner, m; on no axis below the low one.
         max: Vec2,
-        /// What it finds.
+        /// Filter of the shapes that it finds.
         filter: Filter,
     },
-    /// Which shapes overlap this one?
+    /// Shapes that overlap this one.
     Overlap {
-        /// Anything but a half plane.
+        /// Shape, any but a half plane.
         shape: Geometry,
-        /// Of its origin, m.
+        /// Position of its origin, m.
         position: Vec2,
-        /// rad.
+        /// Angle, rad.
         angle: f32,
-        /// What it finds.
+        /// Filter of the shapes that it finds.
         filter: Filter,
     },
 }
 
 impl Query {
-    /// A ray that hits shapes which meet category 1, m: all, unless their filter or that of the ray
-    /// ([`Self::filter`], [`Filter::everything`]) says otherwise.
+    /// Returns a ray cast, m, with the default filter: it hits all shapes whose mask has category 1. See
+    /// [`Self::filter`], [`Filter::everything`].
     #[must_use]
     pub fn ray(from: impl Into<Vec2>, to: impl Into<Vec2>) -> Self {
         Self::Ray { from: from.into(), to: to.into(), filter: Filter::default() }
     }
 
-    /// The shapes that meet category 1 at a point, m.
+    /// Returns a query for the shapes at a point, m, whose mask has category 1.
     #[must_use]
     pub fn point(at: impl Into<Vec2>) -> Self {
         Self::Point { at: at.into(), filter: Filter::default() }
     }
 
-    /// The shapes that meet category 1 and whose box meets this one, m.
+    /// Returns a query for the shapes whose box meets this one, m, and whose mask has category 1.
     #[must_use]
     pub fn aabb(min: impl Into<Vec2>, max: impl Into<Vec2>) -> Self {
         Self::Aabb { min: min.into(), max: max.into(), filter: Filter::default() }
     }
 
-    /// The shapes that meet category 1 and overlap a shape at a position, m, turned by an angle, rad.
+    /// Returns a query for the shapes that overlap a shape at a position, m, and angle, rad, and whose mask has
+    /// category 1.
     #[must_use]
     pub fn overlap(shape: Geometry, position: impl Into<Vec2>, angle: f32) -> Self {
         Self::Overlap { shape, position: position.into(), angle, filter: Filter::default() }
     }
 
-    /// With another filter.
+    /// Returns the query with this filter.
     #[must_use]
     pub fn filter(mut self, new: Filter) -> Self {
         let (Self::Ray { filter, .. }
@@ -129,73 +130,73 @@ impl Query {
     }
 }
 
-/// A query that cannot be answered. None of its batch was.
+/// Error of a query with a value out of range. No query of its batch was answered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("query {index}: {problem}; expected {expected}")]
 pub struct QueryError {
-    /// Its index in the batch.
+    /// Index of the query in the batch.
     pub index: usize,
-    /// What is wrong, such as `from[0] is not a number (NaN)`.
+    /// Problem, such as `from[0] is not a number (NaN)`.
     pub problem: String,
-    /// What should be there.
+    /// Value that was expected.
     pub expected: String,
 }
 
-/// Bounds of what a batch of queries may cost ([`World::query_within`](crate::World::query_within)).
+/// Bounds on the cost of a batch of queries ([`World::query_within`](crate::World::query_within)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueryBounds {
-    /// Shapes that all queries of the batch find together. More is [`WorldError::TooManyFound`].
+    /// Most shapes that all queries of the batch may find together. More is [`WorldError::TooManyFound`].
     pub found: usize,
-    /// Shapes and cells of the grid that may be looked at. When they are used up, no further query is begun: the answers are
-    /// those to the queries at the front, at least to the first one. On the GPU, where this is not counted, each query is
-    /// taken to look at all shapes.
+    /// Most shapes and cells of the grid that may be tested. When they are used up, no further query is begun: only the
+    /// first queries have answers, at least one. On the GPU, where tests are not counted, each query counts as testing
+    /// all shapes.
     pub effort: u64,
 }
 
 impl Default for QueryBounds {
-    /// No bounds.
+    /// Returns no bounds.
     fn default() -> Self {
         Self { found: usize::MAX, effort: u64::MAX }
     }
 }
 
 impl QueryBounds {
-    /// Number of queries to send at once where the effort of each is not known.
+    /// Returns the number of queries to send at once where the effort of each is not known.
     pub(crate) fn batch(&self, queries: usize, shapes: usize) -> usize {
         let most = self.effort / (shapes as u64 + 1);
         usize::try_from(most).unwrap_or(usize::MAX).clamp(1, queries.max(1)).min(queries)
     }
 }
 
-/// Where a ray enters a shape.
+/// Hit of a ray: the point at which it enters a shape.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RayHit {
-    /// The body.
+    /// Id of the body.
     pub id: BodyId,
-    /// Its slot: index in the scene, or [`BodyId::index`].
+    /// Slot of the body: index in the scene, or [`BodyId::index`].
     pub body: usize,
-    /// Index in [`Compiled::shapes`](crate::scene::Compiled::shapes).
+    /// Index of the shape in [`Compiled::shapes`](crate::scene::Compiled::shapes).
     pub shape: usize,
-    /// m.
+    /// Point of entry, m.
     pub point: Vec2,
-    /// Out of the shape, of length 1.
+    /// Normal out of the shape, of length 1.
     pub normal: Vec2,
-    /// Of the way from start to end, 0 – 1.
+    /// Fraction of the way from start to end, 0 – 1.
     pub fraction: f32,
 }
 
 /// A shape that a query found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Its body.
+    /// Id of the body.
     pub id: BodyId,
     /// Slot of its body: index in the scene, or [`BodyId::index`].
     pub body: usize,
-    /// Index in [`Compiled::shapes`](crate::scene::Compiled::shapes).
+    /// Index of the shape in [`Compiled::shapes`](crate::scene::Compiled::shapes).
     pub shape: usize,
 }
 
-/// The answers to a batch, one a query.
+/// Answers to a batch of queries, one for each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answers {
     hits: Vec<Option<RayHit>>,
@@ -204,25 +205,25 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// Queries answered.
+    /// Returns the number of queries answered.
     #[must_use]
     pub fn len(&self) -> usize {
         self.hits.len()
     }
 
-    /// Whether there were none.
+    /// Returns true if no query was answered.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.hits.is_empty()
     }
 
-    /// What a ray hit; nothing if there is no such query or it is no ray.
+    /// Returns the hit of a ray; `None` if it hit nothing, the query is not a ray, or there is no such query.
     #[must_use]
     pub fn hit(&self, query: usize) -> Option<RayHit> {
         self.hits.get(query).copied().flatten()
     }
 
-    /// What was found, by index of the shape; nothing if there is no such query or it is a ray.
+    /// Returns the shapes found, by index of the shape; none if the query is a ray or there is no such query.
     #[must_use]
     pub fn found(&self, query: usize) -> &[Found] {
         match (self.starts.get(query), self.starts.get(query + 1)) {
@@ -231,8 +232,8 @@ impl Answers {
         }
     }
 
-    /// From what the rays hit and the regions found, in the order of `flat`, and the body of a shape that a query met: the
-    /// answers to the first `count` queries. Lists are sorted here.
+    /// Returns the answers to the first `count` queries from the hits of rays and the shapes found by regions, in the
+    /// order of `flat`. `body` returns the body of a shape that a query met. Lists are sorted here.
     pub(crate) fn new(
         flat: &Flat,
         count: usize,
@@ -270,7 +271,7 @@ impl Answers {
         answers
     }
 
-    /// From answers to several batches: what each query was in its own, and its place there.
+    /// Returns the answers to one batch from those to several: for each query its batch and its index there.
     pub(crate) fn gather<'a>(places: impl Iterator<Item = (&'a Self, usize)>) -> Self {
         let mut all = Self { starts: vec![0], ..Self::default() };
         for (answers, query) in places {
@@ -282,7 +283,7 @@ impl Answers {
     }
 }
 
-/// Answers the first queries of a batch, within bounds; all, if there are none. With `brute`, by looking at every shape for
+/// Answers the first queries of a batch within bounds, or all without bounds. With `brute` it tests every shape for
 /// every query.
 pub(crate) fn answer(
     threads: &Threads,
@@ -292,7 +293,7 @@ pub(crate) fn answer(
     bounds: &QueryBounds,
     body_of: impl Fn(u32) -> BodyId,
 ) -> Result<Answers, WorldError> {
-    // Rays and regions have half of the effort each, so that neither keeps the other from being answered.
+    // Rays and regions have half of the effort each, so that neither uses up that of the other.
     let half = bounds.effort / 2;
     let (ray_effort, region_effort, found) = (AtomicU64::new(0), AtomicU64::new(0), AtomicUsize::new(0));
     let parts = threads.map_ranges(HEAVY, flat.rays.len(), |first, end| {
@@ -346,7 +347,7 @@ pub(crate) fn answer(
             break;
         }
     }
-    // Up to the first query without an answer.
+    // Count of queries before the first one without an answer.
     let places = [flat.ray_places.get(hits.len()), flat.region_places.get(lists.len())];
     let count = places.into_iter().flatten().fold(flat.count, |count, &place| count.min(place));
     let mut sum = 0;
@@ -366,7 +367,7 @@ mod tests {
     use crate::scene::samples;
     use crate::{AdapterChoice, Context, World};
 
-    /// Rays and regions in turn, small and large ones.
+    /// Rays and regions alternating, small and large ones.
     fn queries() -> Vec<Query> {
         let at = |index: u16| Vec2::new(f32::from(index % 17) - 8.0, f32::from(index % 11));
         let query = |index: u16| match index % 4 {

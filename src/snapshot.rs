@@ -67,7 +67,7 @@ pub struct Snapshot {
     /// Hash of all additions and removals before. A world with a different history can be restored to this one if the
     /// snapshot has its [`Lineage`], or if all changes are those of the scene's emitters.
     pub population: u64,
-    /// Slots that bodies left since the last step.
+    /// Slots vacated since the last step.
     pub vacated: Vec<u32>,
     /// State of each joint, by slot, as in [`crate::scene::Joints::joints`].
     pub joint_states: Vec<JointState>,
@@ -84,8 +84,9 @@ pub struct Snapshot {
 
 /// Origin of a snapshot: the scene and gravity of the world of which it was taken, and its bodies and joints if some
 /// had been added or removed by hand. With it a world can be restored over additions and removals, and refuses the
-/// snapshot of another scene. The default fits every world with as many bodies, shapes and joints. All lineages compare
-/// equal, so that two snapshots are compared by their state alone.
+/// snapshot of another scene. The default fits every world with as many bodies, shapes and joints.
+///
+/// All lineages compare equal, so that two snapshots are compared by their state alone.
 #[derive(Clone, Debug, Default)]
 pub struct Lineage {
     fingerprint: Option<u64>,
@@ -128,7 +129,7 @@ pub(crate) struct Moment {
     pub commands: Vec<Command>,
     /// [`Population::history`].
     pub population: u64,
-    /// Slots that bodies left since the last step.
+    /// Slots vacated since the last step.
     pub vacated: Vec<u32>,
     pub lineage: Lineage,
 }
@@ -340,7 +341,11 @@ impl Snapshot {
             }
         }
         if self.population != Population::history(population) {
-            return Err(SnapshotError { what: "same additions and removals of bodies (1 if so)", found: 0, expected: 1 });
+            return Err(SnapshotError {
+                what: "same additions and removals of bodies (1 if so)",
+                found: 0,
+                expected: 1,
+            });
         }
         let vacant = |body: &u32| compiled.bodies.get(*body as usize).is_some_and(|body| body.kind == VACANT);
         if let Some(&body) = self.vacated.iter().find(|&body| !vacant(body)) {
@@ -355,7 +360,11 @@ impl Snapshot {
             };
             for (what, index, count) in [
                 (what, command.body as usize, count),
-                ("kind of a command, below the expected number", command.kind as usize, COMMAND_JOINT_ENABLE as usize + 1),
+                (
+                    "kind of a command, below the expected number",
+                    command.kind as usize,
+                    COMMAND_JOINT_ENABLE as usize + 1,
+                ),
                 ("row of a command, below the expected number", command.row as usize, rows),
                 ("world of a command, below the expected number", command.world as usize, 1),
             ] {
@@ -365,7 +374,11 @@ impl Snapshot {
             }
         }
         if let Some(&island) = self.islands.iter().find(|&&island| island as usize >= bodies) {
-            return Err(SnapshotError { what: "island of a body, below the expected number", found: island as usize, expected: bodies });
+            return Err(SnapshotError {
+                what: "island of a body, below the expected number",
+                found: island as usize,
+                expected: bodies,
+            });
         }
         if let Some(&island) = self.islands.iter().find(|&&island| self.islands[island as usize] != island) {
             return Err(SnapshotError { what: "islands without a root, such as", found: island as usize, expected: 0 });
@@ -397,7 +410,11 @@ impl Snapshot {
                 ("shape of a contact, below the expected number", contact.shape_b, shapes),
                 ("body of a contact, below the expected number", contact.body_a, bodies),
                 ("body of a contact, below the expected number", contact.body_b, bodies),
-                ("points of a contact, below the expected number", contact.flags & POINT_COUNT_MASK, manifold.points.len() + 1),
+                (
+                    "points of a contact, below the expected number",
+                    contact.flags & POINT_COUNT_MASK,
+                    manifold.points.len() + 1,
+                ),
             ] {
                 if index as usize >= count {
                     return Err(SnapshotError { what, found: index as usize, expected: count });

@@ -1,69 +1,70 @@
-//! The table of contents of a step: which stages run, in which order. Both backends follow it.
+//! The plan of a step: its stages and their order, from the settings of a scene. Both backends follow it.
 
 use crate::scene::{Mode, Settings};
 use crate::types::{DEPOSIT, FRESH, MEASURED, USE_BIAS, USE_FRICTION, WITHDRAW};
 
-/// A stage. Its name is also that of its two files, its entry point, its row in the profile and its column in reports.
+/// A stage of a step. Its name is also that of its two files, its entry point, its row in the profile and its column in
+/// reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Stage {
-    /// [`crate::stages::command`]
+    /// Applies commands ([`crate::stages::command`]).
     Command,
-    /// [`crate::stages::guard`]
+    /// Quarantines bodies with a NaN ([`crate::stages::guard`]).
     Guard,
-    /// [`crate::stages::bound`]
+    /// Computes the boxes of shapes ([`crate::stages::bound`]).
     Bound,
-    /// [`crate::stages::bin`]
+    /// Sorts shapes into the grid ([`crate::stages::bin`]).
     Bin,
-    /// [`crate::stages::pair`]
+    /// Finds pairs whose boxes overlap ([`crate::stages::pair`]).
     Pair,
-    /// [`crate::stages::recall`]
+    /// Finds the contacts of the previous step ([`crate::stages::recall`]).
     Recall,
-    /// [`crate::stages::collide`]
+    /// Computes contact points ([`crate::stages::collide`]).
     Collide,
-    /// [`crate::stages::wake`]
+    /// Wakes islands ([`crate::stages::wake`]).
     Wake,
-    /// [`crate::stages::report`]
+    /// Collects events ([`crate::stages::report`]).
     Report,
-    /// [`crate::stages::color`]
+    /// Colours the contacts ([`crate::stages::color`]).
     Color,
-    /// [`crate::stages::prepare`]
+    /// Lays out contact constraints ([`crate::stages::prepare`]).
     Prepare,
-    /// [`crate::stages::prepare_joints`]
+    /// Prepares joints ([`crate::stages::prepare_joints`]).
     PrepareJoints,
-    /// [`crate::stages::warm_start`]
+    /// Applies the impulses of the previous step ([`crate::stages::warm_start`]).
     WarmStart,
-    /// [`crate::stages::warm_start_joints`]
+    /// Applies the joints' impulses ([`crate::stages::warm_start_joints`]).
     WarmStartJoints,
-    /// [`crate::stages::integrate_velocities`]
+    /// Applies gravity, forces and impulses ([`crate::stages::integrate_velocities`]).
     IntegrateVelocities,
-    /// [`crate::stages::solve_joints`]
+    /// Solves joints ([`crate::stages::solve_joints`]).
     SolveJoints,
-    /// [`crate::stages::solve`]
+    /// Solves contacts ([`crate::stages::solve`]).
     Solve,
-    /// [`crate::stages::integrate_positions`]
+    /// Moves bodies ([`crate::stages::integrate_positions`]).
     IntegratePositions,
-    /// [`crate::stages::solve_joints`] without bias and springs.
+    /// Solves joints without bias and springs ([`crate::stages::solve_joints`]).
     RelaxJoints,
-    /// [`crate::stages::solve`] without bias.
+    /// Solves contacts without bias ([`crate::stages::solve`]).
     Relax,
-    /// [`crate::stages::project_joints`]
+    /// Corrects positions at joints ([`crate::stages::project_joints`]).
     ProjectJoints,
-    /// [`crate::stages::project`]
+    /// Corrects positions at contacts ([`crate::stages::project`]).
     Project,
-    /// [`crate::stages::restitution`]
+    /// Adds bounces ([`crate::stages::restitution`]).
     Restitution,
-    /// [`crate::stages::store_impulses`]
+    /// Stores impulses for the next step ([`crate::stages::store_impulses`]).
     StoreImpulses,
-    /// [`crate::stages::continuous`]
+    /// Stops fast bodies that would tunnel ([`crate::stages::continuous`]).
     Continuous,
-    /// [`crate::stages::finalize`]
+    /// Writes the poses ([`crate::stages::finalize`]).
     Finalize,
-    /// [`crate::stages::sleep`]
+    /// Puts islands to sleep ([`crate::stages::sleep`]).
     Sleep,
 }
 
 impl Stage {
-    /// All of them, in the order in which they first run.
+    /// All stages, in the order in which they first run.
     pub const ALL: [Self; 27] = [
         Self::Command,
         Self::Guard,
@@ -94,7 +95,7 @@ impl Stage {
         Self::Sleep,
     ];
 
-    /// The word for it.
+    /// Returns the name in snake case.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -129,16 +130,16 @@ impl Stage {
     }
 }
 
-/// One line of the plan.
+/// A line of the plan: a stage with its flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
-    /// What runs.
+    /// Stage to run.
     pub stage: Stage,
-    /// [`crate::types::Sweep::flags`] of a solver sweep, else 0.
+    /// Flags of a solver sweep ([`crate::types::Sweep::flags`]), else 0.
     pub flags: u32,
 }
 
-/// The stages of one step. `bounces` says whether any two shapes can, `joints` whether there are any.
+/// Returns the stages of one step in their order. `bounces` is true if two shapes can bounce, `joints` if there are joints.
 #[must_use]
 pub fn plan(settings: &Settings, bounces: bool, joints: bool) -> Vec<Op> {
     let mut ops = Vec::new();
@@ -153,7 +154,8 @@ pub fn plan(settings: &Settings, bounces: bool, joints: bool) -> Vec<Op> {
     run(Stage::Collide, 0);
     if settings.sleep {
         run(Stage::Wake, 0);
-        // Who woke in this step has contacts in this step, or it would stand like a wall. Does nothing if nobody did.
+        // A body that woke needs its contacts in this step: without them it would stand like a wall. These do nothing if
+        // no body woke.
         run(Stage::Pair, 0);
         run(Stage::Recall, 0);
         run(Stage::Collide, 0);
@@ -169,8 +171,8 @@ pub fn plan(settings: &Settings, bounces: bool, joints: bool) -> Vec<Op> {
     let relax = settings.mode == Mode::Soft && settings.relax;
     if settings.warm_start {
         run(Stage::WarmStart, 0);
-        // Before the next substep the impulses of joints must be turned into the new directions of the rows: a tension along an
-        // old direction would do work. The relax sweep does that, as it comes after the bodies moved; else it is done here.
+        // Before the next substep the impulses of joints must be turned into the new directions of the rows: a tension along
+        // an old direction would do work. The relax sweep, which follows the motion, does that; without it, it is done here.
         if joints && relax {
             run(Stage::WarmStartJoints, 0);
         }

@@ -1,4 +1,5 @@
-//! Threads as a parameter: one loop, cut into chunks, whose results never depend on how many threads share them.
+//! Parallel loops over a pool of threads. A loop is cut into pieces so that its result does not depend on the number of
+//! threads.
 
 mod rows;
 
@@ -11,39 +12,39 @@ use crate::cancel::Latch;
 
 pub use rows::{Alone, AloneRow, Eight, Halves, Row, Rows, Table};
 
-/// Pieces a thread, at most: a few more than one, so that who is done first takes another.
+/// Most pieces a thread: a few more than one, so that a thread that is done early takes another.
 const PIECES: usize = 4;
 
-/// Looks at what others do, before one lets the system run somebody else: about ten microseconds.
+/// Spins before a waiting thread yields to the system: about ten microseconds.
 const SPINS: u32 = 400;
 
-/// How a loop may be cut into pieces. Handing one over costs several microseconds, and tens where a thread has to be woken
-/// for it; a piece that takes less is better done where it is.
+/// Granularity of a parallel loop. Handing a piece to another thread costs several microseconds, and tens if the thread
+/// must be woken; a shorter piece is faster where it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
     /// Pieces begin at multiples of this.
     pub unit: usize,
-    /// A piece has as many elements at least, but for the last; a multiple of `unit`.
+    /// Fewest elements of a piece except the last; a multiple of `unit`.
     pub least: usize,
 }
 
-/// Of loops over what takes some ten nanoseconds.
+/// Granularity of loops that take some ten nanoseconds an element.
 pub const LIGHT: Cut = Cut { unit: 64, least: 1024 };
-/// Of loops over what takes some hundred nanoseconds.
+/// Granularity of loops that take some hundred nanoseconds an element.
 pub const HEAVY: Cut = Cut { unit: 64, least: 256 };
 
 impl Cut {
-    /// Elements of a piece, if there is to be more than one.
+    /// Returns the elements of a piece, or `None` if the loop should stay in one piece.
     fn piece(self, len: usize, threads: usize) -> Option<usize> {
         let pieces = (len / self.least).min(PIECES * threads);
         (pieces > 1).then(|| len.div_ceil(self.unit).div_ceil(pieces) * self.unit)
     }
 }
 
-/// Elements of a loop after which a thread looks whether the step is given up: some milliseconds of work.
+/// Elements of a loop between two checks of the cancel token: some milliseconds of work.
 const STRIDE: usize = 1 << 14;
 
-/// The operating system refused to start threads.
+/// Error: the operating system refused to start threads.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{count} threads cannot be started: {reason}; ask for fewer")]
 pub struct ThreadsError {
@@ -53,36 +54,36 @@ pub struct ThreadsError {
     pub reason: String,
 }
 
-/// How many threads run a stage.
+/// The threads that run the stages of a world: the calling one, or a pool.
 #[derive(Clone, Debug, Default)]
 pub struct Threads {
     pool: Option<Arc<rayon::ThreadPool>>,
-    /// Latch that ends long loops early, if there is one: then their results are of no use.
+    /// Latch that ends long loops early, if set; the results of such loops cannot be used.
     latch: Option<Arc<Latch>>,
 }
 
 impl Threads {
-    /// `count` threads; 0 and 1 mean the calling thread alone.
+    /// Starts `count` threads; 0 and 1 mean the calling thread alone.
     ///
     /// # Errors
-    /// If the operating system refuses to start them.
+    /// The operating system refuses to start them.
     pub fn new(count: usize) -> Result<Self, ThreadsError> {
         let build = || rayon::ThreadPoolBuilder::new().num_threads(count).build();
         let pool = || build().map(Arc::new).map_err(|error| ThreadsError { count, reason: error.to_string() });
         Ok(Self { pool: if count <= 1 { None } else { Some(pool()?) }, latch: None })
     }
 
-    /// The same threads, whose long loops end early when a step is given up.
+    /// Returns these threads with a latch that ends long loops early when a step is given up.
     pub(crate) fn watching(&self, latch: &Arc<Latch>) -> Self {
         Self { pool: self.pool.clone(), latch: Some(latch.clone()) }
     }
 
-    /// The same threads, whose loops run to their end also when a step is given up.
+    /// Returns these threads without a latch: loops run to their end also when a step is given up.
     pub(crate) fn unwatched(&self) -> Self {
         Self { pool: self.pool.clone(), latch: None }
     }
 
-    /// The calling thread alone, which watches what these do.
+    /// Returns the calling thread alone, with the same latch.
     pub(crate) fn alone(&self) -> Self {
         Self { pool: None, latch: self.latch.clone() }
     }
@@ -92,12 +93,12 @@ impl Threads {
         self.latch.as_deref()
     }
 
-    /// Returns whether the step is given up: for loops that are not run here.
+    /// Returns true if the step is given up, for loops that check it themselves.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.latch().is_some_and(Latch::is_cancelled)
     }
 
-    /// Calls `each(first, end)` for ranges that make up `first .. end`, and leaves out the rest once the step is given up.
+    /// Calls `each(first, end)` for consecutive ranges of `first .. end`, and skips the rest once the step is given up.
     fn for_strides(&self, cut: Cut, first: usize, end: usize, mut each: impl FnMut(usize, usize)) {
         let stride = if self.latch.is_some() { STRIDE.next_multiple_of(cut.unit) } else { usize::MAX };
         let mut first = first;
@@ -111,12 +112,14 @@ impl Threads {
         }
     }
 
-    /// As [`Self::for_strides`], over a piece that begins at index `first`.
+    /// Calls `each(first index, part)` for consecutive parts of a piece that begins at index `first`, until the step is
+    /// given up.
     fn for_chunk_strides<T>(&self, cut: Cut, first: usize, piece: &mut [T], mut each: impl FnMut(usize, &mut [T])) {
         self.for_strides(cut, 0, piece.len(), |begin, end| each(first + begin, &mut piece[begin..end]));
     }
 
-    /// As [`Self::for_chunk_strides`], over pieces of two arrays.
+    /// Calls `each(first index, part, other part)` for consecutive parts of pieces of two arrays, until the step is
+    /// given up.
     fn for_pair_strides<T, U>(
         &self,
         cut: Cut,
@@ -130,20 +133,20 @@ impl Threads {
         });
     }
 
-    /// The threads, if there are more than the calling one.
+    /// Returns the thread pool, or `None` for the calling thread alone.
     pub(crate) fn pool(&self) -> Option<&rayon::ThreadPool> {
         self.pool.as_deref()
     }
 
-    /// Number of threads.
+    /// Returns the number of threads.
     #[must_use]
     pub fn count(&self) -> usize {
         self.pool.as_ref().map_or(1, |pool| pool.current_num_threads())
     }
 
-    /// Runs `work` on one of the threads, and keeps the others awake until it is done. Whoever shares out many loops does so
-    /// from here: the caller would be put to sleep and woken for each of them, and so would those that share them, which
-    /// takes longer than most loops.
+    /// Runs `work` on one thread of the pool, and keeps the others awake until it is done. Code that runs many parallel
+    /// loops runs them in here: otherwise the caller and the pool would sleep and wake for each loop, which takes
+    /// longer than most loops.
     pub fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         match &self.pool {
             Some(pool) => pool.install(|| Watch::new(pool.current_num_threads() - 1).during(work)),
@@ -165,7 +168,7 @@ impl Threads {
         });
     }
 
-    /// As [`Self::for_each`], over two arrays of one length.
+    /// Calls `each(index, element, other element)` for every element of two arrays of one length.
     pub fn for_each_pair<T: Send, U: Send>(
         &self,
         cut: Cut,
@@ -191,7 +194,7 @@ impl Threads {
         }
     }
 
-    /// As [`Self::for_chunks`], over two arrays of one length.
+    /// Calls `each(first index, piece, other piece)` for consecutive pieces of two arrays of one length.
     pub fn for_chunk_pairs<T: Send, U: Send>(
         &self,
         cut: Cut,
@@ -208,8 +211,8 @@ impl Threads {
         }
     }
 
-    /// Calls `each(task, thread)` for every task below `count`; `thread` is below [`Self::count`], and no two tasks have
-    /// the same one at the same time.
+    /// Calls `each(task, thread)` for every task below `count`. `thread` is below [`Self::count`], and no two tasks
+    /// that run at the same time have the same one.
     pub fn for_tasks(&self, count: usize, each: impl Fn(usize, usize) + Sync) {
         match &self.pool {
             Some(pool) if count > 1 => pool.install(|| {
@@ -233,8 +236,9 @@ impl Threads {
         }
     }
 
-    /// As [`Self::for_ranges`], each range with a part of its own to put what it finds into; returns those that were used,
-    /// in order. Parts are kept from call to call, with the memory that they have: `each` empties its own first.
+    /// Calls `each(first, end, part)` for consecutive ranges of `0 .. len`, each with a part of its own for its
+    /// results. Returns the parts used, in order. Parts are kept from call to call with their memory: `each` clears its
+    /// part first.
     pub fn for_parts<'a, P: Default + Send>(
         &self,
         cut: Cut,
@@ -254,7 +258,8 @@ impl Threads {
         parts
     }
 
-    /// As [`Self::for_chunk_pairs`], each piece with a part of its own as in [`Self::for_parts`].
+    /// Calls `each(first index, piece, other piece, part)` for consecutive pieces of two arrays, each with a part of
+    /// its own for its results, as in [`Self::for_parts`].
     pub fn for_chunk_parts<'a, T: Send, U: Send, P: Default + Send>(
         &self,
         cut: Cut,
@@ -276,7 +281,7 @@ impl Threads {
         parts
     }
 
-    /// As [`Self::for_ranges`], and returns what `each` gives, in order.
+    /// Calls `each(first, end)` for consecutive ranges of `0 .. len`, and returns the results in order.
     pub fn map_ranges<T: Send>(&self, cut: Cut, len: usize, each: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
         match self.piece(cut, len) {
             Some((pool, piece)) => pool.install(|| {
@@ -290,7 +295,7 @@ impl Threads {
     }
 }
 
-/// So many of the parts, made if they are not there yet.
+/// Returns the first `count` parts, made if needed.
 fn first_parts<P: Default>(parts: &mut Vec<P>, count: usize) -> &mut [P] {
     if parts.len() < count {
         parts.resize_with(count, P::default);
@@ -298,7 +303,7 @@ fn first_parts<P: Default>(parts: &mut Vec<P>, count: usize) -> &mut [P] {
     &mut parts[..count]
 }
 
-/// Threads that wait at hand while another leads, and take what it shares out.
+/// Keeps the other threads of a pool awake and looking for work while one thread leads.
 #[derive(Debug)]
 struct Watch {
     helpers: usize,
@@ -315,8 +320,9 @@ impl Watch {
         self.beside(self.helpers, work)
     }
 
-    /// Runs `work`, and offers others to keep watch so many times. Offers are older than whatever `work` shares out, and
-    /// the oldest are taken first: who leads never comes to take one before it is done.
+    /// Runs `work`, and offers a number of watching tasks to other threads. The offers are older than all tasks of
+    /// `work`, and threads steal the oldest task first; the leading thread takes its own newest tasks first, so it does
+    /// not take an offer before `work` is done.
     fn beside<R: Send>(&self, offers: usize, work: impl FnOnce() -> R + Send) -> R {
         if offers == 0 {
             let _end = End(&self.done);
@@ -329,7 +335,7 @@ impl Watch {
         self.arrived.fetch_add(1, Ordering::Relaxed);
         let (mut gathered, mut pause) = (false, Pause::default());
         while !self.done.load(Ordering::Acquire) {
-            // Who looks for work before all have come would find their offers, and take those as well.
+            // A thread that looked for work before all have arrived would find their offers and take those as well.
             gathered |= pause.is_long() || self.arrived.load(Ordering::Relaxed) == self.helpers;
             if gathered && rayon::yield_now() == Some(rayon::Yield::Executed) {
                 pause = Pause::default();
@@ -340,12 +346,12 @@ impl Watch {
     }
 }
 
-/// What a thread does between two looks at what others do.
+/// Backoff of a thread that waits for others: first spinning, then yielding.
 #[derive(Debug, Default)]
 pub(crate) struct Pause(u32);
 
 impl Pause {
-    /// Waits for a moment; after a long pause for as long as the system runs somebody else.
+    /// Waits for a moment; after many calls it yields to the system.
     pub fn go_on(&mut self) {
         self.0 = self.0.saturating_add(1);
         if self.is_long() {
@@ -355,13 +361,13 @@ impl Pause {
         }
     }
 
-    /// Returns whether the pause has lasted so long that the system may run somebody else.
+    /// Returns true if the pause has lasted so long that the thread yields.
     pub fn is_long(&self) -> bool {
         self.0 >= SPINS
     }
 }
 
-/// Says so when the work ends, also by a panic.
+/// Sets a flag when the work ends, also by a panic.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -370,8 +376,8 @@ impl Drop for End<'_> {
     }
 }
 
-/// An empty list of what lives otherwise long, with the memory of another: the standard library collects a list into its
-/// own memory. Should it cease to, this asks for memory as any new list does.
+/// Returns an empty list of another type with the memory of a list, for elements with another lifetime. The standard
+/// library collects in place; if it ever stopped to, this would allocate like a new list.
 pub(crate) fn emptied<T, U>(mut list: Vec<T>) -> Vec<U> {
     list.clear();
     list.into_iter().filter_map(|_| None).collect()
@@ -386,13 +392,13 @@ mod tests {
 
     use super::{Cut, Threads, emptied};
 
-    /// Others come while one leads, they are as many as there are threads, and they go when it is done, also by a panic.
+    /// All threads watch while one leads, and they stop when it is done, also by a panic.
     #[test]
     fn others_watch_while_one_leads() {
         for count in [1, 2, 3, 5] {
             let threads = Threads::new(count).unwrap();
             let seen = Mutex::new(HashSet::new());
-            // Until all have taken a task: each waits for the others, or for long enough.
+            // Each task waits until all threads have taken one, or for 5 s.
             let each = |_: usize, thread: usize| {
                 seen.lock().unwrap().insert(thread);
                 for _ in 0..5_000 {

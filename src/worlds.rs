@@ -1,44 +1,4 @@
-//! Many independent worlds at once, for learning and for sweeps over parameters.
-//!
-//! ```
-//! use drystone::{Body, Scene, Shape, WorldBatch};
-//!
-//! let mut scene = Scene::new("drop");
-//! scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(50.0, 1.0)));
-//! let ball = scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
-//!
-//! // Eight worlds: in each the ball is a metre higher than in the one before.
-//! let scenes = WorldBatch::vary(&scene, 8, |world, scene| scene.bodies[ball].position.y += world as f32);
-//! let mut worlds = WorldBatch::on_cpu(&scenes, 1)?;
-//! for _ in 0..30 {
-//!     worlds.step()?;
-//! }
-//! let bodies = worlds.bodies()?;
-//! assert!(bodies.poses(7)[ball].position[1] > bodies.poses(0)[ball].position[1] + 6.9);
-//! # Ok::<(), drystone::WorldError>(())
-//! ```
-//!
-//! Every world has its own scene, commands, events, snapshots, hash and count of steps. All of them step together or only
-//! some ([`WorldBatch::step_some`]), and each may be set back alone, to its start or to a snapshot ([`WorldBatch::reset`],
-//! [`WorldBatch::restore_all`]), as learning does when an episode ends. What an
-//! agent sees comes for all worlds at once: bodies as one array ([`WorldBatch::bodies`]), rays and regions as one batch
-//! ([`WorldBatch::query`]). The scenes may differ in everything, their sizes too, but for some settings.
-//!
-//! **Each world comes to the bits to which it comes alone on the same backend**: none can reach into another. On the GPU
-//! all that step do so by the same dispatches, with one layer of workgroups for each world, so that a thousand worlds
-//! cost little more than one until the device is full. On the CPU a thread steps a world at a time.
-//!
-//! All worlds have room for as many contacts as the busiest needs. A world that outgrows its room says so for itself
-//! ([`WorldBatch::overflowed_steps`]), and no other notices; with [`Settings::strict`](crate::Settings::strict) it runs the
-//! step again, alone, with more room. A world in which all sleep costs nothing until somebody is woken.
-//!
-//! Bodies and joints come and go in each world as in one alone ([`WorldBatch::add_bodies`], [`WorldBatch::add_joints`], a scene's
-//! emitters). A world that outgrows its room has more made, in all of them, and no other notices.
-//!
-//! Worlds themselves come and go, too: another scene may take the place of one at any time ([`WorldBatch::replace`]), or nothing
-//! ([`WorldBatch::leave_empty`]). On the GPU all of them run the same stages: their settings may differ in what is a number of
-//! each world, as gravity, the length of a step or of slop, and not in what decides the stages, as the mode, the number of
-//! substeps, or whether bodies sleep.
+//! [`WorldBatch`]: many independent worlds stepped together, for reinforcement learning and parameter sweeps.
 
 mod population;
 
@@ -63,12 +23,53 @@ use crate::types::{BodyState, Pose};
 use crate::world::WorldError;
 
 /// Many independent worlds, on the CPU or side by side on the GPU.
+///
+/// ```
+/// use drystone::{Body, Scene, Shape, WorldBatch};
+///
+/// let mut scene = Scene::new("drop");
+/// scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(50.0, 1.0)));
+/// let ball = scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+///
+/// // Eight worlds: in each the ball is a metre higher than in the one before.
+/// let scenes = WorldBatch::vary(&scene, 8, |world, scene| scene.bodies[ball].position.y += world as f32);
+/// let mut worlds = WorldBatch::on_cpu(&scenes, 1)?;
+/// for _ in 0..30 {
+///     worlds.step()?;
+/// }
+/// let bodies = worlds.bodies()?;
+/// assert!(bodies.poses(7)[ball].position[1] > bodies.poses(0)[ball].position[1] + 6.9);
+/// # Ok::<(), drystone::WorldError>(())
+/// ```
+///
+/// Every world has its own scene, commands, events, snapshots, hash and number of steps. All worlds step together or
+/// only some ([`WorldBatch::step_some`]), and each can be reset alone, to its start or to a snapshot
+/// ([`WorldBatch::reset`], [`WorldBatch::restore_all`]), as learning does when an episode ends. Observations come for
+/// all worlds at once: bodies as one array ([`WorldBatch::bodies`]), rays and regions as one batch
+/// ([`WorldBatch::query`]). The scenes may differ in everything, including their sizes, except some settings.
+///
+/// **Each world has the same bits as alone on the same backend**: none can reach into another. On the GPU all worlds of
+/// a step share its dispatches, with one layer of workgroups for each, so that a thousand worlds cost little more than
+/// one until the device is full. On the CPU a thread steps a world at a time.
+///
+/// All worlds have the same contact capacity, that of the busiest. A world that outgrows it reports so for itself
+/// ([`WorldBatch::overflowed_steps`]), without effect on the others; with [`Settings::strict`](crate::Settings::strict)
+/// it repeats the step alone with a larger capacity. A world in which all bodies sleep costs nothing until one wakes.
+///
+/// Bodies and joints can be added to and removed from each world ([`WorldBatch::add_bodies`],
+/// [`WorldBatch::add_joints`], emitters). If a world outgrows its tables, those of all worlds grow, without any other
+/// effect on them.
+///
+/// Worlds can be replaced too, by another scene ([`WorldBatch::replace`]) or by an empty slot
+/// ([`WorldBatch::leave_empty`]). On the GPU all worlds run the same stages: their settings may differ in numbers such
+/// as gravity, the length of a step or the slop, and not in settings that decide the stages, such as the mode, the
+/// number of substeps, or sleeping.
 #[derive(Debug)]
 pub struct WorldBatch {
     inner: Inner,
-    /// Each as it began.
+    /// Snapshot of each world at its start.
     starts: Vec<Snapshot>,
-    /// Places that have no world.
+    /// True for slots without a world.
     empty: Vec<bool>,
 }
 
@@ -78,43 +79,43 @@ enum Inner {
     Gpu(Box<GpuWorlds>),
 }
 
-/// Poses and velocities of the bodies of many worlds.
+/// Poses and velocities of the bodies of all worlds of a batch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BodyRows {
     pub(crate) poses: Vec<Pose>,
     pub(crate) states: Vec<BodyState>,
-    /// From the first body of a world to that of the next.
+    /// Rows from the first body of a world to that of the next.
     pub(crate) stride: usize,
     pub(crate) counts: Vec<usize>,
 }
 
 impl BodyRows {
-    /// One a body of this world, of its centre of mass. Empty if there is no such world.
+    /// Returns the poses of the centres of mass of a world's bodies. Empty if there is no such world.
     #[must_use]
     pub fn poses(&self, world: usize) -> &[Pose] {
         self.of(&self.poses, world)
     }
 
-    /// One a body of this world. Empty if there is no such world.
+    /// Returns the velocities and status of a world's bodies. Empty if there is no such world.
     #[must_use]
     pub fn states(&self, world: usize) -> &[BodyState] {
         self.of(&self.states, world)
     }
 
-    /// Poses of the bodies of every world: those of world `w` from `w * stride()` on. A world with fewer bodies than others
-    /// has rows at its end that mean nothing.
+    /// Returns the poses of the bodies of every world: those of world `w` from `w * stride()` on. In a world with fewer
+    /// bodies than others the last rows are padding.
     #[must_use]
     pub fn all_poses(&self) -> &[Pose] {
         &self.poses
     }
 
-    /// As [`Self::all_poses`].
+    /// Returns the velocities and status of the bodies of every world, laid out as [`Self::all_poses`].
     #[must_use]
     pub fn all_states(&self) -> &[BodyState] {
         &self.states
     }
 
-    /// Rows from the first body of a world to that of the next: as many as the largest has.
+    /// Returns the rows from the first body of a world to that of the next: the bodies of the largest world.
     #[must_use]
     pub fn stride(&self) -> usize {
         self.stride
@@ -127,8 +128,8 @@ impl BodyRows {
 }
 
 impl WorldBatch {
-    /// As many scenes, each the given one as `change` leaves it: the hook by which worlds differ. It is told which world
-    /// it is about, from 0, so that what it does can depend on it: as a seed, or as a place in a table of parameters.
+    /// Returns `count` copies of a scene, each changed by `change`, which gets the index of the world, from 0: as a
+    /// seed, or as a row of a table of parameters.
     #[must_use]
     pub fn vary(scene: &Scene, count: usize, mut change: impl FnMut(usize, &mut Scene)) -> Vec<Scene> {
         let varied = |world| {
@@ -139,10 +140,10 @@ impl WorldBatch {
         (0..count).map(varied).collect()
     }
 
-    /// A world for each scene on the CPU, on so many threads.
+    /// Makes a world for each scene on the CPU, on a number of threads.
     ///
     /// # Errors
-    /// If a scene is not valid, there are none, or the operating system refuses to start threads.
+    /// A scene is not valid, there are no scenes, or the operating system refuses to start threads.
     pub fn on_cpu(scenes: &[Scene], threads: usize) -> Result<Self, WorldError> {
         if scenes.is_empty() {
             return Err(WorldError::Many("there are none".to_owned()));
@@ -153,10 +154,11 @@ impl WorldBatch {
         Ok(Self { inner: Inner::Cpu { worlds, threads: Threads::new(threads)? }, starts, empty })
     }
 
-    /// A world for each scene on the GPU, at most 65,535 of them.
+    /// Makes a world for each scene on the GPU, at most 65,535.
     ///
     /// # Errors
-    /// If a scene is not valid, there are none or too many, their settings ask for other stages, they do not fit the device, or it has less than 10 storage buffers for a kernel.
+    /// A scene is not valid, there are none or too many, their settings need different stages, they do not fit the
+    /// device, or it allows less than 10 storage buffers for a kernel.
     #[cfg(feature = "gpu")]
     pub fn on_gpu(context: &Context, scenes: &[Scene]) -> Result<Self, WorldError> {
         let members = scenes.iter().map(Compiled::new).collect::<Result<Vec<_>, _>>()?;
@@ -165,7 +167,7 @@ impl WorldBatch {
         Ok(Self { inner: Inner::Gpu(Box::new(GpuWorlds::new(context, members)?)), starts, empty })
     }
 
-    /// How many there are, with places that are empty.
+    /// Returns the number of worlds, including empty slots.
     #[must_use]
     pub fn count(&self) -> usize {
         match &self.inner {
@@ -174,20 +176,20 @@ impl WorldBatch {
         }
     }
 
-    /// Advances every world by one step. On the GPU this returns without waiting, unless several steps are on their way.
+    /// Advances every world by one step. On the GPU this returns without waiting, unless several steps are in flight.
     ///
     /// # Errors
-    /// If the device is lost or refused something, or a buffer outgrows it; if a world was cancelled or has too many contacts
-    /// ([`CpuWorld::step`](crate::low_level::CpuWorld::step)). On the GPU nobody has done the step then. On the CPU all other worlds have,
-    /// as [`Self::steps`] says, and of several errors that of the lowest world is returned.
+    /// The device is lost or refused something, or a buffer outgrows it; a world was cancelled or has too many contacts
+    /// ([`CpuWorld::step`](crate::low_level::CpuWorld::step)). On the GPU no world has done the step then. On the CPU
+    /// all other worlds have ([`Self::steps`]), and the error of the lowest world is returned.
     pub fn step(&mut self) -> Result<(), WorldError> {
         let which: Vec<usize> = (0..self.count()).filter(|&world| !self.empty[world]).collect();
         self.step_some(&which)
     }
 
-    /// Advances some worlds by one step, in any order; the others stay as they are and notice nothing. On the GPU those that
-    /// step do so by the same dispatches; worlds that have stepped an odd number of times apart from most of them cost one
-    /// dispatch more, all together. It returns without waiting, unless several steps are on their way.
+    /// Advances some worlds by one step, given in any order; the others stay as they are. On the GPU the worlds share
+    /// the dispatches; worlds whose number of steps has another parity than that of most cost one more dispatch, all
+    /// together. It returns without waiting, unless several steps are in flight.
     ///
     /// ```
     /// use drystone::{Body, Scene, Shape, WorldBatch};
@@ -203,7 +205,7 @@ impl WorldBatch {
     /// ```
     ///
     /// # Errors
-    /// If there is no such world, or one is given twice: then nothing has changed. As [`Self::step`].
+    /// There is no such world, or one is given twice: then nothing has changed. Those of [`Self::step`].
     pub fn step_some(&mut self, which: &[usize]) -> Result<(), WorldError> {
         let given = self.check_all(which.iter().copied())?;
         match &mut self.inner {
@@ -220,8 +222,8 @@ impl WorldBatch {
         }
     }
 
-    /// Sets the token by which another thread may end a step of all worlds early, with [`WorldError::Cancelled`]. Each world that
-    /// has given up a step needs a snapshot to go on from ([`Self::restore`], [`Self::reset`]).
+    /// Sets the token by which another thread can end a step of all worlds early, with [`WorldError::Cancelled`]. Each
+    /// world that has given up a step must be restored from a snapshot ([`Self::restore`], [`Self::reset`]).
     pub fn set_cancel_token(&mut self, token: &CancelToken) {
         match &mut self.inner {
             Inner::Cpu { worlds, .. } => worlds.iter_mut().for_each(|world| world.set_cancel_token(token.clone())),
@@ -229,7 +231,7 @@ impl WorldBatch {
         }
     }
 
-    /// Sets how many contacts a step of each world may have ([`crate::World::set_contact_limit`]).
+    /// Sets the largest number of contacts of a step of each world ([`crate::World::set_contact_limit`]).
     pub fn set_contact_limit(&mut self, limit: usize) {
         match &mut self.inner {
             Inner::Cpu { worlds, .. } => worlds.iter_mut().for_each(|world| world.set_contact_limit(limit)),
@@ -237,7 +239,7 @@ impl WorldBatch {
         }
     }
 
-    /// Contacts that a step of a world may have; 0 if there is no such world.
+    /// Returns the largest number of contacts of a step of a world; 0 if there is no such world.
     #[must_use]
     pub fn contact_limit(&self, world: usize) -> usize {
         self.host(world).map_or(0, Host::contact_limit)
@@ -269,7 +271,7 @@ impl WorldBatch {
         })
     }
 
-    /// Does something with the engine of a world.
+    /// Calls a function with the engine of a world.
     #[cfg_attr(not(feature = "gpu"), allow(unreachable_code, reason = "there are no worlds on a GPU"))]
     fn in_world<T>(&mut self, world: usize, what: impl FnOnce(&mut dyn WorldEngine) -> T) -> Result<T, WorldError> {
         self.check(world)?;
@@ -287,7 +289,7 @@ impl WorldBatch {
         }
     }
 
-    /// Which of all worlds are given, each once.
+    /// Checks that worlds exist and are given once. Returns true for each given world.
     fn check_all(&self, which: impl IntoIterator<Item = usize>) -> Result<Vec<bool>, WorldError> {
         let mut given = vec![false; self.count()];
         for world in which {
@@ -299,11 +301,12 @@ impl WorldBatch {
         Ok(given)
     }
 
-    /// Asks something of a body of a world; it happens at the start of the next step. Nothing waits. A body of its scene may
-    /// be given by its index there.
+    /// Gives a command to a body of a world. It acts at the start of the next step. This does not wait for a device. A
+    /// body of the scene may be given by its index there.
     ///
     /// # Errors
-    /// If there is no such world or body, or no longer, it does not move in this way, or a value is not finite.
+    /// There is no such world; the body does not exist or was removed; its type does not take the command; or a value
+    /// is out of range.
     pub fn command(&mut self, world: usize, body: impl Into<BodyId>, command: Command) -> Result<(), WorldError> {
         let slot = self.host_mut(world)?.slot_of(body.into())?;
         let stays = match &self.inner {
@@ -313,17 +316,18 @@ impl WorldBatch {
         Ok(self.host_mut(world)?.command_slot(slot, command, stays)?)
     }
 
-    /// The joint of a world with an index, as in its scene.
+    /// Returns the id of the joint of a world with an index, as in its scene.
     #[must_use]
     pub fn joint_id(&self, world: usize, index: usize) -> Option<JointId> {
         self.check(world).ok()?;
         self.host(world)?.joint_id(index)
     }
 
-    /// Asks something of a joint of a world; it happens at the start of the next step. Nothing waits.
+    /// Gives a command to a joint of a world. It acts at the start of the next step. This does not wait for a device.
     ///
     /// # Errors
-    /// If there is no such world or joint, it has nothing of the kind, or a value is out of range.
+    /// There is no such world; the joint does not exist or was removed; its type does not take the command; or a value
+    /// is out of range.
     pub fn command_joint(&mut self, world: usize, joint: JointId, command: JointCommand) -> Result<(), WorldError> {
         Ok(self.host_mut(world)?.command_joint(joint, command)?)
     }
@@ -337,17 +341,16 @@ impl WorldBatch {
         Ok(())
     }
 
-    /// Sets gravity of a world from its next step on, m/s², and wakes its bodies, unless it is the same. The others keep
-    /// theirs.
+    /// Sets gravity of one world from its next step on, m/s². Wakes its bodies if it differs.
     ///
     /// # Errors
-    /// If there is no such world, a coordinate is not a number or out of the range of a scene; or the device is lost.
+    /// There is no such world; a coordinate is NaN or out of the range of a scene; or the device is lost.
     pub fn set_gravity(&mut self, world: usize, gravity: Vec2) -> Result<(), WorldError> {
         self.in_world(world, |engine| engine.set_gravity(gravity))?
     }
 
-    /// What happened in a world since this was last asked, oldest first, if the scenes want events. On the GPU what has
-    /// arrived; after [`Self::wait`] that is all.
+    /// Returns the events of a world since the last call, oldest first, if the scenes have them switched on. On the
+    /// GPU: those that have arrived; after [`Self::wait`] that is all.
     ///
     /// # Errors
     /// If there is no such world, or the device is lost.
@@ -359,7 +362,8 @@ impl WorldBatch {
         Ok(std::mem::take(&mut self.host_mut(world)?.events))
     }
 
-    /// Poses and velocities of all bodies of all worlds. On the GPU this is one download, and waits for the device.
+    /// Returns poses and velocities of all bodies of all worlds. On the GPU this is one download, and waits for the
+    /// device.
     ///
     /// # Errors
     /// If the device is lost.
@@ -381,8 +385,8 @@ impl WorldBatch {
         }
     }
 
-    /// The hash of every world's state, as [`state::hash`] of its snapshot; in an empty place that of nothing. On the GPU this
-    /// waits for the device.
+    /// Returns the hash of every world's state, as [`state::hash`] of its snapshot; for an empty slot that of no
+    /// bodies. On the GPU this waits for the device.
     ///
     /// # Errors
     /// If the device is lost.
@@ -393,7 +397,8 @@ impl WorldBatch {
         }
     }
 
-    /// The state of a world between two steps; the same world alone takes it too. On the GPU this waits for the device.
+    /// Returns the state of a world between two steps; a [`World`](crate::World) of the same scene can restore it too.
+    /// On the GPU this waits for the device.
     ///
     /// # Errors
     /// If there is no such world, or the device is lost.
@@ -405,41 +410,42 @@ impl WorldBatch {
         Ok(snapshot)
     }
 
-    /// Lets a world go on from a snapshot, to the same bits, one of its own or of the same world alone. The others notice
-    /// nothing. On the GPU this waits for the device.
+    /// Restores a world from a snapshot, its own or one of a [`World`](crate::World) of the same scene, to the same
+    /// bits. The other worlds stay as they are. On the GPU this waits for the device.
     ///
     /// # Errors
-    /// If there is no such world, the snapshot does not fit it ([`World::restore`](crate::World::restore) says what is
-    /// checked), or the device is lost; then nothing has changed.
+    /// There is no such world, the snapshot does not fit it ([`World::restore`](crate::World::restore) lists the
+    /// checks), or the device is lost; then nothing has changed.
     pub fn restore(&mut self, world: usize, snapshot: &Snapshot) -> Result<(), WorldError> {
         self.restore_all(&[(world, snapshot)])
     }
 
-    /// As [`Self::restore`], of several worlds, each with the snapshot that it shall go on from. On the GPU this waits
-    /// for the device once.
+    /// Restores several worlds, each from its snapshot, as [`Self::restore`]. On the GPU this waits for the device
+    /// once.
     ///
     /// # Errors
-    /// Those of [`Self::restore`], and if a world is given twice; then nothing has changed in any of them.
+    /// Those of [`Self::restore`]; a world is given twice. Then nothing has changed in any world.
     pub fn restore_all(&mut self, which: &[(usize, &Snapshot)]) -> Result<(), WorldError> {
         self.check_all(which.iter().map(|&(world, _)| world))?;
         self.inner.restore(which, Untaken::Dropped)
     }
 
-    /// Sets worlds back to how they began, as learning does when an episode ends: to the bits of new ones. What was asked
-    /// of them is forgotten, and who came has gone and who went is back; events that happened before can still be taken. On
-    /// the GPU this waits for the device once.
+    /// Resets worlds to their start, to the bits of new ones, as learning does when an episode ends. Pending commands
+    /// are dropped, and bodies and joints are those of the scene; earlier events can still be taken. On the GPU this
+    /// waits for the device once.
     ///
     /// # Errors
-    /// If there is no such world, one is given twice, or the device is lost; then nothing has changed.
+    /// There is no such world, one is given twice, or the device is lost; then nothing has changed.
     pub fn reset(&mut self, which: &[usize]) -> Result<(), WorldError> {
         self.check_all(which.iter().copied())?;
         let starts: Vec<_> = which.iter().map(|&world| (world, &self.starts[world])).collect();
         self.inner.restore(&starts, Untaken::Kept)
     }
 
-    /// Answers a batch of queries, each about the world that stands beside it, as that is now ([`query`](crate::low_level::query)): one
-    /// answer a query, in their order, with slots of bodies and indices of shapes in the world that was asked. On the GPU
-    /// all of them are answered by the same dispatches, and this waits for the device.
+    /// Answers a batch of queries, each about the world given with it, as it is now
+    /// ([`query`](crate::low_level::query)): one answer for each query, in their order, with slots of bodies and
+    /// indices of shapes in that world. On the GPU all of them share the same dispatches, and this waits for the
+    /// device.
     ///
     /// ```
     /// use drystone::{Body, Query, Scene, Shape, WorldBatch};
@@ -455,8 +461,8 @@ impl WorldBatch {
     /// ```
     ///
     /// # Errors
-    /// If there is no such world; the first query with a value out of range; on the GPU, if the device is lost or has no
-    /// room for the batch.
+    /// There is no such world; the first query with a value out of range; on the GPU, the device is lost or has no
+    /// memory for the batch.
     pub fn query(&mut self, queries: &[(usize, Query)]) -> Result<Answers, WorldError> {
         queries.iter().try_for_each(|&(world, _)| self.check(world))?;
         match &mut self.inner {
@@ -465,7 +471,7 @@ impl WorldBatch {
         }
     }
 
-    /// Times that queries found more than there was room for on the GPU, and were run again. For tests.
+    /// Returns how often queries on the GPU found more than their buffers hold and were run again. For tests.
     #[doc(hidden)]
     #[must_use]
     pub fn query_repeats(&self) -> u64 {
@@ -475,26 +481,27 @@ impl WorldBatch {
         }
     }
 
-    /// What a world was made from.
+    /// Returns the scene of a world as it is laid out now.
     #[must_use]
     pub fn compiled(&self, world: usize) -> Option<&Compiled> {
         self.check(world).ok()?;
         self.host(world).map(|host| &host.compiled)
     }
 
-    /// Steps that a world has done; 0 if there is no such world.
+    /// Returns the number of steps that a world has done; 0 if there is no such world.
     #[must_use]
     pub fn steps(&self, world: usize) -> u64 {
         self.host(world).map_or(0, |host| host.steps)
     }
 
-    /// Steps in which a world is known to have dropped contacts or events because it was out of room. The CPU never does.
+    /// Returns the steps in which a world dropped contacts or events because a buffer was full, as far as known. The
+    /// CPU never drops any.
     #[must_use]
     pub fn overflowed_steps(&self, world: usize) -> &[u64] {
         self.host(world).map_or(&[], |host| &host.overflowed)
     }
 
-    /// Dispatches of the last step, of all worlds together, on the GPU.
+    /// Returns the number of dispatches of the last step of all worlds together on the GPU; `None` on the CPU.
     #[must_use]
     pub fn dispatches(&self) -> Option<u32> {
         match &self.inner {
@@ -503,7 +510,7 @@ impl WorldBatch {
         }
     }
 
-    /// Bytes of all buffers on the device, on the GPU.
+    /// Returns the bytes of all buffers on the device; `None` on the CPU.
     #[must_use]
     pub fn device_bytes(&self) -> Option<u64> {
         match &self.inner {
@@ -534,9 +541,9 @@ impl Inner {
     }
 }
 
-/// Asks every world what is asked of it, each on any thread.
+/// Answers the queries of every world, the worlds in parallel.
 fn query_each(worlds: &mut [CpuWorld], threads: &Threads, queries: &[(usize, Query)]) -> Result<Answers, WorldError> {
-    // All of them are looked at before any is answered, by their index in the batch.
+    // All queries are checked first, so that an error has the index in the batch and none is answered.
     Flat::of(queries.iter().map(|(_, query)| (0, query)))?;
     let mut asked: Vec<_> = worlds.iter_mut().map(|world| (world, Vec::new(), Ok(Answers::default()))).collect();
     let mut places = Vec::with_capacity(queries.len());
@@ -554,7 +561,7 @@ fn query_each(worlds: &mut [CpuWorld], threads: &Threads, queries: &[(usize, Que
 }
 
 impl Threads {
-    /// Calls `run` for every element, each on any thread. For work that is long for one of them.
+    /// Calls `run` for every element in parallel, each as a task of its own. For elements that take long.
     fn each<T: Send>(&self, elements: &mut [T], run: impl Fn(&mut T) + Send + Sync) {
         match self.pool() {
             Some(pool) => pool.install(|| elements.par_iter_mut().for_each(run)),

@@ -188,7 +188,10 @@ fn a_snapshot_keeps_what_was_asked() {
     let mut foreign = kept;
     foreign.commands[0].body = 3;
     let error = CpuWorld::new(&scene()).unwrap().restore(&foreign).unwrap_err();
-    assert_eq!(error.to_string(), "the snapshot does not belong to this world: 3 bodies, expected 3");
+    assert_eq!(
+        error.to_string(),
+        "the snapshot does not belong to this world: index of a body, below the expected number: found 3, expected 3"
+    );
 }
 
 /// A step that is run again because it outgrew its buffers does what was asked once, not twice and not never.

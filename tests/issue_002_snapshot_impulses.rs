@@ -13,7 +13,7 @@ fn impulses_that_are_not_finite_are_refused() {
         let mut bad = good.clone();
         bad.manifolds[3].points[1].tangent_impulse = poison;
         let error = world.restore(&bad).expect_err("a poisoned snapshot");
-        assert!(error.to_string().contains("1 impulses that are not finite"), "{error}");
+        assert!(error.to_string().contains("impulses that are not finite: found 1"), "{error}");
         assert_eq!(state::hash(&world.snapshot()), state::hash(&good));
     }
     world.restore(&good).expect("the untouched snapshot");

@@ -1,4 +1,4 @@
-//! A stage is one word and two files, and the map in the crate docs is the pipeline that runs.
+//! A stage is one word and two files, and the map in the docs of `low_level` is the pipeline that runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,7 +17,7 @@ const QUERY: &str = "query";
 const ALONE: &str = "alone";
 /// Nor this, which moves what worlds are that sat a step out while others of many stepped.
 const CARRY: &str = "carry";
-/// Between these two lines of the crate docs is the map.
+/// Lines before and after the map in the docs of `low_level`.
 const MAP: (&str, &str) = ("//! ```text\n", "//! ```\n");
 
 fn root(path: &str) -> PathBuf {
@@ -283,8 +283,8 @@ fn map() -> String {
 
 /// The map as it is.
 fn documented() -> String {
-    let text = fs::read_to_string(root("src/lib.rs")).unwrap();
-    let start = text.find(MAP.0).expect("the crate docs have no map") + MAP.0.len();
+    let text = fs::read_to_string(root("src/low_level.rs")).unwrap();
+    let start = text.find(MAP.0).expect("the docs of low_level have no map") + MAP.0.len();
     let end = start + text[start..].find(MAP.1).unwrap();
     text[start..end]
         .lines()
@@ -301,7 +301,7 @@ fn words_of(map: &str) -> Vec<Vec<&str>> {
 fn the_map_in_the_crate_docs_is_the_pipeline() {
     let (ours, theirs) = (map(), documented());
     let lines: String = ours.lines().map(|line| format!("//! {line}").trim_end().to_owned() + "\n").collect();
-    assert!(words_of(&ours) == words_of(&theirs), "the map in src/lib.rs should read\n\n{lines}");
+    assert!(words_of(&ours) == words_of(&theirs), "the map in src/low_level.rs should read\n\n{lines}");
 }
 
 /// Negative control: a kernel that reads one more buffer, or writes one, is seen to.

@@ -99,10 +99,7 @@ fn what_is_not_known_is_refused() {
         message(&endless).contains("18446744073709551615 elements in section \"coun\" at byte 32; expected at most")
     );
     let late = resealed(bytes.clone(), |bytes| bytes[24..32].copy_from_slice(&(1_u64 << 62).to_le_bytes()));
-    assert_eq!(
-        message(&late),
-        "the snapshot says that 4611686018427387904 steps are done; expected at most 9007199254740992"
-    );
+    assert_eq!(message(&late), "the snapshot is of step 4611686018427387904; expected at most 9007199254740992");
     let longer = resealed(bytes.clone(), |bytes| bytes.extend([0; 3]));
     assert!(message(&longer).contains("3 more bytes at byte"));
     // A contact between shapes that do not exist.

@@ -1,4 +1,4 @@
-//! Reading bodies, and ids that stay those of their bodies.
+//! Tests of reading bodies, and of ids that never mean another body.
 
 use super::*;
 use crate::gpu::GpuWorld;
@@ -100,7 +100,7 @@ fn a_stale_id_is_an_error_and_never_another_body() {
         ));
         world.step().unwrap();
         assert!(speed(&world).abs() < 1e-3, "{}", speed(&world));
-        // The same command by the id of the newcomer.
+        // The same command by the id of the new body.
         world.command(new, away).unwrap();
         world.step().unwrap();
         assert!(speed(&world) > 49.0, "{}", speed(&world));
@@ -133,7 +133,7 @@ fn events_name_the_bodies_of_their_step() {
     let mut ids = Vec::new();
     for mut world in worlds(&scene) {
         ids = vec![BodyId::from(hammer)];
-        // On the GPU some of it arrives when others live there.
+        // On the GPU some events arrive when the slots have other bodies.
         for _ in 0..6 {
             world.remove_bodies(&ids[ids.len() - 1..]).unwrap();
             world.step().unwrap();
@@ -162,7 +162,7 @@ fn events_name_the_bodies_of_their_step() {
     assert_eq!(told[0].iter().map(brief).collect::<Vec<_>>(), told[1].iter().map(brief).collect::<Vec<_>>());
 }
 
-/// The lookup by which a late report finds its bodies, without the chance of a device.
+/// Late events find their bodies: the lookup alone, without the timing of a device.
 #[test]
 fn slots_that_were_given_out_again_are_known_by_step() {
     let (scene, hammer) = scene();

@@ -1,12 +1,13 @@
-//! The items that users may rely on stand in a list: what comes and goes there is seen in a review.
+//! The public items on which users may rely are in a list, tests/public_items.txt, so that additions and removals are
+//! seen in a review.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// Items outside `low_level`, at most.
+/// Most items outside `low_level`.
 const MAX_ITEMS: usize = 300;
-/// Set to write the list anew.
+/// Environment variable that makes the test rewrite the list.
 const REWRITE: &str = "DRYSTONE_WRITE_PUBLIC_ITEMS";
 
 fn root(path: &str) -> PathBuf {
@@ -17,7 +18,7 @@ fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            // Rows of tables, of which some are called as what users hold.
+            // Rows of tables, some of which have the names of public types.
             if !path.ends_with("src/types") {
                 sources(&path, out);
             }
@@ -27,7 +28,7 @@ fn sources(folder: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-/// Names that the crate's root exports, and `low_level` not among them.
+/// Names that the crate's root exports, without `low_level`.
 fn exported(lib: &str) -> BTreeSet<String> {
     let statements = lib.split(';').filter_map(|statement| statement.split_once("pub use ").map(|(_, path)| path));
     let names = |path: &str| -> Vec<String> {
@@ -109,12 +110,12 @@ fn public_items_are_those_of_the_list() {
     let (new, gone): (Vec<_>, Vec<_>) = (items.difference(&listed).collect(), listed.difference(&items).collect());
     assert!(
         new.is_empty() && gone.is_empty(),
-        "tests/public_items.txt lacks {new:?} and has {gone:?}; write it anew with {REWRITE}=1 if that is meant"
+        "tests/public_items.txt lacks {new:?} and has {gone:?}; write it again with {REWRITE}=1 if that is meant"
     );
     assert!(items.len() <= MAX_ITEMS, "{} public items, at most {MAX_ITEMS}", items.len());
 }
 
-/// Negative control: what is added, hidden or private is told apart.
+/// Negative control: public, hidden and private items are distinguished.
 #[test]
 fn items_are_found_where_they_are() {
     let lib = "pub mod low_level;\nmod cpu;\npub const X: u32 = 1;\npub use a::{B,\n    C};\npub use d::E;\n";

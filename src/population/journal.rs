@@ -1,7 +1,9 @@
 //! [`Journal`]: the record of all changes by hand, with which bytes of a snapshot can be continued in a newly made
-//! world. A snapshot holds the state of bodies, not their shapes and masses. Those come from the scene and its
-//! emitters, and for bodies that were added by hand from the journal: the same changes, before the same steps, give the
-//! same tables. No step is run again.
+//! world.
+//!
+//! A snapshot holds the state of bodies, not their shapes and masses. Those come from the scene and its emitters, and
+//! for bodies that were added by hand from the journal: the same changes, before the same steps, give the same tables.
+//! No step is run again.
 
 use glam::Vec2;
 

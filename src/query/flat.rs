@@ -1,4 +1,4 @@
-//! From what a user asks to the records that both backends work from, checked.
+//! Queries of a batch as checked records, rays and regions apart, from which both backends work.
 
 use std::fmt::Arguments;
 
@@ -10,7 +10,7 @@ use crate::math::{rotate, rotation};
 use crate::scene::{Filter, Geometry, Outline, SceneError, check_angle, check_geometry, check_position};
 use crate::types::{Ray, Region};
 
-/// A batch, rays and regions apart, each with its place among the queries.
+/// Rays and regions of a batch, each with its index among the queries.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flat {
     pub count: usize,
@@ -25,7 +25,7 @@ impl Flat {
         Self::of(queries.iter().map(|query| (0, query)))
     }
 
-    /// The same of many worlds, each query with the world that it is about.
+    /// Returns the records of queries about a batch of worlds, each with the index of its world.
     pub fn of<'a>(queries: impl ExactSizeIterator<Item = (u32, &'a Query)>) -> Result<Self, QueryError> {
         if queries.len() > MAX_QUERIES {
             return Err(QueryError {
@@ -105,7 +105,7 @@ fn bounded(region: Region, min: Vec2, max: Vec2) -> Region {
     Region { min: (min - slack).into(), max: (max + slack).into(), ..region }
 }
 
-/// A convex polygon about `center`.
+/// Returns a region: a convex polygon about `center`.
 fn polygon(center: Vec2, points: &[Vec2], radius: f32, filter: Filter) -> Region {
     #[allow(clippy::cast_possible_truncation, reason = "at most eight")]
     let count = points.len() as u32;
@@ -135,7 +135,7 @@ fn outline(
         .points
         .iter()
         .fold((Vec2::INFINITY, Vec2::NEG_INFINITY), |(low, high), &point| (low.min(point), high.max(point)));
-    // About its middle, so that no digits are lost if its origin is far away.
+    // Points are from its middle, so that no digits are lost if its origin is far away.
     let middle = 0.5 * (low + high);
     let points: Vec<Vec2> = outline.points.iter().map(|&point| rotate(turn, point - middle)).collect();
     Ok(polygon(position + rotate(turn, middle), &points, outline.radius, filter))

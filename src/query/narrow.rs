@@ -1,13 +1,13 @@
-//! One ray, or one region, against one shape. Twin on the GPU: `shaders/query.wgsl`, function by function.
+//! Intersection of one ray, or one region, with one shape. The GPU has the same functions in `shaders/query.wgsl`.
 //!
-//! A shape is the convex polygon of its core, grown by its radius. **A ray** is cut to the half planes of the faces, each
-//! moved out by the radius; what is left begins at the face where it enters. If that is over the face itself, there it
-//! hits. If it is beside it, the ray is in the spike between two moved faces, and there is nothing to hit in a spike but
-//! the circle of its corner. The two faces of a capsule leave spikes without end, and a circle is nothing but a corner.
+//! A shape is the convex polygon of its core, grown by its radius. **A ray** is clipped to the half planes of the
+//! faces, each moved out by the radius; the rest begins at the face where it enters. If the entry is over the face
+//! itself, it is the hit. If it is beside the face, the ray is in the spike between two moved faces, where it can only
+//! hit the circle of the corner. The two faces of a capsule leave infinite spikes, and a circle is a single corner.
 //!
 //! **Regions** overlap a shape if the cores do, by separating axes (a segment has those of a box without height), or if
-//! they are apart by no more than the radii: the nearest points of two polygons that are apart are a vertex of one and a
-//! point on an edge of the other.
+//! the distance of the cores is at most the sum of the radii: the nearest points of two separate polygons are a vertex
+//! of one and a point on an edge of the other.
 
 use glam::Vec2;
 
@@ -18,13 +18,13 @@ use crate::stages::collide::hull::Hull;
 use crate::stages::pair::{overlap, reaches};
 use crate::types::{Aabb, GEOMETRY_MASK, HALF_PLANE, MAX_VERTICES, Pose, Ray, Region, Shape};
 
-/// Whether nothing of a pose is NaN or infinite. `guard` takes such bodies out only when the next step begins.
+/// Returns false if a value of the pose is NaN or infinite. Such bodies are quarantined only when the next step begins.
 pub fn is_placed(pose: &Pose) -> bool {
     let ([x, y], [cos, sin]) = (pose.position, pose.rotation);
     is_finite(x) && is_finite(y) && is_finite(cos) && is_finite(sin)
 }
 
-/// Whether a query with this filter sees a shape ([`crate::stages::pair::may_meet`]).
+/// Returns true if the filter of a query matches a shape ([`crate::stages::pair::may_meet`]).
 pub fn sees(category: u32, mask: u32, group: i32, shape: &Shape) -> bool {
     if group == shape.group && group != 0 {
         return group > 0;
@@ -32,7 +32,7 @@ pub fn sees(category: u32, mask: u32, group: i32, shape: &Shape) -> bool {
     mask & shape.category != 0 && shape.mask & category != 0
 }
 
-/// Whether the part of a ray up to `fraction` comes near the box of a shape. `slack` is more than all rounding.
+/// Returns true if the part of a ray up to `fraction` comes near the box of a shape. `slack` is more than all rounding.
 pub fn is_near(ray: &Ray, fraction: f32, slack: f32, aabb: &Aabb) -> bool {
     let from = Vec2::from(ray.origin);
     let delta = Vec2::from(ray.delta) * fraction;
@@ -49,7 +49,7 @@ pub fn is_near(ray: &Ray, fraction: f32, slack: f32, aabb: &Aabb) -> bool {
     cross(delta, arm).abs() <= delta.y.abs() * half.x + delta.x.abs() * half.y
 }
 
-/// Where a ray enters a shape: the fraction of its length, and the normal.
+/// Returns the fraction of its length at which a ray enters a shape, and the normal there.
 pub fn ray_shape(ray: &Ray, shape: &Shape, vertices: &[[f32; 2]], pose: &Pose) -> Option<(f32, Vec2)> {
     let turn = mul_rotation(pose.rotation.into(), shape.rotation.into());
     let center = Vec2::from(pose.position) + rotate(pose.rotation.into(), shape.offset.into());
@@ -63,18 +63,18 @@ pub fn ray_shape(ray: &Ray, shape: &Shape, vertices: &[[f32; 2]], pose: &Pose) -
     Some((fraction, rotate(turn, normal)))
 }
 
-/// A ray that starts inside hits at once, from the front.
+/// Returns the hit of a ray that starts inside: at fraction 0, with the normal against the ray.
 fn inside(delta: Vec2) -> (f32, Vec2) {
     let length = delta.length();
     (0.0, if length > 0.0 { -delta / length } else { Vec2::ZERO })
 }
 
-/// The half plane below the x axis.
+/// Intersects a ray with the half plane below the x axis.
 fn ray_half_plane(from: Vec2, delta: Vec2) -> Option<(f32, Vec2)> {
     if from.y <= 0.0 {
         return Some(inside(delta));
     }
-    // Not by dividing first: the quotient may be beyond all floats.
+    // Compared before dividing, as the quotient may overflow.
     if -delta.y < from.y {
         return None;
     }
@@ -85,7 +85,7 @@ fn ray_hull(hull: &Hull, from: Vec2, delta: Vec2) -> Option<(f32, Vec2)> {
     if hull.count == 1 {
         return ray_corner(hull.points[0], hull.radius, from, delta);
     }
-    // Corners without a radius belong to their faces. Those of a segment do not: its faces meet nowhere.
+    // Corners without a radius belong to their faces. Those of a segment do not: its two faces are parallel.
     let sharp = hull.radius == 0.0 && hull.count > 2;
     let (mut entry, mut exit) = (-1.0, 1.0);
     let (mut face, mut highest) = (0, -FAR);
@@ -112,7 +112,7 @@ fn ray_hull(hull: &Hull, from: Vec2, delta: Vec2) -> Option<(f32, Vec2)> {
     }
     let (tangent, width) = hull.edge(face);
     if entry < 0.0 {
-        // Inside, or in a spike.
+        // The ray starts inside the shape, or in a spike.
         let along = tangent.dot(from - hull.points[face]);
         if sharp || (along >= 0.0 && along <= width) {
             return Some(inside(delta));
@@ -138,7 +138,7 @@ fn ray_hull(hull: &Hull, from: Vec2, delta: Vec2) -> Option<(f32, Vec2)> {
     ray_corner(hull.points[corner], hull.radius, from, delta)
 }
 
-/// The circle at a corner.
+/// Intersects a ray with the circle at a corner.
 fn ray_corner(corner: Vec2, radius: f32, from: Vec2, delta: Vec2) -> Option<(f32, Vec2)> {
     let arm = from - corner;
     if arm.dot(arm) <= radius * radius {
@@ -149,7 +149,7 @@ fn ray_corner(corner: Vec2, radius: f32, from: Vec2, delta: Vec2) -> Option<(f32
     if towards <= 0.0 {
         return None;
     }
-    // Where the ray comes nearest to the corner, and how far before that it enters the circle.
+    // Fraction at which the ray is nearest to the corner, and how far before that it enters the circle.
     let nearest = towards / squared;
     let miss = arm + delta * nearest;
     let rest = radius * radius - miss.dot(miss);
@@ -165,7 +165,7 @@ fn ray_corner(corner: Vec2, radius: f32, from: Vec2, delta: Vec2) -> Option<(f32
     Some((fraction, if radius > 0.0 && length > 0.0 { out / length } else { inside(delta).1 }))
 }
 
-/// Whether a region reaches a shape. A common boundary is enough.
+/// Returns true if a region reaches a shape. A common boundary is enough.
 pub fn region_shape(region: &Region, shape: &Shape, vertices: &[[f32; 2]], pose: &Pose) -> bool {
     let half_plane = shape.kind & GEOMETRY_MASK == HALF_PLANE;
     if region.count == 0 {
@@ -175,7 +175,7 @@ pub fn region_shape(region: &Region, shape: &Shape, vertices: &[[f32; 2]], pose:
     }
     let turn = mul_rotation(pose.rotation.into(), shape.rotation.into());
     let center = Vec2::from(pose.position) + rotate(pose.rotation.into(), shape.offset.into());
-    // From here on in the frame of the shape.
+    // From here on in the shape's frame.
     let at = inv_rotate(turn, Vec2::from(region.center) - center);
     let count = region.count as usize;
     let mut points = [Vec2::ZERO; MAX_VERTICES as usize];
@@ -200,7 +200,7 @@ pub fn region_shape(region: &Region, shape: &Shape, vertices: &[[f32; 2]], pose:
     radius > 0.0 && (near(own, points, radius * radius) || near(points, own, radius * radius))
 }
 
-/// How far the second polygon lies in front of a face of the first, at most.
+/// Returns the largest distance of the second polygon in front of a face of the first.
 fn gap(hull: &[Vec2], other: &[Vec2]) -> f32 {
     let mut gap = -FAR;
     if hull.len() < 2 {
@@ -224,7 +224,7 @@ fn gap(hull: &[Vec2], other: &[Vec2]) -> f32 {
     gap
 }
 
-/// Whether a vertex of the second polygon is as near as this to an edge of the first.
+/// Returns true if a vertex of the second polygon is at most this distance (squared) from an edge of the first.
 fn near(hull: &[Vec2], other: &[Vec2], squared: f32) -> bool {
     (0..hull.len()).any(|index| {
         let edge = hull[if index + 1 < hull.len() { index + 1 } else { 0 }] - hull[index];

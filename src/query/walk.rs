@@ -1,11 +1,12 @@
-//! Through the grid: the shapes that a ray or a region can meet. Twin on the GPU: `shaders/query.wgsl`.
+//! Traversal of the grid: the shapes that a ray or a region can meet. The GPU has the same functions in
+//! `shaders/query.wgsl`.
 //!
-//! **A region** looks into the cells around its box, as [`pair`](crate::stages::pair) does, once around a torus at most.
+//! **A region** visits the cells around its box, as [`pair`](crate::stages::pair) does, at most once around a torus.
 //!
 //! **A ray** goes through each level in slices, one cell thick, across the axis along which it passes more cells. From
 //! slice to slice it moves by a cell or less, so each costs a few cells, and the first slice that begins behind the
-//! nearest hit so far is the end. A ray that would look into as many cells as the level has looks at all the shapes of the
-//! level instead, which lie side by side: no matter how often it winds around the torus.
+//! nearest hit so far ends the walk. A ray that would visit as many cells as the level has tests all shapes of the
+//! level instead, which are consecutive in memory, however often it winds around the torus.
 
 use glam::Vec2;
 
@@ -19,7 +20,7 @@ use crate::types::{
     Aabb, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, Hit, Level, NONE, Params, Pose, Ray, Region, Shape,
 };
 
-/// What queries read: the world, and the grid for its present poses.
+/// Tables that queries read: the world, and the grid for its present poses.
 #[derive(Clone, Copy)]
 pub struct Tables<'a> {
     pub params: &'a Params,
@@ -36,7 +37,7 @@ impl Tables<'_> {
         &self.poses[self.shapes[shape as usize].body as usize]
     }
 
-    /// Whether a half plane is there at all: its body may be quarantined.
+    /// Returns false if the body of a half plane is quarantined.
     fn has_half_plane(&self, plane: u32) -> bool {
         self.aabbs[plane as usize].min[0] == HALF_PLANE_ROW as f32
     }
@@ -49,8 +50,8 @@ struct Nearest {
     shape: u32,
 }
 
-/// First hit of a ray; of several shapes at the same fraction the one of lowest index. Adds the shapes and cells that were
-/// looked at to `effort`.
+/// Returns the first hit of a ray; among several shapes at the same fraction the one of lowest index. Adds the number
+/// of shapes and cells tested to `effort`.
 pub fn ray(tables: &Tables, ray: &Ray, effort: &mut u64) -> Hit {
     let mut nearest = Nearest { fraction: 1.0, normal: Vec2::ZERO, shape: NONE };
     for plane in tables.params.planes().filter(|&plane| tables.has_half_plane(plane)) {
@@ -63,7 +64,7 @@ pub fn ray(tables: &Tables, ray: &Ray, effort: &mut u64) -> Hit {
     hit(ray, nearest.fraction, nearest.normal, nearest.shape)
 }
 
-/// The same without the grid: every shape, one after the other.
+/// Returns the first hit of a ray by testing every shape, without the grid.
 pub fn ray_brute(tables: &Tables, ray: &Ray) -> Hit {
     let mut nearest = Nearest { fraction: 1.0, normal: Vec2::ZERO, shape: NONE };
     for shape in 0..tables.params.shape_count {
@@ -79,7 +80,7 @@ fn hit(ray: &Ray, fraction: f32, normal: Vec2, shape: u32) -> Hit {
     Hit { point: point.into(), normal: normal.into(), fraction, shape, pad: [0; 2] }
 }
 
-/// Whether the body of a shape is not quarantined, by its row.
+/// Returns false if the body of a shape is quarantined.
 fn is_there(tables: &Tables, shape: u32) -> bool {
     let aabb = &tables.aabbs[shape as usize];
     let plane = tables.shapes[shape as usize].kind & GEOMETRY_MASK == HALF_PLANE;
@@ -97,7 +98,7 @@ fn meet(tables: &Tables, ray: &Ray, shape: u32, nearest: &mut Nearest) {
     }
 }
 
-/// The shapes of cells `first ..= last`.
+/// Tests the ray against the shapes of cells `first ..= last`.
 fn meet_cells(
     tables: &Tables,
     ray: &Ray,
@@ -142,7 +143,7 @@ fn ray_level(tables: &Tables, ray: &Ray, level: &Level, nearest: &mut Nearest, e
     let thickness = 2.0 * along(level.half_cell.into());
     for step in 0..slices.cast_signed() {
         let slice = if rate >= 0.0 { first + step } else { last - step };
-        // Where the ray is within reach of this slice, from `enter` to `leave`.
+        // The part of the ray within reach of this slice, from `enter` to `leave`.
         let near_side = slice as f32 * thickness - along(reach);
         let far_side = slice as f32 * thickness + thickness + along(reach);
         let a = (near_side - along(from)) * inverse;
@@ -170,7 +171,7 @@ fn ray_level(tables: &Tables, ray: &Ray, level: &Level, nearest: &mut Nearest, e
     }
 }
 
-/// Adds the shapes that a region reaches, by index, and those and the cells that were looked at to `effort`.
+/// Appends the indices of the shapes that a region reaches. Adds the number of shapes and cells tested to `effort`.
 pub fn region(tables: &Tables, region: &Region, found: &mut Vec<u32>, effort: &mut u64) {
     let start = found.len();
     let Tables { params, aabbs, cell_ends, cell_shapes, .. } = *tables;
@@ -200,7 +201,7 @@ pub fn region(tables: &Tables, region: &Region, found: &mut Vec<u32>, effort: &m
     found[start..].sort_unstable();
 }
 
-/// The same without the grid.
+/// Appends the indices of the shapes that a region reaches by testing every shape, without the grid.
 pub fn region_brute(tables: &Tables, region: &Region, found: &mut Vec<u32>) {
     found.extend(
         (0..tables.params.shape_count).filter(|&shape| is_there(tables, shape) && lies_in(tables, region, shape)),

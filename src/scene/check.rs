@@ -164,6 +164,7 @@ impl Scene {
     /// counting as static. A distance that limits or a motor leave free has a length only if it has hertz too.
     ///
     /// A view is at least 1e-4 m wide and high.
+    ///
     /// Bodies and joints of an emitter are checked like those of the scene, among themselves. An emitter without end
     /// must remove what it made, and the most bodies that there can be at a time must be within the limits of a scene.
     ///

@@ -1,4 +1,7 @@
-//! From a [`Scene`] to the flat arrays that both backends start from.
+//! [`Compiled`]: the tables of a world, made from a [`Scene`]. [`Compiled::new`] checks the scene and goes through
+//! these steps: constants (`params.rs`), bodies and their masses (`body.rs`, `mass.rs`), shapes (`shape.rs`), joints,
+//! the broadphase grid (`grid.rs`), and the fingerprint of all that stays (`fingerprint.rs`). Both backends start from
+//! the result.
 
 mod body;
 mod fingerprint;
@@ -21,94 +24,95 @@ use super::{Scene, SceneError, Settings, ViewBox};
 use crate::state::Fnv;
 use crate::types::{self, BodyState, Params, Pose};
 
-/// The flat arrays a world starts from. Bodies are in scene order; so are shapes, half planes first.
+/// The tables of a world at its start, and the host's copy of them while bodies and joints are added and removed.
+/// Bodies are in scene order; so are shapes, with half planes first.
 #[derive(Clone, Debug)]
 pub struct Compiled {
-    /// As in the scene.
+    /// Name of the scene.
     pub name: String,
-    /// As in the scene.
+    /// Settings of the scene.
     pub settings: Settings,
     /// Constants of a step.
     pub params: Params,
-    /// One a body.
+    /// Constant properties of the bodies.
     pub bodies: Vec<types::Body>,
-    /// One a body, of its centre of mass.
+    /// Poses of the bodies' centres of mass.
     pub poses: Vec<Pose>,
-    /// One a body.
+    /// Velocities and status of the bodies.
     pub states: Vec<BodyState>,
-    /// One a body.
+    /// Mass, inertia and centre of mass of the bodies.
     pub mass: Vec<MassProperties>,
-    /// One a body.
+    /// Names of the bodies.
     pub ids: Vec<Option<String>>,
     /// Shapes of all bodies.
     pub shapes: Vec<types::Shape>,
-    /// One a shape: what sweeps fast bodies.
+    /// Data for continuous collision, one row a shape.
     pub movers: Vec<types::Mover>,
     /// Vertices of all polygons, about the centre of their shape, m.
     pub vertices: Vec<[f32; 2]>,
-    /// Whether two shapes can bounce at all; if not, the restitution stage is left out.
+    /// True if two shapes can bounce; if not, the restitution stage is left out.
     pub bounces: bool,
-    /// Whether there are, or were, shapes beside circles and boxes with sharp corners.
+    /// True if there are, or were, shapes other than circles and boxes with sharp corners.
     pub hulls: bool,
-    /// Joints.
+    /// Tables of the joints.
     pub joints: Joints,
-    /// Bodies that are led along paths.
+    /// Kinematic bodies on paths.
     pub paths: Vec<Led>,
     /// Part of the plane that pictures show, as in the scene.
     pub view: Option<ViewBox>,
-    /// Slots of the bodies that the scene and its emitters bring: colours run over so many, whatever comes later.
+    /// Slots of the bodies of the scene and its emitters. Colouring runs over this many, also if bodies are added by
+    /// hand.
     pub scene_slots: u32,
-    /// What comes and goes.
+    /// Emitters.
     pub(crate) script: Script,
 }
 
-/// A body that is led along a path.
+/// A kinematic body on a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Led {
-    /// Index.
+    /// Index of the body.
     pub body: u32,
-    /// About which it swings, m.
+    /// Position about which it moves, m.
     pub position: Vec2,
-    /// About which it turns, rad.
+    /// Angle about which it turns, rad.
     pub angle: f32,
-    /// How.
+    /// The path.
     pub path: super::Path,
 }
 
 impl Compiled {
-    /// Whether bodies come and go by the scene's emitters.
+    /// Returns true if the scene has emitters.
     #[must_use]
     pub fn emits(&self) -> bool {
         !self.script.is_empty()
     }
 
-    /// Sets gravity, m/s². Returns true if it differs from before, bit by bit: a journal that is gone through again sets
-    /// −0 as well.
+    /// Sets gravity, m/s². Returns true if it differs from before, bit by bit: a replayed journal sets −0 as well.
     pub(crate) fn change_gravity(&mut self, gravity: [f32; 2]) -> bool {
         let before = std::mem::replace(&mut self.params.gravity, gravity);
         before.map(f32::to_bits) != gravity.map(f32::to_bits)
     }
 
-    /// Returns true if the scene's emitters bring joints.
+    /// Returns true if the scene's emitters make joints.
     #[must_use]
     pub fn emits_joints(&self) -> bool {
         self.script.most.joints > 0
     }
 
-    /// Moves the places at which the scene's emitters put dynamic bodies: each by what `away` returns for its number and
-    /// its place, m.
+    /// Moves the positions at which emitters make dynamic bodies by what `away` returns for the index and the position,
+    /// m.
     pub fn nudge_emitters(&mut self, away: impl Fn(u32, Vec2) -> Vec2) {
         self.script.nudge(away);
     }
 
-    /// The same world with nothing that comes or goes any more.
+    /// Returns the world without its emitters.
     #[must_use]
     pub fn without_emitters(mut self) -> Self {
         self.script = Script::default();
         self
     }
 
-    /// Checks the scene and lays it out.
+    /// Checks the scene and makes its tables.
     ///
     /// # Errors
     /// The first value that is out of range ([`Scene::check`]).
@@ -170,7 +174,7 @@ impl Compiled {
         Ok(compiled)
     }
 
-    /// Says of every body which shapes it has.
+    /// Links the shapes of every body.
     fn link_all(&mut self) {
         let mut own = vec![Vec::new(); self.bodies.len()];
         for (place, shape) in (0_u32..).zip(&self.shapes) {
@@ -181,7 +185,7 @@ impl Compiled {
         }
     }
 
-    /// Says that these shapes, and no others, are those of one body.
+    /// Links these shapes as all those of one body, in the rows for continuous collision.
     pub(crate) fn link(&mut self, places: &[u32]) {
         self.movers.resize(self.shapes.len(), types::Mover::default());
         for (index, &place) in places.iter().enumerate() {
@@ -199,8 +203,6 @@ impl Compiled {
     }
 }
 
-
 pub(super) fn u32_from(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
-

@@ -27,11 +27,13 @@ pub(crate) const MOST_ROWS: usize = 7;
 /// assert_eq!(world.bodies().count(), 3);
 /// # Ok::<(), drystone::WorldError>(())
 /// ```
+///
 /// An emitter without end must remove what it made, by [`keep`](Self::keep) or [`lifetime`](Self::lifetime). So the
-/// most bodies that there can be is known from the start, and memory is reserved for them. All batches start at the
-/// same positions. Names of the bodies ([`Body::id`](Body::id)) are for the emitter's own joints and are in no report.
-/// At the start of a step old batches are removed before new ones are added. A vacated slot is reused one step later,
-/// so bodies added in the same step get other slots.
+/// most bodies that there can be is known from the start, and memory is reserved for them.
+///
+/// All batches start at the same positions. Names of the bodies ([`Body::id`](Body::id)) are for the emitter's own
+/// joints and are in no report. At the start of a step old batches are removed before new ones are added. A vacated
+/// slot is reused one step later, so bodies added in the same step get other slots.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Emitter {
     /// Bodies of a batch, at least one. No half planes.

@@ -1,4 +1,5 @@
 //! Joints, springs and motors of a scene. Plain data with builder methods, as in [`super::model`].
+//!
 //! A joint acts between an anchor on body A and one on body B. Without a body A it connects B to the world, and
 //! `anchor_a` is a point of the world. A length or reference angle that is not given is measured when the scene starts.
 

@@ -1,12 +1,15 @@
 //! The joint tables of a world: slots that joints keep, their colours, and the pairs of bodies that they exclude from
-//! collision. The colouring is done on the host, as the bodies of a joint do not change while it lives. As for contacts
+//! collision.
+//!
+//! The colouring is done on the host, as the bodies of a joint do not change while it lives. As for contacts
 //! ([`crate::stages::color`]), no two joints of a colour move the same body. But joints are solved in passes of their
 //! own before the contacts: so contacts keep the low colours, the number of passes is the same, and contacts are solved
-//! last, so that no joint pulls a body through a wall. A joint keeps its slot, its rows and its state when others are
-//! added or removed: colours are lists of slots, with spare capacity at their ends. So adding a joint changes a few
-//! words of each table. It takes the free slot of lowest index and goes to the end of its colour's list; when a joint
-//! is removed, the last one of its colour moves to its position. So adding and removing a joint leaves the order of the
-//! others as it was.
+//! last, so that no joint pulls a body through a wall.
+//!
+//! A joint keeps its slot, its rows and its state when others are added or removed: colours are lists of slots, with
+//! spare capacity at their ends. So adding a joint changes a few words of each table. It takes the free slot of lowest
+//! index and goes to the end of its colour's list; when a joint is removed, the last one of its colour moves to its
+//! position. So adding and removing a joint leaves the order of the others as it was.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -251,7 +251,7 @@ impl Settings {
     }
 }
 
-/// How a body moves.
+/// Type of a body: whether it moves, and whether by velocity alone or by forces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BodyType {
     /// Never moves.
@@ -436,9 +436,9 @@ pub enum Geometry {
     },
     /// All points within `radius` of a segment.
     Capsule {
-        /// One end, m.
+        /// First end, m.
         a: Vec2,
-        /// The other, m.
+        /// Second end, m.
         b: Vec2,
         /// Radius, m, above 0.
         radius: f32,
@@ -452,9 +452,9 @@ pub enum Geometry {
     },
     /// A line segment, solid from both sides. It has no area and so no mass.
     Segment {
-        /// One end, m.
+        /// First end, m.
         a: Vec2,
-        /// The other, m.
+        /// Second end, m.
         b: Vec2,
     },
     /// All points `x` with `normal·x ≤ offset`. On static and kinematic bodies only.

@@ -23,7 +23,7 @@ pub const MARKED: u32 = 128;
 /// [`Contact::flags`]: first bit of the colour in the previous step, 255 for none. Set from `recall` to `collide`.
 pub const PAST_COLOR_SHIFT: u32 = 24;
 
-/// One point of a [`Manifold`].
+/// A contact point of a [`Manifold`].
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct ContactPoint {

@@ -10,7 +10,7 @@ pub const HALF_PLANE_ROW: u32 = 2;
 /// [`Counters::awake_levels`](super::Counters::awake_levels): a half plane is not [`ASLEEP`](super::ASLEEP).
 pub const AWAKE_HALF_PLANE: u32 = 0x8000_0000;
 
-/// One level of the broadphase grid. The plane is wrapped around a torus of `2^log2_width × 2^log2_height` cells, so
+/// A level of the broadphase grid. The plane is wrapped around a torus of `2^log2_width × 2^log2_height` cells, so
 /// no body is ever outside: cells that share a slot only cost a test.
 ///
 /// The levels go from fine to coarse. Where many long shapes lie flat or upright, the level of their size is followed

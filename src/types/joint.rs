@@ -94,6 +94,7 @@ pub struct Joint {
 }
 
 /// A constraint row of a joint: of one velocity, or of two for [`ROW_POINT`].
+///
 /// A joint is a list of rows, so that a rod does not pay for a wheel, and a new kind of joint is a new list.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]

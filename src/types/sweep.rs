@@ -67,7 +67,7 @@ pub const OP_RESTITUTION: u32 = 9;
 pub struct Sweep {
     /// First colour.
     pub first_color: u32,
-    /// One past the last colour.
+    /// End of the colours, one past the last.
     pub end_color: u32,
     /// [`USE_BIAS`], [`USE_FRICTION`], [`WITHDRAW`], [`DEPOSIT`].
     pub flags: u32,

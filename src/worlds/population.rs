@@ -1,4 +1,4 @@
-//! What comes and goes among many worlds: bodies and joints in each, and worlds themselves.
+//! Adding and removing in a batch of worlds: bodies and joints of each world, and worlds themselves.
 
 use super::{Inner, WorldBatch};
 use crate::cpu::CpuWorld;
@@ -8,9 +8,9 @@ use crate::snapshot::Snapshot;
 use crate::world::WorldError;
 
 impl WorldBatch {
-    /// Adds bodies to a world: all of them or, with an error, none. They take part from its next step on. Slots of bodies
-    /// that were removed are given out again, the lowest first, once it has done a step without them. The other worlds notice
-    /// nothing. Nothing waits.
+    /// Adds bodies to a world, all or none. They take part from its next step on. Slots of removed bodies are reused,
+    /// the lowest first, once it has done a step without them. The other worlds stay as they are. This does not wait
+    /// for a device.
     ///
     /// ```
     /// use drystone::{Body, Scene, Shape, WorldBatch};
@@ -24,33 +24,34 @@ impl WorldBatch {
     /// ```
     ///
     /// # Errors
-    /// If there is no such world; the first value that is out of range, as for a scene; more than 16 half planes beside
-    /// those of the scene; or if they do not fit the device.
+    /// There is no such world; the first value that is out of range, as for a scene; more than 16 half planes beside
+    /// those of the scene; or the bodies do not fit the device.
     pub fn add_bodies(&mut self, world: usize, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
         self.in_world(world, |engine| engine.add_bodies(bodies))?
     }
 
-    /// Removes bodies and their joints from a world: all of them or, with an error, none. Nothing waits.
+    /// Removes bodies and their joints from a world, all or none. This does not wait for a device.
     ///
     /// # Errors
-    /// If there is no such world, a body is not there, or no longer, or given twice; or the device is lost.
+    /// There is no such world; a body does not exist, was removed, or is given twice; or the device is lost.
     pub fn remove_bodies(&mut self, world: usize, ids: &[BodyId]) -> Result<(), WorldError> {
         self.in_world(world, |engine| engine.remove_bodies(ids))?
     }
 
-    /// Adds joints to a world: all of them or, with an error, none, as [`World::add_joints`](crate::World::add_joints).
+    /// Adds joints to a world, all or none, as [`World::add_joints`](crate::World::add_joints).
     ///
     /// # Errors
-    /// If there is no such world; the first value that is out of range, as for a scene; or if they do not fit the device.
+    /// There is no such world; the first value that is out of range, as for a scene; or the joints do not fit the
+    /// device.
     pub fn add_joints(&mut self, world: usize, joints: &[Joint]) -> Result<Vec<JointId>, WorldError> {
         self.in_world(world, |engine| engine.add_joints(joints))?
     }
 
-    /// As [`Self::add_joints`], of bodies by their ids: `None` is the world. What the joints say of their bodies is not
-    /// looked at. So a joint never ties the newcomer in a slot whose body has gone.
+    /// Adds joints between bodies by their ids, all or none; `None` is the world. The bodies in the joints themselves
+    /// are ignored. An id never means another body that got the slot later.
     ///
     /// # Errors
-    /// If a body is not there, or no longer; else as [`Self::add_joints`].
+    /// A body does not exist or was removed; those of [`Self::add_joints`].
     pub fn add_joints_between(
         &mut self,
         world: usize,
@@ -59,23 +60,23 @@ impl WorldBatch {
         self.in_world(world, |engine| engine.add_joints_between(joints))?
     }
 
-    /// Removes joints from a world: all of them or, with an error, none. Their bodies touch again.
+    /// Removes joints from a world, all or none. Their bodies touch again.
     ///
     /// # Errors
-    /// If there is no such world, a joint is not there, or no longer, or given twice; or the device is lost.
+    /// There is no such world; a joint does not exist, was removed, or is given twice; or the device is lost.
     pub fn remove_joints(&mut self, world: usize, ids: &[JointId]) -> Result<(), WorldError> {
         self.in_world(world, |engine| engine.remove_joints(ids))?
     }
 
-    /// Id of the body in a slot of a world, if there is one. An id outlives its body; a slot is given to another.
+    /// Returns the id of the body in a slot of a world, if there is one. Ids are never reused; slots are.
     #[must_use]
     pub fn body_id(&self, world: usize, index: usize) -> Option<BodyId> {
         self.check(world).ok()?;
         self.host(world)?.body_id(index)
     }
 
-    /// Puts a world of another scene in the place of one, or in an empty place: at its start, with nothing asked of it and
-    /// no events. The others stay as they are and notice nothing. On the GPU this waits for the device.
+    /// Replaces a world, or fills an empty slot, with a world of another scene at its start, without commands or
+    /// events. The other worlds stay as they are. On the GPU this waits for the device.
     ///
     /// ```
     /// use drystone::{Body, Scene, Shape, WorldBatch};
@@ -92,8 +93,8 @@ impl WorldBatch {
     /// ```
     ///
     /// # Errors
-    /// If there is no such place, or the scene is not valid; on the GPU also if its settings ask for other stages than those
-    /// of the others, or it does not fit the device. Then nothing has changed.
+    /// There is no such slot, or the scene is not valid; on the GPU also: its settings need other stages than those of
+    /// the other worlds, or it does not fit the device. Then nothing has changed.
     pub fn replace(&mut self, world: usize, scene: &Scene) -> Result<(), WorldError> {
         if world >= self.count() {
             return self.check(world);
@@ -112,11 +113,11 @@ impl WorldBatch {
         Ok(())
     }
 
-    /// Lets go of a world. Its place stays, and does not step, until another is put there ([`Self::replace`]). Whatever is
-    /// asked of it meanwhile is refused.
+    /// Removes a world. Its slot stays and does not step until another world is put there ([`Self::replace`]); all
+    /// calls for it fail meanwhile.
     ///
     /// # Errors
-    /// If there is no such world, or the device is lost; then nothing has changed.
+    /// There is no such world, or the device is lost; then nothing has changed.
     pub fn leave_empty(&mut self, world: usize) -> Result<(), WorldError> {
         let settings = self.compiled(world).map(|compiled| compiled.settings);
         self.check(world)?;

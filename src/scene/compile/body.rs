@@ -1,4 +1,4 @@
-//! One body of a scene as rows of the tables, and kinematic bodies that follow paths.
+//! Rows of the tables for one body of a scene, and kinematic bodies on paths.
 
 use glam::Vec2;
 
@@ -8,18 +8,18 @@ use crate::math::{self, rotation};
 use crate::scene::{Body, BodyType};
 use crate::types::{self, BodyState, Pose};
 
-/// A body as [`Compiled`] holds it.
+/// Rows of [`Compiled`] for one body.
 pub(crate) struct LaidBody {
     pub body: types::Body,
     pub pose: Pose,
     pub state: BodyState,
     pub mass: MassProperties,
-    /// Each with its vertices.
+    /// Shapes, each with its vertices.
     pub shapes: Vec<(types::Shape, Vec<[f32; 2]>)>,
 }
 
 impl Compiled {
-    /// One body, with its shapes and their vertices, which are not in the table yet.
+    /// Returns the rows of one body and its shapes. The vertices are not in the table yet.
     pub(crate) fn lay_body(body: &Body, index: u32) -> LaidBody {
         let mass = mass_properties(body);
         let turn = rotation(body.angle);
@@ -43,7 +43,7 @@ impl Compiled {
             let mut flat = flatten_shape(shape, mass.center, &mut vertices);
             flat.body = index;
             flat.kind |= flags | if shape.sensor { types::SENSOR_SHAPE } else { 0 };
-            // What touches nothing makes a body neither thin nor wide.
+            // A sensor touches nothing, so it makes a body neither thin nor wide.
             if flat.kind & types::GEOMETRY_MASK != types::HALF_PLANE && !shape.sensor {
                 extent = extent.max(Vec2::from(flat.offset).length() + flat.bound);
                 min_extent = min_extent.min(thickness(&shape.geometry));
@@ -84,16 +84,16 @@ impl Compiled {
         }
     }
 
-    /// Takes on a body that has a path, and puts it where it is after so many steps.
+    /// Registers the path of a body, if it has one, and sets its pose to the one after `steps` steps.
     pub(crate) fn lead(&mut self, body: &Body, index: u32, steps: u64, pose: &mut Pose) {
         let Some(path) = body.path else { return };
         self.paths.push(Led { body: index, position: body.position, angle: body.angle, path });
-        // A kinematic body's centre is its origin.
+        // The centre of a kinematic body is its origin.
         let (position, angle) = path.place(body.position, body.angle, steps, self.settings.dt);
         *pose = Pose { position: position.into(), rotation: rotation(angle).into() };
     }
 
-    /// The targets of bodies on paths for the end of a step, before what was asked of them.
+    /// Inserts the targets of bodies on paths for the end of the next step before the other commands.
     pub(crate) fn lead_on(&self, commands: &mut Vec<types::Command>, steps: u64) {
         let targets = self.paths.iter().map(|led| {
             let (position, angle) = led.path.place(led.position, led.angle, steps.saturating_add(1), self.settings.dt);

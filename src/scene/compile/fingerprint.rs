@@ -1,26 +1,27 @@
-//! The fingerprint of a world, by which snapshots know whether they fit: a hash of all that stays while it runs.
+//! Fingerprint of a world: a hash of all that stays while it runs, by which a world recognises its snapshots.
 
 use super::Compiled;
 use crate::state::Fnv;
 use crate::types::{self, Params};
 
 impl Compiled {
-    /// A hash of all that stays as it is while the world runs: two worlds with the same one understand each other's
+    /// Returns a hash of all that stays while the world runs. Worlds with equal fingerprints can restore each other's
     /// snapshots.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         self.script.fingerprint.unwrap_or_else(|| self.hash_with(&self.params))
     }
 
-    /// The fingerprint with gravity, m/s², as it was at the start, and without what tests force. A change of gravity by hand
-    /// makes no other scene.
+    /// Returns the fingerprint with this gravity, m/s², that of the start, and without switches for tests: a change of
+    /// gravity by hand does not make another scene.
     pub(crate) fn fingerprint_from(&self, gravity: [f32; 2]) -> u64 {
         let switches = self.params.switches & !types::FORCE_OVERFLOW;
         let params = Params { gravity, switches, ..self.params };
         self.script.fingerprint.unwrap_or_else(|| self.hash_with(&params))
     }
 
-    /// The scene with what the engine of another has set up in the constants: where its tables end, and what tests force.
+    /// Returns these tables with the constants that the engine of another world has set: capacities of its tables, and
+    /// switches for tests.
     pub(crate) fn on_engine_of(&self, other: &Self) -> Self {
         let Params { contact_capacity, color_blocks, tie_heads, tie_links, switches, .. } = other.params;
         let switches = self.params.switches & !types::FORCE_OVERFLOW | switches & types::FORCE_OVERFLOW;
@@ -29,7 +30,7 @@ impl Compiled {
     }
 
     fn hash_with(&self, params: &Params) -> u64 {
-        // Forces and goals of joints change by command, capacities by growth; neither makes it another world.
+        // Commands change forces and goals of joints, and growth changes capacities; neither makes another world.
         let params = Params { contact_capacity: 0, color_blocks: 0, tie_heads: 0, tie_links: 0, ..*params };
         let mut hash = Fnv::START.bytes(bytemuck::bytes_of(&params));
         for body in &self.bodies {

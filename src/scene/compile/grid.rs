@@ -1,4 +1,4 @@
-//! The broadphase grid of a world: sizes of its cells by the sizes of the shapes, a level for each shape, and half planes,
+//! The broadphase grid of a world: cell sizes from the sizes of the shapes, the level of each shape, and half planes,
 //! which are in no cell.
 
 use std::collections::BTreeSet;
@@ -13,17 +13,17 @@ use crate::stages::{
 };
 use crate::types::{self, Aabb, Level, Params, Pose};
 
-/// Sizes of square grid cells; each is four times as wide as the one below.
+/// Number of sizes of square grid cells; each is four times as wide as the next smaller one.
 const CELL_SIZES: usize = types::MAX_LEVELS / 3;
 
 impl Compiled {
-    /// Lays the grid for the shapes that there are; each gets a level.
+    /// Builds the grid for the present shapes; each gets a level.
     pub(crate) fn lay_grid(&mut self) {
         let first = self.params.half_plane_count as usize;
         lay_grid(&mut self.params, &mut self.shapes[first..], &self.vertices, &self.poses);
     }
 
-    /// Gives some shapes the finest level whose cells they fit. False if a shape fits none.
+    /// Sets the level of some shapes to the finest whose cells they fit. Returns false if a shape fits none.
     pub(crate) fn fit_levels(&mut self, shapes: &BTreeSet<u32>) -> bool {
         let Params { levels, level_count, aabb_margin, .. } = self.params;
         let mut all_fit = true;
@@ -42,7 +42,7 @@ impl Compiled {
         all_fit
     }
 
-    /// Takes on a half plane that came to this place.
+    /// Registers the half plane in this slot, which was added to the running world.
     pub(crate) fn add_plane(&mut self, place: u32) {
         let count = self.params.late_plane_count as usize;
         if let Some(row) = self.params.late_planes.as_flattened_mut().get_mut(count) {
@@ -51,7 +51,7 @@ impl Compiled {
         }
     }
 
-    /// Drops the half planes that came and are gone.
+    /// Drops removed half planes from the list of those added to the running world.
     pub(crate) fn drop_planes(&mut self) {
         let kind = |place: u32| self.shapes[place as usize].kind & types::GEOMETRY_MASK;
         let late = self.params.planes().skip(self.params.half_plane_count as usize);
@@ -62,14 +62,14 @@ impl Compiled {
     }
 }
 
-/// Chooses the sizes of the cells, gives every shape its level, and sizes the tori.
+/// Chooses the sizes of the cells, sets every shape's level, and sizes the tori.
 ///
-/// The finest cell is twice the 95th-percentile bound, so that most shapes share one level and find their neighbours
-/// in 3 × 3 cells; each coarser one is four times as wide, the last as wide as the largest shape needs. Where many long
+/// The finest cell is twice the 95th-percentile bound, so that most shapes share one level and find their neighbours in
+/// 3 × 3 cells; each coarser one is four times as wide, the last as wide as the largest shape needs. If many long
 /// shapes lie flat, or stand upright, their level is followed by a band of cells that are as long but thinner.
 ///
-/// The initial poses decide only what is fast. Wherever a shape goes and however it turns, it is found: what fits no band
-/// lies in the square cells.
+/// The
+/// initial poses only affect speed. A shape is found in every pose: one that fits no band is put in the square cells.
 fn lay_grid(params: &mut Params, shapes: &mut [types::Shape], vertices: &[[f32; 2]], poses: &[Pose]) {
     params.cell_count = 0;
     params.level_count = 0;
@@ -90,7 +90,7 @@ fn lay_grid(params: &mut Params, shapes: &mut [types::Shape], vertices: &[[f32; 
         cells[size] = cells[size - 1] * 4.0;
     }
     cells[CELL_SIZES - 1] = cells[CELL_SIZES - 1].max(reach(largest));
-    // The shapes of each size of cell.
+    // Shapes by size of cell.
     let mut sorted = [const { Vec::new() }; CELL_SIZES];
     for (index, shape) in shapes.iter().enumerate().filter(|(_, shape)| there(shape)) {
         let size = cells.iter().position(|&cell| reach(shape.bound) <= cell).unwrap_or(CELL_SIZES - 1);
@@ -120,7 +120,7 @@ fn lay_grid(params: &mut Params, shapes: &mut [types::Shape], vertices: &[[f32; 
 
         let mut places = vec![Vec::new(); levels.len() - own];
         for aabb in &aabbs {
-            // Any shape may turn out of its band, so the square cells are laid out for all.
+            // Any shape may turn out of its band, so the square cells are sized for all.
             places[0].push(middle(aabb));
             let lies_on = level_of(params, u32_from(own), aabb) as usize - own;
             if lies_on > 0 {
@@ -137,19 +137,19 @@ fn lay_grid(params: &mut Params, shapes: &mut [types::Shape], vertices: &[[f32; 
     params.levels[..levels.len()].copy_from_slice(&levels);
 }
 
-/// Width of a cell that a shape of this bound fits, m: a thousandth more than needed, so that rounding never makes a shape
-/// reach over its neighbour cell.
+/// Returns the width of a cell that a shape of this bound fits, m: a thousandth more than needed, so that rounding
+/// never makes a shape reach beyond its neighbour cell.
 fn reach(bound: f32, margin: f32) -> f32 {
     2.0 * (bound + margin) * 1.001
 }
 
-/// A level of cells of this size, in m.
+/// Returns a level with cells of this size, m.
 fn level(cell: Vec2) -> Level {
     Level { inv_cell: (1.0 / cell).into(), half_cell: (0.5 * cell).into(), ..Level::default() }
 }
 
-/// How thin the cells of a band are for long shapes of these thicknesses, in m: the thinnest of `thinner` (ascending) that
-/// three in four of them fit. None if the shapes are few.
+/// Returns the thickness of a band's cells for long shapes of these thicknesses, m: the smallest of `thinner`
+/// (ascending) that three in four of them fit. `None` if the shapes are few.
 fn band(thinner: &[f32], thicknesses: impl Iterator<Item = f32>) -> Option<f32> {
     let widest = *thinner.last()?;
     let mut thin: Vec<f32> = thicknesses.filter(|&thickness| thickness < widest).collect();
@@ -161,7 +161,7 @@ fn band(thinner: &[f32], thicknesses: impl Iterator<Item = f32>) -> Option<f32> 
     thinner.iter().copied().find(|&cell| most < cell)
 }
 
-/// Gives the torus about the aspect ratio of what lies on it, and one cell a shape or two.
+/// Sizes a level's torus to about the aspect ratio of the area of its shapes, and one or two cells a shape.
 fn lay_torus(level: &mut Level, places: &[Vec2]) {
     let (mut min, mut max) = (Vec2::INFINITY, Vec2::NEG_INFINITY);
     for &at in places {

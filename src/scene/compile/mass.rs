@@ -1,4 +1,4 @@
-//! Mass, centre of mass and moment of inertia of a body, from the areas of its shapes.
+//! Mass, centre of mass and moment of inertia of a body, from the areas and densities of its shapes.
 
 use super::Outline;
 use crate::math::rotation;
@@ -8,18 +8,19 @@ use glam::Vec2;
 /// Mass, inertia and centre of one body.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MassProperties {
-    /// kg; 0 for static and kinematic bodies.
+    /// Mass, kg; 0 for static and kinematic bodies.
     pub mass: f32,
-    /// kg·m² about the centre of mass; 0 likewise and for fixed rotation.
+    /// Moment of inertia about the centre of mass, kg·m²; 0 for static and kinematic bodies and for fixed rotation.
     pub inertia: f32,
-    /// In the body's frame, m.
+    /// Centre of mass in the body's frame, m.
     pub center: Vec2,
 }
 
-/// Area integrals in f64: compound bodies far from their origin would lose digits in f32.
+/// Returns mass, inertia and centre of a body. Integrated in f64: compound bodies far from their origin would lose
+/// digits in f32.
 pub(in crate::scene) fn mass_properties(body: &Body) -> MassProperties {
     if body.kind == BodyType::Kinematic {
-        // Its velocity is that of its origin, about which it turns.
+        // The velocity of a kinematic body is that of its origin, about which it turns.
         return MassProperties::default();
     }
     let (mut mass, mut moment, mut about_origin) = (0.0_f64, glam::DVec2::ZERO, 0.0_f64);
@@ -34,7 +35,7 @@ pub(in crate::scene) fn mass_properties(body: &Body) -> MassProperties {
     }
     let center = if mass > 0.0 { moment / mass } else { glam::DVec2::ZERO };
     if body.kind == BodyType::Static {
-        // Any point will do for a body that never moves; the middle of it keeps lever arms short.
+        // Any point is right for a body that never moves; its middle keeps lever arms short.
         return MassProperties { center: center.as_vec2(), ..MassProperties::default() };
     }
     let mut inertia = about_origin - mass * center.length_squared();
@@ -53,12 +54,12 @@ pub(in crate::scene) fn mass_properties(body: &Body) -> MassProperties {
     }
 }
 
-/// Whether nothing can turn the body: it was told so, or it is a particle.
+/// Returns true if the body never turns: it has fixed rotation, or is a particle.
 pub(in crate::scene) fn never_turns(body: &Body) -> bool {
     body.fixed_rotation || body.shapes.iter().any(|shape| matches!(shape.geometry, Geometry::Particle { .. }))
 }
 
-/// Area, centre and second moment of area about that centre, of a shape about its own origin; m², m, m⁴.
+/// Returns area, centre and second moment of area about that centre, of a shape about its own origin; m², m, m⁴.
 fn area_integrals(geometry: &Geometry) -> (f64, glam::DVec2, f64) {
     // Parts: the polygon as signed triangles about the first point, a rectangle on each edge, a sector at each corner.
     let outline = Outline::of(geometry);

@@ -69,7 +69,7 @@ pub(super) fn params(scene: &Scene) -> Params {
     }
 }
 
-/// Bias rate, mass scale and impulse scale of a spring-damper solved implicitly (Box2D's `b2MakeSoft`).
+/// Returns bias rate, mass scale and impulse scale of a spring-damper solved implicitly (Box2D's `b2MakeSoft`).
 pub(in crate::scene) fn soft(hertz: f32, damping_ratio: f32, h: f32) -> [f32; 3] {
     if hertz <= 0.0 {
         return [0.0, 1.0, 0.0];
@@ -81,15 +81,15 @@ pub(in crate::scene) fn soft(hertz: f32, damping_ratio: f32, h: f32) -> [f32; 3]
     [omega / a1, a2 * a3, a3]
 }
 
-/// Steps that make up [`SLEEP_TIME`].
+/// Returns the number of steps in [`SLEEP_TIME`].
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 65,535")]
 fn sleep_steps(dt: f32) -> u32 {
-    // Half a second is 30 steps of a sixtieth, however the division is rounded.
+    // Half a second must be 30 steps of a sixtieth, however the division is rounded.
     (SLEEP_TIME / dt - 1e-3).ceil().clamp(1.0, MAX_QUIET as f32) as u32
 }
 
 impl Compiled {
-    /// Counts, and what the materials of the shapes switch on.
+    /// Updates the counts of rows, and the switches for the materials of the shapes.
     pub(crate) fn refresh_switches(&mut self) {
         let shapes = &self.shapes;
         let bounces = match self.settings.restitution_mix {
@@ -104,7 +104,7 @@ impl Compiled {
             (shapes.iter().any(|s| s.kind & types::KINEMATIC_SHAPE != 0), types::MOVING_WALLS),
             (shapes.iter().any(|s| s.kind & types::BULLET_SHAPE != 0), types::BULLETS),
         ] {
-            // What was switched on stays on: impulses of the step before may still be there.
+            // A switch stays on, as impulses of the previous step may still need it.
             if on {
                 self.params.switches |= bit;
             }

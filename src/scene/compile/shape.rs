@@ -1,4 +1,4 @@
-//! One shape of a scene as a row of the shape table: outline, placement on the body, material and filter.
+//! Rows of the shape table: outline, position on the body, material and filter of one shape of a scene.
 
 use glam::Vec2;
 
@@ -36,7 +36,7 @@ pub(super) fn flatten_shape(shape: &Shape, center: Vec2, vertices: &mut Vec<[f32
             flat.bound = half.length() + radius;
         }
         Geometry::HalfPlane { normal, offset } => {
-            // Its y axis is the normal, its centre the point of the surface nearest to the shape's origin.
+            // The y axis is the normal, the centre the point of the surface nearest to the shape's origin.
             let axis = Vec2::new(normal.y, -normal.x);
             flat.kind = types::HALF_PLANE;
             flat.rotation = math::mul_rotation(turn, axis).into();
@@ -44,7 +44,7 @@ pub(super) fn flatten_shape(shape: &Shape, center: Vec2, vertices: &mut Vec<[f32
         }
         Geometry::Capsule { .. } | Geometry::Segment { .. } | Geometry::Polygon { .. } => {
             let outline = Outline::of(&shape.geometry);
-            // About the middle of their bounding box, so that the bound is tight and no digits are lost.
+            // Vertices are from the middle of their bounding box, so that the bound is tight and no digits are lost.
             let (low, high) = outline
                 .points
                 .iter()
@@ -62,15 +62,15 @@ pub(super) fn flatten_shape(shape: &Shape, center: Vec2, vertices: &mut Vec<[f32
     flat
 }
 
-/// A shape as the points of a convex polygon, counter-clockwise, and a radius around it. One point is a disc, two a
-/// capsule.
+/// Outline of a shape: the corners of a convex polygon, counter-clockwise, and a radius around it. One point is a disc,
+/// two are a capsule.
 pub(crate) struct Outline {
     pub points: Vec<Vec2>,
     pub radius: f32,
 }
 
 impl Outline {
-    /// Empty for a half plane, which has none.
+    /// Returns the outline of a geometry; without points for a half plane.
     pub fn of(geometry: &Geometry) -> Self {
         let (points, radius) = match geometry {
             Geometry::Circle { radius } | Geometry::Particle { radius } => (vec![Vec2::ZERO], *radius),
@@ -87,7 +87,7 @@ impl Outline {
     }
 }
 
-/// Half of the thinnest part, m: what a fast body can jump over.
+/// Returns half the smallest width of a shape, m, which decides whether a fast body can tunnel through it.
 pub(super) fn thickness(geometry: &Geometry) -> f32 {
     match geometry {
         Geometry::Circle { radius } | Geometry::Particle { radius } | Geometry::Capsule { radius, .. } => *radius,
@@ -95,7 +95,7 @@ pub(super) fn thickness(geometry: &Geometry) -> f32 {
         Geometry::Segment { .. } => 0.0,
         Geometry::HalfPlane { .. } => f32::INFINITY,
         Geometry::Polygon { points, radius } => {
-            // The width across each edge; the smallest of them is that of the polygon.
+            // Width across each edge; the smallest is that of the polygon.
             let width = (0..points.len()).map(|edge| {
                 let (from, to) = (points[edge], points[(edge + 1) % points.len()]);
                 let normal = Vec2::new(to.y - from.y, from.x - to.x).normalize_or_zero();
