@@ -204,7 +204,7 @@ pub(crate) struct Tally<'b, 'a> {
 }
 
 /// Most pairs that a thread counts before it adds them to the budget.
-const UNTOLD: usize = 4096;
+const BATCH: usize = 4096;
 /// Calls of [`Tally::goes_on`] from one check of the cancel token to the next.
 const CALLS: u32 = 64;
 
@@ -216,7 +216,7 @@ impl<'b, 'a> Tally<'b, 'a> {
     /// Sets the number of pairs that the thread has found in all. Returns false if the search is to end.
     #[inline]
     pub fn goes_on(&mut self, found: usize) -> bool {
-        if found - self.added >= UNTOLD {
+        if found - self.added >= BATCH {
             return self.tell(found);
         }
         self.calls = self.calls.wrapping_add(1);

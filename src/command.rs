@@ -247,7 +247,7 @@ pub(crate) fn rouse(compiled: &Compiled, bodies: impl IntoIterator<Item = u32>, 
 }
 
 /// Wakes the islands of removed bodies, and the bodies of joints that were added or removed.
-pub(crate) fn wake_left(compiled: &Compiled, change: &Change, commands: &mut Vec<types::Command>) {
+pub(crate) fn wake_affected(compiled: &Compiled, change: &Change, commands: &mut Vec<types::Command>) {
     rouse(compiled, change.bodies.iter().chain(&change.roused).copied(), commands);
     if change.fixed {
         wake_all(compiled, commands);
@@ -267,7 +267,7 @@ pub(crate) fn by_body(commands: &mut [types::Command]) {
 }
 
 /// Drops pending commands for a body whose description was replaced.
-pub(crate) fn forget_body(commands: &mut Vec<types::Command>, body: u32) {
+pub(crate) fn drop_commands_to(commands: &mut Vec<types::Command>, body: u32) {
     let wakes = |kind: u32| kind == types::COMMAND_WAKE || kind == types::COMMAND_WAKE_ALL;
     commands.retain(|command| command.is_for_joint() || command.body != body || wakes(command.kind));
 }

@@ -1,10 +1,10 @@
 //! Errors of a GPU device: lost, out of memory, or a refused call.
 
-/// Failure of a device.
+/// Error of a GPU device.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
-    /// The device is gone: driver reset, unplugged, destroyed. Worlds on it cannot go on; a snapshot taken before can, on
-    /// another device or the CPU.
+    /// The device is lost: driver reset, unplugged, destroyed. Worlds on it cannot continue; a snapshot taken before
+    /// can be restored on another device or the CPU.
     #[error("the device is lost: {0}")]
     Lost(String),
     /// The device has no memory left.

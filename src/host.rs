@@ -21,10 +21,10 @@
 //! change leaves no trace.
 //!
 //! **A snapshot** is one value with one builder, [`Snapshot::new`], of a [`Moment`] of the host and the tables of the engine.
-//! It carries its [`Lineage`]: the fingerprint of the scene, gravity and, where bodies or joints came or went by hand, the
-//! population of that moment, shared by all snapshots between two changes. So a world can be restored to a time before
-//! additions and removals, and refuses the snapshot of another scene. Bytes carry no lineage: a journal takes its place
-//! ([`World::load_with`](crate::World::load_with)).
+//! It carries its [`Lineage`]: the fingerprint of the scene, gravity and, if bodies or joints were added or removed by
+//! hand, the population of that moment, shared by all snapshots between two changes. So a world can be restored to a
+//! time before additions and removals, and refuses the snapshot of another scene. Bytes carry no lineage: a journal
+//! takes its place ([`World::load_with`](crate::World::load_with)).
 //!
 //! **Restoring** a snapshot drops the events of later steps, which have not happened then. [`Host::undo_step`] returns
 //! to the start of a step that outgrew its tables, for a single world and for one of a batch.
@@ -38,7 +38,7 @@ pub(crate) use engine::WorldEngine;
 pub(crate) use verbs::world_verbs;
 
 use crate::cancel::StepLimits;
-use crate::command::{Command, CommandError, JointCommand, forget, rouse, wake_all, wake_left};
+use crate::command::{Command, CommandError, JointCommand, forget, rouse, wake_affected, wake_all};
 use crate::event::Event;
 use crate::population::{BodyId, Change, JointId, Journal, Population, body_of_slot, ends, joint_id, slot_of};
 use crate::scene::{Body, Compiled};
@@ -57,11 +57,11 @@ pub(crate) enum Recorder {}
 /// Numbers of bodies, shapes and joints.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Parts {
-    /// Bodies.
+    /// Number of bodies.
     pub bodies: usize,
-    /// Shapes of all bodies.
+    /// Number of shapes of all bodies.
     pub shapes: usize,
-    /// Joints.
+    /// Number of joints.
     pub joints: usize,
 }
 
@@ -80,7 +80,8 @@ pub(crate) struct Host {
     pub compiled: Compiled,
     /// Ids of bodies and joints; `None` until one is added or removed.
     pub population: Option<Population>,
-    /// The scene as it was laid out at the start, if bodies or joints have come or gone since, or will by emitters.
+    /// The scene as it was laid out at the start, if bodies or joints were added or removed since, or emitters will do
+    /// so.
     pub origin: Option<Box<Compiled>>,
     /// Commands for the next step.
     pub commands: Vec<types::Command>,
@@ -89,7 +90,7 @@ pub(crate) struct Host {
     /// Steps that dropped contacts or events, as far as known.
     pub overflowed: Vec<u64>,
     pub limits: StepLimits,
-    /// Steps done, or recorded.
+    /// Number of steps done, or recorded.
     pub steps: u64,
     /// First step in which all commands and changes so far have acted.
     pub asked: u64,
@@ -98,7 +99,7 @@ pub(crate) struct Host {
     /// Fingerprint of the scene as it was at the start. Computed before the first change.
     fingerprint: OnceLock<u64>,
     /// True once bodies or joints were added or removed by hand: then the scene alone does not give this population.
-    altered: bool,
+    changed_by_hand: bool,
     /// The present population, shared by the snapshots that are taken before the next change.
     kept: OnceLock<Arc<Kept>>,
 }
@@ -137,7 +138,7 @@ pub struct Books {
     /// Fingerprint of the scene as it was at the start.
     fingerprint: u64,
     /// True if bodies or joints were added or removed by hand.
-    altered: bool,
+    changed_by_hand: bool,
 }
 
 impl Host {
@@ -154,7 +155,7 @@ impl Host {
             asked: 0,
             gravity: compiled.params.gravity,
             fingerprint: OnceLock::new(),
-            altered: false,
+            changed_by_hand: false,
             kept: OnceLock::new(),
             compiled,
         }
@@ -162,22 +163,22 @@ impl Host {
 
     /// Returns bodies and joints with their ids, without their state.
     pub fn into_books(self) -> Books {
-        let (fingerprint, altered) = (self.fingerprint(), self.altered);
+        let (fingerprint, changed_by_hand) = (self.fingerprint(), self.changed_by_hand);
         let Self { compiled, population, origin, .. } = self;
-        Books { compiled, population, origin, fingerprint, altered }
+        Books { compiled, population, origin, fingerprint, changed_by_hand }
     }
 
     /// Returns the host of a world with these bodies and joints. It continues from a snapshot, which must be restored
     /// next.
     pub fn from_books(books: Books) -> Self {
-        let Books { compiled, population, origin, fingerprint, altered } = books;
-        Self { population, origin, fingerprint: OnceLock::from(fingerprint), altered, ..Self::new(compiled) }
+        let Books { compiled, population, origin, fingerprint, changed_by_hand } = books;
+        Self { population, origin, fingerprint: OnceLock::from(fingerprint), changed_by_hand, ..Self::new(compiled) }
     }
 
     /// Copies ids, origin and limits from another host of the same world.
     pub fn take_over(&mut self, other: &Self) {
         self.fingerprint = OnceLock::from(other.fingerprint());
-        (self.altered, self.gravity) = (other.altered, other.gravity);
+        (self.changed_by_hand, self.gravity) = (other.changed_by_hand, other.gravity);
         self.population.clone_from(&other.population);
         self.origin.clone_from(&other.origin);
         self.kept.clone_from(&other.kept);
@@ -198,7 +199,7 @@ impl Host {
     /// Returns the slot of a body.
     ///
     /// # Errors
-    /// If there is no such body, or no longer.
+    /// The body does not exist or was removed.
     pub fn slot_of(&self, body: BodyId) -> Result<usize, CommandError> {
         slot_of(&self.compiled, self.population.as_ref(), body)
     }
@@ -311,20 +312,20 @@ impl Host {
     }
 
     /// Marks the population as changed by hand.
-    fn alter(&mut self) {
-        self.altered = true;
-        self.forget_kept();
+    fn mark_changed_by_hand(&mut self) {
+        self.changed_by_hand = true;
+        self.invalidate_kept();
     }
 
     /// Drops the shared copy of the population: the next snapshot is of another one.
-    fn forget_kept(&mut self) {
+    fn invalidate_kept(&mut self) {
         self.kept = OnceLock::new();
     }
 
     /// Drops commands to removed bodies and joints, and wakes the islands that they leave.
     fn let_go(&mut self, change: &Change) {
         forget(&mut self.commands, &self.compiled);
-        wake_left(&self.compiled, change, &mut self.commands);
+        wake_affected(&self.compiled, change, &mut self.commands);
     }
 
     fn backup(&self) -> Backup {
@@ -334,7 +335,7 @@ impl Host {
 
     /// Returns the lineage of snapshots that are taken now.
     pub fn lineage(&self) -> Lineage {
-        let kept = self.population.as_ref().filter(|_| self.altered).map(|population| {
+        let kept = self.population.as_ref().filter(|_| self.changed_by_hand).map(|population| {
             let kept = || Arc::new(Kept { compiled: self.compiled.clone(), population: population.clone() });
             self.kept.get_or_init(kept).clone()
         });
@@ -365,13 +366,13 @@ impl Host {
                 (!is_now).then(|| Rewound {
                     compiled: kept.compiled.on_engine_of(&self.compiled),
                     population: kept.population.clone(),
-                    altered: true,
+                    changed_by_hand: true,
                 })
             }
             _ => {
                 let (origin, population) = (self.origin.as_deref(), self.population.as_ref());
                 let rewound = Population::rewind(origin, &self.compiled, population, snapshot)?;
-                rewound.map(|(compiled, population)| Rewound { compiled, population, altered: false })
+                rewound.map(|(compiled, population)| Rewound { compiled, population, changed_by_hand: false })
             }
         };
         match &rewound {
@@ -422,7 +423,7 @@ pub(crate) enum Untaken {
 pub(crate) struct Rewound {
     compiled: Compiled,
     population: Population,
-    altered: bool,
+    changed_by_hand: bool,
 }
 
 impl Host {
@@ -439,7 +440,7 @@ impl Host {
         let mut compiled = self.compiled.clone();
         let mut population = Population::new(&compiled);
         population.relive(&mut compiled, journal, Snapshot::step_of(bytes)?)?;
-        Ok(Rewound { compiled, population, altered: true })
+        Ok(Rewound { compiled, population, changed_by_hand: true })
     }
 }
 

@@ -41,7 +41,7 @@
 //! | `b2RevoluteJointDef`, … | [`Joint`] with a [`JointKind`]; [`World::add_joints`] |
 //! | `b2BodyId` | [`BodyId`]; bodies of the scene are also found by index or by name, [`World::find`] |
 //! | `b2Body_GetPosition`, … | [`World::body`]; of all bodies [`World::transforms`], [`World::transforms_latest`] |
-//! | `b2Body_ApplyForce`, `b2Body_SetTransform`, … | [`World::command`] with a [`Command`]; it acts at the start of the next step |
+//! | `b2Body_ApplyForce`, `b2Body_SetTransform`, … | [`World::command`] with a [`Command`], at the start of the next step |
 //! | `b2World_GetContactEvents`, sensor events | [`World::take_events`], `examples/sensors.rs` |
 //! | `b2World_CastRay`, `b2World_OverlapAABB` | [`World::query`] with a batch of [`Query`], `examples/queries.rs` |
 //! | `b2BodyDef::isBullet` | [`Body::bullet`], `examples/fast_bodies.rs` |

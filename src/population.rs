@@ -226,7 +226,7 @@ impl Population {
             models: None,
             owners: Owners::default(),
         };
-        population.next = population.next_turn(compiled);
+        population.next = population.next_emission(compiled);
         population
     }
 
@@ -301,13 +301,13 @@ impl Population {
         check(compiled, bodies)?;
         self.by_hand = true;
         let mut change = Change::default();
-        let ids = bodies.iter().map(|body| self.settle(compiled, body, steps, &mut change)).collect();
-        self.take_in(compiled, &mut change);
+        let ids = bodies.iter().map(|body| self.insert(compiled, body, steps, &mut change)).collect();
+        self.finish_adding(compiled, &mut change);
         Ok((ids, change))
     }
 
     /// Updates grid, switches, joints and history for added bodies.
-    fn take_in(&mut self, compiled: &mut Compiled, change: &mut Change) {
+    fn finish_adding(&mut self, compiled: &mut Compiled, change: &mut Change) {
         let room = compiled.fit_levels(&change.shapes);
         // With many more shapes than the grid was built for, cells would hold many shapes each.
         if !room || compiled.shapes.len() > 4 * self.laid_for.max(64) {
@@ -315,15 +315,15 @@ impl Population {
             self.laid_for = compiled.shapes.len();
             change.grid = true;
         }
-        compiled.joints.know_bodies(compiled.bodies.len(), &mut change.joints);
+        compiled.joints.resize_bodies(compiled.bodies.len(), &mut change.joints);
         compiled.refresh_switches();
     }
 
-    fn settle(&mut self, compiled: &mut Compiled, body: &Body, steps: u64, change: &mut Change) -> BodyId {
+    fn insert(&mut self, compiled: &mut Compiled, body: &Body, steps: u64, change: &mut Change) -> BodyId {
         #[allow(clippy::cast_possible_truncation, reason = "bodies and shapes are counted in u32")]
         let index = self.free_bodies.pop_first().unwrap_or(compiled.bodies.len() as u32);
-        let mut laid = Compiled::lay_body(body, index);
-        compiled.lead(body, index, steps, &mut laid.pose);
+        let mut laid = Compiled::compile_body(body, index);
+        compiled.add_path(body, index, steps, &mut laid.pose);
         let slot = index as usize;
         if slot == compiled.bodies.len() {
             compiled.bodies.push(laid.body);
@@ -406,7 +406,7 @@ impl Population {
             let problem = format!("is {name:?}, as another body's");
             return Err(SceneError::new("bodies[0].id", problem, "an id of its own").into());
         }
-        let mut laid = Compiled::lay_body(body, id.index);
+        let mut laid = Compiled::compile_body(body, id.index);
         let outline = |shape: &Shape| (shape.kind & GEOMETRY_MASK, shape.kind >> VERTEX_COUNT_SHIFT & 0xf);
         let places = &self.shapes[slot];
         let is_same = |(place, (shape, _)): (&u32, &(Shape, Vec<[f32; 2]>))| {
@@ -430,7 +430,7 @@ impl Population {
             compiled.joints.remove(place, &mut change.joints);
         }
         compiled.paths.retain(|led| led.body != id.index);
-        compiled.lead(body, id.index, steps, &mut laid.pose);
+        compiled.add_path(body, id.index, steps, &mut laid.pose);
         compiled.bodies[slot] = laid.body;
         compiled.poses[slot] = laid.pose;
         compiled.states[slot] = laid.state;
@@ -452,7 +452,7 @@ impl Population {
         }
         compiled.link(&self.shapes[slot]);
         self.by_hand = true;
-        self.take_in(compiled, &mut change);
+        self.finish_adding(compiled, &mut change);
         Ok(change)
     }
 
@@ -467,11 +467,11 @@ impl Population {
                 return Err(PopulationError::Twice(id));
             }
         }
-        Ok(self.take_out(compiled, ids))
+        Ok(self.remove_checked(compiled, ids))
     }
 
     /// Removes bodies that exist, each given once.
-    fn take_out(&mut self, compiled: &mut Compiled, ids: &[BodyId]) -> Change {
+    fn remove_checked(&mut self, compiled: &mut Compiled, ids: &[BodyId]) -> Change {
         let mut change = Change::default();
         for id in ids {
             let slot = id.index as usize;
@@ -521,7 +521,7 @@ impl Population {
             return Err(SceneError::new("joints", problem, format!("at most {MAX_JOINTS} in a world")).into());
         }
         self.by_hand = true;
-        Ok(self.tie(compiled, joints, true))
+        Ok(self.insert_joints(compiled, joints, true))
     }
 
     /// Returns the joints with the slots of the bodies given by id, in place of those in the joints.
@@ -541,7 +541,7 @@ impl Population {
     }
 
     /// Adds joints that were checked.
-    fn tie(&mut self, compiled: &mut Compiled, joints: &[Joint], by_hand: bool) -> (Vec<JointId>, Change) {
+    fn insert_joints(&mut self, compiled: &mut Compiled, joints: &[Joint], by_hand: bool) -> (Vec<JointId>, Change) {
         let mut change = Change::default();
         let mut ids = Vec::with_capacity(joints.len());
         for joint in joints {

@@ -37,7 +37,7 @@ use crate::types::{
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Snapshot {
-    /// Steps done.
+    /// Number of steps done.
     pub step: u64,
     /// Poses of the bodies' centres of mass.
     pub poses: Vec<Pose>,
@@ -75,8 +75,8 @@ pub struct Snapshot {
     pub joint_goals: Vec<JointGoal>,
     /// Fields of each joint row that commands change.
     pub row_goals: Vec<RowGoal>,
-    /// Impulses of the last substep, N·s, or N·m·s for angles, one a row of [`crate::scene::Joints::rows`]. Only rows
-    /// of points use the second coordinate.
+    /// Impulses of the last substep, N·s, or N·m·s for angles, for each row of [`crate::scene::Joints::rows`]. Only
+    /// rows of points use the second coordinate.
     pub joint_impulses: Vec<[f32; 2]>,
     /// World of which it was taken. Not in bytes.
     pub lineage: Lineage,
@@ -121,13 +121,13 @@ impl Lineage {
 /// Host's part of a snapshot: the number of steps, commands, and the population.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Moment {
-    /// Steps done.
+    /// Number of steps done.
     pub step: u64,
     /// True if bodies sleep.
     pub sleeps: bool,
     /// Commands for the next step.
     pub commands: Vec<Command>,
-    /// [`Population::history`].
+    /// Hash of all additions and removals ([`Population::history`]).
     pub population: u64,
     /// Slots vacated since the last step.
     pub vacated: Vec<u32>,
@@ -161,7 +161,7 @@ pub struct Force {
     pub force: [f32; 2],
     /// Point at which the force acts, from the centre of mass, in the body's frame, m.
     pub point: [f32; 2],
-    /// N·m.
+    /// Torque, N·m.
     pub torque: f32,
 }
 
@@ -185,7 +185,7 @@ impl Force {
 pub struct JointGoal {
     /// Value of [`Joint::anchor_a`], m.
     pub anchor_a: [f32; 2],
-    /// rad.
+    /// Value of [`Joint::reference_angle`], rad.
     pub reference_angle: f32,
     /// Flags [`JOINT_DISABLED`] and [`JOINT_FRESH`] of [`Joint::flags`].
     pub flags: u32,
@@ -403,8 +403,8 @@ impl Snapshot {
             let (found, expected) = (self.manifolds.len(), self.contacts.len());
             return Err(SnapshotError { what: "manifolds", found, expected });
         }
-        let put_by = self.sleeping.iter().map(|put_by| (&put_by.contact, &put_by.manifold));
-        for (contact, manifold) in self.contacts.iter().zip(&self.manifolds).chain(put_by) {
+        let archived = self.sleeping.iter().map(|archived| (&archived.contact, &archived.manifold));
+        for (contact, manifold) in self.contacts.iter().zip(&self.manifolds).chain(archived) {
             for (what, index, count) in [
                 ("shape of a contact, below the expected number", contact.shape_a, shapes),
                 ("shape of a contact, below the expected number", contact.shape_b, shapes),

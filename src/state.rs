@@ -345,8 +345,8 @@ pub fn metrics(compiled: &Compiled, snapshot: &Snapshot) -> Metrics {
     let sleeps = |body: u32| snapshot.states.get(body as usize).is_some_and(|state| state.status & ASLEEP != 0);
     let now = snapshot.contacts.iter().zip(&snapshot.manifolds);
     let awake = now.filter(|(contact, _)| !sleeps(contact.body_a) || !sleeps(contact.body_b));
-    let put_by = snapshot.sleeping.iter().map(|put_by| (&put_by.contact, &put_by.manifold));
-    for (contact, made) in awake.chain(put_by) {
+    let archived = snapshot.sleeping.iter().map(|archived| (&archived.contact, &archived.manifold));
+    for (contact, made) in awake.chain(archived) {
         if contact.flags & POINT_COUNT_MASK == 0 {
             continue;
         }

@@ -10,15 +10,15 @@ use crate::types::{
 pub struct Tables {
     /// Pose of each body's centre of mass.
     pub poses: Vec<Pose>,
-    /// Velocities and status, one a body.
+    /// Velocities and status of each body.
     pub states: Vec<BodyState>,
-    /// Sums of the contacts' impulses, one a body.
+    /// Sums of the contacts' impulses on each body.
     pub accumulators: Vec<Accumulator>,
-    /// Turn that the relax sweep took back, one a body.
+    /// Turn of each body that the relax sweep took back.
     pub swings: Vec<f32>,
     /// Box of each shape, margin included.
     pub aabbs: Vec<Aabb>,
-    /// Ends of the cells' runs in `cell_shapes`, one a cell and one more.
+    /// End of each cell's run in `cell_shapes`, and one more.
     pub cell_ends: Vec<u32>,
     /// Shapes in the order of their cells.
     pub cell_shapes: Vec<u32>,
@@ -32,11 +32,11 @@ pub struct Tables {
     pub pair_starts: Vec<u32>,
     /// Pairs of shapes whose boxes overlap.
     pub contacts: Vec<Contact>,
-    /// Contact points, one row a contact.
+    /// Contact points of each contact.
     pub manifolds: Vec<Manifold>,
     /// Root of the sleeping island of each body.
     pub islands: Vec<u32>,
-    /// Flags of islands at their roots: to wake, or blocked. One a body.
+    /// Flags of islands at their roots: to wake, or blocked. One row for each body.
     pub island_flags: Vec<u32>,
     /// First sleeping contact of each shape, and the end.
     pub sleeping_starts: Vec<u32>,
@@ -56,7 +56,7 @@ pub struct Tables {
     pub joints: Vec<Joint>,
     /// Rows of the joints' equations.
     pub joint_rows: Vec<JointRow>,
-    /// Anchors and masses of this step, one a joint.
+    /// Anchors and masses of each joint in this step.
     pub joint_frames: Vec<JointFrame>,
     /// State of each joint.
     pub joint_states: Vec<JointState>,

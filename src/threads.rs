@@ -48,7 +48,7 @@ const STRIDE: usize = 1 << 14;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{count} threads cannot be started: {reason}; ask for fewer")]
 pub struct ThreadsError {
-    /// Threads wanted.
+    /// Number of threads asked for.
     pub count: usize,
     /// Reason that the system gives.
     pub reason: String,

@@ -73,7 +73,7 @@ pub enum WorldError {
         /// Limit of the world ([`World::set_contact_limit`]).
         limit: usize,
     },
-    /// A batch of worlds cannot be made or stepped as asked.
+    /// A batch of worlds cannot be made, or a call names no world of it.
     #[error("many worlds: {0}")]
     Many(String),
     /// The world does not fit the device.

@@ -284,7 +284,7 @@ impl WorldBatch {
     fn check(&self, world: usize) -> Result<(), WorldError> {
         match self.empty.get(world) {
             Some(false) => Ok(()),
-            Some(true) => Err(WorldError::Many(format!("the place of world {world} is empty"))),
+            Some(true) => Err(WorldError::Many(format!("the slot of world {world} is empty"))),
             None => Err(WorldError::Many(format!("there is no world {world} of {}", self.count()))),
         }
     }

@@ -154,7 +154,7 @@ fn an_empty_place_does_nothing_and_is_asked_nothing() {
             worlds.leave_empty(1).unwrap_err(),
         ];
         for error in refused {
-            assert!(matches!(&error, WorldError::Many(why) if why == "the place of world 1 is empty"), "{error}");
+            assert!(matches!(&error, WorldError::Many(why) if why == "the slot of world 1 is empty"), "{error}");
         }
         assert_eq!(worlds.hashes().unwrap(), found, "{backend}: a refused step was done");
         worlds.leave_empty(0).unwrap();

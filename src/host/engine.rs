@@ -2,7 +2,7 @@
 //! that are written once in terms of them: adding and removing, gravity, emitters, snapshots.
 
 use super::{Backup, Host, Parts, Recorder, Rewound, Untaken};
-use crate::command::{Command, forget_body, wake_left};
+use crate::command::{Command, drop_commands_to, wake_affected};
 use crate::population::{BodyId, Change, JointId, Journal};
 use crate::scene::{Body, Joint, check_gravity};
 use crate::snapshot::Snapshot;
@@ -84,7 +84,7 @@ pub(crate) trait WorldEngine {
         let (compiled, population) = host.people();
         let (ids, change) = population.add(compiled, bodies, steps)?;
         self.make_room_or_undo(backup, None)?;
-        self.host_mut().alter();
+        self.host_mut().mark_changed_by_hand();
         self.follow(&change, None)?;
         Ok(ids)
     }
@@ -101,8 +101,8 @@ pub(crate) trait WorldEngine {
         let (ids, change) = population.add_joints(compiled, joints)?;
         self.make_room_or_undo(backup, None)?;
         let host = self.host_mut();
-        host.alter();
-        wake_left(&host.compiled, &change, &mut host.commands);
+        host.mark_changed_by_hand();
+        wake_affected(&host.compiled, &change, &mut host.commands);
         self.follow(&change, None)?;
         Ok(ids)
     }
@@ -126,7 +126,7 @@ pub(crate) trait WorldEngine {
         host.keep_origin();
         let (compiled, population) = host.people();
         let change = population.remove_joints(compiled, ids)?;
-        host.alter();
+        host.mark_changed_by_hand();
         host.let_go(&change);
         self.follow(&change, None)
     }
@@ -140,7 +140,7 @@ pub(crate) trait WorldEngine {
         host.keep_origin();
         let (compiled, population) = host.people();
         let change = population.remove(compiled, ids)?;
-        host.alter();
+        host.mark_changed_by_hand();
         host.let_go(&change);
         self.follow(&change, None)
     }
@@ -160,8 +160,8 @@ pub(crate) trait WorldEngine {
         let change = population.replace(compiled, id, body, steps)?;
         self.make_room_or_undo(backup, None)?;
         let host = self.host_mut();
-        host.alter();
-        forget_body(&mut host.commands, id.index);
+        host.mark_changed_by_hand();
+        drop_commands_to(&mut host.commands, id.index);
         host.let_go(&change);
         self.follow(&change, None)
     }
@@ -196,7 +196,7 @@ pub(crate) trait WorldEngine {
         // Emitters alone never outgrow the tables; with bodies added by hand, larger buffers may be refused.
         let backup = (population.by_hand() && self.is_limited()).then(|| host.backup());
         let host = self.host_mut();
-        host.forget_kept();
+        host.invalidate_kept();
         let (compiled, population) = host.people();
         let left = population.retire(compiled, steps);
         if let Some(change) = &left {
@@ -205,7 +205,7 @@ pub(crate) trait WorldEngine {
         }
         let (compiled, population) = host.people();
         let [came, tied] = population.emit(compiled, steps);
-        wake_left(&host.compiled, &tied, &mut host.commands);
+        wake_affected(&host.compiled, &tied, &mut host.commands);
         self.make_room_or_undo(backup, recorder.as_deref_mut())?;
         for change in left.iter().chain([&came, &tied]) {
             self.follow(change, recorder.as_deref_mut())?;
@@ -238,8 +238,8 @@ pub(crate) trait WorldEngine {
         (host.compiled, host.population) = (other.compiled, Some(other.population));
         self.make_room_or_undo(Some(backup), None)?;
         let host = self.host_mut();
-        host.altered = other.altered;
-        host.forget_kept();
+        host.changed_by_hand = other.changed_by_hand;
+        host.invalidate_kept();
         let all = Change::all(&host.compiled);
         self.follow(&all, None)?;
         self.clear_lists();

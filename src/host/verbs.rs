@@ -134,8 +134,7 @@ macro_rules! world_verbs {
         /// since, or of another world of the same scene. Bodies and joints, their ids, and gravity are those of that
         /// time. Untaken events of later steps are dropped: those steps have not happened. This waits for a device.
         ///
-        /// A
-        /// snapshot made from bytes ([`crate::Snapshot::from_bytes`]) has no bodies or joints that were added by hand
+        /// A snapshot made from bytes ([`crate::Snapshot::from_bytes`]) has no bodies or joints that were added by hand
         /// ([`crate::World::load_with`]).
         ///
         /// # Errors

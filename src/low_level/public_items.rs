@@ -121,9 +121,9 @@ fn items_are_found_where_they_are() {
     let lib = "pub mod low_level;\nmod cpu;\npub const X: u32 = 1;\npub use a::{B,\n    C};\npub use d::E;\n";
     let names = exported(lib);
     assert_eq!(names.iter().map(String::as_str).collect::<Vec<_>>(), ["B", "C", "E", "X"]);
-    let text = "impl B {\n    pub fn seen(&self) {\n    }\n\n    fn own() {}\n\n    /// Tells.\n    #[doc(hidden)]\n    #[must_use]\n    \
-                pub fn hidden() {}\n}\nimpl<'a> C<'a> {\n    pub const fn also<T>() {}\n}\nimpl Clone for B {\n}\nimpl E {\n    world_verbs!();\n}\nimpl Other {\n    pub \
-                fn other() {}\n}\n";
+    let text = "impl B {\n    pub fn seen(&self) {\n    }\n\n    fn own() {}\n\n    /// Docs.\n    #[doc(hidden)]\n    \
+                #[must_use]\n    pub fn hidden() {}\n}\nimpl<'a> C<'a> {\n    pub const fn also<T>() {}\n}\n\
+                impl Clone for B {\n}\nimpl E {\n    world_verbs!();\n}\nimpl Other {\n    pub fn other() {}\n}\n";
     let mut found = BTreeSet::new();
     methods(text, &names, &mut found);
     let by_hand: Vec<_> = found.iter().filter(|name| !name.starts_with("E::")).map(String::as_str).collect();

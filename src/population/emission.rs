@@ -52,7 +52,7 @@ struct Batch {
 impl Emitted {
     /// Returns the step before which a batch is added or removed next.
     fn next(&self, emitter: &Emitter) -> u64 {
-        let comes = emitter.comes(self.made);
+        let comes = emitter.batch_step(self.made);
         let goes = self.batches.front().and_then(|batch| Some(batch.born + u64::from(emitter.lifetime?)));
         comes.into_iter().chain(goes).min().unwrap_or(u64::MAX)
     }
@@ -74,7 +74,7 @@ impl Population {
         let emitters = compiled.script.emitters.clone();
         let mut gone = Vec::new();
         for (emitter, emitted) in emitters.iter().zip(&mut self.emitted) {
-            let comes = emitter.comes(emitted.made).is_some_and(|at| at <= step);
+            let comes = emitter.batch_step(emitted.made).is_some_and(|at| at <= step);
             while let Some(batch) = emitted.batches.front() {
                 let is_old = emitter.lifetime.is_some_and(|steps| batch.born + u64::from(steps) <= step);
                 let is_one_too_many = comes && emitter.keep.is_some_and(|most| emitted.batches.len() >= most as usize);
@@ -86,7 +86,7 @@ impl Population {
         }
         // Some bodies may have been removed by hand.
         gone.retain(|&id| self.id(compiled, id.index as usize) == Some(id));
-        (!gone.is_empty()).then(|| self.take_out(compiled, &gone))
+        (!gone.is_empty()).then(|| self.remove_checked(compiled, &gone))
     }
 
     /// Adds the batches that are due. Returns the changes by the bodies and by their joints.
@@ -96,9 +96,9 @@ impl Population {
         let mut joints = Vec::new();
         let mut all = std::mem::take(&mut self.emitted);
         for (emitter, emitted) in emitters.iter().zip(&mut all) {
-            let Some(born) = emitter.comes(emitted.made).filter(|&at| at <= step) else { continue };
+            let Some(born) = emitter.batch_step(emitted.made).filter(|&at| at <= step) else { continue };
             let bodies: Vec<BodyId> =
-                emitter.bodies.iter().map(|body| self.settle(compiled, body, step, &mut change)).collect();
+                emitter.bodies.iter().map(|body| self.insert(compiled, body, step, &mut change)).collect();
             let slot = |body: usize| bodies[body].index as usize;
             joints.extend(emitter.joints.iter().map(|joint| Joint {
                 a: joint.a.map(slot),
@@ -111,11 +111,11 @@ impl Population {
             }
         }
         self.emitted = all;
-        self.next = self.next_turn(compiled);
+        self.next = self.next_emission(compiled);
         if !change.bodies.is_empty() {
-            self.take_in(compiled, &mut change);
+            self.finish_adding(compiled, &mut change);
         }
-        let (_, tied) = self.tie(compiled, &joints, false);
+        let (_, tied) = self.insert_joints(compiled, &joints, false);
         [change, tied]
     }
 
@@ -124,7 +124,7 @@ impl Population {
     pub fn emitters_left(&self, compiled: &Compiled, emitters: &[Emitter], steps: u64) -> Vec<Emitter> {
         debug_assert_eq!(compiled.script.emitters.len(), emitters.len());
         let left = |(emitter, emitted): (&Emitter, &Emitted)| {
-            let start = emitter.comes(emitted.made)?.saturating_sub(steps);
+            let start = emitter.batch_step(emitted.made)?.saturating_sub(steps);
             let made = u32::try_from(emitted.made).unwrap_or(u32::MAX);
             Some(Emitter {
                 start: u32::try_from(start).ok()?,
@@ -140,7 +140,7 @@ impl Population {
         self.by_hand
     }
 
-    pub(super) fn next_turn(&self, compiled: &Compiled) -> u64 {
+    pub(super) fn next_emission(&self, compiled: &Compiled) -> u64 {
         let pairs = compiled.script.emitters.iter().zip(&self.emitted);
         pairs.map(|(emitter, emitted)| emitted.next(emitter)).min().unwrap_or(u64::MAX)
     }

@@ -76,14 +76,14 @@ impl Population {
                 #[allow(clippy::cast_possible_truncation, reason = "for the message")]
                 return Err(SnapshotError { what, found: *at as usize, expected: until as usize }.into());
             }
-            self.skip(compiled, done, *at, &mut turns)?;
+            self.skip_steps(compiled, done, *at, &mut turns)?;
             done = *at;
-            self.alter(compiled, alteration, done)?;
+            self.apply(compiled, alteration, done)?;
         }
-        self.skip(compiled, done, until, &mut turns)
+        self.skip_steps(compiled, done, until, &mut turns)
     }
 
-    fn alter(&mut self, compiled: &mut Compiled, alteration: &Alteration, steps: u64) -> Result<(), PopulationError> {
+    fn apply(&mut self, compiled: &mut Compiled, alteration: &Alteration, steps: u64) -> Result<(), PopulationError> {
         match alteration {
             Alteration::AddBodies(bodies) => self.add(compiled, bodies, steps).map(drop),
             Alteration::RemoveBodies(ids) => self.remove(compiled, ids).map(drop),
@@ -103,7 +103,7 @@ impl Population {
     }
 
     /// Runs the emitters for the steps `from .. to`, without the steps themselves.
-    fn skip(&mut self, compiled: &mut Compiled, from: u64, to: u64, turns: &mut usize) -> Result<(), WorldError> {
+    fn skip_steps(&mut self, compiled: &mut Compiled, from: u64, to: u64, turns: &mut usize) -> Result<(), WorldError> {
         if from >= to {
             return Ok(());
         }

@@ -157,9 +157,8 @@ impl Scene {
     /// damping ratios at most 1e6; velocities, forces and the rest at most 1e15, so that squares stay finite. Mass and
     /// inertia of a dynamic body, and their inverses, must fit an `f32`: one of nothing but segments has to be given
     /// both. A static body's velocity is not used, nor a particle's angular velocity.
-    ///
-    /// A polygon goes round once, counter-clockwise, and each corner stands at least 1e-4 m out of the line through
-    /// its neighbours. Normals and axes have length 1, to 1e-5 (the scene file normalises others). Half planes are on
+    /// A polygon goes round once, counter-clockwise, and each corner is at least 1e-4 m outside the line through its
+    /// neighbours. Normals and axes have length 1, to 1e-5 (the scene file normalises others). Half planes are on
     /// static and kinematic bodies; a particle is alone on its body. A joint has at least one dynamic body, the world
     /// counting as static. A distance that limits or a motor leave free has a length only if it has hertz too.
     ///
@@ -263,7 +262,7 @@ fn check_emitter(emitter: &Emitter, at: &str) -> Result<(), SceneError> {
             return Err(SceneError::new(format!("{at}.{key}"), problem, "`every` as well, or neither"));
         }
     }
-    if emitter.most_batches().is_none() {
+    if emitter.max_batches().is_none() {
         let problem = "makes bodies without end";
         return Err(SceneError::new(format!("{at}.every"), problem, "`keep`, `lifetime` or `count` beside it"));
     }

@@ -63,7 +63,7 @@ pub struct Compiled {
     /// Slots of the bodies of the scene and its emitters. Colouring runs over this many, also if bodies are added by
     /// hand.
     pub scene_slots: u32,
-    /// Emitters.
+    /// Emitters of the scene, and the slots reserved for them.
     pub(crate) script: Script,
 }
 
@@ -141,8 +141,8 @@ impl Compiled {
         compiled.scene_slots = u32_from(compiled.most_slots().max(scene.bodies.len()));
         let mut shapes = Vec::with_capacity(scene.bodies.len());
         for (index, body) in (0_u32..).zip(&scene.bodies) {
-            let mut laid = Self::lay_body(body, index);
-            compiled.lead(body, index, 0, &mut laid.pose);
+            let mut laid = Self::compile_body(body, index);
+            compiled.add_path(body, index, 0, &mut laid.pose);
             compiled.bodies.push(laid.body);
             compiled.poses.push(laid.pose);
             compiled.states.push(laid.state);

@@ -107,7 +107,7 @@ impl Emitter {
     }
 
     /// Returns the step before which batch `number`, from 0, is added, if there is one.
-    pub(crate) fn comes(&self, number: u64) -> Option<u64> {
+    pub(crate) fn batch_step(&self, number: u64) -> Option<u64> {
         let most = if self.every.is_none() { 1 } else { self.count.map_or(u64::MAX, u64::from) };
         let after = u64::from(self.every.unwrap_or(0)).checked_mul(number)?;
         (number < most).then_some(u64::from(self.start) + after)
@@ -123,7 +123,7 @@ impl Emitter {
 
     /// Returns the most batches that there are at a time; `None` if there is no limit.
     #[must_use]
-    pub(crate) fn most_batches(&self) -> Option<u64> {
+    pub(crate) fn max_batches(&self) -> Option<u64> {
         let Some(every) = self.every else { return Some(1) };
         let living = self.lifetime.map(|steps| u64::from(steps).div_ceil(u64::from(every.max(1))));
         [self.count.map(u64::from), self.keep.map(u64::from), living].into_iter().flatten().min()
@@ -131,7 +131,7 @@ impl Emitter {
 
     /// Returns the step, modulo `clock`, at which batches are removed, if they are. With a clock of 0 it is not
     /// reduced.
-    fn goes(&self, clock: u64) -> Option<u64> {
+    fn removal_step(&self, clock: u64) -> Option<u64> {
         let replaced = self.keep.map(|batches| u64::from(batches) * u64::from(self.every.unwrap_or(0)));
         let age = [replaced, self.lifetime.map(u64::from)].into_iter().flatten().min()?;
         let at = u64::from(self.start) + age;
@@ -191,7 +191,7 @@ impl Amount {
 /// Returns the most rows that there are at a time of all that emitters make; with `leaving`, including vacated slots
 /// that are not free yet. An emitter without limit counts once: the check refuses it.
 pub(crate) fn most(emitters: &[Emitter], leaving: bool) -> Amount {
-    let batches = |emitter: &Emitter| emitter.most_batches().unwrap_or(1);
+    let batches = |emitter: &Emitter| emitter.max_batches().unwrap_or(1);
     let all = emitters.iter().map(|emitter| Amount::of(emitter).times(batches(emitter)));
     let living = all.fold(Amount::default(), Amount::plus);
     if !leaving {
@@ -209,7 +209,7 @@ pub(crate) fn most(emitters: &[Emitter], leaving: bool) -> Amount {
     let clock = emitters.iter().map(|emitter| u64::from(emitter.every.unwrap_or(0))).fold(0, divisor);
     let mut together: BTreeMap<u64, Amount> = BTreeMap::new();
     for emitter in emitters {
-        if let Some(at) = emitter.goes(clock) {
+        if let Some(at) = emitter.removal_step(clock) {
             let sum = together.entry(at).or_default();
             *sum = sum.plus(Amount::of(emitter));
         }
@@ -309,7 +309,7 @@ impl Compiled {
     pub fn with_what_comes(&self, poses: &[Pose]) -> (Vec<Pose>, Vec<crate::types::Shape>) {
         let (mut poses, mut shapes) = (poses.to_vec(), self.shapes.clone());
         for body in self.script.emitters.iter().flat_map(|emitter| &emitter.bodies) {
-            let laid = Self::lay_body(body, u32_from(poses.len()));
+            let laid = Self::compile_body(body, u32_from(poses.len()));
             poses.push(laid.pose);
             shapes.extend(laid.shapes.into_iter().map(|(shape, _)| shape));
         }
@@ -324,8 +324,8 @@ impl Compiled {
             for body in &emitter.bodies {
                 // One copy for each batch that there can be at a time: the size of the grid follows the number of
                 // shapes.
-                let copies = usize::try_from(emitter.most_batches().unwrap_or(1)).unwrap_or(usize::MAX);
-                let laid = Self::lay_body(body, u32_from(self.poses.len()));
+                let copies = usize::try_from(emitter.max_batches().unwrap_or(1)).unwrap_or(usize::MAX);
+                let laid = Self::compile_body(body, u32_from(self.poses.len()));
                 self.poses.push(laid.pose);
                 for (mut shape, vertices) in laid.shapes {
                     debug_assert!(shape.kind & GEOMETRY_MASK != HALF_PLANE, "refused by the check");

@@ -41,7 +41,7 @@ impl Joint {
 }
 
 /// Returns a joint and its state, without its slot in the tables, and appends its rows.
-pub(super) fn lay(
+pub(super) fn build_joint(
     settings: &Settings,
     joint: &Joint,
     ends: &Ends,
@@ -73,7 +73,7 @@ pub(super) fn lay(
         JointKind::Prismatic { axis, .. } | JointKind::Wheel { axis, .. } => *axis,
         _ => Vec2::X,
     };
-    lay_rows(settings, joint, ends.start.as_ref().map(|start| start.distance), rows);
+    push_rows(settings, joint, ends.start.as_ref().map(|start| start.distance), rows);
     let laid = types::Joint {
         body_a: u32_from(joint.a.unwrap_or(joint.b)),
         body_b: u32_from(joint.b),
@@ -94,8 +94,8 @@ pub(super) fn lay(
 }
 
 /// Appends the rows in the order in which they are solved: springs, motors and limits first, equalities last (Box2D).
-fn lay_rows(settings: &Settings, joint: &Joint, distance: Option<f32>, rows: &mut Vec<JointRow>) {
-    let mut laying = Laying { settings, rows };
+fn push_rows(settings: &Settings, joint: &Joint, distance: Option<f32>, rows: &mut Vec<JointRow>) {
+    let mut laying = RowBuilder { settings, rows };
     let (hertz, damping_ratio) = (joint.hertz, joint.damping_ratio);
     let none = f32::MAX;
     // A length that is neither given nor known yet is measured.
@@ -155,12 +155,12 @@ fn lay_rows(settings: &Settings, joint: &Joint, distance: Option<f32>, rows: &mu
     }
 }
 
-struct Laying<'a> {
+struct RowBuilder<'a> {
     settings: &'a Settings,
     rows: &'a mut Vec<JointRow>,
 }
 
-impl Laying<'_> {
+impl RowBuilder<'_> {
     fn h(&self) -> f32 {
         #[allow(clippy::cast_precision_loss, reason = "at most 64")]
         let h = self.settings.dt / self.settings.substep_count() as f32;

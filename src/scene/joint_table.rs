@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use glam::Vec2;
 
 use super::compile::{MassProperties, u32_from};
-use super::joint_rows::{Ends, Start, lay};
+use super::joint_rows::{Ends, Start, build_joint};
 use super::{BodyType, Joint, JointKind, Scene, Settings};
 use crate::math::{rotate, rotation};
 use crate::types::{
@@ -54,7 +54,7 @@ pub struct Joints {
     /// Slot of each joint, by index.
     places: Vec<u32>,
     /// Colour and position in `starts` of each joint, by slot.
-    turns: Vec<[u32; 2]>,
+    positions: Vec<[u32; 2]>,
     /// Colours of the joints of each body, as bits.
     taken: Vec<u32>,
     /// Indices without a joint; the lowest is reused first.
@@ -97,7 +97,8 @@ impl Joints {
         for (place, &index) in (0_u32..).zip(&order) {
             let joint = &scene.joints[index];
             let first_row = table.rows.len();
-            let (mut laid, state) = lay(&scene.settings, joint, &ends_of(scene, masses, joint), &mut table.rows);
+            let (mut laid, state) =
+                build_joint(&scene.settings, joint, &ends_of(scene, masses, joint), &mut table.rows);
             laid.first_row = u32_from(first_row);
             laid.flags |= u32_from(table.rows.len() - first_row);
             laid.id = u32_from(index);
@@ -107,13 +108,13 @@ impl Joints {
             table.keep_base(place, joint, ends_of(scene, masses, joint).centers[0]);
             lists[colors[index] as usize].push(place);
         }
-        table.turns = vec![[0; 2]; table.joints.len()];
-        table.lay_order(&lists);
+        table.positions = vec![[0; 2]; table.joints.len()];
+        table.build_lists(&lists);
         table.ties.links = vec![[NONE; 2]; 2 * table.joints.len()];
         table.ties.before = vec![NONE; 2 * table.joints.len()];
         for index in 0..scene.joints.len() {
             let place = table.places[index];
-            table.tie(place, &mut JointChange::default());
+            table.add_exclusion(place, &mut JointChange::default());
         }
         table.ids = scene.joints.iter().map(|joint| joint.id.clone()).collect();
         table
@@ -136,7 +137,7 @@ impl Joints {
     }
 
     /// Grows the tables to this number of bodies.
-    pub(crate) fn know_bodies(&mut self, bodies: usize, change: &mut JointChange) {
+    pub(crate) fn resize_bodies(&mut self, bodies: usize, change: &mut JointChange) {
         change.heads.extend(u32_from(self.ties.heads.len())..u32_from(bodies));
         self.ties.heads.resize(bodies, [NONE, 0]);
         self.taken.resize(bodies, 0);
@@ -158,7 +159,7 @@ impl Joints {
             start: None,
         };
         let mut rows = Vec::new();
-        let (mut laid, state) = lay(settings, joint, &ends, &mut rows);
+        let (mut laid, state) = build_joint(settings, joint, &ends, &mut rows);
         laid.first_row = self.place_rows(&rows);
         laid.flags |= u32_from(rows.len());
         change.rows.extend(laid.first_row..laid.first_row + u32_from(rows.len()));
@@ -177,7 +178,7 @@ impl Joints {
             self.joints.push(laid);
             self.states.push(state);
             self.places.push(place);
-            self.turns.push([0; 2]);
+            self.positions.push([0; 2]);
             self.ties.links.extend([[NONE; 2]; 2]);
             self.ties.before.extend([NONE; 2]);
             change.links.extend([2 * place, 2 * place + 1]);
@@ -186,8 +187,8 @@ impl Joints {
         };
         let color = self.take_color([joint.a.filter(|&a| moves(a)), Some(joint.b).filter(|&b| moves(b))]);
         self.keep_base(place, joint, ends.centers[0]);
-        self.queue(place, color, change);
-        self.tie(place, change);
+        self.append(place, color, change);
+        self.add_exclusion(place, change);
         if laid.flags & JOINT_FRESH != 0 {
             self.fresh.push(place);
         }
@@ -199,8 +200,8 @@ impl Joints {
     pub(crate) fn remove(&mut self, place: u32, change: &mut JointChange) {
         let at = place as usize;
         let joint = self.joints[at];
-        self.untie(place, change);
-        let [color, turn] = self.turns[at];
+        self.remove_exclusion(place, change);
+        let [color, turn] = self.positions[at];
         if color < JOINT_OVERFLOW {
             for (fixed, body) in [(types::JOINT_FIXED_A, joint.body_a), (types::JOINT_FIXED_B, joint.body_b)] {
                 if joint.flags & fixed == 0 {
@@ -212,7 +213,7 @@ impl Joints {
         self.starts[ENDS + color as usize] = end;
         let last = self.starts[end as usize];
         self.starts[turn as usize] = last;
-        self.turns[last as usize][1] = turn;
+        self.positions[last as usize][1] = turn;
         change.order.insert(turn);
         let count = joint.flags & ROW_COUNT_MASK;
         self.rows[joint.first_row as usize..(joint.first_row + count) as usize].fill(JointRow::default());
@@ -274,18 +275,18 @@ impl Joints {
     }
 
     /// Appends a joint to the list of its colour.
-    fn queue(&mut self, place: u32, color: u32, change: &mut JointChange) {
+    fn append(&mut self, place: u32, color: u32, change: &mut JointChange) {
         let color = color as usize;
         let room = |starts: &[u32]| if color + 1 < ENDS { starts[color + 1] } else { u32_from(starts.len()) };
         if self.starts.is_empty() || self.starts[ENDS + color] == room(&self.starts) {
             let lists: Vec<Vec<u32>> = (0..ENDS).map(|color| self.of_color(color).to_vec()).collect();
-            self.lay_order(&lists);
+            self.build_lists(&lists);
             change.relaid = true;
         }
         let turn = self.starts[ENDS + color];
         self.starts[turn as usize] = place;
         self.starts[ENDS + color] = turn + 1;
-        self.turns[place as usize] = [u32_from(color), turn];
+        self.positions[place as usize] = [u32_from(color), turn];
         change.order.insert(turn);
     }
 
@@ -298,14 +299,14 @@ impl Joints {
     }
 
     /// Rebuilds the lists, each with spare capacity for half its length and a few more.
-    fn lay_order(&mut self, lists: &[Vec<u32>]) {
+    fn build_lists(&mut self, lists: &[Vec<u32>]) {
         self.starts = vec![0; HEADER];
         for (color, list) in lists.iter().enumerate() {
             let first = self.starts.len();
             self.starts[color] = u32_from(first);
             self.starts[ENDS + color] = u32_from(first + list.len());
             for (turn, &place) in (first..).zip(list) {
-                self.turns[place as usize] = [u32_from(color), u32_from(turn)];
+                self.positions[place as usize] = [u32_from(color), u32_from(turn)];
             }
             self.starts.extend_from_slice(list);
             self.starts.resize(first + list.len() + list.len() / 2 + FIRST_ROOM, 0);
@@ -313,7 +314,7 @@ impl Joints {
     }
 
     /// Adds the pair exclusion of a joint, if it has one.
-    fn tie(&mut self, place: u32, change: &mut JointChange) {
+    fn add_exclusion(&mut self, place: u32, change: &mut JointChange) {
         let joint = &self.joints[place as usize];
         if joint.flags & JOINT_APART == 0 {
             return;
@@ -334,7 +335,7 @@ impl Joints {
         }
     }
 
-    fn untie(&mut self, place: u32, change: &mut JointChange) {
+    fn remove_exclusion(&mut self, place: u32, change: &mut JointChange) {
         let joint = &self.joints[place as usize];
         if joint.flags & JOINT_APART == 0 {
             return;

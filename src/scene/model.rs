@@ -23,7 +23,7 @@ pub struct Scene {
     pub settings: Settings,
     /// Bodies, in the order in which states are reported.
     pub bodies: Vec<Body>,
-    /// Joints.
+    /// Joints between bodies, or between a body and the world.
     pub joints: Vec<Joint>,
     /// Force fields beside gravity, at most [`MAX_FIELDS`](crate::types::MAX_FIELDS).
     pub fields: Vec<Field>,
@@ -37,9 +37,9 @@ pub struct Scene {
 /// A rectangle that pictures of a scene show whole.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ViewBox {
-    /// Left and bottom, m.
+    /// Lower left corner, m.
     pub min: Vec2,
-    /// Right and top, m: above `min` on both axes.
+    /// Upper right corner, m; above `min` on both axes.
     pub max: Vec2,
 }
 
@@ -422,7 +422,7 @@ impl Body {
 /// The outline of a shape, about its own origin.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Geometry {
-    /// A disc.
+    /// A disc about the shape's origin.
     Circle {
         /// Radius, m, above 0.
         radius: f32,
@@ -474,7 +474,7 @@ pub enum Geometry {
 /// A collider on a body.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shape {
-    /// Outline.
+    /// Outline of the shape.
     pub geometry: Geometry,
     /// Position of the shape's origin in the body's frame, m.
     pub offset: Vec2,

@@ -122,7 +122,7 @@ pub struct BodyState {
     pub velocity: [f32; 2],
     /// Angular velocity, rad/s.
     pub angular_velocity: f32,
-    /// [`QUARANTINED`], [`ASLEEP`], …, [`QUIET_SHIFT`].
+    /// Status bits: [`QUARANTINED`], [`ASLEEP`], …; from bit [`QUIET_SHIFT`] on the number of quiet steps.
     pub status: u32,
     /// Motion of the centre of mass since the step began, m.
     pub delta_position: [f32; 2],
@@ -146,7 +146,7 @@ impl Default for BodyState {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Accumulator {
-    /// m/s.
+    /// Change of the velocity, m/s.
     pub velocity: [f32; 2],
     /// Angular velocity, rad/s.
     pub angular_velocity: f32,

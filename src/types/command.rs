@@ -39,11 +39,11 @@ pub const COMMAND_JOINT_ENABLE: u32 = 14;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Command {
-    /// [`COMMAND_IMPULSE`], …
+    /// Kind: [`COMMAND_IMPULSE`], …
     pub kind: u32,
     /// Index of the body, or slot of the joint.
     pub body: u32,
-    /// Index of the row of a joint.
+    /// Index of the joint's row, for commands to joints.
     pub row: u32,
     /// Index of the world in a batch; 0 for a single world.
     pub world: u32,

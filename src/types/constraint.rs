@@ -30,13 +30,13 @@ pub struct Constraint {
     pub body_b: u32,
     /// Unit vector from A to B.
     pub normal: [f32; 2],
-    /// 1/kg.
+    /// Inverse mass of A, 1/kg.
     pub inv_mass_a: f32,
-    /// 1/(kg·m²).
+    /// Inverse inertia of A, 1/(kg·m²).
     pub inv_inertia_a: f32,
-    /// 1/kg.
+    /// Inverse mass of B, 1/kg.
     pub inv_mass_b: f32,
-    /// 1/(kg·m²).
+    /// Inverse inertia of B, 1/(kg·m²).
     pub inv_inertia_b: f32,
     /// Copy of [`Contact::flags`](super::Contact::flags). The fields of a missing point are zero.
     pub flags: u32,
@@ -61,12 +61,12 @@ pub struct Constraint {
 pub struct Rebound {
     /// Mixed coefficient of restitution.
     pub restitution: f32,
-    /// Zero.
+    /// Unused, zero.
     pub pad_0: u32,
     /// Approach speed of points 0 and 1 when the step began, before gravity, m/s. Negative is approaching.
     pub relative_velocities: [f32; 2],
     /// Largest normal impulse of points 0 and 1 over the step, N·s.
     pub max_impulses: [f32; 2],
-    /// Zero.
+    /// Unused, zero.
     pub pad_1: [u32; 2],
 }

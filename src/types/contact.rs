@@ -57,10 +57,10 @@ pub struct Contact {
     pub body_a: u32,
     /// Index of body B.
     pub body_b: u32,
-    /// [`POINT_COUNT_MASK`], [`FIXED_A`], …
+    /// Flags: [`POINT_COUNT_MASK`], [`FIXED_A`], …
     pub flags: u32,
-    /// [`NONE`](super::NONE) while not touching. From `recall` to `collide`, the index of this contact in the step before,
-    /// or `NONE`.
+    /// Colour, or [`NONE`](super::NONE) while not touching. From `recall` to `collide`: the index of this contact in
+    /// the previous step, or `NONE`.
     pub color: u32,
     /// Vertices of A and B that made each point: 16 bits a point, point 0 in the low ones.
     pub features: u32,
@@ -91,6 +91,6 @@ pub struct Manifold {
 pub struct SleepingContact {
     /// The contact when its bodies fell asleep.
     pub contact: Contact,
-    /// Its manifold then.
+    /// The manifold when its bodies fell asleep.
     pub manifold: Manifold,
 }

@@ -17,7 +17,7 @@ pub struct Counters {
     pub touching: u32,
     /// Contacts that kept their manifold.
     pub recycled: u32,
-    /// [`OVERFLOW_CONTACTS`].
+    /// Overflow bits: [`OVERFLOW_CONTACTS`].
     pub overflow_bits: u32,
     /// Bodies quarantined since the world began.
     pub quarantined: u32,

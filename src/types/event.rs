@@ -18,7 +18,7 @@ pub const EVENT_JOINT_BROKE: u32 = 4;
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Event {
-    /// [`EVENT_BEGIN`], …
+    /// Kind: [`EVENT_BEGIN`], …
     pub kind: u32,
     /// Index of the producer of the pair.
     pub shape_a: u32,

@@ -33,9 +33,9 @@ pub const BREAK_TOLD: u32 = 2;
 /// [`JointRow::kind`], low nibble, the coordinate: along the line from anchor to anchor; the position is their
 /// distance.
 pub const ROW_ALONG: u32 = 0;
-/// [`JointRow::kind`]: along A's axis.
+/// [`JointRow::kind`]: the position along A's axis.
 pub const ROW_AXIS: u32 = 1;
-/// [`JointRow::kind`]: across A's axis, to its left.
+/// [`JointRow::kind`]: the position across A's axis, to its left.
 pub const ROW_ACROSS: u32 = 2;
 /// [`JointRow::kind`]: the angle of B against A.
 pub const ROW_ANGLE: u32 = 3;
@@ -71,7 +71,7 @@ pub struct Joint {
     pub body_b: u32,
     /// Index of the first row.
     pub first_row: u32,
-    /// [`ROW_COUNT_MASK`], [`WORLD_A`], …
+    /// Flags: [`ROW_COUNT_MASK`], [`WORLD_A`], …
     pub flags: u32,
     /// Anchor from A's centre of mass, in A's frame, m; in the world if A is the world.
     pub anchor_a: [f32; 2],
@@ -145,13 +145,13 @@ pub struct JointFrame {
     pub between: [f32; 2],
     /// A's axis, world axes, when the step began.
     pub axis: [f32; 2],
-    /// 1/kg.
+    /// Inverse mass of A, 1/kg.
     pub inv_mass_a: f32,
-    /// 1/(kg·m²).
+    /// Inverse inertia of A, 1/(kg·m²).
     pub inv_inertia_a: f32,
-    /// 1/kg.
+    /// Inverse mass of B, 1/kg.
     pub inv_mass_b: f32,
-    /// 1/(kg·m²).
+    /// Inverse inertia of B, 1/(kg·m²).
     pub inv_inertia_b: f32,
     /// Copy of [`JointState::angle`], rad.
     pub angle: f32,

@@ -4,9 +4,9 @@ use bytemuck::{Pod, Zeroable};
 
 use super::grid::{Level, MAX_LEVELS};
 
-/// Half planes that can be added to a running world.
+/// Most half planes that can be added to a running world.
 pub const MAX_LATE_PLANES: usize = 16;
-/// Fields that a scene can have.
+/// Most force fields of a scene.
 pub const MAX_FIELDS: usize = 4;
 /// [`Params::switches`]: clamp the accumulated impulse (right) instead of each increment (wrong, for teaching).
 pub const ACCUMULATE: u32 = 1;
@@ -20,15 +20,15 @@ pub const RESTITUTION_MAX: u32 = 8;
 pub const BOUNCES: u32 = 32;
 /// [`Params::switches`]: start from the impulses of the previous step.
 pub const WARM_START: u32 = 16;
-/// [`Params::switches`]: some shapes hold better at rest than while sliding.
+/// [`Params::switches`]: some shapes have less friction while sliding than at rest.
 pub const KINETIC_FRICTION: u32 = 64;
 /// [`Params::switches`]: some surfaces are conveyor belts.
 pub const CONVEYORS: u32 = 128;
 /// [`Params::switches`]: some shapes resist rolling.
 pub const ROLLING: u32 = 256;
-/// [`Params::switches`]: there are kinematic bodies.
+/// [`Params::switches`]: the world has kinematic bodies.
 pub const MOVING_WALLS: u32 = 512;
-/// [`Params::switches`]: there are bullets.
+/// [`Params::switches`]: the world has bullets.
 pub const BULLETS: u32 = 1024;
 /// [`Params::switches`]: bodies at rest fall asleep.
 pub const SLEEP: u32 = 2048;
@@ -45,9 +45,9 @@ pub struct Params {
     pub dt: f32,
     /// Length of a substep, s.
     pub h: f32,
-    /// Bodies in the world.
+    /// Number of body slots in the world.
     pub body_count: u32,
-    /// Shapes in the world.
+    /// Number of shape slots in the world.
     pub shape_count: u32,
     /// Contacts that fit the tables; `u32::MAX` on the CPU.
     pub contact_capacity: u32,
@@ -59,29 +59,29 @@ pub struct Params {
     pub fixed_softness: [f32; 4],
     /// Fastest push-out, m/s. Larger values let deep overlaps explode.
     pub push_speed: f32,
-    /// Shapes closer than this are in contact, m.
+    /// Distance below which shapes are in contact, m.
     pub speculative_distance: f32,
-    /// Impacts slower than this do not bounce, m/s.
+    /// Approach speed below which bodies do not bounce, m/s.
     pub restitution_threshold: f32,
-    /// A touching pair keeps its manifold while it moves less than this, m.
+    /// Motion up to which a touching pair keeps its manifold, m.
     pub recycle_distance: f32,
-    /// A pair that does not touch is not tested again while it moves less than this, m.
+    /// Motion up to which a pair that does not touch is not tested again, m.
     pub recycle_distance_apart: f32,
-    /// Added to every AABB on each side, m.
+    /// Margin added to every AABB on each side, m.
     pub aabb_margin: f32,
-    /// Faster bodies are slowed to this, m/s.
+    /// Largest speed, m/s; faster bodies are slowed to it.
     pub max_speed: f32,
-    /// Faster spins are slowed to this, rad/s.
+    /// Largest angular speed, rad/s; faster spins are slowed to it.
     pub max_spin: f32,
     /// Share of the penetration that one position sweep removes (projection mode).
     pub projection_rate: f32,
     /// Largest position correction of one sweep, m (projection mode).
     pub max_correction: f32,
-    /// Penetration that position correction leaves alone, m.
+    /// Penetration that position correction does not correct, m.
     pub linear_slop: f32,
-    /// [`ACCUMULATE`], [`RECYCLE`], …
+    /// Switches: [`ACCUMULATE`], [`RECYCLE`], …
     pub switches: u32,
-    /// Levels in use.
+    /// Number of grid levels in use.
     pub level_count: u32,
     /// Blocks of [`COLOR_BLOCK`](super::COLOR_BLOCK) contacts in the colour histogram.
     pub color_blocks: u32,
@@ -89,9 +89,9 @@ pub struct Params {
     pub half_plane_count: u32,
     /// Slots of joints in the world.
     pub joint_count: u32,
-    /// Slower bodies are quiet, m/s.
+    /// Speed below which a body is quiet, m/s.
     pub sleep_speed: f32,
-    /// Bodies that have been quiet for this many steps may fall asleep.
+    /// Number of quiet steps after which a body may fall asleep.
     pub sleep_steps: u32,
     /// Unused.
     pub pad: [u32; 2],
@@ -100,7 +100,7 @@ pub struct Params {
     pub tie_heads: u32,
     /// Word of `partners` at which the exclusions' links begin: four words a slot of a joint.
     pub tie_links: u32,
-    /// Fields in use.
+    /// Number of force fields in use.
     pub field_count: u32,
     /// Number of half planes added to the running world.
     pub late_plane_count: u32,

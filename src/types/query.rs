@@ -10,7 +10,7 @@ pub struct Ray {
     pub origin: [f32; 2],
     /// From start to end, m; exactly 0 if the ray is a point.
     pub delta: [f32; 2],
-    /// Categories, as bits.
+    /// Categories of the query, as bits.
     pub category: u32,
     /// Categories that the ray hits, as bits.
     pub mask: u32,
@@ -51,7 +51,7 @@ pub struct Region {
     pub radius: f32,
     /// Number of vertices; 0 for a box, whose corners are the first two points.
     pub count: u32,
-    /// Categories, as bits.
+    /// Categories of the query, as bits.
     pub category: u32,
     /// Categories that the region meets, as bits.
     pub mask: u32,

@@ -2,9 +2,9 @@
 
 use bytemuck::{Pod, Zeroable};
 
-/// [`Shape::kind`], low byte.
+/// [`Shape::kind`], low byte: a disc.
 pub const CIRCLE: u32 = 0;
-/// [`Shape::kind`], low byte. With or without a radius.
+/// [`Shape::kind`], low byte: a box, with or without rounded corners.
 pub const BOX: u32 = 1;
 /// [`Shape::kind`], low byte: [`VERTEX_COUNT_SHIFT`] vertices from [`Shape::first_vertex`] on, counter-clockwise, and a
 /// radius. Two vertices are a segment or a capsule.
@@ -33,7 +33,7 @@ pub const VERTEX_COUNT_SHIFT: u32 = 12;
 /// Most vertices of a polygon.
 pub const MAX_VERTICES: u32 = 8;
 
-/// A collider.
+/// A shape on a body: its outline, place, filter and material.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Shape {
@@ -58,9 +58,9 @@ pub struct Shape {
     pub level: u32,
     /// Categories of this shape, as bits.
     pub category: u32,
-    /// Categories that it meets, as bits.
+    /// Categories that it collides with, as bits.
     pub mask: u32,
-    /// Equal and positive: always meet; equal and negative: never; else by category and mask.
+    /// Group: shapes of one positive group always collide, of one negative group never; else category and mask decide.
     pub group: i32,
     /// Distance from the shape's centre to its farthest point, m. 0 for a half plane.
     pub bound: f32,

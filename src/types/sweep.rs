@@ -69,7 +69,7 @@ pub struct Sweep {
     pub first_color: u32,
     /// End of the colours, one past the last.
     pub end_color: u32,
-    /// [`USE_BIAS`], [`USE_FRICTION`], [`WITHDRAW`], [`DEPOSIT`].
+    /// Flags: [`USE_BIAS`], [`USE_FRICTION`], [`WITHDRAW`], [`DEPOSIT`], …
     pub flags: u32,
     /// Colouring round (`color_claim`, `color_commit`).
     pub round: u32,

@@ -9,7 +9,7 @@ use crate::scene::{Body, BodyType};
 use crate::types::{self, BodyState, Pose};
 
 /// Rows of [`Compiled`] for one body.
-pub(crate) struct LaidBody {
+pub(crate) struct CompiledBody {
     pub body: types::Body,
     pub pose: Pose,
     pub state: BodyState,
@@ -20,7 +20,7 @@ pub(crate) struct LaidBody {
 
 impl Compiled {
     /// Returns the rows of one body and its shapes. The vertices are not in the table yet.
-    pub(crate) fn lay_body(body: &Body, index: u32) -> LaidBody {
+    pub(crate) fn compile_body(body: &Body, index: u32) -> CompiledBody {
         let mass = mass_properties(body);
         let turn = rotation(body.angle);
         let mut flags = 0;
@@ -53,7 +53,7 @@ impl Compiled {
         let invert = |x: f32| if x > 0.0 { 1.0 / x } else { 0.0 };
         let moves = body.kind != BodyType::Static;
         let turns = moves && !never_turns(body);
-        LaidBody {
+        CompiledBody {
             body: types::Body {
                 inv_mass: invert(mass.mass),
                 inv_inertia: invert(mass.inertia),
@@ -85,7 +85,7 @@ impl Compiled {
     }
 
     /// Registers the path of a body, if it has one, and sets its pose to the one after `steps` steps.
-    pub(crate) fn lead(&mut self, body: &Body, index: u32, steps: u64, pose: &mut Pose) {
+    pub(crate) fn add_path(&mut self, body: &Body, index: u32, steps: u64, pose: &mut Pose) {
         let Some(path) = body.path else { return };
         self.paths.push(Led { body: index, position: body.position, angle: body.angle, path });
         // The centre of a kinematic body is its origin.

@@ -68,8 +68,8 @@ impl Compiled {
 /// 3 × 3 cells; each coarser one is four times as wide, the last as wide as the largest shape needs. If many long
 /// shapes lie flat, or stand upright, their level is followed by a band of cells that are as long but thinner.
 ///
-/// The
-/// initial poses only affect speed. A shape is found in every pose: one that fits no band is put in the square cells.
+/// The initial poses only affect speed. A shape is found in every pose: one that fits no band is put in the square
+/// cells.
 fn lay_grid(params: &mut Params, shapes: &mut [types::Shape], vertices: &[[f32; 2]], poses: &[Pose]) {
     params.cell_count = 0;
     params.level_count = 0;
@@ -128,7 +128,7 @@ fn lay_grid(params: &mut Params, shapes: &mut [types::Shape], vertices: &[[f32; 
             }
         }
         for (level, places) in levels[own..].iter_mut().zip(&places) {
-            lay_torus(level, places);
+            size_torus(level, places);
             level.first_cell = params.cell_count;
             params.cell_count += 1 << (level.log2_width + level.log2_height);
         }
@@ -162,7 +162,7 @@ fn band(thinner: &[f32], thicknesses: impl Iterator<Item = f32>) -> Option<f32> 
 }
 
 /// Sizes a level's torus to about the aspect ratio of the area of its shapes, and one or two cells a shape.
-fn lay_torus(level: &mut Level, places: &[Vec2]) {
+fn size_torus(level: &mut Level, places: &[Vec2]) {
     let (mut min, mut max) = (Vec2::INFINITY, Vec2::NEG_INFINITY);
     for &at in places {
         min = min.min(at);
