@@ -9,7 +9,7 @@
 //!            │                               WorldBatch: the same methods, each with the index of a world
 //!            ▼
 //! WorldEngine   add_bodies · remove_bodies · add_joints · remove_joints · set_gravity · emit_due · load_with · restore
-//!            │                               written once, in terms of Host and of eight calls to the tables
+//!            │                               written once, in terms of Host and of the calls below to the tables
 //!            ├── Host                        compiled, population, origin, commands, events, steps, limits
 //!            ▼
 //! tables     make_room · follow · clear_lists · state · settle · make_room_for · put

@@ -71,7 +71,7 @@ impl From<usize> for BodyId {
 /// Id of a joint: its index, and a generation that tells it from later joints with that index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct JointId {
-    /// Index, for joints of the scene that in the scene; used in reports.
+    /// Index of the joint, used in reports. Joints of the scene have their index there.
     pub index: u32,
     /// Number of joints that had the index before.
     pub generation: u32,

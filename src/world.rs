@@ -272,7 +272,7 @@ impl World {
     /// ```
     ///
     /// # Errors
-    /// As [`Self::query`]; [`WorldError::TooManyFound`].
+    /// Those of [`Self::query`]; [`WorldError::TooManyFound`].
     pub fn query_within(&mut self, queries: &[Query], bounds: QueryBounds) -> Result<Answers, WorldError> {
         match self {
             Self::Cpu(world) => world.query_within(queries, bounds),
