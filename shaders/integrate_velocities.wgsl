@@ -27,7 +27,7 @@ fn integrate_velocity(index: u32) {
     let inv_mass = bodies[index].inv_mass;
     let force = bodies[index].force;
     var torque = bodies[index].torque;
-    // Most bodies have none, and need not know how they are turned.
+    // Most bodies have no force, so that their rotation is not needed.
     if force.x != 0.0 || force.y != 0.0 {
         let turn = mul_rotation(states[index].delta_rotation, poses[index].rotation);
         torque += cross_2d(rotate(turn, bodies[index].force_point), force);

@@ -1,4 +1,4 @@
-// warm_start: src/stages/warm_start.rs. Over sweep.wgsl.
+// warm_start: src/stages/warm_start.rs. Built on sweep.wgsl.
 
 //#import types
 //#import math

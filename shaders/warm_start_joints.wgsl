@@ -1,4 +1,4 @@
-// warm_start_joints: src/stages/warm_start_joints.rs. Over joint_sweep.wgsl.
+// warm_start_joints: src/stages/warm_start_joints.rs. Built on joint_sweep.wgsl.
 
 //#import types
 //#import math
