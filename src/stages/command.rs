@@ -1,10 +1,11 @@
-//! **command**: commands to bodies and joints since the last step: impulses, forces, velocities, places, goals.
+//! **command**: applies the user's commands since the last step to bodies and joints: impulses, forces, velocities,
+//! poses, targets, motor goals.
 //!
 //! Reads commands and islands; reads and writes bodies (constant forces), poses and states, joints, joint_rows and
-//! joint_states; writes island_flags and counters (all wake). Command by command; on the device the first of a body or a joint does
-//! all of them, in their order. Without commands it does not run.
+//! joint_states; writes island_flags and counters (all wake). Visits one command after the other; on the device the
+//! thread of a body's (or joint's) first command executes all of them in order. Does not run if there are no commands.
 //!
-//! Any command to a body that sleeps wakes it here, and its island in [`wake`](super::wake).
+//! Any command to a sleeping body wakes the body here, and its island in [`wake`](super::wake).
 //!
 //! A target becomes the velocity that leads there: `n` substeps turn by `n·atan(ω·h)`, so `ω = tan(θ/n)/h`.
 
@@ -19,7 +20,7 @@ use crate::types::{
     SLEEP, VACANT, WOKEN,
 };
 
-/// Obeys all commands.
+/// Executes all commands.
 pub fn command(
     params: &Params,
     commands: &[Command],
@@ -49,7 +50,7 @@ pub fn command(
     }
 }
 
-/// Obeys a command to a body. Returns true if that wakes it.
+/// Executes a command to a body. Returns true if that wakes the body.
 pub fn obey(params: &Params, command: &Command, body: &mut Body, pose: &mut Pose, state: &mut BodyState) -> bool {
     let mut wakes = false;
     if params.switches & SLEEP != 0 {
@@ -90,7 +91,7 @@ pub fn obey(params: &Params, command: &Command, body: &mut Body, pose: &mut Pose
     wakes
 }
 
-/// Obeys a command to a joint.
+/// Executes a command to a joint.
 pub fn set_joint(command: &Command, joint: &mut Joint, joint_rows: &mut [JointRow], state: &mut JointState) {
     let [value, most] = command.value;
     match command.kind {
@@ -106,7 +107,7 @@ pub fn set_joint(command: &Command, joint: &mut Joint, joint_rows: &mut [JointRo
         }
         COMMAND_JOINT_ANCHOR => joint.anchor_a = command.value,
         COMMAND_JOINT_REFERENCE => {
-            // Its angle is counted from there, with all the turns that it made.
+            // The angle is counted from the new reference, with all turns made so far.
             state.angle -= value - joint.reference_angle;
             joint.reference_angle = value;
         }

@@ -1,17 +1,17 @@
-//! **sleep**: lets bodies that have been quiet for half a second fall asleep, by whole islands, and puts their contacts by.
+//! **sleep**: puts islands to sleep whose bodies have all been quiet for half a second, and archives their contacts.
 //!
-//! Reads bodies, contacts, manifolds, joints; reads and writes states, islands, the contacts put by (`sleeping`, by producer from
-//! `sleeping_starts` on) and counters. On the device `sleep_timer`,
-//! `sleep_unite`, `sleep_unite_joints`, `sleep_block`, `sleep_block_joints`, `sleep_settle`, then, if the list changes,
-//! `sleep_count`, scan, `sleep_gather`, `sleep_copy`.
+//! Reads bodies, contacts, manifolds, joints; reads and writes states, islands, the archived contacts (`sleeping`, by
+//! producer from `sleeping_starts` on) and counters. The device runs `sleep_timer`, `sleep_unite`,
+//! `sleep_unite_joints`, `sleep_block`, `sleep_block_joints`, `sleep_settle`, then, if the list changes, `sleep_count`,
+//! scan, `sleep_gather`, `sleep_copy`.
 //!
-//! An island is what hangs together by contacts that touch and joints that hold, over dynamic bodies that are ready to
-//! sleep. Its root is the lowest index among them: of two roots the larger always goes under the smaller, so it does not
-//! matter which unites first. If anything awake that is not ready touches it (a body that moves, a platform, one that never
-//! sleeps) it stays awake. Sensors neither join nor block. How quiet a body is, is Box2D's rule.
+//! An island is a set of dynamic bodies ready to sleep that are connected by touching contacts and by joints. Its root
+//! is the lowest index in it: union-find always puts the larger root under the smaller, so that the order of unions
+//! does not matter. An island stays awake if it touches something awake that is not ready (a body that moves, a
+//! platform, one that never sleeps). Sensors neither connect nor block. The measure of quiet is Box2D's.
 //!
-//! Contacts between two that are both asleep, static bodies and kinematic ones at rest included, are not found again from
-//! step to step. They lie in `sleeping`, with their impulses, until [`wake`](super::wake) puts them back.
+//! Contacts between two sleeping bodies (static bodies and kinematic ones at rest count as sleeping) are not searched
+//! again in each step. They are archived in `sleeping`, with their impulses, until [`wake`](super::wake) restores them.
 
 use glam::Vec2;
 
@@ -25,7 +25,7 @@ use crate::types::{
     POINT_COUNT_MASK, Params, QUARANTINED, QUIET_MASK, QUIET_SHIFT, READY, STATIC, SleepingContact, VACANT,
 };
 
-/// Puts bodies to sleep.
+/// Puts the islands that are ready to sleep, and archives their contacts.
 pub fn sleep(
     params: &Params,
     bodies: &[Body],
@@ -63,16 +63,16 @@ pub fn sleep(
     }
 }
 
-/// Outcome of [`sleep_timer`] for one body.
+/// Result of [`sleep_timer`] for one body.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timed {
-    /// It counts as awake.
+    /// True if the body counts as awake.
     pub is_awake: bool,
-    /// It is not dynamic and falls asleep at once.
+    /// True if the body is not dynamic and falls asleep at once.
     pub falls_asleep: bool,
 }
 
-/// Counts how long a body has been quiet, and marks it if it is ready to sleep.
+/// Updates the time for which a body has been quiet, and marks the body if it is ready to sleep.
 #[inline]
 pub fn sleep_timer(params: &Params, overflowed: bool, body: &Body, state: &mut BodyState) -> Timed {
     if state.status & (ASLEEP | QUARANTINED) != 0 || body.kind == VACANT {
@@ -94,17 +94,17 @@ pub fn sleep_timer(params: &Params, overflowed: bool, body: &Body, state: &mut B
     Timed { is_awake: true, falls_asleep: false }
 }
 
-/// Returns true if a body has neither speed nor was moved in this step.
+/// Returns true if a body is slow and has hardly moved in this step.
 #[inline]
 fn is_quiet(params: &Params, body: &Body, state: &BodyState) -> bool {
     let speed = Vec2::from(state.velocity).length() + state.angular_velocity.abs() * body.extent;
     let moved = Vec2::from(state.delta_position).length() + state.delta_rotation[1].abs() * body.extent;
-    // Written so that what is not a number is not quiet.
+    // Written so that a NaN is not quiet.
     speed < params.sleep_speed && MOVED_SHARE * moved < params.sleep_speed * params.dt
 }
 
-/// Pairs of bodies that hang together: by a contact that touches, or by a joint that holds. `state` is that of the joint with
-/// an index.
+/// Returns the connected pairs of bodies: by a touching contact, or by a joint that holds. `state` returns the state of
+/// a joint by index.
 pub(crate) fn pairs<'a>(
     contacts: &'a [Contact],
     joints: &'a [Joint],
@@ -116,8 +116,8 @@ pub(crate) fn pairs<'a>(
     touching.chain(held.map(|(_, joint)| (joint.body_a, joint.body_b)))
 }
 
-/// Makes islands of the bodies that are ready, and blocks those that something touches which is not (`sleep_unite`,
-/// `sleep_block`). `status` is that of a body.
+/// Builds islands of the bodies that are ready, and blocks islands that touch an awake body which is not
+/// (`sleep_unite`, `sleep_block`). `status` returns that of a body.
 pub(crate) fn unite_all(
     pairs: impl Iterator<Item = (u32, u32)> + Clone,
     status: &impl Fn(u32) -> u32,
@@ -143,7 +143,7 @@ pub(crate) fn unite_all(
     }
 }
 
-/// Lets the bodies of islands that nothing blocks fall asleep.
+/// Puts the bodies of unblocked islands to sleep.
 fn sleep_settle(states: &mut [BodyState], islands: &mut [u32], island_flags: &[u32], counters: &mut Counters) {
     for body in 0..states.len() {
         if states[body].status & READY == 0 {
@@ -161,7 +161,7 @@ fn sleep_settle(states: &mut [BodyState], islands: &mut [u32], island_flags: &[u
     }
 }
 
-/// Returns the root above a body.
+/// Returns the root of a body's island.
 pub fn root(islands: &mut [u32], body: u32) -> u32 {
     let mut at = body;
     while islands[at as usize] != at {
@@ -172,13 +172,13 @@ pub fn root(islands: &mut [u32], body: u32) -> u32 {
     at
 }
 
-/// Makes one island of two.
+/// Merges the islands of two bodies.
 fn unite(islands: &mut [u32], a: u32, b: u32) {
     let (a, b) = (root(islands, a), root(islands, b));
     islands[a.max(b) as usize] = a.min(b);
 }
 
-/// Brings the list to the pairs that are both asleep now: those that still are, and those of this step.
+/// Updates the archive to the pairs that are asleep now: archived ones that still are, and those of this step.
 fn sleep_gather(
     states: &[BodyState],
     pair_starts: &[u32],

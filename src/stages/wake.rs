@@ -1,13 +1,14 @@
-//! **wake**: wakes the islands that something awake touches, and puts their contacts back.
+//! **wake**: wakes the sleeping islands that touch an awake body, and restores their archived contacts.
 //!
-//! Reads contacts as `collide` left them, joints, bodies; reads and writes states, islands' flags, and
-//! contacts_previous and manifolds_previous with pair_starts_previous, to which what [`sleep`](super::sleep) put by of
-//! pairs that are no longer both asleep is added. So a body that wakes finds manifold and impulses as if it had never slept, and events know what touched. On the device `wake_find`, `wake_joints`, `wake_bodies`, `wake_shapes`, `wake_count`,
-//! scan, `wake_gather`, `wake_copy`, of which all but the first three do something only if a body woke.
+//! Reads contacts as `collide` left them, joints, bodies; reads and writes states, island flags, and contacts_previous
+//! and manifolds_previous with pair_starts_previous. To these it adds the contacts that [`sleep`](super::sleep)
+//! archived, if the pair is no longer asleep. So a body that wakes finds manifolds and impulses as if it had never
+//! slept, and events know what touched. The device runs `wake_find`, `wake_joints`, `wake_bodies`, `wake_shapes`,
+//! `wake_count`, scan, `wake_gather`, `wake_copy`, of which all but the first three do something only if a body woke.
 //!
-//! A body wakes if something awake touches any body of its island (not a sensor, and not by a gap of its box alone), or
-//! pulls at it through a joint; if it was asked something; if a kinematic body was set moving it is awake itself. After
-//! this, `pair`, `recall` and `collide` run again, so that the impact of this very step is solved with all of them.
+//! A body wakes if an awake body touches any body of its island (with contact points; not a sensor) or is joined to it,
+//! or if a command addressed it. After this stage, `pair`, `recall` and `collide` run again, so that the impact of this
+//! very step is solved with all of them.
 
 use super::bound::level_bits;
 use super::report::produced;
@@ -17,7 +18,7 @@ use crate::types::{
     QUARANTINED, QUIET_MASK, Shape, SleepingContact, WOKEN, WORLD_A,
 };
 
-/// Wakes bodies, and sets [`Counters::again`] if there were any.
+/// Wakes islands, and sets [`Counters::again`] if a body woke.
 pub fn wake(
     params: &Params,
     bodies: &[Body],
@@ -70,7 +71,7 @@ pub fn wake(
     );
 }
 
-/// Flags the islands that a contact wakes. `status` is that of a body.
+/// Flags the islands that a contact wakes. `status` returns that of a body.
 pub(crate) fn wake_find(contacts: &[Contact], status: &impl Fn(u32) -> u32, islands: &[u32], island_flags: &mut [u32]) {
     for contact in contacts.iter().filter(|contact| contact.flags & POINT_COUNT_MASK != 0) {
         let (a, b) = (contact.body_a, contact.body_b);
@@ -83,7 +84,7 @@ pub(crate) fn wake_find(contacts: &[Contact], status: &impl Fn(u32) -> u32, isla
     }
 }
 
-/// Flags the islands that a joint wakes. `state` is that of the joint with an index, `status` that of a body.
+/// Flags the islands that a joint wakes. `state` returns that of a joint, `status` that of a body.
 pub(crate) fn wake_joints(
     joints: &[Joint],
     state: impl Fn(usize) -> JointState,
@@ -101,7 +102,7 @@ pub(crate) fn wake_joints(
     }
 }
 
-/// Returns true if a joint ties two bodies together.
+/// Returns true if a joint connects two bodies.
 #[must_use]
 pub fn holds(joint: &Joint, state: &JointState) -> bool {
     joint.flags & (WORLD_A | JOINT_DISABLED) == 0 && state.status & BROKEN == 0
@@ -118,7 +119,7 @@ fn wake_by(other: u32, sleeper: u32, status: &impl Fn(u32) -> u32, islands: &[u3
     }
 }
 
-/// Adds to each producer's list the contacts put by that return, unless they are there already.
+/// Adds the archived contacts that return to the list of their producer, unless they are there already.
 fn wake_gather(
     shapes: usize,
     states: &[BodyState],
