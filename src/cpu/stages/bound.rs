@@ -1,4 +1,5 @@
-//! The fast `bound`: eight shapes at a time, shared among threads, to the bits of [`crate::stages::bound`].
+//! Computes the AABBs of the shapes, eight at a time, shared among threads; the fast form of [`crate::stages::bound`],
+//! to the same bits.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,8 +15,8 @@ use crate::types::{
     Shape, VERTEX_COUNT_SHIFT,
 };
 
-/// Fills `aabbs` where no body sleeps or is quarantined, which is not looked at, and `own` with the cell of each shape, as
-/// [`bin_find`](super::bin::bin_find) would.
+/// Fills `aabbs`, and `own` with the cell of each shape as [`bin_find`](super::bin::bin_find) does. For worlds without
+/// sleeping or quarantined bodies: states are not read.
 pub fn bound_and_find(
     threads: &Threads,
     params: &Params,
@@ -48,7 +49,7 @@ pub fn bound_and_find(
     });
 }
 
-/// Returns the sides of the AABBs of eight shapes. None if one of them is a half plane or no shape.
+/// Returns the sides of the AABBs of eight shapes, or none if one of them is a half plane or no shape.
 #[inline(always)]
 fn bound_eight<S: Simd>(
     simd: S,
@@ -79,7 +80,7 @@ fn bound_eight<S: Simd>(
     let [offset_x, offset_y, own_cos, own_sin] = quarter(1);
     let rotation = Vec2x8::new(cos, sin);
     let center = Vec2x8::new(x, y) + lanes::rotate(rotation, Vec2x8::new(offset_x, offset_y));
-    // To turn a rotation is to turn its cosine and sine.
+    // Rotating a rotation means rotating its cosine and sine.
     let turn = lanes::rotate(rotation, Vec2x8::new(own_cos, own_sin));
     let (along, across) = (turn.x.abs(), turn.y.abs());
     let circles = mask32x8::from_bitmask(simd, circles);
@@ -98,8 +99,8 @@ fn bound_eight<S: Simd>(
     Some([min.x, min.y, max.x, max.y])
 }
 
-/// Low and high corners of the vertices of eight shapes, turned. Of those that have none it says nothing. None if a polygon
-/// has less than two.
+/// Returns the lower and upper corners of the rotated vertices of eight shapes; inverted corners for shapes without
+/// vertices. None if a polygon has less than two.
 #[inline(always)]
 fn bound_vertices<S: Simd>(
     simd: S,
@@ -117,7 +118,7 @@ fn bound_vertices<S: Simd>(
     let splat = |value| Vec2x8::new(f32x8::splat(simd, value), f32x8::splat(simd, value));
     let (mut low, mut high) = (splat(1e30), splat(-1e30));
     for first in (0..most).step_by(2) {
-        // Two vertices of each; those behind its last two are those two again.
+        // Two vertices of each shape; beyond the end, its last two again.
         let two = |lane: usize| {
             let place = (firsts[lane] + first).min(lasts[lane]);
             let [a, b] = *vertices[place..].first_chunk()?;
@@ -134,7 +135,7 @@ fn bound_vertices<S: Simd>(
     Some((low, high))
 }
 
-/// Fills `aabbs`, and returns the levels with a shape that is not asleep ([`level_bits`]); 0 where nothing sleeps.
+/// Fills `aabbs`, and returns the grid levels that have an awake shape ([`level_bits`]); 0 if sleeping is off.
 pub fn bound(
     threads: &Threads,
     params: &Params,

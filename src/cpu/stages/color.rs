@@ -1,8 +1,9 @@
-//! The fast `color`: contacts shared among threads piece by piece, to the colours and the order of [`crate::stages::color`].
+//! Colours the contacts, shared among threads in pieces; the fast form of [`crate::stages::color`], to the same colours
+//! in the same order.
 //!
-//! Most contacts have a colour, and which colours a body has is only asked where a
-//! contact has none: so the pieces list those first, and then, if there are any, look for the colours at their bodies. The
-//! rounds are for one thread, as few contacts take part.
+//! Most contacts keep their colour, and the colours taken at a body are needed only for contacts without one. So each
+//! piece lists those first; then, if there are any, the taken colours at their bodies are collected. The rounds run on
+//! one thread, as few contacts take part.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -16,39 +17,39 @@ use crate::types::{
 /// [`NONE`] in a byte.
 const COLORLESS: u8 = u8::MAX;
 
-/// In a mask: the colours of this body are asked for. The overflow is a colour that a body does not have.
+/// Flag in a mask: the colours of this body are wanted. It is the bit of the overflow, a colour that no body takes.
 const ASKED: u32 = 1 << OVERFLOW_COLOR;
 
-/// Memory of [`color`] while it runs, and for [`color_sort`].
+/// Memory of [`color`] and [`color_sort`]. Kept to avoid allocation.
 #[derive(Debug, Default)]
 pub struct ColorScratch {
-    /// Colours taken, as bits, a body; of bodies that are [`ASKED`] for, else 0.
+    /// Colours taken at each body, as bits; 0 unless the body is [`ASKED`] for.
     masks: Vec<AtomicU32>,
-    /// Largest claim on each slot, [`CLAIM_SLOTS`] a body.
+    /// Largest claim on each slot, [`CLAIM_SLOTS`] per body.
     claims: Vec<u32>,
-    /// Colour of each contact, [`COLORLESS`] if it does not touch: contacts are read once, not for every pass.
+    /// Colour of each contact, [`COLORLESS`] if it does not touch: so contacts are read once, not in every pass.
     colors: Vec<u8>,
-    /// Pieces of the contacts, and how many there are of them now.
+    /// Pieces of the contacts, of which the first `used` are valid.
     parts: Vec<Part>,
     used: usize,
-    /// Contacts without a colour yet.
+    /// Contacts without a colour so far.
     uncolored: Vec<u32>,
     proposals: Vec<u32>,
 }
 
-/// Knowledge of some contacts that lie side by side.
+/// Counts of one piece of the contacts.
 #[derive(Debug, Default)]
 struct Part {
     first: usize,
     end: usize,
-    /// Number of contacts of each colour; once they are sorted, the slot behind the last of them.
+    /// Number of contacts of each colour; after sorting, the slot behind the last of them.
     counts: [u32; COLOR_COUNT as usize],
-    /// Those that had no colour when the step began.
+    /// Contacts that had no colour when the step began.
     fresh: Vec<u32>,
 }
 
-/// Colours the contacts, and fills the colour starts of `counters`. What is left of the stage is [`color_sort`], which
-/// worlds that are solved group by group do without.
+/// Colours the contacts, and fills the colour starts of `counters`. [`color_sort`] is the rest of the stage; worlds
+/// that are solved by island batches do without it.
 pub fn color(
     threads: &Threads,
     params: &Params,
@@ -89,7 +90,7 @@ fn byte(color: u32) -> u8 {
     u8::try_from(color).unwrap_or(COLORLESS)
 }
 
-/// Keeps the colours of contacts that live on, and lists those without.
+/// Keeps the colours of contacts that persist, and lists the touching contacts without one.
 fn color_inherit(
     threads: &Threads,
     params: &Params,
@@ -133,7 +134,7 @@ fn color_inherit(
     }
 }
 
-/// Finds the colours taken at the bodies of contacts that have none.
+/// Collects the colours taken at the bodies of contacts that have none.
 fn color_ask(threads: &Threads, params: &Params, contacts: &[Contact], scratch: &mut ColorScratch) {
     let ColorScratch { masks, colors, uncolored, .. } = scratch;
     masks.clear();
@@ -162,7 +163,7 @@ fn take(masks: &mut [AtomicU32], contact: &Contact) {
     }
 }
 
-/// Returns the colour that a contact tries next, or [`OVERFLOW_COLOR`] if there is none.
+/// Returns the colour that a contact tries next, or [`OVERFLOW_COLOR`] if none is free.
 fn propose(masks: &[AtomicU32], contact: &Contact) -> u32 {
     proposal(contact, moving(contact).fold(0, |taken, body| taken | masks[body].load(Ordering::Relaxed)))
 }
@@ -209,7 +210,7 @@ fn color_rounds(contacts: &mut [Contact], scratch: &mut ColorScratch, counters: 
     }
 }
 
-/// Fills `slots` with the contacts that touch, by colour.
+/// Fills `slots` with the touching contacts, sorted by colour.
 pub fn color_sort(threads: &Threads, scratch: &mut ColorScratch, slots: &mut Vec<AtomicU32>, counters: &Counters) {
     let ColorScratch { colors, parts, used, .. } = scratch;
     let mut starts = counters.color_starts;

@@ -1,4 +1,5 @@
-//! The `command` of the CPU engine: each command as [`crate::stages::command`] says.
+//! Applies the user's commands to bodies and joints; the CPU engine's form of [`crate::stages::command`], to the same
+//! bits.
 
 use crate::stages::command::{obey, set_joint};
 use crate::threads::Rows;
@@ -6,7 +7,7 @@ use crate::types::{
     Body, BodyState, COMMAND_WAKE_ALL, Command, Counters, ISLAND_WAKE, Joint, JointRow, JointState, Params, Pose, SLEEP,
 };
 
-/// Obeys all commands.
+/// Executes all commands.
 pub fn command(
     params: &Params,
     commands: &[Command],

@@ -1,4 +1,5 @@
-//! The fast `guard`: bodies shared among threads, each as [`crate::stages::guard`] says.
+//! Quarantines bodies with a NaN and initialises the per-body data of a step, with bodies shared among threads; the
+//! fast form of [`crate::stages::guard`].
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,7 +7,7 @@ use crate::stages::guard::{guard_body, reset_counters};
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{Accumulator, Body, BodyState, Counters, Params, Pose, SLEEP};
 
-/// Counts the bodies that were quarantined in this step.
+/// Quarantines bodies, and counts those that are new.
 pub fn guard(
     threads: &Threads,
     params: &Params,

@@ -1,4 +1,5 @@
-//! The fast `prepare_joints`: joints shared among threads, each as [`crate::stages::prepare_joints`] says.
+//! Computes the frames of the joints, with joints shared among threads; the fast form of
+//! [`crate::stages::prepare_joints`], to the same bits.
 
 use crate::cpu::lanes::dispatch;
 use crate::stages::prepare_joints::{first_rows, prepare_joint};
@@ -31,7 +32,7 @@ pub fn prepare_joints(
             let (rules, own) = (&joint_rows[rows.clone()], &mut impulses[..rows.len()]);
             *frame = prepare_joint(params, bodies, poses, status, joint, rules, own, &mut state);
             joint_states.set(index, state);
-            // They are gone, or stay as they were.
+            // The impulses were cleared, or are unchanged.
             if frame.flags & ROW_COUNT_MASK == 0 {
                 for (impulse, row) in impulses.into_iter().zip(rows) {
                     joint_impulses.set(row, impulse);

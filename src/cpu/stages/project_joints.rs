@@ -1,4 +1,5 @@
-//! The fast `project_joints`: joints of one colour shared among threads, each as [`crate::stages::project_joints`] says.
+//! Corrects joints by position, with joints of one colour shared among threads; the fast form of
+//! [`crate::stages::project_joints`], to the same bits.
 
 use super::solve_joints::{for_joints, states_of};
 use crate::stages::project_joints::project_joint;
@@ -6,7 +7,7 @@ use crate::stages::solve_joints::rows_of;
 use crate::threads::{Rows, Threads};
 use crate::types::{BodyState, JOINT_FIXED_A, JOINT_FIXED_B, JointFrame, JointRow, Params};
 
-/// Makes one sweep.
+/// Makes one sweep over all joints.
 pub fn project_joints(
     threads: &Threads,
     params: &Params,

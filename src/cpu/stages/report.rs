@@ -1,10 +1,11 @@
-//! The fast `report`: shapes shared among threads, to the events and the order of [`crate::stages::report`].
+//! Collects the events of a step, with shapes shared among threads; the fast form of [`crate::stages::report`], to the
+//! same events in the same order.
 
 use crate::stages::report::{begin_of, break_of, end_of, produced, touches};
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{ASLEEP, BodyState, Contact, Event, Joint, JointState, Manifold, Pose, TOUCHED};
 
-/// Fills `events`; `scratch` is kept from step to step.
+/// Fills `events`. `scratch` is kept from step to step.
 pub fn report(
     threads: &Threads,
     poses: &[Pose],
@@ -25,7 +26,7 @@ pub fn report(
         for producer in first..end {
             let before = produced(pair_starts_previous, contacts_previous, producer);
             let now = produced(pair_starts, contacts, producer);
-            // Lists are short, but for those of a crowd.
+            // Lists are short, except those of a crowded shape.
             if (producer.is_multiple_of(64) || before.len() > 64) && threads.is_cancelled() {
                 return;
             }
@@ -55,14 +56,14 @@ pub fn report(
     }
 }
 
-/// Returns true if the pair was put by because both sleep: then it touches as it did.
+/// Returns true if the pair is archived, as both sleep: it touches as before.
 fn sleeps_on(states: &Rows<BodyState, 4>, contact: &Contact) -> bool {
     let status = |body: u32| states.get(body as usize).status;
     status(contact.body_a) & status(contact.body_b) & ASLEEP != 0
 }
 
-/// Finds the contact with a partner in a producer's list, first at the place behind the last that was found: lists mostly
-/// come in the same order again, and one may be long.
+/// Finds the contact with a partner in a producer's list. It starts behind the last hit: lists mostly repeat their
+/// order, and one may be long.
 pub(super) fn find<'a>(list: &'a [Contact], shape_b: u32, next: &mut usize) -> Option<&'a Contact> {
     let is_same = |other: &Contact| other.shape_b == shape_b;
     let here = list.get(*next).is_some_and(is_same).then_some(*next);

@@ -1,5 +1,5 @@
-//! The `sleep` of the CPU engine: bodies shared among threads, and no memory asked for once its lists have their size; to
-//! the bits of [`crate::stages::sleep`].
+//! Puts quiet islands to sleep and archives their contacts; the fast form of [`crate::stages::sleep`], to the same
+//! bits. Timers are shared among threads. It allocates no memory once its lists have their size.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -12,14 +12,14 @@ use crate::types::{
     SleepingContact,
 };
 
-/// The lists of contacts put by that come next. They are kept, so that a step need not ask for memory.
+/// Next archive of contacts. Kept to avoid allocation.
 #[derive(Debug, Default)]
 pub struct SleepScratch {
     starts: Vec<u32>,
     list: Vec<SleepingContact>,
 }
 
-/// Puts bodies to sleep.
+/// Puts the islands that are ready to sleep, and archives their contacts.
 pub fn sleep(
     threads: &Threads,
     params: &Params,
@@ -69,7 +69,8 @@ pub fn sleep(
     }
 }
 
-/// Counts how long each body has been quiet, and marks those that are ready. Returns how many; those awake are counted.
+/// Updates the time for which each body has been quiet, and marks bodies that are ready to sleep. Returns the number of
+/// marked bodies, and counts those awake.
 fn sleep_timer(
     threads: &Threads,
     params: &Params,
@@ -101,7 +102,7 @@ fn sleep_timer(
     all_ready.into_inner()
 }
 
-/// Brings the list to the pairs that are both asleep now: those that still are, and those of this step.
+/// Updates the archive to the pairs that are asleep now: archived ones that still are, and those of this step.
 pub(crate) fn put_by(
     states: &Rows<BodyState, 4>,
     pair_starts: &[u32],

@@ -1,7 +1,7 @@
-//! The fast `solve_joints`, `relax_joints` and `warm_start_joints`: eight joints of a colour at a time, shared among
-//! threads, to the bits of [`crate::stages::solve_joints`], which says what they
-//! mean. Each function here is the one of the same name there, on lanes; the joints of a block have the same rows, so
-//! the kind of a row is asked once.
+//! Sweeps over the joints (`solve_joints`, `relax_joints`, `warm_start_joints`), eight joints of a colour at a time,
+//! shared among threads; the fast form of [`crate::stages::solve_joints`], to the same bits. Each function here is the
+//! one of the same name there, on lanes. The joints of a block have the same kinds of rows, so that branches on the
+//! kind are taken once per block.
 
 use crate::cpu::joint_blocks::{JointBlock, JointBlocks, RowBlock, Run, of_color};
 use crate::cpu::lanes::{
@@ -17,13 +17,13 @@ use crate::types::{
     WITHDRAW, WORLD_A,
 };
 
-/// The sweeps of the soft step, with bias and without.
+/// Flags of the soft step's sweeps, with bias and without.
 const BIASED: u32 = USE_BIAS | WITHDRAW;
 const RELAX: u32 = DEPOSIT;
-/// Any sweep.
+/// Value for any other flags.
 const ANY: u32 = u32::MAX;
 
-/// Makes one sweep. The blocks are those of the frames and rows.
+/// Makes one sweep over all joints. The blocks must have been built from these frames and rows.
 pub fn solve_joints(
     threads: &Threads,
     params: &Params,
@@ -64,7 +64,7 @@ fn solve_run(
 ) {
     const USUAL: u32 = ACCUMULATE | WARM_START;
     let plain = params.switches & USUAL == USUAL;
-    // As for contacts: where it is known what is done, nothing is asked.
+    // As for contacts: known flags select specialised code.
     dispatch!(simd => match flags {
         BIASED if plain => visit_run::<BIASED, _>(simd, params, flags, run, impulses, states, accumulators),
         RELAX if plain => visit_run::<RELAX, _>(simd, params, flags, run, impulses, states, accumulators),
@@ -72,8 +72,8 @@ fn solve_run(
     });
 }
 
-/// Visits blocks one by one, with the flags `KNOWN`, if these are not [`ANY`], of impulses that are kept, accumulated and
-/// clamped.
+/// Solves blocks one by one. `KNOWN` are the flags of the sweep, or [`ANY`] if they are known only at run time. Known
+/// flags imply that impulses are kept, accumulated and clamped.
 #[inline(always)]
 fn visit_run<const KNOWN: u32, S: Simd>(
     simd: S,
@@ -94,8 +94,7 @@ fn visit_run<const KNOWN: u32, S: Simd>(
     }
 }
 
-/// Visits a block of joints that hold a point and do nothing else: the same as [`visit_block`], in a third of the
-/// instructions.
+/// Solves a block of joints that have a point row and nothing else: [`visit_block`] in a third of the instructions.
 #[inline(always)]
 fn visit_hinges<S: Simd>(
     simd: S,
@@ -134,7 +133,7 @@ fn visit_hinges<S: Simd>(
     }
 }
 
-/// Visits a block.
+/// Solves one block.
 #[inline(always)]
 fn visit_block<S: Simd, R: Halves>(
     simd: S,
@@ -184,7 +183,7 @@ fn visit_block<S: Simd, R: Halves>(
     }
 }
 
-/// The impulses of a row.
+/// Loads the impulses of a row.
 #[inline(always)]
 fn load<S: Simd>(simd: S, row: impl Halves) -> Vec2x8<S> {
     let eight = |half: usize| row.lanes(simd, half).combine(row.lanes(simd, half + 1));
@@ -201,7 +200,7 @@ fn store<S: Simd>(new: Vec2x8<S>, row: impl Halves) {
     row.set_lanes(3, y_1);
 }
 
-/// Fills `accumulators`, as [`crate::stages::warm_start_joints`] says.
+/// Adds the joint impulses to `accumulators`; the fast form of [`crate::stages::warm_start_joints`].
 pub fn warm_start_joints(
     threads: &Threads,
     joint_starts: &[u32],
@@ -228,7 +227,7 @@ pub fn warm_start_joints(
     }
 }
 
-/// Rows of states, eight of bodies A and eight of bodies B.
+/// State rows of the bodies A and the bodies B of eight joints.
 #[derive(Clone, Copy)]
 struct Bodies<R> {
     a: Eight<R>,
@@ -236,13 +235,14 @@ struct Bodies<R> {
 }
 
 impl<R: Halves> Bodies<R> {
-    /// The world has no row: its lanes look at whatever comes first, and [`Self::half`] puts in what rests.
+    /// Looks up the rows. The world has none: its lanes point to the first row, and [`Self::half`] replaces them by a
+    /// body at rest.
     #[inline(always)]
     fn new(block: &JointBlock, states: impl Table<Row = R>) -> Self {
         Self { a: states.eight(block.body_a), b: states.eight(block.body_b) }
     }
 
-    /// Half a row of the states of both bodies of each joint; the world is one that rests.
+    /// Loads half a row of the states of both bodies of each joint. The world is a body at rest.
     #[inline(always)]
     fn half<S: Simd>(self, simd: S, block: &JointBlock, half: usize) -> [[f32x8<S>; 4]; 2] {
         let mut a = self.a.columns(simd, half);
@@ -256,7 +256,7 @@ impl<R: Halves> Bodies<R> {
         [a, self.b.columns(simd, half)]
     }
 
-    /// How fast the bodies are, and the columns of their status.
+    /// Returns the velocities of the bodies, and the columns of their status.
     #[inline(always)]
     fn motion<S: Simd>(self, simd: S, block: &JointBlock) -> (Motion<S>, [f32x8<S>; 2]) {
         let [[v_a_x, v_a_y, w_a, status_a], [v_b_x, v_b_y, w_b, status_b]] = self.half(simd, block, 0);
@@ -264,7 +264,7 @@ impl<R: Halves> Bodies<R> {
         (Motion { v_a, w_a, v_b, w_b }, [status_a, status_b])
     }
 
-    /// Writes the velocities of bodies that are moved, and nothing else of their states.
+    /// Writes the velocities of the moved bodies, and nothing else of their states.
     #[inline(always)]
     fn store<S: Simd>(self, block: &JointBlock, motion: &Motion<S>, [status_a, status_b]: [f32x8<S>; 2]) {
         let moves = Moves::of(motion.w_a.simd, block);
@@ -273,7 +273,7 @@ impl<R: Halves> Bodies<R> {
     }
 }
 
-/// Which bodies of a block are moved by it.
+/// Bodies of a block that the joints move.
 struct Moves {
     all: bool,
     flags: [u32; WIDTH],
@@ -550,7 +550,7 @@ fn accumulate<S: Simd, R: Halves>(
     add_up(simd, block, stance, impulse, spin, share, accumulators);
 }
 
-/// Adds a share of what impulses do to the velocities of the bodies.
+/// Adds a share of the velocity changes due to impulses to the sums of the bodies.
 #[inline(always)]
 fn add_up<S: Simd>(
     simd: S,
@@ -611,14 +611,14 @@ fn visit_one(
     }
 }
 
-/// Returns the states of both bodies; the world is one that rests.
+/// Returns the states of both bodies. The world is a body at rest.
 pub(super) fn states_of(frame: &JointFrame, states: &Rows<BodyState, 4>) -> [BodyState; 2] {
     let state_a = if frame.flags & WORLD_A != 0 { BodyState::default() } else { states.get(frame.body_a as usize) };
     [state_a, states.get(frame.body_b as usize)]
 }
 
-/// Visits the joints colour by colour. Those of one colour may be visited at the same time; the overflow is visited one
-/// by one, in order.
+/// Visits the joints colour by colour. Those of one colour may be visited in parallel; the overflow is visited one by
+/// one, in order.
 pub(super) fn for_joints(threads: &Threads, joint_starts: &[u32], each: impl Fn(usize) + Sync) {
     for color in 0..JOINT_COLORS as usize {
         let places = of_color(joint_starts, color);

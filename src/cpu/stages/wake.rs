@@ -1,5 +1,5 @@
-//! The `wake` of the CPU engine: it asks for no memory once its lists have their size; to the bits of
-//! [`crate::stages::wake`].
+//! Wakes sleeping islands and restores their archived contacts; the CPU engine's form of [`crate::stages::wake`], to
+//! the same bits. It allocates no memory once its lists have their size.
 
 use super::report::find;
 use crate::stages::bound::level_bits;
@@ -11,10 +11,10 @@ use crate::types::{
     NO_SHAPE, Params, QUARANTINED, QUIET_MASK, Shape, SleepingContact, WOKEN,
 };
 
-/// Starts of the contacts of each producer, the contacts of all, and their manifolds.
+/// Contact table of one step: start of the contacts of each producer, contacts, manifolds.
 pub type Lists<'a> = (&'a mut Vec<u32>, &'a mut Vec<Contact>, &'a mut Vec<Manifold>);
 
-/// The same lists as they come next. They are kept, so that a step need not ask for memory.
+/// Lists that replace those of the previous step if a body wakes. Kept to avoid allocation.
 #[derive(Debug, Default)]
 pub struct WakeScratch {
     starts: Vec<u32>,
@@ -22,7 +22,7 @@ pub struct WakeScratch {
     manifolds: Vec<Manifold>,
 }
 
-/// Wakes bodies, and sets [`Counters::again`] if there were any.
+/// Wakes islands, and sets [`Counters::again`] if a body woke.
 pub fn wake(
     params: &Params,
     bodies: &[Body],
@@ -69,7 +69,8 @@ pub fn wake(
     counters.sleeping_contacts = counters.sleeping_contacts.wrapping_sub(returned);
 }
 
-/// Adds to each producer's list the contacts put by that return, unless they are there already. Returns their number.
+/// Adds the archived contacts that return to the list of their producer, unless they are there already. Returns their
+/// number.
 fn put_back(
     shapes: usize,
     (sleeping_starts, sleeping): (&[u32], &[SleepingContact]),
