@@ -1,8 +1,9 @@
-//! The reference: one world, stepped by the plain functions of [`crate::stages`] as [`step::plan`](crate::step::plan) says.
+//! The reference engine: one world, stepped by the plain functions of [`crate::stages`] in the order of
+//! [`step::plan`](crate::step::plan).
 //!
-//! It is slow and says what a step is. The CPU engine ([`CpuWorld`](crate::CpuWorld)) equals it to the last bit; a device is
-//! compared with it stage by stage. It knows no ids, no emitters and no queries: bodies come and go between two steps, in
-//! the engine that it is compared with ([`Reference::follow`]).
+//! It is slow, and defines the result of a step. The CPU engine ([`CpuWorld`](crate::CpuWorld)) equals it to the last
+//! bit; a device is compared with it stage by stage. It has no ids, emitters or queries: bodies are added and removed
+//! between two steps, in the engine that it is compared with ([`Reference::follow`]).
 
 use glam::Vec2;
 
@@ -20,21 +21,22 @@ use crate::tables::Tables;
 use crate::types::{Accumulator, BOUNCES, Command, FORCE_OVERFLOW, JointFrame, Manifold, Rebound, SLEEP};
 use crate::world::WorldError;
 
-/// A world of plain tables.
+/// World of plain tables.
 #[derive(Clone, Debug)]
 pub struct Reference {
     compiled: Compiled,
     plan: Vec<Op>,
     commands: Vec<Command>,
     steps: u64,
-    /// Without constraints, rebounds and the tables of joints that stay, which are made from the fields beside it.
+    /// Tables between two stages, except constraints, rebounds and the constant tables of joints, which are derived
+    /// from the fields beside it.
     tables: Tables,
     constraints: Vec<ContactConstraint>,
     nudge: Vec2,
 }
 
 impl Reference {
-    /// Makes a world as the scene describes it.
+    /// Creates a world from a scene.
     ///
     /// # Errors
     /// If the scene is not valid.
@@ -42,7 +44,7 @@ impl Reference {
         Ok(Self::from_compiled(Compiled::new(scene)?))
     }
 
-    /// Makes a world from arrays that are already laid out.
+    /// Creates a world from compiled tables.
     #[must_use]
     pub fn from_compiled(compiled: Compiled) -> Self {
         let (bodies, shapes) = (compiled.bodies.len(), compiled.shapes.len());
@@ -73,8 +75,8 @@ impl Reference {
         }
     }
 
-    /// Takes over from an engine in which bodies may have come and gone: its scene and plan, its step, and the commands for
-    /// it. Tables are those of [`Self::load`].
+    /// Takes over scene, plan, step number and commands from an engine in which bodies may have come and gone. The
+    /// tables follow by [`Self::load`].
     pub fn follow(&mut self, compiled: &Compiled, plan: &[Op], steps: u64, commands: &[Command]) {
         self.compiled.clone_from(compiled);
         self.plan = plan.to_vec();
@@ -82,7 +84,7 @@ impl Reference {
         self.commands = commands.to_vec();
     }
 
-    /// Gives commands for the next step.
+    /// Adds commands for the next step.
     pub fn command(&mut self, commands: &[Command]) {
         self.commands.extend_from_slice(commands);
     }
@@ -101,12 +103,12 @@ impl Reference {
         self
     }
 
-    /// Sweeps fast bodies from this far away: see [`continuous::continuous`].
+    /// Sets the offset from which fast bodies are swept: see [`continuous::continuous`].
     pub fn nudge_sweeps(&mut self, roundings: Vec2) {
         self.nudge = roundings;
     }
 
-    /// Returns the scene as it is laid out.
+    /// Returns the compiled scene.
     #[must_use]
     pub fn compiled(&self) -> &Compiled {
         &self.compiled
@@ -127,7 +129,7 @@ impl Reference {
         self.end_step();
     }
 
-    /// Begins a step: its contacts become those of the step before.
+    /// Begins a step: swaps the current and previous contact buffers.
     pub fn begin_step(&mut self) {
         let Tables { contacts, contacts_previous, manifolds, manifolds_previous, .. } = &mut self.tables;
         std::mem::swap(contacts, contacts_previous);
@@ -154,7 +156,7 @@ impl Reference {
         let Tables { pair_starts, contacts, manifolds, slots, surfaces, events, counters, .. } = tables;
         let Tables { islands, island_flags, sleeping_starts, sleeping, .. } = tables;
         let Tables { joint_frames, joint_states, joint_impulses, .. } = tables;
-        // Contacts are found once more only if a body woke.
+        // Contacts are searched a second time only if a body woke.
         let is_found = params.switches & SLEEP != 0 && counters.again == 0;
         if is_found && matches!(op.stage, Stage::Pair | Stage::Recall | Stage::Collide) {
             return;
@@ -312,7 +314,7 @@ impl Reference {
         }
     }
 
-    /// Returns every table as it stands.
+    /// Returns a copy of all tables.
     #[must_use]
     pub fn tables(&self) -> Tables {
         let mut tables = self.tables.clone();
@@ -325,7 +327,7 @@ impl Reference {
         tables
     }
 
-    /// Takes over every table. A constraint that comes from a device has its second arm on B to a rounding.
+    /// Replaces all tables. Constraints that come from a device have their second arm on B up to a rounding error.
     pub fn load(&mut self, tables: &Tables) {
         let rebounds = tables.rebounds.iter().copied().chain(std::iter::repeat(Rebound::default()));
         let constraints = tables.constraints.iter().zip(rebounds);

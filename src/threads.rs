@@ -1,4 +1,4 @@
-//! Threads as a parameter: one loop, cut into chunks, whose results never depend on how many threads share them.
+//! Loops shared among threads. A loop is cut into pieces, and the results never depend on the number of threads.
 
 mod rows;
 
@@ -11,36 +11,36 @@ use crate::cancel::Latch;
 
 pub use rows::{Alone, AloneRow, Eight, Halves, Row, Rows, Table};
 
-/// Pieces a thread, at most: a few more than one, so that who is done first takes another.
+/// Pieces per thread, at most: a few more than one, so that a thread that is done early takes another.
 const PIECES: usize = 4;
 
-/// Looks at what others do, before one lets the system run somebody else: about ten microseconds.
+/// Spins while waiting for other threads before the thread yields to the operating system: about ten microseconds.
 const SPINS: u32 = 400;
 
-/// How a loop may be cut into pieces. Handing one over costs several microseconds, and tens where a thread has to be woken
-/// for it; a piece that takes less is better done where it is.
+/// Granularity of a loop. Handing a piece to another thread costs several microseconds, and tens if that thread has to
+/// be woken; a piece that takes less is better run in place.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// Pieces begin at multiples of this.
+    /// Alignment of pieces: they begin at multiples of this.
     pub unit: usize,
-    /// A piece has as many elements at least, but for the last; a multiple of `unit`.
+    /// Minimum number of elements of a piece, except the last; a multiple of `unit`.
     pub least: usize,
 }
 
-/// Of loops over what takes some ten nanoseconds.
+/// Granularity of loops with some ten nanoseconds per element.
 pub const LIGHT: Cut = Cut { unit: 64, least: 1024 };
-/// Of loops over what takes some hundred nanoseconds.
+/// Granularity of loops with some hundred nanoseconds per element.
 pub const HEAVY: Cut = Cut { unit: 64, least: 256 };
 
 impl Cut {
-    /// Elements of a piece, if there is to be more than one.
+    /// Returns the number of elements of a piece, if there is more than one piece.
     fn piece(self, len: usize, threads: usize) -> Option<usize> {
         let pieces = (len / self.least).min(PIECES * threads);
         (pieces > 1).then(|| len.div_ceil(self.unit).div_ceil(pieces) * self.unit)
     }
 }
 
-/// Elements of a loop after which a thread looks whether the step is given up: some milliseconds of work.
+/// Elements after which a loop tests whether the step is cancelled: some milliseconds of work.
 const STRIDE: usize = 1 << 14;
 
 /// The operating system refused to start threads.
@@ -53,7 +53,7 @@ pub struct ThreadsError {
     pub reason: String,
 }
 
-/// How many threads run a stage.
+/// Handle to the threads that run a stage.
 #[derive(Clone, Debug, Default)]
 pub struct Threads {
     pool: Option<Arc<rayon::ThreadPool>>,
@@ -72,17 +72,17 @@ impl Threads {
         Ok(Self { pool: if count <= 1 { None } else { Some(pool()?) }, latch: None })
     }
 
-    /// The same threads, whose long loops end early when a step is given up.
+    /// Returns the same threads, with loops that end early when a step is cancelled.
     pub(crate) fn watching(&self, latch: &Arc<Latch>) -> Self {
         Self { pool: self.pool.clone(), latch: Some(latch.clone()) }
     }
 
-    /// The same threads, whose loops run to their end also when a step is given up.
+    /// Returns the same threads, with loops that run to their end also when a step is cancelled.
     pub(crate) fn unwatched(&self) -> Self {
         Self { pool: self.pool.clone(), latch: None }
     }
 
-    /// The calling thread alone, which watches what these do.
+    /// Returns the calling thread alone, with the same latch.
     pub(crate) fn alone(&self) -> Self {
         Self { pool: None, latch: self.latch.clone() }
     }
@@ -92,12 +92,12 @@ impl Threads {
         self.latch.as_deref()
     }
 
-    /// Returns whether the step is given up: for loops that are not run here.
+    /// Returns true if the step is cancelled: for loops outside this module.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.latch().is_some_and(Latch::is_cancelled)
     }
 
-    /// Calls `each(first, end)` for ranges that make up `first .. end`, and leaves out the rest once the step is given up.
+    /// Calls `each(first, end)` for ranges that make up `first .. end`, and skips the rest once the step is cancelled.
     fn for_strides(&self, cut: Cut, first: usize, end: usize, mut each: impl FnMut(usize, usize)) {
         let stride = if self.latch.is_some() { STRIDE.next_multiple_of(cut.unit) } else { usize::MAX };
         let mut first = first;
@@ -111,12 +111,12 @@ impl Threads {
         }
     }
 
-    /// As [`Self::for_strides`], over a piece that begins at index `first`.
+    /// [`Self::for_strides`] over a piece that begins at index `first`.
     fn for_chunk_strides<T>(&self, cut: Cut, first: usize, piece: &mut [T], mut each: impl FnMut(usize, &mut [T])) {
         self.for_strides(cut, 0, piece.len(), |begin, end| each(first + begin, &mut piece[begin..end]));
     }
 
-    /// As [`Self::for_chunk_strides`], over pieces of two arrays.
+    /// [`Self::for_chunk_strides`] over pieces of two arrays.
     fn for_pair_strides<T, U>(
         &self,
         cut: Cut,
@@ -130,20 +130,20 @@ impl Threads {
         });
     }
 
-    /// The threads, if there are more than the calling one.
+    /// Returns the thread pool, if there are threads besides the calling one.
     pub(crate) fn pool(&self) -> Option<&rayon::ThreadPool> {
         self.pool.as_deref()
     }
 
-    /// Number of threads.
+    /// Returns the number of threads.
     #[must_use]
     pub fn count(&self) -> usize {
         self.pool.as_ref().map_or(1, |pool| pool.current_num_threads())
     }
 
-    /// Runs `work` on one of the threads, and keeps the others awake until it is done. Whoever shares out many loops does so
-    /// from here: the caller would be put to sleep and woken for each of them, and so would those that share them, which
-    /// takes longer than most loops.
+    /// Runs `work` on one of the threads, and keeps the others awake until it is done. Call this around many loops:
+    /// otherwise the caller would sleep and wake in each of them, and so would the threads that share them, which takes
+    /// longer than most loops.
     pub fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         match &self.pool {
             Some(pool) => pool.install(|| Watch::new(pool.current_num_threads() - 1).during(work)),
@@ -165,7 +165,7 @@ impl Threads {
         });
     }
 
-    /// As [`Self::for_each`], over two arrays of one length.
+    /// [`Self::for_each`] over two arrays of one length.
     pub fn for_each_pair<T: Send, U: Send>(
         &self,
         cut: Cut,
@@ -191,7 +191,7 @@ impl Threads {
         }
     }
 
-    /// As [`Self::for_chunks`], over two arrays of one length.
+    /// [`Self::for_chunks`] over two arrays of one length.
     pub fn for_chunk_pairs<T: Send, U: Send>(
         &self,
         cut: Cut,
@@ -233,8 +233,8 @@ impl Threads {
         }
     }
 
-    /// As [`Self::for_ranges`], each range with a part of its own to put what it finds into; returns those that were used,
-    /// in order. Parts are kept from call to call, with the memory that they have: `each` empties its own first.
+    /// [`Self::for_ranges`] with a separate result (a part) for each range. Returns the parts that were used, in order.
+    /// Parts are kept from call to call, with their memory: `each` clears its own first.
     pub fn for_parts<'a, P: Default + Send>(
         &self,
         cut: Cut,
@@ -254,7 +254,7 @@ impl Threads {
         parts
     }
 
-    /// As [`Self::for_chunk_pairs`], each piece with a part of its own as in [`Self::for_parts`].
+    /// [`Self::for_chunk_pairs`] with a part for each piece, as in [`Self::for_parts`].
     pub fn for_chunk_parts<'a, T: Send, U: Send, P: Default + Send>(
         &self,
         cut: Cut,
@@ -276,7 +276,7 @@ impl Threads {
         parts
     }
 
-    /// As [`Self::for_ranges`], and returns what `each` gives, in order.
+    /// [`Self::for_ranges`] that returns the results of `each`, in order.
     pub fn map_ranges<T: Send>(&self, cut: Cut, len: usize, each: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
         match self.piece(cut, len) {
             Some((pool, piece)) => pool.install(|| {
@@ -290,7 +290,7 @@ impl Threads {
     }
 }
 
-/// So many of the parts, made if they are not there yet.
+/// Returns the first `count` parts; creates missing ones.
 fn first_parts<P: Default>(parts: &mut Vec<P>, count: usize) -> &mut [P] {
     if parts.len() < count {
         parts.resize_with(count, P::default);
@@ -298,7 +298,7 @@ fn first_parts<P: Default>(parts: &mut Vec<P>, count: usize) -> &mut [P] {
     &mut parts[..count]
 }
 
-/// Threads that wait at hand while another leads, and take what it shares out.
+/// Keeps helper threads awake while one thread leads, so that they run the tasks it shares out.
 #[derive(Debug)]
 struct Watch {
     helpers: usize,
@@ -315,8 +315,9 @@ impl Watch {
         self.beside(self.helpers, work)
     }
 
-    /// Runs `work`, and offers others to keep watch so many times. Offers are older than whatever `work` shares out, and
-    /// the oldest are taken first: who leads never comes to take one before it is done.
+    /// Runs `work`, and offers the waiting loop to other threads `offers` times. These offers are older than any task
+    /// that `work` shares out, and threads steal the oldest first: so the leading thread never runs the waiting loop
+    /// before `work` is done.
     fn beside<R: Send>(&self, offers: usize, work: impl FnOnce() -> R + Send) -> R {
         if offers == 0 {
             let _end = End(&self.done);
@@ -329,7 +330,7 @@ impl Watch {
         self.arrived.fetch_add(1, Ordering::Relaxed);
         let (mut gathered, mut pause) = (false, Pause::default());
         while !self.done.load(Ordering::Acquire) {
-            // Who looks for work before all have come would find their offers, and take those as well.
+            // A helper that looks for work before all have arrived would find their offers, and take those as well.
             gathered |= pause.is_long() || self.arrived.load(Ordering::Relaxed) == self.helpers;
             if gathered && rayon::yield_now() == Some(rayon::Yield::Executed) {
                 pause = Pause::default();
@@ -340,12 +341,12 @@ impl Watch {
     }
 }
 
-/// What a thread does between two looks at what others do.
+/// Waiting loop of a thread: it spins, and after a while yields.
 #[derive(Debug, Default)]
 pub(crate) struct Pause(u32);
 
 impl Pause {
-    /// Waits for a moment; after a long pause for as long as the system runs somebody else.
+    /// Waits for a moment. After a long pause it yields to the operating system.
     pub fn go_on(&mut self) {
         self.0 = self.0.saturating_add(1);
         if self.is_long() {
@@ -355,13 +356,13 @@ impl Pause {
         }
     }
 
-    /// Returns whether the pause has lasted so long that the system may run somebody else.
+    /// Returns true if the pause has lasted so long that the thread should yield.
     pub fn is_long(&self) -> bool {
         self.0 >= SPINS
     }
 }
 
-/// Says so when the work ends, also by a panic.
+/// Sets the flag when the work ends, also by a panic.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -370,8 +371,8 @@ impl Drop for End<'_> {
     }
 }
 
-/// An empty list of what lives otherwise long, with the memory of another: the standard library collects a list into its
-/// own memory. Should it cease to, this asks for memory as any new list does.
+/// Returns an empty list with the memory of another list of another lifetime: the standard library collects in place.
+/// If it ever ceases to, this allocates like any new list.
 pub(crate) fn emptied<T, U>(mut list: Vec<T>) -> Vec<U> {
     list.clear();
     list.into_iter().filter_map(|_| None).collect()
@@ -386,13 +387,13 @@ mod tests {
 
     use super::{Cut, Threads, emptied};
 
-    /// Others come while one leads, they are as many as there are threads, and they go when it is done, also by a panic.
+    /// Helpers arrive while one thread leads, all of them, and leave when it is done, also after a panic.
     #[test]
     fn others_watch_while_one_leads() {
         for count in [1, 2, 3, 5] {
             let threads = Threads::new(count).unwrap();
             let seen = Mutex::new(HashSet::new());
-            // Until all have taken a task: each waits for the others, or for long enough.
+            // Until all threads have taken a task: each waits for the others, or for long enough.
             let each = |_: usize, thread: usize| {
                 seen.lock().unwrap().insert(thread);
                 for _ in 0..5_000 {
@@ -427,7 +428,7 @@ mod tests {
         assert_eq!((again.as_ptr().addr(), again.capacity()), (at, capacity));
     }
 
-    /// Every element is in one piece, pieces begin where they may, and none but the last is too small.
+    /// Each element is in one piece, pieces are aligned, and only the last may be too small.
     #[test]
     fn loops_are_cut_where_they_may_be() {
         let threads = Threads::new(3).unwrap();

@@ -7,25 +7,21 @@ use crate::cpu::lanes::{
     self, Select, Simd, SimdBase, SimdMask, Vec2x8, WIDTH, columns, dispatch, f32x4, f32x8, mask32x8,
 };
 use crate::cpu::stages::bin::cells_of_eight;
+use crate::cpu::{BodyTables, GridTables};
+use crate::scene::Compiled;
 use crate::stages::bin::cell_of_shape;
 use crate::stages::bound::{EMPTY, bound_shape, level_bits};
-use crate::threads::{LIGHT, Rows, Threads};
+use crate::threads::{LIGHT, Threads};
 use crate::types::{
     ASLEEP, Aabb, BOX, BodyState, CIRCLE, GEOMETRY_MASK, NO_SHAPE, NONE, POLYGON, Params, Pose, QUARANTINED, SLEEP,
     Shape, VERTEX_COUNT_SHIFT,
 };
 
-/// Fills `aabbs`, and `own` with the cell of each shape as [`bin_find`](super::bin::bin_find) does. For worlds without
+/// Fills the AABBs, and `own_cells` with the cell of each shape as [`bin_find`](super::bin::bin_find) does. For worlds without
 /// sleeping or quarantined bodies: states are not read.
-pub fn bound_and_find(
-    threads: &Threads,
-    params: &Params,
-    shapes: &[Shape],
-    vertices: &[[f32; 2]],
-    poses: &[Pose],
-    aabbs: &mut [Aabb],
-    own: &mut Vec<u32>,
-) {
+pub fn bound_and_find(threads: &Threads, compiled: &Compiled, poses: &[Pose], grid: &mut GridTables) {
+    let Compiled { params, shapes, vertices, .. } = compiled;
+    let GridTables { aabbs, own_cells: own, .. } = grid;
     let one = |shape: &Shape, aabb: &mut Aabb, cell: &mut u32| {
         *aabb = match shape.kind & GEOMETRY_MASK {
             NO_SHAPE => EMPTY,
@@ -136,15 +132,9 @@ fn bound_vertices<S: Simd>(
 }
 
 /// Fills `aabbs`, and returns the grid levels that have an awake shape ([`level_bits`]); 0 if sleeping is off.
-pub fn bound(
-    threads: &Threads,
-    params: &Params,
-    shapes: &[Shape],
-    vertices: &[[f32; 2]],
-    poses: &[Pose],
-    states: &Rows<BodyState, 4>,
-    aabbs: &mut [Aabb],
-) -> u32 {
+pub fn bound(threads: &Threads, compiled: &Compiled, tables: &BodyTables, aabbs: &mut [Aabb]) -> u32 {
+    let Compiled { params, shapes, vertices, .. } = compiled;
+    let BodyTables { poses, states, .. } = tables;
     let awake_levels = AtomicU32::new(0);
     threads.for_each(LIGHT, aabbs, |index, aabb| {
         let shape = &shapes[index];

@@ -9,8 +9,9 @@ use glam::Vec2;
 
 use super::bin::cells_between;
 use crate::cpu::lanes::dispatch;
+use crate::cpu::{BodyTables, GridTables};
 use crate::math::{inv_rotate, mul_rotation, rotate};
-use crate::scene::Ties;
+use crate::scene::{Compiled, Ties};
 use crate::stages::bin::{cells, runs_of_row};
 use crate::stages::bound::level_bits;
 use crate::stages::continuous::{
@@ -241,22 +242,20 @@ pub struct ContinuousScratch {
     stops: Vec<Vec<(usize, (Vec2, Vec2))>>,
 }
 
-/// Sweeps the fast bodies and moves those that must stop back to their stop. `grid` is `cell_ends` and `cell_shapes`;
-/// with `walls` only bullets need it. Returns the number of stops.
+/// Sweeps the fast bodies and moves those that must stop back to their stop. With
+/// `walls` only bullets need it. Returns the number of stops.
 #[must_use]
 pub fn continuous(
     threads: &Threads,
-    params: &Params,
-    shapes: &[Shape],
-    vertices: &[[f32; 2]],
-    ties: &Ties,
-    poses: &[Pose],
-    states: &Rows<BodyState, 4>,
-    (cell_ends, cell_shapes): (&[u32], &[u32]),
+    compiled: &Compiled,
+    tables: &BodyTables,
+    grid: &GridTables,
     walls: Option<&Walls>,
-    movers: &[Mover],
     scratch: &mut ContinuousScratch,
 ) -> u32 {
+    let Compiled { params, shapes, vertices, movers, joints, .. } = compiled;
+    let BodyTables { poses, states, .. } = tables;
+    let GridTables { cell_ends, cell_shapes, .. } = grid;
     let reach = if params.switches & MOVING_WALLS == 0 {
         0.0
     } else {
@@ -266,7 +265,7 @@ pub fn continuous(
         params,
         shapes,
         vertices,
-        ties,
+        ties: &joints.ties,
         poses,
         states,
         cell_ends,

@@ -16,7 +16,8 @@ use glam::Vec2;
 use super::bin::{cells_between, place_in_window, shapes_of_levels};
 use crate::cancel::{ContactBudget, Tally};
 use crate::cpu::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, f32x8};
-use crate::scene::Ties;
+use crate::cpu::{ContactTables, GridTables};
+use crate::scene::{Compiled, Ties};
 use crate::stages::bin::{range_of_cells, runs_of_row};
 use crate::stages::pair::{emit_contact, kept_apart, may_meet, reaches};
 use crate::threads::{HEAVY, LIGHT, Rows, Threads};
@@ -59,25 +60,24 @@ pub struct PairScratch {
     late: Vec<Part>,
 }
 
-/// Fills `pair_starts` and `contacts`.
+/// Fills the contacts of `current`, and where those of each producer start.
 ///
 /// # Errors
-/// If there are more than `limit`; then both are empty. Contacts are counted while they are found, so that no more
+/// If there are more than `limit`; then the tables are empty. Contacts are counted while they are found, so that no more
 /// memory than that is needed. If the step is cancelled meanwhile, the tables are invalid.
 pub fn pair(
     threads: &Threads,
-    params: &Params,
-    shapes: &[Shape],
-    aabbs: &[Aabb],
-    (own_cells, cell_ends, cell_shapes): (&[u32], &[u32], &[u32]),
-    ties: &Ties,
+    compiled: &Compiled,
     states: &Rows<BodyState, 4>,
+    grid: &GridTables,
     awake_levels: u32,
-    pair_starts: &mut Vec<u32>,
-    contacts: &mut Vec<Contact>,
+    current: &mut ContactTables,
     limit: usize,
     scratch: &mut PairScratch,
 ) -> Result<(), TooMany> {
+    let Compiled { params, shapes, joints, .. } = compiled;
+    let GridTables { aabbs, own_cells, cell_ends, cell_shapes } = grid;
+    let ContactTables { pair_starts, contacts, .. } = current;
     let PairScratch { boxes, sleepers: kept, parts, late } = scratch;
     lay_boxes(threads, aabbs, cell_shapes, boxes);
     let mut sleepers = std::mem::take(kept);
@@ -96,7 +96,7 @@ pub fn pair(
         cell_shapes,
         own_cells,
         boxes,
-        ties,
+        ties: &joints.ties,
         shapes_of_levels,
         reaches: reaches_of(params),
         half_planes: true,

@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::cpu::blocks::{Block, Blocks, Bounce, width};
 use crate::cpu::lanes::dispatch;
+use crate::cpu::{ConstraintSet, ContactTables};
+use crate::scene::Compiled;
 use crate::stages::prepare::{ContactConstraint, prepare_contact, prepare_surface};
 use crate::threads::{Cut, Rows, Threads, emptied};
 use crate::types::{
@@ -25,18 +27,16 @@ pub struct PrepareScratch {
 /// Fills `constraints` and `surfaces`.
 pub fn prepare(
     threads: &Threads,
-    params: &Params,
-    bodies: &[Body],
-    shapes: &[Shape],
+    compiled: &Compiled,
     states: &Rows<BodyState, 4>,
-    contacts: &[Contact],
-    manifolds: &[Manifold],
-    slots: &[AtomicU32],
+    current: &ContactTables,
     counters: &Counters,
-    constraints: &mut Blocks,
-    surfaces: &mut Rows<Surface, 2>,
+    solver: &mut ConstraintSet,
     scratch: &mut PrepareScratch,
 ) {
+    let Compiled { params, bodies, shapes, .. } = compiled;
+    let ContactTables { contacts, manifolds, .. } = current;
+    let ConstraintSet { slots, constraints, surfaces } = solver;
     let bounces = params.switches & BOUNCES != 0;
     constraints.lay(counters, bounces);
     surfaces.resize(if params.switches & SURFACES == 0 { 0 } else { slots.len() });

@@ -1,30 +1,29 @@
 //! Collects the events of a step, with shapes shared among threads; the fast form of [`crate::stages::report`], to the
 //! same events in the same order.
 
+use crate::cpu::{BodyTables, ContactTables};
 use crate::stages::report::{begin_of, break_of, end_of, produced, touches};
 use crate::threads::{LIGHT, Rows, Threads};
-use crate::types::{ASLEEP, BodyState, Contact, Event, Joint, JointState, Manifold, Pose, TOUCHED};
+use crate::types::{ASLEEP, BodyState, Contact, Event, Joint, JointState, TOUCHED};
 
 /// Fills `events`. `scratch` is kept from step to step.
 pub fn report(
     threads: &Threads,
-    poses: &[Pose],
-    states: &Rows<BodyState, 4>,
-    pair_starts_previous: &[u32],
-    contacts_previous: &[Contact],
-    pair_starts: &[u32],
-    contacts: &[Contact],
-    manifolds: &[Manifold],
+    tables: &BodyTables,
+    previous: &ContactTables,
+    current: &ContactTables,
     joints: &[Joint],
     joint_states: &Rows<JointState, 2>,
     events: &mut Vec<Event>,
     scratch: &mut Vec<Vec<Event>>,
 ) {
+    let BodyTables { poses, states, .. } = tables;
+    let ContactTables { pair_starts, contacts, manifolds } = current;
     let shapes = pair_starts.len().saturating_sub(1);
     let parts = threads.for_parts(LIGHT, shapes, scratch, |first, end, found| {
         found.clear();
         for producer in first..end {
-            let before = produced(pair_starts_previous, contacts_previous, producer);
+            let before = produced(&previous.pair_starts, &previous.contacts, producer);
             let now = produced(pair_starts, contacts, producer);
             // Lists are short, except those of a crowded shape.
             if (producer.is_multiple_of(64) || before.len() > 64) && threads.is_cancelled() {

@@ -4,12 +4,13 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::report::find;
+use crate::cpu::{ContactTables, SleepTables};
+use crate::scene::Compiled;
 use crate::stages::report::produced;
 use crate::stages::sleep::{pairs, root, unite_all};
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
-    ASLEEP, Body, BodyState, Contact, Counters, ISLAND_BLOCKED, Joint, JointState, Manifold, Params, READY,
-    SleepingContact,
+    ASLEEP, Body, BodyState, Contact, Counters, ISLAND_BLOCKED, JointState, Params, READY, SleepingContact,
 };
 
 /// Next archive of contacts. Kept to avoid allocation.
@@ -22,26 +23,21 @@ pub struct SleepScratch {
 /// Puts the islands that are ready to sleep, and archives their contacts.
 pub fn sleep(
     threads: &Threads,
-    params: &Params,
-    bodies: &[Body],
-    joints: &[Joint],
+    compiled: &Compiled,
     joint_states: &Rows<JointState, 2>,
-    pair_starts: &[u32],
-    contacts: &[Contact],
-    manifolds: &[Manifold],
+    current: &ContactTables,
     states: &Rows<BodyState, 4>,
-    islands: &mut [u32],
-    island_flags: &mut [u32],
-    sleeping_starts: &mut Vec<u32>,
-    sleeping: &mut Vec<SleepingContact>,
+    tables: &mut SleepTables,
     counters: &mut Counters,
     scratch: &mut SleepScratch,
 ) {
+    let Compiled { params, bodies, joints, .. } = compiled;
+    let SleepTables { islands, island_flags, .. } = tables;
     let ready = sleep_timer(threads, params, bodies, states, counters);
     island_flags.fill(0);
     counters.wake_all = 0;
     if ready > 0 {
-        let pairs = pairs(contacts, joints, |joint| joint_states.get(joint));
+        let pairs = pairs(&current.contacts, &joints.joints, |joint| joint_states.get(joint));
         unite_all(pairs, &|body| states.get(body as usize).status, islands, island_flags);
         for index in 0..states.len() {
             #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
@@ -62,9 +58,9 @@ pub fn sleep(
         }
     }
     if counters.slept != 0 || counters.woken != 0 {
-        put_by(states, pair_starts, contacts, manifolds, (sleeping_starts, sleeping), scratch);
+        put_by(states, current, tables, scratch);
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-        let count = sleeping.len() as u32;
+        let count = tables.contacts.len() as u32;
         counters.sleeping_contacts = count;
     }
 }
@@ -105,12 +101,12 @@ fn sleep_timer(
 /// Updates the archive to the pairs that are asleep now: archived ones that still are, and those of this step.
 pub(crate) fn put_by(
     states: &Rows<BodyState, 4>,
-    pair_starts: &[u32],
-    contacts: &[Contact],
-    manifolds: &[Manifold],
-    (sleeping_starts, sleeping): (&mut Vec<u32>, &mut Vec<SleepingContact>),
+    current: &ContactTables,
+    tables: &mut SleepTables,
     SleepScratch { starts, list }: &mut SleepScratch,
 ) {
+    let ContactTables { pair_starts, contacts, manifolds } = current;
+    let SleepTables { starts: archive_starts, contacts: archive, .. } = tables;
     let status = |body: u32| states.get(body as usize).status;
     let sleeps = |contact: &Contact| status(contact.body_a) & status(contact.body_b) & ASLEEP != 0;
     starts.clear();
@@ -121,14 +117,14 @@ pub(crate) fn put_by(
         let now = produced(pair_starts, contacts, producer);
         let mut next = 0;
         let mut stays = |contact: &Contact| find(now, contact.shape_b, &mut next).is_none();
-        let before = produced(sleeping_starts, sleeping, producer).iter();
-        list.extend(before.filter(|put_by| sleeps(&put_by.contact) && stays(&put_by.contact)));
+        let before = produced(archive_starts, archive, producer).iter();
+        list.extend(before.filter(|archived| sleeps(&archived.contact) && stays(&archived.contact)));
         let made = now.iter().zip(produced(pair_starts, manifolds, producer));
         let falls_asleep = made.filter(|(contact, _)| sleeps(contact));
         list.extend(falls_asleep.map(|(&contact, &manifold)| SleepingContact { contact, manifold }));
     }
     #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
     starts.push(list.len() as u32);
-    std::mem::swap(sleeping_starts, starts);
-    std::mem::swap(sleeping, list);
+    std::mem::swap(archive_starts, starts);
+    std::mem::swap(archive, list);
 }

@@ -3,11 +3,13 @@
 //! one of the same name there, on lanes. The joints of a block have the same kinds of rows, so that branches on the
 //! kind are taken once per block.
 
-use crate::cpu::joint_blocks::{JointBlock, JointBlocks, RowBlock, Run, of_color};
+use crate::cpu::joint_blocks::{JointBlock, RowBlock, Run, of_color};
 use crate::cpu::lanes::{
     Select, Simd, SimdBase, SimdCombine, SimdMask, SimdSplit, Vec2x8, VecLanes, WIDTH, angle_of, clamped, cross,
     cross_scalar, dispatch, f32x8, inv_rotate, inverse, rotate, turned, u32x8,
 };
+use crate::cpu::{BodyTables, JointTables};
+use crate::scene::{Compiled, Joints};
 use crate::stages::solve_joints::{self as one, Ends, MAX_SWING, rows_of, solve_joint};
 use crate::threads::{Eight, HEAVY, Halves, Rows, Table, Threads};
 use crate::types::{
@@ -26,16 +28,14 @@ const ANY: u32 = u32::MAX;
 /// Makes one sweep over all joints. The blocks must have been built from these frames and rows.
 pub fn solve_joints(
     threads: &Threads,
-    params: &Params,
+    compiled: &Compiled,
     flags: u32,
-    joint_starts: &[u32],
-    joint_frames: &[JointFrame],
-    joint_rows: &[JointRow],
-    joint_blocks: &mut JointBlocks,
-    joint_impulses: &Rows<[f32; 2], 1>,
-    states: &mut Rows<BodyState, 4>,
-    accumulators: &mut Rows<Accumulator, 2>,
+    joint_tables: &mut JointTables,
+    tables: &mut BodyTables,
 ) {
+    let Compiled { params, joints: Joints { starts: joint_starts, rows: joint_rows, .. }, .. } = compiled;
+    let JointTables { frames: joint_frames, blocks: joint_blocks, impulses: joint_impulses, .. } = joint_tables;
+    let BodyTables { states, accumulators, .. } = tables;
     if threads.count() == 1 {
         let (run, impulses) = joint_blocks.alone();
         solve_run(params, flags, run, impulses, states.alone(), accumulators.alone());
@@ -201,16 +201,10 @@ fn store<S: Simd>(new: Vec2x8<S>, row: impl Halves) {
 }
 
 /// Adds the joint impulses to `accumulators`; the fast form of [`crate::stages::warm_start_joints`].
-pub fn warm_start_joints(
-    threads: &Threads,
-    joint_starts: &[u32],
-    joint_frames: &[JointFrame],
-    joint_rows: &[JointRow],
-    joint_blocks: &JointBlocks,
-    joint_impulses: &Rows<[f32; 2], 1>,
-    states: &Rows<BodyState, 4>,
-    accumulators: &Rows<Accumulator, 2>,
-) {
+pub fn warm_start_joints(threads: &Threads, joints: &Joints, joint_tables: &JointTables, tables: &BodyTables) {
+    let Joints { starts: joint_starts, rows: joint_rows, .. } = joints;
+    let JointTables { frames: joint_frames, blocks: joint_blocks, impulses: joint_impulses, .. } = joint_tables;
+    let BodyTables { states, accumulators, .. } = tables;
     joint_blocks.for_each_run(threads, |run, table| {
         dispatch!(simd => for (block, rows, first) in run.blocks() {
             let stance = Stance::new(simd, block, Bodies::new(block, states));

@@ -2,25 +2,23 @@
 //! bits. It walks through the contacts instead of the constraints, shared among threads; [`prepare`](super::prepare)
 //! explains the order.
 
-use std::sync::atomic::AtomicU32;
-
 use super::prepare::{BLOCK, PrepareScratch, cut};
 use crate::cpu::blocks::Blocks;
+use crate::cpu::{ConstraintSet, ContactTables};
 use crate::stages::store_impulses::store_impulses_of;
 use crate::threads::{Cut, Rows, Threads};
-use crate::types::{COLOR_COUNT, Contact, Counters, Manifold, Surface};
+use crate::types::{COLOR_COUNT, Counters, Surface};
 
 /// Writes the impulses of `manifolds` and the rolling impulses of `contacts`.
 pub fn store_impulses(
     threads: &Threads,
-    slots: &[AtomicU32],
+    solver: &ConstraintSet,
     counters: &Counters,
-    constraints: &Blocks,
-    surfaces: &Rows<Surface, 2>,
-    contacts: &mut [Contact],
-    manifolds: &mut [Manifold],
+    current: &mut ContactTables,
     PrepareScratch { cuts, .. }: &mut PrepareScratch,
 ) {
+    let ConstraintSet { slots, constraints, surfaces } = solver;
+    let ContactTables { contacts, manifolds, .. } = current;
     // One thread walks through all contacts from the start, without interruption.
     cuts.clear();
     let one = Threads::default();

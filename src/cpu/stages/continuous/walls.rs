@@ -3,9 +3,10 @@
 
 use glam::Vec2;
 
+use crate::cpu::BodyTables;
 use crate::math::{inv_rotate, mul_rotation, rotate};
+use crate::scene::Compiled;
 use crate::stages::continuous::{CORE, Motion, STOP_SHARE, STOP_TOLERANCE, Size, TOUCH};
-use crate::threads::Rows;
 use crate::types::{
     BOX, BodyState, FIXED_SHAPE, GEOMETRY_MASK, NONE, POLYGON, Params, Pose, Shape, VERTEX_COUNT_SHIFT,
 };
@@ -124,14 +125,9 @@ impl Walls {
     }
 
     /// Updates the walls to this step. Returns false if there are too many to test each.
-    pub fn take(
-        &mut self,
-        shapes: &[Shape],
-        vertices: &[[f32; 2]],
-        cells: &[u32],
-        poses: &[Pose],
-        states: &Rows<BodyState, 4>,
-    ) -> bool {
+    pub fn take(&mut self, compiled: &Compiled, cells: &[u32], tables: &BodyTables) -> bool {
+        let Compiled { shapes, vertices, .. } = compiled;
+        let BodyTables { poses, states, .. } = tables;
         if !std::mem::replace(&mut self.known, true) {
             self.shapes.clear();
             let stop = (0..).zip(shapes).filter(|(_, shape)| shape.kind & FIXED_SHAPE != 0).map(|(index, _)| index);

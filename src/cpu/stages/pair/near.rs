@@ -28,7 +28,8 @@ use crate::cancel::{ContactBudget, Tally};
 use crate::cpu::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, mask32x4};
 use crate::cpu::stages::bin::shapes_of_levels;
 use crate::cpu::stages::recall::Past;
-use crate::scene::Ties;
+use crate::cpu::{ContactTables, GridTables};
+use crate::scene::{Compiled, Joints, Ties};
 use crate::stages::bin::middle;
 use crate::stages::bound::EMPTY;
 use crate::stages::recall::carried_on;
@@ -145,13 +146,14 @@ impl Near {
         &mut self,
         threads: &Threads,
         moving: Moving,
-        (own_cells, cell_ends, cell_shapes): (&[u32], &[u32], &[u32]),
-        ties: &Ties,
-        may_part: bool,
+        grid: &GridTables,
+        joints: &Joints,
         limit: usize,
         contacts: &mut Vec<Contact>,
     ) -> bool {
         let Moving { params, shapes, aabbs, .. } = moving;
+        let GridTables { own_cells, cell_ends, cell_shapes, .. } = grid;
+        let Joints { ties, may_part, .. } = joints;
         if self.grown.len() == aabbs.len() && self.age < 2 {
             self.idle = IDLE;
         }
@@ -181,7 +183,7 @@ impl Near {
             shapes_of_levels: shapes_of_levels(params, cell_ends),
             reaches,
             half_planes: false,
-            joints: !may_part,
+            joints: !*may_part,
             sleepers: Vec::new(),
             awake_levels: 0,
         };
@@ -208,7 +210,7 @@ impl Near {
         list.extend(contacts.iter().map(|contact| contact.shape_b));
         // Half planes are tested in every step, wherever they are.
         params.planes().for_each(|plane| grown[plane as usize] = EVERYWHERE);
-        self.may_part = may_part;
+        self.may_part = *may_part;
         true
     }
 
@@ -275,7 +277,7 @@ impl Near {
         lasts.into_inner().then_some(margins)
     }
 
-    /// Fills `pair_starts` and `contacts` from the list. Given the contacts of the previous step (not if the list was
+    /// Fills `current` from the list. Given the contacts of the previous step (not if the list was
     /// built in this step), it also does the work of [`recall`](crate::stages::recall): pairs that met before are
     /// copied from there.
     ///
@@ -284,16 +286,15 @@ impl Near {
     pub fn pair(
         &mut self,
         threads: &Threads,
-        params: &Params,
-        shapes: &[Shape],
-        aabbs: &[Aabb],
-        own_cells: &[u32],
-        ties: &Ties,
+        compiled: &Compiled,
+        grid: &GridTables,
         past: Option<Past>,
-        pair_starts: &mut Vec<u32>,
-        contacts: &mut Vec<Contact>,
+        current: &mut ContactTables,
         limit: usize,
     ) -> Result<(), TooMany> {
+        let Compiled { params, shapes, joints, .. } = compiled;
+        let GridTables { aabbs, own_cells, .. } = grid;
+        let ContactTables { pair_starts, contacts, .. } = current;
         self.age = self.age.saturating_add(1);
         let Self { starts, list, cells, parts, may_part, .. } = self;
         let listed = Listed {
@@ -302,7 +303,7 @@ impl Near {
             aabbs,
             own_cells,
             cells,
-            ties,
+            ties: &joints.ties,
             past,
             reaches: reaches_of(params),
             starts,
