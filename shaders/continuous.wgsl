@@ -1,4 +1,5 @@
-// continuous: src/stages/continuous.rs.
+// continuous: src/stages/continuous.rs. Stops fast bodies at the time of impact: continuous_reach, continuous_sweep,
+// continuous_move.
 
 //#import types
 //#import math
@@ -78,11 +79,11 @@ fn party(shape: u32, motion: Motion) -> Party {
 }
 
 // As `hull_point` in outline.wgsl.
-fn party_point(who: Party, index: u32) -> vec2<f32> {
-    if who.is_polygon {
-        return vertices[who.first_vertex + index];
+fn party_point(moving: Party, index: u32) -> vec2<f32> {
+    if moving.is_polygon {
+        return vertices[moving.first_vertex + index];
     }
-    return box_corner(who.half, index);
+    return box_corner(moving.half, index);
 }
 
 fn middle_of(whole: Party) -> Party {
@@ -99,10 +100,10 @@ fn middle_of(whole: Party) -> Party {
     return core;
 }
 
-fn arm_of(who: Party) -> f32 {
+fn arm_of(moving: Party) -> f32 {
     var arm = 0.0;
-    for (var index = 0u; index < who.count; index += 1u) {
-        arm = max(arm, length(who.offset + rotate(who.rotation, party_point(who, index))));
+    for (var index = 0u; index < moving.count; index += 1u) {
+        arm = max(arm, length(moving.offset + rotate(moving.rotation, party_point(moving, index))));
     }
     return arm;
 }

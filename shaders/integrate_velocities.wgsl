@@ -1,4 +1,5 @@
-// integrate_velocities: src/stages/integrate_velocities.rs.
+// integrate_velocities: src/stages/integrate_velocities.rs. Applies gravity, forces, fields and damping over one
+// substep, then the warm-start impulses.
 
 //#import types
 //#import math

@@ -1,4 +1,5 @@
-// prepare: src/stages/prepare.rs.
+// prepare: src/stages/prepare.rs. Builds the contact constraints in colour order, and in prepare_rebounds their
+// restitution data.
 
 //#import types
 //#import math

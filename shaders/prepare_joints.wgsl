@@ -1,4 +1,5 @@
-// prepare_joints: src/stages/prepare_joints.rs.
+// prepare_joints: src/stages/prepare_joints.rs. Computes the frame of every joint at the start of the step, and breaks
+// overloaded joints.
 
 //#import types
 //#import math

@@ -1,4 +1,4 @@
-// restitution: src/stages/restitution.rs. Built on sweep.wgsl.
+// restitution: src/stages/restitution.rs. Applies bounces, once a step, after all sweeps. Built on sweep.wgsl.
 
 //#import types
 //#import math

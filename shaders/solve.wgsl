@@ -1,4 +1,5 @@
-// solve and relax: src/stages/solve.rs. Built on sweep.wgsl. The sweep's flags tell the two apart.
+// solve and relax: src/stages/solve.rs. One sweep of sequential impulses over the contacts. Built on sweep.wgsl. The
+// sweep's flags tell the two apart.
 
 //#import types
 //#import math

@@ -1,5 +1,5 @@
-// solve_joints and relax_joints: src/stages/solve_joints.rs. Built on joint_sweep.wgsl. The sweep's flags tell the two
-// apart.
+// solve_joints and relax_joints: src/stages/solve_joints.rs. One sweep of sequential impulses over the joints. Built on
+// joint_sweep.wgsl. The sweep's flags tell the two apart.
 
 //#import types
 //#import math

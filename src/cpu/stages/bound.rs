@@ -13,7 +13,7 @@ use crate::stages::bin::cell_of_shape;
 use crate::stages::bound::{EMPTY, bound_shape, level_bits};
 use crate::threads::{LIGHT, Threads};
 use crate::types::{
-    ASLEEP, Aabb, BOX, BodyState, CIRCLE, GEOMETRY_MASK, NO_SHAPE, NONE, POLYGON, Params, Pose, QUARANTINED, SLEEP,
+    ASLEEP, Aabb, BOX, CIRCLE, GEOMETRY_MASK, NO_SHAPE, NONE, POLYGON, Pose, QUARANTINED, SLEEP,
     Shape, VERTEX_COUNT_SHIFT,
 };
 
