@@ -149,12 +149,11 @@ impl Reference {
             self.compiled.lead_on(&mut self.commands, self.steps);
         }
         let Self { compiled, commands, tables, constraints, nudge, .. } = self;
-        let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = compiled;
+        let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = &mut *compiled;
         let Joints { joints, rows: joint_rows, starts: joint_starts, ties, may_part, fresh, .. } = joints;
         let Tables { poses, states, accumulators, swings, aabbs, cell_ends, cell_shapes, .. } = tables;
-        let Tables { pair_starts_previous, contacts_previous, manifolds_previous, .. } = tables;
-        let Tables { pair_starts, contacts, manifolds, slots, surfaces, events, counters, .. } = tables;
-        let Tables { islands, island_flags, sleeping_starts, sleeping, .. } = tables;
+        let Tables { pair_starts_previous, contacts_previous, .. } = tables;
+        let Tables { contacts, manifolds, slots, surfaces, counters, .. } = tables;
         let Tables { joint_frames, joint_states, joint_impulses, .. } = tables;
         // Contacts are searched a second time only if a body woke.
         let is_found = params.switches & SLEEP != 0 && counters.again == 0;
@@ -164,19 +163,7 @@ impl Reference {
         match op.stage {
             Stage::Command => {
                 by_body(commands);
-                command::command(
-                    params,
-                    commands,
-                    bodies,
-                    poses,
-                    states,
-                    islands,
-                    island_flags,
-                    counters,
-                    joints,
-                    joint_rows,
-                    joint_states,
-                );
+                command::command(commands, compiled, tables);
                 commands.clear();
             }
             Stage::Guard => guard::guard(params, bodies, poses, states, accumulators, swings, counters),
@@ -188,47 +175,17 @@ impl Reference {
                 if *may_part {
                     pair::tie(joints, |joint| joint_states[joint], &mut ties.links);
                 }
-                let levels = counters.awake_levels;
-                pair::pair(params, shapes, aabbs, cell_ends, cell_shapes, ties, states, levels, pair_starts, contacts);
+                pair::pair(compiled, tables);
+                let Tables { contacts, manifolds, counters, .. } = tables;
                 manifolds.resize(contacts.len(), Manifold::default());
                 #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
                 let count = contacts.len() as u32;
                 (counters.pairs_found, counters.contacts) = (count, count);
             }
             Stage::Recall => recall::recall(pair_starts_previous, contacts_previous, contacts),
-            Stage::Collide => {
-                counters.recycled =
-                    collide::collide(params, shapes, vertices, poses, swings, manifolds_previous, contacts, manifolds);
-            }
-            Stage::Wake => wake::wake(
-                params,
-                bodies,
-                shapes,
-                joints,
-                joint_states,
-                contacts,
-                states,
-                islands,
-                island_flags,
-                sleeping_starts,
-                sleeping,
-                pair_starts_previous,
-                contacts_previous,
-                manifolds_previous,
-                counters,
-            ),
-            Stage::Report => report::report(
-                poses,
-                states,
-                pair_starts_previous,
-                contacts_previous,
-                pair_starts,
-                contacts,
-                manifolds,
-                joints,
-                joint_states,
-                events,
-            ),
+            Stage::Collide => tables.counters.recycled = collide::collide(compiled, tables),
+            Stage::Wake => wake::wake(compiled, tables),
+            Stage::Report => report::report(&compiled.joints.joints, tables),
             Stage::Color => color::color(params, states, contacts, slots, counters),
             Stage::Prepare => {
                 prepare::prepare(params, bodies, shapes, states, contacts, manifolds, slots, constraints, surfaces);
@@ -296,21 +253,7 @@ impl Reference {
                 );
             }
             Stage::Finalize => finalize::finalize(bodies, states, poses),
-            Stage::Sleep => sleep::sleep(
-                params,
-                bodies,
-                joints,
-                joint_states,
-                pair_starts,
-                contacts,
-                manifolds,
-                states,
-                islands,
-                island_flags,
-                sleeping_starts,
-                sleeping,
-                counters,
-            ),
+            Stage::Sleep => sleep::sleep(compiled, tables),
         }
     }
 

@@ -26,22 +26,17 @@ use hull::{Hull, hull_circle, hull_half_plane, hulls};
 pub use crate::constants::FACE_PREFERENCE;
 use crate::constants::RECYCLE_COS;
 use crate::math::{inv_mul_rotation, inv_rotate, mul_rotation, rotate};
+use crate::scene::Compiled;
+use crate::tables::Tables;
 use crate::types::{
     BOX, CACHED, CIRCLE, COLOR_COUNT, Contact, ContactPoint, FIXED_A, FIXED_B, GEOMETRY_MASK, HALF_PLANE, Manifold,
     NONE, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, Params, Pose, RECYCLE, RECYCLED, SENSOR, Shape, TOUCHED,
 };
 
 /// Fills `manifolds`. Marks contacts that kept their manifold as [`RECYCLED`], and returns their number.
-pub fn collide(
-    params: &Params,
-    shapes: &[Shape],
-    vertices: &[[f32; 2]],
-    poses: &[Pose],
-    swings: &[f32],
-    manifolds_previous: &[Manifold],
-    contacts: &mut [Contact],
-    manifolds: &mut [Manifold],
-) -> u32 {
+pub fn collide(compiled: &Compiled, tables: &mut Tables) -> u32 {
+    let Compiled { params, shapes, vertices, .. } = compiled;
+    let Tables { poses, swings, manifolds_previous, contacts, manifolds, .. } = tables;
     let mut recycled = 0;
     for (contact, manifold) in contacts.iter_mut().zip(manifolds) {
         let kept = collide_contact(params, shapes, vertices, poses, swings, manifolds_previous, contact, manifold);

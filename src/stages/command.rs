@@ -12,28 +12,21 @@
 use glam::Vec2;
 
 use crate::math::{angle_of, cross, inv_mul_rotation, rotate, tangent_of};
+use crate::scene::{Compiled, Joints};
+use crate::tables::Tables;
 use crate::types::{
     ASLEEP, Body, BodyState, COMMAND_ANGULAR_IMPULSE, COMMAND_ANGULAR_VELOCITY, COMMAND_FORCE, COMMAND_IMPULSE,
     COMMAND_JOINT_ANCHOR, COMMAND_JOINT_ENABLE, COMMAND_JOINT_GOAL, COMMAND_JOINT_MOTOR, COMMAND_JOINT_REFERENCE,
     COMMAND_TARGET, COMMAND_TELEPORT, COMMAND_TORQUE, COMMAND_VELOCITY, COMMAND_WAKE, COMMAND_WAKE_ALL, Command,
-    Counters, DYNAMIC, ISLAND_WAKE, JOINT_DISABLED, Joint, JointRow, JointState, Params, Pose, QUIET_MASK, ROW_MEASURE,
-    SLEEP, VACANT, WOKEN,
+    DYNAMIC, ISLAND_WAKE, JOINT_DISABLED, Joint, JointRow, JointState, Params, Pose, QUIET_MASK, ROW_MEASURE, SLEEP,
+    VACANT, WOKEN,
 };
 
 /// Executes all commands.
-pub fn command(
-    params: &Params,
-    commands: &[Command],
-    bodies: &mut [Body],
-    poses: &mut [Pose],
-    states: &mut [BodyState],
-    islands: &[u32],
-    island_flags: &mut [u32],
-    counters: &mut Counters,
-    joints: &mut [Joint],
-    joint_rows: &mut [JointRow],
-    joint_states: &mut [JointState],
-) {
+pub fn command(commands: &[Command], compiled: &mut Compiled, tables: &mut Tables) {
+    let Compiled { params, bodies, joints, .. } = compiled;
+    let Joints { joints, rows: joint_rows, .. } = joints;
+    let Tables { poses, states, islands, island_flags, counters, joint_states, .. } = tables;
     for command in commands {
         let place = command.body as usize;
         if command.is_for_joint() {

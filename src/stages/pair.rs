@@ -20,25 +20,18 @@
 use glam::Vec2;
 
 use super::bin::{cells, cells_between, runs_of_row};
-use crate::scene::Ties;
+use crate::scene::{Compiled, Joints, Ties};
+use crate::tables::Tables;
 use crate::types::{
-    ASLEEP, AWAKE_HALF_PLANE, Aabb, BROKEN, BodyState, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW,
-    JOINED_SHAPE, JOINT_APART, JOINT_DISABLED, Joint, JointState, NONE, Params, SENSOR, SENSOR_SHAPE, SLEEP, Shape,
+    ASLEEP, AWAKE_HALF_PLANE, Aabb, BROKEN, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW, JOINED_SHAPE,
+    JOINT_APART, JOINT_DISABLED, Joint, JointState, NONE, Params, SENSOR, SENSOR_SHAPE, SLEEP, Shape,
 };
 
 /// Fills `pair_starts` and `contacts`.
-pub fn pair(
-    params: &Params,
-    shapes: &[Shape],
-    aabbs: &[Aabb],
-    cell_ends: &[u32],
-    cell_shapes: &[u32],
-    ties: &Ties,
-    states: &[BodyState],
-    awake_levels: u32,
-    pair_starts: &mut Vec<u32>,
-    contacts: &mut Vec<Contact>,
-) {
+pub fn pair(compiled: &Compiled, tables: &mut Tables) {
+    let Compiled { params, shapes, joints: Joints { ties, .. }, .. } = compiled;
+    let Tables { aabbs, cell_ends, cell_shapes, states, counters, pair_starts, contacts, .. } = tables;
+    let awake_levels = counters.awake_levels;
     let sleeps = params.switches & SLEEP != 0;
     let asleep = shapes.iter().map(|shape| sleeps && states[shape.body as usize].status & ASLEEP != 0).collect();
     let search = Search { params, shapes, aabbs, cell_ends, cell_shapes, ties, asleep, awake_levels };

@@ -15,24 +15,16 @@
 use glam::Vec2;
 
 use crate::math::cross_scalar;
+use crate::tables::Tables;
 use crate::types::{
     ASLEEP, BREAK_TOLD, BROKEN, BodyState, Contact, EVENT_BEGIN, EVENT_END, EVENT_JOINT_BROKE, EVENT_SENSOR_BEGIN,
     EVENT_SENSOR_END, Event, Joint, JointState, Manifold, OVERLAPS, POINT_COUNT_MASK, Pose, SENSOR, TOUCHED, WORLD_A,
 };
 
 /// Fills `events`.
-pub fn report(
-    poses: &[Pose],
-    states: &[BodyState],
-    pair_starts_previous: &[u32],
-    contacts_previous: &[Contact],
-    pair_starts: &[u32],
-    contacts: &[Contact],
-    manifolds: &[Manifold],
-    joints: &[Joint],
-    joint_states: &mut [JointState],
-    events: &mut Vec<Event>,
-) {
+pub fn report(joints: &[Joint], tables: &mut Tables) {
+    let Tables { poses, states, pair_starts_previous, contacts_previous, .. } = tables;
+    let Tables { pair_starts, contacts, manifolds, joint_states, events, .. } = tables;
     let status = |body: u32| states[body as usize].status;
     events.clear();
     for producer in 0..pair_starts.len().saturating_sub(1) {

@@ -20,27 +20,18 @@ use super::report::produced;
 use super::wake::holds;
 pub use crate::constants::MAX_QUIET;
 use crate::constants::MOVED_SHARE;
+use crate::scene::Compiled;
+use crate::tables::Tables;
 use crate::types::{
     ASLEEP, Body, BodyState, Contact, Counters, DYNAMIC, ISLAND_BLOCKED, Joint, JointState, KINEMATIC, Manifold,
     POINT_COUNT_MASK, Params, QUARANTINED, QUIET_MASK, QUIET_SHIFT, READY, STATIC, SleepingContact, VACANT,
 };
 
 /// Puts the islands that are ready to sleep, and archives their contacts.
-pub fn sleep(
-    params: &Params,
-    bodies: &[Body],
-    joints: &[Joint],
-    joint_states: &[JointState],
-    pair_starts: &[u32],
-    contacts: &[Contact],
-    manifolds: &[Manifold],
-    states: &mut [BodyState],
-    islands: &mut [u32],
-    island_flags: &mut [u32],
-    sleeping_starts: &mut Vec<u32>,
-    sleeping: &mut Vec<SleepingContact>,
-    counters: &mut Counters,
-) {
+pub fn sleep(compiled: &Compiled, tables: &mut Tables) {
+    let Compiled { params, bodies, joints, .. } = compiled;
+    let Tables { pair_starts, contacts, manifolds, states, joint_states, counters, .. } = tables;
+    let Tables { islands, island_flags, sleeping_starts, sleeping, .. } = tables;
     // sleep_timer
     let overflowed = counters.overflow_bits != 0;
     (counters.awake, counters.slept, counters.wake_all) = (0, 0, 0);
@@ -53,7 +44,7 @@ pub fn sleep(
     }
     island_flags.fill(0);
     if any_ready {
-        let pairs = pairs(contacts, joints, |joint| joint_states[joint]);
+        let pairs = pairs(contacts, &joints.joints, |joint| joint_states[joint]);
         unite_all(pairs, &|body| states[body as usize].status, islands, island_flags);
         sleep_settle(states, islands, island_flags, counters);
     }
@@ -192,10 +183,10 @@ fn sleep_gather(
     for producer in 0..pair_starts.len().saturating_sub(1) {
         sleeping_starts.push(length(sleeping));
         let now = produced(pair_starts, contacts, producer);
-        for put_by in produced(&old_starts, &old, producer) {
-            let is_new = now.iter().any(|contact| contact.shape_b == put_by.contact.shape_b);
-            if asleep(put_by.contact.body_a) && asleep(put_by.contact.body_b) && !is_new {
-                sleeping.push(*put_by);
+        for archived in produced(&old_starts, &old, producer) {
+            let is_new = now.iter().any(|contact| contact.shape_b == archived.contact.shape_b);
+            if asleep(archived.contact.body_a) && asleep(archived.contact.body_b) && !is_new {
+                sleeping.push(*archived);
             }
         }
         for (&contact, &manifold) in now.iter().zip(produced(pair_starts, manifolds, producer)) {

@@ -12,33 +12,21 @@
 
 use super::bound::level_bits;
 use super::report::produced;
+use crate::scene::Compiled;
+use crate::tables::Tables;
 use crate::types::{
-    ASLEEP, BROKEN, Body, BodyState, Contact, Counters, DYNAMIC, FIXED_A, FIXED_B, GEOMETRY_MASK, ISLAND_WAKE,
-    JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, Joint, JointState, Manifold, NO_SHAPE, POINT_COUNT_MASK, Params,
-    QUARANTINED, QUIET_MASK, Shape, SleepingContact, WOKEN, WORLD_A,
+    ASLEEP, BROKEN, Contact, DYNAMIC, FIXED_A, FIXED_B, GEOMETRY_MASK, ISLAND_WAKE, JOINT_DISABLED, JOINT_FIXED_A,
+    JOINT_FIXED_B, Joint, JointState, NO_SHAPE, POINT_COUNT_MASK, QUARANTINED, QUIET_MASK, SleepingContact, WOKEN,
+    WORLD_A,
 };
 
 /// Wakes islands, and sets [`Counters::again`] if a body woke.
-pub fn wake(
-    params: &Params,
-    bodies: &[Body],
-    shapes: &[Shape],
-    joints: &[Joint],
-    joint_states: &[JointState],
-    contacts: &[Contact],
-    states: &mut [BodyState],
-    islands: &[u32],
-    island_flags: &mut [u32],
-    sleeping_starts: &[u32],
-    sleeping: &[SleepingContact],
-    pair_starts_previous: &mut Vec<u32>,
-    contacts_previous: &mut Vec<Contact>,
-    manifolds_previous: &mut Vec<Manifold>,
-    counters: &mut Counters,
-) {
+pub fn wake(compiled: &Compiled, tables: &mut Tables) {
+    let Compiled { params, bodies, shapes, joints, .. } = compiled;
+    let Tables { contacts, states, joint_states, islands, island_flags, counters, .. } = tables;
     let status = |body: u32| states[body as usize].status;
     wake_find(contacts, &status, islands, island_flags);
-    wake_joints(joints, |joint| joint_states[joint], &status, islands, island_flags);
+    wake_joints(&joints.joints, |joint| joint_states[joint], &status, islands, island_flags);
     counters.again = 0;
     for (index, body) in bodies.iter().enumerate() {
         let state = &mut states[index];
@@ -59,16 +47,7 @@ pub fn wake(
             counters.awake_levels |= level_bits(params, shape);
         }
     }
-    wake_gather(
-        shapes.len(),
-        states,
-        sleeping_starts,
-        sleeping,
-        pair_starts_previous,
-        contacts_previous,
-        manifolds_previous,
-        counters,
-    );
+    wake_gather(shapes.len(), tables);
 }
 
 /// Flags the islands that a contact wakes. `status` returns that of a body.
@@ -120,16 +99,9 @@ fn wake_by(other: u32, sleeper: u32, status: &impl Fn(u32) -> u32, islands: &[u3
 }
 
 /// Adds the archived contacts that return to the list of their producer, unless they are there already.
-fn wake_gather(
-    shapes: usize,
-    states: &[BodyState],
-    sleeping_starts: &[u32],
-    sleeping: &[SleepingContact],
-    pair_starts_previous: &mut Vec<u32>,
-    contacts_previous: &mut Vec<Contact>,
-    manifolds_previous: &mut Vec<Manifold>,
-    counters: &mut Counters,
-) {
+fn wake_gather(shapes: usize, tables: &mut Tables) {
+    let Tables { states, sleeping_starts, sleeping, counters, .. } = tables;
+    let Tables { pair_starts_previous, contacts_previous, manifolds_previous, .. } = tables;
     let asleep = |body: u32| states[body as usize].status & ASLEEP != 0;
     let starts = std::mem::take(pair_starts_previous);
     let (contacts, manifolds) = (std::mem::take(contacts_previous), std::mem::take(manifolds_previous));

@@ -13,8 +13,8 @@ use crate::stages::bin::cell_of_shape;
 use crate::stages::bound::{EMPTY, bound_shape, level_bits};
 use crate::threads::{LIGHT, Threads};
 use crate::types::{
-    ASLEEP, Aabb, BOX, CIRCLE, GEOMETRY_MASK, NO_SHAPE, NONE, POLYGON, Pose, QUARANTINED, SLEEP,
-    Shape, VERTEX_COUNT_SHIFT,
+    ASLEEP, Aabb, BOX, CIRCLE, GEOMETRY_MASK, NO_SHAPE, NONE, POLYGON, Pose, QUARANTINED, SLEEP, Shape,
+    VERTEX_COUNT_SHIFT,
 };
 
 /// Fills the AABBs, and `own_cells` with the cell of each shape as [`bin_find`](super::bin::bin_find) does. For worlds without
