@@ -127,7 +127,7 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
         var run = Run(0u, plane_count(), false);
         var at_once = !is_grid;
         if is_grid && !own_level {
-            // Often the ground is alone on its level: then it is tested wherever it lies.
+            // Often the ground is alone on its level: then it is tested without a search of cells.
             run = run_of_level(level);
             at_once = run.end - run.slot < 2u;
         }

@@ -34,7 +34,7 @@ use crate::cpu::stages::pair;
 use crate::cpu::stages::pair::near::Near;
 use crate::cpu::stages::prepare::PrepareScratch;
 use crate::cpu::stages::recall::Past;
-use crate::cpu::stages::sleep::{SleepScratch, put_by};
+use crate::cpu::stages::sleep::{SleepScratch, update_archive};
 use crate::cpu::stages::wake::WakeScratch;
 use crate::cpu::team::TeamScratch;
 pub use crate::host::Books;
@@ -480,21 +480,21 @@ impl CpuWorld {
             self.is_idle = false;
             self.step_events.clear();
             if matches!(error, WorldError::TooManyContacts { .. }) {
-                self.take_back(&before);
+                self.restore_before(&before);
             }
             return Err(error);
         }
         self.host.hear(self.host.steps, self.step_events.drain(..));
         self.times.steps = self.times.steps.saturating_add(1);
         self.is_idle = !asked && self.host.compiled.settings.sleep && is_at_rest(&self.counters);
-        self.make_room();
+        self.match_capacities();
         self.end_step();
         Ok(())
     }
 
     /// Restores the world to before a step that found too many contacts, except that commands have been executed.
     /// Bodies woken by a touch stay awake.
-    fn take_back(&mut self, before: &Counters) {
+    fn restore_before(&mut self, before: &Counters) {
         self.begin_step();
         // Tables kept from earlier steps are no longer valid.
         self.forget();
@@ -504,7 +504,7 @@ impl CpuWorld {
         if woken > 0 {
             // Their contacts are among those of the previous step again.
             self.counters.awake = self.counters.awake.wrapping_add(woken);
-            put_by(&self.bodies.states, &self.current, &mut self.sleep, &mut self.scratch.sleep);
+            update_archive(&self.bodies.states, &self.current, &mut self.sleep, &mut self.scratch.sleep);
             #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
             let count = self.sleep.contacts.len() as u32;
             self.counters.sleeping_contacts = count;
@@ -514,7 +514,7 @@ impl CpuWorld {
     /// Gives the previous contact buffers the capacity of the current ones, as the two are swapped in each step.
     /// Without this the second buffer would grow in a later step, and a large world would wait for the system to map
     /// its pages one by one.
-    fn make_room(&mut self) {
+    fn match_capacities(&mut self) {
         fn match_room<T: Clone + Default>(table: &Vec<T>, other: &mut Vec<T>) {
             if other.capacity() < table.capacity() {
                 let len = other.len();

@@ -57,12 +57,12 @@ pub struct ThreadsError {
 #[derive(Clone, Debug, Default)]
 pub struct Threads {
     pool: Option<Arc<rayon::ThreadPool>>,
-    /// Latch that ends long loops early, if there is one: then their results are of no use.
+    /// Latch that ends long loops early, if there is one: their results are then invalid.
     latch: Option<Arc<Latch>>,
 }
 
 impl Threads {
-    /// `count` threads; 0 and 1 mean the calling thread alone.
+    /// Starts `count` threads; 0 and 1 mean the calling thread alone.
     ///
     /// # Errors
     /// If the operating system refuses to start them.
@@ -208,8 +208,8 @@ impl Threads {
         }
     }
 
-    /// Calls `each(task, thread)` for every task below `count`; `thread` is below [`Self::count`], and no two tasks have
-    /// the same one at the same time.
+    /// Calls `each(task, thread)` for every task below `count`. `thread` is below [`Self::count`], and no two tasks
+    /// have the same one at the same time.
     pub fn for_tasks(&self, count: usize, each: impl Fn(usize, usize) + Sync) {
         match &self.pool {
             Some(pool) if count > 1 => pool.install(|| {

@@ -56,7 +56,7 @@ pub struct Groups {
     /// Batch of each body when islands were last searched; [`NONE`] for a static body. Empty if there are no batches.
     found: Vec<u32>,
     /// Batches merged since, as a union-find forest: the parent of each.
-    united: Vec<u32>,
+    merged: Vec<u32>,
     /// Number of bodies of each batch, before merging.
     body_counts: Vec<u32>,
     /// Index of each batch in this step; merged batches share one.
@@ -159,7 +159,7 @@ impl Groups {
         Self {
             full,
             found: Vec::new(),
-            united: Vec::new(),
+            merged: Vec::new(),
             body_counts: Vec::new(),
             places: Vec::new(),
             bodies: Vec::new(),
@@ -215,12 +215,12 @@ impl Groups {
             return false;
         }
         let known = !self.found.is_empty() && self.found.len() == compiled.bodies.len();
-        let mut largest = if known { self.unite(threads, contacts) } else { u32::MAX };
+        let mut largest = if known { self.merge(threads, contacts) } else { u32::MAX };
         if largest > TIMES * full {
             if self.wait == 0 {
                 self.split(full, compiled, contacts);
                 if !self.found.is_empty() {
-                    largest = self.unite(threads, contacts);
+                    largest = self.merge(threads, contacts);
                 }
             } else {
                 self.wait -= 1;
@@ -292,27 +292,27 @@ impl Groups {
             self.body_counts[groups[root] as usize] += 1;
             self.found.push(groups[root]);
         }
-        self.united.clear();
-        self.united.extend((0..).take(self.body_counts.len()));
+        self.merged.clear();
+        self.merged.extend((0..).take(self.body_counts.len()));
         self.places.clear();
     }
 
     /// Merges batches that a contact connects. Returns the size of the largest.
-    fn unite(&mut self, threads: &Threads, contacts: &[Contact]) -> u32 {
-        let Self { found, united, touching, used, body_counts, sizes, blind, .. } = self;
+    fn merge(&mut self, threads: &Threads, contacts: &[Contact]) -> u32 {
+        let Self { found, merged, touching, used, body_counts, sizes, blind, .. } = self;
         let touching = threads.for_parts(LIGHT, contacts.len(), touching, |first, end, part| {
-            part.look(found, contacts, first, end, *blind);
+            part.collect(found, contacts, first, end, *blind);
         });
         *used = touching.len();
         for &(one, other) in touching.iter().flat_map(|part| &part.ties) {
-            join(united, one, other);
+            join(merged, one, other);
         }
         sizes.clone_from(body_counts);
         for run in touching.iter().flat_map(|part| &part.runs) {
             sizes[run.group as usize] += run.count;
         }
         for group in (0..).take(sizes.len()) {
-            let root = root(united, group);
+            let root = root(merged, group);
             if root != group {
                 sizes[root as usize] += sizes[group as usize];
             }
@@ -322,15 +322,15 @@ impl Groups {
 
     /// Lists bodies and contacts by batch.
     fn list(&mut self) {
-        let Self { found, united, places, bodies, body_starts, contacts, contact_starts, touching, used, .. } = self;
+        let Self { found, merged, places, bodies, body_starts, contacts, contact_starts, touching, used, .. } = self;
         let Self { before, next, .. } = self;
         let touching = &touching[..*used];
         before.clone_from(places);
         let mut count = 0;
         places.clear();
-        for group in (0..).take(united.len()) {
+        for group in (0..).take(merged.len()) {
             // A root is lower than all batches merged into it.
-            let place = match root(united, group) {
+            let place = match root(merged, group) {
                 root if root == group => count,
                 root => places[root as usize],
             };
@@ -373,7 +373,7 @@ impl Groups {
     }
 
     /// Allocates memory for the largest batch at each thread, whichever will take it.
-    fn make_room(&mut self, threads: usize, switches: u32, counters: &Counters) {
+    fn reserve_scratch(&mut self, threads: usize, switches: u32, counters: &Counters) {
         let Self { scratches, contact_starts, room, .. } = self;
         if scratches.len() < threads {
             scratches.resize_with(threads, Mutex::default);
@@ -387,7 +387,7 @@ impl Groups {
         room.contacts = room.contacts.max(contacts.next_power_of_two());
         room.overflow = room.overflow.max(overflow.next_power_of_two());
         for scratch in scratches {
-            scratch.get_mut().unwrap_or_else(PoisonError::into_inner).make(*room, switches);
+            scratch.get_mut().unwrap_or_else(PoisonError::into_inner).reserve(*room, switches);
         }
     }
 
@@ -402,7 +402,7 @@ impl Groups {
         counters: &Counters,
         stage_ms: &mut [(Stage, f64)],
     ) {
-        self.make_room(threads.count(), given.compiled.params.switches, counters);
+        self.reserve_scratch(threads.count(), given.compiled.params.switches, counters);
         let Self { bodies, body_starts, contacts: listed, contact_starts, scratches, returned, count, .. } = self;
         let scratches = &mut scratches[..threads.count()];
         let spent = Stage::ALL.map(|_| AtomicU64::new(0));
@@ -473,7 +473,7 @@ impl Groups {
 
 impl Touching {
     /// Lists the touching contacts in `first .. end`.
-    fn look(&mut self, found: &[u32], contacts: &[Contact], first: usize, end: usize, blind: bool) {
+    fn collect(&mut self, found: &[u32], contacts: &[Contact], first: usize, end: usize, blind: bool) {
         let Self { contacts: touching, runs, ties } = self;
         touching.clear();
         runs.clear();
@@ -503,7 +503,7 @@ impl Touching {
 }
 
 impl Scratch {
-    fn make(&mut self, room: Room, switches: u32) {
+    fn reserve(&mut self, room: Room, switches: u32) {
         // As if all were of one colour, with one more block per colour that does not fill its last.
         #[allow(clippy::cast_possible_truncation, reason = "lanes of a block")]
         let others = room.contacts + COLOR_COUNT * WIDTH as u32;

@@ -78,8 +78,8 @@ pub struct RowBlock {
     pad: [u32; WIDTH - 1],
 }
 
-/// [`JointFrame`] as groups of four numbers. The first four groups are the first sixteen rows of a [`JointBlock`]; the last
-/// holds one more row.
+/// [`JointFrame`] as groups of four numbers. The first four groups are the first sixteen rows of a [`JointBlock`]; the
+/// last holds one more row.
 type FrameHalves = [[f32; 4]; 5];
 /// [`JointRow`] as groups of four numbers.
 type RowHalves = [[f32; 4]; 2];
@@ -149,7 +149,7 @@ impl JointBlock {
     /// Computes the frames of the block's joints from the poses, as
     /// [`frame_of`](crate::stages::prepare_joints::frame_of) does for one.
     #[inline(always)]
-    fn stand<S: Simd>(
+    fn update_frames<S: Simd>(
         &mut self,
         simd: S,
         joints: &[Joint],
@@ -347,7 +347,7 @@ impl JointBlocks {
     /// Updates the frames in the blocks from the poses, if all joints are here as in the previous step: the result of
     /// [`prepare_joints`](crate::stages::prepare_joints::prepare_joints) and [`lay`](Self::lay), without the table
     /// between. Returns false, and does nothing, elsewhere. No joint may sleep, and no body be quarantined.
-    pub fn stand(
+    pub fn update_frames(
         &mut self,
         threads: &Threads,
         joint_starts: &[u32],
@@ -361,7 +361,7 @@ impl JointBlocks {
         }
         threads.for_chunks(CUT, &mut self.blocks, |_, blocks| {
             dispatch!(simd => for block in blocks {
-                block.stand(simd, joints, bodies, poses, joint_states);
+                block.update_frames(simd, joints, bodies, poses, joint_states);
             });
         });
         (self.holds_impulses, self.holds_frames) = (true, true);
@@ -455,7 +455,7 @@ impl JointBlocks {
     }
 
     /// Marks the table as the place of the current impulses.
-    pub fn let_go(&mut self) {
+    pub fn release_impulses(&mut self) {
         (self.holds_impulses, self.knows_impulses) = (false, self.holds_impulses);
     }
 

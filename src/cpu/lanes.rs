@@ -505,7 +505,7 @@ mod tests {
         #[cfg(target_arch = "x86_64")]
         assert_eq!(computed(fearless_simd::Level::new().as_sse2().unwrap()), widest);
         for (lane, computed) in widest.iter().enumerate() {
-            // NaNs are equal whatever their bits.
+            // All NaNs count as equal.
             let same = |&(&a, &b): &(&u32, &u32)| a == b || (f32::from_bits(a).is_nan() && f32::from_bits(b).is_nan());
             let expected = expected(lane);
             assert!(computed.iter().zip(&expected).all(|pair| same(&pair)), "{computed:x?}, {expected:x?}");

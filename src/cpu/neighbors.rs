@@ -60,7 +60,7 @@ impl CpuWorld {
         if threads.is_cancelled() {
             return Err(WorldError::Cancelled);
         }
-        let is_valid = kept.near.look(threads, &grid.aabbs, compiled.joints.may_part);
+        let is_valid = kept.near.is_valid(threads, &grid.aabbs, compiled.joints.may_part);
         kept.search = if is_valid { Search::List } else { Search::Grid };
         self.spend(Stage::Bound, start);
 
@@ -75,7 +75,7 @@ impl CpuWorld {
         let limit = self.contact_limit();
         let found = self.find_pairs(limit);
         found.map_err(|TooMany { found }| WorldError::TooManyContacts { found, limit })?;
-        self.keep_count();
+        self.count_contacts();
         self.spend(Stage::Pair, start);
         self.host.limits.check()?;
 
@@ -104,7 +104,7 @@ impl CpuWorld {
                 let (Compiled { params, shapes, joints, .. }, aabbs) = (&*compiled, &grid.aabbs);
                 let BodyTables { poses, states, .. } = bodies;
                 let moving = Moving { params, shapes, aabbs, poses, states };
-                listed = near.make(threads, moving, grid, joints, limit, &mut current.contacts);
+                listed = near.build(threads, moving, grid, joints, limit, &mut current.contacts);
                 shortcuts.lists += u64::from(listed);
             }
         }
@@ -120,7 +120,7 @@ impl CpuWorld {
     }
 
     /// Resizes the manifolds to the contacts, and counts the contacts.
-    pub(super) fn keep_count(&mut self) {
+    pub(super) fn count_contacts(&mut self) {
         self.current.manifolds.resize(self.current.contacts.len(), Manifold::default());
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
         let count = self.current.contacts.len() as u32;
@@ -133,27 +133,28 @@ impl CpuWorld {
         let Self { threads, bodies: BodyTables { poses, .. }, joints: tables, counters, .. } = self;
         let Compiled { params, bodies, joints, .. } = &self.host.compiled;
         let Joints { joints, starts, fresh, .. } = joints;
-        let stand = fresh.is_empty()
+        let is_done = fresh.is_empty()
             && counters.quarantined == 0
             && params.switches & SLEEP == 0
             && self.plan.iter().all(|op| op.stage != Stage::ProjectJoints)
-            && tables.blocks.stand(threads, starts, joints, bodies, poses, &tables.states);
-        self.kept.shortcuts.joints += u64::from(stand);
-        stand
+            && tables.blocks.update_frames(threads, starts, joints, bodies, poses, &tables.states);
+        self.kept.shortcuts.joints += u64::from(is_done);
+        is_done
     }
 
     /// Sweeps fast bodies against a few walls, if no body can sleep. Returns false, and does nothing, if there are many
     /// walls.
     pub(super) fn sweep_against_walls(&mut self) -> bool {
         let compiled = &self.host.compiled;
-        if compiled.params.switches & SLEEP != 0 || !self.kept.walls.take(compiled, &self.grid.own_cells, &self.bodies)
+        if compiled.params.switches & SLEEP != 0
+            || !self.kept.walls.update(compiled, &self.grid.own_cells, &self.bodies)
         {
             return false;
         }
         self.kept.shortcuts.walls += 1;
         if compiled.params.switches & BULLETS != 0 {
             // Bullets may stop at any body.
-            self.renew_grid();
+            self.refresh_grid();
         }
         let Self { threads, bodies, grid, kept, counters, scratch, .. } = self;
         let walls = Some(&kept.walls);
@@ -162,7 +163,7 @@ impl CpuWorld {
     }
 
     /// Builds the grid of this step, if the present one is older.
-    pub(super) fn renew_grid(&mut self) {
+    pub(super) fn refresh_grid(&mut self) {
         if std::mem::take(&mut self.kept.search) == Search::List {
             self.build_grid();
         }

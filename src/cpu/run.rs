@@ -40,7 +40,7 @@ impl CpuWorld {
         let limit = self.contact_limit();
         match op.stage {
             Stage::Command => self.host.compiled.lead_on(&mut self.host.commands, self.host.steps),
-            Stage::Continuous => self.renew_grid(),
+            Stage::Continuous => self.refresh_grid(),
             _ => {}
         }
         let sweepers = &self.sweepers();
@@ -86,7 +86,7 @@ impl CpuWorld {
                 let (levels, free) = (counters.awake_levels, limit.saturating_sub(archived));
                 pair::pair(threads, compiled, &tables.states, grid, levels, current, free, &mut scratch.pair)
                     .map_err(|TooMany { found }| WorldError::TooManyContacts { found: found + archived, limit })?;
-                self.keep_count();
+                self.count_contacts();
             }
 
             Stage::Recall => recall(threads, previous.past(), &mut current.contacts),
@@ -164,7 +164,7 @@ impl CpuWorld {
             }
             Stage::StoreImpulses => {
                 joint_tables.blocks.store(&joint_tables.impulses);
-                joint_tables.blocks.let_go();
+                joint_tables.blocks.release_impulses();
                 store_impulses(threads, solver, counters, current, &mut scratch.prepare);
             }
             Stage::Continuous => {

@@ -35,7 +35,7 @@ impl CpuWorld {
         self.host.events.drain(..).collect()
     }
 
-    /// Answers a batch of queries about the world as it is now ([`query`](crate::low_level::query)).
+    /// Answers a batch of queries about the present world ([`query`](crate::low_level::query)).
     ///
     /// # Errors
     /// The first query with a value out of range.

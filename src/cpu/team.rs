@@ -60,7 +60,7 @@ struct TeamBlock<T> {
     work: T,
 }
 
-/// One thread of the team.
+/// Thread of the team, and its progress.
 #[derive(Debug)]
 pub struct Worker<'c, 'a> {
     team: &'c WorkerTeam<'a>,

@@ -183,7 +183,7 @@ impl Sweep<'_> {
     }
 }
 
-/// First stop of a body, as a share of the step, and the shape that it stops at.
+/// First stop of a body, as a share of the step, and the shape at which it stops.
 pub(crate) struct Stop {
     pub time: f32,
     pub shape: u32,

@@ -1,4 +1,4 @@
-//! **project_joints**: brings jointed bodies together by position alone (projection mode).
+//! **project_joints**: corrects the error of rigid joints and limits by position alone (projection mode).
 //!
 //! Reads joint_frames, joint_rows, joint_starts; reads and writes states (deltas). Visits the joints in the order of
 //! joint colours. Only rigid rows and limits are corrected: springs and motors act through velocities.

@@ -76,14 +76,14 @@ pub fn touches(contact: &Contact) -> bool {
     contact.flags & (POINT_COUNT_MASK | OVERLAPS) != 0
 }
 
-/// Returns the event that a pair ceased to touch.
+/// Returns the event of a pair that ceased to touch.
 #[must_use]
 pub fn end_of(contact: &Contact) -> Event {
     let kind = if contact.flags & SENSOR == 0 { EVENT_END } else { EVENT_SENSOR_END };
     Event { kind, shape_a: contact.shape_a, shape_b: contact.shape_b, ..Event::default() }
 }
 
-/// Returns the event that a pair begins to touch, at the point that approaches fastest.
+/// Returns the event of a pair that begins to touch, at its fastest approaching point.
 #[must_use]
 pub fn begin_of(pose_a: &Pose, [state_a, state_b]: [BodyState; 2], contact: &Contact, manifold: &Manifold) -> Event {
     let mut event = Event {

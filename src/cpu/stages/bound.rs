@@ -17,8 +17,8 @@ use crate::types::{
     VERTEX_COUNT_SHIFT,
 };
 
-/// Fills the AABBs, and `own_cells` with the cell of each shape as [`bin_find`](super::bin::bin_find) does. For worlds without
-/// sleeping or quarantined bodies: states are not read.
+/// Fills the AABBs, and `own_cells` with the cell of each shape as [`bin_find`](super::bin::bin_find) does. For worlds
+/// without sleeping or quarantined bodies: states are not read.
 pub fn bound_and_find(threads: &Threads, compiled: &Compiled, poses: &[Pose], grid: &mut GridTables) {
     let Compiled { params, shapes, vertices, .. } = compiled;
     let GridTables { aabbs, own_cells: own, .. } = grid;

@@ -14,16 +14,16 @@ use crate::types::{
     NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Params, SLEEP,
 };
 
-/// [`NONE`] in a byte.
+/// [`NONE`] as a byte.
 const COLORLESS: u8 = u8::MAX;
 
 /// Flag in a mask: the colours of this body are wanted. It is the bit of the overflow, a colour that no body takes.
-const ASKED: u32 = 1 << OVERFLOW_COLOR;
+const WANTED: u32 = 1 << OVERFLOW_COLOR;
 
 /// Memory of [`color`] and [`color_sort`]. Kept to avoid allocation.
 #[derive(Debug, Default)]
 pub struct ColorScratch {
-    /// Colours taken at each body, as bits; 0 unless the body is [`ASKED`] for.
+    /// Colours taken at each body, as bits; 0 unless the body is [`WANTED`] for.
     masks: Vec<AtomicU32>,
     /// Largest claim on each slot, [`CLAIM_SLOTS`] per body.
     claims: Vec<u32>,
@@ -64,7 +64,7 @@ pub fn color(
     counters.uncolored = uncolored;
     counters.rounds = 0;
     if uncolored > 0 {
-        color_ask(threads, params, contacts, scratch);
+        color_collect(threads, params, contacts, scratch);
         color_rounds(contacts, scratch, counters);
     }
     let ColorScratch { colors, parts, used, .. } = scratch;
@@ -135,20 +135,20 @@ fn color_inherit(
 }
 
 /// Collects the colours taken at the bodies of contacts that have none.
-fn color_ask(threads: &Threads, params: &Params, contacts: &[Contact], scratch: &mut ColorScratch) {
+fn color_collect(threads: &Threads, params: &Params, contacts: &[Contact], scratch: &mut ColorScratch) {
     let ColorScratch { masks, colors, uncolored, .. } = scratch;
     masks.clear();
     masks.resize_with(params.body_count as usize, || AtomicU32::new(0));
     for &index in &*uncolored {
         for body in moving(&contacts[index as usize]) {
-            *masks[body].get_mut() = ASKED;
+            *masks[body].get_mut() = WANTED;
         }
     }
     let masks = &*masks;
     threads.for_ranges(LIGHT, contacts.len(), |first, end| {
         for (contact, &color) in contacts[first..end].iter().zip(&colors[first..end]) {
             if u32::from(color) < COLOR_COUNT && u32::from(color) != OVERFLOW_COLOR {
-                for body in moving(contact).filter(|&body| masks[body].load(Ordering::Relaxed) & ASKED != 0) {
+                for body in moving(contact).filter(|&body| masks[body].load(Ordering::Relaxed) & WANTED != 0) {
                     masks[body].fetch_or(1 << color, Ordering::Relaxed);
                 }
             }
@@ -157,7 +157,7 @@ fn color_ask(threads: &Threads, params: &Params, contacts: &[Contact], scratch: 
 }
 
 /// Marks the colour of a contact as taken at its dynamic bodies.
-fn take(masks: &mut [AtomicU32], contact: &Contact) {
+fn mark_taken(masks: &mut [AtomicU32], contact: &Contact) {
     for body in moving(contact) {
         *masks[body].get_mut() |= 1 << contact.color;
     }
@@ -200,7 +200,7 @@ fn color_rounds(contacts: &mut [Contact], scratch: &mut ColorScratch, counters: 
             let key = claim_key(round, index);
             if moving(contact).all(|body| claims[slot(body, proposal)] == key) {
                 contact.color = proposal;
-                take(masks, contact);
+                mark_taken(masks, contact);
             }
         }
         uncolored.retain(|&index| contacts[index as usize].color == NONE);

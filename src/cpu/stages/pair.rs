@@ -63,8 +63,8 @@ pub struct PairScratch {
 /// Fills the contacts of `current`, and where those of each producer start.
 ///
 /// # Errors
-/// If there are more than `limit`; then the tables are empty. Contacts are counted while they are found, so that no more
-/// memory than that is needed. If the step is cancelled meanwhile, the tables are invalid.
+/// If there are more than `limit`; then the tables are empty. Contacts are counted while they are found, so that no
+/// more memory than that is needed. If the step is cancelled meanwhile, the tables are invalid.
 pub fn pair(
     threads: &Threads,
     compiled: &Compiled,
@@ -135,7 +135,7 @@ pub fn pair(
                     part.add(asleep);
                 }
             } else {
-                late.iter_mut().for_each(Part::let_go);
+                late.iter_mut().for_each(Part::free);
             }
         }
     }
@@ -161,7 +161,7 @@ fn gather(
     contacts: &mut Vec<Contact>,
 ) -> Result<(), TooMany> {
     if outcome.is_err() {
-        parts.iter_mut().for_each(Part::let_go);
+        parts.iter_mut().for_each(Part::free);
         (*pair_starts, *contacts) = (Vec::new(), Vec::new());
         return outcome;
     }
@@ -282,7 +282,7 @@ struct Part {
 
 impl Part {
     /// Clears the results and frees their memory.
-    fn let_go(&mut self) {
+    fn free(&mut self) {
         (self.counts, self.found, self.marked, self.merged) = Default::default();
     }
 
@@ -310,7 +310,7 @@ impl Part {
 /// memory, and the processor overlaps several cache misses if nothing depends on them in between.
 const BATCH: usize = 16;
 
-/// Number of shapes on a level up to which all are tested, wherever they lie: as many as one comparison takes.
+/// Number of shapes on a level up to which all are tested, without a search of cells: as many as one comparison takes.
 const FEW: usize = 8;
 
 /// Number of shapes of a row between two tests whether the search must end.

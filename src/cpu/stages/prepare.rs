@@ -20,7 +20,7 @@ pub(super) const BLOCK: usize = 1024;
 #[derive(Debug, Default)]
 pub struct PrepareScratch {
     parts: Vec<Part<'static>>,
-    /// Cuts made by [`cut`].
+    /// Cuts computed by [`cut`].
     pub(super) cuts: Vec<[usize; COLOR_COUNT as usize]>,
 }
 
@@ -186,7 +186,7 @@ fn find_masses(blocks: &mut [Block]) {
     });
 }
 
-/// Tables from which constraints are made.
+/// Tables from which constraints are built.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub params: &'a Params,

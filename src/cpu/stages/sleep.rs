@@ -58,7 +58,7 @@ pub fn sleep(
         }
     }
     if counters.slept != 0 || counters.woken != 0 {
-        put_by(states, current, tables, scratch);
+        update_archive(states, current, tables, scratch);
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
         let count = tables.contacts.len() as u32;
         counters.sleeping_contacts = count;
@@ -99,7 +99,7 @@ fn sleep_timer(
 }
 
 /// Updates the archive to the pairs that are asleep now: archived ones that still are, and those of this step.
-pub(crate) fn put_by(
+pub(crate) fn update_archive(
     states: &Rows<BodyState, 4>,
     current: &ContactTables,
     tables: &mut SleepTables,

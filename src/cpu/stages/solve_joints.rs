@@ -388,7 +388,7 @@ fn inverse_mass<S: Simd>(
     block.inv_mass_a.on(simd) + block.inv_mass_b.on(simd) + i_a * arm_a * arm_a + i_b * arm_b * arm_b
 }
 
-/// Eight symmetric matrices.
+/// Eight symmetric matrices, one per lane.
 struct Symmetric<S: Simd> {
     xx: f32x8<S>,
     xy: f32x8<S>,
@@ -573,7 +573,7 @@ fn add_up<S: Simd>(
     );
 }
 
-/// Visits one joint of the overflow.
+/// Solves one joint of the overflow.
 fn visit_one(
     frame: &JointFrame,
     joint_rows: &[JointRow],

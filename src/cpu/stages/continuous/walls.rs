@@ -125,7 +125,7 @@ impl Walls {
     }
 
     /// Updates the walls to this step. Returns false if there are too many to test each.
-    pub fn take(&mut self, compiled: &Compiled, cells: &[u32], tables: &BodyTables) -> bool {
+    pub fn update(&mut self, compiled: &Compiled, cells: &[u32], tables: &BodyTables) -> bool {
         let Compiled { shapes, vertices, .. } = compiled;
         let BodyTables { poses, states, .. } = tables;
         if !std::mem::replace(&mut self.known, true) {

@@ -123,9 +123,9 @@ impl Near {
         self.blind = true;
     }
 
-    /// Takes the AABBs of a step, and returns true if the list is still valid. Then the grid is not needed, only the
-    /// cell of each shape.
-    pub fn look(&mut self, threads: &Threads, aabbs: &[Aabb], may_part: bool) -> bool {
+    /// Returns true if the list is still valid for the AABBs of a step. Then the grid is not needed, only the cell of
+    /// each shape.
+    pub fn is_valid(&self, threads: &Threads, aabbs: &[Aabb], may_part: bool) -> bool {
         let Self { grown, sample, blind, .. } = self;
         if grown.len() != aabbs.len() || self.may_part != may_part {
             return false;
@@ -142,7 +142,7 @@ impl Near {
 
     /// Builds a new list from the grid of this step. Returns false, without a list, if it would not last or have more
     /// than `limit` pairs. Uses the memory of `contacts`.
-    pub fn make(
+    pub fn build(
         &mut self,
         threads: &Threads,
         moving: Moving,
@@ -208,7 +208,7 @@ impl Near {
         cells.extend(own_cells.iter().map(cell_is_kept));
         list.clear();
         list.extend(contacts.iter().map(|contact| contact.shape_b));
-        // Half planes are tested in every step, wherever they are.
+        // Half planes are tested in every step.
         params.planes().for_each(|plane| grown[plane as usize] = EVERYWHERE);
         self.may_part = *may_part;
         true
@@ -316,7 +316,7 @@ impl Near {
     }
 }
 
-/// From an AABB to a [`Box`], and back.
+/// Factors between the sides of an AABB and a [`Box`].
 const SIGNS: Vec4 = Vec4::new(1.0, 1.0, -1.0, -1.0);
 
 /// Returns the motion of most shapes of a sample since it was taken. Any value is correct; lists last longest with a
