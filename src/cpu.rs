@@ -92,7 +92,7 @@ pub struct CpuWorld {
 /// Time spent in the stages.
 #[derive(Debug)]
 struct StageTimes {
-    /// Number of steps measured. After a snapshot was loaded: those since.
+    /// Number of steps that this object has run, without those before a snapshot it continued from.
     steps: u64,
     /// Milliseconds of each stage.
     stage_ms: Vec<(Stage, f64)>,
