@@ -3,7 +3,7 @@
 //! graph.
 //!
 //! If bodies may sleep: a contact between a sleeping and an awake body, which a buffer that was too small may leave for
-//! a step, gets no colour. It must not take a colour that other contacts of the sleeping body still have.
+//! a step, goes to the overflow. It must not take a colour that other contacts of the sleeping body still have.
 //!
 //! Reads and writes contacts (colour); reads states (sleep); writes slots (the contact of each constraint, in colour
 //! order, within a colour by index) and the colour starts. Visits one contact after the other.
