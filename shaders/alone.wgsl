@@ -1,9 +1,10 @@
-// All sweeps of a step in one workgroup, for worlds so small that starting a dispatch takes longer than running it: the
-// plan (src/step.rs) as a list, and for each of its lines the same function that the stage's own kernel calls. No stage,
-// and so no twin: what it computes is what the kernels of the stages compute, to the bit (tests/alone.rs).
+// Fused kernel: all sweeps of a step in one workgroup, for worlds so small that a dispatch takes longer to start than
+// to run. It goes through the plan (src/step.rs) as a list, and calls for each line the function that the stage's own
+// kernel calls. It is no stage and has no twin: its result equals that of the stages' kernels to the bit
+// (tests/alone.rs).
 //
-// A barrier ends each colour and each pass over the bodies. Everything is visited with a stride: counts that are larger
-// than was thought cost time and nothing else.
+// A barrier ends each colour and each pass over the bodies. All loops are strided: counts larger than expected cost
+// time and nothing else.
 
 //#import types
 //#import math
@@ -30,14 +31,14 @@
 const NARROW_LANES: u32 = 8u;
 const WIDE_LANES: u32 = 256u;
 
-// What a line of the list does: OP_SOLVE, …, and with which flags of a sweep. It ends with OP_END.
+// Line of the list: OP_SOLVE, …, and the sweep's flags. The list ends with OP_END.
 struct Program {
     lines: array<vec4<u32>, MAX_OPS>,
 }
 
-// The line that is being run.
+// Index of the current line.
 var<private> stage: u32;
-var<private> how: u32;
+var<private> op_flags: u32;
 
 fn each_constraint(slot: u32) {
     switch stage {
@@ -45,7 +46,7 @@ fn each_constraint(slot: u32) {
             warm_start_contact(slot);
         }
         case OP_SOLVE: {
-            solve_contact(slot, how);
+            solve_contact(slot, op_flags);
         }
         case OP_PROJECT: {
             project_contact(slot);
@@ -64,7 +65,7 @@ fn each_joint(joint: u32) {
             warm_start_joint(joint);
         }
         case OP_SOLVE_JOINTS: {
-            solve_joint(joint, how);
+            solve_joint(joint, op_flags);
         }
         case OP_PROJECT_JOINTS: {
             project_joint(joint);
@@ -96,7 +97,7 @@ fn is_of_joints(line: u32) -> bool {
 fn without_joints(lane: u32, lanes: u32) {
     for (var at = 0u; program.lines[at].x != OP_END; at += 1u) {
         stage = program.lines[at].x;
-        how = program.lines[at].y;
+        op_flags = program.lines[at].y;
         if is_of_bodies(program.lines[at].x) {
             each_body(lane, lanes);
         } else {
@@ -108,7 +109,7 @@ fn without_joints(lane: u32, lanes: u32) {
 fn with_joints(lane: u32, lanes: u32) {
     for (var at = 0u; program.lines[at].x != OP_END; at += 1u) {
         stage = program.lines[at].x;
-        how = program.lines[at].y;
+        op_flags = program.lines[at].y;
         if is_of_bodies(program.lines[at].x) {
             each_body(lane, lanes);
         } else if is_of_joints(program.lines[at].x) {

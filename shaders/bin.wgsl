@@ -1,4 +1,5 @@
-// bin: src/stages/bin.rs.
+// bin: src/stages/bin.rs. Sorts the shapes into the cells of the broad-phase grid: bin_clear, bin_count, scan,
+// bin_place, bin_sort.
 
 //#import types
 //#import math
@@ -12,7 +13,7 @@
 @group(0) @binding(5) var<storage, read_write> cell_unsorted: array<u32>;
 @group(0) @binding(6) var<storage, read_write> cell_shapes: array<u32>;
 
-// One thread a cell, and one more for the total.
+// One thread per cell, and one more for the total.
 @compute @workgroup_size(LANES)
 fn bin_clear(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -25,7 +26,7 @@ fn bin_clear(
     }
 }
 
-// One thread a shape.
+// One thread per shape.
 @compute @workgroup_size(LANES)
 fn bin_count(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -48,7 +49,7 @@ fn bin_count(
     atomicAdd(&cell_ends[cell], 1u);
 }
 
-// One thread a shape. Afterwards cell_ends holds what its name says.
+// One thread per shape. Afterwards cell_ends holds the end of each cell.
 @compute @workgroup_size(LANES)
 fn bin_place(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -66,7 +67,7 @@ fn bin_place(
     cell_unsorted[atomicAdd(&cell_ends[cell], 1u)] = index;
 }
 
-// One thread a shape: its rank among those of its cell. A cell of k shapes costs each of them k reads, but never one
+// One thread per shape: its rank among those of its cell. A cell of k shapes costs each of them k reads, but never one
 // thread k².
 @compute @workgroup_size(LANES)
 fn bin_sort(

@@ -1,4 +1,4 @@
-// bound: src/stages/bound.rs.
+// bound: src/stages/bound.rs. Computes the world AABB of every shape, with a margin.
 
 //#import types
 //#import math
@@ -14,7 +14,7 @@
 @group(0) @binding(6) var<storage, read_write> partners: array<u32>;
 @group(0) @binding(7) var<storage, read_write> counters: Counters;
 
-// Says whether a shape is asleep, and if not, on which levels it may lie.
+// Stores whether a shape is asleep and, if it is not, the levels on which it may lie.
 fn note_sleep(index: u32) {
     let status = states[shapes[index].body].status;
     let kind = shapes[index].kind;

@@ -1,6 +1,6 @@
-// carry: of many worlds some sit a step out, and the two tables of contacts trade places without them. Copies what they
-// have in the one that is about to be written to the one that is recalled from. One thread a contact, and one a shape and
-// the end. No stage: a world alone has nothing to carry.
+// carry: parity copy for batches of worlds. Steps swap the two contact buffers for all worlds, also for those that skip
+// a step. This kernel copies the contacts of a skipping world from the buffer that will be overwritten to the one that
+// recall reads. One thread per contact, and one per shape and the end. It is no stage: a single world needs no copy.
 
 //#import types
 //#import math

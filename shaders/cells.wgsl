@@ -1,13 +1,13 @@
-// The walk through the grid after bin, for pair, continuous, query and the picture of the cells. The importer binds `params`
+// Search of the grid after bin, for pair, continuous, query and the picture of the cells. The importer binds `params`
 // and `cell_ends`. Twins on the CPU: `cells_between` and `runs_of_row` of src/stages/bin.rs.
 //
-// A level is a torus of cells that lie row by row in the table. What a box can meet is, in each row, one run of slots of
-// `cell_shapes`, or two where the row goes over the edge.
+// A level is a torus of cells that are stored row by row. The shapes that a box can meet are, in each row, one run of
+// slots of `cell_shapes`, or two if the row wraps around the edge.
 
 //#import types
 //#import grid
 
-// Slots of `cell_shapes` from `slot` to before `end`. If it `wraps`, the row goes on in another run.
+// Slots of `cell_shapes` from `slot` to before `end`. If it `wraps`, the row continues in a second run.
 struct Run {
     slot: u32,
     end: u32,
@@ -20,7 +20,7 @@ struct CellRange {
     high: vec2<i32>,
 }
 
-// Where the shapes of a cell start in the table of shapes by cell.
+// Returns the start of a cell in `cell_shapes`.
 fn slots_before(cell: u32) -> u32 {
     if cell == 0u {
         return 0u;
@@ -37,7 +37,8 @@ fn run_of_level(level: u32) -> Run {
     return run_of_cells(first, first + (1u << (params.levels[level].log2_width + params.levels[level].log2_height)) - 1u);
 }
 
-// Cells of a level with shapes that can meet a box: those within half a cell of it, each once, however large it is.
+// Returns the cells of a level with shapes that can meet a box: those within half a cell of it, each once, however
+// large the box.
 fn cells_around(level: u32, low: vec2<f32>, high: vec2<f32>) -> CellRange {
     let half = params.levels[level].half_cell;
     let first = cell_of(params.levels[level], low - half);
@@ -45,7 +46,7 @@ fn cells_around(level: u32, low: vec2<f32>, high: vec2<f32>) -> CellRange {
     return CellRange(first, min(cell_of(params.levels[level], high + half), first + torus - 1i));
 }
 
-// The first run of a row.
+// Returns the first run of a row.
 fn run_of_row(level: u32, range: CellRange, row: i32) -> Run {
     let first = cell_index(params.levels[level], range.low.x, row);
     let last = cell_index(params.levels[level], range.high.x, row);
@@ -53,7 +54,7 @@ fn run_of_row(level: u32, range: CellRange, row: i32) -> Run {
     return Run(slots_before(first), cell_ends[select(last, cell_index(params.levels[level], -1, row), wraps)], wraps);
 }
 
-// The second run of a row that wraps.
+// Returns the second run of a row that wraps.
 fn rest_of_row(level: u32, range: CellRange, row: i32) -> Run {
     return run_of_cells(
         cell_index(params.levels[level], 0, row), cell_index(params.levels[level], range.high.x, row),

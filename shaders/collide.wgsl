@@ -1,4 +1,4 @@
-// collide: src/stages/collide.rs.
+// collide: src/stages/collide.rs. Computes the manifold of every pair, or keeps the old one (recycling).
 
 //#import types
 //#import math
@@ -16,7 +16,7 @@
 @group(0) @binding(7) var<storage, read_write> counters: Counters;
 @group(0) @binding(8) var<storage, read> vertices: array<vec2<f32>>;
 
-// Where two shapes touch, about the centre of shape A.
+// Contact points of two shapes, relative to the centre of shape A.
 struct Touch {
     normal: vec2<f32>,
     count: u32,
@@ -25,7 +25,7 @@ struct Touch {
     features: array<u32, 2>,
 }
 
-// Takes over the old manifold, unless the pair moved too far.
+// Takes over the old manifold and returns true, unless the pair moved too far.
 fn recycle(index: u32, old: u32, flags: u32, a: u32, b: u32, on_plane: bool, extent: f32) -> bool {
     let q_a = poses[a].rotation;
     let q_b = poses[b].rotation;
@@ -130,7 +130,7 @@ fn vertex_of(corner: vec2<f32>) -> u32 {
     return select(0u, 1u, right);
 }
 
-// A point with coordinate `along` on the tangent axis and `across` on the other. Axis 0 is x.
+// Returns the point with coordinate `along` on the tangent axis and `across` on the other. Axis 0 is x.
 fn on_axes(axis: u32, across: f32, along: f32) -> vec2<f32> {
     return select(vec2<f32>(along, across), vec2<f32>(across, along), axis == 0u);
 }
@@ -169,7 +169,7 @@ fn boxes(half_a: vec2<f32>, half_b: vec2<f32>, turn_a: vec2<f32>, turn_b: vec2<f
         return manifold;
     }
 
-    // From here on in the frame of the reference box, with the other one at `at`, turned by `rel`. `across` is the
+    // From here on in the frame of the reference box; the other box is at `at`, rotated by `rel`. `across` is the
     // coordinate along the reference axis, `along` the one along the face.
     var half = half_a;
     var other = half_b;
@@ -267,7 +267,7 @@ fn boxes(half_a: vec2<f32>, half_b: vec2<f32>, turn_a: vec2<f32>, turn_b: vec2<f
     return manifold;
 }
 
-// A manifold of one point with A and B exchanged; `d` is from the new A to the new B.
+// Returns a manifold of one point with A and B exchanged; `d` is from the new A to the new B.
 fn flip(manifold: Touch, d: vec2<f32>) -> Touch {
     var flipped = manifold;
     flipped.normal = -flipped.normal;
@@ -275,7 +275,7 @@ fn flip(manifold: Touch, d: vec2<f32>) -> Touch {
     return flipped;
 }
 
-// `hulls` is a constant wherever this is called: without it the code for them is left out.
+// `hulls` is a constant in each call: if false, the code for hulls is left out.
 fn manifold_of(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>, hulls: bool) -> Touch {
     let kind_a = shapes[a].kind & GEOMETRY_MASK;
     let kind_b = shapes[b].kind & GEOMETRY_MASK;
@@ -314,7 +314,8 @@ fn collide(
     collide_contact(flat_index(workgroup, workgroups, LANES, lane), true);
 }
 
-// For worlds of sharp boxes and circles alone: the rest would cost registers, and on a software adapter time.
+// For worlds that have only circles and boxes with sharp corners: the rest would cost registers, and on a software
+// adapter time.
 @compute @workgroup_size(LANES)
 fn collide_sharp(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -335,7 +336,7 @@ fn collide_contact(index: u32, hulls: bool) {
     let b = contacts[index].body_b;
     let shape_a = contacts[index].shape_a;
     let shape_b = contacts[index].shape_b;
-    // What recall found.
+    // Result of recall: the index of the contact in the previous step.
     let old = contacts[index].color;
     let recalled = contacts[index].flags;
     let flags = recalled & ((1u << PAST_COLOR_SHIFT) - 1u);

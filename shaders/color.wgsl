@@ -1,5 +1,5 @@
-// color: src/stages/color.rs. color_inherit, then color_claim and color_commit a few times or not at all, then
-// color_finish; then color_count, scan, color_place.
+// color: src/stages/color.rs. Colours the contacts, so that no two of a colour share a dynamic body: color_inherit;
+// color_claim and color_commit several times or not at all; color_finish; color_count, scan, color_place.
 
 //#import types
 //#import math
@@ -18,7 +18,7 @@
 
 const DYNAMIC_MASK: u32 = 0x007fffffu;
 const FIXED_MASK: u32 = 0xff000000u;
-// A proposal waits in `contact.color` between claim and commit, marked so that it is not taken for a colour.
+// Between claim and commit `contact.color` holds a proposal, with this mark to tell it from a colour.
 const PROPOSAL: u32 = 0x100u;
 
 fn take(contact: u32, flags: u32, color: u32) {
@@ -89,7 +89,7 @@ fn claim(contact: u32, round: u32) {
     }
 }
 
-// Returns whether the contact is still without a colour.
+// Returns true if the contact is still without a colour.
 fn commit(contact: u32, round: u32) -> bool {
     let proposal = contacts[contact].color;
     if (proposal & PROPOSAL) == 0u {
@@ -114,7 +114,7 @@ fn commit(contact: u32, round: u32) -> bool {
     return true;
 }
 
-// One thread a contact.
+// One thread per contact.
 @compute @workgroup_size(LANES)
 fn color_inherit(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -147,7 +147,7 @@ fn color_inherit(
     }
 }
 
-// One thread an uncoloured contact.
+// One thread per uncoloured contact.
 @compute @workgroup_size(LANES)
 fn color_claim(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -160,7 +160,7 @@ fn color_claim(
     }
 }
 
-// One thread an uncoloured contact.
+// One thread per uncoloured contact.
 @compute @workgroup_size(LANES)
 fn color_commit(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -178,7 +178,7 @@ var<workgroup> list_length: u32;
 var<workgroup> remaining: atomic<u32>;
 var<workgroup> still_uncolored: u32;
 
-// One workgroup: the rounds from `sweep.round` on, as many as it takes.
+// One workgroup: all remaining rounds, from `sweep.round` on.
 @compute @workgroup_size(256)
 fn color_finish(@builtin(local_invocation_index) lane: u32) {
     if lane == 0u {
@@ -219,7 +219,7 @@ fn color_finish(@builtin(local_invocation_index) lane: u32) {
 
 var<workgroup> block_colors: array<u32, 256>;
 var<workgroup> block_ranks: array<u32, 256>;
-// Of each colour, how many a segment of the block has, then how many the segments before it have.
+// Number of contacts of each colour in a segment of the block, then in all segments before it.
 var<workgroup> segment_counts: array<u32, 1024>;
 const SEGMENT: u32 = COLOR_BLOCK / COLOR_COUNT;
 var<workgroup> block_counts: array<atomic<u32>, 32>;
@@ -231,7 +231,7 @@ fn color_of(index: u32) -> u32 {
     return NONE;
 }
 
-// One workgroup a block of contacts, also for blocks without: the scan runs over all.
+// One workgroup per block of contacts, also for empty blocks: the scan covers all.
 @compute @workgroup_size(COLOR_BLOCK)
 fn color_count(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -253,7 +253,7 @@ fn color_count(
     }
 }
 
-// One workgroup a block.
+// One workgroup per block.
 @compute @workgroup_size(COLOR_BLOCK)
 fn color_place(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -262,8 +262,8 @@ fn color_place(
 ) {
     let block = workgroup.y * workgroups.x + workgroup.x;
     let index = block * COLOR_BLOCK + lane;
-    // The rank of each contact among those of its colour, in an order that is always the same: one lane a segment of
-    // eight ranks within it, then one lane a colour adds up the segments.
+    // The rank of each contact among those of its colour, in a reproducible order: one lane per segment of eight ranks
+    // within it, then one lane per colour sums up the segments.
     let color = color_of(index);
     block_colors[lane] = color;
     for (var count = lane; count < COLOR_COUNT * COLOR_COUNT; count += COLOR_BLOCK) {
@@ -283,7 +283,7 @@ fn color_place(
     workgroupBarrier();
     if lane < COLOR_COUNT {
         var before = 0u;
-        // As many as there are colours. No constant, or compilers write the loop out as often.
+        // Equal to the number of colours. Not a constant, or compilers would unroll the loop that often.
         let segments = min(COLOR_COUNT, params.color_blocks * COLOR_COUNT);
         for (var segment = 0u; segment < segments; segment += 1u) {
             let count = segment_counts[segment * COLOR_COUNT + lane];
@@ -305,7 +305,7 @@ fn color_place(
         let end = atomicLoad(&counters.touching);
         counters.color_starts[COLOR_COUNT] = end;
         color_starts[COLOR_COUNT] = end;
-        // For prepare, which has no room for another buffer.
+        // For prepare, which has no binding left for another buffer.
         slots[params.contact_capacity] = end;
     }
 }

@@ -1,5 +1,5 @@
-// command: src/stages/command.rs. One thread a command; those of a body lie side by side, and the first does them all;
-// then come those of joints, likewise, which command_joints does.
+// command: src/stages/command.rs. One thread per command. Commands to one body are adjacent, and the thread of the
+// first executes all of them. Those to joints follow, in the same way, for command_joints.
 
 //#import types
 //#import math
@@ -112,7 +112,7 @@ fn same_target(a: u32, b: u32) -> bool {
         && is_for_joint(a) == is_for_joint(b);
 }
 
-// Goes on for this world. One alone is the only one there is (src/gpu/shader/batch.rs).
+// Selects the world of a batch. Without batches it does nothing (src/gpu/shader/batch.rs).
 fn enter(world: u32) {
 }
 

@@ -1,5 +1,5 @@
-// Numbers of the physics that shaders need: src/constants.rs, which says their units, where they come from and what goes wrong
-// with others. tests/layout.rs compares the two.
+// Numbers of the physics that shaders need. src/constants.rs has their units, their sources and what goes wrong with
+// other values. tests/layout.rs compares the two.
 
 const MIN_LENGTH: f32 = 1e-4;
 

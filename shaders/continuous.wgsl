@@ -1,4 +1,5 @@
-// continuous: src/stages/continuous.rs.
+// continuous: src/stages/continuous.rs. Stops fast bodies at the time of impact: continuous_reach, continuous_sweep,
+// continuous_move.
 
 //#import types
 //#import math
@@ -20,7 +21,7 @@
 @group(0) @binding(9) var<storage, read> partners: array<u32>;
 @group(1) @binding(0) var<uniform> sweep: Sweep;
 
-// Phases of stop_time.
+// Phases of `stop_time`.
 const START: u32 = 0u;
 const MIDDLE: u32 = 1u;
 const ADVANCE_CORE: u32 = 2u;
@@ -52,13 +53,13 @@ fn rate_of(turned: vec2<f32>) -> f32 {
     return 2.0 * turned.y / max(1.0 + turned.x, 1e-6);
 }
 
-// `count` vertices of a shape; the core is one at the offset. Where they are is known without another look at the shape,
-// or each place that asks would be compiled with all of that.
+// A moving shape: `count` vertices with a radius, or a half plane; the core is a single vertex at the offset. It holds
+// what `party_point` needs of the shape, so that the code that reads a shape is not compiled again at each call.
 struct Party {
     shape: u32,
     count: u32,
     is_plane: bool,
-    // Else the vertices are corners of a box.
+    // False if the vertices are corners of a box.
     is_polygon: bool,
     first_vertex: u32,
     half: vec2<f32>,
@@ -77,12 +78,12 @@ fn party(shape: u32, motion: Motion) -> Party {
     );
 }
 
-// As hull_point.
-fn party_point(who: Party, index: u32) -> vec2<f32> {
-    if who.is_polygon {
-        return vertices[who.first_vertex + index];
+// As `hull_point` in outline.wgsl.
+fn party_point(moving: Party, index: u32) -> vec2<f32> {
+    if moving.is_polygon {
+        return vertices[moving.first_vertex + index];
     }
-    return box_corner(who.half, index);
+    return box_corner(moving.half, index);
 }
 
 fn middle_of(whole: Party) -> Party {
@@ -99,10 +100,10 @@ fn middle_of(whole: Party) -> Party {
     return core;
 }
 
-fn arm_of(who: Party) -> f32 {
+fn arm_of(moving: Party) -> f32 {
     var arm = 0.0;
-    for (var index = 0u; index < who.count; index += 1u) {
-        arm = max(arm, length(who.offset + rotate(who.rotation, party_point(who, index))));
+    for (var index = 0u; index < moving.count; index += 1u) {
+        arm = max(arm, length(moving.offset + rotate(moving.rotation, party_point(moving, index))));
     }
     return arm;
 }
@@ -135,9 +136,9 @@ fn from_segment(point: vec2<f32>, start: vec2<f32>, end: vec2<f32>) -> vec2<f32>
     return to - edge * share;
 }
 
-// Whether the cores of two shapes overlap: no face of one has all of the other before it. First those of A, then those of
-// B; the way around a shape ends with the point where it began. So one place reads all points and is compiled once; below
-// likewise.
+// Returns true if the cores of two shapes overlap, that is if no face of one separates it from the other. One loop over
+// the faces of A and then those of B; the way around a shape ends with the point where it began. So the code that reads
+// points is compiled once. `gap_of` does the same.
 fn cores_overlap(a: Party, b: Party, placed: Placed) -> bool {
     if b.is_plane || a.count + b.count <= 3u {
         return false;
@@ -234,7 +235,7 @@ fn size_of_body(first: u32) -> Size {
     return Size(max(min_extent, least), goal, goal * STOP_TOLERANCE);
 }
 
-// How the time of impact advances, from the motions of two shapes: what does not change on the way.
+// Constants of the advancement for two motions.
 struct Course {
     velocity: vec2<f32>,
     rate: f32,
@@ -253,8 +254,8 @@ fn course_of(a: Party, b: Party) -> Course {
     );
 }
 
-// `stop_time` and `time_of_impact` in one loop, so that what measures a gap is compiled once: it starts with the whole
-// shape, looks from its middle, advances the core, and then the whole shape again.
+// `stop_time` and `time_of_impact` in one loop, so that the code that measures a gap is compiled once: it starts with
+// the whole shape, measures from its middle, advances the core, and then the whole shape again.
 fn stop_time(size: Size, whole: Party, b: Party, together: bool, limit: f32) -> f32 {
     var a = whole;
     var phase = START;
@@ -316,7 +317,7 @@ fn stop_time(size: Size, whole: Party, b: Party, together: bool, limit: f32) -> 
         if phase == ADVANCE || touches || time >= limit {
             return time;
         }
-        // The core would hit: then when does the shape?
+        // The core would hit: find the impact of the whole shape.
         a = whole;
         goal = size.goal;
         tolerance = size.tolerance;
@@ -353,7 +354,7 @@ fn circles_meet(size: Size, a: u32, motion_a: Motion, b: u32, motion_b: Motion) 
     return dot(nearest, nearest) <= reach * reach * 1.001;
 }
 
-// Looks whether the shape `own` has to stop at `other` before `so_far`.
+// Returns the earlier of `so_far` and the stop of the shape `own` at `other`.
 fn meet(size: Size, base: vec2<f32>, motion: Motion, own: u32, other: u32, bullets: bool, so_far: Stop) -> Stop {
     let kind_a = shapes[own].kind;
     let kind_b = shapes[other].kind;
@@ -410,7 +411,7 @@ fn sweep_shape(size: Size, base: vec2<f32>, motion: Motion, own: u32, bullets: b
     }
     let low_end = min(start, end) - rim;
     let high_end = max(start, end) + rim;
-    // After the levels come the half planes, as if they were one more row.
+    // After the levels come the half planes, as one more row of cells.
     for (var level = 0u; level <= params.level_count; level += 1u) {
         let is_grid = level < params.level_count;
         var range = CellRange(vec2<i32>(0), vec2<i32>(0));
@@ -444,7 +445,7 @@ fn sweep_shape(size: Size, base: vec2<f32>, motion: Motion, own: u32, bullets: b
     return stop;
 }
 
-// One thread a shape: how far kinematic bodies move. Floats that are not negative sort as their bits do.
+// One thread per shape: the largest motion of a kinematic body. Non-negative floats sort as their bits do.
 @compute @workgroup_size(LANES)
 fn continuous_reach(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -462,7 +463,7 @@ fn continuous_reach(
     }
 }
 
-// One thread a shape; the first of a body acts.
+// One thread per shape; the first shape of a body acts.
 @compute @workgroup_size(LANES)
 fn continuous_sweep(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -482,7 +483,7 @@ fn continuous_sweep(
     if (shapes[index].kind & BULLET_SHAPE) != 0u {
         moved += bitcast<f32>(atomicLoad(&movers[0].reach));
     }
-    // Written so that a NaN is not fast.
+    // Negated, so that a NaN counts as not fast.
     if !(moved > half) {
         return;
     }
@@ -516,7 +517,7 @@ fn continuous_sweep(
     movers[index].stop_rotation = mul_rotation(rest, turn);
 }
 
-// One thread a shape; the first of a body acts.
+// One thread per shape; the first shape of a body acts.
 @compute @workgroup_size(LANES)
 fn continuous_move(
     @builtin(workgroup_id) workgroup: vec3<u32>,

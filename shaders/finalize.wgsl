@@ -1,4 +1,4 @@
-// finalize: src/stages/finalize.rs.
+// finalize: src/stages/finalize.rs. Adds the motion of the step to the poses.
 
 //#import types
 //#import math

@@ -1,4 +1,4 @@
-// Boxes and the cells of the grid (src/stages/bin.rs); levels as bits (src/stages/bound.rs).
+// Grid cells of AABBs (twin: src/stages/bin.rs), and levels as bits (src/stages/bound.rs).
 
 //#import types
 
@@ -39,7 +39,7 @@ fn level_bits(kind: u32, own: u32) -> u32 {
     return ((2u << params.levels[own].bands) - 1u) << own;
 }
 
-// Half planes are in no cell: those of the scene are the first shapes, others may be anywhere.
+// Half planes are in no cell. Those of the scene are the first shapes; later ones may have any index.
 fn plane_count() -> u32 {
     return params.half_plane_count + params.late_plane_count;
 }

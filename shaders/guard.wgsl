@@ -1,5 +1,5 @@
-// guard: src/stages/guard.rs. One thread a body; the first also resets the counters of the step, the others the
-// colouring tables.
+// guard: src/stages/guard.rs. Quarantines bodies with a NaN or an infinity, and initialises the per-body data of a
+// step. One thread per body. The first thread also resets the counters of the step, the others the colouring tables.
 
 //#import types
 //#import math

@@ -1,4 +1,4 @@
-// Convex polygons of 1 to 8 vertices with a radius, in collide: src/stages/collide/hull.rs, function by function.
+// Convex polygons of 1 to 8 vertices with a radius, for collide: src/stages/collide/hull.rs, function by function.
 
 //#import types
 //#import math
@@ -89,7 +89,7 @@ fn hull_hull(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>)
         return manifold;
     }
 
-    // From here on in the frame of the reference hull, with the other one at `at`, turned by `rel`.
+    // From here on in the frame of the reference hull; the other hull is at `at`, rotated by `rel`.
     let on_b = best.on_b;
     let hull = select(a, b, on_b);
     let other = select(b, a, on_b);
@@ -154,8 +154,8 @@ fn hull_hull(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>)
 
     if best.separation < -ROUNDING * (shapes[a].bound + shapes[b].bound) {
         if !reaches {
-            // The preferred face is not the best one, and the vertex that is deepest lies beside it; far beside it, if an
-            // edge goes on almost where the face ends. Then the edge's other end is as deep, and near.
+            // The preferred face is not the best one, and the deepest vertex lies beside it; far beside it, if an edge
+            // continues almost where the face ends. Then the other end of that edge is as deep, and near.
             var deepest = hull_lowest(other, up).vertex;
             var depth = best.separation;
             let near = select(low_end, high_end, high_end.x < 0.0);
@@ -241,7 +241,7 @@ fn hull_circle(hull: u32, turn: vec2<f32>, radius: f32, d: vec2<f32>) -> Touch {
     let along = dot(edge.tangent, center - hull_point(hull, face));
     var normal = right_perp(edge.tangent);
     var distance = height;
-    // Beside the highest face the nearest is a vertex. A centre inside is always over it.
+    // Beside the highest face the nearest point is a vertex. A centre inside is always above it.
     if along < 0.0 || along > edge.width {
         var gap = vec2<f32>(0.0);
         var least = FAR;

@@ -1,4 +1,4 @@
-// integrate_positions: src/stages/integrate_positions.rs.
+// integrate_positions: src/stages/integrate_positions.rs. Moves every body by its velocity over one substep.
 
 //#import types
 //#import math

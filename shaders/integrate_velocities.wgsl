@@ -1,4 +1,5 @@
-// integrate_velocities: src/stages/integrate_velocities.rs.
+// integrate_velocities: src/stages/integrate_velocities.rs. Applies gravity, forces, fields and damping over one
+// substep, then the warm-start impulses.
 
 //#import types
 //#import math
@@ -27,7 +28,7 @@ fn integrate_velocity(index: u32) {
     let inv_mass = bodies[index].inv_mass;
     let force = bodies[index].force;
     var torque = bodies[index].torque;
-    // Most bodies have none, and need not know how they are turned.
+    // Most bodies have no force, so that their rotation is not needed.
     if force.x != 0.0 || force.y != 0.0 {
         let turn = mul_rotation(states[index].delta_rotation, poses[index].rotation);
         torque += cross_2d(rotate(turn, bodies[index].force_point), force);

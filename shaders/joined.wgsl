@@ -1,10 +1,11 @@
-// The table of partners (pair.wgsl), and behind it which bodies joints keep apart (Ties), in pair and continuous.
+// Pairs of bodies that joints exclude, for pair and continuous (twin: Ties). They are stored behind the table of
+// partners of pair.wgsl.
 
 //#import types
 
 const PARTNER_WORDS: u32 = 8u;
-// The first word of a shape's partners is their count and, where bodies sleep, whether it is asleep, and whether a shape
-// that is awake met it. All who mark a shape in one dispatch store the same value.
+// The first word of a shape's partners is their count and, if bodies may sleep, a flag for asleep and one for "an awake
+// shape met it". All threads that mark a shape in one dispatch store the same value.
 const PARTNER_COUNT: u32 = 0x3fffffffu;
 const SHAPE_MARKED: u32 = 0x40000000u;
 const SHAPE_ASLEEP: u32 = 0x80000000u;

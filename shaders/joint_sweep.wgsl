@@ -1,6 +1,7 @@
-// How a sweep visits joints, shared by warm_start_joints, solve_joints, project_joints and alone, each of which defines
-// `each_joint`; and how a joint stands. As sweep.wgsl, but the host knows how many joints a colour has. joint_starts is
-// Joints::starts: where the list of each colour begins, where it ends, then the lists.
+// Loops of a sweep over the joints, and the geometry of a joint. Shared by warm_start_joints, solve_joints,
+// project_joints and alone, each of which defines `each_joint`. As in sweep.wgsl, except that the host knows the number
+// of joints of a colour. joint_starts is Joints::starts: the start of the list of each colour, the end of each, then
+// the lists.
 
 //#import types
 //#import math
@@ -21,14 +22,14 @@ fn wide_joints(workgroup: vec3<u32>, workgroups: vec3<u32>, lane: u32) {
     }
 }
 
-// By one workgroup of so many lanes, as `tail`.
+// Run by one workgroup with `all_lanes` lanes, as `tail` in sweep.wgsl.
 fn tail_joints(lane: u32, all_lanes: u32, first_color: u32, end_color: u32) {
     for (var color = first_color; color < end_color; color += 1u) {
         let start = joint_starts[color];
         let end = joint_starts[JOINT_COLORS + color];
         if start < end {
             storageBarrier();
-            // The overflow is solved by one lane, in order.
+            // One lane solves the overflow, in order.
             let lanes = select(all_lanes, 1u, color == JOINT_OVERFLOW);
             if lane < lanes {
                 for (var turn = start + lane; turn < end; turn += lanes) {
@@ -39,7 +40,7 @@ fn tail_joints(lane: u32, all_lanes: u32, first_color: u32, end_color: u32) {
     }
 }
 
-// A joint as it stands now (src/stages/solve_joints.rs).
+// Geometry of a joint at the current positions of its bodies (src/stages/solve_joints.rs).
 struct Stance {
     arm_a: vec2<f32>,
     arm_b: vec2<f32>,
@@ -71,7 +72,7 @@ fn stance_of(joint: u32, p_a: vec2<f32>, q_a: vec2<f32>, p_b: vec2<f32>, q_b: ve
     );
 }
 
-// By how far the bodies have moved since the step began. The world never does.
+// Computes the geometry from the motion of the bodies since the step began. The world never moves.
 fn stance_now(joint: u32) -> Stance {
     let a = joint_frames[joint].body_a;
     let b = joint_frames[joint].body_b;
@@ -123,7 +124,7 @@ fn inverse_mass(stance: Stance, geometry: u32) -> f32 {
         + stance.inv_inertia_a * arm_a * arm_a + stance.inv_inertia_b * arm_b * arm_b;
 }
 
-// xx, xy, yy of a symmetric matrix.
+// Inverse effective mass matrix of a point: xx, xy, yy of a symmetric matrix.
 fn inverse_point_mass(stance: Stance, r_a: vec2<f32>, r_b: vec2<f32>) -> vec3<f32> {
     let both = stance.inv_mass_a + stance.inv_mass_b;
     return vec3<f32>(
@@ -149,7 +150,7 @@ fn shortened(v: vec2<f32>, most: f32) -> vec2<f32> {
     return v;
 }
 
-// Adds what the impulses of a joint do to the velocities of its bodies, times `share`.
+// Adds `share` times the velocity changes due to a joint's impulses to the sums of its bodies.
 fn accumulate(joint: u32, stance: Stance, share: f32) {
     let flags = joint_frames[joint].flags;
     let first = joint_frames[joint].first_row;

@@ -1,4 +1,4 @@
-// Arithmetic that Rust and WGSL share (src/math.rs).
+// Arithmetic that Rust and WGSL share (twin: src/math.rs).
 
 fn cross_2d(a: vec2<f32>, b: vec2<f32>) -> f32 {
     return a.x * b.y - a.y * b.x;
@@ -76,7 +76,7 @@ fn tangent_of(angle: f32) -> f32 {
     return x * (105.0 - 10.0 * x2) / (105.0 - 45.0 * x2 + x2 * x2);
 }
 
-// 1/k of a contact point along `direction`. `inv` is 1/mass and 1/inertia of A, then of B.
+// Returns the effective mass of a contact point along `direction`. `inv` is 1/mass and 1/inertia of A, then of B.
 fn effective_mass(inv: vec4<f32>, r_a: vec2<f32>, r_b: vec2<f32>, direction: vec2<f32>) -> f32 {
     let arm_a = cross_2d(r_a, direction);
     let arm_b = cross_2d(r_b, direction);
@@ -91,7 +91,7 @@ fn is_finite(v: f32) -> bool {
     return (bitcast<u32>(v) & 0x7f800000u) != 0x7f800000u;
 }
 
-// The index of this thread over the whole dispatch, which may have two dimensions when one would be over the limit.
+// Returns the index of this thread in the whole dispatch, which has two dimensions if one would exceed the limit.
 fn flat_index(workgroup: vec3<u32>, workgroups: vec3<u32>, lanes: u32, lane: u32) -> u32 {
     return (workgroup.y * workgroups.x + workgroup.x) * lanes + lane;
 }

@@ -1,5 +1,5 @@
-// A shape as a convex polygon of 1 to 8 vertices, in collide, continuous and query: `Hull` of src/stages/collide/hull.rs.
-// Vertices are fetched where they are needed: an array of them per thread would spill.
+// Outline of a shape as a convex polygon of 1 to 8 vertices, for collide, continuous and query (twin: `Hull` of
+// src/stages/collide/hull.rs). Vertices are fetched when they are needed: an array of them per thread would spill.
 
 //#import types
 

@@ -1,4 +1,5 @@
-// pair: src/stages/pair.rs. pair_count; where bodies sleep pair_count_asleep; scan; pair_emit.
+// pair: src/stages/pair.rs. Finds the pairs of shapes whose AABBs overlap, and creates their contacts: pair_count;
+// pair_count_asleep if bodies may sleep; scan; pair_emit.
 
 //#import types
 //#import math
@@ -14,13 +15,13 @@
 @group(0) @binding(5) var<storage, read_write> pair_starts: array<u32>;
 @group(0) @binding(6) var<storage, read_write> contacts: array<Contact>;
 @group(0) @binding(7) var<storage, read_write> counters: Counters;
-// What pair_count found, so that pair_emit need not search again: PARTNER_WORDS a shape, the count and then the first
-// partners. Shapes with more are searched twice. Behind it lies which bodies joints keep apart (Ties).
+// Results of pair_count, so that pair_emit need not search again: PARTNER_WORDS words per shape, the count and then the
+// first partners. Shapes with more partners are searched twice. Behind it are the pairs that joints exclude (Ties).
 @group(0) @binding(8) var<storage, read_write> partners: array<u32>;
 @group(0) @binding(9) var<storage, read> joints: array<Joint>;
 @group(0) @binding(10) var<storage, read> joint_states: array<JointState>;
 
-// One thread a joint: its bodies touch if it broke or is switched off. Runs where that can change.
+// One thread per joint: its bodies may touch if it broke or is disabled. Runs in worlds where that can change.
 @compute @workgroup_size(LANES)
 fn pair_tie(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -56,7 +57,7 @@ fn is_asleep(shape: u32) -> bool {
     return (params.switches & SLEEP) != 0u && (partners[shape * PARTNER_WORDS] & SHAPE_ASLEEP) != 0u;
 }
 
-// What decides whether two shapes may meet.
+// Properties of a shape that decide which shapes it may meet.
 struct Rules {
     body: u32,
     kind: u32,
@@ -95,8 +96,8 @@ fn reaches(aabb: Aabb, plane: Aabb) -> bool {
     return plane.min.x == f32(HALF_PLANE_ROW) && plane.max.x * lowest.x + plane.max.y * lowest.y <= plane.min.y;
 }
 
-// How many shapes pair with `index`. With `emit`, puts them down where their contacts will be, from `start` on; without,
-// remembers the first as partners. Everything it meets goes through one loop, so that what is done with it is compiled once.
+// Returns the number of shapes that pair with `index`. With `emit`, writes their contacts from `start` on; without,
+// stores the first as partners. All candidates go through one loop, so that its body is compiled once.
 fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
     let aabb = aabbs[index];
     if aabb.min.x > aabb.max.x {
@@ -113,7 +114,7 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
     }
     let rules = rules_of(index);
     var count = 0u;
-    // Before the levels come the half planes, as if they were one more row.
+    // Before the levels come the half planes, as one more row of cells.
     for (var next_level = own; next_level <= params.level_count; next_level += 1u) {
         let is_grid = next_level > own;
         let level = select(own, next_level - 1u, is_grid);
@@ -122,11 +123,11 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
         if asleep && ((awake_levels & needed) == 0u || (own_level && !is_marked)) {
             continue;
         }
-        // Where to look: the half planes, or all of a level.
+        // Candidates: the half planes, or the shapes of a level.
         var run = Run(0u, plane_count(), false);
         var at_once = !is_grid;
         if is_grid && !own_level {
-            // The ground often is alone on its level: it is looked at wherever it lies.
+            // Often the ground is alone on its level: then it is tested without a search of cells.
             run = run_of_level(level);
             at_once = run.end - run.slot < 2u;
         }
@@ -154,7 +155,7 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
                 }
                 run.slot += 1u;
                 if own_level && other <= index {
-                    // Of two on one level the lower index is the producer: one that is asleep has to be told.
+                    // On one level the lower index is the producer: if it is asleep it must be marked.
                     if (params.switches & SLEEP) != 0u && other < index && !asleep && !emit && is_asleep(other) {
                         mark(aabb, other);
                     }
@@ -182,7 +183,7 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
     return count;
 }
 
-// One thread a shape, and one more for the total.
+// One thread per shape, and one more for the total.
 @compute @workgroup_size(LANES)
 fn pair_count(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -196,7 +197,7 @@ fn pair_count(
     var count = 0u;
     if index < params.shape_count {
         if (params.switches & SLEEP) != 0u && atomicLoad(&counters.again) == 0u {
-            // Nobody woke. The scan makes of the counts what it made of them before.
+            // No body woke: restores the counts, so that the scan gives the same starts again.
             count = partners[index * PARTNER_WORDS] & PARTNER_COUNT;
         } else if !is_asleep(index) {
             count = pairs_of(index, false, 0u);
@@ -206,7 +207,7 @@ fn pair_count(
     pair_starts[index] = count;
 }
 
-// One thread a shape.
+// One thread per shape.
 @compute @workgroup_size(LANES)
 fn pair_count_asleep(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -219,7 +220,7 @@ fn pair_count_asleep(
     }
     let head = partners[index * PARTNER_WORDS];
     let own = shapes[index].level;
-    // Above the levels of its own size.
+    // Levels above those of its own size.
     let others = atomicLoad(&counters.awake_levels) >> (own + params.levels[own].bands);
     if (head & SHAPE_MARKED) == 0u && others <= 1u {
         return;
@@ -229,7 +230,8 @@ fn pair_count_asleep(
     pair_starts[index] = count;
 }
 
-// One thread a shape, and one more for the total. Pairs that do not fit are counted, and pair_starts says what is there.
+// One thread per shape, and one more for the total. Pairs that do not fit are only counted, and pair_starts is cut to
+// those that are stored.
 @compute @workgroup_size(LANES)
 fn pair_emit(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -244,7 +246,7 @@ fn pair_emit(
     if index < params.shape_count {
         let count = partners[index * PARTNER_WORDS] & PARTNER_COUNT;
         if (params.switches & SLEEP) != 0u && atomicLoad(&counters.again) == 0u {
-            // They lie there already.
+            // The contacts are there already.
         } else {
             let few = count < PARTNER_WORDS;
             if !few {
@@ -263,7 +265,7 @@ fn pair_emit(
     } else {
         counters.pairs_found = start;
         counters.contacts = min(start, params.contact_capacity);
-        // What was put by wants room as well, for when it comes back; without sleep there is none.
+        // Leaves space for archived contacts, which may come back; there are none if sleeping is off.
         if start + atomicLoad(&counters.sleeping_contacts) > params.contact_capacity {
             counters.overflow_bits |= OVERFLOW_CONTACTS;
         }

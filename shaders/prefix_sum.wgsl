@@ -1,9 +1,9 @@
-// Prefix sum over the lanes of a workgroup (Hillis and Steele), for scan and for the cull of pictures. One workgroup has
-// SCAN_LANES lanes.
+// Prefix sum over the lanes of a workgroup (Hillis and Steele), for scan and for the culling of pictures. A workgroup
+// has SCAN_LANES lanes.
 
 const SCAN_LANES: u32 = 256u;
-// Sums saturate here: 100,000 shapes at one point have more pairs than a u32 counts, and a count that wrapped would pass for
-// a small one. Values are far below it.
+// Sums saturate at this value: 100,000 shapes at one point have more pairs than a u32 counts, and a count that wrapped
+// would look like a small one. Normal values are far below it.
 const SCAN_MAX: u32 = 0x7fffffffu;
 
 var<workgroup> sums: array<u32, SCAN_LANES>;
@@ -12,7 +12,7 @@ fn scan_add(a: u32, b: u32) -> u32 {
     return min(a + b, SCAN_MAX);
 }
 
-// Exclusive prefix sum over the lanes of a workgroup; `sums[SCAN_LANES - 1]` is left as the total.
+// Returns the exclusive prefix sum over the lanes of a workgroup, and leaves the total in `sums[SCAN_LANES - 1]`.
 fn scan_lanes(lane: u32, value: u32) -> u32 {
     sums[lane] = value;
     workgroupBarrier();

@@ -1,4 +1,5 @@
-// prepare: src/stages/prepare.rs.
+// prepare: src/stages/prepare.rs. Builds the contact constraints in colour order, and in prepare_rebounds their
+// restitution data.
 
 //#import types
 //#import math
@@ -21,12 +22,12 @@ fn prepare(
     @builtin(local_invocation_index) lane: u32,
 ) {
     let slot = flat_index(workgroup, workgroups, LANES, lane);
-    // Behind the slots stands how many there are.
+    // The number of slots is stored behind them.
     if slot >= slots[params.contact_capacity] {
         return;
     }
     let index = slots[slot];
-    // Everything is read once: what was read is not known to still be there after a store.
+    // Each value is read once: after a store the compiler must assume that it may have changed.
     let a = contacts[index].body_a;
     let b = contacts[index].body_b;
     let shape_a = contacts[index].shape_a;
@@ -52,7 +53,7 @@ fn prepare(
     constraints[slot].inv_inertia_b = inv.w;
     constraints[slot].flags = flags;
     constraints[slot].friction = sqrt(shapes[shape_a].friction * shapes[shape_b].friction);
-    // Of points that there are not, all is zero.
+    // Missing points are all zero.
     var separations = vec2<f32>(0.0);
     var r_a_0 = vec2<f32>(0.0);
     var r_a_1 = vec2<f32>(0.0);
@@ -96,7 +97,7 @@ fn prepare(
     }
 }
 
-// Where something bounces: by how much, and how fast things met.
+// Restitution coefficient and approach speeds of every contact. Runs if any material bounces.
 @compute @workgroup_size(LANES)
 fn prepare_rebounds(
     @builtin(workgroup_id) workgroup: vec3<u32>,

@@ -1,4 +1,5 @@
-// prepare_joints: src/stages/prepare_joints.rs.
+// prepare_joints: src/stages/prepare_joints.rs. Computes the frame of every joint at the start of the step, and breaks
+// overloaded joints.
 
 //#import types
 //#import math
@@ -49,7 +50,7 @@ fn prepare_joints(
     let turned = angle_of(inv_mul_rotation(pose_a.rotation, pose_b.rotation));
     let first = joint.first_row;
     let end = first + (joint.flags & ROW_COUNT_MASK);
-    // One that came while the world runs takes what was not given from how the bodies stand.
+    // A joint added to a running world takes the values that the scene did not give from the current poses.
     if (joint.flags & JOINT_FRESH) != 0u {
         joint.flags &= ~JOINT_FRESH;
         joint.reference_angle = turned;
@@ -64,13 +65,13 @@ fn prepare_joints(
     }
     let turn = turned - joint.reference_angle;
     let angle = turn + TAU * floor((joint_states[index].angle - turn) / TAU + 0.5);
-    // Between bodies asleep it keeps its state, and nothing breaks.
+    // A joint between sleeping bodies keeps its state and cannot break.
     let sleeps = (states[b].status & ASLEEP) != 0u && (world || (states[a].status & ASLEEP) != 0u);
     if !sleeps {
         joint_states[index].angle = angle;
     }
 
-    // What the impulses of the last substep come to.
+    // Sum of the impulses of the last substep.
     var impulse = vec2<f32>(0.0);
     var spin = 0.0;
     for (var row = first; row < end; row += 1u) {
@@ -95,7 +96,7 @@ fn prepare_joints(
         }
     }
     if sleeps {
-        // Not now.
+        // A sleeping joint cannot break.
     } else if length(impulse) > joint.break_force * params.h || abs(spin) > joint.break_torque * params.h {
         joint_states[index].status |= BROKEN;
     }

@@ -1,4 +1,4 @@
-// project: src/stages/project.rs. Over sweep.wgsl.
+// project: src/stages/project.rs. Moves penetrating bodies apart by position alone. Built on sweep.wgsl.
 
 //#import types
 //#import math

@@ -1,4 +1,4 @@
-// project_joints: src/stages/project_joints.rs. Over joint_sweep.wgsl.
+// project_joints: src/stages/project_joints.rs. Corrects joints by position alone. Built on joint_sweep.wgsl.
 
 //#import types
 //#import math

@@ -1,5 +1,5 @@
-// Queries between two steps: src/query.rs, with src/query/narrow.rs and src/query/walk.rs function by function. Runs after
-// bound and bin, which lay the grid for the present poses.
+// Queries between two steps: src/query.rs, with src/query/narrow.rs and src/query/walk.rs function by function. Runs
+// after bound and bin, which build the grid for the present poses.
 
 //#import types
 //#import math
@@ -19,21 +19,21 @@
 @group(0) @binding(8) var<storage, read> rays: array<Ray>;
 @group(0) @binding(9) var<storage, read_write> ray_hits: array<Hit>;
 @group(0) @binding(10) var<storage, read> regions: array<Region>;
-// One word a region and one more, then the shapes found. After the scan region `i` holds those from word
+// One word per region and one more, then the shapes found. After the scan, region `i` has the items from word
 // `region_items[i]` on, counted from the first item.
 @group(0) @binding(11) var<storage, read_write> region_items: array<u32>;
 
 struct QueryParams {
-    // Rays or regions.
+    // Number of rays or regions.
     count: u32,
-    // Items that fit.
+    // Capacity for items.
     capacity: u32,
 }
 
 struct RayHit {
     fraction: f32,
     normal: vec2<f32>,
-    // Or NONE for no hit.
+    // Shape that was hit, or NONE.
     shape: u32,
 }
 
@@ -211,7 +211,7 @@ fn ray_corner(shape: u32, corner: u32, origin: vec2<f32>, delta: vec2<f32>) -> R
     return RayHit(fraction, against(delta), shape);
 }
 
-// The box of a shape without a margin, as src/stages/bound.rs; the row of a half plane.
+// Returns the AABB of a shape without a margin, as src/stages/bound.rs does. For a half plane: its surface.
 fn bounds_of(shape: u32, pose: Pose) -> Aabb {
     let turn = turn_of(shape, pose);
     let center = center_of(shape, pose);
@@ -241,7 +241,7 @@ fn bounds_of(shape: u32, pose: Pose) -> Aabb {
     return Aabb(center - reach, center + reach);
 }
 
-// A region against a shape, in the frame of the shape: its centre is at `at`, `turn` turns the shape into the world.
+// Region in the frame of a shape: its centre is at `at`; `turn` rotates the shape into the world.
 struct Meeting {
     region: u32,
     shape: u32,
@@ -438,11 +438,11 @@ fn ray_level(ray: Ray, level: u32, so_far: RayHit) -> RayHit {
     return nearest;
 }
 
-// Goes on for this world. One alone is the only one there is (src/gpu/shader/batch.rs).
+// Selects the world of a batch. Without batches it does nothing (src/gpu/shader/batch.rs).
 fn enter(world: u32) {
 }
 
-// One thread a ray.
+// One thread per ray.
 @compute @workgroup_size(LANES)
 fn query_ray(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -477,7 +477,7 @@ fn lies_in(region: u32, shape: u32) -> bool {
     return is_placed(pose) && region_shape(region, shape, pose);
 }
 
-// Counts the shapes of a run that the region reaches; with `emit` writes them from item `start` on, if there is room.
+// Counts the shapes of a run that the region reaches. With `emit`, writes them from item `start` on, if they fit.
 fn visit(region: u32, bounds: Aabb, run: Run, emit: bool, start: u32) -> u32 {
     var count = 0u;
     for (var slot = run.slot; slot < run.end; slot += 1u) {
@@ -519,7 +519,7 @@ fn search(region: u32, emit: bool, start: u32) -> u32 {
     return count;
 }
 
-// One thread a region, and one more for the total.
+// One thread per region, and one more for the total.
 @compute @workgroup_size(LANES)
 fn query_count(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -538,7 +538,7 @@ fn query_count(
     region_items[index] = count;
 }
 
-// One thread a region. In any order: the host sorts each list.
+// One thread per region. In any order: the host sorts each list.
 @compute @workgroup_size(LANES)
 fn query_emit(
     @builtin(workgroup_id) workgroup: vec3<u32>,

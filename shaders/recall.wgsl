@@ -1,4 +1,4 @@
-// recall: src/stages/recall.rs.
+// recall: src/stages/recall.rs. Finds the contact that every pair had in the previous step.
 
 //#import types
 //#import math

@@ -1,4 +1,5 @@
-// report: src/stages/report.rs. report_count, scan, report_end, report_begin, report_joints.
+// report: src/stages/report.rs. Collects the events of a step: report_count, scan, report_end, report_begin,
+// report_joints.
 
 //#import types
 //#import math
@@ -27,18 +28,18 @@ fn touches_now(producer: u32, partner: u32) -> bool {
     return false;
 }
 
-// Whether the pair ceased to touch. `index` is of the step before.
+// Returns true if the pair ceased to touch. `index` is that of the previous step.
 fn ceased(producer: u32, index: u32) -> bool {
     return (contacts_previous[index].flags & TOUCHES) != 0u && !touches_now(producer, contacts_previous[index].shape_b)
         && !sleeps_on(index);
 }
 
-// Whether it began to.
+// Returns true if the pair begins to touch.
 fn begins(index: u32) -> bool {
     return (contacts[index].flags & TOUCHES) != 0u && (contacts[index].flags & TOUCHED) == 0u;
 }
 
-// Put by because both sleep: then it touches as it did.
+// Returns true if the pair is archived, as both sleep: it touches as before.
 fn sleeps_on(index: u32) -> bool {
     let status = states[contacts_previous[index].body_a].status & states[contacts_previous[index].body_b].status;
     return (status & ASLEEP) != 0u;
@@ -69,7 +70,7 @@ fn began(index: u32) -> Event {
     return event;
 }
 
-// One thread a shape, then one a joint, and one more for the total.
+// One thread per shape, then one per joint, and one more for the total.
 @compute @workgroup_size(LANES)
 fn report_count(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -97,7 +98,7 @@ fn report_count(
     event_starts[producer] = count;
 }
 
-// One thread a shape. Events that do not fit are counted: the host sees the total and makes room.
+// One thread per shape. Events that do not fit are only counted: the host reads the total and grows the buffer.
 @compute @workgroup_size(LANES)
 fn report_end(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -125,7 +126,7 @@ fn report_end(
     }
 }
 
-// One thread a shape: the last of its events. A kernel for both would need nine buffers.
+// One thread per shape: its begun touches, which come last. A single kernel for both would need nine buffers.
 @compute @workgroup_size(LANES)
 fn report_begin(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -148,7 +149,7 @@ fn report_begin(
     }
 }
 
-// One thread a joint.
+// One thread per joint.
 @compute @workgroup_size(LANES)
 fn report_joints(
     @builtin(workgroup_id) workgroup: vec3<u32>,

@@ -1,11 +1,11 @@
-// restitution: src/stages/restitution.rs. Over sweep.wgsl.
+// restitution: src/stages/restitution.rs. Applies bounces, once a step, after all sweeps. Built on sweep.wgsl.
 
 //#import types
 //#import math
 //#import sweep
 
 fn bounce_contact(slot: u32) {
-    // Of many worlds there may be some in which nothing bounces.
+    // In a batch of worlds some may have no material that bounces.
     if (params.switches & BOUNCES) == 0u {
         return;
     }

@@ -1,6 +1,6 @@
-// scan: replaces values by their exclusive prefix sum. Short arrays: scan_blocks alone, in one workgroup. Long ones in
-// three dispatches, reduce then scan (Merrill and Grimshaw); no look-back, which would need forward progress between
-// workgroups that WGSL does not promise.
+// scan: replaces values by their exclusive prefix sum. Short arrays take one workgroup of scan_blocks. Long ones take
+// three dispatches, reduce then scan (Merrill and Grimshaw); not decoupled look-back, which would need forward progress
+// between workgroups that WGSL does not guarantee.
 //
 // A block is SCAN_BLOCK values: scan_reduce sums each into block_sums, scan_blocks scans those, scan_apply scans the
 // values inside each block and adds the block's start.
@@ -36,7 +36,7 @@ fn scan_reduce(
     }
 }
 
-// One workgroup. Each lane takes a run of consecutive values.
+// One workgroup. Each lane takes a range of consecutive values.
 @compute @workgroup_size(256)
 fn scan_blocks(@builtin(local_invocation_index) lane: u32) {
     let run = (scan_params.length + SCAN_LANES - 1u) / SCAN_LANES;

@@ -1,5 +1,6 @@
-// sleep: src/stages/sleep.rs. sleep_timer, sleep_unite, sleep_unite_joints, sleep_block, sleep_block_joints, sleep_settle;
-// then, if the list changes, sleep_count, scan, sleep_gather, sleep_copy.
+// sleep: src/stages/sleep.rs. Puts quiet islands to sleep, and archives their contacts: sleep_timer, sleep_unite,
+// sleep_unite_joints, sleep_block, sleep_block_joints, sleep_settle; then, if the archive changes, sleep_count, scan,
+// sleep_gather, sleep_copy.
 
 //#import types
 //#import math
@@ -16,7 +17,7 @@
 @group(0) @binding(7) var<storage, read> joint_states: array<JointState>;
 @group(0) @binding(8) var<storage, read_write> contacts: array<Contact>;
 @group(0) @binding(9) var<storage, read> pair_starts: array<u32>;
-// What pair has no more use for in this step: the new list, before it is copied.
+// Buffer of the new archive before it is copied: pair has no more use for it in this step.
 @group(0) @binding(10) var<storage, read_write> contacts_previous: array<Contact>;
 @group(0) @binding(11) var<storage, read_write> sleeping_starts: array<u32>;
 @group(0) @binding(12) var<storage, read_write> sleeping: array<SleepingContact>;
@@ -24,7 +25,7 @@
 @group(0) @binding(14) var<storage, read> manifolds: array<Manifold>;
 @group(0) @binding(15) var<storage, read_write> manifolds_previous: array<Manifold>;
 
-// One thread a body.
+// One thread per body.
 @compute @workgroup_size(LANES)
 fn sleep_timer(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -71,7 +72,7 @@ fn sleep_timer(
     states[index].status = status;
 }
 
-// The islands as union_find.wgsl wants them.
+// Table of the islands for union_find.wgsl.
 fn parent_of(body: u32) -> u32 {
     return atomicLoad(&islands[body]);
 }
@@ -103,7 +104,7 @@ fn holds(index: u32) -> bool {
         && (joint_states[index].status & BROKEN) == 0u;
 }
 
-// One thread a contact.
+// One thread per contact.
 @compute @workgroup_size(LANES)
 fn sleep_unite(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -116,7 +117,7 @@ fn sleep_unite(
     }
 }
 
-// One thread a joint.
+// One thread per joint.
 @compute @workgroup_size(LANES)
 fn sleep_unite_joints(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -129,7 +130,7 @@ fn sleep_unite_joints(
     }
 }
 
-// One thread a contact.
+// One thread per contact.
 @compute @workgroup_size(LANES)
 fn sleep_block(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -143,7 +144,7 @@ fn sleep_block(
     }
 }
 
-// One thread a joint.
+// One thread per joint.
 @compute @workgroup_size(LANES)
 fn sleep_block_joints(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -157,7 +158,7 @@ fn sleep_block_joints(
     }
 }
 
-// One thread a body.
+// One thread per body.
 @compute @workgroup_size(LANES)
 fn sleep_settle(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -194,7 +195,7 @@ fn both_sleep(a: u32, b: u32) -> bool {
     return (states[a].status & states[b].status & ASLEEP) != 0u;
 }
 
-// Whether a contact that was put by stays there: the pair still sleeps, and was not found anew.
+// Returns true if an archived contact stays in the archive: the pair still sleeps, and was not found again.
 fn stays(producer: u32, index: u32) -> bool {
     if !both_sleep(sleeping[index].contact.body_a, sleeping[index].contact.body_b) {
         return false;
@@ -207,7 +208,7 @@ fn stays(producer: u32, index: u32) -> bool {
     return true;
 }
 
-// One thread a shape, and one more for the total. Marks what the new list is made of.
+// One thread per shape, and one more for the total. Marks the contacts of the new archive.
 @compute @workgroup_size(LANES)
 fn sleep_count(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -219,7 +220,7 @@ fn sleep_count(
         return;
     }
     var count = 0u;
-    // If nothing changes the list has no length, by which sleep_gather knows.
+    // If nothing changes all lengths are 0, by which sleep_gather knows.
     if producer < params.shape_count && changes() {
         for (var index = sleeping_starts[producer]; index < sleeping_starts[producer + 1u]; index += 1u) {
             let mark = select(0u, MARKED, stays(producer, index));
@@ -235,8 +236,8 @@ fn sleep_count(
     merged_starts[producer] = count;
 }
 
-// One thread a shape. There is room: a step without falls asleep nobody. Looks at marks and lengths alone, as there is
-// no room for the buffers that they were made from.
+// One thread per shape. There is always space: after an overflow no body falls asleep. Reads only marks and lengths, as
+// there are no bindings left for the buffers from which they were computed.
 @compute @workgroup_size(LANES)
 fn sleep_gather(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -274,7 +275,7 @@ fn sleep_gather(
     }
 }
 
-// One thread a contact or shape, whichever are more.
+// One thread per contact or shape, whichever are more.
 @compute @workgroup_size(LANES)
 fn sleep_copy(
     @builtin(workgroup_id) workgroup: vec3<u32>,

@@ -1,4 +1,5 @@
-// solve and relax: src/stages/solve.rs. Over sweep.wgsl; `how`, the flags of the sweep, tells them apart.
+// solve and relax: src/stages/solve.rs. One sweep of sequential impulses over the contacts. Built on sweep.wgsl. The
+// sweep's flags tell the two apart.
 
 //#import types
 //#import math
@@ -6,8 +7,8 @@
 //#import sweep
 
 // Each field is read once, at the top, and each result written once, at the end: the sweeps are bound by memory, and on
-// a software adapter every word counts. A point that a contact does not have is all zero and takes no impulse.
-fn solve_contact(slot: u32, how: u32) {
+// a software adapter every word counts. A missing second point is all zero and takes no impulse.
+fn solve_contact(slot: u32, sweep_flags: u32) {
     let a = constraints[slot].body_a;
     let b = constraints[slot].body_b;
     let flags = constraints[slot].flags;
@@ -19,8 +20,8 @@ fn solve_contact(slot: u32, how: u32) {
     let r_a_0 = constraints[slot].r_a[0];
     let r_b_0 = constraints[slot].r_b;
     let r_a_1 = constraints[slot].r_a[1];
-    // Both points have the same vector from A to B between their arms. A is on the finer level, so that the arm on B is
-    // the longer one and loses nothing.
+    // Both points have the same vector from the arm on A to the arm on B. A is on the finer grid level, so that the arm
+    // on B is the longer one and loses no precision.
     let two = (flags & POINT_COUNT_MASK) > 1u;
     let r_b_1 = select(vec2<f32>(0.0), r_a_1 + (r_b_0 - r_a_0), two);
     let inv = vec4<f32>(m_a, i_a, m_b, i_b);
@@ -31,7 +32,7 @@ fn solve_contact(slot: u32, how: u32) {
     var v_b = states[b].velocity;
     var w_b = states[b].angular_velocity;
     var separation = vec2<f32>(0.0);
-    if (how & MEASURED) != 0u {
+    if (sweep_flags & MEASURED) != 0u {
         separation = constraints[slot].measured;
     } else {
         let moved = states[b].delta_position - states[a].delta_position;
@@ -45,8 +46,8 @@ fn solve_contact(slot: u32, how: u32) {
         constraints[slot].measured = separation;
     }
     let softness = select(params.contact_softness, params.fixed_softness, (flags & (FIXED_A | FIXED_B)) != 0u);
-    let fresh = (how & FRESH) != 0u;
-    let use_bias = (how & USE_BIAS) != 0u;
+    let fresh = (sweep_flags & FRESH) != 0u;
+    let use_bias = (sweep_flags & USE_BIAS) != 0u;
 
     let old_0 = select(constraints[slot].impulses.x, 0.0, fresh);
     let velocity_0 = dot((v_b + cross_scalar(w_b, r_b_0)) - (v_a + cross_scalar(w_a, r_a_0)), normal);
@@ -72,7 +73,7 @@ fn solve_contact(slot: u32, how: u32) {
         rebounds[slot].max_impulses = max(rebounds[slot].max_impulses, vec2<f32>(new_0, new_1));
     }
 
-    if (how & USE_FRICTION) != 0u {
+    if (sweep_flags & USE_FRICTION) != 0u {
         let tangent = right_perp(normal);
         let friction = constraints[slot].friction;
         var kinetic = friction;
@@ -152,7 +153,7 @@ fn solve_contact(slot: u32, how: u32) {
     }
 }
 
-// The accumulated normal impulse of a point after this visit.
+// Returns the accumulated normal impulse of a point after this visit.
 fn normal_impulse(separation: f32, velocity: f32, mass: f32, old: f32, softness: vec4<f32>, use_bias: bool) -> f32 {
     var bias = 0.0;
     var mass_scale = 1.0;

@@ -1,12 +1,12 @@
-// solve_joints and relax_joints: src/stages/solve_joints.rs. Over joint_sweep.wgsl; `how`, the flags of the sweep, tells
-// them apart.
+// solve_joints and relax_joints: src/stages/solve_joints.rs. One sweep of sequential impulses over the joints. Built on
+// joint_sweep.wgsl. The sweep's flags tell the two apart.
 
 //#import types
 //#import math
 //#import constants
 //#import joint_sweep
 
-// Velocities of the two bodies while a joint is visited.
+// Velocities of the two bodies while a joint is solved.
 struct Motion {
     v_a: vec2<f32>,
     w_a: f32,
@@ -18,7 +18,7 @@ fn velocity_of(motion: Motion, stance: Stance) -> vec2<f32> {
     return (motion.v_b + cross_scalar(motion.w_b, stance.arm_b)) - (motion.v_a + cross_scalar(motion.w_a, stance.arm_a));
 }
 
-// Pushes and turns B, and A against it.
+// Applies an impulse and an angular impulse to B, and the opposite ones to A.
 fn pushed(motion: Motion, stance: Stance, impulse: vec2<f32>, spin: f32) -> Motion {
     return Motion(
         motion.v_a - impulse * stance.inv_mass_a,
@@ -28,7 +28,8 @@ fn pushed(motion: Motion, stance: Stance, impulse: vec2<f32>, spin: f32) -> Moti
     );
 }
 
-// Stiffness and damping of a spring on a mass of 1 / k, if it is stated for one of 1 / stated.
+// Returns stiffness and `a` (see src/stages/solve_joints.rs) of a spring for the inverse mass `k`, if its coefficients
+// are given for the inverse mass `stated`.
 fn spring(row: u32, k: f32, stated: f32) -> vec2<f32> {
     var scale = 1.0;
     if (joint_rows[row].kind & ROW_BY_MASS) != 0u {
@@ -51,7 +52,7 @@ fn spring(row: u32, k: f32, stated: f32) -> vec2<f32> {
     return vec2<f32>(stiffness, params.h * (damping + theta * params.h * stiffness));
 }
 
-// The impulse of a row after this visit.
+// Returns the accumulated impulse of a scalar row after this visit.
 fn solve_row(row: u32, stance: Stance, motion: Motion, old: f32, use_bias: bool) -> f32 {
     let kind = joint_rows[row].kind;
     let geometry = kind & ROW_GEOMETRY;
@@ -93,7 +94,7 @@ fn solve_row(row: u32, stance: Stance, motion: Motion, old: f32, use_bias: bool)
     return old + min(max(wanted, low), high);
 }
 
-// The same of a point.
+// Returns the accumulated impulse of a point row after this visit.
 fn solve_point(row: u32, stance: Stance, motion: Motion, old: vec2<f32>, use_bias: bool) -> vec2<f32> {
     let k = inverse_point_mass(stance, stance.arm_a, stance.arm_b);
     let velocity = velocity_of(motion, stance);
@@ -117,7 +118,7 @@ fn solve_point(row: u32, stance: Stance, motion: Motion, old: vec2<f32>, use_bia
     return old + shortened(wanted, most);
 }
 
-fn solve_joint(joint: u32, how: u32) {
+fn solve_joint(joint: u32, sweep_flags: u32) {
     let a = joint_frames[joint].body_a;
     let b = joint_frames[joint].body_b;
     let flags = joint_frames[joint].flags;
@@ -125,8 +126,8 @@ fn solve_joint(joint: u32, how: u32) {
     let end = first + (flags & ROW_COUNT_MASK);
     let stance = stance_now(joint);
     let warm = (params.switches & WARM_START) != 0u;
-    let use_bias = (how & USE_BIAS) != 0u;
-    if warm && (how & DEPOSIT) != 0u {
+    let use_bias = (sweep_flags & USE_BIAS) != 0u;
+    if warm && (sweep_flags & DEPOSIT) != 0u {
         accumulate(joint, stance, 1.0);
     }
     var motion = Motion(vec2<f32>(0.0), 0.0, states[b].velocity, states[b].angular_velocity);
@@ -140,7 +141,7 @@ fn solve_joint(joint: u32, how: u32) {
             continue;
         }
         var old = joint_impulses[row];
-        if (how & FRESH) != 0u {
+        if (sweep_flags & FRESH) != 0u {
             old = vec2<f32>(0.0);
         }
         let geometry = kind & ROW_GEOMETRY;
@@ -169,7 +170,7 @@ fn solve_joint(joint: u32, how: u32) {
         states[b].velocity = motion.v_b;
         states[b].angular_velocity = motion.w_b;
     }
-    if warm && (how & WITHDRAW) != 0u {
+    if warm && (sweep_flags & WITHDRAW) != 0u {
         accumulate(joint, stance, -1.0);
     }
 }

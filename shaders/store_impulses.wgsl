@@ -1,4 +1,4 @@
-// store_impulses: src/stages/store_impulses.rs.
+// store_impulses: src/stages/store_impulses.rs. Copies the solved impulses back to the manifolds.
 
 //#import types
 //#import math

@@ -1,7 +1,7 @@
-// How a sweep visits constraints, shared by warm_start, solve, restitution, project and alone, each of which defines
-// `each_constraint`. A large colour has a dispatch of its own (`wide`); a run of small ones and the overflow share one
-// workgroup (`tail`). Both visit a colour's constraints in any order, since they share no dynamic body, and the colours
-// in theirs, so that it does not matter which of the two runs.
+// Loops of a sweep over the contact constraints. Shared by warm_start, solve, restitution, project and alone, each of
+// which defines `each_constraint`. A large colour has its own dispatch (`wide`); a run of small ones and the overflow
+// share one workgroup (`tail`). Both visit the constraints of a colour in any order, since they share no dynamic body,
+// and the colours in sequence, so that the result does not depend on which of the two runs.
 
 //#import types
 //#import math
@@ -10,8 +10,8 @@
 @group(0) @binding(1) var<storage, read_write> constraints: array<Constraint>;
 @group(0) @binding(2) var<storage, read_write> states: array<BodyState>;
 @group(0) @binding(3) var<storage, read_write> accumulators: array<Accumulator>;
-// counters.color_starts once more, read-only: then all lanes are known to see the same, and may meet at a barrier in a
-// loop over it.
+// Read-only copy of counters.color_starts: the compiler then knows that all lanes read the same values, so that a loop
+// over them may contain a barrier.
 @group(0) @binding(4) var<storage, read> color_starts: array<u32>;
 @group(0) @binding(5) var<storage, read_write> surfaces: array<Surface>;
 @group(0) @binding(6) var<storage, read_write> rebounds: array<Rebound>;
@@ -32,12 +32,12 @@ fn wide(workgroup: vec3<u32>, workgroups: vec3<u32>, lane: u32) {
     }
 }
 
-// By one workgroup of so many lanes. Each colour begins with the barrier instead of ending with it: a software adapter cuts
-// a kernel at its first barrier, and compiles what comes before it once more.
+// Run by one workgroup with `all_lanes` lanes. Each colour begins with the barrier instead of ending with it: a
+// software adapter cuts a kernel at its first barrier, and compiles what comes before it twice.
 fn tail(lane: u32, all_lanes: u32, first_color: u32, end_color: u32) {
     var color = first_color;
     loop {
-        // The next colour that has any.
+        // Skips colours without constraints.
         while color < end_color && color_starts[color] == color_starts[color + 1u] {
             color += 1u;
         }
@@ -46,7 +46,7 @@ fn tail(lane: u32, all_lanes: u32, first_color: u32, end_color: u32) {
         }
         storageBarrier();
         let end = color_starts[color + 1u];
-        // The overflow is solved by one lane, in order.
+        // One lane solves the overflow, in order.
         let lanes = select(all_lanes, 1u, color == OVERFLOW_COLOR);
         var slot = color_starts[color] + lane;
         if lane < lanes && slot < end {

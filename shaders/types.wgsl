@@ -1,4 +1,4 @@
-// The structs that Rust and WGSL share (src/types/, where each field is explained). tests/layout.rs compares the two.
+// Structs that Rust and WGSL share (src/types/, where each field is explained). tests/layout.rs compares the two.
 
 const NONE: u32 = 0xffffffffu;
 const LANES: u32 = 64u;

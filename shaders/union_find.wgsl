@@ -1,12 +1,12 @@
-// Union-find over bodies, without locks: islands of sleep, and their colours in pictures. The root of an island is its lowest
-// index, whichever thread unites first. The importer has the table and defines
+// Lock-free union-find over bodies, for sleeping islands and their colours in pictures. The root of an island is its
+// lowest index, whichever thread unites first. The importer owns the table and defines
 //
-//   fn parent_of(body: u32) -> u32                  the parent, lower than the body; or the body itself, if it is a root
-//   fn lower_parent(body: u32, parent: u32)         the lower of its parent and this one becomes its parent
-//   fn adopt(root: u32, parent: u32) -> bool        puts a root under a parent; false if it is a root no longer
+//   fn parent_of(body: u32) -> u32                  returns the parent, which is lower; for a root, the body itself
+//   fn lower_parent(body: u32, parent: u32)         lowers the parent to this one if this is lower
+//   fn adopt(root: u32, parent: u32) -> bool        puts a root under a parent; false if it is no longer a root
 
-// The root above a body. Every other body on the way is put under the parent of its parent: other threads may do the same,
-// and all that is ever stored is a body further up.
+// Returns the root of a body. Every other body on the way is put under the parent of its parent (path halving). Other
+// threads may do the same at the same time: each store only moves a body further up.
 fn root_of(body: u32) -> u32 {
     var at = body;
     loop {
@@ -23,7 +23,7 @@ fn root_of(body: u32) -> u32 {
     return at;
 }
 
-// Makes one island of two: the larger root goes under the smaller, if it still is one.
+// Merges two islands: puts the larger root under the smaller, if it is still a root.
 fn unite(body_a: u32, body_b: u32) {
     var a = root_of(body_a);
     var b = root_of(body_b);

@@ -1,5 +1,5 @@
-// wake: src/stages/wake.rs. wake_find, wake_joints, wake_bodies; then, if a body woke, wake_shapes, wake_count, scan,
-// wake_gather, wake_copy.
+// wake: src/stages/wake.rs. Wakes sleeping islands that touch an awake body, and restores their contacts: wake_find,
+// wake_joints, wake_bodies; then, if a body woke, wake_shapes, wake_count, scan, wake_gather, wake_copy.
 
 //#import types
 //#import math
@@ -33,7 +33,7 @@ fn wake_by(other: u32, sleeper: u32) {
     }
 }
 
-// One thread a contact.
+// One thread per contact.
 @compute @workgroup_size(LANES)
 fn wake_find(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -42,7 +42,7 @@ fn wake_find(
 ) {
     let index = flat_index(workgroup, workgroups, LANES, lane);
     if index == 0u {
-        // Until wake_bodies finds one.
+        // wake_bodies sets it if a body wakes.
         atomicStore(&counters.again, 0u);
     }
     if index >= counters.contacts || (contacts[index].flags & POINT_COUNT_MASK) == 0u {
@@ -58,7 +58,7 @@ fn wake_find(
     }
 }
 
-// One thread a joint.
+// One thread per joint.
 @compute @workgroup_size(LANES)
 fn wake_joints(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -81,7 +81,7 @@ fn wake_joints(
     }
 }
 
-// One thread a body.
+// One thread per body.
 @compute @workgroup_size(LANES)
 fn wake_bodies(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -107,7 +107,7 @@ fn wake_bodies(
     }
 }
 
-// One thread a shape: says anew who is asleep, and on which levels somebody is awake.
+// One thread per shape: updates whether it is asleep, and the levels that have an awake shape.
 @compute @workgroup_size(LANES)
 fn wake_shapes(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -141,7 +141,7 @@ fn returns(index: u32) -> bool {
     return (states[a].status & states[b].status & ASLEEP) == 0u;
 }
 
-// Whether the producer's list has this one already.
+// Returns true if the producer's list already has this contact.
 fn is_there(producer: u32, partner: u32) -> bool {
     for (var index = pair_starts_previous[producer]; index < pair_starts_previous[producer + 1u]; index += 1u) {
         if contacts_previous[index].shape_b == partner {
@@ -151,7 +151,7 @@ fn is_there(producer: u32, partner: u32) -> bool {
     return false;
 }
 
-// One thread a shape, and one more for the total. Marks what goes back.
+// One thread per shape, and one more for the total. Marks the archived contacts that return.
 @compute @workgroup_size(LANES)
 fn wake_count(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -163,7 +163,7 @@ fn wake_count(
         return;
     }
     var count = 0u;
-    // If nobody woke the list has no length, by which wake_gather knows.
+    // If no body woke all lengths are 0, by which wake_gather knows.
     if producer < params.shape_count && atomicLoad(&counters.again) != 0u {
         let start = pair_starts_previous[producer];
         count = max(pair_starts_previous[producer + 1u], start) - start;
@@ -186,8 +186,8 @@ fn wake_count(
     merged_starts[producer] = count;
 }
 
-// One thread a shape: the new list, where pair will write when it runs again. Looks at marks and lengths alone, as there
-// is no room for the buffers that they were made from.
+// One thread per shape: builds the new list where pair will write when it runs again. Reads only marks and lengths, as
+// there are no bindings left for the buffers from which they were computed.
 @compute @workgroup_size(LANES)
 fn wake_gather(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -220,7 +220,7 @@ fn wake_gather(
     }
 }
 
-// One thread a contact or shape, whichever are more.
+// One thread per contact or shape, whichever are more.
 @compute @workgroup_size(LANES)
 fn wake_copy(
     @builtin(workgroup_id) workgroup: vec3<u32>,

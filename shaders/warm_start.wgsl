@@ -1,4 +1,5 @@
-// warm_start: src/stages/warm_start.rs. Over sweep.wgsl.
+// warm_start: src/stages/warm_start.rs. Sums up, for every body, the velocity change due to the contact impulses of the
+// previous step. Built on sweep.wgsl.
 
 //#import types
 //#import math

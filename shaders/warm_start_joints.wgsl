@@ -1,4 +1,5 @@
-// warm_start_joints: src/stages/warm_start_joints.rs. Over joint_sweep.wgsl.
+// warm_start_joints: src/stages/warm_start_joints.rs. Sums up, for every body, the velocity change due to the impulses
+// stored in its joints. Built on joint_sweep.wgsl.
 
 //#import types
 //#import math

@@ -1,10 +1,11 @@
-//! The CPU engine, for where there is no GPU. It equals the reference ([`crate::reference`]) to the last bit.
+//! The CPU engine. It computes the same bits as the reference ([`crate::reference`]), eight rows at a time and on
+//! several threads.
 //!
-//! Stages run one after the other as the plan says, each over the whole world, eight rows at a time and shared among threads
-//! ([`stages`]). How the solver goes through them is chosen once a step ([`schedule`]): where islands are many, batch by batch
-//! of them, all stages with one batch and then with the next, so that its rows stay in the cache and threads need not wait for
-//! each other at every colour; one large island by all threads together. The search for contacts has a second plan, that of
-//! the neighbor list (`neighbors.rs`).
+//! Stages run one after the other in the order of the plan, each over the whole world ([`stages`]). The solver has
+//! three schedules, of which one is chosen in each step ([`schedule`]): serial; by island batches, if there are many
+//! islands, so that the rows of a batch stay in the cache and threads need not wait for each other at every colour; by
+//! a worker team, for one large island. The search for contacts has two plans: the grid, or the neighbor list
+//! (`neighbors.rs`).
 
 pub mod blocks;
 mod islands;
@@ -32,9 +33,10 @@ use crate::cpu::stages::continuous::{ContinuousScratch, Walls};
 use crate::cpu::stages::pair;
 use crate::cpu::stages::pair::near::Near;
 use crate::cpu::stages::prepare::PrepareScratch;
-use crate::cpu::stages::sleep::{SleepScratch, put_by};
+use crate::cpu::stages::recall::Past;
+use crate::cpu::stages::sleep::{SleepScratch, update_archive};
 use crate::cpu::stages::wake::WakeScratch;
-use crate::cpu::team::CrewScratch;
+use crate::cpu::team::TeamScratch;
 pub use crate::host::Books;
 use crate::host::{Host, WorldEngine};
 use crate::scene::{Compiled, Scene};
@@ -47,16 +49,16 @@ use crate::types::{
 };
 use crate::world::WorldError;
 
-/// Bodies, contacts and joints of the smallest world whose steps several threads share: what one thread is at for some
-/// hundred microseconds. To wake the others takes tens.
+/// Number of bodies, contacts and joints from which on several threads share a step: some hundred microseconds of work
+/// for one thread. Waking the others takes tens.
 const SHARE_FROM: usize = 4096;
-/// Touching contacts of the smallest island that they sweep together. In a smaller one a turn is shorter than what it takes
-/// to tell the others that it is over, and to fetch what they have written.
-const CREW_FROM: usize = 4096;
-/// Bodies, touching contacts and joints from which on several threads share a sweep at all.
+/// Number of touching contacts from which on a worker team solves an island. In a smaller one a stage is shorter than
+/// the time to tell the others that it is over, and to fetch what they have written.
+const TEAM_FROM: usize = 4096;
+/// Number of bodies, touching contacts and joints from which on several threads share a sweep at all.
 const SWEEP_FROM: usize = 8192;
 
-/// A world on the CPU.
+/// World on the CPU.
 ///
 /// The result is the same to the last bit for any number of threads and on every CPU.
 #[derive(Debug)]
@@ -64,114 +66,212 @@ pub struct CpuWorld {
     host: Host,
     plan: Vec<Op>,
     threads: Threads,
-    /// Without those before a snapshot that it continues.
-    measured_steps: u64,
-    stage_ms: Vec<(Stage, f64)>,
+    times: StageTimes,
     step_events: Vec<Event>,
-    /// A step with nobody awake has run, and nothing was asked since: further ones change nothing.
-    rests: bool,
-    never_rests: bool,
+    /// True after a step in which all bodies slept, with no command since: further steps change nothing.
+    is_idle: bool,
+    /// Runs idle steps as well. For tests.
+    never_idle: bool,
+    counters: Counters,
 
-    poses: Vec<Pose>,
-    states: Rows<BodyState, 4>,
-    accumulators: Rows<Accumulator, 2>,
-    swings: Vec<f32>,
-    aabbs: Vec<Aabb>,
-    /// The cell of each shape.
-    own_cells: Vec<u32>,
-    cell_ends: Vec<u32>,
-    cell_shapes: Vec<u32>,
+    bodies: BodyTables,
+    grid: GridTables,
+    /// Contacts of the previous step.
+    previous: ContactTables,
+    /// Contacts of this step.
+    current: ContactTables,
+    sleep: SleepTables,
+    solver: ConstraintSet,
+    joints: JointTables,
+
+    kept: KeptTables,
+    scheduling: Scheduling,
+    scratch: Scratch,
+}
+
+/// Time spent in the stages.
+#[derive(Debug)]
+struct StageTimes {
+    /// Number of steps that this object has run, without those before a snapshot it continued from.
+    steps: u64,
+    /// Milliseconds of each stage.
+    stage_ms: Vec<(Stage, f64)>,
+}
+
+/// Per-body tables that change in a step.
+#[derive(Debug)]
+pub struct BodyTables {
+    /// Pose of each centre of mass.
+    pub poses: Vec<Pose>,
+    /// Velocity, delta and status of each body.
+    pub states: Rows<BodyState, 4>,
+    /// Sum of the impulses of each body, for warm starting.
+    pub accumulators: Rows<Accumulator, 2>,
+    /// Motion extent of each body, m ([`guard`](crate::stages::guard)).
+    pub swings: Vec<f32>,
+}
+
+/// Broad phase: AABBs and the uniform grid.
+#[derive(Debug)]
+pub struct GridTables {
+    /// AABB of each shape.
+    pub aabbs: Vec<Aabb>,
+    /// Cell of each shape.
+    pub own_cells: Vec<u32>,
+    /// End of each cell in `cell_shapes`.
+    pub cell_ends: Vec<u32>,
+    /// Shapes, sorted by cell.
+    pub cell_shapes: Vec<u32>,
+}
+
+/// Contacts of one step, grouped by producer.
+#[derive(Debug, Default)]
+pub struct ContactTables {
+    /// Shape `i` produced the contacts `pair_starts[i] .. pair_starts[i + 1]`.
+    pub pair_starts: Vec<u32>,
+    /// Contacts.
+    pub contacts: Vec<Contact>,
+    /// Manifold of each contact.
+    pub manifolds: Vec<Manifold>,
+}
+
+impl ContactTables {
+    /// Returns the contacts as the next step sees them.
+    fn past(&self) -> Past<'_> {
+        Past { starts: &self.pair_starts, contacts: &self.contacts }
+    }
+}
+
+/// Sleeping islands and their archived contacts. All tables are empty if sleeping is off.
+#[derive(Debug)]
+pub struct SleepTables {
+    /// Root of the island of each sleeping body.
+    pub islands: Vec<u32>,
+    /// Flags of each island, at its root.
+    pub island_flags: Vec<u32>,
+    /// Shape `i` produced the archived contacts `starts[i] .. starts[i + 1]`.
+    pub starts: Vec<u32>,
+    /// Archived contacts, with their manifolds.
+    pub contacts: Vec<SleepingContact>,
+}
+
+/// Contact constraints of a step.
+#[derive(Debug, Default)]
+pub struct ConstraintSet {
+    /// Contact of each constraint, in colour order.
+    pub slots: Vec<AtomicU32>,
+    /// Constraints in blocks of eight.
+    pub constraints: Blocks,
+    /// Materials with more than friction and restitution; empty if there are none.
+    pub surfaces: Rows<Surface, 2>,
+}
+
+/// Per-joint tables that change in a step.
+#[derive(Debug)]
+pub struct JointTables {
+    /// Frame of each joint.
+    pub frames: Vec<JointFrame>,
+    /// Frames, rows and impulses in blocks of eight.
+    pub blocks: JointBlocks,
+    /// State of each joint.
+    pub states: Rows<JointState, 2>,
+    /// Impulse of each joint row.
+    pub impulses: Rows<[f32; 2], 1>,
+}
+
+/// Tables kept from step to step while they are valid (`neighbors.rs`).
+#[derive(Debug, Default)]
+struct KeptTables {
     /// Plan of the search for contacts in the last step.
     search: Search,
     near: Near,
-    shortcuts: Shortcuts,
     walls: Walls,
-    pair_starts_previous: Vec<u32>,
-    contacts_previous: Vec<Contact>,
-    manifolds_previous: Vec<Manifold>,
-    pair_starts: Vec<u32>,
-    contacts: Vec<Contact>,
-    manifolds: Vec<Manifold>,
-    /// While a body sleeps, the root of its island. Empty, as the next three, where nothing sleeps.
-    islands: Vec<u32>,
-    island_flags: Vec<u32>,
-    sleeping_starts: Vec<u32>,
-    sleeping: Vec<SleepingContact>,
-    coloring: ColorScratch,
-    slots: Vec<AtomicU32>,
-    constraints: Blocks,
-    groups: Groups,
-    /// Chosen in each step.
-    schedule: Schedule,
-    /// Bodies, contacts and joints from which on threads share a step, touching contacts from which on they sweep together,
-    /// and steps in which they did; bodies, contacts and joints from which on they share a sweep at all.
-    share_from: usize,
-    crew_from: usize,
-    sweep_from: usize,
-    crew_steps: u64,
-    surfaces: Rows<Surface, 2>,
-    scratch: Scratch,
-    joint_frames: Vec<JointFrame>,
-    joint_blocks: JointBlocks,
-    joint_states: Rows<JointState, 2>,
-    joint_impulses: Rows<[f32; 2], 1>,
-    counters: Counters,
+    shortcuts: Shortcuts,
 }
 
-/// Steps in which a stage was not run as its file has it, as what it comes to was known from steps before or is found in
-/// a shorter way.
+/// Schedule of the solver, and the sizes by which it is chosen.
+#[derive(Debug)]
+struct Scheduling {
+    groups: Groups,
+    /// Schedule of the last step.
+    schedule: Schedule,
+    /// Number of bodies, contacts and joints from which on threads share a step.
+    share_from: usize,
+    /// Number of touching contacts from which on a worker team solves them.
+    team_from: usize,
+    /// Number of bodies, touching contacts and joints from which on threads share a sweep.
+    sweep_from: usize,
+    /// Number of steps that a worker team solved.
+    team_steps: u64,
+}
+
+impl Default for Scheduling {
+    fn default() -> Self {
+        Self {
+            groups: Groups::default(),
+            schedule: Schedule::default(),
+            share_from: SHARE_FROM,
+            team_from: TEAM_FROM,
+            sweep_from: SWEEP_FROM,
+            team_steps: 0,
+        }
+    }
+}
+
+/// Numbers of steps in which a stage used tables of earlier steps or another shortcut (`neighbors.rs`).
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Shortcuts {
-    /// Lists of near shapes that were made.
+    /// Neighbor lists that were built.
     pub lists: u64,
-    /// Steps that found their pairs in one of an earlier step.
+    /// Steps that found their pairs in a list of an earlier step.
     pub listed: u64,
-    /// Steps in which bodies were swept against few walls.
+    /// Steps in which bodies were swept against a few walls.
     pub walls: u64,
-    /// Steps in which joints were looked at in their blocks.
+    /// Steps in which joint frames were computed in blocks.
     pub joints: u64,
 }
 
-/// What stages need only while they run. It is kept, so that a step need not ask for memory.
+/// Memory of the stages while they run. Kept to avoid allocation.
 #[derive(Debug, Default)]
 struct Scratch {
+    coloring: ColorScratch,
     pair: pair::PairScratch,
     prepare: PrepareScratch,
-    crew: CrewScratch,
+    team: TeamScratch,
     wake: WakeScratch,
     report: Vec<Vec<Event>>,
     continuous: ContinuousScratch,
     sleep: SleepScratch,
 }
 
-/// Tables of a world between two steps, with the names of the map of a step.
+/// Tables of a world between two steps, named as in the map of a step.
 #[derive(Debug)]
 pub struct WorldTables<'a> {
-    /// One a body.
+    /// State of each body.
     pub states: Vec<BodyState>,
-    /// One a shape, of the last step.
+    /// AABB of each shape, of the last step.
     pub aabbs: &'a [Aabb],
-    /// One a cell of the grid and one more.
+    /// End of each grid cell in `cell_shapes`, and one more.
     pub cell_ends: &'a [u32],
-    /// One a shape.
+    /// Shapes, sorted by cell.
     pub cell_shapes: &'a [u32],
     /// Contacts of the last step.
     pub contacts: &'a [Contact],
-    /// One a contact.
+    /// Manifold of each contact.
     pub manifolds: &'a [Manifold],
-    /// Contacts of bodies asleep.
+    /// Archived contacts of sleeping bodies.
     pub sleeping: &'a [SleepingContact],
-    /// Roots of islands asleep, one a body; shorter where nothing sleeps.
+    /// Island root of each sleeping body; shorter if sleeping is off.
     pub islands: &'a [u32],
-    /// One a joint.
+    /// State of each joint.
     pub joint_states: Vec<JointState>,
-    /// Impulses of the last substep, one a row of a joint.
+    /// Impulses of each joint row after the last substep.
     pub joint_impulses: Vec<[f32; 2]>,
 }
 
 impl CpuWorld {
-    /// A world as the scene describes it, on one thread.
+    /// Creates a world from a scene, on one thread.
     ///
     /// # Errors
     /// If the scene is not valid.
@@ -179,7 +279,7 @@ impl CpuWorld {
         Ok(Self::from_compiled(Compiled::new(scene)?))
     }
 
-    /// A world from arrays that are already laid out.
+    /// Creates a world from compiled tables.
     #[must_use]
     pub fn from_compiled(compiled: Compiled) -> Self {
         Self::from_host(Host::new(compiled))
@@ -191,54 +291,46 @@ impl CpuWorld {
         Self {
             plan: plan(&compiled.settings, compiled.bounces, compiled.joints.count() > 0),
             threads: Threads::default().watching(host.limits.latch()),
-            measured_steps: 0,
-            stage_ms: Stage::ALL.map(|stage| (stage, 0.0)).into(),
+            times: StageTimes { steps: 0, stage_ms: Stage::ALL.map(|stage| (stage, 0.0)).into() },
             step_events: Vec::new(),
-            rests: false,
-            never_rests: false,
-            poses: compiled.poses.clone(),
-            states: Rows::new(&compiled.states),
-            accumulators: Rows::new(&vec![Accumulator::default(); bodies]),
-            swings: vec![0.0; bodies],
-            aabbs: vec![Aabb::default(); compiled.shapes.len()],
-            own_cells: Vec::new(),
-            cell_ends: Vec::new(),
-            cell_shapes: Vec::new(),
-            search: Search::Grid,
-            near: Near::default(),
-            shortcuts: Shortcuts::default(),
-            walls: Walls::default(),
-            pair_starts_previous: Vec::new(),
-            contacts_previous: Vec::new(),
-            manifolds_previous: Vec::new(),
-            pair_starts: Vec::new(),
-            contacts: Vec::new(),
-            manifolds: Vec::new(),
-            islands: first_islands(compiled),
-            island_flags: vec![0; first_islands(compiled).len()],
-            sleeping_starts: Vec::new(),
-            sleeping: Vec::new(),
-            coloring: ColorScratch::default(),
-            slots: Vec::new(),
-            constraints: Blocks::default(),
-            groups: Groups::default(),
-            schedule: Schedule::default(),
-            share_from: SHARE_FROM,
-            crew_from: CREW_FROM,
-            sweep_from: SWEEP_FROM,
-            crew_steps: 0,
-            surfaces: Rows::new(&[]),
-            scratch: Scratch::default(),
-            joint_frames: vec![JointFrame::default(); compiled.joints.joints.len()],
-            joint_blocks: JointBlocks::default(),
-            joint_states: Rows::new(&compiled.joints.states),
-            joint_impulses: Rows::new(&vec![[0.0; 2]; compiled.joints.rows.len()]),
+            is_idle: false,
+            never_idle: false,
             counters: Counters::default(),
+            bodies: BodyTables {
+                poses: compiled.poses.clone(),
+                states: Rows::new(&compiled.states),
+                accumulators: Rows::new(&vec![Accumulator::default(); bodies]),
+                swings: vec![0.0; bodies],
+            },
+            grid: GridTables {
+                aabbs: vec![Aabb::default(); compiled.shapes.len()],
+                own_cells: Vec::new(),
+                cell_ends: Vec::new(),
+                cell_shapes: Vec::new(),
+            },
+            previous: ContactTables::default(),
+            current: ContactTables::default(),
+            sleep: SleepTables {
+                islands: first_islands(compiled),
+                island_flags: vec![0; first_islands(compiled).len()],
+                starts: Vec::new(),
+                contacts: Vec::new(),
+            },
+            solver: ConstraintSet::default(),
+            joints: JointTables {
+                frames: vec![JointFrame::default(); compiled.joints.joints.len()],
+                blocks: JointBlocks::default(),
+                states: Rows::new(&compiled.joints.states),
+                impulses: Rows::new(&vec![[0.0; 2]; compiled.joints.rows.len()]),
+            },
+            kept: KeptTables::default(),
+            scheduling: Scheduling::default(),
+            scratch: Scratch::default(),
             host,
         }
     }
 
-    /// The same world on `count` threads. The result does not change.
+    /// Uses `count` threads. The result does not change.
     ///
     /// # Errors
     /// If the operating system refuses to start them.
@@ -246,7 +338,7 @@ impl CpuWorld {
         Ok(self.with_threads_of(&Threads::new(count)?))
     }
 
-    /// The same world on threads that others have as well. The result does not change. For tests.
+    /// Uses threads that others share. The result does not change. For tests.
     #[doc(hidden)]
     #[must_use]
     pub fn with_threads_of(mut self, threads: &Threads) -> Self {
@@ -254,54 +346,55 @@ impl CpuWorld {
         self
     }
 
-    /// Puts every contact into the overflow path, which is solved in order. For tests.
+    /// Puts every contact into the overflow, which is solved in order. For tests.
     #[must_use]
     pub fn with_forced_overflow(mut self) -> Self {
         self.host.compiled.params.switches |= FORCE_OVERFLOW;
         self
     }
 
-    /// The same world with groups of about so many contacts and bodies, which are solved one by one; with 0 the solver runs
-    /// as the plan says. The result does not change. For tests.
+    /// Sets the size of full island batches, in contacts and bodies; 0 disables batches. The result does not change.
+    /// For tests.
     #[doc(hidden)]
     #[must_use]
     pub fn with_groups_of(mut self, size: u32) -> Self {
-        self.groups = Groups::of(size);
+        self.scheduling.groups = Groups::of(size);
         self
     }
 
-    /// The same with groups that cut islands, which is wrong. For tests.
+    /// Uses island batches that cut islands (fault injection for tests).
     #[doc(hidden)]
     #[must_use]
     pub fn with_blind_groups_of(mut self, size: u32) -> Self {
-        self.groups = Groups::of(size).blind();
+        self.scheduling.groups = Groups::of(size).blind();
         self
     }
 
-    /// The same world whose threads, if there are several, share a step from so many bodies, contacts and joints on, and
-    /// sweep together from so many contacts on. The result does not change. For tests.
+    /// Sets the number of bodies, contacts and joints from which on several threads share a step, and the number of
+    /// contacts from which on they are a worker team. The result does not change. For tests.
     #[doc(hidden)]
     #[must_use]
     pub fn with_sharing_from(mut self, size: usize) -> Self {
-        (self.share_from, self.crew_from, self.sweep_from) = (size, size, size);
+        let Scheduling { share_from, team_from, sweep_from, .. } = &mut self.scheduling;
+        (*share_from, *team_from, *sweep_from) = (size, size, size);
         self
     }
 
-    /// Steps in which several threads swept together.
+    /// Returns the number of steps that a worker team solved.
     #[doc(hidden)]
     #[must_use]
     pub fn crew_steps(&self) -> u64 {
-        self.crew_steps
+        self.scheduling.team_steps
     }
 
-    /// Groups in which the last step was solved; 0 if it was solved as a whole.
+    /// Returns the number of island batches in the last step; 0 if it was solved as a whole.
     #[doc(hidden)]
     #[must_use]
     pub fn group_count(&self) -> usize {
-        self.groups.count()
+        self.scheduling.groups.count()
     }
 
-    /// The same world with a stage left out of every step. For tests.
+    /// Leaves a stage out of every step. For tests.
     #[doc(hidden)]
     #[must_use]
     pub fn without(mut self, stage: Stage) -> Self {
@@ -309,73 +402,73 @@ impl CpuWorld {
         self
     }
 
-    /// The same world that runs every step, also where all sleep and none changes anything. For tests.
+    /// Runs every step, also while all bodies sleep and nothing changes. For tests.
     #[doc(hidden)]
     #[must_use]
     pub fn without_rest(mut self) -> Self {
-        self.never_rests = true;
+        self.never_idle = true;
         self
     }
 
-    /// The same world with a list of near shapes that is never made anew, which is wrong. For tests.
+    /// Uses a neighbor list that is never invalidated (fault injection for tests).
     #[doc(hidden)]
     #[must_use]
     pub fn with_blind_list(mut self) -> Self {
-        self.near.blind();
+        self.kept.near.blind();
         self
     }
 
-    /// How often the ways around stages were taken.
+    /// Returns how often shortcuts were taken.
     #[doc(hidden)]
     #[must_use]
     pub fn shortcuts(&self) -> Shortcuts {
-        self.shortcuts
+        self.kept.shortcuts
     }
 
-    /// Sets the token by which another thread may end a step early.
+    /// Sets the token by which another thread can cancel a step.
     pub fn set_cancel_token(&mut self, token: CancelToken) {
         self.host.limits.set_token(token);
         self.threads = self.threads.watching(self.host.limits.latch());
     }
 
-    /// The same world with the token and the limit of contacts of another.
+    /// Uses the token and the contact limit of another world.
     pub(crate) fn with_limits_of(mut self, other: &Self) -> Self {
         self.host.limits.clone_from(&other.host.limits);
         self.threads = self.threads.watching(self.host.limits.latch());
         self
     }
 
-    /// Returns whether a step was given up, and no snapshot was loaded since: then the tables are those of half a step.
+    /// Returns true if a step was cancelled and no snapshot was loaded since: then the tables are those of half a step.
     pub(crate) fn has_given_up(&self) -> bool {
         self.host.limits.has_given_up()
     }
 
     /// Advances the world by one step.
     ///
-    /// It asks for no memory once its tables have the size that they need; bodies that come and go ask for some. Where
-    /// several threads share a step, the queue by which they are handed it asks for a little every 63 steps.
+    /// It allocates no memory once its tables have their size; only bodies that come and go need some. If several
+    /// threads share a step, their task queue allocates a little every 63 steps.
     ///
     /// # Errors
-    /// [`WorldError::Cancelled`] if its token was cancelled before or during the step, and of every step after that until the
-    /// world continues from a snapshot ([`Self::restore`]): until then its tables are those of half a step.
-    /// [`WorldError::TooManyContacts`] if there are more contacts than the world may have: then it is as before the step, but
-    /// for commands, which are done.
+    /// [`WorldError::Cancelled`] if the token was cancelled before or during the step, and for every step after that
+    /// until the world continues from a snapshot ([`Self::restore`]): until then its tables are those of half a step.
+    /// [`WorldError::TooManyContacts`] if there are more contacts than the limit: then the world is as before the step,
+    /// except that commands have been executed.
     pub fn step(&mut self) -> Result<(), WorldError> {
         self.host.limits.check()?;
         self.emit_due(None)?;
         let asked = !self.host.commands.is_empty() || !self.host.compiled.paths.is_empty();
-        if self.rests && !asked && !self.never_rests {
+        if self.is_idle && !asked && !self.never_idle {
             self.host.steps = self.host.steps.saturating_add(1);
-            self.measured_steps = self.measured_steps.saturating_add(1);
+            self.times.steps = self.times.steps.saturating_add(1);
             return Ok(());
         }
-        // A small step is over before others are awake.
-        let size = self.states.len() + self.contacts.len() + self.host.compiled.joints.count();
+        // A small step is over before other threads are awake.
+        let size = self.bodies.states.len() + self.current.contacts.len() + self.host.compiled.joints.count();
         let (before, threads) = (self.counters, self.threads.clone());
         self.begin_step();
         let ran = if threads.count() == 1 {
             self.run_plan()
-        } else if size >= self.share_from {
+        } else if size >= self.scheduling.share_from {
             threads.enter(|| self.run_plan())
         } else {
             self.threads = threads.alone();
@@ -384,63 +477,62 @@ impl CpuWorld {
             ran
         };
         if let Err(error) = ran {
-            self.rests = false;
+            self.is_idle = false;
             self.step_events.clear();
             if matches!(error, WorldError::TooManyContacts { .. }) {
-                self.take_back(&before);
+                self.restore_before(&before);
             }
             return Err(error);
         }
         self.host.hear(self.host.steps, self.step_events.drain(..));
-        self.measured_steps = self.measured_steps.saturating_add(1);
-        self.rests = !asked && self.host.compiled.settings.sleep && is_at_rest(&self.counters);
-        self.make_room();
+        self.times.steps = self.times.steps.saturating_add(1);
+        self.is_idle = !asked && self.host.compiled.settings.sleep && is_at_rest(&self.counters);
+        self.match_capacities();
         self.end_step();
         Ok(())
     }
 
-    /// Makes the world what it was before a step that found too many contacts, but for commands, which are done. Who was woken
-    /// by a touch stays awake.
-    fn take_back(&mut self, before: &Counters) {
+    /// Restores the world to before a step that found too many contacts, except that commands have been executed.
+    /// Bodies woken by a touch stay awake.
+    fn restore_before(&mut self, before: &Counters) {
         self.begin_step();
-        // Knowledge of the tables of this step does not hold any more.
+        // Tables kept from earlier steps are no longer valid.
         self.forget();
-        (self.pair_starts_previous, self.contacts_previous, self.manifolds_previous) = Default::default();
+        self.previous = ContactTables::default();
         let Counters { quarantined, wake_all, woken, .. } = self.counters;
         self.counters = Counters { quarantined, wake_all, ..*before };
         if woken > 0 {
-            // Their contacts are among those of the step before again.
+            // Their contacts are among those of the previous step again.
             self.counters.awake = self.counters.awake.wrapping_add(woken);
-            let Self { states, pair_starts, contacts, manifolds, sleeping_starts, sleeping, scratch, .. } = self;
-            let lists = (sleeping_starts, sleeping);
-            put_by(states, pair_starts, contacts, manifolds, lists, &mut scratch.sleep);
+            update_archive(&self.bodies.states, &self.current, &mut self.sleep, &mut self.scratch.sleep);
             #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-            let count = self.sleeping.len() as u32;
+            let count = self.sleep.contacts.len() as u32;
             self.counters.sleeping_contacts = count;
         }
     }
 
-    /// Steps take turns with two tables each of contacts and manifolds. Both have their memory from the first step on, or the
-    /// second one would wait for it: the system hands out a large world's pages one by one.
-    fn make_room(&mut self) {
+    /// Gives the previous contact buffers the capacity of the current ones, as the two are swapped in each step.
+    /// Without this the second buffer would grow in a later step, and a large world would wait for the system to map
+    /// its pages one by one.
+    fn match_capacities(&mut self) {
         fn match_room<T: Clone + Default>(table: &Vec<T>, other: &mut Vec<T>) {
             if other.capacity() < table.capacity() {
                 let len = other.len();
                 other.reserve_exact(table.capacity() - len);
-                // Only what was written to is there.
+                // Only pages that were written are mapped.
                 other.resize(table.len().max(len), T::default());
                 other.truncate(len);
             }
         }
-        match_room(&self.pair_starts, &mut self.pair_starts_previous);
-        match_room(&self.contacts, &mut self.contacts_previous);
-        match_room(&self.manifolds, &mut self.manifolds_previous);
+        match_room(&self.current.pair_starts, &mut self.previous.pair_starts);
+        match_room(&self.current.contacts, &mut self.previous.contacts);
+        match_room(&self.current.manifolds, &mut self.previous.manifolds);
     }
 
     /// Runs the stages of a step.
     ///
     /// # Errors
-    /// If the step is given up, or there are too many contacts.
+    /// If the step is cancelled, or there are too many contacts.
     fn run_plan(&mut self) -> Result<(), WorldError> {
         let mut next = 0;
         while let Some(&op) = self.plan.get(next) {
@@ -458,7 +550,7 @@ impl CpuWorld {
         if self.has_given_up() { Err(WorldError::Cancelled) } else { Ok(()) }
     }
 
-    /// Runs one stage, on a shorter way if there is one.
+    /// Runs one stage, or its shortcut.
     ///
     /// # Errors
     /// Those of [`Self::run`].
@@ -476,20 +568,18 @@ impl CpuWorld {
         Ok(())
     }
 
-    /// Adds the time since `start` to that of a stage.
+    /// Adds the time since `start` to a stage's.
     fn spend(&mut self, stage: Stage, start: Instant) {
-        self.stage_ms[stage as usize].1 += 1e3 * start.elapsed().as_secs_f64();
+        self.times.stage_ms[stage as usize].1 += 1e3 * start.elapsed().as_secs_f64();
     }
 
-    /// Ends a step, of which the stages were run one by one.
+    /// Ends a step whose stages were run one by one.
     pub fn end_step(&mut self) {
         self.host.end_step();
     }
 
     /// Begins a step: swaps the current and previous contact buffers.
     pub fn begin_step(&mut self) {
-        std::mem::swap(&mut self.contacts, &mut self.contacts_previous);
-        std::mem::swap(&mut self.manifolds, &mut self.manifolds_previous);
-        std::mem::swap(&mut self.pair_starts, &mut self.pair_starts_previous);
+        std::mem::swap(&mut self.current, &mut self.previous);
     }
 }

@@ -1,8 +1,9 @@
-//! The reference: one world, stepped by the plain functions of [`crate::stages`] as [`step::plan`](crate::step::plan) says.
+//! The reference engine: one world, stepped by the plain functions of [`crate::stages`] in the order of
+//! [`step::plan`](crate::step::plan).
 //!
-//! It is slow and says what a step is. The CPU engine ([`CpuWorld`](crate::CpuWorld)) equals it to the last bit; a device is
-//! compared with it stage by stage. It knows no ids, no emitters and no queries: bodies come and go between two steps, in
-//! the engine that it is compared with ([`Reference::follow`]).
+//! It is slow, and defines the result of a step. The CPU engine ([`CpuWorld`](crate::CpuWorld)) equals it to the last
+//! bit; a device is compared with it stage by stage. It has no ids, emitters or queries: bodies are added and removed
+//! between two steps, in the engine that it is compared with ([`Reference::follow`]).
 
 use glam::Vec2;
 
@@ -20,21 +21,22 @@ use crate::tables::Tables;
 use crate::types::{Accumulator, BOUNCES, Command, FORCE_OVERFLOW, JointFrame, Manifold, Rebound, SLEEP};
 use crate::world::WorldError;
 
-/// A world of plain tables.
+/// World of plain tables.
 #[derive(Clone, Debug)]
 pub struct Reference {
     compiled: Compiled,
     plan: Vec<Op>,
     commands: Vec<Command>,
     steps: u64,
-    /// Without constraints, rebounds and the tables of joints that stay, which are made from the fields beside it.
+    /// Tables between two stages, except constraints, rebounds and the constant tables of joints, which are derived
+    /// from the fields beside it.
     tables: Tables,
     constraints: Vec<ContactConstraint>,
     nudge: Vec2,
 }
 
 impl Reference {
-    /// Makes a world as the scene describes it.
+    /// Creates a world from a scene.
     ///
     /// # Errors
     /// If the scene is not valid.
@@ -42,7 +44,7 @@ impl Reference {
         Ok(Self::from_compiled(Compiled::new(scene)?))
     }
 
-    /// Makes a world from arrays that are already laid out.
+    /// Creates a world from compiled tables.
     #[must_use]
     pub fn from_compiled(compiled: Compiled) -> Self {
         let (bodies, shapes) = (compiled.bodies.len(), compiled.shapes.len());
@@ -73,8 +75,8 @@ impl Reference {
         }
     }
 
-    /// Takes over from an engine in which bodies may have come and gone: its scene and plan, its step, and the commands for
-    /// it. Tables are those of [`Self::load`].
+    /// Takes over scene, plan, step number and commands from an engine in which bodies may have come and gone. The
+    /// tables follow by [`Self::load`].
     pub fn follow(&mut self, compiled: &Compiled, plan: &[Op], steps: u64, commands: &[Command]) {
         self.compiled.clone_from(compiled);
         self.plan = plan.to_vec();
@@ -82,7 +84,7 @@ impl Reference {
         self.commands = commands.to_vec();
     }
 
-    /// Gives commands for the next step.
+    /// Adds commands for the next step.
     pub fn command(&mut self, commands: &[Command]) {
         self.commands.extend_from_slice(commands);
     }
@@ -101,12 +103,12 @@ impl Reference {
         self
     }
 
-    /// Sweeps fast bodies from this far away: see [`continuous::continuous`].
+    /// Sets the offset from which fast bodies are swept: see [`continuous::continuous`].
     pub fn nudge_sweeps(&mut self, roundings: Vec2) {
         self.nudge = roundings;
     }
 
-    /// Returns the scene as it is laid out.
+    /// Returns the compiled scene.
     #[must_use]
     pub fn compiled(&self) -> &Compiled {
         &self.compiled
@@ -127,7 +129,7 @@ impl Reference {
         self.end_step();
     }
 
-    /// Begins a step: its contacts become those of the step before.
+    /// Begins a step: swaps the current and previous contact buffers.
     pub fn begin_step(&mut self) {
         let Tables { contacts, contacts_previous, manifolds, manifolds_previous, .. } = &mut self.tables;
         std::mem::swap(contacts, contacts_previous);
@@ -147,14 +149,13 @@ impl Reference {
             self.compiled.lead_on(&mut self.commands, self.steps);
         }
         let Self { compiled, commands, tables, constraints, nudge, .. } = self;
-        let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = compiled;
+        let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = &mut *compiled;
         let Joints { joints, rows: joint_rows, starts: joint_starts, ties, may_part, fresh, .. } = joints;
         let Tables { poses, states, accumulators, swings, aabbs, cell_ends, cell_shapes, .. } = tables;
-        let Tables { pair_starts_previous, contacts_previous, manifolds_previous, .. } = tables;
-        let Tables { pair_starts, contacts, manifolds, slots, surfaces, events, counters, .. } = tables;
-        let Tables { islands, island_flags, sleeping_starts, sleeping, .. } = tables;
+        let Tables { pair_starts_previous, contacts_previous, .. } = tables;
+        let Tables { contacts, manifolds, slots, surfaces, counters, .. } = tables;
         let Tables { joint_frames, joint_states, joint_impulses, .. } = tables;
-        // Contacts are found once more only if a body woke.
+        // Contacts are searched a second time only if a body woke.
         let is_found = params.switches & SLEEP != 0 && counters.again == 0;
         if is_found && matches!(op.stage, Stage::Pair | Stage::Recall | Stage::Collide) {
             return;
@@ -162,19 +163,7 @@ impl Reference {
         match op.stage {
             Stage::Command => {
                 by_body(commands);
-                command::command(
-                    params,
-                    commands,
-                    bodies,
-                    poses,
-                    states,
-                    islands,
-                    island_flags,
-                    counters,
-                    joints,
-                    joint_rows,
-                    joint_states,
-                );
+                command::command(commands, compiled, tables);
                 commands.clear();
             }
             Stage::Guard => guard::guard(params, bodies, poses, states, accumulators, swings, counters),
@@ -186,47 +175,17 @@ impl Reference {
                 if *may_part {
                     pair::tie(joints, |joint| joint_states[joint], &mut ties.links);
                 }
-                let levels = counters.awake_levels;
-                pair::pair(params, shapes, aabbs, cell_ends, cell_shapes, ties, states, levels, pair_starts, contacts);
+                pair::pair(compiled, tables);
+                let Tables { contacts, manifolds, counters, .. } = tables;
                 manifolds.resize(contacts.len(), Manifold::default());
                 #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
                 let count = contacts.len() as u32;
                 (counters.pairs_found, counters.contacts) = (count, count);
             }
             Stage::Recall => recall::recall(pair_starts_previous, contacts_previous, contacts),
-            Stage::Collide => {
-                counters.recycled =
-                    collide::collide(params, shapes, vertices, poses, swings, manifolds_previous, contacts, manifolds);
-            }
-            Stage::Wake => wake::wake(
-                params,
-                bodies,
-                shapes,
-                joints,
-                joint_states,
-                contacts,
-                states,
-                islands,
-                island_flags,
-                sleeping_starts,
-                sleeping,
-                pair_starts_previous,
-                contacts_previous,
-                manifolds_previous,
-                counters,
-            ),
-            Stage::Report => report::report(
-                poses,
-                states,
-                pair_starts_previous,
-                contacts_previous,
-                pair_starts,
-                contacts,
-                manifolds,
-                joints,
-                joint_states,
-                events,
-            ),
+            Stage::Collide => tables.counters.recycled = collide::collide(compiled, tables),
+            Stage::Wake => wake::wake(compiled, tables),
+            Stage::Report => report::report(&compiled.joints.joints, tables),
             Stage::Color => color::color(params, states, contacts, slots, counters),
             Stage::Prepare => {
                 prepare::prepare(params, bodies, shapes, states, contacts, manifolds, slots, constraints, surfaces);
@@ -294,25 +253,11 @@ impl Reference {
                 );
             }
             Stage::Finalize => finalize::finalize(bodies, states, poses),
-            Stage::Sleep => sleep::sleep(
-                params,
-                bodies,
-                joints,
-                joint_states,
-                pair_starts,
-                contacts,
-                manifolds,
-                states,
-                islands,
-                island_flags,
-                sleeping_starts,
-                sleeping,
-                counters,
-            ),
+            Stage::Sleep => sleep::sleep(compiled, tables),
         }
     }
 
-    /// Returns every table as it stands.
+    /// Returns a copy of all tables.
     #[must_use]
     pub fn tables(&self) -> Tables {
         let mut tables = self.tables.clone();
@@ -325,7 +270,7 @@ impl Reference {
         tables
     }
 
-    /// Takes over every table. A constraint that comes from a device has its second arm on B to a rounding.
+    /// Replaces all tables. Constraints that come from a device have their second arm on B up to a rounding error.
     pub fn load(&mut self, tables: &Tables) {
         let rebounds = tables.rebounds.iter().copied().chain(std::iter::repeat(Rebound::default()));
         let constraints = tables.constraints.iter().zip(rebounds);

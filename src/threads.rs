@@ -1,5 +1,4 @@
-//! Parallel loops over a pool of threads. A loop is cut into pieces so that its result does not depend on the number of
-//! threads.
+//! Loops shared among threads. A loop is cut into pieces, and the results never depend on the number of threads.
 
 mod rows;
 
@@ -12,53 +11,53 @@ use crate::cancel::Latch;
 
 pub use rows::{Alone, AloneRow, Eight, Halves, Row, Rows, Table};
 
-/// Most pieces a thread: a few more than one, so that a thread that is done early takes another.
+/// Pieces per thread, at most: a few more than one, so that a thread that is done early takes another.
 const PIECES: usize = 4;
 
-/// Spins before a waiting thread yields to the system: about ten microseconds.
+/// Spins while waiting for other threads before the thread yields to the operating system: about ten microseconds.
 const SPINS: u32 = 400;
 
-/// Granularity of a parallel loop. Handing a piece to another thread costs several microseconds, and tens if the thread
-/// must be woken; a shorter piece is faster where it is.
+/// Granularity of a loop. Handing a piece to another thread costs several microseconds, and tens if that thread has to
+/// be woken; a piece that takes less is better run in place.
 #[derive(Clone, Copy, Debug)]
 pub struct Cut {
-    /// Pieces begin at multiples of this.
+    /// Alignment of pieces: they begin at multiples of this.
     pub unit: usize,
-    /// Fewest elements of a piece except the last; a multiple of `unit`.
+    /// Minimum number of elements of a piece, except the last; a multiple of `unit`.
     pub least: usize,
 }
 
-/// Granularity of loops that take some ten nanoseconds an element.
+/// Granularity of loops with some ten nanoseconds per element.
 pub const LIGHT: Cut = Cut { unit: 64, least: 1024 };
-/// Granularity of loops that take some hundred nanoseconds an element.
+/// Granularity of loops with some hundred nanoseconds per element.
 pub const HEAVY: Cut = Cut { unit: 64, least: 256 };
 
 impl Cut {
-    /// Returns the elements of a piece, or `None` if the loop should stay in one piece.
+    /// Returns the number of elements of a piece, if there is more than one piece.
     fn piece(self, len: usize, threads: usize) -> Option<usize> {
         let pieces = (len / self.least).min(PIECES * threads);
         (pieces > 1).then(|| len.div_ceil(self.unit).div_ceil(pieces) * self.unit)
     }
 }
 
-/// Elements of a loop between two checks of the cancel token: some milliseconds of work.
+/// Elements after which a loop tests whether the step is cancelled: some milliseconds of work.
 const STRIDE: usize = 1 << 14;
 
-/// Error: the operating system refused to start threads.
+/// The operating system refused to start threads.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{count} threads cannot be started: {reason}; ask for fewer")]
 pub struct ThreadsError {
-    /// Number of threads asked for.
+    /// Threads wanted.
     pub count: usize,
     /// Reason that the system gives.
     pub reason: String,
 }
 
-/// The threads that run the stages of a world: the calling one, or a pool.
+/// Handle to the threads that run a stage.
 #[derive(Clone, Debug, Default)]
 pub struct Threads {
     pool: Option<Arc<rayon::ThreadPool>>,
-    /// Latch that ends long loops early, if set; the results of such loops cannot be used.
+    /// Latch that ends long loops early, if there is one: their results are then invalid.
     latch: Option<Arc<Latch>>,
 }
 
@@ -66,19 +65,19 @@ impl Threads {
     /// Starts `count` threads; 0 and 1 mean the calling thread alone.
     ///
     /// # Errors
-    /// The operating system refuses to start them.
+    /// If the operating system refuses to start them.
     pub fn new(count: usize) -> Result<Self, ThreadsError> {
         let build = || rayon::ThreadPoolBuilder::new().num_threads(count).build();
         let pool = || build().map(Arc::new).map_err(|error| ThreadsError { count, reason: error.to_string() });
         Ok(Self { pool: if count <= 1 { None } else { Some(pool()?) }, latch: None })
     }
 
-    /// Returns these threads with a latch that ends long loops early when a step is given up.
+    /// Returns the same threads, with loops that end early when a step is cancelled.
     pub(crate) fn watching(&self, latch: &Arc<Latch>) -> Self {
         Self { pool: self.pool.clone(), latch: Some(latch.clone()) }
     }
 
-    /// Returns these threads without a latch: loops run to their end also when a step is given up.
+    /// Returns the same threads, with loops that run to their end also when a step is cancelled.
     pub(crate) fn unwatched(&self) -> Self {
         Self { pool: self.pool.clone(), latch: None }
     }
@@ -93,12 +92,12 @@ impl Threads {
         self.latch.as_deref()
     }
 
-    /// Returns true if the step is given up, for loops that check it themselves.
+    /// Returns true if the step is cancelled: for loops outside this module.
     pub(crate) fn is_cancelled(&self) -> bool {
         self.latch().is_some_and(Latch::is_cancelled)
     }
 
-    /// Calls `each(first, end)` for consecutive ranges of `first .. end`, and skips the rest once the step is given up.
+    /// Calls `each(first, end)` for ranges that make up `first .. end`, and skips the rest once the step is cancelled.
     fn for_strides(&self, cut: Cut, first: usize, end: usize, mut each: impl FnMut(usize, usize)) {
         let stride = if self.latch.is_some() { STRIDE.next_multiple_of(cut.unit) } else { usize::MAX };
         let mut first = first;
@@ -112,14 +111,12 @@ impl Threads {
         }
     }
 
-    /// Calls `each(first index, part)` for consecutive parts of a piece that begins at index `first`, until the step is
-    /// given up.
+    /// [`Self::for_strides`] over a piece that begins at index `first`.
     fn for_chunk_strides<T>(&self, cut: Cut, first: usize, piece: &mut [T], mut each: impl FnMut(usize, &mut [T])) {
         self.for_strides(cut, 0, piece.len(), |begin, end| each(first + begin, &mut piece[begin..end]));
     }
 
-    /// Calls `each(first index, part, other part)` for consecutive parts of pieces of two arrays, until the step is
-    /// given up.
+    /// [`Self::for_chunk_strides`] over pieces of two arrays.
     fn for_pair_strides<T, U>(
         &self,
         cut: Cut,
@@ -133,7 +130,7 @@ impl Threads {
         });
     }
 
-    /// Returns the thread pool, or `None` for the calling thread alone.
+    /// Returns the thread pool, if there are threads besides the calling one.
     pub(crate) fn pool(&self) -> Option<&rayon::ThreadPool> {
         self.pool.as_deref()
     }
@@ -144,8 +141,8 @@ impl Threads {
         self.pool.as_ref().map_or(1, |pool| pool.current_num_threads())
     }
 
-    /// Runs `work` on one thread of the pool, and keeps the others awake until it is done. Code that runs many parallel
-    /// loops runs them in here: otherwise the caller and the pool would sleep and wake for each loop, which takes
+    /// Runs `work` on one of the threads, and keeps the others awake until it is done. Call this around many loops:
+    /// otherwise the caller would sleep and wake in each of them, and so would the threads that share them, which takes
     /// longer than most loops.
     pub fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         match &self.pool {
@@ -168,7 +165,7 @@ impl Threads {
         });
     }
 
-    /// Calls `each(index, element, other element)` for every element of two arrays of one length.
+    /// [`Self::for_each`] over two arrays of one length.
     pub fn for_each_pair<T: Send, U: Send>(
         &self,
         cut: Cut,
@@ -194,7 +191,7 @@ impl Threads {
         }
     }
 
-    /// Calls `each(first index, piece, other piece)` for consecutive pieces of two arrays of one length.
+    /// [`Self::for_chunks`] over two arrays of one length.
     pub fn for_chunk_pairs<T: Send, U: Send>(
         &self,
         cut: Cut,
@@ -212,7 +209,7 @@ impl Threads {
     }
 
     /// Calls `each(task, thread)` for every task below `count`. `thread` is below [`Self::count`], and no two tasks
-    /// that run at the same time have the same one.
+    /// have the same one at the same time.
     pub fn for_tasks(&self, count: usize, each: impl Fn(usize, usize) + Sync) {
         match &self.pool {
             Some(pool) if count > 1 => pool.install(|| {
@@ -236,9 +233,8 @@ impl Threads {
         }
     }
 
-    /// Calls `each(first, end, part)` for consecutive ranges of `0 .. len`, each with a part of its own for its
-    /// results. Returns the parts used, in order. Parts are kept from call to call with their memory: `each` clears its
-    /// part first.
+    /// [`Self::for_ranges`] with a separate result (a part) for each range. Returns the parts that were used, in order.
+    /// Parts are kept from call to call, with their memory: `each` clears its own first.
     pub fn for_parts<'a, P: Default + Send>(
         &self,
         cut: Cut,
@@ -258,8 +254,7 @@ impl Threads {
         parts
     }
 
-    /// Calls `each(first index, piece, other piece, part)` for consecutive pieces of two arrays, each with a part of
-    /// its own for its results, as in [`Self::for_parts`].
+    /// [`Self::for_chunk_pairs`] with a part for each piece, as in [`Self::for_parts`].
     pub fn for_chunk_parts<'a, T: Send, U: Send, P: Default + Send>(
         &self,
         cut: Cut,
@@ -281,7 +276,7 @@ impl Threads {
         parts
     }
 
-    /// Calls `each(first, end)` for consecutive ranges of `0 .. len`, and returns the results in order.
+    /// [`Self::for_ranges`] that returns the results of `each`, in order.
     pub fn map_ranges<T: Send>(&self, cut: Cut, len: usize, each: impl Fn(usize, usize) -> T + Sync) -> Vec<T> {
         match self.piece(cut, len) {
             Some((pool, piece)) => pool.install(|| {
@@ -295,7 +290,7 @@ impl Threads {
     }
 }
 
-/// Returns the first `count` parts, made if needed.
+/// Returns the first `count` parts; creates missing ones.
 fn first_parts<P: Default>(parts: &mut Vec<P>, count: usize) -> &mut [P] {
     if parts.len() < count {
         parts.resize_with(count, P::default);
@@ -303,7 +298,7 @@ fn first_parts<P: Default>(parts: &mut Vec<P>, count: usize) -> &mut [P] {
     &mut parts[..count]
 }
 
-/// Keeps the other threads of a pool awake and looking for work while one thread leads.
+/// Keeps helper threads awake while one thread leads, so that they run the tasks it shares out.
 #[derive(Debug)]
 struct Watch {
     helpers: usize,
@@ -320,9 +315,9 @@ impl Watch {
         self.beside(self.helpers, work)
     }
 
-    /// Runs `work`, and offers a number of watching tasks to other threads. The offers are older than all tasks of
-    /// `work`, and threads steal the oldest task first; the leading thread takes its own newest tasks first, so it does
-    /// not take an offer before `work` is done.
+    /// Runs `work`, and offers the waiting loop to other threads `offers` times. These offers are older than any task
+    /// that `work` shares out, and threads steal the oldest first: so the leading thread never runs the waiting loop
+    /// before `work` is done.
     fn beside<R: Send>(&self, offers: usize, work: impl FnOnce() -> R + Send) -> R {
         if offers == 0 {
             let _end = End(&self.done);
@@ -335,7 +330,7 @@ impl Watch {
         self.arrived.fetch_add(1, Ordering::Relaxed);
         let (mut gathered, mut pause) = (false, Pause::default());
         while !self.done.load(Ordering::Acquire) {
-            // A thread that looked for work before all have arrived would find their offers and take those as well.
+            // A helper that looks for work before all have arrived would find their offers, and take those as well.
             gathered |= pause.is_long() || self.arrived.load(Ordering::Relaxed) == self.helpers;
             if gathered && rayon::yield_now() == Some(rayon::Yield::Executed) {
                 pause = Pause::default();
@@ -346,12 +341,12 @@ impl Watch {
     }
 }
 
-/// Backoff of a thread that waits for others: first spinning, then yielding.
+/// Waiting loop of a thread: it spins, and after a while yields.
 #[derive(Debug, Default)]
 pub(crate) struct Pause(u32);
 
 impl Pause {
-    /// Waits for a moment; after many calls it yields to the system.
+    /// Waits for a moment. After a long pause it yields to the operating system.
     pub fn go_on(&mut self) {
         self.0 = self.0.saturating_add(1);
         if self.is_long() {
@@ -361,13 +356,13 @@ impl Pause {
         }
     }
 
-    /// Returns true if the pause has lasted so long that the thread yields.
+    /// Returns true if the pause has lasted so long that the thread should yield.
     pub fn is_long(&self) -> bool {
         self.0 >= SPINS
     }
 }
 
-/// Sets a flag when the work ends, also by a panic.
+/// Sets the flag when the work ends, also by a panic.
 struct End<'a>(&'a AtomicBool);
 
 impl Drop for End<'_> {
@@ -376,8 +371,8 @@ impl Drop for End<'_> {
     }
 }
 
-/// Returns an empty list of another type with the memory of a list, for elements with another lifetime. The standard
-/// library collects in place; if it ever stopped to, this would allocate like a new list.
+/// Returns an empty list with the memory of another list of another lifetime: the standard library collects in place.
+/// If it ever ceases to, this allocates like any new list.
 pub(crate) fn emptied<T, U>(mut list: Vec<T>) -> Vec<U> {
     list.clear();
     list.into_iter().filter_map(|_| None).collect()
@@ -392,13 +387,13 @@ mod tests {
 
     use super::{Cut, Threads, emptied};
 
-    /// All threads watch while one leads, and they stop when it is done, also by a panic.
+    /// Helpers arrive while one thread leads, all of them, and leave when it is done, also after a panic.
     #[test]
     fn others_watch_while_one_leads() {
         for count in [1, 2, 3, 5] {
             let threads = Threads::new(count).unwrap();
             let seen = Mutex::new(HashSet::new());
-            // Each task waits until all threads have taken one, or for 5 s.
+            // Until all threads have taken a task: each waits for the others, or for long enough.
             let each = |_: usize, thread: usize| {
                 seen.lock().unwrap().insert(thread);
                 for _ in 0..5_000 {
@@ -433,7 +428,7 @@ mod tests {
         assert_eq!((again.as_ptr().addr(), again.capacity()), (at, capacity));
     }
 
-    /// Every element is in one piece, pieces begin where they may, and none but the last is too small.
+    /// Each element is in one piece, pieces are aligned, and only the last may be too small.
     #[test]
     fn loops_are_cut_where_they_may_be() {
         let threads = Threads::new(3).unwrap();

@@ -201,8 +201,11 @@ fn a_plan_that_changes() {
 #[test]
 fn another_line_is_found() {
     let scene = pile(1, 40);
-    let patch =
-        Patch { shader: "alone", from: "solve_contact(slot, how);", to: "solve_contact(slot, how & ~USE_BIAS);" };
+    let patch = Patch {
+        shader: "alone",
+        from: "solve_contact(slot, op_flags);",
+        to: "solve_contact(slot, op_flags & ~USE_BIAS);",
+    };
     let mut broken = GpuWorld::patched(context(), &scene, &[patch]).expect("a patched shader").with_lanes(64);
     assert!(first_difference(&mut broken, &mut gpu(&scene).with_lanes(STAGED), 40).is_some());
 

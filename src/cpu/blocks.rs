@@ -1,9 +1,9 @@
-//! The constraints of the CPU backend: the same as [`Constraint`] says and what follows from it, eight of a colour side by
-//! side, a lane each.
+//! Contact constraints of the CPU engine in blocks of eight of one colour, one per lane (struct of arrays): the fields
+//! of [`Constraint`] and what the device derives from them.
 //!
-//! A sweep then reads rows of eight numbers as they lie, without turning rows into columns and back. Colours begin with a
-//! block of their own; a block that is not full has lanes that move nothing. The overflow, which is solved in order, has
-//! one constraint a block.
+//! A sweep reads rows of eight numbers as they lie in memory, without transposing. Each colour begins with a new block;
+//! unused lanes of a partly filled block move nothing. The overflow, which is solved in order, has one constraint per
+//! block.
 
 use crate::cpu::lanes::{self, Lanes, Select, Simd, SimdBase, VecLanes, WIDTH, f32x8, u32x8};
 use crate::stages::prepare::{ConstraintPoint, ContactConstraint};
@@ -11,36 +11,36 @@ use crate::threads::{Cut, Threads};
 use crate::types::{COLOR_COUNT, Constraint, Counters, FIXED_A, FIXED_B, OVERFLOW_COLOR, POINT_COUNT_MASK, Rebound};
 use bytemuck::{Pod, Zeroable};
 
-/// How a colour is shared. A block takes about 60 ns.
+/// Granularity at which a colour is shared among threads. A block takes about 60 ns.
 const CUT: Cut = Cut { unit: 8, least: 128 };
 
-/// Eight constraints.
+/// Eight constraints, one per lane.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Block {
-    /// As [`Constraint::body_a`].
+    /// Indices of bodies A, as [`Constraint::body_a`].
     pub body_a: [u32; WIDTH],
-    /// As [`Constraint::body_b`].
+    /// Indices of bodies B, as [`Constraint::body_b`].
     pub body_b: [u32; WIDTH],
-    /// As [`Constraint::flags`]; of a lane that is not in use, both bodies fixed and no point.
+    /// Flags, as [`Constraint::flags`]; an unused lane has both bodies fixed and no point.
     pub flags: [u32; WIDTH],
-    /// As [`Constraint::normal`].
+    /// Normals, as [`Constraint::normal`].
     pub normal: VecLanes,
-    /// As [`Constraint::inv_mass_a`].
+    /// Inverse masses of bodies A, as [`Constraint::inv_mass_a`].
     pub inv_mass_a: Lanes,
-    /// As [`Constraint::inv_inertia_a`].
+    /// Inverse inertias of bodies A, as [`Constraint::inv_inertia_a`].
     pub inv_inertia_a: Lanes,
-    /// As [`Constraint::inv_mass_b`].
+    /// Inverse masses of bodies B, as [`Constraint::inv_mass_b`].
     pub inv_mass_b: Lanes,
-    /// As [`Constraint::inv_inertia_b`].
+    /// Inverse inertias of bodies B, as [`Constraint::inv_inertia_b`].
     pub inv_inertia_b: Lanes,
-    /// As [`Constraint::friction`].
+    /// Friction coefficients, as [`Constraint::friction`].
     pub friction: Lanes,
-    /// Points that a contact does not have are zero and take no impulse.
+    /// Contact points. Missing points are zero and take no impulse.
     pub points: [Point; 2],
 }
 
-/// One point of each of eight constraints.
+/// Contact point of each of eight constraints.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Point {
@@ -54,33 +54,33 @@ pub struct Point {
     pub normal_mass: Lanes,
     /// Masses along the tangent: [`ConstraintPoint::tangent_mass`].
     pub tangent_mass: Lanes,
-    /// As in [`Constraint::impulses`].
+    /// Accumulated normal impulses, as in [`Constraint::impulses`].
     pub normal_impulse: Lanes,
-    /// Likewise.
+    /// Accumulated friction impulses, as in [`Constraint::impulses`].
     pub tangent_impulse: Lanes,
-    /// As in [`Constraint::measured`].
+    /// Measured separations, as in [`Constraint::measured`].
     pub measured: Lanes,
 }
 
-/// What only worlds in which something bounces need of eight constraints.
+/// Restitution data of eight constraints. Only worlds in which something bounces have it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct Bounce {
-    /// As [`Rebound::restitution`].
+    /// Restitution coefficients, as [`Rebound::restitution`].
     pub restitution: Lanes,
-    /// As [`Rebound::relative_velocities`].
+    /// Approach speeds, as [`Rebound::relative_velocities`].
     pub relative_velocity: [Lanes; 2],
-    /// As [`Rebound::max_impulses`].
+    /// Largest impulses, as [`Rebound::max_impulses`].
     pub max_impulses: [Lanes; 2],
 }
 
-/// A [`Block`] is this many rows of eight, of which the first three are integers.
+/// Rows of eight numbers in a [`Block`]; the first three are integers.
 const ROWS: usize = 10 + 2 * POINT_ROWS;
-/// So many of them a [`Point`].
+/// Rows of eight numbers in a [`Point`].
 const POINT_ROWS: usize = 10;
 
 impl Block {
-    /// Moves nothing.
+    /// Returns a block that moves nothing.
     #[must_use]
     pub fn neutral() -> Self {
         Self { flags: [FIXED_A | FIXED_B; WIDTH], ..Self::zeroed() }
@@ -110,7 +110,8 @@ impl Block {
         }
     }
 
-    /// Works out the effective masses of all points: one division for eight lanes, as [`ContactConstraint::find_masses`] has them one by one.
+    /// Computes the effective masses of all points: [`ContactConstraint::find_masses`], with one division for eight
+    /// lanes.
     #[inline(always)]
     pub fn find_masses<S: Simd>(&mut self, simd: S) {
         let normal = self.normal.on(simd);
@@ -119,7 +120,7 @@ impl Block {
         let tangent = lanes::right_perp(normal);
         let (counts, zero) = (u32x8::load_array(simd, self.flags) & POINT_COUNT_MASK, f32x8::splat(simd, 0.0));
         for (end, point) in (0..).zip(&mut self.points) {
-            // A point that a contact does not have takes no impulse.
+            // A missing point takes no impulse.
             let there = counts.simd_gt(end);
             let (r_a, r_b) = (point.r_a.on(simd), point.r_b.on(simd));
             point.normal_mass.put(there.select(lanes::effective_mass(inv, r_a, r_b, normal), zero));
@@ -127,7 +128,7 @@ impl Block {
         }
     }
 
-    /// Reads one lane. What a [`Bounce`] holds is 0.
+    /// Reads one lane. The restitution data, which are in [`Bounce`], are 0.
     #[must_use]
     pub fn get(&self, lane: usize) -> ContactConstraint {
         let rows: &[[f32; WIDTH]; ROWS] = bytemuck::cast_ref(self);
@@ -160,7 +161,7 @@ impl Block {
         }
     }
 
-    /// As [`Constraint::impulses`].
+    /// Returns the impulses of one lane, as [`Constraint::impulses`].
     #[inline(always)]
     #[must_use]
     pub fn impulses(&self, lane: usize) -> [f32; 4] {
@@ -201,11 +202,11 @@ impl Bounce {
     }
 }
 
-/// All constraints of a step.
+/// Constraint blocks of a step.
 #[derive(Clone, Debug)]
 pub struct Blocks {
     all: Vec<Block>,
-    /// One a block, or none if nothing bounces.
+    /// Restitution data of each block; empty if nothing bounces.
     bounces: Vec<Bounce>,
     /// Blocks of colour `c` are `starts[c] .. starts[c + 1]`.
     starts: [usize; COLOR_COUNT as usize + 1],
@@ -217,14 +218,14 @@ impl Default for Blocks {
     }
 }
 
-/// Constraints of a block of this colour.
+/// Returns the number of constraints in a block of this colour.
 #[must_use]
 pub fn width(color: usize) -> usize {
     if color == OVERFLOW_COLOR as usize { 1 } else { WIDTH }
 }
 
 impl Blocks {
-    /// Makes room for the constraints that are counted, and empties blocks that will not be full.
+    /// Allocates blocks for the number of constraints of each colour, and clears those that will not be full.
     pub fn lay(&mut self, counters: &Counters, bounces: bool) {
         let mut end = 0;
         for (color, start) in (0..COLOR_COUNT).zip(&mut self.starts) {
@@ -246,7 +247,7 @@ impl Blocks {
         }
     }
 
-    /// The block of a colour's constraint number `rank`, and its lane.
+    /// Returns the block of a colour's constraint number `rank`, and its lane.
     #[inline(always)]
     #[must_use]
     pub fn place(&self, color: usize, rank: usize) -> (usize, usize) {
@@ -264,24 +265,24 @@ impl Blocks {
         }
     }
 
-    /// A block, if there is one.
+    /// Returns a block, if it exists.
     #[inline(always)]
     #[must_use]
     pub fn get(&self, block: usize) -> Option<&Block> {
         self.all.get(block)
     }
 
-    /// Where each colour starts, all blocks, and their bounces.
+    /// Returns the first block of each colour, all blocks, and their restitution data.
     pub fn parts(&mut self) -> (&[usize; COLOR_COUNT as usize + 1], &mut [Block], &mut [Bounce]) {
         (&self.starts, &mut self.all, &mut self.bounces)
     }
 
-    /// The blocks as a sweep sees them that shares out each colour.
+    /// Returns a sweep over the blocks that shares each colour among threads.
     pub fn by<'a>(&'a mut self, threads: &'a Threads, counters: &'a Counters) -> Sweep<'a> {
         Sweep { blocks: self, threads, counters }
     }
 
-    /// Takes over constraints in colour order.
+    /// Replaces the constraints by these, which are in colour order.
     pub(crate) fn load(&mut self, counters: &Counters, constraints: &[Constraint], rebounds: &[Rebound]) {
         self.lay(counters, !rebounds.is_empty());
         for color in 0..COLOR_COUNT {
@@ -294,7 +295,7 @@ impl Blocks {
         }
     }
 
-    /// The constraints in colour order, and their bounces.
+    /// Returns the constraints in colour order, and their restitution data.
     pub(crate) fn to_vec(&self, counters: &Counters) -> (Vec<Constraint>, Vec<Rebound>) {
         let (mut constraints, mut rebounds) = (Vec::new(), Vec::new());
         for color in 0..COLOR_COUNT {
@@ -309,13 +310,13 @@ impl Blocks {
     }
 }
 
-/// What a sweep goes over.
+/// Way to visit all constraint blocks, colour by colour.
 pub trait Visit {
-    /// Visits all blocks, batch by batch and colour by colour. Blocks of one colour share no dynamic body and may be visited
-    /// at the same time; those of the overflow are visited in order.
+    /// Visits all blocks, batch by batch and colour by colour. Blocks of one colour share no dynamic body and may be
+    /// visited in parallel; those of the overflow are visited in order.
     fn visit_batches(&mut self, each: impl Fn(Batch) + Sync);
 
-    /// The same one by one, with the slot of a block's first constraint.
+    /// Visits all blocks one by one, each with the slot of its first constraint.
     fn visit(&mut self, each: impl Fn(usize, &mut Block, Option<&mut Bounce>) + Sync) {
         self.visit_batches(|batch| {
             for (slot, block, bounce) in batch.blocks() {
@@ -325,21 +326,21 @@ pub trait Visit {
     }
 }
 
-/// Blocks of one colour that lie side by side.
+/// Adjacent blocks of one colour.
 #[derive(Debug)]
 pub struct Batch<'a> {
-    /// Of the first constraint.
+    /// Slot of the first constraint.
     pub slot: usize,
-    /// Constraints a block.
+    /// Number of constraints in a block.
     pub width: usize,
-    /// All of them.
+    /// Blocks of the batch.
     pub blocks: &'a mut [Block],
-    /// One a block, or none.
+    /// Restitution data of each block; empty if nothing bounces.
     pub bounces: &'a mut [Bounce],
 }
 
 impl<'a> Batch<'a> {
-    /// Takes the first blocks, at most so many.
+    /// Splits off the first blocks, at most `count`.
     #[must_use]
     pub fn take_first(&mut self, count: usize) -> Self {
         let count = count.min(self.blocks.len());
@@ -353,7 +354,7 @@ impl<'a> Batch<'a> {
         first
     }
 
-    /// Each block with the slot of its first constraint, and its bounces.
+    /// Returns each block with the slot of its first constraint, and its restitution data.
     #[inline(always)]
     pub fn blocks(self) -> impl Iterator<Item = (usize, &'a mut Block, Option<&'a mut Bounce>)> {
         let Self { slot, width, blocks, bounces } = self;
@@ -363,7 +364,7 @@ impl<'a> Batch<'a> {
 }
 
 impl Blocks {
-    /// All blocks, a batch for each colour.
+    /// Returns all blocks, one batch per colour.
     pub fn batches<'a>(&'a mut self, counters: &Counters) -> impl Iterator<Item = Batch<'a>> + use<'a> {
         let Self { all, bounces, starts } = self;
         let (mut all, mut bounces) = (&mut all[..], &mut bounces[..]);
@@ -381,7 +382,7 @@ impl Blocks {
     }
 }
 
-/// All blocks, and who visits them.
+/// All blocks, and the threads that share each colour.
 #[derive(Debug)]
 pub struct Sweep<'a> {
     blocks: &'a mut Blocks,

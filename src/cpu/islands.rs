@@ -1,12 +1,13 @@
-//! The CPU runs the solver group by group: through all substeps of a step with some bodies, then with the next ones.
+//! Island batches: the solver goes through all substeps of a step with some islands, then with the next ones.
 //!
-//! A group is a set of bodies that no contact ties to those of another. So the order among groups does not matter, and
-//! within a group it is that of the stages: the result is the same to the last bit. What matters is where the numbers
-//! are: the constraints of a group fit the processor's second-level cache, those of 100,000 boxes do not, and a step reads
-//! them nine times. Threads take whole groups, and need not wait for each other at the end of every colour.
+//! A batch is a set of bodies that share no contact with those of another batch. So the order of batches does not
+//! matter, and within a batch the order is that of the stages: the result is the same to the last bit. What matters is
+//! memory: the constraints of a batch fit the processor's second-level cache, those of 100,000 boxes do not, and a step
+//! reads them nine times. Threads take whole batches, and need not wait for each other at the end of every colour.
 //!
-//! Groups are found where islands are many and small; one heap of everything is solved as the stages stand in the plan.
-//! They are found anew now and then, and united as contacts come: what was split may be united, so no island is cut.
+//! Batches are used if islands are many and small; one heap of everything is solved stage by stage. Islands are
+//! searched from scratch only now and then; in between, batches are merged as contacts connect them. Batches that could
+//! be split may stay merged, but no island is ever cut.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -33,61 +34,62 @@ use crate::types::{
     OVERFLOW_COLOR, POINT_COUNT_MASK, Pose, STATIC, SURFACES, Surface,
 };
 
-/// Contacts and bodies of a group at which it is full. A thousand boxes of a pile with their contacts take about
-/// 600 KB, half of a small second-level cache.
+/// Contacts and bodies at which a batch is full. A thousand boxes of a pile with their contacts take about 600 KB, half
+/// of a small second-level cache.
 const FULL: u32 = 3000;
-/// Several threads may have smaller ones, so that there are a few for each; below this, handing them over costs too much.
+/// Smallest size of full batches. Several threads use smaller batches, so that there are a few for each; below this,
+/// handing them over costs too much.
 const LEAST: u32 = 256;
-/// A world of less than so many groups is solved as a whole, and a group of more than so many times its measure is
-/// split if it can be.
+/// Minimum number of full batches in a world that is solved by batches, and the factor over the full size beyond which
+/// a batch is split if possible.
 const TIMES: u32 = 4;
-/// Steps from one attempt to split groups to the next; twice as many after each that did not help.
+/// Steps between two attempts to split batches; doubled after each attempt that did not help.
 const PATIENCE: u32 = 16;
-/// They are not doubled beyond this.
+/// Largest number of steps between two attempts.
 const MOST_PATIENCE: u32 = 1024;
 
-/// Which groups there are, and what is needed to solve them.
+/// Island batches of a world, and the memory to solve them.
 #[derive(Debug)]
 pub struct Groups {
-    /// Contacts and bodies of a group at which it is full.
+    /// Contacts and bodies at which a batch is full.
     full: u32,
-    /// The group of each body when groups were last found; [`NONE`] of a static one. Empty if none were.
+    /// Batch of each body when islands were last searched; [`NONE`] for a static body. Empty if there are no batches.
     found: Vec<u32>,
-    /// Those that were united since, as a forest: the parent of each.
-    united: Vec<u32>,
-    /// Bodies of each of them.
+    /// Batches merged since, as a union-find forest: the parent of each.
+    merged: Vec<u32>,
+    /// Number of bodies of each batch, before merging.
     body_counts: Vec<u32>,
-    /// Their places in this step; united ones share one.
+    /// Index of each batch in this step; merged batches share one.
     places: Vec<u32>,
-    /// The bodies, place by place, and where each place starts.
+    /// Bodies sorted by batch index, and the start of each batch.
     bodies: Vec<u32>,
     body_starts: Vec<u32>,
-    /// The touching contacts of this step likewise, in ascending order within a place.
+    /// Touching contacts of this step, sorted by batch index (`contact_starts`) and in ascending order within a batch.
     contacts: Vec<u32>,
     contact_starts: Vec<u32>,
-    /// The touching contacts of this step in ascending order, piece by piece, and how many pieces there are of them now.
+    /// Touching contacts of this step in ascending order, in parts, of which the first `used` are valid.
     touching: Vec<Touching>,
     used: usize,
-    /// What is needed only while groups are found. It is kept, so that a step need not ask for memory.
+    /// Memory of [`Self::split`] and [`Self::list`]. Kept to avoid allocation.
     parents: Vec<u32>,
     sizes: Vec<u32>,
     before: Vec<u32>,
     next: Vec<u32>,
-    /// Steps to the next attempt, and from there to the one after.
+    /// Steps until the next attempt to split, and from there to the one after.
     wait: u32,
     patience: u32,
-    /// One a thread.
+    /// Solver memory of each thread.
     scratches: Vec<Mutex<Scratch>>,
-    /// One a contact, where several threads work.
+    /// Result of each contact, if several threads work.
     returned: Rows<Returned, 3>,
     room: Room,
-    /// Groups of the last step.
+    /// Number of batches in the last step.
     count: usize,
-    /// Contacts are not looked at, so that groups are wrong. For tests.
+    /// True if contacts are ignored, so that batches are wrong. For tests.
     blind: bool,
 }
 
-/// What a thread needs for a group.
+/// Solver memory of a thread, for one batch.
 #[derive(Debug, Default)]
 struct Scratch {
     slots: Vec<u32>,
@@ -96,52 +98,52 @@ struct Scratch {
     surfaces: Rows<Surface, 2>,
 }
 
-/// What each thread has room for: contacts of a group, and how many of them in the overflow.
+/// Capacity of each thread's memory: contacts of a batch, and those of them in the overflow.
 #[derive(Clone, Copy, Debug, Default)]
 struct Room {
     contacts: u32,
     overflow: u32,
 }
 
-/// Touching contacts among some that lie side by side.
+/// Touching contacts in a range of the contacts.
 #[derive(Debug, Default)]
 struct Touching {
     contacts: Vec<u32>,
-    /// The runs of those in one group that was found.
+    /// Runs of contacts in one batch.
     runs: Vec<Run>,
-    /// Groups that a contact ties.
+    /// Pairs of batches that a contact connects.
     ties: Vec<(u32, u32)>,
 }
 
-/// Touching contacts one after the other that are in one group.
+/// Consecutive touching contacts in one batch.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     group: u32,
-    /// The first of them, in its list.
+    /// Index of the first contact in the part's list.
     first: u32,
     count: u32,
 }
 
-/// What the solver returns to a contact.
+/// Result of the solver for one contact.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 struct Returned {
     impulses: [f32; 4],
     rolling: f32,
-    /// Whether anything resists rolling.
+    /// 1 if anything resists rolling, else 0.
     rolls: u32,
 }
 
-/// The tables of a world that the solver reads.
+/// Tables of a world that the solver reads and writes.
 #[derive(Clone, Copy, Debug)]
 pub struct Given<'a> {
     /// Settings, bodies, shapes.
     pub compiled: &'a Compiled,
-    /// One a body.
+    /// Pose of each body.
     pub poses: &'a [Pose],
-    /// One a body; velocities and deltas are written.
+    /// State of each body; velocities and deltas are written.
     pub states: &'a Rows<BodyState, 4>,
-    /// One a body, written.
+    /// Accumulator of each body, written.
     pub accumulators: &'a Rows<Accumulator, 2>,
 }
 
@@ -152,12 +154,12 @@ impl Default for Groups {
 }
 
 impl Groups {
-    /// Groups that are full with so many contacts and bodies; none if 0.
+    /// Creates island batches that are full with `full` contacts and bodies; none if 0.
     pub fn of(full: u32) -> Self {
         Self {
             full,
             found: Vec::new(),
-            united: Vec::new(),
+            merged: Vec::new(),
             body_counts: Vec::new(),
             places: Vec::new(),
             bodies: Vec::new(),
@@ -180,18 +182,18 @@ impl Groups {
         }
     }
 
-    /// The same, but islands are cut. For tests.
+    /// Ignores contacts, so that islands are cut (fault injection for tests).
     pub fn blind(mut self) -> Self {
         self.blind = true;
         self
     }
 
-    /// Groups of the last step; 0 if it was solved as a whole.
+    /// Returns the number of batches in the last step; 0 if it was solved as a whole.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// Bodies came or went: what is known of groups no longer holds.
+    /// Invalidates the batches after bodies came or went.
     pub fn forget(&mut self) {
         if !self.found.is_empty() {
             self.found.clear();
@@ -199,7 +201,7 @@ impl Groups {
         }
     }
 
-    /// Finds the groups of a step; `false` if the world is better solved as a whole.
+    /// Finds the batches of a step. Returns false if the world is better solved as a whole.
     pub fn find(&mut self, threads: &Threads, compiled: &Compiled, contacts: &[Contact], touching: u32) -> bool {
         self.count = 0;
         #[allow(clippy::cast_possible_truncation, reason = "at most FULL")]
@@ -208,17 +210,17 @@ impl Groups {
             0 | 1 => self.full,
             count => (touching as usize / (TIMES as usize * count)).clamp(LEAST as usize, self.full as usize) as u32,
         };
-        // A joint ties bodies as well, and has sweeps of its own.
+        // Joints connect bodies as well, and have sweeps of their own.
         if full == 0 || compiled.joints.count() > 0 || touching < TIMES * full {
             return false;
         }
         let known = !self.found.is_empty() && self.found.len() == compiled.bodies.len();
-        let mut largest = if known { self.unite(threads, contacts) } else { u32::MAX };
+        let mut largest = if known { self.merge(threads, contacts) } else { u32::MAX };
         if largest > TIMES * full {
             if self.wait == 0 {
                 self.split(full, compiled, contacts);
                 if !self.found.is_empty() {
-                    largest = self.unite(threads, contacts);
+                    largest = self.merge(threads, contacts);
                 }
             } else {
                 self.wait -= 1;
@@ -235,13 +237,14 @@ impl Groups {
         true
     }
 
-    /// Finds groups anew, as small as islands allow but not smaller than `full`; none if most of the world is one island.
+    /// Searches islands from scratch and collects them into batches of at least `full`; none if most of the world is
+    /// one island.
     fn split(&mut self, full: u32, compiled: &Compiled, contacts: &[Contact]) {
         self.wait = self.patience;
         self.patience = (2 * self.patience).min(MOST_PATIENCE);
         self.found.clear();
         let bodies = &compiled.bodies;
-        // What is led along a path moves in every group that it touches.
+        // A body on a path takes part in every batch that it touches.
         if bodies.iter().any(|body| body.kind == KINEMATIC) {
             return;
         }
@@ -267,7 +270,7 @@ impl Groups {
         if u64::from(largest) * 4 > all * 3 {
             return;
         }
-        // Islands in the order of their roots, so that a group lies together in memory as far as bodies that touch do.
+        // Islands in the order of their roots, so that a batch is as contiguous in memory as touching bodies are.
         let (mut group, mut size) = (0, 0);
         groups.clear();
         groups.resize(bodies.len(), NONE);
@@ -289,27 +292,27 @@ impl Groups {
             self.body_counts[groups[root] as usize] += 1;
             self.found.push(groups[root]);
         }
-        self.united.clear();
-        self.united.extend((0..).take(self.body_counts.len()));
+        self.merged.clear();
+        self.merged.extend((0..).take(self.body_counts.len()));
         self.places.clear();
     }
 
-    /// Unites groups that a contact ties, and says how large the largest is.
-    fn unite(&mut self, threads: &Threads, contacts: &[Contact]) -> u32 {
-        let Self { found, united, touching, used, body_counts, sizes, blind, .. } = self;
+    /// Merges batches that a contact connects. Returns the size of the largest.
+    fn merge(&mut self, threads: &Threads, contacts: &[Contact]) -> u32 {
+        let Self { found, merged, touching, used, body_counts, sizes, blind, .. } = self;
         let touching = threads.for_parts(LIGHT, contacts.len(), touching, |first, end, part| {
-            part.look(found, contacts, first, end, *blind);
+            part.collect(found, contacts, first, end, *blind);
         });
         *used = touching.len();
         for &(one, other) in touching.iter().flat_map(|part| &part.ties) {
-            join(united, one, other);
+            join(merged, one, other);
         }
         sizes.clone_from(body_counts);
         for run in touching.iter().flat_map(|part| &part.runs) {
             sizes[run.group as usize] += run.count;
         }
         for group in (0..).take(sizes.len()) {
-            let root = root(united, group);
+            let root = root(merged, group);
             if root != group {
                 sizes[root as usize] += sizes[group as usize];
             }
@@ -317,17 +320,17 @@ impl Groups {
         sizes.iter().copied().max().unwrap_or(0)
     }
 
-    /// Lists bodies and contacts by group.
+    /// Lists bodies and contacts by batch.
     fn list(&mut self) {
-        let Self { found, united, places, bodies, body_starts, contacts, contact_starts, touching, used, .. } = self;
+        let Self { found, merged, places, bodies, body_starts, contacts, contact_starts, touching, used, .. } = self;
         let Self { before, next, .. } = self;
         let touching = &touching[..*used];
         before.clone_from(places);
         let mut count = 0;
         places.clear();
-        for group in (0..).take(united.len()) {
-            // A root is lower than those that it has taken in.
-            let place = match root(united, group) {
+        for group in (0..).take(merged.len()) {
+            // A root is lower than all batches merged into it.
+            let place = match root(merged, group) {
                 root if root == group => count,
                 root => places[root as usize],
             };
@@ -350,7 +353,7 @@ impl Groups {
                 next[place] += 1;
             }
         }
-        // Runs are few and long where bodies that touch lie together in memory.
+        // Runs are few and long if touching bodies are near each other in memory.
         contact_starts.clear();
         contact_starts.resize(count as usize + 1, 0);
         for run in touching.iter().flat_map(|part| &part.runs) {
@@ -369,8 +372,8 @@ impl Groups {
         }
     }
 
-    /// Makes room for the largest group at each thread, whichever of them will take it.
-    fn make_room(&mut self, threads: usize, switches: u32, counters: &Counters) {
+    /// Allocates memory for the largest batch at each thread, whichever will take it.
+    fn reserve_scratch(&mut self, threads: usize, switches: u32, counters: &Counters) {
         let Self { scratches, contact_starts, room, .. } = self;
         if scratches.len() < threads {
             scratches.resize_with(threads, Mutex::default);
@@ -384,11 +387,11 @@ impl Groups {
         room.contacts = room.contacts.max(contacts.next_power_of_two());
         room.overflow = room.overflow.max(overflow.next_power_of_two());
         for scratch in scratches {
-            scratch.get_mut().unwrap_or_else(PoisonError::into_inner).make(*room, switches);
+            scratch.get_mut().unwrap_or_else(PoisonError::into_inner).reserve(*room, switches);
         }
     }
 
-    /// Runs the stages of the solver that are in `ops`, group by group, and adds the time that each took to `stage_ms`.
+    /// Runs the solver stages in `ops`, batch by batch, and adds the time of each to `stage_ms`.
     pub fn run(
         &mut self,
         threads: &Threads,
@@ -399,7 +402,7 @@ impl Groups {
         counters: &Counters,
         stage_ms: &mut [(Stage, f64)],
     ) {
-        self.make_room(threads.count(), given.compiled.params.switches, counters);
+        self.reserve_scratch(threads.count(), given.compiled.params.switches, counters);
         let Self { bodies, body_starts, contacts: listed, contact_starts, scratches, returned, count, .. } = self;
         let scratches = &mut scratches[..threads.count()];
         let spent = Stage::ALL.map(|_| AtomicU64::new(0));
@@ -422,7 +425,7 @@ impl Groups {
             let scratch = alone.get_mut().unwrap_or_else(PoisonError::into_inner);
             for group in 0..groups {
                 solve(group, scratch, contacts, manifolds);
-                // The scratch may still hold another group.
+                // The memory may still hold another batch.
                 if threads.is_cancelled() {
                     return;
                 }
@@ -459,7 +462,7 @@ impl Groups {
                 });
             }
         }
-        // Threads work at the same time: their times are shares of what it took.
+        // Threads run in parallel: their times are scaled to the elapsed time.
         let spent = spent.map(AtomicU64::into_inner);
         let share = 1e3 * start.elapsed().as_secs_f64() / spent.iter().sum::<u64>().max(1) as f64;
         for ((_, ms), spent) in stage_ms.iter_mut().zip(spent) {
@@ -469,8 +472,8 @@ impl Groups {
 }
 
 impl Touching {
-    /// Lists contacts `first .. end`.
-    fn look(&mut self, found: &[u32], contacts: &[Contact], first: usize, end: usize, blind: bool) {
+    /// Lists the touching contacts in `first .. end`.
+    fn collect(&mut self, found: &[u32], contacts: &[Contact], first: usize, end: usize, blind: bool) {
         let Self { contacts: touching, runs, ties } = self;
         touching.clear();
         runs.clear();
@@ -500,8 +503,8 @@ impl Touching {
 }
 
 impl Scratch {
-    fn make(&mut self, room: Room, switches: u32) {
-        // As if all were of one colour, with a block more for each that does not fill its last.
+    fn reserve(&mut self, room: Room, switches: u32) {
+        // As if all were of one colour, with one more block per colour that does not fill its last.
         #[allow(clippy::cast_possible_truncation, reason = "lanes of a block")]
         let others = room.contacts + COLOR_COUNT * WIDTH as u32;
         let mut most = Counters::default();
@@ -513,7 +516,7 @@ impl Scratch {
         self.surfaces.resize(if switches & SURFACES == 0 { 0 } else { contacts });
     }
 
-    /// Runs a stage for one group.
+    /// Runs a stage for one batch.
     fn run(
         &mut self,
         op: Op,
@@ -541,7 +544,7 @@ impl Scratch {
             Stage::IntegratePositions => integrate_positions_of(listed_bodies, params, bodies, states),
             Stage::Project => project(params, states, sweep),
             Stage::Restitution => restitution(params, states, sweep),
-            // Impulses are taken to the contacts by whoever may write there.
+            // Impulses are stored by `store`, where the contacts may be written.
             _ => {}
         }
     }
@@ -551,7 +554,7 @@ impl Scratch {
     }
 }
 
-/// Where the solver begins and ends in a plan without joints, if it begins at `first` and nothing of it is missing.
+/// Returns the range of the solver in a plan without joints, if it begins at `first` and is complete.
 pub fn solver(plan: &[Op], first: usize) -> Option<std::ops::Range<usize>> {
     let last = plan.iter().rposition(|op| op.stage == Stage::StoreImpulses)?;
     (plan.get(first)?.stage == Stage::Prepare && first < last).then_some(first..last + 1)
@@ -562,12 +565,12 @@ fn spend(spent: &[AtomicU64], stage: Stage, start: Instant) {
     spent[stage as usize].fetch_add(nanoseconds, Ordering::Relaxed);
 }
 
-/// A body of a contact that is not fixed.
+/// Returns a dynamic body of a contact.
 fn moving(contact: &Contact) -> u32 {
     if contact.flags & FIXED_B == 0 { contact.body_b } else { contact.body_a }
 }
 
-/// The root of an element of a forest; paths are halved on the way.
+/// Returns the root of an element of a union-find forest; halves the path on the way.
 fn root(parents: &mut [u32], mut element: u32) -> u32 {
     while parents[element as usize] != element {
         let above = parents[parents[element as usize] as usize];
@@ -577,13 +580,13 @@ fn root(parents: &mut [u32], mut element: u32) -> u32 {
     element
 }
 
-/// Makes two trees one. Its root is the lower of theirs.
+/// Merges two trees. The root is the lower of the two.
 fn join(parents: &mut [u32], one: u32, other: u32) {
     let (one, other) = (root(parents, one), root(parents, other));
     parents[one.max(other) as usize] = one.min(other);
 }
 
-/// From how many there are before each place to where it starts.
+/// Turns counts into ends (inclusive prefix sum).
 fn add_up(counts: &mut [u32]) {
     let mut sum = 0;
     for count in counts {

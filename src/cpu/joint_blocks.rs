@@ -1,9 +1,9 @@
-//! The joints of the CPU backend: the same as [`JointFrame`] and [`JointRow`] say, eight of a colour side by side, a lane
-//! each.
+//! Joints of the CPU engine in blocks of eight of one colour, one per lane (struct of arrays): the fields of
+//! [`JointFrame`] and [`JointRow`].
 //!
-//! Those of a block are alike: they have the same rows in the same order, so that a sweep decides once for all of them
-//! what a row does. A block that is not full has lanes that move nothing. Impulses are fetched from their table when blocks
-//! are laid, and handed back after the last sweep. The overflow is not here: it is solved in order, one by one.
+//! The joints of a block have the same kinds of rows in the same order, so that a sweep branches once for all of them.
+//! Unused lanes of a partly filled block move nothing. Impulses are loaded from their table when the blocks are built,
+//! and stored back after the last sweep. The overflow has no blocks: it is solved in order, joint by joint.
 
 use std::f32::consts::TAU;
 
@@ -20,70 +20,71 @@ use crate::types::{
     Pose, ROW_BY_MASS, ROW_COUNT_MASK, ROW_GEOMETRY, ROW_ROLE, WORLD_A,
 };
 
-/// How a colour is shared. A block takes about 100 ns.
+/// Granularity at which a colour is shared among threads. A block takes about 100 ns.
 const CUT: Cut = Cut { unit: 8, least: 96 };
-/// Colours whose joints may be solved at the same time.
+/// Number of colours whose joints may be solved in parallel.
 const COLORS: usize = JOINT_OVERFLOW as usize;
-/// The part of [`JointRow::kind`] in which the joints of a block agree.
+/// Bits of [`JointRow::kind`] in which the joints of a block agree.
 const KIND: u32 = ROW_GEOMETRY | ROW_ROLE | ROW_BY_MASS;
 
-/// Eight joints.
+/// Eight joints, one per lane.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct JointBlock {
-    /// As [`JointFrame::body_a`].
+    /// Indices of bodies A, as [`JointFrame::body_a`].
     pub body_a: [u32; WIDTH],
-    /// As [`JointFrame::body_b`].
+    /// Indices of bodies B, as [`JointFrame::body_b`].
     pub body_b: [u32; WIDTH],
-    /// As [`JointFrame::first_row`].
+    /// Indices of the first rows, as [`JointFrame::first_row`].
     pub first_row: [u32; WIDTH],
-    /// As [`JointFrame::flags`]; of a lane that is not in use, both bodies fixed and A the world.
+    /// Flags, as [`JointFrame::flags`]; an unused lane has both bodies fixed and the world as A.
     pub flags: [u32; WIDTH],
-    /// As [`JointFrame::r_a`].
+    /// Lever arms on A, as [`JointFrame::r_a`].
     pub r_a: VecLanes,
-    /// As [`JointFrame::r_b`].
+    /// Lever arms on B, as [`JointFrame::r_b`].
     pub r_b: VecLanes,
-    /// As [`JointFrame::between`].
+    /// Vectors between the anchors, as [`JointFrame::between`].
     pub between: VecLanes,
-    /// As [`JointFrame::axis`].
+    /// Axes, as [`JointFrame::axis`].
     pub axis: VecLanes,
-    /// As [`JointFrame::inv_mass_a`].
+    /// Inverse masses of bodies A, as [`JointFrame::inv_mass_a`].
     pub inv_mass_a: Lanes,
-    /// As [`JointFrame::inv_inertia_a`].
+    /// Inverse inertias of bodies A, as [`JointFrame::inv_inertia_a`].
     pub inv_inertia_a: Lanes,
-    /// As [`JointFrame::inv_mass_b`].
+    /// Inverse masses of bodies B, as [`JointFrame::inv_mass_b`].
     pub inv_mass_b: Lanes,
-    /// As [`JointFrame::inv_inertia_b`].
+    /// Inverse inertias of bodies B, as [`JointFrame::inv_inertia_b`].
     pub inv_inertia_b: Lanes,
-    /// As [`JointFrame::angle`].
+    /// Angles, as [`JointFrame::angle`].
     pub angle: Lanes,
-    /// Where the frames are; [`NONE`] of a lane that is not in use.
+    /// Indices of the joints; [`NONE`] for an unused lane.
     places: [u32; WIDTH],
-    /// Where the rows of the block begin, how many there are, and nothing.
+    /// First row block, number of row blocks; the rest is unused.
     rows: [u32; WIDTH],
 }
 
-/// One row of each of eight joints.
+/// Row of each of eight joints.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 pub struct RowBlock {
-    /// As [`JointRow::goal`].
+    /// Goals, as [`JointRow::goal`].
     pub goal: Lanes,
-    /// As [`JointRow::max_impulse`].
+    /// Largest impulses, as [`JointRow::max_impulse`].
     pub max_impulse: Lanes,
-    /// As [`JointRow::softness`].
+    /// Softness coefficients, as [`JointRow::softness`].
     pub softness: [Lanes; 3],
-    /// As [`JointRow::kind`], without what only concerns the host.
+    /// Kind of the row, as [`JointRow::kind`] without the bits that only the host uses.
     pub kind: u32,
     pad: [u32; WIDTH - 1],
 }
 
-/// A [`JointFrame`] as halves of lanes. Four make the first sixteen rows of a [`JointBlock`], the last begins with one more.
+/// [`JointFrame`] as groups of four numbers. The first four groups are the first sixteen rows of a [`JointBlock`]; the
+/// last holds one more row.
 type FrameHalves = [[f32; 4]; 5];
-/// Likewise a [`JointRow`].
+/// [`JointRow`] as groups of four numbers.
 type RowHalves = [[f32; 4]; 2];
 
-/// The frame of a lane that is not in use.
+/// Frame of an unused lane.
 const NEUTRAL_FRAME: JointFrame = JointFrame {
     body_a: 0,
     body_b: 0,
@@ -101,12 +102,12 @@ const NEUTRAL_FRAME: JointFrame = JointFrame {
     pad: [0; 3],
 };
 
-/// A [`Joint`], a [`Body`] and a [`Pose`] likewise.
+/// [`Joint`], [`Body`] or [`Pose`] as groups of four numbers.
 type JointHalves = [[f32; 4]; 4];
 type BodyHalves = [[f32; 4]; 4];
 type PoseHalves = [[f32; 4]; 1];
 
-/// One of the halves of eight rows, column by column.
+/// Returns one half of eight rows, as columns.
 #[inline(always)]
 fn half_of<S: Simd, const H: usize>(simd: S, rows: [&[[f32; 4]; H]; WIDTH], half: usize) -> [f32x8<S>; 4] {
     let [a, b, c, d, e, f, g, h] = rows;
@@ -121,7 +122,7 @@ impl JointBlock {
         Self { places: [NONE; WIDTH], rows, ..Self::zeroed() }
     }
 
-    /// Copies the frames of its lanes.
+    /// Copies the frames of the block's joints.
     #[inline(always)]
     fn fill<S: Simd>(&mut self, simd: S, joint_frames: &[JointFrame]) {
         let frame = |lane: usize| -> &FrameHalves {
@@ -145,9 +146,10 @@ impl JointBlock {
         self.angle.put(angle);
     }
 
-    /// Looks how its joints stand: as [`frame_of`](crate::stages::prepare_joints::frame_of) does of each.
+    /// Computes the frames of the block's joints from the poses, as
+    /// [`frame_of`](crate::stages::prepare_joints::frame_of) does for one.
     #[inline(always)]
-    fn stand<S: Simd>(
+    fn update_frames<S: Simd>(
         &mut self,
         simd: S,
         joints: &[Joint],
@@ -208,7 +210,7 @@ impl JointBlock {
         }
     }
 
-    /// The frames of its lanes, and where they are.
+    /// Returns the frames of the block's joints, with their indices.
     fn frames(&self) -> impl Iterator<Item = (usize, JointFrame)> {
         let at = |lanes: &VecLanes, lane: usize| [lanes.x.0[lane], lanes.y.0[lane]];
         let frame = move |lane: usize| JointFrame {
@@ -230,14 +232,14 @@ impl JointBlock {
         (0..WIDTH).filter(|&lane| self.places[lane] != NONE).map(move |lane| (self.places[lane] as usize, frame(lane)))
     }
 
-    /// Where in the blocks the rows are.
+    /// Returns the range of the block's rows among the row blocks.
     #[inline(always)]
     #[must_use]
     pub fn rows(&self) -> std::ops::Range<usize> {
         self.rows[0] as usize..(self.rows[0] + self.rows[1]) as usize
     }
 
-    /// Lanes in use, and where in the table their row number `row` is.
+    /// Returns the lanes in use, each with the index of its row number `row` in the table.
     fn joint_rows(&self, row: usize) -> impl Iterator<Item = (usize, usize)> {
         let lanes = self.places.into_iter().zip(self.first_row).enumerate();
         lanes.filter(|(_, (place, _))| *place != NONE).map(move |(lane, (_, first))| (lane, first as usize + row))
@@ -252,7 +254,7 @@ impl RowBlock {
         Self { kind, ..Self::zeroed() }
     }
 
-    /// Copies the rows of its lanes. `false` if one is of another kind now.
+    /// Copies the rows of the block's joints. Returns false if one is of another kind now.
     #[inline(always)]
     fn fill<S: Simd>(&mut self, simd: S, rules: [&JointRow; WIDTH], used: [bool; WIDTH]) -> bool {
         let halves = rules.map(bytemuck::cast_ref::<JointRow, RowHalves>);
@@ -267,36 +269,36 @@ impl RowBlock {
     }
 }
 
-/// All joints of a step that do something.
+/// Joints of a step that have rows to solve.
 #[derive(Debug, Default)]
 pub struct JointBlocks {
     blocks: Vec<JointBlock>,
     rows: Vec<RowBlock>,
-    /// One a row block.
+    /// Impulses of each row block.
     impulses: Rows<VecLanes, 8>,
     /// Blocks of colour `c` are `starts[c] .. starts[c + 1]`.
     starts: [usize; COLORS + 1],
-    /// Blocks of the colour that is being laid out and have lanes left: which rows they have, which block, which lane.
+    /// Blocks of the current colour with lanes left, while the layout is computed: kinds of the rows, block, next lane.
     open: Vec<(u128, usize, usize)>,
-    /// For which order of joints they were laid out, and which of them had how many rows.
+    /// Order of the joints for which the layout was computed, and the number of rows of each.
     order: Vec<u32>,
     row_counts: Vec<u8>,
-    /// The impulses are here and not in the table.
+    /// True while the current impulses are here and not in the table.
     holds_impulses: bool,
-    /// Those here are those of the table.
+    /// True if the impulses here equal those of the table.
     knows_impulses: bool,
-    /// All joints are here, with the rows that they have, and none can break.
+    /// True if all joints are here, with all their rows, and none can break.
     is_whole: bool,
-    /// The frames are here and not in the table.
+    /// True while the current frames are here and not in the table.
     holds_frames: bool,
 }
 
-/// Which rows a joint has, as one number: joints of equal ones can share a block.
+/// Returns the kinds of a joint's rows as one number: joints with equal numbers can share a block.
 fn likeness(rules: &[JointRow]) -> u128 {
     rules.iter().fold(1, |likeness, rule| likeness << 16 | u128::from(rule.kind & KIND))
 }
 
-/// Rows of a joint.
+/// Returns the number of rows of a joint.
 fn row_count(frame: &JointFrame) -> u8 {
     #[allow(clippy::cast_possible_truncation, reason = "a joint has a handful")]
     let count = (frame.flags & ROW_COUNT_MASK) as u8;
@@ -304,7 +306,7 @@ fn row_count(frame: &JointFrame) -> u8 {
 }
 
 impl JointBlocks {
-    /// Takes the joints over as they stand, and their impulses.
+    /// Builds the blocks from the joint frames, rows and impulses.
     pub fn lay(
         &mut self,
         joint_starts: &[u32],
@@ -314,7 +316,7 @@ impl JointBlocks {
         joint_impulses: &Rows<[f32; 2], 1>,
     ) {
         let row_counts = joint_frames.iter().map(row_count);
-        // Nearly always the same joints do the same as in the step before, and only how they stand has changed.
+        // Nearly always the layout is that of the previous step, and only the frames have changed.
         let known = self.order == joint_starts
             && self.row_counts.iter().copied().eq(row_counts.clone())
             && self.fill(joint_frames, joint_rows);
@@ -342,10 +344,10 @@ impl JointBlocks {
         self.is_whole = lanes == joint_frames.len() && joints.iter().all(lasts);
     }
 
-    /// Looks how the joints stand, if all are here as they were in the step before and do the same: what
-    /// [`lay`](Self::lay) would take over from the frames that [`prepare_joints`](crate::stages::prepare_joints::prepare_joints)
-    /// makes, without making them. None of them may sleep, and no body be in quarantine.
-    pub fn stand(
+    /// Updates the frames in the blocks from the poses, if all joints are here as in the previous step: the result of
+    /// [`prepare_joints`](crate::stages::prepare_joints::prepare_joints) and [`lay`](Self::lay), without the table
+    /// between. Returns false, and does nothing, elsewhere. No joint may sleep, and no body be quarantined.
+    pub fn update_frames(
         &mut self,
         threads: &Threads,
         joint_starts: &[u32],
@@ -359,21 +361,21 @@ impl JointBlocks {
         }
         threads.for_chunks(CUT, &mut self.blocks, |_, blocks| {
             dispatch!(simd => for block in blocks {
-                block.stand(simd, joints, bodies, poses, joint_states);
+                block.update_frames(simd, joints, bodies, poses, joint_states);
             });
         });
         (self.holds_impulses, self.holds_frames) = (true, true);
         true
     }
 
-    /// Tables of impulses, joints or rows have changed.
+    /// Invalidates the blocks after tables of impulses, joints or rows have changed.
     pub fn forget(&mut self) {
         (self.is_whole, self.knows_impulses) = (false, false);
-        // A step that ended early may have left both here.
+        // A cancelled step may have left both here.
         (self.holds_impulses, self.holds_frames) = (false, false);
     }
 
-    /// Hands the frames to their table, if they are here.
+    /// Copies the frames to their table, if the current ones are here.
     pub fn frames(&self, joint_frames: &mut [JointFrame]) {
         let blocks = if self.holds_frames { &self.blocks[..] } else { &[] };
         for (place, frame) in blocks.iter().flat_map(JointBlock::frames) {
@@ -381,7 +383,7 @@ impl JointBlocks {
         }
     }
 
-    /// Decides which joint has which lane of which block.
+    /// Assigns each joint a block and a lane.
     fn lay_out(&mut self, joint_starts: &[u32], joint_frames: &[JointFrame], joint_rows: &[JointRow]) {
         let Self { blocks, rows, impulses, starts, open, .. } = self;
         blocks.clear();
@@ -415,7 +417,7 @@ impl JointBlocks {
         impulses.resize(rows.len());
     }
 
-    /// Copies frames and rows into their lanes. `false` if a row is of another kind than when that was decided.
+    /// Copies frames and rows into their lanes. Returns false if a row is of another kind than the layout assumes.
     fn fill(&mut self, joint_frames: &[JointFrame], joint_rows: &[JointRow]) -> bool {
         let Self { blocks, rows, .. } = self;
         let neutral = JointRow::default();
@@ -439,7 +441,7 @@ impl JointBlocks {
         ))
     }
 
-    /// Hands the impulses back to their table, if they are here.
+    /// Copies the impulses to their table, if the current ones are here.
     pub fn store(&self, joint_impulses: &Rows<[f32; 2], 1>) {
         let blocks = if self.holds_impulses { &self.blocks[..] } else { &[] };
         for block in blocks {
@@ -452,13 +454,13 @@ impl JointBlocks {
         }
     }
 
-    /// From now on the impulses are those of the table.
-    pub fn let_go(&mut self) {
+    /// Marks the table as the place of the current impulses.
+    pub fn release_impulses(&mut self) {
         (self.holds_impulses, self.knows_impulses) = (false, self.holds_impulses);
     }
 
-    /// Visits the blocks colour by colour, run by run. Those of one colour share no dynamic body and may be visited at the
-    /// same time.
+    /// Visits the blocks colour by colour, run by run. Those of one colour share no dynamic body and may be visited in
+    /// parallel.
     pub fn for_each_run(&self, threads: &Threads, each: impl Fn(Run, &Rows<VecLanes, 8>) + Sync) {
         for ends in self.starts.windows(2) {
             let blocks = &self.blocks[ends[0]..ends[1]];
@@ -468,13 +470,13 @@ impl JointBlocks {
         }
     }
 
-    /// All blocks, one colour after the other, and their impulses, for one thread.
+    /// Returns all blocks, one colour after the other, and their impulses, for a single thread.
     pub fn alone(&mut self) -> (Run<'_>, Alone<'_, VecLanes, 4>) {
         (Run { blocks: &self.blocks, rows: &self.rows }, self.impulses.alone())
     }
 }
 
-/// Blocks of one colour that lie side by side.
+/// Adjacent blocks of one colour.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
     blocks: &'a [JointBlock],
@@ -482,14 +484,14 @@ pub struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    /// Each block with its rows, and which they are.
+    /// Returns each block with its rows, and the index of the first.
     #[inline(always)]
     pub fn blocks(self) -> impl Iterator<Item = (&'a JointBlock, &'a [RowBlock], usize)> {
         self.blocks.iter().map(move |block| (block, &self.rows[block.rows()], block.rows().start))
     }
 }
 
-/// Places of the joints of a colour.
+/// Returns the indices of the joints of a colour.
 #[must_use]
 pub fn of_color(joint_starts: &[u32], color: usize) -> &[u32] {
     if joint_starts.is_empty() {

@@ -1,12 +1,13 @@
-//! Eight constraints at a time: the same arithmetic as [`math`](crate::low_level::math), on lanes. Each lane does exactly what one
-//! constraint alone would, so neither grouping nor the width of the processor's registers changes a bit.
+//! Arithmetic on eight constraints at a time: the functions of [`math`](crate::low_level::math), on lanes. Each lane
+//! does exactly what one constraint alone would, so neither grouping nor the width of the processor's registers changes
+//! a bit.
 //!
-//! What the processor can do is asked as the program runs: code over lanes is compiled twice on x86, for SSE2 and for AVX2,
-//! and `dispatch!` picks one, a batch of constraints at a time. (For AVX-512 as well it was a twentieth slower on eight
-//! lanes.) Nothing is fused: a product and a sum are two roundings everywhere.
+//! The instruction set is detected at run time: code over lanes is compiled twice on x86, for SSE2 and for AVX2, and
+//! `dispatch!` selects one, for a batch of constraints at a time. (A version for AVX-512 was a twentieth slower on
+//! eight lanes.) Nothing is fused: a product and a sum are two roundings everywhere.
 //!
-//! [`Lanes`] and [`VecLanes`] lie in memory, `f32x8` and [`Vec2x8`] in registers. Functions over the latter are
-//! `inline(always)`, or they would be compiled for what every processor can do.
+//! [`Lanes`] and [`VecLanes`] are in memory, `f32x8` and [`Vec2x8`] in registers. Functions over the latter are
+//! `inline(always)`, or they would be compiled for the baseline instruction set.
 
 use std::f32::consts::{FRAC_PI_2, PI};
 use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
@@ -17,14 +18,14 @@ pub use fearless_simd::{f32x4, f32x8, i32x4, i32x8, mask32x4, mask32x8, u32x8};
 
 use crate::math::ANGLE_SERIES;
 
-/// Constraints that go through the solver side by side.
+/// Number of lanes: constraints that are solved side by side.
 pub const WIDTH: usize = 8;
 
-/// Set to `off` it keeps the CPU backend to what every processor of its kind can do: to measure what the others bring, and to
-/// see that they change nothing.
+/// Environment variable. `off` restricts the CPU engine to the baseline instruction set of its architecture: to measure
+/// what AVX2 gains, and to check that it changes no result.
 pub const SIMD_VARIABLE: &str = "DRYSTONE_SIMD";
 
-/// Runs code over lanes, `simd` being the proof of what the processor can do; compiled for each kind.
+/// Runs code over lanes, compiled for each instruction set; `simd` is the token that proves support.
 #[cfg(target_arch = "x86_64")]
 macro_rules! dispatch {
     ($simd:pat => $code:expr) => {{
@@ -45,7 +46,7 @@ macro_rules! dispatch {
     }};
 }
 
-/// Runs code over lanes, `simd` being the proof of what the processor can do.
+/// Runs code over lanes; `simd` is the token that proves support.
 #[cfg(not(target_arch = "x86_64"))]
 macro_rules! dispatch {
     ($simd:pat => $code:expr) => {
@@ -55,17 +56,17 @@ macro_rules! dispatch {
 
 pub(crate) use dispatch;
 
-/// What code over lanes is compiled for on x86-64, with the proof that the processor can do it.
+/// Instruction set of code over lanes on x86-64, with the token that proves support.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy, Debug)]
 pub enum Processor {
-    /// Eight numbers an instruction.
+    /// AVX2: eight numbers per instruction.
     Avx2(fearless_simd::Avx2),
-    /// Four, on every processor.
+    /// SSE2: four numbers per instruction, on every x86-64 processor.
     Sse2(fearless_simd::Sse2),
 }
 
-/// What this processor can do, and [`SIMD_VARIABLE`] allows.
+/// Returns the best instruction set that this processor supports and [`SIMD_VARIABLE`] allows.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 #[allow(clippy::missing_panics_doc, reason = "every x86-64 has SSE2")]
@@ -81,7 +82,7 @@ pub fn processor() -> Processor {
     })
 }
 
-/// What this processor is used for: an instruction set, and how many numbers it handles at a time.
+/// Returns the instruction set in use and its width, for reports.
 #[must_use]
 pub fn instruction_set() -> &'static str {
     #[cfg(target_arch = "x86_64")]
@@ -93,45 +94,45 @@ pub fn instruction_set() -> &'static str {
     if cfg!(target_arch = "aarch64") { "NEON, 4 wide" } else { "scalar" }
 }
 
-/// Eight numbers as they lie in memory.
+/// Eight numbers in memory.
 #[repr(C, align(32))]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Lanes(pub [f32; WIDTH]);
 
 impl Lanes {
-    /// Into registers.
+    /// Loads the numbers into registers.
     #[inline(always)]
     #[must_use]
     pub fn on<S: Simd>(&self, simd: S) -> f32x8<S> {
         f32x8::load_array_ref(simd, &self.0)
     }
 
-    /// Out of registers.
+    /// Stores the numbers.
     #[inline(always)]
     pub fn put<S: Simd>(&mut self, lanes: f32x8<S>) {
         lanes.store_array(&mut self.0);
     }
 }
 
-/// Eight vectors in the plane as they lie in memory.
+/// Eight plane vectors in memory.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct VecLanes {
-    /// Eight x.
+    /// x components.
     pub x: Lanes,
-    /// Eight y.
+    /// y components.
     pub y: Lanes,
 }
 
 impl VecLanes {
-    /// Into registers.
+    /// Loads the vectors into registers.
     #[inline(always)]
     #[must_use]
     pub fn on<S: Simd>(&self, simd: S) -> Vec2x8<S> {
         Vec2x8 { x: self.x.on(simd), y: self.y.on(simd) }
     }
 
-    /// Out of registers.
+    /// Stores the vectors.
     #[inline(always)]
     pub fn put<S: Simd>(&mut self, vectors: Vec2x8<S>) {
         self.x.put(vectors.x);
@@ -147,7 +148,7 @@ mod x86 {
     use std::arch::x86_64::{__m256, _mm256_shuffle_ps, _mm256_unpackhi_ps, _mm256_unpacklo_ps};
 
     fearless_simd::kernel! {
-        /// As [`super::transpose`], eight numbers an instruction.
+        /// AVX2 form of [`super::transpose`].
         #[inline(always)]
         pub fn transpose(_avx2: Avx2, a: __m256, b: __m256, c: __m256, d: __m256) -> [__m256; 4] {
             let (low_ab, high_ab) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
@@ -162,7 +163,7 @@ mod x86 {
     }
 }
 
-/// Two matrices of four by four, one in the lower halves and one in the upper, with rows and columns swapped.
+/// Transposes two matrices of four by four, one in the lower halves and one in the upper.
 #[inline(always)]
 #[must_use]
 pub fn transpose<S: Simd>([a, b, c, d]: [f32x8<S>; 4]) -> [f32x8<S>; 4] {
@@ -188,14 +189,14 @@ pub fn transpose<S: Simd>([a, b, c, d]: [f32x8<S>; 4]) -> [f32x8<S>; 4] {
     [x.combine(x_4), y.combine(y_4), z.combine(z_4), w.combine(w_4)]
 }
 
-/// Eight rows of four numbers as four columns, with a lane for each row.
+/// Returns eight rows of four numbers as four columns, with a lane for each row.
 #[inline(always)]
 #[must_use]
 pub fn columns<S: Simd>([a, b, c, d, e, f, g, h]: [f32x4<S>; WIDTH]) -> [f32x8<S>; 4] {
     transpose([a.combine(e), b.combine(f), c.combine(g), d.combine(h)])
 }
 
-/// Four columns as eight rows.
+/// Returns four columns as eight rows.
 #[inline(always)]
 #[must_use]
 pub fn rows<S: Simd>(columns: [f32x8<S>; 4]) -> [f32x4<S>; WIDTH] {
@@ -204,45 +205,45 @@ pub fn rows<S: Simd>(columns: [f32x8<S>; 4]) -> [f32x4<S>; WIDTH] {
     [a, b, c, d, e, f, g, h]
 }
 
-/// Eight vectors in the plane.
+/// Eight plane vectors in registers.
 #[derive(Clone, Copy, Debug)]
 pub struct Vec2x8<S: Simd> {
-    /// Eight x.
+    /// x components.
     pub x: f32x8<S>,
-    /// Eight y.
+    /// y components.
     pub y: f32x8<S>,
 }
 
 impl<S: Simd> Vec2x8<S> {
-    /// From eight x and eight y.
+    /// Creates eight vectors from their components.
     #[inline(always)]
     #[must_use]
     pub fn new(x: f32x8<S>, y: f32x8<S>) -> Self {
         Self { x, y }
     }
 
-    /// Eight times nothing.
+    /// Returns eight zero vectors.
     #[inline(always)]
     #[must_use]
     pub fn zero(simd: S) -> Self {
         Self { x: f32x8::splat(simd, 0.0), y: f32x8::splat(simd, 0.0) }
     }
 
-    /// Scalar product.
+    /// Returns the scalar products.
     #[inline(always)]
     #[must_use]
     pub fn dot(self, other: Self) -> f32x8<S> {
         self.x * other.x + self.y * other.y
     }
 
-    /// Lengths.
+    /// Returns the lengths.
     #[inline(always)]
     #[must_use]
     pub fn length(self) -> f32x8<S> {
         self.dot(self).sqrt()
     }
 
-    /// This where `mask` is set, `other` where it is not.
+    /// Returns this vector in lanes in which `mask` is set, `other` elsewhere.
     #[inline(always)]
     #[must_use]
     pub fn where_else(self, mask: mask32x8<S>, other: Self) -> Self {
@@ -304,28 +305,28 @@ impl<S: Simd> SubAssign for Vec2x8<S> {
     }
 }
 
-/// As [`crate::math::cross`].
+/// [`crate::math::cross`] on eight lanes.
 #[inline(always)]
 #[must_use]
 pub fn cross<S: Simd>(a: Vec2x8<S>, b: Vec2x8<S>) -> f32x8<S> {
     a.x * b.y - a.y * b.x
 }
 
-/// As [`crate::math::cross_scalar`].
+/// [`crate::math::cross_scalar`] on eight lanes.
 #[inline(always)]
 #[must_use]
 pub fn cross_scalar<S: Simd>(s: f32x8<S>, v: Vec2x8<S>) -> Vec2x8<S> {
     Vec2x8 { x: -(s * v.y), y: s * v.x }
 }
 
-/// As [`crate::math::right_perp`].
+/// [`crate::math::right_perp`] on eight lanes.
 #[inline(always)]
 #[must_use]
 pub fn right_perp<S: Simd>(v: Vec2x8<S>) -> Vec2x8<S> {
     Vec2x8 { x: v.y, y: -v.x }
 }
 
-/// As [`crate::math::turned`].
+/// [`crate::math::turned`] on eight lanes.
 #[inline(always)]
 #[must_use]
 pub fn turned<S: Simd>(q: Vec2x8<S>, v: Vec2x8<S>) -> Vec2x8<S> {
@@ -333,21 +334,21 @@ pub fn turned<S: Simd>(q: Vec2x8<S>, v: Vec2x8<S>) -> Vec2x8<S> {
     Vec2x8 { x: less * v.x - q.y * v.y, y: q.y * v.x + less * v.y }
 }
 
-/// As [`crate::math::rotate`].
+/// [`crate::math::rotate`] on eight lanes.
 #[inline(always)]
 #[must_use]
 pub fn rotate<S: Simd>(q: Vec2x8<S>, v: Vec2x8<S>) -> Vec2x8<S> {
     Vec2x8 { x: q.x * v.x - q.y * v.y, y: q.y * v.x + q.x * v.y }
 }
 
-/// As [`crate::math::inv_rotate`], and as [`crate::math::inv_mul_rotation`], which is the same arithmetic.
+/// [`crate::math::inv_rotate`] on eight lanes, and [`crate::math::inv_mul_rotation`], which is the same arithmetic.
 #[inline(always)]
 #[must_use]
 pub fn inv_rotate<S: Simd>(q: Vec2x8<S>, v: Vec2x8<S>) -> Vec2x8<S> {
     Vec2x8 { x: q.x * v.x + q.y * v.y, y: q.x * v.y - q.y * v.x }
 }
 
-/// As [`crate::math::clamped`].
+/// [`crate::math::clamped`] on eight lanes.
 #[inline(always)]
 #[must_use]
 pub fn clamped<S: Simd>(value: f32x8<S>, low: f32x8<S>, high: f32x8<S>) -> f32x8<S> {
@@ -355,7 +356,7 @@ pub fn clamped<S: Simd>(value: f32x8<S>, low: f32x8<S>, high: f32x8<S>) -> f32x8
     value.simd_gt(high).select(high, value)
 }
 
-/// One over what is positive, 0 over the rest.
+/// Returns the inverse of positive numbers, 0 for others.
 #[inline(always)]
 #[must_use]
 pub fn inverse<S: Simd>(simd: S, k: f32x8<S>) -> f32x8<S> {
@@ -363,7 +364,7 @@ pub fn inverse<S: Simd>(simd: S, k: f32x8<S>) -> f32x8<S> {
     k.simd_gt(zero).select(one / k, zero)
 }
 
-/// As [`crate::math::effective_mass`].
+/// [`crate::math::effective_mass`] on eight lanes.
 #[inline(always)]
 #[must_use]
 pub fn effective_mass<S: Simd>(inv: [f32x8<S>; 4], r_a: Vec2x8<S>, r_b: Vec2x8<S>, direction: Vec2x8<S>) -> f32x8<S> {
@@ -373,7 +374,7 @@ pub fn effective_mass<S: Simd>(inv: [f32x8<S>; 4], r_a: Vec2x8<S>, r_b: Vec2x8<S
     inverse(simd, k)
 }
 
-/// As [`crate::math::integrate_rotation`].
+/// [`crate::math::integrate_rotation`] on eight lanes.
 #[inline(always)]
 #[must_use]
 pub fn integrate_rotation<S: Simd>(q: Vec2x8<S>, angle: f32x8<S>) -> Vec2x8<S> {
@@ -384,7 +385,7 @@ pub fn integrate_rotation<S: Simd>(q: Vec2x8<S>, angle: f32x8<S>) -> Vec2x8<S> {
     (turned / length).where_else(length.simd_gt(zero), Vec2x8 { x: one, y: zero })
 }
 
-/// As [`crate::math::angle_of`].
+/// [`crate::math::angle_of`] on eight lanes.
 #[inline(always)]
 #[must_use]
 pub fn angle_of<S: Simd>(q: Vec2x8<S>) -> f32x8<S> {
@@ -414,12 +415,12 @@ mod tests {
 
     const NUMBERS: [f32; WIDTH] = [0.0, -0.0, 1.5, -2.25, 3e-39, -7e8, f32::MAX, 0.1];
 
-    /// The numbers in other orders.
+    /// Returns the numbers in another order.
     fn shuffled(factor: usize, first: usize) -> [f32; WIDTH] {
         std::array::from_fn(|at| NUMBERS[(factor * at + first) % WIDTH])
     }
 
-    /// Row `r` of matrix `m` is `100 m + 10 r + column`.
+    /// Transposes matrices in which row `r` of matrix `m` is `100 m + 10 r + column`.
     fn transposed<S: Simd>(simd: S) -> [[f32; WIDTH]; 4] {
         let row = |row: usize| f32x8::from_fn(simd, |at| (100 * (at / 4) + 10 * row + at % 4) as f32);
         transpose([row(0), row(1), row(2), row(3)]).map(SimdBase::to_array)
@@ -430,7 +431,7 @@ mod tests {
         vectors.chain(numbers.iter().copied()).map(f32::to_bits).collect()
     }
 
-    /// What the functions of lanes make of the numbers, lane by lane.
+    /// Returns the results of the lane functions, lane by lane.
     fn computed<S: Simd>(simd: S) -> [Vec<u32>; WIDTH] {
         let load = |factor, first| f32x8::load_array(simd, shuffled(factor, first));
         let (a, b) = (Vec2x8::new(load(1, 0), load(1, 3)), Vec2x8::new(load(7, 7), load(5, 0)));
@@ -461,7 +462,7 @@ mod tests {
         })
     }
 
-    /// Results of [`math`](crate::low_level::math) for one lane.
+    /// Returns the results of [`math`](crate::low_level::math) for one lane.
     fn expected(lane: usize) -> Vec<u32> {
         let load = |factor, first| shuffled(factor, first)[lane];
         let (a, b) = (Vec2::new(load(1, 0), load(1, 3)), Vec2::new(load(7, 7), load(5, 0)));
@@ -504,11 +505,11 @@ mod tests {
         #[cfg(target_arch = "x86_64")]
         assert_eq!(computed(fearless_simd::Level::new().as_sse2().unwrap()), widest);
         for (lane, computed) in widest.iter().enumerate() {
-            // A NaN is one whatever its bits.
+            // All NaNs count as equal.
             let same = |&(&a, &b): &(&u32, &u32)| a == b || (f32::from_bits(a).is_nan() && f32::from_bits(b).is_nan());
             let expected = expected(lane);
             assert!(computed.iter().zip(&expected).all(|pair| same(&pair)), "{computed:x?}, {expected:x?}");
-            // Negative control: another lane has others.
+            // Negative control: another lane has other results.
             let other = &widest[(lane + 1) % WIDTH];
             assert!(!other.iter().zip(&expected).all(|pair| same(&pair)));
         }

@@ -1,21 +1,21 @@
-//! Shorter ways through a step where no body sleeps, to the same bits: what is known from steps before, and what is
-//! forgotten of it.
+//! Shortcuts through a step in which no body sleeps: tables of earlier steps are used again as long as they are valid.
+//! Results are the same to the last bit.
 //!
-//! The search for contacts has two plans. That of the grid is the one of [`step::plan`](crate::step::plan): `bound`, `bin`,
-//! `pair`, `recall`. That of the neighbor list does without the grid while a list of earlier steps holds: `bound`, and then
-//! the list finds the pairs with their contacts of the step before at once. Which of the two it is, is decided once a step
-//! ([`Search`]), when the boxes are known.
+//! The search for contacts has two plans. That of the grid is the one of [`step::plan`](crate::step::plan): `bound`,
+//! `bin`, `pair`, `recall`. That of the neighbor list needs no grid while a list of an earlier step is valid: `bound`,
+//! and then the list gives the pairs together with their contacts of the previous step. The choice is made once a step
+//! ([`Search`]), when the AABBs are known.
 
 use std::time::Instant;
 
-use super::CpuWorld;
+use super::{BodyTables, CpuWorld, GridTables, KeptTables};
 use crate::cpu::stages::bin::{bin_find, bin_place};
 use crate::cpu::stages::bound::{bound, bound_and_find};
 use crate::cpu::stages::continuous::continuous;
 use crate::cpu::stages::pair::TooMany;
 use crate::cpu::stages::pair::near::Moving;
 use crate::cpu::stages::pair::pair;
-use crate::cpu::stages::recall::{Past, recall};
+use crate::cpu::stages::recall::recall;
 use crate::scene::{Compiled, Joints};
 use crate::stages::pair::tie;
 use crate::step::Stage;
@@ -25,47 +25,48 @@ use crate::world::WorldError;
 /// Plan of the search for contacts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Search {
-    /// By the grid of this step.
+    /// Grid of this step.
     #[default]
     Grid,
-    /// By the neighbor list. The grid is that of an earlier step.
+    /// Neighbor list. The grid is that of an earlier step.
     List,
 }
 
 impl CpuWorld {
-    /// Returns true if the stages that search for contacts come next in the plan, none is left out, and no body can sleep:
-    /// for sleeping bodies there is a shorter way yet.
+    /// Returns true if the stages that search for contacts come next in the plan, none is left out, and no body can
+    /// sleep: for sleeping bodies there is a faster way.
     pub(super) fn can_search_by_list(&self, next: usize) -> bool {
         let stages = [Stage::Bound, Stage::Bin, Stage::Pair, Stage::Recall];
         self.host.compiled.params.switches & SLEEP == 0
             && self.plan[next..].iter().map(|op| op.stage).take(stages.len()).eq(stages)
     }
 
-    /// Searches for contacts by the neighbor list or, if it does not hold any more, by the grid, and then makes a new list.
-    /// Returns where the plan goes on.
+    /// Searches for contacts by the neighbor list or, if it is no longer valid, by the grid, and then builds a new
+    /// list. Returns the index of the next stage in the plan.
     ///
     /// # Errors
     /// Those of [`Self::run`].
     pub(super) fn search(&mut self, next: usize) -> Result<usize, WorldError> {
         let start = Instant::now();
-        let Self { threads, poses, states, aabbs, own_cells, counters, near, .. } = self;
-        let Compiled { params, shapes, vertices, joints, .. } = &self.host.compiled;
+        let Self { threads, bodies, grid, counters, kept, .. } = self;
+        let compiled = &self.host.compiled;
         if counters.quarantined == 0 {
-            bound_and_find(threads, params, shapes, vertices, poses, aabbs, own_cells);
+            bound_and_find(threads, compiled, &bodies.poses, grid);
         } else {
-            counters.awake_levels |= bound(threads, params, shapes, vertices, poses, states, aabbs);
-            bin_find(threads, params, shapes, aabbs, own_cells);
+            counters.awake_levels |= bound(threads, compiled, bodies, &mut grid.aabbs);
+            bin_find(threads, &compiled.params, &compiled.shapes, &grid.aabbs, &mut grid.own_cells);
         }
-        // After a search that was cut short some cells are those of an older grid, which may have had more.
+        // After a cancelled search some cells are those of an older grid, which may have had more.
         if threads.is_cancelled() {
             return Err(WorldError::Cancelled);
         }
-        self.search = if near.look(threads, aabbs, joints.may_part) { Search::List } else { Search::Grid };
+        let is_valid = kept.near.is_valid(threads, &grid.aabbs, compiled.joints.may_part);
+        kept.search = if is_valid { Search::List } else { Search::Grid };
         self.spend(Stage::Bound, start);
 
         let start = Instant::now();
-        if self.search == Search::Grid {
-            bin_place(&self.host.compiled.params, &self.own_cells, &mut self.cell_ends, &mut self.cell_shapes);
+        if self.kept.search == Search::Grid {
+            self.build_grid();
         }
         self.spend(Stage::Bin, start);
         self.host.limits.check()?;
@@ -74,108 +75,112 @@ impl CpuWorld {
         let limit = self.contact_limit();
         let found = self.find_pairs(limit);
         found.map_err(|TooMany { found }| WorldError::TooManyContacts { found, limit })?;
-        self.keep_count();
+        self.count_contacts();
         self.spend(Stage::Pair, start);
         self.host.limits.check()?;
 
         let start = Instant::now();
-        if self.search == Search::Grid {
-            let past = Past { starts: &self.pair_starts_previous, contacts: &self.contacts_previous };
-            recall(&self.threads, past, &mut self.contacts);
+        if self.kept.search == Search::Grid {
+            recall(&self.threads, self.previous.past(), &mut self.current.contacts);
         }
         self.spend(Stage::Recall, start);
         Ok(next + 4)
     }
 
-    /// Finds the pairs: from a list of earlier steps together with their contacts of the step before, else from a list that
-    /// is made of this step's grid, else from the grid.
+    /// Finds the pairs: from a list of earlier steps together with their contacts of the previous step, else from a
+    /// list built from this step's grid, else from the grid.
     fn find_pairs(&mut self, limit: usize) -> Result<(), TooMany> {
-        let Self { threads, poses, states, aabbs, own_cells, cell_ends, cell_shapes, counters, scratch, .. } = self;
-        let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, near, shortcuts, .. } = self;
-        let Compiled { params, shapes, joints, .. } = &mut self.host.compiled;
-        let Joints { joints, ties, may_part, .. } = joints;
-        let grid = (&own_cells[..], &cell_ends[..], &cell_shapes[..]);
+        let Self { threads, bodies, grid, previous, current, kept, counters, scratch, .. } = self;
+        let KeptTables { search, near, shortcuts, .. } = kept;
+        let compiled = &mut self.host.compiled;
         let mut past = None;
         let mut listed = true;
-        match self.search {
+        match search {
             Search::List => {
-                past = Some(Past { starts: pair_starts_previous, contacts: contacts_previous });
+                past = Some(previous.past());
                 shortcuts.listed += 1;
             }
             Search::Grid => {
+                let (Compiled { params, shapes, joints, .. }, aabbs) = (&*compiled, &grid.aabbs);
+                let BodyTables { poses, states, .. } = bodies;
                 let moving = Moving { params, shapes, aabbs, poses, states };
-                listed = near.make(threads, moving, grid, ties, *may_part, limit, contacts);
+                listed = near.build(threads, moving, grid, joints, limit, &mut current.contacts);
                 shortcuts.lists += u64::from(listed);
             }
         }
+        let Joints { joints, ties, may_part, .. } = &mut compiled.joints;
         if *may_part {
-            tie(joints, |place| self.joint_states.get(place), &mut ties.links);
+            tie(joints, |place| self.joints.states.get(place), &mut ties.links);
         }
         if listed {
-            return near.pair(threads, params, shapes, aabbs, own_cells, ties, past, pair_starts, contacts, limit);
+            return near.pair(threads, compiled, grid, past, current, limit);
         }
-        let levels = counters.awake_levels;
-        let scratch = &mut scratch.pair;
-        pair(threads, params, shapes, aabbs, grid, ties, states, levels, pair_starts, contacts, limit, scratch)
+        let states = &bodies.states;
+        pair(threads, compiled, states, grid, counters.awake_levels, current, limit, &mut scratch.pair)
     }
 
-    /// Makes room for a manifold a contact, and counts the contacts.
-    pub(super) fn keep_count(&mut self) {
-        self.manifolds.resize(self.contacts.len(), Manifold::default());
+    /// Resizes the manifolds to the contacts, and counts the contacts.
+    pub(super) fn count_contacts(&mut self) {
+        self.current.manifolds.resize(self.current.contacts.len(), Manifold::default());
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-        let count = self.contacts.len() as u32;
+        let count = self.current.contacts.len() as u32;
         (self.counters.pairs_found, self.counters.contacts) = (count, count);
     }
 
-    /// Looks how joints stand eight at a time, where none can break or sleep. Returns false, and does nothing, elsewhere.
+    /// Computes the joint frames in blocks of eight, if no joint can break and no body sleep. Returns false, and does
+    /// nothing, elsewhere.
     pub(super) fn prepare_joint_blocks(&mut self) -> bool {
-        let Self { threads, poses, joint_blocks, joint_states, counters, .. } = self;
+        let Self { threads, bodies: BodyTables { poses, .. }, joints: tables, counters, .. } = self;
         let Compiled { params, bodies, joints, .. } = &self.host.compiled;
         let Joints { joints, starts, fresh, .. } = joints;
-        let stand = fresh.is_empty()
+        let is_done = fresh.is_empty()
             && counters.quarantined == 0
             && params.switches & SLEEP == 0
             && self.plan.iter().all(|op| op.stage != Stage::ProjectJoints)
-            && joint_blocks.stand(threads, starts, joints, bodies, poses, joint_states);
-        self.shortcuts.joints += u64::from(stand);
-        stand
+            && tables.blocks.update_frames(threads, starts, joints, bodies, poses, &tables.states);
+        self.kept.shortcuts.joints += u64::from(is_done);
+        is_done
     }
 
-    /// Sweeps fast bodies against few walls, where no body can sleep. Returns false, and does nothing, if the walls are many.
+    /// Sweeps fast bodies against a few walls, if no body can sleep. Returns false, and does nothing, if there are many
+    /// walls.
     pub(super) fn sweep_against_walls(&mut self) -> bool {
-        let Self { own_cells, poses, states, walls, .. } = self;
-        let Compiled { params, shapes, vertices, .. } = &self.host.compiled;
-        if params.switches & SLEEP != 0 || !walls.take(shapes, vertices, own_cells, poses, states) {
+        let compiled = &self.host.compiled;
+        if compiled.params.switches & SLEEP != 0
+            || !self.kept.walls.update(compiled, &self.grid.own_cells, &self.bodies)
+        {
             return false;
         }
-        self.shortcuts.walls += 1;
-        if params.switches & BULLETS != 0 {
-            // They may stop at any body.
-            self.renew_grid();
+        self.kept.shortcuts.walls += 1;
+        if compiled.params.switches & BULLETS != 0 {
+            // Bullets may stop at any body.
+            self.refresh_grid();
         }
-        let Self { threads, poses, states, cell_ends, cell_shapes, walls, scratch, counters, .. } = self;
-        let Compiled { params, shapes, vertices, movers, joints, .. } = &self.host.compiled;
-        let grid = (&cell_ends[..], &cell_shapes[..]);
-        let (ties, scratch) = (&joints.ties, &mut scratch.continuous);
-        let walls = Some(&*walls);
-        counters.continuous =
-            continuous(threads, params, shapes, vertices, ties, poses, states, grid, walls, movers, scratch);
+        let Self { threads, bodies, grid, kept, counters, scratch, .. } = self;
+        let walls = Some(&kept.walls);
+        counters.continuous = continuous(threads, &self.host.compiled, bodies, grid, walls, &mut scratch.continuous);
         true
     }
 
-    /// Makes the grid of this step, if there is only an older one.
-    pub(super) fn renew_grid(&mut self) {
-        if std::mem::take(&mut self.search) == Search::List {
-            bin_place(&self.host.compiled.params, &self.own_cells, &mut self.cell_ends, &mut self.cell_shapes);
+    /// Builds the grid of this step, if the present one is older.
+    pub(super) fn refresh_grid(&mut self) {
+        if std::mem::take(&mut self.kept.search) == Search::List {
+            self.build_grid();
         }
     }
 
-    /// Forgets what is known from steps before: it says nothing of the next.
+    /// Sorts the shapes into the grid by the cells that have been found.
+    fn build_grid(&mut self) {
+        let GridTables { own_cells, cell_ends, cell_shapes, .. } = &mut self.grid;
+        bin_place(&self.host.compiled.params, own_cells, cell_ends, cell_shapes);
+    }
+
+    /// Invalidates all tables kept from earlier steps.
     pub(super) fn forget(&mut self) {
-        self.groups.forget();
-        self.near.forget();
-        self.walls.forget();
-        self.joint_blocks.forget();
-        self.search = Search::Grid;
+        self.scheduling.groups.forget();
+        self.kept.near.forget();
+        self.kept.walls.forget();
+        self.joints.blocks.forget();
+        self.kept.search = Search::Grid;
     }
 }

@@ -1,4 +1,4 @@
-//! Bodies and joints that come and go: the tables follow the host.
+//! Bodies and joints that are added and removed while a world runs: the engine's tables follow those of the host.
 
 use super::CpuWorld;
 use crate::command::Command;
@@ -21,7 +21,7 @@ impl WorldEngine for CpuWorld {
     }
 
     fn stays_by(&self, slot: usize, command: Command) -> Option<Pose> {
-        // Only this one can: others have no use for a look at the body.
+        // Only this engine can: for others looking at the body would cost a readback.
         matches!(command, Command::Teleport { .. }).then(|| self.body_in(slot)).flatten()?.stays_by(command)
     }
 
@@ -41,41 +41,41 @@ impl WorldEngine for CpuWorld {
         self.forget();
         let Compiled { bodies, poses, states, shapes, settings, bounces, joints, .. } = &self.host.compiled;
         self.plan = plan(settings, *bounces, joints.count() > 0);
-        self.rests = false;
-        self.poses.resize(bodies.len(), Pose::default());
-        self.states.resize(bodies.len());
-        self.accumulators.resize(bodies.len());
-        self.swings.resize(bodies.len(), 0.0);
-        self.aabbs.resize(shapes.len(), Aabb::default());
+        self.is_idle = false;
+        self.bodies.poses.resize(bodies.len(), Pose::default());
+        self.bodies.states.resize(bodies.len());
+        self.bodies.accumulators.resize(bodies.len());
+        self.bodies.swings.resize(bodies.len(), 0.0);
+        self.grid.aabbs.resize(shapes.len(), Aabb::default());
         if settings.sleep {
             #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
-            let new = self.islands.len() as u32..bodies.len() as u32;
-            self.islands.extend(new);
-            self.island_flags.resize(bodies.len(), 0);
+            let new = self.sleep.islands.len() as u32..bodies.len() as u32;
+            self.sleep.islands.extend(new);
+            self.sleep.island_flags.resize(bodies.len(), 0);
         }
         for &index in &change.bodies {
             let slot = index as usize;
-            self.poses[slot] = poses[slot];
-            self.states.set(slot, states[slot]);
-            // A body that slept in a slot that was left has yet to be woken by it.
+            self.bodies.poses[slot] = poses[slot];
+            self.bodies.states.set(slot, states[slot]);
+            // A body that slept in the slot before has yet to be woken.
             if settings.sleep && bodies[slot].kind != VACANT {
-                self.islands[slot] = index;
+                self.sleep.islands[slot] = index;
             }
         }
         let Joints { joints, rows, states, .. } = joints;
-        self.joint_frames.resize(joints.len(), JointFrame::default());
-        self.joint_states.resize(joints.len());
-        self.joint_impulses.resize(rows.len());
-        change.joints.places.iter().for_each(|&at| self.joint_states.set(at as usize, states[at as usize]));
-        change.joints.rows.iter().for_each(|&row| self.joint_impulses.set(row as usize, [0.0; 2]));
-        // Shapes that were not there produced nothing.
-        if let Some(&end) = self.pair_starts.last() {
-            self.pair_starts.resize(shapes.len() + 1, end);
+        self.joints.frames.resize(joints.len(), JointFrame::default());
+        self.joints.states.resize(joints.len());
+        self.joints.impulses.resize(rows.len());
+        change.joints.places.iter().for_each(|&at| self.joints.states.set(at as usize, states[at as usize]));
+        change.joints.rows.iter().for_each(|&row| self.joints.impulses.set(row as usize, [0.0; 2]));
+        // New shapes have produced no contacts.
+        if let Some(&end) = self.current.pair_starts.last() {
+            self.current.pair_starts.resize(shapes.len() + 1, end);
         }
         Ok(())
     }
 
-    /// Lists are as long as what is in them, and are written as a whole by the snapshot that follows.
+    /// Lists are as long as their content, and the snapshot that follows replaces them.
     fn clear_lists(&mut self) {}
 
     fn state(&mut self) -> Result<Snapshot, WorldError> {
@@ -92,58 +92,58 @@ impl WorldEngine for CpuWorld {
 
     fn put(&mut self, snapshot: &Snapshot, _: Option<&mut Recorder>) {
         self.forget();
-        self.rests = false;
-        self.poses.clone_from(&snapshot.poses);
-        self.states = Rows::new(&snapshot.states);
-        self.pair_starts.clone_from(&snapshot.pair_starts);
-        self.contacts.clone_from(&snapshot.contacts);
-        self.manifolds.clone_from(&snapshot.manifolds);
-        self.islands.clone_from(&snapshot.islands);
-        // A step that ended between waking and falling asleep left some.
-        self.island_flags.fill(0);
-        self.sleeping_starts.clone_from(&snapshot.sleeping_starts);
-        self.sleeping.clone_from(&snapshot.sleeping);
+        self.is_idle = false;
+        self.bodies.poses.clone_from(&snapshot.poses);
+        self.bodies.states = Rows::new(&snapshot.states);
+        self.current.pair_starts.clone_from(&snapshot.pair_starts);
+        self.current.contacts.clone_from(&snapshot.contacts);
+        self.current.manifolds.clone_from(&snapshot.manifolds);
+        self.sleep.islands.clone_from(&snapshot.islands);
+        // A step that ended between waking and falling asleep leaves flags.
+        self.sleep.island_flags.fill(0);
+        self.sleep.starts.clone_from(&snapshot.sleeping_starts);
+        self.sleep.contacts.clone_from(&snapshot.sleeping);
         self.counters = snapshot.counters;
-        self.joint_states = Rows::new(&snapshot.joint_states);
-        self.joint_impulses = Rows::new(&snapshot.joint_impulses);
+        self.joints.states = Rows::new(&snapshot.joint_states);
+        self.joints.impulses = Rows::new(&snapshot.joint_impulses);
     }
 }
 
 impl CpuWorld {
     world_verbs!();
 
-    /// Makes what the scene's emitters make before this step, and lets go of what they let go of.
+    /// Runs the scene's emitters before this step: adds and removes their bodies.
     pub fn emit(&mut self) {
         let made = self.emit_due(None);
         debug_assert!(made.is_ok(), "there is room for all: {made:?}");
     }
 
-    /// What a world knows without having stepped.
+    /// Returns what a world knows before its first step.
     #[must_use]
     pub fn into_books(self) -> Books {
         self.host.into_books()
     }
 
-    /// A world in which bodies and joints have come and gone. It waits for a snapshot to continue from.
+    /// Creates a world with the host state of another. It waits for a snapshot to continue from.
     #[must_use]
     pub fn from_books(books: Books) -> Self {
         Self::from_host(Host::from_books(books))
     }
 
-    /// Which bodies and joints came and went.
+    /// Returns the slots and ids of bodies and joints that came and went.
     #[must_use]
     pub fn population(&self) -> Option<&Population> {
         self.host.population.as_ref()
     }
 
-    /// Only keeps the books of a step: which bodies come and go.
+    /// Skips a step: only bodies that come and go are tracked.
     pub fn skip_step(&mut self) {
         self.emit();
         self.host.commands.clear();
         self.end_step();
     }
 
-    /// Keeps the books up to a step. Steps before which nothing comes or goes are passed over at once.
+    /// Skips all steps before `until`. Steps in which no body comes or goes cost nothing.
     pub fn skip_to(&mut self, until: u64) {
         while self.host.steps < until {
             self.skip_step();

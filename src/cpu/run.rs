@@ -1,7 +1,7 @@
-//! One stage of a step on the CPU: which tables each of them is given.
+//! Dispatch of one stage on the CPU: the tables that each stage reads and writes.
 
-use super::CpuWorld;
 use super::neighbors::Search;
+use super::{BodyTables, ConstraintSet, CpuWorld, GridTables, JointTables};
 use crate::command::by_body;
 use crate::cpu::stages::bound::bound;
 use crate::cpu::stages::collide::collide;
@@ -16,7 +16,7 @@ use crate::cpu::stages::pair::TooMany;
 use crate::cpu::stages::prepare::prepare;
 use crate::cpu::stages::project::project;
 use crate::cpu::stages::project_joints::project_joints;
-use crate::cpu::stages::recall::{Past, recall};
+use crate::cpu::stages::recall::recall;
 use crate::cpu::stages::report::report;
 use crate::cpu::stages::restitution::restitution;
 use crate::cpu::stages::sleep::sleep;
@@ -40,235 +40,142 @@ impl CpuWorld {
         let limit = self.contact_limit();
         match op.stage {
             Stage::Command => self.host.compiled.lead_on(&mut self.host.commands, self.host.steps),
-            Stage::Continuous => self.renew_grid(),
+            Stage::Continuous => self.refresh_grid(),
             _ => {}
         }
         let sweepers = &self.sweepers();
-        let Self { threads, poses, states, accumulators, swings, aabbs, own_cells, cell_ends, cell_shapes, .. } = self;
-        let Self { pair_starts, pair_starts_previous, contacts, contacts_previous, .. } = self;
-        let Self { manifolds, manifolds_previous, .. } = self;
-        let Self { coloring, slots, constraints, surfaces, scratch, counters, .. } = self;
-        let Self { joint_frames, joint_blocks, joint_states, joint_impulses, .. } = self;
-        let Self { islands, island_flags, sleeping_starts, sleeping, .. } = self;
-        let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = &mut self.host.compiled;
-        let Joints { joints, rows, starts, ties, may_part, fresh, .. } = joints;
-        if params.switches & SLEEP != 0
+        let Self { threads, bodies: tables, grid, previous, current, sleep: sleepers, .. } = self;
+        let Self { solver, joints: joint_tables, counters, scratch, .. } = self;
+        let (compiled, commands) = (&mut self.host.compiled, &mut self.host.commands);
+        if compiled.params.switches & SLEEP != 0
             && counters.again == 0
             && matches!(op.stage, Stage::Pair | Stage::Recall | Stage::Collide)
         {
             return Ok(());
         }
-        let past = Past { starts: pair_starts_previous, contacts: contacts_previous };
         match op.stage {
             Stage::Command => {
-                by_body(&mut self.host.commands);
-                if self.host.commands.iter().any(types::Command::is_for_joint) {
-                    joint_blocks.forget();
+                by_body(commands);
+                if commands.iter().any(types::Command::is_for_joint) {
+                    joint_tables.blocks.forget();
                 }
-                command(
-                    params,
-                    &self.host.commands,
-                    bodies,
-                    poses,
-                    states,
-                    islands,
-                    island_flags,
-                    counters,
-                    joints,
-                    rows,
-                    joint_states,
-                );
-                self.host.commands.clear();
+                command(commands, compiled, tables, &joint_tables.states, sleepers, counters);
+                commands.clear();
             }
-            Stage::Guard => guard(threads, params, bodies, poses, states, accumulators, swings, counters),
+            Stage::Guard => guard(threads, compiled, tables, counters),
 
-            Stage::Bound => {
-                counters.awake_levels |= bound(threads, params, shapes, vertices, poses, states, aabbs);
-            }
+            Stage::Bound => counters.awake_levels |= bound(threads, compiled, tables, &mut grid.aabbs),
             Stage::Bin => {
+                let Compiled { params, shapes, .. } = &*compiled;
+                let GridTables { aabbs, own_cells, cell_ends, cell_shapes } = grid;
                 bin::bin_find(threads, params, shapes, aabbs, own_cells);
-                // After a search that was cut short some cells are those of an older grid, which may have had more.
+                // After a cancelled search some cells are those of an older grid, which may have had more.
                 if threads.is_cancelled() {
                     return Err(WorldError::Cancelled);
                 }
                 bin::bin_place(params, own_cells, cell_ends, cell_shapes);
-                self.search = Search::Grid;
+                self.kept.search = Search::Grid;
             }
             Stage::Pair => {
+                let Joints { joints, ties, may_part, .. } = &mut compiled.joints;
                 if *may_part {
-                    crate::stages::pair::tie(joints, |place| joint_states.get(place), &mut ties.links);
+                    crate::stages::pair::tie(joints, |place| joint_tables.states.get(place), &mut ties.links);
                 }
-                // Contacts that were put by may come back all at once.
-                let free = limit.saturating_sub(sleeping.len());
-                let grid = (&own_cells[..], &cell_ends[..], &cell_shapes[..]);
-                let (levels, scratch) = (counters.awake_levels, &mut scratch.pair);
-                pair::pair(
-                    threads,
-                    params,
-                    shapes,
-                    aabbs,
-                    grid,
-                    ties,
-                    states,
-                    levels,
-                    pair_starts,
-                    contacts,
-                    free,
-                    scratch,
-                )
-                .map_err(|TooMany { found }| WorldError::TooManyContacts { found: found + sleeping.len(), limit })?;
-                self.keep_count();
+                // Archived contacts may all come back at once.
+                let archived = sleepers.contacts.len();
+                let (levels, free) = (counters.awake_levels, limit.saturating_sub(archived));
+                pair::pair(threads, compiled, &tables.states, grid, levels, current, free, &mut scratch.pair)
+                    .map_err(|TooMany { found }| WorldError::TooManyContacts { found: found + archived, limit })?;
+                self.count_contacts();
             }
 
-            Stage::Recall => recall(threads, past, contacts),
-            Stage::Collide => {
-                counters.recycled =
-                    collide(threads, params, shapes, vertices, poses, swings, manifolds_previous, contacts, manifolds);
+            Stage::Recall => recall(threads, previous.past(), &mut current.contacts),
+            Stage::Collide => counters.recycled = collide(threads, compiled, tables, &previous.manifolds, current),
+            Stage::Wake => {
+                let (contacts, scratch) = (&current.contacts, &mut scratch.wake);
+                let (joint_states, states) = (&joint_tables.states, &tables.states);
+                wake(compiled, joint_states, contacts, states, sleepers, previous, counters, scratch);
             }
-            Stage::Wake => wake(
-                params,
-                bodies,
-                shapes,
-                joints,
-                joint_states,
-                contacts,
-                states,
-                islands,
-                island_flags,
-                (sleeping_starts, sleeping),
-                (pair_starts_previous, contacts_previous, manifolds_previous),
-                counters,
-                &mut scratch.wake,
-            ),
-            Stage::Report => report(
-                threads,
-                poses,
-                states,
-                pair_starts_previous,
-                contacts_previous,
-                pair_starts,
-                contacts,
-                manifolds,
-                joints,
-                joint_states,
-                &mut self.step_events,
-                &mut scratch.report,
-            ),
+            Stage::Report => {
+                let (joints, events) = (&compiled.joints.joints, &mut self.step_events);
+                let joint_states = &joint_tables.states;
+                report(threads, tables, previous, current, joints, joint_states, events, &mut scratch.report);
+            }
             Stage::Color => {
-                color(sweepers, params, states, contacts, coloring, counters);
-                color_sort(sweepers, coloring, slots, counters);
+                let (params, coloring) = (&compiled.params, &mut scratch.coloring);
+                color(sweepers, params, &tables.states, &mut current.contacts, coloring, counters);
+                color_sort(sweepers, coloring, &mut solver.slots, counters);
             }
             Stage::Prepare => {
-                prepare(
-                    threads,
-                    params,
-                    bodies,
-                    shapes,
-                    states,
-                    contacts,
-                    manifolds,
-                    slots,
-                    counters,
-                    constraints,
-                    surfaces,
-                    &mut scratch.prepare,
-                );
+                prepare(threads, compiled, &tables.states, current, counters, solver, &mut scratch.prepare);
             }
             Stage::PrepareJoints => {
-                for joint in fresh.drain(..) {
-                    measure(bodies, poses, &mut joints[joint as usize], rows);
+                let Compiled { bodies, joints, .. } = &mut *compiled;
+                for joint in joints.fresh.drain(..) {
+                    measure(bodies, &tables.poses, &mut joints.joints[joint as usize], &mut joints.rows);
                 }
-                prepare_joints::prepare_joints(
-                    threads,
-                    params,
-                    bodies,
-                    poses,
-                    states,
-                    joints,
-                    rows,
-                    joint_states,
-                    joint_impulses,
-                    joint_frames,
-                );
-                joint_blocks.lay(starts, joints, joint_frames, rows, joint_impulses);
+                prepare_joints::prepare_joints(threads, compiled, tables, joint_tables);
+                let Joints { joints, rows, starts, .. } = &compiled.joints;
+                let JointTables { frames, blocks, impulses, .. } = joint_tables;
+                blocks.lay(starts, joints, frames, rows, impulses);
             }
 
             Stage::WarmStart if sweepers.count() == 1 => {
-                let accumulators = accumulators.alone();
-                for batch in constraints.batches(counters) {
-                    warm_start_batch(batch, accumulators, surfaces);
+                let accumulators = tables.accumulators.alone();
+                for batch in solver.constraints.batches(counters) {
+                    warm_start_batch(batch, accumulators, &solver.surfaces);
                 }
             }
-            Stage::WarmStart => warm_start(&mut constraints.by(sweepers, counters), &*accumulators, surfaces),
-            Stage::WarmStartJoints => solve_joints::warm_start_joints(
-                sweepers,
-                starts,
-                joint_frames,
-                rows,
-                joint_blocks,
-                joint_impulses,
-                states,
-                accumulators,
-            ),
-            Stage::IntegrateVelocities => {
-                integrate_velocities(sweepers, params, bodies, poses, states, accumulators);
+            Stage::WarmStart => {
+                let ConstraintSet { constraints, surfaces, .. } = solver;
+                warm_start(&mut constraints.by(sweepers, counters), &tables.accumulators, surfaces);
             }
-            Stage::SolveJoints | Stage::RelaxJoints => solve_joints::solve_joints(
-                sweepers,
-                params,
-                op.flags,
-                starts,
-                joint_frames,
-                rows,
-                joint_blocks,
-                joint_impulses,
-                states,
-                accumulators,
-            ),
+            Stage::WarmStartJoints => {
+                solve_joints::warm_start_joints(sweepers, &compiled.joints, joint_tables, tables);
+            }
+            Stage::IntegrateVelocities => {
+                let BodyTables { poses, states, accumulators, .. } = tables;
+                integrate_velocities(sweepers, &compiled.params, &compiled.bodies, poses, states, accumulators);
+            }
+            Stage::SolveJoints | Stage::RelaxJoints => {
+                solve_joints::solve_joints(sweepers, compiled, op.flags, joint_tables, tables);
+            }
             Stage::Solve | Stage::Relax if sweepers.count() == 1 => {
-                let states = states.alone();
-                for batch in constraints.batches(counters) {
-                    solve_batch(params, op.flags, states, batch, surfaces);
+                let states = tables.states.alone();
+                for batch in solver.constraints.batches(counters) {
+                    solve_batch(&compiled.params, op.flags, states, batch, &mut solver.surfaces);
                 }
             }
             Stage::Solve | Stage::Relax => {
-                solve(params, op.flags, &*states, &mut constraints.by(sweepers, counters), surfaces);
+                let ConstraintSet { constraints, surfaces, .. } = solver;
+                let constraints = &mut constraints.by(sweepers, counters);
+                solve(&compiled.params, op.flags, &tables.states, constraints, surfaces);
             }
-            Stage::IntegratePositions => integrate_positions(sweepers, params, bodies, states),
-            Stage::ProjectJoints => project_joints(sweepers, params, starts, joint_frames, rows, states),
-            Stage::Project => project(params, states, &mut constraints.by(sweepers, counters)),
+            Stage::IntegratePositions => {
+                integrate_positions(sweepers, &compiled.params, &compiled.bodies, &mut tables.states);
+            }
+            Stage::ProjectJoints => project_joints(sweepers, compiled, &joint_tables.frames, &tables.states),
+            Stage::Project => {
+                project(&compiled.params, &tables.states, &mut solver.constraints.by(sweepers, counters));
+            }
 
-            Stage::Restitution => restitution(params, states, &mut constraints.by(sweepers, counters)),
+            Stage::Restitution => {
+                restitution(&compiled.params, &tables.states, &mut solver.constraints.by(sweepers, counters));
+            }
             Stage::StoreImpulses => {
-                joint_blocks.store(joint_impulses);
-                joint_blocks.let_go();
-                let scratch = &mut scratch.prepare;
-                store_impulses(threads, slots, counters, constraints, surfaces, contacts, manifolds, scratch);
+                joint_tables.blocks.store(&joint_tables.impulses);
+                joint_tables.blocks.release_impulses();
+                store_impulses(threads, solver, counters, current, &mut scratch.prepare);
             }
             Stage::Continuous => {
-                let grid = (&cell_ends[..], &cell_shapes[..]);
                 let scratch = &mut scratch.continuous;
-                counters.continuous =
-                    continuous(threads, params, shapes, vertices, ties, poses, states, grid, None, movers, scratch);
+                counters.continuous = continuous(threads, compiled, tables, grid, None, scratch);
             }
-            Stage::Finalize => finalize(threads, bodies, states, poses),
-            Stage::Sleep => sleep(
-                threads,
-                params,
-                bodies,
-                joints,
-                joint_states,
-                pair_starts,
-                contacts,
-                manifolds,
-                states,
-                islands,
-                island_flags,
-                sleeping_starts,
-                sleeping,
-                counters,
-                &mut scratch.sleep,
-            ),
+            Stage::Finalize => finalize(threads, &compiled.bodies, &tables.states, &mut tables.poses),
+            Stage::Sleep => {
+                let (joint_states, states) = (&joint_tables.states, &tables.states);
+                sleep(threads, compiled, joint_states, current, states, sleepers, counters, &mut scratch.sleep);
+            }
         }
         Ok(())
     }

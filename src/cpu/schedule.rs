@@ -1,9 +1,9 @@
-//! Schedule of the solver: chosen once a step, when its contacts have their colours.
+//! Schedule of the solver: serial, by island batches or by a worker team. It is chosen in each step, after colouring.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
-use super::{CpuWorld, Scratch, islands};
+use super::{BodyTables, ConstraintSet, ContactTables, CpuWorld, Scheduling, islands};
 use crate::cpu::stages::color::{color, color_sort};
 use crate::cpu::stages::integrate_positions::integrate_positions_in;
 use crate::cpu::stages::integrate_velocities::integrate_velocities_in;
@@ -11,21 +11,21 @@ use crate::cpu::stages::project::project;
 use crate::cpu::stages::restitution::restitution;
 use crate::cpu::stages::solve::solve;
 use crate::cpu::stages::warm_start::warm_start;
-use crate::cpu::team::Crew;
+use crate::cpu::team::WorkerTeam;
 use crate::scene::Compiled;
 use crate::step::{Op, Stage};
 use crate::threads::Threads;
 use crate::world::WorldError;
 
-/// Order in which the sweeps of a step are run. All give the same bits.
+/// Order in which the sweeps of a step run. All give the same bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Schedule {
-    /// Stage by stage, each over the whole world; a colour may be shared among threads.
+    /// Stage by stage over the whole world; a colour may be shared among threads.
     #[default]
     Serial,
-    /// Through all stages with some islands, then with the next ones; threads take whole batches.
+    /// All stages for some islands, then for the next ones; threads take whole batches.
     IslandBatches,
-    /// Stage by stage, by all threads together, which wait for each other at the end of every colour.
+    /// Stage by stage, with all threads together and a barrier after every colour.
     WorkerTeam,
 }
 
@@ -33,23 +33,23 @@ impl CpuWorld {
     /// Returns the schedule of the last step.
     #[must_use]
     pub fn schedule(&self) -> Schedule {
-        self.schedule
+        self.scheduling.schedule
     }
 
-    /// Returns the threads that share a sweep. Of little, one thread that has the rows to itself is through before others
-    /// have taken a share.
+    /// Returns the threads that share a sweep. In a small world one thread with exclusive access to the rows is done
+    /// before others have claimed a share.
     pub(super) fn sweepers(&self) -> Threads {
         let Compiled { bodies, joints, .. } = &self.host.compiled;
         let size = bodies.len() + self.counters.touching as usize + joints.count();
-        // A pass over so little is short.
-        if size < self.sweep_from { Threads::default() } else { self.threads.clone() }
+        // A pass over a small world is short.
+        if size < self.scheduling.sweep_from { Threads::default() } else { self.threads.clone() }
     }
 
-    /// Colours the contacts, which comes `first` in the plan, chooses the schedule and follows it. Returns where the plan
-    /// goes on.
+    /// Colours the contacts (stage `first` of the plan), chooses the schedule and follows it. Returns the index of the
+    /// next stage.
     ///
     /// # Errors
-    /// If the step is given up.
+    /// If the step is cancelled.
     pub(super) fn color_and_solve(&mut self, first: usize) -> Result<usize, WorldError> {
         let Some(solver) = islands::solver(&self.plan, first + 1) else {
             // A stage was left out.
@@ -58,22 +58,25 @@ impl CpuWorld {
         };
         let start = Instant::now();
         let sweepers = self.sweepers();
-        let Self { states, contacts, counters, coloring, .. } = self;
-        let compiled = &self.host.compiled;
-        color(&sweepers, &compiled.params, states, contacts, coloring, counters);
-        self.schedule = self.choose_schedule();
-        if self.schedule != Schedule::IslandBatches {
-            color_sort(&sweepers, &mut self.coloring, &mut self.slots, &self.counters);
+        let Self { bodies, current, counters, scratch, .. } = self;
+        let params = &self.host.compiled.params;
+        color(&sweepers, params, &bodies.states, &mut current.contacts, &mut scratch.coloring, counters);
+        let schedule = self.choose_schedule();
+        self.scheduling.schedule = schedule;
+        if schedule != Schedule::IslandBatches {
+            color_sort(&sweepers, &mut self.scratch.coloring, &mut self.solver.slots, &self.counters);
         }
         self.spend(Stage::Color, start);
-        match self.schedule {
+        match schedule {
             Schedule::Serial => Ok(first + 1),
             Schedule::IslandBatches => {
-                let Self { threads, poses, states, accumulators, contacts, manifolds, .. } = self;
-                let Self { groups, counters, stage_ms, .. } = self;
+                let Self { threads, bodies, current, scheduling, counters, times, .. } = self;
                 let compiled = &self.host.compiled;
+                let BodyTables { poses, states, accumulators, .. } = bodies;
+                let ContactTables { contacts, manifolds, .. } = current;
                 let given = islands::Given { compiled, poses, states, accumulators };
-                groups.run(threads, &self.plan[solver.clone()], given, contacts, manifolds, counters, stage_ms);
+                let (ops, stage_ms) = (&self.plan[solver.clone()], &mut times.stage_ms);
+                scheduling.groups.run(threads, ops, given, contacts, manifolds, counters, stage_ms);
                 Ok(solver.end)
             }
             Schedule::WorkerTeam => {
@@ -87,51 +90,53 @@ impl CpuWorld {
         }
     }
 
-    /// Chooses how the contacts that have their colours are solved.
+    /// Chooses the schedule for the coloured contacts.
     fn choose_schedule(&mut self) -> Schedule {
         let sweepers = self.sweepers().count();
-        let Self { threads, contacts, counters, groups, .. } = self;
+        let Self { threads, current, counters, scheduling, .. } = self;
+        let Scheduling { groups, team_from, .. } = scheduling;
         let compiled = &self.host.compiled;
-        // Batches are swept by all threads or not at all.
-        if sweepers == threads.count() && groups.find(threads, compiled, contacts, counters.touching) {
+        // Batches are solved by all threads or not at all.
+        if sweepers == threads.count() && groups.find(threads, compiled, &current.contacts, counters.touching) {
             Schedule::IslandBatches
-        } else if threads.count() > 1 && compiled.joints.count() == 0 && counters.touching as usize >= self.crew_from {
+        } else if threads.count() > 1 && compiled.joints.count() == 0 && counters.touching as usize >= *team_from {
             Schedule::WorkerTeam
         } else {
             Schedule::Serial
         }
     }
 
-    /// Runs sweeps with all threads together.
+    /// Runs the sweeps of a step on a team of all threads.
     fn run_team(&mut self, ops: &[Op]) {
-        self.crew_steps += 1;
-        let Self { threads, poses, states, accumulators, constraints, surfaces, counters, .. } = self;
-        let Self { scratch: Scratch { crew: scratch, .. }, stage_ms, .. } = self;
+        self.scheduling.team_steps += 1;
+        let Self { threads, bodies, solver, counters, scratch, times, .. } = self;
+        let BodyTables { poses, states, accumulators, .. } = bodies;
+        let ConstraintSet { constraints, surfaces, .. } = solver;
         let Compiled { params, bodies, .. } = &self.host.compiled;
-        let crew = Crew::new(threads, constraints, counters, bodies.len(), ops.len(), scratch);
-        let spent = Mutex::new(stage_ms);
-        crew.run(|hand| {
+        let team = WorkerTeam::new(threads, constraints, counters, bodies.len(), ops.len(), &mut scratch.team);
+        let spent = Mutex::new(&mut times.stage_ms);
+        team.run(|worker| {
             for op in ops {
                 let start = Instant::now();
                 match op.stage {
-                    Stage::WarmStart => warm_start(hand, &*accumulators, surfaces),
-                    Stage::IntegrateVelocities => hand.for_bodies(|first, end| {
+                    Stage::WarmStart => warm_start(worker, &*accumulators, surfaces),
+                    Stage::IntegrateVelocities => worker.for_bodies(|first, end| {
                         integrate_velocities_in(first, end, params, bodies, poses, &*states, &*accumulators);
                     }),
-                    Stage::Solve | Stage::Relax => solve(params, op.flags, &*states, hand, surfaces),
-                    Stage::IntegratePositions => hand.for_bodies(|first, end| {
+                    Stage::Solve | Stage::Relax => solve(params, op.flags, &*states, worker, surfaces),
+                    Stage::IntegratePositions => worker.for_bodies(|first, end| {
                         integrate_positions_in(first, end, params, bodies, &*states);
                     }),
-                    Stage::Project => project(params, states, hand),
-                    Stage::Restitution => restitution(params, states, hand),
+                    Stage::Project => project(params, states, worker),
+                    Stage::Restitution => restitution(params, states, worker),
                     _ => {}
                 }
-                if hand.leads() {
+                if worker.is_first() {
                     let mut spent = spent.lock().unwrap_or_else(PoisonError::into_inner);
                     spent[op.stage as usize].1 += 1e3 * start.elapsed().as_secs_f64();
                 }
             }
         });
-        crew.keep(scratch);
+        team.keep(&mut scratch.team);
     }
 }

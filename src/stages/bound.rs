@@ -1,8 +1,8 @@
-//! **bound**: the AABB of every shape, with a margin, in the world.
+//! **bound**: computes the world AABB of every shape, with a margin.
 //!
-//! Reads poses, states (quarantine, sleep), shapes and vertices; writes aabbs, and in the counters the levels with a shape
-//! that is awake. Shape by shape. A half plane has no box: its
-//! row says where its surface is, in a form that overlaps nothing ([`Aabb`]).
+//! Reads poses, states (quarantine, sleep), shapes and vertices; writes aabbs and, in the counters, the levels that
+//! have an awake shape. Visits one shape after the other. A half plane has no box: its row stores its surface in a form
+//! that overlaps nothing ([`Aabb`]).
 
 use glam::Vec2;
 
@@ -15,7 +15,7 @@ use crate::types::{
 /// An AABB that overlaps nothing.
 pub const EMPTY: Aabb = Aabb { min: [1e30, 1e30], max: [-1e30, -1e30] };
 
-/// Fills `aabbs`, and returns the levels with a shape that is not asleep ([`level_bits`]); 0 where nothing sleeps.
+/// Fills `aabbs`, and returns the grid levels that have an awake shape ([`level_bits`]); 0 if sleeping is off.
 pub fn bound(
     params: &Params,
     shapes: &[Shape],
@@ -39,7 +39,8 @@ pub fn bound(
     awake_levels
 }
 
-/// Returns the levels on which a shape may lie in a step, as bits: its own and the bands of it. A half plane has a bit of its own.
+/// Returns the levels on which a shape may lie in a step, as bits: its own and its bands. Half planes have a bit of
+/// their own.
 #[inline]
 #[must_use]
 pub fn level_bits(params: &Params, shape: &Shape) -> u32 {
@@ -50,7 +51,7 @@ pub fn level_bits(params: &Params, shape: &Shape) -> u32 {
     ((2 << bands) - 1) << shape.level
 }
 
-/// Returns the AABB of one shape on a body at `pose`, grown by `margin` on each side; the row of a half plane.
+/// Returns the AABB of one shape on a body at `pose`, grown by `margin` on each side. For a half plane: its surface.
 #[inline]
 #[must_use]
 pub fn bound_shape(shape: &Shape, vertices: &[[f32; 2]], pose: &Pose, margin: f32) -> Aabb {

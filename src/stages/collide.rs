@@ -1,18 +1,21 @@
-//! **collide**: the manifold of every pair: normal, points, separations. Points that persist keep their impulses.
+//! **collide**: computes the manifold of every pair: normal, points, separations. Points that persist keep their
+//! impulses. Box2D: `b2UpdateContact`.
 //!
-//! Reads shapes, vertices, poses, swings and manifolds_previous; reads and writes contacts; writes manifolds. Contact by
-//! contact. One that [`recall`](super::recall) found begins with the manifold, impulses and colour of the step before.
+//! Reads shapes, vertices, poses, swings and manifolds_previous; reads and writes contacts; writes manifolds. Visits
+//! one contact after the other. A contact that [`recall`](super::recall) found starts with the manifold, impulses and
+//! colour of the previous step.
 //!
-//! Boxes meet by separating axes and clipping: the face with the largest separation is the reference, the face of the
-//! other box that looks at it most is cut to its width. Ties go to box A and to x, by a margin, so that aligned boxes
-//! do not flip from step to step or between CPU and GPU. Boxes that are apart and nearest at two corners make one
-//! point, with the normal from corner to corner, as in Box2D. Polygons, capsules, segments, half planes and whatever is
-//! rounded: `collide/hull.rs`.
+//! Boxes: separating axes, then clipping. The face with the largest separation is the reference face, and the most
+//! antiparallel face of the other box is clipped to its width. Ties go to box A and to x, by a margin, so that aligned
+//! boxes do not flip from step to step or between CPU and GPU. Boxes that are apart and nearest at two corners get one
+//! point, with the normal from corner to corner, as in Box2D. Polygons, capsules, segments, half planes and rounded
+//! shapes: `collide/hull.rs`.
 //!
-//! **Recycling.** While a pair hardly moves its manifold is kept and only the separations are measured anew, from
-//! the anchors of the step that made it. Aligned stacks stand on this: points that wander between features lose their
-//! impulses. The idea is Box2D's (Erin Catto, `b2CollideTask`), which asks to be cited. How far B moved is measured in A's
-//! frame; the surface of a half plane may be any distance from its body's centre, so there it is how far A moved in B's.
+//! **Recycling.** While a pair hardly moves, its manifold is kept and only the separations are updated, from the
+//! anchors of the step that computed it. Aligned stacks stand because of this: points that wander between features lose
+//! their impulses. The idea is Box2D's (Erin Catto, `b2CollideTask`), which asks to be cited. The motion of B is
+//! measured in A's frame; the surface of a half plane may be at any distance from its body's centre, so there the
+//! motion of A is measured in B's.
 
 pub(crate) mod hull;
 
@@ -23,22 +26,17 @@ use hull::{Hull, hull_circle, hull_half_plane, hulls};
 pub use crate::constants::FACE_PREFERENCE;
 use crate::constants::RECYCLE_COS;
 use crate::math::{inv_mul_rotation, inv_rotate, mul_rotation, rotate};
+use crate::scene::Compiled;
+use crate::tables::Tables;
 use crate::types::{
     BOX, CACHED, CIRCLE, COLOR_COUNT, Contact, ContactPoint, FIXED_A, FIXED_B, GEOMETRY_MASK, HALF_PLANE, Manifold,
     NONE, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, Params, Pose, RECYCLE, RECYCLED, SENSOR, Shape, TOUCHED,
 };
 
-/// Fills `manifolds`. Contacts that kept their manifold are marked [`RECYCLED`]; returns how many.
-pub fn collide(
-    params: &Params,
-    shapes: &[Shape],
-    vertices: &[[f32; 2]],
-    poses: &[Pose],
-    swings: &[f32],
-    manifolds_previous: &[Manifold],
-    contacts: &mut [Contact],
-    manifolds: &mut [Manifold],
-) -> u32 {
+/// Fills `manifolds`. Marks contacts that kept their manifold as [`RECYCLED`], and returns their number.
+pub fn collide(compiled: &Compiled, tables: &mut Tables) -> u32 {
+    let Compiled { params, shapes, vertices, .. } = compiled;
+    let Tables { poses, swings, manifolds_previous, contacts, manifolds, .. } = tables;
     let mut recycled = 0;
     for (contact, manifold) in contacts.iter_mut().zip(manifolds) {
         let kept = collide_contact(params, shapes, vertices, poses, swings, manifolds_previous, contact, manifold);
@@ -47,7 +45,7 @@ pub fn collide(
     recycled
 }
 
-/// Makes the manifold of one contact. Returns true if it was kept.
+/// Computes the manifold of one contact. Returns true if it was recycled.
 #[inline]
 pub fn collide_contact(
     params: &Params,
@@ -93,23 +91,23 @@ pub fn collide_contact(
     false
 }
 
-/// Motion of a pair since its manifold was made.
+/// Motion of a pair since its manifold was computed.
 #[derive(Debug)]
 pub struct Drift {
     turn_a: Vec2,
     turn_b: Vec2,
-    /// From A to B, m.
+    /// Vector from A to B, m.
     pub between: Vec2,
-    /// B in A's frame, or A in the frame of a half plane, m.
+    /// Motion of B in A's frame, or of A in the frame of a half plane, m.
     pub moved: Vec2,
-    /// What turning moves their farthest points, m.
+    /// Motion of the farthest points by rotation, m.
     pub turned: f32,
-    /// A manifold is kept while the two together are less, m.
+    /// Bound on the sum of `moved` and `turned` up to which a manifold is kept, m.
     pub limit: f32,
 }
 
 impl Drift {
-    /// `swings` are not below 0.
+    /// Computes the motion. `swings` must not be negative (slow bodies).
     #[inline]
     #[must_use]
     pub fn new(
@@ -128,7 +126,7 @@ impl Drift {
         let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
         let moved = inv_rotate(if on_plane { q_b } else { q_a }, between) - Vec2::from(manifold.cached_position);
         let extent_b = if on_plane { 0.0 } else { swings[1] };
-        // By the sine of how far B turned against A.
+        // Uses the sine of the rotation of B relative to A.
         let turned = swings[0].max(extent_b) * inv_mul_rotation(turn_a, turn_b).y.abs();
         let touches = flags & POINT_COUNT_MASK > 0;
         let limit = if touches { params.recycle_distance } else { params.recycle_distance_apart };
@@ -136,7 +134,7 @@ impl Drift {
     }
 }
 
-/// Takes over the old manifold, measures its separations again and returns true, unless the pair moved too far.
+/// Takes over the old manifold, updates its separations and returns true, unless the pair moved too far.
 #[inline]
 fn recycle(
     params: &Params,
@@ -159,7 +157,8 @@ fn recycle(
     for point in &mut manifold.points[..count as usize] {
         let (anchor_a, anchor_b) = (Vec2::from(point.anchor_a), Vec2::from(point.anchor_b));
         let (r_a, r_b) = (rotate(turn_a, anchor_a), rotate(turn_b, anchor_b));
-        // The long way first, there and back: what is left is short, and keeps its digits 100 m from a ground's centre.
+        // The long way first, there and back: the rest is short, and keeps its digits 100 m from the centre of a
+        // ground.
         let long_a = anchor_a.length_squared() > anchor_b.length_squared();
         let apart = if long_a { between - r_a + r_b } else { between + r_b - r_a };
         point.separation = point.base_separation + apart.dot(normal);
@@ -168,7 +167,7 @@ fn recycle(
     true
 }
 
-/// Puts a new manifold in place; points with the same feature keep their impulses.
+/// Stores a new manifold. Points with the same feature keep their impulses.
 #[inline]
 fn renew(
     contact: &mut Contact,
@@ -218,31 +217,31 @@ fn renew(
     };
 }
 
-/// Where two shapes touch: what a [`Manifold`] is made of.
+/// Contact points of two shapes, from which a [`Manifold`] is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Touch {
-    /// From A to B, world axes.
+    /// Unit normal from A to B, world axes.
     pub normal: Vec2,
-    /// 0 … 2.
+    /// Number of points, 0 to 2.
     pub count: u32,
-    /// The first `count` are valid.
+    /// Points, of which the first `count` are valid.
     pub points: [TouchPoint; 2],
 }
 
-/// One point of a [`Touch`].
+/// Contact point of a [`Touch`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct TouchPoint {
-    /// From A's centre of mass, world axes, m.
+    /// Position relative to A's centre of mass, world axes, m.
     pub anchor_a: Vec2,
-    /// From B's centre of mass, likewise.
+    /// Position relative to B's centre of mass, world axes, m.
     pub anchor_b: Vec2,
-    /// Negative is penetration, m.
+    /// Separation, m; negative for penetration.
     pub separation: f32,
-    /// Which vertex of A met which of B.
+    /// Feature id: the vertices of A and B that made the point.
     pub feature: u32,
 }
 
-/// A manifold about the centre of shape A.
+/// Manifold relative to the centre of shape A.
 #[derive(Clone, Copy, Default)]
 struct Local {
     normal: Vec2,
@@ -252,8 +251,8 @@ struct Local {
     features: [u32; 2],
 }
 
-/// The manifold of two shapes at two poses; empty if they are further apart than `speculative_distance`. A half plane can
-/// only be B.
+/// Returns the contact points of two shapes at two poses; none if they are further apart than `speculative_distance`. A
+/// half plane can only be B.
 #[inline]
 #[must_use]
 pub fn manifold(
@@ -266,11 +265,11 @@ pub fn manifold(
     linear_slop: f32,
 ) -> Touch {
     let (q_a, q_b) = (Vec2::from(pose_a.rotation), Vec2::from(pose_b.rotation));
-    // Everything is relative to A's centre: nothing is lost far from the origin.
+    // All positions are relative to A's centre: no precision is lost far from the origin.
     let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
     let center_a = rotate(q_a, a.offset.into());
     let center_b = rotate(q_b, b.offset.into());
-    // Nor far from a body's centre: a tile of a wide ground first takes its place near the other shape.
+    // Nor far from a body's centre: the long offset of a tile of a wide ground is subtracted first.
     let tile_a = Vec2::from(a.offset).length_squared() > Vec2::from(b.offset).length_squared();
     let d = if tile_a { between - center_a + center_b } else { between + center_b - center_a };
     let turn_a = mul_rotation(q_a, a.rotation.into());
@@ -312,19 +311,19 @@ pub fn manifold(
     touch
 }
 
-/// A manifold of one point with A and B exchanged; `d` is from the new A to the new B.
+/// Returns a manifold of one point with A and B exchanged; `d` is from the new A to the new B.
 fn flip(local: Local, d: Vec2) -> Local {
     Local { normal: -local.normal, points: [local.points[0] + d, Vec2::ZERO], ..local }
 }
 
-/// Two circles, `d` from the first to the second.
+/// Returns the manifold of two circles, `d` from the first to the second.
 fn circles(radius_a: f32, radius_b: f32, d: Vec2, speculative_distance: f32) -> Local {
     let distance = d.length();
     let separation = distance - radius_a - radius_b;
     if separation > speculative_distance {
         return Local::default();
     }
-    // Concentric circles have no direction of their own; up is as good as any and the same everywhere.
+    // Concentric circles have no direction; up is as good as any and the same on all devices.
     let normal = if distance > 1e-12 { d / distance } else { Vec2::new(0.0, 1.0) };
     Local {
         normal,
@@ -335,7 +334,7 @@ fn circles(radius_a: f32, radius_b: f32, d: Vec2, speculative_distance: f32) -> 
     }
 }
 
-/// A box turned by `turn`, and a circle at `d` from its centre.
+/// Returns the manifold of a box rotated by `turn` and a circle at `d` from its centre.
 fn box_circle(half: Vec2, turn: Vec2, radius: f32, d: Vec2, speculative_distance: f32, linear_slop: f32) -> Local {
     let center = inv_rotate(turn, d);
     let nearest = center.clamp(-half, half);
@@ -344,7 +343,7 @@ fn box_circle(half: Vec2, turn: Vec2, radius: f32, d: Vec2, speculative_distance
     let (normal, surface, separation) = if distance > FACE_PREFERENCE * linear_slop.min(0.1 * radius) {
         (gap / distance, nearest, distance - radius)
     } else {
-        // The centre is inside, or too near to a corner to tell its direction: out through the nearest face.
+        // The centre is inside, or too near to a corner to tell its direction: push out through the nearest face.
         let depth = half - center.abs();
         if depth.x < depth.y {
             let side = if center.x < 0.0 { -1.0 } else { 1.0 };
@@ -366,12 +365,12 @@ fn box_circle(half: Vec2, turn: Vec2, radius: f32, d: Vec2, speculative_distance
     }
 }
 
-/// Index of a box's vertex, counter-clockwise from the lower left.
+/// Returns the index of a box's vertex, counter-clockwise from the lower left.
 fn vertex(right: bool, upper: bool) -> u32 {
     if upper { if right { 2 } else { 3 } } else { u32::from(right) }
 }
 
-/// Two boxes, `d` from the centre of A to the centre of B.
+/// Returns the manifold of two boxes, `d` from the centre of A to the centre of B.
 fn boxes(
     half_a: Vec2,
     half_b: Vec2,
@@ -407,7 +406,7 @@ fn boxes(
         return Local::default();
     }
 
-    // From here on in the frame of the reference box, with the other one at `at`, turned by `rel`.
+    // From here on in the frame of the reference box; the other box is at `at`, rotated by `rel`.
     let (half, other, turn_ref, at, rel) = if on_b {
         (half_b, half_a, turn_b, -d_b, Vec2::new(between.x, -between.y))
     } else {
@@ -418,7 +417,7 @@ fn boxes(
     let mut normal = Vec2::ZERO;
     normal[axis] = side;
 
-    // The incident face: the one whose normal points most against ours.
+    // The incident face: the one whose normal is most antiparallel to the reference normal.
     let facing = inv_rotate(rel, normal);
     let face = usize::from(facing.y.abs() > facing.x.abs());
     let face_side = if facing[face] > 0.0 { -1.0 } else { 1.0 };
@@ -436,7 +435,7 @@ fn boxes(
         vertices.swap(0, 1);
     }
 
-    // Cut it to the width of the reference face.
+    // Clip it to the width of the reference face.
     let width = half[tangent_axis];
     let (low, high) = (ends[0], ends[1]);
     let span = high[tangent_axis] - low[tangent_axis];
@@ -480,8 +479,8 @@ fn boxes(
         local.count += 1;
     }
 
-    // Boxes that are apart may be nearest at two corners, beside the reference face: where clipping finds nothing, or
-    // only points that are further off. Two cards that lean on each other meet so.
+    // Boxes that are apart may be nearest at two corners, beside the reference face: there clipping finds nothing, or
+    // only points that are further off. Example: two cards that lean on each other.
     if best > preference {
         for end in 0..2 {
             let along = ends[end][tangent_axis];

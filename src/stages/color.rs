@@ -1,20 +1,21 @@
 //! **color**: gives every touching contact a colour, such that no two contacts of one colour share a dynamic body, and
-//! sorts the contacts by colour. A colour can then be solved in parallel.
+//! sorts the contacts by colour. The contacts of one colour can then be solved in parallel. Box2D: the constraint
+//! graph.
 //!
-//! Where bodies sleep, a contact with one that sleeps on beside one that is awake, which an overflow may leave for a step,
-//! has no colour either: it must not pass one on that others of the sleeping body have.
+//! If bodies may sleep: a contact between a sleeping and an awake body, which a buffer that was too small may leave for
+//! a step, goes to the overflow. It must not take a colour that other contacts of the sleeping body still have.
 //!
-//! Reads and writes contacts (colour); reads states (sleep); writes slots (the contact of each constraint, in colour order, within a colour
-//! by index) and the colour starts. Contact by contact.
+//! Reads and writes contacts (colour); reads states (sleep); writes slots (the contact of each constraint, in colour
+//! order, within a colour by index) and the colour starts. Visits one contact after the other.
 //!
-//! Taking a contact away never breaks a colouring, so contacts that live on keep their colour. The others try in
-//! rounds: each proposes the lowest colour that is free at both bodies (with a static or kinematic body: the highest),
-//! claims it at both by a unique hashed key, and has it if no one claimed it with a larger one. The hash matters: ties
-//! broken by index need hundreds of rounds on a pyramid. What is left after [`MAX_COLOR_ROUNDS`] rounds or finds no
-//! free colour is solved in order ([`OVERFLOW_COLOR`]) and tries again in the next step.
+//! Removing a contact never breaks a colouring, so contacts that persist keep their colour. The others try in rounds:
+//! each proposes the lowest colour that is free at both bodies (with a static or kinematic body: the highest), claims
+//! it at both with a unique hashed key, and gets it unless another contact claimed it with a larger key. The hash
+//! matters: ties broken by index need hundreds of rounds on a pyramid. Contacts left after [`MAX_COLOR_ROUNDS`] rounds,
+//! or without a free colour, are solved in order ([`OVERFLOW_COLOR`]) and try again in the next step.
 //!
-//! The outcome of a round does not depend on the order in which contacts are visited. So the device may run rounds
-//! over all contacts (`color_claim`, `color_commit`) or inside one workgroup (`color_finish`) as it suits.
+//! The result of a round does not depend on the order in which contacts are visited. So the device may run rounds over
+//! all contacts (`color_claim`, `color_commit`) or inside one workgroup (`color_finish`).
 
 use crate::types::{
     ASLEEP, BodyState, CLAIM_SLOTS, COLOR_COUNT, Contact, Counters, DYNAMIC_COLORS, FIRST_FIXED_COLOR, FIXED_A,
@@ -54,7 +55,7 @@ pub fn color(
     color_place(contacts, slots, counters);
 }
 
-/// Keeps the colours of contacts that live on, and lists those that touch and have none.
+/// Keeps the colours of contacts that persist, and lists the touching contacts without one.
 fn color_inherit(params: &Params, states: &[BodyState], contacts: &mut [Contact], masks: &mut [u32]) -> Vec<u32> {
     let mut uncolored = Vec::new();
     for (index, contact) in (0..).zip(contacts).filter(|(_, contact)| contact.flags & POINT_COUNT_MASK != 0) {
@@ -72,7 +73,7 @@ fn color_inherit(params: &Params, states: &[BodyState], contacts: &mut [Contact]
     uncolored
 }
 
-/// Runs one round: all propose and claim, then those whose claims hold have their colour.
+/// Runs one round: all contacts propose and claim, then those whose claims hold get their colour.
 fn color_round(round: u32, uncolored: &[u32], contacts: &mut [Contact], masks: &mut [u32]) {
     let mut claims = vec![0; masks.len() * CLAIM_SLOTS as usize];
     let proposals: Vec<u32> = uncolored.iter().map(|&index| propose(masks, &contacts[index as usize])).collect();
@@ -104,12 +105,12 @@ pub fn moving(contact: &Contact) -> impl Iterator<Item = usize> + use<> {
     ends.into_iter().filter(move |&(fixed, _)| flags & fixed == 0).map(|(_, body)| body as usize)
 }
 
-/// Returns the colour that a contact tries next, or [`OVERFLOW_COLOR`] if there is none.
+/// Returns the colour that a contact tries next, or [`OVERFLOW_COLOR`] if none is free.
 fn propose(masks: &[u32], contact: &Contact) -> u32 {
     proposal(contact, moving(contact).fold(0, |taken, body| taken | masks[body]))
 }
 
-/// Returns the colour that a contact tries next where these are taken, or [`OVERFLOW_COLOR`] if there is none.
+/// Returns the colour that a contact tries next if those of `taken` are not free, or [`OVERFLOW_COLOR`] if none is.
 #[inline]
 #[must_use]
 pub fn proposal(contact: &Contact, taken: u32) -> u32 {
@@ -124,7 +125,8 @@ pub fn proposal(contact: &Contact, taken: u32) -> u32 {
     }
 }
 
-/// Returns a unique key: rounds count up, and within a round the contacts are shuffled by a bijection of 27 bits.
+/// Returns a unique key: later rounds have larger keys, and within a round a bijection of 27 bits shuffles the
+/// contacts.
 #[must_use]
 pub fn claim_key(round: u32, contact: u32) -> u32 {
     const BITS: u32 = (1 << 27) - 1;
@@ -138,14 +140,14 @@ pub fn claim_key(round: u32, contact: u32) -> u32 {
     (round << 27) | x
 }
 
-/// Returns where a body holds its claim on a colour.
+/// Returns the index of a body's claim on a colour.
 #[inline]
 #[must_use]
 pub fn slot(body: usize, color: u32) -> usize {
     body * CLAIM_SLOTS as usize + (color % CLAIM_SLOTS) as usize
 }
 
-/// Sorts the contacts that touch by colour, within a colour by index.
+/// Sorts the touching contacts by colour, within a colour by index.
 fn color_place(contacts: &[Contact], slots: &mut Vec<u32>, counters: &mut Counters) {
     slots.clear();
     for color in 0..COLOR_COUNT {

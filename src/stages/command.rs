@@ -1,38 +1,32 @@
-//! **command**: commands to bodies and joints since the last step: impulses, forces, velocities, places, goals.
+//! **command**: applies the user's commands since the last step to bodies and joints: impulses, forces, velocities,
+//! poses, targets, motor goals.
 //!
 //! Reads commands and islands; reads and writes bodies (constant forces), poses and states, joints, joint_rows and
-//! joint_states; writes island_flags and counters (all wake). Command by command; on the device the first of a body or a joint does
-//! all of them, in their order. Without commands it does not run.
+//! joint_states; writes island_flags and counters (all wake). Visits one command after the other; on the device the
+//! thread of a body's (or joint's) first command executes all of them in order. Does not run if there are no commands.
 //!
-//! Any command to a body that sleeps wakes it here, and its island in [`wake`](super::wake).
+//! Any command to a sleeping body wakes the body here, and its island in [`wake`](super::wake).
 //!
 //! A target becomes the velocity that leads there: `n` substeps turn by `n·atan(ω·h)`, so `ω = tan(θ/n)/h`.
 
 use glam::Vec2;
 
 use crate::math::{angle_of, cross, inv_mul_rotation, rotate, tangent_of};
+use crate::scene::{Compiled, Joints};
+use crate::tables::Tables;
 use crate::types::{
     ASLEEP, Body, BodyState, COMMAND_ANGULAR_IMPULSE, COMMAND_ANGULAR_VELOCITY, COMMAND_FORCE, COMMAND_IMPULSE,
     COMMAND_JOINT_ANCHOR, COMMAND_JOINT_ENABLE, COMMAND_JOINT_GOAL, COMMAND_JOINT_MOTOR, COMMAND_JOINT_REFERENCE,
     COMMAND_TARGET, COMMAND_TELEPORT, COMMAND_TORQUE, COMMAND_VELOCITY, COMMAND_WAKE, COMMAND_WAKE_ALL, Command,
-    Counters, DYNAMIC, ISLAND_WAKE, JOINT_DISABLED, Joint, JointRow, JointState, Params, Pose, QUIET_MASK, ROW_MEASURE,
-    SLEEP, VACANT, WOKEN,
+    DYNAMIC, ISLAND_WAKE, JOINT_DISABLED, Joint, JointRow, JointState, Params, Pose, QUIET_MASK, ROW_MEASURE, SLEEP,
+    VACANT, WOKEN,
 };
 
-/// Obeys all commands.
-pub fn command(
-    params: &Params,
-    commands: &[Command],
-    bodies: &mut [Body],
-    poses: &mut [Pose],
-    states: &mut [BodyState],
-    islands: &[u32],
-    island_flags: &mut [u32],
-    counters: &mut Counters,
-    joints: &mut [Joint],
-    joint_rows: &mut [JointRow],
-    joint_states: &mut [JointState],
-) {
+/// Executes all commands.
+pub fn command(commands: &[Command], compiled: &mut Compiled, tables: &mut Tables) {
+    let Compiled { params, bodies, joints, .. } = compiled;
+    let Joints { joints, rows: joint_rows, .. } = joints;
+    let Tables { poses, states, islands, island_flags, counters, joint_states, .. } = tables;
     for command in commands {
         let place = command.body as usize;
         if command.is_for_joint() {
@@ -49,7 +43,7 @@ pub fn command(
     }
 }
 
-/// Obeys a command to a body. Returns true if that wakes it.
+/// Executes a command to a body. Returns true if that wakes the body.
 pub fn obey(params: &Params, command: &Command, body: &mut Body, pose: &mut Pose, state: &mut BodyState) -> bool {
     let mut wakes = false;
     if params.switches & SLEEP != 0 {
@@ -90,7 +84,7 @@ pub fn obey(params: &Params, command: &Command, body: &mut Body, pose: &mut Pose
     wakes
 }
 
-/// Obeys a command to a joint.
+/// Executes a command to a joint.
 pub fn set_joint(command: &Command, joint: &mut Joint, joint_rows: &mut [JointRow], state: &mut JointState) {
     let [value, most] = command.value;
     match command.kind {
@@ -106,7 +100,7 @@ pub fn set_joint(command: &Command, joint: &mut Joint, joint_rows: &mut [JointRo
         }
         COMMAND_JOINT_ANCHOR => joint.anchor_a = command.value,
         COMMAND_JOINT_REFERENCE => {
-            // Its angle is counted from there, with all the turns that it made.
+            // The angle is counted from the new reference, with all turns made so far.
             state.angle -= value - joint.reference_angle;
             joint.reference_angle = value;
         }

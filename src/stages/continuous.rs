@@ -1,39 +1,39 @@
-//! **continuous**: puts fast bodies back to where they would have jumped over something.
+//! **continuous**: stops fast bodies at the time of impact, before they tunnel through other shapes. Box2D:
+//! `b2SolveContinuous`.
 //!
-//! Reads movers, states, poses, shapes, vertices, the grid of the step's start and which bodies joints
-//! keep apart; writes the deltas of states. Runs before `finalize`, while poses are those of the start. Body by body, by
-//! the first of its shapes. On the device `continuous_sweep`
-//! (where each body stops) and `continuous_move` (the deltas end there); before them, where there are kinematic bodies,
-//! `continuous_reach` (how far they move: one workgroup); after them, where there are bullets, both again (where those
-//! stop at other dynamic bodies). Velocities stay: the next step finds the body just before the wall, makes a contact of
-//! it, and that stops it or lets it bounce.
+//! Reads movers, states, poses, shapes, vertices, the grid of the step's start and the pairs that joints exclude;
+//! writes the deltas of states. Runs before `finalize`, while poses are those of the start of the step. Visits one body
+//! after the other, by its first shape. The device runs `continuous_reach` if there are kinematic bodies (how far they
+//! move), `continuous_sweep` (where each body stops) and `continuous_move` (writes the deltas); if there are bullets
+//! the last two run once more, for stops of bullets at other dynamic bodies. Velocities do not change: the next step
+//! finds the body just before the wall and creates a contact, which stops it or lets it bounce.
 //!
-//! A dynamic body is *fast* if in this step some point of it moved more than half its thickness
-//! ([`Mover::min_extent`]); what is slower cannot get past the middle of anything in one step, and contacts push it
-//! back. A fast body is swept against static and kinematic shapes; a bullet also against dynamic ones. Between start
-//! and end both bodies move and turn evenly. A slow body may still be jumped over by a fast wall, as in Box2D; a bullet
-//! is not: it is fast also where its own motion and the largest of any kinematic body's are together. That all bodies were
-//! would have each look around wherever a drum turns.
+//! A dynamic body is *fast* if some point of it moved more than half its thickness in this step
+//! ([`Mover::min_extent`]); a slower one cannot pass the middle of anything in one step, and contacts push it back. A
+//! fast body is swept against static and kinematic shapes; a bullet also against dynamic ones. Between start and end
+//! both bodies move and turn at constant rates. A fast wall may still jump over a slow body, as in Box2D; not over a
+//! bullet, which counts as fast also if its own motion plus the largest motion of any kinematic body exceeds the bound.
+//! Applied to all bodies, that rule would sweep every body as soon as a drum turns anywhere.
 //!
-//! **Time of impact** by conservative advancement: from the distance between two shapes and a bound on how fast it can
-//! shrink until the step ends follows a time before which they cannot touch; from there again. The bound is taken in the
-//! frame of the other body, so that a long wall that turns costs no more than what it does at the body's place, and a
-//! half plane is a shape like any other. After `MAX_ADVANCES` the body stops at the time reached, which is before the
-//! impact: it loses part of a step and never its side of the wall.
+//! **Time of impact** by conservative advancement: the distance between two shapes and a bound on the speed at which it
+//! can shrink until the step ends give a time before which they cannot touch; this repeats from there. The bound is
+//! taken in the frame of the other body, so that a long wall that turns costs no more than what it does at the body's
+//! place, and a half plane is a shape like any other. After `MAX_ADVANCES` the body stops at the time reached, which is
+//! before the impact: it loses part of a step and never its side of the wall.
 //!
 //! Sensors stop nothing and are not stopped.
 //!
 //! **The core** is a disc of half the body's thickness about the shape's middle. A stout shape stops only if its core
-//! would hit: else it ends no deeper in the wall than a slow body could, and a box that slides along a floor of tiles is
-//! not stopped at each of them. A shape that touches the wall already has contacts, and only its core is swept, so that
-//! what rests or slides is not frozen. The core halves its distance to the wall at most, if it began closer than its
-//! radius: its middle never passes. Box2D's `b2SolveContinuous`, from which both ideas come, has a core of a quarter
-//! for the second only.
+//! would hit: otherwise it ends no deeper in the wall than a slow body could, and a box that slides along a floor of
+//! tiles is not stopped at each of them. For a shape that touches the wall already, and so has contacts, only the core
+//! is swept, so that resting and sliding shapes are not frozen. The core at most halves its distance to the wall, if it
+//! began closer than its radius: the middle of the shape never passes. Both ideas come from Box2D's
+//! `b2SolveContinuous`, which has a core of a quarter, and only for the second.
 //!
-//! **Walls that move.** A body that stops at a moving shape is carried along by it for the rest of the step, or the wall
-//! would pass over the body, or leave it behind without a contact. That it is carried past another wall, squeezed between
-//! the two, is left to contacts. Bullets come last, when it is known how far the others get; two bullets stop at the same
-//! time, where they met.
+//! **Moving walls.** A body that stops at a moving shape is carried along by it for the rest of the step; otherwise the
+//! wall would pass over the body, or leave it behind without a contact. A body that is carried past another wall,
+//! squeezed between the two, is left to contacts. Bullets are swept last, when the ends of all other motions are known;
+//! two bullets that meet stop at the same time.
 
 mod impact;
 
@@ -54,9 +54,9 @@ use impact::overlap;
 pub use impact::{Motion, Party, time_of_impact};
 pub(crate) use impact::{gap, place};
 
-/// Sweeps the fast bodies and puts those that must stop back. Returns how many stopped. Each shape is swept from `nudge`
-/// away, in roundings of the lengths that its distance to another is made of: zero in a world that steps, else to learn what
-/// rounding decides.
+/// Sweeps the fast bodies and moves those that must stop back to their stop. Returns the number of stops. Each shape
+/// starts `nudge` away from its place, in units of the rounding error of its distance to another shape: zero in a
+/// normal step, else to test what rounding decides.
 pub fn continuous(
     params: &Params,
     shapes: &[Shape],
@@ -90,7 +90,7 @@ pub fn continuous(
             bullets,
             nudge,
         };
-        // All are swept before any is put back.
+        // All are swept before any is moved back.
         let stops: Vec<_> = (0..).zip(movers).map(|(shape, mover)| sweep.continuous_sweep(shape, mover)).collect();
         for (shape, stop) in shapes.iter().zip(stops) {
             if let Some((position, rotation)) = stop {
@@ -103,7 +103,7 @@ pub fn continuous(
     stopped
 }
 
-/// Tables that a sweep reads.
+/// Tables that a sweep reads, and its mode.
 struct Sweep<'a> {
     params: &'a Params,
     shapes: &'a [Shape],
@@ -114,15 +114,15 @@ struct Sweep<'a> {
     cell_ends: &'a [u32],
     cell_shapes: &'a [u32],
     movers: &'a [Mover],
-    /// See [`continuous_reach`].
+    /// Largest motion of a kinematic body, m ([`continuous_reach`]).
     reach: f32,
-    /// Only bullets are swept, and only against dynamic bodies.
+    /// True if only bullets are swept, and only against dynamic bodies.
     bullets: bool,
     nudge: Vec2,
 }
 
 impl Sweep<'_> {
-    /// Returns the deltas of the body of a shape where it stops, if the shape is its first and it stops.
+    /// Returns the deltas at which a body stops, if the shape is the first of its body and the body stops.
     fn continuous_sweep(&self, first: u32, mover: &Mover) -> Option<(Vec2, Vec2)> {
         let Self { params, shapes, poses, states, .. } = *self;
         let (body, kind) = (shapes[first as usize].body as usize, shapes[first as usize].kind);
@@ -143,7 +143,7 @@ impl Sweep<'_> {
         (stop.time < 1.0).then(|| stopped_at(&motion, stop.time, wall, &other))
     }
 
-    /// Looks for the first stop of a shape among all others.
+    /// Finds the first stop of one shape among all others.
     fn sweep_shape(&self, size: &Size, base: Vec2, motion: &Motion, own: u32, stop: &mut Stop) {
         let Self { params, shapes, cell_ends, cell_shapes, .. } = *self;
         let shape = &shapes[own as usize];
@@ -167,7 +167,7 @@ impl Sweep<'_> {
         }
     }
 
-    /// Looks whether the shape `own` of a body has to stop at `other` before `stop`.
+    /// Updates `stop` if the shape `own` of a body has to stop at `other` earlier.
     fn meet(&self, size: &Size, base: Vec2, motion: &Motion, own: u32, other: u32, stop: &mut Stop) {
         let (a, b) = (&self.shapes[own as usize], &self.shapes[other as usize]);
         let state = &self.states[b.body as usize];
@@ -183,17 +183,17 @@ impl Sweep<'_> {
     }
 }
 
-/// First stop of a body, as a share of the step, and the shape that it stops at.
+/// First stop of a body, as a share of the step, and the shape at which it stops.
 pub(crate) struct Stop {
     pub time: f32,
     pub shape: u32,
 }
 
-/// Lengths by which a body is swept, m.
+/// Lengths that a sweep of a body depends on, m.
 pub(crate) struct Size {
-    /// Half the thickness.
+    /// Half the thickness of the body.
     pub half: f32,
-    /// Distance at which the body stops, and how exactly.
+    /// Distance at which the body stops, and its tolerance.
     pub target: f32,
     pub tolerance: f32,
 }
@@ -206,7 +206,8 @@ impl Size {
     }
 }
 
-/// Returns true for the first shape of a dynamic body that moves more than half its thickness, a bullet's also by `reach`.
+/// Returns true for the first shape of a dynamic body that moves more than half its thickness. The motion of a bullet
+/// counts `reach` more.
 pub(crate) fn is_fast(mover: &Mover, motion: &Motion, kind: u32, reach: f32) -> bool {
     if mover.min_extent == f32::MAX {
         return false;
@@ -218,7 +219,7 @@ pub(crate) fn is_fast(mover: &Mover, motion: &Motion, kind: u32, reach: f32) -> 
     is_finite(moved) && moved > 0.5 * mover.min_extent
 }
 
-/// Returns true if a shape of a swept body may stop at another at all.
+/// Returns true if a shape of a swept body can stop at another shape at all.
 pub(crate) fn may_stop(ties: &Ties, bullets: bool, a: &Shape, b: &Shape) -> bool {
     a.body != b.body
         && bullets == (b.kind & FIXED_SHAPE == 0)
@@ -227,7 +228,8 @@ pub(crate) fn may_stop(ties: &Ties, bullets: bool, a: &Shape, b: &Shape) -> bool
         && !kept_apart(ties, a, b)
 }
 
-/// Returns when shape `a` with index `own` must stop at shape `b` with index `other`, or `limit` if not before.
+/// Returns the time at which shape `a` with index `own` must stop at shape `b` with index `other`, as a share of the
+/// step; `limit` if not before.
 pub(crate) fn time_of_stop(
     params: &Params,
     vertices: &[[f32; 2]],
@@ -246,14 +248,14 @@ pub(crate) fn time_of_stop(
     if !together {
         return stop_time(size, &first, &second, together, limit);
     }
-    // Bullets have to agree, so both ask the same question.
+    // Two bullets have to agree, so both compute the same time of impact.
     let target = (params.speculative_distance * STOP_SHARE).min(a.bound.min(b.bound) * STOP_THICKNESS);
     let size = Size { target, tolerance: target * STOP_TOLERANCE, ..*size };
     let (first, second) = if other < own { (second, first) } else { (first, second) };
     stop_time(&size, &first, &second, together, limit)
 }
 
-/// Returns a motion that starts `nudge` away.
+/// Returns a motion that starts `nudge` rounding errors away.
 fn nudged(nudge: Vec2, motion: &Motion, a: &Shape, b: &Shape, other: &Motion) -> Motion {
     if nudge == Vec2::ZERO {
         return *motion;
@@ -263,7 +265,8 @@ fn nudged(nudge: Vec2, motion: &Motion, a: &Shape, b: &Shape, other: &Motion) ->
     Motion { start: motion.start + nudge * (lengths * f32::EPSILON), ..*motion }
 }
 
-/// Returns when the shape `a` of a fast body must stop at `b`, or `limit` if not before. `together`: both are bullets.
+/// Returns the time at which the shape `a` of a fast body must stop at `b`, or `limit` if not before. `together`: both
+/// are bullets.
 pub(crate) fn stop_time(size: &Size, a: &Party, b: &Party, together: bool, limit: f32) -> f32 {
     let placed = place(a, b, 0.0);
     let touches = overlap(a, b, &placed) || gap(a, b, &placed).0 <= size.target + TOUCH * size.tolerance;
@@ -275,7 +278,7 @@ pub(crate) fn stop_time(size: &Size, a: &Party, b: &Party, together: bool, limit
         let placed = place(&core, b, 0.0);
         let (height, _) = gap(&core, b, &placed);
         if height <= 0.0 || overlap(&core, b, &placed) {
-            // It is inside. Contacts have to get it out.
+            // The middle is inside. Contacts have to push the body out.
             return limit;
         }
         core.hull.radius = (size.half * CORE).min(0.5 * height);
@@ -287,7 +290,7 @@ pub(crate) fn stop_time(size: &Size, a: &Party, b: &Party, together: bool, limit
     time_of_impact(a, b, size.target, size.tolerance, limit)
 }
 
-/// Returns true if the discs about two shapes come near each other.
+/// Returns true if the bounding circles of two shapes come near each other.
 fn circles_meet(size: &Size, a: &Shape, motion_a: &Motion, b: &Shape, motion_b: &Motion) -> bool {
     let (offset_a, offset_b) = (Vec2::from(a.offset), Vec2::from(b.offset));
     let start = rotate(motion_a.rotation, offset_a) - motion_b.start - rotate(motion_b.rotation, offset_b);
@@ -298,11 +301,11 @@ fn circles_meet(size: &Size, a: &Shape, motion_a: &Motion, b: &Shape, motion_b: 
     let swing = offset_a.length() * motion_a.chord() + offset_b.length() * motion_b.chord();
     let reach = a.bound + b.bound + swing + size.target;
     let nearest = from_segment(Vec2::ZERO, start, end);
-    // A little more than needed, so that rounding never matters.
+    // A margin, so that rounding never decides.
     nearest.dot(nearest) <= reach * reach * 1.001
 }
 
-/// Returns the box in which a shape may meet something: low and high corner.
+/// Returns the box in which a shape may meet something: lower and upper corner, m.
 pub(crate) fn passage(
     params: &Params,
     size: &Size,
@@ -315,7 +318,7 @@ pub(crate) fn passage(
     let offset = Vec2::from(shape.offset);
     let start = base + rotate(motion.rotation, offset);
     let end = base + motion.moved + rotate(mul_rotation(motion.turned, motion.rotation), offset);
-    // Between the two it may swing out of their box. What it meets may have moved as well.
+    // In between the shape may swing out of the box of start and end. Other shapes may have moved as well.
     let mut rim = shape.bound + offset.length() * motion.chord() + size.target + reach;
     if bullets {
         rim += params.max_speed * params.dt;
@@ -323,19 +326,19 @@ pub(crate) fn passage(
     (start.min(end) - rim, start.max(end) + rim)
 }
 
-/// Returns the deltas of a body that stops at a shape of a body with the motion `other`.
+/// Returns the deltas of a body that stops at the shape `wall`, whose body has the motion `other`.
 pub(crate) fn stopped_at(motion: &Motion, time: f32, wall: &Shape, other: &Motion) -> (Vec2, Vec2) {
     let (position, turn) = (motion.moved * time, motion.turn(time));
     if wall.kind & BULLET_SHAPE != 0 {
         return (position, turn);
     }
-    // Carried along from there on.
+    // Carried along by the wall for the rest of the step.
     let rest = inv_mul_rotation(other.turn(time), other.turned);
     let arm = position - other.start - other.moved * time;
     (other.start + other.moved + rotate(rest, arm), mul_rotation(rest, turn))
 }
 
-/// Returns how far any point of a kinematic body moves in this step, half planes aside, m.
+/// Returns the largest motion of any point of a kinematic body in this step, half planes aside, m.
 pub(crate) fn continuous_reach(shapes: &[Shape], state: impl Fn(u32) -> BodyState, movers: &[Mover]) -> f32 {
     let mut reach = 0.0_f32;
     for (shape, mover) in shapes.iter().zip(movers).filter(|(shape, _)| shape.kind & KINEMATIC_SHAPE != 0) {

@@ -1,21 +1,21 @@
-//! **finalize**: adds the deltas to the poses.
+//! **finalize**: adds the motion of the step to the poses.
 //!
-//! Reads bodies and states; writes poses. Body by body. The rotation is normalised, or it would drift; a sleeping body
-//! does not move by a bit.
+//! Reads bodies and states (deltas); writes poses. Visits one body after the other. The rotation is normalised, or it
+//! would drift; the pose of a sleeping body keeps its bits.
 
 use glam::Vec2;
 
 use crate::math::mul_rotation;
 use crate::types::{ASLEEP, Body, BodyState, Pose, QUARANTINED, STATIC};
 
-/// Moves the poses.
+/// Moves all poses.
 pub fn finalize(bodies: &[Body], states: &[BodyState], poses: &mut [Pose]) {
     for ((body, state), pose) in bodies.iter().zip(states).zip(poses) {
         finalize_body(body, state, pose);
     }
 }
 
-/// Moves the pose of one body.
+/// Moves the pose of one body by its delta.
 #[inline]
 pub fn finalize_body(body: &Body, state: &BodyState, pose: &mut Pose) {
     if body.kind == STATIC || state.status & (QUARANTINED | ASLEEP) != 0 {

@@ -1,14 +1,15 @@
-//! **guard**: takes bodies that hold a NaN or an infinity out of the simulation before they reach a neighbour, and
-//! resets what a step accumulates.
+//! **guard**: quarantines bodies with a NaN or an infinity in their state, before they reach a neighbour, and
+//! initialises the per-body data of a step.
 //!
-//! Reads bodies; reads and writes poses and states; writes accumulators, swings and what the counters of sleeping start
-//! with. Body by body. A body stays quarantined: it has no AABB, does not move, and is counted.
+//! Reads bodies; reads and writes poses and states; writes accumulators, swings and the initial values of the sleep
+//! counters. Visits one body after the other. A body stays quarantined: it has no AABB, does not move, and is counted.
 //!
-//! A swing is what [`collide`](super::collide) needs of a body for each of its contacts: how far it reaches from its
-//! centre of mass, m; 0 if it is static; less if it is too fast for a manifold to be kept.
+//! A swing is the motion extent that [`collide`](super::collide) needs of a body for each of its contacts: the distance
+//! of its farthest point from its centre of mass, m; 0 for a static body; negative if the body is too fast for its
+//! manifolds to be kept.
 //!
-//! Where bodies sleep, a kinematic one that was given a velocity wakes here; if a body is taken out that others may lean
-//! on in their sleep, all wake.
+//! If bodies may sleep: a kinematic body that was given a velocity wakes here. If a body that others may lean on is
+//! quarantined, all bodies wake.
 
 use glam::Vec2;
 
@@ -17,10 +18,10 @@ use crate::types::{
     ASLEEP, Accumulator, Body, BodyState, Counters, KINEMATIC, Params, Pose, QUARANTINED, SLEEP, STATIC, WOKEN,
 };
 
-/// A swing below 0.
+/// Motion extent of a body that is too fast for its manifolds to be kept.
 const FAST: f32 = -1.0;
 
-/// Counts the bodies that were quarantined in this step.
+/// Quarantines bodies, and counts those that are new.
 pub fn guard(
     params: &Params,
     bodies: &[Body],
@@ -41,7 +42,7 @@ pub fn guard(
     }
 }
 
-/// Sets the counters of sleeping to what a step begins with.
+/// Sets the sleep counters to their values at the start of a step.
 pub fn reset_counters(params: &Params, counters: &mut Counters) {
     if params.switches & SLEEP != 0 {
         counters.again = 1;
@@ -52,20 +53,20 @@ pub fn reset_counters(params: &Params, counters: &mut Counters) {
     }
 }
 
-/// Outcome for one body.
+/// Result of [`guard_body`].
 #[derive(Clone, Copy, Debug)]
 pub struct Guarded {
-    /// Sum of its impulses, less its velocity.
+    /// Initial sum of the body's impulses: minus its velocity.
     pub sum: Accumulator,
-    /// See the module.
+    /// Motion extent of the body, m; negative if it is fast (module docs).
     pub swing: f32,
-    /// It is quarantined from this step on.
+    /// True if the body is quarantined from this step on.
     pub is_new: bool,
-    /// Others may have leaned on it in their sleep.
+    /// True if sleeping bodies may have leaned on the body.
     pub wakes_all: bool,
 }
 
-/// Looks after one body.
+/// Checks one body, and initialises its data for the step.
 #[inline]
 pub fn guard_body(params: &Params, body: &Body, pose: &mut Pose, state: &mut BodyState) -> Guarded {
     let pose_finite = pose.position.iter().chain(&pose.rotation).all(|&v| is_finite(v));
@@ -97,7 +98,7 @@ pub fn guard_body(params: &Params, body: &Body, pose: &mut Pose, state: &mut Bod
     Guarded { sum, swing: swing_of(params, body, state), is_new, wakes_all }
 }
 
-/// Returns the swing of a body. One that moves less than half its thickness in a step is slow.
+/// Returns the motion extent of a body, m. A body is slow if it moves less than half its thickness in a step.
 #[inline]
 fn swing_of(params: &Params, body: &Body, state: &BodyState) -> f32 {
     let speed = Vec2::from(state.velocity).length() + state.angular_velocity.abs() * body.extent;
@@ -111,7 +112,7 @@ fn swing_of(params: &Params, body: &Body, state: &BodyState) -> f32 {
     }
 }
 
-/// Returns true if a body has any velocity at all.
+/// Returns true if a body has any velocity.
 #[inline]
 #[must_use]
 pub fn is_moving(state: &BodyState) -> bool {

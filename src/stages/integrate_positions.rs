@@ -1,6 +1,7 @@
-//! **integrate_positions**: moves every body by its velocity over one substep, into the deltas.
+//! **integrate_positions**: moves every body by its velocity over one substep. Box2D: `b2IntegratePositionsTask`.
 //!
-//! Reads bodies; reads and writes states. Body by body. Semi-implicit Euler: the new velocity moves the body.
+//! Reads bodies; reads and writes states (position and rotation since the start of the step). Visits one body after the
+//! other. Semi-implicit Euler: the new velocity moves the body.
 
 use glam::Vec2;
 

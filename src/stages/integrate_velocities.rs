@@ -1,13 +1,15 @@
-//! **integrate_velocities**: gravity, forces and damping over one substep, then the warm-start impulses.
+//! **integrate_velocities**: applies gravity, forces, fields and damping over one substep, then the warm-start
+//! impulses. Box2D: `b2IntegrateVelocitiesTask` and `b2WarmStartContactsTask` in one pass.
 //!
-//! Reads bodies, poses (for forces at a point); reads and writes states and accumulators. Body by body.
-//! `v = v/(1 + h·c) + h (f/m + s·g)`, and what fields do: the damping is implicit and stable for any coefficient.
+//! Reads bodies, poses (for forces at a point and fields); reads and writes states and accumulators. Visits one body
+//! after the other. `v = v/(1 + h·c) + h (f/m + s·g + fields)`: the damping is implicit and stable for any coefficient.
 //!
-//! The sum of the impulses of a body's contacts need not be formed anew: since it was last applied, it has changed
-//! by as much as the sweeps changed the velocity. So an accumulator holds the sum less the velocity that a substep began
-//! with, and adding the velocity of its end gives the sum that the next substep begins with. [`guard`](super::guard)
-//! starts it with the velocity alone, [`warm_start`](super::warm_start) adds the impulses kept from the step before, and joints, whose
-//! directions turn, see to their share ([`solve_joints`](super::solve_joints)).
+//! The sum of a body's contact impulses does not have to be formed again in each substep: since it was last applied, it
+//! has changed by as much as the sweeps changed the velocity. So an accumulator holds the sum minus the velocity after
+//! integration, and adding the velocity at the end of the substep gives the sum for the next one.
+//! [`guard`](super::guard) initialises it with minus the velocity, [`warm_start`](super::warm_start) adds the impulses
+//! of the previous step, and joints, whose directions turn, update their share themselves
+//! ([`solve_joints`](super::solve_joints)).
 
 use glam::Vec2;
 
@@ -46,7 +48,7 @@ fn integrate_velocity(params: &Params, body: &Body, pose: &Pose, state: &mut Bod
     let mut angular_velocity = spin_before * (1.0 / (1.0 + params.h * body.angular_damping));
     velocity = velocity + push + kept_velocity;
     angular_velocity = angular_velocity + spin + kept_spin;
-    // First by component, so that an infinite force ends up finite.
+    // Componentwise first, so that an infinite force gives a finite velocity.
     velocity = Vec2::new(bounded(velocity.x, params.max_speed), bounded(velocity.y, params.max_speed));
     let speed = velocity.length();
     if speed > params.max_speed {
@@ -61,13 +63,13 @@ fn integrate_velocity(params: &Params, body: &Body, pose: &Pose, state: &mut Bod
     }
 }
 
-/// Returns what a body gains in a substep: velocity, m/s, and spin, rad/s.
+/// Returns the velocity change of a body by forces and fields in one substep: m/s and rad/s.
 #[inline]
 #[must_use]
 pub fn pushed(params: &Params, body: &Body, pose: &Pose, state: &BodyState) -> (Vec2, f32) {
     let force = Vec2::from(body.force);
     let mut torque = body.torque;
-    // Most bodies have none, and their rotation does not matter.
+    // Most bodies have no force, so that their rotation is not needed.
     if force != Vec2::ZERO {
         let turn = mul_rotation(state.delta_rotation.into(), pose.rotation.into());
         torque += cross(rotate(turn, body.force_point.into()), force);
@@ -90,7 +92,7 @@ fn pull(field: &Field, body: &Body, position: Vec2) -> Vec2 {
     }
 }
 
-/// Returns `value` between `-most` and `most`; `-most` if it is not a number.
+/// Returns `value` clamped to `-most ..= most`; `-most` for a NaN.
 fn bounded(value: f32, most: f32) -> f32 {
     smaller(larger(value, -most), most)
 }

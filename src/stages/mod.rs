@@ -1,9 +1,11 @@
-//! The stages of a step, one file each, beside the shader of the same name: the reference, which defines what a step is.
+//! The stages of a step, one file each, beside the shader of the same name. Together they are the reference, which
+//! defines what a step does.
 //!
-//! A stage is a plain function over the tables of the map of a step. It visits bodies, shapes, contacts or joints one after
-//! the other and does with each what one invocation of the kernel does, in the same order, under the same names.
-//! [`Reference`](crate::reference::Reference) runs them as [`step::plan`](crate::step::plan) says; shaders are compared with
-//! it, and the CPU engine ([`crate::cpu`]) equals it to the last bit.
+//! A stage is a plain function over the tables named in the map of a step (crate docs). It visits bodies, shapes,
+//! contacts or joints one after the other and does with each what one invocation of the kernel does, in the same order,
+//! under the same names. [`Reference`](crate::reference::Reference) runs the stages in the order of
+//! [`step::plan`](crate::step::plan); shaders are compared with it, and the CPU engine ([`crate::cpu`]) equals it to
+//! the last bit.
 
 pub mod bin;
 pub mod bound;

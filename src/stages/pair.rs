@@ -1,46 +1,41 @@
-//! **pair**: the pairs of shapes whose AABBs overlap and that may touch, grouped by producer.
+//! **pair**: finds the pairs of shapes whose AABBs overlap and that may touch, and creates their contacts, grouped by
+//! producer: the one shape of a pair that searches for the other. Box2D: `b2UpdateBroadPhasePairs`.
 //!
-//! Reads aabbs, shapes and the grid and what joints say; writes pair_starts (shape `i` produced contacts
-//! `pair_starts[i] .. pair_starts[i + 1]`) and contacts: shapes, bodies, flags. Shape by shape; on
-//! the device `pair_count`, scan, `pair_emit`.
+//! Reads aabbs, shapes, the grid and the pairs that joints exclude; writes pair_starts (shape `i` produced contacts
+//! `pair_starts[i] .. pair_starts[i + 1]`) and contacts: shapes, bodies, flags. Visits one shape after the other; the
+//! device runs `pair_count`, scan, `pair_emit`.
 //!
-//! The producer is the shape on the finer level, or on one level the one of lower index (bands count as the level they
-//! belong to): a rule that never changes for a pair, so that [`recall`](super::recall) finds last step's contact in the list of the same shape. The price is
-//! that each shape looks at all of the up to nine cells around it instead of half of them.
+//! The producer is the shape on the finer level; on the same level, the one with the lower index (bands count as the
+//! level they belong to). This rule never changes for a pair, so that [`recall`](super::recall) finds last step's
+//! contact in the list of the same shape. The price is that each shape searches all of the up to nine cells around it
+//! instead of half of them.
 //!
-//! Half planes are in no cell. Every dynamic shape looks at each of them, before the grid: scenes have a handful.
+//! Half planes are in no cell. Every dynamic shape tests each of them, before the grid: scenes have a handful.
 //!
-//! Where bodies sleep (reads states and, in the counters, the levels with a shape that is awake), two that are both
-//! [`ASLEEP`] make no pair, and a shape that is asleep looks for partners only where there may be one that is awake: on
-//! the coarser levels that have any, and on its own if such a shape of higher index met it and marked it. So that this is
-//! known the others look first; on the device `pair_count`, then `pair_count_asleep`. The producer of a pair stays the same.
+//! If bodies may sleep (reads states and, in the counters, the levels that have an awake shape): two [`ASLEEP`] shapes
+//! make no pair. A sleeping shape searches only where there may be an awake one: on the coarser levels that have any,
+//! and on its own level if an awake shape of higher index met it and marked it. For these marks the awake shapes search
+//! first; on the device `pair_count`, then `pair_count_asleep`. The producer of a pair stays the same.
 
 use glam::Vec2;
 
 use super::bin::{cells, cells_between, runs_of_row};
-use crate::scene::Ties;
+use crate::scene::{Compiled, Joints, Ties};
+use crate::tables::Tables;
 use crate::types::{
-    ASLEEP, AWAKE_HALF_PLANE, Aabb, BROKEN, BodyState, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW,
-    JOINED_SHAPE, JOINT_APART, JOINT_DISABLED, Joint, JointState, NONE, Params, SENSOR, SENSOR_SHAPE, SLEEP, Shape,
+    ASLEEP, AWAKE_HALF_PLANE, Aabb, BROKEN, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW, JOINED_SHAPE,
+    JOINT_APART, JOINT_DISABLED, Joint, JointState, NONE, Params, SENSOR, SENSOR_SHAPE, SLEEP, Shape,
 };
 
 /// Fills `pair_starts` and `contacts`.
-pub fn pair(
-    params: &Params,
-    shapes: &[Shape],
-    aabbs: &[Aabb],
-    cell_ends: &[u32],
-    cell_shapes: &[u32],
-    ties: &Ties,
-    states: &[BodyState],
-    awake_levels: u32,
-    pair_starts: &mut Vec<u32>,
-    contacts: &mut Vec<Contact>,
-) {
+pub fn pair(compiled: &Compiled, tables: &mut Tables) {
+    let Compiled { params, shapes, joints: Joints { ties, .. }, .. } = compiled;
+    let Tables { aabbs, cell_ends, cell_shapes, states, counters, pair_starts, contacts, .. } = tables;
+    let awake_levels = counters.awake_levels;
     let sleeps = params.switches & SLEEP != 0;
     let asleep = shapes.iter().map(|shape| sleeps && states[shape.body as usize].status & ASLEEP != 0).collect();
     let search = Search { params, shapes, aabbs, cell_ends, cell_shapes, ties, asleep, awake_levels };
-    // pair_count, for the marks that it leaves.
+    // pair_count, for the marks it leaves.
     let mut marked = vec![false; shapes.len()];
     if sleeps {
         let awake = (0..shapes.len()).filter(|&index| !search.asleep[index]);
@@ -64,14 +59,14 @@ struct Search<'a> {
     cell_ends: &'a [u32],
     cell_shapes: &'a [u32],
     ties: &'a Ties,
-    /// One a shape: true if its body is asleep.
+    /// True for each shape whose body is asleep.
     asleep: Vec<bool>,
     awake_levels: u32,
 }
 
 impl Search<'_> {
-    /// Calls `found` for each shape that pairs with `index`, which is its producer, and `mark` for each shape asleep that
-    /// meets it and is the producer itself. `is_marked`: a shape that is awake has met this one, which is asleep.
+    /// Calls `found` for each shape that pairs with `index`, which is its producer, and `mark` for each sleeping shape
+    /// that meets `index` and is the producer itself. `is_marked`: an awake shape has met this sleeping one.
     fn pairs_of(&self, index: usize, is_marked: bool, mut found: impl FnMut(usize), mut mark: impl FnMut(usize)) {
         let Self { params, shapes, aabbs, cell_ends, cell_shapes, ref asleep, awake_levels, .. } = *self;
         let aabb = &aabbs[index];
@@ -102,7 +97,7 @@ impl Search<'_> {
                     return;
                 }
                 if own_level && other <= index {
-                    // The lower index of two on one level is the producer; if it sleeps it is marked.
+                    // On one level the lower index is the producer; if it sleeps it is marked.
                     if asleep[other] && !asleep[index] {
                         mark(other);
                     }
@@ -126,7 +121,7 @@ impl Search<'_> {
     }
 }
 
-/// Returns a contact as it begins.
+/// Returns a new contact, without points.
 #[inline]
 #[must_use]
 pub fn emit_contact(shapes: &[Shape], index: usize, other: usize) -> Contact {
@@ -147,7 +142,7 @@ pub fn emit_contact(shapes: &[Shape], index: usize, other: usize) -> Contact {
     Contact { shape_a, shape_b, body_a, body_b, flags, color: NONE, features: 0, rolling_impulse: 0.0 }
 }
 
-/// Returns true if two filters let shapes meet (Box2D's rule).
+/// Returns true if the filters of two shapes let them touch (Box2D's rule).
 #[inline]
 #[must_use]
 pub fn may_meet(a: &Shape, b: &Shape) -> bool {
@@ -157,8 +152,8 @@ pub fn may_meet(a: &Shape, b: &Shape) -> bool {
     a.mask & b.category != 0 && b.mask & a.category != 0
 }
 
-/// Lets the bodies of a joint touch that broke or is switched off, and keeps them apart else. Joint by joint, before
-/// all others (`pair_tie`), in worlds where that can change.
+/// Updates the pairs that joints exclude: a joint that broke or is disabled excludes none. Visits one joint after the
+/// other, before the search (`pair_tie`), in worlds where that can change.
 pub fn tie(joints: &[Joint], joint_state: impl Fn(usize) -> JointState, links: &mut [[u32; 2]]) {
     for (place, joint) in joints.iter().enumerate().filter(|(_, joint)| joint.flags & JOINT_APART != 0) {
         let holds = joint.flags & JOINT_DISABLED == 0 && joint_state(place).status & BROKEN == 0;
@@ -167,7 +162,7 @@ pub fn tie(joints: &[Joint], joint_state: impl Fn(usize) -> JointState, links: &
     }
 }
 
-/// Returns true if a joint keeps two shapes from touching.
+/// Returns true if a joint excludes contacts between two shapes.
 #[inline]
 #[must_use]
 pub fn kept_apart(ties: &Ties, a: &Shape, b: &Shape) -> bool {
@@ -181,8 +176,8 @@ pub fn overlap(a: &Aabb, b: &Aabb) -> bool {
     (0..2).all(|axis| a.min[axis] <= b.max[axis] && b.min[axis] <= a.max[axis])
 }
 
-/// Returns true if an AABB reaches the surface of a half plane, both with their margins. Axis-aligned planes round the same
-/// everywhere; a tilted one may be a tie between a device that fuses products and one that does not.
+/// Returns true if an AABB reaches the surface of a half plane, both with their margins. For axis-aligned planes all
+/// devices round alike; for a tilted one a device that fuses products may decide a tie differently.
 #[inline]
 #[must_use]
 pub fn reaches(aabb: &Aabb, plane: &Aabb) -> bool {
@@ -191,7 +186,7 @@ pub fn reaches(aabb: &Aabb, plane: &Aabb) -> bool {
         if normal[0] > 0.0 { aabb.min[0] } else { aabb.max[0] },
         if normal[1] > 0.0 { aabb.min[1] } else { aabb.max[1] },
     ];
-    // The row of a quarantined one says something else.
+    // The row of a quarantined half plane has another value here.
     plane.min[0] == HALF_PLANE_ROW as f32 && normal[0] * lowest[0] + normal[1] * lowest[1] <= plane.min[1]
 }
 

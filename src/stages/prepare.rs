@@ -1,11 +1,12 @@
-//! **prepare**: the constraint of every touching contact, in colour order: lever arms, effective masses, the separation,
-//! the approach speed before gravity.
+//! **prepare**: builds the contact constraints of a step in colour order: lever arms, effective masses, separations,
+//! and approach speeds before gravity (for restitution). Box2D: `b2PrepareContactsTask`.
 //!
-//! Reads slots, contacts, manifolds, bodies, shapes (materials), states; writes constraints with their rebounds, and surfaces if there are any.
-//! Constraint by constraint. Masses are copied into the constraint so that a sweep touches nothing but constraints and states.
+//! Reads slots, contacts, manifolds, bodies, shapes (materials) and states; writes constraints with their rebounds, and
+//! surfaces if any material has one. Visits one constraint after the other. Masses are copied into the constraint so
+//! that a sweep reads nothing but constraints and states.
 //!
-//! The device leaves out of a constraint what it can find again ([`Constraint`]): the arm of the second point on B, which
-//! it finds to a rounding, and the effective masses.
+//! The table on the device leaves out what can be derived ([`Constraint`]): the arm of the second point on B, which the
+//! device derives up to a rounding error, and the effective masses.
 
 use glam::Vec2;
 
@@ -15,7 +16,7 @@ use crate::types::{
     Rebound, SLEEP, SURFACES, Shape, Surface, WARM_START,
 };
 
-/// Fills `constraints` and `surfaces`.
+/// Fills `constraints` and, if any material needs more than friction and restitution, `surfaces`.
 pub fn prepare(
     params: &Params,
     bodies: &[Body],
@@ -49,8 +50,8 @@ pub fn prepare(
     }
 }
 
-/// Returns the constraint of a contact, without effective masses ([`ContactConstraint::find_masses`]). States are looked at
-/// only where something bounces or sleeps.
+/// Returns the constraint of a contact, without effective masses ([`ContactConstraint::find_masses`]). States are read
+/// only if a material bounces or bodies may sleep.
 #[inline(always)]
 #[must_use]
 pub fn prepare_contact(
@@ -62,7 +63,7 @@ pub fn prepare_contact(
     manifold: &Manifold,
 ) -> ContactConstraint {
     let bounces = params.switches & BOUNCES != 0;
-    // A sleeping body stands like a wall; none sleeps on in a contact, unless a buffer was too small.
+    // A sleeping body acts as a static one. It has no contact to solve, unless a buffer was too small.
     let resting = Body::default();
     if params.switches & SLEEP != 0 && state_a.status & ASLEEP != 0 {
         body_a = &resting;
@@ -82,7 +83,7 @@ pub fn prepare_contact(
         flags: contact.flags,
         ..ContactConstraint::default()
     };
-    // Where nothing bounces, approach speeds are not needed.
+    // Without restitution, approach speeds are not needed.
     if bounces {
         constraint.rebound.restitution = if params.switches & RESTITUTION_MAX != 0 {
             shape_a.restitution.max(shape_b.restitution)
@@ -108,7 +109,7 @@ pub fn prepare_contact(
     constraint
 }
 
-/// Returns what the materials of a contact need beside friction and restitution.
+/// Returns the material parameters of a contact beside friction and restitution.
 #[must_use]
 pub fn prepare_surface(params: &Params, [a, b]: [&Shape; 2], contact: &Contact) -> Surface {
     Surface {
@@ -119,45 +120,45 @@ pub fn prepare_surface(params: &Params, [a, b]: [&Shape; 2], contact: &Contact) 
     }
 }
 
-/// Constraint of one contact, with everything that a sweep needs.
+/// Constraint of one contact, with everything a sweep needs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ContactConstraint {
-    /// See [`Constraint::body_a`].
+    /// Index of body A, as in [`Constraint::body_a`].
     pub body_a: u32,
-    /// See [`Constraint::body_b`].
+    /// Index of body B, as in [`Constraint::body_b`].
     pub body_b: u32,
-    /// See [`Constraint::flags`].
+    /// Flags of the contact, as in [`Constraint::flags`].
     pub flags: u32,
-    /// See [`Constraint::normal`].
+    /// Unit normal from A to B, as in [`Constraint::normal`].
     pub normal: [f32; 2],
-    /// See [`Constraint::inv_mass_a`].
+    /// Inverse mass of A, 1/kg, as in [`Constraint::inv_mass_a`].
     pub inv_mass_a: f32,
-    /// See [`Constraint::inv_inertia_a`].
+    /// Inverse inertia of A, 1/(kg·m²), as in [`Constraint::inv_inertia_a`].
     pub inv_inertia_a: f32,
-    /// See [`Constraint::inv_mass_b`].
+    /// Inverse mass of B, 1/kg, as in [`Constraint::inv_mass_b`].
     pub inv_mass_b: f32,
-    /// See [`Constraint::inv_inertia_b`].
+    /// Inverse inertia of B, 1/(kg·m²), as in [`Constraint::inv_inertia_b`].
     pub inv_inertia_b: f32,
-    /// See [`Constraint::friction`].
+    /// Friction coefficient, as in [`Constraint::friction`].
     pub friction: f32,
-    /// `flags & POINT_COUNT_MASK` of them are valid, the others zero.
+    /// Contact points: the first `flags & POINT_COUNT_MASK` are valid, the others zero.
     pub points: [ConstraintPoint; 2],
-    /// See [`Constraint::impulses`].
+    /// Accumulated impulses, N·s, as in [`Constraint::impulses`].
     pub impulses: [f32; 4],
-    /// See [`Constraint::measured`].
+    /// Separations at the last sweep after a motion, m, as in [`Constraint::measured`].
     pub measured: [f32; 2],
-    /// Zero unless something bounces.
+    /// Restitution data; zero unless a material bounces.
     pub rebound: Rebound,
 }
 
-/// One point of a [`ContactConstraint`].
+/// Contact point of a [`ContactConstraint`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ConstraintPoint {
     /// Lever arm on A, m.
     pub r_a: [f32; 2],
     /// Lever arm on B, m.
     pub r_b: [f32; 2],
-    /// See [`Constraint::separations`].
+    /// Separation when the step begins, m, as in [`Constraint::separations`].
     pub separation: f32,
     /// Effective mass along the normal, kg.
     pub normal_mass: f32,
@@ -166,7 +167,7 @@ pub struct ConstraintPoint {
 }
 
 impl ContactConstraint {
-    /// Finds the effective masses of the points that there are; the others take no impulse.
+    /// Computes the effective masses of the valid points. The others keep 0 and so take no impulse.
     pub fn find_masses(&mut self) {
         let normal = Vec2::from(self.normal);
         let inv = [self.inv_mass_a, self.inv_inertia_a, self.inv_mass_b, self.inv_inertia_b];
@@ -177,7 +178,7 @@ impl ContactConstraint {
         }
     }
 
-    /// Returns what the device has of it.
+    /// Returns the row of the device's table for this constraint.
     #[must_use]
     pub fn constraint(&self) -> Constraint {
         let [p_0, p_1] = &self.points;
@@ -199,7 +200,7 @@ impl ContactConstraint {
         }
     }
 
-    /// Returns the constraint that the device has like this.
+    /// Rebuilds a constraint from the device's tables.
     #[must_use]
     pub fn from_device(c: &Constraint, rebound: Rebound) -> Self {
         let between = Vec2::from(c.r_b) - Vec2::from(c.r_a[0]);

@@ -1,9 +1,10 @@
-//! **prepare_joints**: lays the joints out for the solver, as they stand when the step begins, and breaks those that
-//! pulled too hard in the step before.
+//! **prepare_joints**: computes for every joint its lever arms, axis, angle and masses at the start of the step, and
+//! breaks joints whose last impulse exceeded their limit. Box2D: `b2PrepareJointsTask`.
 //!
-//! Reads bodies, poses, states; reads and writes joint_states and joint_impulses, and of joints that came in a running
-//! world joints and joint_rows; writes joint_frames. A joint between bodies asleep has no rows and keeps its state. Joint by joint. Distances are taken between the bodies before the anchors are added: far from the
-//! origin the places of the anchors themselves have no digits to spare.
+//! Reads bodies, poses, states; reads and writes joint_states and joint_impulses, and for joints added to a running
+//! world also joints and joint_rows; writes joint_frames. Visits one joint after the other. A joint between sleeping
+//! bodies gets no rows and keeps its state. Positions of bodies are subtracted before the anchors are added: far from
+//! the origin the world positions of the anchors have too few digits left.
 
 use std::f32::consts::TAU;
 
@@ -39,14 +40,15 @@ pub fn prepare_joints(
     }
 }
 
-/// Returns the rows of a joint, also of one that is switched off.
+/// Returns the rows of a joint, also if the joint is disabled.
 #[must_use]
 pub fn first_rows(joint: &Joint) -> std::ops::Range<usize> {
     let first = joint.first_row as usize;
     first..first + (joint.flags & ROW_COUNT_MASK) as usize
 }
 
-/// Returns one joint as it stands, given its rows and their impulses, which are gone if it holds no more.
+/// Returns the frame of one joint, given its rows and their impulses. Clears the impulses of a joint that is disabled,
+/// broken or attached to a quarantined body.
 #[inline(always)]
 pub fn prepare_joint(
     params: &Params,
@@ -62,13 +64,13 @@ pub fn prepare_joint(
     let is_world = joint.flags & WORLD_A != 0;
     let sleeps = |body: u32| status(body) & ASLEEP != 0;
     if sleeps(joint.body_b) && (is_world || sleeps(joint.body_a)) {
-        // It keeps its impulses, and nothing breaks in its sleep.
+        // A sleeping joint keeps its impulses and cannot break.
         frame.flags &= !ROW_COUNT_MASK;
         return frame;
     }
     state.angle = frame.angle;
 
-    // Most never do.
+    // Most joints cannot break.
     if joint.break_force < f32::MAX || joint.break_torque < f32::MAX {
         let rest = BodyState::default();
         let (impulse, spin) = total(rows, impulses, &Stance::new(&frame, &rest, &rest));
@@ -85,8 +87,8 @@ pub fn prepare_joint(
     frame
 }
 
-/// Takes the reference angle and length of a joint that came while the world runs, and was not given any, from how
-/// the bodies stand now.
+/// Sets the reference angle and the length of a joint added to a running world from the current poses, if the scene
+/// gave none.
 pub fn measure(bodies: &[Body], poses: &[Pose], joint: &mut Joint, joint_rows: &mut [JointRow]) {
     if joint.flags & JOINT_FRESH == 0 {
         return;
@@ -104,8 +106,8 @@ pub fn measure(bodies: &[Body], poses: &[Pose], joint: &mut Joint, joint_rows: &
     }
 }
 
-/// Returns a joint between bodies that stand like this. `last` is its angle a step ago: of the full turns the one nearest to it
-/// is meant.
+/// Returns the frame of a joint for the given poses. `last` is its angle one step ago, rad: the new angle is the one
+/// nearest to it among those that differ by full turns.
 #[inline(always)]
 #[must_use]
 pub fn frame_of(joint: &Joint, bodies: &[Body], poses: &[Pose], last: f32) -> JointFrame {

@@ -1,7 +1,8 @@
-//! **project**: moves penetrating bodies apart by position alone (projection mode; naphy's `post_solve`, Box2D 2's NGS).
+//! **project**: moves penetrating bodies apart by position alone (projection mode; naphy's `post_solve`, the NGS of
+//! Box2D 2).
 //!
-//! Reads constraints; reads and writes states (deltas). Constraint by constraint, in the order of colours. Velocities are
-//! untouched, so no energy is added.
+//! Reads constraints; reads and writes states (deltas). Visits the constraints in colour order. Velocities are not
+//! changed, so no energy is added.
 
 use glam::Vec2;
 
@@ -9,7 +10,7 @@ use super::prepare::ContactConstraint;
 use crate::math::{cross, integrate_rotation, rotate, turned};
 use crate::types::{BodyState, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};
 
-/// Makes one sweep.
+/// Makes one sweep over all contacts.
 pub fn project(params: &Params, constraints: &[ContactConstraint], states: &mut [BodyState]) {
     for constraint in constraints {
         let (a, b) = (constraint.body_a as usize, constraint.body_b as usize);

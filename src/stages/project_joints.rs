@@ -1,7 +1,7 @@
-//! **project_joints**: brings jointed bodies together by position alone (projection mode).
+//! **project_joints**: corrects the error of rigid joints and limits by position alone (projection mode).
 //!
-//! Reads joint_frames, joint_rows, joint_starts; reads and writes states (deltas). Joint by joint, in the order of joint
-//! colours. Only rows that are meant to be rigid: springs and motors pull by velocity.
+//! Reads joint_frames, joint_rows, joint_starts; reads and writes states (deltas). Visits the joints in the order of
+//! joint colours. Only rigid rows and limits are corrected: springs and motors act through velocities.
 
 use glam::Vec2;
 
@@ -15,7 +15,7 @@ use crate::types::{
     ROW_LOWER, ROW_POINT, ROW_ROLE, ROW_UPPER, WORLD_A,
 };
 
-/// Makes one sweep.
+/// Makes one sweep over all joints.
 pub fn project_joints(
     params: &Params,
     joint_starts: &[u32],
@@ -38,7 +38,7 @@ pub fn project_joints(
     }
 }
 
-/// Brings the bodies of one joint together, given its rows.
+/// Corrects the positions of the bodies of one joint, given its rows.
 pub fn project_joint(params: &Params, frame: &JointFrame, rows: &[JointRow], states: &mut [BodyState; 2]) {
     let [state_a, state_b] = states;
     for rule in rows {

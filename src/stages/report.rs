@@ -1,36 +1,30 @@
-//! **report**: pairs that began to touch in this step, and pairs that ceased to; joints that broke in the step before.
+//! **report**: collects the events of a step: pairs that began or ceased to touch, and joints that broke in the
+//! previous step.
 //!
 //! Reads contacts and contacts_previous with their pair_starts, manifolds, poses, states; writes event_starts and
-//! events. Shape by shape, for the pairs that it produces, and joint by joint; on the device `report_count`, scan,
-//! `report_end`, `report_begin`, `report_joints`. So events come in an order
-//! that is always the same: by producer, first those that ceased, then those that began, each as the contacts lie. Runs only if the
-//! scene asks for events. A pair that falls asleep does not cease; [`wake`](super::wake) puts it back before it is asked.
+//! events. Visits the shapes, for the pairs that each produces, then the joints; the device runs `report_count`, scan,
+//! `report_end`, `report_begin`, `report_joints`. So the order of events is always the same: by producer, first the
+//! ended touches, then the begun ones, each in the order of contacts. Runs only if the scene asks for events. A pair
+//! that falls asleep does not cease to touch; [`wake`](super::wake) restores its contact before this stage runs.
 //!
-//! [`recall`](super::recall) has found out already whether a pair touched before ([`TOUCHED`]).
+//! [`recall`](super::recall) has determined whether a pair touched before ([`TOUCHED`]).
 //!
-//! To touch is to have contact points, also across a gap below the speculative distance; with a sensor it is to overlap.
+//! A pair touches if it has contact points, also across a gap below the speculative distance; with a sensor, if it
+//! overlaps.
 
 use glam::Vec2;
 
 use crate::math::cross_scalar;
+use crate::tables::Tables;
 use crate::types::{
     ASLEEP, BREAK_TOLD, BROKEN, BodyState, Contact, EVENT_BEGIN, EVENT_END, EVENT_JOINT_BROKE, EVENT_SENSOR_BEGIN,
     EVENT_SENSOR_END, Event, Joint, JointState, Manifold, OVERLAPS, POINT_COUNT_MASK, Pose, SENSOR, TOUCHED, WORLD_A,
 };
 
 /// Fills `events`.
-pub fn report(
-    poses: &[Pose],
-    states: &[BodyState],
-    pair_starts_previous: &[u32],
-    contacts_previous: &[Contact],
-    pair_starts: &[u32],
-    contacts: &[Contact],
-    manifolds: &[Manifold],
-    joints: &[Joint],
-    joint_states: &mut [JointState],
-    events: &mut Vec<Event>,
-) {
+pub fn report(joints: &[Joint], tables: &mut Tables) {
+    let Tables { poses, states, pair_starts_previous, contacts_previous, .. } = tables;
+    let Tables { pair_starts, contacts, manifolds, joint_states, events, .. } = tables;
     let status = |body: u32| states[body as usize].status;
     events.clear();
     for producer in 0..pair_starts.len().saturating_sub(1) {
@@ -38,7 +32,7 @@ pub fn report(
         let now = produced(pair_starts, contacts, producer);
         for old in before.iter().filter(|old| touches(old)) {
             let goes_on = now.iter().any(|contact| contact.shape_b == old.shape_b && touches(contact));
-            // It was put by because both sleep: then it touches as it did.
+            // Archived, as both sleep: the pair touches as before.
             let sleeps_on = status(old.body_a) & status(old.body_b) & ASLEEP != 0;
             if !goes_on && !sleeps_on {
                 events.push(end_of(old));
@@ -56,7 +50,7 @@ pub fn report(
     }
 }
 
-/// Returns the event that a joint broke, once.
+/// Returns the event that a joint broke, once per joint.
 #[allow(clippy::cast_precision_loss, reason = "bodies are fewer than an f32 counts")]
 pub fn break_of(joint: &Joint, state: &mut JointState) -> Option<Event> {
     if state.status & (BROKEN | BREAK_TOLD) != BROKEN {
@@ -68,7 +62,7 @@ pub fn break_of(joint: &Joint, state: &mut JointState) -> Option<Event> {
     Some(Event { kind, shape_a, shape_b, point: [a, joint.body_b as f32], ..Event::default() })
 }
 
-/// Returns the contacts of a producer, or another table with one row a contact; none if the producer was not there yet.
+/// Returns the rows of a producer in a table with one row per contact; none for a new producer.
 pub fn produced<'a, T>(starts: &[u32], contacts: &'a [T], producer: usize) -> &'a [T] {
     match starts.get(producer..producer + 2) {
         Some(&[start, end]) => &contacts[start as usize..end as usize],
@@ -82,14 +76,14 @@ pub fn touches(contact: &Contact) -> bool {
     contact.flags & (POINT_COUNT_MASK | OVERLAPS) != 0
 }
 
-/// Returns the event that a pair ceased to touch.
+/// Returns the event of a pair that ceased to touch.
 #[must_use]
 pub fn end_of(contact: &Contact) -> Event {
     let kind = if contact.flags & SENSOR == 0 { EVENT_END } else { EVENT_SENSOR_END };
     Event { kind, shape_a: contact.shape_a, shape_b: contact.shape_b, ..Event::default() }
 }
 
-/// Returns the event that a pair begins to touch, at the point that approaches fastest.
+/// Returns the event of a pair that begins to touch, at its fastest approaching point.
 #[must_use]
 pub fn begin_of(pose_a: &Pose, [state_a, state_b]: [BodyState; 2], contact: &Contact, manifold: &Manifold) -> Event {
     let mut event = Event {

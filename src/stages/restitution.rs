@@ -1,7 +1,8 @@
-//! **restitution**: bounces, once a step, after all sweeps.
+//! **restitution**: applies bounces, once a step, after all sweeps. Box2D: `b2ApplyRestitutionTask`.
 //!
-//! Reads and writes constraints, rebounds and states (velocities). Constraint by constraint, in the order of colours. A point bounces if it was
-//! approached faster than the threshold when the step began, before gravity, and took an impulse since.
+//! Reads and writes constraints, rebounds and states (velocities). Visits the constraints in colour order. A point
+//! bounces if its approach speed when the step began, before gravity, exceeded the threshold and it has taken an
+//! impulse since.
 
 use glam::Vec2;
 
@@ -9,7 +10,7 @@ use super::prepare::ContactConstraint;
 use crate::math::{cross, cross_scalar};
 use crate::types::{BOUNCES, BodyState, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};
 
-/// Makes one sweep.
+/// Makes one sweep over all contacts.
 pub fn restitution(params: &Params, constraints: &mut [ContactConstraint], states: &mut [BodyState]) {
     if params.switches & BOUNCES == 0 {
         return;
@@ -26,7 +27,7 @@ pub fn restitution(params: &Params, constraints: &mut [ContactConstraint], state
     }
 }
 
-/// Lets one contact bounce, and returns the states of its bodies afterwards.
+/// Applies the bounce of one contact, and returns the states of its bodies afterwards.
 #[inline]
 #[must_use]
 pub fn bounce_contact(

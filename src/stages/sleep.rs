@@ -1,17 +1,17 @@
-//! **sleep**: lets bodies that have been quiet for half a second fall asleep, by whole islands, and puts their contacts by.
+//! **sleep**: puts islands to sleep whose bodies have all been quiet for half a second, and archives their contacts.
 //!
-//! Reads bodies, contacts, manifolds, joints; reads and writes states, islands, the contacts put by (`sleeping`, by producer from
-//! `sleeping_starts` on) and counters. On the device `sleep_timer`,
-//! `sleep_unite`, `sleep_unite_joints`, `sleep_block`, `sleep_block_joints`, `sleep_settle`, then, if the list changes,
-//! `sleep_count`, scan, `sleep_gather`, `sleep_copy`.
+//! Reads bodies, contacts, manifolds, joints; reads and writes states, islands, the archived contacts (`sleeping`, by
+//! producer from `sleeping_starts` on) and counters. The device runs `sleep_timer`, `sleep_unite`,
+//! `sleep_unite_joints`, `sleep_block`, `sleep_block_joints`, `sleep_settle`, then, if the list changes, `sleep_count`,
+//! scan, `sleep_gather`, `sleep_copy`.
 //!
-//! An island is what hangs together by contacts that touch and joints that hold, over dynamic bodies that are ready to
-//! sleep. Its root is the lowest index among them: of two roots the larger always goes under the smaller, so it does not
-//! matter which unites first. If anything awake that is not ready touches it (a body that moves, a platform, one that never
-//! sleeps) it stays awake. Sensors neither join nor block. How quiet a body is, is Box2D's rule.
+//! An island is a set of dynamic bodies ready to sleep that are connected by touching contacts and by joints. Its root
+//! is the lowest index in it: union-find always puts the larger root under the smaller, so that the order of unions
+//! does not matter. An island stays awake if it touches something awake that is not ready (a body that moves, a
+//! platform, one that never sleeps). Sensors neither connect nor block. The measure of quiet is Box2D's.
 //!
-//! Contacts between two that are both asleep, static bodies and kinematic ones at rest included, are not found again from
-//! step to step. They lie in `sleeping`, with their impulses, until [`wake`](super::wake) puts them back.
+//! Contacts between two sleeping bodies (static bodies and kinematic ones at rest count as sleeping) are not searched
+//! again in each step. They are archived in `sleeping`, with their impulses, until [`wake`](super::wake) restores them.
 
 use glam::Vec2;
 
@@ -20,27 +20,18 @@ use super::report::produced;
 use super::wake::holds;
 pub use crate::constants::MAX_QUIET;
 use crate::constants::MOVED_SHARE;
+use crate::scene::Compiled;
+use crate::tables::Tables;
 use crate::types::{
     ASLEEP, Body, BodyState, Contact, Counters, DYNAMIC, ISLAND_BLOCKED, Joint, JointState, KINEMATIC, Manifold,
     POINT_COUNT_MASK, Params, QUARANTINED, QUIET_MASK, QUIET_SHIFT, READY, STATIC, SleepingContact, VACANT,
 };
 
-/// Puts bodies to sleep.
-pub fn sleep(
-    params: &Params,
-    bodies: &[Body],
-    joints: &[Joint],
-    joint_states: &[JointState],
-    pair_starts: &[u32],
-    contacts: &[Contact],
-    manifolds: &[Manifold],
-    states: &mut [BodyState],
-    islands: &mut [u32],
-    island_flags: &mut [u32],
-    sleeping_starts: &mut Vec<u32>,
-    sleeping: &mut Vec<SleepingContact>,
-    counters: &mut Counters,
-) {
+/// Puts the islands that are ready to sleep, and archives their contacts.
+pub fn sleep(compiled: &Compiled, tables: &mut Tables) {
+    let Compiled { params, bodies, joints, .. } = compiled;
+    let Tables { pair_starts, contacts, manifolds, states, joint_states, counters, .. } = tables;
+    let Tables { islands, island_flags, sleeping_starts, sleeping, .. } = tables;
     // sleep_timer
     let overflowed = counters.overflow_bits != 0;
     (counters.awake, counters.slept, counters.wake_all) = (0, 0, 0);
@@ -53,7 +44,7 @@ pub fn sleep(
     }
     island_flags.fill(0);
     if any_ready {
-        let pairs = pairs(contacts, joints, |joint| joint_states[joint]);
+        let pairs = pairs(contacts, &joints.joints, |joint| joint_states[joint]);
         unite_all(pairs, &|body| states[body as usize].status, islands, island_flags);
         sleep_settle(states, islands, island_flags, counters);
     }
@@ -63,16 +54,16 @@ pub fn sleep(
     }
 }
 
-/// Outcome of [`sleep_timer`] for one body.
+/// Result of [`sleep_timer`] for one body.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Timed {
-    /// It counts as awake.
+    /// True if the body counts as awake.
     pub is_awake: bool,
-    /// It is not dynamic and falls asleep at once.
+    /// True if the body is not dynamic and falls asleep at once.
     pub falls_asleep: bool,
 }
 
-/// Counts how long a body has been quiet, and marks it if it is ready to sleep.
+/// Updates the time for which a body has been quiet, and marks the body if it is ready to sleep.
 #[inline]
 pub fn sleep_timer(params: &Params, overflowed: bool, body: &Body, state: &mut BodyState) -> Timed {
     if state.status & (ASLEEP | QUARANTINED) != 0 || body.kind == VACANT {
@@ -94,17 +85,17 @@ pub fn sleep_timer(params: &Params, overflowed: bool, body: &Body, state: &mut B
     Timed { is_awake: true, falls_asleep: false }
 }
 
-/// Returns true if a body has neither speed nor was moved in this step.
+/// Returns true if a body is slow and has hardly moved in this step.
 #[inline]
 fn is_quiet(params: &Params, body: &Body, state: &BodyState) -> bool {
     let speed = Vec2::from(state.velocity).length() + state.angular_velocity.abs() * body.extent;
     let moved = Vec2::from(state.delta_position).length() + state.delta_rotation[1].abs() * body.extent;
-    // Written so that what is not a number is not quiet.
+    // Written so that a NaN is not quiet.
     speed < params.sleep_speed && MOVED_SHARE * moved < params.sleep_speed * params.dt
 }
 
-/// Pairs of bodies that hang together: by a contact that touches, or by a joint that holds. `state` is that of the joint with
-/// an index.
+/// Returns the connected pairs of bodies: by a touching contact, or by a joint that holds. `state` returns the state of
+/// a joint by index.
 pub(crate) fn pairs<'a>(
     contacts: &'a [Contact],
     joints: &'a [Joint],
@@ -116,8 +107,8 @@ pub(crate) fn pairs<'a>(
     touching.chain(held.map(|(_, joint)| (joint.body_a, joint.body_b)))
 }
 
-/// Makes islands of the bodies that are ready, and blocks those that something touches which is not (`sleep_unite`,
-/// `sleep_block`). `status` is that of a body.
+/// Builds islands of the bodies that are ready, and blocks islands that touch an awake body which is not
+/// (`sleep_unite`, `sleep_block`). `status` returns that of a body.
 pub(crate) fn unite_all(
     pairs: impl Iterator<Item = (u32, u32)> + Clone,
     status: &impl Fn(u32) -> u32,
@@ -143,7 +134,7 @@ pub(crate) fn unite_all(
     }
 }
 
-/// Lets the bodies of islands that nothing blocks fall asleep.
+/// Puts the bodies of unblocked islands to sleep.
 fn sleep_settle(states: &mut [BodyState], islands: &mut [u32], island_flags: &[u32], counters: &mut Counters) {
     for body in 0..states.len() {
         if states[body].status & READY == 0 {
@@ -161,7 +152,7 @@ fn sleep_settle(states: &mut [BodyState], islands: &mut [u32], island_flags: &[u
     }
 }
 
-/// Returns the root above a body.
+/// Returns the root of a body's island.
 pub fn root(islands: &mut [u32], body: u32) -> u32 {
     let mut at = body;
     while islands[at as usize] != at {
@@ -172,13 +163,13 @@ pub fn root(islands: &mut [u32], body: u32) -> u32 {
     at
 }
 
-/// Makes one island of two.
+/// Merges the islands of two bodies.
 fn unite(islands: &mut [u32], a: u32, b: u32) {
     let (a, b) = (root(islands, a), root(islands, b));
     islands[a.max(b) as usize] = a.min(b);
 }
 
-/// Brings the list to the pairs that are both asleep now: those that still are, and those of this step.
+/// Updates the archive to the pairs that are asleep now: archived ones that still are, and those of this step.
 fn sleep_gather(
     states: &[BodyState],
     pair_starts: &[u32],
@@ -192,10 +183,10 @@ fn sleep_gather(
     for producer in 0..pair_starts.len().saturating_sub(1) {
         sleeping_starts.push(length(sleeping));
         let now = produced(pair_starts, contacts, producer);
-        for put_by in produced(&old_starts, &old, producer) {
-            let is_new = now.iter().any(|contact| contact.shape_b == put_by.contact.shape_b);
-            if asleep(put_by.contact.body_a) && asleep(put_by.contact.body_b) && !is_new {
-                sleeping.push(*put_by);
+        for archived in produced(&old_starts, &old, producer) {
+            let is_new = now.iter().any(|contact| contact.shape_b == archived.contact.shape_b);
+            if asleep(archived.contact.body_a) && asleep(archived.contact.body_b) && !is_new {
+                sleeping.push(*archived);
             }
         }
         for (&contact, &manifold) in now.iter().zip(produced(pair_starts, manifolds, producer)) {

@@ -1,15 +1,17 @@
-//! **solve** and **relax**: one sweep of sequential impulses over all contacts, colour by colour.
+//! **solve** and **relax**: one sweep of sequential impulses over all contacts, colour by colour. Box2D:
+//! `b2SolveContactsTask` with and without bias.
 //!
-//! Reads and writes constraints (impulses), rebounds, surfaces and states (velocities). Constraint by constraint, in the
-//! order of colours; on the device those of one colour at the same time, as they share no body that moves. `relax` is the same sweep
-//! without bias.
+//! Reads and writes constraints (impulses), rebounds, surfaces and states (velocities). Visits the constraints in
+//! colour order; the device solves those of one colour in parallel, as they share no dynamic body. `relax` is the same
+//! sweep without bias.
 //!
-//! One formula serves every mode: `λ = −m (mass_scale·v + bias) − impulse_scale·Λ`, with `Λ` clamped, not `λ`. The soft
-//! step takes its three coefficients from a spring-damper; Baumgarte's method is mass scale 1, impulse scale 0.
-//! A gap `s > 0` closes at most at the speed `s/h` in every mode (speculative contact). Friction is solved where
-//! [`USE_FRICTION`] says so: in the soft step only when relaxing, when the normal impulses carry no bias.
+//! One formula serves every mode: `λ = −m (mass_scale·v + bias) − impulse_scale·Λ`, with the accumulated impulse `Λ`
+//! clamped, not `λ`. The soft step derives its three coefficients from a spring-damper; Baumgarte's method has mass
+//! scale 1 and impulse scale 0. A gap `s > 0` closes at most at the speed `s/h` in every mode (speculative contact).
+//! Friction is solved if the sweep has [`USE_FRICTION`]: in the soft step only when relaxing, when the normal impulses
+//! carry no bias.
 //!
-//! A point that a contact does not have is all zero. It is visited as any other and takes no impulse.
+//! A missing second point is all zero. It is visited like any other and takes no impulse.
 
 use glam::Vec2;
 
@@ -20,7 +22,7 @@ use crate::types::{
     ACCUMULATE, BOUNCES, BodyState, FIXED_A, FIXED_B, FRESH, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
 };
 
-/// Makes one sweep.
+/// Makes one sweep over all contacts.
 pub fn solve(
     params: &Params,
     flags: u32,
@@ -33,10 +35,10 @@ pub fn solve(
     }
 }
 
-/// Visits one contact: normal impulses, then friction.
+/// Solves one contact: rolling resistance and friction after the normal impulses.
 fn solve_contact(
     params: &Params,
-    how: u32,
+    sweep_flags: u32,
     c: &mut ContactConstraint,
     mut surface: Option<&mut Surface>,
     states: &mut [BodyState],
@@ -44,7 +46,7 @@ fn solve_contact(
     let (state_a, state_b) = (states[c.body_a as usize], states[c.body_b as usize]);
     let normal = Vec2::from(c.normal);
     let mut motion = Motion::new(c, &state_a, &state_b);
-    if how & MEASURED == 0 {
+    if sweep_flags & MEASURED == 0 {
         let moved = Vec2::from(state_b.delta_position) - Vec2::from(state_a.delta_position);
         let (turn_a, turn_b) = (state_a.delta_rotation.into(), state_b.delta_rotation.into());
         for (point, measured) in c.points.iter().zip(&mut c.measured) {
@@ -53,7 +55,7 @@ fn solve_contact(
         }
     }
     let softness = if c.flags & (FIXED_A | FIXED_B) == 0 { params.contact_softness } else { params.fixed_softness };
-    if how & FRESH != 0 {
+    if sweep_flags & FRESH != 0 {
         c.impulses = [0.0; 4];
         if let Some(surface) = &mut surface {
             surface.rolling_impulse = 0.0;
@@ -63,7 +65,7 @@ fn solve_contact(
     for (end, point) in c.points.iter().enumerate() {
         let velocity = motion.velocity(point).dot(normal);
         let old = c.impulses[2 * end];
-        let new = normal_impulse(params, how, softness, c.measured[end], velocity, point.normal_mass, old);
+        let new = normal_impulse(params, sweep_flags, softness, c.measured[end], velocity, point.normal_mass, old);
         c.impulses[2 * end] = new;
         motion.push(point, normal * (new - old));
     }
@@ -73,7 +75,7 @@ fn solve_contact(
         }
     }
 
-    if how & USE_FRICTION != 0 {
+    if sweep_flags & USE_FRICTION != 0 {
         let tangent = right_perp(normal);
         if let Some(surface) = &mut surface {
             let k = c.inv_inertia_a + c.inv_inertia_b;
@@ -85,8 +87,8 @@ fn solve_contact(
             motion.w_a -= c.inv_inertia_a * (new - old);
             motion.w_b += c.inv_inertia_b * (new - old);
         }
-        // A contact slides when none of its points holds any more, and then has what sliding gives. One point alone
-        // says nothing: the first that is visited is asked to hold everything.
+        // A contact slides if none of its points holds any more; only then kinetic friction bounds the impulse. One
+        // point alone proves nothing: the point visited first is asked to hold the whole load.
         let mut slides = true;
         for (end, point) in c.points.iter().enumerate() {
             let mut velocity = motion.velocity(point).dot(tangent);
@@ -122,10 +124,10 @@ fn solve_contact(
     }
 }
 
-/// Returns the accumulated normal impulse of a point after this visit.
+/// Returns the accumulated normal impulse of a point after this visit, N·s.
 fn normal_impulse(
     params: &Params,
-    how: u32,
+    sweep_flags: u32,
     softness: [f32; 4],
     separation: f32,
     velocity: f32,
@@ -135,7 +137,7 @@ fn normal_impulse(
     let (mut bias, mut mass_scale, mut impulse_scale) = (0.0, 1.0, 0.0);
     if separation > GAP * params.linear_slop {
         bias = separation / params.h;
-    } else if how & USE_BIAS != 0 {
+    } else if sweep_flags & USE_BIAS != 0 {
         let [bias_rate, soft_mass_scale, soft_impulse_scale, slop] = softness;
         let depth = smaller(separation + slop, 0.0);
         bias = larger(soft_mass_scale * bias_rate * depth, -params.push_speed);
@@ -150,13 +152,13 @@ fn clamp(value: f32, most: f32) -> f32 {
     larger(smaller(value, most), -most)
 }
 
-/// Velocities of the two bodies while a contact is visited, and how a push changes them.
+/// Velocities of the two bodies while a contact is solved.
 struct Motion {
     v_a: Vec2,
     w_a: f32,
     v_b: Vec2,
     w_b: f32,
-    /// 1/mass and 1/inertia of A, then of B.
+    /// Inverse mass and inverse inertia of A, then of B.
     inv: [f32; 4],
 }
 
@@ -171,12 +173,12 @@ impl Motion {
         }
     }
 
-    /// Returns how fast B leaves A at a point, m/s.
+    /// Returns the velocity of B relative to A at a point, m/s.
     fn velocity(&self, point: &ConstraintPoint) -> Vec2 {
         (self.v_b + cross_scalar(self.w_b, point.r_b.into())) - (self.v_a + cross_scalar(self.w_a, point.r_a.into()))
     }
 
-    /// Pushes B at a point, and A against it.
+    /// Applies an impulse to B at a point, and the opposite one to A.
     fn push(&mut self, point: &ConstraintPoint, impulse: Vec2) {
         let [m_a, i_a, m_b, i_b] = self.inv;
         self.v_a -= impulse * m_a;

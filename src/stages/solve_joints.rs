@@ -1,30 +1,33 @@
-//! **solve_joints** and **relax_joints**: one sweep of sequential impulses over all joints, colour by colour, row by row.
+//! **solve_joints** and **relax_joints**: one sweep of sequential impulses over all joints, colour by colour, row by
+//! row. A row is one scalar constraint of a joint (limit, motor, spring, rigid axis) or the two of a point. Box2D:
+//! `b2SolveJointsTask`.
 //!
-//! Reads joint_frames, joint_rows, joint_starts; reads and writes joint_impulses, states (velocities) and accumulators:
-//! the push of a joint is taken out before the bodies move, and put back afterwards in its new direction, as a tension
-//! along an old one would do work. Joint by joint, in the order of joint colours; on the device those of one colour at the
-//! same time. `relax_joints` is the same sweep without bias and springs. It comes
-//! before the contacts' sweep, which has the last word.
+//! Reads joint_frames, joint_rows, joint_starts; reads and writes joint_impulses, states (velocities) and accumulators.
+//! Before the bodies move, a joint subtracts its impulse from their accumulators; afterwards it adds the impulse again
+//! in its new direction, as a tension along an old direction would do work. Visits the joints in the order of joint
+//! colours; the device solves those of one colour in parallel. `relax_joints` is the same sweep without bias and
+//! springs. It runs before the contacts' sweep, so that contacts have the last word.
 //!
-//! A row has a position `x` and a goal; every visit finds its direction anew from how far the bodies have moved, so that
-//! a rod pulls along itself also at the end of a step in which it turned. All rows that push do so at one place, the
-//! anchor of B, on both bodies: then no row makes a torque out of nothing, however far the anchors are apart. The
-//! direction turns with A, to whose frame the position belongs.
+//! A row has a position `x` and a goal. Every visit computes its direction again from the motion of the bodies so far,
+//! so that a rod pulls along itself also at the end of a step in which it turned. All rows apply their impulse to both
+//! bodies at one place, the anchor of B: then no row creates a torque out of nothing, however far the anchors are
+//! apart. The direction turns with A, to whose frame the position belongs.
 //!
-//! The impulse of a point is kept in A's frame, too, and turns with A from substep to substep. Kept in the world's, with
-//! A pushed where B is, it would be a force that follows: A's torque depends on where B is, B's push not on how A
-//! stands, so that going round in a circle makes energy. A taut chain with a heavy ball (tension on links of a few
-//! kilograms, anchors a quarter of a link apart) whipped itself to hundreds of m/s. Box2D keeps it in the world's frame
-//! and pushes each body at its own anchor, which is as stable but makes torques out of nothing.
+//! The impulse of a point is also kept in A's frame and turns with A from substep to substep. Kept in world
+//! coordinates, with A pushed at B's anchor, it would be a follower force: A's torque would depend on the position of
+//! B, but B's push not on the rotation of A, so that going round in a circle makes energy. A taut chain with a heavy
+//! ball (tension on links of a few kilograms, anchors a quarter of a link apart) whipped itself to hundreds of m/s.
+//! Box2D keeps the impulse in world coordinates and pushes each body at its own anchor, which is as stable but makes
+//! torques out of nothing.
 //!
 //! Springs are integrated by a θ-scheme: the force is `−k (x − goal + θ h ẋ') − c ẋ'` with the velocity `ẋ'` after the
-//! visit. `θ = max(0, ½ − 1/(8 k h² K))`, `K` the inverse of the effective mass: a spring slower than half a radian a
-//! substep has `θ = 0`, which is symplectic and loses no energy at all; a stiffer one is damped by as much as it needs.
-//! None is stiffer than `2 / (h² K)`: one sweep a substep does not bring stiffer springs on a light body to agree, their
-//! forces come late, and a late force does work. Solved for the impulse `Λ + λ` of the substep this is
-//! `λ = −(h k (x − goal) + a ẋ + Λ)/(1 + a K)` with `a = h (c + θ h k)`. A spring at a point that is stated by its
-//! frequency is as stiff as where its anchors meet: `K` grows with the square of how far they are apart, and one that
-//! gave the more the further it is drawn would let go.
+//! visit. `θ = max(0, ½ − 1/(8 k h² K))`, with `K` the inverse effective mass: a spring slower than half a radian per
+//! substep has `θ = 0`, which is symplectic and loses no energy; a stiffer one is damped by as much as it needs.
+//! Stiffness is limited to `2 / (h² K)`: one sweep per substep does not bring stiffer springs on a light body to agree,
+//! their forces come late, and a late force does work. Solved for the impulse `Λ + λ` of the substep this is `λ = −(h k
+//! (x − goal) + a ẋ + Λ)/(1 + a K)` with `a = h (c + θ h k)`. A spring at a point that is given by its frequency takes
+//! its stiffness from the effective mass with both anchors in one place: `K` grows with the square of their distance,
+//! and a spring that yields more the further it is drawn would let go.
 
 use glam::{Mat2, Vec2};
 
@@ -36,7 +39,7 @@ use crate::types::{
     ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, USE_BIAS, WARM_START, WITHDRAW, WORLD_A,
 };
 
-/// Makes one sweep.
+/// Makes one sweep over all joints.
 pub fn solve_joints(
     params: &Params,
     flags: u32,
@@ -56,7 +59,7 @@ pub fn solve_joints(
     }
 }
 
-/// Returns the places of the joints, colour by colour.
+/// Returns the indices of the joints, colour by colour.
 pub fn in_order(joint_starts: &[u32]) -> impl Iterator<Item = usize> {
     (0..JOINT_COLORS as usize).flat_map(|color| {
         let (start, end) = (joint_starts[color], joint_starts[JOINT_COLORS as usize + color]);
@@ -64,7 +67,7 @@ pub fn in_order(joint_starts: &[u32]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Both bodies of a joint while it is visited; the world is one that rests.
+/// Both bodies of a joint while it is solved. The world is a body at rest.
 #[derive(Clone, Copy, Debug)]
 pub struct Ends {
     /// States of A and B.
@@ -74,7 +77,7 @@ pub struct Ends {
 }
 
 impl Ends {
-    /// Reads the rows of the bodies of a joint.
+    /// Reads the bodies of a joint.
     #[must_use]
     pub fn of(frame: &JointFrame, states: &[BodyState], accumulators: &[Accumulator]) -> Self {
         let b = frame.body_b as usize;
@@ -87,7 +90,7 @@ impl Ends {
         ends
     }
 
-    /// Writes the rows of the bodies that the joint moves.
+    /// Writes back the bodies that the joint moves.
     pub fn put(&self, frame: &JointFrame, states: &mut [BodyState], accumulators: &mut [Accumulator]) {
         for (end, body, fixed) in [(0, frame.body_a, JOINT_FIXED_A), (1, frame.body_b, JOINT_FIXED_B)] {
             if frame.flags & fixed == 0 {
@@ -98,10 +101,10 @@ impl Ends {
     }
 }
 
-/// Visits one joint, given its rows and their impulses.
+/// Solves one joint, given its rows and their impulses.
 pub fn solve_joint(
     params: &Params,
-    how: u32,
+    sweep_flags: u32,
     frame: &JointFrame,
     rows: &[JointRow],
     impulses: &mut [[f32; 2]],
@@ -109,7 +112,7 @@ pub fn solve_joint(
 ) {
     let stance = Stance::new(frame, &ends.states[0], &ends.states[1]);
     let warm = params.switches & WARM_START != 0;
-    if warm && how & DEPOSIT != 0 {
+    if warm && sweep_flags & DEPOSIT != 0 {
         accumulate(frame, rows, impulses, &stance, 1.0, &mut ends.sums);
     }
     let [state_a, state_b] = &mut ends.states;
@@ -121,17 +124,17 @@ pub fn solve_joint(
     };
     for (rule, impulse) in rows.iter().zip(&mut *impulses) {
         let geometry = rule.kind & ROW_GEOMETRY;
-        if rule.kind & ROW_ROLE == ROW_SPRING && how & USE_BIAS == 0 {
+        if rule.kind & ROW_ROLE == ROW_SPRING && sweep_flags & USE_BIAS == 0 {
             continue;
         }
-        let old = if how & FRESH == 0 { Vec2::from(*impulse) } else { Vec2::ZERO };
+        let old = if sweep_flags & FRESH == 0 { Vec2::from(*impulse) } else { Vec2::ZERO };
         let new = if geometry == ROW_POINT {
             let old = rotate(stance.axis, old);
-            let new = solve_point(params, how, frame, rule, &stance, &motion, old);
+            let new = solve_point(params, sweep_flags, frame, rule, &stance, &motion, old);
             motion.apply(frame, &stance, new - old, 0.0);
             inv_rotate(stance.axis, new)
         } else {
-            let new = solve_row(params, how, frame, rule, &stance, &motion, old.x);
+            let new = solve_row(params, sweep_flags, frame, rule, &stance, &motion, old.x);
             let size = side(rule) * (new - old.x);
             if geometry == ROW_ANGLE {
                 motion.apply(frame, &stance, Vec2::ZERO, size);
@@ -144,37 +147,38 @@ pub fn solve_joint(
     }
     (state_a.velocity, state_a.angular_velocity) = (motion.v_a.into(), motion.w_a);
     (state_b.velocity, state_b.angular_velocity) = (motion.v_b.into(), motion.w_b);
-    if warm && how & WITHDRAW != 0 {
+    if warm && sweep_flags & WITHDRAW != 0 {
         accumulate(frame, rows, impulses, &stance, -1.0, &mut ends.sums);
     }
 }
 
-/// Returns the rows of a joint; none of one that is switched off, broken or quarantined.
+/// Returns the rows of a joint that are solved: none if it is disabled, broken or quarantined, or if its bodies sleep.
 #[must_use]
 pub fn rows_of(frame: &JointFrame) -> std::ops::Range<usize> {
     let first = frame.first_row as usize;
     first..first + (frame.flags & ROW_COUNT_MASK) as usize
 }
 
-/// Posture of a joint now.
+/// Geometry of a joint at the current positions of its bodies.
 #[derive(Clone, Copy, Debug)]
 pub struct Stance {
-    /// Place where it pulls, from A's centre of mass: the anchor of B.
+    /// Lever arm on A, m: from A's centre of mass to the anchor of B, where all rows act.
     pub arm_a: Vec2,
-    /// The same place from B's centre of mass.
+    /// Lever arm on B, m: from B's centre of mass to the anchor of B.
     pub arm_b: Vec2,
-    /// Vector from the anchor of A to that of B.
+    /// Vector from the anchor of A to that of B, m.
     pub between: Vec2,
-    /// A's axis. Of a joint that holds a point it is A's x, and as a rotation takes its impulse from A's frame.
+    /// Joint axis, turned with A. For a joint with a point row: A's x axis, used as the rotation from A's frame to the
+    /// world.
     pub axis: Vec2,
-    /// Angle of B against A when the step began, rad.
+    /// Angle of B relative to A when the step began, rad.
     pub angle: f32,
-    /// Rotation of B against A since then.
+    /// Rotation of B relative to A since then.
     pub turn: Vec2,
 }
 
 impl Stance {
-    /// Finds it from how far the bodies have moved since the step began.
+    /// Computes the geometry from the motion of the bodies since the step began.
     #[inline]
     #[must_use]
     pub fn new(frame: &JointFrame, a: &BodyState, b: &BodyState) -> Self {
@@ -192,8 +196,8 @@ impl Stance {
         }
     }
 
-    /// Returns the direction in which a row that is neither of an angle nor of a point pushes B. Where the anchors meet there is no line
-    /// between them; it counts as upright, so that what shall be kept apart can be driven apart.
+    /// Returns the direction in which a row pushes B; not for angle and point rows. Where the anchors coincide no line
+    /// joins them; up is taken instead, so that a rod with a minimum length can still be driven apart.
     #[inline]
     #[must_use]
     pub fn direction(&self, geometry: u32) -> Vec2 {
@@ -219,7 +223,7 @@ impl Stance {
     }
 }
 
-/// Velocities of the two bodies while a joint is visited.
+/// Velocities of the two bodies while a joint is solved.
 #[derive(Clone, Copy, Debug)]
 struct Motion {
     v_a: Vec2,
@@ -229,13 +233,13 @@ struct Motion {
 }
 
 impl Motion {
-    /// Returns the velocity of B against A where the joint pulls.
+    /// Returns the velocity of B relative to A at the point of action, m/s.
     #[inline]
     fn velocity(&self, stance: &Stance) -> Vec2 {
         (self.v_b + cross_scalar(self.w_b, stance.arm_b)) - (self.v_a + cross_scalar(self.w_a, stance.arm_a))
     }
 
-    /// Pushes and turns B, and A against it.
+    /// Applies an impulse and an angular impulse to B, and the opposite ones to A.
     #[inline]
     fn apply(&mut self, frame: &JointFrame, stance: &Stance, impulse: Vec2, spin: f32) {
         self.v_a -= impulse * frame.inv_mass_a;
@@ -245,14 +249,14 @@ impl Motion {
     }
 }
 
-/// Returns 1 if the impulse of a row acts along its direction, −1 if against it: that of an upper limit is counted positive.
+/// Returns the sign of a row's impulse along its direction: −1 for an upper limit, whose impulse is counted positive.
 #[inline]
 #[must_use]
 pub fn side(rule: &JointRow) -> f32 {
     if rule.kind & ROW_ROLE == ROW_UPPER { -1.0 } else { 1.0 }
 }
 
-/// Returns the inverse of the effective mass of a row that is not of a point.
+/// Returns the inverse effective mass of a row that is not a point row, 1/kg or 1/(kg·m²).
 #[inline]
 #[must_use]
 pub fn inverse_mass(frame: &JointFrame, stance: &Stance, geometry: u32) -> f32 {
@@ -264,7 +268,7 @@ pub fn inverse_mass(frame: &JointFrame, stance: &Stance, geometry: u32) -> f32 {
     frame.inv_mass_a + frame.inv_mass_b + frame.inv_inertia_a * arm_a * arm_a + frame.inv_inertia_b * arm_b * arm_b
 }
 
-/// Returns the inverse of the effective mass of a point that is pushed at these places.
+/// Returns the inverse effective mass matrix of a point with these lever arms, 1/kg.
 #[inline]
 #[must_use]
 pub fn inverse_point_mass(frame: &JointFrame, r_a: Vec2, r_b: Vec2) -> Mat2 {
@@ -275,7 +279,7 @@ pub fn inverse_point_mass(frame: &JointFrame, r_a: Vec2, r_b: Vec2) -> Mat2 {
     Mat2::from_cols(Vec2::new(xx, xy), Vec2::new(xy, yy))
 }
 
-/// Solves `k x = b` for a symmetric `k`; 0 if that says nothing.
+/// Solves `k x = b` for a symmetric `k`. Returns 0 if `k` is singular.
 #[inline]
 #[must_use]
 pub fn solve_symmetric(k: Mat2, b: Vec2) -> Vec2 {
@@ -284,7 +288,8 @@ pub fn solve_symmetric(k: Mat2, b: Vec2) -> Vec2 {
     if determinant > 0.0 { Vec2::new(yy * b.x - xy * b.y, xx * b.y - xy * b.x) / determinant } else { Vec2::ZERO }
 }
 
-/// Returns stiffness and `a` (see above) of a spring on a mass of `1 / k`, if it is stated for one of `1 / stated`.
+/// Returns stiffness and `a` (module docs) of a spring for the inverse mass `k`, if its coefficients are given for the
+/// inverse mass `stated`.
 #[inline]
 fn spring(params: &Params, rule: &JointRow, k: f32, stated: f32) -> (f32, f32) {
     let mut scale = 1.0;
@@ -301,7 +306,7 @@ fn spring(params: &Params, rule: &JointRow, k: f32, stated: f32) -> (f32, f32) {
     (stiffness, params.h * (damping + theta * params.h * stiffness))
 }
 
-/// Returns the stiffness that the spring of a row has on its bodies as they stand, N/m or N·m/rad.
+/// Returns the stiffness of a row's spring for the current geometry, N/m or N·m/rad.
 #[must_use]
 pub fn stiffness(params: &Params, frame: &JointFrame, rule: &JointRow, stance: &Stance) -> f32 {
     let geometry = rule.kind & ROW_GEOMETRY;
@@ -315,7 +320,7 @@ pub fn stiffness(params: &Params, frame: &JointFrame, rule: &JointRow, stance: &
     spring(params, rule, k, k).0
 }
 
-/// Returns the impulse of a row after this visit.
+/// Returns the accumulated impulse of a scalar row after this visit, N·s or N·m·s.
 #[inline]
 fn solve_row(
     params: &Params,
@@ -359,7 +364,7 @@ fn solve_row(
     }
 }
 
-/// Returns the impulse of a point after this visit.
+/// Returns the accumulated impulse of a point row after this visit, N·s.
 #[inline]
 fn solve_point(
     params: &Params,
@@ -393,7 +398,7 @@ fn solve_point(
     }
 }
 
-/// Returns a vector no longer than `most`.
+/// Returns the vector, shortened to the length `most` if longer.
 #[inline]
 #[must_use]
 pub fn shortened(v: Vec2, most: f32) -> Vec2 {
@@ -401,7 +406,8 @@ pub fn shortened(v: Vec2, most: f32) -> Vec2 {
     if length > most { v * (most / length) } else { v }
 }
 
-/// Returns all that the rows of a joint do: a push on B where the joint pulls, and a turn; N·s, N·m·s.
+/// Returns the summed impulses of a joint's rows: an impulse on B at the point of action, N·s, and an angular one,
+/// N·m·s.
 #[inline]
 #[must_use]
 pub fn total(rows: &[JointRow], impulses: &[[f32; 2]], stance: &Stance) -> (Vec2, f32) {
@@ -417,7 +423,7 @@ pub fn total(rows: &[JointRow], impulses: &[[f32; 2]], stance: &Stance) -> (Vec2
     (impulse, spin)
 }
 
-/// Adds what the impulses of a joint do to the velocities of its bodies, times `share`.
+/// Adds `share` times the velocity changes due to a joint's impulses to the sums of its bodies.
 pub fn accumulate(
     frame: &JointFrame,
     rows: &[JointRow],

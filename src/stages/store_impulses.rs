@@ -1,11 +1,13 @@
-//! **store_impulses**: hands the impulses back to the manifolds, where the next step finds them.
+//! **store_impulses**: copies the solved impulses back to the manifolds, where the next step finds them for warm
+//! starting.
 //!
-//! Reads constraints, slots and surfaces; writes manifolds and, against rolling, contacts. Constraint by constraint.
+//! Reads constraints, slots and surfaces; writes manifolds and the rolling impulses of contacts. Visits one constraint
+//! after the other.
 
 use super::prepare::ContactConstraint;
 use crate::types::{Contact, Manifold, Surface};
 
-/// Writes the impulses of `manifolds`.
+/// Writes the impulses of `manifolds` and the rolling impulses of `contacts`.
 pub fn store_impulses(
     slots: &[u32],
     constraints: &[ContactConstraint],
@@ -20,7 +22,7 @@ pub fn store_impulses(
     }
 }
 
-/// Hands impulses to a contact and its manifold, the one against rolling only where surfaces resist it.
+/// Writes the impulses of one contact to its manifold. `rolling` is absent if no surface resists rolling.
 #[inline]
 pub fn store_impulses_of(
     contact: &mut Contact,

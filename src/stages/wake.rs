@@ -1,43 +1,32 @@
-//! **wake**: wakes the islands that something awake touches, and puts their contacts back.
+//! **wake**: wakes the sleeping islands that touch an awake body, and restores their archived contacts.
 //!
-//! Reads contacts as `collide` left them, joints, bodies; reads and writes states, islands' flags, and
-//! contacts_previous and manifolds_previous with pair_starts_previous, to which what [`sleep`](super::sleep) put by of
-//! pairs that are no longer both asleep is added. So a body that wakes finds manifold and impulses as if it had never slept, and events know what touched. On the device `wake_find`, `wake_joints`, `wake_bodies`, `wake_shapes`, `wake_count`,
-//! scan, `wake_gather`, `wake_copy`, of which all but the first three do something only if a body woke.
+//! Reads contacts as `collide` left them, joints, bodies; reads and writes states, island flags, and contacts_previous
+//! and manifolds_previous with pair_starts_previous. To these it adds the contacts that [`sleep`](super::sleep)
+//! archived, if the pair is no longer asleep. So a body that wakes finds manifolds and impulses as if it had never
+//! slept, and events know what touched. The device runs `wake_find`, `wake_joints`, `wake_bodies`, `wake_shapes`,
+//! `wake_count`, scan, `wake_gather`, `wake_copy`, of which all but the first three do something only if a body woke.
 //!
-//! A body wakes if something awake touches any body of its island (not a sensor, and not by a gap of its box alone), or
-//! pulls at it through a joint; if it was asked something; if a kinematic body was set moving it is awake itself. After
-//! this, `pair`, `recall` and `collide` run again, so that the impact of this very step is solved with all of them.
+//! A body wakes if an awake body touches any body of its island (with contact points; not a sensor) or is joined to it,
+//! or if a command addressed it. After this stage, `pair`, `recall` and `collide` run again, so that the impact of this
+//! very step is solved with all of them.
 
 use super::bound::level_bits;
 use super::report::produced;
+use crate::scene::Compiled;
+use crate::tables::Tables;
 use crate::types::{
-    ASLEEP, BROKEN, Body, BodyState, Contact, Counters, DYNAMIC, FIXED_A, FIXED_B, GEOMETRY_MASK, ISLAND_WAKE,
-    JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, Joint, JointState, Manifold, NO_SHAPE, POINT_COUNT_MASK, Params,
-    QUARANTINED, QUIET_MASK, Shape, SleepingContact, WOKEN, WORLD_A,
+    ASLEEP, BROKEN, Contact, DYNAMIC, FIXED_A, FIXED_B, GEOMETRY_MASK, ISLAND_WAKE, JOINT_DISABLED, JOINT_FIXED_A,
+    JOINT_FIXED_B, Joint, JointState, NO_SHAPE, POINT_COUNT_MASK, QUARANTINED, QUIET_MASK, SleepingContact, WOKEN,
+    WORLD_A,
 };
 
-/// Wakes bodies, and sets [`Counters::again`] if there were any.
-pub fn wake(
-    params: &Params,
-    bodies: &[Body],
-    shapes: &[Shape],
-    joints: &[Joint],
-    joint_states: &[JointState],
-    contacts: &[Contact],
-    states: &mut [BodyState],
-    islands: &[u32],
-    island_flags: &mut [u32],
-    sleeping_starts: &[u32],
-    sleeping: &[SleepingContact],
-    pair_starts_previous: &mut Vec<u32>,
-    contacts_previous: &mut Vec<Contact>,
-    manifolds_previous: &mut Vec<Manifold>,
-    counters: &mut Counters,
-) {
+/// Wakes islands, and sets [`Counters::again`] if a body woke.
+pub fn wake(compiled: &Compiled, tables: &mut Tables) {
+    let Compiled { params, bodies, shapes, joints, .. } = compiled;
+    let Tables { contacts, states, joint_states, islands, island_flags, counters, .. } = tables;
     let status = |body: u32| states[body as usize].status;
     wake_find(contacts, &status, islands, island_flags);
-    wake_joints(joints, |joint| joint_states[joint], &status, islands, island_flags);
+    wake_joints(&joints.joints, |joint| joint_states[joint], &status, islands, island_flags);
     counters.again = 0;
     for (index, body) in bodies.iter().enumerate() {
         let state = &mut states[index];
@@ -58,19 +47,10 @@ pub fn wake(
             counters.awake_levels |= level_bits(params, shape);
         }
     }
-    wake_gather(
-        shapes.len(),
-        states,
-        sleeping_starts,
-        sleeping,
-        pair_starts_previous,
-        contacts_previous,
-        manifolds_previous,
-        counters,
-    );
+    wake_gather(shapes.len(), tables);
 }
 
-/// Flags the islands that a contact wakes. `status` is that of a body.
+/// Flags the islands that a contact wakes. `status` returns that of a body.
 pub(crate) fn wake_find(contacts: &[Contact], status: &impl Fn(u32) -> u32, islands: &[u32], island_flags: &mut [u32]) {
     for contact in contacts.iter().filter(|contact| contact.flags & POINT_COUNT_MASK != 0) {
         let (a, b) = (contact.body_a, contact.body_b);
@@ -83,7 +63,7 @@ pub(crate) fn wake_find(contacts: &[Contact], status: &impl Fn(u32) -> u32, isla
     }
 }
 
-/// Flags the islands that a joint wakes. `state` is that of the joint with an index, `status` that of a body.
+/// Flags the islands that a joint wakes. `state` returns that of a joint, `status` that of a body.
 pub(crate) fn wake_joints(
     joints: &[Joint],
     state: impl Fn(usize) -> JointState,
@@ -101,7 +81,7 @@ pub(crate) fn wake_joints(
     }
 }
 
-/// Returns true if a joint ties two bodies together.
+/// Returns true if a joint connects two bodies.
 #[must_use]
 pub fn holds(joint: &Joint, state: &JointState) -> bool {
     joint.flags & (WORLD_A | JOINT_DISABLED) == 0 && state.status & BROKEN == 0
@@ -118,17 +98,10 @@ fn wake_by(other: u32, sleeper: u32, status: &impl Fn(u32) -> u32, islands: &[u3
     }
 }
 
-/// Adds to each producer's list the contacts put by that return, unless they are there already.
-fn wake_gather(
-    shapes: usize,
-    states: &[BodyState],
-    sleeping_starts: &[u32],
-    sleeping: &[SleepingContact],
-    pair_starts_previous: &mut Vec<u32>,
-    contacts_previous: &mut Vec<Contact>,
-    manifolds_previous: &mut Vec<Manifold>,
-    counters: &mut Counters,
-) {
+/// Adds the archived contacts that return to the list of their producer, unless they are there already.
+fn wake_gather(shapes: usize, tables: &mut Tables) {
+    let Tables { states, sleeping_starts, sleeping, counters, .. } = tables;
+    let Tables { pair_starts_previous, contacts_previous, manifolds_previous, .. } = tables;
     let asleep = |body: u32| states[body as usize].status & ASLEEP != 0;
     let starts = std::mem::take(pair_starts_previous);
     let (contacts, manifolds) = (std::mem::take(contacts_previous), std::mem::take(manifolds_previous));

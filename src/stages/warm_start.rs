@@ -1,7 +1,8 @@
-//! **warm_start**: adds up, for every body, what the impulses kept from the step before do to its velocity.
+//! **warm_start**: sums up, for every body, the velocity change due to the contact impulses of the previous step.
 //!
-//! Reads constraints and surfaces; writes accumulators. Constraint by constraint, in the order of colours. The sum is applied in
-//! [`integrate_velocities`](super::integrate_velocities), which also says why later substeps need no such sweep.
+//! Reads constraints and surfaces; writes accumulators. Visits the constraints in colour order.
+//! [`integrate_velocities`](super::integrate_velocities) applies the sum; its docs say why later substeps need no such
+//! sweep.
 
 use glam::Vec2;
 
@@ -9,14 +10,14 @@ use super::prepare::ContactConstraint;
 use crate::math::{cross, right_perp};
 use crate::types::{Accumulator, FIXED_A, FIXED_B, Surface};
 
-/// Fills `accumulators`.
+/// Adds the contact impulses to `accumulators`.
 pub fn warm_start(constraints: &[ContactConstraint], surfaces: &[Surface], accumulators: &mut [Accumulator]) {
     for (slot, constraint) in constraints.iter().enumerate() {
         warm_start_contact(constraint, surfaces.get(slot), accumulators);
     }
 }
 
-/// Adds what the impulses of one contact do.
+/// Adds the velocity changes due to one contact.
 fn warm_start_contact(c: &ContactConstraint, surface: Option<&Surface>, accumulators: &mut [Accumulator]) {
     let normal = Vec2::from(c.normal);
     let tangent = right_perp(normal);

@@ -1,13 +1,14 @@
-//! **warm_start_joints**: adds up, for every body, what the impulses kept by its joints do to its velocity.
+//! **warm_start_joints**: sums up, for every body, the velocity change due to the impulses stored in its joints.
 //!
-//! Reads joint_frames, joint_rows, joint_starts, joint_impulses and states; writes accumulators. Joint by joint, in the
-//! order of joint colours. Once a step where a relax sweep
+//! Reads joint_frames, joint_rows, joint_starts, joint_impulses and states; writes accumulators. Visits the joints in
+//! the order of joint colours. Runs once a step if a relax sweep turns the impulses with the rows
+//! ([`solve_joints`](super::solve_joints)), else once a substep.
 //! turns the impulses with the rows ([`solve_joints`](super::solve_joints)), else once a substep.
 
 use super::solve_joints::{Ends, Stance, accumulate, in_order, rows_of};
 use crate::types::{Accumulator, BodyState, JointFrame, JointRow};
 
-/// Fills `accumulators`.
+/// Adds the joint impulses to `accumulators`.
 pub fn warm_start_joints(
     joint_starts: &[u32],
     joint_frames: &[JointFrame],

@@ -1,4 +1,4 @@
-//! Rows of bodies and joints that sweeps read and write: by several threads, or faster by one that has them to itself.
+//! Rows of bodies and joints that sweeps read and write: by several threads, or faster by a single one.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,10 +9,10 @@ use zerocopy::IntoBytes;
 
 use crate::cpu::lanes::{Bytes, Simd, SimdBase, SimdFrom, SimdSplit, WIDTH, columns, f32x4, f32x8, transpose};
 
-/// Rows that several threads read and write, each row by one thread at a time (a colour touches a body once).
+/// Table of rows that several threads read and write, each row by one thread at a time (a colour touches a body once).
 ///
-/// Relaxed atomics are plain loads and stores on every CPU we know; they buy us freedom from `unsafe`. `W` is the size
-/// of `T` in words of eight bytes.
+/// Relaxed atomics are plain loads and stores on every CPU we know; they save us `unsafe`. `W` is the size of `T` in
+/// words of eight bytes.
 #[derive(Debug)]
 pub struct Rows<T, const W: usize> {
     words: Vec<[AtomicU64; W]>,
@@ -45,7 +45,7 @@ impl<T: Pod, const W: usize> Rows<T, W> {
         words
     }
 
-    /// Row `index`.
+    /// Returns row `index`.
     #[inline(always)]
     #[must_use]
     pub fn get(&self, index: usize) -> T {
@@ -68,19 +68,19 @@ impl<T: Pod, const W: usize> Rows<T, W> {
         Alone { rows: Cell::from_mut(halves).as_slice_of_cells(), kind: std::marker::PhantomData }
     }
 
-    /// Rows.
+    /// Returns the number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.words.len()
     }
 
-    /// Whether there is none.
+    /// Returns true if there are no rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.words.is_empty()
     }
 
-    /// A copy of all rows.
+    /// Returns a copy of all rows.
     #[must_use]
     pub fn to_vec(&self) -> Vec<T> {
         (0..self.len()).map(|index| self.get(index)).collect()
@@ -88,7 +88,7 @@ impl<T: Pod, const W: usize> Rows<T, W> {
 }
 
 impl<T: Pod> Rows<T, 2> {
-    /// The rows for one thread that has them to itself.
+    /// Returns the rows for exclusive use by one thread.
     #[must_use]
     pub fn alone(&mut self) -> Alone<'_, T, 1> {
         self.halves()
@@ -96,7 +96,7 @@ impl<T: Pod> Rows<T, 2> {
 }
 
 impl<T: Pod> Rows<T, 4> {
-    /// The rows for one thread that has them to itself.
+    /// Returns the rows for exclusive use by one thread.
     #[must_use]
     pub fn alone(&mut self) -> Alone<'_, T, 2> {
         self.halves()
@@ -104,31 +104,31 @@ impl<T: Pod> Rows<T, 4> {
 }
 
 impl<T: Pod> Rows<T, 8> {
-    /// The rows for one thread that has them to itself.
+    /// Returns the rows for exclusive use by one thread.
     #[must_use]
     pub fn alone(&mut self) -> Alone<'_, T, 4> {
         self.halves()
     }
 }
 
-/// A table of rows that sweeps read and write, each made of halves of sixteen bytes: [`Rows`] that several threads share,
-/// or [`Alone`] of one thread.
+/// Table of rows that sweeps read and write, each row made of halves of sixteen bytes: [`Rows`], which several threads
+/// share, or [`Alone`], for one thread.
 pub trait Table: Copy {
-    /// What a row means.
+    /// Type of a row's content.
     type Item: Pod;
-    /// A row that was looked up.
+    /// Handle of a row.
     type Row: Halves;
 
-    /// Row `index`, to read and write parts of it.
+    /// Returns a handle of row `index`, to read and write parts of it.
     fn row(self, index: usize) -> Self::Row;
 
-    /// Row `index`.
+    /// Returns row `index`.
     fn get(self, index: usize) -> Self::Item;
 
     /// Writes row `index`.
     fn set(self, index: usize, row: Self::Item);
 
-    /// Eight rows, to read and write them side by side.
+    /// Returns handles of eight rows, to read and write them side by side.
     #[inline(always)]
     fn eight(self, [a, b, c, d, e, f, g, h]: [u32; WIDTH]) -> Eight<Self::Row> {
         // Spelled out: `map` on an array is not always inlined, and then the rows go through memory.
@@ -137,9 +137,9 @@ pub trait Table: Copy {
     }
 }
 
-/// Sixteen bytes at a time of a row. Who writes a half leaves the others to whoever wrote them.
+/// Access to a row in units of sixteen bytes. Writing one half does not touch the others.
 pub trait Halves: Copy {
-    /// A half as lanes.
+    /// Returns a half as lanes.
     fn lanes<S: Simd>(self, simd: S, half: usize) -> f32x4<S>;
 
     /// Writes a half.
@@ -166,12 +166,12 @@ impl<'a, T: Pod, const W: usize> Table for &'a Rows<T, W> {
     }
 }
 
-/// A row of [`Rows`]: who reads and writes it looks it up once.
+/// Handle of a row of [`Rows`], so that the index is checked once.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a, const W: usize>(&'a [AtomicU64; W]);
 
 impl<const W: usize> Halves for Row<'_, W> {
-    /// They never pass through memory on the way: a wide load of two narrow stores would stall every time.
+    /// The numbers never pass through memory on the way: a wide load of two narrow stores would stall every time.
     #[inline(always)]
     fn lanes<S: Simd>(self, simd: S, half: usize) -> f32x4<S> {
         let word = |w: usize| f64::from_bits(self.0[w].load(Ordering::Relaxed));
@@ -187,7 +187,7 @@ impl<const W: usize> Halves for Row<'_, W> {
     }
 }
 
-/// The same rows while one thread has them to itself: halves are loaded and stored as such, in one instruction, where atomics
+/// Table of [`Rows`] for exclusive use by one thread: halves are loaded and stored in one instruction, where atomics
 /// take five. `H` is the size of `T` in halves.
 #[derive(Debug)]
 pub struct Alone<'a, T, const H: usize> {
@@ -223,7 +223,7 @@ impl<'a, T: Pod, const H: usize> Table for Alone<'a, T, H> {
     }
 }
 
-/// A row of [`Alone`].
+/// Handle of a row of [`Alone`].
 #[derive(Clone, Copy, Debug)]
 pub struct AloneRow<'a, const H: usize>(&'a Cell<[[f32; 4]; H]>);
 
@@ -239,12 +239,12 @@ impl<const H: usize> Halves for AloneRow<'_, H> {
     }
 }
 
-/// Eight rows of a [`Table`].
+/// Handles of eight rows of a [`Table`].
 #[derive(Clone, Copy, Debug)]
 pub struct Eight<R>([R; WIDTH]);
 
 impl<R: Halves> Eight<R> {
-    /// A half of each row: four columns, with a lane for each row.
+    /// Returns a half of each row: four columns, with a lane for each row.
     #[inline(always)]
     #[must_use]
     pub fn columns<S: Simd>(self, simd: S, half: usize) -> [f32x8<S>; 4] {
@@ -253,13 +253,13 @@ impl<R: Halves> Eight<R> {
         columns([row(a), row(b), row(c), row(d), row(e), row(f), row(g), row(h)])
     }
 
-    /// Writes four columns back to the rows for which `which(lane)` says so.
+    /// Writes four columns back to the rows for which `which(lane)` is true.
     #[inline(always)]
     pub fn set_columns<S: Simd>(self, half: usize, columns: [f32x8<S>; 4], which: impl Fn(usize) -> bool) {
         self.update(columns, which, |row, lanes| row.set_lanes(half, lanes));
     }
 
-    /// Calls `change(row, lanes)` for the rows for which `which(lane)` says so, with what four columns have for each.
+    /// Calls `change(row, lanes)` for the rows for which `which(lane)` is true, with each row's lanes of four columns.
     #[inline(always)]
     pub fn update<S: Simd>(self, columns: [f32x8<S>; 4], which: impl Fn(usize) -> bool, change: impl Fn(R, f32x4<S>)) {
         let [a, b, c, d] = transpose(columns);
@@ -285,7 +285,7 @@ mod tests {
     use super::{Halves, Rows, Table};
     use crate::cpu::lanes::{SimdBase, dispatch};
 
-    /// Whoever has rows alone reads and writes the same bytes.
+    /// Exclusive access reads and writes the same bytes as shared access.
     #[test]
     fn rows_are_the_same_alone() {
         let numbers: Vec<[f32; 8]> = (0..20).map(|row| std::array::from_fn(|at| (10 * row + at) as f32)).collect();

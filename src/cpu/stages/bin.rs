@@ -1,4 +1,5 @@
-//! The fast `bin`: the cells of eight shapes at a time, shared among threads, to the bits of [`crate::stages::bin`].
+//! Sorts the shapes into the cells of the grid, eight at a time, shared among threads; the fast form of
+//! [`crate::stages::bin`], to the same bits.
 
 use std::ops::Range;
 
@@ -13,7 +14,7 @@ use crate::stages::bin::{cell_of_shape, range_of_cells};
 use crate::threads::{LIGHT, Threads};
 use crate::types::{Aabb, Level, MAX_LEVELS, NONE, Params, Shape};
 
-/// Returns the columns and rows of a level that a box reaches, as [`crate::stages::bin::cells_between`] does.
+/// Returns the columns and rows of a level that a box covers, as [`crate::stages::bin::cells_between`] does.
 #[inline(always)]
 #[must_use]
 pub fn cells_between<S: Simd>(simd: S, level: &Level, low: Vec2, high: Vec2) -> [i32; 4] {
@@ -27,8 +28,8 @@ pub fn cells_between<S: Simd>(simd: S, level: &Level, low: Vec2, high: Vec2) -> 
     [left, bottom, right.min(left + (1 << level.log2_width) - 1), top.min(bottom + (1 << level.log2_height) - 1)]
 }
 
-/// Returns level, row and column of a cell, the last two counted from the corner of a window, in the order in which a walk
-/// through its rows comes by them. `corner` says where that is on a level.
+/// Returns level, row and column of a cell, in the order in which a search of a window visits them. Row and column are
+/// relative to the lower left corner of the window, which `corner` returns for a level.
 #[inline(always)]
 #[must_use]
 pub fn place_in_window(params: &Params, cell: u32, corner: impl FnOnce(usize) -> [i32; 2]) -> [u32; 3] {
@@ -43,7 +44,7 @@ pub fn place_in_window(params: &Params, cell: u32, corner: impl FnOnce(usize) ->
     [index, row, column]
 }
 
-/// Finds the cell of each shape, [`NONE`] if it is in no cell.
+/// Finds the cell of each shape; [`NONE`] if it is in no cell.
 pub fn bin_find(threads: &Threads, params: &Params, shapes: &[Shape], aabbs: &[Aabb], own: &mut Vec<u32>) {
     own.resize(aabbs.len(), NONE);
     threads.for_chunks(LIGHT, own, |first, own| {
@@ -61,7 +62,8 @@ pub fn bin_find(threads: &Threads, params: &Params, shapes: &[Shape], aabbs: &[A
     });
 }
 
-/// Returns the cells of eight shapes, found all at once if they lie on one level. The sides of the AABBs come as columns as well.
+/// Returns the cells of eight shapes: all at once if they lie on one level. The sides of the AABBs are given as columns
+/// as well.
 #[inline(always)]
 #[must_use]
 pub fn cells_of_eight<S: Simd>(
@@ -93,7 +95,7 @@ pub fn cells_of_eight<S: Simd>(
     bytemuck::cast(cells.to_array())
 }
 
-/// Returns where the shapes of each level are in the table of shapes by cell.
+/// Returns the range of each level's shapes in `cell_shapes`.
 #[must_use]
 pub fn shapes_of_levels(params: &Params, cell_ends: &[u32]) -> [Range<u32>; MAX_LEVELS] {
     let mut shapes = [const { 0..0 }; MAX_LEVELS];

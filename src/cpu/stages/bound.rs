@@ -1,4 +1,5 @@
-//! The fast `bound`: eight shapes at a time, shared among threads, to the bits of [`crate::stages::bound`].
+//! Computes the AABBs of the shapes, eight at a time, shared among threads; the fast form of [`crate::stages::bound`],
+//! to the same bits.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -6,25 +7,21 @@ use crate::cpu::lanes::{
     self, Select, Simd, SimdBase, SimdMask, Vec2x8, WIDTH, columns, dispatch, f32x4, f32x8, mask32x8,
 };
 use crate::cpu::stages::bin::cells_of_eight;
+use crate::cpu::{BodyTables, GridTables};
+use crate::scene::Compiled;
 use crate::stages::bin::cell_of_shape;
 use crate::stages::bound::{EMPTY, bound_shape, level_bits};
-use crate::threads::{LIGHT, Rows, Threads};
+use crate::threads::{LIGHT, Threads};
 use crate::types::{
-    ASLEEP, Aabb, BOX, BodyState, CIRCLE, GEOMETRY_MASK, NO_SHAPE, NONE, POLYGON, Params, Pose, QUARANTINED, SLEEP,
-    Shape, VERTEX_COUNT_SHIFT,
+    ASLEEP, Aabb, BOX, CIRCLE, GEOMETRY_MASK, NO_SHAPE, NONE, POLYGON, Pose, QUARANTINED, SLEEP, Shape,
+    VERTEX_COUNT_SHIFT,
 };
 
-/// Fills `aabbs` where no body sleeps or is quarantined, which is not looked at, and `own` with the cell of each shape, as
-/// [`bin_find`](super::bin::bin_find) would.
-pub fn bound_and_find(
-    threads: &Threads,
-    params: &Params,
-    shapes: &[Shape],
-    vertices: &[[f32; 2]],
-    poses: &[Pose],
-    aabbs: &mut [Aabb],
-    own: &mut Vec<u32>,
-) {
+/// Fills the AABBs, and `own_cells` with the cell of each shape as [`bin_find`](super::bin::bin_find) does. For worlds
+/// without sleeping or quarantined bodies: states are not read.
+pub fn bound_and_find(threads: &Threads, compiled: &Compiled, poses: &[Pose], grid: &mut GridTables) {
+    let Compiled { params, shapes, vertices, .. } = compiled;
+    let GridTables { aabbs, own_cells: own, .. } = grid;
     let one = |shape: &Shape, aabb: &mut Aabb, cell: &mut u32| {
         *aabb = match shape.kind & GEOMETRY_MASK {
             NO_SHAPE => EMPTY,
@@ -48,7 +45,7 @@ pub fn bound_and_find(
     });
 }
 
-/// Returns the sides of the AABBs of eight shapes. None if one of them is a half plane or no shape.
+/// Returns the sides of the AABBs of eight shapes, or none if one of them is a half plane or no shape.
 #[inline(always)]
 fn bound_eight<S: Simd>(
     simd: S,
@@ -79,7 +76,7 @@ fn bound_eight<S: Simd>(
     let [offset_x, offset_y, own_cos, own_sin] = quarter(1);
     let rotation = Vec2x8::new(cos, sin);
     let center = Vec2x8::new(x, y) + lanes::rotate(rotation, Vec2x8::new(offset_x, offset_y));
-    // To turn a rotation is to turn its cosine and sine.
+    // Rotating a rotation means rotating its cosine and sine.
     let turn = lanes::rotate(rotation, Vec2x8::new(own_cos, own_sin));
     let (along, across) = (turn.x.abs(), turn.y.abs());
     let circles = mask32x8::from_bitmask(simd, circles);
@@ -98,8 +95,8 @@ fn bound_eight<S: Simd>(
     Some([min.x, min.y, max.x, max.y])
 }
 
-/// Low and high corners of the vertices of eight shapes, turned. Of those that have none it says nothing. None if a polygon
-/// has less than two.
+/// Returns the lower and upper corners of the rotated vertices of eight shapes; inverted corners for shapes without
+/// vertices. None if a polygon has less than two.
 #[inline(always)]
 fn bound_vertices<S: Simd>(
     simd: S,
@@ -117,7 +114,7 @@ fn bound_vertices<S: Simd>(
     let splat = |value| Vec2x8::new(f32x8::splat(simd, value), f32x8::splat(simd, value));
     let (mut low, mut high) = (splat(1e30), splat(-1e30));
     for first in (0..most).step_by(2) {
-        // Two vertices of each; those behind its last two are those two again.
+        // Two vertices of each shape; beyond the end, its last two again.
         let two = |lane: usize| {
             let place = (firsts[lane] + first).min(lasts[lane]);
             let [a, b] = *vertices[place..].first_chunk()?;
@@ -134,16 +131,10 @@ fn bound_vertices<S: Simd>(
     Some((low, high))
 }
 
-/// Fills `aabbs`, and returns the levels with a shape that is not asleep ([`level_bits`]); 0 where nothing sleeps.
-pub fn bound(
-    threads: &Threads,
-    params: &Params,
-    shapes: &[Shape],
-    vertices: &[[f32; 2]],
-    poses: &[Pose],
-    states: &Rows<BodyState, 4>,
-    aabbs: &mut [Aabb],
-) -> u32 {
+/// Fills `aabbs`, and returns the grid levels that have an awake shape ([`level_bits`]); 0 if sleeping is off.
+pub fn bound(threads: &Threads, compiled: &Compiled, tables: &BodyTables, aabbs: &mut [Aabb]) -> u32 {
+    let Compiled { params, shapes, vertices, .. } = compiled;
+    let BodyTables { poses, states, .. } = tables;
     let awake_levels = AtomicU32::new(0);
     threads.for_each(LIGHT, aabbs, |index, aabb| {
         let shape = &shapes[index];

@@ -1,26 +1,28 @@
-//! The fast `collide`: contacts shared among threads, each as [`crate::stages::collide`] says.
+//! Computes the manifolds, with contacts shared among threads; the fast form of [`crate::stages::collide`], to the same
+//! bits.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::cpu::{BodyTables, ContactTables};
+use crate::scene::Compiled;
 use crate::stages::collide::collide_contact;
 use crate::threads::{HEAVY, Threads};
-use crate::types::{Contact, Manifold, Params, Pose, Shape};
+use crate::types::Manifold;
 
-/// Makes manifolds, and returns how many were kept.
+/// Computes all manifolds. Returns the number of recycled ones.
 pub fn collide(
     threads: &Threads,
-    params: &Params,
-    shapes: &[Shape],
-    vertices: &[[f32; 2]],
-    poses: &[Pose],
-    swings: &[f32],
+    compiled: &Compiled,
+    tables: &BodyTables,
     previous: &[Manifold],
-    contacts: &mut [Contact],
-    manifolds: &mut [Manifold],
+    current: &mut ContactTables,
 ) -> u32 {
+    let Compiled { params, shapes, vertices, .. } = compiled;
+    let BodyTables { poses, swings, .. } = tables;
+    let ContactTables { contacts, manifolds, .. } = current;
     let recycled = AtomicU32::new(0);
     threads.for_chunk_pairs(HEAVY, contacts, manifolds, |_, contacts, manifolds| {
-        // Counted here: a pass over all contacts of its own would cost as much as the caches they fall out of.
+        // Counted here: a separate pass over all contacts would cost as much as the caches that they fall out of.
         let mut kept = 0;
         for (contact, manifold) in contacts.iter_mut().zip(manifolds) {
             let is_kept = collide_contact(params, shapes, vertices, poses, swings, previous, contact, manifold);

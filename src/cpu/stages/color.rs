@@ -1,8 +1,9 @@
-//! The fast `color`: contacts shared among threads piece by piece, to the colours and the order of [`crate::stages::color`].
+//! Colours the contacts, shared among threads in pieces; the fast form of [`crate::stages::color`], to the same colours
+//! in the same order.
 //!
-//! Most contacts have a colour, and which colours a body has is only asked where a
-//! contact has none: so the pieces list those first, and then, if there are any, look for the colours at their bodies. The
-//! rounds are for one thread, as few contacts take part.
+//! Most contacts keep their colour, and the colours taken at a body are needed only for contacts without one. So each
+//! piece lists those first; then, if there are any, the taken colours at their bodies are collected. The rounds run on
+//! one thread, as few contacts take part.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -13,42 +14,42 @@ use crate::types::{
     NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Params, SLEEP,
 };
 
-/// [`NONE`] in a byte.
+/// [`NONE`] as a byte.
 const COLORLESS: u8 = u8::MAX;
 
-/// In a mask: the colours of this body are asked for. The overflow is a colour that a body does not have.
-const ASKED: u32 = 1 << OVERFLOW_COLOR;
+/// Flag in a mask: the colours of this body are wanted. It is the bit of the overflow, a colour that no body takes.
+const WANTED: u32 = 1 << OVERFLOW_COLOR;
 
-/// Memory of [`color`] while it runs, and for [`color_sort`].
+/// Memory of [`color`] and [`color_sort`]. Kept to avoid allocation.
 #[derive(Debug, Default)]
 pub struct ColorScratch {
-    /// Colours taken, as bits, a body; of bodies that are [`ASKED`] for, else 0.
+    /// Colours taken at each body, as bits; 0 unless the body is [`WANTED`] for.
     masks: Vec<AtomicU32>,
-    /// Largest claim on each slot, [`CLAIM_SLOTS`] a body.
+    /// Largest claim on each slot, [`CLAIM_SLOTS`] per body.
     claims: Vec<u32>,
-    /// Colour of each contact, [`COLORLESS`] if it does not touch: contacts are read once, not for every pass.
+    /// Colour of each contact, [`COLORLESS`] if it does not touch: so contacts are read once, not in every pass.
     colors: Vec<u8>,
-    /// Pieces of the contacts, and how many there are of them now.
+    /// Pieces of the contacts, of which the first `used` are valid.
     parts: Vec<Part>,
     used: usize,
-    /// Contacts without a colour yet.
+    /// Contacts without a colour so far.
     uncolored: Vec<u32>,
     proposals: Vec<u32>,
 }
 
-/// Knowledge of some contacts that lie side by side.
+/// Counts of one piece of the contacts.
 #[derive(Debug, Default)]
 struct Part {
     first: usize,
     end: usize,
-    /// Number of contacts of each colour; once they are sorted, the slot behind the last of them.
+    /// Number of contacts of each colour; after sorting, the slot behind the last of them.
     counts: [u32; COLOR_COUNT as usize],
-    /// Those that had no colour when the step began.
+    /// Contacts that had no colour when the step began.
     fresh: Vec<u32>,
 }
 
-/// Colours the contacts, and fills the colour starts of `counters`. What is left of the stage is [`color_sort`], which
-/// worlds that are solved group by group do without.
+/// Colours the contacts, and fills the colour starts of `counters`. [`color_sort`] is the rest of the stage; worlds
+/// that are solved by island batches do without it.
 pub fn color(
     threads: &Threads,
     params: &Params,
@@ -63,7 +64,7 @@ pub fn color(
     counters.uncolored = uncolored;
     counters.rounds = 0;
     if uncolored > 0 {
-        color_ask(threads, params, contacts, scratch);
+        color_collect(threads, params, contacts, scratch);
         color_rounds(contacts, scratch, counters);
     }
     let ColorScratch { colors, parts, used, .. } = scratch;
@@ -89,7 +90,7 @@ fn byte(color: u32) -> u8 {
     u8::try_from(color).unwrap_or(COLORLESS)
 }
 
-/// Keeps the colours of contacts that live on, and lists those without.
+/// Keeps the colours of contacts that persist, and lists the touching contacts without one.
 fn color_inherit(
     threads: &Threads,
     params: &Params,
@@ -133,21 +134,21 @@ fn color_inherit(
     }
 }
 
-/// Finds the colours taken at the bodies of contacts that have none.
-fn color_ask(threads: &Threads, params: &Params, contacts: &[Contact], scratch: &mut ColorScratch) {
+/// Collects the colours taken at the bodies of contacts that have none.
+fn color_collect(threads: &Threads, params: &Params, contacts: &[Contact], scratch: &mut ColorScratch) {
     let ColorScratch { masks, colors, uncolored, .. } = scratch;
     masks.clear();
     masks.resize_with(params.body_count as usize, || AtomicU32::new(0));
     for &index in &*uncolored {
         for body in moving(&contacts[index as usize]) {
-            *masks[body].get_mut() = ASKED;
+            *masks[body].get_mut() = WANTED;
         }
     }
     let masks = &*masks;
     threads.for_ranges(LIGHT, contacts.len(), |first, end| {
         for (contact, &color) in contacts[first..end].iter().zip(&colors[first..end]) {
             if u32::from(color) < COLOR_COUNT && u32::from(color) != OVERFLOW_COLOR {
-                for body in moving(contact).filter(|&body| masks[body].load(Ordering::Relaxed) & ASKED != 0) {
+                for body in moving(contact).filter(|&body| masks[body].load(Ordering::Relaxed) & WANTED != 0) {
                     masks[body].fetch_or(1 << color, Ordering::Relaxed);
                 }
             }
@@ -156,13 +157,13 @@ fn color_ask(threads: &Threads, params: &Params, contacts: &[Contact], scratch: 
 }
 
 /// Marks the colour of a contact as taken at its dynamic bodies.
-fn take(masks: &mut [AtomicU32], contact: &Contact) {
+fn mark_taken(masks: &mut [AtomicU32], contact: &Contact) {
     for body in moving(contact) {
         *masks[body].get_mut() |= 1 << contact.color;
     }
 }
 
-/// Returns the colour that a contact tries next, or [`OVERFLOW_COLOR`] if there is none.
+/// Returns the colour that a contact tries next, or [`OVERFLOW_COLOR`] if none is free.
 fn propose(masks: &[AtomicU32], contact: &Contact) -> u32 {
     proposal(contact, moving(contact).fold(0, |taken, body| taken | masks[body].load(Ordering::Relaxed)))
 }
@@ -199,7 +200,7 @@ fn color_rounds(contacts: &mut [Contact], scratch: &mut ColorScratch, counters: 
             let key = claim_key(round, index);
             if moving(contact).all(|body| claims[slot(body, proposal)] == key) {
                 contact.color = proposal;
-                take(masks, contact);
+                mark_taken(masks, contact);
             }
         }
         uncolored.retain(|&index| contacts[index as usize].color == NONE);
@@ -209,7 +210,7 @@ fn color_rounds(contacts: &mut [Contact], scratch: &mut ColorScratch, counters: 
     }
 }
 
-/// Fills `slots` with the contacts that touch, by colour.
+/// Fills `slots` with the touching contacts, sorted by colour.
 pub fn color_sort(threads: &Threads, scratch: &mut ColorScratch, slots: &mut Vec<AtomicU32>, counters: &Counters) {
     let ColorScratch { colors, parts, used, .. } = scratch;
     let mut starts = counters.color_starts;

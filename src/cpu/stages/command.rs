@@ -1,30 +1,29 @@
-//! The `command` of the CPU engine: each command as [`crate::stages::command`] says.
+//! Applies the user's commands to bodies and joints; the CPU engine's form of [`crate::stages::command`], to the same
+//! bits.
 
+use crate::cpu::{BodyTables, SleepTables};
+use crate::scene::Compiled;
 use crate::stages::command::{obey, set_joint};
 use crate::threads::Rows;
-use crate::types::{
-    Body, BodyState, COMMAND_WAKE_ALL, Command, Counters, ISLAND_WAKE, Joint, JointRow, JointState, Params, Pose, SLEEP,
-};
+use crate::types::{COMMAND_WAKE_ALL, Command, Counters, ISLAND_WAKE, JointState, SLEEP};
 
-/// Obeys all commands.
+/// Executes all commands.
 pub fn command(
-    params: &Params,
     commands: &[Command],
-    bodies: &mut [Body],
-    poses: &mut [Pose],
-    states: &Rows<BodyState, 4>,
-    islands: &[u32],
-    island_flags: &mut [u32],
-    counters: &mut Counters,
-    joints: &mut [Joint],
-    joint_rows: &mut [JointRow],
+    compiled: &mut Compiled,
+    tables: &mut BodyTables,
     joint_states: &Rows<JointState, 2>,
+    sleep: &mut SleepTables,
+    counters: &mut Counters,
 ) {
+    let Compiled { params, bodies, joints, .. } = compiled;
+    let BodyTables { poses, states, .. } = tables;
+    let SleepTables { islands, island_flags, .. } = sleep;
     for command in commands {
         let place = command.body as usize;
         if command.is_for_joint() {
             let mut state = joint_states.get(place);
-            set_joint(command, &mut joints[place], joint_rows, &mut state);
+            set_joint(command, &mut joints.joints[place], &mut joints.rows, &mut state);
             joint_states.set(place, state);
             continue;
         }

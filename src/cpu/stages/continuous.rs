@@ -1,5 +1,5 @@
-//! The fast `continuous`: bodies shared among threads; where few shapes can stop any, bodies look at each of those and not
-//! into the grid. It computes what [`crate::stages::continuous`] says, to the same bits.
+//! Stops fast bodies at the time of impact, shared among threads; the fast form of [`crate::stages::continuous`], to
+//! the same bits. If few shapes can stop bodies (ground, walls), these are tested one by one and the grid is not used.
 
 mod walls;
 
@@ -9,8 +9,9 @@ use glam::Vec2;
 
 use super::bin::cells_between;
 use crate::cpu::lanes::dispatch;
+use crate::cpu::{BodyTables, GridTables};
 use crate::math::{inv_rotate, mul_rotation, rotate};
-use crate::scene::Ties;
+use crate::scene::{Compiled, Ties};
 use crate::stages::bin::{cells, runs_of_row};
 use crate::stages::bound::level_bits;
 use crate::stages::continuous::{
@@ -27,7 +28,7 @@ use super::bin::place_in_window;
 pub use walls::Walls;
 use walls::{MOST_WALLS, Travel, Wall};
 
-/// Tables that a sweep reads.
+/// Tables that a sweep reads, and its mode.
 struct World<'a> {
     params: &'a Params,
     shapes: &'a [Shape],
@@ -38,18 +39,18 @@ struct World<'a> {
     cell_ends: &'a [u32],
     cell_shapes: &'a [u32],
     movers: &'a [Mover],
-    /// All shapes that may stop a body, if they are known. Then the grid is not needed.
+    /// All shapes that can stop a body, if they are few. Then the grid is not needed.
     walls: Option<&'a [Wall]>,
     reach: f32,
     bullets: bool,
-    /// Tells if the step is given up: then no further body is examined.
+    /// Handle that tells whether the step is cancelled; then no further body is examined.
     threads: &'a Threads,
-    /// See [`World::levels`]; found by the first body that is fast.
+    /// Result of [`World::levels`], computed for the first fast body.
     levels: OnceLock<u32>,
 }
 
 impl World<'_> {
-    /// Looks whether the shape `own` of a body has to stop at `other` before `stop`.
+    /// Updates `stop` if the shape `own` of a body has to stop at `other` earlier.
     fn meet(&self, size: &Size, base: Vec2, motion: &Motion, own: u32, other: u32, stop: &mut Stop) {
         let (a, b) = (&self.shapes[own as usize], &self.shapes[other as usize]);
         if !may_stop(self.ties, self.bullets, a, b) {
@@ -60,7 +61,7 @@ impl World<'_> {
             return;
         }
         let other_motion = Motion::new(base, &self.poses[b.body as usize], &state);
-        // First the large flat shapes: all bodies of a scene are within the discs about its walls.
+        // Large flat shapes first: all bodies of a scene are inside the bounding circles of its walls.
         if far_apart(self.params, self.vertices, size, a, motion, b, &other_motion) || self.threads.is_cancelled() {
             return;
         }
@@ -71,7 +72,7 @@ impl World<'_> {
         }
     }
 
-    /// The levels on which something may stop a body, as bits: often none of those where the small bodies are.
+    /// Returns the levels with shapes that can stop a body, as bits: often not those of the small bodies.
     fn levels(&self) -> u32 {
         *self.levels.get_or_init(|| {
             let stops = |shape: &&Shape| self.bullets != (shape.kind & FIXED_SHAPE != 0);
@@ -79,7 +80,7 @@ impl World<'_> {
         })
     }
 
-    /// The first stop of a shape among all others.
+    /// Finds the first stop of one shape among all others.
     fn sweep_shape(&self, size: &Size, base: Vec2, motion: &Motion, own: u32, stop: &mut Stop) {
         let shape = &self.shapes[own as usize];
         if shape.kind & SENSOR_SHAPE != 0 || (self.bullets && shape.kind & BULLET_SHAPE == 0) {
@@ -99,7 +100,7 @@ impl World<'_> {
         }
     }
 
-    /// Looks at what lies in the grid where a shape passes.
+    /// Tests the shapes of the grid cells that a shape passes.
     fn meet_cells(&self, size: &Size, base: Vec2, motion: &Motion, own: u32, stop: &mut Stop) {
         let shape = &self.shapes[own as usize];
         let (low, high) = passage(self.params, size, base, motion, shape, self.reach, self.bullets);
@@ -119,7 +120,7 @@ impl World<'_> {
         }
     }
 
-    /// Looks at those of the walls that lie there, in the order in which the grid has them.
+    /// Tests the walls in the cells that a shape passes, in the order of the grid.
     fn meet_walls<'a>(
         &self,
         walls: impl Iterator<Item = &'a Wall>,
@@ -154,7 +155,7 @@ impl World<'_> {
         }
     }
 
-    /// Returns the deltas of a body where it stops.
+    /// Returns the deltas at which a body stops, if it stops.
     fn sweep_body(&self, first: u32, mover: &Mover) -> Option<(Vec2, Vec2)> {
         if mover.min_extent == f32::MAX {
             return None;
@@ -185,7 +186,8 @@ impl World<'_> {
     }
 }
 
-/// Returns the distance from a point in the frame of a large flat shape to it, m: of a box, a half plane, a segment or a capsule.
+/// Returns the distance from a large flat shape to a point in its frame, m; for boxes, half planes, segments and
+/// capsules.
 fn distance_to(shape: &Shape, vertices: &[[f32; 2]], at: impl FnOnce() -> Vec2) -> Option<f32> {
     match shape.kind & GEOMETRY_MASK {
         BOX => Some((at().abs() - Vec2::from(shape.half)).max(Vec2::ZERO).length() - shape.radius),
@@ -198,8 +200,9 @@ fn distance_to(shape: &Shape, vertices: &[[f32; 2]], at: impl FnOnce() -> Vec2) 
     }
 }
 
-/// Returns true if a large flat shape is so far away that the first advance would reach the end of the step: most bodies in a drum
-/// are near none of its walls, but within the discs about all of them. The reference and the device do without.
+/// Returns true if a large flat shape is so far away that the first advance would reach the end of the step: most
+/// bodies in a drum are near none of its walls, but inside the bounding circles of all. The reference and the device do
+/// without this test.
 fn far_apart(
     params: &Params,
     vertices: &[[f32; 2]],
@@ -216,10 +219,10 @@ fn far_apart(
         inv_rotate(mul_rotation(motion_b.rotation, b.rotation.into()), center)
     };
     let Some(away) = distance_to(b, vertices, at) else { return false };
-    // No larger gap is asked of any core, and none of its points is further out.
+    // An upper bound on the stop distance, and on the distance of a point from the centre.
     let least = params.speculative_distance * STOP_SHARE * (1.0 + TOUCH * STOP_TOLERANCE);
     let gap = away - a.bound - size.half * CORE - least;
-    // At most the fastest approach in [`time_of_impact`].
+    // An upper bound on the approach speed in [`time_of_impact`].
     let velocity = (motion_a.moved - motion_b.moved).length();
     let ((rate_a, _), (rate_b, _)) = (motion_a.rates(), motion_b.rates());
     let (rate_a, rate_b) = (rate_a.abs(), rate_b.abs());
@@ -228,33 +231,31 @@ fn far_apart(
         + 2.0 * rate_b * (apart + velocity)
         + rate_b * rate_b * apart
         + (rate_a + rate_b) * (offset.length() + a.bound);
-    // A little more than needed, so that rounding never matters.
+    // A margin, so that rounding never decides.
     gap > 1.01 * fastest + 1e-3 * (between.length() + a.bound)
 }
 
-/// Memory that is kept, so that a step need not ask for any.
+/// Memory of a sweep. Kept to avoid allocation.
 #[derive(Debug, Default)]
 pub struct ContinuousScratch {
-    /// Bodies that stop, and where.
+    /// Bodies that stop, and their deltas.
     stops: Vec<Vec<(usize, (Vec2, Vec2))>>,
 }
 
-/// Sweeps the fast bodies and puts those that must stop back. `grid` is `cell_ends` and `cell_shapes`; of `walls` only bullets
-/// need it. Returns how many stopped.
+/// Sweeps the fast bodies and moves those that must stop back to their stop. With
+/// `walls` only bullets need it. Returns the number of stops.
 #[must_use]
 pub fn continuous(
     threads: &Threads,
-    params: &Params,
-    shapes: &[Shape],
-    vertices: &[[f32; 2]],
-    ties: &Ties,
-    poses: &[Pose],
-    states: &Rows<BodyState, 4>,
-    (cell_ends, cell_shapes): (&[u32], &[u32]),
+    compiled: &Compiled,
+    tables: &BodyTables,
+    grid: &GridTables,
     walls: Option<&Walls>,
-    movers: &[Mover],
     scratch: &mut ContinuousScratch,
 ) -> u32 {
+    let Compiled { params, shapes, vertices, movers, joints, .. } = compiled;
+    let BodyTables { poses, states, .. } = tables;
+    let GridTables { cell_ends, cell_shapes, .. } = grid;
     let reach = if params.switches & MOVING_WALLS == 0 {
         0.0
     } else {
@@ -264,7 +265,7 @@ pub fn continuous(
         params,
         shapes,
         vertices,
-        ties,
+        ties: &joints.ties,
         poses,
         states,
         cell_ends,
@@ -284,7 +285,7 @@ pub fn continuous(
     stopped
 }
 
-/// Finds where each body stops, and then puts it there.
+/// Finds the stop of each body, and then moves the bodies there.
 fn continuous_sweep(threads: &Threads, world: &World, scratch: &mut ContinuousScratch) -> u32 {
     let parts = threads.for_parts(HEAVY, world.shapes.len(), &mut scratch.stops, |first, end, stops| {
         stops.clear();

@@ -1,22 +1,18 @@
-//! The fast `guard`: bodies shared among threads, each as [`crate::stages::guard`] says.
+//! Quarantines bodies with a NaN and initialises the per-body data of a step, with bodies shared among threads; the
+//! fast form of [`crate::stages::guard`].
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::cpu::BodyTables;
+use crate::scene::Compiled;
 use crate::stages::guard::{guard_body, reset_counters};
-use crate::threads::{LIGHT, Rows, Threads};
-use crate::types::{Accumulator, Body, BodyState, Counters, Params, Pose, SLEEP};
+use crate::threads::{LIGHT, Threads};
+use crate::types::{Counters, SLEEP};
 
-/// Counts the bodies that were quarantined in this step.
-pub fn guard(
-    threads: &Threads,
-    params: &Params,
-    bodies: &[Body],
-    poses: &mut [Pose],
-    states: &Rows<BodyState, 4>,
-    accumulators: &Rows<Accumulator, 2>,
-    swings: &mut [f32],
-    counters: &mut Counters,
-) {
+/// Quarantines bodies, and counts those that are new.
+pub fn guard(threads: &Threads, compiled: &Compiled, tables: &mut BodyTables, counters: &mut Counters) {
+    let Compiled { params, bodies, .. } = compiled;
+    let BodyTables { poses, states, accumulators, swings } = tables;
     reset_counters(params, counters);
     let quarantined = AtomicU32::new(0);
     let wake_all = AtomicU32::new(0);

@@ -1,5 +1,5 @@
-//! The fast `integrate_positions`: eight bodies at a time, shared among threads, to the bits of
-//! [`crate::stages::integrate_positions`].
+//! Moves the bodies by their velocities, eight at a time, shared among threads; the fast form of
+//! [`crate::stages::integrate_positions`], to the same bits.
 
 use glam::Vec2;
 
@@ -39,7 +39,7 @@ pub fn integrate_positions_in(
     });
 }
 
-/// Advances the deltas of some of the bodies.
+/// Advances the deltas of the listed bodies.
 pub fn integrate_positions_of(listed: &[u32], params: &Params, bodies: &[Body], states: impl Table<Item = BodyState>) {
     dispatch!(_ => for index in listed.iter().map(|&body| body as usize) {
         advance(params, &bodies[index], index, states);

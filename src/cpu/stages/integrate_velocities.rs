@@ -1,5 +1,5 @@
-//! The fast `integrate_velocities`: two bodies at a time, shared among threads, to the bits of
-//! [`crate::stages::integrate_velocities`].
+//! Applies gravity, forces and damping, two bodies at a time, shared among threads; the fast form of
+//! [`crate::stages::integrate_velocities`], to the same bits.
 
 use glam::Vec2;
 
@@ -10,7 +10,7 @@ use crate::stages::integrate_velocities::{MAX_SUM, pushed};
 use crate::threads::{Halves, LIGHT, Rows, Table, Threads};
 use crate::types::{ASLEEP, Accumulator, Body, BodyState, DYNAMIC, Params, Pose, QUARANTINED, WARM_START};
 
-/// Share of the largest speed that both components may have of a velocity that is below it.
+/// Share of the largest speed: a velocity with both components below this share is below that speed.
 const SURELY_SLOW: f32 = 0.7;
 
 /// Advances the velocities by one substep.
@@ -57,7 +57,7 @@ pub fn integrate_velocities_in(
     });
 }
 
-/// Advances the velocities of some of the bodies.
+/// Advances the velocities of the listed bodies.
 pub fn integrate_velocities_of(
     listed: &[u32],
     params: &Params,
@@ -71,8 +71,8 @@ pub fn integrate_velocities_of(
     });
 }
 
-/// Advances the velocities of two bodies side by side that feel nothing but gravity. Returns false, and does nothing, if they feel more,
-/// or may be too fast.
+/// Advances the velocities of two adjacent bodies that feel nothing but gravity. Returns false, and does nothing, if
+/// one of them feels more or may be too fast.
 #[inline(always)]
 fn advance_two<S: Simd>(
     simd: S,
@@ -91,7 +91,7 @@ fn advance_two<S: Simd>(
         return false;
     }
     let row = first.combine(second);
-    // The fourth of each is no number.
+    // The fourth lane is the status, not a number.
     let numbers = mask32x8::from_bitmask(simd, 0b0111_0111);
     let zero = f32x8::splat(simd, 0.0);
     let mut motion = numbers.select(row, zero);
@@ -133,13 +133,13 @@ fn advance<S: Simd>(
     states: impl Table<Item = BodyState>,
     accumulators: impl Table<Item = Accumulator>,
 ) {
-    // Velocity, spin and status: of a body that sleeps nothing else is fetched.
+    // Velocity, spin and status: for a sleeping body nothing else is loaded.
     let (state, sum) = (states.row(index), || accumulators.row(index));
     let row = state.lanes(simd, 0);
     if row.to_array()[3].to_bits() & (QUARANTINED | ASLEEP) != 0 || body.kind != DYNAMIC {
         return;
     }
-    // The fourth is no number.
+    // The fourth lane is the status, not a number.
     let numbers = mask32x4::from_bitmask(simd, 0b111);
     let zero = f32x4::splat(simd, 0.0);
     let mut motion = numbers.select(row, zero);
@@ -148,7 +148,7 @@ fn advance<S: Simd>(
     let kept = if warm { (sum().lanes(simd, 0) + motion).max(-largest).min(largest) } else { zero };
     let push = if is_plain(params, body) {
         let [x, y] = params.gravity;
-        // Plus nothing, as no force would be: of two zeros it makes one.
+        // Plus zero, as adding the missing force would do: it turns a negative zero positive.
         (f32x4::load_array(simd, [x, y, 0.0, 0.0]) * body.gravity_scale + 0.0) * params.h
     } else {
         let linear = 1.0 / (1.0 + params.h * body.linear_damping);
@@ -157,10 +157,11 @@ fn advance<S: Simd>(
         f32x4::load_array(simd, [push.x, push.y, spin, 0.0])
     };
     motion = motion + push + kept;
-    // First by component, so that an infinite force ends up finite.
+    // Componentwise first, so that an infinite force gives a finite velocity.
     let most = f32x4::load_array(simd, [params.max_speed, params.max_speed, params.max_spin, 0.0]);
     motion = motion.max(-most).min(most);
-    // The root is for those that may be too fast: not if neither component is above 0.7 of the largest speed.
+    // The square root is only for bodies that may be too fast: not if both components are below 0.7 of the largest
+    // speed.
     if motion.abs().simd_gt(most * SURELY_SLOW).any_true() {
         let [x, y, ..] = motion.to_array();
         let speed = Vec2::new(x, y).length();
@@ -175,7 +176,8 @@ fn advance<S: Simd>(
     }
 }
 
-/// Returns true if gravity is all that a body feels, as most do. A force of −0 may make a zero of the other sign.
+/// Returns true if gravity is all that a body feels, as for most. A force of −0 does not count as none: it may change
+/// the sign of a zero.
 #[inline(always)]
 fn is_plain(params: &Params, body: &Body) -> bool {
     let Body { linear_damping, angular_damping, force: [x, y], torque, .. } = *body;

@@ -1,5 +1,5 @@
-//! The fast stages: eight rows at a time and shared among threads, each to the bits of the one of the same name in
-//! [`stages`](crate::low_level::stages), which says what it does.
+//! Fast forms of the stages: eight rows at a time where it pays, and shared among threads. Each computes the same bits
+//! as the stage of the same name in [`stages`](crate::low_level::stages), whose docs say what it does.
 
 pub mod bin;
 pub mod bound;

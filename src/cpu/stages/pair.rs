@@ -1,8 +1,8 @@
-//! The fast `pair`: shapes shared among threads, each compared with eight boxes at a time, to the pairs and the order of
-//! [`crate::stages::pair`]; and, where boxes moved little, a list of neighbors instead of the grid ([`near`]).
+//! Finds the pairs of shapes whose AABBs overlap, comparing eight boxes at a time, with shapes shared among threads;
+//! the fast form of [`crate::stages::pair`], to the same pairs in the same order. If boxes moved little, a neighbor
+//! list replaces the grid ([`near`]).
 //!
-//! A level on which few shapes lie, as ground and walls often do, needs no cells: a shape that looks there looks at all of
-//! them.
+//! A level with few shapes, as those of ground and walls often are, needs no cells: a search there tests all of them.
 
 pub mod near;
 
@@ -16,18 +16,19 @@ use glam::Vec2;
 use super::bin::{cells_between, place_in_window, shapes_of_levels};
 use crate::cancel::{ContactBudget, Tally};
 use crate::cpu::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, f32x8};
-use crate::scene::Ties;
+use crate::cpu::{ContactTables, GridTables};
+use crate::scene::{Compiled, Ties};
 use crate::stages::bin::{range_of_cells, runs_of_row};
 use crate::stages::pair::{emit_contact, kept_apart, may_meet, reaches};
 use crate::threads::{HEAVY, LIGHT, Rows, Threads};
 use crate::types::{ASLEEP, AWAKE_HALF_PLANE, Aabb, BodyState, Contact, FIXED_SHAPE, MAX_LEVELS, Params, SLEEP, Shape};
 
-/// A shape's row in [`World::sleepers`]: its body is asleep.
+/// Value in [`World::sleepers`]: the shape's body is asleep.
 const SLEEPS: u8 = 1;
-/// A shape's row in [`World::sleepers`]: a shape that is awake met it.
+/// Value in [`World::sleepers`]: an awake shape met this one.
 const MARKED: u8 = 2;
 
-/// All that a search reads.
+/// Tables that a search reads.
 struct World<'a> {
     params: &'a Params,
     shapes: &'a [Shape],
@@ -35,49 +36,48 @@ struct World<'a> {
     cell_ends: &'a [u32],
     cell_shapes: &'a [u32],
     own_cells: &'a [u32],
-    /// AABB of each of those, and some more.
+    /// Boxes in the order of `cell_shapes`, and some padding.
     boxes: &'a [Box],
     ties: &'a Ties,
     shapes_of_levels: [Range<u32>; MAX_LEVELS],
     /// Reach of the shapes of each level ([`reaches_of`]).
     reaches: [[Vec2; 2]; MAX_LEVELS],
-    /// True if half planes are examined; true if joints may keep shapes apart.
+    /// True if half planes are searched; true if joints may exclude pairs.
     half_planes: bool,
     joints: bool,
-    /// One a shape; empty where nothing sleeps.
+    /// Sleep state of each shape; empty if sleeping is off.
     sleepers: Vec<u8>,
     awake_levels: u32,
 }
 
-/// Memory of [`pair`], kept so that a step need not ask for any.
+/// Memory of [`pair`]. Kept to avoid allocation.
 #[derive(Debug, Default)]
 pub struct PairScratch {
     boxes: Vec<Box>,
     sleepers: Vec<u8>,
     parts: Vec<Part>,
-    /// Results for shapes asleep.
+    /// Results of the search for sleeping shapes.
     late: Vec<Part>,
 }
 
-/// Fills `pair_starts` and `contacts`.
+/// Fills the contacts of `current`, and where those of each producer start.
 ///
 /// # Errors
-/// If there are more than `limit`; then the two are empty. They are counted while they are looked for, and what was found
-/// until then is all that there is memory for. If the step is given up meanwhile, what they hold is of no use.
+/// If there are more than `limit`; then the tables are empty. Contacts are counted while they are found, so that no
+/// more memory than that is needed. If the step is cancelled meanwhile, the tables are invalid.
 pub fn pair(
     threads: &Threads,
-    params: &Params,
-    shapes: &[Shape],
-    aabbs: &[Aabb],
-    (own_cells, cell_ends, cell_shapes): (&[u32], &[u32], &[u32]),
-    ties: &Ties,
+    compiled: &Compiled,
     states: &Rows<BodyState, 4>,
+    grid: &GridTables,
     awake_levels: u32,
-    pair_starts: &mut Vec<u32>,
-    contacts: &mut Vec<Contact>,
+    current: &mut ContactTables,
     limit: usize,
     scratch: &mut PairScratch,
 ) -> Result<(), TooMany> {
+    let Compiled { params, shapes, joints, .. } = compiled;
+    let GridTables { aabbs, own_cells, cell_ends, cell_shapes } = grid;
+    let ContactTables { pair_starts, contacts, .. } = current;
     let PairScratch { boxes, sleepers: kept, parts, late } = scratch;
     lay_boxes(threads, aabbs, cell_shapes, boxes);
     let mut sleepers = std::mem::take(kept);
@@ -96,7 +96,7 @@ pub fn pair(
         cell_shapes,
         own_cells,
         boxes,
-        ties,
+        ties: &joints.ties,
         shapes_of_levels,
         reaches: reaches_of(params),
         half_planes: true,
@@ -120,10 +120,10 @@ pub fn pair(
                 world.sleepers[shape as usize] |= MARKED;
             }
         }
-        // On the finest levels alone the marks say it all.
+        // On the finest levels the marks tell all.
         let coarser = awake_levels >> params.levels[0].bands > 1;
         if coarser || parts.iter().any(|part| !part.marked.is_empty()) {
-            // Marked shapes are found now; they were counted only so that there are not too many marks.
+            // The second search counts marked shapes; the first counted marks only to bound their number.
             let found: usize = parts.iter().map(|part| part.found.len()).sum();
             let budget = ContactBudget::new(threads.latch(), limit.saturating_sub(found));
             let late = threads.for_parts(HEAVY, shapes.len(), late, |first, end, part| {
@@ -135,7 +135,7 @@ pub fn pair(
                     part.add(asleep);
                 }
             } else {
-                late.iter_mut().for_each(Part::let_go);
+                late.iter_mut().for_each(Part::free);
             }
         }
     }
@@ -144,7 +144,7 @@ pub fn pair(
     outcome
 }
 
-/// Lends the tables to the first part, whose results stay where they are.
+/// Lends the tables to the first part, so that its results need not be copied.
 fn lend(parts: &mut Vec<Part>, pair_starts: &mut Vec<u32>, contacts: &mut Vec<Contact>) {
     if parts.is_empty() {
         parts.push(Part::default());
@@ -152,8 +152,8 @@ fn lend(parts: &mut Vec<Part>, pair_starts: &mut Vec<u32>, contacts: &mut Vec<Co
     exchange(&mut parts[0], pair_starts, contacts);
 }
 
-/// Puts together what the parts found, of which the first has the memory of `contacts`. If it is too much nothing is left
-/// of it, nor of the memory that it took.
+/// Concatenates the results of the parts, of which the first has the memory of `contacts`. If there were too many
+/// contacts, frees all memory.
 fn gather(
     parts: &mut [Part],
     outcome: Result<(), TooMany>,
@@ -161,7 +161,7 @@ fn gather(
     contacts: &mut Vec<Contact>,
 ) -> Result<(), TooMany> {
     if outcome.is_err() {
-        parts.iter_mut().for_each(Part::let_go);
+        parts.iter_mut().for_each(Part::free);
         (*pair_starts, *contacts) = (Vec::new(), Vec::new());
         return outcome;
     }
@@ -172,7 +172,7 @@ fn gather(
             pair_starts.extend_from_slice(&part.counts);
         }
     }
-    // From how many each has to where they start.
+    // From counts to starts.
     let mut end = 0;
     for start in &mut *pair_starts {
         let count = *start;
@@ -183,12 +183,13 @@ fn gather(
     outcome
 }
 
-/// Returns the reach of the shapes of each level from their middle, to the left and down and to the right and up: half a cell, m.
+/// Returns how far the shapes of each level reach from their middle, to the lower left and to the upper right: half a
+/// cell, m.
 fn reaches_of(params: &Params) -> [[Vec2; 2]; MAX_LEVELS] {
     params.levels.map(|level| [level.half_cell.into(); 2])
 }
 
-/// The AABBs of shapes in the order of their cells, so that those of a row lie side by side.
+/// Fills `boxes` with the AABBs in the order of cells, so that those of a row are contiguous.
 fn lay_boxes(threads: &Threads, aabbs: &[Aabb], cell_shapes: &[u32], boxes: &mut Vec<Box>) {
     boxes.resize(cell_shapes.len() + 7, Box::NOWHERE);
     let (there, behind) = boxes.split_at_mut(cell_shapes.len());
@@ -201,13 +202,13 @@ fn exchange(part: &mut Part, pair_starts: &mut Vec<u32>, contacts: &mut Vec<Cont
     std::mem::swap(&mut part.found, contacts);
 }
 
-/// An AABB as those that look for partners compare it: the low corner, and the high one with the signs changed.
+/// AABB prepared for comparison: the lower corner, and the negated upper one.
 #[repr(C, align(16))]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 struct Box([f32; 4]);
 
 impl Box {
-    /// Meets nobody.
+    /// Box that overlaps nothing.
     const NOWHERE: Self = Self([f32::INFINITY; 4]);
 
     fn new(aabb: &Aabb) -> Self {
@@ -215,7 +216,7 @@ impl Box {
         Self([left, bottom, -right, -top])
     }
 
-    /// Returns the bounds that no side of a box that meets this one exceeds.
+    /// Returns the bounds that no side of an overlapping box exceeds.
     #[inline(always)]
     fn window<S: Simd>(self, simd: S) -> f32x4<S> {
         let [left, bottom, minus_right, minus_top] = self.0;
@@ -223,8 +224,8 @@ impl Box {
     }
 }
 
-/// An AABB that many others are compared with, twice over: its high corner, and its low one with the signs changed. Nothing of
-/// a [`Box`] that it meets is above.
+/// AABB prepared to be compared with two boxes at a time: its upper corner and its negated lower one, twice. All sides
+/// of an overlapping [`Box`] are at or below these.
 #[derive(Clone, Copy)]
 struct Window<S: Simd>(f32x8<S>);
 
@@ -234,7 +235,7 @@ impl<S: Simd> Window<S> {
         Self(f32x8::block_splat(Box::new(aabb).window(simd)))
     }
 
-    /// Calls `visit(place)` for each box in a range that it meets. There are seven more behind the last.
+    /// Calls `visit(place)` for each box in a range that overlaps. There must be seven more behind the last.
     #[inline(always)]
     fn for_each_met(self, boxes: &[Box], range: Range<u32>, mut visit: impl FnMut(u32)) {
         for first in range.clone().step_by(8) {
@@ -250,14 +251,14 @@ impl<S: Simd> Window<S> {
         }
     }
 
-    /// Which of eight boxes it meets: bit `4 i` says it of box `i`.
+    /// Returns the overlapping ones of eight boxes: bit `4 i` for box `i`.
     #[inline(always)]
     fn meets(self, boxes: &[Box; 8]) -> u32 {
         let boxes: &[[f32; 8]; 4] = bytemuck::cast_ref(boxes);
         #[allow(clippy::cast_possible_truncation, reason = "eight bits")]
         let below = |two: usize| f32x8::load_array_ref(self.0.simd, &boxes[two]).simd_le(self.0).to_bitmask() as u32;
         let below = below(0) | below(1) << 8 | below(2) << 16 | below(3) << 24;
-        // All four numbers of a box.
+        // All four comparisons of a box.
         let two = below & below >> 1;
         two & two >> 2 & 0x1111_1111
     }
@@ -266,26 +267,26 @@ impl<S: Simd> Window<S> {
 /// Results of a search over a range of shapes.
 #[derive(Debug, Default)]
 struct Part {
-    /// Pairs of each shape of the range; none for those that were left out.
+    /// Number of pairs of each shape of the range; 0 for shapes that were skipped.
     counts: Vec<u32>,
-    /// In order of the producers.
+    /// Contacts, in the order of their producers.
     found: Vec<Contact>,
-    /// Shapes asleep that a shape awake met, which they are the producers of.
+    /// Sleeping shapes that an awake shape met and that are the producers of these pairs.
     marked: Vec<u32>,
-    /// Rows of the shapes that are examined, and a list that is being made.
+    /// Grid rows of the shapes that are examined, and the buffer of [`Part::add`].
     rows: Vec<Row>,
     merged: Vec<Contact>,
-    /// The order of a shape's contacts.
+    /// Sort keys of a shape's contacts.
     keys: Vec<u64>,
 }
 
 impl Part {
-    /// Forgets what was found, with its memory.
-    fn let_go(&mut self) {
+    /// Clears the results and frees their memory.
+    fn free(&mut self) {
         (self.counts, self.found, self.marked, self.merged) = Default::default();
     }
 
-    /// Adds what was found of the shapes that were left out before, each in its place.
+    /// Inserts the results for shapes that were skipped before, each at its place.
     fn add(&mut self, other: &Self) {
         if other.found.is_empty() {
             return;
@@ -305,27 +306,27 @@ impl Part {
     }
 }
 
-/// Shapes whose cells are looked up at once: in a large world the rows around a shape lie far apart, and the processor
-/// waits for several at a time if nothing is done with them in between.
+/// Number of shapes whose cells are looked up at once: in a large world the rows around a shape are far apart in
+/// memory, and the processor overlaps several cache misses if nothing depends on them in between.
 const BATCH: usize = 16;
 
-/// Shapes on a level up to which all are looked at, wherever they lie: as many as are compared at once.
+/// Number of shapes on a level up to which all are tested, without a search of cells: as many as one comparison takes.
 const FEW: usize = 8;
 
-/// Shapes of a row after which a search looks whether it is to end.
+/// Number of shapes of a row between two tests whether the search must end.
 const STRETCH: u32 = 1024;
 
-/// Cells that lie side by side: where their shapes are in the table.
+/// Adjacent cells of a row: the range of their shapes in the table.
 #[derive(Debug)]
 struct Row {
     shapes: Range<u32>,
-    /// On a level of the shape that looks.
+    /// True on a level of the searching shape.
     own_level: bool,
-    /// All cells of a level, not in the order in which the shape would go through them.
+    /// True if this is a whole level: its shapes are not in the order in which a search of the cells would find them.
     whole: bool,
 }
 
-/// The pairs of a shape with half planes.
+/// Finds the pairs of a shape with half planes.
 fn half_planes_of(
     params: &Params,
     shapes: &[Shape],
@@ -348,7 +349,7 @@ fn half_planes_of(
 }
 
 impl World<'_> {
-    /// The pairs of the shapes in a range whose row in `sleepers` is `wanted`.
+    /// Finds the pairs of the shapes in a range whose value in `sleepers` is `wanted`.
     #[inline(always)]
     fn search<const SLEEPY: bool, S: Simd>(
         &self,
@@ -404,7 +405,7 @@ impl World<'_> {
         half_planes_of(self.params, self.shapes, self.aabbs, self.ties, index, wanted, found);
     }
 
-    /// The rows of cells where a shape looks for partners.
+    /// Collects the rows of cells in which a shape looks for partners.
     #[inline(always)]
     fn rows_of<const SLEEPY: bool, S: Simd>(&self, simd: S, index: usize, rows: &mut Vec<Row>) {
         let Self { params, shapes, aabbs, cell_ends, .. } = *self;
@@ -421,7 +422,7 @@ impl World<'_> {
             if asleep && (self.awake_levels >> level_index & 1 == 0 || (own_level && !is_marked)) {
                 continue;
             }
-            // Ground and walls often are all on their level.
+            // Often the ground and the walls are the only shapes on their level.
             let there = &self.shapes_of_levels[level_index as usize];
             if there.len() <= FEW {
                 rows.extend((!there.is_empty()).then(|| Row { shapes: there.clone(), own_level, whole: true }));
@@ -444,13 +445,13 @@ impl World<'_> {
         self.joints && kept_apart(self.ties, shape, partner)
     }
 
-    /// Returns whether a shape sleeps, and whether one that is awake met it.
+    /// Returns true if a shape sleeps, and true if an awake shape met it.
     fn sleep_of<const SLEEPY: bool>(&self, index: usize) -> (bool, bool) {
         let asleep = SLEEPY && self.sleepers[index] != 0;
         (asleep, asleep && self.sleepers[index] & MARKED != 0)
     }
 
-    /// Finds the pairs of a shape. Returns false if the search is to end.
+    /// Finds the pairs of a shape. Returns false if the search must end.
     #[inline(always)]
     fn pairs_of<const SLEEPY: bool, S: Simd>(
         &self,
@@ -465,7 +466,7 @@ impl World<'_> {
         let last_own = shape.level + params.levels[shape.level as usize].bands;
         let (asleep, is_marked) = self.sleep_of::<SLEEPY>(index);
         if asleep && !is_marked && self.awake_levels >> last_own <= 1 {
-            // Every shape awake would have marked it, half planes included.
+            // Every awake shape would have marked it, half planes included.
             return true;
         }
         let aabb = aabbs[index];
@@ -479,7 +480,7 @@ impl World<'_> {
         }
         for Row { shapes: there, own_level, whole } in rows {
             let before = found.len();
-            // Many may lie in one row, and all of them meet.
+            // Many may lie in one row, and all of them may overlap.
             let mut first = there.start;
             loop {
                 let end = if there.end - first > STRETCH { first + STRETCH } else { there.end };
@@ -526,8 +527,8 @@ impl World<'_> {
     }
 }
 
-/// Brings contacts of a shape into the order in which it finds them in the grid: by level, then by row and column from the
-/// corner of its window, and in a cell by index.
+/// Sorts the contacts of a shape into the order in which a search of the grid finds them: by level, then by row and
+/// column from the corner of its window, and within a cell by index.
 #[inline(always)]
 fn order<S: Simd>(
     simd: S,
@@ -551,7 +552,7 @@ fn order<S: Simd>(
         // Rows and columns are below 4,096.
         keys.push(u64::from(level << 24 | row << 12 | column) << 32 | u64::from(contact.shape_b));
     }
-    // Mostly in order, and hardly ever many.
+    // Mostly sorted already, and hardly ever many.
     if keys.len() > FEW_KEYS {
         if !keys.is_sorted() {
             sort_both(keys, contacts);
@@ -568,10 +569,10 @@ fn order<S: Simd>(
     }
 }
 
-/// Contacts up to which exchanging neighbours sorts them quickly, though it may take as many steps as there are pairs of them.
+/// Number of contacts up to which insertion sort is used, though it may take as many steps as there are pairs of them.
 const FEW_KEYS: usize = 64;
 
-/// Sorts keys, of which no two are the same, and contacts by them: by a heap, which asks for no memory.
+/// Sorts distinct keys, and contacts along with them, by a heap sort, which needs no memory.
 fn sort_both(keys: &mut [u64], contacts: &mut [Contact]) {
     fn sink(keys: &mut [u64], contacts: &mut [Contact], mut place: usize) {
         while 2 * place + 1 < keys.len() {
@@ -593,7 +594,7 @@ fn sort_both(keys: &mut [u64], contacts: &mut [Contact]) {
     }
 }
 
-/// Columns and rows of a level in which shapes may lie that reach an AABB: left, bottom, right, top.
+/// Returns the columns and rows of a level in which shapes may lie that reach an AABB: left, bottom, right, top.
 #[inline(always)]
 fn window_of<S: Simd>(
     simd: S,
@@ -603,7 +604,7 @@ fn window_of<S: Simd>(
     aabb: &Aabb,
 ) -> [i32; 4] {
     let [left_or_down, right_or_up] = reaches[level];
-    // Those that lie to the left reach to the right.
+    // A shape to the left reaches to the right.
     let (low, high) = (Vec2::from(aabb.min) - right_or_up, Vec2::from(aabb.max) + left_or_down);
     cells_between(simd, &params.levels[level], low, high)
 }

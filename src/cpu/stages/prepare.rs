@@ -1,42 +1,42 @@
-//! The fast `prepare`: constraints laid out in blocks of eight a colour, contact by contact, shared among threads; to the
-//! bits of [`crate::stages::prepare`].
+//! Builds the contact constraints in blocks of eight of a colour, shared among threads; the fast form of
+//! [`crate::stages::prepare`], to the same bits. [`cut`] explains the order.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::cpu::blocks::{Block, Blocks, Bounce, width};
 use crate::cpu::lanes::dispatch;
+use crate::cpu::{ConstraintSet, ContactTables};
+use crate::scene::Compiled;
 use crate::stages::prepare::{ContactConstraint, prepare_contact, prepare_surface};
 use crate::threads::{Cut, Rows, Threads, emptied};
 use crate::types::{
     BOUNCES, Body, BodyState, COLOR_COUNT, Contact, Counters, Manifold, Params, SLEEP, SURFACES, Shape, Surface,
 };
 
-/// Contacts that one task takes at least.
+/// Minimum number of contacts of a task.
 pub(super) const BLOCK: usize = 1024;
 
-/// Memory of [`prepare`] and `store_impulses` on several threads, kept so that a step need not ask for any.
+/// Memory of [`prepare`] and `store_impulses` on several threads. Kept to avoid allocation.
 #[derive(Debug, Default)]
 pub struct PrepareScratch {
     parts: Vec<Part<'static>>,
-    /// Cuts made by [`cut`].
+    /// Cuts computed by [`cut`].
     pub(super) cuts: Vec<[usize; COLOR_COUNT as usize]>,
 }
 
-/// Fills `constraints`.
+/// Fills `constraints` and `surfaces`.
 pub fn prepare(
     threads: &Threads,
-    params: &Params,
-    bodies: &[Body],
-    shapes: &[Shape],
+    compiled: &Compiled,
     states: &Rows<BodyState, 4>,
-    contacts: &[Contact],
-    manifolds: &[Manifold],
-    slots: &[AtomicU32],
+    current: &ContactTables,
     counters: &Counters,
-    constraints: &mut Blocks,
-    surfaces: &mut Rows<Surface, 2>,
+    solver: &mut ConstraintSet,
     scratch: &mut PrepareScratch,
 ) {
+    let Compiled { params, bodies, shapes, .. } = compiled;
+    let ContactTables { contacts, manifolds, .. } = current;
+    let ConstraintSet { slots, constraints, surfaces } = solver;
     let bounces = params.switches & BOUNCES != 0;
     constraints.lay(counters, bounces);
     surfaces.resize(if params.switches & SURFACES == 0 { 0 } else { slots.len() });
@@ -49,8 +49,7 @@ pub fn prepare(
 
     let PrepareScratch { parts: kept, cuts } = scratch;
     cut(slots, counters, contacts.len(), cuts);
-    // By part of the contacts, the blocks of each colour that it fills: those whose first constraint is made of one of
-    // its contacts.
+    // Each part of the contacts fills the blocks of each colour whose first constraint belongs to one of its contacts.
     let first_block = |part: usize, color: usize| {
         let rank = cuts[part][color] - counters.color_starts[color] as usize;
         if part + 1 == cuts.len() { rank.div_ceil(width(color)) } else { rank / width(color) }
@@ -87,7 +86,7 @@ pub fn prepare(
             };
             let mut slots_next = cuts[index];
             for (color, stream) in streams.iter_mut().enumerate() {
-                // The first block may begin with contacts of the part before.
+                // The first block may begin with contacts of the previous part.
                 let first = stream.first_slot;
                 for (offset, slot) in slots.get(first..slots_next[color]).unwrap_or_default().iter().enumerate() {
                     put(stream, color, first + offset, slot.load(Ordering::Relaxed));
@@ -111,11 +110,11 @@ pub fn prepare(
     *kept = emptied(parts);
 }
 
-/// The same on one thread, which walks through all contacts and needs no lists to know where to begin.
+/// Builds the constraints on one thread, which walks through all contacts and needs no cuts.
 fn prepare_alone(source: &Source, counters: &Counters, constraints: &mut Blocks, surfaces: &Rows<Surface, 2>) {
     const COLORS: usize = COLOR_COUNT as usize;
     let mut next = counters.color_starts;
-    // Blocks of each colour whose masses are worked out.
+    // Number of blocks of each colour whose masses are computed.
     let mut ready = [0; COLORS];
     for (part, contacts) in source.contacts.chunks(BLOCK).enumerate() {
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
@@ -131,7 +130,7 @@ fn prepare_alone(source: &Source, counters: &Counters, constraints: &mut Blocks,
                 surfaces.set(slot as usize, source.surface(index));
             }
         }
-        // Masses of full blocks are found while these are in the cache, all others at the end.
+        // Masses of full blocks are computed while these are in the cache, all others at the end.
         let is_last = (part + 1) * BLOCK >= source.contacts.len();
         let (starts, blocks, _) = constraints.parts();
         for (color, ready) in ready.iter_mut().enumerate() {
@@ -144,7 +143,8 @@ fn prepare_alone(source: &Source, counters: &Counters, constraints: &mut Blocks,
     }
 }
 
-/// The same of some of the contacts, which are listed in ascending order. Fills `slots` and the colour starts, too.
+/// Builds the constraints of the listed contacts, which are in ascending order. Fills `slots` and the colour starts,
+/// too.
 pub(crate) fn prepare_of(
     listed: &[u32],
     source: &Source,
@@ -179,14 +179,14 @@ pub(crate) fn prepare_of(
     find_masses(constraints.parts().1);
 }
 
-/// Works out the effective masses of blocks that are full.
+/// Computes the effective masses of full blocks.
 fn find_masses(blocks: &mut [Block]) {
     dispatch!(simd => for block in blocks {
         block.find_masses(simd);
     });
 }
 
-/// Tables from which constraints are made.
+/// Tables from which constraints are built.
 #[derive(Clone, Copy)]
 pub(crate) struct Source<'a> {
     pub params: &'a Params,
@@ -198,14 +198,14 @@ pub(crate) struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// The constraint of a contact, without effective masses: [`Block::find_masses`].
+    /// Returns the constraint of a contact, without effective masses: [`Block::find_masses`].
     #[inline(always)]
     pub fn constraint(&self, index: u32) -> ContactConstraint {
         let (contact, manifold) = (&self.contacts[index as usize], &self.manifolds[index as usize]);
         let bodies = [contact.body_a, contact.body_b].map(|body| &self.bodies[body as usize]);
         let looks_at_states = self.params.switches & (BOUNCES | SLEEP) != 0;
         let states = [contact.body_a, contact.body_b].map(|body| {
-            // States are fetched only where they are needed.
+            // States are loaded only if they are needed.
             if looks_at_states { self.states.get(body as usize) } else { BodyState::default() }
         });
         prepare_contact(self.params, bodies, self.shapes_of(contact), states, contact, manifold)
@@ -215,18 +215,18 @@ impl Source<'_> {
         [contact.shape_a, contact.shape_b].map(|shape| &self.shapes[shape as usize])
     }
 
-    /// The needs of the materials of a contact beside friction and restitution.
+    /// Returns the material parameters of a contact beside friction and restitution.
     pub fn surface(&self, index: u32) -> Surface {
         let contact = &self.contacts[index as usize];
         prepare_surface(self.params, self.shapes_of(contact), contact)
     }
 }
 
-/// Blocks that one part of the contacts fills.
+/// Blocks that one part of the contacts fills, by colour.
 #[derive(Debug, Default)]
 struct Part<'a>([Stream<'a>; COLOR_COUNT as usize]);
 
-/// Its blocks of one colour, and the slot of their first constraint.
+/// Blocks of one colour that a part fills, and the slot of their first constraint.
 #[derive(Debug, Default)]
 struct Stream<'a> {
     first_slot: usize,
@@ -234,13 +234,13 @@ struct Stream<'a> {
     bounces: &'a mut [Bounce],
 }
 
-/// Cuts the contacts into blocks of [`BLOCK`], and says where the constraints of each begin, colour by colour; one row
-/// a block, and one more for the end.
+/// Cuts the contacts into blocks of [`BLOCK`], and finds the first constraint of each block in each colour. Returns one
+/// row per block in `cuts`, and one more for the end.
 ///
-/// Within a colour the constraints go up with the contacts. So who walks through the contacts one after the other walks
-/// through as many rows of constraints as there are colours, each in order too, and the processor fetches all of them
-/// ahead. In colour order it would jump through the contacts, and wait for each: with 300,000 of them, out of the
-/// caches, three times as long a contact as with 3,000.
+/// Within a colour the constraints are in the order of the contacts. So a walk through the contacts is a walk through
+/// as many rows of constraints as there are colours, each in order too, and the processor prefetches all of them. In
+/// colour order the walk would jump through the contacts, and wait for each: with 300,000 of them, out of the caches,
+/// three times as long a contact as with 3,000.
 pub(super) fn cut(
     slots: &[AtomicU32],
     counters: &Counters,

@@ -1,25 +1,21 @@
-//! The fast `prepare_joints`: joints shared among threads, each as [`crate::stages::prepare_joints`] says.
+//! Computes the frames of the joints, with joints shared among threads; the fast form of
+//! [`crate::stages::prepare_joints`], to the same bits.
 
 use crate::cpu::lanes::dispatch;
+use crate::cpu::{BodyTables, JointTables};
+use crate::scene::{Compiled, Joints};
 use crate::stages::prepare_joints::{first_rows, prepare_joint};
-use crate::threads::{HEAVY, Rows, Threads};
-use crate::types::{Body, BodyState, Joint, JointFrame, JointRow, JointState, Params, Pose, ROW_COUNT_MASK};
+use crate::threads::{HEAVY, Threads};
+use crate::types::ROW_COUNT_MASK;
 
-/// Fills `joint_frames`.
-pub fn prepare_joints(
-    threads: &Threads,
-    params: &Params,
-    bodies: &[Body],
-    poses: &[Pose],
-    states: &Rows<BodyState, 4>,
-    joints: &[Joint],
-    joint_rows: &[JointRow],
-    joint_states: &Rows<JointState, 2>,
-    joint_impulses: &Rows<[f32; 2], 1>,
-    joint_frames: &mut [JointFrame],
-) {
+/// Fills the frames of `joint_tables`.
+pub fn prepare_joints(threads: &Threads, compiled: &Compiled, tables: &BodyTables, joint_tables: &mut JointTables) {
+    let Compiled { params, bodies, joints, .. } = compiled;
+    let Joints { joints, rows: joint_rows, .. } = joints;
+    let BodyTables { poses, states, .. } = tables;
+    let JointTables { frames, states: joint_states, impulses: joint_impulses, .. } = joint_tables;
     let status = |body: u32| states.get(body as usize).status;
-    threads.for_chunks(HEAVY, joint_frames, |first, frames| {
+    threads.for_chunks(HEAVY, frames, |first, frames| {
         dispatch!(_ => for (offset, frame) in frames.iter_mut().enumerate() {
             let index = first + offset;
             let (joint, rows) = (&joints[index], first_rows(&joints[index]));
@@ -31,7 +27,7 @@ pub fn prepare_joints(
             let (rules, own) = (&joint_rows[rows.clone()], &mut impulses[..rows.len()]);
             *frame = prepare_joint(params, bodies, poses, status, joint, rules, own, &mut state);
             joint_states.set(index, state);
-            // They are gone, or stay as they were.
+            // The impulses were cleared, or are unchanged.
             if frame.flags & ROW_COUNT_MASK == 0 {
                 for (impulse, row) in impulses.into_iter().zip(rows) {
                     joint_impulses.set(row, impulse);

@@ -1,4 +1,5 @@
-//! The fast `project`: constraints by blocks of eight, shared among threads, each as [`crate::stages::project`] says.
+//! Corrects penetration by position, with constraints in blocks of eight shared among threads; the fast form of
+//! [`crate::stages::project`], to the same bits.
 
 use crate::cpu::blocks::Visit;
 use crate::cpu::lanes::WIDTH;
@@ -6,7 +7,7 @@ use crate::stages::project::project_contact;
 use crate::threads::Rows;
 use crate::types::{BodyState, FIXED_A, FIXED_B, Params};
 
-/// Makes one sweep.
+/// Makes one sweep over all contacts.
 pub fn project(params: &Params, states: &Rows<BodyState, 4>, constraints: &mut impl Visit) {
     constraints.visit(|_, block, _| {
         for lane in 0..WIDTH {

@@ -1,20 +1,21 @@
-//! The fast `project_joints`: joints of one colour shared among threads, each as [`crate::stages::project_joints`] says.
+//! Corrects joints by position, with joints of one colour shared among threads; the fast form of
+//! [`crate::stages::project_joints`], to the same bits.
 
 use super::solve_joints::{for_joints, states_of};
+use crate::scene::{Compiled, Joints};
 use crate::stages::project_joints::project_joint;
 use crate::stages::solve_joints::rows_of;
 use crate::threads::{Rows, Threads};
-use crate::types::{BodyState, JOINT_FIXED_A, JOINT_FIXED_B, JointFrame, JointRow, Params};
+use crate::types::{BodyState, JOINT_FIXED_A, JOINT_FIXED_B, JointFrame};
 
-/// Makes one sweep.
+/// Makes one sweep over all joints.
 pub fn project_joints(
     threads: &Threads,
-    params: &Params,
-    joint_starts: &[u32],
+    compiled: &Compiled,
     joint_frames: &[JointFrame],
-    joint_rows: &[JointRow],
     states: &Rows<BodyState, 4>,
 ) {
+    let Compiled { params, joints: Joints { starts: joint_starts, rows: joint_rows, .. }, .. } = compiled;
     for_joints(threads, joint_starts, |index| {
         let frame = &joint_frames[index];
         let mut ends = states_of(frame, states);

@@ -1,11 +1,12 @@
-//! The fast `recall`: contacts shared among threads, each looked up first where the one before was found; to the bits of
-//! [`crate::stages::recall`]. [`near`](super::pair::near) does it in passing.
+//! Finds every contact's predecessor in the previous step, with contacts shared among threads; the fast form of
+//! [`crate::stages::recall`], to the same bits. Each search starts where the one before ended. With the neighbor list,
+//! [`near`](super::pair::near) does this while it finds the pairs.
 
 use crate::stages::recall::carried_on;
 use crate::threads::{LIGHT, Threads};
 use crate::types::{Contact, NONE};
 
-/// Looks up `contacts` in the past.
+/// Looks up all contacts among those of the previous step.
 pub fn recall(threads: &Threads, past: Past, contacts: &mut [Contact]) {
     threads.for_chunks(LIGHT, contacts, |_, contacts| {
         let (mut producer, mut next) = (NONE, 0);
@@ -18,17 +19,17 @@ pub fn recall(threads: &Threads, past: Past, contacts: &mut [Contact]) {
     });
 }
 
-/// The contacts of the step before.
+/// Contacts of the previous step.
 #[derive(Clone, Copy, Debug)]
 pub struct Past<'a> {
     /// Shape `i` produced `contacts[starts[i] .. starts[i + 1]]`.
     pub starts: &'a [u32],
-    /// Grouped by producer.
+    /// Contacts, grouped by producer.
     pub contacts: &'a [Contact],
 }
 
 impl<'a> Past<'a> {
-    /// The contacts that a shape produced, and the index of the first.
+    /// Returns the contacts that a shape produced, and the index of the first.
     #[inline(always)]
     #[must_use]
     pub fn of(self, producer: usize) -> (u32, &'a [Contact]) {
@@ -44,8 +45,7 @@ impl<'a> Past<'a> {
         self.recall_from(contact, &mut 0);
     }
 
-    /// Looks up one contact, first at the place behind the one before: they mostly come in the same order again, and a list
-    /// may be long.
+    /// Looks up one contact, starting behind the last hit: the order mostly repeats, and a list may be long.
     #[inline(always)]
     fn recall_from(self, contact: &mut Contact, next: &mut usize) {
         let (start, list) = self.of(contact.shape_a as usize);

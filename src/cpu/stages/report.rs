@@ -1,31 +1,31 @@
-//! The fast `report`: shapes shared among threads, to the events and the order of [`crate::stages::report`].
+//! Collects the events of a step, with shapes shared among threads; the fast form of [`crate::stages::report`], to the
+//! same events in the same order.
 
+use crate::cpu::{BodyTables, ContactTables};
 use crate::stages::report::{begin_of, break_of, end_of, produced, touches};
 use crate::threads::{LIGHT, Rows, Threads};
-use crate::types::{ASLEEP, BodyState, Contact, Event, Joint, JointState, Manifold, Pose, TOUCHED};
+use crate::types::{ASLEEP, BodyState, Contact, Event, Joint, JointState, TOUCHED};
 
-/// Fills `events`; `scratch` is kept from step to step.
+/// Fills `events`. `scratch` is kept from step to step.
 pub fn report(
     threads: &Threads,
-    poses: &[Pose],
-    states: &Rows<BodyState, 4>,
-    pair_starts_previous: &[u32],
-    contacts_previous: &[Contact],
-    pair_starts: &[u32],
-    contacts: &[Contact],
-    manifolds: &[Manifold],
+    tables: &BodyTables,
+    previous: &ContactTables,
+    current: &ContactTables,
     joints: &[Joint],
     joint_states: &Rows<JointState, 2>,
     events: &mut Vec<Event>,
     scratch: &mut Vec<Vec<Event>>,
 ) {
+    let BodyTables { poses, states, .. } = tables;
+    let ContactTables { pair_starts, contacts, manifolds } = current;
     let shapes = pair_starts.len().saturating_sub(1);
     let parts = threads.for_parts(LIGHT, shapes, scratch, |first, end, found| {
         found.clear();
         for producer in first..end {
-            let before = produced(pair_starts_previous, contacts_previous, producer);
+            let before = produced(&previous.pair_starts, &previous.contacts, producer);
             let now = produced(pair_starts, contacts, producer);
-            // Lists are short, but for those of a crowd.
+            // Lists are short, except those of a crowded shape.
             if (producer.is_multiple_of(64) || before.len() > 64) && threads.is_cancelled() {
                 return;
             }
@@ -55,14 +55,14 @@ pub fn report(
     }
 }
 
-/// Returns true if the pair was put by because both sleep: then it touches as it did.
+/// Returns true if the pair is archived, as both sleep: it touches as before.
 fn sleeps_on(states: &Rows<BodyState, 4>, contact: &Contact) -> bool {
     let status = |body: u32| states.get(body as usize).status;
     status(contact.body_a) & status(contact.body_b) & ASLEEP != 0
 }
 
-/// Finds the contact with a partner in a producer's list, first at the place behind the last that was found: lists mostly
-/// come in the same order again, and one may be long.
+/// Finds the contact with a partner in a producer's list. It starts behind the last hit: lists mostly repeat their
+/// order, and one may be long.
 pub(super) fn find<'a>(list: &'a [Contact], shape_b: u32, next: &mut usize) -> Option<&'a Contact> {
     let is_same = |other: &Contact| other.shape_b == shape_b;
     let here = list.get(*next).is_some_and(is_same).then_some(*next);

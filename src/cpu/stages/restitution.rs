@@ -1,4 +1,5 @@
-//! The fast `restitution`: constraints by blocks of eight, shared among threads, each as [`crate::stages::restitution`] says.
+//! Applies bounces, with constraints in blocks of eight shared among threads; the fast form of
+//! [`crate::stages::restitution`], to the same bits.
 
 use crate::cpu::blocks::Visit;
 use crate::cpu::lanes::WIDTH;
@@ -6,7 +7,7 @@ use crate::stages::restitution::bounce_contact;
 use crate::threads::Rows;
 use crate::types::{BodyState, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};
 
-/// Makes one sweep.
+/// Makes one sweep over all contacts.
 pub fn restitution(params: &Params, states: &Rows<BodyState, 4>, constraints: &mut impl Visit) {
     constraints.visit(|_, block, bounce| {
         let Some(bounce) = bounce else { return };

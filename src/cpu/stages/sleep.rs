@@ -1,47 +1,43 @@
-//! The `sleep` of the CPU engine: bodies shared among threads, and no memory asked for once its lists have their size; to
-//! the bits of [`crate::stages::sleep`].
+//! Puts quiet islands to sleep and archives their contacts; the fast form of [`crate::stages::sleep`], to the same
+//! bits. Timers are shared among threads. It allocates no memory once its lists have their size.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::report::find;
+use crate::cpu::{ContactTables, SleepTables};
+use crate::scene::Compiled;
 use crate::stages::report::produced;
 use crate::stages::sleep::{pairs, root, unite_all};
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
-    ASLEEP, Body, BodyState, Contact, Counters, ISLAND_BLOCKED, Joint, JointState, Manifold, Params, READY,
-    SleepingContact,
+    ASLEEP, Body, BodyState, Contact, Counters, ISLAND_BLOCKED, JointState, Params, READY, SleepingContact,
 };
 
-/// The lists of contacts put by that come next. They are kept, so that a step need not ask for memory.
+/// Next archive of contacts. Kept to avoid allocation.
 #[derive(Debug, Default)]
 pub struct SleepScratch {
     starts: Vec<u32>,
     list: Vec<SleepingContact>,
 }
 
-/// Puts bodies to sleep.
+/// Puts the islands that are ready to sleep, and archives their contacts.
 pub fn sleep(
     threads: &Threads,
-    params: &Params,
-    bodies: &[Body],
-    joints: &[Joint],
+    compiled: &Compiled,
     joint_states: &Rows<JointState, 2>,
-    pair_starts: &[u32],
-    contacts: &[Contact],
-    manifolds: &[Manifold],
+    current: &ContactTables,
     states: &Rows<BodyState, 4>,
-    islands: &mut [u32],
-    island_flags: &mut [u32],
-    sleeping_starts: &mut Vec<u32>,
-    sleeping: &mut Vec<SleepingContact>,
+    tables: &mut SleepTables,
     counters: &mut Counters,
     scratch: &mut SleepScratch,
 ) {
+    let Compiled { params, bodies, joints, .. } = compiled;
+    let SleepTables { islands, island_flags, .. } = tables;
     let ready = sleep_timer(threads, params, bodies, states, counters);
     island_flags.fill(0);
     counters.wake_all = 0;
     if ready > 0 {
-        let pairs = pairs(contacts, joints, |joint| joint_states.get(joint));
+        let pairs = pairs(&current.contacts, &joints.joints, |joint| joint_states.get(joint));
         unite_all(pairs, &|body| states.get(body as usize).status, islands, island_flags);
         for index in 0..states.len() {
             #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
@@ -62,14 +58,15 @@ pub fn sleep(
         }
     }
     if counters.slept != 0 || counters.woken != 0 {
-        put_by(states, pair_starts, contacts, manifolds, (sleeping_starts, sleeping), scratch);
+        update_archive(states, current, tables, scratch);
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-        let count = sleeping.len() as u32;
+        let count = tables.contacts.len() as u32;
         counters.sleeping_contacts = count;
     }
 }
 
-/// Counts how long each body has been quiet, and marks those that are ready. Returns how many; those awake are counted.
+/// Updates the time for which each body has been quiet, and marks bodies that are ready to sleep. Returns the number of
+/// marked bodies, and counts those awake.
 fn sleep_timer(
     threads: &Threads,
     params: &Params,
@@ -101,15 +98,15 @@ fn sleep_timer(
     all_ready.into_inner()
 }
 
-/// Brings the list to the pairs that are both asleep now: those that still are, and those of this step.
-pub(crate) fn put_by(
+/// Updates the archive to the pairs that are asleep now: archived ones that still are, and those of this step.
+pub(crate) fn update_archive(
     states: &Rows<BodyState, 4>,
-    pair_starts: &[u32],
-    contacts: &[Contact],
-    manifolds: &[Manifold],
-    (sleeping_starts, sleeping): (&mut Vec<u32>, &mut Vec<SleepingContact>),
+    current: &ContactTables,
+    tables: &mut SleepTables,
     SleepScratch { starts, list }: &mut SleepScratch,
 ) {
+    let ContactTables { pair_starts, contacts, manifolds } = current;
+    let SleepTables { starts: archive_starts, contacts: archive, .. } = tables;
     let status = |body: u32| states.get(body as usize).status;
     let sleeps = |contact: &Contact| status(contact.body_a) & status(contact.body_b) & ASLEEP != 0;
     starts.clear();
@@ -120,14 +117,14 @@ pub(crate) fn put_by(
         let now = produced(pair_starts, contacts, producer);
         let mut next = 0;
         let mut stays = |contact: &Contact| find(now, contact.shape_b, &mut next).is_none();
-        let before = produced(sleeping_starts, sleeping, producer).iter();
-        list.extend(before.filter(|put_by| sleeps(&put_by.contact) && stays(&put_by.contact)));
+        let before = produced(archive_starts, archive, producer).iter();
+        list.extend(before.filter(|archived| sleeps(&archived.contact) && stays(&archived.contact)));
         let made = now.iter().zip(produced(pair_starts, manifolds, producer));
         let falls_asleep = made.filter(|(contact, _)| sleeps(contact));
         list.extend(falls_asleep.map(|(&contact, &manifold)| SleepingContact { contact, manifold }));
     }
     #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
     starts.push(list.len() as u32);
-    std::mem::swap(sleeping_starts, starts);
-    std::mem::swap(sleeping, list);
+    std::mem::swap(archive_starts, starts);
+    std::mem::swap(archive, list);
 }

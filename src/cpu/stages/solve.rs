@@ -1,4 +1,5 @@
-//! The fast `solve` and `relax`: eight constraints at a time, shared among threads, to the bits of [`crate::stages::solve`].
+//! Sweeps of sequential impulses over the contacts, eight constraints at a time, shared among threads; the fast form of
+//! [`crate::stages::solve`], to the same bits.
 
 use crate::cpu::blocks::{Batch, Block, Bounce, Visit};
 use crate::cpu::lanes::{
@@ -11,14 +12,14 @@ use crate::types::{
     ACCUMULATE, BOUNCES, BodyState, FIXED_A, FIXED_B, FRESH, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
 };
 
-/// The sweeps of the soft step: with bias, first as positions are measured and then as they were, and without.
+/// Flags of the soft step's sweeps: biased with new separations, biased with the same separations, relax.
 const FIRST: u32 = USE_BIAS;
 const BIASED: u32 = USE_BIAS | MEASURED;
 const RELAX: u32 = USE_FRICTION;
-/// Any sweep.
+/// Value for any other flags.
 const ANY: u32 = u32::MAX;
 
-/// Makes one sweep.
+/// Makes one sweep over all contacts.
 pub fn solve(
     params: &Params,
     flags: u32,
@@ -37,7 +38,7 @@ pub fn solve_batch(
     batch: Batch,
     surfaces: &Rows<Surface, 2>,
 ) {
-    // The sweeps that nearly every step is made of have code of their own, in which nothing is asked that is known.
+    // The sweeps that nearly every step consists of have specialised code, without branches on what is known.
     let plain = surfaces.is_empty() && params.switches & (ACCUMULATE | BOUNCES) == ACCUMULATE;
     dispatch!(simd => match flags {
         FIRST if plain => visit_batch::<FIRST, _>(simd, params, flags, states, batch, surfaces),
@@ -47,8 +48,8 @@ pub fn solve_batch(
     });
 }
 
-/// Visits blocks one by one, with the flags `KNOWN`, if these are not [`ANY`], of impulses that are accumulated and clamped,
-/// where no surface has more than friction and nothing bounces.
+/// Solves blocks one by one. `KNOWN` are the flags of the sweep, or [`ANY`] if they are known only at run time. Known
+/// flags imply that impulses are accumulated and clamped, no surface needs more than friction and nothing bounces.
 #[inline(always)]
 fn visit_batch<const KNOWN: u32, S: Simd>(
     simd: S,
@@ -74,7 +75,7 @@ fn visit_batch<const KNOWN: u32, S: Simd>(
     }
 }
 
-/// [`Surface`], a lane each.
+/// Eight rows of [`Surface`], one per lane.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SurfaceLanes {
     kinetic_friction: Lanes,
@@ -83,14 +84,14 @@ pub struct SurfaceLanes {
     pub(super) rolling_impulse: Lanes,
 }
 
-/// Lanes of a block that are in use.
+/// Returns the lanes of a block that are in use.
 fn in_use(block: &Block) -> impl Iterator<Item = usize> {
     let flags = block.flags.into_iter().enumerate();
     flags.filter(|(_, flags)| flags & (FIXED_A | FIXED_B) != FIXED_A | FIXED_B).map(|(lane, _)| lane)
 }
 
 impl SurfaceLanes {
-    /// The surfaces of a block of which `slot` is the first constraint, if there are any.
+    /// Loads the surfaces of the block whose first constraint is `slot`, if there are any.
     #[must_use]
     pub fn load(slot: usize, block: &Block, surfaces: &Rows<Surface, 2>) -> Option<Self> {
         if surfaces.is_empty() {
@@ -107,7 +108,7 @@ impl SurfaceLanes {
         Some(lanes)
     }
 
-    /// Writes the impulses against rolling back.
+    /// Writes the rolling impulses back.
     fn store_rolling(&self, slot: usize, block: &Block, surfaces: &Rows<Surface, 2>) {
         for lane in in_use(block) {
             let rolling_impulse = self.rolling_impulse.0[lane];
@@ -116,7 +117,7 @@ impl SurfaceLanes {
     }
 }
 
-/// Visits a block: normal impulses, then friction, on the velocities of the bodies.
+/// Solves one block: rolling resistance and friction after the normal impulses.
 #[inline(always)]
 fn visit<S: Simd>(
     simd: S,
@@ -215,7 +216,7 @@ fn visit<S: Simd>(
             w_a -= i_a * (new - old);
             w_b += i_b * (new - old);
         }
-        // All at first. A point that the contact does not have agrees with the other.
+        // True at first. A missing point is neutral.
         let mut slides = zero.simd_eq(zero);
         for point in &mut block.points {
             let (r_a, r_b) = (point.r_a.on(simd), point.r_b.on(simd));
@@ -238,8 +239,8 @@ fn visit<S: Simd>(
             w_b += i_b * cross(r_b, impulse);
         }
         if let Some(surface) = &surface {
-            // A contact slides when none of its points holds any more, and then has what sliding gives. One point alone
-            // says nothing: the first that is visited is asked to hold everything.
+            // A contact slides if none of its points holds any more; only then kinetic friction bounds the impulse. One
+            // point alone proves nothing: the point visited first is asked to hold the whole load.
             for point in &mut block.points {
                 let (r_a, r_b) = (point.r_a.on(simd), point.r_b.on(simd));
                 let most = surface.kinetic_friction.on(simd) * point.normal_impulse.on(simd);

@@ -1,13 +1,15 @@
-//! The fast `solve_joints`, `relax_joints` and `warm_start_joints`: eight joints of a colour at a time, shared among
-//! threads, to the bits of [`crate::stages::solve_joints`], which says what they
-//! mean. Each function here is the one of the same name there, on lanes; the joints of a block have the same rows, so
-//! the kind of a row is asked once.
+//! Sweeps over the joints (`solve_joints`, `relax_joints`, `warm_start_joints`), eight joints of a colour at a time,
+//! shared among threads; the fast form of [`crate::stages::solve_joints`], to the same bits. Each function here is the
+//! one of the same name there, on lanes. The joints of a block have the same kinds of rows, so that branches on the
+//! kind are taken once per block.
 
-use crate::cpu::joint_blocks::{JointBlock, JointBlocks, RowBlock, Run, of_color};
+use crate::cpu::joint_blocks::{JointBlock, RowBlock, Run, of_color};
 use crate::cpu::lanes::{
     Select, Simd, SimdBase, SimdCombine, SimdMask, SimdSplit, Vec2x8, VecLanes, WIDTH, angle_of, clamped, cross,
     cross_scalar, dispatch, f32x8, inv_rotate, inverse, rotate, turned, u32x8,
 };
+use crate::cpu::{BodyTables, JointTables};
+use crate::scene::{Compiled, Joints};
 use crate::stages::solve_joints::{self as one, Ends, MAX_SWING, rows_of, solve_joint};
 use crate::threads::{Eight, HEAVY, Halves, Rows, Table, Threads};
 use crate::types::{
@@ -17,25 +19,23 @@ use crate::types::{
     WITHDRAW, WORLD_A,
 };
 
-/// The sweeps of the soft step, with bias and without.
+/// Flags of the soft step's sweeps, with bias and without.
 const BIASED: u32 = USE_BIAS | WITHDRAW;
 const RELAX: u32 = DEPOSIT;
-/// Any sweep.
+/// Value for any other flags.
 const ANY: u32 = u32::MAX;
 
-/// Makes one sweep. The blocks are those of the frames and rows.
+/// Makes one sweep over all joints. The blocks must have been built from these frames and rows.
 pub fn solve_joints(
     threads: &Threads,
-    params: &Params,
+    compiled: &Compiled,
     flags: u32,
-    joint_starts: &[u32],
-    joint_frames: &[JointFrame],
-    joint_rows: &[JointRow],
-    joint_blocks: &mut JointBlocks,
-    joint_impulses: &Rows<[f32; 2], 1>,
-    states: &mut Rows<BodyState, 4>,
-    accumulators: &mut Rows<Accumulator, 2>,
+    joint_tables: &mut JointTables,
+    tables: &mut BodyTables,
 ) {
+    let Compiled { params, joints: Joints { starts: joint_starts, rows: joint_rows, .. }, .. } = compiled;
+    let JointTables { frames: joint_frames, blocks: joint_blocks, impulses: joint_impulses, .. } = joint_tables;
+    let BodyTables { states, accumulators, .. } = tables;
     if threads.count() == 1 {
         let (run, impulses) = joint_blocks.alone();
         solve_run(params, flags, run, impulses, states.alone(), accumulators.alone());
@@ -64,7 +64,7 @@ fn solve_run(
 ) {
     const USUAL: u32 = ACCUMULATE | WARM_START;
     let plain = params.switches & USUAL == USUAL;
-    // As for contacts: where it is known what is done, nothing is asked.
+    // As for contacts: known flags select specialised code.
     dispatch!(simd => match flags {
         BIASED if plain => visit_run::<BIASED, _>(simd, params, flags, run, impulses, states, accumulators),
         RELAX if plain => visit_run::<RELAX, _>(simd, params, flags, run, impulses, states, accumulators),
@@ -72,8 +72,8 @@ fn solve_run(
     });
 }
 
-/// Visits blocks one by one, with the flags `KNOWN`, if these are not [`ANY`], of impulses that are kept, accumulated and
-/// clamped.
+/// Solves blocks one by one. `KNOWN` are the flags of the sweep, or [`ANY`] if they are known only at run time. Known
+/// flags imply that impulses are kept, accumulated and clamped.
 #[inline(always)]
 fn visit_run<const KNOWN: u32, S: Simd>(
     simd: S,
@@ -94,8 +94,7 @@ fn visit_run<const KNOWN: u32, S: Simd>(
     }
 }
 
-/// Visits a block of joints that hold a point and do nothing else: the same as [`visit_block`], in a third of the
-/// instructions.
+/// Solves a block of joints that have a point row and nothing else: [`visit_block`] in a third of the instructions.
 #[inline(always)]
 fn visit_hinges<S: Simd>(
     simd: S,
@@ -134,7 +133,7 @@ fn visit_hinges<S: Simd>(
     }
 }
 
-/// Visits a block.
+/// Solves one block.
 #[inline(always)]
 fn visit_block<S: Simd, R: Halves>(
     simd: S,
@@ -184,7 +183,7 @@ fn visit_block<S: Simd, R: Halves>(
     }
 }
 
-/// The impulses of a row.
+/// Loads the impulses of a row.
 #[inline(always)]
 fn load<S: Simd>(simd: S, row: impl Halves) -> Vec2x8<S> {
     let eight = |half: usize| row.lanes(simd, half).combine(row.lanes(simd, half + 1));
@@ -201,17 +200,11 @@ fn store<S: Simd>(new: Vec2x8<S>, row: impl Halves) {
     row.set_lanes(3, y_1);
 }
 
-/// Fills `accumulators`, as [`crate::stages::warm_start_joints`] says.
-pub fn warm_start_joints(
-    threads: &Threads,
-    joint_starts: &[u32],
-    joint_frames: &[JointFrame],
-    joint_rows: &[JointRow],
-    joint_blocks: &JointBlocks,
-    joint_impulses: &Rows<[f32; 2], 1>,
-    states: &Rows<BodyState, 4>,
-    accumulators: &Rows<Accumulator, 2>,
-) {
+/// Adds the joint impulses to `accumulators`; the fast form of [`crate::stages::warm_start_joints`].
+pub fn warm_start_joints(threads: &Threads, joints: &Joints, joint_tables: &JointTables, tables: &BodyTables) {
+    let Joints { starts: joint_starts, rows: joint_rows, .. } = joints;
+    let JointTables { frames: joint_frames, blocks: joint_blocks, impulses: joint_impulses, .. } = joint_tables;
+    let BodyTables { states, accumulators, .. } = tables;
     joint_blocks.for_each_run(threads, |run, table| {
         dispatch!(simd => for (block, rows, first) in run.blocks() {
             let stance = Stance::new(simd, block, Bodies::new(block, states));
@@ -228,7 +221,7 @@ pub fn warm_start_joints(
     }
 }
 
-/// Rows of states, eight of bodies A and eight of bodies B.
+/// State rows of the bodies A and the bodies B of eight joints.
 #[derive(Clone, Copy)]
 struct Bodies<R> {
     a: Eight<R>,
@@ -236,13 +229,14 @@ struct Bodies<R> {
 }
 
 impl<R: Halves> Bodies<R> {
-    /// The world has no row: its lanes look at whatever comes first, and [`Self::half`] puts in what rests.
+    /// Looks up the rows. The world has none: its lanes point to the first row, and [`Self::half`] replaces them by a
+    /// body at rest.
     #[inline(always)]
     fn new(block: &JointBlock, states: impl Table<Row = R>) -> Self {
         Self { a: states.eight(block.body_a), b: states.eight(block.body_b) }
     }
 
-    /// Half a row of the states of both bodies of each joint; the world is one that rests.
+    /// Loads half a row of the states of both bodies of each joint. The world is a body at rest.
     #[inline(always)]
     fn half<S: Simd>(self, simd: S, block: &JointBlock, half: usize) -> [[f32x8<S>; 4]; 2] {
         let mut a = self.a.columns(simd, half);
@@ -256,7 +250,7 @@ impl<R: Halves> Bodies<R> {
         [a, self.b.columns(simd, half)]
     }
 
-    /// How fast the bodies are, and the columns of their status.
+    /// Returns the velocities of the bodies, and the columns of their status.
     #[inline(always)]
     fn motion<S: Simd>(self, simd: S, block: &JointBlock) -> (Motion<S>, [f32x8<S>; 2]) {
         let [[v_a_x, v_a_y, w_a, status_a], [v_b_x, v_b_y, w_b, status_b]] = self.half(simd, block, 0);
@@ -264,7 +258,7 @@ impl<R: Halves> Bodies<R> {
         (Motion { v_a, w_a, v_b, w_b }, [status_a, status_b])
     }
 
-    /// Writes the velocities of bodies that are moved, and nothing else of their states.
+    /// Writes the velocities of the moved bodies, and nothing else of their states.
     #[inline(always)]
     fn store<S: Simd>(self, block: &JointBlock, motion: &Motion<S>, [status_a, status_b]: [f32x8<S>; 2]) {
         let moves = Moves::of(motion.w_a.simd, block);
@@ -273,7 +267,7 @@ impl<R: Halves> Bodies<R> {
     }
 }
 
-/// Which bodies of a block are moved by it.
+/// Bodies of a block that the joints move.
 struct Moves {
     all: bool,
     flags: [u32; WIDTH],
@@ -394,7 +388,7 @@ fn inverse_mass<S: Simd>(
     block.inv_mass_a.on(simd) + block.inv_mass_b.on(simd) + i_a * arm_a * arm_a + i_b * arm_b * arm_b
 }
 
-/// Eight symmetric matrices.
+/// Eight symmetric matrices, one per lane.
 struct Symmetric<S: Simd> {
     xx: f32x8<S>,
     xy: f32x8<S>,
@@ -550,7 +544,7 @@ fn accumulate<S: Simd, R: Halves>(
     add_up(simd, block, stance, impulse, spin, share, accumulators);
 }
 
-/// Adds a share of what impulses do to the velocities of the bodies.
+/// Adds a share of the velocity changes due to impulses to the sums of the bodies.
 #[inline(always)]
 fn add_up<S: Simd>(
     simd: S,
@@ -579,7 +573,7 @@ fn add_up<S: Simd>(
     );
 }
 
-/// Visits one joint of the overflow.
+/// Solves one joint of the overflow.
 fn visit_one(
     frame: &JointFrame,
     joint_rows: &[JointRow],
@@ -611,14 +605,14 @@ fn visit_one(
     }
 }
 
-/// Returns the states of both bodies; the world is one that rests.
+/// Returns the states of both bodies. The world is a body at rest.
 pub(super) fn states_of(frame: &JointFrame, states: &Rows<BodyState, 4>) -> [BodyState; 2] {
     let state_a = if frame.flags & WORLD_A != 0 { BodyState::default() } else { states.get(frame.body_a as usize) };
     [state_a, states.get(frame.body_b as usize)]
 }
 
-/// Visits the joints colour by colour. Those of one colour may be visited at the same time; the overflow is visited one
-/// by one, in order.
+/// Visits the joints colour by colour. Those of one colour may be visited in parallel; the overflow is visited one by
+/// one, in order.
 pub(super) fn for_joints(threads: &Threads, joint_starts: &[u32], each: impl Fn(usize) + Sync) {
     for color in 0..JOINT_COLORS as usize {
         let places = of_color(joint_starts, color);

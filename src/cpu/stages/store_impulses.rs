@@ -1,26 +1,25 @@
-//! The fast `store_impulses`: contact by contact instead of constraint by constraint, shared among threads, each as
-//! [`crate::stages::store_impulses`] says. [`prepare`](super::prepare) explains the order.
-
-use std::sync::atomic::AtomicU32;
+//! Copies the solved impulses back to the manifolds; the fast form of [`crate::stages::store_impulses`], to the same
+//! bits. It walks through the contacts instead of the constraints, shared among threads; [`prepare`](super::prepare)
+//! explains the order.
 
 use super::prepare::{BLOCK, PrepareScratch, cut};
 use crate::cpu::blocks::Blocks;
+use crate::cpu::{ConstraintSet, ContactTables};
 use crate::stages::store_impulses::store_impulses_of;
 use crate::threads::{Cut, Rows, Threads};
-use crate::types::{COLOR_COUNT, Contact, Counters, Manifold, Surface};
+use crate::types::{COLOR_COUNT, Counters, Surface};
 
-/// Writes the impulses of `manifolds`.
+/// Writes the impulses of `manifolds` and the rolling impulses of `contacts`.
 pub fn store_impulses(
     threads: &Threads,
-    slots: &[AtomicU32],
+    solver: &ConstraintSet,
     counters: &Counters,
-    constraints: &Blocks,
-    surfaces: &Rows<Surface, 2>,
-    contacts: &mut [Contact],
-    manifolds: &mut [Manifold],
+    current: &mut ContactTables,
     PrepareScratch { cuts, .. }: &mut PrepareScratch,
 ) {
-    // One thread walks through all contacts from the start, without a halt.
+    let ConstraintSet { slots, constraints, surfaces } = solver;
+    let ContactTables { contacts, manifolds, .. } = current;
+    // One thread walks through all contacts from the start, without interruption.
     cuts.clear();
     let one = Threads::default();
     let threads = if threads.count() > 1 {
@@ -45,8 +44,8 @@ pub fn store_impulses(
     });
 }
 
-/// Hands out the impulses of constraints that lie in the order of `slots`: calls `keep(contact, impulses, impulse against rolling)`, the
-/// last where anything resists it.
+/// Calls `keep(contact, impulses, rolling impulse)` for each constraint, in the order of `slots`. The last is absent if
+/// no surface resists rolling.
 pub(crate) fn store_impulses_listed(
     slots: &[u32],
     counters: &Counters,

@@ -1,46 +1,38 @@
-//! The `wake` of the CPU engine: it asks for no memory once its lists have their size; to the bits of
-//! [`crate::stages::wake`].
+//! Wakes sleeping islands and restores their archived contacts; the CPU engine's form of [`crate::stages::wake`], to
+//! the same bits. It allocates no memory once its lists have their size.
 
 use super::report::find;
+use crate::cpu::{ContactTables, SleepTables};
+use crate::scene::Compiled;
 use crate::stages::bound::level_bits;
 use crate::stages::report::produced;
 use crate::stages::wake::{wake_find, wake_joints};
 use crate::threads::Rows;
 use crate::types::{
-    ASLEEP, Body, BodyState, Contact, Counters, DYNAMIC, GEOMETRY_MASK, ISLAND_WAKE, Joint, JointState, Manifold,
-    NO_SHAPE, Params, QUARANTINED, QUIET_MASK, Shape, SleepingContact, WOKEN,
+    ASLEEP, BodyState, Contact, Counters, DYNAMIC, GEOMETRY_MASK, ISLAND_WAKE, JointState, NO_SHAPE, QUARANTINED,
+    QUIET_MASK, SleepingContact, WOKEN,
 };
 
-/// Starts of the contacts of each producer, the contacts of all, and their manifolds.
-pub type Lists<'a> = (&'a mut Vec<u32>, &'a mut Vec<Contact>, &'a mut Vec<Manifold>);
-
-/// The same lists as they come next. They are kept, so that a step need not ask for memory.
+/// Lists that replace those of the previous step if a body wakes. Kept to avoid allocation.
 #[derive(Debug, Default)]
-pub struct WakeScratch {
-    starts: Vec<u32>,
-    contacts: Vec<Contact>,
-    manifolds: Vec<Manifold>,
-}
+pub struct WakeScratch(ContactTables);
 
-/// Wakes bodies, and sets [`Counters::again`] if there were any.
+/// Wakes islands, and sets [`Counters::again`] if a body woke.
 pub fn wake(
-    params: &Params,
-    bodies: &[Body],
-    shapes: &[Shape],
-    joints: &[Joint],
+    compiled: &Compiled,
     joint_states: &Rows<JointState, 2>,
     contacts: &[Contact],
     states: &Rows<BodyState, 4>,
-    islands: &[u32],
-    island_flags: &mut [u32],
-    sleeping: (&[u32], &[SleepingContact]),
-    previous: Lists,
+    sleep: &mut SleepTables,
+    previous: &mut ContactTables,
     counters: &mut Counters,
     scratch: &mut WakeScratch,
 ) {
+    let Compiled { params, bodies, shapes, joints, .. } = compiled;
+    let SleepTables { islands, island_flags, .. } = sleep;
     let status = |body: u32| states.get(body as usize).status;
     wake_find(contacts, &status, islands, island_flags);
-    wake_joints(joints, |joint| joint_states.get(joint), &status, islands, island_flags);
+    wake_joints(&joints.joints, |joint| joint_states.get(joint), &status, islands, island_flags);
     counters.again = 0;
     for (index, body) in bodies.iter().enumerate() {
         let mut state = states.get(index);
@@ -65,19 +57,21 @@ pub fn wake(
         }
     }
     let returns = |contact: &Contact| !(asleep(contact.body_a) && asleep(contact.body_b));
-    let returned = put_back(shapes.len(), sleeping, previous, scratch, returns);
+    let returned = put_back(shapes.len(), sleep, previous, scratch, returns);
     counters.sleeping_contacts = counters.sleeping_contacts.wrapping_sub(returned);
 }
 
-/// Adds to each producer's list the contacts put by that return, unless they are there already. Returns their number.
+/// Adds the archived contacts that return to the list of their producer, unless they are there already. Returns their
+/// number.
 fn put_back(
     shapes: usize,
-    (sleeping_starts, sleeping): (&[u32], &[SleepingContact]),
-    (starts, previous, manifolds): Lists,
-    scratch: &mut WakeScratch,
+    sleep: &SleepTables,
+    previous: &mut ContactTables,
+    WakeScratch(merged_tables): &mut WakeScratch,
     returns: impl Fn(&Contact) -> bool,
 ) -> u32 {
-    let WakeScratch { starts: merged_starts, contacts: merged, manifolds: merged_manifolds } = scratch;
+    let ContactTables { pair_starts: starts, contacts, manifolds } = &*previous;
+    let ContactTables { pair_starts: merged_starts, contacts: merged, manifolds: merged_manifolds } = merged_tables;
     merged_starts.clear();
     merged.clear();
     merged_manifolds.clear();
@@ -85,10 +79,11 @@ fn put_back(
     for producer in 0..shapes {
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
         merged_starts.push(merged.len() as u32);
-        let before = produced(starts, previous, producer);
+        let before = produced(starts, contacts, producer);
         merged.extend_from_slice(before);
         merged_manifolds.extend_from_slice(produced(starts, manifolds, producer));
-        let returning = produced(sleeping_starts, sleeping, producer).iter().filter(|put_by| returns(&put_by.contact));
+        let returning =
+            produced(&sleep.starts, &sleep.contacts, producer).iter().filter(|archived| returns(&archived.contact));
         let mut next = 0;
         for SleepingContact { contact, manifold } in returning {
             returned += 1;
@@ -100,8 +95,6 @@ fn put_back(
     }
     #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
     merged_starts.push(merged.len() as u32);
-    std::mem::swap(starts, merged_starts);
-    std::mem::swap(previous, merged);
-    std::mem::swap(manifolds, merged_manifolds);
+    std::mem::swap(previous, merged_tables);
     returned
 }

@@ -1,4 +1,5 @@
-//! The fast `warm_start`: eight constraints at a time, shared among threads, to the bits of [`crate::stages::warm_start`].
+//! Sums up the velocity changes due to stored impulses, eight constraints at a time, shared among threads; the fast
+//! form of [`crate::stages::warm_start`], to the same bits.
 
 use super::solve::SurfaceLanes;
 use crate::cpu::blocks::{Batch, Block, Visit};
@@ -6,7 +7,7 @@ use crate::cpu::lanes::{Simd, SimdBase, cross, dispatch, f32x8, right_perp};
 use crate::threads::{Halves, Rows, Table};
 use crate::types::{Accumulator, FIXED_A, FIXED_B, Surface};
 
-/// Fills `accumulators`.
+/// Adds the contact impulses to `accumulators`.
 pub fn warm_start(
     constraints: &mut impl Visit,
     accumulators: impl Table<Item = Accumulator> + Sync,
@@ -15,14 +16,14 @@ pub fn warm_start(
     constraints.visit_batches(|batch| warm_start_batch(batch, accumulators, surfaces));
 }
 
-/// Adds to `accumulators` for some blocks of one colour.
+/// Adds the impulses of some blocks of one colour to `accumulators`.
 pub fn warm_start_batch(batch: Batch, accumulators: impl Table<Item = Accumulator>, surfaces: &Rows<Surface, 2>) {
     dispatch!(simd => for (slot, block, _) in batch.blocks() {
         accumulate(simd, block, SurfaceLanes::load(slot, block, surfaces).as_ref(), accumulators);
     });
 }
 
-/// Adds what the impulses of a block do to the velocities of the bodies.
+/// Adds the velocity changes due to the impulses of one block.
 #[inline(always)]
 fn accumulate<S: Simd>(
     simd: S,

@@ -1,16 +1,16 @@
-//! Manifolds of everything that is neither two boxes nor a box and a circle with sharp corners: a convex polygon of 1 to
-//! 8 vertices and a radius around it against another, or against a half plane. Twin on the GPU: `shaders/hull.wgsl`,
-//! function by function.
+//! Manifolds of convex polygons of 1 to 8 vertices with a radius around them (discs, capsules, segments, rounded
+//! polygons), against each other or against a half plane. Two boxes, and a box and a circle, have their own code in
+//! `collide.rs` if their corners are sharp. Twin on the GPU: `shaders/hull.wgsl`, function by function.
 //!
-//! **Cores that overlap** part along the face normal with the least penetration, which for convex polygons is the
-//! shortest way out; radii add to it. **Cores that are apart**, as rounded shapes at rest always are, are nearest either
-//! between a face and a vertex, and then that face has the largest separation and the distance is exact, or between two
-//! vertices. Only where clipping to the face finds nothing as near as that separation are all pairs of vertices compared.
-//! The direction from vertex to vertex is known to the rounding of their places over their distance. Below a tenth of the
-//! slop that is too little, and nobody sees the difference: such vertices part along the best face, and the ends of two
-//! segments, which have no face there, along what halves the angle between them.
-//! Box2D (`b2CollidePolygons`) compares those of two edges only, which misses the nearest pair of slender polygons, and
-//! has a routine of its own for capsules, whose noses no face normal tells apart; here they are one case.
+//! **Cores that overlap** are separated along the face normal with the least penetration, which for convex polygons is
+//! the shortest way out; radii add to it. **Cores that are apart**, as rounded shapes at rest always are, are nearest
+//! either between a face and a vertex, and then that face has the largest separation and the distance is exact, or
+//! between two vertices. All pairs of vertices are compared only if clipping to the face finds nothing as near as that
+//! separation. The direction from vertex to vertex is known to the rounding of their positions over their distance.
+//! Below a tenth of the slop that is too little, and the difference is not visible: such vertices are separated along
+//! the best face, and the ends of two segments, which have no face there, along the bisector of the angle between them.
+//! Box2D (`b2CollidePolygons`) compares only the vertices of two edges, which misses the nearest pair of slender
+//! polygons, and has a separate routine for capsules, whose ends no face normal tells apart; here they are one case.
 
 use glam::Vec2;
 
@@ -19,8 +19,8 @@ use crate::constants::{EDGE_PREFERENCE, MIN_CORNER_ANGLE, ROUNDING};
 use crate::math::{inv_mul_rotation, inv_rotate, right_perp, rotate};
 use crate::types::{BOX, GEOMETRY_MASK, MAX_VERTICES, POLYGON, Shape, VERTEX_COUNT_SHIFT};
 
-/// The core of a shape: the vertices of a convex polygon about its centre, counter-clockwise. One is a disc, two a
-/// capsule or a segment.
+/// Core of a shape: the vertices of a convex polygon about its centre, counter-clockwise. One vertex is a disc, two are
+/// a capsule or a segment.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hull {
     pub count: usize,
@@ -63,19 +63,19 @@ impl Hull {
         if index > 0 { index - 1 } else { self.count - 1 }
     }
 
-    /// Direction and length of the edge from a vertex to the next.
+    /// Returns direction and length of the edge from a vertex to the next.
     pub fn edge(&self, index: usize) -> (Vec2, f32) {
         let edge = self.points[self.next(index)] - self.points[index];
         let length = edge.length();
         (edge / length, length)
     }
 
-    /// Out of the edge from a vertex to the next.
+    /// Returns the outward normal of the edge from a vertex to the next.
     fn normal(&self, index: usize) -> Vec2 {
         right_perp(self.edge(index).0)
     }
 
-    /// The vertex that lies lowest along `up`, and how low. The first of several.
+    /// Returns the lowest vertex along `up` and its height; of several, the first.
     pub fn lowest(&self, up: Vec2) -> (usize, f32) {
         let (mut lowest, mut height) = (0, up.dot(self.points[0]));
         for index in 1..self.count {
@@ -87,7 +87,7 @@ impl Hull {
         (lowest, height)
     }
 
-    /// The edge at the lowest vertex that looks down `up` most squarely, by the index of its first vertex.
+    /// Returns the edge at the lowest vertex that faces down `up` most squarely, by the index of its first vertex.
     fn lowest_edge(&self, up: Vec2) -> usize {
         let (after, _) = self.lowest(up);
         let before = self.previous(after);
@@ -95,14 +95,14 @@ impl Hull {
     }
 }
 
-/// The face with the largest separation so far.
+/// Face with the largest separation so far.
 struct Best {
     separation: f32,
     face: usize,
     on_b: bool,
 }
 
-/// Separation of `other`, at `at` and turned by `rel`, along the faces of `hull`.
+/// Updates `best` with the separations of `other`, at `at` and rotated by `rel`, along the faces of `hull`.
 fn separate(hull: &Hull, other: &Hull, at: Vec2, rel: Vec2, on_b: bool, preference: f32, best: &mut Best) {
     for face in 0..hull.count {
         let normal = hull.normal(face);
@@ -114,7 +114,7 @@ fn separate(hull: &Hull, other: &Hull, at: Vec2, rel: Vec2, on_b: bool, preferen
     }
 }
 
-/// Two hulls of two vertices or more, `d` from the centre of A to the centre of B.
+/// Returns the manifold of two hulls with at least two vertices each, `d` from the centre of A to the centre of B.
 pub(super) fn hulls(
     a: &Hull,
     b: &Hull,
@@ -137,7 +137,7 @@ pub(super) fn hulls(
         return Local::default();
     }
 
-    // From here on in the frame of the reference hull, with the other one at `at`, turned by `rel`.
+    // From here on in the frame of the reference hull; the other hull is at `at`, rotated by `rel`.
     let on_b = best.on_b;
     let (hull, other, turn_ref, at, rel) = if on_b { (b, a, turn_b, d_b, back) } else { (a, b, turn_a, d_a, between) };
     let low_corner = best.face;
@@ -206,8 +206,8 @@ pub(super) fn hulls(
 
     if best.separation < -ROUNDING * (a.bound + b.bound) {
         if !reaches {
-            // The preferred face is not the best one, and the vertex that is deepest lies beside it; far beside it, if an
-            // edge goes on almost where the face ends. Then the edge's other end is as deep, and near.
+            // The preferred face is not the best one, and the deepest vertex lies beside it; far beside it, if an edge
+            // continues almost where the face ends. Then the other end of that edge is as deep, and near.
             let (mut vertex, mut across) = (other.lowest(up).0, best.separation);
             let (near, near_across) =
                 if high_along < 0.0 { (high_vertex, high_across) } else { (low_vertex, low_across) };
@@ -250,7 +250,7 @@ pub(super) fn hulls(
         if hull.count == 2 && other.count == 2 {
             let apart = rotate(rel, other.edge(vertex).0) - hull.edge(corner).0;
             let length = apart.length();
-            // Side by side they were nearest elsewhere, unless one is as short as the gap.
+            // Parallel segments side by side are nearest elsewhere, unless one is as short as the gap.
             if length > MIN_CORNER_ANGLE {
                 towards = apart / length;
             }
@@ -265,7 +265,7 @@ pub(super) fn hulls(
     local
 }
 
-/// A hull of two vertices or more, turned by `turn`, and a disc at `d` from its centre.
+/// Returns the manifold of a hull with at least two vertices, rotated by `turn`, and a disc at `d` from its centre.
 pub(super) fn hull_circle(
     hull: &Hull,
     turn: Vec2,
@@ -286,7 +286,7 @@ pub(super) fn hull_circle(
     let along = tangent.dot(center - hull.points[face]);
     let mut normal = right_perp(tangent);
     let mut distance = height;
-    // Beside the highest face the nearest is a vertex. A centre inside is always over it.
+    // Beside the highest face the nearest point is a vertex. A centre inside is always above it.
     if along < 0.0 || along > width {
         let (mut gap, mut least) = (Vec2::ZERO, f32::INFINITY);
         for index in 0..hull.count {
@@ -315,8 +315,8 @@ pub(super) fn hull_circle(
     }
 }
 
-/// A hull turned by `turn`, and the half plane below a line through a point at `d` from its centre. `normal` is out of
-/// the half plane.
+/// Returns the manifold of a hull rotated by `turn` and the half plane below a line through a point at `d` from its
+/// centre. `normal` points out of the half plane.
 pub(super) fn hull_half_plane(hull: &Hull, turn: Vec2, normal: Vec2, d: Vec2, speculative_distance: f32) -> Local {
     let up = inv_rotate(turn, normal);
     let height = -normal.dot(d) - hull.radius;

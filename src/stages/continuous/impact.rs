@@ -1,4 +1,5 @@
-//! When two shapes that move and turn evenly touch: conservative advancement.
+//! Time of impact of two shapes that move and turn at constant rates, by conservative advancement (Box2D:
+//! `b2TimeOfImpact`).
 
 use glam::Vec2;
 
@@ -7,16 +8,16 @@ use crate::math::{cross_scalar, inv_mul_rotation, inv_rotate, mul_rotation, righ
 use crate::stages::collide::hull::Hull;
 use crate::types::{BodyState, GEOMETRY_MASK, HALF_PLANE, Pose, Shape};
 
-/// How a body moves in this step, about the place where the swept body starts.
+/// Motion of a body in this step, relative to the start of the swept body.
 #[derive(Clone, Copy, Debug)]
 pub struct Motion {
     /// Centre of mass at the start, m.
     pub start: Vec2,
     /// Rotation at the start.
     pub rotation: Vec2,
-    /// How far it moves, m.
+    /// Displacement, m.
     pub moved: Vec2,
-    /// How far it turns.
+    /// Rotation over the step.
     pub turned: Vec2,
 }
 
@@ -30,24 +31,25 @@ impl Motion {
         }
     }
 
-    /// Rotation against the start after a share of the step.
+    /// Returns the rotation since the start after a share of the step.
     pub(crate) fn turn(&self, time: f32) -> Vec2 {
         let turn = Vec2::new(1.0 - time, 0.0) + self.turned * time;
         turn / turn.length()
     }
 
-    /// Most and least turns per step of that, rad: even steps along the chord are not quite even turns.
+    /// Returns the largest and smallest angular rate of `turn`, rad per step: interpolation along the chord is not
+    /// quite an even turn.
     pub(crate) fn rates(&self) -> (f32, f32) {
         (2.0 * self.turned.y / (1.0 + self.turned.x).max(1e-6), self.turned.y)
     }
 
-    /// How far a point 1 m from the centre of mass moves by turning, m.
+    /// Returns how far a point 1 m from the centre of mass moves by rotation, m.
     pub(crate) fn chord(&self) -> f32 {
         (self.turned - Vec2::new(1.0, 0.0)).length()
     }
 }
 
-/// A shape that moves, as a convex polygon with a radius about its vertices; or a half plane.
+/// A moving shape: a convex polygon with a radius about its vertices, or a half plane.
 #[derive(Clone, Copy, Debug)]
 pub struct Party {
     pub(crate) hull: Hull,
@@ -58,7 +60,7 @@ pub struct Party {
 }
 
 impl Party {
-    /// A shape on a body.
+    /// Creates the moving shape of a body's shape.
     #[must_use]
     pub fn new(shape: &Shape, vertices: &[[f32; 2]], motion: Motion) -> Self {
         Self {
@@ -70,7 +72,7 @@ impl Party {
         }
     }
 
-    /// The point in its middle.
+    /// Returns the centroid of the vertices as a moving point.
     pub(crate) fn middle(&self) -> Self {
         let mut sum = Vec2::ZERO;
         for &point in &self.hull.points[..self.hull.count] {
@@ -81,14 +83,14 @@ impl Party {
         Self { hull: Hull::disc(0.0), offset: self.offset + rotate(self.rotation, middle), ..*self }
     }
 
-    /// Distance of the farthest vertex from the centre of mass, m.
+    /// Returns the distance of the farthest vertex from the centre of mass, m.
     pub(crate) fn arm(&self) -> f32 {
         let reach = |&point: &Vec2| (self.offset + rotate(self.rotation, point)).length();
         self.hull.points[..self.hull.count].iter().map(reach).fold(0.0, f32::max)
     }
 }
 
-/// Where A is in the frame of B's shape after a share of the step, and how that frame is turned in the world.
+/// Pose of A in the frame of B's shape after a share of the step, and the rotation of that frame in the world.
 pub(crate) struct Placed {
     at: Vec2,
     rel: Vec2,
@@ -108,7 +110,7 @@ pub(crate) fn place(a: &Party, b: &Party, time: f32) -> Placed {
     }
 }
 
-/// From the nearest point of a segment to a point.
+/// Returns the vector from the nearest point of a segment to a point.
 pub(crate) fn from_segment(point: Vec2, start: Vec2, end: Vec2) -> Vec2 {
     let (edge, to) = (end - start, point - start);
     let squared = edge.dot(edge);
@@ -116,7 +118,7 @@ pub(crate) fn from_segment(point: Vec2, start: Vec2, end: Vec2) -> Vec2 {
     to - edge * share
 }
 
-/// Returns true if no face of `hull` has all of `other` before it.
+/// Returns true if no face of `hull` separates it from `other`.
 fn no_face_parts(hull: &Hull, other: &Hull, at: Vec2, rel: Vec2) -> bool {
     for face in 0..hull.count {
         let start = hull.points[face];
@@ -131,7 +133,7 @@ fn no_face_parts(hull: &Hull, other: &Hull, at: Vec2, rel: Vec2) -> bool {
 
 /// Returns true if the cores of two shapes overlap.
 pub(crate) fn overlap(a: &Party, b: &Party, placed: &Placed) -> bool {
-    // A disc and a segment never do, however they lie.
+    // A disc and a segment never overlap without their radii.
     if b.is_plane || a.hull.count + b.hull.count <= 3 {
         return false;
     }
@@ -142,8 +144,8 @@ pub(crate) fn overlap(a: &Party, b: &Party, placed: &Placed) -> bool {
     b.hull.count == 1 || no_face_parts(&b.hull, &a.hull, placed.at, placed.rel)
 }
 
-/// Distance between two shapes that do not overlap, and the direction from A to B, in B's frame. A half plane counts what
-/// is below it as negative.
+/// Returns the distance between two shapes that do not overlap, m, and the direction from A to B in B's frame. The
+/// distance to a half plane is negative below it.
 pub(crate) fn gap(a: &Party, b: &Party, placed: &Placed) -> (f32, Vec2) {
     let point = |index: usize| placed.at + rotate(placed.rel, a.hull.points[index]);
     let radius = a.hull.radius + b.hull.radius;
@@ -174,17 +176,17 @@ pub(crate) fn gap(a: &Party, b: &Party, placed: &Placed) -> (f32, Vec2) {
     (distance - radius, direction)
 }
 
-/// The share of the step after which two shapes that are further apart than `target` are that near, or `limit` if they
-/// are not before it. Right to `tolerance`, by which they may be further apart.
+/// Returns the share of the step after which two shapes, further apart than `target` at first, are that near; `limit`
+/// if they are not before. Exact to `tolerance`, by which they may be further apart.
 #[must_use]
 pub fn time_of_impact(a: &Party, b: &Party, target: f32, tolerance: f32, limit: f32) -> f32 {
     let velocity = a.motion.moved - b.motion.moved;
     let (rate_a, _) = a.motion.rates();
     let (rate_b, least_rate_b) = b.motion.rates();
     let apart = (a.motion.start - b.motion.start).length() + velocity.length();
-    // What the approach of A's centre of mass can gain until the step ends, in B's frame: Coriolis and centrifugal.
+    // Increase of the approach speed of A's centre of mass until the step ends, in B's frame: Coriolis and centrifugal.
     let gain = 2.0 * rate_b.abs() * velocity.length() + rate_b * rate_b * apart;
-    // And what its turning brings.
+    // Approach speed due to the rotation of the shapes.
     let spin = (rate_a.abs() + rate_b.abs()) * a.arm() + (rate_b.abs() - least_rate_b.abs()) * apart;
     let mut time = 0.0;
     for _ in 0..MAX_ADVANCES {

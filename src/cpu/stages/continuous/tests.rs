@@ -1,4 +1,4 @@
-//! What is skipped because it is far away would not have stopped anything.
+//! Tests of [`far_apart`]: pairs that it skips would not have stopped.
 
 use super::*;
 use crate::stages::continuous::{Party, gap, place, stop_time};
@@ -32,7 +32,8 @@ fn boxed(half: Vec2, offset: Vec2, rotation: f32) -> Shape {
     Shape { kind: BOX, half: half.into(), bound: half.length(), offset: offset.into(), rotation, ..Shape::default() }
 }
 
-/// How many of many pairs are far apart by a body's size as told, and in how many of these the body would have stopped.
+/// Counts the pairs that are far apart if the body's size counts `told` times, and those among them that would have
+/// stopped.
 fn skipped(told: f32) -> (u32, u32) {
     let params = Params { speculative_distance: 0.02, linear_slop: 0.005, ..Params::default() };
     let (mut random, mut far, mut wrong) = (Random(7), 0, 0);
@@ -70,13 +71,13 @@ fn what_is_far_apart_stops_nothing() {
     let (far, wrong) = skipped(1.0);
     assert!(far > 5_000, "only {far} are far apart");
     assert_eq!(wrong, 0, "of {far}");
-    // Were bodies smaller than they are, some would have stopped.
+    // Negative control: with bodies counted smaller than they are, some would have stopped.
     let (_, wrong) = skipped(-2.0);
     assert!(wrong > 0, "nothing would be noticed");
 }
 
-/// Thin cards that fall on a corner, turning: how many stop, how many of those would be further off than where they stop
-/// from where they are put, and how many are stopped again before they have moved.
+/// Drops thin cards on a corner, turning. Counts those that stop, those of them that lie further off than their
+/// stopping distance after they were moved there, and those that stop again before they have moved.
 fn stopped_cards() -> (u32, u32, u32) {
     let params = Params { speculative_distance: 0.02, linear_slop: 0.005, ..Params::default() };
     let card = boxed(Vec2::new(0.001, 0.2), Vec2::ZERO, 0.0);
@@ -100,7 +101,7 @@ fn stopped_cards() -> (u32, u32, u32) {
             continue;
         }
         stopped += 1;
-        // As the next step finds it: put there, and rounded.
+        // As the next step finds it: moved there, and rounded.
         let there = at + moved * time;
         let still = Motion { start: Vec2::new(0.0, -2.0) - there, ..still };
         let (a, b) = parties(Motion { rotation: mul_rotation(motion.turn(time), rotation), ..motion }, still);
@@ -111,7 +112,7 @@ fn stopped_cards() -> (u32, u32, u32) {
     (stopped, off, again)
 }
 
-/// What has been stopped goes on from there in the next step, by contacts: it is not held for another one.
+/// A stopped body goes on in the next step, by contacts: it is not stopped a second time before it moves.
 #[test]
 fn what_has_been_stopped_is_not_stopped_again_before_it_moved() {
     let (stopped, off, again) = stopped_cards();

@@ -1,44 +1,45 @@
-//! Few shapes that can stop anybody, as the ground and walls of a scene are: a body looks at each of those, and not into the
-//! grid. What it stops at is the same, as the device finds it there.
+//! Test of moving bodies against a few fixed shapes, such as the ground and the walls of a scene, one by one instead of
+//! through the grid. The stops are the same as those that the device finds through the grid.
 
 use glam::Vec2;
 
+use crate::cpu::BodyTables;
 use crate::math::{inv_rotate, mul_rotation, rotate};
+use crate::scene::Compiled;
 use crate::stages::continuous::{CORE, Motion, STOP_SHARE, STOP_TOLERANCE, Size, TOUCH};
-use crate::threads::Rows;
 use crate::types::{
     BOX, BodyState, FIXED_SHAPE, GEOMETRY_MASK, NONE, POLYGON, Params, Pose, Shape, VERTEX_COUNT_SHIFT,
 };
 
-/// Shapes up to which it is quicker to look at each that may stop a body than to look for them.
+/// Number of fixed shapes up to which testing each is faster than a search of the grid.
 pub(super) const MOST_WALLS: usize = 16;
 
-/// A shape that may stop bodies, and what of it does not depend on who they are.
+/// Fixed shape that can stop bodies, with everything about it that does not depend on the body.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wall {
     pub shape: u32,
-    /// Where it lies in the grid.
+    /// Grid cell of the shape.
     pub cell: u32,
-    /// Of its body, m.
+    /// Centre of mass of its body, m.
     position: Vec2,
-    /// From there to the middle of the shape, m.
+    /// Vector from there to the middle of the shape, m.
     offset: Vec2,
-    /// How the shape is turned in the world.
+    /// Rotation of the shape in the world.
     frame: Vec2,
-    /// Half the size of a box that has it within `radius`, m.
+    /// Half the size of a box, in that frame, that contains the shape up to `radius`, m.
     half: Vec2,
     radius: f32,
-    /// How far its body moves, m, and how far it turns, rad.
+    /// Motion of its body in the step, m, and its rotation, rad.
     moved: f32,
     rate: f32,
 }
 
-/// What of a body that is swept does not depend on what it may meet.
+/// Shape of a swept body, with everything about its motion that does not depend on the wall.
 pub(super) struct Travel {
     base: Vec2,
-    /// From there to the middle of the shape, m.
+    /// Vector from there to the middle of the shape, m.
     offset: Vec2,
-    /// How near it has to be to be looked at, if nothing moved.
+    /// Distance below which a wall must be examined if nothing moved, m.
     reach: f32,
     moved: f32,
     rate: f32,
@@ -90,7 +91,7 @@ impl Wall {
         }
     }
 
-    /// Whether [`far_apart`] would say so, by bounds on its terms that cost less.
+    /// Returns true only if [`far_apart`] does, by bounds on its terms that cost less.
     #[inline]
     pub fn is_beyond(&self, travel: &Travel) -> bool {
         let between = travel.base - self.position;
@@ -108,30 +109,25 @@ impl Wall {
     }
 }
 
-/// Shapes that may stop bodies, kept from step to step.
+/// Fixed shapes of the world, kept from step to step.
 #[derive(Debug, Default)]
 pub struct Walls {
-    /// Which they are, once they were looked for; one more than there may be if they are many.
+    /// Indices of the fixed shapes, if `known`; at most one more than [`MOST_WALLS`].
     shapes: Vec<u32>,
     known: bool,
     pub(super) now: Vec<Wall>,
 }
 
 impl Walls {
-    /// Shapes have changed.
+    /// Invalidates the list after shapes have changed.
     pub fn forget(&mut self) {
         self.known = false;
     }
 
-    /// Takes them as they are in this step. Returns false if there are too many to look at each.
-    pub fn take(
-        &mut self,
-        shapes: &[Shape],
-        vertices: &[[f32; 2]],
-        cells: &[u32],
-        poses: &[Pose],
-        states: &Rows<BodyState, 4>,
-    ) -> bool {
+    /// Updates the walls to this step. Returns false if there are too many to test each.
+    pub fn update(&mut self, compiled: &Compiled, cells: &[u32], tables: &BodyTables) -> bool {
+        let Compiled { shapes, vertices, .. } = compiled;
+        let BodyTables { poses, states, .. } = tables;
         if !std::mem::replace(&mut self.known, true) {
             self.shapes.clear();
             let stop = (0..).zip(shapes).filter(|(_, shape)| shape.kind & FIXED_SHAPE != 0).map(|(index, _)| index);

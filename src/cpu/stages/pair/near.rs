@@ -1,19 +1,20 @@
-//! The same contacts in the same order as [`pair`](super::pair()) finds them, without the grid: looked for among the pairs
-//! of a list, of all that lay near each other some steps ago (Verlet, Phys. Rev. 159, 98 (1967)).
+//! Finds the overlapping pairs from a neighbor list: the pairs that were near each other some steps ago (Verlet, Phys.
+//! Rev. 159, 98 (1967)). It gives the same contacts in the same order as [`pair`](super::pair()), without the grid.
 //!
-//! For the list every AABB is grown by a margin, what the shape moves in some steps, and all pairs of grown ones that
-//! overlap are listed. As long as each shape stays within its grown AABB nobody else can meet. Once one has left it the
-//! grid is made and searched as ever, and a new list is made of what it says, if everybody is slow enough for it to last.
-//! The device looks into its grid in every step.
+//! To build the list, every AABB is grown by a margin, the motion of the shape in some steps, and all pairs of grown
+//! boxes that overlap are listed. As long as each shape stays within its grown AABB no other pair can meet. When a
+//! shape has left its margin, the grid is built and searched, and a new list is built from the same grid, if all shapes
+//! are slow enough for it to last. The device searches its grid in every step.
 //!
-//! What falls or flies together stays together: all that is measured from where most are, the median of a sample of the
-//! moving shapes. No error comes in by that. Rounding keeps order, so if `a <= b` then `a - d <= b - d` as computed, and boxes
-//! that meet do so wherever they are measured from.
+//! Bodies that fall or fly together stay together: all motion is measured relative to the motion of most shapes, the
+//! median of a sample of the moving ones. This adds no error. Rounding is monotonic, so `a <= b` implies `a - d <= b -
+//! d` as computed, and boxes that overlap do so in any frame.
 //!
-//! The order of contacts is that of the grid, though that is not there: by the cells that partners are in now.
+//! The order of contacts is that of the grid, though there is no grid: contacts are sorted by the cells in which
+//! partners are now.
 //!
-//! The list says whom a shape may meet, and no more. Most pairs met in the step before, and their contacts go on from there:
-//! in a large world every table that is not read counts.
+//! The list holds nothing but the indices of partners. Most pairs met in the previous step, and their contacts are
+//! continued from there: in a large world every table that is not read counts.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -27,69 +28,72 @@ use crate::cancel::{ContactBudget, Tally};
 use crate::cpu::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, mask32x4};
 use crate::cpu::stages::bin::shapes_of_levels;
 use crate::cpu::stages::recall::Past;
-use crate::scene::Ties;
+use crate::cpu::{ContactTables, GridTables};
+use crate::scene::{Compiled, Joints, Ties};
 use crate::stages::bin::middle;
 use crate::stages::bound::EMPTY;
 use crate::stages::recall::carried_on;
 use crate::threads::{HEAVY, LIGHT, Rows, Threads};
 use crate::types::{Aabb, BodyState, Contact, FIXED_SHAPE, Level, MAX_LEVELS, NONE, Params, Pose, Shape};
 
-/// Steps for which a list should do.
+/// Steps for which a list should last.
 const STEPS: f32 = 8.0;
-/// Steps for which it must do, or the grid alone is quicker.
+/// Steps for which a list must last, or the grid alone is faster.
 const LEAST_STEPS: f32 = 2.5;
-/// Smallest and largest margin, as a share of a cell: the larger, the longer lists last, and the longer they are.
+/// Smallest and largest margin, as a share of a cell. A larger margin makes lists last longer, and makes them longer.
 const LEAST_MARGIN: f32 = 0.03;
 const MOST_MARGIN: f32 = 0.5;
-/// Shapes in the sample that says where most are.
+/// Number of shapes in the sample that measures the motion of most.
 const SAMPLE: usize = 31;
-/// Steps without a list after one that did for no step but its first.
+/// Steps without a list after a list that lasted for no step but its first.
 const IDLE: u32 = 6;
-/// Coordinates, as a multiple of the smallest margin, up to which rounding does not matter beside it.
+/// Largest coordinate, as a multiple of the smallest margin, at which rounding is negligible beside that margin.
 const MOST_DISTANCE: f32 = 1e6;
 
-/// What every AABB is in.
+/// AABB that contains every other.
 const EVERYWHERE: Aabb = Aabb { min: [f32::NEG_INFINITY; 2], max: [f32::INFINITY; 2] };
 
-/// Shapes that lie near each other.
+/// Neighbor list.
 #[derive(Debug, Default)]
 pub struct Near {
-    /// Grown AABBs; none if there is no list.
+    /// Grown AABBs; empty if there is no list.
     grown: Vec<Aabb>,
-    /// Some of the shapes that may move, with their middles when the list was made; none if it does not go with most.
+    /// Sample of the moving shapes, with their middles when the list was built; empty if motion is not measured
+    /// relative to most.
     sample: Vec<(u32, Vec2)>,
     /// Partners of shape `i` are `list[starts[i] .. starts[i + 1]]`.
     starts: Vec<u32>,
     list: Vec<u32>,
-    /// Cells when it was made: its order is right among shapes that are in those. [`NONE`] where that says nothing.
+    /// Cells of the shapes when the list was built: its order is valid for partners that are still in them. [`NONE`] if
+    /// the cell says nothing about the order.
     cells: Vec<u32>,
     may_part: bool,
-    /// Grown ones in the order of their cells.
+    /// Grown boxes in the order of their cells.
     in_cells: Vec<Box>,
     parts: Vec<Part>,
-    /// Steps for which the list has done, and steps until the next one may be made.
+    /// Steps for which the list has been used, and steps until the next one may be built.
     age: u32,
     idle: u32,
     blind: bool,
 }
 
-/// Where the shapes of a step are, and how they move.
+/// Shapes of a step and their motion.
 #[derive(Clone, Copy, Debug)]
 pub struct Moving<'a> {
-    /// How long a step is, and how large the cells of the grid.
+    /// Time step and grid.
     pub params: &'a Params,
-    /// One a shape.
+    /// Shapes.
     pub shapes: &'a [Shape],
-    /// One a shape.
+    /// AABB of each shape.
     pub aabbs: &'a [Aabb],
-    /// One a body.
+    /// Pose of each body.
     pub poses: &'a [Pose],
-    /// One a body.
+    /// State of each body.
     pub states: &'a Rows<BodyState, 4>,
 }
 
 impl Moving<'_> {
-    /// How far the middle of a shape moves in a step, m, and by what angle it turns, rad.
+    /// Returns the motion of the middle of a shape in a step, m, and its rotation, rad.
     fn motion(&self, shape: usize) -> (Vec2, f32) {
         let (body, dt) = (self.shapes[shape].body as usize, self.params.dt);
         let BodyState { velocity, angular_velocity, .. } = self.states.get(body);
@@ -97,7 +101,8 @@ impl Moving<'_> {
         ((Vec2::from(velocity) + angular_velocity * arm.perp()) * dt, angular_velocity * dt)
     }
 
-    /// How far each side of a shape's AABB goes outwards in a step, as a [`Box`] has them, if most move so far, m.
+    /// Returns the outward motion of each side of a shape's AABB in a step relative to `most`, in the layout of a
+    /// [`Box`], m.
     fn out(&self, shape: usize, most: Vec2) -> Vec4 {
         let (moved, turned) = self.motion(shape);
         let (moved, aabb) = (moved - most, &self.aabbs[shape]);
@@ -107,20 +112,20 @@ impl Moving<'_> {
 }
 
 impl Near {
-    /// Shapes were changed, or are elsewhere all of a sudden.
+    /// Invalidates the list after edits or teleports.
     pub fn forget(&mut self) {
         self.grown.clear();
         self.sample.clear();
     }
 
-    /// From now on a list does for good, which is wrong. For tests.
+    /// Disables invalidation (fault injection for tests).
     pub fn blind(&mut self) {
         self.blind = true;
     }
 
-    /// Takes the AABBs of a step, and returns whether the list still does. Then the grid is not needed, only the cell
-    /// that each shape is in.
-    pub fn look(&mut self, threads: &Threads, aabbs: &[Aabb], may_part: bool) -> bool {
+    /// Returns true if the list is still valid for the AABBs of a step. Then the grid is not needed, only the cell of
+    /// each shape.
+    pub fn is_valid(&self, threads: &Threads, aabbs: &[Aabb], may_part: bool) -> bool {
         let Self { grown, sample, blind, .. } = self;
         if grown.len() != aabbs.len() || self.may_part != may_part {
             return false;
@@ -135,19 +140,20 @@ impl Near {
         within.into_inner() || *blind
     }
 
-    /// Makes a new list from the grid of this step. Returns false if it would not last, or have more than `limit` pairs: then
-    /// there is none. The memory of `contacts` is made use of.
-    pub fn make(
+    /// Builds a new list from the grid of this step. Returns false, without a list, if it would not last or have more
+    /// than `limit` pairs. Uses the memory of `contacts`.
+    pub fn build(
         &mut self,
         threads: &Threads,
         moving: Moving,
-        (own_cells, cell_ends, cell_shapes): (&[u32], &[u32], &[u32]),
-        ties: &Ties,
-        may_part: bool,
+        grid: &GridTables,
+        joints: &Joints,
         limit: usize,
         contacts: &mut Vec<Contact>,
     ) -> bool {
         let Moving { params, shapes, aabbs, .. } = moving;
+        let GridTables { own_cells, cell_ends, cell_shapes, .. } = grid;
+        let Joints { ties, may_part, .. } = joints;
         if self.grown.len() == aabbs.len() && self.age < 2 {
             self.idle = IDLE;
         }
@@ -177,7 +183,7 @@ impl Near {
             shapes_of_levels: shapes_of_levels(params, cell_ends),
             reaches,
             half_planes: false,
-            joints: !may_part,
+            joints: !*may_part,
             sleepers: Vec::new(),
             awake_levels: 0,
         };
@@ -189,7 +195,7 @@ impl Near {
             self.idle = IDLE;
             return false;
         }
-        // A window that goes around the torus begins elsewhere once the shape has moved.
+        // A window that wraps around the torus starts in another cell once the shape has moved.
         let stays = |level: &Level, shapes: &Range<u32>| {
             shapes.len() < 2 || level.bands == 0 && level.log2_width.min(level.log2_height) >= 3
         };
@@ -202,14 +208,14 @@ impl Near {
         cells.extend(own_cells.iter().map(cell_is_kept));
         list.clear();
         list.extend(contacts.iter().map(|contact| contact.shape_b));
-        // Half planes are looked at in every step, wherever they are.
+        // Half planes are tested in every step.
         params.planes().for_each(|plane| grown[plane as usize] = EVERYWHERE);
-        self.may_part = may_part;
+        self.may_part = *may_part;
         true
     }
 
-    /// Grows the AABBs for shapes that go on as they do. Returns how much at most on each level: left, below, right, above, and
-    /// more than any rounding. None if that would not do for long enough.
+    /// Grows the AABBs for shapes that keep their velocity. Returns the largest margin on each level (left, below,
+    /// right, above), with more than any rounding error added. None if the list would not last long enough.
     fn grow_all(&mut self, threads: &Threads, moving: Moving) -> Option<[Vec4; MAX_LEVELS]> {
         let Moving { shapes, aabbs, .. } = moving;
         let moves = |&shape: &usize| shapes[shape].kind & FIXED_SHAPE == 0 && aabbs[shape].has_room();
@@ -222,12 +228,12 @@ impl Near {
         if margins.is_some() || most == Vec2::ZERO {
             return margins;
         }
-        // If there is much that stays behind, it may be better not to go with most.
+        // If much stays behind, a list relative to the world may last.
         self.sample.clear();
         self.grow(threads, moving, Vec2::ZERO)
     }
 
-    /// The same, if most move so far in a step.
+    /// Grows the AABBs relative to the motion `most` of a step; see [`Self::grow_all`].
     fn grow(&mut self, threads: &Threads, moving: Moving, most: Vec2) -> Option<[Vec4; MAX_LEVELS]> {
         let Moving { params, shapes, aabbs, .. } = moving;
         let cells = params.levels.map(|level| 2.0 * level.half_cell[0].min(level.half_cell[1]));
@@ -257,12 +263,12 @@ impl Near {
                 *grown = Aabb { min: [left, bottom], max: [right, top] };
             }
             for (largest, margin) in largest.iter().flatten().zip(margins.iter().flat_map(Vec4::as_ref)) {
-                // Numbers that are not negative are ordered as their bits are.
+                // Non-negative floats are ordered as their bits are.
                 largest.fetch_max(margin.to_bits(), Ordering::Relaxed);
             }
         });
         let mut margins = largest.map(|sides| Vec4::from(sides.map(|margin| f32::from_bits(margin.into_inner()))));
-        // Those of a level may lie on its bands as well.
+        // Shapes of a level may lie on its bands as well.
         for own in 0..params.level_count as usize {
             let bands = params.levels[own].bands as usize;
             let margin = margins[own];
@@ -271,25 +277,24 @@ impl Near {
         lasts.into_inner().then_some(margins)
     }
 
-    /// Fills `pair_starts` and `contacts` from the list. Given the contacts of the step before, which a list that was made in
-    /// this step has none of, it does what [`recall`](crate::stages::recall) does as well: whoever met again is copied from
-    /// there.
+    /// Fills `current` from the list. Given the contacts of the previous step (not if the list was
+    /// built in this step), it also does the work of [`recall`](crate::stages::recall): pairs that met before are
+    /// copied from there.
     ///
     /// # Errors
-    /// If there are more than `limit`, as of [`pair`](super::pair()).
+    /// If there are more than `limit`, as for [`pair`](super::pair()).
     pub fn pair(
         &mut self,
         threads: &Threads,
-        params: &Params,
-        shapes: &[Shape],
-        aabbs: &[Aabb],
-        own_cells: &[u32],
-        ties: &Ties,
+        compiled: &Compiled,
+        grid: &GridTables,
         past: Option<Past>,
-        pair_starts: &mut Vec<u32>,
-        contacts: &mut Vec<Contact>,
+        current: &mut ContactTables,
         limit: usize,
     ) -> Result<(), TooMany> {
+        let Compiled { params, shapes, joints, .. } = compiled;
+        let GridTables { aabbs, own_cells, .. } = grid;
+        let ContactTables { pair_starts, contacts, .. } = current;
         self.age = self.age.saturating_add(1);
         let Self { starts, list, cells, parts, may_part, .. } = self;
         let listed = Listed {
@@ -298,7 +303,7 @@ impl Near {
             aabbs,
             own_cells,
             cells,
-            ties,
+            ties: &joints.ties,
             past,
             reaches: reaches_of(params),
             starts,
@@ -311,15 +316,16 @@ impl Near {
     }
 }
 
-/// From an AABB to a [`Box`], and back.
+/// Factors between the sides of an AABB and a [`Box`].
 const SIGNS: Vec4 = Vec4::new(1.0, 1.0, -1.0, -1.0);
 
-/// How far most of a sample have moved since it was taken. Any answer is right; lists last longest with a good one.
+/// Returns the motion of most shapes of a sample since it was taken. Any value is correct; lists last longest with a
+/// good one.
 fn moved_since(sample: &[(u32, Vec2)], now: impl Fn(usize) -> Vec2) -> Vec2 {
     median(sample.iter().map(|&(shape, before)| now(shape as usize) - before))
 }
 
-/// The median of some motions, at most [`SAMPLE`], axis by axis; none if it is not finite.
+/// Returns the median of at most [`SAMPLE`] motions, axis by axis; zero if it is not finite.
 fn median(motions: impl Iterator<Item = Vec2>) -> Vec2 {
     let mut moved = [Vec2::ZERO; SAMPLE];
     let count = moved.iter_mut().zip(motions).map(|(moved, motion)| *moved = motion).count();
@@ -334,7 +340,7 @@ fn median(motions: impl Iterator<Item = Vec2>) -> Vec2 {
     if moved.is_finite() { moved } else { Vec2::ZERO }
 }
 
-/// Pairs of so many shapes, by parts that `search` finds.
+/// Finds the pairs of `shapes` shapes; `search` finds those of a range.
 fn find(
     threads: &Threads,
     shapes: usize,
@@ -350,7 +356,7 @@ fn find(
     gather(parts, budget.outcome(), starts, found)
 }
 
-/// Whether each AABB is within the one beside it, measured from what has moved so far.
+/// Returns true if each AABB is inside the grown one at the same index, after `moved` is subtracted.
 fn are_within(grown: &[Aabb], aabbs: &[Aabb], moved: Vec2) -> bool {
     dispatch!(simd => {
         let moved = f32x4::load_array(simd, [moved.x, moved.y, -moved.x, -moved.y]);
@@ -362,13 +368,13 @@ fn are_within(grown: &[Aabb], aabbs: &[Aabb], moved: Vec2) -> bool {
     })
 }
 
-/// The sides of an AABB as a [`Box`] has them.
+/// Returns the sides of an AABB in the layout of a [`Box`].
 #[inline(always)]
 fn sides<S: Simd>(simd: S, aabb: &Aabb) -> f32x4<S> {
     f32x4::load_array_ref(simd, bytemuck::cast_ref(aabb)) * f32x4::load_array(simd, SIGNS.to_array())
 }
 
-/// All that is read.
+/// Tables that a search reads.
 struct Listed<'a> {
     params: &'a Params,
     shapes: &'a [Shape],
@@ -380,12 +386,12 @@ struct Listed<'a> {
     reaches: [[Vec2; 2]; MAX_LEVELS],
     starts: &'a [u32],
     list: &'a [u32],
-    /// Whom joints keep apart may have changed since.
+    /// True if joints may have changed the pairs they exclude since the list was built.
     may_part: bool,
 }
 
 impl Listed<'_> {
-    /// The pairs of the shapes in a range.
+    /// Finds the pairs of the shapes in a range.
     #[inline(always)]
     fn search<S: Simd>(&self, simd: S, first: usize, end: usize, budget: &ContactBudget, part: &mut Part) {
         let mut tally = Tally::new(budget);
@@ -406,7 +412,7 @@ impl Listed<'_> {
             }
             let on_planes = found.len();
             let (start, olds) = past.map_or((0, &[][..]), |past| past.of(index));
-            // They mostly come in the same order again.
+            // The order mostly repeats.
             let mut next = 0;
             let window = Box::new(aabb).window(simd);
             for &partner in &list[starts[index] as usize..starts[index + 1] as usize] {
@@ -440,7 +446,7 @@ impl Listed<'_> {
         tally.tell(found.len());
     }
 
-    /// Whether contacts of a shape are as the list has them: then all partners are where they were.
+    /// Returns true if a shape's contacts are in order: if all partners are in the cells of the list.
     #[inline(always)]
     fn are_ordered(&self, contacts: &[Contact]) -> bool {
         let stays = |contact: &Contact| {
