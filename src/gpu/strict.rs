@@ -280,7 +280,10 @@ mod tests {
             }
         }
         assert_eq!(hashes(&mut together), hashes(&mut alone));
-        assert!(together[0].contact_capacity() > 1 && together[3].contact_capacity() > 2, "contact buffers must have grown");
+        assert!(
+            together[0].contact_capacity() > 1 && together[3].contact_capacity() > 2,
+            "contact buffers must have grown"
+        );
         assert!(together.iter().all(|world| world.steps() == 20 && world.overflowed_steps().is_empty()));
         // Negative control: one more step gives another state.
         for world in &mut alone {

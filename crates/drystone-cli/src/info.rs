@@ -85,7 +85,8 @@ fn largest_world(limit: u64) -> String {
 
 /// Returns the device memory per body and contact.
 fn memory_text() -> String {
-    let mut text = "device memory of a world, in bytes per body (with one shape) and per contact of capacity:\n".to_owned();
+    let mut text =
+        "device memory of a world, in bytes per body (with one shape) and per contact of capacity:\n".to_owned();
     let sleep = Features { sleep: true, ..Features::default() };
     let strict = Features { sleep: true, strict: true, ..Features::default() };
     for (label, features) in [("default", Features::default()), ("--sleep", sleep), ("--sleep --strict", strict)] {

@@ -46,7 +46,7 @@ impl Resumed {
         match self {
             Self::World(saved) => Ok(saved.scene.clone()),
             Self::State(_) => Err(Failure::usage(format_args!(
-                "--resume {}: not a saved world, or a state without its scene, as written by earlier releases",
+                "--resume {}: is not a saved world, or a state without its scene, as written by earlier releases",
                 path.display()
             ))
             .hint("a state needs its scene and settings: `drystone run SCENE --resume FILE`")),

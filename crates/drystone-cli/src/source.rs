@@ -79,10 +79,8 @@ fn from_file(path: &Path) -> Result<Source, Failure> {
         Ok(_) => {}
     }
     if is_saved_world(path) {
-        return Err(refuse("is a saved world, not a scene file".to_owned()).hint(format!(
-            "`drystone run --resume {0}` continues it, `drystone view {0}` shows it",
-            path.display()
-        )));
+        return Err(refuse("is a saved world, not a scene file".to_owned())
+            .hint(format!("`drystone run --resume {0}` continues it, `drystone view {0}` shows it", path.display())));
     }
     let scene = file::read(path).map_err(Failure::from)?;
     Ok(Source { scene, path: Some(path.to_owned()), steps: None })

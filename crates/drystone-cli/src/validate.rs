@@ -219,7 +219,7 @@ mod tests {
         assert!(conclude(&report()).is_ok());
         let about = About::cpu(1, String::new());
         let shown = tables(&report(), &about);
-        assert!(shown.ends_with("they agree\n") && !shown.contains("differs"), "{shown}");
+        assert!(shown.ends_with("CPU and GPU agree\n") && !shown.contains("differs"), "{shown}");
     }
 
     #[test]
@@ -236,7 +236,7 @@ mod tests {
             assert_eq!(failure.code, Code::Check);
             assert!(failure.to_string().contains(says), "{failure}");
             let shown = tables(&report, &about);
-            assert!(shown.ends_with("they differ\n") && shown.lines().all(|line| line.len() < 500), "{shown}");
+            assert!(shown.ends_with("CPU and GPU differ\n") && shown.lines().all(|line| line.len() < 500), "{shown}");
         }
     }
 

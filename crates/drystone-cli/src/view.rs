@@ -57,8 +57,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let scene = if super::source::is_saved_world(path) {
         let wrong = |error| Failure::usage(format_args!("{}: {error}", path.display()));
         let saved = SavedWorld::read(path).map_err(|error| match error {
-            SavedWorldError::OnlyState => wrong(error)
-                .hint("`drystone run SCENE --resume FILE` continues it, and --save then includes its scene"),
+            SavedWorldError::OnlyState => {
+                wrong(error).hint("`drystone run SCENE --resume FILE` continues it, and --save then includes its scene")
+            }
             error => wrong(error),
         })?;
         saved.scene
@@ -90,8 +91,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     };
     view::run(settings).map_err(|error| match &error {
         ViewError::Adapter(_) => {
-            Failure::new(Code::NoGpu, format_args!("the window needs a graphics adapter: {error}"))
-                .hint("Debian's mesa-vulkan-drivers contains a software adapter; `drystone run --picture` needs no adapter")
+            Failure::new(Code::NoGpu, format_args!("the window needs a graphics adapter: {error}")).hint(
+                "Debian's mesa-vulkan-drivers contains a software adapter; `drystone run --picture` needs no adapter",
+            )
         }
         ViewError::Display(_) => {
             Failure::usage(&error).hint("`drystone run SCENE --picture F.png` and `--movie F.gif` need no display")
