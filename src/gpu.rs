@@ -197,8 +197,8 @@ impl GpuWorld {
         self
     }
 
-    /// Forces the fused kernel with 8, 64 or 256 lanes; any other number forces one dispatch per stage, whatever the
-    /// size of the world. For tests.
+    /// Forces the fused kernel with 8, 64 or 256 lanes; any other number forces one dispatch per stage, independently
+    /// of the size of the world. For tests.
     #[doc(hidden)]
     #[must_use]
     pub fn with_lanes(mut self, lanes: u32) -> Self {

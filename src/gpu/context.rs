@@ -157,8 +157,7 @@ impl Context {
     }
 
     /// Returns the bytes read back to the host so far: counters and events of steps, which are a few hundred bytes per
-    /// step whatever the size of the world, and everything else (snapshots, answers to queries). Drawing adds to
-    /// neither.
+    /// step for a world of any size, and everything else (snapshots, answers to queries). Drawing adds to neither.
     #[doc(hidden)]
     #[must_use]
     pub fn bytes_sent(&self) -> [u64; 2] {

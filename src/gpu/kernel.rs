@@ -153,7 +153,7 @@ pub(crate) struct Kernels {
     pub sweep_layout: wgpu::BindGroupLayout,
     pub strides_layout: wgpu::BindGroupLayout,
     pub layers_layout: wgpu::BindGroupLayout,
-    /// One entry per shader.
+    /// Parsed modules, in the order of `SHADERS`.
     modules: Vec<OnceLock<Result<Module, KernelError>>>,
     compiled: Mutex<HashMap<&'static str, Arc<Kernel>>>,
 }

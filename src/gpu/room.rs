@@ -108,8 +108,8 @@ impl Room {
         self.joints >= need.joints && self.rows >= need.rows && self.order >= need.order
     }
 
-    /// Returns the capacity for a need: 1.5 times whatever is too small, so that adding bodies one at a time does not
-    /// create new buffers each time.
+    /// Returns the capacity for a need: capacities that are too small become 1.5 times the need, so that adding bodies
+    /// one at a time does not create new buffers each time.
     fn grown(self, need: Self) -> Self {
         let grow = |has: usize, needs: usize| if needs > has { needs + needs / 2 } else { has };
         Self {

@@ -241,7 +241,7 @@ mod tests {
     use crate::scene::{Compiled, Scene, samples};
     use crate::{AdapterChoice, Context, state};
 
-    /// One world that has to grow its contact buffers more than once, one that has to grow them, and two that do not.
+    /// Worlds with contact buffers that must grow several times, never, never and once.
     fn worlds(context: &Context) -> Vec<GpuWorld> {
         let room = [
             (samples::pyramid(5), Some(1)),

@@ -28,7 +28,7 @@ pub struct Case {
     /// Spec of the catalogue, or a name for which [`Case::scene`] builds a scene.
     spec: &'static str,
     steps: u32,
-    /// Recorded steps: the last so many, and the interval between them.
+    /// Recorded steps: how many at the end, and the interval between them.
     window: (u32, u32),
     /// Number of slightly changed runs on each side.
     runs: u32,
@@ -430,7 +430,7 @@ const NOTHING: Change = ("", |_| ());
 const SLEEP: Change = ("sleeping on", |scene| scene.settings.sleep = true);
 const NO_RECYCLING: Change = ("no recycling", |scene| scene.settings.recycle = false);
 
-/// One run, measured at its end.
+/// Defaults: a single run, measured at its end.
 const STILL: Case = Case {
     what: "",
     spec: "",
@@ -785,7 +785,7 @@ const SLEEPING: [Case; 5] = [
     Case { spec: "domino", ..ASLEEP_AFTER },
 ];
 
-/// One run, with every step recorded.
+/// Defaults: a single run, with every step recorded.
 const ASLEEP_AFTER: Case = Case {
     what: "all asleep, s",
     steps: 1_800,

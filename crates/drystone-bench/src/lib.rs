@@ -187,7 +187,11 @@ mod tests {
         // If the first step or the pauses were included, it would be 10 or 25. Sleeping takes no processor time.
         let cpu = times.cpu_ms.unwrap_or(0.0);
         assert!(cpu < 2.0, "{times:?}");
-        assert_eq!(Times::of(4, 2, |_, _| Ok::<_, ()>(())).unwrap().cpu_ms, None, "the time of one thread of two is meaningless");
+        assert_eq!(
+            Times::of(4, 2, |_, _| Ok::<_, ()>(())).unwrap().cpu_ms,
+            None,
+            "the time of one thread of two is meaningless"
+        );
         assert_eq!(Times::of(4, 1, |_, index| if index == 2 { Err("no") } else { Ok(()) }), Err("no"));
     }
 

@@ -472,7 +472,10 @@ mod stubs {
             (more(&format!("echo '{ABOUT}'; exec sleep 100")), "which does not answer the request"),
             (more(&format!("echo '{}'; exec sleep 100", ran(STANDING, "-1"))), "invalid times"),
             (more(&format!("echo '{}'; exec sleep 100", ran("[0,0,1,0,0,0,0]", "1"))), "1 bodies for a scene with 4"),
-            (more(&format!("echo '{}'; exec sleep 100", ran("[null,0,1,0,0,0,0]", "1"))), "which is not a valid answer"),
+            (
+                more(&format!("echo '{}'; exec sleep 100", ran("[null,0,1,0,0,0,0]", "1"))),
+                "which is not a valid answer",
+            ),
             (
                 format!("echo '{}'; exec sleep 100", ABOUT.replace("\"protocol\":1", "\"protocol\":9")),
                 "speaks protocol version 9",
@@ -573,7 +576,10 @@ mod compares {
         let mut elsewhere = old.clone();
         elsewhere["machine"]["cpu"] = "another".into();
         let ran = compared(&old, &elsewhere);
-        assert_eq!((ran.code, ran.stderr.as_str()), (0, "warning: --compare: the old file was measured on another machine\n"));
+        assert_eq!(
+            (ran.code, ran.stderr.as_str()),
+            (0, "warning: --compare: the old file was measured on another machine\n")
+        );
     }
 
     /// After a run, too: against itself made ten times faster everything is slower.

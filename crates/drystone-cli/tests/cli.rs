@@ -176,7 +176,10 @@ mod mistakes {
             ("run slope --fast", "unexpected argument '--fast'"),
             ("run slope smash", "unexpected argument 'smash'"),
             ("run slope --backend metal", "invalid value 'metal'"),
-            ("run slope --steps -5", "invalid value '-5' for '--steps <N>': expected a whole number from 0 to 1,000,000,000"),
+            (
+                "run slope --steps -5",
+                "invalid value '-5' for '--steps <N>': expected a whole number from 0 to 1,000,000,000",
+            ),
             ("run slope --steps 1.5", "expected a whole number"),
             ("run slope --steps 2 --seconds 1", "cannot be used with"),
             ("run slope --seconds 0", "must be more than 0"),

@@ -189,7 +189,7 @@ impl Places {
 }
 
 /// Returns true if worlds with these settings can share dispatches: they run the same stages over the same tables,
-/// whatever their scenes. All other settings are constants of each world.
+/// independently of their scenes. All other settings are constants of each world.
 pub(super) fn step_alike(one: &Settings, other: &Settings) -> bool {
     let tables = |settings: &Settings| (settings.sleep, settings.strict, settings.events);
     tables(one) == tables(other) && plan(one, true, true) == plan(other, true, true)

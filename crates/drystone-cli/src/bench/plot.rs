@@ -265,7 +265,7 @@ mod tests {
         assert!(image.to_png().unwrap().starts_with(b"\x89PNG"));
     }
 
-    /// The legend looks the same wherever the lines are; the panel does not.
+    /// The legend does not depend on the lines; the panel does.
     #[test]
     fn no_line_reaches_the_legend() {
         let strip = |image: &Image, from: i32, to: i32| -> Vec<u8> {

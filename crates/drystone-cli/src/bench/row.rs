@@ -17,7 +17,7 @@ use super::worlds::WorldsRow;
 pub struct Results {
     /// Machine and software.
     pub machine: Machine,
-    /// One row per scene, size and backend.
+    /// Rows, by scene, size and backend.
     pub rows: Vec<Row>,
     /// Combinations that could not be run.
     #[serde(default)]
