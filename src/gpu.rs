@@ -96,7 +96,7 @@ pub struct GpuWorld {
     /// Timer of whole steps, if they are timed.
     clock: Option<Clock>,
     /// Duration of the last strict step, and the number of shapes in it.
-    pace: Option<(Duration, u32)>,
+    last_duration: Option<(Duration, u32)>,
     /// The next recorded step is to be measured.
     measures: bool,
     /// Stage times that have arrived and were not taken yet.
@@ -164,7 +164,7 @@ impl GpuWorld {
             profiled: 0,
             profiler: Profiler::default(),
             clock: None,
-            pace: None,
+            last_duration: None,
             measures: false,
             times: parts::Times::default(),
             part: None,
@@ -566,9 +566,9 @@ impl GpuWorld {
         &self.engine.buffers["vertices"]
     }
 
-    /// Returns the buffer of a table, by its name in the map of a step (front page of this documentation), as the steps
-    /// recorded so far leave it; `None` if no table has that name. Valid until the next step: a world swaps its buffers
-    /// as it steps and replaces them as it grows.
+    /// Returns the buffer of a table, by its name in the map of a step ([`low_level`](crate::low_level)), as the steps
+    /// recorded so far leave it; `None` if no table has that name. Valid until the next step: a world swaps its buffers as
+    /// it steps and replaces them as it grows.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<&wgpu::Buffer> {
         self.engine.buffers.get(at_parity(name, self.engine.parity))

@@ -27,9 +27,9 @@ const KERNELS: [&str; 7] =
 /// Result sizes of the last queries of a world, by which the next buffers are sized, and its spare buffers.
 #[derive(Debug, Default)]
 pub(super) struct Load {
-    /// Identity of the population: replaced whenever bodies are added or removed.
+    /// Identity of the population, compared by pointer: replaced whenever bodies are added or removed.
     pub population: Arc<()>,
-    /// Identity of the world, to reject answers of another world; equal only in clones.
+    /// Identity of the world, compared by pointer, to reject queries that another world was asked.
     pub world: Arc<()>,
     /// Body of each shape, until bodies are added or removed.
     pub bodies: Option<Arc<[BodyId]>>,
@@ -87,7 +87,7 @@ pub(super) struct Piece {
 /// Progress of a piece.
 #[derive(Debug)]
 pub(super) enum PieceState {
-    OnItsWay(Arrival),
+    InFlight(Arrival),
     /// More items than the capacity: their number, and the start of each region's items. To be repeated.
     Outgrown(u64, Vec<u32>),
     Hits(Vec<Hit>),
@@ -101,7 +101,7 @@ impl Piece {
     /// # Errors
     /// If the device is lost.
     pub fn take(&mut self, load: &mut Load) -> Result<(), WorldError> {
-        let PieceState::OnItsWay(arrival) = &mut self.state else { return Ok(()) };
+        let PieceState::InFlight(arrival) = &mut self.state else { return Ok(()) };
         let Some(bytes) = arrival.take()? else { return Ok(()) };
         load.spare_arrivals.extend(arrival.buffer());
         if load.spare_arrivals.len() > SPARES {
@@ -124,8 +124,8 @@ impl Piece {
         Ok(())
     }
 
-    pub fn is_on_its_way(&self) -> bool {
-        matches!(self.state, PieceState::OnItsWay(_))
+    pub fn is_in_flight(&self) -> bool {
+        matches!(self.state, PieceState::InFlight(_))
     }
 
     pub fn is_outgrown(&self) -> bool {
@@ -135,14 +135,14 @@ impl Piece {
 
 /// Records and sends queries for one world or a batch of worlds.
 #[derive(Debug)]
-pub(super) struct Asker<'a> {
+pub(super) struct QuerySender<'a> {
     pub engine: &'a mut Engine,
     pub load: &'a mut Load,
     /// Number of shapes, in the world that has the most.
     pub shapes: u32,
 }
 
-impl Asker<'_> {
+impl QuerySender<'_> {
     /// Records all queries of a batch.
     ///
     /// # Errors
@@ -278,7 +278,7 @@ impl Asker<'_> {
         let spare = load.spare_arrivals.iter().position(fits).map(|index| load.spare_arrivals.swap_remove(index));
         load.made += u64::from(spare.is_none());
         let arrival = Arrival::send(self.engine.context.device(), encoder, &self.engine.buffers[results], bytes, spare);
-        Ok(Piece { rays, first, end, capacity, state: PieceState::OnItsWay(arrival) })
+        Ok(Piece { rays, first, end, capacity, state: PieceState::InFlight(arrival) })
     }
 
     /// Records a copy into buffers, executed by the encoder: earlier pieces have used their contents by then.
@@ -360,7 +360,7 @@ pub(super) fn collect(pieces: &mut [Piece], flat: &Flat, body_of: impl Fn(usize,
     let mut lists = Vec::with_capacity(flat.regions.len());
     for piece in pieces {
         match &mut piece.state {
-            PieceState::OnItsWay(_) | PieceState::Outgrown(..) => {}
+            PieceState::InFlight(_) | PieceState::Outgrown(..) => {}
             PieceState::Hits(found) => hits.extend_from_slice(found),
             PieceState::Items(words) => {
                 let (starts, mut rest) = words.split_at_mut(piece.end - piece.first + 1);

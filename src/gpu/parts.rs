@@ -50,7 +50,7 @@ impl GpuWorld {
     }
 
     /// Returns true while only a part of a step has been submitted. Until the rest is submitted, no other operation on
-    /// the world is allowed, and only the tables of whole bodies are consistent.
+    /// the world is allowed, and only the tables of whole bodies are still as before the step.
     #[must_use]
     pub fn is_mid_step(&self) -> bool {
         self.part.is_some()

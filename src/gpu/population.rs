@@ -55,7 +55,7 @@ impl WorldEngine for GpuWorld {
         if !change.joints.places.is_empty() {
             self.engine.joint_runs = joint_runs([&self.host.compiled.joints]);
         }
-        self.engine.tell(&told(&self.host.compiled, change), 0, recorder);
+        self.engine.tell(&change_writes(&self.host.compiled, change), 0, recorder);
         // Most changes leave the constants as they are.
         if !self.engine.is_bound_for(&self.host.compiled.params) {
             self.bind();
@@ -111,7 +111,7 @@ impl GpuWorld {
 }
 
 /// Returns the buffer writes for a change of bodies, shapes and joints.
-pub(super) fn told(compiled: &Compiled, change: &Change) -> Writes {
+pub(super) fn change_writes(compiled: &Compiled, change: &Change) -> Writes {
     let mut writes = Writes::default();
     if !change.bodies.is_empty() {
         writes.all("vertices", &compiled.vertices);
@@ -131,13 +131,13 @@ pub(super) fn told(compiled: &Compiled, change: &Change) -> Writes {
     } else {
         writes.some("shapes", &compiled.shapes, &change.shapes);
     }
-    told_of_joints(compiled, &change.joints, &mut writes);
+    add_joint_writes(compiled, &change.joints, &mut writes);
     writes
 }
 
 /// Adds the writes of changed joints. Impulses, angles and goals of other joints are newer on the device and stay as
 /// they are.
-fn told_of_joints(compiled: &Compiled, change: &JointChange, writes: &mut Writes) {
+fn add_joint_writes(compiled: &Compiled, change: &JointChange, writes: &mut Writes) {
     let Joints { joints, rows, states, starts, ties, .. } = &compiled.joints;
     writes.some("joints", joints, &change.places);
     writes.some("joint_states", states, &change.places);

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use super::GpuWorld;
-use super::ask::{Asker, Piece, SPARES, check_found, collect};
+use super::ask::{Piece, QuerySender, SPARES, check_found, collect};
 use crate::population::{BodyId, owner};
 use crate::query::{Answers, Flat, Query, QueryBounds, QueryError};
 use crate::step::{Op, Stage};
@@ -87,8 +87,8 @@ impl GpuWorld {
             limit: usize::MAX,
         };
         if pending.flat.count > 0 {
-            self.lay_grid(&mut encoder)?;
-            pending.pieces = self.asker().send_all(&mut encoder, &pending.flat)?;
+            self.build_grid(&mut encoder)?;
+            pending.pieces = self.query_sender().send_all(&mut encoder, &pending.flat)?;
             self.submit(encoder)?;
         }
         Ok(pending)
@@ -115,7 +115,7 @@ impl GpuWorld {
         if pending.pieces.iter().any(Piece::is_outgrown) {
             self.repeat(pending)?;
         }
-        if pending.pieces.iter().any(Piece::is_on_its_way) {
+        if pending.pieces.iter().any(Piece::is_in_flight) {
             return Ok(None);
         }
         self.keep_state(std::mem::take(&mut pending.past));
@@ -166,8 +166,8 @@ impl GpuWorld {
         let mut encoder = self.engine.encoder();
         let present = self.copy_state(&mut encoder);
         self.put_state(&mut encoder, &pending.past);
-        self.lay_grid(&mut encoder)?;
-        let mut fresh = self.asker().send_again(&mut encoder, &pending.flat, &pending.pieces)?;
+        self.build_grid(&mut encoder)?;
+        let mut fresh = self.query_sender().send_again(&mut encoder, &pending.flat, &pending.pieces)?;
         self.put_state(&mut encoder, &present);
         // Replaces the pieces once only a device loss can still fail.
         pending.pieces.retain(|piece| !piece.is_outgrown());
@@ -177,9 +177,9 @@ impl GpuWorld {
         Ok(())
     }
 
-    fn asker(&mut self) -> Asker<'_> {
+    fn query_sender(&mut self) -> QuerySender<'_> {
         let Self { engine, query_load: load, host, .. } = self;
-        Asker { engine, load, shapes: host.compiled.params.shape_count }
+        QuerySender { engine, load, shapes: host.compiled.params.shape_count }
     }
 
     /// Records a copy of the [`STATE`] tables.
@@ -226,7 +226,7 @@ impl GpuWorld {
 
     /// Records the grid of the current poses. The grid tables belong to the last step's start, and each step rebuilds
     /// them, so overwriting them is safe.
-    fn lay_grid(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
+    fn build_grid(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
         let dispatches = self.engine.dispatches;
         let mut pass = encoder
             .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("query grid"), timestamp_writes: None });

@@ -76,7 +76,7 @@ impl GpuWorld {
                     self.host.steps = step;
                 }
             })?;
-            self.took(begun.elapsed());
+            self.record_duration(begun.elapsed());
             if self.has_fitted(start)? {
                 return Ok(());
             }
@@ -115,17 +115,19 @@ impl GpuWorld {
     fn batch_lines(&self) -> usize {
         let (lines, shapes) = (self.plan.len(), self.host.compiled.params.shape_count);
         // After the number of shapes has doubled, the old duration says nothing.
-        match self.pace.filter(|&(_, then)| shapes / 2 <= then) {
-            Some((pace, _)) if pace < LONG => lines,
+        match self.last_duration.filter(|&(_, then)| shapes / 2 <= then) {
+            Some((last_duration, _)) if last_duration < LONG => lines,
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most as many as there are")]
-            Some((pace, _)) => (lines as f64 * (BATCH.as_secs_f64() / pace.as_secs_f64())).ceil() as usize,
+            Some((last_duration, _)) => {
+                (lines as f64 * (BATCH.as_secs_f64() / last_duration.as_secs_f64())).ceil() as usize
+            }
             None if shapes as usize * lines <= LITTLE_WORK => lines,
             None => FIRST_BATCH.min(lines),
         }
     }
 
-    fn took(&mut self, time: Duration) {
-        self.pace = Some((time, self.host.compiled.params.shape_count));
+    fn record_duration(&mut self, time: Duration) {
+        self.last_duration = Some((time, self.host.compiled.params.shape_count));
     }
 
     fn record_strictly(&mut self, start: &StepStart) -> Result<wgpu::CommandEncoder, WorldError> {
@@ -230,7 +232,7 @@ impl GpuWorld {
         // Without a timer, the time of the whole submission is used; a step that then seems long is submitted and timed
         // alone next.
         let busy = self.clock.as_ref().and_then(Clock::last);
-        self.took(busy.map_or(waited, Duration::from_secs_f64));
+        self.record_duration(busy.map_or(waited, Duration::from_secs_f64));
         Ok(())
     }
 }
@@ -241,7 +243,7 @@ mod tests {
     use crate::scene::{Compiled, Scene, samples};
     use crate::{AdapterChoice, Context, state};
 
-    /// Worlds with contact buffers that must grow several times, never, never and once.
+    /// Worlds of which the first and the last start with hardly any contact capacity and must grow it.
     fn worlds(context: &Context) -> Vec<GpuWorld> {
         let room = [
             (samples::pyramid(5), Some(1)),
@@ -301,12 +303,12 @@ mod tests {
         for _ in 0..20 {
             for world in &mut in_batches {
                 // One line of the plan per batch.
-                world.took(Duration::from_hours(1));
+                world.record_duration(Duration::from_hours(1));
                 assert!(world.is_long() && world.batch_lines() == 1);
                 world.step().unwrap();
             }
             for world in &mut at_once {
-                world.took(Duration::ZERO);
+                world.record_duration(Duration::ZERO);
                 assert!(!world.is_long());
                 world.step().unwrap();
             }
@@ -329,7 +331,7 @@ mod tests {
         let left_out = (1..=100).any(|after| {
             let token = crate::CancelToken::default();
             world.set_cancel_token(token.clone());
-            world.took(Duration::from_hours(1));
+            world.record_duration(Duration::from_hours(1));
             let canceller = std::thread::spawn(move || {
                 std::thread::sleep(Duration::from_millis(after));
                 token.cancel();

@@ -13,7 +13,7 @@ use crate::types::{BodyState, Pose};
 use crate::world::WorldError;
 
 /// Maximum number of copies in flight.
-const MAX_ON_THEIR_WAY: usize = 3;
+const MAX_IN_FLIGHT: usize = 3;
 
 /// Copies of the poses in flight to the host, and the latest that arrived.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ impl GpuWorld {
     pub fn body(&self, body: impl Into<BodyId>) -> Result<BodyView, WorldError> {
         let id = body.into();
         let slot = slot_of(&self.host.compiled, self.host.population.as_ref(), id)? as u64;
-        self.check_given_up()?;
+        self.check_cancelled()?;
         let row = |name, bytes: usize| (&self.engine.buffers[name], slot * bytes as u64, bytes as u64);
         let wanted = [row("poses", size_of::<Pose>()), row("states", size_of::<BodyState>())];
         let parts = download(&self.engine.context, &wanted)?;
@@ -58,7 +58,7 @@ impl GpuWorld {
     /// # Errors
     /// If the device is lost or a step was cancelled.
     pub fn transforms(&mut self, out: &mut Vec<BodyTransform>) -> Result<(), WorldError> {
-        self.check_given_up()?;
+        self.check_cancelled()?;
         let poses = self.read_poses()?;
         transforms_of(&self.host.compiled, self.host.population.as_ref(), &poses, out);
         Ok(())
@@ -70,11 +70,11 @@ impl GpuWorld {
     /// # Errors
     /// If the device is lost or a step was cancelled.
     pub fn transforms_latest(&mut self, out: &mut Vec<BodyTransform>) -> Result<Option<u64>, WorldError> {
-        self.check_given_up()?;
+        self.check_cancelled()?;
         self.poll()?;
         self.take_copies()?;
         let is_new = self.transforms.copies.back().is_none_or(|copy| copy.step != self.host.steps);
-        if is_new && self.transforms.copies.len() < MAX_ON_THEIR_WAY {
+        if is_new && self.transforms.copies.len() < MAX_IN_FLIGHT {
             self.send_copy()?;
         }
         out.clear();
@@ -90,7 +90,7 @@ impl GpuWorld {
     }
 
     /// Returns an error if a step was cancelled.
-    fn check_given_up(&self) -> Result<(), WorldError> {
+    fn check_cancelled(&self) -> Result<(), WorldError> {
         if self.host.limits.has_given_up() { Err(WorldError::Cancelled) } else { Ok(()) }
     }
 

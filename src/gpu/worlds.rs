@@ -114,7 +114,7 @@ impl GpuWorlds {
     /// Hands each world the results that have arrived for it.
     fn hear(&mut self) {
         for (place, member) in self.members.iter_mut().enumerate() {
-            self.places.tell_news(place, member);
+            self.places.deliver_readbacks(place, member);
         }
     }
 

@@ -64,7 +64,7 @@ impl Engine {
         if contents.is_empty() {
             return;
         }
-        let staged = self.context.buffer_with("told", &contents, wgpu::BufferUsages::COPY_SRC);
+        let staged = self.context.buffer_with("writes", &contents, wgpu::BufferUsages::COPY_SRC);
         let mut from = 0;
         for write in &writes.0 {
             let bytes = write.bytes.len() as u64;

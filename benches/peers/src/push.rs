@@ -27,8 +27,11 @@ pub struct Led {
 impl Led {
     /// Returns the position of the origin (m) and the angle (rad) after a number of steps of `dt` seconds.
     pub fn place(&self, steps: u64, dt: f32) -> ([f32; 2], f32) {
-        let (position, angle) = self.path.place(self.start.position, self.start.angle, steps, dt);
-        (position.into(), angle)
+        // Drystone's own function is private; it reduces the angle in double precision, too.
+        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "as in Drystone")]
+        let swing =
+            (f64::from(self.path.rate) * f64::from(dt) * steps as f64 + f64::from(self.path.phase)).sin() as f32;
+        ((self.start.position + self.path.amplitude * swing).into(), self.start.angle + self.path.turn * swing)
     }
 }
 

@@ -46,7 +46,8 @@ Three commands to try:
 /// Exit codes, printed below the help.
 const EXIT_CODES: &str = "\
 Exit codes: 0 success; 1 a check or the simulation failed; 2 invalid usage or input;
-3 no usable GPU although one was required; 70 internal error; 74 a file could not be written;\n130 interrupted";
+3 no usable GPU although one was required; 70 internal error; 74 a file could not be written;
+130 interrupted";
 
 /// Simulates rigid bodies in 2D, on the GPU or the CPU
 #[derive(Debug, Parser)]

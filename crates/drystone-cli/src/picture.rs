@@ -43,7 +43,7 @@ pub struct Look {
     /// Draw picture and movie in dark colours
     #[arg(long)]
     dark: bool,
-    /// Additional layers of picture and movie; needs a graphics adapter, for which a software adapter will do
+    /// Additional layers of picture and movie; needs a graphics adapter (a software adapter will do)
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = PossibleValuesParser::new(LAYERS))]
     layers: Vec<String>,
     /// Colour the bodies by a quantity; needs a graphics adapter, too

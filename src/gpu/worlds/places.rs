@@ -169,7 +169,7 @@ impl Places {
     }
 
     /// Hands a world the results that have arrived for it.
-    pub fn tell_news(&mut self, place: usize, member: &mut Member) {
+    pub fn deliver_readbacks(&mut self, place: usize, member: &mut Member) {
         member.hear(&mut self.all[place].news);
     }
 

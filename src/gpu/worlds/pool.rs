@@ -288,7 +288,7 @@ impl Pool {
         let mut seats = seats(worlds);
         let mut attempt = Attempt::new(true);
         for seat in &mut seats {
-            places.tell_news(seat.place, seat.member);
+            places.deliver_readbacks(seat.place, seat.member);
             let outcome = if let Err(error) = seat.member.host.limits.check() {
                 Some(Outcome::Failed(error))
             } else if seat.member.rests() {

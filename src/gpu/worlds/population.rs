@@ -6,7 +6,7 @@ use super::places::{Places, Seat};
 use crate::gpu::engine::at_parity;
 use crate::gpu::estimate_contacts;
 use crate::gpu::memory::Features;
-use crate::gpu::population::told;
+use crate::gpu::population::change_writes;
 use crate::gpu::room::Room;
 use crate::gpu::state;
 use crate::host::{Host, Parts, Recorder, WorldEngine};
@@ -112,7 +112,7 @@ impl WorldEngine for One<'_> {
             places.engine.follow(&plan);
             places.plan = plan;
         }
-        let mut writes = told(compiled, change);
+        let mut writes = change_writes(compiled, change);
         let shapes = compiled.shapes.len();
         if shapes > member.listed {
             // The contact lists of new shapes start empty, as in a single world. Prefix sums run to the end of the
@@ -145,7 +145,7 @@ impl WorldEngine for One<'_> {
     fn settle(&mut self) -> Result<(), WorldError> {
         self.places.context().wait()?;
         self.places.poll()?;
-        self.places.tell_news(self.place, self.member);
+        self.places.deliver_readbacks(self.place, self.member);
         Ok(())
     }
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::places::Places;
-use crate::gpu::ask::{Asker, check_found, collect};
+use crate::gpu::ask::{QuerySender, check_found, collect};
 use crate::population::BodyId;
 use crate::query::{Answers, Flat, Query};
 use crate::step::{Op, Stage};
@@ -29,8 +29,8 @@ impl Places {
         }
         self.poll()?;
         let mut encoder = self.engine.encoder();
-        self.lay_grids(&mut encoder, queries.iter().map(|&(world, _)| world).collect())?;
-        let mut pieces = self.asker().send_all(&mut encoder, &flat)?;
+        self.build_grids(&mut encoder, queries.iter().map(|&(world, _)| world).collect())?;
+        let mut pieces = self.query_sender().send_all(&mut encoder, &flat)?;
         loop {
             self.engine.context.queue().submit([encoder.finish()]);
             self.engine.context.wait()?;
@@ -39,26 +39,26 @@ impl Places {
                 piece.take(&mut self.query_load)?;
             }
             check_found(&pieces, &flat, limit)?;
-            if !pieces.iter().any(|piece| piece.is_outgrown() || piece.is_on_its_way()) {
+            if !pieces.iter().any(|piece| piece.is_outgrown() || piece.is_in_flight()) {
                 break;
             }
             // The grids are still current: no world has stepped.
             encoder = self.engine.encoder();
-            let mut fresh = self.asker().send_again(&mut encoder, &flat, &pieces)?;
+            let mut fresh = self.query_sender().send_again(&mut encoder, &flat, &pieces)?;
             pieces.retain(|piece| !piece.is_outgrown());
             pieces.append(&mut fresh);
         }
         Ok(collect(&mut pieces, &flat, body_of))
     }
 
-    fn asker(&mut self) -> Asker<'_> {
+    fn query_sender(&mut self) -> QuerySender<'_> {
         let Self { engine, query_load: load, extent, .. } = self;
-        Asker { engine, load, shapes: extent.params.shape_count }
+        QuerySender { engine, load, shapes: extent.params.shape_count }
     }
 
     /// Records the grids of the queried worlds. The grid tables belong to the last step's start, and each step rebuilds
     /// them, so overwriting them is safe.
-    fn lay_grids(&mut self, encoder: &mut wgpu::CommandEncoder, which: BTreeSet<usize>) -> Result<(), WorldError> {
+    fn build_grids(&mut self, encoder: &mut wgpu::CommandEncoder, which: BTreeSet<usize>) -> Result<(), WorldError> {
         #[allow(clippy::cast_possible_truncation, reason = "worlds are counted in u32")]
         let layers: Vec<u32> = which.into_iter().map(|world| world as u32).collect();
         self.engine.set_layers(&layers);

@@ -143,7 +143,7 @@ impl Places {
             let mut lacked = attempt.running();
             for ((seat, outcome), lacked) in seats.iter_mut().zip(&mut attempt.outcomes).zip(&mut lacked) {
                 if *lacked {
-                    self.tell_news(seat.place, seat.member);
+                    self.deliver_readbacks(seat.place, seat.member);
                     let too_many = seat.member.has_too_many(self.engine.contact_capacity);
                     *lacked = seat.member.lacked_room() || too_many.is_some();
                     if let Some((found, limit)) = too_many {

@@ -24,9 +24,9 @@ const HOW_TO_BUILD: &str = "build it with `cd benches/peers && cargo build --rel
 /// Maximum length of a line from the program, in bytes: the final state of more bodies than a scene file can hold.
 const LONGEST_LINE: u64 = 1 << 30;
 /// Number of bytes kept of the program's standard error.
-const LAST_WORDS: usize = 1 << 12;
+const STDERR_KEPT: usize = 1 << 12;
 /// Interval at which a waiting thread checks for Ctrl-C.
-const GLANCE: Duration = Duration::from_millis(100);
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Returns the path of the program: as given, from the environment, beside this program, or in its build folder.
 ///
@@ -63,7 +63,7 @@ pub struct Peers {
     child: Child,
     input: ChildStdin,
     output: Receiver<Line>,
-    last_words: Arc<Mutex<Vec<u8>>>,
+    stderr_end: Arc<Mutex<Vec<u8>>>,
     /// Thread that collects the end of its standard error.
     listener: JoinHandle<()>,
     shown: String,
@@ -110,11 +110,11 @@ impl Peers {
                 }
             }
         });
-        let last_words = Arc::new(Mutex::new(Vec::new()));
-        let kept = last_words.clone();
+        let stderr_end = Arc::new(Mutex::new(Vec::new()));
+        let kept = stderr_end.clone();
         let listener = std::thread::spawn(move || listen(errors, &kept));
         let about = About { protocol: 0, engines: Vec::new() };
-        let mut peers = Self { child, input, output: receiver, last_words, listener, shown, patience, about };
+        let mut peers = Self { child, input, output: receiver, stderr_end, listener, shown, patience, about };
         match peers.ask(&Request::About)? {
             Reply::About(about) if about.protocol == PROTOCOL && !about.engines.is_empty() => {
                 peers.about = about;
@@ -166,7 +166,7 @@ impl Peers {
                     .hint("increase --peers-timeout"));
             }
             stop::check("no file was written")?;
-            match self.output.recv_timeout(left.min(GLANCE)) {
+            match self.output.recv_timeout(left.min(STOP_CHECK_INTERVAL)) {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Err(self.died()),
                 Ok(Line::TooLong) => return Err(self.failure("sent a line that is too long")),
@@ -215,7 +215,7 @@ impl Peers {
 
     /// Returns a failure with the last line of its standard error.
     fn failure(&self, what: &str) -> Failure {
-        let said = self.last_words.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let said = self.stderr_end.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let said = String::from_utf8_lossy(&said).into_owned();
         let said = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
         let said: String = said.unwrap_or_default().chars().filter(|c| !c.is_control()).take(200).collect();
@@ -261,7 +261,7 @@ fn listen(mut errors: impl Read, kept: &Mutex<Vec<u8>>) {
         }
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.extend_from_slice(&piece[..read]);
-        let surplus = kept.len().saturating_sub(LAST_WORDS);
+        let surplus = kept.len().saturating_sub(STDERR_KEPT);
         kept.drain(..surplus);
     }
 }
@@ -281,12 +281,12 @@ mod tests {
     }
 
     #[test]
-    fn the_last_words_are_kept() {
+    fn the_end_of_standard_error_is_kept() {
         let kept = Mutex::new(Vec::new());
-        let said = [vec![b'x'; 3 * LAST_WORDS], b"the end".to_vec()].concat();
+        let said = [vec![b'x'; 3 * STDERR_KEPT], b"the end".to_vec()].concat();
         listen(&said[..], &kept);
         let kept = kept.into_inner().unwrap();
-        assert_eq!(kept.len(), LAST_WORDS);
+        assert_eq!(kept.len(), STDERR_KEPT);
         assert!(kept.ends_with(b"the end"));
     }
 }

@@ -1,3 +1,5 @@
+//! Tests of pools: every pooled world equals the same world on its own, bitwise.
+
 use glam::Vec2;
 
 use super::*;
@@ -81,7 +83,7 @@ fn push(world: f32) -> Command {
 
 /// Random worlds step while others pause, and worlds come and go: each equals the same world alone.
 #[test]
-fn worlds_of_different_owners_are_as_if_alone() {
+fn worlds_of_different_owners_equal_single_worlds() {
     let context = device();
     let kinds = kinds();
     let mut pooled = vec![opened(&context, &kinds[0])];
@@ -194,7 +196,7 @@ fn places_are_made_and_given_back() {
 /// A world whose contacts increase repeats some steps with larger buffers while others have done theirs; when it is no
 /// longer small it continues outside, bitwise.
 #[test]
-fn who_outgrows_its_place_disturbs_nobody() {
+fn outgrowing_a_slot_affects_no_other_world() {
     let context = device();
     let (turning, calm) = (rods(70), pyramid(4));
     let mut world = opened(&context, &turning);
@@ -238,7 +240,7 @@ fn who_outgrows_its_place_disturbs_nobody() {
 
 /// Additions by hand and checkpoints are refused if the world would not stay small.
 #[test]
-fn what_is_small_is_known_before() {
+fn additions_that_outgrow_a_pool_are_refused() {
     let context = device();
     let compiled = pyramid(3);
     let mut world = opened(&context, &compiled);
@@ -270,7 +272,7 @@ fn what_is_small_is_known_before() {
 /// Worlds move out of a pool and into another, with added and removed bodies, pending commands and events not yet
 /// taken.
 #[test]
-fn worlds_come_as_they_are() {
+fn worlds_keep_their_state_when_moved() {
     let context = device();
     let mut beside = opened(&context, &pyramid(3));
     let ball = [Body::dynamic(0.4, 7.0).shape(Shape::circle(0.4).restitution(0.5))];
