@@ -18,17 +18,30 @@ pub fn whole<T: TryFrom<u64> + 'static>(
     }
 }
 
-/// Parses a width and a height in pixels, such as 960x540.
+/// Parses the width and height of a picture in pixels, such as 960x540.
 ///
 /// # Errors
 /// If the text has another form, or a side is not from 16 to 4096.
-pub fn size(text: &str) -> Result<(u32, u32), String> {
+pub fn picture_size(text: &str) -> Result<(u32, u32), String> {
+    size(text, [16, 16], 4096)
+}
+
+/// Parses the width and height of a window in logical pixels, such as 1280x720.
+///
+/// # Errors
+/// If the text has another form, or the size is not from 360x300, the minimum of the window, to 8192x8192.
+#[cfg(feature = "view")]
+pub fn window_size(text: &str) -> Result<(u32, u32), String> {
+    size(text, [360, 300], 8192)
+}
+
+fn size(text: &str, min: [u32; 2], max: u32) -> Result<(u32, u32), String> {
     let (width, height) = text.split_once('x').ok_or("expected WIDTHxHEIGHT, such as 960x540")?;
-    let side = |text: &str| {
-        let side = text.parse::<u32>().ok().filter(|side| (16..=4096).contains(side));
-        side.ok_or_else(|| format!("{text:?} is not a number from 16 to 4096"))
+    let side = |text: &str, min: u32| {
+        let side = text.parse::<u32>().ok().filter(|side| (min..=max).contains(side));
+        side.ok_or_else(|| format!("{text:?} is not a number from {min} to {max}"))
     };
-    Ok((side(width)?, side(height)?))
+    Ok((side(width, min[0])?, side(height, min[1])?))
 }
 
 /// Parses the factor of `--arrows`.

@@ -77,7 +77,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     movie: Option<PathBuf>,
     /// Width and height of picture and movie in pixels, 16 to 4096 each
-    #[arg(long, value_name = "WxH", default_value = "960x540", value_parser = number::size)]
+    #[arg(long, value_name = "WxH", default_value = "960x540", value_parser = number::picture_size)]
     size: (u32, u32),
     #[command(flatten)]
     look: Look,

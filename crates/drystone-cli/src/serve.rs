@@ -26,7 +26,7 @@ pub struct Options {
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
     /// Folder for the worlds [default: drystone-worlds], s3://BUCKET/PREFIX, or memory, which is lost on exit
-    #[arg(long, value_name = "PLACE")]
+    #[arg(long, value_name = "LOCATION")]
     store: Option<String>,
     /// Settings file (TOML)
     #[arg(long, value_name = "FILE")]

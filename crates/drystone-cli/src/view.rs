@@ -30,8 +30,8 @@ pub struct Options {
     /// Let bodies sleep only if the scene says so
     #[arg(long)]
     no_sleep: bool,
-    /// Size of the window in logical pixels, 16 to 4096 each [default: the last size]
-    #[arg(long, value_name = "WxH", value_parser = number::size)]
+    /// Size of the window in logical pixels, 360x300 to 8192x8192 [default: the last size]
+    #[arg(long, value_name = "WxH", value_parser = number::window_size)]
     size: Option<(u32, u32)>,
     /// Dark colours, regardless of the saved preference
     #[arg(long)]

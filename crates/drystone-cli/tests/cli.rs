@@ -204,6 +204,10 @@ mod mistakes {
         ] {
             refused(folder.path(), arguments, says);
         }
+        if cfg!(feature = "view") {
+            refused(folder.path(), "view slope --size 10x10", "\"10\" is not a number from 360 to 8192");
+            refused(folder.path(), "view slope --threads -2", "expected a whole number from 1 to 256");
+        }
     }
 
     #[test]
