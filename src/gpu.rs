@@ -444,7 +444,7 @@ impl GpuWorld {
     }
 
     /// Grows the contact buffers when the latest counters show that three quarters are in use, and keeps the contacts
-    /// of the last step. If the device allows no more, the world goes on with the contacts that fit; in strict mode
+    /// of the last step. If the device allows no more, the world continues with the contacts that fit; in strict mode
     /// that is an error.
     fn grow(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
         if self.engine.grow_events(self.event_need)? {

@@ -40,7 +40,7 @@ pub enum ContextError {
         found: String,
     },
     /// The adapter provides no device.
-    #[error("adapter {adapter} gives no device: {reason}")]
+    #[error("adapter {adapter} provides no device: {reason}")]
     NoDevice {
         /// Name of the adapter.
         adapter: String,
@@ -346,7 +346,7 @@ impl Context {
             Ok(Err(wgpu::PollError::Timeout)) => Ok(false),
             Ok(Err(error)) => Err(DeviceError::Lost(error.to_string())),
             Err(_) => {
-                remember(&self.inner.error, DeviceError::Lost("the driver gave up".to_owned()));
+                remember(&self.inner.error, DeviceError::Lost("the driver failed".to_owned()));
                 self.check().map(|()| true)
             }
         }

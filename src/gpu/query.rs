@@ -102,8 +102,8 @@ impl GpuWorld {
         if !Arc::ptr_eq(&pending.world, &self.query_load.world) {
             return Err(QueryError {
                 index: 0,
-                problem: "was asked of another world".to_owned(),
-                expected: "the world that was asked".to_owned(),
+                problem: "belongs to another world".to_owned(),
+                expected: "a query of this world".to_owned(),
             }
             .into());
         }

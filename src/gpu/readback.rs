@@ -230,7 +230,7 @@ impl Arrival {
                 let lost = |error: wgpu::MapRangeError| DeviceError::Lost(error.to_string());
                 Ok(Some(buffer.get_mapped_range(..self.bytes).map_err(lost)?.to_vec()))
             }
-            (FAILED, _) => Err(DeviceError::Lost("answers did not arrive".to_owned())),
+            (FAILED, _) => Err(DeviceError::Lost("query results did not arrive".to_owned())),
             _ => Ok(None),
         }
     }

@@ -286,7 +286,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// Grows the event capacity to 1.5 times a known need. If the device allows no more, worlds go on with what fits;
+    /// Grows the event capacity to 1.5 times a known need. If the device allows no more, worlds continue with what fits;
     /// in strict mode that is an error. Returns true if there are new tables.
     ///
     /// # Errors
@@ -315,7 +315,7 @@ impl Engine {
 
     /// Grows the contact capacity to 1.5 times a known need, in multiples of `unit`, once the need reaches three
     /// quarters of the capacity, but never beyond `limit`. Copies the contacts of the last step. If the device allows
-    /// no more, worlds go on with what fits; in strict mode that is an error. Returns true if there are new tables.
+    /// no more, worlds continue with what fits; in strict mode that is an error. Returns true if there are new tables.
     ///
     /// # Errors
     /// If the new tables do not fit the device; then nothing is changed.

@@ -81,7 +81,7 @@ pub enum ShaderError {
         reason: String,
     },
     /// An import names a file that no library has.
-    #[error("{place}: no shader file is named {name}: add it to its crate's list of sources, or mend the name")]
+    #[error("{place}: no shader file is named {name}: add it to its crate's list of sources, or correct the name")]
     Missing {
         /// Name in the import.
         name: String,
@@ -89,7 +89,7 @@ pub enum ShaderError {
         place: String,
     },
     /// Imports form a cycle.
-    #[error("{place}: imports go in a circle: {path}; move what both need to a third file")]
+    #[error("{place}: import cycle: {path}; move the common parts to a third file")]
     Circle {
         /// Line of the import that closes the cycle, as `file.wgsl:line`.
         place: String,
@@ -98,7 +98,7 @@ pub enum ShaderError {
     },
     /// A line looks like a directive and is malformed.
     #[error(
-        "{place}: {line:?} is no directive: expected //#import NAME or //#functions NAME, at the start of the line"
+        "{place}: {line:?} is not a directive: expected //#import NAME or //#functions NAME, at the start of the line"
     )]
     Directive {
         /// Line, as `file.wgsl:line`.
@@ -107,7 +107,7 @@ pub enum ShaderError {
         line: String,
     },
     /// A file that was included without its bindings is imported with them later.
-    #[error("{place}: {name} is in the module already, as functions alone: import it before //#functions does")]
+    #[error("{place}: {name} is already in the module without its bindings: import it before the //#functions line")]
     Partial {
         /// Line of the import, as `file.wgsl:line`.
         place: String,
@@ -463,7 +463,7 @@ mod tests {
         assert!(compose("left").unwrap().text().contains("@compute"), "control");
         assert_eq!(
             message("late"),
-            "late.wgsl:2: left is in the module already, as functions alone: import it before //#functions does"
+            "late.wgsl:2: left is already in the module without its bindings: import it before the //#functions line"
         );
     }
 
@@ -483,11 +483,11 @@ mod tests {
     fn errors_name_file_and_line() {
         assert_eq!(
             message("lost"),
-            "lost.wgsl:2: no shader file is named nowhere: add it to its crate's list of sources, or mend the name"
+            "lost.wgsl:2: no shader file is named nowhere: add it to its crate's list of sources, or correct the name"
         );
         assert_eq!(
             message("round"),
-            "about.wgsl:2: imports go in a circle: round → about → round; move what both need to a third file"
+            "about.wgsl:2: import cycle: round → about → round; move the common parts to a third file"
         );
         let (bad, odd) = (message("bad"), message("odd"));
         assert!(bad.starts_with("shader bad: bad.wgsl:"), "{bad}");

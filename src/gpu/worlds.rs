@@ -130,7 +130,7 @@ impl GpuWorlds {
     /// changed.
     pub fn replace(&mut self, world: usize, compiled: Compiled) -> Result<(), WorldError> {
         if !step_alike(&compiled.settings, &self.members[world].host.compiled.settings) {
-            return Err(WorldError::Many("its settings ask for other stages than those of the others".to_owned()));
+            return Err(WorldError::Many("its settings need other stages than those of the batch".to_owned()));
         }
         // Results in flight belong to the old world.
         self.context().wait()?;

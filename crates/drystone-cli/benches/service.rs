@@ -87,7 +87,7 @@ fn main() {
         json!({ "worlds": SMALL, "seconds_each": long.as_secs_f64(), "turns": turns })
     });
 
-    let mut system = System::new().expect("a system that tells of itself");
+    let mut system = System::new().expect("system information");
     system.refresh_cpu_all();
     system.refresh_memory();
     let report = json!({

@@ -73,12 +73,12 @@ impl Places {
         let Some(&first) = all.first() else { return refuse("there are none".to_owned()) };
         let count = all.len() + more;
         if count > MOST_WORLDS {
-            return refuse(format!("{count} are too many, a dispatch has at most {MOST_WORLDS} layers"));
+            return refuse(format!("{count} worlds are too many: a dispatch has at most {MOST_WORLDS} layers"));
         }
         let features = all.iter().map(|compiled| Features::of(compiled)).reduce(Features::and);
         for (index, compiled) in all.iter().enumerate() {
             if !step_alike(&compiled.settings, &first.settings) {
-                return refuse(format!("the settings of world {index} ask for other stages than those of world 0"));
+                return refuse(format!("the settings of world {index} need other stages than those of world 0"));
             }
         }
         context.check()?;

@@ -120,7 +120,7 @@ mod tests {
         assert!(judged(&[1.25, 1.22, 1.28]).is_slower());
         assert!(judged(&[0.75, 0.72, 0.78]).is_faster());
         assert!(!judged(&[0.75, 0.72, 0.78]).is_slower());
-        assert!(!judged(&[1.25, 0.9, 1.6]).is_slower(), "a noisy run tells less");
+        assert!(!judged(&[1.25, 0.9, 1.6]).is_slower(), "a noisy run proves less");
         assert!(change(&old, &row(&[9.0, 9.0])).is_err());
     }
 
