@@ -1,4 +1,4 @@
-//! Many worlds in the same dispatches on a GPU: 32 balls, each thrown harder than the one before.
+//! Many worlds stepped by the same dispatches on a GPU: 32 balls, each thrown harder than the one before.
 
 use drystone::{AdapterChoice, Body, Context, Scene, Shape, WorldBatch};
 
@@ -7,7 +7,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], 0.0)));
     let ball = scene.add(Body::dynamic(0.0, 0.25).shape(Shape::circle(0.25)));
 
-    // `Any` takes a software adapter where there is no GPU.
+    // `Any` accepts a software adapter if there is no GPU.
     let context = Context::new(AdapterChoice::Any)?;
     println!("on {}", context.info().name);
     let scenes = WorldBatch::vary(&scene, 32, |world, scene| {

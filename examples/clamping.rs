@@ -1,9 +1,9 @@
-//! Why the sum of the impulses is clamped, not each of them (tutorials: "accumulated impulse").
+//! Clamping the accumulated impulse instead of each impulse, and why it matters (tutorials: "accumulated impulse").
 //!
-//! A contact may only push. A solver that goes over its contacts several times must be able to take back what it pushed
-//! too hard: the *sum* must not be negative, each part of it may be. Clamping each part keeps every mistake, and a
-//! solver that starts from the impulses of the step before keeps it for good: the stack blows up. (Without that warm
-//! start this stack is the same either way, as its impulses only grow.)
+//! A contact may only push. A solver that visits its contacts several times must be able to take back a push that was
+//! too strong: the *sum* must not be negative, but each part may be. Clamping each part keeps every mistake, and a
+//! solver that warm-starts from the impulses of the previous step keeps it in all later steps: the stack blows up.
+//! (Without warm starting, both ways give the same result for this stack, as its impulses only grow.)
 
 use drystone::Mode;
 use drystone::low_level::state;
@@ -11,7 +11,7 @@ use drystone::{Scene, World};
 use drystone_scenes::catalogue;
 
 fn run(accumulate: bool) -> Result<(), Box<dyn std::error::Error>> {
-    // Five boxes on each other, at rest, as in the tutorials: 10 sweeps that start from the last step's impulses.
+    // Five stacked boxes at rest, as in the tutorials: 10 sweeps, warm-started from the previous step.
     let mut scene: Scene = catalogue::build("vertical_stack:count=5")?;
     scene.settings.mode = Mode::Baumgarte;
     scene.settings.accumulate = accumulate;

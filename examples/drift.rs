@@ -1,13 +1,13 @@
-//! Why a constraint on velocities needs a bias (tutorials: "Baumgarte stabilisation").
+//! Position drift of velocity constraints, and the bias that corrects it (tutorials: "Baumgarte stabilisation").
 //!
-//! `J v = 0` says that an error in the position does not grow. It does not say that it gets smaller: every step leaves
-//! a little more of it behind. A bias asks for a velocity that takes a share of the error back, `J v = −β/h · C`.
+//! `J v = 0` prevents the position error from growing, but does not reduce it: every step adds a little. A bias asks
+//! for a velocity that removes a fraction of the error, `J v = −β/h · C`.
 
 use drystone::Mode;
 use drystone::{Body, Joint, JointKind, Scene, Shape, World};
 
 fn run(bias: bool) -> Result<(), Box<dyn std::error::Error>> {
-    // A bar on a hinge at the origin, held out to the side and let go.
+    // A bar on a hinge at the origin, released from the side.
     let mut scene = Scene::new("pendulum");
     let bar = scene.add(Body::dynamic(1.0, 0.0).shape(Shape::half_box(1.0, 0.1)));
     scene.join(Joint::to_world(JointKind::hinge(), bar).anchors([0.0, 0.0], [-1.0, 0.0]));

@@ -1,6 +1,6 @@
-//! A world in a window of your own: your render loop, one device for both, everything recorded into your own encoder.
+//! A world in your own window: your render loop, one device for both, everything recorded into your own encoder.
 //!
-//! `cargo run --release --example embed_in_your_renderer`; with a number, it closes after so many frames.
+//! `cargo run --release --example embed_in_your_renderer`; with a number, it closes after that many frames.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use winit::event::WindowEvent;
 use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoop, OwnedDisplayHandle};
 use winit::window::{Window, WindowId};
 
-/// What you have anyway, and the world beside it.
+/// State of the application, with the world.
 struct Game {
     surface: wgpu::Surface<'static>,
     config: wgpu::SurfaceConfiguration,
@@ -30,7 +30,8 @@ impl Game {
         let window = Arc::new(event_loop.create_window(Window::default_attributes().with_title("your game"))?);
         let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_with_display_handle(Box::new(display)));
         let surface = instance.create_surface(window.clone())?;
-        // A device that draws in this window and steps the world. With one of your own: `Context::from_device`.
+        // A device that can draw in this window and steps the world. With a device of your own use
+        // `Context::from_device`.
         let (context, adapter) = Context::for_surface(&instance, &surface, AdapterChoice::Any)?;
         let size = window.inner_size();
         let config = surface.get_default_config(&adapter, size.width.max(1), size.height.max(1)).ok_or("no surface")?;
@@ -57,7 +58,7 @@ impl Game {
             _ => return Ok(()),
         };
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
-        // A step, what is drawn of it, and whatever else you record: one submission, and nothing is read back.
+        // The step, its drawing and your own commands in one submission; nothing is read back.
         self.world.record(&mut encoder)?;
         let inputs = DrawInputs::of(&self.world);
         let (style, layers) = (Style::dark(), Layers::default());

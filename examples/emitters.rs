@@ -1,4 +1,4 @@
-//! Bodies that come and go by the scene's own script: hail, a stone every ten steps, each for three seconds.
+//! Bodies added and removed by the scene itself: hail, one stone every ten steps, each for three seconds.
 
 use drystone::{Body, Emitter, Scene, Shape, World};
 

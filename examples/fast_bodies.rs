@@ -1,4 +1,4 @@
-//! Fast bodies: none passes through what stands still; through what moves only one that is no bullet does.
+//! Continuous collision of fast bodies: all are stopped by static bodies, but only bullets by dynamic ones.
 
 use drystone::{Body, Scene, Shape, World};
 

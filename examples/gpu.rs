@@ -1,10 +1,10 @@
-//! A world on your own device: it records into your encoder, and its poses stay on the GPU for you to draw from.
+//! A world on your own device: it records into your encoder, and its poses stay on the GPU for drawing.
 
 use drystone::low_level::GpuWorld;
 use drystone::{Body, Context, Scene, Shape};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Yours: any instance, adapter and device. Drystone needs no optional feature and no more than the default limits.
+    // Any instance, adapter and device. Drystone needs no optional feature and no more than the default limits.
     let instance = wgpu::Instance::new(wgpu::InstanceDescriptor::new_without_display_handle());
     let adapter = pollster::block_on(instance.request_adapter(&wgpu::RequestAdapterOptions::default()))?;
     let (device, queue) = pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor::default()))?;
@@ -21,7 +21,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for _frame in 0..120 {
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
         world.record(&mut encoder)?;
-        // Here your render pass would bind `world.poses()`, an array of `drystone::low_level::types::Pose`, one a body.
+        // Here your render pass would bind `world.poses()`, an array of `drystone::low_level::types::Pose`, one per
+        // body.
         queue.submit([encoder.finish()]);
     }
 

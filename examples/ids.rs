@@ -1,4 +1,4 @@
-//! Ids: a body that has gone is never mistaken for the one that came to its slot.
+//! Body ids: the id of a removed body is never confused with that of a new body in the same slot.
 
 use drystone::{Body, Command, CommandError, Scene, Shape, World};
 

@@ -1,7 +1,8 @@
-//! Learning to throw a ball over a wall into a box: 64 worlds try at once, the best are varied, all begin again.
+//! Learning to throw a ball over a wall into a box: 64 worlds try at once, the best throws are varied, and all start
+//! again.
 //!
-//! The method is as plain as can be (cross-entropy: keep the best eighth, draw around their mean). What it shows is
-//! [`WorldBatch`]: commands, bodies and queries of all worlds, and a reset, each with one call.
+//! The method is the simplest possible (cross-entropy: keep the best eighth, sample around their mean). It shows how
+//! [`WorldBatch`] sends commands, reads bodies, runs queries and resets for all worlds, each with one call.
 
 use drystone::{Body, Command, Query, Scene, Shape, WorldBatch};
 use glam::Vec2;
@@ -46,7 +47,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// About evenly from -1 to 1.
+/// Returns numbers distributed about evenly from -1 to 1.
 fn draw(random: &mut u32) -> f32 {
     *random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
     f32::from((*random >> 16) as u16) / 32_767.5 - 1.0

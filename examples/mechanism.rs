@@ -1,4 +1,4 @@
-//! A running world to play with: a motor swings a paddle, bodies are dropped in and pushed, what is hit is told.
+//! Changing a running world: a motor swings a paddle, bodies are added and pushed, and hit events are printed.
 
 use drystone::{Body, Command, Joint, JointKind, Scene, Shape, World};
 use glam::Vec2;

@@ -1,4 +1,4 @@
-//! Places of bodies from a GPU, each frame, without a wait: the newest that came back.
+//! Body transforms from a GPU in every frame without waiting: the latest that have arrived.
 
 use drystone::{AdapterChoice, Body, Context, Scene, Shape, World};
 

@@ -1,4 +1,5 @@
-//! Rollback, as networked games do: an input of the past arrives late, so the world goes back and steps again with it.
+//! Rollback, as in networked games: an input arrives late, so the world returns to an earlier step and steps again with
+//! it.
 
 use drystone::{Body, Command, Scene, Shape, World};
 
@@ -11,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut world = World::new(&scene)?;
     let jump = Command::velocity([2.0, 6.0]);
 
-    // One snapshot a step; the newest LATE of them would do.
+    // One snapshot per step; the latest LATE of them would be enough.
     let mut past = Vec::new();
     for _ in 0..30 {
         past.push(world.snapshot()?);
@@ -27,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let again = world.body(player)?;
     println!("with the jump, {LATE} steps ago, it is at {}", again.position());
 
-    // The same as if the input had been in time, to the bit.
+    // Bitwise equal to a run in which the input arrived in time.
     let mut in_time = World::new(&scene)?;
     for step in 0..30 {
         if step == 30 - LATE {

@@ -1,4 +1,4 @@
-//! A world as bytes: saved, and continued by another world of the same scene to the same bits.
+//! A world saved as bytes and continued bitwise by another world of the same scene.
 
 use drystone::{Body, Scene, Shape, World};
 

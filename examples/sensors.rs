@@ -7,7 +7,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], 0.0)));
     let ball = scene.add(Body::dynamic(0.0, 0.5).velocity(3.0, 0.0).shape(Shape::circle(0.5)));
     for coin in 1..=5_u8 {
-        // A sensor notices dynamic bodies. Where neither body is dynamic, nothing is told.
+        // Sensors detect dynamic bodies. There is no event if neither body is dynamic.
         scene.add(Body::fixed(2.0 * f32::from(coin), 0.5).shape(Shape::circle(0.2).sensor()));
     }
 
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let [Some(a), Some(b)] = event.ids else { continue };
             if event.kind == EventKind::SensorBegin && (a == ball || b == ball) {
                 let coin = if a == ball { b } else { a };
-                println!("step {:3}: coin {coin} is taken", event.step);
+                println!("step {:3}: coin {coin} is collected", event.step);
                 world.remove_bodies(&[coin])?;
             }
         }

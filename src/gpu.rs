@@ -1,4 +1,12 @@
-//! The GPU backend. The host records a step without knowing a single count; the device decides them all.
+//! GPU backend: a world whose steps run as compute shaders through wgpu.
+//!
+//! The host records all dispatches of a step in advance, without knowing how many contacts, pairs or islands the step
+//! will have: every count stays on the device. Counters and events come back some steps later; the host uses them to
+//! grow buffers and to choose between equivalent kernels, never to change a result.
+//!
+//! [`GpuWorld`] is one world with buffers of its own; `worlds` holds many worlds side by side in the same buffers.
+//! `record` turns a stage into dispatches, `engine` owns buffers and bind groups, `shader` composes the WGSL, `memory`
+//! lists all tables with their sizes, `strict` repairs steps that overflowed.
 
 mod ask;
 mod books;
@@ -56,20 +64,20 @@ use crate::tables::Tables;
 use crate::types::{self, Counters, Event, FORCE_OVERFLOW, OVERFLOW_CONTACTS};
 use crate::world::WorldError;
 
-/// Workgroups that fit in one dimension of a dispatch.
+/// Maximum workgroups in one dimension of a dispatch (wgpu's default limit).
 const MAX_WORKGROUPS: u32 = 65_535;
-/// Elements of a scan block (`shaders/scan.wgsl`).
+/// Elements of one scan block (`shaders/scan.wgsl`).
 const SCAN_BLOCK: u32 = 1024;
-/// Words a shape in which the pairs are remembered between counting and emitting (`shaders/pair.wgsl`).
+/// Words per shape that store its pairs between counting and emitting (`shaders/pair.wgsl`).
 const PARTNER_WORDS: usize = 8;
-/// Events of a step for which there is room at first.
+/// Initial capacity for events of one step.
 const FIRST_EVENTS: u32 = 1024;
-/// Steps whose counters may be in flight.
+/// Number of steps whose counters may be in flight.
 const RING: usize = 3;
 
 /// A world on the GPU.
 ///
-/// The same scene on the same adapter, driver and build gives the same result to the last bit, at any capacity.
+/// The same scene on the same adapter, driver and build gives bitwise identical results, at any buffer capacity.
 #[derive(Debug)]
 pub struct GpuWorld {
     engine: Engine,
@@ -77,32 +85,32 @@ pub struct GpuWorld {
     plan: Vec<Op>,
 
     ring: StepRing,
-    /// Room that a step is known to have lacked.
+    /// Event capacity that a past step has lacked.
     event_need: u32,
-    /// The newest counters known, and the step they belong to.
+    /// Latest counters that have arrived, and their step.
     known: Option<(u64, Counters)>,
     never_rests: bool,
     stage_ms: Vec<(Stage, f64)>,
     profiled: u64,
     profiler: Profiler,
-    /// Of steps as a whole, where they are to be timed.
+    /// Timer of whole steps, if they are timed.
     clock: Option<Clock>,
-    /// Time of the last strict step, and the shapes that it had.
-    pace: Option<(Duration, u32)>,
-    /// Whether the next step that is recorded is measured.
+    /// Duration of the last strict step, and the number of shapes in it.
+    last_duration: Option<(Duration, u32)>,
+    /// The next recorded step is to be measured.
     measures: bool,
-    /// What has arrived of measured steps and nobody has taken.
+    /// Stage times that have arrived and were not taken yet.
     times: parts::Times,
-    /// How far a step is that is given to the device in parts.
+    /// Progress of a step that is submitted in parts.
     part: Option<parts::Part>,
-    /// What the queries of the world have found so far.
+    /// Buffer sizes learned from past queries of this world.
     query_load: ask::Load,
-    /// Transforms on their way to the host.
+    /// Transforms in flight to the host.
     transforms: transforms::Sent,
 }
 
 impl GpuWorld {
-    /// A world as the scene describes it.
+    /// Creates the world that the scene describes.
     ///
     /// # Errors
     /// If the scene is not valid or does not fit the device.
@@ -110,7 +118,7 @@ impl GpuWorld {
         Self::from_compiled(context, Compiled::new(scene)?, None)
     }
 
-    /// A world from arrays that are already laid out. `contact_capacity` is estimated unless given.
+    /// Creates a world from compiled arrays. `contact_capacity` is estimated if `None`.
     ///
     /// # Errors
     /// If it does not fit the device.
@@ -122,10 +130,10 @@ impl GpuWorld {
         Self::from_host(context, Host::new(compiled), contact_capacity, context.kernels(false)?)
     }
 
-    /// A world whose shaders are changed, for tests that break a stage on purpose.
+    /// Creates a world with modified shaders, for tests that break a stage on purpose.
     ///
     /// # Errors
-    /// If a patch does not match exactly once or the result is no valid shader.
+    /// If a patch does not match exactly once or the result is not a valid shader.
     #[doc(hidden)]
     pub fn patched(context: &Context, scene: &Scene, patches: &[Patch]) -> Result<Self, WorldError> {
         let kernels = Arc::new(Kernels::new(context.device(), patches, false)?);
@@ -156,7 +164,7 @@ impl GpuWorld {
             profiled: 0,
             profiler: Profiler::default(),
             clock: None,
-            pace: None,
+            last_duration: None,
             measures: false,
             times: parts::Times::default(),
             part: None,
@@ -181,7 +189,7 @@ impl GpuWorld {
         self.engine.bind(&[params], &params);
     }
 
-    /// The same world that runs every step, also where all sleep and none changes anything. For tests.
+    /// Disables skipping of steps while all bodies sleep. For tests.
     #[doc(hidden)]
     #[must_use]
     pub fn without_rest(mut self) -> Self {
@@ -189,8 +197,8 @@ impl GpuWorld {
         self
     }
 
-    /// The same world that runs its sweeps in one workgroup of 8, 64 or 256 lanes, or else stage by stage, however small
-    /// it is. For tests.
+    /// Forces the fused kernel with 8, 64 or 256 lanes; any other number forces one dispatch per stage, independently
+    /// of the size of the world. For tests.
     #[doc(hidden)]
     #[must_use]
     pub fn with_lanes(mut self, lanes: u32) -> Self {
@@ -198,14 +206,15 @@ impl GpuWorld {
         self
     }
 
-    /// Sets the token by which another thread may end a step early: before it is recorded, or while the world waits for the
-    /// device. What was submitted runs to its end there, after the call has returned: in strict mode two batches at most.
+    /// Sets the token by which another thread may cancel a step: before it is recorded, or while the world waits for
+    /// the device. Work that was already submitted still runs to its end on the device after the call has returned: in
+    /// strict mode two batches at most.
     pub fn set_cancel_token(&mut self, token: CancelToken) {
         self.host.limits.set_token(token);
     }
 
-    /// Whether a step is known to change nothing: a step that had heard of all that was asked has arrived, and it began
-    /// and ended with nobody awake. The count of steps goes on, and nothing is recorded.
+    /// Skips the step if it is known to change nothing: all bodies sleep, and a step that included the latest command
+    /// has arrived and began and ended with all bodies asleep. Then the step count advances and nothing is recorded.
     fn rests(&mut self) -> bool {
         let sleeps = !self.never_rests && self.host.is_idle();
         let known = self.known.is_some_and(|(step, counters)| step >= self.host.asked && is_at_rest(&counters));
@@ -216,7 +225,8 @@ impl GpuWorld {
         sleeps && known
     }
 
-    /// What happened since this was last asked, oldest first, if the scene wants events: of the steps that have arrived.
+    /// Returns the events of the steps that have arrived since the last call, oldest first; none unless the scene asks
+    /// for events.
     ///
     /// # Errors
     /// If the device is lost.
@@ -226,15 +236,17 @@ impl GpuWorld {
     }
 
     /// Advances the world by one step: records it, submits it and returns without waiting for it, unless several steps
-    /// are on their way already.
+    /// are already in flight.
     ///
     /// # Errors
-    /// If the device is lost or refused something, or a buffer outgrows it. In strict mode an overflow is repaired
-    /// here; if it cannot be, the world is as it was before the step: with [`WorldError::TooManyContacts`] where it has more
-    /// than it may have. Without strict mode the step goes on with those that fit, as ever.
-    /// [`WorldError::Cancelled`] if its token was cancelled before the step or while it waited for the device, and of every
-    /// step after that until the world continues from a snapshot ([`Self::restore`]). A long step in strict mode is given to
-    /// the device in batches, and those that follow are left out then; [`Self::steps`] does not count it.
+    /// If the device is lost, rejects a command, or does not allow a buffer as large as needed. In strict mode an
+    /// overflow is repaired here; if it cannot be, the world is as it was before the step, and the error is
+    /// [`WorldError::TooManyContacts`] if it has more contacts than its limit. Without strict mode the step keeps the
+    /// contacts that fit.
+    /// [`WorldError::Cancelled`] if the token was cancelled before the step or while it waited for the device, and for
+    /// every later step until the world continues from a snapshot ([`Self::restore`]). A long step in strict mode is
+    /// submitted in batches; after cancellation the remaining batches are not submitted, and [`Self::steps`] does not
+    /// count the step.
     pub fn step(&mut self) -> Result<(), WorldError> {
         self.host.limits.check()?;
         if self.host.compiled.settings.strict {
@@ -254,7 +266,7 @@ impl GpuWorld {
         self.poll()
     }
 
-    /// Learns what arrived, without waiting.
+    /// Processes the counters, events and times that have arrived, without waiting.
     fn poll(&mut self) -> Result<(), WorldError> {
         self.engine.context.poll(wgpu::PollType::Poll)?;
         let period = self.engine.context.queue().get_timestamp_period();
@@ -284,7 +296,8 @@ impl GpuWorld {
             self.times.arrived(times);
         }
         if self.ring.take_refused() {
-            // A device that was just lost refuses steps in silence, and says so only once it has nothing left to do.
+            // A device that was just lost drops steps silently and reports the loss only once it has nothing left to
+            // do.
             self.engine.context.wait()?;
         }
         Ok(())
@@ -299,20 +312,20 @@ impl GpuWorld {
         Ok(())
     }
 
-    /// Waits for the device, unless the step is given up.
+    /// Waits for the device, unless the step is cancelled.
     fn wait(&self) -> Result<(), WorldError> {
         self.wait_for(None)
     }
 
-    /// Waits for the device up to a submission, or for all it was given, unless the step is given up.
+    /// Waits for one submission, or for all work of the device if `None`, unless the step is cancelled.
     fn wait_for(&self, submission: Option<&wgpu::SubmissionIndex>) -> Result<(), WorldError> {
         let latch = self.host.limits.latch();
         let done = self.engine.context.wait_for_unless(submission, || latch.is_cancelled())?;
         if done { Ok(()) } else { Err(WorldError::Cancelled) }
     }
 
-    /// Records one step into the caller's encoder. Nothing is submitted; submit it yourself, in order. What the scene's
-    /// emitters make before this step is recorded as well.
+    /// Records one step into the caller's encoder, including the bodies that the scene's emitters create before it.
+    /// Nothing is submitted: submit the encoders yourself, in order.
     ///
     /// # Errors
     /// If the device is lost, a buffer outgrows it, or the world was cancelled; then nothing was recorded.
@@ -329,22 +342,23 @@ impl GpuWorld {
         Ok(())
     }
 
-    /// Begins to measure the step that is recorded, if that is wanted.
+    /// Begins to measure the step being recorded, if requested; returns its slot.
     fn begin_measuring(&mut self) -> Option<usize> {
-        // One that is timed as a whole shall run as a whole.
+        // A step that is timed as a whole must run as a whole.
         let can = self.engine.context.has_timestamps() && self.clock.is_none();
         let wanted = std::mem::take(&mut self.measures) && can;
         if wanted { self.profiler.begin(self.engine.context.device(), &self.plan) } else { None }
     }
 
-    /// Records lines of the plan; if they are measured, each in a pass of its own.
+    /// Records a range of the plan; if it is measured, with one pass per line.
     fn record_ops(
         &mut self,
         encoder: &mut wgpu::CommandEncoder,
         ops: std::ops::Range<usize>,
         measured: Option<usize>,
     ) -> Result<(), WorldError> {
-        // In parts each line runs by itself, whatever becomes known between two of them.
+        // A step in parts dispatches each line separately: counters that arrive between two parts could change the
+        // choice of the fused kernel.
         let apart = ops.len() < self.plan.len();
         let Some(slot) = measured else {
             let (is_first, is_last) = (ops.start == 0, ops.end == self.plan.len());
@@ -363,7 +377,7 @@ impl GpuWorld {
         Ok(())
     }
 
-    /// Makes room if need be, and starts a step in `encoder`.
+    /// Grows buffers if necessary, and starts a step in `encoder`.
     fn begin_recording(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
         self.grow(encoder)?;
         self.emit(Some(encoder))?;
@@ -372,7 +386,7 @@ impl GpuWorld {
         Ok(())
     }
 
-    /// Sends the counters of the step in `encoder` on their way.
+    /// Records the copy of the step's counters and events to the host.
     fn end_recording(&mut self, encoder: &mut wgpu::CommandEncoder, measured: Option<usize>) {
         if let Some(slot) = measured {
             self.profiler.end(slot, encoder, self.host.steps.saturating_add(1));
@@ -392,12 +406,12 @@ impl GpuWorld {
         self.end_step();
     }
 
-    /// Yesterday's contacts become those to recall from.
+    /// Swaps the current and previous contact buffers.
     pub fn begin_step(&mut self) {
         self.engine.parity ^= 1;
     }
 
-    /// Runs one line of the plan, `apart` from others that are usually run with it.
+    /// Runs one line of the plan; if `apart`, without fusing it with the lines around it.
     fn run_line(&mut self, pass: &mut wgpu::ComputePass, index: usize, apart: bool) -> Result<(), WorldError> {
         let op = self.plan[index];
         if op.stage == Stage::Command {
@@ -411,7 +425,7 @@ impl GpuWorld {
         self.engine.run_line(pass, line, &extent, known.as_ref())
     }
 
-    /// Runs one stage by itself.
+    /// Runs one stage without the rest of the plan.
     fn run(&mut self, pass: &mut wgpu::ComputePass, op: Op) -> Result<(), WorldError> {
         if op.stage == Stage::Command {
             return self.send_commands(pass);
@@ -420,7 +434,8 @@ impl GpuWorld {
         self.engine.run(pass, op, &Extent::of(&self.host.compiled), known.as_ref())
     }
 
-    /// What was asked since the last step. A new buffer each time: steps recorded but not submitted yet keep theirs.
+    /// Uploads and dispatches the commands since the last step, in a new buffer each time, as steps that are recorded
+    /// but not yet submitted still refer to theirs.
     fn send_commands(&mut self, pass: &mut wgpu::ComputePass) -> Result<(), WorldError> {
         self.host.compiled.lead_on(&mut self.host.commands, self.host.steps);
         by_body(&mut self.host.commands);
@@ -428,14 +443,15 @@ impl GpuWorld {
         self.engine.send_commands(pass, &commands)
     }
 
-    /// Makes room when the newest counters say that three quarters are in use, keeping the contacts of the last step.
-    /// Where the device allows no more, the world goes on with what fits; in strict mode that is an error.
+    /// Grows the contact buffers when the latest counters show that three quarters are in use, and keeps the contacts
+    /// of the last step. If the device allows no more, the world continues with the contacts that fit; in strict mode
+    /// that is an error.
     fn grow(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
         if self.engine.grow_events(self.event_need)? {
             self.bind();
         }
         let Some((_, counters)) = self.known else { return Ok(()) };
-        // What was put by may come back all at once.
+        // All archived contacts may return in one step.
         let needed = u64::from(counters.pairs_found) + u64::from(counters.sleeping_contacts);
         if self.engine.grow_for_contacts(encoder, needed, 1024, self.contact_limit())? {
             self.bind_contacts();
@@ -443,17 +459,18 @@ impl GpuWorld {
         Ok(())
     }
 
-    /// Says where the tables of contacts are, which are new.
+    /// Updates constants and bind groups after the contact tables were replaced.
     fn bind_contacts(&mut self) {
         self.engine.place(&mut self.host.compiled.params);
         self.bind();
     }
 
-    /// Advances the world by one step and adds the time of every stage on the device to [`Self::stage_ms`], for which the
-    /// sweeps of a small world are run stage by stage, too. Waits for the device. Does as [`Self::step`] where the device has no timestamps.
+    /// Advances the world by one step and adds the device time of every stage to [`Self::stage_ms`]. Waits for the
+    /// device. The sweeps of a small world run one dispatch per stage here instead of in the fused kernel. Equivalent
+    /// to [`Self::step`] if the device has no timestamps.
     ///
     /// # Errors
-    /// As [`Self::step`].
+    /// Those of [`Self::step`].
     pub fn step_profiled(&mut self) -> Result<(), WorldError> {
         if !self.engine.context.has_timestamps() {
             return self.step();
@@ -467,11 +484,11 @@ impl GpuWorld {
         self.poll()
     }
 
-    /// As [`Self::step`]; the times of its stages are added to [`Self::stage_ms`] when they have arrived. Does not wait for
-    /// them, and measures nothing while several measured steps are on their way.
+    /// Advances the world by one step and adds its stage times to [`Self::stage_ms`] once they have arrived. Does not
+    /// wait for them; measures nothing while several measured steps are in flight.
     ///
     /// # Errors
-    /// As [`Self::step`].
+    /// Those of [`Self::step`].
     pub fn step_measured(&mut self) -> Result<(), WorldError> {
         self.measures = true;
         let stepped = self.step();
@@ -479,13 +496,13 @@ impl GpuWorld {
         stepped
     }
 
-    /// Milliseconds spent in each stage so far by [`Self::step_profiled`], and the number of those steps.
+    /// Returns the total milliseconds of each stage over all measured steps, and the number of those steps.
     #[must_use]
     pub fn stage_ms(&self) -> (&[(Stage, f64)], u64) {
         (&self.stage_ms, self.profiled)
     }
 
-    /// Puts every contact into the overflow path, which is solved in order. For tests.
+    /// Puts every contact into the overflow color, which is solved serially. For tests.
     #[must_use]
     pub fn with_forced_overflow(mut self) -> Self {
         self.host.compiled.params.switches |= FORCE_OVERFLOW;
@@ -493,7 +510,7 @@ impl GpuWorld {
         self
     }
 
-    /// The same world with a stage left out of every step. For tests.
+    /// Removes a stage from every step. For tests.
     #[doc(hidden)]
     #[must_use]
     pub fn without(mut self, stage: Stage) -> Self {
@@ -501,71 +518,71 @@ impl GpuWorld {
         self
     }
 
-    /// The stages of a step.
+    /// Returns the stages of a step, in order.
     #[must_use]
     pub fn plan(&self) -> &[Op] {
         &self.plan
     }
 
-    /// The device it lives on.
+    /// Returns the device and queue of the world.
     #[must_use]
     pub fn context(&self) -> &Context {
         &self.engine.context
     }
 
-    /// Dispatches of the last step.
+    /// Returns the number of dispatches of the last step.
     #[must_use]
     pub fn dispatches(&self) -> u32 {
         self.engine.dispatches
     }
 
-    /// Contacts that fit.
+    /// Returns the number of contacts that fit the buffers.
     #[must_use]
     pub fn contact_capacity(&self) -> u32 {
         self.engine.contact_capacity
     }
 
-    /// Bytes of all buffers on the device.
+    /// Returns the size of all buffers on the device, in bytes.
     #[must_use]
     pub fn device_bytes(&self) -> u64 {
         self.engine.device_bytes()
     }
 
-    /// `array<Pose>`, one a body, of its centre of mass: draw from it.
+    /// Returns the buffer `array<Pose>`, one per body, of its centre of mass, for drawing.
     #[must_use]
     pub fn poses(&self) -> &wgpu::Buffer {
         &self.engine.buffers["poses"]
     }
 
-    /// `array<Shape>`: draw from it.
+    /// Returns the buffer `array<Shape>`, for drawing.
     #[must_use]
     pub fn shapes(&self) -> &wgpu::Buffer {
         &self.engine.buffers["shapes"]
     }
 
-    /// `array<vec2<f32>>`, the vertices of all polygons: draw from it.
+    /// Returns the buffer `array<vec2<f32>>` of the vertices of all polygons, for drawing.
     #[must_use]
     pub fn vertices(&self) -> &wgpu::Buffer {
         &self.engine.buffers["vertices"]
     }
 
-    /// The buffer of a table, by its name in the map of a step (the front page of this documentation), as the steps
-    /// recorded so far leave it; `None` if there is no table of that name. Valid until the next step: a world exchanges
-    /// its buffers as it steps and grows.
+    /// Returns the buffer of a table, by its name in the map of a step ([`low_level`](crate::low_level)), as the steps
+    /// recorded so far leave it; `None` if no table has that name. Valid until the next step: a world swaps its buffers as
+    /// it steps and replaces them as it grows.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<&wgpu::Buffer> {
         self.engine.buffers.get(at_parity(name, self.engine.parity))
     }
 
-    /// The state between two steps. Waits for the device.
+    /// Returns the state between two steps. Waits for the device.
     ///
     /// # Errors
-    /// If the device is lost, or a step was given up.
+    /// If the device is lost, or a step was cancelled.
     pub fn snapshot(&mut self) -> Result<Snapshot, WorldError> {
         WorldEngine::snapshot(self)
     }
 
-    /// Where the bodies are. Waits for the device.
+    /// Returns the poses of all bodies. Waits for the device.
     pub(crate) fn read_poses(&mut self) -> Result<Vec<types::Pose>, WorldError> {
         let bytes = self.host.compiled.poses.len() as u64 * size_of::<types::Pose>() as u64;
         let parts = readback::download(&self.engine.context, &[(&self.engine.buffers["poses"], 0, bytes)])?;
@@ -573,7 +590,7 @@ impl GpuWorld {
         Ok(cast(&parts[0]))
     }
 
-    /// What the joints do, in the order of their indices. Waits for the device.
+    /// Returns the forces and torques of all joints, by joint index. Waits for the device.
     ///
     /// # Errors
     /// If the device is lost.
@@ -582,10 +599,10 @@ impl GpuWorld {
         Ok(joint_reactions(&self.host.compiled, &snapshot))
     }
 
-    /// Runs one stage by itself, for comparing stage by stage.
+    /// Runs one stage without the rest of the plan, to compare backends stage by stage.
     ///
     /// # Errors
-    /// If the device is lost or has no such kernel.
+    /// If the device is lost or has no kernel for the stage.
     pub fn run_alone(&mut self, op: Op) -> Result<(), WorldError> {
         let mut encoder = self.engine.encoder();
         {
@@ -595,12 +612,12 @@ impl GpuWorld {
         self.submit(encoder)
     }
 
-    /// Ends a step of stages run by themselves.
+    /// Ends a step of stages that were run one by one.
     pub fn end_step(&mut self) {
         self.host.end_step();
     }
 
-    /// Every table as it stands. Waits for the device.
+    /// Returns the contents of all tables. Waits for the device.
     ///
     /// # Errors
     /// If the device is lost.
@@ -609,11 +626,11 @@ impl GpuWorld {
     }
 }
 
-/// Room for half as many pairs again as the scene starts with, and for a pile of its shapes: so many at least, in whole
-/// lots.
+/// Returns an initial contact capacity: 1.5 times the pairs of the scene's first step, at least four contacts per shape
+/// (a pile) and at least `least`, rounded up to a multiple of `lot`.
 fn estimate_contacts(compiled: &Compiled, least: u64, lot: u64) -> u32 {
     let mut probe = CpuWorld::from_compiled(compiled.clone());
-    // Pairs beyond the default limit of a world are not counted: then tables grow when their number is known.
+    // Pairs beyond the default limit of a world are not counted; the tables grow once their number is known.
     let stages = [Stage::Guard, Stage::Bound, Stage::Bin, Stage::Pair];
     let _ = stages.into_iter().try_for_each(|stage| probe.run(Op { stage, flags: 0 }));
     let start = u64::from(probe.counters().pairs_found) * 3 / 2;

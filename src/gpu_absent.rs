@@ -1,5 +1,5 @@
-//! Worlds on a GPU where the crate is built without the feature `gpu`: there are none, and no code for them. What holds
-//! one of two backends is the same text for both builds, and the compiler leaves out its other arm.
+//! Stand-ins for the GPU worlds in a build without the feature `gpu`. They are empty enums: no value of them exists and
+//! no code is compiled for them, so that types holding either backend have the same source in both builds.
 
 use crate::body_view::{BodyTransform, BodyView};
 use crate::cancel::CancelToken;
@@ -15,7 +15,7 @@ use crate::types::Pose;
 use crate::world::WorldError;
 use crate::worlds::BodyRows;
 
-/// Methods that are never called.
+/// Declares methods that can never be called.
 macro_rules! absent {
     () => {};
     ($visible:vis $name:ident(&mut $this:ident $(, $argument:ident: $type:ty)*) $(-> $result:ty)?; $($rest:tt)*) => {
@@ -34,7 +34,7 @@ macro_rules! absent {
     };
 }
 
-/// A device.
+/// Stand-in for a device.
 #[derive(Debug)]
 pub enum Context {}
 
@@ -44,7 +44,7 @@ impl Context {
     }
 }
 
-/// A world on a GPU: there is none in a build without the feature `gpu`.
+/// Stand-in for a world on a GPU; no value exists without the feature `gpu`.
 #[derive(Debug)]
 pub enum GpuWorld {}
 
@@ -85,12 +85,12 @@ impl WorldEngine for GpuWorld {
     }
 }
 
-/// Many worlds.
+/// Stand-ins for a batch of worlds.
 pub(crate) mod worlds {
     use super::{Answers, BodyRows, CancelToken, Compiled, Context, GpuWorld, Host, Query, Snapshot, WorldError};
     use crate::host::Untaken;
 
-    /// Many worlds on a GPU: there are none in a build without the feature `gpu`.
+    /// Stand-in for many worlds on a GPU; no value exists without the feature `gpu`.
     #[derive(Debug)]
     pub enum GpuWorlds {}
 

@@ -233,7 +233,7 @@ fn what_cannot_run_side_by_side_is_refused() {
     assert_eq!(message(&[]), "many worlds: there are none");
     let mut other = scene("large_pyramid:base=3");
     other.settings.substeps = Some(2);
-    let differs = "many worlds: the settings of world 1 ask for other stages than those of world 0";
+    let differs = "many worlds: the settings of world 1 need other stages than those of world 0";
     assert_eq!(message(&[scene("large_pyramid:base=3"), other]), differs);
     let mut worlds = together("gpu", &[scene("large_pyramid:base=3")]);
     for error in [

@@ -180,7 +180,7 @@ fn what_asks_for_other_stages_is_refused() {
     others[4].settings.warm_start = false;
     for other in &others {
         let error = worlds.replace(1, other).unwrap_err().to_string();
-        assert_eq!(error, "many worlds: its settings ask for other stages than those of the others");
+        assert_eq!(error, "many worlds: its settings need other stages than those of the batch");
     }
     let mut invalid = base.clone();
     invalid.gravity.x = f32::NAN;

@@ -1,4 +1,4 @@
-//! Notes how the peers are built, and refuses to build Box2D with its asserts on.
+//! Records the C flags, and refuses to build Box2D with assertions, which would distort the comparison.
 
 fn main() {
     println!("cargo:rerun-if-env-changed=CFLAGS");

@@ -1,4 +1,5 @@
-//! Any text, read as JSON and as RON: an error that says something, or a scene that is valid and survives being written.
+//! Fuzz target for scene files: any text, parsed as JSON and as RON, gives either an error with a message and a
+//! position, or a valid scene that survives being written and read again.
 
 #![no_main]
 
@@ -16,7 +17,7 @@ fuzz_target!(|text: &str| {
             Err(error) => {
                 assert!(!error.problem.is_empty() && !error.expected.is_empty());
                 assert!(error.to_string().starts_with(name));
-                let place = error.place.expect("a place");
+                let place = error.place.expect("a position");
                 assert!(text.get(place.span).is_some());
             }
         }

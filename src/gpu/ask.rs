@@ -1,5 +1,5 @@
-//! How a batch of queries is sent to the device, in pieces that fit its buffers, and what comes back. It knows the tables
-//! that are asked, of one world or of many, and nothing of when.
+//! Sends a batch of queries to the device, in pieces that fit its buffers, and collects the answers. Works on the
+//! tables of one world or of many; the callers (`query`, `worlds/query`) decide when to send, wait and repeat.
 
 use std::sync::Arc;
 
@@ -12,45 +12,47 @@ use crate::query::{Answers, Flat};
 use crate::types::{Hit, Ray, Region};
 use crate::world::WorldError;
 
-/// Shapes a region finds, before any have been asked for.
+/// Initial estimate of the shapes that one region finds.
 const FIRST_GUESS: u64 = 4;
-/// Room for items that a piece has at least.
+/// Minimum item capacity of a piece.
 const LEAST_ITEMS: u64 = 1024;
-/// Bytes of a uniform.
+/// Size of a uniform, in bytes.
 const UNIFORM_BYTES: u64 = 16;
-/// Buffers kept of each kind for answers and pasts to come: what a few batches at a time need.
+/// Number of spare buffers kept of each kind (results, copies of the state), enough for a few batches in flight.
 pub(super) const SPARES: usize = 8;
-/// Kernels of rays and of regions.
+/// Kernels for rays and regions.
 const KERNELS: [&str; 7] =
     ["query_ray", "query_count", "query_emit", "scan_reduce", "scan_blocks", "scan_blocks of sums", "scan_apply"];
 
-/// What the queries of a world found last: next time there is room for that.
+/// Result sizes of the last queries of a world, by which the next buffers are sized, and its spare buffers.
 #[derive(Debug, Default)]
 pub(super) struct Load {
-    /// Says which world this is, and how often bodies came or went; equal only to its clones.
+    /// Identity of the population, compared by pointer: replaced whenever bodies are added or removed.
     pub population: Arc<()>,
+    /// Identity of the world, compared by pointer, to reject queries that another world was asked.
     pub world: Arc<()>,
-    /// Body of each shape, until bodies come or go.
+    /// Body of each shape, until bodies are added or removed.
     pub bodies: Option<Arc<[BodyId]>>,
-    /// Items a region.
+    /// Items per region in the last batch.
     share: u64,
-    /// Items.
+    /// Items in the last batch.
     total: u64,
-    /// Pieces that did not fit.
+    /// Number of pieces that did not fit and were repeated.
     pub repeats: u64,
-    /// Pieces sent.
+    /// Number of pieces sent.
     pub pieces: u64,
-    /// Buffers made.
+    /// Number of buffers created.
     pub made: u64,
-    /// Instead of the device's, bytes.
+    /// Test override of the device's buffer limit, in bytes.
     pub limit: Option<u64>,
-    /// For answers, and for copies of what was asked.
+    /// Spare staging buffers for results.
     spare_arrivals: Vec<wgpu::Buffer>,
+    /// Spare copies of the queried state.
     pub spare_pasts: Vec<Vec<wgpu::Buffer>>,
 }
 
 impl Load {
-    /// Bodies came or went.
+    /// Invalidates the cached bodies of shapes after bodies were added or removed.
     pub fn forget_bodies(&mut self) {
         (self.population, self.bodies) = (Arc::default(), None);
     }
@@ -60,8 +62,9 @@ impl Load {
         self.total = items;
     }
 
-    /// Items to make room for: as many a region as last time and a quarter more, but never much more than all those, or
-    /// a few large regions would make room by the gigabyte for many small ones.
+    /// Returns the item capacity for a number of regions: the items per region of the last batch plus a quarter, but at
+    /// most about twice the last total. Without that bound, a few large regions would make the next batch of many small
+    /// ones allocate gigabytes.
     pub fn guess(&self, regions: usize) -> u64 {
         let regions = regions as u64;
         let like_before = (self.share * regions).min(2 * self.total);
@@ -69,35 +72,36 @@ impl Load {
     }
 }
 
-/// Part of a batch that fits the device's buffers.
+/// Consecutive rays or regions of a batch that fit the device's buffers together.
 #[derive(Debug)]
 pub(super) struct Piece {
     pub rays: bool,
-    /// Rays or regions of the batch.
+    /// First ray or region of the batch, and the one after the last.
     pub first: usize,
     pub end: usize,
-    /// Items that fit.
+    /// Item capacity.
     capacity: u64,
     pub state: PieceState,
 }
 
+/// Progress of a piece.
 #[derive(Debug)]
 pub(super) enum PieceState {
-    OnItsWay(Arrival),
-    /// Found this many items, which begin there for each region, and has to be run again.
+    InFlight(Arrival),
+    /// More items than the capacity: their number, and the start of each region's items. To be repeated.
     Outgrown(u64, Vec<u32>),
     Hits(Vec<Hit>),
-    /// Starts, then items.
+    /// Start of each region's items, then the items.
     Items(Vec<u32>),
 }
 
 impl Piece {
-    /// Takes what has arrived, if it has.
+    /// Reads the results, if they have arrived.
     ///
     /// # Errors
     /// If the device is lost.
     pub fn take(&mut self, load: &mut Load) -> Result<(), WorldError> {
-        let PieceState::OnItsWay(arrival) = &mut self.state else { return Ok(()) };
+        let PieceState::InFlight(arrival) = &mut self.state else { return Ok(()) };
         let Some(bytes) = arrival.take()? else { return Ok(()) };
         load.spare_arrivals.extend(arrival.buffer());
         if load.spare_arrivals.len() > SPARES {
@@ -120,8 +124,8 @@ impl Piece {
         Ok(())
     }
 
-    pub fn is_on_its_way(&self) -> bool {
-        matches!(self.state, PieceState::OnItsWay(_))
+    pub fn is_in_flight(&self) -> bool {
+        matches!(self.state, PieceState::InFlight(_))
     }
 
     pub fn is_outgrown(&self) -> bool {
@@ -129,17 +133,17 @@ impl Piece {
     }
 }
 
-/// Who sends queries.
+/// Records and sends queries for one world or a batch of worlds.
 #[derive(Debug)]
-pub(super) struct Asker<'a> {
+pub(super) struct QuerySender<'a> {
     pub engine: &'a mut Engine,
     pub load: &'a mut Load,
-    /// Of the world that has the most.
+    /// Number of shapes, in the world that has the most.
     pub shapes: u32,
 }
 
-impl Asker<'_> {
-    /// Records a whole batch.
+impl QuerySender<'_> {
+    /// Records all queries of a batch.
     ///
     /// # Errors
     /// If a buffer does not fit the device, or a kernel does not compile.
@@ -157,10 +161,10 @@ impl Asker<'_> {
         Ok(pieces)
     }
 
-    /// Records pieces that were outgrown again, with room for all that they found, and returns those that take their place.
+    /// Records outgrown pieces again, with capacity for all items found, and returns the replacements.
     ///
     /// # Errors
-    /// As [`Self::send_all`].
+    /// Those of [`Self::send_all`].
     pub fn send_again(
         &mut self,
         encoder: &mut wgpu::CommandEncoder,
@@ -172,7 +176,7 @@ impl Asker<'_> {
         for piece in pieces {
             let &Piece { first, end, state: PieceState::Outgrown(total, _), .. } = piece else { continue };
             self.load.repeats += 1;
-            // More than a buffer holds is cut in two; what does not fit then either is cut again.
+            // A piece whose items exceed a buffer is split in two, again and again until each half fits.
             let cut = total + (end - first) as u64 + 1 > most && end - first > 1;
             let middle = if cut { usize::midpoint(first, end) } else { end };
             for (first, end) in [(first, middle), (middle, end)] {
@@ -184,28 +188,29 @@ impl Asker<'_> {
         Ok(fresh)
     }
 
-    /// Bytes that a buffer may have; a few less than the device allows, so that none is rounded up beyond that. Enough for
-    /// a region that finds everything, which no cutting in two makes smaller.
+    /// Returns the largest buffer to create, in bytes: slightly below the device's limit, so that rounding up cannot
+    /// exceed it, and at least enough for one region that finds every shape, as such a piece cannot be split further.
     fn limit(&self) -> u64 {
         let all = 4 * (u64::from(self.shapes) + 2);
         let least = all.max(size_of::<Region>() as u64).next_multiple_of(16);
         (self.load.limit.unwrap_or(u64::MAX).max(least).min(self.engine.largest_buffer())) & !15
     }
 
-    /// Rays whose records fit a buffer.
+    /// Returns the number of rays whose records fit a buffer.
     fn most_rays(&self) -> usize {
         let record = size_of::<Ray>().max(size_of::<Hit>()) as u64;
         fit(self.limit() / record)
     }
 
-    /// Regions whose records fit a buffer, and whose items can be counted in u32 even if all find everything.
+    /// Returns the number of regions whose records fit a buffer and whose items can be counted in `u32` even if each
+    /// region finds every shape.
     fn most_regions(&self) -> usize {
         let shapes = u64::from(self.shapes).max(1);
         let records = self.limit() / size_of::<Region>() as u64;
         fit(records.min(u64::from(u32::MAX) / shapes))
     }
 
-    /// Records rays or regions `first .. end` of a batch, with room for this many items.
+    /// Records rays or regions `first .. end` of a batch, with capacity for `room` items.
     fn send(
         &mut self,
         encoder: &mut wgpu::CommandEncoder,
@@ -218,7 +223,7 @@ impl Asker<'_> {
         let dispatches = self.engine.dispatches;
         let count = u32::try_from(end - first).unwrap_or(u32::MAX);
         let words = u64::from(count) + 1;
-        // Never more than all shapes for all, nor than the device has.
+        // At most every shape for every region, and at most one buffer.
         let all = u64::from(count) * u64::from(self.shapes);
         let most = (self.limit() / 4).saturating_sub(words);
         let capacity = room.max(LEAST_ITEMS).min(all).min(most);
@@ -253,7 +258,7 @@ impl Asker<'_> {
         {
             let mut pass = encoder
                 .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("query"), timestamp_writes: None });
-            // Each ray or region says which world it is about.
+            // One layer: each ray or region names its world.
             let mut one_layer = |work: &Work| self.engine.execute_in(&mut pass, work, 1);
             if rays {
                 one_layer(&Work::new("query_ray", count))?;
@@ -267,16 +272,16 @@ impl Asker<'_> {
         }
         self.engine.dispatches = dispatches;
         self.load.pieces += 1;
-        // Not one much too large, which another batch may need.
+        // Leaves much larger spare buffers to batches that need them.
         let fits = |spare: &wgpu::Buffer| spare.size() >= bytes && spare.size() / 4 <= bytes.max(4096);
         let load = &mut *self.load;
         let spare = load.spare_arrivals.iter().position(fits).map(|index| load.spare_arrivals.swap_remove(index));
         load.made += u64::from(spare.is_none());
         let arrival = Arrival::send(self.engine.context.device(), encoder, &self.engine.buffers[results], bytes, spare);
-        Ok(Piece { rays, first, end, capacity, state: PieceState::OnItsWay(arrival) })
+        Ok(Piece { rays, first, end, capacity, state: PieceState::InFlight(arrival) })
     }
 
-    /// Copies bytes to the start of buffers when the encoder runs: the pieces before have had their answers by then.
+    /// Records a copy into buffers, executed by the encoder: earlier pieces have used their contents by then.
     fn put(&self, encoder: &mut wgpu::CommandEncoder, to: &[(&'static str, u64)], contents: &[u8]) {
         let from = self.engine.context.buffer_with("queries", contents, wgpu::BufferUsages::COPY_SRC);
         let mut offset = 0;
@@ -286,8 +291,8 @@ impl Asker<'_> {
         }
     }
 
-    /// Makes a buffer larger if it is too small, by half as much again as is needed if there may be that much. The old
-    /// one lives on in what was recorded with it.
+    /// Grows a buffer if it is too small, to 1.5 times the need within the limit. Recorded work keeps the old one
+    /// alive.
     fn make_room(&mut self, name: &'static str, bytes: u64) -> Result<(), WorldError> {
         if self.engine.buffers.get(name).is_some_and(|buffer| buffer.size() >= bytes) {
             return Ok(());
@@ -315,12 +320,12 @@ impl Asker<'_> {
     }
 }
 
-/// As a length of an array on this machine, at least 1.
+/// Converts a count to `usize`, at least 1.
 fn fit(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX).max(1)
 }
 
-/// Checks what the regions of a batch have found so far against a limit, before more is read back.
+/// Checks the number of shapes found so far against a limit, before more is read back.
 ///
 /// # Errors
 /// [`WorldError::TooManyFound`].
@@ -348,14 +353,14 @@ pub(super) fn check_found(pieces: &[Piece], flat: &Flat, limit: usize) -> Result
     Ok(())
 }
 
-/// Puts the pieces of a batch together: what its rays hit, and what its regions found.
+/// Combines the pieces of a batch into answers, in the order of the queries.
 pub(super) fn collect(pieces: &mut [Piece], flat: &Flat, body_of: impl Fn(usize, u32) -> BodyId) -> Answers {
     pieces.sort_by_key(|piece| (piece.rays, piece.first));
     let mut hits = Vec::with_capacity(flat.rays.len());
     let mut lists = Vec::with_capacity(flat.regions.len());
     for piece in pieces {
         match &mut piece.state {
-            PieceState::OnItsWay(_) | PieceState::Outgrown(..) => {}
+            PieceState::InFlight(_) | PieceState::Outgrown(..) => {}
             PieceState::Hits(found) => hits.extend_from_slice(found),
             PieceState::Items(words) => {
                 let (starts, mut rest) = words.split_at_mut(piece.end - piece.first + 1);

@@ -1,5 +1,5 @@
-//! For going back in time: the state of a world kept on the device, and a world that continues where another one's
-//! bodies and joints have come and gone.
+//! Time travel on the GPU: a copy of the state that stays on the device until it is read, and worlds rebuilt with the
+//! history of their bodies and joints.
 
 use super::engine::at_parity;
 use super::readback::{cast, download};
@@ -11,7 +11,7 @@ use crate::snapshot::{Carried, Moment, Snapshot};
 use crate::types::{self, BodyState, Contact, Counters, JointState, Manifold, Pose, SleepingContact};
 use crate::world::WorldError;
 
-/// The tables of which a state is made.
+/// Tables that make up a state.
 const KEPT: [&str; 14] = [
     "counters",
     "poses",
@@ -28,10 +28,10 @@ const KEPT: [&str; 14] = [
     "manifolds",
     "sleeping",
 ];
-/// Of these only as much is kept as may be in use.
+/// First of the tables whose copies hold only the rows that may be in use.
 const FIRST_LONG: usize = 11;
 
-/// The state between two steps, in buffers of the device. Nothing is read until somebody goes back to it.
+/// State between two steps, in buffers of the device. Read back only on request ([`Self::read`]).
 #[derive(Debug)]
 pub struct DeviceCopy {
     context: Context,
@@ -45,18 +45,18 @@ pub struct DeviceCopy {
 }
 
 impl DeviceCopy {
-    /// Of all its buffers.
+    /// Returns the size of all its buffers, in bytes.
     pub fn bytes(&self) -> u64 {
         self.parts.iter().map(wgpu::Buffer::size).sum()
     }
 
-    /// Steps done.
+    /// Returns the number of steps done.
     #[must_use]
     pub fn step(&self) -> u64 {
         self.moment.step
     }
 
-    /// Hash of the bodies and joints that had come and gone ([`Population::history`]).
+    /// Returns the hash of the history of added and removed bodies and joints ([`Population::history`]).
     #[must_use]
     pub fn population(&self) -> u64 {
         self.moment.population
@@ -100,7 +100,7 @@ impl DeviceCopy {
             ],
         )?;
         let mut bodies: Vec<types::Body> = cast(&head[10]);
-        // Of what was asked and not done yet the device does not know.
+        // Commands that are queued but not executed yet are unknown to the device: applies them to the bodies here.
         for command in self.moment.commands.iter().filter(|command| !command.is_for_joint()) {
             if let Some(body) = bodies.get_mut(command.body as usize) {
                 command.mirror(body);
@@ -133,7 +133,7 @@ impl GpuWorld {
     /// If the device is lost.
     pub fn device_copy(&mut self) -> Result<DeviceCopy, WorldError> {
         self.poll()?;
-        // Known to the step, if its counters have arrived; else all there is room for.
+        // The exact lengths if the counters of the last step have arrived, else the capacities.
         let known = self.known.filter(|(step, _)| step + 1 == self.host.steps).map(|(_, counters)| counters);
         let room = u64::from(self.engine.contact_capacity);
         let contacts = known.map_or(room, |counters| u64::from(counters.contacts).min(room));
@@ -172,7 +172,7 @@ impl GpuWorld {
         })
     }
 
-    /// A world in which bodies and joints have come and gone. It waits for a snapshot to continue from.
+    /// Creates a world whose bodies and joints have changed since its scene; it needs a snapshot to continue from.
     ///
     /// # Errors
     /// If it does not fit the device.
@@ -180,13 +180,13 @@ impl GpuWorld {
         Self::from_host(context, Host::from_books(books), None, context.kernels(false)?)
     }
 
-    /// Which bodies and joints came and went.
+    /// Returns the record of added and removed bodies and joints, if there were any.
     #[must_use]
     pub fn population(&self) -> Option<&Population> {
         self.host.population.as_ref()
     }
 
-    /// The newest counters that have arrived, and the step that they are of.
+    /// Returns the latest counters that have arrived, and their step.
     #[must_use]
     pub fn known_counters(&self) -> Option<&(u64, Counters)> {
         self.known.as_ref()

@@ -1,19 +1,19 @@
-//! Times for which the steps of a world keep the device busy, each as a whole: two timestamps about its passes, which
-//! arrive with its counters. Unlike the times of stages ([`super::profile`]) this changes nothing about how a step runs.
+//! Device time of whole steps: two timestamps around the passes of a step, read back with its counters. Unlike the
+//! stage times of [`super::profile`], this does not change how a step runs.
 
 use super::readback::{Part, cast};
 
-/// Ticks of a step: when it began, and when it ended.
+/// Size of the two timestamps of a step (begin, end), in bytes.
 const BYTES: u64 = 2 * wgpu::QUERY_SIZE as u64;
 
-/// See the module.
+/// Timer of whole steps, with timestamp queries.
 #[derive(Debug)]
 pub(super) struct Clock {
     queries: wgpu::QuerySet,
     resolved: wgpu::Buffer,
-    /// Of the steps that have arrived and nobody has asked for.
+    /// Total seconds of the steps that have arrived since the last [`Self::take`].
     seconds: Option<f64>,
-    /// Seconds of the newest step that has arrived.
+    /// Seconds of the latest step that has arrived.
     last: Option<f64>,
 }
 
@@ -36,7 +36,8 @@ impl Clock {
         }
     }
 
-    /// Timestamps of a pass, which may be the first of its step, the last, or both. None if it is neither.
+    /// Returns the timestamp writes of a pass that is the first of its step, the last, or both; none for a pass in
+    /// between.
     pub fn writes(&self, is_first: bool, is_last: bool) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
         (is_first || is_last).then(|| wgpu::ComputePassTimestampWrites {
             query_set: &self.queries,
@@ -45,13 +46,14 @@ impl Clock {
         })
     }
 
-    /// Behind the pass: what is to arrive last of the step.
+    /// Resolves the timestamps after the last pass; they are to be read back as the last part of the step.
     pub fn resolve(&self, encoder: &mut wgpu::CommandEncoder) -> Part<'_> {
         encoder.resolve_query_set(&self.queries, 0..2, &self.resolved, 0);
         (&self.resolved, 0, BYTES)
     }
 
-    /// Reads the end of what has arrived of a step, and gives back the rest. `period` is of a tick, ns.
+    /// Reads the timestamps from the end of a step's readback and returns the bytes before them. `period` is that of a
+    /// tick, in ns.
     pub fn read<'a>(&mut self, bytes: &'a [u8], period: f32) -> &'a [u8] {
         #[allow(clippy::cast_possible_truncation, reason = "sixteen")]
         let Some((rest, ticks)) = bytes.split_at_checked(bytes.len().saturating_sub(BYTES as usize)) else {
@@ -65,11 +67,12 @@ impl Clock {
         rest
     }
 
-    /// Returns the seconds of the newest step that has arrived.
+    /// Returns the duration of the latest step that has arrived, in seconds.
     pub fn last(&self) -> Option<f64> {
         self.last
     }
 
+    /// Returns the total seconds since the last call, if any step has arrived.
     pub fn take(&mut self) -> Option<f64> {
         self.seconds.take()
     }

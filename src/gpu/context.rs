@@ -1,4 +1,5 @@
-//! The device: choosing an adapter, and hearing of errors without panicking.
+//! Device selection and error reporting: picks an adapter, shares compiled kernels, and turns lost devices and
+//! validation errors into results instead of panics.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,14 +10,14 @@ use std::time::Duration;
 use super::kernel::Kernels;
 pub use crate::device_error::DeviceError;
 
-/// Storage buffers that a kernel may use, where the device has as many; for one world 8 do (`shaders/alone.wgsl` with
-/// joints, which is only run where it may have 12, aside).
+/// Maximum storage buffers per kernel to request from the device. One world needs 8, except the fused kernel with
+/// joints (`shaders/alone.wgsl`), which needs 12 and is only used where available.
 const MOST_TABLES: u32 = 14;
 
-/// Time after which one who waits for the device looks whether the step is given up.
+/// Interval at which a thread waiting for the device checks for cancellation.
 const PATIENCE: Duration = Duration::from_millis(10);
 
-/// Which adapters are acceptable.
+/// Acceptable kinds of adapters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AdapterChoice {
     /// A hardware GPU.
@@ -30,7 +31,7 @@ pub enum AdapterChoice {
 /// No adapter of the wanted kind, or no device from it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContextError {
-    /// What was wanted, and what there is instead.
+    /// No adapter of the requested kind.
     #[error("no {wanted} adapter; found: {found}")]
     NoAdapter {
         /// Kind of adapter.
@@ -38,12 +39,12 @@ pub enum ContextError {
         /// The adapters there are.
         found: String,
     },
-    /// The adapter gave no device.
-    #[error("adapter {adapter} gives no device: {reason}")]
+    /// The adapter provides no device.
+    #[error("adapter {adapter} provides no device: {reason}")]
     NoDevice {
-        /// Its name.
+        /// Name of the adapter.
         adapter: String,
-        /// What it says.
+        /// Error message of the adapter.
         reason: String,
     },
 }
@@ -59,11 +60,11 @@ struct Inner {
     device: wgpu::Device,
     queue: wgpu::Queue,
     error: Arc<Mutex<Option<DeviceError>>>,
-    /// Held while callbacks run.
+    /// Held while wgpu callbacks run.
     polling: Mutex<()>,
-    /// For one world and for many.
+    /// Kernels for one world, and for many.
     kernels: [Mutex<Option<Arc<Kernels>>>; 2],
-    /// Bytes that were sent from the device to the host so far: counters and events of steps, and all the rest.
+    /// Bytes read back to the host so far: counters and events of steps, and everything else.
     sent: [AtomicU64; 2],
 }
 
@@ -73,7 +74,7 @@ impl fmt::Debug for Context {
     }
 }
 
-/// Whether an adapter computes on the CPU. Such an adapter is never called a GPU.
+/// Returns true if an adapter computes on the CPU. Such an adapter is never called a GPU.
 #[must_use]
 pub fn is_software(info: &wgpu::AdapterInfo) -> bool {
     info.device_type == wgpu::DeviceType::Cpu
@@ -85,7 +86,7 @@ fn instance() -> wgpu::Instance {
     wgpu::Instance::new(descriptor)
 }
 
-/// All adapters of this machine.
+/// Returns all adapters of this machine.
 #[must_use]
 pub fn adapters() -> Vec<wgpu::Adapter> {
     pollster::block_on(instance().enumerate_adapters(wgpu::Backends::PRIMARY))
@@ -94,7 +95,7 @@ pub fn adapters() -> Vec<wgpu::Adapter> {
         .collect()
 }
 
-/// The best of those that are acceptable: discrete before integrated before virtual before software.
+/// Returns the best acceptable adapter: discrete before integrated before virtual before software.
 fn pick(mut found: Vec<wgpu::Adapter>, choice: AdapterChoice) -> Result<wgpu::Adapter, ContextError> {
     let rank = |adapter: &wgpu::Adapter| match adapter.get_info().device_type {
         wgpu::DeviceType::DiscreteGpu => 0,
@@ -128,19 +129,20 @@ fn pick(mut found: Vec<wgpu::Adapter>, choice: AdapterChoice) -> Result<wgpu::Ad
 }
 
 impl Context {
-    /// Takes the best adapter of the wanted kind: discrete before integrated before virtual before software.
+    /// Creates a device on the best adapter of the requested kind: discrete before integrated before virtual before
+    /// software.
     ///
     /// # Errors
-    /// If there is none, naming what there is; or if it gives no device.
+    /// If no adapter fits (the error lists those found), or the adapter provides no device.
     pub fn new(choice: AdapterChoice) -> Result<Self, ContextError> {
         Self::from_adapter(&pick(adapters(), choice)?)
     }
 
-    /// The best adapter of the wanted kind that can draw on a surface of this instance, and a device of it: what steps
-    /// a world then draws it in that window, and nothing is copied on the way.
+    /// Creates a device on the best adapter of the requested kind that can present to a surface of this instance, so
+    /// that worlds are drawn on the device that steps them and nothing is copied in between.
     ///
     /// # Errors
-    /// As [`Self::new`].
+    /// Those of [`Self::new`].
     pub fn for_surface(
         instance: &wgpu::Instance,
         surface: &wgpu::Surface<'_>,
@@ -154,28 +156,29 @@ impl Context {
         Ok((Self::from_adapter(&adapter)?, adapter))
     }
 
-    /// Bytes sent to the host so far: the counters and events of steps, which are a few hundred a step whatever the size of
-    /// the world, and everything else: snapshots, answers to queries. Drawing adds nothing to either.
+    /// Returns the bytes read back to the host so far: counters and events of steps, which are a few hundred bytes per
+    /// step for a world of any size, and everything else (snapshots, answers to queries). Drawing adds to neither.
     #[doc(hidden)]
     #[must_use]
     pub fn bytes_sent(&self) -> [u64; 2] {
         [0, 1].map(|kind| self.inner.sent[kind].load(Ordering::Relaxed))
     }
 
-    /// Adds to [`Self::bytes_sent`] what a client read back itself: kind 0 is the counters of steps, 1 everything else.
+    /// Adds bytes that a client read back itself to [`Self::bytes_sent`]: kind 0 for counters of steps, 1 for
+    /// everything else.
     pub fn note_sent(&self, kind: usize, bytes: u64) {
         self.inner.sent[kind].fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// A device of this adapter, with all the memory it allows.
+    /// Creates a device on this adapter, with the largest buffers it allows.
     ///
     /// # Errors
-    /// If it gives none.
+    /// If the adapter provides no device.
     pub fn from_adapter(adapter: &wgpu::Adapter) -> Result<Self, ContextError> {
         let info = adapter.get_info();
         let most = adapter.limits();
-        // The defaults, 8 storage buffers a stage among them, run everywhere; only sizes are raised. Kernels for many worlds
-        // have two tables more, and the one that runs joints and contacts in one workgroup four.
+        // The default limits, including 8 storage buffers per stage, are available everywhere; only sizes are raised.
+        // Kernels for many worlds use two storage buffers more, the fused kernel with joints four.
         let limits = wgpu::Limits {
             max_storage_buffers_per_shader_stage: most.max_storage_buffers_per_shader_stage.clamp(8, MOST_TABLES),
             max_buffer_size: most.max_buffer_size,
@@ -205,7 +208,7 @@ impl Context {
         Ok(context)
     }
 
-    /// A user's own device. It should have an uncaptured-error handler of its own: wgpu's default one panics.
+    /// Wraps a user's own device. It should have its own handler for uncaptured errors: wgpu's default handler panics.
     #[must_use]
     pub fn from_device(info: wgpu::AdapterInfo, device: wgpu::Device, queue: wgpu::Queue) -> Self {
         let error = Arc::new(Mutex::new(None));
@@ -226,20 +229,20 @@ impl Context {
         }
     }
 
-    /// The device.
+    /// Returns the device.
     #[must_use]
     pub fn device(&self) -> &wgpu::Device {
         &self.inner.device
     }
 
-    /// Its queue.
+    /// Returns the queue of the device.
     #[must_use]
     pub fn queue(&self) -> &wgpu::Queue {
         &self.inner.queue
     }
 
-    /// A buffer with contents. On a device that was just lost wgpu's own way to make one panics; this one is of no use
-    /// then, as is all that comes after, and who waits for that hears why.
+    /// Creates a buffer with contents. wgpu's own helper panics on a device that was just lost; here the buffer is then
+    /// unusable, and the next wait reports the loss.
     pub(crate) fn buffer_with(&self, label: &'static str, contents: &[u8], usage: wgpu::BufferUsages) -> wgpu::Buffer {
         let size = (contents.len() as u64).next_multiple_of(wgpu::COPY_BUFFER_ALIGNMENT);
         let descriptor = wgpu::BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: size > 0 };
@@ -253,19 +256,19 @@ impl Context {
         buffer
     }
 
-    /// Name, type and driver of the adapter.
+    /// Returns name, type and driver of the adapter.
     #[must_use]
     pub fn info(&self) -> &wgpu::AdapterInfo {
         &self.inner.info
     }
 
-    /// Whether the device can tell how long a pass took.
+    /// Returns true if the device supports timestamps.
     #[must_use]
     pub fn has_timestamps(&self) -> bool {
         self.inner.device.features().contains(wgpu::Features::TIMESTAMP_QUERY)
     }
 
-    /// The first error since the context was made, if any. A lost device overrules others.
+    /// Returns the first error since the context was created, if any. A lost device takes precedence.
     ///
     /// # Errors
     /// That error.
@@ -276,27 +279,28 @@ impl Context {
         }
     }
 
-    /// Waits until the device has done all it was given.
+    /// Waits until the device has done all submitted work.
     ///
     /// # Errors
-    /// If the device is lost or refused something.
+    /// If the device is lost or has rejected a command.
     pub fn wait(&self) -> Result<(), DeviceError> {
         self.poll(wgpu::PollType::wait_indefinitely())
     }
 
-    /// Waits until the device has done all it was given, or until `gives_up` says so: what was given to it runs to its end
-    /// then, and nobody waits for it. Returns whether it was done.
+    /// Waits until the device has done all submitted work, or until `gives_up` returns true; the work then still runs
+    /// to its end on the device. Returns true if the work was done.
     ///
     /// # Errors
-    /// If the device is lost or refused something.
+    /// If the device is lost or has rejected a command.
     pub(crate) fn wait_unless(&self, gives_up: impl Fn() -> bool) -> Result<bool, DeviceError> {
         self.wait_for_unless(None, gives_up)
     }
 
-    /// As [`Self::wait_unless`], for what was given to the device up to a submission.
+    /// Waits for the work up to a submission, or all work if `None`, until `gives_up` returns true. Returns true if it
+    /// was done.
     ///
     /// # Errors
-    /// If the device is lost or refused something.
+    /// If the device is lost or has rejected a command.
     pub(crate) fn wait_for_unless(
         &self,
         submission: Option<&wgpu::SubmissionIndex>,
@@ -313,18 +317,19 @@ impl Context {
         }
     }
 
-    /// `wgpu::Device::poll`, with errors as a result.
+    /// Calls `wgpu::Device::poll` and returns errors as a result.
     ///
     /// # Errors
-    /// If the device is lost or refused something.
+    /// If the device is lost or has rejected a command.
     pub fn poll(&self, how: wgpu::PollType) -> Result<(), DeviceError> {
         self.poll_for(how).map(|_| ())
     }
 
-    /// As [`Self::poll`]. Returns false if the time that it may take was over before.
+    /// Calls `wgpu::Device::poll`. Returns false if its timeout elapsed first.
     fn poll_for(&self, how: wgpu::PollType) -> Result<bool, DeviceError> {
-        // wgpu hands the callbacks of what is done to whoever polls. Another thread may have those of the caller's steps and
-        // not have run them yet: who waits for a step shall find it arrived. Who only looks need not wait for others.
+        // wgpu passes the callbacks of completed work to whichever thread polls. Another thread may hold the callbacks
+        // of the caller's steps and not have run them yet, so a waiting caller takes the lock first; a non-waiting poll
+        // skips it.
         let waits = !matches!(how, wgpu::PollType::Poll);
         let _turn = match self.inner.polling.try_lock() {
             Ok(turn) => turn,
@@ -332,8 +337,8 @@ impl Context {
             Err(TryLockError::WouldBlock) if waits => self.inner.polling.lock().unwrap_or_else(PoisonError::into_inner),
             Err(TryLockError::WouldBlock) => return self.check().map(|()| true),
         };
-        // wgpu 30 panics here if the driver reports a loss just then. The device is gone either way, and wgpu holds no
-        // lock at that point, so the panic is taken for what it means.
+        // wgpu 30 panics here if the driver reports a loss at this moment. The device is lost either way and wgpu holds
+        // no lock at this point, so the panic is converted to that error.
         let polled = catch_unwind(AssertUnwindSafe(|| self.inner.device.poll(how)));
         self.check()?;
         match polled {
@@ -341,13 +346,13 @@ impl Context {
             Ok(Err(wgpu::PollError::Timeout)) => Ok(false),
             Ok(Err(error)) => Err(DeviceError::Lost(error.to_string())),
             Err(_) => {
-                remember(&self.inner.error, DeviceError::Lost("the driver gave up".to_owned()));
+                remember(&self.inner.error, DeviceError::Lost("the driver failed".to_owned()));
                 self.check().map(|()| true)
             }
         }
     }
 
-    /// The kernels for one world or for many, each compiled when it is first needed.
+    /// Returns the kernels for one world or for many; each is compiled on first use.
     pub(crate) fn kernels(&self, many: bool) -> Result<Arc<Kernels>, super::kernel::KernelError> {
         let mut slot = self.inner.kernels[usize::from(many)].lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(kernels) = &*slot {
@@ -359,6 +364,7 @@ impl Context {
     }
 }
 
+/// Stores the first error; a lost device replaces other errors.
 fn remember(slot: &Mutex<Option<DeviceError>>, error: DeviceError) {
     let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
     if slot.is_none() || (matches!(error, DeviceError::Lost(_)) && !matches!(*slot, Some(DeviceError::Lost(_)))) {

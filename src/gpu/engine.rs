@@ -1,5 +1,5 @@
-//! The tables of one world, or of many side by side, and the kernels that work on them: buffers, bind groups, dispatches.
-//! It knows nothing of bodies that come and go, of commands and of time; those who own it do.
+//! Buffers, bind groups and dispatches of one world, or of many worlds side by side. Independent of bodies being added
+//! or removed, of commands and of time: the worlds that own an engine handle those.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -20,34 +20,34 @@ use crate::types::{COLOR_COUNT, Command, Constraint, Event, Params, SleepingCont
 use crate::world::WorldError;
 use bytemuck::Pod;
 
-/// Different sweeps a world can use; a few hundred occur.
+/// Maximum number of different sweep parameters; a few hundred occur.
 const MAX_SWEEPS: usize = 4096;
 /// Spacing of uniforms in a buffer (wgpu's default limit).
 const UNIFORM_STRIDE: usize = 256;
 
-/// A kernel, and which of several lists it works on.
+/// A kernel, and the list it scans if it is a scan kernel.
 pub(super) type Key = (&'static str, &'static str);
 
-/// What a kernel is dispatched with.
+/// A kernel with its bind groups.
 #[derive(Debug)]
 struct Bound {
     kernel: Arc<Kernel>,
-    /// By parity: which of the two buffers of contacts is the current one changes every step.
+    /// By parity, which alternates every step: it selects which of the two contact buffers is the current one.
     groups: [wgpu::BindGroup; 2],
-    /// Of many worlds: how many rows each of them has.
+    /// For many worlds: rows per world of each table.
     strides: Option<wgpu::BindGroup>,
 }
 
-/// See the module.
+/// Tables, bind groups and kernels of one or many worlds.
 #[derive(Debug)]
 pub(super) struct Engine {
     pub context: Context,
     pub kernels: Arc<Kernels>,
-    /// How many worlds lie side by side.
+    /// Number of worlds side by side.
     pub worlds: u32,
-    /// Which of them the layers of a dispatch are.
+    /// World of each layer of a dispatch.
     layers: Vec<u32>,
-    /// The same for kernels of many.
+    /// Bind group of the same list, for kernels of many worlds.
     layer_group: Option<wgpu::BindGroup>,
     pub features: Features,
     pub room: Room,
@@ -56,22 +56,22 @@ pub(super) struct Engine {
     pub joint_runs: Vec<Run>,
     pub buffers: HashMap<&'static str, wgpu::Buffer>,
     bound: HashMap<Key, Bound>,
-    /// The constants of the (first) world for which they were made, unless a buffer is another since.
+    /// Constants of the (first) world for which the bind groups were made; `None` after a buffer was replaced.
     pub bound_for: Option<Params>,
     pub parity: usize,
     sweeps: HashMap<Sweep, u32>,
     sweep_buffer: wgpu::Buffer,
     sweep_group: wgpu::BindGroup,
-    /// Dispatches of the last step.
+    /// Number of dispatches of the last step.
     pub dispatches: u32,
-    /// Lines of the plan that one workgroup can run alone, in a small world; none if there are too many for its list.
+    /// Lines of the plan that the fused kernel can run in a small world; empty if there are too many for its program.
     pub solver: Range<usize>,
-    /// Lanes of the workgroup that runs all sweeps, or none to run them stage by stage, whatever the size. For tests.
+    /// Test override of the lanes of the fused kernel; a number without a kernel means one dispatch per stage.
     pub forced_lanes: Option<u32>,
 }
 
 impl Engine {
-    /// No buffers yet.
+    /// Creates an engine without buffers.
     pub fn new(context: &Context, kernels: Arc<Kernels>, worlds: u32, features: Features, room: Room) -> Self {
         let device = context.device();
         let sweep_buffer = device.create_buffer(&wgpu::BufferDescriptor {
@@ -116,8 +116,8 @@ impl Engine {
         }
     }
 
-    /// Learns the plan of the steps: the list by which one workgroup runs all sweeps. A new buffer each time: steps
-    /// recorded but not submitted yet keep theirs.
+    /// Uploads the program of the fused kernel for this plan, in a new buffer, as steps that are recorded but not yet
+    /// submitted still refer to theirs.
     pub fn follow(&mut self, plan: &[Op]) {
         let (solver, program) = program(plan);
         self.solver = solver;
@@ -128,8 +128,8 @@ impl Engine {
         }
     }
 
-    /// Says which of many worlds the layers of the next dispatches are. A new buffer each time that they are others: steps
-    /// recorded but not submitted yet keep theirs.
+    /// Sets which worlds the layers of the next dispatches are. Makes a new buffer when they change, as steps that are
+    /// recorded but not yet submitted still refer to theirs.
     pub fn set_layers(&mut self, worlds: &[u32]) {
         if self.layer_group.is_some() && self.layers == worlds {
             return;
@@ -143,38 +143,38 @@ impl Engine {
         }));
     }
 
-    /// Elements for which there is room in a world.
+    /// Returns the element capacities of one world.
     pub fn sizes(&self) -> Sizes {
         Sizes::new(self.room, self.contact_capacity, self.event_capacity)
     }
 
-    /// Bytes that the device allows a storage buffer.
+    /// Returns the largest storage buffer that the device allows, in bytes.
     pub fn largest_buffer(&self) -> u64 {
         let limits = self.context.device().limits();
         limits.max_storage_buffer_binding_size.min(limits.max_buffer_size)
     }
 
-    /// Contacts for which the device allows buffers, in each world.
+    /// Returns the largest contact capacity per world that the device allows.
     pub fn most_contacts(&self) -> u64 {
         self.largest_buffer()
             / (size_of::<Constraint>().max(size_of::<SleepingContact>()) as u64 * u64::from(self.worlds))
     }
 
-    /// Events likewise.
+    /// Returns the largest event capacity per world that the device allows.
     pub fn most_events(&self) -> u32 {
         let most = self.largest_buffer() / (size_of::<Event>() as u64 * u64::from(self.worlds));
         u32::try_from(most).unwrap_or(u32::MAX)
     }
 
-    /// Bytes of all buffers.
+    /// Returns the size of all buffers, in bytes.
     pub fn device_bytes(&self) -> u64 {
         self.buffers.values().map(wgpu::Buffer::size).sum::<u64>() + self.sweep_buffer.size()
     }
 
-    /// Makes a buffer, in place of the one of that name.
+    /// Creates a buffer, replacing one of the same name.
     ///
     /// # Errors
-    /// If the device allows none as large.
+    /// If the device does not allow a buffer of this size.
     pub fn create(&mut self, name: &'static str, bytes: u64) -> Result<(), WorldError> {
         let bytes = buffer_bytes(bytes);
         let limit = self.largest_buffer();
@@ -192,10 +192,10 @@ impl Engine {
         Ok(())
     }
 
-    /// Makes the tables of some groups. Contents are zero.
+    /// Creates the tables of the selected groups, filled with zeros.
     ///
     /// # Errors
-    /// If one does not fit the device; then none is made.
+    /// If a table does not fit the device; then none is created.
     pub fn create_tables(&mut self, of: impl Fn(Group) -> bool) -> Result<(), WorldError> {
         let (sizes, features) = (self.sizes(), self.features);
         sizes.check(features, self.worlds, self.largest_buffer(), &of)?;
@@ -205,7 +205,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Where things are, for the constants of a world.
+    /// Writes the capacities and offsets of the tables into the constants of a world.
     pub fn place(&self, params: &mut Params) {
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let sizes = self.sizes();
@@ -215,19 +215,19 @@ impl Engine {
         (params.tie_heads, params.tie_links) = (heads, links);
     }
 
-    /// Rows that a world has of a table.
+    /// Returns the rows per world of a table.
     pub fn stride(&self, name: &str) -> usize {
         let sizes = self.sizes();
         let table = TABLES.iter().find(|table| table.name == name);
         table.map_or(0, |table| sizes.rows_of(table, self.features))
     }
 
-    /// Where the part of a world begins in a table, in bytes.
+    /// Returns the offset of a world's rows in a table, in bytes.
     pub fn offset(&self, name: &str, world: usize) -> u64 {
         world as u64 * part_bytes(&self.sizes(), self.features, name)
     }
 
-    /// Puts what each world has into a table.
+    /// Uploads each world's rows of a table.
     fn upload<'a, T: Pod>(
         &self,
         name: &'static str,
@@ -252,7 +252,7 @@ impl Engine {
         }
     }
 
-    /// What depends on bodies, shapes, cells and joints: contents as the scenes start.
+    /// Uploads the initial contents of all tables of bodies, shapes, cells and joints.
     pub fn fill(&self, members: &[&Compiled]) {
         self.upload("bodies", members, |member| Cow::Borrowed(&member.bodies[..]));
         self.upload("poses", members, |member| Cow::Borrowed(&member.poses[..]));
@@ -264,13 +264,13 @@ impl Engine {
         self.fill_joints(members);
     }
 
-    /// What depends on joints.
+    /// Uploads the initial contents of all tables of joints.
     pub fn fill_joints(&self, members: &[&Compiled]) {
         self.upload("joints", members, |member| Cow::Borrowed(&member.joints.joints[..]));
         self.upload("joint_rows", members, |member| Cow::Borrowed(&member.joints.rows[..]));
         self.upload("joint_starts", members, |member| Cow::Borrowed(&member.joints.starts[..]));
         self.upload("joint_states", members, |member| Cow::Borrowed(&member.joints.states[..]));
-        // Ties lie behind the partners: a body's, then a joint's.
+        // Pair exclusions are stored after the partners: the heads per body, then the links per joint.
         let [heads, links] = self.sizes().ties();
         if let [alone] = members {
             let Joints { ties, .. } = &alone.joints;
@@ -292,7 +292,8 @@ impl Engine {
         });
     }
 
-    /// The constants of a step, one a world. New buffers each time: steps recorded but not submitted yet keep theirs.
+    /// Uploads the constants of a step, one set per world, in new buffers, as steps that are recorded but not yet
+    /// submitted still refer to theirs. Clears all bind groups.
     pub fn bind(&mut self, params: &[Params], longest: &Params) {
         let Params { cell_count, shape_count, joint_count, color_blocks, .. } = *longest;
         let reports = shape_count + joint_count + 1;
@@ -301,7 +302,7 @@ impl Engine {
         let mut buffer = |name: &'static str, contents: &[u8], usage: wgpu::BufferUsages| {
             self.buffers.insert(name, self.context.buffer_with(name, contents, usage));
         };
-        // Those of one of many are written where they lie: its steps are submitted as they are recorded.
+        // For many worlds, constants are updated in place: steps are submitted as soon as they are recorded.
         let of_many = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST;
         let usage = if many { of_many } else { wgpu::BufferUsages::UNIFORM };
         buffer("params", bytemuck::cast_slice(params), usage);
@@ -319,16 +320,17 @@ impl Engine {
         self.bound_for = params.first().copied();
     }
 
-    /// Whether kernels are bound for these constants and the buffers that there are.
+    /// Returns true if the bind groups are valid for these constants and the current buffers.
     pub fn is_bound_for(&self, params: &Params) -> bool {
         self.bound_for.as_ref() == Some(params)
     }
 
-    /// Forgets what a kernel was bound to, as one of its buffers is another now.
+    /// Drops the bind groups of a kernel after one of its buffers was replaced.
     pub fn unbind(&mut self, name: &'static str) {
         self.bound.retain(|key, _| key.0 != name);
     }
 
+    /// Creates the bind groups of a kernel.
     fn bound(&self, name: &'static str, key: Key) -> Result<Bound, WorldError> {
         let kernel = self.kernels.get(name)?;
         let device = self.context.device();
@@ -353,8 +355,8 @@ impl Engine {
         let strides = kernel.reflection.uses_strides.then(|| {
             let stride = |table: &String| {
                 let rows = self.stride(at_parity(renamed(table, key), 0));
-                // That all rows of all worlds can be counted in 32 bits was checked when the table was made. Those of
-                // `color_claims` and `color_starts` are counted by the word.
+                // Creation of the table has checked that all rows of all worlds can be counted in 32 bits.
+                // `color_claims` and `color_starts` are counted in words.
                 let words = match table.as_str() {
                     "color_claims" => crate::types::CLAIM_SLOTS as usize,
                     "color_starts" => COLOR_COUNT as usize + 1,
@@ -375,7 +377,7 @@ impl Engine {
         Ok(Bound { kernel, groups, strides })
     }
 
-    /// Dispatches a kernel, in every world that has a layer.
+    /// Dispatches a kernel over all current layers.
     ///
     /// # Errors
     /// If it does not compile.
@@ -383,7 +385,7 @@ impl Engine {
         self.execute_in(pass, work, u32::try_from(self.layers.len()).unwrap_or(u32::MAX))
     }
 
-    /// Dispatches a kernel with the first so many layers.
+    /// Dispatches a kernel over the first `layers` layers.
     ///
     /// # Errors
     /// If it does not compile.
@@ -416,7 +418,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Where a sweep is in the buffer of sweeps.
+    /// Returns the offset of sweep parameters in the uniform buffer, and uploads them if they are new.
     fn slot_of(&mut self, sweep: Sweep) -> Result<u32, WorldError> {
         let next = self.sweeps.len();
         if let Some(&slot) = self.sweeps.get(&sweep) {
@@ -429,7 +431,7 @@ impl Engine {
                 limit: (MAX_SWEEPS * UNIFORM_STRIDE) as u64,
             });
         }
-        // Entries are only ever added, so that steps recorded earlier keep theirs.
+        // Entries are only ever added: steps recorded earlier keep theirs.
         let offset = next * UNIFORM_STRIDE;
         self.context.queue().write_buffer(&self.sweep_buffer, offset as u64, bytemuck::bytes_of(&sweep));
         let slot = u32::try_from(offset).unwrap_or(u32::MAX);
@@ -437,13 +439,13 @@ impl Engine {
         Ok(slot)
     }
 
-    /// Dispatches what was asked of bodies and joints, those of each side by side. A new buffer each time: steps recorded
-    /// but not submitted yet keep theirs.
+    /// Dispatches commands for bodies and for joints, of which each world's are consecutive. Makes new buffers, as
+    /// steps that are recorded but not yet submitted still refer to theirs.
     ///
     /// # Errors
     /// If a kernel does not compile.
     pub fn send_commands(&mut self, pass: &mut wgpu::ComputePass, commands: &[Command]) -> Result<(), WorldError> {
-        // In pieces that the device takes; a body's commands may be cut in two, and stay in order.
+        // In pieces that the device allows; a body's commands may be split between two and stay in order.
         #[allow(clippy::cast_possible_truncation, reason = "a share of a buffer's limit")]
         let most = (self.largest_buffer() / size_of::<Command>() as u64).min(1 << 24) as usize;
         for piece in commands.chunks(most.max(1)) {
@@ -454,7 +456,7 @@ impl Engine {
             for (name, count) in [("command", piece.len() - of_joints), ("command_joints", of_joints)] {
                 self.unbind(name);
                 if count > 0 {
-                    // One layer: each command says whose it is.
+                    // One layer: each command names its world.
                     let threads = u32::try_from(piece.len()).unwrap_or(u32::MAX);
                     self.execute_in(pass, &Work::new(name, threads), 1)?;
                 }
@@ -463,23 +465,24 @@ impl Engine {
         Ok(())
     }
 
+    /// Creates a command encoder for a step.
     pub fn encoder(&self) -> wgpu::CommandEncoder {
         self.context.device().create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("step") })
     }
 
-    /// Bytes that a world has of a table.
+    /// Returns the bytes per world of a table.
     pub fn part_bytes(&self, name: &str) -> u64 {
         self.offset(name, 1)
     }
 }
 
-/// Bytes that a world has of a table; none of what is no table.
+/// Returns the bytes per world of a table; 0 for a name that is not a table.
 pub(super) fn part_bytes(sizes: &Sizes, features: Features, name: &str) -> u64 {
     let table = TABLES.iter().find(|table| table.name == name);
     table.map_or(0, |table| (sizes.rows_of(table, features) * table.bytes) as u64)
 }
 
-/// The buffer behind the name that a kernel has for it.
+/// Returns the buffer that a kernel's binding refers to.
 fn renamed(binding: &str, (name, list): Key) -> &str {
     let of_sums = name == "scan_blocks of sums";
     match (binding, list) {
@@ -508,8 +511,8 @@ fn renamed(binding: &str, (name, list): Key) -> &str {
     }
 }
 
-/// The buffer behind a name that changes its meaning every step, or within one: the list of contacts without a colour is
-/// done with when the slots are written.
+/// Returns the buffer behind a name whose meaning alternates every step, or changes within one: the list of uncolored
+/// contacts shares a buffer with the slots, which are written after the list was used.
 pub(super) fn at_parity(name: &str, parity: usize) -> &str {
     match (name, parity) {
         ("contacts", 0) | ("contacts_previous", 1) => "contacts_0",

@@ -1,5 +1,5 @@
-//! Kernels: one entry point of a shader each. The shader declares its bindings, access and workgroup size; here they are
-//! read from the WGSL and never stated again.
+//! Compute kernels, one per shader entry point, with bindings, access and workgroup size reflected from the WGSL, so
+//! that Rust never states them a second time.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -9,29 +9,29 @@ use wgpu::naga;
 pub use super::shader::Patch;
 use super::shader::{Composed, Composer, LAYERS, SHADERS, ShaderError, Source};
 
-/// A kernel that could not be made.
+/// A kernel that could not be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KernelError {
-    /// Its shader could not be composed, or is not valid.
+    /// Composing or validating its shader failed.
     #[error(transparent)]
     Shader(#[from] ShaderError),
     /// The compiler panicked.
     #[error("the shader compiler panicked: report it with the adapter and driver of `drystone info`")]
     Panicked,
-    /// A kernel that no shader has.
+    /// No shader has this entry point.
     #[error("no shader has the entry point {name}")]
     Missing {
         /// Its name.
         name: &'static str,
     },
-    /// A kernel for many worlds that uses more tables than the device lets a kernel use.
+    /// A kernel for many worlds that uses more storage buffers than the device allows.
     #[error("many worlds: kernel {name} uses {buffers} storage buffers, the device allows {limit}")]
     Buffers {
-        /// Its name.
+        /// Name of the kernel.
         name: &'static str,
-        /// How many it uses.
+        /// Storage buffers used.
         buffers: u32,
-        /// How many it may.
+        /// Storage buffers allowed.
         limit: u32,
     },
 }
@@ -41,13 +41,13 @@ pub enum KernelError {
 pub struct Binding {
     /// Index in the group.
     pub index: u32,
-    /// Name of the WGSL variable, which is that of the buffer.
+    /// Name of the WGSL variable and of the buffer.
     pub name: String,
-    /// As declared.
+    /// Address space and access.
     pub kind: BindingKind,
 }
 
-/// How a kernel sees a buffer.
+/// Address space and access of a binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BindingKind {
     /// `var<uniform>`
@@ -58,23 +58,23 @@ pub enum BindingKind {
     ReadWrite,
 }
 
-/// What naga finds at an entry point.
+/// Reflection of an entry point by naga.
 #[derive(Clone, Debug)]
 pub struct Reflection {
     /// Bindings of group 0 that the entry point uses.
     pub bindings: Vec<Binding>,
-    /// Whether it uses the `sweep` uniform of group 1.
+    /// True if it uses the `sweep` uniform of group 1.
     pub uses_sweep: bool,
-    /// Whether it uses the `strides` uniform of group 2, which only kernels for many worlds have.
+    /// True if it uses the `strides` uniform of group 2 (kernels for many worlds only).
     pub uses_strides: bool,
-    /// Whether it reads the `layers` of group 3, as all kernels for many worlds do.
+    /// True if it reads the `layers` of group 3 (all kernels for many worlds).
     pub uses_layers: bool,
-    /// Threads in a workgroup.
+    /// Threads per workgroup.
     pub workgroup_size: u32,
 }
 
 impl Reflection {
-    /// Tables, of which a device allows a kernel so many.
+    /// Returns the number of storage buffers, which devices limit per kernel.
     #[must_use]
     pub fn storage_buffers(&self) -> u32 {
         let tables = self.bindings.iter().filter(|binding| binding.kind != BindingKind::Uniform);
@@ -82,7 +82,7 @@ impl Reflection {
     }
 }
 
-/// Entry points of a module with their reflection.
+/// Returns the entry points of a module with their reflection.
 ///
 /// # Errors
 /// If the WGSL does not parse or validate.
@@ -126,17 +126,17 @@ pub fn reflect(composed: &Composed) -> Result<Vec<(String, Reflection)>, ShaderE
     Ok(points)
 }
 
-/// One compiled entry point.
+/// A compiled entry point.
 #[derive(Debug)]
 pub(crate) struct Kernel {
     pub reflection: Reflection,
     pub pipeline: wgpu::ComputePipeline,
     pub layout: wgpu::BindGroupLayout,
-    /// Tables of [`Reflection::uses_strides`], in the order of the uniform.
+    /// Tables of the strides uniform, in its order ([`Reflection::uses_strides`]).
     pub strided: Arc<[String]>,
 }
 
-/// A shader that was read.
+/// A parsed shader module.
 #[derive(Debug)]
 struct Module {
     compiled: wgpu::ShaderModule,
@@ -144,7 +144,7 @@ struct Module {
     strided: Arc<[String]>,
 }
 
-/// The kernels of a device, for one world or for many. Each is compiled when it is first needed.
+/// Kernels of a device, for one world or for many; each is compiled on first use.
 #[derive(Debug)]
 pub(crate) struct Kernels {
     device: wgpu::Device,
@@ -153,13 +153,13 @@ pub(crate) struct Kernels {
     pub sweep_layout: wgpu::BindGroupLayout,
     pub strides_layout: wgpu::BindGroupLayout,
     pub layers_layout: wgpu::BindGroupLayout,
-    /// One a shader.
+    /// Parsed modules, in the order of `SHADERS`.
     modules: Vec<OnceLock<Result<Module, KernelError>>>,
     compiled: Mutex<HashMap<&'static str, Arc<Kernel>>>,
 }
 
 impl Kernels {
-    /// Compiles nothing yet.
+    /// Creates the layouts; compiles nothing yet.
     ///
     /// # Errors
     /// If a patch does not match exactly once, or a patched shader is not valid.
@@ -196,12 +196,12 @@ impl Kernels {
         Ok(kernels)
     }
 
-    /// Whether they are for many worlds.
+    /// Returns true for kernels that serve many worlds.
     pub fn are_for_many(&self) -> bool {
         self.many
     }
 
-    /// A kernel, compiled now unless it was before.
+    /// Returns a kernel, compiled on first use.
     pub fn get(&self, name: &'static str) -> Result<Arc<Kernel>, KernelError> {
         if let Some(kernel) = self.lock().get(name) {
             return Ok(kernel.clone());
@@ -210,7 +210,7 @@ impl Kernels {
         Ok(self.lock().entry(name).or_insert(kernel).clone())
     }
 
-    /// Compiles the kernels that are not compiled yet, on all cores.
+    /// Compiles the given kernels in parallel, except those that are already compiled.
     pub fn prepare(&self, names: impl IntoIterator<Item = &'static str>) -> Result<(), KernelError> {
         let missing: HashSet<&'static str> = {
             let compiled = self.lock();
@@ -223,7 +223,7 @@ impl Kernels {
         })
     }
 
-    /// Whether the device lets a kernel use as many tables as it does.
+    /// Returns true if the device allows as many storage buffers as the kernel uses.
     pub fn fits(&self, name: &'static str) -> Result<bool, KernelError> {
         let shader = shader_of(name).ok_or(KernelError::Missing { name })?;
         let reflection = self.module(shader)?.points.get(name).ok_or(KernelError::Missing { name })?;
@@ -286,7 +286,7 @@ impl Kernels {
             module,
             entry_point: Some(name),
             compilation_options: wgpu::PipelineCompilationOptions {
-                // wgpu clears workgroup memory before use; ours is always written first.
+                // wgpu would clear workgroup memory before use; these kernels always write it first.
                 zero_initialize_workgroup_memory: false,
                 ..wgpu::PipelineCompilationOptions::default()
             },
@@ -296,7 +296,7 @@ impl Kernels {
     }
 }
 
-/// The shader that an entry point is in, by its name: `collide_sharp` is in `collide`.
+/// Returns the shader of an entry point, by its name: `collide_sharp` is in `collide`.
 fn shader_of(name: &str) -> Option<usize> {
     let is_of = |shader: &&(usize, &Source)| {
         name.strip_prefix(shader.1.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
@@ -305,6 +305,7 @@ fn shader_of(name: &str) -> Option<usize> {
     all.iter().filter(is_of).max_by_key(|(_, shader)| shader.name.len()).map(|&(index, _)| index)
 }
 
+/// Composes, validates and creates a shader module.
 fn read(device: &wgpu::Device, shader: &str, patches: &[Patch], for_many: bool) -> Result<Module, KernelError> {
     let mut composed = Composer::SOLVER.with_patches(patches).compose(shader)?;
     if for_many {

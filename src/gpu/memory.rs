@@ -1,5 +1,5 @@
-//! What a world needs of the device's memory: every table, what it has a row for, and how large that is. Buffers are made
-//! from this list, and `drystone info` prints what it comes to.
+//! Device memory of a world: every table, the element it has a row for, and its size. Buffers are created from this
+//! list, and `drystone info` prints the totals.
 
 use super::room::Room;
 use super::{PARTNER_WORDS, SCAN_BLOCK};
@@ -10,75 +10,75 @@ use crate::types::{
 };
 use crate::world::WorldError;
 
-/// Bytes of an empty array: a binding must hold one element at least, also in a world without bodies.
+/// Minimum size of a buffer, in bytes: a binding must hold at least one element, even in a world without bodies.
 const SMALLEST_BUFFER: u64 = 256;
 
-/// What a table has a row for.
+/// Element that a table has a row for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Per {
     /// The world.
     World,
-    /// A body, or a slot for one.
+    /// A body, or a free slot for one.
     Body,
-    /// A shape, or a place for one.
+    /// A shape, or a free slot for one.
     Shape,
     /// A vertex of a polygon.
     Vertex,
     /// A cell of the grid.
     Cell,
-    /// A word of `partners`: eight a shape, two a body, four a joint.
+    /// A word of `partners`: eight per shape, two per body, four per joint.
     Partner,
-    /// A block of the longest list that is scanned, contacts aside.
+    /// A block of the longest scanned list, except lists of contacts.
     ScanBlock,
-    /// A joint, or a place for one.
+    /// A joint, or a free slot for one.
     Joint,
     /// A row of a joint.
     JointRow,
     /// A word of the lists of joints by colour.
     JointOrder,
-    /// What events are counted for: a shape or a joint.
+    /// A shape or joint, whose events are counted.
     Reporter,
-    /// A contact that there is room for.
+    /// A unit of contact capacity.
     Contact,
     /// A colour of a block of contacts.
     BlockColor,
-    /// A block of those.
+    /// A scan block of [`Per::BlockColor`] rows.
     BlockColorSum,
-    /// An event that there is room for.
+    /// A unit of event capacity.
     Event,
 }
 
-/// Worlds that have a table at all.
+/// Condition under which a world has a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Where {
-    /// All.
+    /// Every world.
     Always,
-    /// Where bodies sleep.
+    /// Worlds whose bodies may sleep.
     Sleep,
-    /// In strict mode.
+    /// Worlds in strict mode.
     Strict,
-    /// Where both.
+    /// Worlds in strict mode whose bodies may sleep.
     StrictSleep,
-    /// Where materials need surfaces: sliding friction, belts, resistance to rolling.
+    /// Worlds whose materials need surface data: sliding friction, conveyor belts, rolling resistance.
     Surfaces,
-    /// Where something bounces.
+    /// Worlds with restitution.
     Bounces,
-    /// Where events are wanted.
+    /// Worlds with events.
     Events,
 }
 
 /// A table on the device.
 #[derive(Clone, Copy, Debug)]
 pub struct Table {
-    /// Name, as in the shaders.
+    /// Name of the table in the shaders.
     pub name: &'static str,
-    /// What it has a row for.
+    /// Element it has a row for.
     pub per: Per,
-    /// Bytes of a row.
+    /// Size of a row, in bytes.
     pub bytes: usize,
-    /// Rows beyond those.
+    /// Additional rows.
     pub more: usize,
-    /// Worlds that have it.
+    /// Condition under which it exists.
     pub only: Where,
 }
 
@@ -90,7 +90,7 @@ const fn only(table: Table, only: Where) -> Table {
     Table { only, ..table }
 }
 
-/// With one row more, for the total.
+/// Adds one row, for the total of a scan.
 const fn total(table: Table) -> Table {
     Table { more: 1, ..table }
 }
@@ -143,7 +143,7 @@ pub const TABLES: &[Table] = &[
     table::<Manifold>("manifolds_1", Per::Contact),
     only(table::<SleepingContact>("sleeping", Per::Contact), Where::Sleep),
     only(table::<SleepingContact>("sleeping_backup", Per::Contact), Where::StrictSleep),
-    // And how many there are. Before, the contacts without a colour (`at_parity`).
+    // The additional row is their number. Earlier in a step the buffer holds the uncolored contacts (`at_parity`).
     total(table::<u32>("slots", Per::Contact)),
     table::<Constraint>("constraints", Per::Contact),
     only(table::<Surface>("surfaces", Per::Contact), Where::Surfaces),
@@ -152,16 +152,16 @@ pub const TABLES: &[Table] = &[
     table::<u32>("color_block_sums", Per::BlockColorSum),
 ];
 
-/// Tables that are made anew together.
+/// Tables that are recreated together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
-    /// What depends on bodies, shapes and cells.
+    /// Tables sized by bodies, shapes and cells.
     Bodies,
-    /// What depends on joints as well.
+    /// Tables sized by joints as well.
     Joints,
-    /// What depends on contacts.
+    /// Tables sized by contacts.
     Contacts,
-    /// Events.
+    /// Tables sized by events.
     Events,
 }
 
@@ -178,22 +178,23 @@ impl Table {
     }
 }
 
-/// What decides which tables there are.
+/// Features of a world that decide which tables exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Features {
-    /// Bodies sleep.
+    /// Bodies may sleep.
     pub sleep: bool,
-    /// Steps that outgrow a table are repeated.
+    /// Steps that overflow a table are repeated.
     pub strict: bool,
-    /// Materials need surfaces.
+    /// Materials need surface data.
     pub surfaces: bool,
-    /// Something bounces.
+    /// Restitution is used.
     pub bounces: bool,
-    /// Events are wanted.
+    /// Events are recorded.
     pub events: bool,
 }
 
 impl Features {
+    /// Returns the features of a compiled scene.
     pub(super) fn of(compiled: &Compiled) -> Self {
         Self {
             sleep: compiled.settings.sleep,
@@ -204,11 +205,12 @@ impl Features {
         }
     }
 
-    /// What either of two worlds of equal settings needs.
+    /// Returns the union of the features of two worlds with equal settings.
     pub(super) fn and(self, other: Self) -> Self {
         Self { surfaces: self.surfaces || other.surfaces, bounces: self.bounces || other.bounces, ..self }
     }
 
+    /// Returns true if a table with this condition exists.
     fn have(self, only: Where) -> bool {
         match only {
             Where::Always => true,
@@ -222,7 +224,7 @@ impl Features {
     }
 }
 
-/// Elements for which there shall be room.
+/// Element capacities of a world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
     /// Bodies.
@@ -252,19 +254,19 @@ impl Sizes {
         Self { bodies, shapes, vertices, cells, joints, rows, order, contacts, events }
     }
 
-    /// Blocks in which contacts are counted by colour.
+    /// Returns the number of blocks in which contacts are counted by colour.
     #[must_use]
     pub fn color_blocks(&self) -> usize {
         self.contacts.div_ceil(COLOR_BLOCK as usize)
     }
 
-    /// Where the ties of bodies begin in `partners`, and where their links.
+    /// Returns the offsets in `partners`, in words, of the pair exclusions: heads of bodies, links of joints.
     #[must_use]
     pub fn ties(&self) -> [usize; 2] {
         [self.shapes * PARTNER_WORDS, self.shapes * PARTNER_WORDS + 2 * self.bodies]
     }
 
-    /// Rows of a table.
+    /// Returns the rows of a table.
     #[must_use]
     pub fn rows_of(&self, table: &Table, features: Features) -> usize {
         if !features.have(table.only) {
@@ -291,29 +293,29 @@ impl Sizes {
         rows + table.more
     }
 
-    /// Bytes of the buffer of a table, of so many worlds.
+    /// Returns the size of a table's buffer for this number of worlds, in bytes.
     #[must_use]
     pub fn bytes_of(&self, table: &Table, features: Features, worlds: u32) -> u64 {
         buffer_bytes(self.rows_of(table, features) as u64 * table.bytes as u64 * u64::from(worlds))
     }
 
-    /// Bytes of all tables.
+    /// Returns the size of all tables, in bytes.
     #[must_use]
     pub fn bytes(&self, features: Features) -> u64 {
         TABLES.iter().map(|table| self.bytes_of(table, features, 1)).sum()
     }
 
-    /// Bytes of the largest buffer, and the table that it is for.
+    /// Returns the table with the largest buffer, and its size in bytes.
     #[must_use]
     pub fn largest(&self, features: Features) -> (&'static str, u64) {
         let sizes = TABLES.iter().map(|table| (table.name, self.bytes_of(table, features, 1)));
         sizes.max_by_key(|&(_, bytes)| bytes).unwrap_or_default()
     }
 
-    /// Whether all tables of some kind fit buffers of this size, before any is made.
+    /// Checks that all tables of the selected groups fit buffers of this size, before any is created.
     ///
     /// # Errors
-    /// The first that does not, with its need.
+    /// The first table that does not fit, with its size.
     pub(super) fn check(
         &self,
         features: Features,
@@ -323,7 +325,7 @@ impl Sizes {
     ) -> Result<(), WorldError> {
         for table in TABLES.iter().filter(|table| of(table.group())) {
             let bytes = self.bytes_of(table, features, worlds);
-            // What is counted in 32 bits must be countable, too.
+            // Row indices must fit 32 bits, too.
             let rows = self.rows_of(table, features) as u64 * u64::from(worlds);
             if bytes > limit || u32::try_from(rows).is_err() {
                 return Err(WorldError::TooLarge { buffer: table.name, bytes, limit });
@@ -333,16 +335,17 @@ impl Sizes {
     }
 }
 
-/// Bytes of a buffer for so many: never none, and whole rows.
+/// Returns a valid buffer size for a number of bytes: never zero, and a multiple of 16.
 pub(super) fn buffer_bytes(bytes: u64) -> u64 {
     bytes.max(SMALLEST_BUFFER).next_multiple_of(16)
 }
 
-/// Bodies with one shape each, and contacts, for which no table of one world is larger than a buffer of this size.
+/// Returns the largest number of bodies (with one shape each) and of contacts for which no table of one world exceeds a
+/// buffer of this size.
 #[must_use]
 pub fn most(limit: u64, features: Features) -> [u64; 2] {
     let one = |bodies: usize, contacts: usize| {
-        // Large enough that what comes once does not count.
+        // Large enough that constant terms are negligible.
         const MANY: usize = 1 << 20;
         let sizes =
             Sizes { bodies: bodies * MANY, shapes: bodies * MANY, contacts: contacts * MANY, ..Sizes::default() };
@@ -352,8 +355,8 @@ pub fn most(limit: u64, features: Features) -> [u64; 2] {
     [one(1, 0), one(0, 1)].map(|most| most.min(u64::from(u32::MAX)))
 }
 
-/// Bytes a body with one shape needs, and a contact that there is room for, in a world with these features. A body comes
-/// with as many cells of the grid as it has at most in a dense scene, four.
+/// Returns the bytes per body (with one shape) and per unit of contact capacity in a world with these features. A body
+/// is counted with four grid cells, the most that a dense scene has per body.
 #[must_use]
 pub fn bytes_each(features: Features) -> [f64; 2] {
     const MANY: usize = 1 << 20;
@@ -367,13 +370,13 @@ pub fn bytes_each(features: Features) -> [f64; 2] {
 mod tests {
     use super::*;
 
-    /// Boxes in a grid with a few cells each, and their contacts.
+    /// A grid of boxes with four cells each, and their contacts.
     fn boxes(bodies: usize, contacts: usize) -> Sizes {
         Sizes { bodies, shapes: bodies, cells: 4 * bodies, contacts, order: 256, ..Sizes::default() }
     }
 
-    /// What a million boxes with three million contacts come to, and ten times as many. An H200 has 141 GB; NVIDIA's drivers
-    /// allow a buffer of 4 GiB less one byte.
+    /// A million boxes with three million contacts fit in 1.45 GB, and ten times as many in 14.5 GB. An H200 has 141
+    /// GB; NVIDIA's drivers allow a buffer of 4 GiB less one byte.
     #[test]
     fn a_million_and_ten_million_boxes() {
         let features = Features::default();
@@ -386,13 +389,13 @@ mod tests {
 
         let ten = boxes(10_000_000, 30_000_000);
         assert!(ten.bytes(features) < 14_500_000_000, "{}", ten.bytes(features));
-        // The memory is enough nine times over, and the largest buffer holds the contacts of 44 million.
+        // The memory of an H200 would hold nine such worlds, and the largest buffer the contacts of 44 million boxes.
         let large = u64::from(u32::MAX);
         assert!(ten.check(features, 1, large, |_| true).is_ok());
         assert_eq!(most(large, features)[1], 44_739_242);
         let error = boxes(10_000_000, 45_000_000).check(features, 1, large, |_| true).unwrap_err().to_string();
         assert_eq!(error, "buffer manifolds_0 needs 4320000000 bytes, the device allows 4294967295");
-        // Where a buffer is smaller, the refusal names the first that does not fit, before any is made.
+        // With a smaller limit, the error names the first table that does not fit, before any is created.
         let error = ten.check(features, 1, 1 << 30, |_| true).unwrap_err().to_string();
         assert_eq!(error, "buffer manifolds_0 needs 2880000000 bytes, the device allows 1073741824");
     }
@@ -406,7 +409,7 @@ mod tests {
             let sum = body * f64::from(1 << 21) + contact * f64::from(1 << 22);
             assert!((whole / sum - 1.0).abs() < 1e-3, "{whole} {sum}");
         }
-        // As the README says.
+        // The figures in README.md.
         let [body, contact] = bytes_each(Features::default());
         assert!((body - 372.0).abs() < 0.1 && (contact - 356.5).abs() < 0.1, "{body} {contact}");
         let [plain, sleepy] = [false, true].map(|sleep| bytes_each(Features { sleep, ..Features::default() }));
@@ -422,7 +425,7 @@ mod tests {
             let sizes = Sizes { bodies, shapes: bodies, contacts, ..Sizes::default() };
             sizes.check(features, 1, limit, |_| true).is_ok()
         };
-        // But for rows beyond and whole rows of 16 bytes.
+        // Within two, because of additional rows and rounding to 16 bytes.
         assert!(fits(bodies - 2, 0) && !fits(bodies + 2, 0));
         assert!(fits(0, contacts - 2) && !fits(0, contacts + 2));
     }

@@ -1,5 +1,5 @@
-//! A step that is given to the device in parts, so that pictures can be drawn between them. Where a step takes a second, a
-//! window would stand still for that long: what it draws comes behind the step.
+//! Steps submitted in parts, so that a window can draw between them. Frames are queued behind the step: without parts,
+//! a step that takes a second would freeze the window for that long.
 
 use std::collections::VecDeque;
 
@@ -7,22 +7,23 @@ use super::GpuWorld;
 use super::profile::StageTimes;
 use crate::world::WorldError;
 
-/// Measured steps that are kept until somebody takes them.
+/// Maximum number of measured steps kept until they are taken.
 const MOST: usize = 64;
 
-/// How far a step is.
+/// Progress of a step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
-    /// Line of the plan that comes next.
+    /// Next line of the plan.
     next: usize,
+    /// Slot of the profiler, if the step is measured.
     measured: Option<usize>,
 }
 
-/// What has arrived of measured steps.
+/// Times of measured steps that have arrived.
 #[derive(Debug, Default)]
 pub(super) struct Times {
     untaken: VecDeque<StageTimes>,
-    /// ms, one a line of the plan, of the last.
+    /// Milliseconds of each line of the plan in the latest measured step.
     last: Vec<f64>,
 }
 
@@ -37,32 +38,32 @@ impl Times {
 }
 
 impl GpuWorld {
-    /// Measured steps that have arrived since this was last asked, oldest first.
+    /// Returns the stage times that have arrived since the last call, oldest first.
     pub fn take_times(&mut self) -> Vec<StageTimes> {
         self.times.untaken.drain(..).collect()
     }
 
-    /// What the last measured step took, ms.
+    /// Returns the device time of the latest measured step, in ms.
     #[must_use]
     pub fn measured_ms(&self) -> Option<f64> {
         Some(self.times.last.iter().sum()).filter(|&ms: &f64| ms > 0.0)
     }
 
-    /// Whether part of a step has been given to the device, and the rest has yet to be. Until then nothing else may be
-    /// done to the world, and of its tables only those of bodies as a whole are as they were.
+    /// Returns true while only a part of a step has been submitted. Until the rest is submitted, no other operation on
+    /// the world is allowed, and only the tables of whole bodies are still as before the step.
     #[must_use]
     pub fn is_mid_step(&self) -> bool {
         self.part.is_some()
     }
 
-    /// Submits about this share of a step, by what its stages took of late, and returns whether the step is complete. The
-    /// parts of a step are what [`Self::step`] would have submitted at once. Every step is measured, if it can be.
+    /// Submits about this share of a step, judged by recent stage times, and returns true if the step is complete.
+    /// Together the parts submit exactly the work of [`Self::step`]. Every step is measured if the device can.
     ///
     /// # Errors
-    /// As [`Self::step`].
+    /// Those of [`Self::step`].
     pub fn step_part(&mut self, share: f64) -> Result<bool, WorldError> {
         if self.host.compiled.settings.strict {
-            // It may have to go back to the start of the step.
+            // A strict step may have to return to its start, so it is not split.
             self.step_measured()?;
             return Ok(true);
         }
@@ -92,7 +93,7 @@ impl GpuWorld {
         Ok(complete)
     }
 
-    /// Where a part ends that begins at this line of the plan.
+    /// Returns the end of a part that begins at this line of the plan.
     fn end_of_part(&self, begin: usize, share: f64) -> usize {
         let lines = self.plan.len();
         let known = self.times.last.len() == lines && self.measured_ms().is_some();
@@ -101,7 +102,7 @@ impl GpuWorld {
         let cost = |line: usize| if known { self.times.last[line] } else { 1.0 };
         let mut end = (begin + 1).min(lines);
         let mut sum = cost(begin);
-        // The middle of the line where it would be full is in this part or in the next.
+        // A line belongs to the part in which its midpoint lies.
         while end < lines && sum + 0.5 * cost(end) <= share * total {
             sum += cost(end);
             end += 1;

@@ -1,4 +1,4 @@
-//! Bodies and joints that come and go in a world with buffers of its own: what the host decided reaches the device.
+//! Adding and removing bodies and joints in a single GPU world: uploads the host's decisions to the device.
 
 use super::GpuWorld;
 use super::engine::Engine;
@@ -55,8 +55,8 @@ impl WorldEngine for GpuWorld {
         if !change.joints.places.is_empty() {
             self.engine.joint_runs = joint_runs([&self.host.compiled.joints]);
         }
-        self.engine.tell(&told(&self.host.compiled, change), 0, recorder);
-        // Most of the time nothing but a few words has changed.
+        self.engine.tell(&change_writes(&self.host.compiled, change), 0, recorder);
+        // Most changes leave the constants as they are.
         if !self.engine.is_bound_for(&self.host.compiled.params) {
             self.bind();
         }
@@ -89,7 +89,7 @@ impl WorldEngine for GpuWorld {
 
     fn put(&mut self, snapshot: &Snapshot, recorder: Option<&mut Recorder>) {
         self.transforms = Sent::default();
-        // The next step shall have room for what the last one had; what came later did not happen.
+        // Uses the counters of the snapshot to size the next step; later steps have not happened.
         self.known = snapshot.step.checked_sub(1).map(|step| (step, snapshot.counters));
         if !self.engine.is_bound_for(&self.host.compiled.params) {
             self.bind();
@@ -100,23 +100,23 @@ impl WorldEngine for GpuWorld {
 }
 
 impl GpuWorld {
-    /// Makes what the scene's emitters make before the next step, and lets go of what they let go of, at the end of the
-    /// caller's encoder if there is one.
+    /// Applies the scene's emitters that are due before the next step: adds new bodies and removes expired ones, at the
+    /// end of the caller's encoder if given.
     ///
     /// # Errors
-    /// If it does not fit the device; then nothing is done.
+    /// If the result does not fit the device; then nothing is changed.
     pub fn emit(&mut self, recorded: Option<&mut wgpu::CommandEncoder>) -> Result<(), WorldError> {
         self.emit_due(recorded)
     }
 }
 
-/// What the device is to know of what came or went.
-pub(super) fn told(compiled: &Compiled, change: &Change) -> Writes {
+/// Returns the buffer writes for a change of bodies, shapes and joints.
+pub(super) fn change_writes(compiled: &Compiled, change: &Change) -> Writes {
     let mut writes = Writes::default();
     if !change.bodies.is_empty() {
         writes.all("vertices", &compiled.vertices);
         if compiled.settings.sleep {
-            // Who slept in a slot that was left has yet to be woken by it.
+            // A removed body's slot keeps its island: the sleepers of that island have yet to be woken by the removal.
             let there = |&&body: &&u32| compiled.bodies[body as usize].kind != VACANT;
             let came = change.bodies.iter().filter(there).copied().collect();
             writes.some("islands", &first_islands(compiled), &came);
@@ -131,12 +131,13 @@ pub(super) fn told(compiled: &Compiled, change: &Change) -> Writes {
     } else {
         writes.some("shapes", &compiled.shapes, &change.shapes);
     }
-    told_of_joints(compiled, &change.joints, &mut writes);
+    add_joint_writes(compiled, &change.joints, &mut writes);
     writes
 }
 
-/// What the device knows better of other joints, their impulses, angles and goals, stays where it is.
-fn told_of_joints(compiled: &Compiled, change: &JointChange, writes: &mut Writes) {
+/// Adds the writes of changed joints. Impulses, angles and goals of other joints are newer on the device and stay as
+/// they are.
+fn add_joint_writes(compiled: &Compiled, change: &JointChange, writes: &mut Writes) {
     let Joints { joints, rows, states, starts, ties, .. } = &compiled.joints;
     writes.some("joints", joints, &change.places);
     writes.some("joint_states", states, &change.places);
@@ -156,7 +157,7 @@ fn told_of_joints(compiled: &Compiled, change: &JointChange, writes: &mut Writes
 }
 
 impl Engine {
-    /// Of shapes that a world has not got yet, the lists of contacts are empty.
+    /// Returns writes that empty the contact lists of all shapes, for shapes that the world does not have yet.
     pub fn cleared_lists(&self) -> Writes {
         let mut writes = Writes::default();
         for name in ["pair_starts_0", "pair_starts_1", "sleeping_starts"] {

@@ -1,5 +1,5 @@
-//! How long the stages of a step take on the device. Timestamps are resolved behind the step and arrive when it is done:
-//! nobody waits for them.
+//! Device time of each stage of a step: timestamps resolved at the end of the step and read back later, without
+//! waiting.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -8,25 +8,25 @@ use super::readback::cast;
 use crate::step::Op;
 use crate::step::Stage;
 
-/// Measured steps that may be on their way.
+/// Maximum number of measured steps in flight.
 const SLOTS: usize = 3;
 
 const FREE: u8 = 0;
-/// A step is being recorded, or on its way.
+/// A step is being recorded or in flight.
 const TAKEN: u8 = 1;
 const READY: u8 = 2;
 
-/// What a measured step took.
+/// Device times of a measured step.
 #[derive(Clone, Debug)]
 pub struct StageTimes {
-    /// Steps done when it ended.
+    /// Number of steps done at its end.
     pub step: u64,
-    /// ms, of each line of the plan.
+    /// Milliseconds of each line of the plan.
     pub ops: Vec<(Op, f64)>,
 }
 
 impl StageTimes {
-    /// ms, of each stage of [`Stage::ALL`].
+    /// Returns the milliseconds of each stage of [`Stage::ALL`].
     #[allow(clippy::cast_possible_truncation, reason = "ms for a plot")]
     #[must_use]
     pub fn stages(&self) -> [f32; Stage::ALL.len()] {
@@ -70,19 +70,19 @@ impl Slot {
     }
 }
 
-/// Measured steps on their way.
+/// Measured steps in flight.
 #[derive(Debug, Default)]
 pub(super) struct Profiler {
     slots: Vec<Slot>,
 }
 
 impl Profiler {
-    /// Whether another step can be measured now.
+    /// Returns true if another step can be measured now.
     pub fn has_room(&self) -> bool {
         self.slots.len() < SLOTS || self.slots.iter().any(|slot| slot.state.load(Ordering::Acquire) == FREE)
     }
 
-    /// Begins to measure a step of this plan; returns by what it is known. Not if too many are on their way.
+    /// Begins to measure a step of this plan and returns its slot; `None` if too many are in flight.
     pub fn begin(&mut self, device: &wgpu::Device, plan: &[Op]) -> Option<usize> {
         let free = self.slots.iter().position(|slot| slot.state.load(Ordering::Acquire) == FREE);
         let index = match free {
@@ -101,7 +101,7 @@ impl Profiler {
         Some(index)
     }
 
-    /// When a pass of one line of the plan begins and ends.
+    /// Returns the timestamp writes of the pass for one line of the plan.
     pub fn writes(&self, slot: usize, op: usize) -> Option<wgpu::ComputePassTimestampWrites<'_>> {
         let first = u32::try_from(2 * op).ok()?;
         Some(wgpu::ComputePassTimestampWrites {
@@ -111,7 +111,7 @@ impl Profiler {
         })
     }
 
-    /// Sends the times on their way, behind the last pass.
+    /// Records the readback of the times, after the last pass.
     pub fn end(&mut self, slot: usize, encoder: &mut wgpu::CommandEncoder, step: u64) {
         let Some(slot) = self.slots.get_mut(slot) else { return };
         slot.step = step;
@@ -124,7 +124,7 @@ impl Profiler {
         });
     }
 
-    /// What has arrived, oldest first. `period` is of a tick, ns.
+    /// Returns the measured steps that have arrived, oldest first. `period` is that of a tick, in ns.
     pub fn take(&mut self, period: f32) -> Vec<StageTimes> {
         let mut arrived = Vec::new();
         for slot in &mut self.slots {

@@ -1,55 +1,56 @@
-//! Queries on the device: the grid is laid for the present poses, then one thread answers one query.
+//! Spatial queries on the device: the grid is built for the current poses, then each query runs in one thread.
 //!
-//! Rays have one answer each. What regions find is counted, scanned and written; the room for it is a guess. A batch that
-//! finds more is run again with room for all, from a copy of the poses that it began with, so that an answer that is
-//! asked for later is still of its time.
+//! A ray has one result. Results of regions are counted, scanned and written, into a buffer whose capacity is an
+//! estimate. A batch that finds more is repeated with capacity for all results, from a copy of the poses made when it
+//! was first sent, so that answers read later still belong to that time.
 //!
-//! Buffers stay for the next batch, and grow. A batch larger than a buffer may be goes in pieces; all of them use the
-//! same buffers, one after the other, so what a piece asks is copied to its place by the encoder that answers it.
+//! Buffers are reused by later batches, and grow. A batch larger than a buffer is sent in pieces. They share the same
+//! buffers one after the other, so the encoder copies each piece's queries into place just before it runs them.
 
 use std::sync::Arc;
 
 use super::GpuWorld;
-use super::ask::{Asker, Piece, SPARES, check_found, collect};
+use super::ask::{Piece, QuerySender, SPARES, check_found, collect};
 use crate::population::{BodyId, owner};
 use crate::query::{Answers, Flat, Query, QueryBounds, QueryError};
 use crate::step::{Op, Stage};
 use crate::types::Params;
 use crate::world::WorldError;
 
-/// What queries are about, and what is kept of it to look at the past.
+/// Tables that queries read, copied for a later repeat.
 const STATE: [&str; 4] = ["poses", "states", "shapes", "vertices"];
 
-/// Queries on their way. Dropping it forgets them.
+/// Queries in flight. Dropping the value discards them.
 #[derive(Debug)]
 pub struct PendingQuery {
     flat: Flat,
     pieces: Vec<Piece>,
-    /// The world that was asked.
+    /// Identity of the queried world.
     world: Arc<()>,
-    /// Its population at the time, constants, and the body of each shape.
+    /// Identity of its population, its constants, and the body of each shape, at the time of the query.
     population: Arc<()>,
     params: Params,
     bodies: Arc<[BodyId]>,
-    /// Its [`STATE`] at the time, if there are regions.
+    /// Copy of the [`STATE`] tables at that time, if there are regions.
     past: Vec<wgpu::Buffer>,
-    /// Shapes that may be found.
+    /// Maximum number of shapes to be found.
     limit: usize,
 }
 
 impl GpuWorld {
-    /// Answers a batch of queries about the world as it is now ([`query`](crate::low_level::query)). Waits for the device.
+    /// Answers a batch of queries about the world's current state ([`query`](crate::low_level::query)). Waits for the
+    /// device.
     ///
     /// # Errors
-    /// The first query with a value out of range; if the device is lost or has no room for the batch.
+    /// The first query with a value out of range; or if the device is lost or the batch does not fit.
     pub fn query(&mut self, queries: &[Query]) -> Result<Answers, WorldError> {
         self.query_within(queries, QueryBounds::default())
     }
 
-    /// Answers a batch of queries as [`Self::query`], or the first of them, within bounds. Waits for the device.
+    /// Answers as many of a batch of queries as the bounds allow, in order. Waits for the device.
     ///
     /// # Errors
-    /// As [`Self::query`]; [`WorldError::TooManyFound`].
+    /// Those of [`Self::query`]; [`WorldError::TooManyFound`].
     pub fn query_within(&mut self, queries: &[Query], bounds: QueryBounds) -> Result<Answers, WorldError> {
         let count = bounds.batch(queries.len(), self.host.compiled.shapes.len());
         let mut pending = self.query_async(&queries[..count])?;
@@ -62,11 +63,11 @@ impl GpuWorld {
         }
     }
 
-    /// Sends a batch of queries about the world as it is after all steps submitted so far, and returns without waiting.
-    /// Steps may go on meanwhile; the answers do not change.
+    /// Sends a batch of queries about the world's state after all steps submitted so far, and returns without waiting.
+    /// Later steps do not change the answers.
     ///
     /// # Errors
-    /// As [`Self::query`].
+    /// Those of [`Self::query`].
     pub fn query_async(&mut self, queries: &[Query]) -> Result<PendingQuery, WorldError> {
         let flat = Flat::new(queries)?;
         self.poll()?;
@@ -86,23 +87,23 @@ impl GpuWorld {
             limit: usize::MAX,
         };
         if pending.flat.count > 0 {
-            self.lay_grid(&mut encoder)?;
-            pending.pieces = self.asker().send_all(&mut encoder, &pending.flat)?;
+            self.build_grid(&mut encoder)?;
+            pending.pieces = self.query_sender().send_all(&mut encoder, &pending.flat)?;
             self.submit(encoder)?;
         }
         Ok(pending)
     }
 
-    /// The answers, if they are there. Does not wait; ask again later.
+    /// Returns the answers if they have arrived. Does not wait.
     ///
     /// # Errors
-    /// If the device is lost or has no room for the answers, or another world was asked.
+    /// If the device is lost, the answers do not fit, or the queries were sent to another world.
     pub fn query_poll(&mut self, pending: &mut PendingQuery) -> Result<Option<Answers>, WorldError> {
         if !Arc::ptr_eq(&pending.world, &self.query_load.world) {
             return Err(QueryError {
                 index: 0,
-                problem: "was asked of another world".to_owned(),
-                expected: "the world that was asked".to_owned(),
+                problem: "belongs to another world".to_owned(),
+                expected: "a query of this world".to_owned(),
             }
             .into());
         }
@@ -114,7 +115,7 @@ impl GpuWorld {
         if pending.pieces.iter().any(Piece::is_outgrown) {
             self.repeat(pending)?;
         }
-        if pending.pieces.iter().any(Piece::is_on_its_way) {
+        if pending.pieces.iter().any(Piece::is_in_flight) {
             return Ok(None);
         }
         self.keep_state(std::mem::take(&mut pending.past));
@@ -122,7 +123,7 @@ impl GpuWorld {
         Ok(Some(collect(pieces, flat, |_, shape| bodies[shape as usize])))
     }
 
-    /// The same world with less room than the device has for the buffers of queries, bytes. For tests.
+    /// Limits the query buffers to fewer bytes than the device allows. For tests.
     #[doc(hidden)]
     #[must_use]
     pub fn with_query_limit(mut self, bytes: u64) -> Self {
@@ -130,22 +131,22 @@ impl GpuWorld {
         self
     }
 
-    /// Pieces in which batches were sent, and buffers that were made for them. For tests.
+    /// Returns the number of pieces sent and of buffers created. For tests.
     #[doc(hidden)]
     #[must_use]
     pub fn query_effort(&self) -> [u64; 2] {
         [self.query_load.pieces, self.query_load.made]
     }
 
-    /// Times that a batch, or a part of one, found more than there was room for, and was run again.
+    /// Returns how often a batch, or a part of one, found more than fitted and was repeated.
     #[must_use]
     pub fn query_repeats(&self) -> u64 {
         self.query_load.repeats
     }
 
-    /// Runs outgrown pieces again with room for all that they found, in the world as it was.
+    /// Repeats outgrown pieces with capacity for all their items, in the world as it was.
     fn repeat(&mut self, pending: &mut PendingQuery) -> Result<(), WorldError> {
-        // Capacities, which alone may differ otherwise, mean nothing to a query.
+        // Only capacities may differ otherwise, and queries do not use them.
         let moved_on = !Arc::ptr_eq(&pending.population, &self.query_load.population);
         let params = self.host.compiled.params;
         if moved_on {
@@ -160,14 +161,15 @@ impl GpuWorld {
         repeated
     }
 
+    /// Repeats outgrown pieces on the past state, then restores the present one.
     fn repeat_in_place(&mut self, pending: &mut PendingQuery) -> Result<(), WorldError> {
         let mut encoder = self.engine.encoder();
         let present = self.copy_state(&mut encoder);
         self.put_state(&mut encoder, &pending.past);
-        self.lay_grid(&mut encoder)?;
-        let mut fresh = self.asker().send_again(&mut encoder, &pending.flat, &pending.pieces)?;
+        self.build_grid(&mut encoder)?;
+        let mut fresh = self.query_sender().send_again(&mut encoder, &pending.flat, &pending.pieces)?;
         self.put_state(&mut encoder, &present);
-        // Pieces are exchanged once nothing can fail any more but the device.
+        // Replaces the pieces once only a device loss can still fail.
         pending.pieces.retain(|piece| !piece.is_outgrown());
         pending.pieces.append(&mut fresh);
         self.submit(encoder)?;
@@ -175,12 +177,12 @@ impl GpuWorld {
         Ok(())
     }
 
-    fn asker(&mut self) -> Asker<'_> {
+    fn query_sender(&mut self) -> QuerySender<'_> {
         let Self { engine, query_load: load, host, .. } = self;
-        Asker { engine, load, shapes: host.compiled.params.shape_count }
+        QuerySender { engine, load, shapes: host.compiled.params.shape_count }
     }
 
-    /// A copy of [`STATE`].
+    /// Records a copy of the [`STATE`] tables.
     fn copy_state(&mut self, encoder: &mut wgpu::CommandEncoder) -> Vec<wgpu::Buffer> {
         let from = STATE.map(|name| &self.engine.buffers[name]);
         let fits = |spare: &Vec<wgpu::Buffer>| spare.iter().zip(from).all(|(spare, from)| spare.size() == from.size());
@@ -188,7 +190,7 @@ impl GpuWorld {
         let copies = match load.spare_pasts.iter().position(fits) {
             Some(index) => load.spare_pasts.swap_remove(index),
             None => {
-                // Those that no longer fit never will again.
+                // Copies of another size will never fit again.
                 load.spare_pasts.clear();
                 load.made += STATE.len() as u64;
                 let usage = wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
@@ -208,21 +210,23 @@ impl GpuWorld {
         copies
     }
 
-    /// Keeps a copy that nobody needs any more for the next one. What was submitted with it comes first.
+    /// Keeps a copy that is no longer needed for the next query. Work submitted with it comes first.
     fn keep_state(&mut self, copies: Vec<wgpu::Buffer>) {
         if !copies.is_empty() && self.query_load.spare_pasts.len() < SPARES {
             self.query_load.spare_pasts.push(copies);
         }
     }
 
+    /// Records a copy back into the [`STATE`] tables.
     fn put_state(&self, encoder: &mut wgpu::CommandEncoder, state: &[wgpu::Buffer]) {
         for (name, from) in STATE.iter().zip(state) {
             encoder.copy_buffer_to_buffer(from, 0, &self.engine.buffers[name], 0, from.size());
         }
     }
 
-    /// The tables are those of the step's start, and each step makes its own.
-    fn lay_grid(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
+    /// Records the grid of the current poses. The grid tables belong to the last step's start, and each step rebuilds
+    /// them, so overwriting them is safe.
+    fn build_grid(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
         let dispatches = self.engine.dispatches;
         let mut pass = encoder
             .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("query grid"), timestamp_writes: None });

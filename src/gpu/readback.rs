@@ -1,5 +1,4 @@
-//! From the device to the host: whole buffers, waiting; and what each step counted and reported, without
-//! waiting.
+//! Transfers from the device to the host: whole buffers, waiting; counters and events of each step, without waiting.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -48,7 +47,7 @@ pub(crate) fn download(context: &Context, wanted: &[Part]) -> Result<Vec<Vec<u8>
     Ok(parts)
 }
 
-/// Bytes as elements.
+/// Copies bytes into a vector of elements.
 #[must_use]
 pub fn cast<T: Pod>(bytes: &[u8]) -> Vec<T> {
     let mut elements = vec![T::zeroed(); bytes.len() / size_of::<T>()];
@@ -83,18 +82,18 @@ impl Slot {
     }
 }
 
-/// What came back of a step.
+/// Readback of one step.
 #[derive(Debug)]
 pub(crate) struct Arrived {
     pub step: u64,
-    /// What [`StepRing::record`] was told to copy, one part behind the other.
+    /// The parts given to [`StepRing::record`], concatenated.
     pub bytes: Vec<u8>,
 }
 
-/// A buffer, from where in it, and how many bytes.
+/// A buffer, an offset and a length, in bytes.
 pub(crate) type Part<'a> = (&'a wgpu::Buffer, u64, u64);
 
-/// The counters and events of recent steps, on their way to the host.
+/// Counters and events of recent steps, in flight to the host.
 #[derive(Debug)]
 pub(crate) struct StepRing {
     slots: Vec<Slot>,
@@ -107,18 +106,19 @@ impl StepRing {
         Self { slots: (0..length).map(|_| Slot::new(device, bytes)).collect(), refused: false }
     }
 
-    /// Whether a step failed to arrive since this was last asked: it was not run.
+    /// Returns true if a readback failed since the last call; its step was not run.
     pub fn take_refused(&mut self) -> bool {
         std::mem::take(&mut self.refused)
     }
 
-    /// Whether a slot is free.
+    /// Returns true if a slot is free.
     pub fn has_room(&self) -> bool {
         self.slots.iter().any(|slot| slot.state.load(Ordering::Acquire) == FREE)
     }
 
-    /// Copies parts of buffers as they will be when `encoder` has run: the counters first. When all slots are in flight, as when a user records many steps into one encoder, there is a
-    /// new one: no step may drop contacts unheard.
+    /// Records copies of parts of buffers, the counters first, as they are after `encoder` has run. Adds a slot if all
+    /// are in flight, as when a user records many steps into one encoder: otherwise a dropped contact could go
+    /// unnoticed.
     pub fn record(&mut self, device: &wgpu::Device, encoder: &mut wgpu::CommandEncoder, parts: &[Part], step: u64) {
         let total: u64 = parts.iter().map(|(.., bytes)| bytes).sum();
         let free = self.slots.iter().position(|slot| slot.state.load(Ordering::Acquire) == FREE);
@@ -143,7 +143,7 @@ impl StepRing {
         });
     }
 
-    /// The steps that have arrived, oldest first.
+    /// Returns the steps that have arrived, oldest first.
     pub fn take(&mut self) -> Vec<Arrived> {
         let mut arrived = Vec::new();
         for slot in &mut self.slots {
@@ -167,7 +167,7 @@ impl StepRing {
     }
 }
 
-/// Of one world: the counters of a step, the events that fitted, and how many there were.
+/// Splits the readback of one world's step into its counters, the events that fitted, and the number of events.
 pub(crate) fn unpack(bytes: &[u8]) -> (Counters, Vec<Event>, u32) {
     let (head, rest) = bytes.split_at(size_of::<Counters>());
     let mut counters = Counters::zeroed();
@@ -181,18 +181,18 @@ pub(crate) fn unpack(bytes: &[u8]) -> (Counters, Vec<Event>, u32) {
     (counters, events, event_count)
 }
 
-/// Part of a buffer on its way to the host.
+/// Readback of part of a buffer, in flight to the host.
 #[derive(Debug)]
 pub struct Arrival {
-    /// Until it has been read.
+    /// Staging buffer; `None` after it was released.
     buffer: Option<wgpu::Buffer>,
     bytes: u64,
     state: Arc<AtomicU8>,
 }
 
 impl Arrival {
-    /// Copies the first `bytes` of `from`, as they will be when `encoder` has run; into `spare`, from an arrival that was
-    /// read, if it is given and large enough.
+    /// Records a copy of the first `bytes` of `from`, as they are after `encoder` has run. Reuses `spare`, the staging
+    /// buffer of an earlier readback, if it is large enough.
     pub fn send(
         device: &wgpu::Device,
         encoder: &mut wgpu::CommandEncoder,
@@ -200,7 +200,7 @@ impl Arrival {
         bytes: u64,
         spare: Option<wgpu::Buffer>,
     ) -> Self {
-        // Room to spare, for one of about this size later.
+        // Rounded up, so that later readbacks of about this size can reuse it.
         let size = bytes.next_power_of_two().min(device.limits().max_buffer_size).max(bytes);
         let fresh = || {
             device.create_buffer(&wgpu::BufferDescriptor {
@@ -220,7 +220,7 @@ impl Arrival {
         Self { buffer: Some(buffer), bytes, state }
     }
 
-    /// Bytes that have arrived, or nothing yet.
+    /// Returns the bytes if they have arrived.
     ///
     /// # Errors
     /// If the device is lost.
@@ -230,12 +230,12 @@ impl Arrival {
                 let lost = |error: wgpu::MapRangeError| DeviceError::Lost(error.to_string());
                 Ok(Some(buffer.get_mapped_range(..self.bytes).map_err(lost)?.to_vec()))
             }
-            (FAILED, _) => Err(DeviceError::Lost("answers did not arrive".to_owned())),
+            (FAILED, _) => Err(DeviceError::Lost("query results did not arrive".to_owned())),
             _ => Ok(None),
         }
     }
 
-    /// The buffer, for another arrival, once this one has been taken.
+    /// Releases the staging buffer for reuse, once the bytes have been taken.
     pub fn buffer(&mut self) -> Option<wgpu::Buffer> {
         let buffer = self.buffer.take()?;
         buffer.unmap();

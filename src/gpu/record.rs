@@ -1,5 +1,5 @@
-//! A step as dispatches: which kernels a stage is, over what, and how the colours of a sweep, or all sweeps of a small world,
-//! share dispatches.
+//! Records steps as dispatches: the kernels of each stage and their thread counts, and how the colours of a sweep, or
+//! all sweeps of a small world, share dispatches.
 
 use std::ops::Range;
 
@@ -16,46 +16,46 @@ use crate::types::{
 };
 use crate::world::WorldError;
 
-/// Elements that one workgroup scans by itself; above, three dispatches are faster.
+/// Maximum length of a list scanned by one workgroup; for longer lists three dispatches are faster.
 const SCAN_ALONE: u32 = 1 << 15;
-/// Colours with fewer constraints share a workgroup with their neighbours.
+/// Minimum constraints of a colour for a dispatch of its own; smaller neighbouring colours share a workgroup.
 const WIDE_COLOR: u32 = 640;
-/// Colours that get a dispatch of their own before the first counters are back.
+/// Colours assumed to be wide before the first counters have arrived.
 const BLIND_WIDE_COLORS: u32 = 12;
-/// Rounds of colouring over all contacts, when many may be new; the rest happens in one workgroup.
+/// Rounds of colouring over all contacts when many may be new; the remaining rounds run in one workgroup.
 const WIDE_ROUNDS: u32 = 4;
-/// New contacts that one workgroup colours quickly enough alone.
+/// Maximum number of new contacts that one workgroup colours quickly enough.
 const FEW_UNCOLORED: u32 = 2048;
 
-/// Worlds with at most so many contacts, so many bodies and so many joints have all their sweeps run by one workgroup.
-/// Hardly any of their colours is wide, so that a sweep is one workgroup in any case, and what is saved is starting it.
+/// Maximum number of contacts, of bodies and of joints for which the fused kernel runs all sweeps in one workgroup.
+/// Hardly any colour of such a world is wide, so that each sweep is one workgroup anyway, and the launches are saved.
 const FEW: u32 = 2048;
-/// The kernels that do, without joints and with joints, and how many lanes they have.
+/// Fused kernels, by number of lanes, without and with joints.
 pub(super) const ALONE: [(u32, [&str; 2]); 3] = [
     (8, ["alone_narrow", "alone_joints_narrow"]),
     (64, ["alone", "alone_joints"]),
     (256, ["alone_wide", "alone_joints_wide"]),
 ];
-/// Constraints of the largest colour up to which the first of them is used, and only by software adapters. They run eight
-/// lanes at a time, those that have nothing to do like the others, and nothing else in one workgroup is quicker there.
+/// Maximum size of the largest colour for which the narrowest fused kernel is used, on software adapters only. They
+/// execute eight lanes at a time, idle ones included; no other single-workgroup kernel is faster there.
 const NARROW_COLOR: u32 = 16;
-/// And from which on the last.
+/// Minimum size of the largest colour for which the widest fused kernel is used.
 const MORE_LANES: u32 = 96;
 
-/// A run of colours that one dispatch solves.
+/// Consecutive colours that one dispatch solves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Run {
     Wide { color: u32, threads: u32 },
     Tail { first: u32, end: u32 },
 }
 
-/// What decides which kernels a step runs, and over how much: of many worlds the most that any has.
+/// Inputs that decide which kernels a step runs and over how many threads; for many worlds the maximum of each.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Extent {
     pub params: Params,
-    /// Shapes beside sharp boxes and circles.
+    /// There are shapes other than sharp boxes and circles.
     hulls: bool,
-    /// Joints that can let their bodies touch.
+    /// Some joint may stop excluding its pair of bodies from collision, by breaking or being disabled.
     pub may_part: bool,
 }
 
@@ -64,7 +64,7 @@ impl Extent {
         Self { params: compiled.params, hulls: compiled.hulls, may_part: compiled.joints.may_part }
     }
 
-    /// Whether the lists have the same lengths.
+    /// Returns true if the lists of both have the same lengths.
     pub fn is_as_long_as(&self, other: &Self) -> bool {
         let lengths = |Params { shape_count, cell_count, joint_count, color_blocks, .. }: Params| {
             [shape_count, cell_count, joint_count, color_blocks]
@@ -72,7 +72,7 @@ impl Extent {
         lengths(self.params) == lengths(other.params)
     }
 
-    /// Of two worlds, what does for both.
+    /// Returns bounds that cover two worlds.
     pub fn and(mut self, other: &Self) -> Self {
         let Params { body_count, shape_count, cell_count, joint_count, color_blocks, .. } = other.params;
         self.params.body_count = self.params.body_count.max(body_count);
@@ -87,7 +87,7 @@ impl Extent {
     }
 }
 
-/// What a step had to do: by it the next ones are recorded. Old figures change no result.
+/// Statistics of a past step by which the next ones are recorded. Outdated figures never change a result.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Load {
     colors: [u32; COLOR_COUNT as usize],
@@ -111,7 +111,7 @@ impl Load {
         self.colors.iter().copied().max().unwrap_or(0)
     }
 
-    /// Of two worlds, the larger.
+    /// Returns the maximum of two worlds' statistics.
     pub fn and(mut self, other: &Self) -> Self {
         self.uncolored = self.uncolored.max(other.uncolored);
         for (size, other) in self.colors.iter_mut().zip(other.colors) {
@@ -121,8 +121,7 @@ impl Load {
     }
 }
 
-/// What one workgroup can run alone of a plan: where that begins and ends in it, and as the list in
-/// `shaders/alone.wgsl`.
+/// Returns the range of the plan that the fused kernel can run, and its program for `shaders/alone.wgsl`.
 pub(super) fn program(plan: &[Op]) -> (Range<usize>, Vec<[u32; 4]>) {
     let line = |op: &Op| {
         let kind = match op.stage {
@@ -141,7 +140,7 @@ pub(super) fn program(plan: &[Op]) -> (Range<usize>, Vec<[u32; 4]>) {
     };
     let first = plan.iter().position(|op| line(op).is_some()).unwrap_or(0);
     let mut lines: Vec<[u32; 4]> = plan[first..].iter().map_while(line).collect();
-    // And one for the end.
+    // The program needs a line for the end.
     if lines.len() >= MAX_OPS as usize {
         lines.clear();
     }
@@ -150,12 +149,12 @@ pub(super) fn program(plan: &[Op]) -> (Range<usize>, Vec<[u32; 4]>) {
     (sweeps, lines)
 }
 
-/// One dispatch.
+/// A dispatch of one kernel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Work {
-    /// The kernel.
+    /// Kernel.
     pub name: &'static str,
-    /// And the list it works on, if it is a scan.
+    /// Kernel and the list it scans, if it is a scan.
     pub key: Key,
     pub threads: u32,
     pub sweep: Option<Sweep>,
@@ -168,20 +167,20 @@ impl Work {
     }
 }
 
-/// The dispatches of a stage, or of several.
+/// Collects the dispatches of one or more stages.
 #[derive(Debug)]
 pub(super) struct Recorder<'a> {
     pub extent: &'a Extent,
     pub known: Option<&'a Load>,
-    /// Contacts that there is room for.
+    /// Contact capacity.
     pub contacts: u32,
     pub joint_runs: &'a [Run],
-    /// What was recorded.
+    /// Dispatches collected so far.
     pub works: Vec<Work>,
 }
 
 impl Recorder<'_> {
-    /// Adds a stage; of [`Stage::Command`] the owner of the tables knows.
+    /// Adds the dispatches of a stage, except [`Stage::Command`], which the owner of the tables dispatches.
     pub fn stage(&mut self, op: Op) {
         let Params {
             body_count: bodies,
@@ -306,13 +305,13 @@ impl Recorder<'_> {
         }
     }
 
-    /// One colour after the other. Which of them get a dispatch of their own depends on counts that may be old; the
-    /// result does not.
+    /// Adds a sweep over the contacts, one colour after the other. Outdated counts may decide which colours get a
+    /// dispatch of their own; the result is the same.
     fn sweep(&mut self, wide: &'static str, tail: &'static str, flags: u32) {
         self.sweep_runs(wide, tail, flags, &self.color_runs());
     }
 
-    /// The same over joints, of which the counts are known.
+    /// Adds a sweep over the joints, whose counts are known exactly.
     fn joint_sweep(&mut self, wide: &'static str, tail: &'static str, flags: u32) {
         self.sweep_runs(wide, tail, flags, self.joint_runs);
     }
@@ -334,7 +333,7 @@ impl Recorder<'_> {
 
     fn color_runs(&self) -> Vec<Run> {
         let threads = |color: u32| match self.known {
-            // A little more than last known; a wide kernel loops if that is too few.
+            // Slightly more than last known; a wide kernel loops if that is too few.
             Some(load) => {
                 let size = load.colors[color as usize];
                 (size >= WIDE_COLOR).then_some(size.saturating_add(size / 16).min(self.contacts))
@@ -376,7 +375,7 @@ impl Recorder<'_> {
     }
 }
 
-/// Replaces the counts of a list by their sums.
+/// Returns the dispatches that replace the counts of a list by their prefix sums.
 pub(super) fn scan(which: &'static str, length: u32) -> Vec<Work> {
     let work = |key, name, threads| Work { key: (key, which), ..Work::new(name, threads) };
     if length <= SCAN_ALONE {
@@ -391,7 +390,7 @@ pub(super) fn scan(which: &'static str, length: u32) -> Vec<Work> {
 }
 
 impl Engine {
-    /// Runs one line of the plan. In a small world the first sweep runs all of them.
+    /// Runs one line of the plan. In a small world the first sweep runs all sweeps, in the fused kernel.
     ///
     /// # Errors
     /// If a kernel does not compile.
@@ -412,7 +411,8 @@ impl Engine {
         }
     }
 
-    /// Runs one line of the plan by itself, so that it can be timed, and counts the dispatches that it usually is.
+    /// Runs one line of the plan without fusing it, so that it can be timed; counts the dispatches that it usually
+    /// takes.
     ///
     /// # Errors
     /// If a kernel does not compile.
@@ -431,11 +431,10 @@ impl Engine {
         Ok(())
     }
 
-    /// The kernel that runs all sweeps in one workgroup, if that is quicker, by counts that may be old; the result is the
-    /// same.
+    /// Returns the fused kernel to use, if it is faster by counts that may be outdated; the result is the same.
     fn alone(&self, extent: &Extent, known: Option<&Load>) -> Result<Option<&'static str>, WorldError> {
         let Params { body_count, joint_count, .. } = extent.params;
-        // There is room for half as many contacts again as there are, and for four a shape.
+        // The capacity holds 1.5 times the first contacts, and four per shape.
         let contacts = known.map_or(self.contact_capacity / 2, Load::contacts);
         let largest = known.map_or(contacts / BLIND_WIDE_COLORS, Load::largest_color);
         let software = is_software(self.context.info());
@@ -444,7 +443,7 @@ impl Engine {
         } else if software {
             (largest <= NARROW_COLOR).then_some(0)
         } else {
-            // Where hardly anything touches, the passes over the bodies decide.
+            // Where bodies hardly touch, the passes over all bodies dominate.
             Some(1 + usize::from(largest.max(body_count / 8) > MORE_LANES))
         };
         let forced = self.forced_lanes.map(|forced| ALONE.iter().position(|&(lanes, _)| lanes == forced));
@@ -473,7 +472,8 @@ impl Engine {
         works.iter().try_for_each(|work| self.execute(pass, work))
     }
 
-    /// Compiles what these stages dispatch at first, on all cores. What a later step needs beside that is compiled then.
+    /// Compiles the kernels that the first step of this plan dispatches, in parallel. Kernels that only later steps
+    /// need are compiled then.
     ///
     /// # Errors
     /// If a kernel does not compile.
@@ -496,7 +496,7 @@ impl Engine {
     }
 }
 
-/// Which colours of joints get a dispatch of their own. Those that are empty in all worlds cost nothing.
+/// Returns the dispatches of a sweep over joints, by their colours. Colours that are empty in all worlds are skipped.
 pub(super) fn joint_runs<'a>(worlds: impl IntoIterator<Item = &'a Joints>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     let mut sizes = [0_u32; JOINT_COLORS as usize];

@@ -1,5 +1,5 @@
-//! Elements for which the tables have room, and larger tables in place of those that are too small: with what the device
-//! alone knows carried over, for all worlds that lie in them.
+//! Capacities of the device tables, and growth: replaces tables that are too small by larger ones and copies the state
+//! that only the device has, for all worlds in the tables.
 
 use std::collections::HashMap;
 
@@ -11,12 +11,12 @@ use crate::scene::{Compiled, MOST_ROWS};
 use crate::types::{Constraint, Counters, Event, MAX_VERTICES, OVERFLOW_CONTACTS};
 use crate::world::WorldError;
 
-/// Joints for which there is room in any world.
+/// Number of spare joints in any world.
 const SPARE_JOINTS: usize = 64;
-/// Words of a list of colours that holds a few joints.
+/// Minimum words of the lists of joints by colour; enough for a few joints.
 const FEW_WORDS: usize = 256;
 
-/// Elements for which the buffers have room.
+/// Element capacities of the buffers, per world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Room {
     pub bodies: usize,
@@ -25,13 +25,13 @@ pub(super) struct Room {
     pub cells: usize,
     pub joints: usize,
     pub rows: usize,
-    /// Words of [`crate::scene::Joints::starts`].
+    /// Capacity of [`crate::scene::Joints::starts`], in words.
     pub order: usize,
 }
 
 impl Room {
-    /// What a world starts with: what it needs, room for a few joints, so that one that a user drags a body with
-    /// costs no new buffers, and for all that the scene's emitters will make.
+    /// Returns the initial capacity of a single world: its present size, a few joints (so that a user's mouse joint
+    /// costs no new buffers), and everything that the scene's emitters will create.
     pub fn first(compiled: &Compiled) -> Self {
         let need = Self::of(compiled);
         let more = compiled.script.most;
@@ -42,18 +42,18 @@ impl Room {
             cells: need.cells,
             joints: need.joints + SPARE_JOINTS + more.joints,
             rows: need.rows + 4 * SPARE_JOINTS + MOST_ROWS * more.joints,
-            // Lists of colours that are laid anew have room for half as many again, and more than one may be.
+            // Rebuilt lists of colours have 1.5 times the capacity, and several of them may be in use.
             order: need.order.max(FEW_WORDS) + need.joints / 2 + SPARE_JOINTS + 2 * more.joints,
         }
     }
 
-    /// What one of many worlds starts with: they are small and there are many, so that there is room for what emitters make
-    /// and for nothing else.
+    /// Returns the initial capacity of a world in a batch: its present size and what its emitters will create, without
+    /// spares, as there are many small worlds.
     pub fn of_many(compiled: &Compiled) -> Self {
         if compiled.script.is_empty() { Self::of(compiled) } else { Self::first(compiled) }
     }
 
-    /// What a world needs.
+    /// Returns the present size of a world.
     pub fn of(compiled: &Compiled) -> Self {
         Self {
             bodies: compiled.bodies.len(),
@@ -66,9 +66,9 @@ impl Room {
         }
     }
 
-    /// Enough for so much more in any case, also if no free slot is taken.
+    /// Returns a capacity that is enough for the given additions even if no free slot can be reused.
     pub fn with(self, more: Parts) -> Self {
-        // A list of colours that is laid anew has room for half as many again in each.
+        // A rebuilt list of colours has 1.5 times the capacity in each colour.
         let order = if more.joints > 0 { 2 * (self.order + more.joints) + FEW_WORDS } else { self.order };
         Self {
             bodies: self.bodies + more.bodies,
@@ -81,7 +81,7 @@ impl Room {
         }
     }
 
-    /// Room for either of two worlds.
+    /// Returns the larger capacity of two worlds, per element.
     pub fn and(self, other: Self) -> Self {
         Self {
             bodies: self.bodies.max(other.bodies),
@@ -94,6 +94,7 @@ impl Room {
         }
     }
 
+    /// Returns true if every capacity is at least the need.
     pub fn holds(self, need: Self) -> bool {
         self.bodies >= need.bodies
             && self.shapes >= need.shapes
@@ -102,11 +103,13 @@ impl Room {
             && self.holds_joints(need)
     }
 
+    /// Returns true if the capacities for joints are at least the need.
     fn holds_joints(self, need: Self) -> bool {
         self.joints >= need.joints && self.rows >= need.rows && self.order >= need.order
     }
 
-    /// Half as much again, so that a body at a time does not mean new buffers each time.
+    /// Returns the capacity for a need: capacities that are too small become 1.5 times the need, so that adding bodies
+    /// one at a time does not create new buffers each time.
     fn grown(self, need: Self) -> Self {
         let grow = |has: usize, needs: usize| if needs > has { needs + needs / 2 } else { has };
         Self {
@@ -121,12 +124,12 @@ impl Room {
     }
 }
 
-/// Contacts that a step found.
+/// Numbers of contacts found by a step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FoundContacts {
     pairs: usize,
     sleeping: usize,
-    /// There was no room for all of them.
+    /// Some contacts did not fit.
     is_full: bool,
 }
 
@@ -139,8 +142,8 @@ impl FoundContacts {
         }
     }
 
-    /// Returns how many they are if that is more than `limit`; `capacity` is the room that the step had for them. Sleeping
-    /// contacts count where there was none for them, as room never grows beyond the limit.
+    /// Returns the number of contacts if it is more than `limit`; `capacity` is what the step could hold. Sleeping
+    /// contacts count only where contacts did not fit, as the capacity never grows beyond the limit.
     pub fn too_many(self, limit: usize, capacity: u32) -> Option<usize> {
         let all = self.pairs.saturating_add(self.sleeping);
         if self.is_full && (all > limit || capacity as usize >= limit) {
@@ -150,7 +153,7 @@ impl FoundContacts {
     }
 }
 
-/// Buffers, as they were before larger ones were tried.
+/// Buffers and capacities before an attempt to grow.
 #[derive(Debug)]
 pub(super) struct Before {
     pub buffers: HashMap<&'static str, wgpu::Buffer>,
@@ -172,7 +175,7 @@ impl Before {
 }
 
 impl Engine {
-    /// What may have to be restored if larger buffers are refused.
+    /// Saves the buffers and capacities, to be restored if larger buffers are rejected.
     pub fn before(&self) -> Before {
         Before {
             buffers: self.buffers.clone(),
@@ -184,7 +187,7 @@ impl Engine {
         }
     }
 
-    /// As it was.
+    /// Restores buffers and capacities.
     pub fn undo(&mut self, before: &Before) {
         self.buffers.clone_from(&before.buffers);
         let Before { worlds, room, features, contact_capacity, event_capacity, .. } = *before;
@@ -193,12 +196,12 @@ impl Engine {
         self.bound_for = None;
     }
 
-    /// Larger tables where these are too small for what one of the worlds needs, with what was in them carried over, for
-    /// all: with what is submitted next, or at this place of the caller's encoder. Whether there are others then, of which
-    /// the worlds have yet to learn where they are. What the host has changed since is to be told as if there were not.
+    /// Replaces the tables that are too small for one world's need, for all worlds, and copies their contents: with the
+    /// next submission, or at the current position of the caller's encoder. Returns true if there are new tables; then
+    /// the constants of the worlds must be updated. Host changes made since are uploaded afterwards as usual.
     ///
     /// # Errors
-    /// If they do not fit the device; then nothing is done.
+    /// If the new tables do not fit the device; then nothing is changed.
     pub fn make_room(
         &mut self,
         need: Room,
@@ -220,7 +223,7 @@ impl Engine {
             "sleeping_starts",
         ];
         const JOINTS: &[&str] = &["joints", "joint_rows", "joint_starts", "joint_states", "joint_impulses"];
-        // Materials that none had before. (What was granted once stays.)
+        // A material may need tables that no earlier one did. (Features are never withdrawn.)
         let features = self.features.and(features);
         let materials = features != self.features;
         let small = !self.room.holds(need);
@@ -228,7 +231,7 @@ impl Engine {
             return Ok(false);
         }
         let before = self.before();
-        // Many bodies are not laid out again for a few joints.
+        // A few joints must not cause the tables of many bodies to be copied.
         let only_joints = Room { joints: need.joints, rows: need.rows, order: need.order, ..self.room }.holds(need);
         let of = |group: Group| match group {
             Group::Contacts => materials,
@@ -260,11 +263,11 @@ impl Engine {
         Ok(true)
     }
 
-    /// Places for so many worlds, with all that was there carried over with what is submitted next. Nothing is in the new
-    /// ones. Does nothing if there are as many.
+    /// Creates slots for this many worlds, and copies the present contents with the next submission. New slots are
+    /// empty. Does nothing if there are enough already.
     ///
     /// # Errors
-    /// If they do not fit the device; then nothing is done.
+    /// If they do not fit the device; then nothing is changed.
     pub fn grow_worlds(&mut self, worlds: u32) -> Result<bool, WorldError> {
         if worlds <= self.worlds {
             return Ok(false);
@@ -283,11 +286,11 @@ impl Engine {
         Ok(true)
     }
 
-    /// Room for as many events as a world is known to have had, and half as many again, if there is less. Where the device
-    /// allows no more, worlds go on with what fits; in strict mode that is an error. Returns whether there are new tables.
+    /// Grows the event capacity to 1.5 times a known need. If the device allows no more, worlds continue with what fits;
+    /// in strict mode that is an error. Returns true if there are new tables.
     ///
     /// # Errors
-    /// If they do not fit the device; then nothing has changed.
+    /// If the new tables do not fit the device; then nothing is changed.
     pub fn grow_events(&mut self, needed: u32) -> Result<bool, WorldError> {
         if needed <= self.event_capacity {
             return Ok(false);
@@ -310,12 +313,12 @@ impl Engine {
         Ok(true)
     }
 
-    /// Room for half as many contacts again as a world is known to want, in steps of `unit`, once that is three quarters of
-    /// what there is, but never for more than `limit`. Otherwise as [`Self::grow_events`], with the contacts of the last step
-    /// carried over.
+    /// Grows the contact capacity to 1.5 times a known need, in multiples of `unit`, once the need reaches three
+    /// quarters of the capacity, but never beyond `limit`. Copies the contacts of the last step. If the device allows
+    /// no more, worlds continue with what fits; in strict mode that is an error. Returns true if there are new tables.
     ///
     /// # Errors
-    /// Likewise.
+    /// If the new tables do not fit the device; then nothing is changed.
     pub fn grow_for_contacts(
         &mut self,
         encoder: &mut wgpu::CommandEncoder,
@@ -332,10 +335,11 @@ impl Engine {
         self.grow_contacts(encoder, if needed > most && self.features.strict { needed } else { wanted.min(most) })
     }
 
-    /// Tables of contacts for this many, with the current ones carried over. Does nothing if there are as many.
+    /// Creates contact tables of this capacity and copies the present contacts. Does nothing if the capacity is large
+    /// enough. Returns true if there are new tables.
     ///
     /// # Errors
-    /// If they do not fit the device; then nothing has changed.
+    /// If the new tables do not fit the device; then nothing is changed.
     pub fn grow_contacts(&mut self, encoder: &mut wgpu::CommandEncoder, wanted: u64) -> Result<bool, WorldError> {
         let capacity = u32::try_from(wanted).map_err(|_| WorldError::TooLarge {
             buffer: "contacts",
@@ -346,7 +350,7 @@ impl Engine {
             return Ok(false);
         }
         let before = self.before();
-        // Of many worlds some may have theirs in the one, some in the other, and some may have to go back a step.
+        // In a batch, worlds may differ in parity, and some may have to return to the start of a step.
         let carried = ["contacts_0", "contacts_1", "manifolds_0", "manifolds_1", "sleeping", "sleeping_backup"];
         self.contact_capacity = capacity;
         if let Err(error) = self.create_tables(|group| group == Group::Contacts) {
@@ -359,7 +363,7 @@ impl Engine {
         Ok(true)
     }
 
-    /// Copies what each world had of a table to where it is now.
+    /// Copies each world's rows of a table to their new position.
     pub fn carry_over(&self, encoder: &mut wgpu::CommandEncoder, before: &Before, name: &str) {
         let (old, new) = (before.part_bytes(name), self.part_bytes(name));
         let (from, to) = (&before.buffers[name], &self.buffers[name]);
@@ -372,7 +376,7 @@ impl Engine {
         }
     }
 
-    /// As [`Self::carry_over`], of what lies behind the partners: the ties of bodies and joints.
+    /// Copies the pair exclusions of bodies and joints, stored after the partners, to their new position.
     fn carry_ties_over(&self, encoder: &mut wgpu::CommandEncoder, before: &Before) {
         let (old, new) = (before.part_bytes("partners"), self.part_bytes("partners"));
         let (from, to) = (before.sizes().ties(), self.sizes().ties());

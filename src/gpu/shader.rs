@@ -1,29 +1,28 @@
-//! Composer of shaders: the one way in which WGSL files become a module, for the stages of a step, for pictures and for
-//! batches of worlds.
+//! Shader composer: combines WGSL files into modules, for the stages of a step, for drawing and for batches of worlds.
 //!
-//! A [`Source`] is a WGSL file by its name. It names the files it builds on in lines of its own, which any other WGSL tool
-//! takes for comments:
+//! A [`Source`] is a named WGSL file. It declares the files it depends on in lines of its own, which other WGSL tools
+//! read as comments:
 //!
 //! ```text
-//! //#import grid          the whole file `grid.wgsl`, unless it is there already
-//! //#functions solve      the functions of `solve.wgsl`: what stands before its first entry point, without its bindings
+//! //#import grid          the whole file `grid.wgsl`, once per module
+//! //#functions solve      the functions of `solve.wgsl`: everything before its first entry point, without its bindings
 //! ```
 //!
-//! `functions` is for a kernel that calls other kernels' functions on bindings of its own (`shaders/alone.wgsl`); what
-//! those files import comes without bindings as well. A name that no library has, a circle, or a line that begins like one
-//! of these and is neither, is an error that names file and line.
+//! `functions` is for a kernel that calls functions of other kernels with bindings of its own (`shaders/alone.wgsl`);
+//! files imported by those are included without bindings, too. Unknown names, import cycles and malformed directives
+//! are errors that name file and line.
 //!
-//! Three passes, each optional, make a [`Composed`] module of files:
+//! A [`Composed`] module is made in three passes, each optional:
 //!
-//! 1. [`Patch`]es change the text of files, for tests that break a stage on purpose. A patch to a file reaches every module
-//!    that the file is in.
-//! 2. [`Composer::compose`] resolves imports, depth first. Each file is in a module once.
-//! 3. [`Composed::batched`] turns the module for one world into that for many (`src/gpu/shader/batch.rs`).
+//! [`Patch`]es change the text of files, for tests that break a stage on purpose. A patch applies in every module that
+//! includes the file.
+//! [`Composer::compose`] resolves imports, depth first. Each file is included once per module.
+//! [`Composed::batched`] turns the module for one world into one for many (`src/gpu/shader/batch.rs`).
 //!
-//! Each line of a module knows its [`Place`], so that an error of naga's names the file and the line in it.
+//! Each line of a module keeps its [`Place`], so that errors of naga name the file and its line.
 //!
-//! Helpers that need a table of their importer's call functions that the importer defines: `sweep.wgsl` calls
-//! `each_constraint`, `union_find.wgsl` calls `parent_of`. WGSL has no pointers to tables as arguments.
+//! Helpers that need a table of their importer call functions that the importer defines, as WGSL cannot pass pointers
+//! to storage buffers: `sweep.wgsl` calls `each_constraint`, `union_find.wgsl` calls `parent_of`.
 
 mod batch;
 
@@ -55,14 +54,14 @@ macro_rules! shader_sources {
     };
 }
 
-/// Files that have no entry point: tables, arithmetic, and helpers that several kernels share.
+/// Files without entry points: tables, arithmetic, and helpers shared by several kernels.
 pub const SHARED: &[Source] = shader_sources!("":
     "types", "math", "constants", "grid", "cells", "joined", "outline", "hull", "sweep", "joint_sweep", "prefix_sum",
     "union_find",
 );
 
-/// Files with entry points: those of the stages, `scan`, `carry`, `query` and `alone`. An entry point bears the name of its
-/// file, alone or with an underscore and more.
+/// Files with entry points: the stages, and `scan`, `carry`, `query` and `alone`. The name of an entry point is that of
+/// its file, optionally followed by an underscore and more.
 pub const SHADERS: &[Source] = shader_sources!("":
     "command", "guard", "bound", "bin", "scan", "pair", "recall", "carry", "collide", "wake", "report", "color", "prepare",
     "prepare_joints", "warm_start", "warm_start_joints", "integrate_velocities", "solve_joints", "solve",
@@ -70,36 +69,36 @@ pub const SHADERS: &[Source] = shader_sources!("":
     "query", "alone",
 );
 
-/// Shader that could not be made.
+/// Shader that could not be composed or validated.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ShaderError {
-    /// Module whose WGSL does not parse or validate.
+    /// The WGSL of a module does not parse or validate.
     #[error("shader {shader}: {reason}")]
     Invalid {
         /// Name of the module.
         shader: String,
-        /// Message of naga, with the places in the files.
+        /// Message of naga, with positions in the files.
         reason: String,
     },
-    /// Name that no library has.
-    #[error("{place}: no shader file is named {name}: add it to its crate's list of sources, or mend the name")]
+    /// An import names a file that no library has.
+    #[error("{place}: no shader file is named {name}: add it to its crate's list of sources, or correct the name")]
     Missing {
         /// Name in the import.
         name: String,
         /// Line of the import, as `file.wgsl:line`.
         place: String,
     },
-    /// Import that leads back to its own file.
-    #[error("{place}: imports go in a circle: {path}; move what both need to a third file")]
+    /// Imports form a cycle.
+    #[error("{place}: import cycle: {path}; move the common parts to a third file")]
     Circle {
-        /// Line of the import that closes the circle, as `file.wgsl:line`.
+        /// Line of the import that closes the cycle, as `file.wgsl:line`.
         place: String,
-        /// Files of the circle, in the order of their imports.
+        /// Files of the cycle, in the order of their imports.
         path: String,
     },
-    /// Line that looks like an import and is none.
+    /// A line looks like a directive and is malformed.
     #[error(
-        "{place}: {line:?} is no directive: expected //#import NAME or //#functions NAME, at the start of the line"
+        "{place}: {line:?} is not a directive: expected //#import NAME or //#functions NAME, at the start of the line"
     )]
     Directive {
         /// Line, as `file.wgsl:line`.
@@ -107,15 +106,15 @@ pub enum ShaderError {
         /// Text of the line.
         line: String,
     },
-    /// File whose bindings were left out for one importer and are needed by another.
-    #[error("{place}: {name} is in the module already, as functions alone: import it before //#functions does")]
+    /// A file that was included without its bindings is imported with them later.
+    #[error("{place}: {name} is already in the module without its bindings: import it before the //#functions line")]
     Partial {
         /// Line of the import, as `file.wgsl:line`.
         place: String,
         /// Name in the import.
         name: String,
     },
-    /// Patch that is not found exactly once.
+    /// A patch does not match exactly once.
     #[error("patch for shader {shader}: found {count} times, expected once: {from}")]
     Patch {
         /// Name of the file.
@@ -134,11 +133,11 @@ pub struct Patch {
     pub shader: &'static str,
     /// Text that occurs exactly once.
     pub from: &'static str,
-    /// Text in its place.
+    /// Replacement.
     pub to: &'static str,
 }
 
-/// Composer over libraries of files. An earlier library goes before a later one that has the same name.
+/// Composer over libraries of files. If two libraries have the same name, the earlier one is used.
 #[derive(Clone, Copy, Debug)]
 pub struct Composer<'a> {
     libraries: &'a [&'static [Source]],
@@ -151,33 +150,33 @@ impl Composer<'static> {
 }
 
 impl<'a> Composer<'a> {
-    /// Composer over these libraries. With [`SHARED`] among them, shaders can read the tables of the solver.
+    /// Creates a composer over these libraries. With [`SHARED`] among them, shaders can read the tables of the solver.
     #[must_use]
     pub const fn new(libraries: &'a [&'static [Source]]) -> Self {
         Self { libraries, patches: &[] }
     }
 
-    /// Adds patches, which apply in their order.
+    /// Adds patches, which are applied in order.
     #[must_use]
     pub const fn with_patches(self, patches: &'a [Patch]) -> Self {
         Self { patches, ..self }
     }
 
-    /// Module of a file and all that it imports.
+    /// Composes the module of a file and everything it imports.
     ///
     /// # Errors
-    /// If an import names no file, goes in a circle or is malformed, or a patch to one of the files is not found exactly
-    /// once.
+    /// If an import names no file, is part of a cycle or is malformed, or if a patch of one of the files does not match
+    /// exactly once.
     pub fn compose(&self, name: &str) -> Result<Composed, ShaderError> {
         let mut module = Composed { name: name.to_owned(), ..Composed::default() };
         self.include(name, false, &mut Vec::new(), &mut Vec::new(), &mut module)?;
         Ok(module)
     }
 
-    /// Checks that every patch changes a file.
+    /// Checks that every patch applies.
     ///
     /// # Errors
-    /// If one is not found exactly once.
+    /// If a patch does not match exactly once.
     pub fn check_patches(&self) -> Result<(), ShaderError> {
         for &Patch { shader, from, .. } in self.patches {
             let Some(source) = self.find(shader) else {
@@ -188,11 +187,12 @@ impl<'a> Composer<'a> {
         Ok(())
     }
 
+    /// Returns a file by its name.
     fn find(&self, name: &str) -> Option<&'static Source> {
         self.libraries.iter().flat_map(|library| library.iter()).find(|source| source.name == name)
     }
 
-    /// Text of a file with its patches.
+    /// Returns the text of a file with its patches applied.
     fn text_of(&self, source: &Source) -> Result<Cow<'static, str>, ShaderError> {
         let mut text = Cow::Borrowed(source.text);
         for &Patch { shader, from, to } in self.patches.iter().filter(|patch| patch.shader == source.name) {
@@ -205,8 +205,8 @@ impl<'a> Composer<'a> {
         Ok(text)
     }
 
-    /// Appends a file, what it imports first. `path` holds the imports that led to it, `included` the files that are in the
-    /// module and whether they are there as functions alone.
+    /// Appends a file after its imports. `path` holds the imports that led to it, `included` the files already in the
+    /// module and whether they were included without bindings.
     fn include(
         &self,
         name: &str,
@@ -251,14 +251,14 @@ impl<'a> Composer<'a> {
     }
 }
 
-/// Line that names another file.
+/// Line that includes another file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Directive<'a> {
     name: &'a str,
     functions: bool,
 }
 
-/// Parses a line: `None` for one of WGSL, an error for a directive that is malformed.
+/// Parses a line: `None` for plain WGSL, an error for a malformed directive.
 fn directive(line: &str) -> Result<Option<Directive<'_>>, ()> {
     if !line.trim_start().trim_start_matches('/').trim_start().starts_with('#') {
         return Ok(None);
@@ -279,10 +279,10 @@ fn is_entry_point(line: &str) -> bool {
     ["@compute", "@vertex", "@fragment"].iter().any(|stage| line.starts_with(stage))
 }
 
-/// Line of a file.
+/// Position of a line in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Name of the file; empty for a line that no file has.
+    /// Name of the file; empty for a generated line.
     pub file: &'static str,
     /// Number of the line, from 1.
     pub line: usize,
@@ -295,18 +295,18 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// Text of a module, with the places that its lines come from.
+/// Text of a module, with the origin of every line.
 #[derive(Clone, Debug, Default)]
 pub struct Composed {
     name: String,
     text: String,
-    /// One a line.
+    /// Origin of each line.
     places: Vec<Place>,
     strided: Vec<String>,
 }
 
 impl Composed {
-    /// Module that is one file, for shaders that import nothing.
+    /// Creates a module from one file, for shaders without imports.
     #[must_use]
     pub fn from_text(name: &'static str, text: &str) -> Self {
         let mut module = Self { name: name.to_owned(), ..Self::default() };
@@ -328,26 +328,26 @@ impl Composed {
         &self.name
     }
 
-    /// WGSL.
+    /// Returns the WGSL text.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Place of a line of the text; lines count from 1.
+    /// Returns the origin of a line of the text, counted from 1.
     #[must_use]
     pub fn place(&self, line: usize) -> Option<Place> {
         self.places.get(line.checked_sub(1)?).copied()
     }
 
-    /// Tables of a batch of which each world has a part, in the order of the uniform `strides`. Empty before
+    /// Returns the tables that hold rows of every world, in the order of the uniform `strides`. Empty before
     /// [`Composed::batched`].
     #[must_use]
     pub fn strided(&self) -> &[String] {
         &self.strided
     }
 
-    /// Returns whether the module has lines of this file.
+    /// Returns true if the module contains lines of this file.
     #[must_use]
     pub fn has(&self, file: &str) -> bool {
         self.places.iter().any(|place| place.file == file)
@@ -377,7 +377,8 @@ impl Composed {
         Ok((module, info))
     }
 
-    /// Message of naga's with the places that it speaks of: the first before it, each with its line below.
+    /// Converts an error of naga: prefixes the first position, and appends each labelled position with its line of
+    /// text.
     fn invalid(&self, message: &str, labels: impl Iterator<Item = (naga::Span, String)>) -> ShaderError {
         let mut reason = message.to_owned();
         let mut first = None;
@@ -397,7 +398,7 @@ impl Composed {
     }
 }
 
-/// Messages of an error and its causes.
+/// Returns the messages of an error and its causes.
 fn chain(error: &dyn Error) -> String {
     let causes = std::iter::successors(Some(error), |&error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
@@ -462,7 +463,7 @@ mod tests {
         assert!(compose("left").unwrap().text().contains("@compute"), "control");
         assert_eq!(
             message("late"),
-            "late.wgsl:2: left is in the module already, as functions alone: import it before //#functions does"
+            "late.wgsl:2: left is already in the module without its bindings: import it before the //#functions line"
         );
     }
 
@@ -482,11 +483,11 @@ mod tests {
     fn errors_name_file_and_line() {
         assert_eq!(
             message("lost"),
-            "lost.wgsl:2: no shader file is named nowhere: add it to its crate's list of sources, or mend the name"
+            "lost.wgsl:2: no shader file is named nowhere: add it to its crate's list of sources, or correct the name"
         );
         assert_eq!(
             message("round"),
-            "about.wgsl:2: imports go in a circle: round → about → round; move what both need to a third file"
+            "about.wgsl:2: import cycle: round → about → round; move the common parts to a third file"
         );
         let (bad, odd) = (message("bad"), message("odd"));
         assert!(bad.starts_with("shader bad: bad.wgsl:"), "{bad}");
@@ -544,7 +545,7 @@ mod tests {
         }
     }
 
-    /// Lines of a batch lie where they lay, after those that are made.
+    /// A batched module keeps the origin of every line, after the generated lines.
     #[test]
     fn a_batch_keeps_its_places() {
         for source in SHADERS {

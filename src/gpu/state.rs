@@ -1,4 +1,5 @@
-//! The tables of a world as the host sees them: to compare, to keep, to go on from.
+//! Reads the tables of a world back to the host, as a snapshot or for comparison, and writes a snapshot back to the
+//! device.
 
 use super::engine::{Engine, at_parity};
 use super::readback::{cast, download};
@@ -13,12 +14,12 @@ use crate::types::{
 };
 use crate::world::WorldError;
 
-/// The snapshot of a world with these tables.
+/// Returns the snapshot of a world with these tables.
 pub(super) fn snapshot(host: &Host, tables: Tables) -> Snapshot {
     let carried = Carried {
         poses: tables.poses,
         states: tables.states,
-        // Before the first step there is room for them, and nothing there.
+        // Before the first step the table has no valid contents.
         pair_starts: if host.steps == 0 { Vec::new() } else { tables.pair_starts },
         contacts: tables.contacts,
         manifolds: tables.manifolds,
@@ -35,7 +36,7 @@ pub(super) fn snapshot(host: &Host, tables: Tables) -> Snapshot {
     Snapshot::new(host.moment(), carried)
 }
 
-/// Fills in the ends of lists that shapes of later steps have not got yet.
+/// Completes prefix sums for shapes that the last step did not have: their lists are empty.
 pub(super) fn complete(pair_starts: &mut [u32]) {
     let mut last = 0;
     for start in pair_starts {
@@ -44,8 +45,8 @@ pub(super) fn complete(pair_starts: &mut [u32]) {
     }
 }
 
-/// What it takes to go on from a snapshot, of which there is room for all, in the world that it belongs to, and that
-/// has its contacts in the tables of this parity. What the snapshot says of bodies and joints is in `compiled` already.
+/// Returns the writes that continue a world from a snapshot, for which its tables are large enough. `parity` selects
+/// the world's current contact tables. `compiled` already contains the snapshot's changes of bodies and joints.
 pub(super) fn restored(compiled: &Compiled, parity: usize, snapshot: &Snapshot) -> Writes {
     let mut writes = Writes::default();
     writes.all("poses", &snapshot.poses);
@@ -73,7 +74,7 @@ pub(super) fn restored(compiled: &Compiled, parity: usize, snapshot: &Snapshot) 
 }
 
 impl Engine {
-    /// Every table of a world as it stands, which has its contacts in the tables of this parity.
+    /// Reads all tables of a world whose current contact tables have this parity.
     ///
     /// # Errors
     /// If the device is lost.

@@ -1,5 +1,5 @@
-//! A step in strict mode: where it outgrew a buffer it is run again from its start, with more room. Of one world, or of
-//! several that share a submission and a wait.
+//! Strict mode: a step that overflows a buffer is undone and repeated with larger buffers, so that no contact is ever
+//! dropped. For one world, or for several that share a submission and a wait.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use crate::host::HostStart;
 use crate::types::{Counters, SleepingContact};
 use crate::world::WorldError;
 
-/// What strict mode goes back to when a step outgrew a buffer.
+/// Tables that a step changes, with their backups, which restore them after an overflow.
 pub(super) const BACKUPS: [(&str, &str); 7] = [
     ("poses", "poses_backup"),
     ("states", "states_backup"),
@@ -21,28 +21,28 @@ pub(super) const BACKUPS: [(&str, &str); 7] = [
     ("joint_impulses", "joint_impulses_backup"),
 ];
 
-/// Time from which on a step is submitted in batches, so that it can be given up between two of them.
+/// Minimum duration of a step to be submitted in batches, so that it can be cancelled between two of them.
 const LONG: Duration = Duration::from_millis(20);
-/// Time of a batch. Submitting one costs about 0.05 ms.
+/// Target duration of a batch. A submission costs about 0.05 ms.
 const BATCH: Duration = Duration::from_millis(10);
-/// Work of a step that is not taken for long before one was timed: shapes times lines of the plan. Four thousand shapes with
-/// the default settings.
+/// Maximum work of a step that is submitted whole before any step was timed, in shapes times lines of the plan: four
+/// thousand shapes with the default settings.
 const LITTLE_WORK: usize = 250_000;
-/// Lines of the plan in a batch of a step whose time is not known.
+/// Lines of the plan per batch while the duration of a step is unknown.
 const FIRST_BATCH: usize = 8;
 
-/// What the host has to know of the start of a step to go back there.
+/// Host-side state at the start of a step, to return to.
 #[derive(Debug)]
 pub struct StepStart {
     host: HostStart,
-    /// Bytes of the contacts that were put by.
+    /// Size of the archived contacts, in bytes.
     put_by: u64,
-    /// The newest counters then.
+    /// Latest counters at that time.
     known: Option<Box<(u64, Counters)>>,
 }
 
 impl GpuWorld {
-    /// Runs the step; if it outgrew a buffer, goes back to its start, grows and runs it again.
+    /// Runs a step; if it overflows a buffer, undoes it, grows and repeats it.
     pub(super) fn step_strictly(&mut self) -> Result<(), WorldError> {
         self.wait()?;
         match self.begin_strictly()? {
@@ -51,14 +51,16 @@ impl GpuWorld {
         }
     }
 
-    /// What comes before a step, once, however often it is run. None if the world rests: then it is done.
+    /// Prepares a step, once however often it is repeated. Returns `None` if the step was skipped because all bodies
+    /// sleep.
     fn begin_strictly(&mut self) -> Result<Option<StepStart>, WorldError> {
         self.poll()?;
         if self.rests() {
             return Ok(None);
         }
         self.emit(None)?;
-        // What was put by hardly ever changes, and is as large as all contacts.
+        // Archived contacts rarely change, and their table is as large as that of all contacts: only the part in use is
+        // copied.
         let put_by = u64::from(self.known.map_or(0, |(_, counters)| counters.sleeping_contacts));
         let put_by = put_by * size_of::<SleepingContact>() as u64;
         Ok(Some(StepStart { host: self.host.start(), put_by, known: self.known.map(Box::new) }))
@@ -70,19 +72,19 @@ impl GpuWorld {
             let begun = Instant::now();
             self.run_in_batches(start).inspect_err(|error| {
                 if matches!(error, WorldError::Cancelled) {
-                    // The last batch may be on its way, but nothing can come of it.
+                    // The last batch may still run on the device, but its results are discarded.
                     self.host.steps = step;
                 }
             })?;
-            self.took(begun.elapsed());
+            self.record_duration(begun.elapsed());
             if self.has_fitted(start)? {
                 return Ok(());
             }
         }
     }
 
-    /// Runs a step once, and waits for it: in one batch, or in several if it is long. While the device works at one, the
-    /// next is recorded and waits there, so that it is never idle.
+    /// Runs a step once and waits for it, in one batch, or in several if it is long. While the device runs one batch,
+    /// the next is already queued, so that it is never idle.
     fn run_in_batches(&mut self, start: &StepStart) -> Result<(), WorldError> {
         self.host.limits.check()?;
         let lines = self.batch_lines();
@@ -109,21 +111,23 @@ impl GpuWorld {
         self.wait()
     }
 
-    /// Lines of the plan that are submitted at a time.
+    /// Returns the number of lines of the plan per batch.
     fn batch_lines(&self) -> usize {
         let (lines, shapes) = (self.plan.len(), self.host.compiled.params.shape_count);
-        // A world that has doubled since is another one.
-        match self.pace.filter(|&(_, then)| shapes / 2 <= then) {
-            Some((pace, _)) if pace < LONG => lines,
+        // After the number of shapes has doubled, the old duration says nothing.
+        match self.last_duration.filter(|&(_, then)| shapes / 2 <= then) {
+            Some((last_duration, _)) if last_duration < LONG => lines,
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most as many as there are")]
-            Some((pace, _)) => (lines as f64 * (BATCH.as_secs_f64() / pace.as_secs_f64())).ceil() as usize,
+            Some((last_duration, _)) => {
+                (lines as f64 * (BATCH.as_secs_f64() / last_duration.as_secs_f64())).ceil() as usize
+            }
             None if shapes as usize * lines <= LITTLE_WORK => lines,
             None => FIRST_BATCH.min(lines),
         }
     }
 
-    fn took(&mut self, time: Duration) {
-        self.pace = Some((time, self.host.compiled.params.shape_count));
+    fn record_duration(&mut self, time: Duration) {
+        self.last_duration = Some((time, self.host.compiled.params.shape_count));
     }
 
     fn record_strictly(&mut self, start: &StepStart) -> Result<wgpu::CommandEncoder, WorldError> {
@@ -133,7 +137,7 @@ impl GpuWorld {
         Ok(encoder)
     }
 
-    /// Copies what a step changes from the first of each pair to the second.
+    /// Copies the tables that a step changes, from the first of each pair to the second after applying `direction`.
     fn back_up(
         &self,
         encoder: &mut wgpu::CommandEncoder,
@@ -149,7 +153,7 @@ impl GpuWorld {
         encoder.copy_buffer_to_buffer(&buffers[from], 0, &buffers[to], 0, start.put_by);
     }
 
-    /// Whether the step that has just been run had room. If not, the world is as it was before it, and has more.
+    /// Returns true if the last step fitted. If not, restores the state before it and grows the buffers.
     fn has_fitted(&mut self, start: &StepStart) -> Result<bool, WorldError> {
         self.poll()?;
         let step = self.host.steps - 1;
@@ -160,14 +164,14 @@ impl GpuWorld {
             return Ok(true);
         }
         self.host.undo_step(&start.host);
-        // The contacts of the step before still lie in the other buffer.
+        // The contacts of the previous step are still in the other buffer.
         self.engine.parity ^= 1;
         let mut encoder = self.engine.encoder();
         self.back_up(&mut encoder, start, |(from, to)| (to, from));
-        // Before growing, which may fail: then the world is as it was before the step.
+        // Before growing, which may fail: the world must then be as it was before the step.
         self.engine.context.queue().submit([encoder.finish()]);
         if let Some(found) = too_many {
-            // The work of the next step is not known.
+            // The statistics of the undone step do not apply to the next one.
             self.known = start.known.as_deref().copied();
             return Err(WorldError::TooManyContacts { found, limit });
         }
@@ -178,13 +182,14 @@ impl GpuWorld {
     }
 }
 
-/// Steps of several worlds with one submission: `record_step` of each, what that gave to the queue at once, a wait for the
-/// device, and `end_recorded` of each. Worlds cannot tell: each has its own tables, and each command buffer its own world.
+/// Steps of several worlds in one submission: call `record_step` of each, submit all command buffers, wait for the
+/// device, then call `end_recorded` of each. Results are the same as alone: each world has its own tables, and each
+/// command buffer belongs to one world.
 ///
-/// Each step keeps its own dispatches, as worlds may be of any size and kind. Small ones of one kind share them in a pool
-/// (`src/gpu/worlds/pool.rs`).
+/// Each world keeps its own dispatches, as worlds may differ in size and settings. Small worlds with equal stages share
+/// dispatches in a pool (`src/gpu/worlds/pool.rs`).
 impl GpuWorld {
-    /// The same world, which learns how long its steps keep the device busy, where that can tell.
+    /// Enables device timing of steps, if the device supports timestamps.
     #[must_use]
     pub fn with_clock(mut self) -> Self {
         let context = &self.engine.context;
@@ -192,39 +197,42 @@ impl GpuWorld {
         self
     }
 
-    /// Returns whether its steps are to be submitted alone and in batches ([`Self::step`]), by what is known of them.
+    /// Returns true if the next step is expected to be long, and is to be submitted on its own and in batches
+    /// ([`Self::step`]).
     #[must_use]
     pub fn is_long(&self) -> bool {
         self.batch_lines() < self.plan.len()
     }
 
-    /// Seconds for which the device was busy with the steps that have arrived since this was last asked.
+    /// Returns the device time of the steps that have arrived since the last call, in seconds.
     pub fn take_device_seconds(&mut self) -> Option<f64> {
         self.clock.as_mut()?.take()
     }
 
-    /// Records a step of a strict world, of which none is on its way. None if the world rests: then the step is done.
+    /// Records a step of a strict world that has no step in flight. Returns `None` if the step was skipped because all
+    /// bodies sleep.
     ///
     /// # Errors
-    /// As [`Self::step`].
+    /// Those of [`Self::step`].
     pub fn record_step(&mut self) -> Result<Option<(StepStart, wgpu::CommandBuffer)>, WorldError> {
         let Some(start) = self.begin_strictly()? else { return Ok(None) };
         let encoder = self.record_strictly(&start)?;
         Ok(Some((start, encoder.finish())))
     }
 
-    /// Ends a step once the device has done what was recorded, for which the host has waited so long. If it outgrew a
-    /// buffer, it is run again, alone.
+    /// Ends a recorded step after the device has run it; `waited` is how long the host waited. A step that overflowed a
+    /// buffer is repeated, alone.
     ///
     /// # Errors
-    /// As [`Self::step`].
+    /// Those of [`Self::step`].
     pub fn end_recorded(&mut self, start: &StepStart, waited: Duration) -> Result<(), WorldError> {
         if !self.has_fitted(start)? {
             return self.run_until_it_fits(start);
         }
-        // Without a clock the time of all that was submitted together: a step that is taken for long is timed alone next.
+        // Without a timer, the time of the whole submission is used; a step that then seems long is submitted and timed
+        // alone next.
         let busy = self.clock.as_ref().and_then(Clock::last);
-        self.took(busy.map_or(waited, Duration::from_secs_f64));
+        self.record_duration(busy.map_or(waited, Duration::from_secs_f64));
         Ok(())
     }
 }
@@ -235,7 +243,7 @@ mod tests {
     use crate::scene::{Compiled, Scene, samples};
     use crate::{AdapterChoice, Context, state};
 
-    /// One with hardly any room, which it has to ask for more than once, and some that have enough.
+    /// Worlds of which the first and the last start with hardly any contact capacity and must grow it.
     fn worlds(context: &Context) -> Vec<GpuWorld> {
         let room = [
             (samples::pyramid(5), Some(1)),
@@ -256,11 +264,11 @@ mod tests {
 
     #[test]
     fn steps_of_one_submission_are_those_of_each_alone() {
-        let context = Context::new(AdapterChoice::Any).expect("a device, if only a software one");
+        let context = Context::new(AdapterChoice::Any).expect("a hardware or software adapter");
         let (mut together, mut alone) = (worlds(&context), worlds(&context));
         for _ in 0..20 {
             let recorded: Vec<_> = together.iter_mut().filter_map(|world| world.record_step().unwrap()).collect();
-            assert_eq!(recorded.len(), together.len(), "none of them rests");
+            assert_eq!(recorded.len(), together.len(), "none of them sleeps");
             let (starts, commands): (Vec<_>, Vec<_>) = recorded.into_iter().unzip();
             context.queue().submit(commands);
             context.wait().unwrap();
@@ -274,9 +282,12 @@ mod tests {
             }
         }
         assert_eq!(hashes(&mut together), hashes(&mut alone));
-        assert!(together[0].contact_capacity() > 1 && together[3].contact_capacity() > 2, "they had to grow");
+        assert!(
+            together[0].contact_capacity() > 1 && together[3].contact_capacity() > 2,
+            "contact buffers must have grown"
+        );
         assert!(together.iter().all(|world| world.steps() == 20 && world.overflowed_steps().is_empty()));
-        // Negative control: a step more is another state.
+        // Negative control: one more step gives another state.
         for world in &mut alone {
             world.step().unwrap();
         }
@@ -287,40 +298,40 @@ mod tests {
 
     #[test]
     fn batches_are_the_step() {
-        let context = Context::new(AdapterChoice::Any).expect("a device, if only a software one");
+        let context = Context::new(AdapterChoice::Any).expect("a hardware or software adapter");
         let (mut in_batches, mut at_once) = (worlds(&context), worlds(&context));
         for _ in 0..20 {
             for world in &mut in_batches {
-                // A batch is a line of the plan.
-                world.took(Duration::from_hours(1));
+                // One line of the plan per batch.
+                world.record_duration(Duration::from_hours(1));
                 assert!(world.is_long() && world.batch_lines() == 1);
                 world.step().unwrap();
             }
             for world in &mut at_once {
-                world.took(Duration::ZERO);
+                world.record_duration(Duration::ZERO);
                 assert!(!world.is_long());
                 world.step().unwrap();
             }
         }
         assert_eq!(hashes(&mut in_batches), hashes(&mut at_once));
-        assert!(in_batches[0].contact_capacity() > 1, "it had to grow");
+        assert!(in_batches[0].contact_capacity() > 1, "the contact buffer must have grown");
     }
 
-    /// A step that is given up is not counted, and the batches behind it are left out.
+    /// A cancelled step is not counted, and its remaining batches are not submitted.
     #[test]
     fn batches_are_left_out() {
-        let context = Context::new(AdapterChoice::Any).expect("a device, if only a software one");
+        let context = Context::new(AdapterChoice::Any).expect("a hardware or software adapter");
         let mut scene = samples::pyramid(60);
         (scene.settings.strict, scene.settings.substeps) = (true, Some(64));
         let mut world = GpuWorld::new(&context, &scene).unwrap();
-        assert!(world.is_long(), "by its work");
+        assert!(world.is_long(), "judged by its work");
         world.step().unwrap();
         let (whole, kept) = (world.dispatches(), world.snapshot().unwrap());
-        // The step may end before the other thread has its turn.
+        // The step may end before the other thread cancels it.
         let left_out = (1..=100).any(|after| {
             let token = crate::CancelToken::default();
             world.set_cancel_token(token.clone());
-            world.took(Duration::from_hours(1));
+            world.record_duration(Duration::from_hours(1));
             let canceller = std::thread::spawn(move || {
                 std::thread::sleep(Duration::from_millis(after));
                 token.cancel();
@@ -338,6 +349,6 @@ mod tests {
         let mut fresh = GpuWorld::new(&context, &scene).unwrap();
         (0..2).for_each(|_| fresh.step().unwrap());
         world.step().unwrap();
-        assert_eq!(hashes(&mut [world]), hashes(&mut [fresh]), "and leave no trace");
+        assert_eq!(hashes(&mut [world]), hashes(&mut [fresh]), "cancelled steps leave no trace");
     }
 }

@@ -1,4 +1,4 @@
-//! Places of bodies on their way from the device: waiting for them, or without.
+//! Body transforms read back from the device, waiting or without waiting.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,23 +12,24 @@ use crate::population::{BodyId, Population, living, slot_of};
 use crate::types::{BodyState, Pose};
 use crate::world::WorldError;
 
-/// Copies that may be on their way at a time.
-const MAX_ON_THEIR_WAY: usize = 3;
+/// Maximum number of copies in flight.
+const MAX_IN_FLIGHT: usize = 3;
 
-/// Copies of the poses on their way to the host, and the newest that came.
+/// Copies of the poses in flight to the host, and the latest that arrived.
 #[derive(Debug, Default)]
 pub(super) struct Sent {
-    /// Oldest first.
+    /// Copies in flight, oldest first.
     copies: VecDeque<PoseCopy>,
     newest: Option<(u64, Vec<BodyTransform>)>,
-    /// Bodies with their centres of mass, and the population that has them.
+    /// Bodies with their centres of mass, and the population history they belong to.
     bodies: Option<(u64, Bodies)>,
     spare: Option<wgpu::Buffer>,
 }
 
-/// Bodies that there are, with the centre of mass of each in its frame.
+/// Existing bodies, with the local centre of mass of each.
 type Bodies = Arc<[(BodyId, Vec2)]>;
 
+/// Copy of the poses in flight.
 #[derive(Debug)]
 struct PoseCopy {
     step: u64,
@@ -37,14 +38,14 @@ struct PoseCopy {
 }
 
 impl GpuWorld {
-    /// Returns a body as it is now. A body of the scene may be given by its index. Waits for the device.
+    /// Returns the current state of a body. A body of the scene may be given by its index. Waits for the device.
     ///
     /// # Errors
-    /// If there is no such body, or no longer; if the device is lost or a step was given up.
+    /// If the body does not or no longer exists; if the device is lost or a step was cancelled.
     pub fn body(&self, body: impl Into<BodyId>) -> Result<BodyView, WorldError> {
         let id = body.into();
         let slot = slot_of(&self.host.compiled, self.host.population.as_ref(), id)? as u64;
-        self.check_given_up()?;
+        self.check_cancelled()?;
         let row = |name, bytes: usize| (&self.engine.buffers[name], slot * bytes as u64, bytes as u64);
         let wanted = [row("poses", size_of::<Pose>()), row("states", size_of::<BodyState>())];
         let parts = download(&self.engine.context, &wanted)?;
@@ -52,29 +53,28 @@ impl GpuWorld {
         Ok(BodyView::new(&self.host.compiled, id, poses[0], states[0]))
     }
 
-    /// Writes the place of every body as it is now, by slot. Waits for the device.
+    /// Writes the current transforms of all bodies, by slot. Waits for the device.
     ///
     /// # Errors
-    /// If the device is lost or a step was given up.
+    /// If the device is lost or a step was cancelled.
     pub fn transforms(&mut self, out: &mut Vec<BodyTransform>) -> Result<(), WorldError> {
-        self.check_given_up()?;
+        self.check_cancelled()?;
         let poses = self.read_poses()?;
         transforms_of(&self.host.compiled, self.host.population.as_ref(), &poses, out);
         Ok(())
     }
 
-    /// Writes the newest places of all bodies that came back from the device, and returns how many steps were done then.
-    /// Sends a copy of the present ones on its way, and waits for nothing. Steps that were recorded should be submitted
-    /// before. `None`: none has come back yet, and `out` is empty.
+    /// Writes the latest transforms that have arrived and returns their step count; `None`, and an empty `out`, while
+    /// none has arrived. Starts a copy of the present ones and never waits. Submit recorded steps before the call.
     ///
     /// # Errors
-    /// If the device is lost or a step was given up.
+    /// If the device is lost or a step was cancelled.
     pub fn transforms_latest(&mut self, out: &mut Vec<BodyTransform>) -> Result<Option<u64>, WorldError> {
-        self.check_given_up()?;
+        self.check_cancelled()?;
         self.poll()?;
         self.take_copies()?;
         let is_new = self.transforms.copies.back().is_none_or(|copy| copy.step != self.host.steps);
-        if is_new && self.transforms.copies.len() < MAX_ON_THEIR_WAY {
+        if is_new && self.transforms.copies.len() < MAX_IN_FLIGHT {
             self.send_copy()?;
         }
         out.clear();
@@ -84,16 +84,17 @@ impl GpuWorld {
         }))
     }
 
-    /// Bodies that there are, by slot.
+    /// Iterates over all existing bodies, by slot.
     pub fn bodies(&self) -> impl Iterator<Item = BodyId> + '_ {
         living(&self.host.compiled, self.host.population.as_ref())
     }
 
-    fn check_given_up(&self) -> Result<(), WorldError> {
+    /// Returns an error if a step was cancelled.
+    fn check_cancelled(&self) -> Result<(), WorldError> {
         if self.host.limits.has_given_up() { Err(WorldError::Cancelled) } else { Ok(()) }
     }
 
-    /// Takes in the copies that came back.
+    /// Processes the copies that have arrived.
     fn take_copies(&mut self) -> Result<(), WorldError> {
         while let Some(copy) = self.transforms.copies.front() {
             let Some(bytes) = copy.poses.take()? else { break };
@@ -109,6 +110,7 @@ impl GpuWorld {
         Ok(())
     }
 
+    /// Starts a copy of the current poses.
     fn send_copy(&mut self) -> Result<(), WorldError> {
         let bodies = self.bodies_with_centers();
         let bytes = self.host.compiled.poses.len() as u64 * size_of::<Pose>() as u64;

@@ -1,7 +1,9 @@
-//! Many worlds on the GPU, stepped by the same dispatches: one layer of workgroups for each ([`super::many`]).
+//! Many worlds on the GPU that are stepped by the same dispatches, with one layer of workgroups per world
+//! ([`super::shader`], `batch.rs`).
 //!
-//! What the device has of them lies side by side in [`Places`]; what the host has of each is its [`Member`]. Places need
-//! the members that they are asked about, and no others: who has a place can be in anybody's hands. [`GpuWorlds`] has all.
+//! The tables of all worlds lie side by side in batch slots; the host-side state of a world is separate and may be
+//! owned by someone else ([`pool`]), so that slots are only ever asked together with the worlds concerned.
+//! [`GpuWorlds`] owns both.
 
 mod member;
 mod places;
@@ -25,26 +27,26 @@ use member::Member;
 use places::{Places, Seat, step_alike};
 use population::One;
 
-/// Layers that a dispatch may have.
+/// Maximum layers of a dispatch, and so of worlds.
 const MOST_WORLDS: usize = 65_535;
-/// Contacts that a world has room for at least, and by which that room grows: worlds of a few bodies shall cost little.
+/// Minimum contact capacity per world, and the unit by which it grows: worlds with a few bodies must cost little.
 const LEAST_CONTACTS: u64 = 64;
-/// Events of a step for which a world has room at first, all worlds together.
+/// Initial event capacity of a step, over all worlds.
 const FIRST_EVENTS_OF_ALL: u32 = 1 << 20;
 
-/// Many worlds on the GPU, all of them here.
+/// Batch of worlds on the GPU, with their host-side state.
 #[derive(Debug)]
 pub(crate) struct GpuWorlds {
     places: Places,
-    /// One a place.
+    /// Host-side state of each slot's world.
     members: Vec<Member>,
 }
 
 impl GpuWorlds {
-    /// Worlds that differ in anything but the stages of their steps.
+    /// Creates a batch from scenes whose settings run the same stages.
     ///
     /// # Errors
-    /// If there are none or too many, their settings ask for other stages, or they do not fit the device.
+    /// If the list is empty or too long, the settings differ in their stages, or the worlds do not fit the device.
     pub fn new(context: &Context, members: Vec<Compiled>) -> Result<Self, WorldError> {
         let mut members: Vec<_> = members.into_iter().map(Member::new).collect();
         let events = FIRST_EVENTS_OF_ALL / u32::try_from(members.len().max(1)).unwrap_or(u32::MAX);
@@ -52,7 +54,7 @@ impl GpuWorlds {
         Ok(Self { places, members })
     }
 
-    /// Host of a world that there is, like all below.
+    /// Returns the host-side state of a world. Panics, like all methods here, if there is no such world.
     pub fn host(&self, world: usize) -> &Host {
         &self.members[world].host
     }
@@ -85,12 +87,12 @@ impl GpuWorlds {
         self.members.iter_mut().for_each(|member| member.host.limits.set_contacts(limit));
     }
 
-    /// Advances some worlds by one step, each of which there is and is given once, without waiting for it unless several
-    /// are on their way. All of them share the dispatches. In strict mode a world that had no room runs the step again,
-    /// alone, until it has; if that cannot be, nobody has done the step.
+    /// Advances some worlds, each named once, by one step with shared dispatches, without waiting for it unless several
+    /// steps are already in flight. In strict mode, worlds that overflow repeat the step on their own until it fits; if
+    /// that fails, no world has done the step.
     ///
     /// # Errors
-    /// If the device is lost or a buffer outgrows it.
+    /// If the device is lost or does not allow a buffer as large as needed.
     pub fn step(&mut self, which: &[usize]) -> Result<(), WorldError> {
         which.iter().try_for_each(|&world| self.members[world].host.limits.check())?;
         self.places.make_way(|| which.iter().any(|&world| self.members[world].host.limits.check().is_err()))?;
@@ -102,34 +104,35 @@ impl GpuWorlds {
         stepped
     }
 
-    /// Learns what arrived, without waiting.
+    /// Processes what has arrived, without waiting.
     pub fn poll(&mut self) -> Result<(), WorldError> {
         self.places.poll()?;
         self.hear();
         Ok(())
     }
 
-    /// Lets each hear what has arrived for it.
+    /// Hands each world the results that have arrived for it.
     fn hear(&mut self) {
         for (place, member) in self.members.iter_mut().enumerate() {
-            self.places.tell_news(place, member);
+            self.places.deliver_readbacks(place, member);
         }
     }
 
-    /// A world in its place.
+    /// Returns access to one world in its slot.
     pub fn one(&mut self, world: usize) -> One<'_> {
         One { places: &mut self.places, place: world, member: &mut self.members[world] }
     }
 
-    /// Puts another world in the place of one, at its start. The others notice nothing. Waits for the device.
+    /// Replaces one world by a new one at its start; other worlds are unaffected. Waits for the device.
     ///
     /// # Errors
-    /// If its settings ask for other stages than those of the others, or it does not fit the device; then nothing is done.
+    /// If its settings run other stages than those of the batch, or it does not fit the device; then nothing is
+    /// changed.
     pub fn replace(&mut self, world: usize, compiled: Compiled) -> Result<(), WorldError> {
         if !step_alike(&compiled.settings, &self.members[world].host.compiled.settings) {
-            return Err(WorldError::Many("its settings ask for other stages than those of the others".to_owned()));
+            return Err(WorldError::Many("its settings need other stages than those of the batch".to_owned()));
         }
-        // What is on its way is of the one that was there.
+        // Results in flight belong to the old world.
         self.context().wait()?;
         self.poll()?;
         let mut member = Member::new(compiled);
@@ -139,10 +142,10 @@ impl GpuWorlds {
         Ok(())
     }
 
-    /// Answers a batch of queries, each about a world that there is, as the worlds are now. Waits for the device.
+    /// Answers a batch of queries about the current state of the worlds named. Waits for the device.
     ///
     /// # Errors
-    /// The first query with a value out of range; if the device is lost or has no room for the batch.
+    /// The first query with a value out of range; or if the device is lost or the batch does not fit.
     pub fn query(&mut self, queries: &[(usize, Query)]) -> Result<Answers, WorldError> {
         let Self { places, members } = self;
         let body_of = |query: usize, shape: u32| {
@@ -154,21 +157,21 @@ impl GpuWorlds {
         Ok(answers)
     }
 
-    /// Times that a batch, or a part of one, found more than there was room for, and was run again. For tests.
+    /// Returns how often a batch, or a part of one, found more than fitted and was repeated. For tests.
     pub fn query_repeats(&self) -> u64 {
         self.places.query_repeats()
     }
 
-    /// Lets worlds go on from snapshots, to the same bits. Waits for the device; the other worlds notice nothing.
+    /// Continues worlds from snapshots, bitwise. Waits for the device; other worlds are unaffected.
     pub fn restore(&mut self, which: &[(usize, &Snapshot)], untaken: Untaken) -> Result<(), WorldError> {
-        // All are looked at before any is changed.
+        // All snapshots are checked before any world is changed.
         let mut others = Vec::new();
         for &(world, snapshot) in which {
             others.extend(self.host(world).rewound(snapshot)?.map(|other| (world, other)));
         }
         self.context().wait()?;
         self.poll()?;
-        // For these there was room before.
+        // Their earlier states have fitted before.
         for (world, other) in others {
             self.one(world).become_another(other)?;
         }
@@ -181,14 +184,14 @@ impl GpuWorlds {
         self.poll()
     }
 
-    /// Poses and velocities of all worlds, in one download. Waits for the device.
+    /// Returns poses and velocities of all worlds, in one download. Waits for the device.
     pub fn bodies(&mut self) -> Result<BodyRows, WorldError> {
         let rows = self.places.bodies(&self.members)?;
         self.poll()?;
         Ok(rows)
     }
 
-    /// The hash of every world's state, in two downloads. Waits for the device.
+    /// Returns the hash of every world's state, in two downloads. Waits for the device.
     pub fn hashes(&mut self) -> Result<Vec<u64>, WorldError> {
         let rows = self.bodies()?;
         self.places.hashes(&self.members, &rows)

@@ -1,4 +1,4 @@
-//! What the host tells the device between two steps.
+//! Buffer writes from the host between two steps.
 
 use std::collections::BTreeSet;
 
@@ -6,30 +6,30 @@ use bytemuck::Pod;
 
 use super::engine::Engine;
 
-/// What the host tells the device, in this order.
+/// Buffer writes, in order of execution.
 #[derive(Debug, Default)]
 pub(super) struct Writes(Vec<Write>);
 
 #[derive(Debug)]
 struct Write {
-    /// Of the buffer.
+    /// Name of the buffer.
     name: &'static str,
     offset: u64,
     bytes: Vec<u8>,
 }
 
 impl Writes {
-    /// From the start of a buffer.
+    /// Adds a write to the start of a buffer.
     pub fn all<T: Pod>(&mut self, name: &'static str, elements: &[T]) {
         self.push(name, 0, elements);
     }
 
-    /// Some elements, those that lie side by side at once.
+    /// Adds writes of selected elements; adjacent ones are combined.
     pub fn some<T: Pod>(&mut self, name: &'static str, elements: &[T], which: &BTreeSet<u32>) {
         self.some_from(name, 0, elements, which);
     }
 
-    /// The same of a list that begins in the middle of a buffer.
+    /// Adds writes of selected elements of a list that starts at byte `begin` of a buffer.
     pub fn some_from<T: Pod>(&mut self, name: &'static str, begin: u64, elements: &[T], which: &BTreeSet<u32>) {
         let mut indices = which.iter().map(|&index| index as usize).peekable();
         while let Some(first) = indices.next() {
@@ -41,6 +41,7 @@ impl Writes {
         }
     }
 
+    /// Adds a write at a byte offset of a buffer.
     pub fn push<T: Pod>(&mut self, name: &'static str, offset: u64, elements: &[T]) {
         if !elements.is_empty() {
             self.0.push(Write { name, offset, bytes: bytemuck::cast_slice(elements).to_vec() });
@@ -49,7 +50,7 @@ impl Writes {
 }
 
 impl Engine {
-    /// Writes to the tables of a world: with what is submitted next, or at this place of the caller's encoder.
+    /// Writes to the tables of a world: before the next submission, or at the current position of the caller's encoder.
     pub fn tell(&self, writes: &Writes, world: usize, recorded: Option<&mut wgpu::CommandEncoder>) {
         let begin = |write: &Write| self.offset(write.name, world) + write.offset;
         let Some(encoder) = recorded else {
@@ -58,12 +59,12 @@ impl Engine {
             }
             return;
         };
-        // What was recorded before and is not submitted yet shall not see it, so it is copied when its turn comes.
+        // Work recorded earlier but not yet submitted must not see the new contents, so the encoder copies them.
         let contents: Vec<u8> = writes.0.iter().flat_map(|write| &write.bytes).copied().collect();
         if contents.is_empty() {
             return;
         }
-        let staged = self.context.buffer_with("told", &contents, wgpu::BufferUsages::COPY_SRC);
+        let staged = self.context.buffer_with("writes", &contents, wgpu::BufferUsages::COPY_SRC);
         let mut from = 0;
         for write in &writes.0 {
             let bytes = write.bytes.len() as u64;

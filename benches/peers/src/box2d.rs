@@ -1,8 +1,8 @@
-//! A scene in Box2D.
+//! Runs a scene in Box2D.
 //!
-//! Everything that a scene can say is handed over, or refused by name: a comparison of two different scenes is worth
-//! nothing. What a scene does not say is Box2D's default: contact recycling, speculative contacts and continuous
-//! collision are on. Sleeping is off unless the scene asks for it, as it is in Box2D's own benchmarks of these scenes.
+//! Every property of a scene is converted or rejected by name: a comparison of two different scenes is worthless.
+//! Everything else has Box2D's defaults: contact recycling, speculative contacts and continuous collision are on.
+//! Sleeping is off unless the scene enables it, as in Box2D's own benchmarks of these scenes.
 
 mod joints;
 #[cfg(test)]
@@ -24,27 +24,27 @@ use drystone::{Geometry, Mode, RestitutionMix, Scene, Settings, Snapshot};
 use crate::push::Pushes;
 use crate::serve;
 
-/// The Box2D that the pinned crate builds.
+/// Version of Box2D in the pinned crate.
 pub const VERSION: &str = "Box2D 3.2-dev 56edae79 through boxdd 0.6.0";
 
-/// What Box2D is built for. Both sides get the instructions of plain x86-64 unless asked otherwise.
+/// Instruction set that Box2D is built for: plain x86-64 or NEON unless the feature `avx2` is on.
 pub const SIMD: &str = if cfg!(feature = "avx2") { "AVX2, 8 wide" } else { "SSE2 or NEON, 4 wide" };
 
-/// How Box2D is run where the scene has no say.
+/// Options that a scene does not determine.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Workers, 1 – 32.
+    /// Number of workers, 1 to 32.
     pub threads: usize,
-    /// Sweep fast bodies against fixed ones, as Box2D does by default, and Drystone.
+    /// Continuous collision of fast bodies with static ones, the default of Box2D and Drystone.
     pub continuous: bool,
 }
 
-/// A world in Box2D.
+/// A Box2D world.
 pub struct Box2d {
     world: World,
-    /// One a body, in scene order.
+    /// Bodies, in scene order.
     bodies: Vec<BodyId>,
-    /// The point of each body whose pose a snapshot tells, in its frame, m.
+    /// Centre of mass of each body in its frame, m; snapshots contain its position.
     centers: Vec<[f32; 2]>,
     pushes: Pushes,
     dt: f32,
@@ -57,7 +57,7 @@ impl Box2d {
     /// Builds the scene.
     ///
     /// # Errors
-    /// If the scene asks for what Box2D does not do, or Box2D refuses something.
+    /// If Box2D lacks a feature of the scene, or rejects a value.
     pub fn new(scene: &Scene, options: Options) -> Result<Self> {
         refuse(scene)?;
         let compiled = Compiled::new(scene)?;
@@ -75,7 +75,7 @@ impl Box2d {
             world.set_contact_recycle_distance(0.0)?;
         }
         world.enable_warm_starting(scene.settings.warm_start)?;
-        // Box2D takes the larger. The callback costs time, so only who needs it pays.
+        // Box2D uses the larger value. The callback costs time, so it is set only if needed.
         if scene.settings.restitution_mix == RestitutionMix::Min && compiled.bounces {
             let smaller = MixerId::from_bytes(*b"the smaller of two restitutions ");
             world.set_restitution_callback(smaller, |a, b| a.coefficient.min(b.coefficient))?;
@@ -106,15 +106,15 @@ impl Box2d {
         })
     }
 
-    /// The state between two steps, as Drystone writes it; without contacts.
+    /// Returns the state between two steps in Drystone's format, without contacts.
     ///
     /// # Errors
-    /// If Box2D refuses.
+    /// If Box2D reports an error.
     pub fn snapshot(&mut self) -> Result<Snapshot> {
         let mut snapshot = Snapshot { step: self.steps, ..Snapshot::default() };
         for (&id, &center) in self.bodies.iter().zip(&self.centers) {
             let body = self.world.body(id)?;
-            // Where Box2D has its centre of mass, too; but fixed bodies have none there.
+            // Equal to Box2D's centre of mass, except for static bodies, which have none there.
             let (center, turn) = (body.world_point(vector(center))?, body.rotation()?);
             let velocity = body.linear_velocity()?;
             snapshot.poses.push(Pose { position: [center.x, center.y], rotation: [turn.cosine(), turn.sine()] });
@@ -128,7 +128,8 @@ impl Box2d {
         Ok(snapshot)
     }
 
-    /// Mass (kg), inertia about the centre of mass (kg·m²) and centre of mass in the body's frame (m) of one body.
+    /// Returns mass (kg), inertia about the centre of mass (kg·m²) and centre of mass in the body's frame (m) of a
+    /// body.
     #[cfg(test)]
     fn mass(&mut self, index: usize) -> Result<(f32, f32, [f32; 2])> {
         let body = self.world.body(self.bodies[index])?;
@@ -201,10 +202,10 @@ impl serve::World for Box2d {
     }
 }
 
-/// Box2D solves in one way only, and nobody here makes bodies for it as it runs.
+/// Rejects settings that Box2D does not have, and emitters, which this program does not run.
 fn refuse(scene: &Scene) -> Result<()> {
     if !scene.emitters.is_empty() {
-        bail!("bodies of `emitters` are not handed to Box2D");
+        bail!("Box2D does not support `emitters`");
     }
     let settings = &scene.settings;
     let wants = Settings::default();
@@ -251,7 +252,7 @@ fn add(world: &mut World, body: &drystone::Body, compiled: &Compiled, index: usi
         let mass = &compiled.mass[index];
         made.set_mass_data(MassData::new(mass.mass, vector(mass.center.into()), mass.inertia)?)?;
     }
-    // A definition gives the velocity of the origin; this is the centre of mass's, as in the scene.
+    // A Box2D definition contains the velocity of the origin; scenes contain that of the centre of mass.
     if body.kind != drystone::BodyType::Static {
         made.set_linear_velocity(vector(body.velocity.into()))?;
         made.set_angular_velocity(body.angular_velocity)?;
@@ -263,7 +264,7 @@ fn vector([x, y]: [f32; 2]) -> Vec2 {
     Vec2::new(x, y)
 }
 
-/// Box2D's timers, by its words, the parts of one indented below it.
+/// Returns Box2D's timers by its names, with parts indented below their sum.
 fn rows(profile: &Profile) -> [(&'static str, f32); 14] {
     [
         ("step", profile.step),
@@ -285,9 +286,9 @@ fn rows(profile: &Profile) -> [(&'static str, f32); 14] {
 
 #[cfg(test)]
 mod tests {
-    use drystone_scenes::catalogue;
     use drystone::low_level::CpuWorld;
     use drystone::{Filter, Shape};
+    use drystone_scenes::catalogue;
 
     use super::*;
     use crate::serve::World as _;
@@ -305,7 +306,8 @@ mod tests {
         (theirs.snapshot().unwrap(), ours.snapshot())
     }
 
-    /// Box2D's own number for a stack of ten, from its own build: were a scene mapped wrongly, it would be another.
+    /// The rest height of a stack of ten equals the value from a native Box2D build, which a wrong conversion would
+    /// change.
     #[test]
     fn a_stack_of_ten_sinks_as_in_box2d_itself() {
         let (theirs, _) = end("vertical_stack:count=10", 1200);
@@ -313,7 +315,7 @@ mod tests {
         assert!((top - 9.467).abs() < 0.0006, "{top}");
     }
 
-    /// Also compound bodies, given masses and fixed rotation.
+    /// Bodies start in the same state in both, including compound bodies, given masses and fixed rotation.
     #[test]
     fn every_scene_starts_alike() {
         let mut scenes: Vec<Scene> = catalogue::entries().iter().map(|entry| entry.build(&[]).unwrap()).collect();
@@ -326,7 +328,7 @@ mod tests {
         odd.add(body.clone());
         body.inertia = Some(9.0);
         odd.add(body.clone());
-        // Box2D stops the turning of a body that must not turn; Drystone takes the scene's word for it.
+        // Box2D stops the rotation of a body with fixed rotation; Drystone keeps the scene's angular velocity.
         body.fixed_rotation = true;
         odd.add(body.angular_velocity(0.0));
         scenes.push(odd);
@@ -352,12 +354,12 @@ mod tests {
                 let place = format!("{} bodies[{index}]", scene.name);
                 let (kg, inertia, center) = world.mass(index).unwrap();
                 assert!(close(kg, mass.mass), "{place}: {kg} {mass:?}");
-                // Box2D keeps the inertia of bodies that cannot turn.
+                // Box2D keeps the inertia of bodies with fixed rotation.
                 assert!(
                     close(inertia, mass.inertia) || compiled.bodies[index].inv_inertia == 0.0,
                     "{place}: {inertia} {mass:?}"
                 );
-                // Any point will do for a body without mass.
+                // A body without mass may have any centre.
                 let same = close(center[0], mass.center.x) && close(center[1], mass.center.y);
                 assert!(same || mass.mass == 0.0, "{place}: {center:?} {mass:?}");
                 let (mine, state) = (&compiled.poses[index], &compiled.states[index]);
@@ -370,12 +372,12 @@ mod tests {
                 assert!(close(state.angular_velocity, moving.angular_velocity), "{place}: {state:?} {moving:?}");
             }
         }
-        // Two have another solver, one has two coefficients of friction, and in one bodies come as it runs.
+        // Two scenes use other solvers, one has two friction coefficients, and one adds bodies while it runs.
         assert_eq!((mapped, refused), (catalogue::entries().len() - 3, 4));
     }
 
-    /// Forces that act at a point, slides and bounces end at the same place in both. The thruster gets less time: Box2D
-    /// holds its torque for a step, Drystone for a substep, and the swing soon shows it.
+    /// Forces at a point, sliding and bounces end at the same position in both. The thruster runs for a shorter time:
+    /// Box2D applies its torque for a step, Drystone for a substep, which soon shows.
     #[test]
     fn forces_and_bounces_agree() {
         for (spec, steps, tolerance) in [
@@ -396,7 +398,7 @@ mod tests {
         }
     }
 
-    /// The smaller restitution by callback, the larger by default.
+    /// Restitution is mixed by the minimum through the callback, by the maximum by default.
     #[test]
     fn restitution_is_mixed_as_the_scene_says() {
         let height = |mix| {
@@ -436,8 +438,8 @@ mod tests {
         assert!(lands(Filter { category: 1 << 31, ..Filter::default() }));
     }
 
-    /// One step is enough to see the signs: lying on its floor, a box is carried to the right by a belt of positive
-    /// speed, whether the belt is its own or the floor's, and whether the floor is a box, a segment or a half plane.
+    /// The signs of surface speeds agree: a box is carried to the right by a belt with positive speed, whether the belt
+    /// is its own surface or the floor's, and whether the floor is a box, a segment or a half plane.
     #[test]
     fn surfaces_run_the_same_way() {
         let speeds = |floor: Shape, carried: Shape| {
@@ -463,8 +465,8 @@ mod tests {
             let [theirs, ours] = speeds(floor.clone().tangent_speed(0.5), carried.clone());
             assert!((theirs - 0.5).abs() < 1e-3 && (ours - 0.5).abs() < 1e-3, "{floor:?}: {theirs} {ours}");
             let [theirs, ours] = speeds(floor.clone(), carried.clone().tangent_speed(-0.5));
-            // The carried box's own surface runs counter-clockwise: to the right at its bottom, which takes it to the
-            // left.
+            // The carried box's own surface moves counter-clockwise: to the right at its bottom, which drives the box
+            // to the left.
             assert!((theirs + 0.5).abs() < 1e-3 && (ours + 0.5).abs() < 1e-3, "{floor:?}: {theirs} {ours}");
         }
     }

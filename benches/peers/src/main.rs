@@ -1,4 +1,4 @@
-//! Box2D and Rapier on Drystone's scenes: run for `drystone bench`, or compared with Drystone by what comes out.
+//! Runs Box2D and Rapier on Drystone's scenes, for `drystone bench` or to compare their results with Drystone's.
 
 mod box2d;
 mod push;
@@ -22,14 +22,14 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 #[allow(clippy::doc_markdown, reason = "the help is plain text")]
 enum Command {
-    /// Run what `drystone bench` asks for on standard input
+    /// Run the jobs that `drystone bench` sends on standard input
     Serve,
-    /// What comes out of Box2D and of Drystone (rest heights, joints' errors, tumbling), next to stated bounds
+    /// Compare results of Box2D and Drystone (rest heights, joint errors, tumbling) with stated bounds
     Quality {
-        /// Only of scenes whose name holds this
+        /// Compare only scenes whose name contains this text
         #[arg(long, value_name = "TEXT")]
         only: Option<String>,
-        /// Write it to this file
+        /// Write the results to this file (.json)
         #[arg(long, value_name = "FILE")]
         json: Option<PathBuf>,
     },

@@ -1,49 +1,52 @@
-//! What Drystone does by itself in every step and others have to be told before each: constant forces, fields, and
-//! kinematic bodies on paths. Telling is not timed.
+//! Inputs that Drystone applies in every step by itself and that other engines must be given before each step: constant
+//! forces, fields, and kinematic bodies on paths. Setting them is not timed.
 
 use drystone::{BodyType, Field, Path, Scene};
 
-/// A force or torque that acts in every step.
+/// Force or torque that acts in every step.
 pub struct Push {
-    /// Its place in the scene.
+    /// Index of the body in the scene.
     pub body: usize,
-    /// N.
+    /// Force, N.
     pub force: [f32; 2],
-    /// On the body, in its frame, m; `None` is the centre of mass.
+    /// Point of attack in the body's frame, m; `None` for the centre of mass.
     pub point: Option<[f32; 2]>,
-    /// N·m.
+    /// Torque, N·m.
     pub torque: f32,
 }
 
-/// A kinematic body on a path.
+/// Kinematic body on a path.
 pub struct Led {
-    /// Its place in the scene.
+    /// Index of the body in the scene.
     pub body: usize,
     path: Path,
-    /// As the scene starts it.
+    /// Body at the start of the scene.
     start: drystone::Body,
 }
 
 impl Led {
-    /// Where it should be after so many steps of so many seconds: its origin, m, and its angle, rad.
+    /// Returns the position of the origin (m) and the angle (rad) after a number of steps of `dt` seconds.
     pub fn place(&self, steps: u64, dt: f32) -> ([f32; 2], f32) {
-        let (position, angle) = self.path.place(self.start.position, self.start.angle, steps, dt);
-        (position.into(), angle)
+        // Drystone's own function is private; it reduces the angle in double precision, too.
+        #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, reason = "as in Drystone")]
+        let swing =
+            (f64::from(self.path.rate) * f64::from(dt) * steps as f64 + f64::from(self.path.phase)).sin() as f32;
+        ((self.start.position + self.path.amplitude * swing).into(), self.start.angle + self.path.turn * swing)
     }
 }
 
-/// All of a scene.
+/// All inputs of a scene.
 pub struct Pushes {
     /// Constant forces.
     pub forces: Vec<Push>,
     /// Bodies on paths.
     pub led: Vec<Led>,
-    /// Of the whole scene.
+    /// Fields of the scene.
     pub fields: Vec<Field>,
 }
 
 impl Pushes {
-    /// Those of a scene.
+    /// Collects the inputs of a scene.
     pub fn of(scene: &Scene) -> Self {
         let mut this = Self { forces: Vec::new(), led: Vec::new(), fields: scene.fields.clone() };
         for (index, body) in scene.bodies.iter().enumerate() {
@@ -63,7 +66,7 @@ impl Pushes {
         this
     }
 
-    /// What all fields together do to a body of some mass (kg) whose centre is there (m), N.
+    /// Returns the force of all fields (N) on a body of this mass (kg) whose centre is at this position (m).
     pub fn pull(&self, [x, y]: [f32; 2], mass: f32) -> [f32; 2] {
         let mut force = [0.0; 2];
         for field in &self.fields {

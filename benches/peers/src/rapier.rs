@@ -1,17 +1,17 @@
-//! A scene in Rapier.
+//! Runs a scene in Rapier.
 //!
-//! As with Box2D, everything that a scene can say is handed over, or refused by name. What a scene does not say is
-//! Rapier's default, which since 0.36 is much like Box2D's: soft contacts, substeps with a relaxing sweep, contact
-//! recycling, continuous collision of fast bodies with fixed ones. Sleeping is off unless the scene asks for it.
+//! As for Box2D, every property of a scene is converted or rejected by name. Everything else has Rapier's defaults,
+//! which since 0.36 resemble Box2D's: soft contacts, substeps with a relaxing sweep, contact recycling, continuous
+//! collision of fast bodies with static ones. Sleeping is off unless the scene enables it.
 //!
-//! Refused: emitters, fields, restitution (Rapier has no threshold of speed below which nothing bounces), friction that
-//! differs between rest and sliding, moving surfaces, resistance to rolling, groups of filters, and all joints but
-//! rigid hinges and welds, hinges with limits among them (its springs and motors take other numbers).
+//! Rejected: emitters, fields, restitution (Rapier has no speed threshold), different static and kinetic friction,
+//! surface speeds, rolling resistance, filter groups, and all joints but rigid hinges (with or without limits) and
+//! rigid welds, as springs and motors use other parameters.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use drystone::low_level::scene::Compiled;
-use drystone::{Joint, JointKind};
 use drystone::{Geometry, Mode, Scene, Settings, Shape};
+use drystone::{Joint, JointKind};
 use rapier2d::prelude::{
     CoefficientCombineRule, Collider, ColliderBuilder, GenericJointBuilder, Group, InteractionGroups,
     InteractionTestMode, JointAxesMask, JointAxis, MassProperties, PhysicsWorld, Pose, RigidBodyBuilder,
@@ -22,15 +22,15 @@ use crate::box2d::{HALF_PLANE, Start};
 use crate::push::Pushes;
 use crate::serve::World;
 
-/// The Rapier that is built.
+/// Version of Rapier.
 pub const VERSION: &str = "rapier2d 0.36.1 (SIMD 4 wide)";
 
-/// A world in Rapier.
+/// A Rapier world.
 pub struct Rapier {
     world: PhysicsWorld,
-    /// One a body, in scene order.
+    /// Bodies, in scene order.
     bodies: Vec<RigidBodyHandle>,
-    /// The point of each body whose place is told, in its frame, m.
+    /// Centre of mass of each body in its frame, m, whose position is reported.
     centers: Vec<Vector>,
     pushes: Pushes,
     steps: u64,
@@ -40,12 +40,12 @@ impl Rapier {
     /// Builds the scene.
     ///
     /// # Errors
-    /// If the scene asks for what Rapier does not do.
+    /// If Rapier lacks a feature of the scene.
     pub fn new(scene: &Scene) -> Result<Self> {
         let compiled = Compiled::new(scene)?;
         refuse(&scene.settings, &compiled)?;
-        ensure!(scene.emitters.is_empty(), "bodies of `emitters` are not handed to Rapier");
-        ensure!(scene.fields.is_empty(), "forces of Rapier last, those of `fields` change with the place");
+        ensure!(scene.emitters.is_empty(), "Rapier does not support `emitters`");
+        ensure!(scene.fields.is_empty(), "Rapier does not support `fields`: their forces depend on the position");
         let mut world = PhysicsWorld { gravity: vector(scene.gravity.into()), ..PhysicsWorld::new() };
         let parameters = &mut world.integration_parameters;
         parameters.dt = scene.settings.dt;
@@ -104,7 +104,7 @@ impl World for Rapier {
         Ok(())
     }
 
-    // Its counters need a feature that costs time.
+    // Rapier's counters need a feature that costs time.
     fn note_profile(&mut self) -> Result<()> {
         Ok(())
     }
@@ -123,7 +123,7 @@ impl World for Rapier {
     }
 }
 
-/// Rapier solves in one way only.
+/// Rejects settings that Rapier does not have.
 fn refuse(settings: &Settings, compiled: &Compiled) -> Result<()> {
     let wants = Settings::default();
     for (what, differs) in [
@@ -135,7 +135,7 @@ fn refuse(settings: &Settings, compiled: &Compiled) -> Result<()> {
     ] {
         ensure!(!differs, "Rapier has no setting for `{what}`");
     }
-    ensure!(!compiled.bounces, "Rapier has no threshold below which nothing bounces (`restitution`)");
+    ensure!(!compiled.bounces, "Rapier has no speed threshold for `restitution`");
     Ok(())
 }
 
@@ -161,7 +161,7 @@ fn add(world: &mut PhysicsWorld, body: &drystone::Body, compiled: &Compiled, ind
         builder = builder.linvel(vector(body.velocity.into())).angvel(body.angular_velocity);
     }
     if body.kind == drystone::BodyType::Dynamic {
-        // Ours, of all shapes: Rapier moves the corners of a rounded box outwards, too.
+        // Drystone's mass of all shapes: Rapier also moves the corners of a rounded box outwards.
         let mass = &compiled.mass[index];
         builder = builder.additional_mass_properties(MassProperties::new(
             vector(mass.center.into()),
@@ -189,7 +189,7 @@ fn collider(shape: &Shape) -> Result<Collider> {
     }
     let mut at = Pose::new(vector(shape.offset.into()), shape.rotation);
     let form = match shape.geometry {
-        // A particle is a circle on a body that is locked against turning.
+        // A particle is a circle on a body with locked rotation.
         Geometry::Circle { radius } | Geometry::Particle { radius } => SharedShape::ball(radius),
         Geometry::Box { half, radius: 0.0 } => SharedShape::cuboid(half.x, half.y),
         Geometry::Box { half, radius } => SharedShape::round_cuboid(half.x, half.y, radius),
@@ -204,7 +204,7 @@ fn collider(shape: &Shape) -> Result<Collider> {
             polygon.context("Rapier does not take this polygon")?
         }
         Geometry::Segment { a, b } => SharedShape::segment(vector(a.into()), vector(b.into())),
-        // As for Box2D: a box with one side there.
+        // As for Box2D, a large box with one side on the plane.
         Geometry::HalfPlane { normal, offset } => {
             let middle = at.transform_point(vector((normal * (offset - HALF_PLANE)).into()));
             let turn = shape.rotation + normal.y.atan2(normal.x) - std::f32::consts::FRAC_PI_2;
@@ -228,7 +228,7 @@ fn collider(shape: &Shape) -> Result<Collider> {
     Ok(builder.build())
 }
 
-/// Ties two bodies. `ground` stands for the world.
+/// Adds a joint between two bodies. `ground` represents the world.
 fn join(
     world: &mut PhysicsWorld,
     joint: &Joint,
@@ -240,7 +240,7 @@ fn join(
     if !joint.enabled {
         return Ok(());
     }
-    // Below this it swings, for us.
+    // Joints below this frequency are springs in Drystone.
     let stiffest = (0.25 / compiled.params.h).min(60.0);
     let soft = |hertz: Option<f32>| hertz.is_some_and(|hertz| hertz < stiffest);
     for (what, wanted) in [
@@ -249,7 +249,7 @@ fn join(
         ("hertz", soft(joint.hertz)),
         ("damping_ratio", joint.damping_ratio.is_some()),
     ] {
-        ensure!(!wanted, "`{what}` of a joint is not handed to Rapier");
+        ensure!(!wanted, "`{what}` of joints is not converted to Rapier");
     }
     let mut limited = None;
     let (locked, reference) = match &joint.kind {
@@ -260,7 +260,7 @@ fn join(
         JointKind::Weld { reference_angle, angular_hertz, angular_damping_ratio: None } if !soft(*angular_hertz) => {
             (JointAxesMask::LOCKED_FIXED_AXES, reference_angle.unwrap_or(start.turned))
         }
-        _ => bail!("only rigid hinges without motor and spring, and rigid welds, are handed to Rapier (`type`)"),
+        _ => bail!("only rigid hinges without motor and spring, and rigid welds, are converted to Rapier (`type`)"),
     };
     let mut builder = GenericJointBuilder::new(locked)
         .local_frame1(Pose::new(vector(joint.anchor_a.into()), reference))
@@ -280,9 +280,9 @@ fn vector([x, y]: [f32; 2]) -> Vector {
 
 #[cfg(test)]
 mod tests {
-    use drystone_scenes::catalogue;
     use drystone::low_level::CpuWorld;
     use drystone::{BodyType, Filter};
+    use drystone_scenes::catalogue;
 
     use super::*;
 
@@ -296,7 +296,7 @@ mod tests {
         (theirs.bodies().unwrap(), ours)
     }
 
-    /// What is handed over is the scene: places, velocities, masses; and whatever is not is refused by name.
+    /// Scenes are converted with equal positions, velocities and masses, or rejected by name.
     #[test]
     fn every_scene_starts_alike_or_is_refused() {
         let mut mapped = Vec::new();
@@ -311,7 +311,7 @@ mod tests {
                 }
             };
             mapped.push(entry.name);
-            // Masses are added up when a step begins.
+            // Rapier computes masses when a step begins.
             let handles = world.bodies.clone();
             for &handle in &handles {
                 let PhysicsWorld { bodies, colliders, .. } = &mut world.world;
@@ -335,12 +335,11 @@ mod tests {
         for name in
             ["large_pyramid", "many_pyramids", "joint_grid", "smash", "tumbler", "washer", "compounds", "junkyard"]
         {
-            assert!(mapped.contains(&name), "{name} is refused");
+            assert!(mapped.contains(&name), "{name} is rejected");
         }
     }
 
-    /// Stacks stand, drums carry, cloths hang, forces push: within centimetres of Drystone, whose own tests are
-    /// elsewhere. The change of a scene that is noticed shows that this says something.
+    /// Stacks, hanging cloths and driven bodies end within centimetres of Drystone, and a modified scene is detected.
     #[test]
     #[allow(clippy::cast_precision_loss, reason = "a few bodies")]
     fn it_comes_out_alike() {
@@ -353,7 +352,7 @@ mod tests {
             ("thruster", 20, 5e-2),
         ] {
             let mut scene = catalogue::build(spec).unwrap();
-            // Nothing bounces here, or it is not what is looked at.
+            // Restitution is rejected and irrelevant here.
             scene
                 .bodies
                 .iter_mut()
@@ -368,11 +367,12 @@ mod tests {
             for body in &mut other.bodies {
                 body.position.y += 2.0 * bound;
             }
-            assert!((mean(&ends(&other, steps).0) - ours).abs() > bound, "{spec}: blind");
+            assert!((mean(&ends(&other, steps).0) - ours).abs() > bound, "{spec}: the modified scene is not detected");
         }
     }
 
-    /// Sliding tells friction: the geometric mean of 0.9 and 0.1 is 0.3, the mean 0.5.
+    /// The sliding distance shows how friction is mixed: the geometric mean of 0.9 and 0.1 is 0.3, the arithmetic mean
+    /// 0.5.
     #[test]
     fn friction_is_the_geometric_mean() {
         let mut scene = Scene::new("").gravity(0.0, -10.0);

@@ -1,4 +1,4 @@
-//! Runs what `drystone bench` asks for, a request a line ([`drystone_bench`]).
+//! Answers the requests of `drystone bench`, one per line ([`drystone_bench`]).
 
 use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};
@@ -11,31 +11,31 @@ use drystone_scenes::file;
 use crate::box2d::{self, Box2d};
 use crate::rapier::{self, Rapier};
 
-/// Pause between two signs of life.
+/// Interval between progress messages.
 const ALIVE: Duration = Duration::from_secs(1);
 
-/// A world of another engine.
+/// World of another engine.
 pub trait World {
-    /// Says what is to be said before every step. Not timed.
+    /// Sets the inputs of the next step ([`crate::push`]). Not timed.
     fn push(&mut self) -> Result<()>;
     /// Advances the world by one step.
     fn step(&mut self) -> Result<()>;
-    /// Notes how long the stages of the last step took. Not timed.
+    /// Records the stage times of the last step. Not timed.
     fn note_profile(&mut self) -> Result<()>;
-    /// ms in each stage over all steps that were noted.
+    /// Returns the total milliseconds of each stage over all recorded steps.
     fn stage_ms(&self) -> &[(&'static str, f64)];
-    /// As [`Ran::bodies`].
+    /// Returns the state of all bodies, as in [`Ran::bodies`].
     fn bodies(&mut self) -> Result<Vec<[f32; 7]>>;
 }
 
-/// Answers until the input ends.
+/// Answers requests until the input ends.
 ///
 /// # Errors
-/// Input that is no request; output that cannot be written.
+/// If the input is not a request, or the output cannot be written.
 pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<()> {
     for line in input.lines() {
         let line = line?;
-        let reply = match serde_json::from_str(&line).with_context(|| format!("no request: {line}"))? {
+        let reply = match serde_json::from_str(&line).with_context(|| format!("invalid request: {line}"))? {
             Request::About => Reply::About(about()),
             Request::Run(job) => match run(&job, &mut output) {
                 Ok(ran) => Reply::Ran(ran),
@@ -73,7 +73,7 @@ fn run(job: &Job, output: &mut impl Write) -> Result<Ran> {
             ensure!(threads == 1, "rapier is built for one thread");
             Box::new(Rapier::new(&scene)?)
         }
-        other => bail!("no engine {other}"),
+        other => bail!("unknown engine {other}"),
     };
     step(&scene, world.as_mut(), job, output)
 }
@@ -95,16 +95,21 @@ fn step(scene: &Scene, world: &mut dyn World, job: &Job, output: &mut impl Write
     let steps = f64::from(job.steps.max(1));
     let stages_ms = world.stage_ms().iter().map(|&(name, ms)| (name.to_owned(), ms / steps)).collect();
     let bodies = world.bodies()?;
-    ensure!(bodies.len() == scene.bodies.len(), "{} bodies of {}", bodies.len(), scene.bodies.len());
-    ensure!(bodies.as_flattened().iter().all(|x| x.is_finite()), "a body is lost: NaN or infinity");
+    ensure!(
+        bodies.len() == scene.bodies.len(),
+        "the engine has {} bodies, the scene {}",
+        bodies.len(),
+        scene.bodies.len()
+    );
+    ensure!(bodies.as_flattened().iter().all(|x| x.is_finite()), "the state of a body is NaN or infinite");
     Ok(Ran { times, stages_ms, bodies })
 }
 
 #[cfg(test)]
 mod tests {
-    use drystone_scenes::catalogue;
-    use drystone::low_level::CpuWorld;
     use drystone::Snapshot;
+    use drystone::low_level::CpuWorld;
+    use drystone_scenes::catalogue;
 
     use super::*;
 
@@ -139,7 +144,7 @@ mod tests {
         assert!(asked("hello\n").is_err());
     }
 
-    /// A scene that comes to the same in all engines, from a file, and the same to the last bit on two threads.
+    /// A scene with the same result in all engines, read from a file; bitwise equal on two threads.
     #[test]
     fn a_scene_is_run() {
         let mut world = CpuWorld::new(&catalogue::build("large_pyramid:base=5").unwrap()).unwrap();
@@ -166,7 +171,7 @@ mod tests {
             ("small_si", "rapier", 1, "`mode`"),
             ("slope", "rapier", 2, "one thread"),
             ("bouncing_ball", "rapier", 1, "`restitution`"),
-            ("slope", "havok", 1, "no engine havok"),
+            ("slope", "havok", 1, "unknown engine havok"),
         ] {
             let Reply::Refused(why) = run(spec, engine, threads) else { panic!("{spec} {engine}") };
             assert!(why.contains(says), "{spec} {engine}: {why}");

@@ -1,101 +1,102 @@
-//! The same scenes in both, and one number out of each run: how high, how long, how lively, how many.
+//! Compares Box2D and Drystone by results: the same scenes run in both, reduced to one number each, such as a height, a
+//! duration, an energy or a count.
 //!
-//! Everything is measured by the same code from poses and velocities. A scene that is chaotic is run several times on
-//! each side, each time nudged a little, and the means are compared; how far Box2D is from itself is part of the table.
-//! Every comparison is asked whether it would notice anything: the same scene, changed by a few per cent, must come out
-//! further from Box2D than the bound allows.
+//! All numbers are computed by the same code from poses and velocities. A chaotic scene is run several times on each
+//! side, each time slightly changed, and the means are compared; the scatter of Box2D's runs is part of the table.
+//! Every comparison is checked for sensitivity: the same scene changed by a few per cent must differ from Box2D by more
+//! than the bound.
 
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result};
+use drystone::low_level::CpuWorld;
 use drystone::low_level::scene::Compiled;
-use drystone::{Joint, JointKind};
-use drystone_scenes::catalogue;
 use drystone::low_level::state::metrics;
 use drystone::low_level::types::ASLEEP;
-use drystone::low_level::CpuWorld;
 use drystone::{Body, BodyType, Geometry, Scene, Shape, Snapshot};
+use drystone::{Joint, JointKind};
+use drystone_scenes::catalogue;
 use serde::Serialize;
 
 use crate::box2d::{Box2d, Options};
 use crate::serve::World as _;
 
-/// What is compared.
+/// A comparison.
 pub struct Case {
-    /// What is measured.
+    /// Measured quantity and its unit.
     pub what: &'static str,
-    /// Catalogue spec, or what [`Case::scene`] builds by hand.
+    /// Spec of the catalogue, or a name for which [`Case::scene`] builds a scene.
     spec: &'static str,
     steps: u32,
-    /// Steps that are looked at: the last of this many, every so many.
+    /// Recorded steps: how many at the end, and the interval between them.
     window: (u32, u32),
-    /// Nudged runs on each side.
+    /// Number of slightly changed runs on each side.
     runs: u32,
     measure: fn(&Record) -> f64,
-    /// Largest difference.
+    /// Maximum difference.
     pub bound: f64,
-    /// Why this bound, and why the two differ if they do.
+    /// Reason for the bound, and for a difference if there is one.
     pub why: &'static str,
-    /// To see whether it is noticed.
+    /// Change of the scene that must be detected.
     change: Change,
-    /// Done to the scene on both sides.
+    /// Change applied to the scene on both sides.
     prepare: Change,
-    /// The two are known to differ by more than the bound.
+    /// True if the two are known to differ by more than the bound.
     known: bool,
-    /// Every other run is of the mirror image.
+    /// Mirrors every other run.
     both_ways: bool,
 }
 
-/// A change of a scene, in words and as code.
+/// Change of a scene, as text and as code.
 type Change = (&'static str, fn(&mut Scene));
 
-/// Looks of a run, the last one at its end.
+/// Recorded states of a run, the last one at its end.
 pub struct Record {
     scene: Scene,
     compiled: Compiled,
-    /// With the step.
+    /// States with their steps.
     looks: Vec<(u32, Snapshot)>,
 }
 
-/// What came out.
+/// Result of a comparison.
 #[derive(Debug, Serialize)]
 pub struct Outcome {
-    /// Of the scene, with its parameters.
+    /// Spec of the scene.
     pub scene: &'static str,
-    /// What was measured.
+    /// Measured quantity.
     pub what: &'static str,
-    /// Drystone's.
+    /// Drystone's mean.
     pub ours: f64,
-    /// Box2D's.
+    /// Box2D's mean.
     pub theirs: f64,
-    /// Between the largest and the smallest of Box2D's nudged runs.
+    /// Range of Box2D's runs.
     pub spread: f64,
-    /// Likewise of Drystone's.
+    /// Range of Drystone's runs.
     pub ours_spread: f64,
-    /// Largest allowed difference.
+    /// Maximum difference.
     pub bound: f64,
-    /// Drystone's, of the changed scene.
+    /// Drystone's mean for the changed scene.
     pub ours_changed: f64,
-    /// Box2D's, of the changed scene.
+    /// Box2D's mean for the changed scene.
     pub theirs_changed: f64,
-    /// How it was changed.
+    /// Description of the change.
     pub changed: &'static str,
-    /// What was done to the scene on both sides.
+    /// Description of the change on both sides.
     pub prepared: &'static str,
-    /// Whether the two are known to differ by more than the bound.
+    /// True if the two are known to differ by more than the bound.
     pub known: bool,
-    /// Why this bound, or why they differ.
+    /// Reason for the bound, or for a difference.
     pub why: &'static str,
 }
 
 impl Outcome {
-    /// Whether the two agree.
+    /// Returns true if the two agree.
     #[must_use]
     pub fn agrees(&self) -> bool {
         (self.ours - self.theirs).abs() <= self.bound
     }
 
-    /// Whether either would be noticed if it ran the changed scene.
+    /// Returns true if running the changed scene on either side would be detected.
     #[must_use]
     pub fn would_notice(&self) -> bool {
         (self.ours_changed - self.theirs).abs() > self.bound && (self.ours - self.theirs_changed).abs() > self.bound
@@ -110,10 +111,10 @@ impl Case {
         })
     }
 
-    /// Runs it on both sides.
+    /// Runs the comparison.
     ///
     /// # Errors
-    /// If Box2D cannot do the scene.
+    /// If Box2D cannot run the scene.
     pub fn run(&self) -> Result<Outcome> {
         let mut scene = self.scene()?;
         (self.prepare.1)(&mut scene);
@@ -143,7 +144,7 @@ impl Case {
         })
     }
 
-    /// One a nudged run.
+    /// Returns the measured number of each run.
     fn numbers(&self, scene: &Scene, theirs: bool) -> Result<Vec<f64>> {
         (0..self.runs)
             .map(|run| {
@@ -185,7 +186,7 @@ impl Case {
     }
 }
 
-/// Left and right change places. For scenes of upright bodies without joints, shapes in the middle of theirs.
+/// Mirrors a scene horizontally. For scenes of upright bodies without joints, whose shapes are centred.
 fn mirror(scene: &mut Scene) {
     for body in &mut scene.bodies {
         body.position.x = -body.position.x;
@@ -194,7 +195,8 @@ fn mirror(scene: &mut Scene) {
     }
 }
 
-/// Run 0 is the scene itself; in others every body starts with a millimetre a second that depends on run and body.
+/// Changes a scene slightly: in every run but the first, each body starts with an additional 1 mm/s in a direction that
+/// depends on run and body.
 fn nudge(scene: &mut Scene, run: u32) {
     for (index, body) in (0_u32..).zip(scene.bodies.iter_mut().filter(|body| body.kind == BodyType::Dynamic)) {
         if run > 0 {
@@ -208,11 +210,11 @@ fn nudge(scene: &mut Scene, run: u32) {
 
 impl Record {
     fn end(&self) -> &Snapshot {
-        // There is always one: the last step is looked at.
+        // Never empty: the last step is always recorded.
         &self.looks[self.looks.len() - 1].1
     }
 
-    /// Indices of bodies that forces move.
+    /// Returns the indices of dynamic bodies.
     fn moving(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.scene.bodies.len()).filter(|&body| self.scene.bodies[body].kind == BodyType::Dynamic)
     }
@@ -226,7 +228,7 @@ impl Record {
         self.looks.iter().map(|(_, look)| of(look)).sum::<f64>() / count
     }
 
-    /// Where a joint's ends are, by body and anchor.
+    /// Returns the position of a joint's anchor on a body.
     fn place(&self, look: &Snapshot, body: Option<usize>, anchor: [f32; 2]) -> [f64; 2] {
         let Some(body) = body else { return anchor.map(f64::from) };
         let pose = &look.poses[body];
@@ -238,23 +240,23 @@ impl Record {
     }
 }
 
-/// Of the highest centre of mass at the end, m.
+/// Height of the highest centre of mass at the end, m.
 fn top(record: &Record) -> f64 {
     record.heights().fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// Of the lowest, m.
+/// Height of the lowest centre of mass at the end, m.
 fn bottom(record: &Record) -> f64 {
     record.heights().fold(f64::INFINITY, f64::min)
 }
 
-/// Of the lowest, the mean over the time looked at, m.
+/// Height of the lowest centre of mass, mean over the recorded time, m.
 fn mean_bottom(record: &Record) -> f64 {
     record
         .mean(|look| record.moving().map(|body| f64::from(look.poses[body].position[1])).fold(f64::INFINITY, f64::min))
 }
 
-/// Of the centre of mass of all that moves, the mean over the time looked at, m.
+/// Height of the common centre of mass of dynamic bodies, mean over the recorded time, m.
 fn mean_height(record: &Record) -> f64 {
     let mass: f64 = record.moving().map(|body| f64::from(record.compiled.mass[body].mass)).sum();
     record.mean(|look| {
@@ -263,19 +265,19 @@ fn mean_height(record: &Record) -> f64 {
     })
 }
 
-/// Likewise to the right.
+/// Horizontal position of dynamic bodies, mean over bodies and recorded time, m.
 fn mean_right(record: &Record) -> f64 {
     let count = record.moving().count();
     let count = u32::try_from(count).map_or(f64::NAN, f64::from);
     record.mean(|look| record.moving().map(|body| f64::from(look.poses[body].position[0])).sum::<f64>() / count)
 }
 
-/// Mean over the time looked at, J.
+/// Kinetic energy, mean over the recorded time, J.
 fn mean_energy(record: &Record) -> f64 {
     record.mean(|look| metrics(&record.compiled, look).kinetic_energy)
 }
 
-/// Greatest distance of a joint's anchors at any time looked at, of the joints that are wanted, m.
+/// Largest distance of the anchors of selected joints at any recorded time, m.
 fn farthest(record: &Record, wanted: fn(&JointKind) -> bool) -> f64 {
     let apart = |look: &Snapshot, joint: &Joint| {
         let from = record.place(look, joint.a, joint.anchor_a.into());
@@ -297,7 +299,7 @@ fn longest_rod(record: &Record) -> f64 {
     farthest(record, |kind| matches!(kind, JointKind::Distance { .. }))
 }
 
-/// Bodies that have turned by more than half a radian.
+/// Number of bodies that have turned by more than half a radian.
 fn fallen(record: &Record, look: &Snapshot) -> u32 {
     let cosine = 0.5_f32.cos();
     let down = |body: &usize| look.poses[*body].rotation[0] < cosine;
@@ -308,34 +310,34 @@ fn fallen_at_the_end(record: &Record) -> f64 {
     f64::from(fallen(record, record.end()))
 }
 
-/// s.
+/// Time after which all bodies have fallen, s.
 fn all_fallen_after(record: &Record) -> f64 {
     let all = u32::try_from(record.moving().count()).unwrap_or(u32::MAX);
     let when = record.looks.iter().find(|(_, look)| fallen(record, look) == all).map(|(step, _)| *step);
     when.map_or(f64::INFINITY, |step| f64::from(step) * f64::from(record.scene.settings.dt))
 }
 
-/// s.
+/// Time after which all bodies sleep, s.
 fn all_asleep_after(record: &Record) -> f64 {
     let sleeps = |look: &Snapshot| record.moving().all(|body| look.states[body].status & ASLEEP != 0);
     let when = record.looks.iter().find(|(_, look)| sleeps(look)).map(|(step, _)| *step);
     when.map_or(f64::INFINITY, |step| f64::from(step) * f64::from(record.scene.settings.dt))
 }
 
-/// Highest place of the last body in the time looked at, m.
+/// Greatest height of the last body in the recorded time, m.
 fn apex(record: &Record) -> f64 {
     let last = record.scene.bodies.len() - 1;
     record.looks.iter().map(|(_, look)| f64::from(look.poses[last].position[1])).fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// How far the last body has gone, m.
+/// Displacement of the last body, m.
 fn gone(record: &Record) -> f64 {
     let last = record.scene.bodies.len() - 1;
     let (from, to) = (record.compiled.poses[last].position, record.end().poses[last].position);
     f64::from(to[0] - from[0]).hypot(f64::from(to[1] - from[1]))
 }
 
-/// Bodies within the spinner's vessel.
+/// Number of bodies within the spinner's vessel.
 fn inside(record: &Record) -> f64 {
     let here = |body: &usize| {
         let [x, y] = record.end().poses[*body].position;
@@ -344,7 +346,7 @@ fn inside(record: &Record) -> f64 {
     u32::try_from(record.moving().filter(here).count()).map_or(f64::NAN, f64::from)
 }
 
-/// A ball that rolls without sliding at 3 m/s against a resistance of 0.05: it comes to rest after 13.5 m.
+/// A ball rolling without sliding at 3 m/s with a rolling resistance of 0.05, which stops after 13.5 m.
 fn rolling_ball() -> Scene {
     let mut scene = Scene::new("rolling ball").gravity(0.0, -10.0);
     scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(100.0, 1.0)));
@@ -407,7 +409,7 @@ fn longer_cards(scene: &mut Scene) {
     });
 }
 
-/// All that moves, by 5%.
+/// Enlarges all dynamic bodies by 5 %.
 fn larger(scene: &mut Scene) {
     for body in scene.bodies.iter_mut().filter(|body| body.kind == BodyType::Dynamic) {
         for shape in &mut body.shapes {
@@ -428,7 +430,7 @@ const NOTHING: Change = ("", |_| ());
 const SLEEP: Change = ("sleeping on", |scene| scene.settings.sleep = true);
 const NO_RECYCLING: Change = ("no recycling", |scene| scene.settings.recycle = false);
 
-/// At its end, one run.
+/// Defaults: a single run, measured at its end.
 const STILL: Case = Case {
     what: "",
     spec: "",
@@ -444,10 +446,10 @@ const STILL: Case = Case {
     both_ways: false,
 };
 
-const CHAOS: &str = "chaotic: two to five standard errors of the means of the runs";
-const ORDER: &str = "rigid joints are the same arithmetic; what is left is the order in which they are visited";
+const CHAOS: &str = "chaotic: two to five standard errors of the means";
+const ORDER: &str = "rigid joints use the same arithmetic; only the order of the joints differs";
 
-/// Heights of what stands, and distances of what moves simply.
+/// Heights of resting structures, and distances of simple motions.
 const PLAIN: [Case; 15] = [
     Case {
         what: "top, m",
@@ -473,7 +475,7 @@ const PLAIN: [Case; 15] = [
         steps: 600,
         measure: top,
         bound: 1e-4,
-        why: "one point a contact: nothing is left to the order",
+        why: "one point per contact: the order has no influence",
         ..STILL
     },
     Case {
@@ -611,7 +613,7 @@ const PLAIN: [Case; 15] = [
     },
 ];
 
-/// How far joints give.
+/// Joint errors.
 const JOINTED: [Case; 6] = [
     Case {
         what: "lowest, m",
@@ -676,7 +678,7 @@ const JOINTED: [Case; 6] = [
     },
 ];
 
-/// What never rests, and what falls into a heap.
+/// Scenes that never rest, and piles.
 const TUMBLING: [Case; 7] = [
     Case {
         what: "mean height, m",
@@ -774,7 +776,7 @@ const TUMBLING: [Case; 7] = [
     },
 ];
 
-/// When all sleep.
+/// Times until all bodies sleep.
 const SLEEPING: [Case; 5] = [
     Case { spec: "vertical_stack:count=10", ..ASLEEP_AFTER },
     Case { spec: "large_pyramid:base=20", ..ASLEEP_AFTER },
@@ -783,7 +785,7 @@ const SLEEPING: [Case; 5] = [
     Case { spec: "domino", ..ASLEEP_AFTER },
 ];
 
-/// As many looks as steps, one run.
+/// Defaults: a single run, with every step recorded.
 const ASLEEP_AFTER: Case = Case {
     what: "all asleep, s",
     steps: 1_800,
@@ -800,21 +802,21 @@ const ASLEEP_AFTER: Case = Case {
     ..STILL
 };
 
-/// All comparisons, in the order of the table.
+/// Returns all comparisons, in the order of the table.
 pub fn cases() -> impl Iterator<Item = &'static Case> {
     PLAIN.iter().chain(&JOINTED).chain(&TUMBLING).chain(&SLEEPING)
 }
 
-/// All outcomes as a table for a person.
+/// Runs the comparisons whose scene contains `only`, or all.
 ///
 /// # Errors
-/// If Box2D cannot do a scene.
+/// If Box2D cannot run a scene.
 pub fn compare(only: Option<&str>) -> Result<Vec<Outcome>> {
     let wanted = |case: &&Case| only.is_none_or(|only| case.spec.contains(only));
     cases().filter(wanted).map(|case| case.run().with_context(|| format!("{}: {}", case.spec, case.what))).collect()
 }
 
-/// Two lines a comparison.
+/// Formats the results as a table with two lines per comparison.
 #[must_use]
 pub fn table(outcomes: &[Outcome]) -> String {
     let mut text = format!(
@@ -846,13 +848,14 @@ pub fn table(outcomes: &[Outcome]) -> String {
 mod tests {
     use super::compare;
 
-    /// Each within its bound or known not to be, and each bound tight enough to notice a scene changed by a few per cent.
+    /// Each comparison is within its bound or known to differ, and each bound detects a scene changed by a few per
+    /// cent.
     #[test]
     fn both_come_out_alike() {
         let outcomes = compare(None).unwrap();
         println!("{}", super::table(&outcomes));
         for outcome in &outcomes {
-            // Who brings them together takes the mark away.
+            // If a known difference disappears, its mark must be removed.
             assert_ne!(outcome.agrees(), outcome.known, "{outcome:?}");
             assert!(outcome.would_notice() || outcome.known, "{outcome:?}");
         }

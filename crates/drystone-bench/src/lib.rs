@@ -1,10 +1,9 @@
-//! What `drystone bench` and a program that runs other engines for it have in common: what they say to each other, and
-//! the watch they time with. Feature `bench`.
+//! Protocol between `drystone bench` and the program that runs other engines for it (`benches/peers`), and the
+//! stopwatch that both use.
 //!
-//! The program reads a [`Request`] a line from standard input and writes [`Reply`]s, one a line, to standard output,
-//! JSON either way; it ends when its input ends. Standard error is for people. After a [`Request::About`] comes one
-//! [`Reply::About`]; after a [`Request::Run`] come any number of [`Reply::Alive`], then [`Reply::Ran`] or
-//! [`Reply::Refused`].
+//! The program reads one [`Request`] per line from standard input and writes one [`Reply`] per line to standard output,
+//! both as JSON; it ends when its input ends. Standard error is for users. [`Request::About`] is answered by one
+//! [`Reply::About`]; [`Request::Run`] by any number of [`Reply::Alive`], then [`Reply::Ran`] or [`Reply::Refused`].
 //!
 //! ```
 //! use drystone_bench::{Job, Request};
@@ -18,101 +17,101 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-/// Version of the protocol. Changes when old programs would be misunderstood.
+/// Version of the protocol, changed when older programs would misunderstand it.
 pub const PROTOCOL: u32 = 1;
 
-/// A line to the program.
+/// Request to the program.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// Who are you?
+    /// Ask for the engines of the program.
     About,
     /// Run a scene from its start.
     Run(Job),
 }
 
-/// A run.
+/// Parameters of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
-    /// A scene file.
+    /// Path of a scene file.
     pub scene: PathBuf,
-    /// One of [`About::engines`], by name.
+    /// Name of one of [`About::engines`].
     pub engine: String,
-    /// That step the world.
+    /// Number of threads that step the world.
     pub threads: u32,
-    /// Timed ones, after a first that is timed by itself.
+    /// Number of timed steps, after a first step that is timed separately.
     pub steps: u32,
 }
 
-/// A line from the program.
+/// Answer of the program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Reply {
-    /// What there is.
+    /// Engines of the program.
     About(About),
-    /// Still running, so many steps done. At least every few seconds, or the program counts as hung; between steps, so
-    /// that it costs no time that is measured.
+    /// Progress: number of steps done. Sent every few seconds, or the program counts as hung; between steps, so that it
+    /// does not affect measured times.
     Alive(u32),
-    /// Done.
+    /// Result of a finished run.
     Ran(Ran),
-    /// The engine cannot do the scene, and why: one line, naming what it cannot do.
+    /// Reason why the engine cannot run the scene: one line that names the missing feature.
     Refused(String),
 }
 
-/// What a program can run.
+/// Engines that a program can run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct About {
-    /// [`PROTOCOL`].
+    /// Version of the protocol, [`PROTOCOL`].
     pub protocol: u32,
-    /// At least one.
+    /// Engines; at least one.
     pub engines: Vec<Engine>,
 }
 
-/// An engine.
+/// Description of an engine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Engine {
-    /// For [`Job::engine`].
+    /// Name used in [`Job::engine`].
     pub name: String,
-    /// Version, commit and how it was built, for a person.
+    /// Version, commit and build options, for users.
     pub version: String,
-    /// Threads it can use at most.
+    /// Maximum number of threads.
     pub most_threads: u32,
 }
 
-/// A finished run.
+/// Result of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ran {
-    /// How long it took.
+    /// Times of the steps.
     pub times: Times,
-    /// ms a step by stage, in the engine's own words, over the steps after the first. May be empty.
+    /// Milliseconds per step by stage, named by the engine, over the steps after the first. May be empty.
     pub stages_ms: Vec<(String, f64)>,
-    /// The end, in the order of the scene's bodies: place of the centre of mass (m), cosine and sine of the angle,
-    /// velocity of the centre of mass (m/s), angular velocity (rad/s).
+    /// Final state, in the order of the scene's bodies: position of the centre of mass (m), cosine and sine of the
+    /// angle, velocity of the centre of mass (m/s), angular velocity (rad/s).
     pub bodies: Vec<[f32; 7]>,
 }
 
-/// How long the steps of one run took.
+/// Times of the steps of one run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Times {
-    /// The first step, ms of wall time.
+    /// Wall-clock time of the first step, ms.
     pub first_ms: f64,
-    /// Mean over the steps after the first, ms of wall time.
+    /// Mean wall-clock time of the steps after the first, ms.
     pub ms: f64,
-    /// Likewise of the processor, where one thread does all the work and the system tells. Other programs disturb it
-    /// less than wall time.
+    /// Mean processor time of the steps after the first, ms, if one thread does all the work and the system reports it.
+    /// Other programs disturb it less than wall-clock time.
     pub cpu_ms: Option<f64>,
 }
 
 impl Times {
-    /// Steps `1 + steps` times. What a step does outside of [`Watch::time`] is not timed.
+    /// Calls `step` `1 + steps` times. Work outside of [`Watch::time`] is not timed.
     ///
     /// # Errors
-    /// That of the step.
+    /// Errors of `step`.
     pub fn of<E>(
         steps: u32,
         threads: usize,
@@ -131,17 +130,17 @@ impl Times {
     }
 }
 
-/// Sums of wall time and of the calling thread's processor time.
+/// Stopwatch that sums wall-clock time and the calling thread's processor time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Watch {
-    /// ms.
+    /// Wall-clock time, ms.
     pub wall_ms: f64,
-    /// ms, if the system tells.
+    /// Processor time, ms, if the system reports it.
     pub cpu_ms: Option<f64>,
 }
 
 impl Watch {
-    /// Adds how long something takes.
+    /// Adds the duration of a function call.
     pub fn time<T>(&mut self, work: impl FnOnce() -> T) -> T {
         let (wall, cpu) = (Instant::now(), thread_ms());
         let result = work();
@@ -153,7 +152,7 @@ impl Watch {
     }
 }
 
-/// Processor time of the calling thread, ms.
+/// Returns the processor time of the calling thread, ms.
 #[cfg(target_os = "linux")]
 #[allow(clippy::unnecessary_wraps, reason = "other systems do not tell")]
 fn thread_ms() -> Option<f64> {
@@ -185,10 +184,14 @@ mod tests {
         .unwrap();
         assert_eq!(seen, [0, 1, 2, 3, 4]);
         assert!(times.first_ms >= 30.0 && times.ms >= 5.0, "{times:?}");
-        // Were the first step or the pauses in it, it would be 10 or 25. Sleeping takes no processor time.
+        // If the first step or the pauses were included, it would be 10 or 25. Sleeping takes no processor time.
         let cpu = times.cpu_ms.unwrap_or(0.0);
         assert!(cpu < 2.0, "{times:?}");
-        assert_eq!(Times::of(4, 2, |_, _| Ok::<_, ()>(())).unwrap().cpu_ms, None, "one thread of two tells nothing");
+        assert_eq!(
+            Times::of(4, 2, |_, _| Ok::<_, ()>(())).unwrap().cpu_ms,
+            None,
+            "the time of one thread of two is meaningless"
+        );
         assert_eq!(Times::of(4, 1, |_, index| if index == 2 { Err("no") } else { Ok(()) }), Err("no"));
     }
 
@@ -204,7 +207,7 @@ mod tests {
             assert!(!line.contains('\n'));
             assert_eq!(serde_json::from_str::<Reply>(&line).unwrap(), reply);
         }
-        // What is not finite becomes `null`, which is no number.
+        // Values that are not finite are written as `null`, which does not read back as a number.
         let lost = serde_json::to_string(&[f32::NAN; 7]).unwrap();
         assert!(serde_json::from_str::<[f32; 7]>(&lost).is_err());
         assert!(serde_json::from_str::<Reply>(r#"{"ran":{"bodies":[]}}"#).is_err());

@@ -1,11 +1,13 @@
-//! The service under load: the real binary, real sockets, a store on disk. `.ci/load` runs it.
+//! Load test of the service, with the real binary, sockets and a store on disk. Run by `.ci/load`.
 //!
-//! First a crowd: 200 clients for some minutes, slow ones among them; what requests take and what memory the service has
-//! at the start, in the middle and at the end. Then fairness: 50 small worlds, alone and beside one of 200,000 bodies
-//! that plays as fast as it goes. Clients run on the same machine and take their share of it: the load is stated.
+//! First part (crowd): 200 clients for several minutes, slow ones included; measures the times of requests and the
+//! memory of the service at the start, in the middle and at the end. Second part (fairness): 50 small worlds, alone and
+//! beside one of 200,000 bodies that plays as fast as possible. The clients share the machine with the service: the
+//! load is stated.
 //!
-//! `--backend gpu` has the second part, on whatever device there is, a software adapter too; `--huge SCENE` is the large
-//! world then. And a third: 50 small worlds that play as fast as they go, which share their dispatches or do not, in turns.
+//! With `--backend gpu` the second part runs on any device, including software adapters; `--huge SCENE` names the large
+//! world. A third part then follows: 50 small worlds that play as fast as possible, with and without shared dispatches,
+//! in turns.
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small numbers")]
 #![allow(missing_docs, reason = "a program")]
@@ -29,17 +31,17 @@ use drystone_serve::Device;
 use serde_json::{Value, json};
 use sysinfo::{Pid, ProcessRefreshKind, ProcessesToUpdate, System};
 
-/// Clients of each kind; 200 in all.
+/// Number of clients of each kind, 200 in all.
 const CALLERS: usize = 80;
 const VIEWERS: usize = 60;
 const SLOW_VIEWERS: usize = 30;
 const SLOW_READERS: usize = 20;
 const SLOW_WRITERS: usize = 10;
-/// Worlds that viewers watch, beside a larger one for the slow.
+/// Worlds that viewers watch, besides a larger one for slow viewers.
 const PLAYING: usize = 20;
 /// Small worlds of the second part.
 const SMALL: usize = 50;
-/// 200,028 bodies.
+/// Scene of the large world, 200,028 bodies.
 const HUGE: &str = "large_pyramid:base=632";
 
 fn main() {
@@ -58,7 +60,7 @@ fn main() {
     let backend = after("--backend").map_or("cpu", String::as_str);
     let huge = after("--huge").map_or(HUGE, String::as_str);
 
-    // A software adapter says so.
+    // The name of a software adapter says so.
     let line = |context| Device::gpu(context, AdapterChoice::Any).line();
     let device = (backend == "gpu").then(|| Context::new(AdapterChoice::Any).map_or_else(|e| e.to_string(), line));
 
@@ -85,7 +87,7 @@ fn main() {
         json!({ "worlds": SMALL, "seconds_each": long.as_secs_f64(), "turns": turns })
     });
 
-    let mut system = System::new().expect("a system that tells of itself");
+    let mut system = System::new().expect("system information");
     system.refresh_cpu_all();
     system.refresh_memory();
     let report = json!({
@@ -124,7 +126,7 @@ fn table(report: &Value) {
     }
 }
 
-/// What requests of a kind took, ms.
+/// Durations of requests of one kind, ms.
 #[derive(Clone, Default)]
 struct Times(Arc<Mutex<Vec<f64>>>);
 
@@ -145,7 +147,7 @@ impl Times {
     }
 }
 
-/// A connection that is kept.
+/// Persistent connection.
 struct Http {
     stream: BufReader<TcpStream>,
     address: String,
@@ -167,7 +169,7 @@ impl Http {
         )
     }
 
-    /// The status, and the length of the body, which is yet to be read.
+    /// Sends a request; returns the status and the length of the body, which is not read yet.
     fn begin(&mut self, method: &str, path: &str, body: &str) -> std::io::Result<(u16, usize)> {
         let text = self.text(method, path, body);
         self.stream.get_mut().write_all(text.as_bytes())?;
@@ -197,14 +199,14 @@ impl Http {
     }
 }
 
-/// What all clients tell of.
+/// Counters shared by all clients.
 #[derive(Clone, Default)]
 struct Tally {
     over: Arc<AtomicBool>,
     statuses: Arc<Mutex<BTreeMap<u16, u64>>>,
     frames: Arc<AtomicU64>,
     slow_bytes: Arc<AtomicU64>,
-    /// Connections that ended before their client wanted that.
+    /// Connections closed before their client wanted that.
     let_go: Arc<AtomicU64>,
 }
 
@@ -252,7 +254,7 @@ fn caller(address: &str, world: &str, seed: u64, tally: &Tally, times: &[Times; 
     }
 }
 
-/// A WebSocket, as far as one that only reads needs it.
+/// Opens a WebSocket, sufficient for a client that only reads.
 fn stream(address: &str, path: &str) -> TcpStream {
     let mut stream = TcpStream::connect(address).expect("the service listens");
     let head = format!(
@@ -265,14 +267,14 @@ fn stream(address: &str, path: &str) -> TcpStream {
     stream
 }
 
-/// Reads all that comes.
+/// Reads everything that arrives.
 fn viewer(address: &str, path: &str, tally: &Tally) {
     let mut socket = stream(address, path);
     let mut buffer = vec![0; 64 << 10];
     while tally.goes_on() {
         match socket.read(&mut buffer) {
             Ok(0) => return tally.lost(),
-            // Frames begin with these letters.
+            // Frames start with these letters.
             Ok(count) => {
                 let frames = buffer[..count].windows(4).filter(|four| four == b"DRYF").count();
                 tally.frames.fetch_add(frames as u64, Ordering::Relaxed);
@@ -283,7 +285,7 @@ fn viewer(address: &str, path: &str, tally: &Tally) {
     }
 }
 
-/// Reads 20 kB a second of a stream that has far more to tell.
+/// Reads 20 kB per second of a stream that provides far more.
 fn slow_viewer(address: &str, path: &str, tally: &Tally) {
     let mut socket = stream(address, path);
     let mut buffer = vec![0; 2 << 10];
@@ -304,7 +306,7 @@ fn slow_viewer(address: &str, path: &str, tally: &Tally) {
     }
 }
 
-/// Asks for a large state and reads 20 kB a second of it.
+/// Requests a large state and reads it at 20 kB per second.
 fn slow_reader(address: &str, path: &str, tally: &Tally) {
     let mut buffer = vec![0; 1 << 10];
     while tally.goes_on() {
@@ -355,7 +357,7 @@ fn slow_writer(address: &str, path: &str, tally: &Tally) {
     }
 }
 
-/// Memory that the service has, MiB.
+/// Returns the memory of the service, MiB.
 fn memory(system: &mut System, pid: Pid) -> f64 {
     let what = ProcessRefreshKind::nothing().with_memory();
     system.refresh_processes_specifics(ProcessesToUpdate::Some(&[pid]), true, what);
@@ -486,7 +488,7 @@ fn fairness(service: &Service, huge: &str, long: Duration) -> Value {
     })
 }
 
-/// Small worlds that play as fast as they go: each a little another, so that none are copies.
+/// Measures small worlds that play as fast as possible, slightly different from each other.
 fn playing(service: &Service, long: Duration) -> Value {
     let names = ["steps_total", "series_worlds_sum", "series_worlds_count", "batch_worlds_count", "dispatches_total"];
     let now = || names.map(|name| counter(service, &format!("drystone_{name}")).unwrap_or(0.0));
@@ -496,7 +498,7 @@ fn playing(service: &Service, long: Duration) -> Value {
     for world in &worlds {
         service.tell(&format!("{world}/play"), &json!({ "speed": "max" }));
     }
-    // Kernels are compiled, tables are made, and who has been let go of for that is back.
+    // Waits until kernels are compiled, tables created, and worlds removed from a pool for that are back.
     while worlds.iter().any(|world| service.ask(world)["step"].as_u64() < Some(50)) {
         thread::sleep(Duration::from_millis(100));
     }
@@ -515,13 +517,13 @@ fn playing(service: &Service, long: Duration) -> Value {
     })
 }
 
-/// How many worlds stepped together on a device so far, on average; none on the CPU.
+/// Returns the mean number of worlds that stepped together on a device so far; `None` on the CPU.
 fn submitted(service: &Service) -> Option<f64> {
     let [worlds, count] = ["sum", "count"].map(|what| counter(service, &format!("drystone_batch_worlds_{what}")));
     Some((worlds? / count? * 100.0).round() / 100.0)
 }
 
-/// What the service counts under a name.
+/// Returns a counter of the service by its name.
 fn counter(service: &Service, name: &str) -> Option<f64> {
     let text = String::from_utf8(service.get("/metrics").ok()?.body).ok()?;
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok())

@@ -1,4 +1,4 @@
-//! Which backend to run on, and why.
+//! Selects the backend of a world (`--backend`), opens the world on it, and describes it for users and reports.
 
 use clap::ValueEnum;
 use drystone::low_level::{CpuWorld, GpuWorld};
@@ -8,64 +8,64 @@ use serde::{Deserialize, Serialize};
 use super::failure::{Code, Failure};
 use super::report::count;
 
-/// Why a backend that was named runs.
+/// Reason shown for a backend that was named on the command line.
 const AS_ASKED: &str = "as asked";
 
-/// `--backend`.
+/// Value of `--backend`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Backend {
-    /// Hardware GPU if there is one, else CPU
+    /// Hardware GPU if available, else CPU
     #[default]
     Auto,
-    /// GPU; takes a software adapter too, and says so
+    /// GPU, or a software adapter, which is then named as such
     Gpu,
     /// CPU
     Cpu,
 }
 
-/// A world, and what it runs on.
+/// A world with a description of its backend.
 pub struct Opened {
-    /// At its start.
+    /// World at its start.
     pub world: World,
-    /// For the user.
+    /// Description for users.
     pub about: About,
 }
 
-/// What a backend runs on.
+/// Adapter as in reports.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Adapter {
-    /// As its driver calls it.
+    /// Name given by the driver.
     pub name: String,
     /// `cpu` (a software adapter), `discrete`, `integrated`, `virtual`, or `none` for the CPU backend.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Name and version.
+    /// Name and version of the driver.
     #[serde(default)]
     pub driver: String,
 }
 
-/// What a world runs on.
+/// Description of the backend of a world.
 #[derive(Clone, Debug, Serialize)]
 pub struct About {
     /// `gpu` or `cpu`.
     pub backend: &'static str,
-    /// Its adapter.
+    /// Adapter; `none` for the CPU.
     pub adapter: Adapter,
-    /// CPU only.
+    /// Number of threads, for the CPU.
     pub threads: Option<usize>,
-    /// Why this one.
+    /// Reason for this backend.
     #[serde(rename = "backend_reason")]
     pub reason: String,
 }
 
 impl About {
-    /// The CPU.
+    /// Describes the CPU backend.
     pub fn cpu(threads: usize, reason: String) -> Self {
         let adapter = Adapter { name: "none".to_owned(), kind: "none".to_owned(), driver: String::new() };
         Self { backend: "cpu", adapter, threads: Some(threads), reason }
     }
 
-    /// A device.
+    /// Describes a GPU backend.
     pub fn gpu(context: &Context, reason: String) -> Self {
         let info = context.info();
         let adapter =
@@ -73,12 +73,12 @@ impl About {
         Self { backend: "gpu", adapter, threads: None, reason }
     }
 
-    /// What runs, and why.
+    /// Returns the backend and the reason for it.
     pub fn used(&self) -> String {
         format!("{}: {}", self.line(), self.reason)
     }
 
-    /// In a few words. A software adapter is never called a GPU.
+    /// Returns a short description. A software adapter is never called a GPU.
     pub fn line(&self) -> String {
         match (self.threads, self.adapter.kind.as_str()) {
             (Some(threads), _) => format!("{}, {}", self.backend, count(threads as u64, "thread")),
@@ -88,10 +88,10 @@ impl About {
     }
 }
 
-/// Makes the world.
+/// Opens the world of a scene on the selected backend.
 ///
 /// # Errors
-/// The scene is wrong; no usable GPU though one was demanded; no threads.
+/// An invalid scene; no usable GPU although one was required; threads that cannot be started.
 pub fn open(scene: &Scene, backend: Backend, threads: Option<u32>) -> Result<Opened, Failure> {
     let threads = threads.map_or_else(default_threads, |n| n as usize);
     match choose(backend)? {
@@ -112,46 +112,46 @@ fn on_cpu(scene: &Scene, threads: usize, reason: String) -> Result<Opened, Failu
     Ok(Opened { world: world.into(), about: About::cpu(threads, reason) })
 }
 
-/// What to run on.
+/// Selected backend.
 pub enum Choice {
-    /// The CPU.
+    /// CPU backend.
     Cpu {
-        /// Why.
+        /// Reason for the selection.
         reason: String,
     },
-    /// An adapter.
+    /// GPU backend.
     Gpu {
-        /// Its device.
+        /// Device.
         context: Context,
-        /// Why.
+        /// Reason for the selection.
         reason: String,
     },
 }
 
-/// Decides, whatever the scene.
+/// Selects the backend, independently of the scene.
 ///
 /// # Errors
-/// No usable GPU though one was demanded.
+/// No usable GPU although one was required.
 pub fn choose(backend: Backend) -> Result<Choice, Failure> {
     match backend {
         Backend::Cpu => Ok(Choice::Cpu { reason: AS_ASKED.to_owned() }),
         Backend::Gpu => match Context::new(AdapterChoice::Any) {
             Ok(context) => Ok(Choice::Gpu { context, reason: AS_ASKED.to_owned() }),
-            Err(error) => Err(Failure::new(Code::NoGpu, error).hint("`--backend cpu` needs none")),
+            Err(error) => Err(Failure::new(Code::NoGpu, error).hint("`--backend cpu` needs no GPU")),
         },
         Backend::Auto => Ok(match Context::new(AdapterChoice::Hardware) {
-            Ok(context) => Choice::Gpu { context, reason: "a hardware GPU is there".to_owned() },
+            Ok(context) => Choice::Gpu { context, reason: "hardware GPU found".to_owned() },
             Err(error) => Choice::Cpu { reason: error.to_string() },
         }),
     }
 }
 
-/// All cores.
+/// Returns the number of logical cores.
 pub fn default_threads() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// As in reports.
+/// Returns the type of an adapter as in reports.
 pub fn kind(kind: wgpu::DeviceType) -> &'static str {
     match kind {
         wgpu::DeviceType::DiscreteGpu => "discrete",
@@ -162,7 +162,7 @@ pub fn kind(kind: wgpu::DeviceType) -> &'static str {
     }
 }
 
-/// Name and version, as far as the driver tells.
+/// Returns name and version of the driver, as far as known.
 pub fn driver(info: &wgpu::AdapterInfo) -> String {
     [&*info.driver, &*info.driver_info].into_iter().filter(|s| !s.is_empty()).collect::<Vec<_>>().join(", ")
 }

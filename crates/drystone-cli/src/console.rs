@@ -1,13 +1,13 @@
-//! The terminal: results go to standard output, everything else to standard error.
+//! Terminal output: results go to standard output, everything else to standard error.
 
 use std::io::{self, Write};
 
 use super::failure::{Code, Failure, reason};
 
-/// Prints a result.
+/// Prints a result to standard output.
 ///
 /// # Errors
-/// Standard output cannot be written. A reader that has seen enough (`| head`) is no error.
+/// If standard output cannot be written, except when its reader has closed it (`| head`).
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -18,12 +18,12 @@ pub fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Says something besides. A closed standard error is nobody's problem any more.
+/// Prints a message to standard error; errors are ignored, as a closed standard error cannot be reported.
 pub fn note(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Warns.
+/// Prints a warning to standard error.
 pub fn warn(text: &str) {
     note(&format!("warning: {text}"));
 }

@@ -1,4 +1,4 @@
-//! Why a command ends early, in words for a person and as an exit code for a script.
+//! Errors that end a command, with a message for users and an exit code for scripts.
 
 use std::fmt::{self, Display};
 use std::io::{self, Write};
@@ -7,77 +7,78 @@ use drystone::WorldError;
 use drystone_scenes::file::{FileError, Place};
 use miette::{LabeledSpan, MietteHandlerOpts, NamedSource};
 
-/// Longer lines of a scene file, in bytes, are not printed.
+/// Maximum length of lines of a scene file that are printed, in bytes.
 const LONGEST_LINE: usize = 160;
-/// Longer remarks, in characters, stand below the lines they are about.
+/// Maximum length of a remark beside a line, in characters; longer ones are printed below.
 const LONGEST_LABEL: usize = 60;
 
-/// Exit codes beyond those of the contract (0 done, 1 a check failed, 2 bad usage or input, 3 no GPU) follow
-/// `sysexits.h`, which scripts already know.
+/// Exit codes. Those below 70 are documented (0 success, 1 a check failed, 2 invalid usage or input, 3 no GPU); the
+/// others follow `sysexits.h`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Code {
-    /// A check failed, or the simulation could not go on.
+    /// A check or the simulation failed.
     Check = 1,
-    /// The command line or the scene is wrong.
+    /// Invalid command line or scene.
     Usage = 2,
-    /// No usable GPU though one was demanded.
+    /// No usable GPU although one was required.
     NoGpu = 3,
-    /// A bug (`EX_SOFTWARE`).
+    /// Internal error (`EX_SOFTWARE`).
     Bug = 70,
-    /// A file could not be written although it could be opened (`EX_IOERR`).
+    /// A file that could be opened could not be written (`EX_IOERR`).
     Write = 74,
-    /// Stopped by Ctrl-C or SIGTERM, as shells report it.
+    /// Interrupted by Ctrl-C or SIGTERM, as shells report it.
     Stopped = 130,
 }
 
-/// What went wrong.
+/// Error that ends a command.
 #[derive(Debug)]
 pub struct Failure {
-    /// For the shell.
+    /// Exit code.
     pub code: Code,
     text: Text,
     hint: Option<String>,
 }
 
+/// Message of a failure.
 #[derive(Debug)]
 enum Text {
-    /// One line.
+    /// A single line.
     Line(String),
-    /// With the place in the scene file.
+    /// Message with an excerpt of the scene file.
     Report(miette::Report),
 }
 
 impl Failure {
-    /// A failure in one line, no capital, no full stop.
+    /// Creates a failure with a one-line message, without capital letter or full stop.
     pub fn new(code: Code, message: impl Display) -> Self {
         Self { code, text: Text::Line(message.to_string()), hint: None }
     }
 
-    /// Bad usage or input.
+    /// Creates a failure for invalid usage or input.
     pub fn usage(message: impl Display) -> Self {
         Self::new(Code::Usage, message)
     }
 
-    /// A file failed while it was written.
+    /// Creates a failure for a file that could not be written.
     pub fn write(path: impl Display, error: &dyn Display) -> Self {
         Self::new(Code::Write, format_args!("cannot write {path}: {}", reason(error)))
     }
 
-    /// Adds what was going on.
+    /// Prefixes the message with its context.
     #[must_use]
     pub fn context(mut self, what: impl Display) -> Self {
         self.text = Text::Line(format!("{what}: {self}"));
         self
     }
 
-    /// Adds what to do about it.
+    /// Adds a remedy.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
-    /// Prints it to standard error. A closed standard error is nobody's problem any more.
+    /// Prints the message to standard error; errors are ignored, as a closed standard error cannot be reported.
     pub fn print(&self) {
         let mut stderr = io::stderr().lock();
         let _ = match &self.text {
@@ -116,7 +117,8 @@ impl From<FileError> for Failure {
     }
 }
 
-/// The place in the file, if it can be shown: lines of a screen's width, and nothing that steers a terminal.
+/// Returns the message with an excerpt of the file, if it can be shown: no lines wider than a screen, and no control
+/// characters, which could manipulate the terminal.
 fn picture(error: FileError) -> Option<miette::Report> {
     let FileError { source_name, place, path, problem, expected, .. } = error;
     let Place { line, span, text, .. } = *place?;
@@ -134,15 +136,15 @@ fn picture(error: FileError) -> Option<miette::Report> {
     Some(report.with_source_code(NamedSource::new(source_name, text)))
 }
 
-/// How failures with a place in a file look.
+/// Sets the layout of messages with file excerpts.
 pub fn install_theme() {
-    // Fails only if one is installed already.
+    // Fails only if a layout is installed already.
     let _ = miette::set_hook(Box::new(|_| {
         Box::new(MietteHandlerOpts::new().terminal_links(false).context_lines(1).build())
     }));
 }
 
-/// An I/O error without the code that Rust appends, which tells a person nothing.
+/// Returns the message of an I/O error without the error number that Rust appends.
 pub fn reason(error: &dyn Display) -> String {
     let text = error.to_string();
     match text.rfind(" (os error ") {

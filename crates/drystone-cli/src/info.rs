@@ -1,4 +1,5 @@
-//! `drystone info`: what there is to run on, and what would be used.
+//! `drystone info`: lists adapters with their limits, the memory per body and contact, and the backend of each
+//! `--backend` value.
 
 use std::fmt::Write as _;
 
@@ -11,14 +12,14 @@ use super::console;
 use super::failure::Failure;
 use super::report::{count, group, significant};
 
-/// List adapters and their limits, and say what would be used and why
+/// List adapters and their limits, and show which backend would be used and why
 #[derive(clap::Args, Debug)]
 pub struct Options {}
 
 /// Runs the command.
 ///
 /// # Errors
-/// Standard output cannot be written.
+/// If standard output cannot be written.
 pub fn run(_: &Options) -> Result<(), Failure> {
     let mut text = format!("drystone {}\n\n", env!("CARGO_PKG_VERSION"));
     let adapters = gpu::adapters();
@@ -40,7 +41,7 @@ pub fn run(_: &Options) -> Result<(), Failure> {
                 continue;
             }
         };
-        // Only auto has a reason worth telling.
+        // The others are selected by name.
         let used = if backend == Backend::Auto { used.used() } else { used.line() };
         let _ = writeln!(text, "--backend {option:<4}  {used}");
     }
@@ -57,7 +58,7 @@ fn describe(text: &mut String, index: usize, adapter: &wgpu::Adapter) {
         ("driver", format!("{} ({})", backend::driver(&info), info.backend)),
         ("largest buffer", format!("{} MiB", limits.max_buffer_size.min(limits.max_storage_buffer_binding_size) >> 20)),
         ("largest world", largest_world(limits.max_buffer_size.min(limits.max_storage_buffer_binding_size))),
-        ("storage buffers", format!("{} a stage", limits.max_storage_buffers_per_shader_stage)),
+        ("storage buffers", format!("{} per stage", limits.max_storage_buffers_per_shader_stage)),
         (
             "workgroups",
             format!(
@@ -75,18 +76,20 @@ fn describe(text: &mut String, index: usize, adapter: &wgpu::Adapter) {
     text.push('\n');
 }
 
-/// What fits the largest buffer. All of them together may be more than the device has: no adapter tells.
+/// Returns the largest world that fits the largest buffer. All buffers together may still exceed the device's memory,
+/// whose size no adapter reports.
 fn largest_world(limit: u64) -> String {
     let [bodies, contacts] = memory::most(limit, Features::default()).map(group);
-    format!("{bodies} bodies, {contacts} contacts, if its memory is enough")
+    format!("{bodies} bodies, {contacts} contacts, if the device memory is large enough")
 }
 
-/// What a world needs of a device.
+/// Returns the device memory per body and contact.
 fn memory_text() -> String {
-    let mut text = "a world on a device, bytes a body with one shape, and a contact there is room for:\n".to_owned();
+    let mut text =
+        "device memory of a world, in bytes per body (with one shape) and per contact of capacity:\n".to_owned();
     let sleep = Features { sleep: true, ..Features::default() };
     let strict = Features { sleep: true, strict: true, ..Features::default() };
-    for (label, features) in [("as it is", Features::default()), ("--sleep", sleep), ("--sleep --strict", strict)] {
+    for (label, features) in [("default", Features::default()), ("--sleep", sleep), ("--sleep --strict", strict)] {
         let [body, contact] = memory::bytes_each(features).map(significant);
         let _ = writeln!(text, "  {label:<16} {body} and {contact}");
     }

@@ -1,4 +1,5 @@
-//! The `drystone` command: one file a subcommand, and what they share.
+//! The `drystone` command line: parses arguments and dispatches to one file per subcommand (`run`, `validate`, `bench`,
+//! `scenes`, `info`, `view`, `serve`); the other files are shared by several of them.
 
 mod backend;
 mod bench;
@@ -6,6 +7,7 @@ mod console;
 mod failure;
 mod info;
 mod npz;
+mod number;
 mod output;
 mod overrides;
 mod picture;
@@ -29,7 +31,7 @@ use clap::{Parser, Subcommand};
 
 use failure::{Code, Failure};
 
-/// What `drystone` alone prints.
+/// Text printed by `drystone` without arguments.
 const WELCOME: &str = "\
 Drystone simulates rigid bodies in 2D, on the GPU or the CPU.
 
@@ -41,10 +43,11 @@ Three commands to try:
 `drystone help` lists all commands, `drystone help run` the options of one.
 ";
 
-/// Exit codes, below the help.
+/// Exit codes, printed below the help.
 const EXIT_CODES: &str = "\
-Exit codes: 0 done; 1 a check failed or the simulation could not go on; 2 bad usage or input;
-3 no usable GPU though one was demanded; 70 a bug; 74 a file could not be written; 130 stopped";
+Exit codes: 0 success; 1 a check or the simulation failed; 2 invalid usage or input;
+3 no usable GPU although one was required; 70 internal error; 74 a file could not be written;
+130 interrupted";
 
 /// Simulates rigid bodies in 2D, on the GPU or the CPU
 #[derive(Debug, Parser)]
@@ -73,7 +76,7 @@ enum Command {
     Serve(Later),
 }
 
-/// Arguments of a command that is not in this build: anything.
+/// Ignored arguments of a command that this build does not have.
 #[cfg(not(all(feature = "view", feature = "serve")))]
 #[derive(Debug, clap::Args)]
 struct Later {
@@ -81,7 +84,7 @@ struct Later {
     _rest: Vec<std::ffi::OsString>,
 }
 
-/// Runs the command line of this process.
+/// Runs the command line of this process and returns its exit code.
 pub fn main() -> ExitCode {
     std::panic::set_hook(Box::new(report_bug));
     failure::install_theme();
@@ -109,7 +112,7 @@ fn dispatch(command: Option<Command>) -> Result<(), Failure> {
         #[cfg(feature = "view")]
         Some(Command::View(options)) => view::run(&options),
         #[cfg(not(feature = "view"))]
-        Some(Command::View(_)) => Err(Failure::usage("this drystone was built without its window (feature view)")),
+        Some(Command::View(_)) => Err(Failure::usage("this build has no `drystone view`")),
         #[cfg(feature = "serve")]
         Some(Command::Serve(options)) => serve::run(&options),
         #[cfg(not(feature = "serve"))]
@@ -118,14 +121,14 @@ fn dispatch(command: Option<Command>) -> Result<(), Failure> {
     }
 }
 
-/// Help and version go to standard output with exit code 0, everything else to standard error with 2.
+/// Prints help and version to standard output with exit code 0, usage errors to standard error with 2.
 fn show(error: &clap::Error) -> ExitCode {
-    // Nothing can be done if the terminal is gone.
+    // A closed terminal cannot be helped.
     let _ = error.print();
     if error.use_stderr() { ExitCode::from(Code::Usage as u8) } else { ExitCode::SUCCESS }
 }
 
-/// A panic is a bug of ours: one line that helps to find it, no backtrace.
+/// Prints a panic as one line with its location, without a backtrace, and exits: a panic is always a bug.
 fn report_bug(info: &std::panic::PanicHookInfo<'_>) {
     let message = info.payload_as_str().unwrap_or("no message");
     let place = info.location().map(ToString::to_string).unwrap_or_default();

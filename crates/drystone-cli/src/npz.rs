@@ -1,4 +1,4 @@
-//! States over time as NumPy archives (`--trace`). One state: [`drystone_scenes::npz`].
+//! Writes states over time as NumPy archives (`--trace`). Single states: [`drystone_scenes::npz`].
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
@@ -11,22 +11,22 @@ use npyz::{AutoSerialize, WriterBuilder};
 use super::failure::Failure;
 use super::output::Destination;
 
-/// Bytes a body takes in a frame of a trace: six f32.
+/// Bytes per body and frame: six f32.
 const BYTES_PER_BODY: u64 = 24;
-/// Bytes a frame takes besides: its step (u64) and time (f64).
+/// Additional bytes per frame: step (u64) and time (f64).
 const BYTES_PER_FRAME: u64 = 16;
-/// Largest trace, in bytes. It needs twice this on the disk while it is put together.
+/// Maximum size of a trace, in bytes. Assembling it needs twice as much disk space.
 pub const LARGEST_TRACE: u64 = 16 << 30;
 
-/// A trace in the making: the state arrays with a leading time axis, and `step (t)` u64, `time (t)` f64 in s. There is
-/// a row for every slot that may come to hold a body, of NaN while it holds none; a slot that was left may hold another
-/// later. Of many worlds, a second axis is for them.
+/// A trace in progress: the state arrays with a leading time axis, and `step (t)` u64, `time (t)` f64 in s. There is
+/// one row for every slot that may ever hold a body, NaN while it holds none; a slot may hold another body later. With
+/// several worlds, a second axis is the world.
 ///
-/// An archive holds its arrays one after the other, but they grow side by side: each is spooled to an unnamed file
-/// beside the destination. Memory holds one state, however long the run.
+/// An archive stores arrays one after another, but they grow simultaneously: each is spooled to an unnamed file beside
+/// the destination. Memory holds one state, however long the run.
 pub struct Trace {
     destination: Destination,
-    /// Of a frame: slots of bodies, or worlds and those.
+    /// Shape of a frame: slots of bodies, or worlds and slots.
     shape: Vec<u64>,
     pushed: u64,
     step: Spool,
@@ -38,10 +38,10 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// For `frames` states of so many slots: of bodies, or of worlds with so many bodies each.
+    /// Creates a trace for `frames` states of a shape: slots of bodies, or worlds and slots.
     ///
     /// # Errors
-    /// The trace would be larger than [`LARGEST_TRACE`].
+    /// If the trace would be larger than [`LARGEST_TRACE`].
     pub fn new(destination: Destination, shape: &[u64], frames: u64) -> Result<Self, Failure> {
         let bodies = shape.iter().product();
         check_size(&destination, bodies, frames)?;
@@ -59,10 +59,10 @@ impl Trace {
         })
     }
 
-    /// Adds one state.
+    /// Adds a state.
     ///
     /// # Errors
-    /// The disk is full, for example.
+    /// If the disk is full, for example.
     pub fn push(&mut self, step: u64, time: f64, slots: &[Option<ReportedBody>]) -> Result<(), Failure> {
         self.pushed += 1;
         self.spool(step, time, slots).map_err(|e| Failure::write(&self.destination.shown, &e))
@@ -83,10 +83,10 @@ impl Trace {
         Ok(())
     }
 
-    /// Puts the archive together.
+    /// Assembles the archive.
     ///
     /// # Errors
-    /// The disk is full, for example.
+    /// If the disk is full, for example.
     pub fn finish(mut self) -> Result<Destination, Failure> {
         self.assemble().map_err(|e| Failure::write(&self.destination.shown, &e))?;
         Ok(self.destination)
@@ -118,11 +118,11 @@ fn check_size(destination: &Destination, bodies: u64, frames: u64) -> Result<(),
     let size = frames as f64 * frame as f64 / (1_u64 << 30) as f64;
     let (option, shown, limit) = (destination.option, &destination.shown, LARGEST_TRACE >> 30);
     let most = LARGEST_TRACE / frame;
-    Err(Failure::usage(format_args!("{option} {shown}: would take {size:.1} GiB; the limit is {limit} GiB"))
-        .hint(format!("{most} states of {bodies} bodies fit; keep fewer with --every N")))
+    Err(Failure::usage(format_args!("{option} {shown}: needs {size:.1} GiB; the limit is {limit} GiB"))
+        .hint(format!("{most} states of {bodies} bodies fit; use --every N to write fewer")))
 }
 
-/// The bytes of one array while it grows, little-endian as in the file.
+/// Spool file of one array, little-endian as in the archive.
 struct Spool(BufWriter<File>);
 
 impl Spool {

@@ -1,8 +1,7 @@
-//! Output files: whole or absent.
+//! Output files that are complete or absent.
 //!
-//! A [`Destination`] is opened before the simulation begins, as a temporary file in the folder where the result will
-//! be. So a typo shows at once and not after an hour, and the last act is a rename, which happens entirely or not at
-//! all.
+//! A [`Destination`] is opened before the simulation starts, as a temporary file in the destination folder, so that a
+//! wrong path is reported at once and not after an hour. The last operation is an atomic rename.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
@@ -13,27 +12,27 @@ use tempfile::{NamedTempFile, TempPath};
 use super::failure::{Failure, reason};
 use super::stop;
 
-/// A file that will exist once it is complete.
+/// File that appears under its name once it is complete.
 #[derive(Debug)]
 pub struct Destination {
-    /// As the user wrote it.
+    /// Path as given by the user.
     pub shown: String,
-    /// The option that named it.
+    /// Option that named the file.
     pub option: &'static str,
-    /// Where it ends up; symbolic links are followed.
+    /// Final path, with symbolic links resolved.
     resolved: PathBuf,
     writer: BufWriter<File>,
     temporary: TempPath,
-    // After `temporary`, so that the file is deleted before it is forgotten.
+    // Declared after `temporary`, so that the file is deleted before it is unregistered.
     _remembered: Remembered,
 }
 
 impl Destination {
-    /// Checks the name and opens a temporary file beside it.
+    /// Checks the name and opens a temporary file in the same folder.
     ///
     /// # Errors
-    /// An extension that is not among `extensions` (lower case), a folder that does not exist or cannot be written,
-    /// a destination that is a folder or a device.
+    /// An extension that is not among `extensions` (lower case), a folder that does not exist or is not writable, or a
+    /// destination that is a folder or a device.
     pub fn open(option: &'static str, path: &Path, extensions: &[&str]) -> Result<Self, Failure> {
         let shown = path.display().to_string();
         let refuse = |problem: String| Failure::usage(format_args!("{option} {shown}: {problem}"));
@@ -43,7 +42,7 @@ impl Destination {
         }
         let existing = fs::metadata(path).ok();
         if existing.as_ref().is_some_and(|m| !m.is_file()) {
-            return Err(refuse("is there already, and is not a regular file".to_owned()));
+            return Err(refuse("exists and is not a regular file".to_owned()));
         }
         let resolved = resolve(path).map_err(|e| refuse(format!("cannot use its folder: {}", reason(&e))))?;
         let (file, temporary) = temporary_in(folder(&resolved))
@@ -51,35 +50,35 @@ impl Destination {
             .into_parts();
         let remembered = Remembered::new(&temporary);
         if let Some(existing) = existing {
-            // A file that is replaced keeps who may read it. Best effort: some file systems have no permissions.
+            // A replaced file keeps its permissions. Best effort: some file systems have none.
             let _ = fs::set_permissions(&temporary, existing.permissions());
         }
         let writer = BufWriter::with_capacity(1 << 16, file);
         Ok(Self { shown, option, resolved, writer, temporary, _remembered: remembered })
     }
 
-    /// Lower-case extension.
+    /// Returns the extension in lower case.
     pub fn extension(&self) -> String {
         extension(&self.resolved).unwrap_or_default()
     }
 
-    /// An unnamed file on the same disk, gone when closed.
+    /// Creates an unnamed file on the same disk, deleted when closed.
     ///
     /// # Errors
-    /// The disk is full, for example.
+    /// If the disk is full, for example.
     pub fn spool(&self) -> io::Result<File> {
         tempfile::tempfile_in(folder(&self.resolved))
     }
 
-    /// Writes all of the content at once.
+    /// Writes the whole content.
     ///
     /// # Errors
-    /// The disk is full, for example.
+    /// If the disk is full, for example.
     pub fn fill(&mut self, content: &[u8]) -> Result<(), Failure> {
         self.write_all(content).map_err(|e| Failure::write(&self.shown, &e))
     }
 
-    /// Whether `path` is this file.
+    /// Returns true if `path` is this file.
     pub fn is(&self, path: &Path) -> bool {
         resolve(path).is_ok_and(|other| other == self.resolved)
     }
@@ -101,10 +100,10 @@ impl Seek for Destination {
     }
 }
 
-/// Refuses two options that name one file, and an output that is the input.
+/// Checks that no two options name the same file and that no output is the input.
 ///
 /// # Errors
-/// See above.
+/// The first conflict.
 pub fn check_distinct(destinations: &[&Destination], input: Option<&Path>) -> Result<(), Failure> {
     for (index, this) in destinations.iter().enumerate() {
         if let Some(other) = destinations[..index].iter().find(|other| other.resolved == this.resolved) {
@@ -118,10 +117,10 @@ pub fn check_distinct(destinations: &[&Destination], input: Option<&Path>) -> Re
     Ok(())
 }
 
-/// Makes complete files visible: all are on the disk before the first gets its name. Returns their names.
+/// Renames complete files to their final names and returns those. All are flushed to disk before the first is renamed.
 ///
 /// # Errors
-/// The disk is full, the folder has gone. What is not yet renamed then does not appear.
+/// If the disk is full or the folder was removed. Files that are not renamed by then do not appear.
 pub fn publish(mut destinations: Vec<Destination>) -> Result<Vec<String>, Failure> {
     for destination in &mut destinations {
         let written = destination.writer.flush().and_then(|()| destination.writer.get_ref().sync_all());
@@ -136,7 +135,7 @@ pub fn publish(mut destinations: Vec<Destination>) -> Result<Vec<String>, Failur
     Ok(names)
 }
 
-/// A temporary file that the second Ctrl-C deletes.
+/// Temporary file that is deleted even if the process exits early ([`stop::exit_now`]).
 #[derive(Debug)]
 struct Remembered(PathBuf);
 
@@ -157,7 +156,7 @@ fn extension(path: &Path) -> Option<String> {
     path.extension().map(|e| e.to_string_lossy().to_lowercase())
 }
 
-/// The real path of a file that may not exist yet.
+/// Returns the canonical path of a file that may not exist yet.
 fn resolve(path: &Path) -> io::Result<PathBuf> {
     if let Ok(existing) = fs::canonicalize(path) {
         return Ok(existing);
@@ -170,7 +169,7 @@ fn resolve(path: &Path) -> io::Result<PathBuf> {
     Ok(fs::canonicalize(folder)?.join(name))
 }
 
-/// Of a resolved path.
+/// Returns the folder of a resolved path.
 fn folder(resolved: &Path) -> &Path {
     resolved.parent().unwrap_or(resolved)
 }
@@ -181,7 +180,8 @@ fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        // As any new file, by the umask; temporary files are private otherwise, and would stay so once renamed.
+        // Permissions by the umask, as for any new file: temporary files are private by default, and would stay so
+        // after the rename.
         builder.permissions(fs::Permissions::from_mode(0o666));
     }
     builder.tempfile_in(folder)

@@ -1,35 +1,37 @@
-//! Settings that the command line takes over from the scene.
+//! Options that override settings of the scene.
 
 use clap::{Args, ValueEnum};
 use drystone::{Mode, Scene};
 
-/// Options of several commands.
+use super::number::whole;
+
+/// Options shared by several commands.
 #[derive(Args, Debug)]
 pub struct Overrides {
-    /// Substeps a step, 1 to 64, instead of the scene's
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=64))]
+    /// Substeps per step, 1 to 64, instead of the scene's
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(1..=64))]
     substeps: Option<u32>,
-    /// Equations to solve, instead of the scene's
+    /// Solver, instead of the scene's
     #[arg(long, value_enum)]
     mode: Option<ModeName>,
-    /// Let bodies at rest fall asleep, until something touches them
+    /// Let resting bodies sleep until something touches them
     #[arg(long)]
     sleep: bool,
 }
 
-/// `--mode`.
+/// Value of `--mode`.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ModeName {
-    /// Soft contacts in substeps, then a relaxing sweep (Box2D's)
+    /// Soft contacts with substeps and a relaxing sweep (Box2D's Soft Step)
     Soft,
-    /// Sequential impulses with Baumgarte's bias
+    /// Sequential impulses with Baumgarte stabilisation
     Baumgarte,
-    /// Sequential impulses, then a projection of the positions
+    /// Sequential impulses with a projection of positions
     Projection,
 }
 
 impl Overrides {
-    /// Changes the scene.
+    /// Applies the options to a scene.
     pub fn apply(&self, scene: &mut Scene) {
         let settings = &mut scene.settings;
         settings.substeps = self.substeps.or(settings.substeps);

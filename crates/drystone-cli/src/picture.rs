@@ -1,6 +1,6 @@
-//! Drawings of a world. Bodies and joints by the rasteriser, the same from every backend and without a GPU; those with
-//! more layers straight from the tables of the solver, on the world's own adapter or, for the CPU backend, on any there
-//! is.
+//! Pictures of a world, for `--picture` and `--movie`. Bodies and joints are drawn by the software rasteriser,
+//! identically for every backend and without a GPU. Additional layers are drawn from the solver's tables, on the
+//! world's own adapter or, for the CPU backend, on any available adapter.
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -12,10 +12,11 @@ use drystone_draw::{
 };
 
 use super::failure::{Code, Failure};
+use super::number::arrow_scale;
 use super::output::Destination;
 
-/// Names in [`Look::layers`]: shapes and outlines are always drawn, but for wires. Three layers have a plain name and that of
-/// the solver: search_cells is grid, boxes is aabbs, contact_lines is constraints.
+/// Values of [`Look::layers`]. Shapes and outlines are always drawn, except with `wires`. Three layers have a plain
+/// name and the solver's name: search_cells is grid, boxes is aabbs, contact_lines is constraints.
 const LAYERS: [&str; 15] = [
     "grid",
     "search_cells",
@@ -33,25 +34,28 @@ const LAYERS: [&str; 15] = [
     "forces",
     "velocities",
 ];
-/// What [`Look::coloring`] can name. A difference needs a second world.
+/// Values of [`Look::coloring`]. Differences are missing, as they need a second world.
 const COLORINGS: [&str; 5] = ["body", "speed", "graph_color", "sleep", "island"];
 
-/// How picture and movie look.
+/// Appearance of picture and movie.
 #[derive(Args, Clone, Debug)]
 pub struct Look {
     /// Draw picture and movie in dark colours
     #[arg(long)]
     dark: bool,
-    /// Draw more than bodies into picture and movie; needs a graphics adapter, of which a software one will do
+    /// Additional layers of picture and movie; needs a graphics adapter (a software adapter will do)
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = PossibleValuesParser::new(LAYERS))]
     layers: Vec<String>,
-    /// Colour the bodies of picture and movie by what they do; needs a graphics adapter too
+    /// Colour the bodies by a quantity; needs a graphics adapter, too
     #[arg(long, value_name = "WHAT", value_parser = PossibleValuesParser::new(COLORINGS))]
     coloring: Option<String>,
-    /// Leave the joints out of picture and movie
+    /// Factor on the length of arrows in --layers, 0.1 to 10, as in the window [default: 1]
+    #[arg(long, value_name = "FACTOR", requires = "layers", allow_negative_numbers = true, value_parser = arrow_scale)]
+    arrows: Option<f32>,
+    /// Omit joints from picture and movie
     #[arg(long)]
     no_joints: bool,
-    /// Rectangle to show: left, bottom, right and top in metres [default: the scene's view, or its bodies]
+    /// Visible rectangle: left, bottom, right and top in metres [default: the scene's view, or its bodies]
     #[arg(long, value_name = "X0,Y0,X1,Y1", allow_hyphen_values = true, value_parser = view)]
     view: Option<ViewBox>,
 }
@@ -66,22 +70,22 @@ fn view(text: &str) -> Result<ViewBox, String> {
 }
 
 impl Look {
-    /// Whether something is said that only pictures show.
+    /// Returns true if an option was given that only pictures use.
     pub fn is_chosen(&self) -> bool {
         self.dark || !self.layers.is_empty() || self.coloring.is_some() || self.no_joints || self.view.is_some()
     }
 
-    /// Frames a world at its start, for pictures of a size in pixels: as `--view` says, or as the scene does, or by its
+    /// Frames a world at its start for pictures of a size in pixels: by `--view`, else by the scene's view, else by its
     /// bodies.
     pub fn framing(&self, compiled: &Compiled, poses: &[Pose], (width, height): (u32, u32)) -> Framing {
         let size = [width, height];
         self.view.map_or_else(|| Framing::new(compiled, poses, size), |view| Framing::of_view(view.into(), size))
     }
 
-    /// `None` if the rasteriser draws all of it.
+    /// Returns the layers to draw on an adapter; `None` if the rasteriser can draw everything.
     fn layers(&self) -> Option<Layers> {
         let plain = Layers { joints: !self.no_joints, ..Layers::default() };
-        let mut layers = plain;
+        let mut layers = Layers { arrow_scale: self.arrows.unwrap_or(plain.arrow_scale), ..plain };
         for name in &self.layers {
             if name == "wires" {
                 layers.shapes = false;
@@ -95,35 +99,36 @@ impl Look {
     }
 }
 
-/// Draws a world again and again.
+/// Draws one world repeatedly.
 pub struct Artist {
     style: Style,
     joints: bool,
     layered: Option<Layered>,
 }
 
+/// Drawing with layers, on an adapter.
 struct Layered {
     layers: Layers,
     offscreen: Offscreen,
-    /// Of the CPU backend.
+    /// Tables uploaded from the CPU backend.
     upload: Option<Upload>,
 }
 
 impl Artist {
-    /// For a world.
+    /// Creates an artist for a world.
     ///
     /// # Errors
-    /// Layers are asked for and there is no adapter.
+    /// If layers are requested and there is no adapter.
     pub fn new(look: &Look, world: &World) -> Result<Self, Failure> {
         let style = if look.dark { Style::dark() } else { Style::light() };
         let layered = look.layers().map(|layers| Layered::new(layers, world)).transpose()?;
         Ok(Self { style, joints: !look.no_joints, layered })
     }
 
-    /// Draws a world as it is now, which `snapshot` says.
+    /// Draws the current state of a world, which `snapshot` contains.
     ///
     /// # Errors
-    /// The camera sees nothing finite, or the adapter fails.
+    /// If nothing finite is visible, or the adapter fails.
     pub fn draw(&mut self, world: &World, snapshot: &Snapshot, camera: &Camera) -> Result<Image, Failure> {
         let image = match &mut self.layered {
             Some(layered) => layered.draw(world, camera, &self.style),
@@ -135,7 +140,7 @@ impl Artist {
     /// Draws a world into a PNG file.
     ///
     /// # Errors
-    /// As [`Self::draw`], and those of files.
+    /// Those of [`Self::draw`], and of writing the file.
     pub fn write(
         &mut self,
         destination: &mut Destination,
@@ -155,7 +160,7 @@ impl Layered {
             World::Gpu(world) => world.context().clone(),
             World::Cpu(_) => Context::new(AdapterChoice::Any).map_err(|error| {
                 Failure::new(Code::NoGpu, format_args!("--layers and --coloring draw on a graphics adapter: {error}"))
-                    .hint("without them pictures need none")
+                    .hint("pictures without these options need no adapter")
             })?,
         };
         let (device, queue) = (context.device(), context.queue());
@@ -172,7 +177,7 @@ impl Layered {
                 offscreen.layered_picture(&upload.inputs(), camera, style, layers)
             }
             (World::Gpu(world), _) => offscreen.layered_picture(&DrawInputs::of(world), camera, style, layers),
-            // Which backend it is does not change.
+            // The backend of a world never changes.
             (World::Cpu(_), None) => Err(DrawError::Device("nothing was uploaded".to_owned())),
         }
     }

@@ -1,4 +1,4 @@
-//! What a run did: the JSON report of `--json`, and the summary a person reads.
+//! Results of a run: the JSON report of `--json` and the printed summary.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -10,109 +10,109 @@ use serde::{Serialize, Serializer};
 
 use super::backend::About;
 
-/// The report. Numbers that are not finite become `null`.
+/// Report of a run. Numbers that are not finite are written as `null`.
 #[derive(Debug, Serialize)]
 pub struct Report {
     /// Name of the scene.
     pub scene: String,
-    /// What it ran on.
+    /// Backend.
     #[serde(flatten)]
     pub backend: About,
-    /// Of this program.
+    /// Version of this program.
     pub version: &'static str,
-    /// Simulated in this run.
+    /// Number of steps in this run.
     pub steps: u64,
-    /// Done before, by the runs that this one goes on from.
+    /// Number of steps done by earlier runs that this one continues.
     pub steps_before: u64,
-    /// s.
+    /// Time step, s.
     pub dt: f32,
-    /// A step.
+    /// Substeps per step.
     pub substeps: u32,
     /// `soft`, `baumgarte` or `projection`.
     pub mode: &'static str,
-    /// All kinds, after the last step.
+    /// Number of bodies of all kinds, after the last step.
     pub bodies: usize,
-    /// All kinds, likewise.
+    /// Number of shapes of all kinds, after the last step.
     pub shapes: usize,
-    /// All kinds, likewise.
+    /// Number of joints of all kinds, after the last step.
     pub joints: usize,
-    /// Dynamic ones, and kinematic ones that move, after the last step. Where bodies sleep.
+    /// Number of awake dynamic bodies and moving kinematic bodies after the last step, if bodies may sleep.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub awake: Option<u32>,
-    /// Dynamic ones, likewise.
+    /// Number of sleeping dynamic bodies after the last step, if bodies may sleep.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asleep: Option<usize>,
-    /// Touching, after the last step.
+    /// Number of touching contacts after the last step.
     pub contacts: u32,
-    /// Contacts of each colour in use, in the order in which they are solved, without the overflow colour.
+    /// Contacts of each colour in use, in solving order, without the overflow colour.
     pub colors: Vec<u32>,
-    /// Contacts that found no colour.
+    /// Number of contacts in the overflow colour.
     pub overflow_contacts: u32,
-    /// GPU only.
+    /// Dispatches per step, on a GPU.
     pub dispatches_per_step: Option<u32>,
-    /// Wall-clock time.
+    /// Wall-clock time per step.
     pub ms_per_step: Timing,
-    /// Mean of each stage, ms per step; on the GPU over the last few steps.
+    /// Mean time of each stage, ms per step; on a GPU over the last few steps.
     #[serde(serialize_with = "as_map")]
     pub stages_ms: Vec<(&'static str, f64)>,
-    /// After the last step, and of the whole run.
+    /// Metrics of the final state and of the whole run.
     pub metrics: Measured,
-    /// Buffers that were too small at times.
+    /// Buffers that overflowed.
     pub overflows: Vec<Overflow>,
-    /// Bodies that held a NaN or an infinity.
+    /// Number of bodies quarantined because of a NaN or an infinity.
     pub quarantined: u32,
-    /// s.
+    /// Simulated time, s.
     pub simulated_seconds: f64,
-    /// Stepping alone, without start-up, drawing and writing, s.
+    /// Wall-clock time of the steps, without start-up, drawing and writing, s.
     pub wall_seconds: f64,
-    /// Of the last state, 16 hex digits.
+    /// Hash of the final state, 16 hex digits.
     pub hash: String,
 }
 
-/// What a run comes to.
+/// Metrics of a run.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Measured {
-    /// After the last step.
+    /// Metrics of the final state.
     #[serde(flatten)]
     pub last: Metrics,
-    /// The first time from which on, until the end, every body was slower than [`state::REST_SPEED`], s. `None` if there
-    /// is none, or it was not measured.
+    /// First time after which every body stayed slower than [`state::REST_SPEED`] until the end, s. `None` if there is
+    /// none, or it was not measured.
     pub time_to_rest: Option<f64>,
 }
 
-/// A buffer that was too small.
+/// Buffer that overflowed.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Overflow {
-    /// Which.
+    /// Name of the buffer.
     pub buffer: &'static str,
-    /// In how many steps. What did not fit was left out in them.
+    /// Number of steps in which data did not fit and was dropped.
     pub steps: u64,
-    /// The first of them, counted from 1.
+    /// First of these steps, counted from 1.
     pub first_step: u64,
 }
 
-/// How long steps took.
+/// Measured times of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Times {
-    /// Each step that counts, ms.
+    /// Duration of each timed step, ms.
     counted: Vec<f32>,
-    /// All steps.
+    /// Total duration of all steps.
     total: Duration,
-    /// Steps that the world had done before.
+    /// Number of steps done before this run.
     before: u64,
-    /// The first step from which on it was at rest.
+    /// First step of the present period of rest.
     rest_since: Option<u64>,
 }
 
 impl Times {
-    /// Of a run that begins after so many steps.
+    /// Creates empty times for a run that starts after `before` steps.
     pub fn from_step(before: u64) -> Self {
         Self { before, ..Self::default() }
     }
 
-    /// The fastest body's speed after this step of the world, m/s.
+    /// Records the speed of the fastest body after a step of the world, m/s.
     pub fn note_speed(&mut self, step: u64, speed: f64) {
-        // Written so that a NaN is no rest.
+        // This form treats a NaN as motion.
         if speed < state::REST_SPEED {
             self.rest_since.get_or_insert(step);
         } else {
@@ -120,7 +120,7 @@ impl Times {
         }
     }
 
-    /// Adds a step. One that does not count is only part of the total.
+    /// Adds the duration of a step; if `counts` is false, only to the total.
     pub fn add(&mut self, step: Duration, counts: bool) {
         self.total += step;
         if counts {
@@ -129,24 +129,24 @@ impl Times {
     }
 }
 
-/// Wall-clock times of the steps, ms. All but `first` leave the first step out (it allocates, and compiles shaders),
-/// unless there was no other.
+/// Wall-clock time per step, ms. All but `first` exclude the first step, which allocates and compiles shaders, unless
+/// it is the only one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Timing {
     /// Arithmetic mean.
     pub mean: Option<f64>,
-    /// Middle.
+    /// Median.
     pub median: Option<f64>,
-    /// Shortest.
+    /// Minimum.
     pub min: Option<f64>,
-    /// Longest.
+    /// Maximum.
     pub max: Option<f64>,
-    /// The first step.
+    /// Duration of the first step.
     pub first: Option<f64>,
 }
 
 impl Timing {
-    /// From the duration of each step, ms.
+    /// Summarises the durations of all steps, ms.
     pub fn of(steps: &[f32]) -> Self {
         let rest = if steps.len() > 1 { &steps[1..] } else { steps };
         let mut sorted: Vec<f64> = rest.iter().copied().map(f64::from).collect();
@@ -166,7 +166,7 @@ impl Timing {
     }
 }
 
-/// As scene files say it.
+/// Returns the name of a mode as in scene files.
 pub fn mode_name(mode: Mode) -> &'static str {
     match mode {
         Mode::Soft => "soft",
@@ -175,13 +175,13 @@ pub fn mode_name(mode: Mode) -> &'static str {
     }
 }
 
-/// Contacts of each colour in use, without the overflow colour.
+/// Returns the contacts of each colour in use, without the overflow colour.
 pub fn colors(counters: &Counters) -> Vec<u32> {
     let regular = (0..COLOR_COUNT).filter(|&color| color != OVERFLOW_COLOR);
     regular.map(|color| counters.color_size(color)).filter(|&size| size > 0).collect()
 }
 
-/// Stages that the settings leave out are left out.
+/// Returns the mean times of all stages that were run.
 fn stages(world: &World) -> Vec<(&'static str, f64)> {
     world.stage_ms().into_iter().filter(|&(_, ms)| ms > 0.0).map(|(stage, ms)| (stage.name(), ms)).collect()
 }
@@ -199,7 +199,7 @@ fn as_map<S: Serializer>(pairs: &[(&'static str, f64)], serializer: S) -> Result
 }
 
 impl Report {
-    /// Of a run whose steps took this long.
+    /// Creates the report of a run.
     pub fn new(about: &About, world: &World, snapshot: &Snapshot, times: &Times) -> Self {
         let compiled = world.compiled();
         let counters = &snapshot.counters;
@@ -240,13 +240,14 @@ impl Report {
         }
     }
 
-    /// Pretty-printed, with a final line break.
+    /// Returns the report as indented JSON, with a final line break.
     pub fn to_json(&self) -> String {
-        // Only maps with odd keys and failing `Serialize`s can fail; a report has neither.
+        // Serialisation fails only for maps with non-string keys and failing `Serialize` implementations; a report has
+        // neither.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
 
-    /// For a person.
+    /// Returns the summary for users.
     pub fn summary(&self) -> String {
         let mut text = String::new();
         let mut row = |label: &str, value: String| text += &row(label, &value);
@@ -282,23 +283,23 @@ impl Report {
         format!("{}\n{text}", if self.scene.is_empty() { "unnamed scene" } else { &self.scene })
     }
 
-    /// What a user must not overlook.
+    /// Returns warnings about dropped contacts, uncolored contacts and quarantined bodies.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         for Overflow { buffer, steps, first_step } in &self.overflows {
             let (steps, first) = (count(*steps, "step"), group(*first_step));
             warnings.push(format!(
-                "the {buffer} buffer was too small in {steps}, first in step {first}; what did not fit was left out \
+                "the {buffer} buffer overflowed in {steps}, first in step {first}; the excess was dropped \
                  (--strict repeats such steps)"
             ));
         }
         if self.overflow_contacts > 0 {
             let contacts = count(self.overflow_contacts.into(), "contact");
-            warnings.push(format!("{contacts} without a colour in the last step: solved one after the other, slowly"));
+            warnings.push(format!("{contacts} without a colour in the last step: solved serially, which is slow"));
         }
         if self.quarantined > 0 {
             let bodies = count(self.quarantined.into(), "body");
-            warnings.push(format!("{bodies} taken out of the simulation: NaN or infinity"));
+            warnings.push(format!("{bodies} quarantined because of a NaN or an infinity"));
         }
         warnings
     }
@@ -307,7 +308,7 @@ impl Report {
         let colors = count(self.colors.len() as u64, "colour");
         let left = match self.overflow_contacts {
             0 => String::new(),
-            left => format!(", {} beyond them solved one after the other", group(left.into())),
+            left => format!(", {} without a colour, solved serially", group(left.into())),
         };
         format!("{} touching, in {colors}{left}", group(self.contacts.into()))
     }
@@ -329,12 +330,12 @@ impl Report {
     }
 }
 
-/// A line of the summary.
+/// Returns a line of the summary.
 pub fn row(label: &str, value: &str) -> String {
     format!("  {label:<12} {value}\n")
 }
 
-/// `1 step`, `5,050 bodies`.
+/// Formats a number with its noun: `1 step`, `5,050 bodies`.
 pub fn count(n: u64, noun: &str) -> String {
     let plural = match noun.strip_suffix('y') {
         Some(stem) => format!("{stem}ies"),
@@ -343,7 +344,7 @@ pub fn count(n: u64, noun: &str) -> String {
     format!("{} {}", group(n), if n == 1 { noun } else { &plural })
 }
 
-/// Digits in groups of three.
+/// Formats a number with a comma between groups of three digits.
 pub fn group(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
@@ -356,7 +357,7 @@ pub fn group(n: u64) -> String {
     text
 }
 
-/// Three significant digits, without exponent where that is readable.
+/// Formats three significant digits, without exponent where readable.
 pub fn significant(x: f64) -> String {
     let size = x.abs();
     match size {
@@ -372,7 +373,7 @@ pub fn significant(x: f64) -> String {
     }
 }
 
-/// With a prefix of the unit: `1.23 MJ`.
+/// Formats a quantity with a unit prefix: `1.23 MJ`.
 fn si(x: f64, unit: &str) -> String {
     let prefixes = [(1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ")];
     let (scale, prefix) = prefixes.into_iter().find(|(scale, _)| x.abs() >= 0.9995 * scale).unwrap_or((1.0, ""));

@@ -1,4 +1,4 @@
-//! `drystone run`: simulates a scene and reports.
+//! `drystone run`: simulates a scene, prints a summary and writes reports, states, traces, pictures and saved worlds.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,7 @@ use drystone_draw::{Camera, Framing};
 use super::backend::{self, Backend};
 use super::failure::{Code, Failure};
 use super::npz::Trace;
+use super::number::{self, whole};
 use super::output::{self, Destination};
 use super::overrides::Overrides;
 use super::picture::{Artist, Look};
@@ -22,93 +23,91 @@ use super::source::{self, Source};
 use super::worlds::{self, Many};
 use super::{console, progress, stop};
 
-/// Steps of a scene file if nothing else is said; Box2D's benchmarks run as long.
+/// Default number of steps for scene files, that of Box2D's benchmarks.
 const DEFAULT_STEPS: u64 = 500;
-/// Half a year at 60 a second.
+/// Maximum number of steps: half a year at 60 steps per second.
 const MOST_STEPS: u64 = 1_000_000_000;
+/// Usage line: clap's own would show the scene as optional in any case.
+const USAGE: &str = "drystone run [OPTIONS] <SCENE>\n       drystone run [OPTIONS] --resume <FILE>";
 
-/// Simulate a scene, print a summary, write what is asked for
+/// Simulate a scene, print a summary and write the requested files
 #[derive(Args, Debug)]
+#[command(override_usage = USAGE)]
 pub struct Options {
-    /// A scene file (JSON or RON), - for standard input, or a built-in scene such as large_pyramid:base=50
+    /// A scene file (JSON or RON), - for standard input, or a built-in scene such as large_pyramid:base=50; optional
+    /// with --resume
     #[arg(value_name = "SCENE", required_unless_present = "resume")]
     scene: Option<String>,
-    /// What to run on; auto is a hardware GPU if there is one, else the CPU
+    /// Backend; auto is a hardware GPU if available, else the CPU
     #[arg(long, value_enum, default_value_t)]
     pub(super) backend: Backend,
-    /// Threads of the CPU backend [default: all cores]; the result does not depend on them
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    /// Threads of the CPU backend [default: all cores]; results do not depend on it
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(1..=1024))]
     pub(super) threads: Option<u32>,
-    /// How many steps to simulate [default: what suits the built-in scene, 500 for files]
-    #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(..=MOST_STEPS))]
+    /// Number of steps [default: that of the built-in scene, 500 for files]
+    #[arg(long, value_name = "N", conflicts_with = "seconds", allow_negative_numbers = true,
+        value_parser = whole::<u64>(0..=MOST_STEPS))]
     steps: Option<u64>,
-    /// How long to simulate, in seconds of the scene
-    #[arg(long, value_name = "S", value_parser = seconds)]
+    /// Simulated time in seconds, instead of --steps
+    #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = seconds)]
     seconds: Option<f64>,
     #[command(flatten)]
     overrides: Overrides,
-    /// Repeat a step that outgrew a buffer, so that the result never depends on buffer sizes
+    /// Repeat steps that overflow a buffer, so that results never depend on buffer sizes
     #[arg(long)]
     strict: bool,
     /// Write a report (.json, or - for standard output; the summary then goes to standard error)
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
-    /// Write the last state of all bodies (.json or .npz)
+    /// Write the final state of all bodies (.json or .npz)
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Write the states over time, the first included (.npz, at most 16 GiB)
+    /// Write the states over time, from the initial one (.npz, at most 16 GiB)
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Steps between two states of the trace [default: 1]
-    #[arg(long, value_name = "N", requires = "trace", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", requires = "trace", allow_negative_numbers = true,
+        value_parser = whole::<u64>(1..=MOST_STEPS))]
     pub(super) every: Option<u64>,
-    /// Draw the last state (.png)
+    /// Draw the final state (.png)
     #[arg(long, value_name = "FILE")]
     picture: Option<PathBuf>,
-    /// Draw the run, 25 frames a simulated second (.gif); simulates it twice, the first time to see how much room it takes,
-    /// unless the scene or --view says what to show
+    /// Draw the run at 25 frames per simulated second (.gif). Without --view and a view in the scene, the run is
+    /// simulated twice, first to find the area to show
     #[arg(long, value_name = "FILE")]
     movie: Option<PathBuf>,
     /// Width and height of picture and movie in pixels, 16 to 4096 each
-    #[arg(long, value_name = "WxH", default_value = "960x540", value_parser = size)]
+    #[arg(long, value_name = "WxH", default_value = "960x540", value_parser = number::picture_size)]
     size: (u32, u32),
     #[command(flatten)]
     look: Look,
-    /// Write all that it takes to go on later, to the same bits (.snap)
+    /// Save the world with everything needed to continue it bitwise (.snap)
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
-    /// Write the last state as a scene file that starts there (.json)
+    /// Write the final state as a scene file (.json)
     #[arg(long, value_name = "FILE")]
     save_scene: Option<PathBuf>,
-    /// Go on from what --save or the window wrote; it has its scene and settings with it; --steps counts from there
+    /// Continue a world written by --save or by the window, with the scene and settings in the file; --steps counts
+    /// from there
     #[arg(long, value_name = "FILE")]
     resume: Option<PathBuf>,
-    /// Tell when all came to rest on a GPU too: reads its state back after every step, which takes time
+    /// Measure the time to rest on a GPU, too; slow, as the state is read back after every step
     #[arg(long)]
     rest: bool,
-    /// Print only the hash of the last state on standard output; =HEX also compares it, and exits 1 if it differs
+    /// Print only the hash of the final state on standard output; with =HEX also compare it: exit code 1 if it differs
     #[arg(long, value_name = "HEX", num_args = 0..=1, require_equals = true, value_parser = hash)]
     #[allow(clippy::option_option, reason = "clap's form of an option whose value may be left out")]
     pub(super) hash: Option<Option<u64>>,
     #[command(flatten)]
     pub(super) many: Many,
-    /// No progress, no summary
+    /// No progress bar and no summary
     #[arg(long, short)]
     pub(super) quiet: bool,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    if seconds.is_finite() && seconds > 0.0 { Ok(seconds) } else { Err("must be above 0".to_owned()) }
-}
-
-fn size(text: &str) -> Result<(u32, u32), String> {
-    let (width, height) = text.split_once('x').ok_or("expected WIDTHxHEIGHT, such as 960x540")?;
-    let side = |text: &str| {
-        let side = text.parse::<u32>().ok().filter(|n| (16..=4096).contains(n));
-        side.ok_or_else(|| format!("{text:?} is not a number from 16 to 4096"))
-    };
-    Ok((side(width)?, side(height)?))
+    if seconds.is_finite() && seconds > 0.0 { Ok(seconds) } else { Err("must be more than 0".to_owned()) }
 }
 
 fn hash(text: &str) -> Result<u64, String> {
@@ -127,7 +126,7 @@ impl Options {
         };
         if steps > MOST_STEPS {
             let most = report::group(MOST_STEPS);
-            return Err(Failure::usage(format_args!("--seconds: {steps} steps are too many; the limit is {most}")));
+            return Err(Failure::usage(format_args!("--seconds: {steps} steps exceed the limit of {most}")));
         }
         Ok(steps)
     }
@@ -136,16 +135,16 @@ impl Options {
 /// Runs the command.
 ///
 /// # Errors
-/// Bad input, no backend, a simulation that cannot go on, files that cannot be written, Ctrl-C.
+/// Invalid input, no backend, a failed simulation, files that cannot be written, Ctrl-C.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let json_on_stdout = options.json.as_deref() == Some(Path::new("-"));
     if json_on_stdout && options.hash.is_some() {
-        return Err(Failure::usage("--json - and --hash both want standard output")
-            .hint("the report of --json holds the hash as well"));
+        return Err(Failure::usage("--json - and --hash both use standard output")
+            .hint("the report of --json contains the hash"));
     }
     if options.look.is_chosen() && options.picture.is_none() && options.movie.is_none() {
         return Err(Failure::usage(
-            "--dark, --layers, --coloring, --no-joints and --view say how --picture and --movie look",
+            "--dark, --layers, --coloring, --arrows, --no-joints and --view require --picture or --movie",
         )
         .hint("add --picture FILE.png"));
     }
@@ -156,8 +155,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let Source { mut scene, path, steps: suggested } = match (&options.scene, &resumed) {
         (Some(scene), _) => source::load(scene)?,
         (None, Some((resumed, path))) => Source { scene: resumed.scene(path)?, path: None, steps: None },
-        // clap asks for one of the two.
-        (None, None) => return Err(Failure::usage("SCENE or --resume FILE is needed")),
+        // Guaranteed by clap.
+        (None, None) => return Err(Failure::usage("SCENE or --resume FILE is required")),
     };
     options.overrides.apply(&mut scene);
     scene.settings.strict |= options.strict;
@@ -184,13 +183,13 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let draws = outputs.movie.is_some() || outputs.picture.is_some();
     let mut framing = draws.then(|| first_framing(options, &mut opened.world)).transpose()?;
     if let Some(framing) = framing.as_mut().filter(|framing| outputs.movie.is_some() && !framing.is_given()) {
-        // One world at a time.
+        // Only one world is in memory at a time.
         drop(opened);
         frame_run(framing, &mut open()?.world, steps, !options.quiet)?;
         opened = open()?;
     }
     if options.threads.is_some() && opened.about.threads.is_none() {
-        console::warn("--threads is of no use here: it counts the threads of the CPU backend");
+        console::warn("--threads has no effect: it sets the threads of the CPU backend");
     }
     if !options.quiet {
         console::note(&format!("running on {}", opened.about.used()));
@@ -199,7 +198,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let movie = outputs.movie.zip(camera);
     let filmed = movie.is_some();
     let mut recorder = Recorder::new(outputs.trace, movie, options, &mut opened.world, steps)?;
-    // Only the report has the times of stages.
+    // Stage times are only used by the report.
     let profiled = if options.json.is_some() { profiled_steps(&opened.world, steps) } else { 0 };
     let mut times = Times::from_step(opened.world.steps());
     let watches = options.rest || matches!(opened.world, World::Cpu(_));
@@ -220,7 +219,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         destinations.push(state);
     }
     if let (Some(mut file), Some(framing)) = (outputs.picture, framing) {
-        // Beside a movie it shows the same part of the plane.
+        // With a movie, both show the same area.
         let later = || framing.camera_later(opened.world.compiled(), &snapshot.poses);
         let camera = if filmed { framing.camera() } else { later() };
         artist.write(&mut file, &opened.world, &snapshot, &camera)?;
@@ -270,7 +269,7 @@ fn check_hash(options: &Options, report: &Report) -> Result<(), Failure> {
     }
 }
 
-/// What is written once, at the end or along the way.
+/// Files written at the end or during the run.
 pub(super) struct Outputs {
     pub json: Option<Destination>,
     pub state: Option<Destination>,
@@ -307,7 +306,7 @@ fn first_framing(options: &Options, world: &mut World) -> Result<Framing, Failur
     Ok(options.look.framing(world.compiled(), &first.poses, options.size))
 }
 
-/// Runs a world to its end and makes room in the picture for all that moves on the way.
+/// Runs a world to its end and extends the visible area to all bodies on the way.
 fn frame_run(framing: &mut Framing, world: &mut World, steps: u64, wants_bar: bool) -> Result<(), Failure> {
     let dt = f64::from(world.compiled().params.dt);
     let bar = progress::bar(steps, wants_bar);
@@ -327,8 +326,9 @@ fn frame_run(framing: &mut Framing, world: &mut World, steps: u64, wants_bar: bo
     Ok(())
 }
 
-/// How many steps at the end measure their stages on the device. That slows a step down, so they do not count for
-/// the time of a step. The CPU measures along. A profiled step cannot be repeated, which strict mode may have to.
+/// Returns the number of final steps whose stages are timed on the device. That slows steps down, so they do not count
+/// for the time per step. The CPU always times its stages. A profiled step cannot be repeated, which strict mode may
+/// need.
 fn profiled_steps(world: &World, steps: u64) -> u64 {
     match world {
         World::Gpu(world) if !world.compiled().settings.strict => (steps / 2).min(10),
@@ -336,7 +336,7 @@ fn profiled_steps(world: &World, steps: u64) -> u64 {
     }
 }
 
-/// Steps the world and notes how long the steps took, the last `profiled` of them left out. After each, `each` is called.
+/// Steps the world and records the durations of all steps but the last `profiled`. Calls `each` after every step.
 fn simulate(
     world: &mut World,
     steps: u64,
@@ -352,7 +352,7 @@ fn simulate(
             world.step_profiled().map_err(|error| failed(step, error))?;
             times.add(started.elapsed(), false);
         } else {
-            // Waits, so that this step's time is its own.
+            // Waits, so that the measured time is that of this step.
             world.step().and_then(|()| world.wait()).map_err(|error| failed(step, error))?;
             times.add(started.elapsed(), true);
         }
@@ -371,14 +371,14 @@ fn failed(step: u64, error: WorldError) -> Failure {
     Failure::from(error).context(format_args!("step {step} failed"))
 }
 
-/// Writes along: the trace and the movie.
+/// Output during the run: trace and movie.
 struct Recorder {
     trace: Option<Trace>,
     every: u64,
     movie: Option<(Movie<Destination>, Camera, String)>,
     artist: Artist,
     dt: f64,
-    /// Steps done before this run.
+    /// Number of steps done before this run.
     before: u64,
 }
 
@@ -400,7 +400,7 @@ impl Recorder {
             dt: f64::from(world.compiled().params.dt),
             before: world.steps(),
         };
-        // One camera for all frames, so that nothing but bodies moves.
+        // One camera for all frames, so that only bodies move.
         if let Some((destination, camera)) = movie {
             let first = world.snapshot()?;
             let image = this.artist.draw(world, &first, &camera)?;
@@ -411,7 +411,8 @@ impl Recorder {
         Ok(this)
     }
 
-    /// After so many steps of this run; the first state is that of 0. A trace has the time of the world, a movie its own.
+    /// Records the state after `step` steps of this run; 0 is the initial state. A trace contains the time of the
+    /// world, a movie starts at 0.
     fn record(&mut self, world: &mut World, step: u64) -> Result<(), Failure> {
         let trace = self.trace.as_mut().filter(|_| step.is_multiple_of(self.every));
         let movie = self.movie.as_mut().filter(|_| movie::is_due(step, self.dt));

@@ -1,4 +1,4 @@
-//! `drystone scenes`: the catalogue.
+//! `drystone scenes`: lists, explains and exports the built-in scenes.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -15,12 +15,12 @@ use super::source;
 /// List the built-in scenes, or show one with its parameters
 #[derive(clap::Args, Debug)]
 pub struct Options {
-    /// One scene; with --write also with parameters, such as large_pyramid:base=50
+    /// Name of a scene; with --write also with parameters, such as large_pyramid:base=50
     name: Option<String>,
-    /// List only scenes whose names, summaries or keywords have all of these words, such as pendulum
+    /// List only scenes whose name, summary or keywords contain all of these words, such as pendulum
     #[arg(long, value_name = "WORDS", conflicts_with_all = ["name", "write"])]
     find: Option<String>,
-    /// Write it as a scene file (.json or .ron)
+    /// Write the scene to a file (.json or .ron)
     #[arg(long, value_name = "FILE", requires = "name")]
     write: Option<PathBuf>,
 }
@@ -28,13 +28,13 @@ pub struct Options {
 /// Runs the command.
 ///
 /// # Errors
-/// No such scene; no scene that mentions what is to be found; the file cannot be written.
+/// An unknown scene, no match for the search, or a file that cannot be written.
 pub fn run(options: &Options) -> Result<(), Failure> {
     if let Some(words) = &options.find {
         let found = catalogue::search(words);
         if found.is_empty() {
-            return Err(Failure::usage(format_args!("no scene mentions {words:?}"))
-                .hint("`drystone scenes` lists all of them; a shorter word finds more"));
+            return Err(Failure::usage(format_args!("no scene matches {words:?}"))
+                .hint("`drystone scenes` lists all scenes; shorter words match more"));
         }
         return console::print(&table(&found));
     }
@@ -57,7 +57,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 
 fn table(entries: &[&Entry]) -> String {
     let width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
-    let mut text = format!("{:<width$}  {:>6}  {}\n", "scene", "bodies", "what it shows, and its parameters");
+    let mut text = format!("{:<width$}  {:>6}  {}\n", "scene", "bodies", "summary, parameters");
     for entry in entries {
         let _ = writeln!(text, "{:<width$}  {:>6}  {}", entry.name, bodies(entry), entry.summary);
         let parameters: Vec<String> =
@@ -106,7 +106,8 @@ fn bodies(entry: &Entry) -> String {
     entry.body_count(&[]).map(group).unwrap_or_default()
 }
 
-/// The shortest text an f32 is read back from: defaults such as 25° in radians have no short f64.
+/// Formats a number as the shortest text that reads back as the same f32; defaults such as 25° in radians have no short
+/// f64.
 #[allow(clippy::cast_possible_truncation, reason = "for show")]
 fn number(value: f64) -> String {
     (value as f32).to_string()

@@ -1,4 +1,4 @@
-//! `drystone serve`: the service.
+//! `drystone serve`: starts the HTTP and WebSocket service of `drystone_serve`.
 
 use std::io::IsTerminal;
 use std::net::SocketAddr;
@@ -12,37 +12,40 @@ use drystone_serve::{Config, Device, ServeError};
 use super::backend::{self, About, Backend, Choice};
 use super::console;
 use super::failure::{Code, Failure};
+use super::number::whole;
 
-/// Serve worlds over HTTP and WebSocket, and keep them on disk
+/// Serve worlds over HTTP and WebSocket, and store them on disk
 ///
-/// Open the address it prints in a browser to make a world and watch it. Programs: /api/openapi.json describes the
-/// API, python/ has a client.
+/// Open the printed address in a browser to create and watch a world. For programs: /api/openapi.json describes the
+/// API, and python/ contains a client.
 #[derive(Args, Debug)]
 #[command(after_long_help = MORE)]
 pub struct Options {
-    /// Address and port [default: 127.0.0.1:7878]; any but a loopback address demands a token. Port 0 takes a free one
+    /// Address and port [default: 127.0.0.1:7878]; all but loopback addresses require a token. Port 0 selects a free
+    /// port
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<SocketAddr>,
-    /// Folder for the worlds [default: drystone-worlds], or s3://BUCKET/PREFIX, or memory, which forgets them at the end
-    #[arg(long, value_name = "PLACE")]
+    /// Folder for the worlds [default: drystone-worlds], s3://BUCKET/PREFIX, or memory, which is lost on exit
+    #[arg(long, value_name = "LOCATION")]
     store: Option<String>,
-    /// Settings, as TOML
+    /// Settings file (TOML)
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// What worlds run on; auto is a hardware GPU if there is one, else the CPU
+    /// Backend of the worlds; auto is a hardware GPU if available, else the CPU
     #[arg(long, value_enum, default_value_t)]
     backend: Backend,
-    /// Threads of each world on the CPU; worlds run side by side, so one is enough for many
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    /// Threads per world on the CPU; worlds run in parallel, so one is enough if there are many
+    #[arg(long, value_name = "N", default_value_t = 1, allow_negative_numbers = true,
+        value_parser = whole::<u32>(1..=1024))]
     threads: u32,
-    /// Print the settings that result from all of the above, as TOML, and exit
+    /// Print the resulting settings as TOML and exit
     #[arg(long)]
     print_config: bool,
 }
 
-/// Text below the options. A paragraph is one line, which is wrapped to the width of the terminal.
+/// Text below the options. Each paragraph is one line, which clap wraps to the width of the terminal.
 const MORE: &str = "\
-Settings come from the file of --config, then from the environment, then from the command line, each over the one before. \
+Settings are read from the file of --config, then from the environment, then from the command line; later values win. \
 Every key of the file has a variable: DRYSTONE_STORE, DRYSTONE_LIMITS_BODIES, DRYSTONE_LOG_FORMAT (text or json), \
 DRYSTONE_LOG_LEVEL. `drystone serve --print-config` shows all keys with their defaults.
 
@@ -50,20 +53,20 @@ A token: DRYSTONE_TOKEN, or in the file
   [[tokens]]
   name = \"lab\"
   token = \"at least sixteen characters\"
-Clients send it as `Authorization: Bearer TOKEN`. A world belongs to the token that made it: other tokens do not see it, \
-except one with `admin = true`. SIGHUP reads the tokens of --config again. For TLS put a reverse proxy in front; deploy/ has \
+Clients send it as `Authorization: Bearer TOKEN`. A world belongs to the token that created it and is invisible to other tokens, \
+except those with `admin = true`. SIGHUP reloads the tokens of --config. For TLS use a reverse proxy; deploy/ contains \
 one.
 
-A bucket of an object store that speaks S3, in a build with the feature s3: settings that are not in the section [s3] of the \
-file come from the usual variables: AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL.
+S3-compatible object stores need a build with the feature s3. Settings missing in the section [s3] of the \
+file are taken from the usual variables: AWS_REGION, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL.
 
-SIGTERM and Ctrl-C write all worlds out and end the service; a restart goes on with them. A service that is killed loses \
+SIGTERM and Ctrl-C save all worlds and stop the service; a restart continues them. A killed service loses \
 nothing that it has acknowledged.";
 
 /// Runs the command.
 ///
 /// # Errors
-/// Bad settings, no backend, a store or an address that cannot be used.
+/// Invalid settings, no backend, or a store or address that cannot be used.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let environment: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
@@ -93,7 +96,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         }
     };
     log_to(&config);
-    // A bug in one world is not the end of the others.
+    // A panic in one world must not end the others.
     std::panic::set_hook(Box::new(|info| {
         let message = info.payload_as_str().unwrap_or("no message");
         let place = info.location().map(ToString::to_string).unwrap_or_default();
@@ -110,7 +113,7 @@ fn log_to(config: &Config) {
     let has_colors =
         std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     let builder = serve::log_builder().with_max_level(level).with_ansi(has_colors).with_writer(std::io::stderr);
-    // Fails only if one is installed already.
+    // Fails only if a logger is installed already.
     let _ = if config.log.format == "json" { builder.json().with_target(true).try_init() } else { builder.try_init() };
 }
 

@@ -1,4 +1,4 @@
-//! Files that a run goes on from: `--save` and `--resume`, and `--save-scene`.
+//! Saved worlds: reads `--resume`, writes `--save` and `--save-scene`.
 
 use std::fs;
 use std::path::Path;
@@ -9,12 +9,12 @@ use drystone_scenes::SavedWorld;
 
 use super::failure::{Failure, reason};
 
-/// Saved world or state that `--resume` goes on from.
+/// Content of a `--resume` file.
 #[derive(Debug)]
 pub enum Resumed {
-    /// A world with its scene.
+    /// World with its scene.
     World(Box<SavedWorld>),
-    /// A state alone, as earlier releases wrote it: it needs its scene.
+    /// State without its scene, as earlier releases wrote it.
     State(Vec<u8>),
 }
 
@@ -22,7 +22,7 @@ impl Resumed {
     /// Reads the file.
     ///
     /// # Errors
-    /// It is not there, not a regular file, no saved world, damaged or of another release.
+    /// If the file is missing, not a regular file, damaged, of another release or not a saved world.
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let refuse = |why: &str| Failure::usage(format_args!("--resume {}: {why}", path.display()));
         match fs::metadata(path) {
@@ -38,22 +38,22 @@ impl Resumed {
         Ok(Self::World(Box::new(saved)))
     }
 
-    /// Scene in the file.
+    /// Returns the scene in the file.
     ///
     /// # Errors
-    /// There is none.
+    /// If the file contains none.
     pub fn scene(&self, path: &Path) -> Result<Scene, Failure> {
         match self {
             Self::World(saved) => Ok(saved.scene.clone()),
             Self::State(_) => Err(Failure::usage(format_args!(
-                "--resume {}: is not a saved world, or a state without its scene, as earlier releases wrote it",
+                "--resume {}: is not a saved world, or a state without its scene, as written by earlier releases",
                 path.display()
             ))
             .hint("a state needs its scene and settings: `drystone run SCENE --resume FILE`")),
         }
     }
 
-    /// Checks that the world to come, of this scene, is the one that was saved.
+    /// Checks that a scene describes the saved world.
     ///
     /// # Errors
     /// The first difference.
@@ -61,12 +61,12 @@ impl Resumed {
         let Self::World(saved) = self else { return Ok(()) };
         let Some(difference) = saved.difference(scene) else { return Ok(()) };
         let path = path.display();
-        Err(Failure::usage(format_args!("--resume {path}: it is of another world: {difference}")).hint(format!(
-            "`drystone run --resume {path}`, without a scene and settings, goes on with those in the file"
+        Err(Failure::usage(format_args!("--resume {path}: saved from another world: {difference}")).hint(format!(
+            "`drystone run --resume {path}`, without a scene and settings, continues with those in the file"
         )))
     }
 
-    /// Changes by hand before it was saved.
+    /// Returns the changes by hand before the world was saved.
     pub fn journal(&self) -> Journal {
         match self {
             Self::World(saved) => saved.journal.clone(),
@@ -74,10 +74,10 @@ impl Resumed {
         }
     }
 
-    /// Takes the world to where the file was written.
+    /// Restores the saved state in a world.
     ///
     /// # Errors
-    /// The file is damaged, of another release or of another world; or the device is lost.
+    /// If the file is damaged, of another release or of another world, or the device is lost.
     pub fn resume(&self, world: &mut World, path: &Path) -> Result<(), Failure> {
         let resumed = match self {
             Self::World(saved) => saved.resume(world),
@@ -89,7 +89,7 @@ impl Resumed {
                 match self {
                     Self::World(_) => failure,
                     Self::State(_) => failure
-                        .hint("it goes on with the scene, its parameters and the settings of the run that saved it"),
+                        .hint("it can only continue with the scene, parameters and settings of the run that saved it"),
                 }
             }
             other => Failure::from(other),
@@ -97,10 +97,10 @@ impl Resumed {
     }
 }
 
-/// A world as the bytes of a file: with its scene, or, where that is too large as text, the state alone.
+/// Serialises a world with its scene; without it if the scene is too large as text.
 ///
 /// # Errors
-/// The device is lost, or the world was changed by hand and is too large.
+/// If the device is lost, or the world was changed by hand and is too large.
 pub fn bytes(scene: &Scene, journal: &Journal, world: &mut World) -> Result<Vec<u8>, Failure> {
     let saved = SavedWorld::new(scene, journal.clone(), world)?;
     match saved.to_bytes() {
@@ -110,10 +110,10 @@ pub fn bytes(scene: &Scene, journal: &Journal, world: &mut World) -> Result<Vec<
     }
 }
 
-/// The scene that a world has become.
+/// Returns a scene that starts in the current state of a world.
 ///
 /// # Errors
-/// The device is lost, or a body is out of the range of a scene.
+/// If the device is lost, or a body exceeds the limits of a scene.
 pub fn scene_now(scene: &Scene, journal: &Journal, world: &mut World) -> Result<Scene, Failure> {
     let saved = SavedWorld::new(scene, journal.clone(), world)?;
     saved.to_scene().map_err(|error| Failure::usage(format_args!("--save-scene: {error}")))

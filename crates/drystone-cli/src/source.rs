@@ -1,4 +1,4 @@
-//! Where a scene comes from: a file, standard input, or the catalogue.
+//! Loads the scene named on the command line: from a file, standard input or the catalogue.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,23 +10,23 @@ use drystone_scenes::file;
 
 use super::failure::{Failure, reason};
 
-/// A scene, and where it came from.
+/// Scene and its origin.
 #[derive(Debug)]
 pub struct Source {
-    /// Checked, if it came from a file; a world checks it in any case.
+    /// The scene, validated if it came from a file; a world validates it in any case.
     pub scene: Scene,
-    /// `None` for standard input and the catalogue.
+    /// Path of the file; `None` for standard input and the catalogue.
     pub path: Option<PathBuf>,
-    /// Steps that show what it is for. None for files.
+    /// Recommended number of steps; `None` for files.
     pub steps: Option<u64>,
 }
 
-/// Reads `-` or a file, or builds a scene of the catalogue.
+/// Loads a scene from a file, from standard input (`-`) or from the catalogue.
 ///
-/// A built-in name wins over a file of that name: write `./name` for the file.
+/// A built-in name takes precedence over a file with the same name; use `./name` for the file.
 ///
 /// # Errors
-/// No such scene, or it is wrong.
+/// If the scene is unknown or invalid.
 pub fn load(name: &str) -> Result<Source, Failure> {
     if name == "-" {
         return Ok(Source { scene: standard_input()?, path: None, steps: None });
@@ -48,9 +48,9 @@ pub fn load(name: &str) -> Result<Source, Failure> {
     }
 }
 
-/// A scene that is not in the catalogue.
+/// Returns the failure for a scene that is not in the catalogue.
 pub fn unknown(error: &CatalogueError) -> Failure {
-    let find = "`drystone scenes` lists the built-in scenes, `drystone scenes --find WORD` those about something";
+    let find = "`drystone scenes` lists the built-in scenes, `drystone scenes --find WORD` those that match a word";
     Failure::usage(error).hint(format!("{find}; scene files end in .json or .ron"))
 }
 
@@ -62,8 +62,8 @@ fn looks_like_file(path: &Path) -> bool {
         || matches!(extension.as_deref(), Some("json" | "ron"))
 }
 
-/// True for a file that is a world that `--save` or the window wrote, with its scene or without. A pipe is not looked at: it can
-/// be read once.
+/// Returns true if the file is a world saved by `--save` or by the window, with or without its scene. Pipes are not
+/// inspected, as they can be read only once.
 pub fn is_saved_world(path: &Path) -> bool {
     let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
     let mut start = [0; 8];
@@ -79,10 +79,8 @@ fn from_file(path: &Path) -> Result<Source, Failure> {
         Ok(_) => {}
     }
     if is_saved_world(path) {
-        return Err(refuse("is a saved world, not a scene file".to_owned()).hint(format!(
-            "`drystone run --resume {0}` goes on with it, `drystone view {0}` shows it",
-            path.display()
-        )));
+        return Err(refuse("is a saved world, not a scene file".to_owned())
+            .hint(format!("`drystone run --resume {0}` continues it, `drystone view {0}` shows it", path.display())));
     }
     let scene = file::read(path).map_err(Failure::from)?;
     Ok(Source { scene, path: Some(path.to_owned()), steps: None })
@@ -90,7 +88,7 @@ fn from_file(path: &Path) -> Result<Source, Failure> {
 
 fn standard_input() -> Result<Scene, Failure> {
     let mut text = String::new();
-    // One byte more than fits, so that too much is told from just enough.
+    // One byte more than allowed, so that a file that is too large is noticed.
     let read = std::io::stdin().lock().take(file::MAX_FILE_BYTES as u64 + 1).read_to_string(&mut text);
     read.map_err(|e| Failure::usage(format_args!("standard input: {}", reason(&e))))?;
     file::parse(&text, "standard input").map_err(Failure::from)

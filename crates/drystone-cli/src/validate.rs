@@ -1,4 +1,5 @@
-//! `drystone validate`: the GPU against the CPU. The comparing is `drystone_validate`; this is what it looks like.
+//! `drystone validate`: compares the GPU with the CPU by means of `drystone_validate`, prints tables and writes the
+//! report.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use serde::Serialize;
 
 use super::backend::{self, About, Backend};
 use super::failure::{Code, Failure};
+use super::number::whole;
 use super::output::{self, Destination};
 use super::overrides::Overrides;
 use super::progress;
@@ -17,36 +19,37 @@ use super::report::{count, significant};
 use super::source::{self, Source};
 use super::{console, stop};
 
-/// How much of a value is printed, in characters; the JSON report has all of it.
+/// Maximum length of a printed value, in characters; the JSON report contains all of it.
 const LONGEST_VALUE: usize = 400;
 
-/// Compare the GPU with the CPU: every stage, one step, the whole run; exit code 1 if they differ
+/// Compare the GPU with the CPU: every stage, single steps and the whole run; exit code 1 if they differ
 #[derive(clap::Args, Debug)]
 pub struct Options {
     /// A scene file (JSON or RON), - for standard input, or a built-in scene such as large_pyramid:base=50
     #[arg(value_name = "SCENE")]
     scene: String,
-    /// How many steps to compare
-    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    /// Number of steps to compare
+    #[arg(long, value_name = "N", default_value_t = 300, allow_negative_numbers = true,
+        value_parser = whole::<u64>(1..=1_000_000))]
     steps: u64,
     #[command(flatten)]
     overrides: Overrides,
     /// Write a report (.json, or - for standard output; the tables then go to standard error)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// No progress, no tables
+    /// No progress bar and no tables
     #[arg(long, short)]
     quiet: bool,
-    /// A stage that the CPU leaves out, to see that a difference is found
+    /// Skip a stage on the CPU (fault injection for tests)
     #[arg(long, value_name = "STAGE", hide = true, value_parser = stage)]
     leave_out: Option<Stage>,
 }
 
 fn stage(name: &str) -> Result<Stage, String> {
-    Stage::ALL.into_iter().find(|stage| stage.name() == name).ok_or_else(|| "no such stage".to_owned())
+    Stage::ALL.into_iter().find(|stage| stage.name() == name).ok_or_else(|| "unknown stage".to_owned())
 }
 
-/// The JSON report.
+/// JSON report.
 #[derive(Serialize)]
 struct Written<'a> {
     #[serde(flatten)]
@@ -61,7 +64,7 @@ struct Written<'a> {
 /// Runs the command.
 ///
 /// # Errors
-/// The backends differ; bad input, no GPU, files that cannot be written, Ctrl-C.
+/// Backends that differ; invalid input, no GPU, files that cannot be written, Ctrl-C.
 pub fn run(options: &Options) -> Result<(), Failure> {
     let Source { mut scene, path, .. } = source::load(&options.scene)?;
     options.overrides.apply(&mut scene);
@@ -76,7 +79,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let opened = backend::open(&scene, Backend::Gpu, None)?;
     let about = opened.about;
     let World::Gpu(gpu) = opened.world else {
-        return Err(Failure::new(Code::NoGpu, "no GPU world"));
+        return Err(Failure::new(Code::NoGpu, "no GPU"));
     };
     let steps = options.steps;
     if !options.quiet {
@@ -102,7 +105,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         first_failure: report.first_failure(),
         report: &report,
     };
-    // Only maps with odd keys and failing `Serialize`s can fail; a report has neither.
+    // Serialisation fails only for maps with non-string keys and failing `Serialize` implementations; a report has
+    // neither.
     let json = serde_json::to_string_pretty(&written).unwrap_or_default() + "\n";
     if let Some(file) = &mut file {
         file.fill(json.as_bytes())?;
@@ -118,7 +122,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     conclude(&report)
 }
 
-/// Exit code 1 past tolerance, with the first stage that differs.
+/// Returns a failure with exit code 1, naming the first difference, if a tolerance was exceeded.
 fn conclude(report: &Report) -> Result<(), Failure> {
     match (&report.first_difference, report.first_failure()) {
         (_, None) => Ok(()),
@@ -149,22 +153,22 @@ fn tables(report: &Report, about: &About) -> String {
     if let Some(difference) = &report.first_difference {
         let _ = writeln!(text, "\n  cpu  {}\n  gpu  {}", cut(&difference.cpu), cut(&difference.gpu));
     }
-    let verdict = if report.passed() { "they agree" } else { "they differ" };
+    let verdict = if report.passed() { "CPU and GPU agree" } else { "CPU and GPU differ" };
     let _ = writeln!(text, "\n{verdict}");
     text
 }
 
-/// Differences are shown as a share of what is allowed.
+/// Appends the table of stages. Differences are fractions of the tolerance.
 fn stages(text: &mut String, report: &Report) {
     let _ = writeln!(text, "  {:<22} {:>6} {:>5}  {:>20}", "stage", "checks", "ties", "largest / allowed");
     let mut row = |name: &str, checks: u32, ties: u32, worst: f64| {
-        let worst = if worst.is_finite() { significant(worst) } else { "not the same".to_owned() };
+        let worst = if worst.is_finite() { significant(worst) } else { "not equal".to_owned() };
         let _ = writeln!(text, "  {name:<22} {checks:>6} {ties:>5}  {worst:>20}");
     };
     for StageReport { stage, checks, worst, ties } in &report.stages {
         row(stage, *checks, *ties, *worst);
     }
-    // A step with a stage that differs is not compared as a whole.
+    // A step with a differing stage is not compared as a whole.
     let broken = report.first_difference.as_ref().is_some_and(|difference| difference.stage != "step");
     let steps = report.stepwise.len().saturating_sub(broken.into());
     if steps > 0 {
@@ -215,7 +219,7 @@ mod tests {
         assert!(conclude(&report()).is_ok());
         let about = About::cpu(1, String::new());
         let shown = tables(&report(), &about);
-        assert!(shown.ends_with("they agree\n") && !shown.contains("differs"), "{shown}");
+        assert!(shown.ends_with("CPU and GPU agree\n") && !shown.contains("differs"), "{shown}");
     }
 
     #[test]
@@ -232,7 +236,7 @@ mod tests {
             assert_eq!(failure.code, Code::Check);
             assert!(failure.to_string().contains(says), "{failure}");
             let shown = tables(&report, &about);
-            assert!(shown.ends_with("they differ\n") && shown.lines().all(|line| line.len() < 500), "{shown}");
+            assert!(shown.ends_with("CPU and GPU differ\n") && shown.lines().all(|line| line.len() < 500), "{shown}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! `drystone run --worlds`: many copies of a scene at once.
+//! `drystone run --worlds`: simulates many copies of a scene at once.
 
 use std::io;
 use std::path::Path;
@@ -14,37 +14,39 @@ use serde::Serialize;
 use super::backend::{self, About, Backend, Choice};
 use super::failure::{Code, Failure};
 use super::npz::Trace;
+use super::number::whole;
 use super::output::{self, Destination};
 use super::report::{self, Timing, mode_name};
 use super::run::{Options, Outputs};
 use super::{console, progress, stop};
 
-/// Worlds of a run at most: layers that a dispatch may have.
-const MOST_WORLDS: i64 = 65_535;
+/// Maximum number of worlds: the layers of a dispatch.
+const MOST_WORLDS: u64 = 65_535;
 
-/// Options of many worlds.
+/// Options for several worlds.
 #[derive(Args, Debug)]
 pub struct Many {
-    /// Simulate N independent copies at once, each to the bits of one alone
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MOST_WORLDS),
+    /// Simulate N independent copies at once, each bitwise equal to a single run
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
+        value_parser = whole::<u32>(1..=MOST_WORLDS),
         conflicts_with_all = ["picture", "movie", "save", "save_scene", "resume", "rest"])]
     pub worlds: Option<u32>,
-    /// Move every dynamic body of every world but the first by up to M metres each way at random, before the first step
-    #[arg(long, value_name = "M", requires = "worlds", value_parser = nudge)]
+    /// Offset every dynamic body of every world but the first by a random vector of up to M metres in x and in y
+    #[arg(long, value_name = "M", requires = "worlds", allow_negative_numbers = true, value_parser = nudge)]
     nudge: Option<f32>,
-    /// Seed of --nudge; the same one gives the same worlds [default: 0]
+    /// Seed of --nudge [default: 0]
     #[arg(long, value_name = "S", requires = "nudge")]
     seed: Option<u64>,
 }
 
 fn nudge(text: &str) -> Result<f32, String> {
     let metres: f32 = text.parse().map_err(|_| "not a number".to_owned())?;
-    if metres.is_finite() && metres >= 0.0 { Ok(metres) } else { Err("must be 0 or more".to_owned()) }
+    if metres.is_finite() && metres >= 0.0 { Ok(metres) } else { Err("must be at least 0".to_owned()) }
 }
 
 impl Many {
-    /// The scene of each world. The random numbers of a body depend on the seed, its world and itself alone, so that world
-    /// 5 is the same among 10 and among 1,000.
+    /// Returns the scene of each world. The random numbers of a body depend only on the seed, its world and its index,
+    /// so that world 5 is the same among 10 and among 1,000.
     fn scenes(&self, scene: &Scene, worlds: u32) -> Vec<Scene> {
         let reach = self.nudge.unwrap_or(0.0);
         let seed = self.seed.unwrap_or(0);
@@ -62,7 +64,7 @@ impl Many {
     }
 }
 
-/// SplitMix64 (Steele, Lea and Flood 2014).
+/// Hashes a number by SplitMix64 (Steele, Lea and Flood 2014).
 fn mixed(seed: u64) -> u64 {
     let mut x = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -70,60 +72,60 @@ fn mixed(seed: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// From -1 to 1, of the lowest 24 bits.
+/// Converts the lowest 24 bits to a number from -1 to 1.
 fn share(bits: u64) -> f32 {
     (bits & 0xff_ffff) as f32 / (1 << 23) as f32 - 1.0
 }
 
-/// What `--json` writes of many worlds.
+/// Report of `--json` for many worlds.
 #[derive(Debug, Serialize)]
 struct Report {
     scene: String,
     #[serde(flatten)]
     backend: About,
     version: &'static str,
-    /// How many.
+    /// Number of worlds.
     worlds: usize,
-    /// As given.
+    /// Value of `--nudge`, m.
     nudge: f32,
     seed: u64,
-    /// Of each world.
+    /// Steps of each world.
     steps: u64,
     dt: f32,
     substeps: u32,
     mode: &'static str,
-    /// Of one world, when it starts.
+    /// Numbers of one world at its start.
     bodies: usize,
     shapes: usize,
     joints: usize,
-    /// Of all worlds together. GPU only.
+    /// Dispatches per step, over all worlds, on a GPU.
     dispatches_per_step: Option<u32>,
     device_bytes: Option<u64>,
-    /// Of all worlds together.
+    /// Time per step of all worlds.
     ms_per_step: Timing,
-    /// Worlds times steps, a second, the first step left out.
+    /// Worlds times steps per second, without the first step.
     world_steps_per_second: Option<f64>,
     simulated_seconds: f64,
     wall_seconds: f64,
-    /// Worlds that were out of room at times.
+    /// Worlds whose contact buffer overflowed.
     overflows: Vec<Overflow>,
-    /// One a world, 16 hex digits.
+    /// Hash of each world, 16 hex digits.
     hashes: Vec<String>,
 }
 
-/// Steps in which a world was out of room.
+/// Steps of a world that overflowed its contact buffer.
 #[derive(Debug, Serialize)]
 struct Overflow {
     world: usize,
     steps: u64,
-    /// Counted from 1.
+    /// First of these steps, counted from 1.
     first_step: u64,
 }
 
 /// Runs the command for many worlds.
 ///
 /// # Errors
-/// As [`super::run::run`].
+/// Those of [`super::run::run`].
 pub fn run(options: &Options, scene: &Scene, worlds: u32, steps: u64, input: Option<&Path>) -> Result<(), Failure> {
     let json_on_stdout = options.json.as_deref() == Some(Path::new("-"));
     stop::install()?;
@@ -131,7 +133,7 @@ pub fn run(options: &Options, scene: &Scene, worlds: u32, steps: u64, input: Opt
     let scenes = options.many.scenes(scene, worlds);
     let (mut opened, about) = open(&scenes, options.backend, options.threads)?;
     if options.threads.is_some() && about.threads.is_none() {
-        console::warn("--threads is of no use here: it counts the threads of the CPU backend");
+        console::warn("--threads has no effect: it sets the threads of the CPU backend");
     }
     if !options.quiet {
         console::note(&format!("running {} on {}", report::count(worlds.into(), "world"), about.used()));
@@ -179,7 +181,7 @@ pub fn run(options: &Options, scene: &Scene, worlds: u32, steps: u64, input: Opt
 
     if let Some(first) = report.overflows.first() {
         console::warn(&format!(
-            "{} out of room for contacts at times, first world {} in step {}; what did not fit was left out \
+            "{} overflowed the contact buffer, first world {} in step {}; the excess was dropped \
              (--strict repeats such steps)",
             report::count(report.overflows.len() as u64, "world"),
             first.world,
@@ -203,7 +205,7 @@ pub fn run(options: &Options, scene: &Scene, worlds: u32, steps: u64, input: Opt
     check_hashes(options, &report)
 }
 
-/// With `--hash` the hash of each world, one a line; with one given, whether each is that.
+/// Prints the hash of each world for `--hash`; if a value is given, compares each with it.
 fn check_hashes(options: &Options, report: &Report) -> Result<(), Failure> {
     let Some(expected) = options.hash else { return Ok(()) };
     console::print(&report.hashes.iter().map(|hash| format!("{hash}\n")).collect::<String>())?;
@@ -232,7 +234,7 @@ fn open(scenes: &[Scene], backend: Backend, threads: Option<u32>) -> Result<(Wor
     }
 }
 
-/// The slots of all worlds, as many of each.
+/// Returns the slots of all worlds, the same number for each.
 fn bodies(worlds: &mut WorldBatch, slots: usize) -> Result<Vec<Option<ReportedBody>>, Failure> {
     let rows = worlds.bodies()?;
     let mut all = Vec::with_capacity(worlds.count() * slots);
@@ -303,7 +305,7 @@ fn report(
 }
 
 impl Report {
-    /// For a person.
+    /// Returns the summary for users.
     fn summary(&self) -> String {
         let mut text = String::new();
         let mut row = |label: &str, value: String| text += &report::row(label, &value);
@@ -315,13 +317,13 @@ impl Report {
         row("simulated", format!("{} each, in {wall} s", report::count(self.steps, "step")));
         if let Timing { median: Some(median), min: Some(min), first: Some(first), .. } = self.ms_per_step {
             let [median, min, first] = [median, min, first].map(report::significant);
-            row("ms per step", format!("median {median}, min {min}, of all worlds; the first took {first}"));
+            row("ms per step", format!("median {median}, min {min}, for all worlds; the first took {first}"));
         }
         if let Some(speed) = self.world_steps_per_second {
-            row("speed", format!("{} worlds × steps a second", report::significant(speed)));
+            row("speed", format!("{} worlds × steps per second", report::significant(speed)));
         }
         let distinct: std::collections::HashSet<&String> = self.hashes.iter().collect();
-        row("hashes", format!("{} distinct, that of world 0 is {}", distinct.len(), self.hashes[0]));
+        row("hashes", format!("{} distinct; that of world 0 is {}", distinct.len(), self.hashes[0]));
         format!("{}\n{text}", if self.scene.is_empty() { "unnamed scene" } else { &self.scene })
     }
 }

@@ -275,7 +275,7 @@ fn many_worlds_side_by_side() {
         "--scenes large_pyramid:base=3 --backends cpu1,cpuN,gpu --threads 2 --worlds 3,1 --steps 4 --repeats 2";
     let ran = bench(folder.path(), &format!("{arguments} --json a.json"));
     assert_eq!(ran.code, 0, "{}", ran.stderr);
-    assert!(ran.stdout.contains("worlds × steps a second"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("worlds × steps per second"), "{}", ran.stdout);
     let file = json_of(&folder.path().join("a.json"));
     assert_eq!(file["rows"], json!([]));
     let rows = file["worlds"].as_array().expect("rows");
@@ -303,21 +303,21 @@ mod mistakes {
             ("large_pyramid", "unexpected argument 'large_pyramid'"),
             ("--backends cpu1,metal", "invalid value 'metal'"),
             ("--backends cpun", "invalid value 'cpun'"),
-            ("--sizes 0", "not in 1..=20000000"),
+            ("--sizes 0", "expected a whole number from 1 to 20,000,000"),
             ("--sizes 10,x", "invalid value 'x'"),
-            ("--sizes -5", "unexpected argument"),
-            ("--sizes 100 --scenes arch", "scene arch has one size"),
+            ("--sizes -5", "expected a whole number from 1"),
+            ("--sizes 100 --scenes arch", "scene arch has only one size"),
             ("--sizes 100 --scenes ./a.json", "there is no scene"),
             ("--sizes 50000 --scenes spinner", "its sizes end at 11000"),
             ("--sizes 100 --scenes large_pyramid:base=5", "base of scene large_pyramid is given twice"),
-            ("--worlds 0", "not in 1..=65535"),
+            ("--worlds 0", "expected a whole number from 1 to 65,535"),
             ("--worlds 4 --csv a.csv", "cannot be used with"),
             ("--worlds 4 --backends cpu1,box2d", "--worlds: box2d runs one world at a time"),
             ("--scenes large_piramid", "did you mean large_pyramid"),
             ("--scenes large_pyramid:top=3", "has no parameter \"top\""),
-            ("--steps 0", "not in 1..=1000000"),
-            ("--repeats 0", "not in 1..=1000"),
-            ("--threads 33", "not in 1..=32"),
+            ("--steps 0", "expected a whole number from 1 to 1,000,000"),
+            ("--repeats 0", "expected a whole number from 1 to 1,000"),
+            ("--threads 33", "expected a whole number from 1 to 32"),
             ("--json a.txt", "must end in .json"),
             ("--csv a.json", "must end in .csv"),
             ("--plot a.jpg", "must end in .png"),
@@ -344,7 +344,7 @@ mod mistakes {
         for backends in ["box2d", "cpu1,rapier", "box2dN"] {
             let ran = bench(folder.path(), &format!("{TINY} --backends {backends}"));
             assert_eq!((ran.code, ran.stdout.as_str()), (2, ""), "{}", ran.stderr);
-            assert!(ran.stderr.contains("runs in a program of its own, peers, which was not found"), "{}", ran.stderr);
+            assert!(ran.stderr.contains("runs in a separate program, peers, which was not found"), "{}", ran.stderr);
             assert!(ran.stderr.contains("cd benches/peers && cargo build --release"), "{}", ran.stderr);
         }
         let named = drystone(folder.path())
@@ -460,22 +460,25 @@ mod stubs {
         let asked = format!("read line; echo '{ABOUT}'; read line;");
         let more = |rest: &str| format!("{asked} {rest}");
         for (script, says) in [
-            ("exec sleep 100".to_owned(), "has said nothing new for 1 s: given up"),
-            (more("exec sleep 100"), "has said nothing new for 1 s: given up"),
-            (more("while :; do echo '{\"alive\":1}'; sleep 0.1; done"), "has said nothing new for 1 s"),
+            ("exec sleep 100".to_owned(), "has reported no progress for 1 s"),
+            (more("exec sleep 100"), "has reported no progress for 1 s"),
+            (more("while :; do echo '{\"alive\":1}'; sleep 0.1; done"), "has reported no progress for 1 s"),
             ("exit 0".to_owned(), "ended early (exit code 0)"),
-            (more("echo 'no such thing' >&2; exit 3"), "ended early (exit code 3); it said: no such thing"),
+            (more("echo 'no such thing' >&2; exit 3"), "ended early (exit code 3); its last message: no such thing"),
             (more("kill -9 $$"), "ended early (signal: 9"),
             (more("exec >&-; exec sleep 100"), "closed its output early"),
-            ("echo hello; exec sleep 100".to_owned(), "answered \"hello\", which is no answer"),
-            (more("echo '{\"ran\":{}}'; exec sleep 100"), "which is no answer"),
-            (more(&format!("echo '{ABOUT}'; exec sleep 100")), "no answer to what was asked"),
-            (more(&format!("echo '{}'; exec sleep 100", ran(STANDING, "-1"))), "times that are none"),
-            (more(&format!("echo '{}'; exec sleep 100", ran("[0,0,1,0,0,0,0]", "1"))), "1 bodies for a scene of 4"),
-            (more(&format!("echo '{}'; exec sleep 100", ran("[null,0,1,0,0,0,0]", "1"))), "which is no answer"),
+            ("echo hello; exec sleep 100".to_owned(), "sent \"hello\", which is not a valid answer"),
+            (more("echo '{\"ran\":{}}'; exec sleep 100"), "which is not a valid answer"),
+            (more(&format!("echo '{ABOUT}'; exec sleep 100")), "which does not answer the request"),
+            (more(&format!("echo '{}'; exec sleep 100", ran(STANDING, "-1"))), "invalid times"),
+            (more(&format!("echo '{}'; exec sleep 100", ran("[0,0,1,0,0,0,0]", "1"))), "1 bodies for a scene with 4"),
+            (
+                more(&format!("echo '{}'; exec sleep 100", ran("[null,0,1,0,0,0,0]", "1"))),
+                "which is not a valid answer",
+            ),
             (
                 format!("echo '{}'; exec sleep 100", ABOUT.replace("\"protocol\":1", "\"protocol\":9")),
-                "speaks version 9",
+                "speaks protocol version 9",
             ),
             (format!("echo '{}'; exec sleep 100", ABOUT.replace("box2d", "havok")), "does not run box2d on 1 thread"),
         ] {
@@ -569,11 +572,14 @@ mod compares {
         upside_down["rows"][0]["ms_per_step"]["min"] = 3.0.into();
         let ran = compared(&old, &upside_down);
         assert_eq!(ran.code, 2);
-        assert!(ran.stderr.contains("times that are none"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("invalid times"), "{}", ran.stderr);
         let mut elsewhere = old.clone();
         elsewhere["machine"]["cpu"] = "another".into();
         let ran = compared(&old, &elsewhere);
-        assert_eq!((ran.code, ran.stderr.as_str()), (0, "warning: --compare: the old file is of another machine\n"));
+        assert_eq!(
+            (ran.code, ran.stderr.as_str()),
+            (0, "warning: --compare: the old file was measured on another machine\n")
+        );
     }
 
     /// After a run, too: against itself made ten times faster everything is slower.

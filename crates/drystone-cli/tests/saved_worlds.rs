@@ -334,7 +334,7 @@ fn the_command_goes_on_with_a_file() {
     let error = run(&["--resume", &snap, "--substeps", "4"]).unwrap_err();
     assert!(error.contains("settings.substeps is 4, in the saved world 3"), "{error}");
     let error = run(&["vertical_stack:count=6", "--sleep", "--substeps", "3", "--resume", &snap]).unwrap_err();
-    assert!(error.contains("a.snap: it is of another world: the scene has 7 bodies, the saved one 6"), "{error}");
+    assert!(error.contains("a.snap: saved from another world: the scene has 7 bodies, the saved one 6"), "{error}");
     assert!(error.contains("without a scene and settings"), "{error}");
     let error = run(&[&snap]).unwrap_err();
     assert!(error.contains("--resume") && error.contains("drystone view"), "{error}");

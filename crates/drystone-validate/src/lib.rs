@@ -1,6 +1,6 @@
-//! GPU against CPU, three ways: every stage on the same input, one step from the same state, and the whole run by its
-//! metrics. What agrees bit for bit must; what is arithmetic may differ by rounding, since shading languages may fuse
-//! and reassociate.
+//! Validation of the GPU against the CPU at three levels: every stage on the same input, one step from the same state,
+//! and the metrics of a whole run. Integer results and decisions must be bitwise equal; floating-point results may
+//! differ by rounding, as shader compilers may fuse and reassociate operations.
 
 mod roundings;
 mod runs;
@@ -24,20 +24,21 @@ use runs::{NUDGED_RUNS, compare_metrics, nudge, nudged_runs, spread};
 use tables::{compare_tables, distance};
 use ties::{settle_gap_ties, settle_recycle_ties, stops_by_rounding};
 
-/// Share of 1 or of the value, whichever is larger, by which one arithmetic stage may differ: a hundred roundings.
+/// Relative tolerance of one stage, as a fraction of 1 or of the value if that is larger: a hundred roundings.
 const STAGE_TOLERANCE: f64 = 1e-5;
-/// How far the velocity of a body may be off after one step, m/s. Its position may be off by what that makes in a step.
-/// This is more than rounding: a contact that changes from gap to touch within a step takes another formula.
+/// Tolerance of a body's velocity after one step, m/s; the tolerance of its position is the resulting distance per
+/// step. This is more than rounding: a contact that changes from separated to touching within a step uses another
+/// formula.
 const STEP_VELOCITY_TOLERANCE: f64 = 1e-2;
-/// Contacts, or bodies after one step, that may differ because a decision was a tie: one in a thousand.
+/// Fraction of contacts, or of bodies after one step, that may differ because a decision was a tie: one in a thousand.
 const TIES: f64 = 1e-3;
 
-/// What to compare.
+/// Options of a validation.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Steps to run.
+    /// Number of steps to run.
     pub steps: u64,
-    /// A stage that the CPU leaves out, for tests of this very module.
+    /// Stage that the CPU skips (fault injection for tests).
     #[doc(hidden)]
     pub cpu_fault: Option<Stage>,
 }
@@ -48,82 +49,82 @@ impl Default for Options {
     }
 }
 
-/// A place where the backends disagree.
+/// Location at which the backends differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Difference {
-    /// Steps done before.
+    /// Number of steps done before.
     pub step: u64,
-    /// The stage, or "step" for a whole one.
+    /// Name of the stage, or "step" for a whole step.
     pub stage: &'static str,
-    /// The array.
+    /// Name of the table.
     pub table: &'static str,
-    /// The element.
+    /// Index of the element.
     pub index: usize,
-    /// The CPU's value.
+    /// Value on the CPU.
     pub cpu: String,
-    /// The GPU's value.
+    /// Value on the GPU.
     pub gpu: String,
-    /// How far they are apart; infinite for integers.
+    /// Difference; infinite for integers.
     pub error: f64,
-    /// How far they may be.
+    /// Tolerance.
     pub tolerance: f64,
 }
 
-/// How one stage did.
+/// Result of one stage.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct StageReport {
-    /// Which.
+    /// Name of the stage.
     pub stage: &'static str,
-    /// How often it was compared.
+    /// Number of comparisons.
     pub checks: u32,
-    /// Largest difference as a share of the tolerance; above 1 it failed.
+    /// Largest difference as a fraction of the tolerance; above 1 the stage failed.
     pub worst: f64,
-    /// Decisions that were ties.
+    /// Number of decisions that were ties.
     pub ties: u32,
 }
 
-/// One metric of the whole run.
+/// Comparison of one metric of the whole run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct MetricReport {
-    /// Which.
+    /// Name of the metric.
     pub metric: &'static str,
-    /// The CPU's value.
+    /// Value on the CPU.
     pub cpu: f64,
-    /// The GPU's value.
+    /// Value on the GPU.
     pub gpu: f64,
-    /// How far they may be apart.
+    /// Tolerance.
     pub tolerance: f64,
-    /// Whether they are not.
+    /// True if the difference is within the tolerance.
     pub passed: bool,
 }
 
-/// The outcome.
+/// Result of a validation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
     /// Name of the scene.
     pub scene: String,
-    /// Steps run.
+    /// Number of steps.
     pub steps: u64,
     /// Steps at which every stage was compared.
     pub stepwise: Vec<u64>,
-    /// Stage by stage, in the order in which they run.
+    /// Results by stage, in execution order.
     pub stages: Vec<StageReport>,
-    /// Largest difference of a body after one step, as a share of the tolerance.
+    /// Largest difference of a body after one step, as a fraction of the tolerance.
     pub one_step_worst: f64,
-    /// The whole run.
+    /// Metrics of the whole run.
     pub metrics: Vec<MetricReport>,
-    /// The first place where a stage or a step differs.
+    /// First location at which a stage or a step differs.
     pub first_difference: Option<Difference>,
 }
 
 impl Report {
-    /// Whether nothing is out of tolerance.
+    /// Returns true if everything is within tolerance.
     #[must_use]
     pub fn passed(&self) -> bool {
         self.first_difference.is_none() && self.metrics.iter().all(|metric| metric.passed)
     }
 
-    /// The name of the first stage that differs, or `step` or `metrics`.
+    /// Returns the name of the first differing stage, `step` or `metrics`; `None` if all passed.
     #[must_use]
     pub fn first_failure(&self) -> Option<&'static str> {
         match &self.first_difference {
@@ -133,10 +134,10 @@ impl Report {
     }
 }
 
-/// Runs `scene` on both backends and compares. `progress` is told the steps done.
+/// Runs a scene on both backends and compares them. Calls `progress` with the number of steps done.
 ///
 /// # Errors
-/// If the scene is not valid or the device fails. A disagreement is no error; it is in the report.
+/// If the scene is not valid or the device fails. Differences are not errors; they are in the report.
 pub fn validate(
     context: &Context,
     scene: &Scene,
@@ -146,10 +147,10 @@ pub fn validate(
     compare(GpuWorld::new(context, scene)?, scene, options, progress)
 }
 
-/// As [`validate`], with a GPU world made by the caller.
+/// Compares an existing GPU world with the CPU, like [`validate`].
 ///
 /// # Errors
-/// As [`validate`].
+/// Those of [`validate`].
 pub fn compare(
     mut gpu: GpuWorld,
     scene: &Scene,
@@ -158,7 +159,7 @@ pub fn compare(
 ) -> Result<Report, WorldError> {
     let compiled = Compiled::new(scene)?;
     let mut reference = CpuWorld::from_compiled(compiled.clone());
-    // Bodies come and go in one world, and another is compared stage by stage.
+    // One CPU world adds and removes bodies; the reference compares stage by stage.
     let mut host = CpuWorld::from_compiled(compiled.clone());
     let mut twin = Reference::from_compiled(compiled.clone());
     let mut report = Report {
@@ -193,8 +194,7 @@ pub fn compare(
             host.skip_step();
         }
         reference.step()?;
-        // Every step, not now and then: an impact overlaps for a step or two, and whether a sparse sample meets it is
-        // chance.
+        // Every step, as an impact overlaps for a step or two only, and a sparse sample might miss it on one side.
         let (cpu, gpu) = (reference.snapshot(), gpu.snapshot()?);
         let there = reference.compiled();
         history.push((metrics(there, &cpu), metrics(there, &gpu)));
@@ -213,7 +213,7 @@ pub fn compare(
     Ok(report)
 }
 
-/// Makes one step of the GPU, each stage beside the reference's on the same input.
+/// Runs one step of the GPU, and each of its stages on the reference with the same input.
 fn step_by_stages(
     gpu: &mut GpuWorld,
     (host, twin): (&mut CpuWorld, &mut Reference),
@@ -268,7 +268,7 @@ fn step_by_stages(
     Ok(())
 }
 
-/// Bodies after one step from the same state, `before`.
+/// Compares the bodies after one step from the same state, `before`.
 fn compare_step(
     cpu: &CpuWorld,
     before: &Snapshot,
@@ -284,9 +284,9 @@ fn compare_step(
     if off(&shares) <= (shares.len() as f64 * TIES).max(1.0) {
         return Ok(());
     }
-    // One decision that falls otherwise is felt by many where bodies are pressed against each other: a pair more, which
-    // need not even touch, and new contacts are coloured and visited in another order. How many those are the CPU tells,
-    // from the same state but for a rounding.
+    // In a dense pile, one decision that differs affects many bodies: an additional pair, even without touching,
+    // changes the colours and order of new contacts. The CPU shows how many: it is run from the same state, changed by
+    // a rounding.
     let mut nudged = Vec::new();
     for run in 1..=NUDGED_RUNS {
         let mut from = before.clone();
@@ -319,7 +319,7 @@ fn compare_step(
     Ok(())
 }
 
-/// How far each body is off after one step, as a share of the tolerance.
+/// Returns the difference of each body after one step, as a fraction of the tolerance.
 fn step_shares(dt: f32, one: &Snapshot, other: &Snapshot) -> Vec<f64> {
     let rows = |snapshot: &Snapshot, index: usize| {
         let (pose, state) = (&snapshot.poses[index], &snapshot.states[index]);
@@ -340,7 +340,7 @@ mod tests {
     use drystone::low_level::snapshot::Lineage;
     use drystone::{Body, Shape};
 
-    /// A pile that falls, stepped once by both backends; the CPU's copy under another gravity.
+    /// Steps a falling pile once on both backends, with another gravity on the CPU if given.
     fn one_step(gravity: f32) -> Option<&'static str> {
         let mut scene = Scene::new("boxes").gravity(0.0, -10.0);
         scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(50.0, 0.5)));
@@ -351,7 +351,7 @@ mod tests {
         let mut gpu = GpuWorld::new(&context, &scene).expect("a world");
         (0..10).for_each(|_| gpu.step().expect("a step"));
         let mut before = gpu.snapshot().expect("a snapshot");
-        // Another gravity makes another world, which takes no snapshot of this one.
+        // Another gravity makes another world, which would reject the snapshot.
         before.lineage = Lineage::default();
         gpu.step().expect("a step");
         let mut cpu = CpuWorld::new(&scene.gravity(0.0, gravity)).expect("a world");
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn one_step_is_the_same_step() {
         assert_eq!(one_step(-10.0), None);
-        // Negative control: many bodies are off, and a nudge does not explain it.
+        // Negative control: many bodies differ, and a nudge does not explain it.
         assert_eq!(one_step(-13.0), Some("step"));
     }
 }

@@ -1,15 +1,15 @@
-//! What rounding may do to a manifold: how far its points and its normal may differ between two ways of computing them that
-//! are both right.
+//! Rounding bounds of a manifold: how much its points and its normal may differ between two correct computations.
 //!
-//! Everything about a pair is made of a few **lengths**: from the bodies' centres to the shapes', from shape to shape, and
-//! from there to the corners. Each operation on them rounds to ε/2 of its result, and shading languages may fuse,
-//! reassociate and divide to a few ε. [`ROUNDINGS`] of ε·(sum of the lengths) is what places of points may differ by.
+//! Everything about a pair is computed from a few **lengths**: from the bodies' centres to the shapes', from shape to
+//! shape, and from there to the corners. Each operation on them rounds to ε/2 of its result, and shader compilers may
+//! fuse, reassociate and divide with an error of a few ε. Positions of points may differ by [`ROUNDINGS`]·ε·(sum of the
+//! lengths).
 //!
-//! A **normal** is that of a face, exact to ε however large the face is, or the gap between two corners, or between a
-//! corner and a centre, over its length. A gap of g metres between corners that are known to δ turns by δ/g. `collide` takes
-//! no normal from a gap below its preference, and that is proportionally smaller for thin shapes: between cards 2 mm thick
-//! it is 10 µm, and of the direction between corners 20 cm from the middles of their cards that leaves two digits. Corners
-//! that are known to f32 tell no more. Points beside a rounded core turn with the normal.
+//! A **normal** is that of a face, exact to ε however large the face is, or the normalized gap between two corners or
+//! between a corner and a centre. A gap of g metres between corners that are known to δ may turn by δ/g. `collide`
+//! takes no normal from a gap below its preference for faces, which is proportionally smaller for thin shapes: between
+//! cards 2 mm thick it is 10 µm, and corners 20 cm from the centres of their cards then leave two significant digits of
+//! the direction. f32 corners contain no more. Points beside a rounded core turn with the normal.
 
 use glam::Vec2;
 
@@ -19,21 +19,23 @@ use drystone::low_level::stages::collide::FACE_PREFERENCE;
 use drystone::low_level::tables::Tables;
 use drystone::low_level::types::{BOX, CIRCLE, Contact, GEOMETRY_MASK, HALF_PLANE, Manifold, POINT_COUNT_MASK, Shape};
 
-/// Roundings that meet, in ε of the lengths they are made of. Against f64 the CPU's own come to a quarter of it, so those of
-/// two backends to half; the rest is for divisions and roots, which shading languages round less well.
+/// Number of combined roundings, in ε of the lengths involved. Against f64 the CPU's own error is a quarter of this, so
+/// that two backends differ by half; the rest allows for divisions and roots, which shader compilers round less
+/// accurately.
 pub(super) const ROUNDINGS: f32 = 2.0;
 
-/// What rounding may do to a manifold.
+/// Rounding bounds of one manifold.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Roundings {
-    /// To anchors and separations, m.
+    /// Bound of anchors and separations, m.
     pub place: f32,
-    /// To the normal.
+    /// Bound of the normal.
     pub normal: f32,
-    /// Whether rounding may decide that the normal is a face's, or that from corner to corner.
+    /// True if rounding may decide between a face normal and a corner normal.
     pub is_face_tie: bool,
 }
 
+/// Returns the bounds of a manifold.
 impl Roundings {
     pub fn of(compiled: &Compiled, contact: &Contact, manifold: &Manifold) -> Self {
         let count = contact.flags & POINT_COUNT_MASK;
@@ -46,7 +48,7 @@ impl Roundings {
         let arm_a = arm(point.anchor_a, manifold.cached_rotation_a, a);
         let arm_b = arm(point.anchor_b, manifold.cached_rotation_b, b);
         let centers = length(a.offset) + length(b.offset) + (arm_a - arm_b).length();
-        // A disc's core is its centre. An edge goes on beyond the point, and is measured from its end.
+        // The core of a circle is its centre. An edge extends beyond the point, and is measured from its end.
         let outline = |shape: &Shape| if is_disc(shape) { 0.0 } else { 2.0 * shape.bound };
         let corner = |shape: &Shape, arm: Vec2| if is_disc(shape) { 0.0 } else { arm.length() };
         let rounding = ROUNDINGS * f32::EPSILON;
@@ -74,7 +76,7 @@ fn is_disc(shape: &Shape) -> bool {
     matches!(shape.kind & GEOMETRY_MASK, CIRCLE | HALF_PLANE)
 }
 
-/// Gaps between cores below which `collide` takes the normal of a face, m. None where there is always a face.
+/// Returns the gap between cores below which `collide` uses a face normal, m; `None` if it always does.
 fn preference(a: &Shape, b: &Shape, linear_slop: f32) -> Option<f32> {
     let kinds = [a, b].map(|shape| shape.kind & GEOMETRY_MASK);
     let is_sharp_box = |shape: &Shape| shape.kind & GEOMETRY_MASK == BOX && shape.radius == 0.0;
@@ -89,8 +91,8 @@ fn preference(a: &Shape, b: &Shape, linear_slop: f32) -> Option<f32> {
     Some(FACE_PREFERENCE * linear_slop.min(0.1 * thickness))
 }
 
-/// What the sums of a body's warm start are made of, however much of it cancels: Σ|impulse|/m, and Σ|impulse|·|arm|/I. The
-/// two points under a small body at rest turn it by hundreds of rad/s, this way and that.
+/// Returns the sums that a body's warm start consists of, without cancellation: Σ|impulse|/m and Σ|impulse|·|arm|/I.
+/// The impulses at the two points under a small resting body each turn it by hundreds of rad/s, in opposite directions.
 pub(super) fn sums_of_impulses(tables: &Tables) -> Vec<[f32; 2]> {
     let mut sums = vec![[0.0_f32; 2]; tables.states.len()];
     for row in &tables.constraints {
@@ -120,7 +122,7 @@ mod tests {
     use drystone::low_level::types::{POLYGON, Pose, VERTEX_COUNT_SHIFT};
     use drystone::{Body, Mode, Scene};
 
-    /// Numbers between 0 and 1.
+    /// Pseudo-random numbers from 0 to 1.
     struct Random(u32);
 
     impl Random {
@@ -138,7 +140,7 @@ mod tests {
         DVec2::new(v[0].into(), v[1].into())
     }
 
-    /// The corners of a core in the world, in f64.
+    /// Returns the corners of a core in world coordinates, in f64.
     fn corners(compiled: &Compiled, shape: &Shape, pose: &Pose) -> Vec<DVec2> {
         let own: Vec<[f32; 2]> = match shape.kind & GEOMETRY_MASK {
             CIRCLE => vec![[0.0; 2]],
@@ -158,7 +160,7 @@ mod tests {
             .collect()
     }
 
-    /// A body of each kind, `size` metres across, its shape `aside` of its centre.
+    /// Returns one shape of each kind, `size` metres across, offset by `aside` from the body's centre.
     fn pieces(size: f32, aside: f32) -> Vec<Piece> {
         let triangle = [[-0.5, -0.4], [0.5, -0.3], [0.1, 0.5]].map(|[x, y]: [f32; 2]| [x * size, y * size]);
         let end = [0.5 * size, 0.0];
@@ -173,12 +175,12 @@ mod tests {
         pieces.into_iter().map(|piece| piece.offset(aside, 0.3 * aside)).collect()
     }
 
-    /// Two corners, or a corner and a centre, or two centres, a gap apart.
+    /// Two corners, a corner and a centre, or two centres, separated by a gap.
     struct Near {
         compiled: Compiled,
         contact: Contact,
         manifold: Manifold,
-        /// From one to the other, m, in f64.
+        /// Vector from one to the other, m, in f64.
         gap: DVec2,
         is_face: bool,
     }
@@ -244,8 +246,8 @@ mod tests {
         pairs
     }
 
-    /// The CPU's own normals are as exact as the bound takes them to be, and use a fair part of it. Below the preference
-    /// they are those of faces.
+    /// The CPU's normals are as accurate as the bound assumes, and use a fair part of it. Below the preference they are
+    /// face normals.
     #[test]
     fn normals_across_a_gap_are_as_exact_as_their_corners() {
         let (mut worst, mut coarse, mut compared, mut faces) = (0.0_f64, 0, 0, 0);
@@ -257,7 +259,7 @@ mod tests {
             // Two segments that meet at their ends have no face there.
             let is_segment = |shape: &Shape| shape.kind & GEOMETRY_MASK == POLYGON && shape.radius > 0.0;
             if gap.length() < preference - off && !(is_segment(a) && is_segment(b)) {
-                assert!(is_face, "a gap of {} is told from {preference}: {manifold:?}", gap.length());
+                assert!(is_face, "a gap of {} below {preference} has a corner normal: {manifold:?}", gap.length());
                 faces += 1;
             }
             if gap.length() < preference + off || is_face {
@@ -270,11 +272,11 @@ mod tests {
         }
         println!("{compared} normals and {faces} of faces; {coarse} are coarse, at most {worst} of the bound");
         assert!(compared > 2_000 && coarse > 200 && faces > 200, "{compared}, {coarse}, {faces}");
-        assert!(worst < 0.5, "a normal is off by {worst} of what two may be apart");
-        assert!(worst > 0.05, "the bound is {} times what happens", 1.0 / worst);
+        assert!(worst < 0.5, "a normal differs by {worst} of the bound of two");
+        assert!(worst > 0.05, "the bound is {} times the largest error", 1.0 / worst);
     }
 
-    /// A small box at rest: two impulses carry it, and each alone would turn it.
+    /// A small box at rest: two impulses support it, and either one alone would turn it.
     #[test]
     fn sums_of_impulses_are_what_cancels() {
         let mut scene = Scene::new("a small box").gravity(0.0, -10.0);
@@ -287,7 +289,7 @@ mod tests {
         let (weight, inertia) = (10.0 * mass[1].mass * params.dt, mass[1].inertia);
         let [push, spin] = sums_of_impulses(&world.tables())[1];
         assert!((push * mass[1].mass / weight - 1.0).abs() < 0.01, "{push}");
-        // At the corners; it has sunk in by less than the slop.
+        // At the corners; the box has sunk by less than the slop.
         let arm = 0.01 * 2.0_f32.sqrt();
         assert!((0.8..1.01).contains(&(spin * inertia / (weight * arm))), "{spin}");
     }

@@ -1,4 +1,4 @@
-//! Whole runs, by their metrics, beside what a rounding makes of them.
+//! Whole runs: compares metrics of both backends, with tolerances from the chaos that a rounding causes on the CPU.
 
 use super::MetricReport;
 use drystone::WorldError;
@@ -7,31 +7,30 @@ use drystone::low_level::scene::Compiled;
 use drystone::low_level::state::{Metrics, REST_SPEED, metrics};
 use drystone::low_level::types::{DYNAMIC, FIXED_SHAPE};
 
-/// Agreement of a run that has come to rest.
+/// Relative tolerance for a run that has come to rest.
 const REST_TOLERANCE: f64 = 0.05;
-/// Agreement of time averages of a run that has not.
+/// Relative tolerance of time averages for a run that has not.
 const TRANSIENT_TOLERANCE: f64 = 0.15;
-/// How often the CPU runs a scene again, each time from places a little different, to learn how much of a difference is
-/// chance.
+/// Number of repetitions of a scene on the CPU, each from slightly moved positions, to estimate the scatter by chance.
 pub(super) const NUDGED_RUNS: u32 = 8;
-/// How far bodies are nudged for that, m: about a rounding ten metres from the origin.
+/// Displacement of bodies in these runs, m: about a rounding at ten metres from the origin.
 const NUDGE: f32 = 1e-6;
-/// How many standard deviations of that many runs and the first one chance makes up in 99 of 100 cases (Student's t, 8
-/// degrees of freedom).
+/// Deviation, in standard deviations of these runs and the original, that chance does not exceed in 99 of 100 cases
+/// (Student's t, 8 degrees of freedom).
 const CHANCE: f64 = 3.355;
-/// Agreement of what the ground carries with the weight.
+/// Tolerance of the ratio of ground impulse to weight.
 const GROUND_TOLERANCE: f64 = 0.01;
-/// Momentum that a closed system may gain, as a share of Σ m·|v|.
+/// Momentum that a closed system may gain, as a fraction of Σ m·|v|.
 const MOMENTUM_TOLERANCE: f64 = 1e-4;
 
-/// How far a body at a place is nudged in a run: in irrational turns, no two bodies, and no two runs, alike; and by a
-/// rounding, wherever it is.
+/// Returns the displacement of a body in a run: at least a rounding at its position, in directions that differ between
+/// bodies and between runs (irrational turns).
 pub(super) fn nudge(run: u32, body: u32, position: glam::Vec2) -> glam::Vec2 {
     let turned = glam::Vec2::from_angle(body as f32 * 2.399_963 + run as f32);
     NUDGE * (0.1 * position.length()).max(1.0) * turned
 }
 
-/// The scene again on the CPU, its bodies nudged in directions that differ from run to run.
+/// Runs the scene on the CPU with displaced bodies, in directions that differ between runs.
 pub(super) fn nudged_runs(compiled: &Compiled, steps: usize) -> Result<Vec<Vec<Metrics>>, WorldError> {
     let run = |number: u32| {
         let away = |index: u32, position: glam::Vec2| nudge(number, index, position);
@@ -53,7 +52,7 @@ pub(super) fn nudged_runs(compiled: &Compiled, steps: usize) -> Result<Vec<Vec<M
     (1..=NUDGED_RUNS).map(run).collect()
 }
 
-/// When a metric of a run is looked at.
+/// Period over which a metric is averaged.
 #[derive(Clone, Copy)]
 enum When {
     Always,
@@ -61,7 +60,7 @@ enum When {
 }
 
 impl When {
-    /// The metric's average over that time.
+    /// Returns the average of a metric over that period.
     fn of<'a>(self, run: impl DoubleEndedIterator<Item = &'a Metrics>, of: &dyn Fn(&Metrics) -> f64) -> f64 {
         let values: Vec<f64> = match self {
             Self::Always => run.map(of).collect(),
@@ -71,9 +70,9 @@ impl When {
     }
 }
 
-/// What a metric comes to, and its tolerance, where chance has a part in it. Where a few boxes tumble over each other, a
-/// rounding decides at which corner they meet and how long they stay: the CPU is as far from itself, nudged by a
-/// micrometre, as it is from the GPU. Runs that are not chaotic stay together, and then this excuses nothing.
+/// Returns the value of a metric and its tolerance by chance. Where a few boxes tumble over each other, a rounding
+/// decides at which corner they meet and how long they stay: the CPU differs from itself, displaced by a micrometre, as
+/// much as from the GPU. Runs that are not chaotic stay together, and then nothing is excused.
 fn chance(
     history: &[(Metrics, Metrics)],
     nudged: &[Vec<Metrics>],
@@ -85,16 +84,16 @@ fn chance(
     spread(&values)
 }
 
-/// The mean of what several runs gave, and how far from it one more may be by chance.
+/// Returns the mean of several runs, and how far from it one more run may be by chance.
 pub(super) fn spread(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
-    // The GPU is one more draw, and the mean is only that of so many.
+    // The GPU is one more sample, and the mean itself is uncertain.
     (mean, CHANCE * (variance * (1.0 + 1.0 / count)).sqrt())
 }
 
-/// The whole run, by averages over time; if both worlds are at rest, by their end.
+/// Compares a whole run by averages over time and, if both worlds are at rest, by their final states.
 pub(super) fn compare_metrics(
     compiled: &Compiled,
     history: &[(Metrics, Metrics)],
@@ -105,7 +104,7 @@ pub(super) fn compare_metrics(
     let mut check = |metric, cpu: f64, gpu: f64, tolerance: f64| rows.push(row(metric, cpu, gpu, tolerance));
     let Some((last_cpu, last_gpu)) = history.last() else { return Ok(rows) };
     let (first, _) = &history[0];
-    // Differences below a fiftieth of the slop, or of the energy scale of the run, mean nothing.
+    // Differences below a fiftieth of the slop, or a hundredth of the energy scale of the run, are irrelevant.
     let length = f64::from(compiled.params.linear_slop) / 50.0;
     let most = |of: &dyn Fn(&Metrics) -> f64| {
         history.iter().flat_map(|(cpu, gpu)| [of(cpu), of(gpu)]).fold(0.0, |most: f64, value| most.max(value.abs()))
@@ -118,7 +117,7 @@ pub(super) fn compare_metrics(
     let (transient, always) = (TRANSIENT_TOLERANCE, When::Always);
     let mut by_chance: Vec<Row> = vec![("mean penetration, average", always, &depth, transient, length)];
     if !compiled.joints.joints.is_empty() || compiled.emits_joints() {
-        // A hundredth of a degree means nothing either.
+        // A hundredth of a degree is irrelevant, too.
         by_chance.push(("joint error, average", always, &|m| m.joint_error, transient, length));
         by_chance.push(("joint angle error, average", always, &|m| m.joint_angle_error, transient, 2e-4));
     }
@@ -170,7 +169,7 @@ pub(super) fn compare_metrics(
 }
 
 fn row(metric: &'static str, cpu: f64, gpu: f64, tolerance: f64) -> MetricReport {
-    // Written so that a NaN fails.
+    // This form makes a NaN fail.
     let passed = (cpu - gpu).abs() <= tolerance;
     MetricReport { metric, cpu, gpu, tolerance, passed }
 }
@@ -180,7 +179,8 @@ mod tests {
     use super::*;
     use drystone::{Body, Joint, JointKind, Scene, Shape};
 
-    /// Whether the average penetration of two runs agrees, if nudged ones are this often as deep as the CPU's.
+    /// Returns true if the average penetrations of two runs agree, given displaced runs whose depths are these
+    /// multiples of the CPU's.
     fn agrees(cpu: impl Fn(u32) -> f64, gpu: impl Fn(u32) -> f64, nudged: [f64; 8]) -> bool {
         let mut scene = Scene::new("one box");
         scene.add(Body::dynamic(0.0, 0.0).shape(Shape::half_box(0.5, 0.5)));
@@ -195,7 +195,7 @@ mod tests {
         rows.iter().find(|row| row.metric == "mean penetration, average").expect("the row").passed
     }
 
-    /// Joints that come apart on one side are noticed, of a length and of an angle, where there are joints.
+    /// Joints that separate on one side are detected, by length and by angle, if there are joints.
     #[test]
     fn errors_of_joints_are_compared() {
         let mut scene = Scene::new("a hinge");
@@ -232,14 +232,15 @@ mod tests {
         assert!(!agrees(|_| 0.001, |_| f64::NAN, chaotic));
     }
 
-    /// Energies, too, and how deep it ends: where places are coarse, how a body falls is chance.
+    /// Energies and the final penetration are excused by chance, too: far from the origin, where positions are coarse,
+    /// the way a body falls is chance.
     #[test]
     fn chance_excuses_energies_and_ends_likewise() {
         let mut scene = Scene::new("one box");
         scene.add(Body::dynamic(0.0, 0.0).shape(Shape::half_box(0.5, 0.5)));
         let compiled = Compiled::new(&scene).expect("a scene");
         let verdict = |metric: &str, gpu: f64, nudged: [f64; 8], of: &dyn Fn(f64) -> Metrics| {
-            // All that differs is the end.
+            // Only the final state differs.
             let run = |value: f64| (0..300).map(move |step| of(if step < 299 { 1.0 } else { value }));
             let still = |value: f64| (0..300).map(move |_| of(value));
             let ends = metric == "mean penetration at rest";
@@ -274,7 +275,7 @@ mod tests {
             let runs = nudged_runs(&Compiled::new(&scene).expect("a scene"), 60).expect("steps");
             runs.iter().map(|run| run[59].mean_penetration).collect()
         };
-        // A micrometre is no other place 90 km from the origin.
+        // Far from the origin a micrometre rounds to the same position; the displacement must grow with it.
         for far in [0.0, 9e4] {
             let last = depths(far);
             assert!(last.windows(2).any(|pair| pair[0].to_bits() != pair[1].to_bits()), "{far}: {last:?}");

@@ -1,4 +1,4 @@
-//! What all tables of the two backends must have in common after a stage.
+//! Compares all tables of the two backends after a stage.
 
 use super::roundings::{ROUNDINGS, Roundings, sums_of_impulses};
 use super::{Difference, STAGE_TOLERANCE, TIES};
@@ -10,12 +10,12 @@ use drystone::low_level::types::{
     Surface,
 };
 
-/// The same for a solver sweep, where an error travels along up to 32 colours.
+/// Relative tolerance of a solver sweep, in which errors propagate through up to 32 colours.
 const SWEEP_TOLERANCE: f64 = 1e-4;
-/// A decision is a tie if the two manifolds differ by less than this, m.
+/// Maximum difference of two manifolds for a decision to be a tie, m.
 const TIE_DISTANCE: f64 = 1e-4;
 
-/// What comparing all tables after a stage found.
+/// Result of comparing all tables after a stage.
 pub(super) struct Outcome {
     stage: &'static str,
     tolerance: f64,
@@ -33,7 +33,7 @@ impl Outcome {
         }
     }
 
-    /// Rows that must be equal to the bit.
+    /// Compares rows that must be bitwise equal.
     fn exact<T: PartialEq + std::fmt::Debug>(&mut self, table: &'static str, cpu: &[T], gpu: &[T]) {
         if cpu.len() != gpu.len() {
             self.fail(table, 0, format!("{} rows", cpu.len()), format!("{} rows", gpu.len()), f64::INFINITY);
@@ -44,7 +44,7 @@ impl Outcome {
         }
     }
 
-    /// Rows whose floats may differ by rounding.
+    /// Compares rows whose floats may differ by rounding.
     fn close<T: std::fmt::Debug>(
         &mut self,
         table: &'static str,
@@ -55,7 +55,7 @@ impl Outcome {
         self.close_beside(table, cpu, gpu, |row| (floats(row), Vec::new()));
     }
 
-    /// The same of floats that were made from others, which stand beside them.
+    /// Compares rows whose floats were computed from other numbers, given beside them, whose rounding counts as well.
     fn close_beside<T: std::fmt::Debug>(
         &mut self,
         table: &'static str,
@@ -79,12 +79,12 @@ impl Outcome {
     }
 }
 
-/// Largest difference of two rows, each as a share of 1 or of the value. Infinite if one is not a number.
+/// Returns the largest difference of two rows, relative to 1 or to the value. Infinite if a value is NaN.
 pub(super) fn distance(cpu: &[f32], gpu: &[f32]) -> f64 {
     distance_beside(cpu, gpu, &[])
 }
 
-/// The same, as a share of the numbers in `beside`, too, from which those of the rows were made.
+/// Returns the largest difference of two rows, relative also to the numbers in `beside` from which they were computed.
 fn distance_beside(cpu: &[f32], gpu: &[f32], beside: &[f32]) -> f64 {
     let mut worst = 0.0_f64;
     for (index, (&a, &b)) in cpu.iter().zip(gpu).enumerate() {
@@ -99,14 +99,14 @@ fn distance_beside(cpu: &[f32], gpu: &[f32], beside: &[f32]) -> f64 {
     worst
 }
 
-/// What a difference is divided by where it may be as large as a rounding and a tolerance.
+/// Returns the scale by which to divide a difference that may be as large as a rounding plus a tolerance.
 fn scale(rounding: f32, tolerance: f64) -> f32 {
     #[allow(clippy::cast_possible_truncation, reason = "an f32 holds seven digits of a tolerance")]
     let tolerance = tolerance as f32;
     1.0 + rounding / tolerance
 }
 
-/// `stops`: see [`stops_by_rounding`](super::ties::stops_by_rounding).
+/// Compares all tables after a stage. `stops` is the result of [`stops_by_rounding`](super::ties::stops_by_rounding).
 pub(super) fn compare_tables(op: Op, compiled: &Compiled, stops: &[f64], cpu: &Tables, gpu: &Tables) -> Outcome {
     let sweep = matches!(
         op.stage,
@@ -125,7 +125,7 @@ pub(super) fn compare_tables(op: Op, compiled: &Compiled, stops: &[f64], cpu: &T
     outcome.close("poses", &cpu.poses, &gpu.poses, |pose| [pose.position, pose.rotation].concat());
     if op.stage == Stage::Continuous {
         compare_stops(&mut outcome, &cpu.states, &gpu.states, stops);
-        // A body that just passes, or just does not, is counted by one backend alone.
+        // A body that just passes, or just does not, is counted by only one backend.
         if cpu.counters.continuous.abs_diff(gpu.counters.continuous) > outcome.ties {
             outcome.exact("continuous", &[cpu.counters.continuous], &[gpu.counters.continuous]);
         }
@@ -134,8 +134,8 @@ pub(super) fn compare_tables(op: Op, compiled: &Compiled, stops: &[f64], cpu: &T
     }
     let status = |tables: &Tables| tables.states.iter().map(|state| state.status).collect::<Vec<_>>();
     outcome.exact("status", &status(cpu), &status(gpu));
-    // They are differences of velocities: of the small ones of a fast body only the velocity's roundings are left. And sums
-    // of impulses, which may cancel.
+    // Differences of velocities: for small ones of a fast body, only the rounding of the velocity is left. Sums of
+    // impulses, which may cancel.
     let of_impulses = if op.stage == Stage::WarmStart { sums_of_impulses(cpu) } else { Vec::new() };
     let sums = |tables: &Tables| {
         let pairs = tables.accumulators.iter().zip(&tables.states).enumerate();
@@ -152,7 +152,7 @@ pub(super) fn compare_tables(op: Op, compiled: &Compiled, stops: &[f64], cpu: &T
     });
     outcome.close("swings", &cpu.swings, &gpu.swings, |&swing| vec![swing]);
     outcome.close("aabbs", &cpu.aabbs, &gpu.aabbs, |aabb| [aabb.min, aabb.max].concat());
-    // The grid, the pairs and the slots of the step before are left over until their stage has run.
+    // Grid, pairs and slots are those of the previous step until their stage has run.
     if op.stage >= Stage::Bin {
         outcome.exact("cell_ends", &cpu.cell_ends, &gpu.cell_ends);
         let binned = cpu.cell_ends.last().map_or(0, |&end| end as usize).min(gpu.cell_shapes.len());
@@ -160,7 +160,7 @@ pub(super) fn compare_tables(op: Op, compiled: &Compiled, stops: &[f64], cpu: &T
     }
     if op.stage >= Stage::Pair {
         outcome.exact("pair_starts", &cpu.pair_starts, &gpu.pair_starts);
-        // When bodies woke, the device laid what it put back there, and pair runs again.
+        // After bodies woke, the device has put their contacts back, and pair runs again.
         if op.stage != Stage::Wake || gpu.counters.again == 0 {
             let (cpu, gpu) = ((&cpu.contacts[..], &cpu.manifolds[..]), (&gpu.contacts[..], &gpu.manifolds[..]));
             compare_contacts(op, compiled, &mut outcome, cpu, gpu);
@@ -189,7 +189,7 @@ pub(super) fn compare_tables(op: Op, compiled: &Compiled, stops: &[f64], cpu: &T
     outcome
 }
 
-/// Who sleeps and where, and what is put by of them.
+/// Compares sleeping bodies, their islands and archived contacts.
 fn compare_sleep(op: Op, compiled: &Compiled, outcome: &mut Outcome, cpu: &Tables, gpu: &Tables) {
     let roots = |tables: &Tables| {
         let rows = tables.islands.iter().zip(&tables.states);
@@ -222,7 +222,7 @@ pub(super) fn floats_of_state(state: &BodyState) -> Vec<f32> {
     row
 }
 
-/// Where fast bodies stop. What rounding makes of that, by body, is a tie.
+/// Compares the stopping positions of fast bodies. Differences explained by rounding are ties.
 fn compare_stops(outcome: &mut Outcome, cpu: &[BodyState], gpu: &[BodyState], by_rounding: &[f64]) {
     for (index, (a, b)) in cpu.iter().zip(gpu).enumerate() {
         let error = distance(&floats_of_state(a), &floats_of_state(b));
@@ -238,7 +238,7 @@ fn compare_stops(outcome: &mut Outcome, cpu: &[BodyState], gpu: &[BodyState], by
     }
 }
 
-/// Contacts and, once they are there, their manifolds.
+/// Compares contacts and, once computed, their manifolds.
 fn compare_contacts(
     op: Op,
     compiled: &Compiled,
@@ -281,7 +281,7 @@ fn compare_contacts(
             manifold.points.iter().flat_map(of).collect::<Vec<_>>()
         };
         let roundings = Roundings::of(compiled, a.0, a.1);
-        // Each as a share of what it may differ by, in units of the tolerance.
+        // Each relative to its own bound, in units of the tolerance.
         let turned = distance(&a.1.normal, &b.1.normal);
         if turned > outcome.tolerance && roundings.is_face_tie && op.stage == Stage::Collide && is_tie(a, b) {
             ties += 1;
@@ -304,8 +304,8 @@ fn compare_contacts(
     }
 }
 
-/// Whether two manifolds of one pair describe the same touch with another reference face, or one point more or less
-/// at the very edge of being a contact.
+/// Returns true if two manifolds of one pair describe the same contact with another reference face, or with one more or
+/// one less point at the limit of being a contact.
 fn is_tie(a: (&Contact, &Manifold), b: (&Contact, &Manifold)) -> bool {
     let deepest = |(contact, manifold): (&Contact, &Manifold)| {
         manifold.points[..(contact.flags & POINT_COUNT_MASK) as usize]

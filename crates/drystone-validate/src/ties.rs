@@ -1,4 +1,5 @@
-//! Decisions that rounding makes: the CPU decides them again, a rounding away, or tells what hangs on one.
+//! Ties: decisions that depend on rounding. The CPU repeats them with the input moved by a rounding, or shows how much
+//! depends on one.
 
 use super::STAGE_TOLERANCE;
 use super::roundings::ROUNDINGS;
@@ -11,16 +12,18 @@ use drystone::low_level::step::{Op, Stage};
 use drystone::low_level::tables::Tables;
 use drystone::low_level::types::{MEASURED, POINT_COUNT_MASK, RECYCLED};
 
-/// A contact that one backend finds just apart and the other just touching is a tie if they measure its gap alike to
-/// this, m: a few roundings of what bodies move in a step.
+/// Maximum difference of a gap for which "separated" on one backend and "touching" on the other is a tie, m: a few
+/// roundings of the motion in a step.
 const TIE_GAP: f32 = 1e-6;
-/// The same for what a pair has moved since its manifold was made, as a share of 1 m and their distance.
+/// Maximum difference of the motion of a pair since its manifold was computed for a tie, as a fraction of 1 m plus
+/// their distance.
 const TIE_DRIFT: f32 = 1e-6;
-/// From how many places around its own the sweep of a fast body is done again.
+/// Number of positions around its own from which the sweep of a fast body is repeated.
 const NUDGES: u8 = 8;
 
-/// A sweep takes one formula for contacts that are apart and another for those that touch ([`GAP`]). Where rounding
-/// decides, the tie goes to the GPU: the contact is moved by a rounding, for the CPU to visit again. How often.
+/// Moves contacts by a rounding where the backends decide differently between separated and touching, for which a sweep
+/// uses different formulas ([`GAP`]), so that the CPU repeats the sweep with the GPU's decision. Returns the number of
+/// ties.
 pub(super) fn settle_gap_ties(op: Op, linear_slop: f32, before: &mut Tables, cpu: &Tables, gpu: &Tables) -> u32 {
     let measures = matches!(op.stage, Stage::Solve | Stage::Relax) && op.flags & MEASURED == 0;
     if !measures || cpu.constraints.len() != gpu.constraints.len() || cpu.constraints.len() != before.constraints.len()
@@ -41,9 +44,9 @@ pub(super) fn settle_gap_ties(op: Op, linear_slop: f32, before: &mut Tables, cpu
     ties
 }
 
-/// A manifold is kept while the pair has moved less than a distance, and made anew above it; the two may differ by
-/// millimetres. Where rounding decides, the tie goes to the GPU: the place that the pair is measured from is moved by a few
-/// roundings, for the CPU to decide again. How often.
+/// Moves the reference position of pairs by a few roundings where the backends decide differently whether a manifold is
+/// recycled, so that the CPU repeats the stage with the GPU's decision. A manifold is kept while its pair has moved
+/// less than a limit and recomputed above; the two can differ by millimetres. Returns the number of ties.
 pub(super) fn settle_recycle_ties(op: Op, compiled: &Compiled, before: &mut Tables, cpu: &Tables, gpu: &Tables) -> u32 {
     if op.stage != Stage::Collide || cpu.contacts.len() != gpu.contacts.len() {
         return 0;
@@ -73,11 +76,12 @@ pub(super) fn settle_recycle_ties(op: Op, compiled: &Compiled, before: &mut Tabl
     ties
 }
 
-/// How far rounding moves where each body stops, as [`distance`] measures it; empty if both backends stop all alike.
+/// Returns how far rounding can move the stopping position of each body, as measured by [`distance`]; empty if both
+/// backends agree.
 ///
-/// The search for an impact ends when it is near enough, and a core that just passes is not stopped at all: where rounding
-/// decides, a body that slides along a wall is off by all that it moves while its distance changes by a rounding. How much
-/// that is the CPU tells: it sweeps the bodies again from places that are as far off as the roundings of a gap come to.
+/// The search for an impact ends within a tolerance, and a core that just passes is not stopped at all: where rounding
+/// decides, a body sliding along a wall can differ by its whole motion while its distance changes by a rounding. The
+/// CPU shows by how much: it repeats the sweeps from positions shifted by the rounding of a gap.
 pub(super) fn stops_by_rounding(op: Op, twin: &mut Reference, before: &Tables, cpu: &Tables, gpu: &Tables) -> Vec<f64> {
     let far = |one: &Tables, other: &Tables| -> Vec<f64> {
         let rows = one.states.iter().zip(&other.states);
@@ -107,7 +111,7 @@ mod tests {
     use drystone::low_level::types::{Contact, RECYCLED};
     use drystone::{Body, Scene, Shape};
 
-    /// A box over a floor has moved by almost what a manifold is kept for: one backend keeps it, the other does not.
+    /// A box above a floor has moved by almost the recycling limit: one backend keeps the manifold, the other does not.
     #[test]
     fn recycling_is_a_tie_within_rounding_only() {
         let mut scene = Scene::new("a box on a floor").gravity(0.0, 0.0);
@@ -118,11 +122,11 @@ mod tests {
         world.step();
         let contact = world.tables().contacts[0];
         let mut old = world.tables().manifolds[0];
-        // By now a millimetre wrong, so that it makes a difference.
+        // A millimetre wrong by now, so that the decision matters.
         for point in &mut old.points {
             point.base_separation += 1e-3;
         }
-        // What collide makes of a manifold that was made this far to the side.
+        // Runs collide with a manifold whose reference position is this far aside.
         let run = |aside: f32| {
             let mut before = world.tables();
             before.manifolds_previous = vec![old];
@@ -140,7 +144,7 @@ mod tests {
                 let (mut before, mut cpu) = run(limit + sign * off);
                 let (_, gpu) = run(limit - sign * off);
                 let (here, there) = (cpu.tables(), gpu.tables());
-                assert!(kept(&here) != kept(&there), "{off}: nothing is decided otherwise");
+                assert!(kept(&here) != kept(&there), "{off}: the decisions must differ");
                 let ties = settle_recycle_ties(collide, cpu.compiled(), &mut before, &here, &there);
                 assert_eq!(ties, u32::from(excused), "{off}");
                 cpu.load(&before);

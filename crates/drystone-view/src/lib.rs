@@ -85,6 +85,8 @@ pub struct Options {
     pub paused: bool,
     /// Bodies at rest fall asleep also in scenes that do not ask for it.
     pub sleep: bool,
+    /// Size of the window at first, in logical pixels; `None` for the last size.
+    pub size: Option<[u32; 2]>,
     /// Dark or light colours; `None`: as last time.
     pub dark: Option<bool>,
     /// Starts from the choices of last time, and keeps those of this time.
@@ -105,6 +107,7 @@ impl Default for Options {
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             paused: false,
             sleep: true,
+            size: None,
             dark: None,
             remember: true,
             script: None,

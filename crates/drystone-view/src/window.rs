@@ -162,7 +162,7 @@ impl Handler {
             Scene::Spec(spec) => Source::parse(spec).map_err(ViewError::Scene)?,
             Scene::Given(scene) => Source::Given(Arc::new((**scene).clone())),
         };
-        let [width, height] = self.prefs.size;
+        let [width, height] = self.options.size.unwrap_or(self.prefs.size);
         let attributes = Window::default_attributes()
             .with_title("Drystone")
             .with_inner_size(LogicalSize::new(width, height))

@@ -1,27 +1,26 @@
-//! From the module of one world to that of many.
+//! Rewrites the shader module of one world into that of many.
 //!
-//! Many worlds lie one behind the other in every table, each with as much room as the largest needs, and a dispatch has
-//! one layer of workgroups for each that takes part: a list says which world a layer is (`layers[workgroup_id.z]`). A kernel
-//! for many worlds is the one for one world, with the place of its world added to the index of every table: the text is
-//! made from the other here and written nowhere, so the two cannot differ. No line moves to another, so that errors find
-//! their file. What a world computes then cannot depend on its
-//! neighbours, as no kernel can reach them.
+//! Many worlds are stored one after another in every table, each with the capacity of the largest, and a dispatch has
+//! one layer of workgroups per participating world, listed in `layers[workgroup_id.z]`. The kernel for many worlds is
+//! the kernel for one, with the offset of the layer's world added to the index of every table. It is generated here
+//! from the same text, so the two cannot differ, and no kernel can reach the rows of another world. Lines keep their
+//! order, so that errors name the right file and line.
 
 use super::{Composed, Place};
 
-/// The one uniform that every world has a row of its own of.
+/// Uniform of which every world has its own row.
 const PARAMS: &str = "var<uniform> params: Params;";
-/// Counts of one world.
+/// Counters, of which every world has its own row.
 const COUNTERS: &str = "var<storage, read_write> counters: Counters;";
-/// Shared by all worlds: each command, ray or region says whose it is.
+/// Tables shared by all worlds: each command, ray or region names its world.
 const SHARED_TABLES: [&str; 5] = ["commands", "rays", "ray_hits", "regions", "region_items"];
-/// Where a kernel says that it goes on for another world than its layer's.
+/// Function by which a kernel switches to another world than its layer's.
 const ENTER: &str = "fn enter(world: u32) {";
-/// Table of the world of each layer.
+/// Table with the world of each layer.
 pub(in crate::gpu) const LAYERS: &str = "layers";
 
 impl Composed {
-    /// Turns the module for one world into that for many.
+    /// Converts the module for one world into one for many.
     #[must_use]
     pub fn batched(self) -> Self {
         let text = without_comments(&self.text);
@@ -46,7 +45,7 @@ impl Composed {
     }
 }
 
-/// Tables of which every world has a part of its own.
+/// Returns the tables of which every world has its own rows.
 fn tables(text: &str) -> Vec<&str> {
     let declared = text.lines().filter_map(|line| line.strip_prefix("@group(0)")?.split_once("var<storage"));
     let named = declared.filter_map(|(_, rest)| rest.split_once('>')?.1.split_once(": array<"));
@@ -57,7 +56,7 @@ fn without_comments(text: &str) -> String {
     text.lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code).to_owned() + "\n").collect()
 }
 
-/// Adds the place of the world to every index.
+/// Adds the world's offset to every index of a table.
 fn indexed(text: &str, tables: &[&str]) -> String {
     let mut made = String::with_capacity(text.len());
     let mut rest = text;
@@ -85,7 +84,7 @@ fn indexed(text: &str, tables: &[&str]) -> String {
     made + rest
 }
 
-/// What is between the bracket that the text begins with and its partner; all there is if it has none.
+/// Returns the text between the leading bracket and its partner; empty if there is none.
 fn bracketed(text: &str) -> &str {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {
@@ -96,11 +95,11 @@ fn bracketed(text: &str) -> &str {
             _ => {}
         }
     }
-    // No valid shader; the compiler says where.
+    // Not a valid shader; the compiler reports where.
     ""
 }
 
-/// Begins every entry point with the world of its layer.
+/// Inserts the world of the layer at the start of every entry point.
 fn with_layers(text: &str) -> String {
     const LAYER: &str = "@builtin(workgroup_id) workgroup: vec3<u32>";
     let mut made = String::with_capacity(text.len() + 1024);
@@ -131,7 +130,7 @@ mod tests {
         Composer::SOLVER.compose(name).expect("a shader of the solver")
     }
 
-    /// Indices of tables in a module: those with the place of the world, and those without.
+    /// Counts the indices into tables, with and without the offset of the world.
     fn indices(text: &str) -> [usize; 2] {
         let module =
             naga::front::wgsl::parse_str(text).unwrap_or_else(|error| panic!("{}", error.emit_to_string(text)));
@@ -184,7 +183,7 @@ mod tests {
         assert!(placed > 500, "{placed}");
     }
 
-    /// Negative control.
+    /// Negative control: a missing offset is found.
     #[test]
     fn an_index_without_is_found() {
         assert!(indices(one("solve").text())[1] > 20);
@@ -203,13 +202,13 @@ mod tests {
         }
     }
 
-    /// The constants, which are a uniform of one world, and the worlds of the layers: so many storage buffers
-    /// [`crate::WorldBatch::on_gpu`] asks of a device.
+    /// Kernels for many worlds use two more storage buffers, for the constants (a uniform in one world) and the layers;
+    /// [`crate::WorldBatch::on_gpu`] asks a device for that many.
     #[test]
     fn kernels_for_many_use_two_tables_more() {
         let most = |module: &dyn Fn(&str) -> Composed| {
             let kernels = SHADERS.iter().flat_map(|shader| reflect(&module(shader.name)).unwrap());
-            // Those with joints in one workgroup are only run where they fit.
+            // The fused kernels with joints run only on devices where they fit.
             let (large, others): (Vec<_>, Vec<_>) = kernels.partition(|(name, _)| name.starts_with("alone_joints"));
             [others, large].map(|of| of.iter().map(|(_, kernel)| kernel.storage_buffers()).max())
         };

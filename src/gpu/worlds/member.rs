@@ -1,5 +1,5 @@
-//! What the host knows of one of many worlds. It may be elsewhere while others step: what arrives for it meanwhile waits at
-//! its place.
+//! Host-side state of one world in a batch. The world may be with its owner while others step: results that arrive in
+//! the meantime wait in its slot.
 
 use crate::gpu::record::Load;
 use crate::gpu::room::FoundContacts;
@@ -8,14 +8,14 @@ use crate::scene::Compiled;
 use crate::snapshot::is_at_rest;
 use crate::types::{self, Counters};
 
-/// What the newest step of a world that has arrived had to do.
+/// Statistics of a world's latest step that has arrived.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub step: u64,
-    /// It began and ended with nobody awake.
+    /// True if the step began and ended with all bodies asleep.
     pub at_rest: bool,
     pub load: Load,
-    /// Contacts that the world wants room for.
+    /// Contact capacity that the world needs.
     pub contacts: u64,
     pub found: FoundContacts,
 }
@@ -33,13 +33,13 @@ impl Known {
     }
 }
 
-/// What arrived of a step.
+/// Results of one step.
 #[derive(Debug)]
 pub(super) struct News {
     pub known: Known,
-    /// It dropped contacts or events.
+    /// True if contacts or events were dropped.
     pub overflowed: bool,
-    /// Events that there were, and those that there was room for.
+    /// Number of events, of which `events` holds those that fitted.
     pub event_count: u32,
     pub events: Vec<types::Event>,
 }
@@ -48,11 +48,11 @@ pub(super) struct News {
 #[derive(Clone, Debug)]
 pub(super) struct Member {
     pub host: Host,
-    /// Shapes that have a place in the lists of contacts.
+    /// Number of shapes that the contact lists cover.
     pub listed: usize,
-    /// Parity of the tables that have the contacts of its last step.
+    /// Parity of the tables that hold the contacts of its last step.
     pub parity: usize,
-    /// Room for events that a step is known to have lacked.
+    /// Event capacity that a past step has lacked.
     pub event_need: u32,
     pub known: Option<Known>,
 }
@@ -63,13 +63,14 @@ impl Member {
         Self { host: Host::new(compiled), listed, parity: 0, event_need: 0, known: None }
     }
 
-    /// Returns true if a step is known to change nothing, as in a world alone: its count goes on, and nothing is recorded.
+    /// Returns true if the next step is known to change nothing, as all bodies sleep and no command is pending; then it
+    /// is counted but not recorded.
     pub fn rests(&self) -> bool {
         let known = self.known.is_some_and(|known| known.step >= self.host.asked && known.at_rest);
         known && self.host.is_idle()
     }
 
-    /// Learns what has arrived.
+    /// Processes the results that have arrived.
     pub fn hear(&mut self, news: &mut Vec<News>) {
         for News { known, overflowed, event_count, events } in news.drain(..) {
             self.known = Some(known);
@@ -83,8 +84,8 @@ impl Member {
         }
     }
 
-    /// Returns (found, limit) if the step just done, with room for so many contacts, is known to have had more than the world
-    /// may have.
+    /// Returns `(found, limit)` if the last step, run with this contact capacity, is known to have exceeded the world's
+    /// contact limit.
     pub fn has_too_many(&self, capacity: u32) -> Option<(usize, usize)> {
         let known = self.known.filter(|known| Some(known.step) == self.host.steps.checked_sub(1))?;
         let limit = self.host.contact_limit();

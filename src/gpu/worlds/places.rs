@@ -1,5 +1,5 @@
-//! Where many worlds lie on the device: the tables, the steps over them, and what is known of whoever has a place while its
-//! [`Member`] is elsewhere.
+//! Slots for worlds in shared device tables: the tables, the steps over them, and the results that wait while a world's
+//! host-side state ([`Member`]) is elsewhere.
 
 use std::collections::VecDeque;
 
@@ -21,64 +21,64 @@ use crate::step::{Op, plan};
 use crate::types::Params;
 use crate::world::WorldError;
 
-/// Room for events that a world has at least, where any are wanted.
+/// Minimum event capacity of a world, if it has events.
 const LEAST_EVENTS: u32 = 16;
 
-/// A place for a world.
+/// A slot for one world.
 #[derive(Debug, Default)]
 pub(super) struct Place {
-    /// What whoever is there makes of a step; none if nobody is.
+    /// Dispatch bounds of the slot's world; `None` if the slot is free.
     pub extent: Option<Extent>,
-    /// Arrived and not heard of, oldest first.
+    /// Results that have arrived and were not processed yet, oldest first.
     pub news: Vec<News>,
 }
 
-/// A world in its place.
+/// A world together with its slot.
 #[derive(Debug)]
 pub(super) struct Seat<'a> {
     pub place: usize,
     pub member: &'a mut Member,
 }
 
-/// See the module.
+/// Slots of a batch or pool: shared tables, the plan, and steps in flight.
 #[derive(Debug)]
 pub(super) struct Places {
     pub engine: Engine,
-    /// One for each world.
+    /// All slots.
     pub all: Vec<Place>,
-    /// What does for all of them.
+    /// Dispatch bounds of all worlds together.
     pub extent: Extent,
-    /// The last step, if the next one of the same worlds is like it.
+    /// Bounds of the last step, reused while the same worlds step.
     pub turn: Option<Turn>,
     pub plan: Vec<Op>,
-    /// Steps recorded, of whichever worlds.
+    /// Number of steps recorded, each for any subset of the worlds.
     pub recorded: u64,
     pub ring: StepRing,
-    /// What of them is on its way, oldest first.
+    /// Steps in flight, oldest first.
     pub flights: VecDeque<Flight>,
     pub query_load: ask::Load,
-    /// Of steps as a whole, where they are to be timed.
+    /// Timer of whole steps, if they are timed.
     pub clock: Option<Clock>,
 }
 
 impl Places {
-    /// Places for worlds that differ in anything but the stages of their steps, at their start, with as many more that are
-    /// empty, and room for so many events a step at first.
+    /// Creates slots with these worlds at their start, whose settings must run the same stages, with `more` empty slots
+    /// and an initial event capacity.
     ///
     /// # Errors
-    /// If there are none or too many, their settings ask for other stages, or they do not fit the device.
+    /// If the list is empty or too long, the settings differ in their stages, or the worlds do not fit the device.
     pub fn new(context: &Context, members: &mut [Member], more: usize, events: u32) -> Result<Self, WorldError> {
         let refuse = |why: String| Err(WorldError::Many(why));
         let all: Vec<&Compiled> = members.iter().map(|member| &member.host.compiled).collect();
         let Some(&first) = all.first() else { return refuse("there are none".to_owned()) };
         let count = all.len() + more;
         if count > MOST_WORLDS {
-            return refuse(format!("{count} are too many, a dispatch has at most {MOST_WORLDS} layers"));
+            return refuse(format!("{count} worlds are too many: a dispatch has at most {MOST_WORLDS} layers"));
         }
         let features = all.iter().map(|compiled| Features::of(compiled)).reduce(Features::and);
         for (index, compiled) in all.iter().enumerate() {
             if !step_alike(&compiled.settings, &first.settings) {
-                return refuse(format!("the settings of world {index} ask for other stages than those of world 0"));
+                return refuse(format!("the settings of world {index} need other stages than those of world 0"));
             }
         }
         context.check()?;
@@ -132,7 +132,7 @@ impl Places {
         self.engine.device_bytes()
     }
 
-    /// Tells the worlds where their tables are, and the kernels.
+    /// Updates constants and bind groups of all worlds after tables were replaced.
     pub fn bind(&mut self) {
         for extent in self.all.iter_mut().filter_map(|place| place.extent.as_mut()) {
             self.engine.place(&mut extent.params);
@@ -143,13 +143,13 @@ impl Places {
         self.engine.bind(&params, &self.extent.params);
     }
 
-    /// As [`Self::bind`], where a world was changed and no table is another.
+    /// Updates the constants of one changed world, where no table was replaced.
     pub fn rebind(&mut self, seat: &Seat) {
         self.turn = None;
         let own = Extent::of(&seat.member.host.compiled);
         self.all[seat.place].extent = Some(own);
         let extent = self.extent.and(&own);
-        // As far as lists are scanned.
+        // The lengths of scanned lists are bound, too.
         if !extent.is_as_long_as(&self.extent) {
             return self.bind();
         }
@@ -159,7 +159,7 @@ impl Places {
         self.engine.context.queue().write_buffer(&self.engine.buffers["params"], at, params);
     }
 
-    /// Looks anew at what does for all.
+    /// Recomputes the common dispatch bounds.
     pub fn refresh(&mut self) {
         self.turn = None;
         let extents = self.all.iter().filter_map(|place| place.extent);
@@ -168,15 +168,15 @@ impl Places {
         }
     }
 
-    /// Lets a world hear what has arrived for it.
-    pub fn tell_news(&mut self, place: usize, member: &mut Member) {
+    /// Hands a world the results that have arrived for it.
+    pub fn deliver_readbacks(&mut self, place: usize, member: &mut Member) {
         member.hear(&mut self.all[place].news);
     }
 
-    /// Room for the contacts of snapshots.
+    /// Grows the contact tables for snapshots.
     ///
     /// # Errors
-    /// If they do not fit the device; then nothing has changed.
+    /// If they do not fit the device; then nothing is changed.
     pub fn make_room_for<'a>(&mut self, snapshots: impl Iterator<Item = &'a Snapshot>) -> Result<(), WorldError> {
         let wanted = snapshots.map(|snapshot| snapshot.contacts.len() + snapshot.sleeping.len()).max();
         let mut encoder = self.engine.encoder();
@@ -188,14 +188,14 @@ impl Places {
     }
 }
 
-/// Whether worlds with these settings can share dispatches: whatever the scenes, the same stages run over the same tables.
-/// What else they say are constants, of which each world has its own.
+/// Returns true if worlds with these settings can share dispatches: they run the same stages over the same tables,
+/// independently of their scenes. All other settings are constants of each world.
 pub(super) fn step_alike(one: &Settings, other: &Settings) -> bool {
     let tables = |settings: &Settings| (settings.sleep, settings.strict, settings.events);
     tables(one) == tables(other) && plan(one, true, true) == plan(other, true, true)
 }
 
-/// Room for the pairs that the busiest of the worlds starts with. Equal worlds are looked at once.
+/// Returns a contact capacity for the first step of the busiest world. Equal worlds are estimated once.
 fn most_pairs(members: &[&Compiled]) -> u32 {
     let mut seen = std::collections::HashMap::new();
     for &member in members {

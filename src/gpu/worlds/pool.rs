@@ -1,9 +1,10 @@
-//! Small worlds of different owners, which step by the same dispatches when they step at the same time. What the device has
-//! of them lies in a pool; what the host has of each is with whoever has the world, who asks of it what can be asked of a
-//! world alone ([`GpuWorld`]), and comes to the same bits: in a pool, in any place of it, beside anybody, or out of it.
+//! Pool of small worlds with different owners (sessions of the service) that step by the same dispatches when they step
+//! at the same time. The pool holds the device tables; each owner holds the host-side state and can do with the world
+//! what it could with a [`GpuWorld`], with bitwise equal results: in any slot, beside any other worlds, or outside of
+//! the pool.
 //!
-//! Worlds in pools are strict. One that has no room runs its step again, alone; one that comes to need more than a small
-//! world may have is told to move out, and goes on as a world of its own. Others notice neither.
+//! Pooled worlds are strict. A world that overflows repeats its step on its own; one that exceeds the size of a small
+//! world is asked to move out, and continues as a world of its own. Other worlds are unaffected by either.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,26 +28,27 @@ use crate::snapshot::Snapshot;
 use crate::types::Pose;
 use crate::world::WorldError;
 
-/// Contacts up to which a world is small: so many at most have all their sweeps run by one workgroup, and every place of a
-/// pool has room for as many as the busiest needs.
+/// Maximum contacts of a small world: up to that many, the fused kernel runs all its sweeps, and every slot has the
+/// capacity of the busiest world.
 const MOST_CONTACTS: u64 = 2048;
-/// Likewise bodies, shapes and joints, with all that its emitters make: four contacts a shape are reckoned with.
+/// Maximum bodies, shapes or joints of a small world, including those its emitters will create; contacts are estimated
+/// as four per shape.
 const MOST_PARTS: usize = 512;
-/// Likewise events of a step, which all come back from the device with each.
+/// Maximum events per step of a small world; all of them are read back with every step.
 const MOST_EVENTS: u32 = 256;
-/// Events for which a place has room at first.
+/// Initial event capacity of a slot.
 const FIRST_EVENTS: u32 = 32;
-/// Places of a pool at first. There are twice as many each time that all are taken.
+/// Initial number of slots; doubled whenever all are taken.
 const FIRST_PLACES: usize = 4;
-/// And at most: as many as have a turn together.
+/// Maximum number of slots, and so of worlds in one dispatch.
 const MOST_PLACES: usize = 64;
-/// Storage buffers that kernels for many worlds use.
+/// Number of storage buffers that kernels for many worlds use.
 const TABLES: u32 = 10;
-/// What a layer costs however little is in it, in bodies and contacts: about a workgroup.
+/// Fixed cost of a layer, in bodies and contacts: about one workgroup.
 const LAYER: f64 = 64.0;
 
 impl Parts {
-    /// What there are in a world that began as `origin`, or what its emitters will make of that if it is more.
+    /// Returns the present size of a world, or the size its emitters will give to its original scene if that is larger.
     fn of(compiled: &Compiled, origin: &Compiled) -> Self {
         let (now, first, more) = (Room::of(compiled), Room::of(origin), origin.script.most);
         Self {
@@ -65,7 +67,8 @@ impl Parts {
     }
 }
 
-/// So many leave a quarter of the room for the next step, as in a world alone.
+/// Returns true if this many contacts leave a quarter of the capacity free for the next step, as a single world
+/// requires.
 fn are_few(contacts: u64) -> bool {
     contacts * 4 <= MOST_CONTACTS * 3
 }
@@ -75,7 +78,7 @@ impl Member {
         Parts::of(&self.host.compiled, self.host.origin.as_deref().unwrap_or(&self.host.compiled))
     }
 
-    /// What it has a part in a step of several worlds for: a layer, bodies, contacts.
+    /// Returns the cost share of the world in a step of several: its layer, bodies and contacts.
     fn weight(&self) -> f64 {
         let contacts = self.known.map_or(0, |known| known.contacts);
         LAYER + self.host.compiled.bodies.len() as f64 + contacts as f64
@@ -88,16 +91,16 @@ impl Member {
     }
 }
 
-/// A small world that is to have a place.
+/// A small world that can be admitted to a pool.
 #[derive(Debug)]
 pub struct Newcomer {
     member: Member,
-    /// As it is; none if it is at its start.
+    /// Its state; `None` if it is at its start.
     now: Option<Snapshot>,
 }
 
 impl Newcomer {
-    /// A world that begins like this, if it can be in a pool on a device.
+    /// Creates a newcomer from a scene, if it is small and the device supports pools.
     #[must_use]
     pub fn at_start(context: &Context, compiled: &Compiled) -> Option<Self> {
         let limits = context.device().limits();
@@ -107,15 +110,15 @@ impl Newcomer {
         small.then(|| Self { member: Member::new(compiled.clone()), now: None })
     }
 
-    /// A world that has been on its own, if it is small. Waits for the device.
+    /// Creates a newcomer from a world of its own, if it is small. Waits for the device.
     ///
     /// # Errors
-    /// If that is lost.
+    /// If the device is lost.
     pub fn of(world: &mut GpuWorld) -> Result<Option<Self>, WorldError> {
         let Some(mut newcomer) = Self::at_start(world.context(), world.compiled()) else { return Ok(None) };
         let member = &mut newcomer.member;
         let now = world.snapshot()?;
-        // With what the snapshot knows of the population.
+        // Includes the population changes in the snapshot.
         member.host.take_over(&world.host);
         if !member.is_small() || !are_few((now.contacts.len() + now.sleeping.len()) as u64) {
             return Ok(None);
@@ -126,17 +129,17 @@ impl Newcomer {
     }
 }
 
-/// Where small worlds are together on the device. Its memory is given back when the last of them has gone.
+/// Device tables of small worlds that step together. Freed when the last of them is dropped.
 #[derive(Debug)]
 pub struct Pool {
-    /// Of one of them; the others' ask for the same stages.
+    /// Settings of one of them; those of the others run the same stages.
     settings: Settings,
     places: Mutex<Places>,
-    /// Seconds of a series of late, as bits.
+    /// Smoothed duration of a step, in seconds, as bits.
     seconds: AtomicU64,
 }
 
-/// A small world, which shares its dispatches.
+/// A small world that shares its dispatches with others.
 #[derive(Debug)]
 pub struct PooledWorld {
     pool: Arc<Pool>,
@@ -144,46 +147,46 @@ pub struct PooledWorld {
     member: Box<Member>,
 }
 
-/// How a step went.
+/// Result of a world's step.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It is done.
+    /// The step is done.
     Done,
-    /// The world is as it was before it, and not small any more: it is to move out.
+    /// The step was undone, as the world is no longer small: it must move out.
     Outgrown,
-    /// The world is as it was before it, unless the device is lost.
+    /// The step was undone, unless the device is lost.
     Failed(WorldError),
 }
 
-/// A step of several worlds, to be submitted.
+/// A recorded step of several worlds, to be submitted.
 #[derive(Debug)]
 pub struct Recorded {
-    /// None if none of them has anything to do.
+    /// Command buffer; `None` if no world has anything to do.
     pub commands: Option<wgpu::CommandBuffer>,
-    /// Worlds that take part in the dispatches.
+    /// Number of worlds in the dispatches.
     pub worlds: usize,
-    /// Dispatches that they share.
+    /// Number of dispatches that they share.
     pub dispatches: u32,
     attempt: Attempt,
-    /// What each has a part for.
+    /// Cost share of each world.
     weights: Vec<f64>,
 }
 
-/// How a step of several worlds went.
+/// Results of a step of several worlds.
 #[derive(Debug)]
 pub struct Ended {
-    /// One a world.
+    /// Result of each world.
     pub outcomes: Vec<Outcome>,
-    /// For which the device was busy, if it can tell.
+    /// Device time in seconds, if the device supports timestamps.
     pub seconds: Option<f64>,
-    /// Dispatches that the worlds shared.
+    /// Number of dispatches that the worlds shared.
     pub dispatches: u32,
-    /// What part of the time each world has to answer for.
+    /// Fraction of the time attributed to each world.
     pub parts: Vec<f64>,
 }
 
 impl Ended {
-    /// Nobody has done the step.
+    /// Returns the results of a step that failed for all worlds.
     #[must_use]
     pub fn of_nobody(worlds: usize, error: &WorldError) -> Self {
         let outcomes = (0..worlds).map(|_| Outcome::Failed(again(error))).collect();
@@ -191,7 +194,7 @@ impl Ended {
     }
 }
 
-/// The same error for another world.
+/// Copies an error, for another world.
 #[must_use]
 pub fn again(error: &WorldError) -> WorldError {
     match error {
@@ -205,10 +208,10 @@ fn seats<'a>(worlds: &'a mut [&mut PooledWorld]) -> Vec<Seat<'a>> {
 }
 
 impl Pool {
-    /// A pool with one world.
+    /// Creates a pool with one world.
     ///
     /// # Errors
-    /// If it does not fit the device.
+    /// If the world does not fit the device.
     pub fn open(context: &Context, newcomer: &Newcomer) -> Result<PooledWorld, WorldError> {
         let mut members = [newcomer.member.clone()];
         let mut places = Places::new(context, &mut members, FIRST_PLACES - 1, FIRST_EVENTS)?;
@@ -225,10 +228,10 @@ impl Pool {
         Ok(PooledWorld { pool: Arc::new(pool), place: 0, member: Box::new(member) })
     }
 
-    /// One world more. None if it asks for other stages, or there is no place left.
+    /// Adds a world. Returns `None` if its settings run other stages or all slots are taken.
     ///
     /// # Errors
-    /// If it does not fit the device, beside those that there are; then nothing has changed.
+    /// If it does not fit the device beside the others; then nothing is changed.
     pub fn admit(self: &Arc<Self>, newcomer: &Newcomer) -> Result<Option<PooledWorld>, WorldError> {
         if !step_alike(&self.settings, &newcomer.member.host.compiled.settings) {
             return Ok(None);
@@ -256,20 +259,21 @@ impl Pool {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The device it lives on.
+    /// Returns the device of the pool.
     pub fn context(&self) -> Context {
         self.lock().context().clone()
     }
 
-    /// Seconds that a step of those that took part took of late, all together; infinity before the first.
+    /// Returns the smoothed duration of recent steps, over all worlds that took part, in seconds; infinity before the
+    /// first.
     pub fn seconds(&self) -> f64 {
         f64::from_bits(self.seconds.load(Ordering::Relaxed))
     }
 
-    /// Learns what a step of those that took part took.
+    /// Records the duration of a step, in seconds.
     pub fn took(&self, seconds: f64) {
         let before = self.seconds();
-        // One that was held up says little of the next.
+        // Clamped to twice the average: a delayed step says little about the next.
         let now = if before.is_finite() { 0.7 * before + 0.3 * seconds.min(2.0 * before) } else { seconds };
         self.seconds.store(now.to_bits(), Ordering::Relaxed);
     }
@@ -277,14 +281,14 @@ impl Pool {
     /// Records a step of some of its worlds.
     ///
     /// # Errors
-    /// If the device is lost; then all of them are.
+    /// If the device is lost, for all of them.
     pub fn record_step(&self, worlds: &mut [&mut PooledWorld]) -> Result<Recorded, WorldError> {
         let places = &mut *self.lock();
         places.poll()?;
         let mut seats = seats(worlds);
         let mut attempt = Attempt::new(true);
         for seat in &mut seats {
-            places.tell_news(seat.place, seat.member);
+            places.deliver_readbacks(seat.place, seat.member);
             let outcome = if let Err(error) = seat.member.host.limits.check() {
                 Some(Outcome::Failed(error))
             } else if seat.member.rests() {
@@ -296,7 +300,7 @@ impl Pool {
                 match places.one(seat).emit_due(None) {
                     Ok(()) => None,
                     Err(error @ WorldError::Device(_)) => return Err(error),
-                    // All is as it was.
+                    // Nothing was changed.
                     Err(WorldError::TooLarge { .. }) => Some(Outcome::Outgrown),
                     Err(error) => Some(Outcome::Failed(error)),
                 }
@@ -311,8 +315,8 @@ impl Pool {
         Ok(Recorded { commands, worlds, dispatches: attempt.dispatches, attempt, weights })
     }
 
-    /// Ends a step once the device has done what was recorded, if it has. Those that had no room run it again, with more,
-    /// and nobody beside them.
+    /// Ends a recorded step after the device has run it, or failed to. Worlds that overflowed repeat it with larger
+    /// buffers, without the others.
     pub fn end_recorded(
         &self,
         worlds: &mut [&mut PooledWorld],
@@ -338,7 +342,7 @@ impl Pool {
 }
 
 impl Places {
-    /// Makes so many places more, all empty.
+    /// Adds empty slots.
     fn add(&mut self, more: usize) -> Result<(), WorldError> {
         let count = self.all.len() + more;
         if self.engine.grow_worlds(u32::try_from(count).unwrap_or(u32::MAX))? {
@@ -350,7 +354,7 @@ impl Places {
 }
 
 impl Drop for PooledWorld {
-    /// Its place is free.
+    /// Frees the slot.
     fn drop(&mut self) {
         let places = &mut *self.pool.lock();
         places.all[self.place] = Place::default();
@@ -369,39 +373,39 @@ impl PooledWorld {
         &mut self.member.host
     }
 
-    /// None: poses are on the device.
+    /// Returns `None`: poses are on the device.
     #[allow(clippy::unused_self, reason = "as of the other worlds")]
     fn stays_by(&self, _slot: usize, _command: Command) -> Option<Pose> {
         None
     }
 
-    /// Does something with the world in its place.
+    /// Calls a function on the world in its slot.
     fn with_engine<T>(&mut self, what: impl FnOnce(&mut dyn WorldEngine) -> T) -> T {
         what(&mut One { places: &mut self.pool.lock(), place: self.place, member: &mut self.member })
     }
 
-    /// Where it is.
+    /// Returns the pool of the world.
     #[must_use]
     pub fn pool(&self) -> &Arc<Pool> {
         &self.pool
     }
 
-    /// The device it lives on.
+    /// Returns the device of the world.
     #[must_use]
     pub fn context(&self) -> Context {
         self.pool.context()
     }
 
-    /// Whether it is still small with so much more.
+    /// Returns true if the world stays small after these additions.
     #[must_use]
     pub fn holds(&self, more: Parts) -> bool {
         self.member.parts().and(more).are_few()
     }
 
-    /// The same world out of the pool, on its own. This one is to be dropped then. Waits for the device.
+    /// Creates a world of its own that continues this one, which must then be dropped. Waits for the device.
     ///
     /// # Errors
-    /// If it does not fit the device, or that is lost; then nothing has changed.
+    /// If it does not fit the device, or the device is lost; then nothing is changed.
     pub fn move_out(&mut self) -> Result<GpuWorld, WorldError> {
         let (snapshot, context) = (self.snapshot()?, self.context());
         let member = &mut *self.member;
@@ -412,15 +416,15 @@ impl PooledWorld {
         Ok(world.with_clock())
     }
 
-    /// Events since this was last called, if the scene wants them.
+    /// Returns the events since the last call, if the scene wants them.
     pub fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.member.host.events)
     }
 
-    /// As [`World::query_within`](crate::World::query_within).
+    /// Answers a batch of queries within bounds, as [`World::query_within`](crate::World::query_within) does.
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`World::query_within`](crate::World::query_within).
     pub fn query_within(&mut self, queries: &[Query], bounds: QueryBounds) -> Result<Answers, WorldError> {
         let count = bounds.batch(queries.len(), self.member.host.compiled.shapes.len());
         let queries: Vec<_> = queries[..count].iter().map(|query| (self.place, query.clone())).collect();
@@ -428,7 +432,7 @@ impl PooledWorld {
         self.pool.lock().query(&queries, bounds.found, |_, shape| owner(compiled, population.as_ref(), shape))
     }
 
-    /// The state between two steps. Waits for the device.
+    /// Returns the state between two steps. Waits for the device.
     ///
     /// # Errors
     /// If the device is lost.
@@ -436,10 +440,11 @@ impl PooledWorld {
         self.with_engine(|engine| engine.snapshot())
     }
 
-    /// As [`World::load_with`](crate::World::load_with). False, and nothing has changed, if the world is not small then.
+    /// Loads a saved state, as [`World::load_with`](crate::World::load_with) does. Returns false, and changes nothing,
+    /// if the world would not be small.
     ///
     /// # Errors
-    /// As there.
+    /// Those of [`World::load_with`](crate::World::load_with).
     pub fn load_with(&mut self, bytes: &[u8], journal: &Journal) -> Result<bool, WorldError> {
         let host = &self.member.host;
         let relived = if journal.is_empty() { None } else { Some(host.relived_from(bytes, journal)?) };

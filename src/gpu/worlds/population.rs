@@ -1,4 +1,4 @@
-//! Bodies and joints that come and go in one of many worlds, as they do in one alone ([`WorldEngine`]), and worlds that come.
+//! Adding and removing bodies and joints in one world of a batch ([`WorldEngine`]), and placing whole worlds in slots.
 
 use super::LEAST_CONTACTS;
 use super::member::{Known, Member};
@@ -6,7 +6,7 @@ use super::places::{Places, Seat};
 use crate::gpu::engine::at_parity;
 use crate::gpu::estimate_contacts;
 use crate::gpu::memory::Features;
-use crate::gpu::population::told;
+use crate::gpu::population::change_writes;
 use crate::gpu::room::Room;
 use crate::gpu::state;
 use crate::host::{Host, Parts, Recorder, WorldEngine};
@@ -15,7 +15,7 @@ use crate::snapshot::Snapshot;
 use crate::step::{Stage, plan};
 use crate::world::WorldError;
 
-/// One of many.
+/// Access to one world of a batch.
 #[derive(Debug)]
 pub(crate) struct One<'a> {
     pub(super) places: &'a mut Places,
@@ -24,11 +24,11 @@ pub(crate) struct One<'a> {
 }
 
 impl Places {
-    /// Puts a world into a place, whoever was there, as it is `now` or else at its start. The others notice nothing. It runs
-    /// the stages that they do, and nothing of this place is on its way. Waits for the device.
+    /// Puts a world into a slot, replacing any other, in state `now` or at its start. Its settings must run the stages
+    /// of the batch, and the slot must have nothing in flight. Other worlds are unaffected. Waits for the device.
     ///
     /// # Errors
-    /// If it does not fit the device; then nothing is done.
+    /// If it does not fit the device; then nothing is changed.
     pub fn settle(&mut self, place: usize, member: &mut Member, now: Option<&Snapshot>) -> Result<(), WorldError> {
         let compiled = &member.host.compiled;
         let mut encoder = self.engine.encoder();
@@ -38,7 +38,7 @@ impl Places {
         if grown {
             self.bind();
         }
-        // With what its emitters will make.
+        // Includes the capacity for what its emitters will create.
         if self.engine.make_room(Room::of_many(compiled), Features::of(compiled), None)? {
             self.bind();
         }
@@ -50,12 +50,12 @@ impl Places {
         one.make_room(None)?;
         one.follow(&all, None)?;
         one.clear_lists();
-        // Nobody asks for less than did the one before.
+        // Bounds only ever grow above; this recomputes them without the replaced world.
         self.refresh();
         One { places: self, place, member }.restore(&now)
     }
 
-    /// Makes what the emitters of some worlds make before their next step.
+    /// Applies the emitters of some worlds before their next step.
     pub(super) fn emit(&mut self, seats: &mut [Seat]) -> Result<(), WorldError> {
         seats.iter_mut().try_for_each(|seat| self.one(seat).emit_due(None))
     }
@@ -86,7 +86,7 @@ impl WorldEngine for One<'_> {
         let (engine, compiled) = (&mut self.places.engine, &self.member.host.compiled);
         let shapes = u64::from(compiled.params.shape_count);
         let mut others = engine.make_room(Room::of(compiled), Features::of(compiled), recorder)?;
-        // As at the start for a pile of the shapes, if the device has room for that; if not, steps say so.
+        // Enough for a pile of the shapes, as at the start, if the device allows it; if not, steps report the overflow.
         let contacts = (4 * shapes).next_multiple_of(LEAST_CONTACTS).min(engine.most_contacts());
         if contacts > u64::from(engine.contact_capacity) {
             let mut encoder = engine.encoder();
@@ -101,10 +101,10 @@ impl WorldEngine for One<'_> {
 
     fn follow(&mut self, change: &Change, recorder: Option<&mut Recorder>) -> Result<(), WorldError> {
         let (places, member) = (&mut *self.places, &mut *self.member);
-        // Others may have had tables made since it last looked.
+        // Another world may have caused tables to be replaced.
         places.engine.place(&mut member.host.compiled.params);
         let compiled = &member.host.compiled;
-        // What one of them needs is run for all.
+        // A stage that one world needs runs for all.
         let has_joints = places.plan.iter().any(|op| op.stage == Stage::PrepareJoints);
         let joints = has_joints || compiled.joints.count() > 0;
         let plan = plan(&compiled.settings, places.engine.features.bounces, joints);
@@ -112,11 +112,11 @@ impl WorldEngine for One<'_> {
             places.engine.follow(&plan);
             places.plan = plan;
         }
-        let mut writes = told(compiled, change);
+        let mut writes = change_writes(compiled, change);
         let shapes = compiled.shapes.len();
         if shapes > member.listed {
-            // Their lists are empty, as in a world alone. Lists are summed up to where the longest of any world ends, and
-            // what that leaves behind the end of this one means nothing.
+            // The contact lists of new shapes start empty, as in a single world. Prefix sums run to the end of the
+            // longest list of any world; the entries beyond a shorter list are unused.
             for name in [at_parity("pair_starts", member.parity), "sleeping_starts"] {
                 if places.engine.stride(name) > 0 {
                     writes.push(name, 4 * (member.listed as u64 + 1), &vec![0_u32; shapes - member.listed]);
@@ -145,7 +145,7 @@ impl WorldEngine for One<'_> {
     fn settle(&mut self) -> Result<(), WorldError> {
         self.places.context().wait()?;
         self.places.poll()?;
-        self.places.tell_news(self.place, self.member);
+        self.places.deliver_readbacks(self.place, self.member);
         Ok(())
     }
 
@@ -155,9 +155,9 @@ impl WorldEngine for One<'_> {
 
     fn put(&mut self, snapshot: &Snapshot, recorder: Option<&mut Recorder>) {
         let member = &mut *self.member;
-        // The next step shall have room for what the last one had; what came later did not happen.
+        // Uses the counters of the snapshot to size the next step; later steps have not happened.
         member.known = snapshot.step.checked_sub(1).map(|step| Known::new(step, &snapshot.counters));
-        // Others may have had tables made since it last looked.
+        // Another world may have caused tables to be replaced.
         self.places.engine.place(&mut member.host.compiled.params);
         let writes = state::restored(&member.host.compiled, member.parity, snapshot);
         let gravity = self.places.all[self.place].extent.map(|extent| extent.params.gravity);

@@ -1,21 +1,21 @@
-//! Queries about many worlds in one batch: the grids of all of them are laid by the same dispatches, and each ray or region
-//! goes on in the world that it is about.
+//! Queries about many worlds in one batch: the same dispatches build the grids of all worlds concerned, and each ray or
+//! region runs in the world it names.
 
 use std::collections::BTreeSet;
 
 use super::places::Places;
-use crate::gpu::ask::{Asker, check_found, collect};
+use crate::gpu::ask::{QuerySender, check_found, collect};
 use crate::population::BodyId;
 use crate::query::{Answers, Flat, Query};
 use crate::step::{Op, Stage};
 use crate::world::WorldError;
 
 impl Places {
-    /// Answers a batch of queries, each about a place that somebody has, as the worlds are now, if they find at most `limit`
-    /// shapes; `body_of` says whose a shape is in the world that a query of the batch is about. Waits for the device.
+    /// Answers a batch of queries about the current state of occupied slots, if they find at most `limit` shapes;
+    /// `body_of` returns the body of a shape in the world of a query. Waits for the device.
     ///
     /// # Errors
-    /// The first query with a value out of range; if the device is lost or has no room for the batch.
+    /// The first query with a value out of range; or if the device is lost or the batch does not fit.
     pub fn query<'a>(
         &mut self,
         queries: &'a [(usize, Query)],
@@ -29,8 +29,8 @@ impl Places {
         }
         self.poll()?;
         let mut encoder = self.engine.encoder();
-        self.lay_grids(&mut encoder, queries.iter().map(|&(world, _)| world).collect())?;
-        let mut pieces = self.asker().send_all(&mut encoder, &flat)?;
+        self.build_grids(&mut encoder, queries.iter().map(|&(world, _)| world).collect())?;
+        let mut pieces = self.query_sender().send_all(&mut encoder, &flat)?;
         loop {
             self.engine.context.queue().submit([encoder.finish()]);
             self.engine.context.wait()?;
@@ -39,25 +39,26 @@ impl Places {
                 piece.take(&mut self.query_load)?;
             }
             check_found(&pieces, &flat, limit)?;
-            if !pieces.iter().any(|piece| piece.is_outgrown() || piece.is_on_its_way()) {
+            if !pieces.iter().any(|piece| piece.is_outgrown() || piece.is_in_flight()) {
                 break;
             }
-            // The grids are still those of now: nobody has stepped.
+            // The grids are still current: no world has stepped.
             encoder = self.engine.encoder();
-            let mut fresh = self.asker().send_again(&mut encoder, &flat, &pieces)?;
+            let mut fresh = self.query_sender().send_again(&mut encoder, &flat, &pieces)?;
             pieces.retain(|piece| !piece.is_outgrown());
             pieces.append(&mut fresh);
         }
         Ok(collect(&mut pieces, &flat, body_of))
     }
 
-    fn asker(&mut self) -> Asker<'_> {
+    fn query_sender(&mut self) -> QuerySender<'_> {
         let Self { engine, query_load: load, extent, .. } = self;
-        Asker { engine, load, shapes: extent.params.shape_count }
+        QuerySender { engine, load, shapes: extent.params.shape_count }
     }
 
-    /// Those of the worlds that are asked. The tables are those of the step's start, and each step makes its own.
-    fn lay_grids(&mut self, encoder: &mut wgpu::CommandEncoder, which: BTreeSet<usize>) -> Result<(), WorldError> {
+    /// Records the grids of the queried worlds. The grid tables belong to the last step's start, and each step rebuilds
+    /// them, so overwriting them is safe.
+    fn build_grids(&mut self, encoder: &mut wgpu::CommandEncoder, which: BTreeSet<usize>) -> Result<(), WorldError> {
         #[allow(clippy::cast_possible_truncation, reason = "worlds are counted in u32")]
         let layers: Vec<u32> = which.into_iter().map(|world| world as u32).collect();
         self.engine.set_layers(&layers);
@@ -71,7 +72,7 @@ impl Places {
         Ok(())
     }
 
-    /// Times that a batch, or a part of one, found more than there was room for, and was run again. For tests.
+    /// Returns how often a batch, or a part of one, found more than fitted and was repeated. For tests.
     pub fn query_repeats(&self) -> u64 {
         self.query_load.repeats
     }

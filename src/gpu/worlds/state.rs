@@ -1,4 +1,4 @@
-//! What many worlds are, for the host to see and to go on from.
+//! Reads poses, velocities and state hashes of all worlds in a batch.
 
 use super::member::Member;
 use super::places::Places;
@@ -9,7 +9,8 @@ use crate::world::WorldError;
 use crate::worlds::BodyRows;
 
 impl Places {
-    /// Poses and velocities of all worlds, in one download: `members` has one a place. Waits for the device.
+    /// Returns poses and velocities of all worlds, in one download; `members` has one entry per slot. Waits for the
+    /// device.
     pub fn bodies(&self, members: &[Member]) -> Result<BodyRows, WorldError> {
         let all = |name: &str| (&self.engine.buffers[name], 0, self.engine.part_bytes(name) * members.len() as u64);
         let parts = download(&self.engine.context, &[all("poses"), all("states")])?;
@@ -19,7 +20,7 @@ impl Places {
         Ok(BodyRows { poses, states, stride, counts })
     }
 
-    /// The hash of every world's state, in one download beside that of their bodies. Waits for the device.
+    /// Returns the hash of every world's state, with one download besides that of the bodies. Waits for the device.
     pub fn hashes(&self, members: &[Member], rows: &BodyRows) -> Result<Vec<u64>, WorldError> {
         let all = |name: &str| (&self.engine.buffers[name], 0, self.engine.part_bytes(name) * members.len() as u64);
         let parts = download(&self.engine.context, &[all("joint_states"), all("joint_impulses")])?;

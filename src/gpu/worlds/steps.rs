@@ -1,9 +1,9 @@
-//! Steps of all worlds or of some: who has a layer, what is recorded for them, what arrives of it, and what happens where a
-//! world had no room.
+//! Steps of all worlds of a batch, or of some: assigns worlds to layers, records the dispatches, and processes the
+//! results.
 //!
-//! A world that sits a step out stays as it is, but the two tables of contacts trade places with every step that is
-//! recorded. So a world remembers which of them has its own. Where those of a step disagree, the fewer have theirs carried
-//! over first, by one dispatch (`shaders/carry.wgsl`).
+//! A world that skips a step stays as it is, but the two contact tables swap roles with every recorded step. Each world
+//! therefore remembers the parity of its own contacts. Where the worlds of a step disagree, one dispatch first copies
+//! the contacts of the minority to the other table (`shaders/carry.wgsl`).
 
 use std::ops::Range;
 
@@ -17,28 +17,28 @@ use crate::step::Stage;
 use crate::types::{self, Counters, Event, OVERFLOW_CONTACTS};
 use crate::world::WorldError;
 
-/// A step of some worlds.
+/// Worlds of a step and their dispatch bounds.
 #[derive(Debug)]
 pub(super) struct Turn {
-    /// Their places, as they were asked for.
+    /// Slots of the worlds, in the order of the call.
     which: Vec<usize>,
-    /// What does for all of them.
+    /// Dispatch bounds of all of them together.
     extent: Extent,
 }
 
-/// The layers of a step.
+/// Assignment of worlds to layers.
 #[derive(Clone, Debug)]
 pub(super) struct Layers {
-    /// The place of the world of each.
+    /// Slot of each layer's world.
     worlds: Vec<u32>,
-    /// The first so many have their contacts in the table that is to be written.
+    /// Number of leading layers with the wrong parity: their contacts are in the table to be written.
     astray: u32,
-    /// Parity of the tables that it writes.
+    /// Parity of the tables that the step writes.
     parity: usize,
 }
 
 impl Layers {
-    /// Who is in which layer, those first that have their contacts in the table that is to be written.
+    /// Assigns layers to worlds, those with the wrong parity first.
     pub fn of(seats: &[Seat]) -> Self {
         let on_one = seats.iter().filter(|seat| seat.member.parity == 1).count();
         let newest = usize::from(2 * on_one > seats.len());
@@ -54,34 +54,34 @@ impl Layers {
     }
 }
 
-/// A step of a world.
+/// A world's share of a step in flight.
 #[derive(Debug)]
 struct Done {
     place: usize,
     step: u64,
-    /// Where the number of its events is among the words that say where they are.
+    /// Index of the world's event count among its `event_starts`.
     last: usize,
 }
 
-/// What is on its way of a step.
+/// Results of a step, in flight to the host.
 #[derive(Debug)]
 pub(super) struct Flight {
     serial: u64,
-    /// The worlds that did it.
+    /// Worlds that took part.
     steps: Vec<Done>,
-    /// Places of which counters and events were sent: from the first of these to the last.
+    /// Range of slots whose counters and events are read back.
     span: Range<usize>,
-    /// Words of a world that say where events are; none without events.
+    /// Words of `event_starts` per world; 0 without events.
     starts: usize,
-    /// Events of a world that there was room for.
+    /// Event capacity per world.
     events: usize,
 }
 
 impl Places {
-    /// Learns what has arrived, and makes sure that a step can be recorded.
+    /// Processes what has arrived, and waits if necessary until a step can be recorded.
     ///
     /// # Errors
-    /// If the device is lost, or the step is given up.
+    /// If the device is lost, or the step is cancelled.
     pub fn make_way(&mut self, gives_up: impl Fn() -> bool) -> Result<(), WorldError> {
         self.poll()?;
         if self.engine.features.strict || !self.ring.has_room() {
@@ -93,10 +93,11 @@ impl Places {
         Ok(())
     }
 
-    /// Advances worlds by one step. They have heard the news.
+    /// Advances worlds by one step. Their pending results must have been processed.
     ///
     /// # Errors
-    /// If the device is lost or a buffer outgrows it, or, in strict mode, a world has too many contacts or gives up.
+    /// If the device is lost or does not allow a buffer as large as needed; in strict mode also if a world has too many
+    /// contacts or is cancelled.
     pub fn step(&mut self, seats: Vec<Seat>) -> Result<(), WorldError> {
         let (resting, mut others): (Vec<_>, Vec<_>) = seats.into_iter().partition(|seat| seat.member.rests());
         match &mut others[..] {
@@ -118,16 +119,17 @@ impl Places {
         self.poll()
     }
 
-    /// Records a step of some worlds, with room for what they are known to need.
+    /// Records a step of some worlds, growing buffers to their known needs.
     ///
     /// # Errors
-    /// If there is no such room, or a kernel does not compile; then nothing is recorded.
+    /// If the buffers cannot grow, or a kernel does not compile; then nothing is recorded.
     pub(super) fn record(&mut self, encoder: &mut wgpu::CommandEncoder, seats: &mut [Seat]) -> Result<(), WorldError> {
         self.grow(encoder, seats)?;
         let layers = Layers::of(seats);
         self.record_layers(encoder, seats, &layers)
     }
 
+    /// Records a step with the given assignment of layers.
     pub(super) fn record_layers(
         &mut self,
         encoder: &mut wgpu::CommandEncoder,
@@ -166,10 +168,10 @@ impl Places {
         Ok(())
     }
 
-    /// What does for these worlds. Most of the time they are those of the last step.
+    /// Returns the common dispatch bounds of these worlds, cached while the same worlds step.
     fn extent_of(&mut self, seats: &[Seat]) -> Extent {
         for seat in seats {
-            // Nothing else changes unless bodies or joints come or go, which is told.
+            // Added or removed bodies and joints are reported; only this flag can change otherwise.
             let may_part = seat.member.host.compiled.joints.may_part;
             if let Some(extent) = &mut self.all[seat.place].extent
                 && may_part != extent.may_part
@@ -190,7 +192,7 @@ impl Places {
         extent
     }
 
-    /// Sends the counters and events of a step on their way.
+    /// Records the readback of the counters and events of a step.
     fn send(&mut self, encoder: &mut wgpu::CommandEncoder, seats: &[Seat]) {
         let (engine, span) = (&self.engine, span(seats));
         let of = |name: &str| {
@@ -216,12 +218,12 @@ impl Places {
         self.recorded += 1;
     }
 
-    /// Learns what arrived, without waiting. Members hear of it when they are told ([`Self::tell_news`]).
+    /// Processes what has arrived, without waiting. Results wait in the slots for their worlds ([`Self::deliver_readbacks`]).
     pub(super) fn poll(&mut self) -> Result<(), WorldError> {
         self.engine.context.poll(wgpu::PollType::Poll)?;
         let period = self.engine.context.queue().get_timestamp_period();
         for arrived in self.ring.take() {
-            // What was refused never arrives.
+            // Results of rejected steps never arrive.
             while let Some(flight) = self.flights.pop_front() {
                 if flight.serial == arrived.step {
                     self.learn(&flight, &arrived, period);
@@ -230,12 +232,14 @@ impl Places {
             }
         }
         if self.ring.take_refused() {
-            // A device that was just lost refuses steps in silence, and says so only once it has nothing left to do.
+            // A device that was just lost drops steps silently and reports the loss only once it has nothing left to
+            // do.
             self.engine.context.wait()?;
         }
         Ok(())
     }
 
+    /// Sorts the results of a step into the slots of its worlds.
     fn learn(&mut self, flight: &Flight, arrived: &Arrived, period: f32) {
         let bytes = match &mut self.clock {
             Some(clock) => clock.read(&arrived.bytes, period),
@@ -257,7 +261,7 @@ impl Places {
         }
     }
 
-    /// Makes room when one of these worlds is known to use three quarters of its own.
+    /// Grows capacities when one of these worlds is known to use three quarters of its own.
     pub(super) fn grow(&mut self, encoder: &mut wgpu::CommandEncoder, seats: &[Seat]) -> Result<(), WorldError> {
         let events = seats.iter().map(|seat| seat.member.event_need).max().unwrap_or(0);
         if self.engine.grow_events(events)? {
@@ -273,7 +277,7 @@ impl Places {
     }
 }
 
-/// What was asked of worlds since their last step.
+/// Takes the commands of the worlds since their last step, with their worlds filled in.
 fn take_commands(seats: &mut [Seat]) -> Vec<types::Command> {
     let mut all = Vec::new();
     for Seat { place, member } in seats {
@@ -285,13 +289,13 @@ fn take_commands(seats: &mut [Seat]) -> Vec<types::Command> {
     all
 }
 
-/// Those of some worlds that are marked.
+/// Returns the selected worlds.
 pub(super) fn only<'a>(seats: &'a mut [Seat], which: &[bool]) -> Vec<Seat<'a>> {
     let marked = seats.iter_mut().zip(which).filter(|(_, which)| **which);
     marked.map(|(seat, _)| Seat { place: seat.place, member: seat.member }).collect()
 }
 
-/// From the first of some worlds to the last.
+/// Returns the range of slots from the first to the last of these worlds.
 pub(super) fn span(seats: &[Seat]) -> Range<usize> {
     let first = seats.iter().map(|seat| seat.place).min().unwrap_or(0);
     first..seats.iter().map(|seat| seat.place).max().map_or(first, |last| last + 1)
@@ -320,7 +324,7 @@ mod tests {
         worlds
     }
 
-    /// A step of all, in which something about its layers is changed, and some more; the hashes then.
+    /// Runs one step with modified layers and eight more, and returns the hashes of the states.
     fn hashes_with(context: &Context, which: &[usize], change: impl FnOnce(&mut Layers)) -> Vec<u64> {
         let mut worlds = out_of_step(context);
         let GpuWorlds { places, members } = &mut worlds;
@@ -335,11 +339,11 @@ mod tests {
         worlds.hashes().unwrap()
     }
 
-    /// Negative control of the tests of `step_some`, all of which compare with worlds alone: a world whose contacts are not
-    /// carried over, tables that trade places when they should not, and layers that are not those of the worlds asked for.
+    /// Negative control of the tests of `step_some`, which compare with single worlds: contacts that are not copied,
+    /// swapped tables, and layers of the wrong worlds are all detected.
     #[test]
     fn wrong_parities_and_wrong_layers_are_seen() {
-        let context = Context::new(AdapterChoice::Any).expect("a device, if only a software one");
+        let context = Context::new(AdapterChoice::Any).expect("a hardware or software adapter");
         let right = hashes_with(&context, &[0, 1, 2], |layers| {
             assert_eq!((&layers.worlds[..], layers.astray), (&[1, 0, 2][..], 1));
         });

@@ -1,5 +1,5 @@
-//! A step of some worlds in strict mode: those that had no room go back to its start and run it again, alone, until all
-//! have. It is the only such loop over worlds that share their dispatches, in a batch or in a pool.
+//! Strict mode for worlds that share dispatches, in a batch or a pool: worlds that overflow return to the start of the
+//! step and repeat it on their own, until all have fitted. The only such loop.
 
 use std::ops::Range;
 
@@ -11,24 +11,24 @@ use crate::gpu::strict::BACKUPS;
 use crate::host::HostStart;
 use crate::world::WorldError;
 
-/// Host's part of the start of a step of a world, to go back to.
+/// Host-side state of a world at the start of a step, to return to.
 #[derive(Debug)]
 struct Start {
     host: HostStart,
-    /// Work of the newest step that had arrived by then.
+    /// Latest statistics at that time.
     known: Option<Known>,
 }
 
-/// A step of some worlds, until each of them has done it or cannot.
+/// A step of some worlds, in progress until each has done it or failed.
 #[derive(Debug)]
 pub(super) struct Attempt {
-    /// One a world, of those of which it is known.
+    /// Result of each world, once known.
     pub outcomes: Vec<Option<Outcome>>,
     starts: Vec<Start>,
-    /// True if a world that needs more than a small one may have is to move out. Otherwise room is made for all.
+    /// True in a pool, where a world that is no longer small must move out; otherwise capacities grow for all.
     has_bounds: bool,
     is_backed_up: bool,
-    /// Dispatches so far.
+    /// Number of dispatches so far.
     pub dispatches: u32,
 }
 
@@ -37,30 +37,31 @@ impl Attempt {
         Self { outcomes: Vec::new(), starts: Vec::new(), has_bounds, is_backed_up: false, dispatches: 0 }
     }
 
-    /// Adds a world, which is at the start of the step; `outcome` if it is to take no part.
+    /// Adds a world, at the start of the step; with an outcome if it does not take part.
     pub fn push(&mut self, member: &Member, outcome: Option<Outcome>) {
         self.outcomes.push(outcome);
         self.starts.push(Start { host: member.host.start(), known: member.known });
     }
 
-    /// The worlds that have yet to do the step.
+    /// Returns, for each world, true if it has yet to do the step.
     pub fn running(&self) -> Vec<bool> {
         self.outcomes.iter().map(Option::is_none).collect()
     }
 }
 
 impl Member {
-    /// Returns true if the step that it has just done is known to have lacked room.
+    /// Returns true if its last step is known to have overflowed.
     fn lacked_room(&self) -> bool {
         self.host.steps.checked_sub(1).is_some_and(|step| self.host.overflowed.last() == Some(&step))
     }
 }
 
 impl Places {
-    /// Advances worlds by one step: all of them or, with an error, none.
+    /// Advances worlds by one step: all of them or, on error, none.
     ///
     /// # Errors
-    /// If the device is lost, a buffer outgrows it, or a world has too many contacts or gives up.
+    /// If the device is lost or does not allow a buffer as large as needed, or a world has too many contacts or is
+    /// cancelled.
     pub(super) fn step_strictly(&mut self, seats: &mut [Seat]) -> Result<(), WorldError> {
         self.emit(seats)?;
         let mut attempt = Attempt::new(false);
@@ -85,11 +86,11 @@ impl Places {
         Err(error)
     }
 
-    /// Records a step of those that have yet to do it; none if there are none. One for which there cannot be room is to move
-    /// out, if it may.
+    /// Records a step of the worlds that have yet to do it; `None` if there are none. In a pool, a world whose capacity
+    /// cannot be provided is marked to move out.
     ///
     /// # Errors
-    /// If the device is lost, or has no room; then nothing is recorded.
+    /// If the device is lost or does not fit the tables; then nothing is recorded.
     pub(super) fn record_fitting(
         &mut self,
         seats: &mut [Seat],
@@ -121,7 +122,8 @@ impl Places {
             return Ok(None);
         }
         let mut those = only(seats, &running);
-        // Once: when the step is run again, worlds between these have done it, and may have to go back as well.
+        // Once only: by the time of a repetition, other worlds in the same range have done the step, and may still have
+        // to return to its start.
         if !std::mem::replace(&mut attempt.is_backed_up, true) {
             self.back_up(&mut encoder, &span(&those), |pair| pair);
         }
@@ -131,17 +133,17 @@ impl Places {
         Ok(Some(encoder.finish()))
     }
 
-    /// Ends a step that the device has done. Those that had no room go back and run it again.
+    /// Ends a step that the device has run. Worlds that overflowed go back and repeat it.
     ///
     /// # Errors
-    /// If the device is lost, has no room, or the step is given up. Those whose outcome is known have theirs.
+    /// If the device is lost or full, or the step is cancelled. Worlds whose outcome is known keep it.
     pub(super) fn run_until_all_fit(&mut self, seats: &mut [Seat], attempt: &mut Attempt) -> Result<(), WorldError> {
         loop {
             self.poll()?;
             let mut lacked = attempt.running();
             for ((seat, outcome), lacked) in seats.iter_mut().zip(&mut attempt.outcomes).zip(&mut lacked) {
                 if *lacked {
-                    self.tell_news(seat.place, seat.member);
+                    self.deliver_readbacks(seat.place, seat.member);
                     let too_many = seat.member.has_too_many(self.engine.contact_capacity);
                     *lacked = seat.member.lacked_room() || too_many.is_some();
                     if let Some((found, limit)) = too_many {
@@ -170,32 +172,33 @@ impl Places {
         }
     }
 
-    /// Waits for the device, unless a step of one of these worlds is given up.
+    /// Waits for the device, unless a step of one of these worlds is cancelled.
     fn wait(&self, seats: &[Seat]) -> Result<(), WorldError> {
         let gives_up = || seats.iter().any(|seat| seat.member.host.limits.check().is_err());
         if self.engine.context.wait_unless(gives_up)? {
             return Ok(());
         }
-        // Any of them may have lacked room.
+        // Any of them may have overflowed.
         for seat in seats {
             seat.member.host.limits.give_up();
         }
         Err(WorldError::Cancelled)
     }
 
-    /// Takes some of these worlds back to the start of the step that they have just done.
+    /// Returns some of these worlds to the start of the step that they have just done.
     fn go_back(&mut self, seats: &mut [Seat], attempt: &Attempt, which: &[bool]) {
         let mut encoder = self.engine.encoder();
         for ((seat, start), _) in seats.iter_mut().zip(&attempt.starts).zip(which).filter(|&(_, which)| *which) {
             self.back_up(&mut encoder, &(seat.place..seat.place + 1), |(from, to)| (to, from));
             seat.member.host.undo_step(&start.host);
-            // The contacts of the step before still lie in the other table.
+            // The contacts of the previous step are still in the other table.
             seat.member.parity ^= 1;
         }
         self.engine.context.queue().submit([encoder.finish()]);
     }
 
-    /// Copies what a step changes from the first of each pair to the second, of worlds that lie side by side.
+    /// Copies the tables that a step changes, from the first of each pair to the second after applying `direction`, for
+    /// worlds in adjacent slots.
     fn back_up(
         &self,
         encoder: &mut wgpu::CommandEncoder,
@@ -204,7 +207,7 @@ impl Places {
     ) {
         for pair in BACKUPS.into_iter().chain([("sleeping", "sleeping_backup")]) {
             let (from, to) = direction(pair);
-            // Where a world has none of a table it has no copy of it either.
+            // A world without a table has no backup of it either.
             let [begin, end] = [places.start, places.end].map(|place| self.engine.offset(pair.1, place));
             let (from, to) = (&self.engine.buffers[from], &self.engine.buffers[to]);
             encoder.copy_buffer_to_buffer(from, begin, to, begin, end - begin);

@@ -1,16 +1,17 @@
-//! Joints in Box2D.
+//! Converts joints to Box2D.
 //!
-//! Both hold what is rigid alike: 60 Hz, damping 2, at most a quarter of the substep rate, in the biased sweep, and
-//! without bias in the relaxing one. What swings (a spring, a distance or a weld of a lower frequency) is a spring in
-//! both sweeps, stated by the frequency of the effective mass. (At a point, what that means differs: `laws.rs`.) So all
-//! numbers are handed over as they are, but for:
+//! Both engines treat rigid joints alike: 60 Hz, damping ratio 2, at most a quarter of the substep rate, in the biased
+//! sweep, and no bias in the relaxing sweep. Softer joints (springs, distance joints or welds with a lower frequency)
+//! act as springs in both sweeps, given by the frequency of the effective mass (for springs at a point the laws differ:
+//! `laws.rs`). All numbers are therefore passed unchanged, except:
 //!
-//! - Hooke's spring, whose stiffness becomes a frequency by the effective mass. That is constant only where the spring
-//!   acts on the centres of mass, or on what cannot turn; others are refused.
-//! - Box2D's mouse joint is gone since 3.2: a motor joint with a linear spring and no turning does the same.
+//! - Hooke's springs, whose stiffness is converted to a frequency with the effective mass. That is constant only if the
+//! spring acts on centres of mass or on bodies that cannot rotate; other springs are rejected.
+//! - Mouse joints, which Box2D removed in 3.2: a motor joint with a linear spring and no angular part is equivalent.
 //!
-//! Refused: hinges, sliders and wheels softer than rigid (Box2D softens only one of its two sweeps), joints that break
-//! (Box2D only reports it), a wheel's spring about a place other than 0, welds that are rigid with two dampings.
+//! Rejected: revolute, prismatic and wheel joints softer than rigid (Box2D softens only one of its two sweeps),
+//! breakable joints (Box2D only reports overload), wheel springs with a rest position other than 0, rigid welds with
+//! two damping ratios.
 
 use anyhow::{Result, bail, ensure};
 use boxdd::{
@@ -22,14 +23,14 @@ use drystone::{Joint, JointKind, Motor, Spring};
 
 use super::vector;
 
-/// Stiffness of what is meant to be rigid, Hz, and its damping ratio; on both sides.
+/// Frequency (Hz) and damping ratio of rigid joints, in both engines.
 const RIGID: (f32, f32) = (60.0, 2.0);
-/// A mouse joint's, where the scene is silent.
+/// Default frequency (Hz) and damping ratio of mouse joints.
 const MOUSE: (f32, f32) = (5.0, 0.7);
-/// Box2D lets no distance be shorter, m.
+/// Minimum length of a distance joint in Box2D, m.
 const SHORTEST: f32 = 0.005;
 
-/// Ties two bodies. `ground` stands for the world.
+/// Adds a joint between two bodies. `ground` represents the world.
 #[allow(clippy::too_many_lines, reason = "an arm for each kind of joint")]
 pub fn add(
     world: &mut World,
@@ -46,7 +47,7 @@ pub fn add(
         bail!("Box2D has no joint that breaks (`break_force`, `break_torque`)");
     }
     let damping = joint.damping_ratio.unwrap_or(RIGID.1);
-    // Below this it swings.
+    // Joints below this frequency are springs.
     let stiffest = RIGID.0.min(0.25 / compiled.params.h);
     let soft = |hertz: Option<f32>| hertz.filter(|&hertz| hertz < stiffest);
     let base = world
@@ -69,14 +70,14 @@ pub fn add(
             let mut goal = length.unwrap_or(start.distance);
             if let Some([lower, upper]) = *limits {
                 definition = definition.enable_limit(true).min_length(lower).max_length(upper);
-                // Then Box2D has a rod of that length.
+                // Equal limits make a rod of that length in Box2D.
                 goal = if lower < upper { goal } else { upper };
             }
             ensure!(free || goal >= SHORTEST, "Box2D has no distance below {SHORTEST} m");
             if let Some(Motor { speed, max }) = *motor {
                 definition = definition.enable_motor(true).motor_speed(speed).max_motor_force(max);
             }
-            // A spring of 0 Hz leaves the distance free.
+            // A spring of 0 Hz leaves the length free.
             definition = definition
                 .length(goal.max(SHORTEST))
                 .enable_spring(free || spring.is_some())
@@ -147,7 +148,7 @@ pub fn add(
         JointKind::Weld { reference_angle, angular_hertz, angular_damping_ratio } => {
             let (linear, angular) = (soft(joint.hertz), soft(angular_hertz.or(joint.hertz)));
             let angular_damping = angular_damping_ratio.unwrap_or(damping);
-            // A rigid part takes the damping of the joint, a soft one has its own.
+            // A rigid part uses the damping ratio of the joint, a soft part its own.
             #[allow(clippy::float_cmp, reason = "one and the same number, or not")]
             let alike = angular.is_some() || linear.is_some() || angular_damping == damping;
             ensure!(alike, "Box2D has no weld that is rigid with two dampings (`angular_damping_ratio`)");
@@ -192,16 +193,17 @@ pub fn add(
     Ok(())
 }
 
-/// How the two bodies of a joint stand when the scene starts: what a joint holds that is not given a length or an angle.
+/// Configuration of a joint's bodies at the start of the scene, used where the joint gives no length or reference
+/// angle.
 pub struct Start {
-    /// Of the anchors, m.
+    /// Distance of the anchors, m.
     pub distance: f32,
-    /// Angle of B less that of A, rad.
+    /// Angle of B minus angle of A, rad.
     pub turned: f32,
 }
 
 impl Start {
-    /// Of one joint.
+    /// Returns the configuration of a joint.
     pub fn of(scene: &drystone::Scene, joint: &Joint) -> Self {
         let place = |body: Option<usize>, anchor: [f32; 2]| match body.map(|body| &scene.bodies[body]) {
             Some(body) => {
@@ -217,7 +219,7 @@ impl Start {
     }
 }
 
-/// Hooke's law as a frequency, if it has one.
+/// Converts a Hooke's spring to frequency and damping ratio, if constant.
 fn hooke(joint: &Joint, stiffness: f32, damping: f32, compiled: &Compiled) -> Result<Spring> {
     let mut inverse = 0.0;
     for (body, anchor) in [(joint.a, joint.anchor_a), (Some(joint.b), joint.anchor_b)] {
@@ -232,7 +234,7 @@ fn hooke(joint: &Joint, stiffness: f32, damping: f32, compiled: &Compiled) -> Re
     }
     let omega = (stiffness * inverse).sqrt();
     ensure!(omega > 0.0 || damping == 0.0, "Box2D has no damper without a spring (`stiffness` is 0)");
-    // Drystone softens what a substep cannot follow, Box2D does not.
+    // Drystone limits the stiffness to what a substep can integrate, Box2D does not.
     ensure!(omega * compiled.params.h <= std::f32::consts::SQRT_2, "a spring too stiff for a substep (`stiffness`)");
     let damping_ratio = if omega > 0.0 { damping * inverse / (2.0 * omega) } else { 0.0 };
     Ok(Spring { hertz: omega / std::f32::consts::TAU, damping_ratio, target: 0.0 })
@@ -240,28 +242,28 @@ fn hooke(joint: &Joint, stiffness: f32, damping: f32, compiled: &Compiled) -> Re
 
 #[cfg(test)]
 mod tests {
-    use drystone::{Joint, JointKind, Motor, Spring};
     use drystone::low_level::CpuWorld;
     use drystone::{Body, Filter, Scene, Shape, Snapshot};
+    use drystone::{Joint, JointKind, Motor, Spring};
 
     use crate::box2d::laws::{Law, Swing};
     use crate::box2d::{Box2d, Options};
     use crate::serve::World as _;
 
-    /// Half a second: before small differences have grown.
+    /// Half a second, before small differences have grown.
     const STEPS: u32 = 480;
 
-    /// A box that turns on a nail, another one tied to it, both askew. In short steps: how springs are integrated
-    /// differs (Box2D's lose energy), and how often effective masses are computed. That goes with the step (of the soft rod
-    /// 2.6 mm in steps of 1/240 s, 0.7 mm in these), whereas a number handed over wrongly would stay. So would what is left
-    /// of a gap to begin with, which each closes in its own way; nail and anchors meet to the micrometre.
+    /// A box on a fixed hinge with another one attached, both rotated. Short steps, as the engines integrate springs
+    /// differently (Box2D's lose energy) and compute effective masses at different times. These differences shrink with
+    /// the step (2.6 mm for the soft rod with steps of 1/240 s, 0.7 mm here), while a wrong conversion would remain. So
+    /// would an initial gap, which each engine closes in its own way; hinge and anchors coincide within a micrometre.
     fn scene(joint: Joint) -> Scene {
         let mut scene = Scene::new("two boxes").gravity(0.0, -10.0);
         (scene.settings.dt, scene.settings.substeps) = (1.0 / 960.0, Some(8));
-        // They would touch where the joint does not forbid it.
+        // The boxes would touch unless the joint prevents it.
         let alone = Filter { group: -1, ..Filter::default() };
         let nailed = scene.add(Body::dynamic(0.0, 0.0).angle(0.2).shape(Shape::half_box(1.0, 0.5).filter(alone)));
-        // The anchors of [`tied`] meet.
+        // The anchors of [`tied`] coincide.
         let other = Body::dynamic(1.243_423, 0.674_211).angle(0.5);
         scene.add(other.shape(Shape::half_box(0.5, 0.25).filter(alone)));
         scene.join(Joint::to_world(JointKind::hinge(), nailed).anchors([0.098_006_66, 0.019_866_93], [0.1, 0.0]));
@@ -279,7 +281,7 @@ mod tests {
         pairs.map(|(one, other)| (one - other).abs()).fold(0.0, f64::max)
     }
 
-    /// Ours and theirs.
+    /// Final states of Drystone and of Box2D.
     fn ends(joint: &Joint) -> [Vec<[f64; 4]>; 2] {
         ends_of(&scene(joint.clone()))
     }
@@ -298,7 +300,7 @@ mod tests {
         Joint::new(kind, 0, 1).anchors([1.0, 0.2], [-0.4, -0.1])
     }
 
-    /// Each kind, and each with another number that has to be noticed.
+    /// Every kind of joint agrees, and a slightly different number is detected for each.
     fn kinds() -> Vec<(&'static str, Joint, Joint)> {
         let motor = |speed, max| Some(Motor { speed, max });
         let spring = |hertz, damping_ratio, target| Some(Spring { hertz, damping_ratio, target });
@@ -352,7 +354,7 @@ mod tests {
         tied(JointKind::Weld { reference_angle, angular_hertz, angular_damping_ratio: None })
     }
 
-    /// Springs at a point, of which the two engines have two laws ([`laws`](crate::box2d::laws)).
+    /// Springs at a point follow each engine's own law ([`laws`](crate::box2d::laws)).
     fn soft_points() -> Vec<(&'static str, Joint, Joint)> {
         let drive = |x: f32, angular_offset, max_force| {
             let linear_offset = [x, 0.1].into();
@@ -389,8 +391,8 @@ mod tests {
         }
     }
 
-    /// In still shorter steps: what is implicit bends the direction of our force before its limit cuts the length (7 mm
-    /// with 8 substeps), and Box2D's springs are damped by the step (2 mm).
+    /// Even shorter steps: the implicit part turns the direction of Drystone's force before its limit cuts the length
+    /// (7 mm with 8 substeps), and Box2D's springs are damped by the step (2 mm).
     #[test]
     fn soft_points_keep_to_their_laws() {
         let by_law = |law, joint: &Joint| {
@@ -418,7 +420,7 @@ mod tests {
         for (name, who, differ, noticed, between) in worst {
             assert!(differ < 2e-3, "{name}, {who}: {differ}");
             assert!(noticed > 5e-3, "{name}, {who}: {noticed}");
-            // Else one law would do.
+            // The two laws differ measurably.
             assert!(between > 4e-3, "{name}: {between}");
         }
     }
@@ -450,7 +452,7 @@ mod tests {
         let off = Joint { enabled: false, ..tied(JointKind::hinge()) };
         let [ours, theirs] = ends(&off);
         assert!(apart(&ours, &theirs) < 2e-3);
-        // It falls freely for half a second.
+        // The box falls freely for half a second.
         let fallen = 0.674_21 - theirs[1][1];
         assert!((fallen - 1.25).abs() < 0.01, "{fallen}");
     }

@@ -1,29 +1,30 @@
-//! What soft points do in the limit of short steps, in double precision. For tests.
+//! Reference solutions for soft point joints in the limit of short steps, in double precision. For tests.
 //!
-//! Drystone and Box2D agree about what is rigid and about springs along a line. Of a spring at a point, stated by its
-//! frequency, they have two laws, so each is held to its own, and not the one to the other:
+//! Drystone and Box2D agree on rigid joints and on springs along a line. For a spring at a point, given by its
+//! frequency, they use different laws, so each is compared with its own:
 //!
-//! - The stiffness. For each, the force is `−M (ω² c + 2ζω ċ)` with `c` from anchor to anchor. Box2D's `M` is the inverse
-//!   of the effective mass, a matrix: as each direction has a mass of its own, the force is not along `c`. Drystone's is
-//!   a number, two over the trace, so that it is (`src/stages/solve_joints.rs`).
-//! - The place. Box2D pushes each body at its own anchor, with what that makes of torques out of nothing, and damps how `c`
-//!   changes. Drystone pushes both where B's anchor is, and damps how B's anchor moves against A as if it were a part of it.
+//! - Stiffness. In both, the force is `−M (ω² c + 2ζω ċ)` with `c` from anchor to anchor. Box2D's `M` is the inverse of
+//! the effective-mass matrix: as each direction has its own mass, the force is not parallel to `c`. Drystone's is a
+//! scalar, two over the trace, so that the force is parallel (`src/stages/solve_joints.rs`).
+//! - Point of attack. Box2D pushes each body at its own anchor, which creates torque from nothing, and damps the change
+//! of `c`. Drystone pushes both bodies at B's anchor, and damps the motion of B's anchor relative to A's material point
+//! there.
 //!
-//! Body A swings about a nail, body B is free, so the state is `[φ, x, y, θ]` and how fast each changes.
+//! Body A swings on a fixed hinge, body B is free, so the state is `[φ, x, y, θ]` and its derivative.
 
 use drystone::low_level::scene::Compiled;
 use drystone::{Joint, JointKind};
 
 type Pair = [f64; 2];
 
-/// Whose law.
+/// Engine whose law is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Law {
     Drystone,
     Box2d,
 }
 
-/// Seconds; the stiffest here decays within a millisecond.
+/// Integration step, s; the stiffest spring here decays within a millisecond.
 const STEP: f64 = 2e-5;
 
 fn add(a: Pair, b: Pair) -> Pair {
@@ -42,7 +43,7 @@ fn cross(a: Pair, b: Pair) -> f64 {
     a[0] * b[1] - a[1] * b[0]
 }
 
-/// Of the end of an arm.
+/// Velocity of the end of an arm.
 fn spun(w: f64, arm: Pair) -> Pair {
     [-w * arm[1], w * arm[0]]
 }
@@ -56,7 +57,7 @@ fn wide(v: impl Into<[f32; 2]>) -> Pair {
     v.into().map(f64::from)
 }
 
-/// A spring by frequency and damping ratio, and the most that it gives.
+/// Spring by frequency and damping ratio, with its maximum force or torque.
 struct Soft {
     hertz: f64,
     damping: f64,
@@ -64,31 +65,32 @@ struct Soft {
 }
 
 impl Soft {
-    /// What a unit of mass is pulled back with.
+    /// Returns the acceleration for a displacement and its rate.
     fn pull(&self, c: f64, speed: f64) -> f64 {
         let omega = std::f64::consts::TAU * self.hertz;
         -(omega * omega * c + 2.0 * self.damping * omega * speed)
     }
 }
 
-/// Two bodies, of which the first hangs on a nail, and a soft point.
+/// Two bodies, the first on a fixed hinge, connected by a soft point joint.
 pub struct Swing {
     law: Law,
     mass: Pair,
     inertia: Pair,
-    /// In the world, and from A's centre in A's frame.
+    /// Position of the hinge in the world, and from A's centre in A's frame.
     nail: (Pair, Pair),
-    /// In A's frame, or in the world if A is the world, and in B's.
+    /// Anchors in A's frame, or in the world if A is the world, and in B's frame.
     anchors: (Pair, Pair),
     to_world: bool,
     linear: Soft,
-    /// And the angle that counts as 0.
+    /// Angular spring and its reference angle.
     angular: Option<(Soft, f64)>,
     state: [f64; 8],
 }
 
 impl Swing {
-    /// Of a scene of two bodies, whose first joint nails body 0 to the world and whose second is soft.
+    /// Creates the system of a scene with two bodies, whose first joint fixes body 0 to the world and whose second
+    /// joint is soft.
     pub fn new(law: Law, scene: &drystone::Scene) -> Self {
         let compiled = Compiled::new(scene).unwrap();
         let (nail, joint) = (&scene.joints[0], &scene.joints[1]);
@@ -133,7 +135,7 @@ impl Swing {
         }
     }
 
-    /// How fast everything changes.
+    /// Returns the derivative of the state.
     fn rates(&self, state: &[f64; 8]) -> [f64; 8] {
         let &[phi, x, y, theta, phi_speed, x_speed, y_speed, theta_speed] = state;
         let center_b = [x, y];
@@ -180,7 +182,7 @@ impl Swing {
         [phi_speed, x_speed, y_speed, theta_speed, turning / about_nail, fall[0], fall[1], spin]
     }
 
-    /// Body by body `[x, y, cosine, sine]`, after so many seconds (Runge and Kutta, fourth order).
+    /// Returns `[x, y, cosine, sine]` of each body after this time in seconds (fourth-order Runge-Kutta).
     pub fn after(mut self, seconds: f64) -> Vec<[f64; 4]> {
         let moved = |state: &[f64; 8], rates: &[f64; 8], h: f64| {
             let mut to = *state;

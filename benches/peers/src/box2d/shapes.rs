@@ -1,4 +1,4 @@
-//! Shapes in Box2D.
+//! Converts shapes to Box2D.
 
 use anyhow::{Result, bail, ensure};
 use boxdd::{Body, Capsule, Circle, Filter, Polygon, Segment, ShapeDef, SurfaceMaterial, Transform};
@@ -6,16 +6,16 @@ use drystone::{Geometry, Shape};
 
 use super::vector;
 
-/// Half the length of the box that stands for a half plane, and its depth, m.
+/// Half extents of the box that replaces a half plane, m.
 pub const HALF_PLANE: f32 = 1_000.0;
 
-/// Gives a body one more shape.
+/// Adds a shape to a body.
 pub fn add(body: &mut Body<'_>, shape: &Shape) -> Result<()> {
     let material = &shape.material;
     if material.kinetic_friction.is_some_and(|kinetic| kinetic < material.friction) {
         bail!("Box2D has one coefficient of friction, not another for sliding (`kinetic_friction`)");
     }
-    // Box2D's signs: a surface runs clockwise around its shape, too, and those of two add up.
+    // Box2D has the same sign convention: surfaces move clockwise around their shape, and the speeds of two add up.
     let surface = SurfaceMaterial::new()
         .with_friction(material.friction)?
         .with_restitution(material.restitution)?
@@ -31,7 +31,7 @@ pub fn add(body: &mut Body<'_>, shape: &Shape) -> Result<()> {
     let at = Transform::from_pos_angle(vector(shape.offset.into()), shape.rotation)?;
     let point = |point: [f32; 2]| at.transform_point(vector(point));
     match shape.geometry {
-        // A particle is a circle on a body that is locked against turning.
+        // A particle is a circle on a body with locked rotation.
         Geometry::Circle { radius } | Geometry::Particle { radius } => {
             body.create_circle(&definition, &Circle::new(at.position(), radius)?)?;
         }
@@ -47,14 +47,14 @@ pub fn add(body: &mut Body<'_>, shape: &Shape) -> Result<()> {
         Geometry::Polygon { ref points, radius } => {
             let corners = points.iter().map(|&corner| vector(corner.into()));
             let polygon = Polygon::offset_from_points(corners, radius, at)?;
-            // Its hull leaves out corners that stand out by less than a slop.
+            // Box2D's convex hull drops corners that protrude by less than a slop.
             ensure!(polygon.count() == points.len(), "Box2D leaves out corners of a polygon of {}", points.len());
             body.create_polygon(&definition, &polygon)?;
         }
         Geometry::Segment { a, b } => {
             body.create_segment(&definition, &Segment::new(point(a.into()), point(b.into()))?)?;
         }
-        // Solid below its surface, which a segment would not be.
+        // A box is solid below its surface, which a segment would not be.
         Geometry::HalfPlane { normal, offset } => {
             let middle = point((normal * (offset - HALF_PLANE)).into());
             let turn = shape.rotation + normal.y.atan2(normal.x) - std::f32::consts::FRAC_PI_2;
@@ -65,7 +65,8 @@ pub fn add(body: &mut Body<'_>, shape: &Shape) -> Result<()> {
     Ok(())
 }
 
-/// Whether Box2D computes its mass as we do. Of a rounded polygon it moves the corners outwards instead.
+/// Returns true if Box2D computes the same mass as Drystone. For a rounded polygon it moves the corners outwards
+/// instead.
 pub fn has_exact_mass(shape: &Shape) -> bool {
     match shape.geometry {
         Geometry::Box { radius, .. } | Geometry::Polygon { radius, .. } => radius == 0.0,

@@ -1,10 +1,9 @@
-//! `--compare`: what became slower, beyond the noise.
+//! `--compare`: finds regressions beyond the noise.
 //!
-//! Rows belong together when scene, size, backend, threads, steps and substeps are the same. The noise of a row is what
-//! its repeats differ by, from the shortest to the longest. A row is slower when its median is above the old one by
-//! more than half of both noises together: as if the two ranges, each about its median, no longer met. It must have
-//! three repeats on both sides, since fewer tell no noise. Processor time is compared where both have it: other
-//! programs disturb it less.
+//! Rows match if scene, size, backend, threads, steps and substeps are the same. The noise of a row is the range of its
+//! repeats. A row is slower if its median exceeds the old one by more than half of both noises together: the two
+//! ranges, centred at their medians, do not overlap. Both sides need at least three repeats for an estimate of the
+//! noise. Processor time is compared if both have it, as other programs disturb it less.
 
 use std::fmt::Write as _;
 
@@ -13,16 +12,17 @@ use super::super::failure::{Code, Failure};
 use super::super::report::{count, significant};
 use super::row::{Results, Row, Spread};
 
-/// Repeats that tell a noise.
+/// Minimum number of repeats.
 const ENOUGH: usize = 3;
 
-/// One row then and now.
+/// Medians of a row, old and new.
 #[derive(Debug, PartialEq)]
 struct Change {
-    /// Medians, ms.
+    /// Old median, ms.
     old: f64,
+    /// New median, ms.
     new: f64,
-    /// What they may differ by, ms.
+    /// Largest difference explained by noise, ms.
     noise: f64,
 }
 
@@ -36,13 +36,13 @@ impl Change {
     }
 }
 
-/// Prints a line for each row that changed, and fails if one is slower.
+/// Prints a line for each changed row, and fails if one is slower.
 ///
 /// # Errors
-/// A regression; nothing to compare; too few repeats to tell.
+/// A regression, no common rows, or too few repeats.
 pub fn check(old: &Results, new: &Results) -> Result<(), Failure> {
     if old.machine.cpu != new.machine.cpu || name(old) != name(new) {
-        console::warn("--compare: the old file is of another machine");
+        console::warn("--compare: the old file was measured on another machine");
     }
     let (mut text, mut compared, mut slower) = (String::new(), 0, Vec::new());
     for row in &new.rows {
@@ -67,7 +67,7 @@ pub fn check(old: &Results, new: &Results) -> Result<(), Failure> {
     }
     if compared == 0 {
         return Err(Failure::usage("--compare: the two files have no row in common")
-            .hint("rows belong together by scene, size, backend, threads, steps and substeps"));
+            .hint("rows match if they have the same scene, size, backend, threads, steps and substeps"));
     }
     let _ = writeln!(text, "compared {} with the old file: {} slower", count(compared, "row"), slower.len());
     console::print(&text)?;
@@ -94,7 +94,7 @@ fn change(old: &Row, new: &Row) -> Result<Change, Failure> {
     if let Some(few) = [before, after].into_iter().find(|spread| spread.samples.len() < ENOUGH) {
         let said = count(few.samples.len() as u64, "repeat");
         return Err(Failure::usage(format_args!(
-            "--compare: {} on {} has {said}; {ENOUGH} are needed to know the noise",
+            "--compare: {} on {} has {said}; {ENOUGH} are needed to estimate the noise",
             new.scene, new.backend
         )));
     }
@@ -120,7 +120,7 @@ mod tests {
         assert!(judged(&[1.25, 1.22, 1.28]).is_slower());
         assert!(judged(&[0.75, 0.72, 0.78]).is_faster());
         assert!(!judged(&[0.75, 0.72, 0.78]).is_slower());
-        assert!(!judged(&[1.25, 0.9, 1.6]).is_slower(), "a noisy run tells less");
+        assert!(!judged(&[1.25, 0.9, 1.6]).is_slower(), "a noisy run proves less");
         assert!(change(&old, &row(&[9.0, 9.0])).is_err());
     }
 

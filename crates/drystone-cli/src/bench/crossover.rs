@@ -1,22 +1,22 @@
-//! From which size on the GPU is faster, and what a body costs as worlds grow.
+//! Crossover sizes, from which the GPU is faster than other backends, and the cost per body as worlds grow.
 
 use std::fmt::Write as _;
 
 use super::super::report::{group, significant};
 use super::row::Row;
 
-/// From which size on a backend is faster than another.
+/// Sizes at which one backend is faster than another.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Crossover {
-    /// At every size that was measured.
+    /// All measured sizes.
     Always,
-    /// From about this size on; time at which the two lines meet, ms.
+    /// Sizes from about this one on, with the time at which the two lines meet, ms.
     From(f64, f64),
-    /// Not at the largest.
+    /// None, as it is slower at the largest size.
     NotYet,
 }
 
-/// Medians of one backend by size, both above 0, from the smallest.
+/// Returns the medians of one backend as (size, ms), both above 0, by increasing size.
 pub fn line(rows: &[Row], family: &str, backend: &str) -> Vec<(f64, f64)> {
     let of = |row: &&Row| row.family() == family && row.backend == backend && row.ms_per_step.median > 0.0;
     let mut line: Vec<(f64, f64)> =
@@ -26,8 +26,8 @@ pub fn line(rows: &[Row], family: &str, backend: &str) -> Vec<(f64, f64)> {
     line
 }
 
-/// Where `mine` passes `theirs` for good; between sizes on straight lines of the logarithms. `None` below two common
-/// sizes.
+/// Returns where `mine` becomes faster than `theirs` and stays so, by linear interpolation of logarithms between sizes.
+/// `None` below two common sizes.
 pub fn find(mine: &[(f64, f64)], theirs: &[(f64, f64)]) -> Option<Crossover> {
     let common: Vec<(f64, f64, f64)> = mine
         .iter()
@@ -36,7 +36,7 @@ pub fn find(mine: &[(f64, f64)], theirs: &[(f64, f64)]) -> Option<Crossover> {
     if common.len() < 2 {
         return None;
     }
-    // Logarithm of how much longer it takes.
+    // Logarithm of the time ratio; positive if slower.
     let behind = |&(_, mine, theirs): &(f64, f64, f64)| (mine / theirs).ln();
     let Some(last) = common.iter().rposition(|point| behind(point) >= 0.0) else { return Some(Crossover::Always) };
     let Some(next) = common.get(last + 1) else { return Some(Crossover::NotYet) };
@@ -46,7 +46,7 @@ pub fn find(mine: &[(f64, f64)], theirs: &[(f64, f64)]) -> Option<Crossover> {
     Some(Crossover::From(between(from.0, next.0), between(from.1, next.1)))
 }
 
-/// Backends of a family, in the order of their rows.
+/// Returns one row per backend of a scene family, in the order of the rows.
 pub fn backends<'a>(rows: &'a [Row], family: &str) -> Vec<&'a Row> {
     let mut found: Vec<&Row> = Vec::new();
     for row in rows.iter().filter(|row| row.family() == family) {
@@ -57,7 +57,7 @@ pub fn backends<'a>(rows: &'a [Row], family: &str) -> Vec<&'a Row> {
     found
 }
 
-/// Sentences about one family of scenes: from which size on the backend `gpu` is faster than each other one.
+/// Returns sentences about one family of scenes: from which size the GPU is faster than each other backend.
 pub fn sentences(rows: &[Row], family: &str) -> Vec<String> {
     let backends = backends(rows, family);
     let Some(gpu) = backends.iter().find(|row| row.backend == "gpu") else { return Vec::new() };
@@ -86,12 +86,13 @@ pub fn sentences(rows: &[Row], family: &str) -> Vec<String> {
     sentences
 }
 
-/// Sentences, and the cost of a body by size where there are several.
+/// Returns these sentences, and the cost per body by size if there are several sizes.
 pub fn text(rows: &[Row], family: &str) -> String {
     let mut text: String = sentences(rows, family).iter().map(|sentence| format!("{sentence}\n")).collect();
     for row in backends(rows, family) {
         let line = line(rows, family, &row.backend);
-        // Scenes come near the size that was asked for, and small ones miss it by a tenth.
+        // The actual number of bodies: scenes only approximate the requested size, and small ones differ by up to a
+        // tenth.
         let bodies = |size: f64| {
             let same = |other: &&Row| other.family() == family && other.size.max(1) as f64 == size;
             rows.iter().find(same).map_or(size, |row| row.bodies.max(1) as f64)
@@ -100,9 +101,9 @@ pub fn text(rows: &[Row], family: &str) -> String {
         if costs.len() < 2 {
             continue;
         }
-        let _ = write!(text, "{family}: {}, us a body and step:", row.label());
+        let _ = write!(text, "{family}: {}, us per body and step:", row.label());
         for ((size, _), cost) in line.iter().zip(&costs) {
-            let _ = write!(text, " {} of {},", significant(*cost), whole(*size));
+            let _ = write!(text, " {} at {},", significant(*cost), whole(*size));
         }
         let best = costs.iter().copied().fold(f64::INFINITY, f64::min);
         let last = costs[costs.len() - 1];
@@ -119,7 +120,7 @@ fn whole(size: f64) -> String {
     group(size.round() as u64)
 }
 
-/// Two digits: more are not known.
+/// Rounds a size to two digits, as more are not significant.
 pub fn round(size: f64) -> String {
     let step = 10_f64.powf((size.max(1.0).log10().floor() - 1.0).max(0.0));
     whole((size / step).round() * step)
@@ -131,7 +132,7 @@ mod tests {
 
     #[test]
     fn lines_cross_where_their_logarithms_do() {
-        // 1 ms at any size against 0.001 ms a body: they meet at 1000 bodies.
+        // 1 ms at any size against 0.001 ms per body: they meet at 1000 bodies.
         let flat = [(100.0, 1.0), (10_000.0, 1.0)];
         let steep = [(100.0, 0.1), (10_000.0, 10.0)];
         let Some(Crossover::From(size, ms)) = find(&flat, &steep) else { panic!() };
@@ -139,7 +140,7 @@ mod tests {
         assert_eq!(find(&steep, &flat), Some(Crossover::NotYet));
         assert_eq!(find(&flat, &[(100.0, 2.0), (10_000.0, 3.0)]), Some(Crossover::Always));
         assert_eq!(find(&flat, &[(100.0, 2.0), (200.0, 3.0)]), None, "one common size");
-        // Behind again: only the last time counts.
+        // Slower again at a larger size: only the last crossing counts.
         let wavy = [(1.0, 2.0), (10.0, 0.5), (100.0, 2.0), (1000.0, 0.5)];
         let one = [(1.0, 1.0), (10.0, 1.0), (100.0, 1.0), (1000.0, 1.0)];
         assert!(matches!(find(&wavy, &one), Some(Crossover::From(size, _)) if (100.0..1000.0).contains(&size)));

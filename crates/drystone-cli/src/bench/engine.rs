@@ -1,4 +1,4 @@
-//! Who takes part, and one run of one of them.
+//! Backends of the benchmark, and a single run of one of them.
 
 use std::path::Path;
 
@@ -15,10 +15,10 @@ use super::super::stop;
 use super::limit::{self, Counts};
 use super::peers::Peers;
 
-/// `--backends`.
+/// Value of `--backends`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Backend {
-    /// Drystone on a GPU; takes a software adapter too, and says so
+    /// Drystone on a GPU, or on a software adapter, which is then named as such
     Gpu,
     /// Drystone on one thread
     #[value(name = "cpu1")]
@@ -37,10 +37,10 @@ pub enum Backend {
 }
 
 impl Backend {
-    /// All of them, in the order of their turns: rivals next to each other.
+    /// All backends, in the order of their turns: rivals next to each other.
     pub const ALL: [Self; 6] = [Self::Box2d, Self::Cpu1, Self::Rapier, Self::Box2dN, Self::CpuN, Self::Gpu];
 
-    /// As in reports.
+    /// Returns the name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Self::Gpu => "gpu",
@@ -52,7 +52,7 @@ impl Backend {
         }
     }
 
-    /// The engine's name in the peers program, if it runs there.
+    /// Returns the name of the engine in the peers program, if it runs there.
     pub fn peer(self) -> Option<&'static str> {
         match self {
             Self::Box2d | Self::Box2dN => Some("box2d"),
@@ -61,37 +61,37 @@ impl Backend {
         }
     }
 
-    /// Whether it runs on `--threads`.
+    /// Returns true if it uses `--threads`.
     pub fn is_threaded(self) -> bool {
         matches!(self, Self::CpuN | Self::Box2dN)
     }
 }
 
-/// What runs take place in.
+/// Resources shared by all runs.
 #[derive(Debug)]
 pub struct Engines {
-    /// For `gpu`.
+    /// Device of the backend `gpu`.
     pub context: Option<Context>,
-    /// For other engines.
+    /// Program that runs other engines.
     pub peers: Option<Peers>,
-    /// Of threaded backends.
+    /// Threads of threaded backends.
     pub threads: u32,
 }
 
-/// One run from the start of the scene.
+/// A run from the start of the scene.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Of the steps.
+    /// Times of the steps.
     pub times: Times,
-    /// ms a step, after the first. Empty where they are not timed.
+    /// Milliseconds per step of each stage, without the first step. Empty if stages are not timed.
     pub stages_ms: Vec<(String, f64)>,
-    /// The end.
+    /// Final state.
     pub end: Snapshot,
-    /// Of the end.
+    /// Hash of the final state.
     pub hash: u64,
-    /// What only our own backends tell.
+    /// Details that only Drystone's backends provide.
     pub own: Option<Own>,
-    /// The world at the end, where bodies came or went.
+    /// World at the end, if bodies were added or removed.
     pub compiled: Option<Compiled>,
 }
 
@@ -100,31 +100,31 @@ impl Run {
         Self { times, stages_ms, hash: state::hash(&end), end, own, compiled: None }
     }
 
-    /// Gives the memory of the end back.
+    /// Frees the memory of the final state.
     pub fn forget_end(&mut self) {
         self.end = Snapshot::default();
         self.compiled = None;
     }
 }
 
-/// What only our own backends tell.
+/// Details that only Drystone's backends provide.
 #[derive(Clone, Debug)]
 pub struct Own {
-    /// Bytes that a step has to move.
+    /// Bytes that each stage of a step must move.
     pub moved: Vec<(Stage, u64)>,
-    /// Of a step.
+    /// Dispatches per step.
     pub dispatches: Option<u32>,
-    /// Of all buffers on the device.
+    /// Size of all buffers on the device, in bytes.
     pub device_bytes: Option<u64>,
-    /// Steps that lacked room.
+    /// Number of steps that overflowed a buffer.
     pub overflowed_steps: u64,
 }
 
-/// Steps at the end that measure their stages on a device. They come after what is timed and compared.
+/// Number of final steps that time their stages on a device, after the steps that are timed and compared.
 const PROFILED: u32 = 10;
 
 impl Engines {
-    /// Threads that step a backend's world.
+    /// Returns the number of threads of a backend.
     pub fn threads_of(&self, backend: Backend) -> Option<u32> {
         match backend {
             Backend::Gpu => None,
@@ -133,11 +133,11 @@ impl Engines {
         }
     }
 
-    /// Runs a scene once, `1 + steps` steps and, to time the stages, a few more. The inner error is why the backend
-    /// cannot do it.
+    /// Runs a scene once: `1 + steps` steps, and a few more to time the stages. The inner error is the reason why the
+    /// backend cannot run it.
     ///
     /// # Errors
-    /// What ends the whole bench: the device is lost, the peers program fails, the user wants to stop.
+    /// Errors that end the benchmark: a lost device, a failing peers program, Ctrl-C.
     pub fn run(
         &mut self,
         backend: Backend,
@@ -158,8 +158,8 @@ impl Engines {
             (Backend::Cpu1 | Backend::CpuN, ..) => {
                 Ok(Ok(on_cpu(CpuWorld::from_compiled(compiled.clone()).with_threads(threads as usize)?, steps)?))
             }
-            // Contenders are only taken when there is what they run in.
-            (backend, ..) => unreachable!("nothing runs {}", backend.name()),
+            // Backends are only selected if their resources exist.
+            (backend, ..) => unreachable!("no engine for {}", backend.name()),
         }
     }
 }
@@ -191,7 +191,7 @@ fn on_cpu(mut world: CpuWorld, steps: u32) -> Result<Run, Failure> {
     Ok(Run { compiled, ..Run::new(times, named(stages), world.snapshot(), Some(own)) })
 }
 
-/// A device works on while the next step is recorded, so only all steps together can be timed.
+/// Runs on a device, which works asynchronously, so that only all steps together can be timed.
 fn on_gpu(
     context: &Context,
     compiled: &Compiled,
@@ -221,7 +221,7 @@ fn on_gpu(
     if with_stages {
         (0..PROFILED).try_for_each(|_| world.step_profiled())?;
     }
-    let World::Gpu(gpu) = &world else { unreachable!("it was made so") };
+    let World::Gpu(gpu) = &world else { unreachable!("created as a GPU world") };
     let own = Own {
         moved: limit::bytes(gpu.plan(), &counts),
         dispatches,

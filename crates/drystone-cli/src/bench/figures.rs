@@ -1,4 +1,4 @@
-//! `--markdown`: the figures of committed results, between two marks of a Markdown file.
+//! `--markdown`: writes tables of committed results between two marks of a Markdown file.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -11,14 +11,14 @@ use super::super::report::{count, group, significant};
 use super::crossover;
 use super::row::{Results, Row};
 
-/// The figures stand between these.
+/// Marks around the results.
 const MARKS: (&str, &str) =
     ("<!-- figures: written by .ci/figures from benches/results -->\n", "<!-- end of figures -->");
 
-/// Puts the figures of files into a Markdown file.
+/// Replaces the text between the marks by tables of the given results.
 ///
 /// # Errors
-/// The file has not both marks, or cannot be read or written.
+/// If a mark is missing, or the file cannot be read or written.
 pub fn write(markdown: &Path, paths: &[PathBuf], files: &[Results]) -> Result<(), Failure> {
     let shown = markdown.display();
     let text =
@@ -41,7 +41,8 @@ pub fn write(markdown: &Path, paths: &[PathBuf], files: &[Results]) -> Result<()
     console::print(&format!("wrote {}\n", files.join(", ")))
 }
 
-/// A machine: a table of medians, scenes and sizes down, backends across, and what follows from it.
+/// Returns the section of one machine: a table of medians, with scenes and sizes as rows and backends as columns, and
+/// the crossover sizes.
 fn section(markdown: &Path, path: &Path, results: &Results) -> String {
     let machine = &results.machine;
     let adapter = match &machine.adapter {
@@ -50,12 +51,12 @@ fn section(markdown: &Path, path: &Path, results: &Results) -> String {
         None => String::new(),
     };
     let load = machine.load.map_or_else(String::new, |load| format!(", load {load:.1} when it began"));
-    let mut text = format!("\n**{}, {} cores{adapter}**{load}. Median ms a step", machine.cpu, machine.cores);
+    let mut text = format!("\n**{}, {} cores{adapter}**{load}. Median ms per step", machine.cpu, machine.cores);
     if let Some(row) = results.rows.first() {
         let repeats = count(row.ms_per_step.samples.len() as u64, "repeat");
         let _ = write!(text, " of {repeats} of {}", count(row.steps.into(), "step"));
     }
-    text += "; beside it how deep shapes overlap at most at the end, mm.\n\n";
+    text += "; in brackets the deepest overlap of shapes at the end, mm.\n\n";
 
     let mut columns: Vec<&Row> = Vec::new();
     let mut cases: Vec<&Row> = Vec::new();
@@ -95,7 +96,7 @@ fn section(markdown: &Path, path: &Path, results: &Results) -> String {
     for engine in &machine.peers {
         let _ = write!(text, ", {}", engine.version);
     }
-    // Relative to the Markdown file, if it lies below it.
+    // Links are relative to the Markdown file if it is in a parent folder.
     let folder = markdown.parent().unwrap_or(Path::new(""));
     let shown = path.strip_prefix(folder).unwrap_or(path).display().to_string().replace('\\', "/");
     let _ = write!(text, ". All of it: [{shown}]({shown})");

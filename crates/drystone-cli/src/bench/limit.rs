@@ -1,19 +1,19 @@
-//! The least time a step can take: what its stages must move through memory, at the speed at which the machine copies,
-//! and what its dispatches cost when they do nothing.
+//! Roofline of a step: the minimum time for its memory traffic at the machine's copy speed, plus the overhead of its
+//! dispatches.
 //!
-//! **Bytes.** `traffic` is the table: a stage reads each row it needs once, whole, and writes once what it changes.
-//! Rows that many threads read (a body's state, by each of its contacts) count once for every reader. What a search
-//! touches (cells of the grid, last step's contacts of a shape) counts as one row. So this is a floor: a stage that
-//! reaches half of the copy speed by it may in truth move more.
+//! **Bytes.** `traffic` is the table: a stage reads each row it needs once, completely, and writes each changed value
+//! once. Rows read by many threads (the state of a body, for each of its contacts) count once per reader. Data visited
+//! by a search (grid cells, a shape's contacts of the last step) count as one row. This is a lower bound: a stage that
+//! reaches half of the copy speed by this count may move more in reality.
 //!
-//! **Copy speed** counts bytes read and bytes written, of buffers larger than caches, best of a few rounds: on a device
-//! by a compute shader that copies 16 bytes a thread, on the CPU by as many threads as the backend has.
+//! **Copy speed** counts bytes read and bytes written, for buffers larger than the caches, best of several rounds: on a
+//! device by a compute shader that copies 16 bytes per thread, on the CPU by as many threads as the backend has.
 //!
-//! **Dispatch cost** is that of one of a thousand dispatches in one pass that each touch the same word, so that the
-//! next has to wait.
+//! **Dispatch cost** is the mean over a thousand dispatches in one pass that all access the same word, so that each has
+//! to wait for the one before.
 //!
-//! `limit = bytes / copy speed + dispatches · dispatch cost`; the share is the limit over the median. It is above 1
-//! where the data of a world fit into caches, which are faster than memory.
+//! `limit = bytes / copy speed + dispatches · dispatch cost`; the share is the limit divided by the median. It exceeds
+//! 1 if the data fit into caches, which are faster than memory.
 
 use std::mem::size_of;
 use std::time::Instant;
@@ -30,24 +30,24 @@ use serde::{Deserialize, Serialize};
 use super::super::report::significant;
 use super::row::in_order;
 
-/// What the machine does at best.
+/// Measured speeds of the machine.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Speeds {
-    /// GB/s, by backend.
+    /// Copy speed, GB/s, by backend.
     #[serde(default, with = "in_order")]
     pub copy_gb_s: Vec<(String, f64)>,
-    /// µs a dispatch, of the backend `gpu`.
+    /// Cost of a dispatch of the backend `gpu`, µs.
     #[serde(default)]
     pub dispatch_us: Option<f64>,
 }
 
 impl Speeds {
-    /// Of a backend, GB/s.
+    /// Returns the copy speed of a backend, GB/s.
     pub fn copy(&self, backend: &str) -> Option<f64> {
         self.copy_gb_s.iter().find(|(name, _)| name == backend).map(|&(_, speed)| speed)
     }
 
-    /// For a person.
+    /// Returns the speeds as text for users.
     pub fn text(&self) -> String {
         if self.copy_gb_s.is_empty() {
             return String::new();
@@ -56,29 +56,29 @@ impl Speeds {
             self.copy_gb_s.iter().map(|(name, speed)| format!("{name} {} GB/s", significant(*speed))).collect();
         let dispatch = self
             .dispatch_us
-            .map_or_else(String::new, |us| format!("; an empty dispatch of backend gpu takes {} us", significant(us)));
+            .map_or_else(String::new, |us| format!("; an empty dispatch of backend gpu takes {} µs", significant(us)));
         format!("copies (read and written): {}{dispatch}\n", speeds.join(", "))
     }
 }
 
-/// The limit of one row.
+/// Limit of one row.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Limit {
-    /// That a step must move.
+    /// Bytes that a step must move.
     pub bytes: u64,
-    /// Least time of a step, ms.
+    /// Minimum time of a step, ms.
     pub ms: f64,
-    /// The limit over the median of the row. 1 is as fast as memory; caches can be faster.
+    /// Limit divided by the median of the row. 1 is as fast as memory; caches can be faster.
     pub share: f64,
     /// Bytes by stage.
     #[serde(with = "in_order")]
     pub stages_bytes: Vec<(String, f64)>,
-    /// Share of the copy speed that a stage reaches, where it was timed.
+    /// Fraction of the copy speed that each timed stage reaches.
     #[serde(with = "in_order")]
     pub stages_share: Vec<(String, f64)>,
 }
 
-/// How many rows there are of what.
+/// Numbers of rows of the tables.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
     bodies: u64,
@@ -86,16 +86,16 @@ pub struct Counts {
     cells: u64,
     pairs: u64,
     constraints: u64,
-    /// As many as constraints, or none.
+    /// Equal to the constraints, or 0.
     surfaces: u64,
-    /// Likewise.
+    /// Equal to the constraints, or 0.
     rebounds: u64,
     joints: u64,
     rows: u64,
 }
 
 impl Counts {
-    /// Of a world after a step with these counters.
+    /// Counts the rows of a world after a step with these counters.
     pub fn new(compiled: &Compiled, counters: &Counters) -> Self {
         let constraints = u64::from(counters.color_starts[COLOR_COUNT as usize]);
         Self {
@@ -116,22 +116,22 @@ const fn of<T>() -> u64 {
     size_of::<T>() as u64
 }
 
-/// Of an index or a count.
+/// Size of an index or a count.
 const WORD: u64 = of::<u32>();
-/// Velocity and angular velocity: what a sweep changes of a body.
+/// Size of velocity and angular velocity, which a sweep changes per body.
 const VELOCITY: u64 = of::<[f32; 3]>();
-/// Position and rotation since the step began.
+/// Size of the change of position and rotation since the start of the step.
 const DELTA: u64 = of::<[f32; 4]>();
-/// What a sweep changes of a contact: impulses of two points.
+/// Size of the impulses of two points, which a sweep changes per contact.
 const IMPULSES: u64 = of::<[f32; 4]>();
-/// Largest normal impulses of two points.
+/// Size of the largest normal impulses of two points.
 const MOST_IMPULSES: u64 = of::<[f32; 2]>();
-/// Two measured separations.
+/// Size of two separations.
 const SEPARATIONS: u64 = of::<[f32; 2]>();
-/// Accumulated impulse of a row of a joint.
+/// Size of the accumulated impulse of a joint row.
 const ROW_IMPULSE: u64 = of::<[f32; 2]>();
 
-/// Rows, and bytes a row that one run of a stage moves: the table of this module.
+/// Returns the traffic of one run of a stage, as (number of rows, bytes per row).
 fn traffic(op: Op, n: &Counts) -> Vec<(u64, u64)> {
     let per_body = |bytes| (n.bodies, bytes);
     let per_shape = |bytes| (n.shapes, bytes);
@@ -139,26 +139,29 @@ fn traffic(op: Op, n: &Counts) -> Vec<(u64, u64)> {
     let per_constraint = |bytes| (n.constraints, bytes);
     let per_joint = |bytes| (n.joints, bytes);
     match op.stage {
-        // Only what was asked for.
+        // Proportional to changes, not to the size of the world.
         Stage::Command | Stage::Wake | Stage::Report | Stage::Sleep => vec![],
         Stage::Guard => {
             vec![per_body(of::<Body>() + of::<Pose>() + of::<BodyState>() + of::<Accumulator>() + WORD)]
         }
         Stage::Bound => vec![per_shape(of::<Shape>() + of::<Pose>() + of::<Aabb>())],
-        // Clear, count and scan the cells; a box is read, its cell written and read, its place written twice and read.
+        // Cells are cleared, counted and scanned; a box is read, its cell written and read, its position in the cell
+        // written twice and read.
         Stage::Bin => vec![(n.cells, 3 * WORD), per_shape(of::<Aabb>() + 5 * WORD)],
-        // Count and emit both look at a shape, its box and its neighbours', of which there are as many as pairs.
+        // Both the counting and the emitting pass read a shape, its box and those of its neighbours, whose number is
+        // that of the pairs.
         Stage::Pair => vec![
             per_shape(2 * (of::<Shape>() + of::<Aabb>() + WORD) + 3 * WORD),
             per_pair(of::<Aabb>() + of::<Contact>()),
         ],
-        // The contact, that of the step before, and what is taken over of it.
+        // The contact, that of the previous step, and the values copied from it.
         Stage::Recall => vec![per_shape(2 * WORD), per_pair(2 * of::<Contact>() + 4 * WORD)],
-        // The contact and the manifold of the step before, and both written; of each side its shape, pose and swing.
+        // Contact and manifold of the previous step are read and the new ones written; on both sides shape, pose and
+        // motion extent.
         Stage::Collide => {
             vec![per_pair(2 * (of::<Contact>() + of::<Manifold>() + of::<Shape>() + of::<Pose>() + WORD))]
         }
-        // Its colour and flags are looked at to inherit, to count and to place.
+        // Colour and flags are read to inherit, to count and to place.
         Stage::Color => vec![per_pair(3 * 2 * WORD), per_constraint(WORD)],
         Stage::Prepare => vec![
             per_constraint(
@@ -202,7 +205,7 @@ fn traffic(op: Op, n: &Counts) -> Vec<(u64, u64)> {
     }
 }
 
-/// Bytes that a step moves, by stage, in the order of the plan.
+/// Returns the bytes that a step moves, by stage, in the order of the plan.
 pub fn bytes(plan: &[Op], counts: &Counts) -> Vec<(Stage, u64)> {
     let mut sums: Vec<(Stage, u64)> = Vec::new();
     for &op in plan {
@@ -216,7 +219,7 @@ pub fn bytes(plan: &[Op], counts: &Counts) -> Vec<(Stage, u64)> {
     sums
 }
 
-/// The limit of a backend whose steps took `median` ms, and its stages this.
+/// Returns the limit of a backend with these measured times.
 pub fn limit(
     moved: &[(Stage, u64)],
     dispatches: Option<u32>,
@@ -244,14 +247,14 @@ pub fn limit(
     }
 }
 
-/// Bytes of a buffer that is copied: more than caches hold, on hardware.
+/// Size of the copied buffers on hardware devices, in bytes; larger than caches.
 const COPIED: usize = 256 << 20;
-/// The same where memory is the machine's own and shared with others.
+/// Size of the copied buffers in main memory, which is shared with other programs, in bytes.
 const COPIED_BY_CPU: usize = 64 << 20;
-/// Rounds, of which the best counts.
+/// Rounds, of which the fastest counts.
 const ROUNDS: u32 = 5;
 
-/// GB/s at which this many threads copy, read and written.
+/// Measures the copy speed of this many threads, GB/s, counting reads and writes.
 pub fn copy_on_cpu(threads: usize) -> f64 {
     let from = vec![1_u8; COPIED_BY_CPU];
     let mut to = vec![0_u8; COPIED_BY_CPU];
@@ -270,7 +273,7 @@ pub fn copy_on_cpu(threads: usize) -> f64 {
     2.0 * COPIED_BY_CPU as f64 / best * 1e-9
 }
 
-/// Copies 16 bytes a thread; `touch` is a dispatch that does next to nothing.
+/// Shaders: `copy` copies 16 bytes per thread; `touch` does almost nothing.
 const KERNELS: &str = "
 @group(0) @binding(0) var<storage, read> source: array<vec4<u32>>;
 @group(0) @binding(1) var<storage, read_write> target_: array<vec4<u32>>;
@@ -286,13 +289,13 @@ fn touch() {
     target_[0].x += source[0].x;
 }
 ";
-/// Dispatches in the pass that times them.
+/// Dispatches in the timed pass.
 const EMPTY: u32 = 1000;
 
-/// GB/s at which a device copies, read and written, and what a dispatch costs, µs.
+/// Measures the copy speed of a device, GB/s, and the cost of a dispatch, µs.
 ///
 /// # Errors
-/// The device is lost or refused something.
+/// If the device is lost or has rejected a command.
 pub fn measure_device(context: &Context) -> Result<(f64, f64), WorldError> {
     let device = context.device();
     let limits = device.limits();
@@ -333,7 +336,7 @@ pub fn measure_device(context: &Context) -> Result<(f64, f64), WorldError> {
         let groups = groups as u32;
         let (x, y) = (groups.min(65_535), groups.div_ceil(65_535));
         let mut best = f64::INFINITY;
-        // The first round may still be compiling and clearing.
+        // The first round may include compiling and clearing.
         for round in 0..=ROUNDS {
             let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("limit") });
             {
@@ -352,10 +355,10 @@ pub fn measure_device(context: &Context) -> Result<(f64, f64), WorldError> {
         }
         Ok::<_, WorldError>(best / f64::from(dispatches))
     };
-    // Enough copies that what a submission costs does not show.
+    // Enough copies to make the submission cost negligible.
     let copies = if software { 2 } else { 16 };
     let copy = timed("copy", &source, &target, bytes / (16 * 256), copies)?;
-    // Zeros, as every new buffer.
+    // New buffers contain zeros.
     let small = buffer("small", 256);
     let touch = timed("touch", &source, &small, 1, EMPTY)?;
     Ok((2.0 * bytes as f64 / copy * 1e-9, touch * 1e6))
@@ -372,7 +375,8 @@ mod tests {
 
     use super::*;
 
-    /// By hand, for a sweep: the constraint, its impulses, and of both bodies the velocities twice and the deltas once.
+    /// Counted by hand for a sweep: the constraint, its impulses, and of both bodies the velocities twice and the
+    /// deltas once.
     #[test]
     fn a_sweep_moves_what_it_must() {
         let n = Counts {
@@ -394,7 +398,7 @@ mod tests {
         assert!(bytes(&op(MEASURED), &rough)[0].1 > bytes(&op(MEASURED), &n)[0].1);
     }
 
-    /// Every stage of every mode that does something to each body, contact or joint has its line in the table.
+    /// In every mode, each stage that works on all bodies, contacts or joints has a line in the table.
     #[test]
     fn every_stage_is_in_the_table() {
         let n = Counts {
@@ -419,7 +423,7 @@ mod tests {
         }
     }
 
-    /// More bodies move more; twice the substeps move nearly twice as much.
+    /// More bodies move more bytes; twice the substeps move nearly twice as many.
     #[test]
     fn bytes_grow_with_the_world() {
         let total = |spec: &str, substeps| {
@@ -444,7 +448,7 @@ mod tests {
         assert_eq!(limit.bytes, 4_000_000);
         assert!((limit.ms - (0.4 + 0.5)).abs() < 1e-12, "{limit:?}");
         assert!((limit.share - 0.9 / 8.0).abs() < 1e-12);
-        assert_eq!(limit.stages_share.len(), 1, "guard was not timed");
+        assert_eq!(limit.stages_share.len(), 1, "the guard stage was not timed");
         assert!((limit.stages_share[0].1 - 0.5).abs() < 1e-12);
     }
 

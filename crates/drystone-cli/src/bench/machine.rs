@@ -1,4 +1,4 @@
-//! Where and with what a bench is run.
+//! Description of the machine and software of a benchmark.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,7 +10,7 @@ use super::super::backend::{About, default_threads};
 use super::limit::Speeds;
 use super::row::Machine;
 
-/// This one.
+/// Returns the description of this machine.
 pub fn here(gpu: Option<&Context>, peers: Vec<Engine>, speeds: Speeds, load: Option<f64>) -> Machine {
     let cpu = sysinfo::System::new().ok().and_then(|mut system| {
         system.refresh_cpu_all();
@@ -31,12 +31,12 @@ pub fn here(gpu: Option<&Context>, peers: Vec<Engine>, speeds: Speeds, load: Opt
     }
 }
 
-/// Mean number of runnable threads over the last minute.
+/// Returns the mean number of runnable threads over the last minute.
 pub fn load() -> Option<f64> {
     sysinfo::System::load_average().ok().map(|load| load.one)
 }
 
-/// A few lines for a person.
+/// Returns the description as text for users.
 pub fn text(machine: &Machine) -> String {
     let load = machine.load.map_or_else(|| "unknown".to_owned(), |load| format!("{load:.1}"));
     let avx2 = if machine.avx2 { ", AVX2, 8 wide" } else { "" };

@@ -1,7 +1,9 @@
-//! `drystone bench`: everybody on the same scenes, in turns, with the quality of the result beside the speed.
+//! `drystone bench`: runs all backends, Box2D and Rapier on the same scenes, and measures the quality of the result
+//! beside the speed.
 //!
-//! Every repeat runs each backend once from the start of the scene: A B C A B C … The first step is timed by itself.
-//! What is compared are means over the steps of a repeat: their minimum, median and spread over the repeats.
+//! Every repeat runs each backend once from the start of the scene: A B C A B C …, so that slow changes of the machine
+//! affect all of them. The first step is timed separately. The compared numbers are means over the steps of a repeat:
+//! their minimum, median and spread over the repeats.
 
 mod compare;
 mod crossover;
@@ -29,6 +31,7 @@ use drystone_scenes::{catalogue, file};
 
 use super::backend::{self, About, Choice, default_threads};
 use super::failure::{Code, Failure};
+use super::number::whole;
 use super::output::{self, Destination};
 use super::report::{Measured, colors, count, mode_name};
 use super::{console, source, stop};
@@ -37,81 +40,81 @@ use limit::Speeds;
 use peers::Peers;
 use row::{Results, Row, Skipped, Spread};
 
-/// Scenes if nothing else is said, and their sizes.
+/// Default scenes and their sizes.
 const SCENES: &str = "large_pyramid,many_pyramids";
 const SIZES: [u64; 3] = [100, 1_000, 10_000];
-/// Threads that Box2D takes at most; others follow, so that what is compared is alike.
+/// Maximum number of threads: Box2D's own limit, applied to all backends for a fair comparison.
 const MOST_THREADS: usize = 32;
 
-/// Compare speed and quality of all backends, and of Box2D and Rapier, side by side
+/// Compare speed and quality of all backends, Box2D and Rapier
 #[derive(Args, Debug)]
 pub struct Options {
-    /// Built-in scenes, with parameters if wanted, or scene files [default: large_pyramid,many_pyramids]
+    /// Built-in scenes, with optional parameters, or scene files [default: large_pyramid,many_pyramids]
     #[arg(long, value_name = "A,B", conflicts_with = "from")]
     scenes: Option<String>,
-    /// Bodies that are free to move, 1 to 20000000; a scene picks its parameters to come near [default: what the scenes
-    /// have; 100,1000,10000 without --scenes]
+    /// Numbers of dynamic bodies, 1 to 20000000; the parameters of each scene are chosen to come close [default: the
+    /// scenes as they are; 100,1000,10000 without --scenes]
     #[arg(long, value_name = "N,M", value_delimiter = ',', conflicts_with = "from",
-          value_parser = clap::value_parser!(u64).range(1..=catalogue::MAX_BODIES))]
+          allow_negative_numbers = true, value_parser = whole::<u64>(1..=catalogue::MAX_BODIES))]
     sizes: Vec<u64>,
-    /// Backends to run [default: all there are]
+    /// Backends to run [default: all available]
     #[arg(long, value_name = "A,B", value_delimiter = ',', value_enum, conflicts_with = "from")]
     backends: Vec<Backend>,
-    /// Measure worlds a second instead: N copies of each scene at once, on Drystone's own backends
+    /// Measure worlds per second instead: N copies of each scene at once, on Drystone's own backends
     #[arg(long, value_name = "N,M", value_delimiter = ',', conflicts_with_all = ["from", "csv", "plot", "compare"],
-          value_parser = clap::value_parser!(u32).range(1..=65_535))]
+          allow_negative_numbers = true, value_parser = whole::<u32>(1..=65_535))]
     worlds: Vec<u32>,
-    /// Timed steps, after a first that is not
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    /// Timed steps, after a first step that is not timed
+    #[arg(long, value_name = "N", default_value_t = 100, allow_negative_numbers = true, value_parser = whole::<u32>(1..=1_000_000))]
     steps: u32,
-    /// Runs of each backend, in turns; the spread between them is the noise
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// Runs of each backend, in turns; their spread is the noise
+    #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true, value_parser = whole::<u32>(1..=1000))]
     repeats: u32,
     /// Threads of cpuN and box2dN [default: all cores, at most 32]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=32))]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(1..=32))]
     threads: Option<u32>,
-    /// Show what each stage takes
+    /// Show the time of each stage
     #[arg(long)]
     stages: bool,
-    /// Write all that was measured (.json)
+    /// Write all measurements (.json)
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Write the table (.csv)
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Draw time against size (.png)
+    /// Plot time against size (.png)
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Exit 1 if something became slower than in this file of --json, by more than the repeats of both differ
+    /// Compare with an earlier --json file: exit code 1 if a row is slower by more than the noise of both
     #[arg(long, value_name = "FILE")]
     compare: Option<PathBuf>,
-    /// Measure nothing: show, draw or compare files of --json
+    /// Show, plot or compare --json files instead of measuring
     #[arg(long, value_name = "FILE", num_args = 1..)]
     from: Vec<PathBuf>,
-    /// Write the figures of the files between the two marks of this Markdown file
+    /// Write the results of the --from files between the two marks of this Markdown file
     #[arg(long, value_name = "FILE", requires = "from", conflicts_with = "compare")]
     markdown: Option<PathBuf>,
-    /// The program that runs box2d and rapier [default: $DRYSTONE_PEERS, or peers beside drystone, or what is built in
+    /// Program that runs box2d and rapier [default: $DRYSTONE_PEERS, peers beside drystone, or the build in
     /// benches/peers]
     #[arg(long, value_name = "PATH", conflicts_with = "from")]
     peers: Option<PathBuf>,
-    /// Give up the peers program after so many seconds without news from it
-    #[arg(long, value_name = "S", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    /// Stop if the peers program reports no progress for this many seconds
+    #[arg(long, value_name = "S", default_value_t = 120, allow_negative_numbers = true, value_parser = whole::<u32>(1..=86_400))]
     peers_timeout: u32,
 }
 
-/// A scene at a size.
+/// Scene at one size.
 struct Case {
     spec: String,
     size: Option<u64>,
-    /// As the catalogue wants it, or the file.
+    /// Spec of the catalogue, or path of a file.
     source: String,
 }
 
 /// Runs the command.
 ///
-/// # Errors
-/// Bad usage or input; no adapter or peers program though one was demanded; one that fails; a regression.
+/// Invalid usage or input; no adapter or peers program although one was required; a failing peers program; a
+/// regression.
 pub fn run(options: &Options) -> Result<(), Failure> {
     if !options.from.is_empty() {
         return show(options);
@@ -141,21 +144,21 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         }
     }
     if results.rows.is_empty() {
-        return Err(Failure::usage("none of the backends can do any of this"));
+        return Err(Failure::usage("no backend can run any of these scenes"));
     }
     console::print(table::legend(&results.rows))?;
     finish(outputs, &results)?;
     let differ: Vec<&Row> = results.rows.iter().filter(|row| !row.repeats_exactly).collect();
     for row in &differ {
-        console::warn(&format!("{} on {}: two repeats end differently", row.scene, row.label()));
+        console::warn(&format!("{} on {}: repeats end in different states", row.scene, row.label()));
     }
     if differ.iter().any(|row| row.peer.is_none()) {
-        return Err(Failure::new(Code::Check, "a scene does not replay exactly"));
+        return Err(Failure::new(Code::Check, "a scene is not reproduced exactly"));
     }
     old.map_or(Ok(()), |old| compare::check(&old, &results))
 }
 
-/// The same for many worlds at once.
+/// Measures many worlds at once (`--worlds`).
 fn many_worlds(
     options: &Options,
     cases: &[Case],
@@ -171,19 +174,19 @@ fn many_worlds(
         console::print(&worlds::table(&results.worlds[before..], label))?;
     }
     if results.worlds.is_empty() {
-        return Err(Failure::usage("none of the backends can do any of this"));
+        return Err(Failure::usage("no backend can run any of these scenes"));
     }
     finish(outputs, &results)?;
     match results.worlds.iter().find(|row| !row.all_equal) {
         Some(row) => {
-            let message = format!("{} on {}: copies of one world end differently", row.scene, row.backend);
+            let message = format!("{} on {}: copies of one world end in different states", row.scene, row.backend);
             Err(Failure::new(Code::Check, message))
         }
         None => Ok(()),
     }
 }
 
-/// Of files that there are.
+/// Shows, plots or compares existing results (`--from`).
 fn show(options: &Options) -> Result<(), Failure> {
     let old = options.compare.as_deref().map(row::read).transpose()?;
     let files = options.from.iter().map(|path| row::read(path)).collect::<Result<Vec<_>, _>>()?;
@@ -191,7 +194,7 @@ fn show(options: &Options) -> Result<(), Failure> {
         return figures::write(path, &options.from, &files);
     }
     let [results] = &files[..] else {
-        return Err(Failure::usage("--from takes one file, but for --markdown"));
+        return Err(Failure::usage("--from takes one file, except with --markdown"));
     };
     let outputs = Outputs::open(options)?;
     console::print(&format!("{}\n", machine::text(&results.machine)))?;
@@ -214,7 +217,7 @@ fn show(options: &Options) -> Result<(), Failure> {
     old.map_or(Ok(()), |old| compare::check(&old, results))
 }
 
-/// What is written at the end.
+/// Files written at the end.
 struct Outputs {
     json: Option<Destination>,
     csv: Option<Destination>,
@@ -241,7 +244,8 @@ fn finish(outputs: Outputs, results: &Results) -> Result<(), Failure> {
     let Outputs { json, csv, plot } = outputs;
     let mut destinations = Vec::new();
     if let Some(mut file) = json {
-        // Only maps with odd keys and failing `Serialize`s can fail; results have neither.
+        // Serialisation fails only for maps with non-string keys and failing `Serialize` implementations; results have
+        // neither.
         file.fill((serde_json::to_string_pretty(results).unwrap_or_default() + "\n").as_bytes())?;
         destinations.push(file);
     }
@@ -257,7 +261,7 @@ fn finish(outputs: Outputs, results: &Results) -> Result<(), Failure> {
     if files.is_empty() { Ok(()) } else { console::print(&format!("wrote {}\n", files.join(", "))) }
 }
 
-/// What to run, checked before anything takes time.
+/// Returns the cases to run, all checked before the first takes time.
 fn cases(options: &Options) -> Result<Vec<Case>, Failure> {
     let sizes = match (&options.scenes, &options.sizes[..]) {
         (None, []) => &SIZES[..],
@@ -266,7 +270,7 @@ fn cases(options: &Options) -> Result<Vec<Case>, Failure> {
     let mut cases = Vec::new();
     for spec in split(options.scenes.as_deref().unwrap_or(SCENES)) {
         if sizes.is_empty() {
-            // Read now, so that a mistake shows now; built again when it is its turn.
+            // Loaded now only to report mistakes early; loaded again when it is run.
             source::load(&spec)?;
             cases.push(Case { source: spec.clone(), spec, size: None });
             continue;
@@ -279,12 +283,12 @@ fn cases(options: &Options) -> Result<Vec<Case>, Failure> {
         for size in sizes {
             let usage = |error: catalogue::CatalogueError| Failure::usage(error);
             let Some(sized) = entry.sized(size).map_err(usage)? else {
-                return Err(Failure::usage(format_args!("--sizes: scene {name} has one size")));
+                return Err(Failure::usage(format_args!("--sizes: scene {name} has only one size")));
             };
             let sized = sized.iter().map(|(name, value)| format!("{name}={value}"));
             let all: Vec<String> = given.map(str::to_owned).into_iter().chain(sized).collect();
             let source = format!("{name}:{}", all.join(","));
-            // Small ones find mistakes in what is given at little cost.
+            // Checking a small instance finds invalid parameters at little cost.
             catalogue::check(&source).map_err(usage)?;
             cases.push(Case { spec: spec.clone(), size: Some(size), source });
         }
@@ -292,7 +296,7 @@ fn cases(options: &Options) -> Result<Vec<Case>, Failure> {
     Ok(cases)
 }
 
-/// Specs separated by commas. A piece that is only `key=value` belongs to the spec before it.
+/// Splits specs at commas. A piece that is only `key=value` belongs to the spec before it.
 fn split(specs: &str) -> Vec<String> {
     let mut split: Vec<String> = Vec::new();
     for piece in specs.split(',') {
@@ -304,7 +308,7 @@ fn split(specs: &str) -> Vec<String> {
     split
 }
 
-/// Who takes part: those asked for, or all there are.
+/// Selects and starts the requested backends, or all available ones.
 fn contenders(options: &Options) -> Result<(Engines, Vec<Backend>), Failure> {
     let asked = |backend: Backend| options.backends.contains(&backend);
     if let Some(peer) = options.backends.iter().find(|backend| backend.peer().is_some() && !options.worlds.is_empty()) {
@@ -355,7 +359,7 @@ fn contenders(options: &Options) -> Result<(Engines, Vec<Backend>), Failure> {
     Ok((Engines { context, peers, threads }, backends))
 }
 
-/// What the machine does at best, for those that take part.
+/// Measures the copy speed and dispatch cost of the machine, for the backends in use.
 fn speeds(engines: &Engines, backends: &[Backend]) -> Result<Speeds, Failure> {
     let mut speeds = Speeds::default();
     for &backend in backends {
@@ -375,7 +379,7 @@ fn speeds(engines: &Engines, backends: &[Backend]) -> Result<Speeds, Failure> {
     Ok(speeds)
 }
 
-/// Everybody in turns, as often as asked.
+/// Runs all backends on one case in turns, and appends their rows.
 fn measure(
     case: &Case,
     options: &Options,
@@ -398,7 +402,7 @@ fn measure(
             stop::check("no file was written")?;
             match engines.run(backend, &compiled, path, options.steps, repeat == options.repeats)? {
                 Ok(run) => {
-                    // Only the newest end is looked at, and whether the others have the same hash.
+                    // Only the final state of the last repeat is needed, and the hashes of the others.
                     if let Some(last) = runs[index].last_mut() {
                         last.forget_end();
                     }
@@ -421,7 +425,7 @@ fn measure(
     Ok(())
 }
 
-/// For programs that read files.
+/// Writes a scene to a temporary file, for the peers program.
 fn scene_file(scene: &Scene) -> Result<tempfile::TempPath, Failure> {
     let failed = |error: &dyn std::fmt::Display| Failure::write("a temporary scene file", error);
     let mut file = tempfile::Builder::new()
@@ -433,6 +437,7 @@ fn scene_file(scene: &Scene) -> Result<tempfile::TempPath, Failure> {
     Ok(file.into_temp_path())
 }
 
+/// Combines the repeats of a backend into a row.
 fn summarize(
     case: &Case,
     scene: &Scene,
@@ -445,10 +450,10 @@ fn summarize(
 ) -> Result<Row, Failure> {
     let times: Vec<Times> = runs.iter().map(|run| run.times).collect();
     let (ms_per_step, cpu_ms_per_step) = Spread::of_times(&times);
-    // On a device only the last one timed its stages.
+    // On a device only the last run timed its stages.
     let fastest = runs.iter().min_by(|a, b| a.times.ms.total_cmp(&b.times.ms)).unwrap_or(last);
     let stages_ms = if backend == Backend::Gpu { &last.stages_ms } else { &fastest.stages_ms }.clone();
-    // Where bodies come and go, as it is at the end.
+    // If bodies were added or removed, the world as it is at the end.
     let compiled = last.compiled.as_ref().unwrap_or(compiled);
     let quality = quality::measure(compiled, &last.end)?;
     let counters = &last.end.counters;

@@ -1,4 +1,5 @@
-//! Other engines, in a program of their own ([`drystone_bench`]): found, asked, and not waited for for ever.
+//! Runs Box2D and Rapier in a program of their own ([`drystone_bench`]): finds and starts it, sends jobs, and detects
+//! when it hangs or dies.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -13,24 +14,24 @@ use drystone_bench::{About, Job, PROTOCOL, Ran, Reply, Request};
 use super::super::failure::{Code, Failure, reason};
 use super::super::stop;
 
-/// Names the program.
+/// Environment variable with the path of the program.
 const VARIABLE: &str = "DRYSTONE_PEERS";
-/// Where its build leaves it, from the root of the repository.
+/// Folder of its build, relative to the root of the repository.
 const BUILT: &str = "benches/peers/target/release";
-/// What to do where there is none.
+/// Remedy if the program is missing.
 const HOW_TO_BUILD: &str = "build it with `cd benches/peers && cargo build --release` in Drystone's repository (it \
                             needs a C compiler), or name it with --peers or DRYSTONE_PEERS";
-/// Longest line that is read, bytes: the end of a run of more bodies than a scene file holds.
+/// Maximum length of a line from the program, in bytes: the final state of more bodies than a scene file can hold.
 const LONGEST_LINE: u64 = 1 << 30;
-/// How much of what the program said last to people is kept, bytes.
-const LAST_WORDS: usize = 1 << 12;
-/// How often a wait looks whether the user wants to stop.
-const GLANCE: Duration = Duration::from_millis(100);
+/// Number of bytes kept of the program's standard error.
+const STDERR_KEPT: usize = 1 << 12;
+/// Interval at which a waiting thread checks for Ctrl-C.
+const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Where the program is: as asked, as the environment says, beside this one, or where its build leaves it.
+/// Returns the path of the program: as given, from the environment, beside this program, or in its build folder.
 ///
 /// # Errors
-/// Whoever names one means it: it must be a file. Otherwise none is `None`.
+/// If a path was given and is not a file. If none was given and there is no program, the result is `None`.
 pub fn find(asked: Option<&Path>) -> Result<Option<PathBuf>, Failure> {
     let named = asked.map(|path| ("--peers", path.to_owned()));
     let variable = std::env::var_os(VARIABLE).filter(|path| !path.is_empty());
@@ -46,31 +47,32 @@ pub fn find(asked: Option<&Path>) -> Result<Option<PathBuf>, Failure> {
     Ok(beside.into_iter().chain([Path::new(BUILT).join(&name)]).find(|path| path.is_file()))
 }
 
-/// Says that other engines take no part, as nobody named one and their program is not there.
+/// Returns the note that other engines are left out, as none was requested and the program is missing.
 pub fn left_out() -> String {
     format!("Box2D and Rapier are left out: the program that runs them, peers, was not found; {HOW_TO_BUILD}")
 }
 
-/// Nobody runs the engine that was asked for.
+/// Returns the failure for a requested engine whose program is missing.
 pub fn missing(engine: &str) -> Failure {
-    Failure::usage(format_args!("{engine} runs in a program of its own, peers, which was not found")).hint(HOW_TO_BUILD)
+    Failure::usage(format_args!("{engine} runs in a separate program, peers, which was not found")).hint(HOW_TO_BUILD)
 }
 
-/// The program, running.
+/// The running peers program.
 #[derive(Debug)]
 pub struct Peers {
     child: Child,
     input: ChildStdin,
     output: Receiver<Line>,
-    last_words: Arc<Mutex<Vec<u8>>>,
-    /// Takes down the last words.
+    stderr_end: Arc<Mutex<Vec<u8>>>,
+    /// Thread that collects the end of its standard error.
     listener: JoinHandle<()>,
     shown: String,
     patience: Duration,
-    /// What it can run.
+    /// Engines that it can run.
     pub about: About,
 }
 
+/// A line from the program, or the reason why there is none.
 #[derive(Debug)]
 enum Line {
     Text(Vec<u8>),
@@ -79,13 +81,13 @@ enum Line {
 }
 
 impl Peers {
-    /// Starts the program and asks what it can run. It counts as hung when it says nothing new for `patience`.
+    /// Starts the program and asks for its engines. It counts as hung if it reports no progress for `patience`.
     ///
     /// # Errors
-    /// It does not start, or does not speak the protocol.
+    /// If it does not start, or does not speak the protocol.
     pub fn start(path: &Path, patience: Duration) -> Result<Self, Failure> {
         let shown = path.display().to_string();
-        // As it is, not one of that name on the search path.
+        // Prefixed with `.`, as a plain name would be looked up in the search path.
         let program = if path.components().count() == 1 { Path::new(".").join(path) } else { path.to_owned() };
         let mut child = Command::new(program)
             .arg("serve")
@@ -108,27 +110,27 @@ impl Peers {
                 }
             }
         });
-        let last_words = Arc::new(Mutex::new(Vec::new()));
-        let kept = last_words.clone();
+        let stderr_end = Arc::new(Mutex::new(Vec::new()));
+        let kept = stderr_end.clone();
         let listener = std::thread::spawn(move || listen(errors, &kept));
         let about = About { protocol: 0, engines: Vec::new() };
-        let mut peers = Self { child, input, output: receiver, last_words, listener, shown, patience, about };
+        let mut peers = Self { child, input, output: receiver, stderr_end, listener, shown, patience, about };
         match peers.ask(&Request::About)? {
             Reply::About(about) if about.protocol == PROTOCOL && !about.engines.is_empty() => {
                 peers.about = about;
                 Ok(peers)
             }
             Reply::About(About { protocol, .. }) if protocol != PROTOCOL => Err(peers.failure(&format!(
-                "speaks version {protocol} of the protocol, this is version {PROTOCOL}: build both from one source"
+                "speaks protocol version {protocol}, not {PROTOCOL}: build both programs from the same source"
             ))),
             other => Err(peers.nonsense(&other)),
         }
     }
 
-    /// Runs a scene. The inner error is why the engine cannot do it.
+    /// Runs a scene. The inner error is the reason why the engine cannot run it.
     ///
     /// # Errors
-    /// The program hangs, dies, or answers nonsense; the user wants to stop.
+    /// If the program hangs, dies or sends an invalid answer, or after Ctrl-C.
     pub fn run(&mut self, job: Job, bodies: usize) -> Result<Result<Ran, String>, Failure> {
         match self.ask(&Request::Run(job))? {
             Reply::Refused(why) => Ok(Err(why.lines().next().unwrap_or_default().to_owned())),
@@ -136,11 +138,11 @@ impl Peers {
                 let times = [ran.times.ms, ran.times.first_ms, ran.times.cpu_ms.unwrap_or(0.0)];
                 let stages = ran.stages_ms.iter().map(|&(_, ms)| ms);
                 if times.into_iter().chain(stages).any(|ms| !ms.is_finite() || ms < 0.0) {
-                    return Err(self.failure("answered with times that are none"));
+                    return Err(self.failure("sent invalid times"));
                 }
                 if ran.bodies.len() != bodies {
                     let said = ran.bodies.len();
-                    return Err(self.failure(&format!("answered with {said} bodies for a scene of {bodies}")));
+                    return Err(self.failure(&format!("sent {said} bodies for a scene with {bodies}")));
                 }
                 Ok(Ok(ran))
             }
@@ -149,7 +151,7 @@ impl Peers {
     }
 
     fn ask(&mut self, request: &Request) -> Result<Reply, Failure> {
-        // Cannot fail: neither odd keys nor failing `Serialize`s.
+        // Serialisation cannot fail: the keys are strings, and no `Serialize` implementation fails.
         let line = serde_json::to_string(request).unwrap_or_default() + "\n";
         if self.input.write_all(line.as_bytes()).and_then(|()| self.input.flush()).is_err() {
             return Err(self.died());
@@ -160,17 +162,17 @@ impl Peers {
             if left.is_zero() {
                 let seconds = self.patience.as_secs_f64();
                 return Err(self
-                    .failure(&format!("has said nothing new for {seconds} s: given up"))
-                    .hint("--peers-timeout gives it longer"));
+                    .failure(&format!("has reported no progress for {seconds} s"))
+                    .hint("increase --peers-timeout"));
             }
             stop::check("no file was written")?;
-            match self.output.recv_timeout(left.min(GLANCE)) {
+            match self.output.recv_timeout(left.min(STOP_CHECK_INTERVAL)) {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Err(self.died()),
-                Ok(Line::TooLong) => return Err(self.failure("answers without an end")),
-                Ok(Line::Unreadable(why)) => return Err(self.failure(&format!("cannot be heard: {why}"))),
+                Ok(Line::TooLong) => return Err(self.failure("sent a line that is too long")),
+                Ok(Line::Unreadable(why)) => return Err(self.failure(&format!("cannot be read: {why}"))),
                 Ok(Line::Text(line)) => match serde_json::from_slice(&line) {
-                    // Only progress is a sign of life.
+                    // Only an increasing step counts as progress.
                     Ok(Reply::Alive(now)) => {
                         if step.is_none_or(|step| step < now) {
                             (heard, step) = (Instant::now(), Some(now));
@@ -179,7 +181,7 @@ impl Peers {
                     Ok(reply) => return Ok(reply),
                     Err(error) => {
                         let start: String = String::from_utf8_lossy(&line).chars().take(60).collect();
-                        return Err(self.failure(&format!("answered {start:?}, which is no answer ({error})")));
+                        return Err(self.failure(&format!("sent {start:?}, which is not a valid answer ({error})")));
                     }
                 },
             }
@@ -188,18 +190,19 @@ impl Peers {
 
     fn nonsense(&self, reply: &Reply) -> Failure {
         let start: String = format!("{reply:?}").chars().take(60).collect();
-        self.failure(&format!("answered {start}, which is no answer to what was asked"))
+        self.failure(&format!("sent {start}, which does not answer the request"))
     }
 
     fn died(&mut self) -> Failure {
-        // It closed its output, and may need a moment to end.
+        // It has closed its output and may need a moment to end.
         let deadline = Instant::now() + Duration::from_secs(1);
         let mut status = self.child.try_wait();
         while matches!(status, Ok(None)) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
             status = self.child.try_wait();
         }
-        // What it said before it ended may not have been taken down yet; who has its ear still may not let go.
+        // The last part of its standard error may not have been read yet; another process that inherited it may keep it
+        // open.
         while matches!(status, Ok(Some(_))) && !self.listener.is_finished() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
         }
@@ -210,20 +213,20 @@ impl Peers {
         self.failure(&how)
     }
 
-    /// With the last line that it wrote for people.
+    /// Returns a failure with the last line of its standard error.
     fn failure(&self, what: &str) -> Failure {
-        let said = self.last_words.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let said = self.stderr_end.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let said = String::from_utf8_lossy(&said).into_owned();
         let said = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
         let said: String = said.unwrap_or_default().chars().filter(|c| !c.is_control()).take(200).collect();
-        let said = if said.is_empty() { said } else { format!("; it said: {said}") };
+        let said = if said.is_empty() { said } else { format!("; its last message: {said}") };
         Failure::new(Code::Check, format_args!("{} {what}{said}", self.shown))
     }
 }
 
 impl Drop for Peers {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -233,7 +236,7 @@ fn shown_status(status: ExitStatus) -> String {
     status.code().map_or_else(|| status.to_string(), |code| format!("exit code {code}"))
 }
 
-/// The next line, without its end; `None` behind the last.
+/// Reads a line without its end; `None` after the last.
 fn read_line(from: &mut impl BufRead, longest: u64) -> Option<Line> {
     let mut line = Vec::new();
     match from.take(longest).read_until(b'\n', &mut line) {
@@ -243,13 +246,13 @@ fn read_line(from: &mut impl BufRead, longest: u64) -> Option<Line> {
             Some(Line::Text(line))
         }
         Ok(read) if read as u64 == longest => Some(Line::TooLong),
-        // Cut off: it died.
+        // Incomplete: the program died.
         Ok(_) => None,
         Err(error) => Some(Line::Unreadable(reason(&error))),
     }
 }
 
-/// Keeps the end of what is said.
+/// Keeps the end of a stream.
 fn listen(mut errors: impl Read, kept: &Mutex<Vec<u8>>) {
     let mut piece = [0; 1024];
     while let Ok(read) = errors.read(&mut piece) {
@@ -258,7 +261,7 @@ fn listen(mut errors: impl Read, kept: &Mutex<Vec<u8>>) {
         }
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
         kept.extend_from_slice(&piece[..read]);
-        let surplus = kept.len().saturating_sub(LAST_WORDS);
+        let surplus = kept.len().saturating_sub(STDERR_KEPT);
         kept.drain(..surplus);
     }
 }
@@ -278,12 +281,12 @@ mod tests {
     }
 
     #[test]
-    fn the_last_words_are_kept() {
+    fn the_end_of_standard_error_is_kept() {
         let kept = Mutex::new(Vec::new());
-        let said = [vec![b'x'; 3 * LAST_WORDS], b"the end".to_vec()].concat();
+        let said = [vec![b'x'; 3 * STDERR_KEPT], b"the end".to_vec()].concat();
         listen(&said[..], &kept);
         let kept = kept.into_inner().unwrap();
-        assert_eq!(kept.len(), LAST_WORDS);
+        assert_eq!(kept.len(), STDERR_KEPT);
         assert!(kept.ends_with(b"the end"));
     }
 }

@@ -1,5 +1,5 @@
-//! Time of a step against the number of bodies, both logarithmic: a panel a scene, a line an engine, a ring where the
-//! GPU passes another. Drawn with letters of our own, so that a machine needs no fonts.
+//! Plot of step time against the number of bodies, both logarithmic: one panel per scene, one line per backend, and a
+//! circle where the GPU becomes faster than another. Uses built-in bitmap fonts, so that the machine needs none.
 
 use std::convert::Infallible;
 
@@ -15,17 +15,18 @@ use super::super::report::{group, significant};
 use super::crossover::{self, Crossover};
 use super::row::{Results, Row};
 
-/// Of a panel, px.
+/// Size of a panel, px.
 const PANEL: (i32, i32) = (860, 520);
-/// From the panel's edges to the axes: left, right, top, bottom, px. On the right there is the legend, where no line is.
+/// Margins of a panel: left, right, top, bottom, px. The legend is in the right margin, where no line is drawn.
 const MARGINS: (i32, i32, i32, i32) = (90, 164, 64, 60);
-/// Most panels side by side.
+/// Maximum number of panels side by side.
 const ACROSS: usize = 2;
 const INK: Rgb888 = Rgb888::new(0x22, 0x22, 0x22);
 const GRID: Rgb888 = Rgb888::new(0xe4, 0xe4, 0xe4);
 const PAPER: Rgb888 = Rgb888::WHITE;
 
-/// Apart for the colour-blind, too (Okabe and Ito's); a peer's colour is near that of its rival in no case.
+/// Returns the colour of a backend, distinguishable with colour blindness (Okabe and Ito); the colour of another engine
+/// is never close to that of its rival.
 fn color(backend: &str) -> Rgb888 {
     match backend {
         "gpu" => Rgb888::new(0xd5, 0x5e, 0x00),
@@ -37,10 +38,10 @@ fn color(backend: &str) -> Rgb888 {
     }
 }
 
-/// The picture as a PNG file's bytes.
+/// Returns the plot as a PNG file.
 ///
 /// # Errors
-/// Those of the encoder.
+/// If the encoder fails.
 pub fn png(results: &Results) -> Result<Vec<u8>, DrawError> {
     draw(&results.rows).to_png()
 }
@@ -72,13 +73,13 @@ struct Axis {
 }
 
 impl Axis {
-    /// Around the values, with a little air, so that no point lies on the frame.
+    /// Creates an axis around the values, with margins, so that no point lies on the frame.
     fn around(values: impl Iterator<Item = f64> + Clone, from: i32, to: i32) -> Self {
         let low = values.clone().fold(f64::INFINITY, f64::min).log10();
         let high = values.fold(0.0, f64::max).log10();
         let (low, high) = if low.is_finite() && high.is_finite() { (low, high) } else { (0.0, 0.0) };
         let air = 0.05 + 0.08 * (high - low);
-        // At least half a decade, or nothing might be written: from 2 to 5 it is 0.4.
+        // At least half a decade, as a narrower axis might have no label: from 2 to 5 it is 0.4.
         let air = air.max((0.5 - (high - low)) / 2.0);
         Self { low: low - air, high: high + air, from, to }
     }
@@ -90,7 +91,7 @@ impl Axis {
         self.from + offset
     }
 
-    /// Decades, and whether to write them; with few decades also 2 and 5 times them.
+    /// Returns the ticks, and whether they are labelled: decades, and on short axes also 2 and 5 times a decade.
     fn ticks(&self) -> Vec<(f64, bool)> {
         #[allow(clippy::cast_possible_truncation, reason = "exponents")]
         let (first, last) = (self.low.floor() as i32, self.high.ceil() as i32);
@@ -144,7 +145,7 @@ fn panel(canvas: &mut Canvas, corner: Point, rows: &[Row], family: &str) -> Resu
     Text::new(family, Point::new(x_0, corner.y + 26), large).draw(canvas)?;
     let middle = Point::new(i32::midpoint(x_0, x_1), y_0 + 42);
     Text::with_alignment("bodies", middle, small, Alignment::Center).draw(canvas)?;
-    Text::new("ms a step, median", Point::new(x_0, y_1 - 10), small).draw(canvas)?;
+    Text::new("ms per step, median", Point::new(x_0, y_1 - 10), small).draw(canvas)?;
 
     for (index, (row, line)) in lines.iter().enumerate() {
         let color = color(&row.backend);
@@ -156,7 +157,7 @@ fn panel(canvas: &mut Canvas, corner: Point, rows: &[Row], family: &str) -> Resu
         for point in line {
             mark(canvas, place(point), &row.backend)?;
         }
-        // The legend, beside the lines.
+        // Legend, beside the lines.
         let at = Point::new(x_1 + 24, y_1 + 20 + 20 * i32::try_from(index).unwrap_or(0));
         Line::new(at - Point::new(12, 0), at + Point::new(12, 0))
             .into_styled(PrimitiveStyle::with_stroke(color, 3))
@@ -177,12 +178,12 @@ fn panel(canvas: &mut Canvas, corner: Point, rows: &[Row], family: &str) -> Resu
     Ok(())
 }
 
-/// Of an axis: as it is said.
+/// Formats the label of an axis.
 fn plain(value: f64) -> String {
     if (1e-3..1e6).contains(&value) { format!("{}", (value * 1e6).round() / 1e6) } else { format!("{value:e}") }
 }
 
-/// A point of a line; our own are round, others square, Rapier's triangles.
+/// Draws a point of a line: round for Drystone, square for Box2D, triangular for Rapier.
 fn mark(canvas: &mut Canvas, at: Point, backend: &str) -> Result<(), Infallible> {
     let fill = PrimitiveStyle::with_fill(color(backend));
     match backend {
@@ -195,7 +196,7 @@ fn mark(canvas: &mut Canvas, at: Point, backend: &str) -> Result<(), Infallible>
     }
 }
 
-/// What is drawn on.
+/// Image as a draw target.
 struct Canvas {
     image: Image,
 }
@@ -257,14 +258,14 @@ mod tests {
             assert!(count(&image, color(backend)) > 500, "{backend}");
         }
         assert_eq!(count(&image, color("box2d")), 0);
-        // The same without a crossing has a ring, and what is written beside it, less.
+        // Without a crossing, the circle and its label are missing.
         let apart = draw(&rows([0.01, 1.0]));
         let (with, without) = (count(&image, INK), count(&apart, INK));
         assert!(with > without + 50, "{with} {without}");
         assert!(image.to_png().unwrap().starts_with(b"\x89PNG"));
     }
 
-    /// Wherever the lines go, the legend looks the same; what is drawn beside it does not.
+    /// The legend does not depend on the lines; the panel does.
     #[test]
     fn no_line_reaches_the_legend() {
         let strip = |image: &Image, from: i32, to: i32| -> Vec<u8> {
@@ -273,11 +274,11 @@ mod tests {
             image.rgba.chunks_exact(4 * image.width as usize).flat_map(columns).collect()
         };
         let (rises, falls) = (draw(&rows([0.01, 1000.0])), draw(&rows([1000.0, 0.01])));
-        // A mark on the frame reaches a few pixels over it.
+        // A mark on the frame extends a few pixels beyond it.
         let frame = PANEL.0 - MARGINS.1;
         assert!(strip(&rises, frame + 8, PANEL.0) == strip(&falls, frame + 8, PANEL.0));
         assert!(strip(&rises, MARGINS.0, frame) != strip(&falls, MARGINS.0, frame));
-        assert!(strip(&rises, frame + 8, PANEL.0).iter().any(|&byte| byte != 255), "there is a legend");
+        assert!(strip(&rises, frame + 8, PANEL.0).iter().any(|&byte| byte != 255), "the legend is drawn");
     }
 
     #[test]
@@ -292,7 +293,7 @@ mod tests {
         assert_eq!(written(100.0, 1e4), [100.0, 1e3, 1e4]);
         assert_eq!(written(150.0, 1_900.0), [200.0, 500.0, 1_000.0, 2_000.0]);
         assert!(!written(3.0, 3.0).is_empty(), "one size still has an axis");
-        // Nothing to draw is no reason to fail.
+        // An empty plot is valid.
         assert_eq!(Axis::around(std::iter::empty(), 0, 10).place(1.0), 5);
         assert_eq!(draw(&[]).width, 860);
     }

@@ -1,4 +1,5 @@
-//! How good a run is, measured the same way for everybody, so that nobody wins by doing less.
+//! Quality of a final state, measured by the same code for every engine, so that no engine appears faster by solving
+//! less accurately.
 
 use drystone::low_level::CpuWorld;
 use drystone::low_level::scene::Compiled;
@@ -6,39 +7,39 @@ use drystone::low_level::state::metrics;
 use drystone::{Snapshot, WorldError};
 use serde::{Deserialize, Serialize};
 
-/// What is left at the end of a run. `None` where it is not finite.
+/// Quality of the final state of a run. `None` for values that are not finite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Quality {
-    /// How far the body that began highest has sunk, m.
+    /// Distance by which the body that started highest has sunk, m.
     pub sink: Option<f64>,
-    /// How far it has moved sideways, m.
+    /// Horizontal displacement of that body, m.
     pub drift: Option<f64>,
     /// Deepest overlap of two shapes, m.
     pub max_penetration: Option<f64>,
     /// Mean over overlapping contact points, m.
     pub mean_penetration: Option<f64>,
-    /// How far a joint's anchors are from where it holds them, m: the largest.
+    /// Largest distance between a joint's anchors and where it holds them, m.
     pub joint_error: Option<f64>,
-    /// J.
+    /// Kinetic energy, J.
     pub kinetic_energy: Option<f64>,
-    /// m/s.
+    /// Largest speed of a body, m/s.
     pub max_speed: Option<f64>,
     /// Pairs of shapes within the speculative distance.
     pub pairs: u32,
-    /// Those with a contact point.
+    /// Pairs with at least one contact point.
     pub touching: u32,
 }
 
-/// Measures poses and velocities. Whatever contacts the snapshot has are not believed: they are found anew, by the same
-/// code for every engine.
+/// Measures poses and velocities. Contacts in the snapshot are ignored; they are found again by the same code for every
+/// engine.
 ///
 /// # Errors
-/// If the snapshot is of another scene.
+/// If the snapshot belongs to another scene.
 pub fn measure(compiled: &Compiled, end: &Snapshot) -> Result<Quality, WorldError> {
     let mut probe = CpuWorld::from_compiled(compiled.clone().without_emitters());
     let bare = Snapshot { poses: end.poses.clone(), states: end.states.clone(), ..probe.snapshot() };
     probe.restore(&bare)?;
-    // A step finds its contacts before it moves anything, so they are those of the poses that went in.
+    // A step finds its contacts before moving anything, so they belong to the given poses.
     probe.step()?;
     let counters = *probe.counters();
     let found = metrics(compiled, &Snapshot { poses: bare.poses, states: bare.states, ..probe.snapshot() });
@@ -62,7 +63,7 @@ mod tests {
 
     use super::*;
 
-    /// Contacts that a snapshot brings along change nothing, a body that is moved does.
+    /// Contacts in a snapshot have no influence; a moved body has.
     #[test]
     fn only_poses_and_velocities_count() {
         let scene = catalogue::build("large_pyramid:base=4").unwrap();

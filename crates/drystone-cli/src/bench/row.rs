@@ -1,4 +1,4 @@
-//! What a bench finds: the file of `--json`, which other runs are compared with.
+//! Results of a benchmark: the content of a `--json` file.
 
 use std::fs;
 use std::path::Path;
@@ -12,80 +12,80 @@ use super::limit::{Limit, Speeds};
 use super::quality::Quality;
 use super::worlds::WorldsRow;
 
-/// All of a run.
+/// All results of a benchmark.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Results {
-    /// Where and with what.
+    /// Machine and software.
     pub machine: Machine,
-    /// One a scene, size and backend.
+    /// Rows, by scene, size and backend.
     pub rows: Vec<Row>,
-    /// What could not be run.
+    /// Combinations that could not be run.
     #[serde(default)]
     pub skipped: Vec<Skipped>,
-    /// Of many worlds at once, one a scene, number and backend.
+    /// Results with many worlds at once: one row per scene, number of worlds and backend.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub worlds: Vec<WorldsRow>,
 }
 
-/// Where and with what it was measured.
+/// Machine and software of a benchmark.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Machine {
-    /// Of the processor.
+    /// Name of the processor.
     pub cpu: String,
-    /// Logical.
+    /// Number of logical cores.
     pub cores: usize,
-    /// Name and version.
+    /// Name and version of the operating system.
     #[serde(default)]
     pub os: String,
-    /// Mean number of runnable threads over the last minute, when the run began. Much above zero, other programs took
-    /// part.
+    /// Mean number of runnable threads over the minute before the start. If it is much above zero, other programs were
+    /// running.
     #[serde(default)]
     pub load: Option<f64>,
-    /// Seconds since 1970 when the run began.
+    /// Start of the benchmark, in seconds since 1970.
     #[serde(default)]
     pub began: u64,
-    /// Compiler of Drystone.
+    /// Version of the compiler.
     #[serde(default)]
     pub rustc: String,
-    /// Version and commit.
+    /// Version and commit of Drystone.
     #[serde(default)]
     pub drystone: String,
-    /// Whether Drystone used AVX2 on the CPU.
+    /// True if Drystone used AVX2 on the CPU.
     #[serde(default)]
     pub avx2: bool,
-    /// Of the backend `gpu`, if it took part.
+    /// Adapter of the backend `gpu`, if it was run.
     #[serde(default)]
     pub adapter: Option<Adapter>,
-    /// Other engines that took part, and their versions.
+    /// Other engines that were run, with their versions.
     #[serde(default)]
     pub peers: Vec<Engine>,
-    /// How fast it copies and dispatches.
+    /// Copy speed and dispatch cost.
     #[serde(default)]
     pub speeds: Speeds,
 }
 
-/// A combination that was left out.
+/// Combination that could not be run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Skipped {
-    /// Its spec.
+    /// Spec of the scene.
     pub scene: String,
-    /// Who could not.
+    /// Name of the backend.
     pub backend: String,
-    /// In a line.
+    /// Reason, in one line.
     pub reason: String,
 }
 
-/// One backend on one scene.
+/// Result of one backend on one scene.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Row {
-    /// The scene's name: for one of the catalogue its spec, else its file's.
+    /// Name of the scene: its spec in the catalogue, or the name in its file.
     pub scene: String,
-    /// Bodies that were asked for by `--sizes`, else those that are free to move.
+    /// Number of bodies requested by `--sizes`, else the number of dynamic bodies.
     #[serde(default)]
     pub size: u64,
     /// `gpu`, `cpu1`, `cpuN`, `box2d`, `box2dN` or `rapier`.
     pub backend: String,
-    /// What the backend `gpu` ran on. A software adapter (`type` `cpu`) is no GPU.
+    /// Adapter of the backend `gpu`. A software adapter (`type` is `cpu`) is not a GPU.
     #[serde(default)]
     pub adapter: Option<Adapter>,
     /// Threads that stepped the world; none for `gpu`.
@@ -94,90 +94,91 @@ pub struct Row {
     /// Version of another engine.
     #[serde(default)]
     pub peer: Option<String>,
-    /// Of Drystone.
+    /// Version of Drystone.
     #[serde(default)]
     pub version: String,
-    /// Timed, after the first.
+    /// Number of timed steps, after the first.
     #[serde(default)]
     pub steps: u32,
-    /// s.
+    /// Time step, s.
     #[serde(default)]
     pub dt: f32,
-    /// A step.
+    /// Substeps per step.
     #[serde(default)]
     pub substeps: u32,
     /// `soft`, `baumgarte` or `projection`.
     #[serde(default)]
     pub mode: String,
-    /// All kinds.
+    /// Number of bodies of all kinds.
     #[serde(default)]
     pub bodies: usize,
-    /// All kinds.
+    /// Number of shapes of all kinds.
     #[serde(default)]
     pub shapes: usize,
-    /// All kinds.
+    /// Number of joints of all kinds.
     #[serde(default)]
     pub joints: usize,
-    /// Touching, after the last step; found anew for other engines.
+    /// Number of touching contacts after the last step; for other engines as found by Drystone.
     #[serde(default)]
     pub contacts: u32,
-    /// Contacts of each colour in use. Own backends only.
+    /// Contacts of each colour in use. Drystone's backends only.
     #[serde(default)]
     pub colors: Vec<u32>,
-    /// Contacts that found no colour.
+    /// Number of contacts in the overflow colour.
     #[serde(default)]
     pub overflow_contacts: u32,
-    /// `gpu` only.
+    /// Dispatches per step. `gpu` only.
     #[serde(default)]
     pub dispatches_per_step: Option<u32>,
-    /// Of all buffers on the device. `gpu` only.
+    /// Size of all buffers on the device, in bytes. `gpu` only.
     #[serde(default)]
     pub device_bytes: Option<u64>,
-    /// Wall time: one sample a repeat, each the mean over its steps.
+    /// Wall-clock time per step, with one sample per repeat, the mean of its steps.
     pub ms_per_step: Spread,
-    /// Processor time likewise, where one thread does all the work and the system tells.
+    /// Processor time per step, with one sample per repeat, if one thread does all the work and the system reports it.
     #[serde(default)]
     pub cpu_ms_per_step: Option<Spread>,
-    /// By stage: on the CPU of the fastest repeat, on a device of a few more steps after the last repeat. Other engines
-    /// use their own words.
+    /// Milliseconds per step by stage: on the CPU from the fastest repeat, on a device from a few more steps after the
+    /// last repeat. Other engines use their own stage names.
     #[serde(default, with = "in_order")]
     pub stages_ms: Vec<(String, f64)>,
-    /// The least that memory and dispatches allow. Own backends only.
+    /// Minimum time by memory traffic and dispatches. Drystone's backends only.
     #[serde(default)]
     pub limit: Option<Limit>,
-    /// As in the reports of `drystone run`. Own backends only: other engines do not tell their impulses.
+    /// Metrics as in the reports of `drystone run`. Drystone's backends only, as other engines do not report their
+    /// impulses.
     #[serde(default)]
     pub metrics: Option<serde_json::Value>,
-    /// At the end, measured by the same code for everybody.
+    /// Quality of the final state, measured by the same code for every engine.
     #[serde(default)]
     pub quality: Quality,
-    /// Steps in which a buffer was too small. What did not fit was left out.
+    /// Number of steps in which a buffer overflowed and the excess was dropped.
     #[serde(default)]
     pub overflowed_steps: u64,
-    /// Bodies that held a NaN or an infinity.
+    /// Number of bodies quarantined because of a NaN or an infinity.
     #[serde(default)]
     pub quarantined: u32,
-    /// Whether all repeats ended with the same bits.
+    /// True if all repeats ended in bitwise equal states.
     #[serde(default)]
     pub repeats_exactly: bool,
-    /// Of the last state, 16 hex digits.
+    /// Hash of the final state, 16 hex digits.
     #[serde(default)]
     pub hash: String,
 }
 
 impl Row {
-    /// For tables. A software adapter is never called a GPU.
+    /// Returns the name in tables. A software adapter is never called a GPU.
     pub fn label(&self) -> String {
         label(&self.backend, self.adapter.as_ref(), self.threads)
     }
 
-    /// The scene without its parameters.
+    /// Returns the name of the scene without its parameters.
     pub fn family(&self) -> &str {
         self.scene.split(':').next().unwrap_or(&self.scene)
     }
 }
 
-/// A backend for tables. A software adapter is never called a GPU.
+/// Returns the name of a backend in tables. A software adapter is never called a GPU.
 pub fn label(backend: &str, adapter: Option<&Adapter>, threads: Option<u32>) -> String {
     match (backend, adapter) {
         ("gpu", Some(adapter)) if adapter.kind == "cpu" => "software adapter".to_owned(),
@@ -189,28 +190,28 @@ pub fn label(backend: &str, adapter: Option<&Adapter>, threads: Option<u32>) -> 
     }
 }
 
-/// How long a step took, ms.
+/// Times per step over several repeats, ms.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
     /// Arithmetic mean.
     #[serde(default)]
     pub mean: f64,
-    /// Middle; of an even number the mean of the two in the middle.
+    /// Median; for an even number of samples the mean of the middle two.
     pub median: f64,
-    /// Shortest.
+    /// Minimum.
     pub min: f64,
-    /// Longest.
+    /// Maximum.
     pub max: f64,
-    /// Median of the first steps, which are left out of everything else: they allocate, and compile shaders.
+    /// Median of the first steps, which are excluded from everything else, as they allocate and compile shaders.
     #[serde(default)]
     pub first: f64,
-    /// In the order of the repeats.
+    /// Samples in the order of the repeats.
     #[serde(default)]
     pub samples: Vec<f64>,
 }
 
 impl Spread {
-    /// Of at least one sample; else all zero.
+    /// Summarises samples; all zero if there are none.
     pub fn of(samples: &[f64], first: &[f64]) -> Self {
         let middle = |samples: &[f64]| {
             let mut sorted = samples.to_vec();
@@ -231,7 +232,7 @@ impl Spread {
         }
     }
 
-    /// Of wall time, and of processor time if all of them have it.
+    /// Summarises wall-clock times, and processor times if all repeats have them.
     pub fn of_times(times: &[Times]) -> (Self, Option<Self>) {
         let pick = |pick: fn(&Times) -> f64| times.iter().map(pick).collect::<Vec<_>>();
         let wall = Self::of(&pick(|times| times.ms), &pick(|times| times.first_ms));
@@ -240,10 +241,10 @@ impl Spread {
     }
 }
 
-/// Reads a file of `--json`.
+/// Reads a `--json` file.
 ///
 /// # Errors
-/// It cannot be read, or is something else.
+/// If the file cannot be read or has other content.
 pub fn read(path: &Path) -> Result<Results, Failure> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|e| Failure::usage(format_args!("{shown}: {}", reason(&e))))?;
@@ -255,26 +256,26 @@ pub fn read(path: &Path) -> Result<Results, Failure> {
     });
     match wrong {
         Some(row) => Err(Failure::usage(format_args!(
-            "{shown}: {} on {} has times that are none: expected 0 <= min <= median <= max",
+            "{shown}: {} on {} has invalid times: expected 0 <= min <= median <= max",
             row.scene, row.backend
         ))),
         None => Ok(results),
     }
 }
 
-/// A JSON object that keeps its order.
+/// Serialisation of pairs as a JSON object that keeps its order.
 pub mod in_order {
     use std::fmt;
 
     use serde::de::{Deserializer, MapAccess, Visitor};
     use serde::ser::Serializer;
 
-    /// Writes it.
+    /// Writes the pairs.
     pub fn serialize<S: Serializer>(pairs: &[(String, f64)], serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(pairs.iter().map(|(key, value)| (key, value)))
     }
 
-    /// Reads it.
+    /// Reads the pairs.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<(String, f64)>, D::Error> {
         struct Pairs;
         impl<'de> Visitor<'de> for Pairs {

@@ -1,15 +1,15 @@
-//! Rows as text, and as CSV.
+//! Result rows as a text table and as CSV.
 
 use std::fmt::Write as _;
 
 use super::super::report::{count, group, significant};
 use super::row::{Results, Row};
 
-/// Meaning of the two columns about memory, below all tables.
+/// Explanation of the two columns about memory, printed below all tables.
 const MEMORY: &str = "memory: ms to move a step's data at copy speed, with the cost of its dispatches; x memory: \
                       median over that, below 1 where data stay in caches\n";
 
-/// The rows of one scene.
+/// Returns the table of one scene.
 pub fn table(rows: &[Row], with_stages: bool) -> String {
     let mut text = String::new();
     let Some(first) = rows.first() else { return text };
@@ -26,7 +26,7 @@ pub fn table(rows: &[Row], with_stages: bool) -> String {
     let _ = writeln!(
         text,
         "{:<18}{:>9}{:>9}{:>8}{:>9} |{:>9}{:>9}{:>11} |{:>9}{:>9}{:>9}{:>9}{:>10}",
-        "ms a step",
+        "ms per step",
         "min",
         "median",
         "spread",
@@ -68,9 +68,9 @@ pub fn table(rows: &[Row], with_stages: bool) -> String {
     for row in rows.iter().filter(|row| row.device_bytes.is_some() || row.overflowed_steps > 0) {
         let bytes = row.device_bytes.unwrap_or(0) as f64;
         let _ = write!(text, "{}: {} MB", row.label(), significant(bytes * 1e-6));
-        let _ = write!(text, ", {} bytes a body", significant(bytes / row.bodies.max(1) as f64));
+        let _ = write!(text, ", {} bytes per body", significant(bytes / row.bodies.max(1) as f64));
         if row.overflowed_steps > 0 {
-            let _ = write!(text, "; a buffer was too small in {}", count(row.overflowed_steps, "step"));
+            let _ = write!(text, "; a buffer overflowed in {}", count(row.overflowed_steps, "step"));
         }
         text.push('\n');
     }
@@ -81,7 +81,7 @@ pub fn table(rows: &[Row], with_stages: bool) -> String {
     text
 }
 
-/// Returns the meaning of columns that need it, for below the last table: empty if no row has anything in them.
+/// Returns the explanation of columns in use, to be printed below the last table.
 pub fn legend(rows: &[Row]) -> &'static str {
     if rows.iter().any(|row| row.limit.is_some()) { MEMORY } else { "" }
 }
@@ -102,7 +102,7 @@ fn stages(text: &mut String, row: &Row) {
     }
 }
 
-/// Returns how many times as long as by memory alone something takes, by the share that memory takes of it.
+/// Converts the share of the memory limit in a time to how many times longer the time is.
 fn times(share: f64) -> Option<f64> {
     (share > 0.0).then(|| share.recip())
 }
@@ -135,7 +135,7 @@ const COLUMNS: [&str; 24] = [
     "joint_error_m",
 ];
 
-/// One line a row, RFC 4180, what is not known empty.
+/// Returns the rows as CSV (RFC 4180), with empty cells for unknown values.
 pub fn csv(results: &Results) -> String {
     let mut text = COLUMNS.join(",") + "\n";
     for row in &results.rows {

@@ -1,4 +1,4 @@
-//! `drystone bench --worlds`: how many worlds a second, for several numbers of worlds at once.
+//! `drystone bench --worlds`: measures worlds per second for several numbers of simultaneous worlds.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -13,37 +13,37 @@ use super::engine::{Backend, Engines};
 use super::row::{Results, Skipped, Spread};
 use super::{Case, Options};
 
-/// One backend with so many copies of a scene.
+/// Result of one backend with a number of copies of a scene.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WorldsRow {
-    /// As [`super::row::Row::scene`].
+    /// Name of the scene ([`super::row::Row::scene`]).
     pub scene: String,
-    /// How many worlds.
+    /// Number of worlds.
     pub worlds: u32,
-    /// Bodies of one.
+    /// Bodies of one world.
     pub bodies: usize,
-    /// `gpu`, `cpu1` or `cpuN`. What `gpu` is, says the machine.
+    /// `gpu`, `cpu1` or `cpuN`. The adapter of `gpu` is stated in the machine's description.
     pub backend: String,
     /// Threads that stepped the worlds; none for `gpu`.
     #[serde(default)]
     pub threads: Option<u32>,
-    /// Timed, after the first.
+    /// Number of timed steps, after the first.
     pub steps: u32,
-    /// Of all worlds together.
+    /// Time per step of all worlds together.
     pub ms_per_step: Spread,
-    /// Worlds times steps, by the median.
+    /// Worlds times steps per second, from the median.
     pub world_steps_per_second: f64,
-    /// Of all buffers on the device. `gpu` only.
+    /// Size of all buffers on the device, in bytes. `gpu` only.
     #[serde(default)]
     pub device_bytes: Option<u64>,
-    /// Dispatches of a step, of all worlds together. `gpu` only.
+    /// Dispatches per step, over all worlds. `gpu` only.
     #[serde(default)]
     pub dispatches_per_step: Option<u32>,
-    /// Whether all worlds, in all repeats, ended with the same bits: they are copies.
+    /// True if all worlds of all repeats, which are copies, ended in bitwise equal states.
     pub all_equal: bool,
 }
 
-/// Times of one number of worlds.
+/// Measurements with one number of worlds.
 #[derive(Default)]
 struct Times {
     ms: Vec<f64>,
@@ -53,10 +53,10 @@ struct Times {
     dispatches: Option<u32>,
 }
 
-/// Everybody in turns, with each number of worlds, as often as asked.
+/// Runs all backends in turns with each number of worlds.
 ///
 /// # Errors
-/// The device is lost, or the user wants to stop.
+/// If the device is lost, or after Ctrl-C.
 pub fn measure(
     case: &Case,
     options: &Options,
@@ -81,7 +81,7 @@ pub fn measure(
             if let Err(reason) = run(backend, engines, &scene, worlds, options.steps, times)? {
                 let (backend, scene) = (backend.name().to_owned(), scene.name.clone());
                 console::note(&format!(
-                    "{backend}: left out of {} of {scene}: {reason}",
+                    "{backend}: left out for {} of {scene}: {reason}",
                     count(worlds.into(), "world")
                 ));
                 results.skipped.push(Skipped { scene, backend, reason });
@@ -109,7 +109,7 @@ pub fn measure(
     Ok(())
 }
 
-/// One repeat. The inner error is why the backend cannot do it.
+/// Runs one repeat. The inner error is the reason why the backend cannot run it.
 fn run(
     backend: Backend,
     engines: &Engines,
@@ -133,7 +133,7 @@ fn run(
         }
         Err(error) => return Err(Failure::new(Code::Check, error)),
     };
-    // A device works on while the next step is recorded, so only all steps together can be timed.
+    // A device works asynchronously, so that only all steps together can be timed.
     let mut several = |count: u32| {
         let start = Instant::now();
         for _ in 0..count {
@@ -150,7 +150,7 @@ fn run(
     Ok(Ok(()))
 }
 
-/// Backends below each other, numbers of worlds side by side.
+/// Returns the table of one scene: backends as rows, numbers of worlds as columns.
 pub fn table(rows: &[WorldsRow], label: impl Fn(&WorldsRow) -> String) -> String {
     let mut text = String::new();
     let Some(first) = rows.first() else { return text };
@@ -166,7 +166,7 @@ pub fn table(rows: &[WorldsRow], label: impl Fn(&WorldsRow) -> String) -> String
         count(first.ms_per_step.samples.len() as u64, "repeat")
     );
     let heads: String = counts.iter().map(|&worlds| format!("{:>14}", count(worlds.into(), "world"))).collect();
-    let _ = writeln!(text, "{:<26}{heads}", "worlds × steps a second");
+    let _ = writeln!(text, "{:<26}{heads}", "worlds × steps per second");
     let mut backends: Vec<&WorldsRow> = Vec::new();
     for row in rows {
         if backends.iter().all(|other| other.backend != row.backend) {
@@ -183,13 +183,13 @@ pub fn table(rows: &[WorldsRow], label: impl Fn(&WorldsRow) -> String) -> String
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "worlds a second")]
         let speed = |row: &WorldsRow| group(row.world_steps_per_second.round() as u64);
         line(&mut text, &label(row), &speed);
-        line(&mut text, "  ms a step of all", &|row| significant(row.ms_per_step.median));
+        line(&mut text, "  ms per step of all", &|row| significant(row.ms_per_step.median));
         if row.device_bytes.is_some() {
             let kilobytes = |row: &WorldsRow| {
                 let bytes = row.device_bytes.unwrap_or(0) as f64 / f64::from(row.worlds);
                 significant(1e-3 * bytes)
             };
-            line(&mut text, "  kB a world", &kilobytes);
+            line(&mut text, "  kB per world", &kilobytes);
         }
     }
     text.push('\n');

@@ -205,3 +205,13 @@ fn a_device_can_be_lost_while_a_world_is_away() {
         assert_eq!(number(&c, "step"), 7);
     }
 }
+
+/// The window opens in the size given on the command line, not in its last size.
+#[test]
+fn the_command_line_sets_the_size() {
+    let stage = Stage::new();
+    for (size, expected) in [("700x450", [700, 450]), ("500x400", [500, 400])] {
+        stage.play(&["slope", "--backend", "cpu", "--paused", "--size", size], "frames 4\nshot @/a.png\n");
+        assert_eq!(stage.shot("a.png").size, expected);
+    }
+}

@@ -1,3 +1,5 @@
+//! Tests of pools: every pooled world equals the same world on its own, bitwise.
+
 use glam::Vec2;
 
 use super::*;
@@ -6,10 +8,10 @@ use crate::scene::{Body, Emitter, Scene, Shape, samples};
 use crate::{AdapterChoice, state};
 
 fn device() -> Context {
-    Context::new(AdapterChoice::Any).expect("a device, if only a software one")
+    Context::new(AdapterChoice::Any).expect("a hardware or software adapter")
 }
 
-/// Of one class: strict, with events and sleep.
+/// Worlds that can share a pool: strict, with events and sleep.
 fn pyramid(base: u16) -> Compiled {
     compiled(samples::pyramid(base))
 }
@@ -32,7 +34,7 @@ fn kinds() -> Vec<Compiled> {
     kinds
 }
 
-/// Long rods side by side, all turning: in half a turn each of them has all others in its way.
+/// Long rods side by side, all turning: within half a turn each of them meets all others.
 fn rods(count: u8) -> Compiled {
     let mut rods = Scene::new("rods").gravity(0.0, 0.0);
     for rod in 0..count {
@@ -46,7 +48,7 @@ fn alone(context: &Context, compiled: &Compiled) -> GpuWorld {
     GpuWorld::from_compiled(context, compiled.clone(), None).unwrap()
 }
 
-/// A step of several, as the service has them done.
+/// Steps several worlds, as the service does.
 fn step(worlds: &mut [&mut PooledWorld]) -> Ended {
     let pool = worlds[0].pool().clone();
     let mut recorded = pool.record_step(worlds).unwrap();
@@ -55,7 +57,7 @@ fn step(worlds: &mut [&mut PooledWorld]) -> Ended {
     pool.end_recorded(worlds, recorded, context.wait())
 }
 
-/// A step of several that all of them do.
+/// Steps several worlds, all of which must complete the step.
 fn all_step(worlds: &mut [&mut PooledWorld]) -> u32 {
     let ended = step(worlds);
     assert!(ended.outcomes.iter().all(|outcome| matches!(outcome, Outcome::Done)), "{ended:?}");
@@ -68,20 +70,20 @@ fn opened(context: &Context, compiled: &Compiled) -> PooledWorld {
 }
 
 fn newcomer(context: &Context, compiled: &Compiled) -> Newcomer {
-    Newcomer::at_start(context, compiled).expect("it is small")
+    Newcomer::at_start(context, compiled).expect("a small world")
 }
 
 fn admitted(pool: &Arc<Pool>, compiled: &Compiled) -> PooledWorld {
-    pool.admit(&newcomer(&pool.context(), compiled)).unwrap().expect("there is a place")
+    pool.admit(&newcomer(&pool.context(), compiled)).unwrap().expect("a free slot")
 }
 
 fn push(world: f32) -> Command {
     Command::Impulse { impulse: Vec2::new(0.7 + world, 2.0), point: None }
 }
 
-/// Random ones step while others are away with their owners, and worlds come and go: each is what it is alone.
+/// Random worlds step while others pause, and worlds come and go: each equals the same world alone.
 #[test]
-fn worlds_of_different_owners_are_as_if_alone() {
+fn worlds_of_different_owners_equal_single_worlds() {
     let context = device();
     let kinds = kinds();
     let mut pooled = vec![opened(&context, &kinds[0])];
@@ -99,7 +101,7 @@ fn worlds_of_different_owners_are_as_if_alone() {
         let world = below(6) as usize;
         match below(8) {
             0 => {
-                // Who goes makes place for who comes, often the same.
+                // The removed world frees its slot for the new one, often the same slot.
                 #[allow(clippy::cast_possible_truncation, reason = "below five")]
                 let kind = below(5) as usize;
                 pooled[world] = admitted(&pool, &kinds[kind]);
@@ -142,7 +144,7 @@ fn worlds_of_different_owners_are_as_if_alone() {
         let down = [Query::ray([0.2, 20.0], [0.2, -1.0]), Query::aabb([-9.0, 0.0], [9.0, 9.0])];
         assert_eq!(pooled.query_within(&down, QueryBounds::default()).unwrap(), single.query(&down).unwrap());
     }
-    // Negative control.
+    // Negative control: different impulses give different states.
     let hash = |world: &mut PooledWorld| state::hash(&world.snapshot().unwrap());
     pooled[0].command(1, push(0.2)).unwrap();
     singles[0].command(1, push(0.3)).unwrap();
@@ -151,7 +153,7 @@ fn worlds_of_different_owners_are_as_if_alone() {
     assert_ne!(hash(&mut pooled[0]), state::hash(&singles[0].snapshot().unwrap()));
 }
 
-/// Places are made while worlds have theirs, and given out again; the dispatches are those of one world.
+/// Slots are added while worlds use them, and reused; the dispatches are those of one world.
 #[test]
 fn places_are_made_and_given_back() {
     let context = device();
@@ -171,7 +173,7 @@ fn places_are_made_and_given_back() {
     }
     assert_eq!(worlds.len(), MOST_PLACES);
     let of_all = (0..12).map(|_| all_step(&mut worlds.iter_mut().collect::<Vec<_>>())).last().unwrap();
-    // And one that carries over what those have who stepped an odd number of times less.
+    // One more dispatch copies the contacts of worlds that have done an odd number of steps fewer.
     assert!((of_one..=of_one + 1).contains(&of_all), "{of_one} for one, {of_all} for all");
     (0..12).for_each(|_| single.step().unwrap());
     assert!(worlds[0].snapshot().unwrap() == single.snapshot().unwrap());
@@ -184,17 +186,17 @@ fn places_are_made_and_given_back() {
     assert_eq!((worlds[63].place, worlds[63].steps(), pool.lock().all.len()), (held, 0, places));
     assert_eq!(Arc::strong_count(&pool), 65);
     drop(worlds);
-    assert_eq!(Arc::strong_count(&pool), 1, "nobody keeps it");
+    assert_eq!(Arc::strong_count(&pool), 1, "no world holds the pool");
     let mut other = compiled.settings;
     other.sleep = false;
     let other = Compiled { settings: other, ..compiled };
-    assert!(pool.admit(&newcomer(&context, &other)).unwrap().is_none(), "it would run other stages");
+    assert!(pool.admit(&newcomer(&context, &other)).unwrap().is_none(), "its settings run other stages");
 }
 
-/// A world with more contacts every step runs some of them again, with more room, while others have done theirs; and when it
-/// is not small any more it goes on elsewhere, to the same bits.
+/// A world whose contacts increase repeats some steps with larger buffers while others have done theirs; when it is no
+/// longer small it continues outside, bitwise.
 #[test]
-fn who_outgrows_its_place_disturbs_nobody() {
+fn outgrowing_a_slot_affects_no_other_world() {
     let context = device();
     let (turning, calm) = (rods(70), pyramid(4));
     let mut world = opened(&context, &turning);
@@ -214,7 +216,7 @@ fn who_outgrows_its_place_disturbs_nobody() {
             assert!(matches!(ended.outcomes[1], Outcome::Done), "{ended:?}");
             if matches!(ended.outcomes[0], Outcome::Outgrown) {
                 let mut out = world.move_out().unwrap();
-                assert_eq!(out.steps() + 1, single.steps(), "the step is yet to be done");
+                assert_eq!(out.steps() + 1, single.steps(), "the undone step is repeated outside");
                 out.step().unwrap();
                 moved = Some(out);
             }
@@ -229,16 +231,16 @@ fn who_outgrows_its_place_disturbs_nobody() {
     assert!(moved.overflowed_steps().is_empty() && beside.overflowed_steps().is_empty());
     assert!(beside.snapshot().unwrap() == other.snapshot().unwrap());
     assert_eq!(beside.take_events(), other.take_events().unwrap());
-    // Negative control: who is small stays.
+    // Negative control: a small world stays.
     let mut few = admitted(&pool, &rods(12));
     for _ in 0..40 {
         all_step(&mut [&mut few, &mut beside]);
     }
 }
 
-/// By hand, too; and a checkpoint of one that is not small is not for a pool.
+/// Additions by hand and checkpoints are refused if the world would not stay small.
 #[test]
-fn what_is_small_is_known_before() {
+fn additions_that_outgrow_a_pool_are_refused() {
     let context = device();
     let compiled = pyramid(3);
     let mut world = opened(&context, &compiled);
@@ -255,7 +257,7 @@ fn what_is_small_is_known_before() {
     let mut pooled = admitted(world.pool(), &rods(70));
     assert!(!pooled.load_with(&bytes, &Journal::default()).unwrap());
     assert_eq!(pooled.steps(), 0, "nothing has changed");
-    assert!(world.load_with(&bytes, &Journal::default()).is_err(), "of another world");
+    assert!(world.load_with(&bytes, &Journal::default()).is_err(), "a snapshot of another world");
     let mut small = alone(&context, &rods(12));
     (0..30).for_each(|_| small.step().unwrap());
     let bytes = small.snapshot().unwrap().to_bytes(small.compiled().fingerprint());
@@ -267,9 +269,10 @@ fn what_is_small_is_known_before() {
     assert!(pooled.snapshot().unwrap() == small.snapshot().unwrap());
 }
 
-/// Out of a pool and into one again, with bodies that came and went, commands that wait and events that nobody took.
+/// Worlds move out of a pool and into another, with added and removed bodies, pending commands and events not yet
+/// taken.
 #[test]
-fn worlds_come_as_they_are() {
+fn worlds_keep_their_state_when_moved() {
     let context = device();
     let mut beside = opened(&context, &pyramid(3));
     let ball = [Body::dynamic(0.4, 7.0).shape(Shape::circle(0.4).restitution(0.5))];
@@ -300,10 +303,10 @@ fn worlds_come_as_they_are() {
     }
     let mut turning = alone(&context, &rods(70));
     (0..30).for_each(|_| turning.step().unwrap());
-    assert!(Newcomer::of(&mut turning).unwrap().is_none(), "it is not small any more");
+    assert!(Newcomer::of(&mut turning).unwrap().is_none(), "no longer small");
 }
 
-/// A lost device is told to all, and none of them has done the step.
+/// A lost device is reported to all worlds, and none has done the step.
 #[test]
 fn a_lost_device_is_lost_to_all() {
     let context = device();
