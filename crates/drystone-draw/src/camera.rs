@@ -199,6 +199,9 @@ mod tests {
         camera.zoom(pixel, 0.5);
         assert!(camera.to_world(pixel).distance(under) < 1e-4, "zooming keeps the point under the pointer");
         camera.pan(Vec2::new(10.0, -20.0));
-        assert!(camera.to_world(pixel + Vec2::new(10.0, -20.0)).distance(under) < 1e-4, "panning moves the world with the pointer");
+        assert!(
+            camera.to_world(pixel + Vec2::new(10.0, -20.0)).distance(under) < 1e-4,
+            "panning moves the world with the pointer"
+        );
     }
 }

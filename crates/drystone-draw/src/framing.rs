@@ -14,7 +14,7 @@ use drystone::low_level::types::{FIXED_SHAPE, KINEMATIC, KINEMATIC_SHAPE, Pose, 
 const MARGIN: f32 = 0.06;
 /// Below this number of dynamic shapes, all of them are in the picture, however far away.
 const SMALL_SCENE: usize = 200;
-/// One of this many shapes may be ignored if that makes the view of the others much closer.
+/// Ratio of all shapes to those that may be ignored as outliers, if that makes the view of the others much closer.
 const OUTLIERS: usize = 200;
 /// A shape this many times as large as the typical one is never ignored.
 const LARGE: f32 = 4.0;

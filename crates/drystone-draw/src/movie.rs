@@ -1,4 +1,4 @@
-//! Animated GIFs, encoded frame by frame: memory holds two drawings, whatever the length of the movie.
+//! Animated GIFs, encoded frame by frame: memory use is two drawings, independent of the movie's length.
 //!
 //! A frame stores only the rectangle that changed, and in it only the pixels that changed.
 
