@@ -1,4 +1,4 @@
-//! A snapshot with a NaN among its impulses is refused, and the world is as it was.
+//! A snapshot with a NaN among its impulses is rejected, and the world is unchanged.
 
 use drystone::low_level::{CpuWorld, state};
 use drystone_scenes::catalogue;

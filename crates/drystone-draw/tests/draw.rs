@@ -193,7 +193,7 @@ fn gpu_draws_what_the_rasteriser_draws() {
 
 /// Negative control: the comparison above detects small changes.
 #[test]
-fn comparison_sees_a_moved_body_and_a_wrong_style() {
+fn comparison_detects_a_moved_body_and_a_wrong_style() {
     let (device, queue) = device();
     let world = handmade();
     let camera = fit(&world, [701, 397]);
