@@ -167,8 +167,8 @@ fn two_stacks() -> Scene {
 
 type Spoil = fn(&mut Pose, &mut BodyState);
 
-/// If any number of a body is NaN or infinite, the body is quarantined and counted, and no other body is affected: its
-/// neighbours stay finite and slow, the other stack does not change by a bit.
+/// A body with any NaN or infinite number is quarantined and counted, and no other body is affected: its neighbours
+/// stay finite and slow, the other stack does not change by a bit.
 #[test]
 fn bodies_with_nan_are_quarantined_alone() {
     const SPOILT: usize = 3;
@@ -385,7 +385,7 @@ fn small_device() -> Context {
     Context::from_device(adapter.get_info(), device, queue)
 }
 
-/// If a buffer cannot grow, worlds by default solve the contacts that fit and report the overflow in every step; strict
+/// Worlds whose buffer cannot grow by default solve the contacts that fit and report the overflow in every step; strict
 /// worlds return an error and keep the state before the step.
 #[test]
 fn growing_beyond_the_device_is_reported() {

@@ -321,7 +321,7 @@ fn sensors_do_not_change_the_extents_of_a_body() {
     assert!(solid[0] > 4.9 && solid[1] < 0.01, "{solid:?}");
 }
 
-/// If no body is fast, the stage does not change a single bit.
+/// The stage does not change a single bit while no body is fast.
 fn slow_bodies_are_left_alone(backend: Backend) {
     for spec in ["large_pyramid:base=12", "card_house", "circle_stack"] {
         let scene = drystone_scenes::catalogue::build(spec).expect("a scene");

@@ -196,7 +196,7 @@ fn backends_assign_the_same_slots() {
     }
 }
 
-/// The same world restored, a fresh one, and one loaded from bytes continue to the same bits and the same bodies.
+/// A restored world, a fresh one, and one loaded from bytes continue to the same bits and the same bodies.
 #[test]
 fn a_snapshot_from_half_way_goes_on_to_the_same_bits() {
     for sleep in [false, true] {

@@ -9,7 +9,7 @@ use drystone::low_level::gpu::shader::{Composer, SHADERS, SHARED};
 use drystone::low_level::{constants, types};
 use wgpu::naga;
 
-/// One member: name, offset, and element type.
+/// A struct member: name, offset, and element type.
 type Member = (String, usize, Made);
 /// A scalar (`f32`, `u32`, `i32`) or a struct by name, and the count. `vec2<f32>` and `[f32; 2]` are both `("f32", 2)`.
 type Made = (String, usize);

@@ -148,7 +148,7 @@ fn many_worlds_build_and_record_without_errors() {
     }
 }
 
-/// One world needs only what every device has; for many, the error names the missing limit.
+/// A single world needs only what every device has; for many worlds, the error names the missing limit.
 #[test]
 fn many_worlds_on_a_device_that_allows_too_few_tables() {
     let (context, _) = noop();

@@ -391,7 +391,7 @@ fn the_snapshot_of_another_scene_is_rejected() {
             assert!(error.to_string().contains("taken of another world"), "{name}: {error}");
             assert_eq!(world.snapshot().unwrap(), before, "{name}");
         }
-        // Negative control: a snapshot of the same scene is accepted, whatever changes were made, on any backend.
+        // Negative control: a snapshot of the same scene is accepted after any changes, on any backend.
         for (_, mut other) in worlds(&floor()) {
             other.set_gravity(Vec2::new(1.0, -3.0)).unwrap();
             advance(&mut other, 3);

@@ -1,5 +1,5 @@
-//! Stepping a subset of a batch: each world reaches the same bits as alone after as many steps, whatever worlds stepped
-//! with it.
+//! Stepping a subset of a batch: each world reaches the same bits as alone after as many steps, independent of the
+//! worlds that stepped with it.
 
 use crate::support::{BACKENDS, Random, alone, build, gather, pile, row, together};
 use drystone::low_level::state;

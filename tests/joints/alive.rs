@@ -449,7 +449,7 @@ fn motors_limits_and_springs_obey(backend: Backend) {
     near("up to its new limit", sim.body(slider).position[0], 12.5, 0.01);
     near("at its new length", sim.body(bob).position[1], 0.75, 0.01);
     near("at its new angle", sim.body(sprung).angle, 0.75, 0.01);
-    near("as long as it is told", sim.body(rod).position[0], 45.0, 0.01);
+    near("as long as commanded", sim.body(rod).position[0], 45.0, 0.01);
     // The last command of a step counts.
     let slider_joint = id(&mut sim, 1);
     for speed in [5.0, -1.0] {

@@ -12,9 +12,9 @@ on_every_backend!(a_weight_on_a_spring_keeps_its_energy, every_spring_returns_it
 /// Length of a substep, s.
 const H: f64 = 1.0 / 240.0;
 
-/// One kilogram released at the rest length of a spring of 40 N/m oscillates by `m g / k` = 0.25 m about its
-/// equilibrium. Symplectic Euler conserves `E − ½ h k y v` exactly, with `y` from the equilibrium: so `E` is off by `½
-/// h k · A² ω / 2` at most, 0.016 J of 1.25 J. Kinetic and potential energy alone vary by `2 m² g² / k` = 5 J.
+/// A kilogram released at the rest length of a spring of 40 N/m oscillates by `m g / k` = 0.25 m about its equilibrium.
+/// Symplectic Euler conserves `E − ½ h k y v` exactly, with `y` from the equilibrium: so `E` is off by `½ h k · A² ω /
+/// 2` at most, 0.016 J of 1.25 J. Kinetic and potential energy alone vary by `2 m² g² / k` = 5 J.
 fn a_weight_on_a_spring_keeps_its_energy(backend: Backend) {
     let (g, k) = (10.0_f64, 40.0_f64);
     let mut scene = world(10.0);

@@ -108,7 +108,7 @@ fn no_correction_keeps_perfect_bounces(backend: Backend) {
     }
 }
 
-/// If each increment is clamped, no impulse is ever reduced: overshoot remains.
+/// Clamping each increment never reduces an impulse: overshoot remains.
 fn clamping_increments_is_wrong(backend: Backend) {
     let metrics = |accumulate| stack(backend, 5, 300, |settings| settings.accumulate = accumulate);
     let (right, wrong) = (metrics(true), metrics(false));

@@ -190,8 +190,8 @@ fn kept(world: &mut World) -> [u32; 2] {
     kept
 }
 
-/// A manifold with a half plane is kept according to the body's motion relative to the surface, wherever the plane's
-/// centre is.
+/// A manifold with a half plane is kept according to the body's motion relative to the surface, for any position of the
+/// plane's centre.
 fn half_planes_anywhere(backend: Backend) {
     near("height over the surface", height(backend.start(&swinging()).world()), 0.0, 0.006);
     let [here, there] = kept(backend.start(&floating()).world());

@@ -79,7 +79,7 @@ fn cpu_runs_agree() {
     let scene = scene();
     let first = trace(&mut cpu(&scene).into());
     assert!(first.iter().any(|&(_, awake)| awake == 0), "they never all sleep: {first:?}");
-    assert!(first.windows(2).any(|pair| pair[0].1 == 0 && pair[1].1 > 0), "nobody wakes");
+    assert!(first.windows(2).any(|pair| pair[0].1 == 0 && pair[1].1 > 0), "no body wakes");
     assert_same("again", &trace(&mut cpu(&scene).into()), &first);
     for threads in [2, 3] {
         let shared = cpu(&scene).with_threads(threads).expect("threads").with_sharing_from(0);

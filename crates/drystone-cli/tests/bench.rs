@@ -308,7 +308,7 @@ mod mistakes {
             ("--sizes -5", "unexpected argument"),
             ("--sizes 100 --scenes arch", "scene arch has one size"),
             ("--sizes 100 --scenes ./a.json", "there is no scene"),
-            ("--sizes 50000 --scenes spinner", "its sizes end at 11000"),
+            ("--sizes 50000 --scenes spinner", "its maximum is 11000"),
             ("--sizes 100 --scenes large_pyramid:base=5", "base of scene large_pyramid is given twice"),
             ("--worlds 0", "not in 1..=65535"),
             ("--worlds 4 --csv a.csv", "cannot be used with"),

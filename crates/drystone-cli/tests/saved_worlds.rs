@@ -150,7 +150,7 @@ fn every_changed_byte_is_noticed_and_told_where() {
         let error = SavedWorld::from_bytes(&bytes[..length]).unwrap_err().to_string();
         match length {
             0..8 => assert!(error.contains("is not a saved world"), "{length}: {error}"),
-            _ => assert!(error.contains(&format!("it is cut off in its {}", part_of(length))), "{length}: {error}"),
+            _ => assert!(error.contains(&format!("it is truncated in its {}", part_of(length))), "{length}: {error}"),
         }
     }
     let longer = [&bytes[..], b"x"].concat();
@@ -160,7 +160,7 @@ fn every_changed_byte_is_noticed_and_told_where() {
     endless[16..24].fill(0xff);
     let sealed = crc32fast::hash(&endless[16..52]);
     endless[12..16].copy_from_slice(&sealed.to_le_bytes());
-    assert!(SavedWorld::from_bytes(&endless).unwrap_err().to_string().contains("it is cut off in its scene"));
+    assert!(SavedWorld::from_bytes(&endless).unwrap_err().to_string().contains("it is truncated in its scene"));
     let state = world.save().unwrap();
     assert!(SavedWorld::from_bytes(&state).unwrap_err().to_string().contains("a state and no scene"));
 }
@@ -238,8 +238,8 @@ fn another_scene_is_told_apart() {
     assert_eq!(substeps, "settings.substeps is 8, in the saved world at its default");
     assert!(differs(|scene| scene.gravity.x = 1.0).starts_with("gravity is "));
     assert!(differs(|scene| drop(scene.bodies.pop())).contains("bodies, the saved one "));
-    assert_eq!(differs(|scene| scene.bodies[4].position.x += 1.0), "bodies[4] is another one");
-    assert_eq!(differs(|scene| scene.joints[1].collide = true), "joints[1] is another one");
+    assert_eq!(differs(|scene| scene.bodies[4].position.x += 1.0), "bodies[4] differs");
+    assert_eq!(differs(|scene| scene.joints[1].collide = true), "joints[1] differs");
 }
 
 /// The scene that a world has become starts as the world is, and needs nothing else.

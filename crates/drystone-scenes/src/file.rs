@@ -21,8 +21,9 @@
 //! comments (in JSON), NaN and infinities, and keys that belong to another type of joint. Normals and axes need not
 //! have length 1: they are normalised.
 //!
-//! Limits: [`MAX_FILE_BYTES`], [`MAX_BODIES`](drystone::low_level::scene::MAX_BODIES), [`MAX_SHAPES`](drystone::low_level::scene::MAX_SHAPES),
-//! [`MAX_JOINTS`](drystone::low_level::scene::MAX_JOINTS), and those of [`Scene::check`](drystone::Scene::check).
+//! Limits: [`MAX_FILE_BYTES`], [`MAX_BODIES`](drystone::low_level::scene::MAX_BODIES),
+//! [`MAX_SHAPES`](drystone::low_level::scene::MAX_SHAPES), [`MAX_JOINTS`](drystone::low_level::scene::MAX_JOINTS), and
+//! those of [`Scene::check`](drystone::Scene::check).
 
 mod convert;
 mod error;

@@ -115,7 +115,7 @@ fn close_up() -> Camera {
     Camera::new(Vec2::new(0.005, 0.505), 3.0, [360, 300])
 }
 
-/// The same world drawn with and without layers, and the pixels that differ.
+/// One world drawn with and without layers, and the pixels that differ.
 struct Shown {
     camera: Camera,
     with: Image,

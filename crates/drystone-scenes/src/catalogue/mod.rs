@@ -122,7 +122,7 @@ pub enum Topic {
     Joints,
     /// Slopes, ramps and belts.
     Friction,
-    /// One or a few bodies with a known motion.
+    /// Scenes of few bodies with a known motion.
     Motion,
 }
 
@@ -150,7 +150,7 @@ pub struct Entry {
     pub name: &'static str,
     /// Topic, for lists.
     pub topic: Topic,
-    /// One-sentence description of the picture.
+    /// Description of the picture in one sentence.
     pub summary: &'static str,
     /// Origin of the numbers, and differences from it.
     pub source: &'static str,

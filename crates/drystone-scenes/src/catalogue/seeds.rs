@@ -35,7 +35,7 @@
 //! | Penetration and speculative contacts | `circle_stack` | `stages/collide.rs` | `physics/rest.rs` |
 //! | Software engineering: bodies, contacts, one loop | `large_pyramid` | `world.rs`, `step.rs` | `determinism.rs` |
 //! | Inequality constraints: winch, piston, string | `rope_winch_piston` | `scene/joint_rows.rs` | `joints/moving.rs` |
-//! | Equality constraints; designing a distance constraint | `rod_chain`, `pendulum` | `scene/joint_rows.rs` | `joints/swinging.rs` |
+//! | Equality constraints; distance constraint | `rod_chain`, `pendulum` | `scene/joint_rows.rs` | `joints/swinging.rs` |
 //!
 //! **Physics simulation in 2D space** (naphy, 14 February 2022):
 //!

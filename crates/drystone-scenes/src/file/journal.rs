@@ -34,7 +34,7 @@ struct JournalRecord {
     changes: Vec<ChangeRecord>,
 }
 
-/// One edit: the step and exactly one of the other keys.
+/// An edit: the step and exactly one of the other keys.
 #[derive(Debug, Deserialize)]
 #[serde(rename = "Change", deny_unknown_fields, expecting = "a change object")]
 struct ChangeRecord {

@@ -26,7 +26,7 @@ pub struct Complaint {
     pub expected: String,
 }
 
-/// Parses a record. An unsupported version is reported first, whatever other errors the file has.
+/// Parses a record. An unsupported version is reported before any other error of the file.
 pub fn record(text: &str, syntax: Syntax) -> Result<SceneRecord, Complaint> {
     let result = match syntax {
         Syntax::Json => json::<SceneRecord>(text),
@@ -277,7 +277,7 @@ const OTHER_WORDS: [(&str, &str); 27] = [
 
 /// Returns the known key that an unknown one was probably meant to be: a synonym, or a likely misspelling.
 fn meant<'a>(key: &str, known: &'a str) -> Option<&'a str> {
-    // Each is quoted, whatever the text in between.
+    // Each is quoted; the text in between varies.
     let known = || known.split('`').skip(1).step_by(2);
     let written = key.to_lowercase().replace('-', "_");
     let plain = |key: &str| key.replace('_', "");

@@ -503,7 +503,7 @@ pub struct BoxRecord {
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a capsule object")]
 pub struct Capsule {
-    /// One end of the segment, m.
+    /// First end of the segment, m.
     #[schemars(schema_with = "schema::position")]
     pub a: Pair,
     /// The other end, m.
