@@ -130,7 +130,7 @@ fn with(scene: Scene, change: impl FnOnce(&mut Settings)) -> CpuWorld {
 }
 
 /// Wakes the pile now and then; half a second later it sleeps again.
-fn rouse(world: &mut CpuWorld, step: u64) {
+fn wake_pile(world: &mut CpuWorld, step: u64) {
     let last = world.compiled().bodies.len() - 1;
     if step % STEPS == 10 {
         world.command(last, Command::Wake).expect("a box");
@@ -193,11 +193,11 @@ fn steps_ask_for_no_memory() {
     pools.assert_none(|| plain("large_pyramid:base=15"), 60, push_all, "with many commands");
 
     let sleepy = || with(build("large_pyramid:base=6"), |settings| (settings.sleep, settings.events) = (true, true));
-    pools.assert_none(sleepy, 300, rouse, "that sleeps and wakes");
+    pools.assert_none(sleepy, 300, wake_pile, "that sleeps and wakes");
     let mut world = sleepy();
     let mut awake = Vec::new();
     for step in 0..300 {
-        rouse(&mut world, step);
+        wake_pile(&mut world, step);
         world.step().unwrap();
         awake.push(world.counters().awake);
     }

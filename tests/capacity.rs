@@ -88,8 +88,8 @@ fn a_world_without_bodies_steps() {
         let (here_now, there_now) = (here.snapshot(), there.snapshot().expect("a snapshot"));
         assert_eq!(here_now, there_now);
         assert_eq!((here_now.step, here_now.poses.len(), here_now.counters.pairs_found), (5, 0, 0));
-        here.restore(&there_now).expect("it is of this world");
-        there.restore(&here_now).expect("it is of this world");
+        here.restore(&there_now).expect("a snapshot of this world");
+        there.restore(&here_now).expect("a snapshot of this world");
         assert_eq!(state::metrics(here.compiled(), &here_now), state::Metrics::default());
         assert_eq!(there.overflowed_steps(), &[] as &[u64]);
     }
@@ -117,7 +117,7 @@ fn a_single_body_falls_and_a_single_wall_stays() {
 }
 
 #[test]
-fn a_body_without_shapes_is_refused() {
+fn a_body_without_shapes_is_rejected() {
     let mut scene = Scene::new("bare");
     scene.add(Body::dynamic(0.0, 0.0));
     assert!(matches!(CpuWorld::new(&scene), Err(WorldError::Scene(_))));
@@ -192,8 +192,8 @@ fn bodies_with_nan_are_quarantined_alone() {
     let healthy = settled.snapshot();
     let run = |snapshot: &Snapshot| {
         let (mut here, mut there) = (cpu(&scene), gpu(&scene));
-        here.restore(snapshot).expect("it is of this world");
-        there.restore(snapshot).expect("it is of this world");
+        here.restore(snapshot).expect("a snapshot of this world");
+        there.restore(snapshot).expect("a snapshot of this world");
         // The hash is defined for NaN too.
         assert_eq!(state::hash(&here.snapshot()), state::hash(&there.snapshot().expect("a snapshot")));
         let traces = (trace_cpu(&mut here, 30), trace_gpu(&mut there, 30));
@@ -236,8 +236,8 @@ fn quarantine_counts_every_body_once() {
         for body in bodies {
             snapshot.poses[body].position[0] = f32::NAN;
         }
-        here.restore(&snapshot).expect("it is of this world");
-        there.restore(&snapshot).expect("it is of this world");
+        here.restore(&snapshot).expect("a snapshot of this world");
+        there.restore(&snapshot).expect("a snapshot of this world");
         for _ in 0..10 {
             here.step().unwrap();
             there.step().expect("a step");
@@ -329,11 +329,11 @@ fn a_lost_device_is_an_error_and_a_snapshot_survives_it() {
             // The last snapshot is intact, and continues in another world to the same bits.
             assert_eq!(state::hash(&snapshot), kept);
             let mut here = cpu(&scene);
-            here.restore(&snapshot).expect("it is of this world");
+            here.restore(&snapshot).expect("a snapshot of this world");
             assert_eq!(state::hash(&here.snapshot()), kept);
             here.step().unwrap();
             let mut there = gpu(&scene);
-            there.restore(&snapshot).expect("it is of this world");
+            there.restore(&snapshot).expect("a snapshot of this world");
             let rest = trace_gpu(&mut there, 20);
             assert_eq!(rest.states, trace_gpu(&mut gpu(&scene), 40).states[20..], "{what}");
             drop(world);
@@ -358,16 +358,16 @@ fn another_device_is_unaffected() {
 }
 
 #[test]
-fn a_world_that_outgrows_the_device_is_refused() {
+fn a_world_too_large_for_the_device_is_rejected() {
     let limit = context().device().limits().max_storage_buffer_binding_size;
     let too_many = limit / size_of::<Contact>() as u64 + 1;
     for capacity in [u64::from(u32::MAX), 1 << 31, 1 << 30, too_many] {
         let Ok(capacity) = u32::try_from(capacity) else { continue };
         let refused = GpuWorld::from_compiled(context(), compile(&pile(1, 20)), Some(capacity));
-        let Err(WorldError::TooLarge { buffer, bytes, limit: told }) = refused else {
+        let Err(WorldError::TooLarge { buffer, bytes, limit: reported }) = refused else {
             panic!("{capacity} contacts gave {refused:?}");
         };
-        assert!(bytes > told && told <= limit, "{buffer} {bytes} {told}");
+        assert!(bytes > reported && reported <= limit, "{buffer} {bytes} {reported}");
     }
     context().check().expect("the device received no commands");
     trace_gpu(&mut gpu(&pile(1, 20)), 3);
@@ -420,7 +420,7 @@ fn growing_beyond_the_device_is_reported() {
     // world, which does not know the overflow yet, so that the step runs.
     let mut world = GpuWorld::from_compiled(&device, compile(&strict), Some(fits)).expect("that much fits");
     let top = world.body_id(300).expect("the box at the top");
-    world.remove_bodies(&[top]).expect("it is there");
+    world.remove_bodies(&[top]).expect("it exists");
     let before = world.snapshot().expect("a snapshot");
     assert_eq!(before.vacated, [300]);
     assert!(matches!(world.step(), Err(WorldError::TooLarge { .. })), "the buffer cannot grow");
@@ -554,7 +554,7 @@ fn a_crowd_is_rejected_before_memory_is_allocated() {
             assert!(world.snapshot() == before, "the step left a trace");
         }
         let leave: Vec<_> = (300..=12_000).filter_map(|body| world.body_id(body)).collect();
-        world.remove_bodies(&leave).expect("they are there");
+        world.remove_bodies(&leave).expect("they exist");
         for _ in 0..20 {
             world.step().expect("299 have 44,551 pairs");
         }
@@ -566,7 +566,7 @@ fn a_crowd_is_rejected_before_memory_is_allocated() {
     // A world without the failed steps reaches the same state.
     let mut fresh = cpu(&scene);
     let leave: Vec<_> = (300..=12_000).filter_map(|body| fresh.body_id(body)).collect();
-    fresh.remove_bodies(&leave).expect("they are there");
+    fresh.remove_bodies(&leave).expect("they exist");
     (0..20).for_each(|_| fresh.step().expect("a step"));
     assert_eq!(state::hash(&fresh.snapshot()), hashes[0]);
 }
@@ -625,7 +625,7 @@ fn a_full_contact_limit_changes_no_bit() {
 
 /// A pile is woken by a falling body and would have too many contacts: it stays awake, and nothing else changes.
 #[test]
-fn a_crowd_that_wakes_is_refused() {
+fn a_waking_crowd_is_rejected() {
     let mut scene = build("large_pyramid:base=8");
     scene.settings.sleep = true;
     let mut world = cpu(&scene);
@@ -656,7 +656,7 @@ fn a_crowd_that_wakes_is_refused() {
 /// Strict worlds on a device reject a crowd too, and keep the state before the step; others solve what fits, and their
 /// tables grow to the limit only.
 #[test]
-fn a_crowd_is_refused_on_a_device() {
+fn a_crowd_is_rejected_on_a_device() {
     const CIRCLES: usize = 300;
     let (scene, limit) = (crowd(CIRCLES), pairs_of(CIRCLES) - 1);
     let mut strict = scene.clone();
@@ -720,7 +720,7 @@ fn asleep(spec: &str) -> (Scene, Snapshot) {
 
 /// Sleeping contacts that do not fit below the limit count: the step fails instead of retrying forever.
 #[test]
-fn a_limit_beside_sleepers_is_refused_on_a_device() {
+fn a_limit_below_the_sleeping_contacts_is_rejected_on_a_device() {
     const CIRCLES: usize = 45;
     // Awake contacts below the limit, together with the sleeping ones above it and above the initial capacity.
     const LIMIT: usize = 1_000;
@@ -736,8 +736,8 @@ fn a_limit_beside_sleepers_is_refused_on_a_device() {
         let mut there = gpu_with(&scene, u32::try_from(sleeping).unwrap());
         here.set_contact_limit(LIMIT);
         there.set_contact_limit(LIMIT);
-        here.restore(&start).expect("it is of this world");
-        there.restore(&start).expect("it is of this world");
+        here.restore(&start).expect("a snapshot of this world");
+        there.restore(&start).expect("a snapshot of this world");
         here.add_bodies(&crowd).expect("bodies");
         there.add_bodies(&crowd).expect("bodies");
         for _ in 0..2 {
@@ -850,7 +850,7 @@ fn bodies_marked_by_a_cancelled_step_stay_asleep() {
     (scene.settings.substeps, scene.settings.iterations) = (Some(64), Some(64));
     let begin = || {
         let mut world = cpu(&scene);
-        world.restore(&start).expect("it is of this world");
+        world.restore(&start).expect("a snapshot of this world");
         let top = start.poses.iter().map(|pose| pose.position[1]).fold(0.0, f32::max);
         world.add_bodies(&[Body::dynamic(0.0, top + 2.0).shape(Shape::circle(0.5))]).expect("a body");
         world.step().expect("a step");

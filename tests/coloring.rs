@@ -183,8 +183,8 @@ fn backends_agree_on_colors_from_one_snapshot() {
                 here.step().unwrap();
             }
             let mut other = cpu(&scene);
-            other.restore(&here.snapshot()).expect("it is of this world");
-            there.restore(&here.snapshot()).expect("it is of this world");
+            other.restore(&here.snapshot()).expect("a snapshot of this world");
+            there.restore(&here.snapshot()).expect("a snapshot of this world");
             other.step().unwrap();
             there.step().expect("a step");
             let (mine, theirs) = (other.snapshot(), there.snapshot().expect("a snapshot"));

@@ -19,7 +19,7 @@ use crate::shapes::kit::{self, Random, regular, rounded};
 on_every_backend!(
     walls_hold,
     walls_hold_far_out,
-    sliding_goes_on,
+    sliding_bodies_keep_their_speed,
     tiles_do_not_stop,
     bullets_are_caught,
     balls_bounce,
@@ -150,7 +150,7 @@ fn slide(backend: Backend, floor: Vec<Body>) {
     }
 }
 
-fn sliding_goes_on(backend: Backend) {
+fn sliding_bodies_keep_their_speed(backend: Backend) {
     slide(backend, vec![Body::fixed(100.0, -1.0).shape(Shape::half_box(300.0, 1.0))]);
     slide(backend, vec![Body::fixed(100.0, 0.0).shape(Shape::segment([-300.0, 0.0], [300.0, 0.0]))]);
     slide(backend, vec![Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], 0.0))]);
@@ -581,8 +581,8 @@ fn added_bodies_are_swept() {
             _ => drystone::low_level::CpuWorld::new(&scene).expect("a world").into(),
         };
         world.step().expect("a step");
-        let first = world.body_id(1).expect("it is there");
-        world.remove_bodies(&[first]).expect("it is there");
+        let first = world.body_id(1).expect("it exists");
+        world.remove_bodies(&[first]).expect("it exists");
         world.step().expect("a step");
         // One shape reuses the vacated slot, the other is appended: they are not adjacent.
         let shapes = [Shape::circle(0.05).offset(0.0, 0.1), Shape::half_box(0.05, 0.05).offset(0.0, -0.1)];

@@ -69,7 +69,7 @@ fn gpu_dispatch_sizes_leave_no_trace() {
     let mut ample = gpu_with(&scene, 60_000);
     last_of_blind_run(&mut ample, 19);
     let mut large = gpu_with(&scene, 300_000);
-    large.restore(&ample.snapshot().expect("a snapshot")).expect("it is of this world");
+    large.restore(&ample.snapshot().expect("a snapshot")).expect("a snapshot of this world");
     assert_ends_as(&last_of_blind_run(&mut large, 3), &trace, "300,000 contacts fit");
     for world in [&ample, &blind, &large] {
         assert_eq!(world.overflowed_steps(), &[] as &[u64]);
@@ -95,7 +95,7 @@ fn gpu_wrong_counters_leave_no_trace() {
                 wrong.counters.color_starts = std::array::from_fn(|color| size * u32::try_from(color).expect("32"));
                 // Not more contacts than exist, or the world would grow.
                 let mut other = gpu_with(&scene, 16_384);
-                other.restore(&wrong).expect("it is of this world");
+                other.restore(&wrong).expect("a snapshot of this world");
                 other.step().expect("a step");
                 dispatches.push(other.dispatches());
                 hashes.push(full_hash(&other.snapshot().expect("a snapshot")));
@@ -211,7 +211,7 @@ fn cpu_restoring_and_continuing_equals_continuing() {
             // Into the world that has run on, and into a fresh one on several threads.
             for mut other in [cpu(&scene), cpu(&scene).with_threads(3).expect("threads").with_sharing_from(0)] {
                 trace_cpu(&mut other, 3 * (at % 2) + 10);
-                other.restore(&snapshot).expect("it is of this world");
+                other.restore(&snapshot).expect("a snapshot of this world");
                 assert_eq!(other.snapshot(), snapshot, "{} at {at}", scene.name);
                 let rest = trace_cpu(&mut other, STEPS - at);
                 assert_eq!(rest.states, trace.states[at..], "{} at {at}", scene.name);
@@ -242,7 +242,7 @@ fn gpu_restoring_and_continuing_equals_continuing() {
             last_of_blind_run(&mut others[3], at + 20);
             for (index, other) in others.iter_mut().enumerate() {
                 let what = format!("{} at {at} into world {index}", scene.name);
-                other.restore(&snapshot).expect("it is of this world");
+                other.restore(&snapshot).expect("a snapshot of this world");
                 assert_eq!(full_hash(&other.snapshot().expect("a snapshot")), full_hash(&snapshot), "{what}");
                 let last = last_of_blind_run(other, 60 - at);
                 assert_eq!(other.overflowed_steps(), &[] as &[u64], "{what}");
@@ -259,11 +259,11 @@ fn snapshots_move_between_backends() {
     let scene = pile(5, 120);
     let (mut here, mut there) = (cpu(&scene), gpu(&scene));
     trace_cpu(&mut here, 40);
-    there.restore(&here.snapshot()).expect("it is of this world");
+    there.restore(&here.snapshot()).expect("a snapshot of this world");
     assert_eq!(full_hash(&there.snapshot().expect("a snapshot")), full_hash(&here.snapshot()));
     trace_gpu(&mut there, 40);
     let moved = there.snapshot().expect("a snapshot");
-    here.restore(&moved).expect("it is of this world");
+    here.restore(&moved).expect("a snapshot of this world");
     assert_eq!(full_hash(&here.snapshot()), full_hash(&moved));
     assert_eq!(here.steps(), 80);
     trace_cpu(&mut here, 40);

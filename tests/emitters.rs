@@ -198,7 +198,7 @@ fn backends_assign_the_same_slots() {
 
 /// A restored world, a fresh one, and one loaded from bytes continue to the same bits and the same bodies.
 #[test]
-fn a_snapshot_from_half_way_goes_on_to_the_same_bits() {
+fn a_snapshot_continues_to_the_same_bits() {
     for sleep in [false, true] {
         let mut scene = shower();
         scene.settings.sleep = sleep;
@@ -233,7 +233,7 @@ fn a_snapshot_from_half_way_goes_on_to_the_same_bits() {
 }
 
 #[test]
-fn a_snapshot_of_another_script_or_history_is_refused() {
+fn a_snapshot_with_other_emitters_or_history_is_rejected() {
     let mut world = World::from(cpu(&shower()));
     (0..20).for_each(|_| world.step().unwrap());
     let (snapshot, bytes) = (world.snapshot().unwrap(), world.save().unwrap());

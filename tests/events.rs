@@ -110,13 +110,13 @@ fn events_are_off_by_default() {
         assert_eq!(run(&mut world, 30), [], "{name}");
     }
     // Enabling events changes nothing else.
-    let (mut silent, mut told) = (pile(7, 60), pile(7, 60));
-    (silent.settings.events, told.settings.events) = (false, true);
-    for ((name, mut silent), (_, mut told)) in worlds(&silent).into_iter().zip(worlds(&told)) {
+    let (mut silent, mut reporting) = (pile(7, 60), pile(7, 60));
+    (silent.settings.events, reporting.settings.events) = (false, true);
+    for ((name, mut silent), (_, mut reporting)) in worlds(&silent).into_iter().zip(worlds(&reporting)) {
         run(&mut silent, 60);
-        assert!(run(&mut told, 60).len() > 60, "{name}: a pile falls without touching");
+        assert!(run(&mut reporting, 60).len() > 60, "{name}: a pile falls without touching");
         let hash = |world: &mut World| state::hash(&world.snapshot().unwrap());
-        assert_eq!(hash(&mut silent), hash(&mut told), "{name}");
+        assert_eq!(hash(&mut silent), hash(&mut reporting), "{name}");
     }
 }
 
@@ -169,8 +169,8 @@ fn a_step_with_many_events() {
         (events.len(), world.overflowed_steps().to_vec())
     };
     assert_eq!(lines(&mut cpu(&scene).into()), (1500, vec![]));
-    let (told, overflowed) = lines(&mut gpu(&scene).into());
-    assert!(told < 1500, "the capacity of {told} was not exceeded, so the test has no effect");
+    let (reported, overflowed) = lines(&mut gpu(&scene).into());
+    assert!(reported < 1500, "the capacity of {reported} was not exceeded, so the test has no effect");
     assert_eq!(overflowed, [0]);
     scene.settings.strict = true;
     assert_eq!(lines(&mut gpu(&scene).into()), (1500, vec![]));

@@ -115,7 +115,7 @@ fn island_batches_follow_added_and_removed_bodies() {
             let came = world.add_bodies(&falling).expect("room");
             hashes.extend(trace_cpu(&mut world, 12).states);
             groups = groups.max(world.group_count());
-            world.remove_bodies(&came[..1]).expect("it is there");
+            world.remove_bodies(&came[..1]).expect("it exists");
             hashes.extend(trace_cpu(&mut world, 6).states);
         }
         (hashes, groups)

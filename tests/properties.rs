@@ -477,7 +477,7 @@ fn act_out(mut world: World, acts: &[Act]) -> Result<(), TestCaseError> {
             }
             Act::Remove(slot) => {
                 if let Some(id) = world.body_id(*slot) {
-                    world.remove_bodies(&[id]).expect("it is there");
+                    world.remove_bodies(&[id]).expect("it exists");
                     removed.push(id);
                 }
             }

@@ -612,7 +612,7 @@ fn errors_name_the_invalid_query() {
         }
         let error = world.query(&many).expect_err("too many").to_string();
         assert_eq!(error, "query 4194304: is one of 4194305; expected at most 4194304 in a batch");
-        assert_eq!(world.query(std::slice::from_ref(&good)).unwrap().found(0).len(), 1, "and the world goes on");
+        assert_eq!(world.query(std::slice::from_ref(&good)).unwrap().found(0).len(), 1, "and the world can be used");
     }
 }
 

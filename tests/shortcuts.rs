@@ -110,7 +110,7 @@ fn shortcuts_leave_no_trace_when_the_world_is_changed() {
             8 => drop(world.add_bodies(&[Body::dynamic(0.1, 14.0).shape(Shape::circle(0.5))]).expect("a good body")),
             14 => {
                 if let Some(id) = world.body_id(body) {
-                    world.remove_bodies(&[id]).expect("it is there");
+                    world.remove_bodies(&[id]).expect("it exists");
                 }
             }
             19 if step > 60 => {

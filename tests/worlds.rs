@@ -36,7 +36,7 @@ fn same_bits(backend: &str, scenes: &[Scene], steps: u64, ask: impl Fn(usize, u6
     }
 }
 
-fn nobody(_: usize, _: u64) -> Option<(usize, Command)> {
+fn no_commands(_: usize, _: u64) -> Option<(usize, Command)> {
     None
 }
 
@@ -56,8 +56,8 @@ fn scene(spec: &str) -> Scene {
 #[test]
 fn stacks_and_piles() {
     for backend in BACKENDS {
-        same_bits(backend, &nudged(&scene("large_pyramid:base=7"), 4), 60, nobody);
-        same_bits(backend, &nudged(&scene("card_house"), 3), 40, nobody);
+        same_bits(backend, &nudged(&scene("large_pyramid:base=7"), 4), 60, no_commands);
+        same_bits(backend, &nudged(&scene("card_house"), 3), 40, no_commands);
     }
 }
 
@@ -65,7 +65,7 @@ fn stacks_and_piles() {
 fn joints_springs_and_walls_that_turn() {
     for backend in BACKENDS {
         for spec in ["joint_grid:size=5", "ragdoll", "naphy_bridge", "particles_in_a_turning_box", "springs"] {
-            same_bits(backend, &nudged(&scene(spec), 3), 40, nobody);
+            same_bits(backend, &nudged(&scene(spec), 3), 40, no_commands);
         }
     }
 }
@@ -98,7 +98,7 @@ fn worlds_of_any_size_and_kind_side_by_side() {
         scene.settings = scene_settings();
     }
     for backend in BACKENDS {
-        same_bits(backend, &mixed, 50, nobody);
+        same_bits(backend, &mixed, 50, no_commands);
     }
 }
 
@@ -265,11 +265,11 @@ fn different_worlds_reach_different_bits() {
 
 #[test]
 fn emitters_run_in_every_world() {
-    same_bits("cpu", &nudged(&scene("rain"), 2), 130, nobody);
+    same_bits("cpu", &nudged(&scene("rain"), 2), 130, no_commands);
     let mut shower = scene("rain:rows=1,columns=5,group=1");
     // A single world has another capacity than one in a batch.
     shower.settings.strict = true;
     for backend in BACKENDS {
-        same_bits(backend, &nudged(&shower, 2), 90, nobody);
+        same_bits(backend, &nudged(&shower, 2), 90, no_commands);
     }
 }

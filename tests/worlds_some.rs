@@ -65,16 +65,16 @@ fn some_and_alone(backend: &str, scenes: &[Scene], rounds: usize, ask: Ask) {
     }
 }
 
-fn nobody(_: usize, _: u64) -> Option<(usize, Command)> {
+fn no_commands(_: usize, _: u64) -> Option<(usize, Command)> {
     None
 }
 
 #[test]
 fn a_subset_steps_as_each_world_alone() {
     for backend in BACKENDS {
-        some_and_alone(backend, &nudged(&build("large_pyramid:base=6"), 5), 60, nobody);
+        some_and_alone(backend, &nudged(&build("large_pyramid:base=6"), 5), 60, no_commands);
         for spec in ["ragdoll", "particles_in_a_turning_box", "bouncing_ball"] {
-            some_and_alone(backend, &nudged(&build(spec), 3), 50, nobody);
+            some_and_alone(backend, &nudged(&build(spec), 3), 50, no_commands);
         }
         let mut scenes = vec![build("large_pyramid:base=3"), build("card_house"), pile(5, 60), Scene::new("empty")];
         scenes.push(build("joint_grid:size=3"));

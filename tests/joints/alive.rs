@@ -136,7 +136,7 @@ fn other_joints_keep_their_impulses(backend: Backend) {
             // A single joint, removed again at once; then one that stays for a while.
             10 => {
                 let ids = busy.world().add_joints(&[drag(first)]).expect("a joint");
-                busy.world().remove_joints(&ids).expect("it is there");
+                busy.world().remove_joints(&ids).expect("it exists");
             }
             15 | 25 => {
                 busy.world().add_joints(&[drag(first + step)]).expect("a joint");
@@ -148,10 +148,10 @@ fn other_joints_keep_their_impulses(backend: Backend) {
             }
             40 => {
                 let ids: Vec<JointId> = (11..200).filter_map(|index| busy.world().joint_id(index)).collect();
-                busy.world().remove_joints(&ids).expect("they are there");
+                busy.world().remove_joints(&ids).expect("they exist");
                 let mut snapshot = forgot.snapshot();
                 snapshot.joint_impulses.fill([0.0; 2]);
-                forgot.world().restore(&snapshot).expect("of this world");
+                forgot.world().restore(&snapshot).expect("a snapshot of this world");
             }
             _ => {}
         }
@@ -199,7 +199,7 @@ fn thousands_are_added_and_removed(backend: Backend) {
         one.advance(2).world().add_joints(&joints).expect("joints");
         assert_eq!(state::hash(&one.advance(3).snapshot()), hash, "threads leave no trace");
     }
-    sim.world().remove_joints(&ids).expect("they are there");
+    sim.world().remove_joints(&ids).expect("they exist");
     let before = sim.body(1_200);
     sim.advance(30);
     let wanted = before.velocity[1] * 0.5 - 0.5 * 10.0 * 0.25;
@@ -214,7 +214,7 @@ fn indices_come_back_with_another_generation(backend: Backend) {
     let world = sim.world();
     let ids = world.add_joints(&joints).expect("joints");
     advance(world, 2);
-    world.remove_joints(&[ids[3], ids[7]]).expect("they are there");
+    world.remove_joints(&[ids[3], ids[7]]).expect("they exist");
     assert_eq!((world.joint_id(3), world.joint_id(4)), (None, Some(ids[4])));
     let again = world.add_joints(&[joints[7].clone(), joints[3].clone(), joints[0].clone()]).expect("joints");
     let indices: Vec<_> = again.iter().map(|id| (id.index, id.generation)).collect();
@@ -234,7 +234,7 @@ fn invalid_joints_are_rejected(backend: Backend) {
     let world = sim.world();
     advance(world, 3);
     let gone = world.body_id(6).expect("a body");
-    world.remove_bodies(&[gone]).expect("it is there");
+    world.remove_bodies(&[gone]).expect("it exists");
     advance(world, 2);
     let before = world.snapshot().expect("a snapshot");
     let good = Joint::new(JointKind::rod(), 1, 2);
@@ -268,7 +268,7 @@ fn joints_go_with_their_body(backend: Backend) {
     advance(world, 5);
     world.command_joint(ids[10], JointCommand::Target(Vec2::ZERO)).expect("a mouse joint");
     let last = world.body_id(10).expect("a body");
-    world.remove_bodies(&[last]).expect("it is there");
+    world.remove_bodies(&[last]).expect("it exists");
     assert_eq!((world.joint_id(9), world.joint_id(10)), (None, None));
     assert_eq!(world.joint_id(8), Some(ids[8]));
     advance(world, 1);
@@ -321,7 +321,7 @@ fn a_broken_joint_lets_its_bodies_touch(backend: Backend) {
     assert!(sim.joints()[0].broken);
     assert!(apart(sim.world()) > 0.95, "they overlap, {} m apart", apart(sim.world()));
     // Back to the time before it broke.
-    sim.world().restore(&before).expect("of this world");
+    sim.world().restore(&before).expect("a snapshot of this world");
     let rest = Command::Force { force: Vec2::ZERO, point: None };
     sim.world().command(1, rest).expect("a body");
     sim.advance(60);
@@ -345,10 +345,10 @@ fn bodies_touch_when_joints_go_or_are_switched_off(backend: Backend) {
     // Two joints disable the collision twice.
     let again = Joint::new(JointKind::weld(), 1, 0).anchors([-0.25, 0.0], [0.25, 0.0]);
     let second = sim.world().add_joints(&[again]).expect("a joint");
-    sim.world().remove_joints(&[weld]).expect("it is there");
+    sim.world().remove_joints(&[weld]).expect("it exists");
     sim.advance(30);
     near("the other still holds", apart(sim.world()), 0.5, 2e-2);
-    sim.world().remove_joints(&second).expect("it is there");
+    sim.world().remove_joints(&second).expect("it exists");
     sim.advance(60);
     assert!(apart(sim.world()) > 0.95, "removed: {} m apart", apart(sim.world()));
 }
@@ -374,7 +374,7 @@ fn a_mouse_drags_a_body(backend: Backend) {
     // A spring of 5 Hz under a weight of 10 N/kg sags by 10/(2π·5)² = 1 cm, and lags behind 2 m/s by its damping:
     // 2ζ/ω·v = 9 cm.
     between("it lags behind", off, 0.02, 0.15);
-    sim.world().remove_joints(&[mouse]).expect("it is there");
+    sim.world().remove_joints(&[mouse]).expect("it exists");
     let before = sim.body(body).position[1];
     sim.advance(30);
     far("let go, it falls", sim.body(body).position[1], before.into(), 0.5);
@@ -533,7 +533,7 @@ fn goals_survive_snapshots(backend: Backend) {
     let bytes = world.save().expect("bytes");
     advance(world, 90);
     let wanted = world.snapshot().expect("a snapshot");
-    near("turns as told", sim.body(body).angular_velocity, -4.0, 0.05);
+    near("turns as commanded", sim.body(body).angular_velocity, -4.0, 0.05);
     let late = other.world();
     late.load(&bytes).expect("the same scene");
     advance(late, 90);
@@ -547,7 +547,7 @@ fn goals_survive_snapshots(backend: Backend) {
     let mut snapshot = Snapshot::from_bytes(&bytes, late.compiled().fingerprint()).expect("a snapshot");
     let told = snapshot.clone();
     snapshot.row_goals[0].goal = 1.0;
-    late.restore(&snapshot).expect("of this world");
+    late.restore(&snapshot).expect("a snapshot of this world");
     advance(late, 90);
     assert_ne!(bodies_only(&late.snapshot().expect("a snapshot")), bodies_only(&wanted));
     // Invalid goals are rejected.
@@ -572,7 +572,7 @@ fn joints_of_a_run_survive_snapshots(backend: Backend) {
             if step % 8 == 5 {
                 let index = step / 8 * 2;
                 let ids: Vec<JointId> = [index, index + 1].iter().filter_map(|&at| world.joint_id(at)).collect();
-                world.remove_joints(&ids).expect("they are there");
+                world.remove_joints(&ids).expect("they exist");
             }
             world.step().expect("a step");
         }
@@ -611,7 +611,7 @@ fn an_event_of_a_joint_that_is_gone(backend: Backend) {
     let weak = Joint::to_world(JointKind::hinge(), 1).anchors([5.0, 0.0], [0.0, 0.0]).break_force(1.0);
     let old = world.add_joints(&[weak]).expect("a joint")[0];
     advance(world, 3);
-    world.remove_joints(&[old]).expect("it is there");
+    world.remove_joints(&[old]).expect("it exists");
     let new = world.add_joints(&[Joint::new(JointKind::rod(), 0, 2)]).expect("a joint")[0];
     assert_eq!((new.index, new.generation), (0, 1));
     advance(world, 3);
@@ -632,8 +632,8 @@ fn both_backends_assign_the_same_joint_slots() {
         let some = &joints[round % 4..round % 4 + 5];
         assert_eq!(host.add_joints(some).expect("joints"), device.add_joints(some).expect("joints"));
         let ids: Vec<JointId> = (round..round + 3).filter_map(|index| host.joint_id(index)).collect();
-        host.remove_joints(&ids).expect("they are there");
-        device.remove_joints(&ids).expect("they are there");
+        host.remove_joints(&ids).expect("they exist");
+        device.remove_joints(&ids).expect("they exist");
         for _ in 0..3 {
             host.step().unwrap();
             device.step().expect("a step");

@@ -10,7 +10,7 @@ on_every_backend!(
     a_joint_breaks_above_its_threshold_and_not_below,
     a_weld_holds_a_cantilever,
     free_pairs_keep_their_momenta,
-    jointed_bodies_do_not_collide_unless_told,
+    jointed_bodies_collide_only_if_enabled,
     a_disabled_joint_does_nothing,
     the_other_modes_hold_too,
     without_correction_a_hinge_drifts,
@@ -162,7 +162,7 @@ fn errors_are_measured(backend: Backend) {
 }
 
 /// Two boxes half inside each other on a hinge stay there; with collision enabled they are pushed apart.
-fn jointed_bodies_do_not_collide_unless_told(backend: Backend) {
+fn jointed_bodies_collide_only_if_enabled(backend: Backend) {
     for collide in [false, true] {
         let mut scene = world(0.0);
         let a = scene.add(block(0.0, 0.0));
@@ -177,7 +177,7 @@ fn jointed_bodies_do_not_collide_unless_told(backend: Backend) {
         let bodies = sim.bodies();
         let gap = |a: usize, b: usize| bodies[b].position[0] - bodies[a].position[0];
         if collide {
-            between("told to collide", gap(a, b), 0.9, 3.0);
+            between("collision enabled", gap(a, b), 0.9, 3.0);
         } else {
             near("jointed", gap(a, b), 0.5, 0.0);
         }

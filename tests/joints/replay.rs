@@ -160,7 +160,7 @@ fn eight_rows_at_a_time_equal_one_by_one() {
             let at = snapshot.joint_impulses.iter().rposition(|impulse| impulse[0] != 0.0).expect("a joint that pulls");
             let [impulse, _] = &mut snapshot.joint_impulses[at];
             *impulse = f32::from_bits(impulse.to_bits() ^ 1);
-            by_four.restore(&snapshot).expect("of this world");
+            by_four.restore(&snapshot).expect("a snapshot of this world");
             assert!(
                 !warm_start || bits(&mut by_four) != reference_bits(&mut one_by_one),
                 "{mode:?}: nothing would be noticed"
@@ -190,19 +190,19 @@ fn a_snapshot_continues_to_the_same_bits() {
         assert!(snapshot.joint_impulses.iter().any(|impulse| impulse[0] != 0.0), "no joint pulls");
         let straight = hashes(&mut world, 10);
         let mut other = make(&scene);
-        other.restore(&snapshot).expect("of this world");
+        other.restore(&snapshot).expect("a snapshot of this world");
         assert_eq!(hashes(&mut other, 10), straight);
         // The accumulated impulses are part of the snapshot.
         let mut forgot = snapshot.clone();
         forgot.joint_impulses.fill([0.0; 2]);
         let mut other = make(&scene);
-        other.restore(&forgot).expect("of this world");
+        other.restore(&forgot).expect("a snapshot of this world");
         assert_ne!(hashes(&mut other, 1)[0], straight[0]);
     }
 }
 
 #[test]
-fn snapshots_of_other_joints_are_refused() {
+fn snapshots_of_other_joints_are_rejected() {
     let scene = bridge(10);
     let mut world = cpu(&scene, 1);
     hashes(&mut world, 2);

@@ -87,7 +87,7 @@ fn a_path_that_is_added_begins_with_the_world(backend: Backend) {
         }
         near("x", sim.body(0).position[0], place(steps).0, 1e-4);
     }
-    sim.world().remove_bodies(&[id]).expect("it is there");
+    sim.world().remove_bodies(&[id]).expect("it exists");
     sim.advance(2);
     assert!(sim.world().compiled().paths.is_empty());
     assert!(sim.bodies().is_empty());

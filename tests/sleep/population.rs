@@ -20,7 +20,7 @@ fn bodies_fall_when_the_ground_is_removed(backend: Backend) {
     sim.advance(10);
     let before = poses(&mut sim)[1].position[1];
     let ground = sim.world().body_id(0).expect("the floor");
-    sim.world().remove_bodies(&[ground]).expect("it is there");
+    sim.world().remove_bodies(&[ground]).expect("it exists");
     sim.advance(30);
     assert_eq!(asleep(&mut sim, 0..4), 0);
     let fallen = before - poses(&mut sim)[1].position[1];
@@ -38,13 +38,13 @@ fn bodies_fall_when_the_box_below_is_removed(backend: Backend) {
     sim.world().wait().expect("the device");
     sim.world().take_events().expect("events");
     let lowest = sim.world().body_id(1).expect("a box");
-    sim.world().remove_bodies(&[lowest]).expect("it is there");
+    sim.world().remove_bodies(&[lowest]).expect("it exists");
     // No body has woken yet: the snapshot has to include the bodies about to wake.
     let between = sim.snapshot();
     sim.advance(1);
     assert_eq!(sleepers(&mut sim), [false, false, false, false, true, true], "the other stack sleeps on");
     let after = sim.snapshot();
-    sim.world().restore(&between).expect("of this world");
+    sim.world().restore(&between).expect("a snapshot of this world");
     sim.advance(1);
     assert_eq!(sim.snapshot(), after, "restored between removal and step");
     sim.world().wait().expect("the device");
@@ -64,7 +64,7 @@ fn bodies_fall_when_the_box_below_is_removed(backend: Backend) {
     sim.advance(10);
     sim.world().wait().expect("the device");
     sim.world().take_events().expect("events");
-    sim.world().remove_bodies(&[again]).expect("it is there");
+    sim.world().remove_bodies(&[again]).expect("it exists");
     sim.advance(1);
     sim.world().wait().expect("the device");
     let kinds: Vec<_> = sim.world().take_events().expect("events").iter().map(|event| event.kind).collect();

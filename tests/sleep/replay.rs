@@ -125,14 +125,14 @@ fn a_snapshot_of_sleepers_continues_to_the_last_bit() {
         let snapshot = first.snapshot().expect("a snapshot");
         assert!(snapshot.sleeping.len() > 20, "too few bodies sleep: {:?}", snapshot.counters);
         let bytes = first.save().expect("bytes");
-        second.load(&bytes).expect("of this world");
+        second.load(&bytes).expect("a snapshot of this world");
         assert_eq!(second.save().expect("bytes"), bytes);
         let rest = trace(&mut first);
         assert_same("restored", &trace(&mut second), &rest);
         // Negative control: archived contacts matter once the bodies wake.
         let mut bare = snapshot;
         (bare.sleeping, bare.sleeping_starts) = (Vec::new(), Vec::new());
-        second.restore(&bare).expect("of this world");
+        second.restore(&bare).expect("a snapshot of this world");
         assert!(trace(&mut second).iter().zip(&rest).any(|(a, b)| a != b), "the archived contacts have no effect");
         let mut wrong = bare.clone();
         for island in [1_000_000, 5] {
@@ -168,7 +168,7 @@ fn sleepers_move_between_backends() {
         here.step().expect("a step");
         assert!(here.steps() < 300, "the pyramid does not fall asleep");
     }
-    there.restore(&here.snapshot().expect("a snapshot")).expect("of this world");
+    there.restore(&here.snapshot().expect("a snapshot")).expect("a snapshot of this world");
     for world in [&mut here, &mut there] {
         (0..20).for_each(|_| world.step().expect("a step"));
         world.command(5, Command::Wake).expect("a command");

@@ -104,7 +104,7 @@ fn waking_bodies_have_kept_their_impulses(backend: Backend) {
         put_by.manifold.points = Default::default();
         put_by.contact.flags = 0;
     }
-    sim.world().restore(&bare).expect("it is of this world");
+    sim.world().restore(&bare).expect("a snapshot of this world");
     let without = worst(&mut sim);
     assert!(without > 3.0 * jolt && without > 0.05, "a stack without impulses jolts by {without} m/s, with by {jolt}");
 }

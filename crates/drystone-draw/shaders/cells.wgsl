@@ -1,6 +1,6 @@
 // Occupied cells of the broadphase grid, all levels: a full-screen pass in which every pixel looks up its cell. The
-// grid hashes the plane into a table, so several cells share one entry. A pixel therefore counts only shapes whose AABB
-// centre lies in the cell it shows.
+// grid is a torus, so that distant cells of the plane share one entry of the table. A pixel therefore counts only
+// shapes whose AABB centre lies in the cell it shows.
 
 //#import types
 //#import math

@@ -1,4 +1,4 @@
-// The colour of a shape, computed from the index of its body. Twin on the CPU: src/palette.rs.
+// Fill colour of a shape, computed from the index of its body. Twin on the CPU: src/palette.rs.
 
 //#import types
 //#import draw/view

@@ -1,4 +1,5 @@
-//! Automatic camera placement for a scene.
+//! Automatic camera placement: chooses centre and scale so that a picture shows the moving bodies of a scene and what
+//! they touch.
 //!
 //! A scene with a view of its own ([`Scene::view`](drystone::Scene::view)) is shown with that view. Otherwise the
 //! picture contains the dynamic bodies, the static shapes on which they lie or will fall, and all positions of
@@ -15,34 +16,34 @@ const MARGIN: f32 = 0.06;
 /// Below this number of dynamic shapes, all of them are in the picture, however far away.
 const SMALL_SCENE: usize = 200;
 /// Ratio of all shapes to those that may be ignored as outliers, if that makes the view of the others much closer.
-const OUTLIERS: usize = 200;
+const OUTLIER_RATIO: usize = 200;
 /// A shape this many times as large as the typical one is never ignored.
-const LARGE: f32 = 4.0;
+const LARGE_SHAPE: f32 = 4.0;
 /// Ratio of the two view heights from which ignoring outliers is worth it.
-const WORTH_LEAVING_OUT: f32 = 1.25;
+const MIN_OUTLIER_GAIN: f32 = 1.25;
 /// Minimum height of a picture, in typical shapes (centre to corner), so that a single box has space around it.
 const LEAST_HEIGHT: f32 = 7.0;
 /// Maximum size of a small fixed shape, relative to all moving shapes. A small one is shown whole …
 const SMALL_FIXED: f32 = 0.5;
 /// … if that makes the picture at most this much higher.
-const WHOLE: f32 = 1.4;
+const MAX_GROWTH_WHOLE: f32 = 1.4;
 /// For larger fixed shapes the near side is shown if that does not make the picture more than this much higher …
-const NEAR_SIDE: f32 = 1.6;
+const MAX_GROWTH_NEAR_SIDE: f32 = 1.6;
 /// … or than this many typical shapes: the ground onto which a single shape will fall.
-const REACH: f32 = 24.0;
+const MAX_REACH: f32 = 24.0;
 /// For shapes below, the limit is this factor of the height: a ragdoll is larger than its bones.
-const FALL: f32 = 8.0;
+const MAX_GROWTH_BELOW: f32 = 8.0;
 /// Fixed shapes are cut off this far past everything else, as a share of its size.
-const CLIP: f32 = 0.06;
+const CLIP_MARGIN: f32 = 0.06;
 /// A body farther than this from the first picture, in multiples of its size, has left the scene if most others have
 /// not.
-const STAGE: f32 = 1.5;
+const LEFT_SCENE: f32 = 1.5;
 /// Maximum height of a picture that shows two moments, relative to the higher of the two.
-const APART: f32 = 3.0;
+const MAX_GROWTH_LATER: f32 = 3.0;
 
 /// The shapes of a world, sorted by their role in a picture.
 #[derive(Clone, Debug, Default)]
-struct Cast {
+struct SortedShapes {
     moving: Vec<Bounds>,
     /// Bounding boxes of kinematic bodies over their whole motion.
     driven: Vec<Bounds>,
@@ -53,9 +54,9 @@ struct Cast {
     down: Vec2,
 }
 
-impl Cast {
+impl SortedShapes {
     fn new(poses: &[Pose], shapes: &[Shape]) -> Self {
-        let mut cast = Self::default();
+        let mut sorted = Self::default();
         let mut reaches = Vec::new();
         for shape in shapes {
             let Some(bounds) = Bounds::of(shape, poses) else {
@@ -63,25 +64,25 @@ impl Cast {
             };
             match (shape.kind & FIXED_SHAPE != 0, shape.kind & KINEMATIC_SHAPE != 0) {
                 (false, _) => {
-                    cast.moving.push(bounds);
+                    sorted.moving.push(bounds);
                     reaches.push(shape.bound);
                 }
-                (true, true) => cast.driven.push(bounds),
-                (true, false) => cast.fixed.push(bounds),
+                (true, true) => sorted.driven.push(bounds),
+                (true, false) => sorted.fixed.push(bounds),
             }
         }
-        cast.typical = median(&mut reaches).unwrap_or(0.0);
-        cast
+        sorted.typical = median(&mut reaches).unwrap_or(0.0);
+        sorted
     }
 
     /// Sorts a world's shapes, and adds gravity and the motion of kinematic bodies, which shapes alone do not tell.
     fn of_world(compiled: &Compiled, poses: &[Pose], shapes: &[Shape]) -> Self {
-        let mut cast = Self::new(poses, shapes);
-        cast.down = Vec2::from(compiled.params.gravity).normalize_or_zero();
+        let mut sorted = Self::new(poses, shapes);
+        sorted.down = Vec2::from(compiled.params.gravity).normalize_or_zero();
         for shape in shapes.iter().filter(|shape| shape.kind & KINEMATIC_SHAPE != 0) {
-            cast.driven.extend(swept(compiled, shape, poses));
+            sorted.driven.extend(swept(compiled, shape, poses));
         }
-        cast
+        sorted
     }
 
     /// Returns the camera for the moving shapes in `core`.
@@ -104,21 +105,23 @@ impl Cast {
         // Shapes that moving ones touch or will touch: small fixed shapes whole, the near side of large ones …
         let seen = visible_height(core, size);
         let roomy = seen.max(LEAST_HEIGHT * typical);
-        let near_side = (NEAR_SIDE * seen).max(REACH * typical);
+        let near_side = (MAX_GROWTH_NEAR_SIDE * seen).max(MAX_REACH * typical);
         let mut near = core;
         for &bounds in &fixed {
             let nearest =
                 Bounds { min: core.min.clamp(bounds.min, bounds.max), max: core.max.clamp(bounds.min, bounds.max) };
             let small = visible_height(bounds, size) <= SMALL_FIXED * roomy;
             let with_nearest = visible_height(core.union(nearest), size);
-            if small && visible_height(core.union(bounds), size) <= WHOLE * roomy {
+            if small && visible_height(core.union(bounds), size) <= MAX_GROWTH_WHOLE * roomy {
                 near = near.union(bounds);
-            } else if with_nearest <= near_side || (with_nearest <= FALL * seen && self.is_below(bounds, core)) {
+            } else if with_nearest <= near_side
+                || (with_nearest <= MAX_GROWTH_BELOW * seen && self.is_below(bounds, core))
+            {
                 near = near.union(nearest);
             }
         }
         // … with a margin.
-        let rim = near.grow(CLIP * near.size().max_element().max(LEAST_HEIGHT * typical));
+        let rim = near.grow(CLIP_MARGIN * near.size().max_element().max(LEAST_HEIGHT * typical));
         let all = fixed.iter().filter_map(|bounds| bounds.intersection(rim)).fold(near, Bounds::union);
         let camera = Camera::fit(all, size, MARGIN);
         #[allow(clippy::cast_precision_loss, reason = "pixels")]
@@ -164,7 +167,7 @@ fn swept(compiled: &Compiled, shape: &Shape, poses: &[Pose]) -> Option<Bounds> {
 pub struct Framing {
     view: Option<Bounds>,
     size: [u32; 2],
-    cast: Cast,
+    sorted: SortedShapes,
     /// Bounding box of moving shapes over all moments.
     core: Option<Bounds>,
     /// Bounding box of the first picture: bodies far outside have left the scene.
@@ -184,21 +187,21 @@ impl Framing {
     /// Frames the bodies and ignores the scene's own view.
     #[must_use]
     pub fn of_bodies(compiled: &Compiled, poses: &[Pose], size: [u32; 2]) -> Self {
-        let cast = if compiled.emits() {
+        let sorted = if compiled.emits() {
             let (poses, shapes) = compiled.with_what_comes(poses);
-            Cast::of_world(compiled, &poses, &shapes)
+            SortedShapes::of_world(compiled, &poses, &shapes)
         } else {
-            Cast::of_world(compiled, poses, &compiled.shapes)
+            SortedShapes::of_world(compiled, poses, &compiled.shapes)
         };
-        let core = without_outliers(&cast.moving, size);
-        let first = cast.frame(core, size).seen();
-        Self { view: None, size, cast, core, stage: first.grow(STAGE * first.size().max_element()) }
+        let core = without_outliers(&sorted.moving, size);
+        let first = sorted.frame(core, size).seen();
+        Self { view: None, size, sorted, core, stage: first.grow(LEFT_SCENE * first.size().max_element()) }
     }
 
     /// Frames a given rectangle.
     #[must_use]
     pub fn of_view(view: Bounds, size: [u32; 2]) -> Self {
-        Self { view: Some(view), size, cast: Cast::default(), core: None, stage: view }
+        Self { view: Some(view), size, sorted: SortedShapes::default(), core: None, stage: view }
     }
 
     /// Returns the bounding box of all moving shapes over all moments; an empty box at the picture's centre if there is
@@ -221,7 +224,7 @@ impl Framing {
         if self.is_given() {
             return;
         }
-        let now = Cast::of_world(compiled, poses, &compiled.shapes);
+        let now = SortedShapes::of_world(compiled, poses, &compiled.shapes);
         let there: Vec<Bounds> =
             now.moving.iter().copied().filter(|bounds| bounds.intersection(self.stage).is_some()).collect();
         let counted = if 2 * there.len() >= now.moving.len() { there } else { now.moving };
@@ -229,12 +232,12 @@ impl Framing {
             self.core = Some(self.core.map_or(core, |have| have.union(core)));
         }
         // Kinematic bodies that travel: union of old and new positions.
-        if now.driven.len() == self.cast.driven.len() {
-            self.cast.driven.iter_mut().zip(now.driven).for_each(|(have, now)| *have = have.union(now));
+        if now.driven.len() == self.sorted.driven.len() {
+            self.sorted.driven.iter_mut().zip(now.driven).for_each(|(have, now)| *have = have.union(now));
         } else {
             // Bodies were added or removed: one union of all, so that the list does not grow with each moment.
-            let all = self.cast.driven.drain(..).chain(now.driven).reduce(Bounds::union);
-            self.cast.driven.extend(all);
+            let all = self.sorted.driven.drain(..).chain(now.driven).reduce(Bounds::union);
+            self.sorted.driven.extend(all);
         }
     }
 
@@ -243,7 +246,7 @@ impl Framing {
     pub fn camera(&self) -> Camera {
         match self.view {
             Some(view) => Camera::fit(view, self.size, 0.0),
-            None => self.cast.frame(self.core, self.size),
+            None => self.sorted.frame(self.core, self.size),
         }
     }
 
@@ -258,7 +261,7 @@ impl Framing {
         let mut both = self.clone();
         both.add(compiled, poses);
         let (both, now) = (both.camera(), Self::new(compiled, poses, self.size).camera());
-        if both.height() <= APART * first.height().max(now.height()) { both } else { now }
+        if both.height() <= MAX_GROWTH_LATER * first.height().max(now.height()) { both } else { now }
     }
 
     /// Returns true if a camera sees any dynamic body; `None` if the world has none.
@@ -274,8 +277,8 @@ impl Framing {
 
 /// Implements [`Camera::fit_scene`].
 pub(super) fn fit(poses: &[Pose], shapes: &[Shape], size: [u32; 2]) -> Camera {
-    let cast = Cast::new(poses, shapes);
-    cast.frame(without_outliers(&cast.moving, size), size)
+    let sorted = SortedShapes::new(poses, shapes);
+    sorted.frame(without_outliers(&sorted.moving, size), size)
 }
 
 /// Returns the visible height that shows a rectangle whole, m.
@@ -304,7 +307,7 @@ fn without_outliers(moving: &[Bounds], size: [u32; 2]) -> Option<Bounds> {
         median(&mut moving.iter().map(|b| b.center().y).collect::<Vec<_>>())?,
     );
     let mut by_distance: Vec<Bounds> = moving.to_vec();
-    let keep = moving.len() - moving.len() / OUTLIERS;
+    let keep = moving.len() - moving.len() / OUTLIER_RATIO;
     if keep < by_distance.len() {
         by_distance.select_nth_unstable_by(keep, |a, b| {
             a.center().distance_squared(middle).total_cmp(&b.center().distance_squared(middle))
@@ -313,8 +316,8 @@ fn without_outliers(moving: &[Bounds], size: [u32; 2]) -> Option<Bounds> {
     }
     // The block that is thrown at a wall of bricks is no outlier.
     let side = |bounds: &Bounds| bounds.size().max_element();
-    let least = LARGE * median(&mut moving.iter().map(side).collect::<Vec<_>>())?;
+    let least = LARGE_SHAPE * median(&mut moving.iter().map(side).collect::<Vec<_>>())?;
     let large = moving.iter().copied().filter(|bounds| side(bounds) > least);
     let most = large.fold(Bounds::around(&by_distance)?, Bounds::union);
-    if visible_height(most, size) * WORTH_LEAVING_OUT < visible_height(all, size) { Some(most) } else { Some(all) }
+    if visible_height(most, size) * MIN_OUTLIER_GAIN < visible_height(all, size) { Some(most) } else { Some(all) }
 }

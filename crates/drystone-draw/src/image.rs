@@ -1,4 +1,4 @@
-//! A picture in memory.
+//! A picture in memory, with PNG encoding and decoding.
 
 use std::path::Path;
 

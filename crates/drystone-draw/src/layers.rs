@@ -1,4 +1,5 @@
-//! Layers of a picture, and the coloring of bodies.
+//! Layers of a picture (shapes, contacts, joints, arrows, grid, …), and the coloring of bodies by speed, sleep, island,
+//! ….
 
 /// Coloring of dynamic bodies; static and kinematic ones keep their colours. All but [`Self::Body`] need the tables of
 /// a world ([`DrawInputs::tables`](super::DrawInputs::tables)).

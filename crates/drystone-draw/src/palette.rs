@@ -1,4 +1,4 @@
-//! The colour of a shape, computed from the index of its body. Twin on the GPU: `shaders/palette.wgsl`.
+//! Fill colour of a shape, computed from the index of its body. Twin on the GPU: `shaders/palette.wgsl`.
 
 use super::Rgb;
 use super::view::View;

@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn cameras_that_see_nothing_are_refused() {
+    fn invalid_cameras_are_rejected() {
         for metres_per_pixel in [0.0, -1.0, f32::NAN, f32::INFINITY, 1e-44, 3e38] {
             let camera = Camera { metres_per_pixel, ..Camera::default() };
             assert!(View::new(&camera, &Style::light(), 0, 0).is_err(), "{metres_per_pixel}");

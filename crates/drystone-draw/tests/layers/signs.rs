@@ -189,7 +189,7 @@ fn cells_are_where_shapes_lie() {
 
 /// Each kind has a distinct sign with marked anchors; disabled joints are pale, removed ones are not drawn.
 #[test]
-fn joints_are_told_apart() {
+fn each_kind_of_joint_has_its_sign() {
     let mut scene = all_joints();
     scene.gravity = Vec2::ZERO;
     let layers = Layers { joints: true, ..Layers::default() };
