@@ -112,7 +112,7 @@ const NOT_PLAIN: [&str; 9] =
 /// Shader files used by a single stage, and counted as part of it.
 const OWN_SHADERS: [(&str, &str); 3] = [("collide", "hull"), ("solve_joints", "joint_sweep"), ("bin", "grid")];
 
-/// Returns what keeps a stage of the reference from being read beside its kernel.
+/// Returns the reason why a stage of the reference cannot be read beside its kernel; `None` if it can.
 fn hindrance(rust: &str, shader: &str) -> Option<String> {
     let mut code = rust.lines().filter(|line| !line.trim_start().starts_with("//"));
     let found = code.find_map(|line| NOT_PLAIN.iter().find(|word| line.contains(*word)).map(|word| (word, line)));

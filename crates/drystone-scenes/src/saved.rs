@@ -24,7 +24,7 @@ use drystone::{World, WorldError};
 const VERSION: u32 = 1;
 const MAGIC: [u8; 8] = *b"DRYSAVE\n";
 /// Names of the sections in their order, for messages.
-const SECTIONS: [&str; 3] = ["scene", "changes by hand", "state"];
+const SECTIONS: [&str; 3] = ["scene", "edits", "state"];
 /// Size of an entry of the directory, bytes.
 const ENTRY: usize = 12;
 const HEAD: usize = 16 + SECTIONS.len() * ENTRY;
@@ -67,7 +67,7 @@ pub enum SavedWorldError {
         found: u32,
     },
     /// The file is truncated, or longer than its directory says.
-    #[error("has {found} bytes; expected {expected}: {} its {part}", if found < expected { "it is truncated in" } else { "there is more behind" })]
+    #[error("has {found} bytes; expected {expected}: {} its {part}", if found < expected { "it is truncated in" } else { "extra bytes follow" })]
     Length {
         /// Bytes of the file.
         found: u64,
@@ -209,8 +209,8 @@ impl SavedWorld {
             return Err(SavedWorldError::Length { found, expected: at, part: SECTIONS[2] });
         }
         let [scene, journal, state] = sections;
-        let scene = file::parse(text(scene, SECTIONS[0])?, "the scene in it (.json)")?;
-        let journal = file::parse_journal(text(journal, SECTIONS[1])?, "the changes in it")?;
+        let scene = file::parse(text(scene, SECTIONS[0])?, "its scene (.json)")?;
+        let journal = file::parse_journal(text(journal, SECTIONS[1])?, "its edits")?;
         Snapshot::step_of(state)?;
         Ok(Self { scene, journal, state: state.to_vec() })
     }
@@ -240,7 +240,7 @@ impl SavedWorld {
             return Some(difference);
         }
         if given.gravity != saved.gravity {
-            return Some(format!("gravity is {}, in the saved world {}", given.gravity, saved.gravity));
+            return Some(format!("gravity is {}, but {} in the saved world", given.gravity, saved.gravity));
         }
         let lists = [
             ("bodies", given.bodies.len(), saved.bodies.len()),
@@ -291,7 +291,7 @@ fn difference_of_settings(given: &Settings, saved: &Settings) -> Option<String> 
     let (given, saved) = (written(given), written(saved));
     let name = given.keys().chain(saved.keys()).find(|name| given.get(*name) != saved.get(*name))?;
     let show = |value: Option<&serde_json::Value>| value.map_or("at its default".to_owned(), ToString::to_string);
-    Some(format!("settings.{name} is {}, in the saved world {}", show(given.get(name)), show(saved.get(name))))
+    Some(format!("settings.{name} is {}, but {} in the saved world", show(given.get(name)), show(saved.get(name))))
 }
 
 fn range(from: u64, to: u64) -> Option<std::ops::Range<usize>> {

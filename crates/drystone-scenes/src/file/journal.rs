@@ -239,7 +239,7 @@ fn no_id(at: String, text: &str) -> SceneError {
     SceneError::new(at, format!("is {text:?}"), "an index and a generation, such as \"3.0\"")
 }
 
-/// Index and generation of an id, such as `3.0`.
+/// Parses the index and the generation of an id, such as `3.0`.
 fn id(text: &str) -> Option<[u32; 2]> {
     let (index, generation) = text.split_once('.')?;
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
