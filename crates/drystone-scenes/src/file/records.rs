@@ -270,7 +270,7 @@ pub struct BodyRecord {
     /// Linear damping, 1/s.
     #[schemars(range(min = 0, max = check::MAX_VALUE))]
     pub linear_damping: f32,
-    /// 1/s.
+    /// Angular damping, 1/s.
     #[schemars(range(min = 0, max = check::MAX_VALUE))]
     pub angular_damping: f32,
     /// Fixed rotation: the body never turns.
@@ -506,7 +506,7 @@ pub struct Capsule {
     /// First end of the segment, m.
     #[schemars(schema_with = "schema::position")]
     pub a: Pair,
-    /// The other end, m.
+    /// Second end of the segment, m.
     #[schemars(schema_with = "schema::position")]
     pub b: Pair,
     /// Radius, m.
