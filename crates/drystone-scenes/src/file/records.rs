@@ -1,8 +1,8 @@
 //! Records of the scene file: one struct per object, one field per key. Defaults are those of the model. The JSON
 //! Schema takes its descriptions from the docs of these structs and fields.
-//! JSON and RON share these. In RON an object is `(key: value)`, a pair is `(1, 2)` or `[1, 2]`, and the words of
+//!
 //! JSON and RON share these records. In RON an object is `(key: value)`, a pair is `(1, 2)` or `[1, 2]`, and the words
-//! of
+//! of `type`, `mode` and `restitution_mix` have no quotes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
