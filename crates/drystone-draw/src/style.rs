@@ -8,7 +8,7 @@ pub type Rgb = [f32; 3];
 pub struct Style {
     /// Colour of the background.
     pub background: Rgb,
-    /// Grid lines.
+    /// Colour of grid lines.
     pub grid: Rgb,
     /// Opacity of the strongest grid lines, 0 – 1; 0 for no grid. Lines are powers of ten of a metre apart, and paler
     /// where they are dense.
@@ -31,29 +31,29 @@ pub struct Style {
     pub marks: f32,
     /// Colour of the scale bar.
     pub ink: Rgb,
-    /// Points of contact.
+    /// Colour of contact points.
     pub contact: Rgb,
-    /// Normals of contacts.
+    /// Colour of contact normals.
     pub normal: Rgb,
-    /// Normal impulses.
+    /// Colour of normal impulses.
     pub impulse: Rgb,
-    /// Friction impulses.
+    /// Colour of friction impulses.
     pub friction: Rgb,
-    /// Joints.
+    /// Colour of joints.
     pub joint: Rgb,
-    /// Boxes around shapes.
+    /// Colour of AABBs.
     pub aabb: Rgb,
-    /// Cells of the grid.
+    /// Colour of broadphase cells.
     pub cell: Rgb,
     /// Colour of highlighted bodies.
     pub accent: Rgb,
-    /// Velocities.
+    /// Colour of velocities.
     pub velocity: Rgb,
-    /// Forces of contacts.
+    /// Colour of contact forces.
     pub force: Rgb,
-    /// Forces of joints.
+    /// Colour of joint forces.
     pub joint_force: Rgb,
-    /// Weights.
+    /// Colour of weights.
     pub weight: Rgb,
     /// Colours of a scale, from minimum to maximum.
     pub scale: [Rgb; 8],
