@@ -1,18 +1,17 @@
-//! A step asks for no memory and gives none back, once its tables are as large as they have to be; on one thread and on
-//! several.
+//! A step allocates and frees no memory once all tables have reached their size, on one thread and on several.
 //!
-//! Tables grow as contacts do, and keep what they have. Two things are asked of a world that has run for a while:
+//! Tables grow with the number of contacts and keep their capacity. Two laws hold for a world that has run for a while:
 //!
-//! - **As it goes on** nothing is made anew, and nothing is given back. A table that outgrows its place is moved to a
-//!   larger one, which is neither: a reallocation.
-//! - **Through the same steps again**, from a snapshot on and to the same bits, no table has to grow: nothing at all. Twice
-//!   before it is watched, as some tables change places with each other from step to step.
+//! - **In further steps** nothing is allocated and nothing is freed. A table that outgrows its capacity is reallocated,
+//!   which counts as neither.
+//! - **In the same steps again**, from a snapshot to the same bits, no table grows: no call of the allocator at all.
+//!   The steps are repeated twice before the measurement, since some tables are swapped from step to step.
 //!
-//! **Several threads** are rayon's. A step is handed to them as one piece of work from outside, by a queue that asks for
-//! memory once for 63 pieces, and gives it back when they are done. What so many steps may ask for is measured: as much as
-//! as many empty pieces of work on as many threads, and nothing on one.
+//! **Several threads** are rayon's. A step is one job submitted from outside through a queue that allocates a block per
+//! 63 jobs and frees it afterwards. The allowed number of calls is measured: that of as many empty jobs on as many
+//! threads; none on one thread.
 //!
-//! All in one test: what counts calls counts those of every thread.
+//! All in one test: the counter counts the calls of all threads.
 
 mod support;
 
@@ -30,10 +29,10 @@ use support::build;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Steps that are watched: as many as rayon's queue makes room for at once.
+/// Number of steps measured: the number of jobs in a block of rayon's queue.
 const STEPS: u64 = 63;
 
-/// Calls of the allocator.
+/// Number of calls of the allocator, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Calls {
     made: usize,
@@ -56,10 +55,10 @@ fn calls(work: impl FnOnce()) -> Calls {
     Calls { made: change.allocations, moved: change.reallocations, given_back: change.deallocations }
 }
 
-/// What is asked of a world before a step; not counted, as it is not the step.
+/// Commands to a world before a step; not counted, as they are not part of the step.
 type Ask = fn(&mut CpuWorld, u64);
 
-/// The calls in the next steps.
+/// Returns the calls during the next steps.
 fn watch(world: &mut CpuWorld, steps: u64, ask: Ask) -> Calls {
     let mut all = Calls::default();
     for step in 0..steps {
@@ -70,7 +69,7 @@ fn watch(world: &mut CpuWorld, steps: u64, ask: Ask) -> Calls {
     all
 }
 
-/// What a world asks for as it goes on after some steps, and through the same steps again.
+/// Returns the calls in further steps after a warm-up, and those in the same steps again.
 fn of(mut world: CpuWorld, warm_up: u64, ask: Ask) -> [Calls; 2] {
     watch(&mut world, warm_up, ask);
     let start = world.snapshot();
@@ -80,12 +79,13 @@ fn of(mut world: CpuWorld, warm_up: u64, ask: Ask) -> [Calls; 2] {
     for _ in 0..3 {
         world.restore(&start).expect("its own");
         again = watch(&mut world, STEPS, ask);
-        assert!(world.snapshot() == end, "{} came to something else", world.compiled().name);
+        assert!(world.snapshot() == end, "{} reached another state", world.compiled().name);
     }
     [onward, again]
 }
 
-/// Threads that have all started. They are kept until the end: those that end give back what they have, some time.
+/// Thread pools whose threads have all started. Kept until the end: threads free their memory at some time after they
+/// end.
 struct Pools([Threads; 3]);
 
 impl Pools {
@@ -100,7 +100,7 @@ impl Pools {
         }))
     }
 
-    /// On one thread, and on several.
+    /// Checks both laws on one thread and on several.
     fn assert_none(&self, world: impl Fn() -> CpuWorld, warm_up: u64, ask: Ask, what: &str) {
         for threads in &self.0 {
             let allowed = empty_steps(threads);
@@ -108,16 +108,13 @@ impl Pools {
             let what = format!("{} {what} on {} threads", world.compiled().name, threads.count());
             let [onward, again] = of(world, warm_up, ask);
             let within = |calls: Calls| calls.made <= allowed.made && calls.given_back <= allowed.given_back;
-            assert!(within(onward), "{what}, as it goes on: {onward:?}, of {allowed:?}");
-            assert!(
-                within(again) && again.moved == 0,
-                "{what}, through the same steps again: {again:?}, of {allowed:?}"
-            );
+            assert!(within(onward), "{what}, in further steps: {onward:?}, of {allowed:?}");
+            assert!(within(again) && again.moved == 0, "{what}, in the same steps again: {again:?}, of {allowed:?}");
         }
     }
 }
 
-/// What rayon asks for by itself in so many steps.
+/// Returns rayon's own calls for as many empty jobs.
 fn empty_steps(threads: &Threads) -> Calls {
     let calls = calls(|| (0..STEPS).for_each(|_| threads.enter(|| {})));
     assert!(threads.count() > 1 || calls == Calls::default(), "{calls:?}");
@@ -133,14 +130,14 @@ fn with(scene: Scene, change: impl FnOnce(&mut Settings)) -> CpuWorld {
 }
 
 /// Wakes the pile now and then; half a second later it sleeps again.
-fn rouse(world: &mut CpuWorld, step: u64) {
+fn wake_pile(world: &mut CpuWorld, step: u64) {
     let last = world.compiled().bodies.len() - 1;
     if step % STEPS == 10 {
         world.command(last, Command::Wake).expect("a box");
     }
 }
 
-/// More commands than a sort has room for on its stack.
+/// Issues more commands than a sort can handle on its stack.
 fn push_all(world: &mut CpuWorld, _: u64) {
     for body in (1..world.compiled().bodies.len()).rev().chain([1, 2, 3]) {
         world.command(body, Command::Impulse { impulse: Vec2::new(0.1, 0.0), point: None }).expect("a box");
@@ -151,13 +148,14 @@ fn push_all(world: &mut CpuWorld, _: u64) {
 fn steps_ask_for_no_memory() {
     let pools = Pools::new();
     let plain = |spec: &str| with(build(spec), |_| {});
-    // What stands, turns, hangs, flies, rolls, what has other shapes and paths, and what the solver finds groups in.
+    // Bodies that stand, turn, hang, fly and roll, other shapes, paths, and worlds that the solver splits into island
+    // batches.
     pools.assert_none(|| plain("large_pyramid:base=30"), 200, nothing, "at rest");
     let grids = ["tumbler:grid=12", "joint_grid:size=12", "smash:columns=12,rows=8", "compounds:columns=8,rows=10"];
     let stirred = ["spinner:bodies=300", "junkyard:columns=20,rows=10", "washer:grid=12"];
     let small = ["static_and_kinetic", "bouncing_ball", "ragdoll", "rush", "conveyor"];
     for spec in grids.into_iter().chain(stirred).chain(small) {
-        // Until everything has met something, and something fast was stopped.
+        // Until all bodies have touched something, and fast ones were stopped by continuous collision detection.
         pools.assert_none(|| plain(spec), 250, nothing, "as it is");
     }
     let grouped = || plain("many_pyramids:base=4,rows=3,columns=4").with_groups_of(60);
@@ -166,7 +164,7 @@ fn steps_ask_for_no_memory() {
     world.step().unwrap();
     assert!(world.group_count() > 1, "there are no groups");
 
-    // Tables that take turns from step to step are made in pairs: the second step asks for no more than some list of a few.
+    // Tables that are swapped from step to step are allocated in pairs: the second step allocates only short lists.
     for spec in ["large_pyramid:base=30", "joint_grid:size=12"] {
         let mut world = plain(spec);
         let [first, second] = [(); 2].map(|()| {
@@ -195,23 +193,23 @@ fn steps_ask_for_no_memory() {
     pools.assert_none(|| plain("large_pyramid:base=15"), 60, push_all, "with many commands");
 
     let sleepy = || with(build("large_pyramid:base=6"), |settings| (settings.sleep, settings.events) = (true, true));
-    pools.assert_none(sleepy, 300, rouse, "that sleeps and wakes");
+    pools.assert_none(sleepy, 300, wake_pile, "that sleeps and wakes");
     let mut world = sleepy();
     let mut awake = Vec::new();
     for step in 0..300 {
-        rouse(&mut world, step);
+        wake_pile(&mut world, step);
         world.step().unwrap();
         awake.push(world.counters().awake);
     }
-    assert!(awake[250..].contains(&0) && awake[250..].contains(&21), "nobody slept or woke: {:?}", &awake[250..]);
+    assert!(awake[250..].contains(&0) && awake[250..].contains(&21), "no body slept or woke: {:?}", &awake[250..]);
 
-    // Negative controls: a world that has just begun makes its tables, one that is not warm outgrows them, what is made for
-    // a moment is seen, and bodies do not come without memory.
+    // Negative controls: a new world allocates its tables, one that is not warmed up outgrows them, temporary memory is
+    // detected, and added bodies need memory.
     for threads in &pools.0 {
         let mut world = plain("large_pyramid:base=8").with_threads_of(threads).with_sharing_from(0);
         let begin = watch(&mut world, 1, nothing);
         assert!(begin.made > 10 + empty_steps(threads).made, "{begin:?}");
-        // A list made in each step is more than is allowed.
+        // A list allocated in each step is above the limit.
         let listed = calls(|| {
             for _ in 0..STEPS {
                 world.step().unwrap();
@@ -221,7 +219,7 @@ fn steps_ask_for_no_memory() {
         assert!(listed.made > empty_steps(threads).made, "{listed:?}");
     }
     let [onward, _] = of(plain("junkyard:columns=20,rows=10"), 60, nothing);
-    assert!(onward.made > 0 && onward.moved > 0, "nothing was made or outgrew its place: {onward:?}");
+    assert!(onward.made > 0 && onward.moved > 0, "nothing was allocated or reallocated: {onward:?}");
     let brief = calls(|| drop(std::hint::black_box(vec![1_u8])));
     assert_eq!(brief, Calls { made: 1, moved: 0, given_back: 1 });
     let rain = watch(&mut plain("rain:rows=1,columns=4"), 40, nothing);

@@ -1,5 +1,5 @@
-//! A small world runs its sweeps in one workgroup (`shaders/alone.wgsl`). What comes out is what the kernels of the stages
-//! compute, to the bit, whatever the world is made of and however wrong the counts are by which it was chosen.
+//! The fused kernel: a small world runs its sweeps in one workgroup (`shaders/alone.wgsl`). The result equals that of
+//! the stages' kernels to the bit, for any world, even if the counts by which it was selected are wrong.
 
 use crate::support::{build, context, full_hash, gpu, gpu_with, pile};
 use drystone::low_level::gpu::kernel::Patch;
@@ -7,7 +7,7 @@ use drystone::low_level::step::{Op, Stage};
 use drystone::low_level::{GpuWorld, state};
 use drystone::{Body, Joint, JointKind, Mode, Scene, Shape, Snapshot, WorldBatch};
 
-/// Lines of the plan that one dispatch runs.
+/// Returns the number of sweeps in a plan, which the fused kernel runs in one dispatch.
 fn sweeps(plan: &[Op]) -> u32 {
     let is_sweep = |op: &&Op| {
         matches!(
@@ -33,17 +33,17 @@ fn after(world: &mut GpuWorld) -> Snapshot {
     world.snapshot().expect("a snapshot")
 }
 
-/// The first step after which two worlds differ.
+/// Returns the first step after which two worlds differ.
 fn first_difference(alone: &mut GpuWorld, staged: &mut GpuWorld, steps: u64) -> Option<u64> {
     (0..steps).find(|_| after(alone) != after(staged))
 }
 
-/// Sizes of the workgroup, and of none.
+/// Workgroup sizes of the fused kernel; size 0, `STAGED`, disables it.
 const LANES: [u32; 3] = [8, 64, 256];
 const STAGED: u32 = 0;
 
-/// Runs a scene stage by stage and with every size, and looks at the number of dispatches: each sweep is one, and all
-/// sweeps take one.
+/// Runs a scene stage by stage and with every workgroup size, and checks the number of dispatches: one per sweep, and
+/// one for all sweeps.
 fn same_bits(scene: &Scene, steps: u64) {
     for lanes in LANES {
         let (mut alone, mut staged) = (gpu(scene).with_lanes(lanes), gpu(scene).with_lanes(STAGED));
@@ -54,7 +54,7 @@ fn same_bits(scene: &Scene, steps: u64) {
     }
 }
 
-/// Materials with all that a surface can have, bounces, circles and boxes.
+/// Returns a scene with all surface properties, bounces, circles and boxes.
 fn surfaces() -> Scene {
     let mut scene = pile(3, 40);
     for (index, body) in (0_u8..).zip(&mut scene.bodies) {
@@ -109,7 +109,7 @@ fn bodies_that_sleep_and_are_counted_strictly() {
     let (mut alone, mut staged) =
         (gpu(&scene).without_rest().with_lanes(64), gpu(&scene).without_rest().with_lanes(STAGED));
     assert_eq!(first_difference(&mut alone, &mut staged, 90), None);
-    assert_eq!(staged.snapshot().expect("a snapshot").counters.awake, 0, "they did fall asleep");
+    assert_eq!(staged.snapshot().expect("a snapshot").counters.awake, 0, "all bodies must sleep");
 }
 
 /// The overflow is solved in order, by one lane.
@@ -122,9 +122,9 @@ fn the_overflow_stays_in_order() {
     assert!(alone.dispatches() < staged.dispatches());
 }
 
-/// A world that was small when steps were recorded and is not when they run.
+/// A world that was small when steps were recorded and is large when they run.
 #[test]
-fn a_world_that_outgrew_it_is_solved_all_the_same() {
+fn worlds_that_outgrow_the_fused_kernel_are_solved() {
     let scene = build("large_pyramid:base=50");
     let staged = full_hash(&after_five(gpu_with(&scene, 16_384).with_lanes(STAGED)));
     for lanes in LANES {
@@ -139,9 +139,9 @@ fn after_five(mut world: GpuWorld) -> Snapshot {
     snapshot
 }
 
-/// Which of them it is depends on the size of the world, and timing the stages changes nothing.
+/// The size of the world selects the kernel, and timing the stages changes nothing.
 #[test]
-fn small_worlds_do_and_large_ones_do_not() {
+fn only_small_worlds_use_the_fused_kernel() {
     for (base, fewer) in [(3, true), (60, false)] {
         let scene = build(&format!("large_pyramid:base={base}"));
         let (mut world, mut staged) = (gpu(&scene), gpu(&scene).with_lanes(STAGED));
@@ -180,7 +180,7 @@ fn worlds_side_by_side() {
     }
 }
 
-/// Bodies, joints and materials that come later change the plan.
+/// Bodies, joints and materials added later change the plan.
 #[test]
 fn a_plan_that_changes() {
     let ends = [64, STAGED].map(|lanes| {
@@ -197,9 +197,10 @@ fn a_plan_that_changes() {
     assert!(ends[0].1 < ends[1].1);
 }
 
-/// Negative control: a line that is run otherwise is seen at once, and one that breaks a stage breaks both alike.
+/// Negative control: a changed line in the fused kernel is detected at once, and one in a stage's function changes both
+/// alike.
 #[test]
-fn another_line_is_found() {
+fn a_changed_line_is_detected() {
     let scene = pile(1, 40);
     let patch = Patch {
         shader: "alone",

@@ -1,4 +1,4 @@
-//! Limits and accidents: full buffers, empty and degenerate worlds, numbers that are none, a device that goes away.
+//! Limits and failures: full buffers, empty and degenerate worlds, NaN and infinity, lost devices, cancelled steps.
 
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -55,7 +55,7 @@ fn contacts_fill_the_buffer_to_the_last_and_beyond() {
     }
 }
 
-/// Every step tells, also those that were never submitted one by one: their counters are not overwritten unseen.
+/// Every step reports its overflow, also steps submitted in batches: their counters are not overwritten unread.
 #[test]
 fn overflows_of_recorded_steps_are_all_reported() {
     let scene = build("large_pyramid:base=12");
@@ -69,7 +69,7 @@ fn overflows_of_recorded_steps_are_all_reported() {
         context().queue().submit([encoder.finish()]);
         let snapshot = world.snapshot().expect("a snapshot");
         assert!(is_finite(&snapshot));
-        // The first batch was recorded blind; before the second, the world knew and grew.
+        // The first batch was recorded without counters; before the second, the world knew them and grew.
         let expected: Vec<u64> = if first == 0 { (0..batch).collect() } else { (0..9).collect() };
         assert_eq!(world.overflowed_steps(), expected, "after {} steps", world.steps());
     }
@@ -88,8 +88,8 @@ fn a_world_without_bodies_steps() {
         let (here_now, there_now) = (here.snapshot(), there.snapshot().expect("a snapshot"));
         assert_eq!(here_now, there_now);
         assert_eq!((here_now.step, here_now.poses.len(), here_now.counters.pairs_found), (5, 0, 0));
-        here.restore(&there_now).expect("it is of this world");
-        there.restore(&here_now).expect("it is of this world");
+        here.restore(&there_now).expect("a snapshot of this world");
+        there.restore(&here_now).expect("a snapshot of this world");
         assert_eq!(state::metrics(here.compiled(), &here_now), state::Metrics::default());
         assert_eq!(there.overflowed_steps(), &[] as &[u64]);
     }
@@ -107,7 +107,7 @@ fn a_single_body_falls_and_a_single_wall_stays() {
             there.step().expect("a step");
         }
         for snapshot in [here.snapshot(), there.snapshot().expect("a snapshot")] {
-            // ½ g t² after one second, and half a substep's worth more: the velocity is updated first.
+            // ½ g t² after one second, plus half a substep's worth: the velocity is updated first.
             let expected = if fixed { 2.0 } else { 2.0 - 0.5 * 9.81 * (1.0 + 1.0 / 240.0) };
             let [x, y] = snapshot.poses[0].position;
             assert!(x.to_bits() == 1.0_f32.to_bits() && (y - expected).abs() < 1e-3, "{x} {y}, expected {expected}");
@@ -117,16 +117,16 @@ fn a_single_body_falls_and_a_single_wall_stays() {
 }
 
 #[test]
-fn a_body_without_shapes_is_refused() {
+fn a_body_without_shapes_is_rejected() {
     let mut scene = Scene::new("bare");
     scene.add(Body::dynamic(0.0, 0.0));
     assert!(matches!(CpuWorld::new(&scene), Err(WorldError::Scene(_))));
     assert!(matches!(GpuWorld::new(context(), &scene), Err(WorldError::Scene(_))));
 }
 
-/// Every pair overlaps fully, no direction is better than another, and no colour is left for most contacts.
+/// Every pair overlaps fully, no direction is better than another, and most contacts get no colour.
 #[test]
-fn all_bodies_in_one_point_are_survived() {
+fn all_bodies_at_one_point_stay_finite() {
     for (boxes, circles, steps) in [(300, 300, 1), (60, 60, 40), (120, 0, 10), (0, 120, 10)] {
         let mut scene = Scene::new("one point");
         for index in 0..boxes + circles {
@@ -153,7 +153,7 @@ fn all_bodies_in_one_point_are_survived() {
     }
 }
 
-/// Two stacks that do not know of each other, body 0 the ground, 1 to 5 the left stack, 6 to 10 the right one.
+/// Returns two separate stacks: body 0 is the ground, 1 to 5 the left stack, 6 to 10 the right one.
 fn two_stacks() -> Scene {
     let mut scene = Scene::new("two stacks");
     scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(30.0, 0.5)));
@@ -167,10 +167,10 @@ fn two_stacks() -> Scene {
 
 type Spoil = fn(&mut Pose, &mut BodyState);
 
-/// Whichever number of a body is spoilt, the body is taken out, told, and no one else is hurt: its neighbours stay
-/// finite and slow, the other stack does not change by a bit.
+/// A body with any NaN or infinite number is quarantined and counted, and no other body is affected: its neighbours
+/// stay finite and slow, the other stack does not change by a bit.
 #[test]
-fn spoilt_bodies_are_quarantined_and_spoil_no_one() {
+fn bodies_with_nan_are_quarantined_alone() {
     const SPOILT: usize = 3;
     let scene = two_stacks();
     let changes: [(&str, Spoil); 8] = [
@@ -192,9 +192,9 @@ fn spoilt_bodies_are_quarantined_and_spoil_no_one() {
     let healthy = settled.snapshot();
     let run = |snapshot: &Snapshot| {
         let (mut here, mut there) = (cpu(&scene), gpu(&scene));
-        here.restore(snapshot).expect("it is of this world");
-        there.restore(snapshot).expect("it is of this world");
-        // A hash is defined at any time, also of what is not a number.
+        here.restore(snapshot).expect("a snapshot of this world");
+        there.restore(snapshot).expect("a snapshot of this world");
+        // The hash is defined for NaN too.
         assert_eq!(state::hash(&here.snapshot()), state::hash(&there.snapshot().expect("a snapshot")));
         let traces = (trace_cpu(&mut here, 30), trace_gpu(&mut there, 30));
         [(here.snapshot(), traces.0), (there.snapshot().expect("a snapshot"), traces.1)]
@@ -226,7 +226,7 @@ fn spoilt_bodies_are_quarantined_and_spoil_no_one() {
     assert!(undisturbed.iter().all(|(snapshot, _)| snapshot.counters.quarantined == 0));
 }
 
-/// Ground and several bodies at once; the count adds up over steps.
+/// Ground and several bodies at once; the count accumulates over steps.
 #[test]
 fn quarantine_counts_every_body_once() {
     let scene = two_stacks();
@@ -236,8 +236,8 @@ fn quarantine_counts_every_body_once() {
         for body in bodies {
             snapshot.poses[body].position[0] = f32::NAN;
         }
-        here.restore(&snapshot).expect("it is of this world");
-        there.restore(&snapshot).expect("it is of this world");
+        here.restore(&snapshot).expect("a snapshot of this world");
+        there.restore(&snapshot).expect("a snapshot of this world");
         for _ in 0..10 {
             here.step().unwrap();
             there.step().expect("a step");
@@ -251,9 +251,10 @@ fn quarantine_counts_every_body_once() {
     }
 }
 
-/// More than a scene file may ask for, on bodies from heavy to almost weightless: speeds are capped, not overrun.
+/// Forces beyond the limit of scene files, on bodies from heavy to almost weightless: speeds are capped and stay
+/// finite.
 #[test]
-fn absurd_forces_end_finite() {
+fn extreme_forces_stay_finite() {
     let mut refused = two_stacks();
     refused.bodies[2].force.y = 1e30;
     assert!(matches!(CpuWorld::new(&refused), Err(WorldError::Scene(_))));
@@ -290,7 +291,7 @@ fn within_a_minute(work: impl FnOnce() + Send + 'static) {
     });
     match wait.recv_timeout(Duration::from_mins(1)) {
         Err(mpsc::RecvTimeoutError::Timeout) => panic!("it hangs"),
-        // Finished, or panicked: joining tells.
+        // Finished or panicked: joining shows which.
         _ => worker.join().expect("no panic"),
     }
 }
@@ -325,14 +326,14 @@ fn a_lost_device_is_an_error_and_a_snapshot_survives_it() {
             assert!(is_lost(&world.restore(&snapshot)), "{what}: restore");
             assert!(is_lost(&GpuWorld::new(&context, &scene)), "{what}: a new world on it");
             assert!(matches!(context.wait(), Err(DeviceError::Lost(_))), "{what}: wait");
-            // What was there before is still there, and goes on elsewhere to the same bits.
+            // The last snapshot is intact, and continues in another world to the same bits.
             assert_eq!(state::hash(&snapshot), kept);
             let mut here = cpu(&scene);
-            here.restore(&snapshot).expect("it is of this world");
+            here.restore(&snapshot).expect("a snapshot of this world");
             assert_eq!(state::hash(&here.snapshot()), kept);
             here.step().unwrap();
             let mut there = gpu(&scene);
-            there.restore(&snapshot).expect("it is of this world");
+            there.restore(&snapshot).expect("a snapshot of this world");
             let rest = trace_gpu(&mut there, 20);
             assert_eq!(rest.states, trace_gpu(&mut gpu(&scene), 40).states[20..], "{what}");
             drop(world);
@@ -340,9 +341,9 @@ fn a_lost_device_is_an_error_and_a_snapshot_survives_it() {
     });
 }
 
-/// Losing one device leaves worlds on another alone.
+/// Losing one device does not affect worlds on another.
 #[test]
-fn another_device_does_not_care() {
+fn another_device_is_unaffected() {
     within_a_minute(|| {
         let scene = pile(4, 60);
         let (first, second) = (new_context(), new_context());
@@ -357,22 +358,22 @@ fn another_device_does_not_care() {
 }
 
 #[test]
-fn a_world_that_outgrows_the_device_is_refused() {
+fn a_world_too_large_for_the_device_is_rejected() {
     let limit = context().device().limits().max_storage_buffer_binding_size;
     let too_many = limit / size_of::<Contact>() as u64 + 1;
     for capacity in [u64::from(u32::MAX), 1 << 31, 1 << 30, too_many] {
         let Ok(capacity) = u32::try_from(capacity) else { continue };
         let refused = GpuWorld::from_compiled(context(), compile(&pile(1, 20)), Some(capacity));
-        let Err(WorldError::TooLarge { buffer, bytes, limit: told }) = refused else {
+        let Err(WorldError::TooLarge { buffer, bytes, limit: reported }) = refused else {
             panic!("{capacity} contacts gave {refused:?}");
         };
-        assert!(bytes > told && told <= limit, "{buffer} {bytes} {told}");
+        assert!(bytes > reported && reported <= limit, "{buffer} {bytes} {reported}");
     }
-    context().check().expect("nothing was asked of the device");
+    context().check().expect("the device received no commands");
     trace_gpu(&mut gpu(&pile(1, 20)), 3);
 }
 
-/// A device that allows bindings of 64 KiB.
+/// Returns a device that allows bindings of 64 KiB.
 fn small_device() -> Context {
     let all = adapters();
     let adapter = all.first().expect("these tests need an adapter");
@@ -384,8 +385,8 @@ fn small_device() -> Context {
     Context::from_device(adapter.get_info(), device, queue)
 }
 
-/// Where a buffer cannot grow, the default is to solve what fits and say so, step after step; strict worlds give an error
-/// and are as they were before the step.
+/// Worlds whose buffer cannot grow by default solve the contacts that fit and report the overflow in every step; strict
+/// worlds return an error and keep the state before the step.
 #[test]
 fn growing_beyond_the_device_is_reported() {
     let scene = build("large_pyramid:base=24");
@@ -397,7 +398,7 @@ fn growing_beyond_the_device_is_reported() {
     let mut world = GpuWorld::from_compiled(&device, compile(&scene), Some(fits)).expect("that much fits");
     for step in 0..5 {
         world.step().expect("what fits is solved");
-        // Waits, so that the next step knows.
+        // Waits for the counters, so that the next step knows them.
         let after = world.snapshot().expect("a snapshot");
         assert!(is_finite(&after), "step {step}");
         assert_colored(&after, "default");
@@ -408,25 +409,25 @@ fn growing_beyond_the_device_is_reported() {
     let mut world = GpuWorld::from_compiled(&device, compile(&strict), Some(fits)).expect("that much fits");
     let before = world.snapshot().expect("a snapshot");
     for _ in 0..2 {
-        assert!(matches!(world.step(), Err(WorldError::TooLarge { .. })), "there is no room");
+        assert!(matches!(world.step(), Err(WorldError::TooLarge { .. })), "the buffer cannot grow");
         assert_eq!(world.contact_capacity(), fits);
         let after = world.snapshot().expect("a snapshot");
         assert_eq!(state::hash(&after), state::hash(&before), "the step that did not fit left no trace");
         assert_eq!((world.steps(), world.overflowed_steps()), (0, &[] as &[u64]));
     }
 
-    // Nor has it set free what was vacated before it: what it was about is still known of that slot. A world that does not
-    // know yet that there is no room, so that the step runs.
+    // The failed step did not release slots vacated before it either: its tables may still refer to them. A fresh
+    // world, which does not know the overflow yet, so that the step runs.
     let mut world = GpuWorld::from_compiled(&device, compile(&strict), Some(fits)).expect("that much fits");
     let top = world.body_id(300).expect("the box at the top");
-    world.remove_bodies(&[top]).expect("it is there");
+    world.remove_bodies(&[top]).expect("it exists");
     let before = world.snapshot().expect("a snapshot");
     assert_eq!(before.vacated, [300]);
-    assert!(matches!(world.step(), Err(WorldError::TooLarge { .. })), "there is no room");
+    assert!(matches!(world.step(), Err(WorldError::TooLarge { .. })), "the buffer cannot grow");
     let after = world.snapshot().expect("a snapshot");
     assert_eq!(after.vacated, before.vacated);
     let ids = world.add_bodies(&[Body::dynamic(0.0, 99.0).shape(Shape::circle(0.5))]).expect("a body");
-    assert_ne!(ids[0].index, 300, "a slot is taken before a step has run without its body");
+    assert_ne!(ids[0].index, 300, "a slot is reused before a step has run without its body");
 }
 
 fn index(color: usize) -> u32 {
@@ -435,9 +436,9 @@ fn index(color: usize) -> u32 {
 
 type Change = fn(&mut Snapshot);
 
-/// A snapshot is input: whatever it says, restoring it is an error or the world steps on.
+/// A snapshot is untrusted input: whether it is restored or rejected, the world can step afterwards.
 #[test]
-fn doctored_snapshots_do_no_harm() {
+fn modified_snapshots_do_no_harm() {
     let scene = pile(1, 40);
     let mut source = cpu(&scene);
     trace_cpu(&mut source, 60);
@@ -498,9 +499,9 @@ fn doctored_snapshots_do_no_harm() {
     }
 }
 
-/// A strict world with hardly any room is the ample one, step by step, and never reports an overflow.
+/// A strict world with minimal capacity equals the ample one step by step, and never reports an overflow.
 #[test]
-fn strict_worlds_pay_with_time_only() {
+fn strict_worlds_never_drop_contacts() {
     let mut scene = pile(6, 120);
     let plain: Trace = trace_gpu(&mut gpu_with(&scene, 8_192), 60);
     scene.settings.strict = true;
@@ -514,7 +515,7 @@ fn strict_worlds_pay_with_time_only() {
     assert_eq!(world.overflowed_steps(), &[] as &[u64]);
 }
 
-/// Circles at one point, each of which overlaps every other, over a floor.
+/// Returns a scene of circles at one point, all overlapping, over a floor.
 fn crowd(circles: usize) -> Scene {
     let mut scene = Scene::new("crowd");
     scene.add(Body::fixed(0.0, -20.0).shape(Shape::half_box(50.0, 1.0)));
@@ -528,7 +529,7 @@ fn pairs_of(circles: usize) -> usize {
     circles * (circles - 1) / 2
 }
 
-/// The error of a step that finds too many contacts: found, limit.
+/// Returns the numbers in the error of a step that finds too many contacts: found, limit.
 fn too_many(stepped: Result<(), WorldError>) -> (usize, usize) {
     match stepped {
         Err(WorldError::TooManyContacts { found, limit }) => (found, limit),
@@ -536,10 +537,10 @@ fn too_many(stepped: Result<(), WorldError>) -> (usize, usize) {
     }
 }
 
-/// 12,000 circles at one point are 72 million pairs, of which there is never memory for more than the limit: the step fails,
-/// on any number of threads; the world is as it was, and goes on once most of them have gone.
+/// 12,000 circles at one point are 72 million pairs. Memory is never allocated for more than the limit: the step fails,
+/// on any number of threads; the world is unchanged, and continues once most circles are removed.
 #[test]
-fn a_crowd_is_refused_before_there_is_memory_for_it() {
+fn a_crowd_is_rejected_before_memory_is_allocated() {
     let scene = crowd(12_000);
     let mut hashes = Vec::new();
     for threads in [1, 3] {
@@ -553,7 +554,7 @@ fn a_crowd_is_refused_before_there_is_memory_for_it() {
             assert!(world.snapshot() == before, "the step left a trace");
         }
         let leave: Vec<_> = (300..=12_000).filter_map(|body| world.body_id(body)).collect();
-        world.remove_bodies(&leave).expect("they are there");
+        world.remove_bodies(&leave).expect("they exist");
         for _ in 0..20 {
             world.step().expect("299 have 44,551 pairs");
         }
@@ -562,15 +563,16 @@ fn a_crowd_is_refused_before_there_is_memory_for_it() {
         hashes.push(state::hash(&world.snapshot()));
     }
     assert_eq!(hashes[0], hashes[1]);
-    // The failed steps leave no trace: a world that never tried them comes to the same.
+    // A world without the failed steps reaches the same state.
     let mut fresh = cpu(&scene);
     let leave: Vec<_> = (300..=12_000).filter_map(|body| fresh.body_id(body)).collect();
-    fresh.remove_bodies(&leave).expect("they are there");
+    fresh.remove_bodies(&leave).expect("they exist");
     (0..20).for_each(|_| fresh.step().expect("a step"));
     assert_eq!(state::hash(&fresh.snapshot()), hashes[0]);
 }
 
-/// The limit counts to the last contact, on any number of threads, with and without sleepers and lists of near shapes.
+/// The limit is exact to the last contact, on any number of threads, with and without sleeping bodies and neighbor
+/// lists.
 #[test]
 fn a_limit_of_contacts_is_exact() {
     const CIRCLES: usize = 150;
@@ -582,11 +584,11 @@ fn a_limit_of_contacts_is_exact() {
         world.set_contact_limit(pairs_of(CIRCLES) - 1);
         let (found, limit) = too_many(world.step());
         assert_eq!((found, limit), (pairs_of(CIRCLES), pairs_of(CIRCLES) - 1), "{what}");
-        // Negative control: one more, and it steps.
+        // Negative control: with a limit higher by one, the step succeeds.
         world.set_contact_limit(pairs_of(CIRCLES));
         world.step().expect("that many are allowed");
         assert_eq!(world.counters().contacts as usize, pairs_of(CIRCLES), "{what}");
-        // And in the middle of a run, of which nothing is lost.
+        // The same in the middle of a run, whose state is kept.
         let mut twin = cpu(&scene);
         twin.step().expect("a step");
         let before = world.snapshot();
@@ -604,10 +606,10 @@ fn a_limit_of_contacts_is_exact() {
     }
 }
 
-/// A list of near shapes has more pairs than there are contacts: where the limit is between the two, worlds do without a list,
-/// to the same bits.
+/// A neighbor list has more pairs than there are contacts. If the limit is between the two numbers, worlds do without a
+/// list, to the same bits.
 #[test]
-fn a_limit_that_is_full_changes_no_bit() {
+fn a_full_contact_limit_changes_no_bit() {
     let scene = build("large_pyramid:base=30");
     let (mut free, mut tight) = (cpu(&scene), cpu(&scene));
     for step in 0..40 {
@@ -621,10 +623,9 @@ fn a_limit_that_is_full_changes_no_bit() {
     too_many(tight.step());
 }
 
-/// Sleepers that are woken by one that falls on them, and would have too many contacts: they stay awake, and nothing else has
-/// changed.
+/// A pile is woken by a falling body and would have too many contacts: it stays awake, and nothing else changes.
 #[test]
-fn a_crowd_that_wakes_is_refused() {
+fn a_waking_crowd_is_rejected() {
     let mut scene = build("large_pyramid:base=8");
     scene.settings.sleep = true;
     let mut world = cpu(&scene);
@@ -641,7 +642,7 @@ fn a_crowd_that_wakes_is_refused() {
     let after = world.snapshot();
     assert!(is_finite(&after));
     assert_eq!(after.counters.sleeping_contacts as usize, after.sleeping.len());
-    // It can be gone back to, and goes on.
+    // The state can be restored and continued.
     let mut other = cpu(&scene);
     other.add_bodies(&[Body::dynamic(0.0, 9.0).shape(Shape::circle(0.5))]).expect("a body");
     world.set_contact_limit(1 << 20);
@@ -652,10 +653,10 @@ fn a_crowd_that_wakes_is_refused() {
     assert!(world.snapshot().sleeping.len() >= asleep);
 }
 
-/// Strict worlds on a device refuse a crowd as well, and are as before the step; others solve what fits, and their tables grow
-/// to the limit and no further.
+/// Strict worlds on a device reject a crowd too, and keep the state before the step; others solve what fits, and their
+/// tables grow to the limit only.
 #[test]
-fn a_crowd_is_refused_on_a_device() {
+fn a_crowd_is_rejected_on_a_device() {
     const CIRCLES: usize = 300;
     let (scene, limit) = (crowd(CIRCLES), pairs_of(CIRCLES) - 1);
     let mut strict = scene.clone();
@@ -668,7 +669,8 @@ fn a_crowd_is_refused_on_a_device() {
         assert_eq!(state::hash(&world.snapshot().expect("a snapshot")), state::hash(&before));
         assert_eq!((world.steps(), world.contact_capacity()), (0, 64), "nothing grew");
     }
-    // Negative control: one more, and it steps, to the bits of a world that had room from the start.
+    // Negative control: with a limit higher by one, the step succeeds, to the bits of a world with enough capacity from
+    // the start.
     world.set_contact_limit(limit + 1);
     let mut roomy = gpu(&strict);
     for _ in 0..3 {
@@ -688,7 +690,7 @@ fn a_crowd_is_refused_on_a_device() {
     }
     assert_eq!(loose.contact_capacity(), 1_000);
 
-    // Among others: on a device nobody has done the step, and those without the crowd can.
+    // In a batch on a device, no world has done the step, and the worlds without the crowd can still step.
     let mut calm = build("large_pyramid:base=5");
     calm.settings.strict = true;
     let mut worlds = WorldBatch::on_gpu(context(), &[calm.clone(), strict.clone()]).expect("worlds");
@@ -697,14 +699,14 @@ fn a_crowd_is_refused_on_a_device() {
     assert_eq!([0, 1].map(|world| worlds.steps(world)), [0, 0]);
     worlds.step_some(&[0]).expect("a step");
     assert_eq!([0, 1].map(|world| worlds.steps(world)), [1, 0]);
-    // On the CPU the others have done it.
+    // In a batch on the CPU, the other worlds have done it.
     let mut worlds = WorldBatch::on_cpu(&[calm, strict], 2).expect("worlds");
     worlds.set_contact_limit(limit);
     too_many(worlds.step());
     assert_eq!([0, 1].map(|world| worlds.steps(world)), [1, 0]);
 }
 
-/// A pyramid that has fallen asleep, and a scene of it.
+/// Returns a scene, and its snapshot with all bodies asleep.
 fn asleep(spec: &str) -> (Scene, Snapshot) {
     let mut scene = build(spec);
     scene.settings.sleep = true;
@@ -716,16 +718,16 @@ fn asleep(spec: &str) -> (Scene, Snapshot) {
     (scene, world.snapshot())
 }
 
-/// Sleeping contacts count where there is no room for them and there will be none: the step fails, and does not try forever.
+/// Sleeping contacts that do not fit below the limit count: the step fails instead of retrying forever.
 #[test]
-fn a_limit_beside_sleepers_is_refused_on_a_device() {
+fn a_limit_below_the_sleeping_contacts_is_rejected_on_a_device() {
     const CIRCLES: usize = 45;
-    // Fewer than the limit, and more with the sleepers, also than the tables have room for at first.
+    // Awake contacts below the limit, together with the sleeping ones above it and above the initial capacity.
     const LIMIT: usize = 1_000;
     within_a_minute(|| {
         let (mut scene, mut start) = asleep("large_pyramid:base=8");
         scene.settings.strict = true;
-        // The bodies are the same; the settings, and so the fingerprint, differ.
+        // The bodies are equal; the settings differ, and so does the fingerprint.
         start.lineage = Lineage::default();
         let sleeping = start.sleeping.len();
         let found = pairs_of(CIRCLES) + sleeping;
@@ -734,16 +736,16 @@ fn a_limit_beside_sleepers_is_refused_on_a_device() {
         let mut there = gpu_with(&scene, u32::try_from(sleeping).unwrap());
         here.set_contact_limit(LIMIT);
         there.set_contact_limit(LIMIT);
-        here.restore(&start).expect("it is of this world");
-        there.restore(&start).expect("it is of this world");
+        here.restore(&start).expect("a snapshot of this world");
+        there.restore(&start).expect("a snapshot of this world");
         here.add_bodies(&crowd).expect("bodies");
         there.add_bodies(&crowd).expect("bodies");
         for _ in 0..2 {
             assert_eq!(too_many(here.step()), (found, LIMIT));
-            assert_eq!(too_many(there.step()), (found, LIMIT), "room for {}", there.contact_capacity());
+            assert_eq!(too_many(there.step()), (found, LIMIT), "capacity {}", there.contact_capacity());
             assert_eq!(there.steps(), start.step);
         }
-        // Negative control: there is room for all of them.
+        // Negative control: with a higher limit all of them fit.
         here.set_contact_limit(found);
         there.set_contact_limit(found);
         here.step().expect("that many are allowed");
@@ -752,7 +754,7 @@ fn a_limit_beside_sleepers_is_refused_on_a_device() {
     });
 }
 
-/// Cancels in a while, and returns the time from then until the step came back.
+/// Cancels the step after a delay, and returns the time from then until it returned.
 fn cancelled(step: impl FnOnce() -> Result<(), WorldError>, token: &CancelToken, after: Duration) -> Duration {
     let other = token.clone();
     let canceller = std::thread::spawn(move || {
@@ -766,15 +768,15 @@ fn cancelled(step: impl FnOnce() -> Result<(), WorldError>, token: &CancelToken,
     end.saturating_duration_since(canceller.join().expect("a thread"))
 }
 
-/// A step that would take long is given up soon after it was cancelled, wherever it is; then the world refuses to step until it
-/// is set back, and comes to the same bits as if nothing had been.
+/// A long step returns soon after cancellation, in any stage; the world then refuses to step until it is restored, and
+/// continues to the same bits as without the cancelled step.
 #[test]
-fn a_step_is_given_up_and_the_world_set_back() {
+fn a_cancelled_step_is_undone_by_a_restore() {
     let mut heavy = build("large_pyramid:base=70");
     (heavy.settings.substeps, heavy.settings.iterations) = (Some(64), Some(64));
     let mut islands = build("many_pyramids:rows=10,columns=10");
     (islands.settings.substeps, islands.settings.iterations) = (Some(64), Some(64));
-    // Many that overlap and may not meet: no contact, and a search that takes as long as if they did.
+    // Many overlapping shapes that do not collide: no contacts, but a pair search as long as with them.
     let mut strangers = crowd(60_000);
     for body in &mut strangers.bodies {
         body.shapes.iter_mut().for_each(|shape| shape.filter.group = -1);
@@ -793,8 +795,8 @@ fn a_step_is_given_up_and_the_world_set_back() {
             assert!(took < Duration::from_secs(5), "{what}: {took:?}");
             token.reset();
             for _ in 0..3 {
-                assert!(matches!(world.step(), Err(WorldError::Cancelled)), "{what}: until it is set back");
-                assert!(matches!(world.save(), Err(WorldError::Cancelled)), "{what}: half a step is no state");
+                assert!(matches!(world.step(), Err(WorldError::Cancelled)), "{what}: before it is restored");
+                assert!(matches!(world.save(), Err(WorldError::Cancelled)), "{what}: a partial step is not a state");
             }
             world.load(&start).expect("its own bytes");
             assert_eq!(world.save().expect("bytes"), start, "{what}");
@@ -802,9 +804,9 @@ fn a_step_is_given_up_and_the_world_set_back() {
     }
 }
 
-/// A step that was given up leaves no trace once the world is set back: the world goes on as if undisturbed.
+/// A cancelled step leaves no trace once the world is restored: it continues to the same bits.
 #[test]
-fn a_world_that_was_set_back_steps_to_the_same_bits() {
+fn a_restored_world_steps_to_the_same_bits() {
     for spec in ["large_pyramid:base=60", "many_pyramids:rows=6,columns=6", "tumbler:grid=20", "joint_grid:size=30"] {
         for threads in [1, 3] {
             let scene = build(spec);
@@ -816,7 +818,7 @@ fn a_world_that_was_set_back_steps_to_the_same_bits() {
             let mut given_up = 0_u32;
             for (step, expected) in expected.iter().enumerate() {
                 let other = token.clone();
-                // Some microseconds into the step, or into the next.
+                // Some microseconds into this step or the next.
                 let canceller = std::thread::spawn(move || {
                     std::thread::sleep(Duration::from_micros(150 * (step as u64 % 7)));
                     other.cancel();
@@ -837,18 +839,18 @@ fn a_world_that_was_set_back_steps_to_the_same_bits() {
     }
 }
 
-/// A step that is given up after a sleeper was called, and before it was solved, calls nobody in the steps after the world was
-/// set back.
+/// A step is cancelled after it has marked a sleeping body to wake, and before it was solved. No body wakes because of
+/// it in the steps after the world was restored.
 #[test]
-fn sleepers_that_a_cancelled_step_called_sleep_on() {
+fn bodies_marked_by_a_cancelled_step_stay_asleep() {
     let (mut scene, mut start) = asleep("large_pyramid:base=20");
-    // The bodies are the same; the settings, and so the fingerprint, differ.
+    // The bodies are equal; the settings differ, and so does the fingerprint.
     start.lineage = Lineage::default();
-    // So that the solver of the step that wakes them takes long.
+    // Makes the solver slow in the step that wakes them.
     (scene.settings.substeps, scene.settings.iterations) = (Some(64), Some(64));
     let begin = || {
         let mut world = cpu(&scene);
-        world.restore(&start).expect("it is of this world");
+        world.restore(&start).expect("a snapshot of this world");
         let top = start.poses.iter().map(|pose| pose.position[1]).fold(0.0, f32::max);
         world.add_bodies(&[Body::dynamic(0.0, top + 2.0).shape(Shape::circle(0.5))]).expect("a body");
         world.step().expect("a step");
@@ -887,9 +889,9 @@ fn sleepers_that_a_cancelled_step_called_sleep_on() {
     assert!(given_up > 0, "the step is too short to be given up");
 }
 
-/// Queries do not ask the token: the world goes on once it is reset.
+/// Queries ignore the cancel token, and the world continues once it is reset.
 #[test]
-fn queries_beside_a_cancelled_token_are_answered() {
+fn queries_ignore_the_cancel_token() {
     let scene = build("large_pyramid:base=100");
     let ask = [Query::ray([-200.0, 0.5], [200.0, 0.5])];
     let mut world = cpu(&scene).with_threads(2).expect("threads");
@@ -900,12 +902,12 @@ fn queries_beside_a_cancelled_token_are_answered() {
     token.cancel();
     assert_eq!(world.query(&ask).expect("answers"), expected);
     token.reset();
-    world.step().expect("it has not given up");
+    world.step().expect("the world can step");
 }
 
-/// On a device a step is given up before it is recorded, and while the host waits for what was.
+/// On a device, a step is cancelled before it is recorded, or while the host waits for recorded work.
 #[test]
-fn a_step_on_a_device_is_given_up() {
+fn a_step_on_a_device_can_be_cancelled() {
     for strict in [false, true] {
         let mut scene = build("large_pyramid:base=40");
         (scene.settings.substeps, scene.settings.strict) = (Some(64), strict);
@@ -929,7 +931,7 @@ fn a_step_on_a_device_is_given_up() {
     }
 }
 
-/// Exclusive sums of values as `shaders/scan.wgsl` makes them, in one workgroup or in three dispatches.
+/// Returns exclusive prefix sums computed by `shaders/scan.wgsl`, in one workgroup or in three dispatches.
 fn sums_on_device(text: &str, values: &[u32], in_blocks: bool) -> Vec<u32> {
     const BLOCK: usize = 1024;
     let context = context();
@@ -994,7 +996,7 @@ fn sums_on_device(text: &str, values: &[u32], in_blocks: bool) -> Vec<u32> {
     bytemuck::cast_slice(&bytes).to_vec()
 }
 
-/// More pairs than a `u32` counts are many, not few: 100,000 shapes at one point have five thousand million.
+/// Pair counts above the u32 range saturate: 100,000 shapes at one point have five thousand million pairs.
 #[test]
 fn sums_on_the_device_saturate() {
     const MOST: u32 = 0x7fff_ffff;
@@ -1010,7 +1012,7 @@ fn sums_on_the_device_saturate() {
             assert!(sums == expected, "{count} times {value}, {in_blocks}: the last is {:?}", sums.last());
         }
     }
-    // Negative control: sums that wrap pass for small ones.
+    // Negative control: sums that wrap would pass as small ones.
     let wrapping = text.replace("return min(a + b, SCAN_MAX);", "return a + b;");
     assert_ne!(wrapping, text);
     let mut values = vec![1_000_000; 5000];

@@ -1,4 +1,5 @@
-//! Colours: valid after every step, the same on both backends, few, found in few rounds, kept while a contact lives.
+//! Contact coloring: valid after every step, equal on both backends, few colors, few rounds, and kept while a contact
+//! exists.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU32;
@@ -17,7 +18,7 @@ use drystone::low_level::{CpuWorld, GpuWorld, state};
 use drystone::{Body, Scene, Shape, Snapshot, World};
 use glam::Vec2;
 
-/// Scenes of every kind: stacks, piles, drums, circles, overlaps, compound bodies.
+/// Returns scenes of every kind: stacks, piles, drums, circles, overlaps, compound bodies.
 fn scenes() -> Vec<Scene> {
     let mut scenes: Vec<Scene> = [
         "large_pyramid:base=10",
@@ -57,7 +58,7 @@ fn by_pair(snapshot: &Snapshot) -> HashMap<Pair, &Contact> {
     snapshot.contacts.iter().map(|contact| ((contact.shape_a, contact.shape_b), contact)).collect()
 }
 
-/// The contacts as they were when colouring began: those of after the step, with the colours of before.
+/// Returns the contacts as they were before coloring: those after the step, with the colors from before.
 fn before_coloring(before: &Snapshot, after: &Snapshot) -> Vec<Contact> {
     let old = by_pair(before);
     let mut contacts = after.contacts.clone();
@@ -68,8 +69,8 @@ fn before_coloring(before: &Snapshot, after: &Snapshot) -> Vec<Contact> {
     contacts
 }
 
-/// Colours the contacts of `after` once more by the reference, from the colours of `before`, and compares everything:
-/// colours, rounds and starts are integers, so every bit counts, whoever made the snapshots.
+/// Colors the contacts of `after` again with the reference, from the colors of `before`, and compares everything.
+/// Colors, rounds and starts are integers, so both backends must match exactly.
 fn assert_reference_agrees(compiled: &Compiled, before: &Snapshot, after: &Snapshot, what: &str) {
     let mut contacts = before_coloring(before, after);
     let (mut scratch, mut slots, mut counters) = (ColorScratch::default(), Vec::new(), Counters::default());
@@ -89,7 +90,7 @@ fn assert_reference_agrees(compiled: &Compiled, before: &Snapshot, after: &Snaps
 
 /// The main contract, over many scenes and steps on both backends.
 #[test]
-fn colors_are_valid_inherited_and_the_references_after_every_step() {
+fn colors_are_valid_inherited_and_equal_to_the_reference() {
     let (mut inherited, mut fresh) = (0, 0);
     for scene in scenes() {
         for mut world in both(&scene) {
@@ -123,7 +124,7 @@ fn colors_are_valid_inherited_and_the_references_after_every_step() {
     assert!(inherited > 10_000 && fresh > 1_000, "{inherited} inherited, {fresh} found: too few to tell");
 }
 
-/// The checks can fail: a colour that is a neighbour's, one that is free but not the reference's, a count that is off.
+/// Negative control: detects a neighbour's color, a free color other than the reference's, and a wrong count.
 #[test]
 fn the_checks_find_bad_colors() {
     let mut world = cpu(&build("large_pyramid:base=6"));
@@ -137,7 +138,7 @@ fn the_checks_find_bad_colors() {
         std::panic::catch_unwind(|| assert_reference_agrees(compiled, &before, snapshot, "bad")).is_err()
     };
     assert!(!is_bad(&good) && !differs(&good));
-    // Two contacts that share a box, and therefore no colour.
+    // Two contacts that share a box, and therefore need different colors.
     let free =
         |index: usize| is_touching(&good.contacts[index]) && good.contacts[index].flags & (FIXED_A | FIXED_B) == 0;
     let first = (0..good.contacts.len()).find(|&index| free(index)).expect("boxes touch");
@@ -158,7 +159,7 @@ fn the_checks_find_bad_colors() {
     for (index, bad) in [neighbours, none, uncounted, miscounted].iter().enumerate() {
         assert!(is_bad(bad) && differs(bad), "change {index} was not found");
     }
-    // Valid, but not what the reference gives: two colours exchanged everywhere.
+    // Valid, but different from the reference: two colors exchanged everywhere.
     let mut exchanged = good.clone();
     for contact in &mut exchanged.contacts {
         contact.color = match contact.color {
@@ -172,7 +173,7 @@ fn the_checks_find_bad_colors() {
     assert!(!is_bad(&exchanged) && differs(&exchanged));
 }
 
-/// From the same snapshot both backends give the same contacts the same colours, in the same number of rounds.
+/// From the same snapshot, both backends assign the same colors in the same number of rounds.
 #[test]
 fn backends_agree_on_colors_from_one_snapshot() {
     for scene in [build("large_pyramid:base=20"), build("vertical_stack:count=100"), pile(3, 120)] {
@@ -182,8 +183,8 @@ fn backends_agree_on_colors_from_one_snapshot() {
                 here.step().unwrap();
             }
             let mut other = cpu(&scene);
-            other.restore(&here.snapshot()).expect("it is of this world");
-            there.restore(&here.snapshot()).expect("it is of this world");
+            other.restore(&here.snapshot()).expect("a snapshot of this world");
+            there.restore(&here.snapshot()).expect("a snapshot of this world");
             other.step().unwrap();
             there.step().expect("a step");
             let (mine, theirs) = (other.snapshot(), there.snapshot().expect("a snapshot"));
@@ -233,7 +234,7 @@ fn a_pyramid_of_5050_takes_few_rounds_and_colors() {
     }
 }
 
-/// What does not move takes no colour: a thousand boxes on one ground are solved at once.
+/// A fixed body needs no color: a thousand boxes on one ground are solved in parallel.
 #[test]
 fn fixed_bodies_take_no_color() {
     for ground in [Body::fixed(0.0, -0.5), Body::kinematic(0.0, -0.5)] {
@@ -254,8 +255,8 @@ fn fixed_bodies_take_no_color() {
     }
 }
 
-/// A plate on the ground that carries a thousand boxes: 23 of its contacts find a colour, the others are solved in
-/// order.
+/// Returns a plate on the ground that carries a thousand boxes: 23 of its contacts get a color, the others are solved
+/// in order.
 fn loaded_plate(plate: f32, density: f32) -> Scene {
     let mut scene = Scene::new("loaded plate");
     scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(200.0, 0.5)));
@@ -267,7 +268,7 @@ fn loaded_plate(plate: f32, density: f32) -> Scene {
     scene
 }
 
-/// A plate that rests on a thousand small boxes on the ground.
+/// Returns a plate at rest on a thousand small boxes on the ground.
 fn carried_plate(plate: f32) -> Scene {
     let mut scene = Scene::new("carried plate");
     scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(200.0, 0.5)));
@@ -279,12 +280,12 @@ fn carried_plate(plate: f32) -> Scene {
     scene
 }
 
-/// One body in a thousand contacts. A soft contact under a load sinks by `load·g / (m_eff (2πf)²)`, with f = 30 Hz
+/// A body with a thousand contacts. A soft contact under a load sinks by `load·g / (m_eff (2πf)²)`, with f = 30 Hz
 /// between two dynamic bodies and 60 Hz on the ground: 0.28 mm for a box on the heavy plate; 0.9 mm for the light plate
 /// under 26.7 kg, whose effective mass at a corner is a quarter of its 4.2 kg; 0.13 mm for the plate on the boxes.
 /// About twice that is allowed, as the light plate trembles: it carries five times its own weight.
 #[test]
-fn hubs_overflow_and_stay_sane() {
+fn hubs_overflow_and_stay_at_rest() {
     for (scene, deepest_allowed, rests) in [
         (loaded_plate(1.0, 1.0), 0.6e-3, true),
         (loaded_plate(0.01, 1.0), 1.8e-3, false),
@@ -321,7 +322,7 @@ fn hubs_overflow_and_stay_sane() {
                 start.elapsed()
             );
             assert!(deepest <= deepest_allowed, "{what}: {deepest} m deep");
-            assert!(moved < 0.01, "{what}: something moved by {moved} m");
+            assert!(moved < 0.01, "{what}: a body moved by {moved} m");
             assert!(metrics.max_speed < if rests { 1e-3 } else { 0.2 }, "{what}: {metrics:?}");
             let ground = metrics.ground_impulse_ratio.expect("there is gravity");
             assert!(ground.abs() < if rests { 0.001 } else { 0.3 }, "{what}: {metrics:?}");
@@ -349,7 +350,7 @@ fn forced_overflow_still_stands() {
             assert_colored(&now, backend);
         }
         let (plain, ordered) = (normal.snapshot().expect("a snapshot"), forced.snapshot().expect("a snapshot"));
-        assert_ne!(state::hash(&plain), state::hash(&ordered), "{backend}: the order of constraints shows");
+        assert_ne!(state::hash(&plain), state::hash(&ordered), "{backend}: the order of constraints must matter");
         let metrics = state::metrics(forced.compiled(), &ordered);
         println!("{backend}: {metrics:?}");
         assert!(metrics.top_sink.abs() < 0.02 && metrics.top_lean < 0.01, "{backend}: {metrics:?}");
@@ -357,7 +358,7 @@ fn forced_overflow_still_stands() {
     }
 }
 
-/// Forced overflow in a pile with churn: one lane in order, on both backends.
+/// All contacts in the overflow, in a pile whose contacts change: one lane solves them in order, on both backends.
 #[test]
 fn forced_overflow_survives_a_pile() {
     let scene = pile(2, 80);
@@ -372,31 +373,31 @@ fn forced_overflow_survives_a_pile() {
     }
 }
 
-/// Two contacts never claim with one key, or both would win a body: a million indices, in several rounds.
+/// No two contacts have the same claim key, or both would win a body: a million indices, in several rounds.
 #[test]
 fn claim_keys_are_unique() {
     const COUNT: u32 = 1 << 20;
     for round in [1, 2, MAX_COLOR_ROUNDS] {
         let mut keys: Vec<u32> = (0..COUNT).map(|contact| claim_key(round, contact)).collect();
         assert!(keys.iter().all(|&key| key >> 27 == round && key != 0), "round {round}");
-        // Not in order, or ties would fall like dominoes.
+        // Keys are not monotonic, or chains of claims would be resolved one by one.
         let rising = keys.windows(2).filter(|pair| pair[0] < pair[1]).count();
         assert!((450_000..600_000).contains(&rising), "{rising} of {COUNT} rise");
         keys.sort_unstable();
         keys.dedup();
         assert_eq!(keys.len(), COUNT as usize, "round {round}");
     }
-    // The far end of the range as well.
+    // The far end of the index range too.
     let mut keys: Vec<u32> =
         ((1 << 27) - COUNT..1 << 27).chain(0..COUNT).map(|contact| claim_key(1, contact)).collect();
     keys.sort_unstable();
     keys.dedup();
     assert_eq!(keys.len(), 2 * COUNT as usize);
-    // A later round beats an earlier one.
+    // A later round has precedence over an earlier one.
     assert!((0..COUNT).step_by(97).all(|contact| claim_key(3, contact) > claim_key(2, COUNT - contact)));
 }
 
-/// The bijection itself, over all of its 27 bits: odd factors and shifts to the right can be undone.
+/// The key's permutation covers all of its 27 bits: odd factors and right shifts are invertible.
 #[test]
 fn claim_keys_fill_their_range() {
     let mut seen = vec![0_u64; 1 << 21];
@@ -407,7 +408,7 @@ fn claim_keys_fill_their_range() {
     assert!(seen.iter().all(|&bits| bits == u64::MAX));
 }
 
-/// Worlds of one context do not share colouring tables.
+/// Worlds of one context do not share coloring tables.
 #[test]
 fn colors_of_two_worlds_do_not_mix() {
     let scene = build("large_pyramid:base=12");

@@ -1,4 +1,4 @@
-//! What is asked of bodies between steps happens, on every backend, in order, and survives snapshots.
+//! Commands to bodies take effect in order, on every backend, and survive snapshots.
 
 use crate::common::{Backend, near};
 use drystone::low_level::gpu::kernel::Patch;
@@ -8,7 +8,8 @@ use glam::Vec2;
 
 const BACKENDS: [Backend; 3] = [Backend::Cpu1, Backend::Cpu3, Backend::Gpu];
 
-/// A wall, a box of 2 kg that is turned by a right angle, a pusher whose origin is off its middle; weightless.
+/// Returns a weightless scene: a wall, a box of 2 kg rotated by a right angle, and a pusher whose origin is off its
+/// centre.
 fn scene() -> Scene {
     let mut scene = Scene::new("commands").gravity(0.0, 0.0);
     scene.add(Body::fixed(0.0, -100.0).shape(Shape::half_box(1.0, 1.0)));
@@ -22,7 +23,7 @@ fn context() -> Context {
     Context::new(AdapterChoice::Any).expect("an adapter; a software one will do")
 }
 
-/// Velocity and spin of a body after the commands and one step.
+/// Returns velocity and angular velocity of a body after the commands and one step.
 fn after(backend: Backend, body: usize, commands: &[Command]) -> (Vec2, f32) {
     let mut world = backend.world(&scene());
     world.step().unwrap();
@@ -80,7 +81,7 @@ fn commands_of_a_body_keep_their_order() {
 }
 
 #[test]
-fn places_are_those_of_the_origin() {
+fn teleports_set_the_origin() {
     let quarter = std::f32::consts::FRAC_PI_2;
     for backend in BACKENDS {
         let mut world = backend.world(&scene());
@@ -93,16 +94,16 @@ fn places_are_those_of_the_origin() {
         near("teleported", bodies[1].position[0], 50.0, 1e-5);
         near("teleported", bodies[1].position[1], 60.0, 1e-5);
         near("turned", bodies[1].angle, 1.0, 1e-6);
-        // 12 m in a step: the error is one of rounding.
+        // 12 m in a step: only rounding errors are allowed.
         near("on target", bodies[2].position[0], -8.0, 2e-5);
         near("on target", bodies[2].position[1], 2.0, 2e-5);
         near("turned to the target", bodies[2].angle, f64::from(quarter) / 3.0, 2e-5);
     }
 }
 
-/// A pusher that is led by targets shoves a box along and stays exactly on its way.
+/// A pusher driven by targets pushes a box and stays exactly on its path.
 #[test]
-fn a_target_pushes_what_is_in_the_way() {
+fn a_target_pushes_bodies_in_its_path() {
     let mut scene = Scene::new("pusher").gravity(0.0, -10.0);
     scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(50.0, 1.0)));
     let pusher = scene.add(Body::kinematic(0.0, 0.6).shape(Shape::half_box(0.5, 0.5)));
@@ -123,7 +124,7 @@ fn a_target_pushes_what_is_in_the_way() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_and_changes_nothing() {
+fn invalid_commands_are_rejected_and_change_nothing() {
     for backend in BACKENDS {
         let mut world = backend.world(&scene());
         let before = world.snapshot().unwrap();
@@ -160,9 +161,9 @@ fn what_cannot_be_done_is_refused_and_changes_nothing() {
     }
 }
 
-/// Commands that wait, and forces that were changed, are part of a snapshot, and move to the other backend with it.
+/// Pending commands and changed forces are part of a snapshot, and move to the other backend with it.
 #[test]
-fn a_snapshot_keeps_what_was_asked() {
+fn a_snapshot_keeps_pending_commands() {
     let context = context();
     let mut first = GpuWorld::new(&context, &scene()).unwrap();
     first.command(1, Command::Force { force: Vec2::new(1.0, 2.0), point: Some(Vec2::new(0.5, 0.0)) }).unwrap();
@@ -194,9 +195,9 @@ fn a_snapshot_keeps_what_was_asked() {
     );
 }
 
-/// A step that is run again because it outgrew its buffers does what was asked once, not twice and not never.
+/// A step that is repeated after a buffer overflow applies commands exactly once.
 #[test]
-fn a_step_that_is_run_again_obeys_once() {
+fn a_repeated_step_applies_commands_once() {
     let mut scene = scene();
     scene.settings.strict = true;
     for column in 0_u8..20 {
@@ -206,13 +207,13 @@ fn a_step_that_is_run_again_obeys_once() {
     let mut world = GpuWorld::from_compiled(&context(), compiled, Some(2)).unwrap();
     world.command(1, Command::Impulse { impulse: Vec2::new(6.0, 0.0), point: None }).unwrap();
     world.step().unwrap();
-    assert!(world.contact_capacity() > 2, "the step did not outgrow its buffers, so nothing was tested");
+    assert!(world.contact_capacity() > 2, "the step did not outgrow its buffers, so the test has no effect");
     near("6 N·s on 2 kg", world.snapshot().unwrap().states[1].velocity[0], 3.0, 1e-6);
 }
 
-/// A shader that obeys wrongly is noticed by the tests above: here it forgets every impulse.
+/// Negative control: the tests above detect a shader that ignores every impulse.
 #[test]
-fn a_wrong_shader_is_noticed() {
+fn a_wrong_command_shader_is_detected() {
     let patch = Patch {
         shader: "command",
         from: "states[body].velocity += value * bodies[body].inv_mass;",

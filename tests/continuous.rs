@@ -1,6 +1,7 @@
-//! Fast bodies do not pass walls, on every backend; what is not in the way of anything goes on as if nothing looked.
+//! Continuous collision detection: fast bodies do not tunnel through walls, on every backend, and all other motion is
+//! unaffected.
 //!
-//! Every test that something holds has its negative control: the same world with the stage left out.
+//! Every test of a wall has its negative control: the same world without the stage.
 
 #![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "poses are drawn in f64 and used in f32")]
 
@@ -18,7 +19,7 @@ use crate::shapes::kit::{self, Random, regular, rounded};
 on_every_backend!(
     walls_hold,
     walls_hold_far_out,
-    sliding_goes_on,
+    sliding_bodies_keep_their_speed,
     tiles_do_not_stop,
     bullets_are_caught,
     balls_bounce,
@@ -29,13 +30,13 @@ on_every_backend!(
     turning_boxes_hold,
 );
 
-/// These do not meet each other.
+/// Makes shapes that do not collide with each other.
 fn apart(mut shape: Shape) -> Shape {
     shape.filter.group = -1;
     shape
 }
 
-/// What is shot: all about 10 cm.
+/// Returns the projectiles, all about 10 cm in size.
 fn shots() -> Vec<Shape> {
     vec![
         Shape::half_box(0.05, 0.05),
@@ -50,7 +51,7 @@ fn shots() -> Vec<Shape> {
     ]
 }
 
-/// Walls along y through the origin, 5 cm thick at most, all beyond x = -0.025.
+/// Returns walls along y through the origin, 5 cm thick at most, all beyond x = -0.025.
 fn walls() -> Vec<(&'static str, Shape)> {
     vec![
         ("box", Shape::half_box(0.025, 150.0)),
@@ -63,7 +64,7 @@ fn walls() -> Vec<(&'static str, Shape)> {
 
 const COUNT: u16 = 180;
 
-/// The wall, turned by `angle` about `center`, and bodies that fly at it at up to 400 m/s.
+/// Returns a scene with the wall, rotated by `angle` about `center`, and bodies that fly at it at up to 400 m/s.
 fn shooting(wall: &Shape, center: Vec2, angle: f32, seed: u64) -> Scene {
     let mut random = Random(seed);
     let turn = Vec2::from_angle(angle);
@@ -84,7 +85,7 @@ fn shooting(wall: &Shape, center: Vec2, angle: f32, seed: u64) -> Scene {
     scene
 }
 
-/// How far the middle of each body got past the front of the wall at worst, m.
+/// Returns the maximum distance of each body's centre past the front of the wall, m.
 fn deepest(mut sim: Sim, center: Vec2, angle: f32) -> Vec<f32> {
     let turn = Vec2::from_angle(-angle);
     let mut deepest = vec![f32::NEG_INFINITY; usize::from(COUNT)];
@@ -114,7 +115,7 @@ fn walls_hold(backend: Backend) {
     }
 }
 
-/// 20 km from the origin positions come in steps of 2 mm.
+/// 20 km from the origin positions are rounded to 2 mm.
 fn walls_hold_far_out(backend: Backend) {
     let center = Vec2::new(2e4, -2e4);
     for (index, (name, wall)) in walls().into_iter().enumerate() {
@@ -127,7 +128,8 @@ fn walls_hold_far_out(backend: Backend) {
     }
 }
 
-/// Boxes and balls pushed along a floor at 20 to 300 m/s, without friction, keep their speed and get where it takes them.
+/// Boxes and balls that slide along a floor at 20 to 300 m/s without friction keep their speed and reach the expected
+/// distance.
 fn slide(backend: Backend, floor: Vec<Body>) {
     let mut scene = Scene::new("slide").gravity(0.0, -10.0);
     for body in floor {
@@ -148,19 +150,19 @@ fn slide(backend: Backend, floor: Vec<Body>) {
     }
 }
 
-fn sliding_goes_on(backend: Backend) {
+fn sliding_bodies_keep_their_speed(backend: Backend) {
     slide(backend, vec![Body::fixed(100.0, -1.0).shape(Shape::half_box(300.0, 1.0))]);
     slide(backend, vec![Body::fixed(100.0, 0.0).shape(Shape::segment([-300.0, 0.0], [300.0, 0.0]))]);
     slide(backend, vec![Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], 0.0))]);
 }
 
-/// A floor of boxes side by side: their sides are in nobody's way.
+/// Fast bodies slide over a floor of tiles without catching on the sides between them.
 fn tiles_do_not_stop(backend: Backend) {
     let tile = |index: u16| Body::fixed(f32::from(index) - 100.0, -0.5).shape(Shape::half_box(0.5, 0.5));
     slide(backend, (0..450).map(tile).collect());
 }
 
-/// Bullets against plates that float, and as many that are no bullets.
+/// Bullets are stopped by floating plates; as many other bodies pass them.
 fn bullets_are_caught(backend: Backend) {
     let mut random = Random(3);
     let mut scene = Scene::new("bullets").gravity(0.0, 0.0);
@@ -185,7 +187,7 @@ fn bullets_are_caught(backend: Backend) {
     assert!(passed[1] >= 5, "only {} of ten others passed a plate: nothing is tested", passed[1]);
 }
 
-/// A ball of 100 m/s and restitution 1 comes back from a thin wall as fast as it came.
+/// A ball with 100 m/s and restitution 1 bounces off a thin wall with the same speed.
 fn balls_bounce(backend: Backend) {
     for (name, wall) in walls() {
         let mut scene = Scene::new("bounce").gravity(0.0, 0.0);
@@ -203,8 +205,8 @@ fn balls_bounce(backend: Backend) {
     }
 }
 
-/// Balls fly through a sensor as if it were not there, some with a thin sensor of their own far ahead of them, and stop
-/// at the wall behind it, which their sensors have passed long ago.
+/// Balls fly through a sensor without effect, some with a thin sensor of their own far ahead of them, and stop at the
+/// wall behind it, which their own sensors passed long before.
 fn sensors_stop_nothing(backend: Backend) {
     const COUNT: u8 = 16;
     let wall = Shape::half_box(0.025, 50.0);
@@ -238,7 +240,7 @@ fn sensors_stop_nothing(backend: Backend) {
     assert!(passed > usize::from(COUNT) / 2, "only {passed} pass the wall unwatched");
 }
 
-/// Bullets that fly at each other, and as many that are no bullets.
+/// Bullets that fly at each other collide; as many other bodies pass each other.
 fn bullets_meet_bullets(backend: Backend) {
     let mut random = Random(8);
     let mut scene = Scene::new("duels").gravity(0.0, 0.0);
@@ -267,8 +269,8 @@ fn bullets_meet_bullets(backend: Backend) {
     assert!(bullets >= 5, "only {bullets} of ten bullets passed each other unwatched");
 }
 
-/// A wall that flies 7 m a step takes a slow bullet along. It jumps over most others: [`drystone::BodyType::Kinematic`]
-/// says so.
+/// A wall that moves 7 m per step carries a slow bullet along. It jumps over most other bodies, as
+/// [`drystone::BodyType::Kinematic`] documents.
 fn fast_walls_take_bullets_along(backend: Backend) {
     let mut random = Random(11);
     let mut scene = Scene::new("fast walls").gravity(0.0, 0.0);
@@ -297,9 +299,9 @@ fn fast_walls_take_bullets_along(backend: Backend) {
     assert!(bullets >= 5, "only {bullets} of ten bullets unwatched");
 }
 
-/// What touches nothing makes nobody fast.
+/// Sensor shapes do not change the extents by which continuous collision detection selects fast bodies.
 #[test]
-fn sensors_make_a_body_neither_thin_nor_wide() {
+fn sensors_do_not_change_the_extents_of_a_body() {
     let feeler = Shape::half_box(5.0, 0.001);
     let size = |more: Option<Shape>| {
         let mut scene = Scene::new("feeler");
@@ -319,7 +321,7 @@ fn sensors_make_a_body_neither_thin_nor_wide() {
     assert!(solid[0] > 4.9 && solid[1] < 0.01, "{solid:?}");
 }
 
-/// Where nothing is fast the stage changes not one bit.
+/// The stage does not change a single bit while no body is fast.
 fn slow_bodies_are_left_alone(backend: Backend) {
     for spec in ["large_pyramid:base=12", "card_house", "circle_stack"] {
         let scene = drystone_scenes::catalogue::build(spec).expect("a scene");
@@ -331,7 +333,7 @@ fn slow_bodies_are_left_alone(backend: Backend) {
     }
 }
 
-/// The same box four ways: half planes, thin boxes and segments on one kinematic body, 4 m in half, that turns.
+/// Returns a turning box, 4 m in half size, made of half planes, thin boxes or segments on one kinematic body.
 fn turning_box(walls: &str, speed: f32) -> Scene {
     let mut random = Random(99);
     let mut scene = Scene::new("turning box").gravity(0.0, -10.0);
@@ -344,7 +346,7 @@ fn turning_box(walls: &str, speed: f32) -> Scene {
             "thin boxes" => Shape::half_box(4.05, 0.025).offset(0.0, -4.0),
             _ => Shape::segment([-4.1, -4.0], [4.1, -4.0]),
         };
-        // The offset turns with the shape's place, not with its rotation.
+        // Rotates the offset only; the shape's own rotation is set separately.
         let offset = Vec2::from_angle(angle).rotate(wall.offset);
         drum = drum.shape(Shape { offset, rotation: angle, ..wall }.restitution(1.0));
     }
@@ -358,7 +360,7 @@ fn turning_box(walls: &str, speed: f32) -> Scene {
     scene
 }
 
-/// Steps of 1/60 s, a hundred at a time; the number of particles outside at the end.
+/// Runs steps of 1/60 s, a hundred at a time, and returns the number of particles outside at the end.
 fn escaped(sim: &mut Sim, steps: usize) -> usize {
     let bodies = sim.advance(steps).bodies();
     let turn = Vec2::from_angle(-bodies[0].angle);
@@ -377,7 +379,7 @@ fn hold(backend: Backend, steps: usize) {
     }
 }
 
-/// Two minutes on one thread, 10 s on the others, which are the same or slower.
+/// Two minutes on one thread, 10 s on the other backends, which are equal or slower.
 fn turning_boxes_hold(backend: Backend) {
     hold(backend, if backend == Backend::Cpu1 { 7200 } else { 600 });
     for walls in ["thin boxes", "segments"] {
@@ -398,9 +400,10 @@ fn turning_boxes_hold_for_ten_minutes_on_the_gpu() {
     hold(Backend::Gpu, 36_000);
 }
 
-/// What the bar throws at the vessel comes end first, too: capsules got stuck between two of its segments, and then out.
+/// The bar throws bodies end first at the vessel, too: capsules once got stuck between two of its segments, and then
+/// escaped.
 #[test]
-fn nothing_leaves_the_spinner() {
+fn no_body_leaves_the_spinner() {
     for speed in ["4.9", "5", "5.2"] {
         let scene = drystone_scenes::catalogue::build(&format!("spinner:bodies=800,speed={speed}")).expect("a scene");
         let center = Vec2::new(0.0, 32.0);
@@ -420,8 +423,8 @@ fn nothing_leaves_the_spinner() {
     }
 }
 
-/// The vertices of a shape in f64 after a share of the step, in the world; the same way from start to end, by other
-/// arithmetic.
+/// Returns the vertices of a shape in f64 at a fraction of the step, in the world: the same motion as the solver's,
+/// computed independently.
 fn outline_at(scene: &Compiled, shape: usize, motion: &Motion, time: f64) -> Vec<DVec2> {
     let turn = |q: Vec2| DVec2::new(f64::from(q.x), f64::from(q.y)).normalize();
     let shape = &scene.shapes[shape];
@@ -441,7 +444,7 @@ fn outline_at(scene: &Compiled, shape: usize, motion: &Motion, time: f64) -> Vec
     points.into_iter().map(|point| center + place(point)).collect()
 }
 
-/// Distance of two convex outlines, 0 if they overlap.
+/// Returns the distance of two convex outlines, 0 if they overlap.
 fn distance(a: &[DVec2], b: &[DVec2]) -> f64 {
     let inside = |points: &[DVec2], at: DVec2| {
         points.len() > 2
@@ -477,8 +480,8 @@ fn distance(a: &[DVec2], b: &[DVec2]) -> f64 {
     least
 }
 
-/// The time of impact against the first of 2000 samples at which the shapes are that near, at random motions of every
-/// pair of shapes. Before it, they are never nearer.
+/// Compares the time of impact with the first of 2000 samples at which the shapes are at target distance, for random
+/// motions of every pair of shapes. Before it, they are never nearer.
 #[test]
 fn times_of_impact_are_those_of_an_oracle() {
     const TARGET: f32 = 0.005;
@@ -486,7 +489,7 @@ fn times_of_impact_are_those_of_an_oracle() {
     const SAMPLES: u32 = 2000;
     let shapes = kit::shapes();
     let mut random = Random(17);
-    // At walls that rest, and at walls that move and turn.
+    // Counted separately for walls at rest, and walls that move and turn.
     let (mut hits, mut early) = ([0, 0], [0, 0]);
     for index in 0..3000_usize {
         let moves = usize::from(index % 2 == 1);
@@ -523,7 +526,7 @@ fn times_of_impact_are_those_of_an_oracle() {
         let name = format!("{index}: {} and {}", shapes[picks[0]].0, shapes[picks[1]].0);
         let near = |time: f64| gap(time) <= f64::from(TARGET);
         let first = (0..=SAMPLES).map(|n| f64::from(n) / f64::from(SAMPLES)).find(|&time| near(time));
-        // A sample is up to 8 m·2/4000 of motion apart; f32 rounds at 1e-5 m here.
+        // Two samples are up to 8 m·2/4000 of motion apart; f32 rounds at 1e-5 m here.
         let slack = 1.5 / f64::from(SAMPLES);
         if let Some(first) = first {
             assert!(f64::from(time) <= first + slack, "{name}: {time}, but they meet at {first}");
@@ -532,19 +535,19 @@ fn times_of_impact_are_those_of_an_oracle() {
         if time < 1.0 {
             let there = gap(f64::from(time));
             assert!(there > f64::from(TARGET) - 2e-5, "{name}: {there} m apart at {time}");
-            // Out of advances it stops before the impact.
+            // If the iterations run out, the result is before the impact.
             early[moves] += u32::from(there > f64::from(TARGET + TOLERANCE) + 2e-5);
         }
     }
     println!("{hits:?} hits, {early:?} stopped early");
     assert!(hits[0] > 300 && hits[1] > 300, "only {hits:?} met: little is tested");
-    // Walls that fly 8 m and turn 45° in a step are more than one ought to ask.
+    // Walls that fly 8 m and turn 45° in a step are beyond reasonable use.
     assert!(early[0] * 100 < hits[0] && early[1] * 5 < hits[1], "{early:?} of {hits:?} ran out of advances");
 }
 
-/// The oracle of the test above agrees with the manifolds of `collide` at rest.
+/// The oracle of the test above agrees with the manifolds of `collide` for bodies at rest.
 #[test]
-fn the_oracle_measures_what_collide_does() {
+fn the_oracle_agrees_with_collide() {
     let mut scene = Scene::new("pair");
     scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_box(0.5, 0.3)));
     scene.add(Body::fixed(0.0, 0.0).shape(Shape::capsule([-0.6, 0.0], [0.6, 0.0], 0.2)));
@@ -562,9 +565,9 @@ fn the_oracle_measures_what_collide_does() {
     }
 }
 
-/// Bodies that come later are swept too, also with shapes in places that others left.
+/// Bodies added later are covered too, also if their shapes reuse vacated slots.
 #[test]
-fn newcomers_are_swept() {
+fn added_bodies_are_swept() {
     let mut scene = Scene::new("newcomers").gravity(0.0, 0.0);
     scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_box(0.025, 5.0)));
     scene.add(Body::dynamic(-30.0, 0.0).shape(Shape::circle(0.1)));
@@ -578,10 +581,10 @@ fn newcomers_are_swept() {
             _ => drystone::low_level::CpuWorld::new(&scene).expect("a world").into(),
         };
         world.step().expect("a step");
-        let first = world.body_id(1).expect("it is there");
-        world.remove_bodies(&[first]).expect("it is there");
+        let first = world.body_id(1).expect("it exists");
+        world.remove_bodies(&[first]).expect("it exists");
         world.step().expect("a step");
-        // One shape takes the free place, the other comes after all: they do not lie side by side.
+        // One shape reuses the vacated slot, the other is appended: they are not adjacent.
         let shapes = [Shape::circle(0.05).offset(0.0, 0.1), Shape::half_box(0.05, 0.05).offset(0.0, -0.1)];
         let [one, other] = shapes;
         let body = Body::dynamic(-3.0, 0.0).velocity(390.0, 0.0).shape(one).shape(other);

@@ -1,4 +1,4 @@
-//! Several threads may go through the sweeps together: to the same bits as one alone.
+//! Sweeps by a team of worker threads: the same bits as on one thread.
 
 use crate::support::{build, cpu, pile, trace_cpu};
 use drystone::{Mode, Scene, Settings};
@@ -10,18 +10,18 @@ fn assert_no_trace(scene: &Scene, what: &str) {
     for threads in [2, 5] {
         let mut world = cpu(scene).with_groups_of(0).with_threads(threads).expect("threads").with_sharing_from(0);
         trace_cpu(&mut world, STEPS).assert_is(&alone, &format!("{} {what} on {threads} threads", scene.name));
-        // Once all sleep there are no more.
+        // Steps in which all bodies sleep have no sweeps.
         assert!(world.crew_steps() > STEPS as u64 / 3, "{}: {}", scene.name, world.crew_steps());
     }
-    // Not small ones by themselves.
+    // By default small worlds are not solved by a team.
     let mut world = cpu(scene).with_groups_of(0).with_threads(2).expect("threads");
     trace_cpu(&mut world, 1);
     assert_eq!(world.crew_steps(), 0, "{}", scene.name);
 }
 
-/// What lies, falls, bounces, rolls, slides, has no contact at all.
+/// Scenes with bodies that rest, fall, bounce, roll and slide, and one without contacts.
 #[test]
-fn sweeping_together_leaves_no_trace() {
+fn team_sweeps_leave_no_trace() {
     let specs = [
         "large_pyramid:base=25",
         "smash:columns=12,rows=8",
@@ -37,7 +37,7 @@ fn sweeping_together_leaves_no_trace() {
 }
 
 #[test]
-fn sweeping_together_leaves_no_trace_in_any_mode() {
+fn team_sweeps_leave_no_trace_in_any_mode() {
     for mode in [Mode::Baumgarte, Mode::Projection] {
         let scene = pile(3, 150);
         let settings = Settings { mode, ..scene.settings };
@@ -48,9 +48,9 @@ fn sweeping_together_leaves_no_trace_in_any_mode() {
     assert_no_trace(&Scene { settings, ..scene }, "asleep");
 }
 
-/// Every contact in the overflow, which is solved in order.
+/// All contacts in the overflow, which is solved in order.
 #[test]
-fn sweeping_together_keeps_the_order_of_the_overflow() {
+fn team_sweeps_keep_the_order_of_the_overflow() {
     let scene = pile(5, 80);
     let alone = trace_cpu(&mut cpu(&scene).with_forced_overflow(), STEPS);
     let mut world = cpu(&scene).with_forced_overflow().with_threads(3).expect("threads").with_sharing_from(0);

@@ -1,4 +1,5 @@
-//! The same scene gives the same bits: step by step, whoever steps, however often one looks, whatever the buffers hold.
+//! Determinism: the same scene gives the same bits in every step, for any backend configuration, capacity, and number
+//! of snapshots.
 
 use crate::support::{
     Trace, build, chaotic, compile, context, cpu, full_hash, gpu, gpu_with, new_context, pile, trace_cpu, trace_gpu,
@@ -10,7 +11,7 @@ use drystone::{Scene, Snapshot};
 
 const STEPS: usize = 100;
 
-/// Steps and looks only at the end, so that the counters the host knows are old ones.
+/// Runs the steps and takes a snapshot only at the end, so that the host's counters are outdated.
 fn last_of_blind_run(world: &mut GpuWorld, steps: usize) -> Snapshot {
     for _ in 0..steps {
         world.step().expect("a step");
@@ -35,9 +36,9 @@ fn cpu_runs_agree_for_any_number_of_threads() {
     }
 }
 
-/// Loops are cut from some hundred elements on: one heap, many islands, and what meets anew in every step.
+/// Loops are split from some hundred elements on: one heap, many islands, and a scene with new contacts in every step.
 #[test]
-fn cpu_threads_agree_where_there_is_much_to_share() {
+fn cpu_threads_agree_in_large_scenes() {
     for spec in ["smash:columns=50,rows=40,speed=200", "many_pyramids:rows=7,columns=7", "tumbler:grid=40,speed=2"] {
         let scene = build(spec);
         let trace = trace_cpu(&mut cpu(&scene), 40);
@@ -56,7 +57,7 @@ fn gpu_runs_agree() {
     }
 }
 
-/// Colours above and below the size that gets a dispatch of its own, and counters that are old or new.
+/// Colors above and below the size that gets its own dispatch, with recent and outdated counters.
 #[test]
 fn gpu_dispatch_sizes_leave_no_trace() {
     let scene = build("smash:columns=60,rows=40,speed=150");
@@ -64,19 +65,19 @@ fn gpu_dispatch_sizes_leave_no_trace() {
     let trace = trace_gpu(&mut ample, 22);
     let mut blind = gpu_with(&scene, 60_000);
     assert_ends_as(&last_of_blind_run(&mut blind, 22), &trace, "a run without looking");
-    // More scan blocks than one workgroup scans alone, in the thick of it.
+    // More scan blocks than one workgroup can scan, in the middle of the run.
     let mut ample = gpu_with(&scene, 60_000);
     last_of_blind_run(&mut ample, 19);
     let mut large = gpu_with(&scene, 300_000);
-    large.restore(&ample.snapshot().expect("a snapshot")).expect("it is of this world");
+    large.restore(&ample.snapshot().expect("a snapshot")).expect("a snapshot of this world");
     assert_ends_as(&last_of_blind_run(&mut large, 3), &trace, "300,000 contacts fit");
     for world in [&ample, &blind, &large] {
         assert_eq!(world.overflowed_steps(), &[] as &[u64]);
     }
 }
 
-/// The host decides by counters which colours get a dispatch of their own and how many rounds of colouring run over
-/// all contacts. Wrong counters cost time, not bits.
+/// From its counters, the host decides which colors get their own dispatch, and how many coloring rounds run over all
+/// contacts. Wrong counters cost time, but do not change bits.
 #[test]
 fn gpu_wrong_counters_leave_no_trace() {
     for scene in chaotic() {
@@ -92,9 +93,9 @@ fn gpu_wrong_counters_leave_no_trace() {
                 let mut wrong = snapshot.clone();
                 wrong.counters.uncolored = uncolored;
                 wrong.counters.color_starts = std::array::from_fn(|color| size * u32::try_from(color).expect("32"));
-                // No more contacts than there are, or the world would grow.
+                // Not more contacts than exist, or the world would grow.
                 let mut other = gpu_with(&scene, 16_384);
-                other.restore(&wrong).expect("it is of this world");
+                other.restore(&wrong).expect("a snapshot of this world");
                 other.step().expect("a step");
                 dispatches.push(other.dispatches());
                 hashes.push(full_hash(&other.snapshot().expect("a snapshot")));
@@ -106,7 +107,7 @@ fn gpu_wrong_counters_leave_no_trace() {
 }
 
 #[test]
-fn gpu_looking_leaves_no_trace() {
+fn gpu_snapshots_leave_no_trace() {
     for scene in chaotic() {
         let trace = trace_gpu(&mut gpu(&scene), STEPS);
         assert_ends_as(&last_of_blind_run(&mut gpu(&scene), STEPS), &trace, &scene.name);
@@ -140,7 +141,7 @@ fn gpu_worlds_side_by_side_agree_with_worlds_alone() {
                 GpuWorld::new(context, scene).expect("a world")
             })
             .collect();
-        // Nobody waits for anybody; the first world is looked at now and then.
+        // The worlds run without synchronisation; a snapshot of the first is taken now and then.
         for step in 0..STEPS {
             for world in &mut worlds {
                 world.step().expect("a step");
@@ -169,7 +170,7 @@ fn gpu_worlds_on_two_threads_agree_with_worlds_alone() {
     });
 }
 
-/// In strict mode no capacity shows: steps that did not fit are run again.
+/// In strict mode the capacity has no effect: steps that overflowed are repeated.
 #[test]
 fn gpu_growth_leaves_no_trace_in_strict_mode() {
     for mut scene in chaotic() {
@@ -185,7 +186,7 @@ fn gpu_growth_leaves_no_trace_in_strict_mode() {
     }
 }
 
-/// Without strict mode a world that grows ahead of need drops nothing either.
+/// Without strict mode a world that grows in time drops no contacts either.
 #[test]
 fn gpu_growth_ahead_of_need_leaves_no_trace() {
     for scene in [pile(1, 300), build("tumbler:grid=18")] {
@@ -199,7 +200,7 @@ fn gpu_growth_ahead_of_need_leaves_no_trace() {
 }
 
 #[test]
-fn cpu_restoring_and_going_on_is_going_on() {
+fn cpu_restoring_and_continuing_equals_continuing() {
     for scene in chaotic() {
         let mut world = cpu(&scene);
         let trace = trace_cpu(&mut world, STEPS);
@@ -210,7 +211,7 @@ fn cpu_restoring_and_going_on_is_going_on() {
             // Into the world that has run on, and into a fresh one on several threads.
             for mut other in [cpu(&scene), cpu(&scene).with_threads(3).expect("threads").with_sharing_from(0)] {
                 trace_cpu(&mut other, 3 * (at % 2) + 10);
-                other.restore(&snapshot).expect("it is of this world");
+                other.restore(&snapshot).expect("a snapshot of this world");
                 assert_eq!(other.snapshot(), snapshot, "{} at {at}", scene.name);
                 let rest = trace_cpu(&mut other, STEPS - at);
                 assert_eq!(rest.states, trace.states[at..], "{} at {at}", scene.name);
@@ -221,16 +222,17 @@ fn cpu_restoring_and_going_on_is_going_on() {
 }
 
 #[test]
-fn gpu_restoring_and_going_on_is_going_on() {
+fn gpu_restoring_and_continuing_equals_continuing() {
     for scene in chaotic() {
         let trace = trace_gpu(&mut gpu(&scene), 60);
         for at in [0, 1, 40] {
             let mut first = gpu(&scene);
             trace_gpu(&mut first, at);
             let mut snapshot = first.snapshot().expect("a snapshot");
-            // One of them has another setting, which makes no difference to the state.
+            // One of them has a different setting, which has no effect on the state.
             snapshot.lineage = Lineage::default();
-            // Into a fresh world, one that has run an odd number of steps, one that is too small and one far ahead.
+            // Into a fresh world, one that has run an odd number of steps, one with too little capacity, and one far
+            // ahead.
             let mut strict = scene.clone();
             strict.settings.strict = true;
             let kinds = [(&scene, false), (&scene, false), (&strict, true), (&scene, false)];
@@ -240,7 +242,7 @@ fn gpu_restoring_and_going_on_is_going_on() {
             last_of_blind_run(&mut others[3], at + 20);
             for (index, other) in others.iter_mut().enumerate() {
                 let what = format!("{} at {at} into world {index}", scene.name);
-                other.restore(&snapshot).expect("it is of this world");
+                other.restore(&snapshot).expect("a snapshot of this world");
                 assert_eq!(full_hash(&other.snapshot().expect("a snapshot")), full_hash(&snapshot), "{what}");
                 let last = last_of_blind_run(other, 60 - at);
                 assert_eq!(other.overflowed_steps(), &[] as &[u64], "{what}");
@@ -251,23 +253,23 @@ fn gpu_restoring_and_going_on_is_going_on() {
     }
 }
 
-/// A snapshot moves between the backends without a bit changing.
+/// A snapshot moves between the backends without changing a bit.
 #[test]
 fn snapshots_move_between_backends() {
     let scene = pile(5, 120);
     let (mut here, mut there) = (cpu(&scene), gpu(&scene));
     trace_cpu(&mut here, 40);
-    there.restore(&here.snapshot()).expect("it is of this world");
+    there.restore(&here.snapshot()).expect("a snapshot of this world");
     assert_eq!(full_hash(&there.snapshot().expect("a snapshot")), full_hash(&here.snapshot()));
     trace_gpu(&mut there, 40);
     let moved = there.snapshot().expect("a snapshot");
-    here.restore(&moved).expect("it is of this world");
+    here.restore(&moved).expect("a snapshot of this world");
     assert_eq!(full_hash(&here.snapshot()), full_hash(&moved));
     assert_eq!(here.steps(), 80);
     trace_cpu(&mut here, 40);
 }
 
-/// Steps that a user records into an encoder of their own are the same steps.
+/// Steps recorded into a user's encoder equal ordinary steps.
 #[test]
 fn gpu_recorded_steps_are_steps() {
     for scene in chaotic() {
@@ -293,7 +295,7 @@ fn last_hash(scene: &Scene, steps: usize) -> u64 {
     trace_cpu(&mut cpu(scene), steps).states[steps - 1]
 }
 
-/// The hash sees the smallest change of every number it covers, and no body is left out.
+/// The hash detects a change by one ulp in every number it covers, and covers all bodies.
 #[test]
 fn hash_sees_one_ulp() {
     let scene = pile(2, 60);
@@ -321,9 +323,9 @@ fn hash_sees_one_ulp() {
     assert_ne!(state::hash(&swapped), state::hash(&before), "two poses swapped");
 }
 
-/// Runs that begin an ulp apart do not come together again, on either backend.
+/// Runs that differ by an ulp at the start stay different, on either backend.
 #[test]
-fn one_ulp_and_other_seeds_make_other_runs() {
+fn one_ulp_and_different_seeds_make_different_runs() {
     let scene = pile(1, 180);
     assert_ne!(last_hash(&scene, STEPS), last_hash(&pile(3, 180), STEPS), "seeds");
     let mut nudged = compile(&scene);
@@ -338,12 +340,11 @@ fn one_ulp_and_other_seeds_make_other_runs() {
     assert!(plain.states.iter().zip(&other.states).all(|(a, b)| a != b), "gpu");
 }
 
-/// States on the CPU after so many steps.
+/// Hashes of states on the CPU after a number of steps.
 ///
-/// They may change only when a change of the solver is meant to change results, and never without saying why in the
-/// commit: new constants, another order of constraints or of arithmetic. They do not change with the number of
-/// threads, the operating system or the processor, nor by code that only moves. To renew them, run the test and copy
-/// the table it prints.
+/// They may change only with a change of the solver that is meant to change results (new constants, another order of
+/// constraints or of arithmetic), and the commit must say why. They do not depend on the number of threads, the
+/// operating system or the processor, nor on refactoring. To update them, run the test and copy the table it prints.
 const GOLDEN: &[(&str, usize, u64)] = &[
     ("small_si", 120, 0x401b_8af3_d74b_0478),
     ("bouncing_ball", 120, 0x18e1_5fe9_aa10_b780),

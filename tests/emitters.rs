@@ -1,5 +1,5 @@
-//! Bodies that come and go by the scene's own script: when, how many, in which slots; the same on every backend, from
-//! snapshots, in a caller's encoder, in strict mode, and as if somebody had added and removed them by hand.
+//! Emitters: the time, number and slots of the bodies that they add and remove; equal on every backend, from snapshots,
+//! in a caller's encoder, in strict mode, and equal to adding and removing the same bodies by calls.
 
 use crate::support::{context, cpu, gpu, gpu_with, shower_on};
 use drystone::low_level::snapshot::Lineage;
@@ -8,8 +8,8 @@ use drystone::low_level::{CpuWorld, GpuWorld, state};
 use drystone::{Body, BodyId, Emitter, Joint, JointKind, PopulationError, Scene, Shape, Snapshot, World, WorldError};
 use drystone_scenes::catalogue;
 
-/// Pairs on a rod, every six steps, three pairs at a time; a box after ten steps for twenty; and a wedge once, for
-/// good. They fall onto a floor that is near.
+/// Returns a scene with a near floor and three emitters: pairs on a rod, every six steps, three pairs at a time; a box
+/// after ten steps, for twenty steps; and a wedge once, permanently.
 fn shower() -> Scene {
     let mut scene = Scene::new("shower").gravity(0.0, -10.0);
     scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(20.0, 0.5)));
@@ -36,19 +36,19 @@ fn bodies(world: &World) -> usize {
     world.compiled().bodies.iter().filter(|body| body.kind != VACANT).count()
 }
 
-/// Who lives in which slot.
+/// Returns the id of the body in each slot.
 fn tenants(world: &mut World) -> Vec<Option<BodyId>> {
     (0..world.compiled().bodies.len()).map(|slot| world.body_id(slot)).collect()
 }
 
-/// Box2D's sum: the floors, and 5 rows of 5 ragdolls of 11 bones and 10 joints each, for every eighth step that has
-/// begun, up to forty columns. 250 hinges a column.
+/// Box2D's numbers: the floors, and 5 rows of 5 ragdolls of 11 bones and 10 joints each for every started period of
+/// eight steps, up to forty columns. 250 hinges per column.
 #[test]
-fn rain_has_box2ds_numbers() {
+fn rain_matches_box2ds_numbers() {
     let scene = catalogue::build("rain").unwrap();
     assert_eq!((scene.bodies.len(), scene.most_bodies()), (1, 1 + 40 * 275));
     let mut world = World::from(cpu(&scene));
-    assert_eq!(bodies(&world), 1, "before the first step there is the ground alone");
+    assert_eq!(bodies(&world), 1, "before the first step there is only the ground");
     for (steps, columns) in [(1, 1), (7, 1), (8, 1), (9, 2), (16, 2), (17, 3)] {
         while world.steps() < steps {
             world.step().unwrap();
@@ -62,9 +62,9 @@ fn rain_has_box2ds_numbers() {
     assert!((x(1) + 121.875).abs() < 0.2 && (x(1 + 275) + 115.625).abs() < 0.2, "{} {}", x(1), x(1 + 275));
 }
 
-/// All forty columns, and twenty that have come again, with one bone for each ragdoll so that it takes no time.
+/// All forty columns, and twenty that were replaced, with one bone per ragdoll to save time.
 #[test]
-fn forty_columns_come_and_the_oldest_go() {
+fn forty_columns_are_added_and_the_oldest_removed() {
     let mut scene = catalogue::build("rain").unwrap();
     for emitter in &mut scene.emitters {
         emitter.joints.clear();
@@ -78,7 +78,7 @@ fn forty_columns_come_and_the_oldest_go() {
     for step in 0..1000_u64 {
         let before = (step > 0).then(|| tenants(&mut world));
         world.step().unwrap();
-        // At step 320 the forty-first column comes, and the first goes.
+        // At step 320 the forty-first column is added, and the first removed.
         let columns = usize::try_from(step / 8 + 1).unwrap().min(40);
         assert_eq!(bodies(&world), 1 + 5 * columns, "after step {step}");
         if let Some(before) = before {
@@ -89,29 +89,29 @@ fn forty_columns_come_and_the_oldest_go() {
                 320.. => 1 + 5 * 39,
                 _ => 1 + 5 * (columns - 1),
             };
-            assert_eq!(stay, expected, "step {step}: others than the column whose turn it was");
+            assert_eq!(stay, expected, "step {step}: columns other than the due one were removed");
         }
         if step == 319 {
             assert!(column(&mut world, 0).iter().all(|id| id.is_some_and(|id| id.generation == 0)));
         }
         if step == 320 {
-            // What replaces a column lives in other slots, which are one column more.
+            // The replacement of a column uses other slots, one column's worth more.
             assert_eq!(column(&mut world, 0), [None; 5]);
             assert_eq!(world.compiled().bodies.len(), 1 + 41 * 5);
         }
         if step == 328 {
-            // The second column goes, and the places of the first are free.
+            // The second column is removed, and the slots of the first are free.
             assert!(column(&mut world, 0).iter().all(|id| id.is_some_and(|id| id.generation == 1)));
             assert_eq!(column(&mut world, 1), [None; 5]);
         }
     }
-    assert_eq!(world.compiled().bodies.len(), 1 + 41 * 5, "no more slots than that, ever");
-    assert_eq!(world.compiled().most_slots(), 1 + 41 * 5, "and that was known");
+    assert_eq!(world.compiled().bodies.len(), 1 + 41 * 5, "the number of slots is bounded");
+    assert_eq!(world.compiled().most_slots(), 1 + 41 * 5, "and known in advance");
 }
 
-/// By hand: what `shower` has after each of 40 steps.
+/// The numbers of bodies and joints of `shower` after each of 40 steps match a computation by hand.
 #[test]
-fn batches_come_and_go_when_they_should() {
+fn batches_are_added_and_removed_on_time() {
     for (name, mut world) in worlds(&shower()) {
         for step in 0..60_usize {
             world.step().unwrap();
@@ -122,7 +122,7 @@ fn batches_come_and_go_when_they_should() {
             assert_eq!(world.compiled().joints.count(), pairs, "{name}, after step {step}");
         }
     }
-    // A count of two, and then no more, of which the first leaves with its time.
+    // An emitter with a count of two and a lifetime: the first batch expires.
     let mut scene = shower();
     scene.emitters.truncate(1);
     scene.emitters[0] = scene.emitters[0].clone().count(2).lifetime(10);
@@ -136,9 +136,9 @@ fn batches_come_and_go_when_they_should() {
     assert_eq!(counts, [1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0]);
 }
 
-/// Somebody who adds and removes the same bodies and joints at the same steps gets the same bits, with sleep as well.
+/// Adding and removing the same bodies and joints by calls at the same steps gives the same bits, with sleeping too.
 #[test]
-fn it_is_as_if_it_were_done_by_hand() {
+fn emitters_equal_adding_and_removing_by_calls() {
     for sleep in [false, true] {
         let mut scene = shower();
         scene.settings.sleep = sleep;
@@ -178,10 +178,10 @@ fn it_is_as_if_it_were_done_by_hand() {
     }
 }
 
-/// On any number of threads and on the GPU the same bodies are in the same slots; on the CPU they are at the same
-/// places.
+/// On any number of threads and on the GPU, the same bodies are in the same slots; on the CPU they are at the same
+/// positions too.
 #[test]
-fn backends_keep_the_same_books() {
+fn backends_assign_the_same_slots() {
     let mut all = worlds(&shower());
     for step in 0..50 {
         for (_, world) in &mut all {
@@ -196,9 +196,9 @@ fn backends_keep_the_same_books() {
     }
 }
 
-/// Back, and on: the same world, a fresh one and one from bytes come to the same bits, and to the same bodies.
+/// A restored world, a fresh one, and one loaded from bytes continue to the same bits and the same bodies.
 #[test]
-fn a_snapshot_from_half_way_goes_on_to_the_same_bits() {
+fn a_snapshot_continues_to_the_same_bits() {
     for sleep in [false, true] {
         let mut scene = shower();
         scene.settings.sleep = sleep;
@@ -233,7 +233,7 @@ fn a_snapshot_from_half_way_goes_on_to_the_same_bits() {
 }
 
 #[test]
-fn a_snapshot_of_another_script_or_history_is_refused() {
+fn a_snapshot_with_other_emitters_or_history_is_rejected() {
     let mut world = World::from(cpu(&shower()));
     (0..20).for_each(|_| world.step().unwrap());
     let (snapshot, bytes) = (world.snapshot().unwrap(), world.save().unwrap());
@@ -243,7 +243,7 @@ fn a_snapshot_of_another_script_or_history_is_refused() {
     assert!(matches!(other.load(&bytes), Err(WorldError::SnapshotFile(_))));
     assert!(matches!(other.restore(&snapshot), Err(WorldError::Snapshot(_))));
     assert_eq!((other.steps(), bodies(&other)), (0, 2), "nothing has changed");
-    // One in which somebody had a hand.
+    // A snapshot of a world that was edited by calls.
     world.add_bodies(&[Body::dynamic(9.0, 1.0).shape(Shape::circle(0.5))]).unwrap();
     world.step().unwrap();
     let snapshot = Snapshot { lineage: Lineage::default(), ..world.snapshot().unwrap() };
@@ -251,15 +251,15 @@ fn a_snapshot_of_another_script_or_history_is_refused() {
     assert!(matches!(fresh.restore(&snapshot), Err(WorldError::Snapshot(_))));
     fresh.step().unwrap();
     assert_eq!(bodies(&fresh), 4);
-    // A forged one from far in the future is refused, not waited for.
+    // A forged snapshot from the far future is rejected immediately.
     let mut forged = fresh.snapshot().unwrap();
     (forged.step, forged.population) = (u64::MAX, 1);
     assert!(matches!(fresh.restore(&forged), Err(WorldError::Snapshot(_))));
 }
 
-/// Several steps in one encoder of the caller's: what comes at the third is not there at the first.
+/// Several steps in one encoder of the caller: a batch added at the third step is absent in the first.
 #[test]
-fn steps_of_one_encoder_see_what_is_there_by_then() {
+fn steps_of_one_encoder_see_the_bodies_of_their_time() {
     let mut stepped = gpu_with(&shower(), 1024);
     let mut recorded = gpu_with(&shower(), 1024);
     for turn in 0..4 {
@@ -274,7 +274,7 @@ fn steps_of_one_encoder_see_what_is_there_by_then() {
         assert_eq!(state::hash(&one), state::hash(&other), "turn {turn}");
         assert_eq!(one.poses.len(), other.poses.len(), "turn {turn}");
     }
-    // What is added by hand while steps are recorded is there in all of them, so that a difference would be seen.
+    // Bodies added by calls during recording are present in all of the steps, so a difference would be visible.
     let mut scene = shower();
     let late = scene.emitters.swap_remove(0).bodies;
     scene.emitters.clear();
@@ -294,7 +294,7 @@ fn steps_of_one_encoder_see_what_is_there_by_then() {
     assert_ne!(one, other);
 }
 
-/// A step that is run again, because its contacts did not fit, makes its batch once.
+/// A step that is repeated after a contact overflow adds its batch once.
 #[test]
 fn strict_steps_emit_once() {
     let mut scene = shower();
@@ -310,23 +310,23 @@ fn strict_steps_emit_once() {
     assert!(tight.contact_capacity() > 1 && tight.overflowed_steps().is_empty());
 }
 
-/// The most there can be is known, so no buffer is made anew.
+/// The maximum number of bodies is known in advance, so no buffer is reallocated.
 #[test]
-fn room_is_set_aside() {
+fn capacity_is_reserved() {
     let mut world = gpu_with(&shower(), 4096);
     let bytes = world.device_bytes();
     (0..100).for_each(|_| world.step().unwrap());
     assert_eq!(world.device_bytes(), bytes);
-    // A scene without emitters takes what it took.
+    // A scene without emitters takes as much memory as before.
     let mut bare = shower();
     bare.emitters.clear();
     let without = gpu_with(&bare, 4096).device_bytes();
     assert!(without < bytes, "{without} {bytes}");
 }
 
-/// Whoever adds and removes bodies as well is not in the way.
+/// Emitters are unaffected by bodies that a user adds and removes.
 #[test]
-fn hands_and_scripts_mix() {
+fn calls_and_emitters_mix() {
     for (name, mut world) in worlds(&shower()) {
         let mut mine = Vec::new();
         for step in 0..40_usize {
@@ -336,7 +336,7 @@ fn hands_and_scripts_mix() {
                 );
             }
             if step == 21 {
-                // One of the script's, whose slot another of mine takes over.
+                // A body of an emitter, whose slot another body of the user reuses.
                 let theirs = tenants(&mut world).into_iter().flatten().find(|id| id.index > 1 && !mine.contains(id));
                 world.remove_bodies(&[theirs.unwrap()]).unwrap();
             }
@@ -344,14 +344,14 @@ fn hands_and_scripts_mix() {
         }
         let there = tenants(&mut world);
         assert!(mine.iter().all(|id| there.contains(&Some(*id))), "{name}: the script took one of mine");
-        // Ten of mine, two of the scene, three pairs and the wedge; who was removed by hand would have gone by then.
+        // Ten of the user, two of the scene, three pairs and the wedge; removed bodies would have expired by then.
         assert_eq!(bodies(&world), 10 + 2 + 6 + 1, "{name}");
         assert_eq!(world.compiled().joints.count(), 3, "{name}");
     }
 }
 
 #[test]
-fn joints_between_ids_refuse_who_has_gone() {
+fn joints_between_ids_reject_removed_bodies() {
     for (name, mut world) in worlds(&shower()) {
         let first = world.body_id(1).unwrap();
         let ball = Body::dynamic(5.0, 3.0).shape(Shape::circle(0.2));
@@ -374,9 +374,9 @@ fn joints_between_ids_refuse_who_has_gone() {
     }
 }
 
-/// A world whose emitters alone move anything can be made, and wakes when they do.
+/// A world in which only emitters move anything can be created, and wakes when they add bodies.
 #[test]
-fn a_world_at_rest_wakes_for_its_script() {
+fn a_sleeping_world_wakes_for_its_emitters() {
     let mut scene = Scene::new("late").gravity(0.0, -10.0);
     scene.settings.sleep = true;
     scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(20.0, 0.5)));
@@ -395,7 +395,7 @@ fn a_world_at_rest_wakes_for_its_script() {
     }
 }
 
-/// Both are the same kind of world: nothing here depends on the wrapper.
+/// CPU and GPU worlds emit without the wrapper `World` too.
 #[test]
 fn a_bare_backend_emits_too() {
     let mut host = CpuWorld::new(&shower()).unwrap();

@@ -1,4 +1,4 @@
-//! Events: what began and ceased to touch, what sensors noticed; on every backend the same, and nothing lost.
+//! Events: begin and end of contacts, and sensor overlaps; equal on every backend, and none is lost.
 
 use crate::support::{context, cpu, gpu, pile};
 use drystone::low_level::gpu::kernel::Patch;
@@ -24,7 +24,7 @@ fn worlds(scene: &Scene) -> Vec<(&'static str, World)> {
     ]
 }
 
-/// Runs some steps and gives all their events.
+/// Runs some steps and returns all their events.
 fn run(world: &mut World, steps: usize) -> Vec<Event> {
     (0..steps).for_each(|_| world.step().unwrap());
     world.wait().unwrap();
@@ -43,15 +43,15 @@ fn a_box_that_lands_begins_to_touch_once() {
         let events = run(&mut world, 180);
         assert_eq!(kinds(&events), [EventKind::Begin], "{name}");
         let event = events[0];
-        // The smaller shape comes first.
+        // The smaller shape index comes first.
         assert_eq!(event.bodies, [1, 0], "{name}");
-        // From 5 m: 10 m/s after 1 s. It is noticed in the step before, up to 1/6 m above the floor.
+        // From 5 m: 10 m/s after 1 s. The event is reported in the step before, up to 1/6 m above the floor.
         assert!((event.approach_speed - 10.0).abs() < 0.2, "{name}: {} m/s", event.approach_speed);
         assert!((58..=60).contains(&event.step), "{name}: step {}", event.step);
         assert!((event.point[0] - 3.0).abs() < 0.51 && event.point[1].abs() < 0.02, "{name}: at {:?}", event.point);
         assert!((event.normal[1] + 1.0).abs() < 1e-4, "{name}: {:?}", event.normal);
         assert!(event.is_hit(9.0) && !event.is_hit(11.0), "{name}");
-        // At rest nothing happens; taken away, it ceases.
+        // At rest there are no events; removal ends the contact.
         assert_eq!(run(&mut world, 60), [], "{name}");
         world.command(falling, Command::Teleport { position: Vec2::new(3.0, 9.0), angle: 0.0 }).unwrap();
         let events = run(&mut world, 1);
@@ -61,7 +61,7 @@ fn a_box_that_lands_begins_to_touch_once() {
 }
 
 #[test]
-fn a_sensor_notices_and_does_not_touch() {
+fn a_sensor_reports_and_does_not_collide() {
     let drop = |sensor: bool| {
         let mut scene = floor();
         if sensor {
@@ -84,12 +84,12 @@ fn a_sensor_notices_and_does_not_touch() {
         }
         run(&mut free, 120);
         let last = |world: &mut World| world.snapshot().unwrap().poses[2];
-        assert_eq!(last(&mut sensed), last(&mut free), "{name}: the sensor was felt");
+        assert_eq!(last(&mut sensed), last(&mut free), "{name}: the sensor changed the motion");
     }
 }
 
 #[test]
-fn a_body_that_is_removed_ceases_to_touch() {
+fn removing_a_body_ends_its_contacts() {
     let mut scene = floor();
     scene.add(Body::dynamic(0.0, 0.5).shape(Shape::half_box(0.5, 0.5)));
     for (name, mut world) in worlds(&scene) {
@@ -102,27 +102,27 @@ fn a_body_that_is_removed_ceases_to_touch() {
 }
 
 #[test]
-fn without_being_asked_for_there_are_none() {
+fn events_are_off_by_default() {
     let mut scene = floor();
     scene.settings.events = false;
     scene.add(Body::dynamic(0.0, 0.5).shape(Shape::half_box(0.5, 0.5)));
     for (name, mut world) in worlds(&scene) {
         assert_eq!(run(&mut world, 30), [], "{name}");
     }
-    // And asking changes nothing else.
-    let (mut silent, mut told) = (pile(7, 60), pile(7, 60));
-    (silent.settings.events, told.settings.events) = (false, true);
-    for ((name, mut silent), (_, mut told)) in worlds(&silent).into_iter().zip(worlds(&told)) {
+    // Enabling events changes nothing else.
+    let (mut silent, mut reporting) = (pile(7, 60), pile(7, 60));
+    (silent.settings.events, reporting.settings.events) = (false, true);
+    for ((name, mut silent), (_, mut reporting)) in worlds(&silent).into_iter().zip(worlds(&reporting)) {
         run(&mut silent, 60);
-        assert!(run(&mut told, 60).len() > 60, "{name}: a pile falls without touching");
+        assert!(run(&mut reporting, 60).len() > 60, "{name}: a pile falls without touching");
         let hash = |world: &mut World| state::hash(&world.snapshot().unwrap());
-        assert_eq!(hash(&mut silent), hash(&mut told), "{name}");
+        assert_eq!(hash(&mut silent), hash(&mut reporting), "{name}");
     }
 }
 
-/// Every event that a world tells of is true, and none is missing: touching pairs are those that began and did not end.
+/// Every event is true, and none is missing: touching pairs are those that began and did not end.
 #[test]
-fn the_books_balance() {
+fn begin_and_end_events_balance() {
     let mut scene = pile(11, 120);
     scene.settings.events = true;
     for (name, mut world) in worlds(&scene) {
@@ -135,7 +135,7 @@ fn the_books_balance() {
                     EventKind::Begin => touching.insert(event.shapes),
                     _ => touching.remove(&event.shapes),
                 };
-                assert!(fresh, "{name}, step {step}: {event:?} is told twice");
+                assert!(fresh, "{name}, step {step}: {event:?} is reported twice");
             }
             let snapshot = world.snapshot().unwrap();
             let there = snapshot.contacts.iter().filter(|contact| contact.flags & 3 != 0);
@@ -148,7 +148,7 @@ fn the_books_balance() {
 }
 
 #[test]
-fn threads_and_runs_tell_the_same_story() {
+fn threads_and_runs_report_the_same_events() {
     let mut scene = pile(5, 150);
     scene.settings.events = true;
     let stories: Vec<_> = worlds(&scene).into_iter().map(|(_, mut world)| run(&mut world, 100)).collect();
@@ -157,7 +157,7 @@ fn threads_and_runs_tell_the_same_story() {
     assert_eq!(stories[2], again);
 }
 
-/// More events in one step than there is room for at first: reported, and with `strict` none is missing.
+/// More events in one step than the initial capacity: the overflow is reported, and with `strict` no event is missing.
 #[test]
 fn a_step_with_many_events() {
     let mut scene = floor();
@@ -169,15 +169,15 @@ fn a_step_with_many_events() {
         (events.len(), world.overflowed_steps().to_vec())
     };
     assert_eq!(lines(&mut cpu(&scene).into()), (1500, vec![]));
-    let (told, overflowed) = lines(&mut gpu(&scene).into());
-    assert!(told < 1500, "there was room for {told}, so nothing was tested");
+    let (reported, overflowed) = lines(&mut gpu(&scene).into());
+    assert!(reported < 1500, "the capacity of {reported} was not exceeded, so the test has no effect");
     assert_eq!(overflowed, [0]);
     scene.settings.strict = true;
     assert_eq!(lines(&mut gpu(&scene).into()), (1500, vec![]));
 }
 
 #[test]
-fn both_backends_agree_and_a_wrong_shader_is_found() {
+fn both_backends_agree_and_a_wrong_shader_is_detected() {
     let mut scene = pile(3, 80);
     scene.settings.events = true;
     let options = Options { steps: 60, ..Options::default() };
@@ -194,9 +194,10 @@ fn both_backends_agree_and_a_wrong_shader_is_found() {
     }
 }
 
-/// A rod of 20 N under a load of 30 N breaks in the first step, one of 40 N never; it is told once, in the step after.
+/// A rod that breaks at 20 N breaks in the first step under a load of 30 N, one of 40 N never; it is reported once, in
+/// the step after.
 #[test]
-fn a_joint_that_breaks_is_told_once() {
+fn a_broken_joint_is_reported_once() {
     let mut scene = floor();
     for (x, limit) in [(0.0, 40.0), (5.0, 20.0)] {
         let load = scene.add(Body::dynamic(x, 5.0).shape(Shape::half_box(0.5, 0.5).density(3.0)));
@@ -208,7 +209,7 @@ fn a_joint_that_breaks_is_told_once() {
         assert_eq!(kinds(&events), [EventKind::JointBroke], "{name}: {events:?}");
         let event = events[0];
         assert_eq!((event.joint, event.bodies, event.shapes), (world.joint_id(1), [NONE, 2], [NONE; 2]), "{name}");
-        assert!((1..10).contains(&event.step), "{name}: told in step {}", event.step);
+        assert!((1..10).contains(&event.step), "{name}: reported in step {}", event.step);
         assert_eq!(kinds(&run(&mut world, 90)), [EventKind::Begin], "{name}: the load lands");
     }
 }

@@ -1,4 +1,4 @@
-//! An explosion pushes what is around it, as far as it reaches, and is gone: on every backend alike.
+//! Explosions: impulses on bodies within their radius, equal on every backend, and without lasting effect.
 
 use crate::common::{Backend, near};
 use drystone::{Body, Explosion, Filter, Scene, Shape, Snapshot, WorldError};
@@ -14,7 +14,7 @@ fn weightless(bodies: Vec<Body>) -> Scene {
     scene
 }
 
-/// The state after an explosion and one step, and how many shapes it pushed.
+/// Returns the number of shapes pushed, and the state after an explosion and one step.
 fn after(backend: Backend, scene: &Scene, explosion: &Explosion) -> (usize, Snapshot) {
     let mut world = backend.world(scene);
     world.step().unwrap();
@@ -30,16 +30,16 @@ fn velocity(snapshot: &Snapshot, body: usize) -> Vec2 {
     snapshot.states[body].velocity.into()
 }
 
-/// 1 kg.
+/// Returns a disc of 1 kg.
 fn disc(x: f32, y: f32) -> Body {
     Body::dynamic(x, y).shape(Shape::circle(0.5).density(1.0 / (0.25 * std::f32::consts::PI)))
 }
 
-/// Impulse per length × width × share of the falloff, over the mass, away from the place.
+/// The impulse is impulse per length × width × falloff, directed away from the centre.
 #[test]
 fn a_push_falls_off_with_the_distance_to_the_surface() {
     let distances = [2.5, 5.4, 6.5, 8.5, 10.4, 10.6, 40.0];
-    // In different directions, so that none meets another.
+    // In different directions, so that no two bodies collide.
     let way = |body: usize| Vec2::from_angle([0.3, 1.2, 2.1, 3.0, 3.9, 4.8, 5.7][body]);
     let places = distances.iter().enumerate().map(|(body, &distance)| distance * way(body));
     let scene = weightless(places.map(|at| disc(at.x, at.y)).collect());
@@ -57,7 +57,7 @@ fn a_push_falls_off_with_the_distance_to_the_surface() {
         // The body out of reach has not moved by a bit.
         assert_eq!(velocity(&snapshot, 6), Vec2::ZERO);
         assert_eq!(snapshot.poses[6].position, scene.bodies[6].position.to_array());
-        // Without a rim there is no falloff: full, or nothing.
+        // With a falloff distance of zero, the impulse is either full or absent.
         let (pushed, snapshot) = after(backend, &scene, &Explosion { falloff: 0.0, ..explosion });
         assert_eq!(pushed, 2);
         near("full within", velocity(&snapshot, 1).length(), 3.0, 1e-5);
@@ -65,8 +65,8 @@ fn a_push_falls_off_with_the_distance_to_the_surface() {
     }
 }
 
-/// A ring of bodies flies apart evenly: its momentum stays zero, and each has the same speed. A body missing on one side
-/// shows that the sum can differ.
+/// A ring of bodies flies apart evenly: its momentum stays zero, and all speeds are equal. Negative control: with a
+/// body missing on one side the sum differs.
 #[test]
 fn a_ring_flies_apart_evenly() {
     let ring = |count: u8| {
@@ -89,9 +89,9 @@ fn a_ring_flies_apart_evenly() {
     }
 }
 
-/// A long side gets more than a short one, and a push beside the middle turns the body.
+/// A long side receives more impulse than a short one, and an impulse off the centre rotates the body.
 #[test]
-fn width_counts_and_a_push_beside_the_middle_turns() {
+fn width_counts_and_an_off_centre_push_rotates() {
     let plank = |x: f32, y: f32| Body::dynamic(x, y).shape(Shape::half_box(2.0, 0.25).density(0.5));
     let explosion = Explosion { impulse_per_length: 1.0, ..Explosion::default() };
     for backend in BACKENDS {
@@ -131,7 +131,7 @@ fn fixed_bodies_and_other_categories_stay_and_sleepers_wake() {
         for body in 1..4 {
             assert_eq!(snapshot.poses[body], asleep.poses[body]);
         }
-        // In the middle of a body there is a direction as well; and nonsense is refused.
+        // An explosion at a body's centre has a direction too, and invalid parameters are rejected.
         assert_eq!(world.explode(&Explosion { position: Vec2::new(0.0, -3.0), ..Explosion::default() }).unwrap(), 2);
         let wrong = world.explode(&Explosion { radius: f32::NAN, ..Explosion::default() });
         assert!(matches!(wrong, Err(WorldError::Command(_))), "{wrong:?}");

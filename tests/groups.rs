@@ -1,4 +1,4 @@
-//! The CPU may run the solver group by group of islands: to the same bits as stage by stage, whatever the groups.
+//! Island batches: the CPU solves groups of islands separately, to the same bits as stage by stage, for any batch size.
 
 use crate::support::{Trace, build, cpu, pile, trace_cpu};
 use drystone::low_level::CpuWorld;
@@ -6,7 +6,7 @@ use drystone::{Body, Mode, Scene, Settings, Shape};
 
 const STEPS: usize = 90;
 
-/// Heaps beside each other that grow together, fall apart, bounce, roll, slide and rest.
+/// Returns scenes with heaps that merge, separate, bounce, roll, slide and rest.
 fn scenes() -> Vec<Scene> {
     let mut scenes: Vec<Scene> = [
         "many_pyramids:rows=2,columns=3,base=4",
@@ -24,7 +24,7 @@ fn scenes() -> Vec<Scene> {
     scenes
 }
 
-/// A run, and the most groups that a step of it had.
+/// Returns the trace of a run, and the maximum number of batches in a step.
 fn trace(mut world: CpuWorld) -> (Trace, usize) {
     let mut most = 0;
     let mut states = Vec::new();
@@ -37,7 +37,7 @@ fn trace(mut world: CpuWorld) -> (Trace, usize) {
     (Trace { states, last: end.last }, most)
 }
 
-/// Returns the most groups that a step had.
+/// Returns the maximum number of batches in a step.
 fn assert_no_trace(scene: &Scene, what: &str) -> usize {
     let mut groups = 0;
     let (whole, none) = trace(cpu(scene).with_groups_of(0));
@@ -54,7 +54,7 @@ fn assert_no_trace(scene: &Scene, what: &str) -> usize {
 }
 
 #[test]
-fn groups_leave_no_trace() {
+fn island_batches_leave_no_trace() {
     let groups: Vec<_> =
         scenes().iter().map(|scene| (scene.name.clone(), assert_no_trace(scene, "as it is"))).collect();
     let split = groups.iter().filter(|(_, groups)| *groups > 1).count();
@@ -62,7 +62,7 @@ fn groups_leave_no_trace() {
 }
 
 #[test]
-fn groups_leave_no_trace_in_any_mode() {
+fn island_batches_leave_no_trace_in_any_mode() {
     for mode in [Mode::Baumgarte, Mode::Projection] {
         for scene in [build("many_pyramids:rows=2,columns=2,base=3"), pile(3, 60)] {
             let settings = Settings { mode, ..scene.settings };
@@ -72,15 +72,15 @@ fn groups_leave_no_trace_in_any_mode() {
 }
 
 #[test]
-fn groups_leave_no_trace_where_bodies_sleep() {
+fn island_batches_leave_no_trace_where_bodies_sleep() {
     let scene = build("many_pyramids:rows=2,columns=3,base=3");
     let settings = Settings { sleep: true, ..scene.settings };
     assert!(assert_no_trace(&Scene { settings, ..scene }, "asleep") > 1);
 }
 
-/// Groups of 3,000 contacts and bodies, as anybody has them.
+/// Batches of 3,000 contacts and bodies, the default.
 #[test]
-fn large_worlds_are_solved_in_groups() {
+fn large_worlds_are_solved_in_island_batches() {
     let scene = build("many_pyramids:rows=10,columns=10");
     let mut whole = cpu(&scene).with_groups_of(0);
     let whole = trace_cpu(&mut whole, 20);
@@ -91,7 +91,7 @@ fn large_worlds_are_solved_in_groups() {
     }
 }
 
-/// One heap of everything has no groups, and neither has what a kinematic body stirs.
+/// A single heap is not split, and neither are bodies connected by a kinematic body.
 #[test]
 fn one_island_is_solved_as_a_whole() {
     for scene in ["large_pyramid:base=20", "tumbler:grid=12"] {
@@ -102,9 +102,9 @@ fn one_island_is_solved_as_a_whole() {
     }
 }
 
-/// Bodies come and go between the steps.
+/// Bodies are added and removed between the steps.
 #[test]
-fn groups_follow_bodies_that_come_and_go() {
+fn island_batches_follow_added_and_removed_bodies() {
     let run = |size: u32| {
         let mut world = cpu(&build("many_pyramids:rows=1,columns=4,base=4")).with_groups_of(size);
         let mut hashes = Vec::new();
@@ -115,7 +115,7 @@ fn groups_follow_bodies_that_come_and_go() {
             let came = world.add_bodies(&falling).expect("room");
             hashes.extend(trace_cpu(&mut world, 12).states);
             groups = groups.max(world.group_count());
-            world.remove_bodies(&came[..1]).expect("it is there");
+            world.remove_bodies(&came[..1]).expect("it exists");
             hashes.extend(trace_cpu(&mut world, 6).states);
         }
         (hashes, groups)
@@ -126,9 +126,9 @@ fn groups_follow_bodies_that_come_and_go() {
     assert!(none == 0 && some > 1, "{none} and {some} groups");
 }
 
-/// Groups that cut islands are wrong, and it shows.
+/// Negative control: batches that split islands give wrong results, and the comparison detects it.
 #[test]
-fn cut_islands_are_noticed() {
+fn split_islands_are_detected() {
     let scene = build("many_pyramids:rows=2,columns=2,base=4");
     let (whole, _) = trace(cpu(&scene).with_groups_of(0));
     let (cut, groups) = trace(cpu(&scene).with_blind_groups_of(1));

@@ -1,4 +1,4 @@
-//! A body with fixed rotation does not turn, also when the scene gives it a spin.
+//! A body with fixed rotation does not rotate, even if the scene gives it an angular velocity.
 
 use drystone::low_level::CpuWorld;
 use drystone::{Body, Scene, Shape};

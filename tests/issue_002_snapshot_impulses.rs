@@ -1,10 +1,10 @@
-//! A snapshot with a NaN among its impulses is refused, and the world is as it was.
+//! A snapshot with a NaN among its impulses is rejected, and the world is unchanged.
 
 use drystone::low_level::{CpuWorld, state};
 use drystone_scenes::catalogue;
 
 #[test]
-fn impulses_that_are_not_finite_are_refused() {
+fn impulses_that_are_not_finite_are_rejected() {
     let scene = catalogue::build("vertical_stack").expect("a catalogue scene");
     let mut world = CpuWorld::new(&scene).expect("a valid scene");
     world.step().unwrap();

@@ -1,10 +1,11 @@
-//! A snapshot goes on in a world made anew although bodies and joints came and went by hand: with a journal of that.
+//! Journals: a snapshot of a world edited at run time (bodies and joints added and removed) continues in a fresh world
+//! that replays the edits.
 
 use crate::common::Backend;
 use drystone::low_level::{Alteration, Journal, state};
 use drystone::{Body, BodyId, Emitter, Joint, JointKind, Scene, Shape, World, WorldError};
 
-on_every_backend!(goes_on, needs_the_journal, is_replaced_in_its_slot);
+on_every_backend!(a_snapshot_continues_in_a_fresh_world, a_snapshot_needs_the_journal, a_body_is_replaced_in_its_slot);
 
 fn scene() -> Scene {
     let mut scene = Scene::new("journal");
@@ -30,7 +31,7 @@ fn hash(world: &mut World) -> u64 {
     state::hash(&world.snapshot().unwrap())
 }
 
-/// Bodies and joints come and go, between steps and several before one.
+/// Adds and removes bodies and joints, between steps and several before one, and returns the journal.
 fn busy(world: &mut World) -> Journal {
     let mut journal = Journal::default();
     let ball = |x: f32| Body::dynamic(x, 8.0).shape(Shape::circle(0.4));
@@ -53,14 +54,14 @@ fn busy(world: &mut World) -> Journal {
     world.remove_joints(&joints).unwrap();
     journal.push(20, Alteration::RemoveJoints(joints));
     steps(world, 11);
-    // Not followed by a step: the slot is not free yet.
+    // No step follows: the slot is not free yet.
     let last = vec![ids[0]];
     world.remove_bodies(&last).unwrap();
     journal.push(31, Alteration::RemoveBodies(last));
     journal
 }
 
-fn goes_on(backend: Backend) {
+fn a_snapshot_continues_in_a_fresh_world(backend: Backend) {
     let mut first = world(backend);
     let journal = busy(&mut first);
     let bytes = first.save().unwrap();
@@ -84,7 +85,7 @@ fn goes_on(backend: Backend) {
     );
 }
 
-fn needs_the_journal(backend: Backend) {
+fn a_snapshot_needs_the_journal(backend: Backend) {
     let mut first = world(backend);
     let journal = busy(&mut first);
     let bytes = first.save().unwrap();
@@ -100,9 +101,9 @@ fn needs_the_journal(backend: Backend) {
     assert!(matches!(used.load_with(&bytes, &journal), Err(WorldError::Snapshot(_))));
 }
 
-/// A body of a sleeping pile gets another description: it keeps its id, its joints go, the pile wakes and falls after it; and a
-/// saved world goes on from that, to the same bits.
-fn is_replaced_in_its_slot(backend: Backend) {
+/// A body of a sleeping pile gets another description: it keeps its id, its joints are removed, the pile wakes and
+/// follows it; and a saved world continues from there, to the same bits.
+fn a_body_is_replaced_in_its_slot(backend: Backend) {
     let mut first = world(backend);
     let mut journal = Journal::default();
     steps(&mut first, 200);
@@ -111,7 +112,7 @@ fn is_replaced_in_its_slot(backend: Backend) {
     first.add_joints_between(&tie).unwrap();
     journal.push(200, Alteration::AddJointsBetween(tie));
     let slots = first.compiled().bodies.len();
-    // Out to the side, and static: what stood on it falls.
+    // Moved to the side, and static: the body on top of it falls.
     let aside = Body::fixed(-9.0, 3.0).id("aside").shape(Shape::half_box(0.5, 0.5).density(4.0));
     first.replace_body(lowest, &aside).unwrap();
     journal.push(200, Alteration::ReplaceBody(lowest, Box::new(aside.clone())));
@@ -132,7 +133,7 @@ fn is_replaced_in_its_slot(backend: Backend) {
     let heights = [height(&mut other, 4), height(&mut first, 4)];
     assert!(heights[0] > 3.4 && heights[1] < 2.6, "the pile came down by a box: {heights:?}");
     assert_eq!(first.snapshot().unwrap().poses[1].position, [-9.0, 3.0]);
-    // A refused replacement changes nothing.
+    // A rejected replacement changes nothing.
     let before = hash(&mut first);
     let [ball, again] = [Body::fixed(0.0, 9.0).shape(Shape::circle(0.5)), aside];
     let gone = BodyId { index: 1, generation: 7 };

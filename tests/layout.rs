@@ -1,4 +1,4 @@
-//! The structs and constants that Rust and WGSL share are the same on both sides: names, order, offsets, types, values.
+//! Structs and constants shared by Rust and WGSL are equal on both sides: names, order, offsets, types, values.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,9 +9,9 @@ use drystone::low_level::gpu::shader::{Composer, SHADERS, SHARED};
 use drystone::low_level::{constants, types};
 use wgpu::naga;
 
-/// One member: name, offset, and what it is made of.
+/// A struct member: name, offset, and element type.
 type Member = (String, usize, Made);
-/// A scalar (`f32`, `u32`, `i32`) or a struct by name, and how many. `vec2<f32>` and `[f32; 2]` are both `("f32", 2)`.
+/// A scalar (`f32`, `u32`, `i32`) or a struct by name, and the count. `vec2<f32>` and `[f32; 2]` are both `("f32", 2)`.
 type Made = (String, usize);
 
 #[derive(Debug, PartialEq)]
@@ -20,7 +20,7 @@ struct Layout {
     members: Vec<Member>,
 }
 
-/// What a Rust type is made of.
+/// The element type and count of a Rust type.
 trait Describe {
     fn made() -> Made;
 }
@@ -160,7 +160,7 @@ constants! {
 const WGSL: &str = include_str!("../shaders/types.wgsl");
 const NUMBERS: &str = include_str!("../shaders/constants.wgsl");
 
-/// Text of `src/types.rs` and of the files in `src/types/`.
+/// Returns the text of `src/types.rs` and of the files in `src/types/`.
 fn rust() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let files = fs::read_dir(root.join("types")).unwrap().map(|entry| entry.unwrap().path());
@@ -222,7 +222,7 @@ fn wgsl_constants(module: &naga::Module) -> BTreeMap<String, u32> {
     found
 }
 
-/// The first place where the two sides differ.
+/// Returns the first difference of the two sides as an error.
 fn difference(wgsl: &str) -> Result<(), String> {
     let module = parse(wgsl);
     let (ours, theirs) = (rust_structs(), wgsl_structs(&module));
@@ -256,7 +256,7 @@ fn rust_and_wgsl_agree() {
     difference(WGSL).unwrap();
 }
 
-/// Everything that `src/types/` declares is on the lists above, so that nothing is compared with nothing.
+/// The lists above contain everything that `src/types/` declares, so that no struct is left out of the comparison.
 #[test]
 fn the_lists_are_complete() {
     let rust = rust();
@@ -271,12 +271,12 @@ fn the_lists_are_complete() {
     };
     assert_eq!(declared("pub struct "), rust_structs().keys().collect::<Vec<_>>());
     let mut constants = declared("pub const ");
-    // The lengths of arrays; as such they are compared with those of the WGSL arrays.
+    // Array lengths are compared with those of the WGSL arrays.
     constants.retain(|name| !["MAX_LEVELS", "MAX_FIELDS", "MAX_LATE_PLANES"].contains(name));
     assert_eq!(constants, rust_constants().keys().collect::<Vec<_>>());
 }
 
-/// A struct is whole 16-byte rows, and no member straddles two unless it begins with one.
+/// A struct consists of whole 16-byte rows, and no member crosses a row unless it begins with one.
 #[test]
 fn structs_are_rows_of_16_bytes() {
     for (name, layout) in rust_structs() {
@@ -292,9 +292,9 @@ fn structs_are_rows_of_16_bytes() {
     }
 }
 
-/// Negative control: one change to the WGSL, and the comparison says what it is.
+/// Negative control: for any single change to the WGSL, the comparison names it.
 #[test]
-fn a_changed_wgsl_is_noticed() {
+fn a_changed_wgsl_is_detected() {
     for (from, to, complaint) in [
         ("    dt: f32,\n    h: f32,", "    h: f32,\n    dt: f32,", "Params: member"),
         ("    inv_mass: f32,", "    mass: f32,", "Body: member"),
@@ -317,7 +317,7 @@ fn a_changed_wgsl_is_noticed() {
 
 macro_rules! numbers {
     ($($name:ident)+) => {
-        /// Numbers of the physics that shaders need, as Rust has them.
+        /// Numbers of the physics that shaders need, from Rust.
         fn rust_numbers() -> BTreeMap<String, f64> {
             BTreeMap::from([$((stringify!($name).to_owned(), f64::from(constants::$name))),+])
         }
@@ -330,7 +330,7 @@ numbers! {
     MOVED_SHARE MAX_QUIET RAY_SLACK SLICE_CELLS
 }
 
-/// Constants of a module that are numbers.
+/// Returns the numeric constants of a module.
 fn wgsl_numbers(module: &naga::Module) -> BTreeMap<String, f64> {
     let mut found = BTreeMap::new();
     for (_, constant) in module.constants.iter() {
@@ -350,22 +350,22 @@ fn wgsl_numbers(module: &naga::Module) -> BTreeMap<String, f64> {
     found
 }
 
-/// Names of which the two sides have different values, or one side none.
+/// Returns the names of constants that differ, or that one side lacks.
 fn different_numbers(wgsl: &str) -> Vec<String> {
     let (ours, theirs) = (rust_numbers(), wgsl_numbers(&parse(wgsl)));
     let names: BTreeSet<&String> = ours.keys().chain(theirs.keys()).collect();
     names.into_iter().filter(|&name| ours.get(name) != theirs.get(name)).cloned().collect()
 }
 
-/// Equal to the last bit, not only as they are written.
+/// Constants agree to the last bit, independently of their spelling.
 #[test]
 fn numbers_of_the_physics_agree() {
     assert_eq!(different_numbers(NUMBERS), [] as [&str; 0]);
 }
 
-/// Negative control.
+/// Negative control: a changed constant is detected.
 #[test]
-fn a_changed_number_is_noticed() {
+fn a_changed_number_is_detected() {
     for (from, to, name) in [
         ("0.13962634", "0.13962635", "MAX_ANGULAR_CORRECTION"),
         ("GAP: f32 = 1e-3", "GAP: f32 = 1.001e-3", "GAP"),
@@ -387,7 +387,7 @@ fn numbers_of_the_physics_have_one_home() {
     let elsewhere = |place: &str| !place.ends_with("src/constants.rs") && !place.ends_with("shaders/constants.wgsl");
     let mut all = declared("src", "rs");
     all.extend(declared("shaders", "wgsl"));
-    // Only scalars: a name of another type means something else.
+    // Scalars only: a constant of another type has another meaning.
     let scalars = ["f32", "f64", "u32", "usize"];
     let twice = all.iter().filter(|constant| elsewhere(&constant.place) && scalars.contains(&constant.kind.as_str()));
     let twice: Vec<_> = twice.filter(|constant| names.contains(&constant.name)).collect();
@@ -396,7 +396,7 @@ fn numbers_of_the_physics_have_one_home() {
     assert!(parsed.keys().all(|name| !names.contains(name)));
 }
 
-/// A constant as a line of a file declares it.
+/// A constant declared on one line of a file.
 #[derive(Debug)]
 struct Declared {
     name: String,
@@ -405,7 +405,7 @@ struct Declared {
     place: String,
 }
 
-/// Constants of one line, at the start of it, in the files of a folder.
+/// Returns the constants of one line, declared at the start of it, in the files of a folder.
 fn declared(folder: &str, extension: &str) -> Vec<Declared> {
     let mut found = Vec::new();
     let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join(folder)];
@@ -437,7 +437,7 @@ fn declared(folder: &str, extension: &str) -> Vec<Declared> {
     found
 }
 
-/// Value of a literal: decimal, hexadecimal or with an exponent. Others have no one spelling.
+/// Returns the value of a literal: decimal, hexadecimal or with an exponent. Other expressions have no unique spelling.
 fn literal(value: &str) -> Option<f64> {
     match value.strip_prefix("0x") {
         Some(digits) => u32::from_str_radix(digits, 16).ok().map(f64::from),
@@ -446,10 +446,10 @@ fn literal(value: &str) -> Option<f64> {
     }
 }
 
-/// Whatever constant a shader and Rust both name, of the physics or of one stage, has the same value, in every module of the
-/// solver and in the shaders of pictures.
+/// A constant that both a shader and Rust declare, of the physics or of one stage, has the same value, in every module
+/// of the solver and in the shaders of pictures.
 #[test]
-fn constants_that_are_stated_twice_agree() {
+fn constants_declared_on_both_sides_agree() {
     let mut rust = BTreeMap::<String, Vec<(f64, String)>>::new();
     for folder in ["src", "crates/drystone-draw/src", "crates/drystone-view/src"] {
         for constant in declared(folder, "rs") {
@@ -483,13 +483,13 @@ fn constants_that_are_stated_twice_agree() {
     assert_eq!(compare_twice_stated(&wgsl, &rust).1.len(), 1);
 }
 
-/// Names that both sides have, and what differs.
+/// Returns the names that both sides have, and the differing values.
 fn compare_twice_stated(
     wgsl: &[(String, f64, String)],
     rust: &BTreeMap<String, Vec<(f64, String)>>,
 ) -> (BTreeSet<String>, Vec<String>) {
     let (mut compared, mut different) = (BTreeSet::new(), Vec::new());
-    // Those of the tables have a test of their own, and short names that may mean something else elsewhere.
+    // Constants of the tables have a test of their own; their short names may have other meanings elsewhere.
     let of_tables = rust_constants();
     for (name, value, place) in wgsl.iter().filter(|(name, ..)| !of_tables.contains_key(name)) {
         for (other, other_place) in rust.get(name).into_iter().flatten() {
@@ -503,7 +503,7 @@ fn compare_twice_stated(
     (compared, different)
 }
 
-/// A test file that no executable contains would never run.
+/// All test files are part of an executable; others would never run.
 #[test]
 fn every_test_file_is_run() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");

@@ -1,6 +1,6 @@
-//! Tests of the solver, in one executable: the library and its dependencies are linked once.
+//! Tests of the solver in one executable: the library and its dependencies are linked only once.
 //!
-//! `allocations.rs` counts allocations by an allocator of its own and stays apart.
+//! `allocations.rs` is separate, since it installs a counting allocator.
 
 #[macro_use]
 mod common;

@@ -1,4 +1,4 @@
-//! A stage is one word and two files, and the map in the docs of `low_level` is the pipeline that runs.
+//! Naming rules: a stage has one name and two files, and the map in the docs of `low_level` matches the actual plan.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,13 +9,13 @@ use drystone::low_level::gpu::shader::{Composed, Composer, SHADERS, SHARED};
 use drystone::low_level::step::{Stage, plan};
 use wgpu::naga;
 
-/// No stage, but kernels that several of them run.
+/// Shader of kernels shared by several stages; not a stage.
 const SCAN: &str = "scan";
-/// Not a stage, but a shader with kernels and a module of the same name: `src/query.rs`.
+/// Queries: not a stage, but a shader with a module of the same name, `src/query.rs`.
 const QUERY: &str = "query";
-/// Not a stage either, but all sweeps of a step in one kernel, from the functions of their shaders.
+/// The fused kernel: not a stage, but all sweeps of a step in one kernel, made of the functions of their shaders.
 const ALONE: &str = "alone";
-/// Nor this, which moves what worlds are that sat a step out while others of many stepped.
+/// The parity copy: not a stage, but copies the state of worlds that skip a step while others of their batch step.
 const CARRY: &str = "carry";
 /// Lines before and after the map in the docs of `low_level`.
 const MAP: (&str, &str) = ("//! ```text\n", "//! ```\n");
@@ -24,7 +24,7 @@ fn root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Stems of the files with this extension in a folder.
+/// Returns the stems of the files with this extension in a folder.
 fn stems(folder: &str, extension: &str) -> BTreeSet<String> {
     fs::read_dir(root(folder))
         .unwrap()
@@ -34,7 +34,7 @@ fn stems(folder: &str, extension: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// The word for a stage's two files. To relax is to solve with other flags.
+/// Returns the name of a stage's two files. The relax stages share those of solve.
 fn file_of(stage: Stage) -> &'static str {
     match stage {
         Stage::Relax => "solve",
@@ -77,7 +77,7 @@ fn a_stage_is_two_files() {
     assert_eq!(shaders, words(), "shaders");
 }
 
-/// Queries are no stage, but written as one: the reference and the kernels bear one word and name each other.
+/// Queries follow the rules of stages: the reference and the kernels have the same name and refer to each other.
 #[test]
 fn queries_are_one_word_too() {
     assert!(!words().contains(QUERY));
@@ -91,7 +91,7 @@ fn queries_are_one_word_too() {
 }
 
 #[test]
-fn a_stage_is_one_function_with_its_story() {
+fn a_stage_is_one_documented_function() {
     for word in words() {
         let text = fs::read_to_string(root(&format!("src/stages/{word}.rs"))).unwrap();
         assert!(text.starts_with(&format!("//! **{word}**")), "src/stages/{word}.rs does not begin with its name");
@@ -106,13 +106,13 @@ fn a_stage_is_one_function_with_its_story() {
     }
 }
 
-/// Words that a plain scalar function has no use for.
+/// Words that plain scalar code does not need.
 const NOT_PLAIN: [&str; 9] =
     ["crate::threads", "crate::cpu", "rayon", "std::sync", "Atomic", "Simd", "dispatch!", "<const ", "unsafe"];
-/// Shader text that one stage alone builds on, and so counts as its own.
+/// Shader files used by a single stage, and counted as part of it.
 const OWN_SHADERS: [(&str, &str); 3] = [("collide", "hull"), ("solve_joints", "joint_sweep"), ("bin", "grid")];
 
-/// Returns what keeps a stage of the reference from being read beside its kernel.
+/// Returns the reason why a stage of the reference cannot be read beside its kernel; `None` if it can.
 fn hindrance(rust: &str, shader: &str) -> Option<String> {
     let mut code = rust.lines().filter(|line| !line.trim_start().starts_with("//"));
     let found = code.find_map(|line| NOT_PLAIN.iter().find(|word| line.contains(*word)).map(|word| (word, line)));
@@ -123,7 +123,7 @@ fn hindrance(rust: &str, shader: &str) -> Option<String> {
     (rust > 2 * shader).then(|| format!("{rust} lines beside {shader}"))
 }
 
-/// A stage with the files in its folder, and its shader with what that alone builds on.
+/// Returns the text of a stage with the files in its folder, and of its shader with the files that only it uses.
 fn both_sides(word: &str) -> (String, String) {
     let mut rust = fs::read_to_string(root(&format!("src/stages/{word}.rs"))).unwrap();
     if root(&format!("src/stages/{word}")).is_dir() {
@@ -141,7 +141,7 @@ fn the_reference_is_plain_and_about_as_long_as_its_shader() {
     for word in words() {
         let (rust, shader) = both_sides(&word);
         assert_eq!(hindrance(&rust, &shader), None, "src/stages/{word}.rs");
-        // Negative controls: each word is noticed, and so is a file that is too long.
+        // Negative controls: each word is detected, and so is a file that is too long.
         for found in NOT_PLAIN {
             assert!(hindrance(&format!("{rust}\nlet more = {found};"), &shader).is_some(), "{found} in {word}");
         }
@@ -150,7 +150,7 @@ fn the_reference_is_plain_and_about_as_long_as_its_shader() {
     }
 }
 
-/// The engine's stages bear the names of the reference's.
+/// The stages of the CPU engine have the names of the reference's.
 #[test]
 fn the_engine_has_stages_of_the_same_names() {
     let mut fast = stems("src/cpu/stages", "rs");
@@ -182,7 +182,7 @@ fn entry_points_bear_the_name_of_their_file() {
     }
 }
 
-/// What an entry point does to the storage buffers: names read, names written. Not what it declares but what it does.
+/// Storage buffers that an entry point accesses: names read, names written. Accesses count, declarations do not.
 type Uses = (BTreeSet<String>, BTreeSet<String>);
 
 fn uses(shader: &str) -> BTreeMap<String, Uses> {
@@ -212,7 +212,7 @@ fn uses_in(composed: &Composed) -> BTreeMap<String, Uses> {
     points
 }
 
-/// All that a stage's kernels do.
+/// Returns the accesses of all kernels of a stage.
 fn uses_of(stage: Stage) -> Uses {
     let mut all = Uses::default();
     for (reads, writes) in uses(file_of(stage)).into_values() {
@@ -222,7 +222,7 @@ fn uses_of(stage: Stage) -> Uses {
     all
 }
 
-/// Whether a stage runs in every substep, by what the plan does with twice as many.
+/// Returns true if a stage runs in every substep, found by doubling the number of substeps.
 fn is_in_substep(stage: Stage) -> bool {
     let count = |substeps: u32| {
         let mut count = 0;
@@ -237,7 +237,7 @@ fn is_in_substep(stage: Stage) -> bool {
     count(4) > count(2)
 }
 
-/// The map as it ought to be.
+/// Returns the map generated from the plan.
 fn map() -> String {
     const STAGE: usize = 22;
     const READS: usize = 44;
@@ -281,7 +281,7 @@ fn map() -> String {
     text
 }
 
-/// The map as it is.
+/// Returns the map in the docs of `low_level`.
 fn documented() -> String {
     let text = fs::read_to_string(root("src/low_level.rs")).unwrap();
     let start = text.find(MAP.0).expect("the docs of low_level have no map") + MAP.0.len();
@@ -292,7 +292,7 @@ fn documented() -> String {
         .collect()
 }
 
-/// Compares words, not blanks.
+/// Splits a map into words, so that blanks are ignored.
 fn words_of(map: &str) -> Vec<Vec<&str>> {
     map.lines().map(|line| line.split_whitespace().collect()).collect()
 }
@@ -304,9 +304,9 @@ fn the_map_in_the_crate_docs_is_the_pipeline() {
     assert!(words_of(&ours) == words_of(&theirs), "the map in src/low_level.rs should read\n\n{lines}");
 }
 
-/// Negative control: a kernel that reads one more buffer, or writes one, is seen to.
+/// Negative control: a kernel that reads or writes one more buffer is detected.
 #[test]
-fn one_more_access_is_noticed() {
+fn one_more_access_is_detected() {
     let composed = Composer::SOLVER.compose("bound").unwrap();
     let bound = composed.text();
     let more = |statement: &str| {
@@ -323,10 +323,10 @@ fn one_more_access_is_noticed() {
     assert_eq!(written.1.difference(&before.1).collect::<Vec<_>>(), ["more"]);
 }
 
-/// Examples that need more than a terminal.
+/// Examples that cannot run in a terminal alone.
 const UNTRIED: [&str; 1] = ["embed_in_your_renderer"];
 
-/// Every example of the library runs to its end and tells something. They are built with the tests.
+/// Every example of the library runs to its end and prints something. They are built with the tests.
 #[test]
 fn examples_run() {
     let tests = std::env::current_exe().unwrap();
@@ -343,7 +343,7 @@ fn examples_run() {
     }
 }
 
-/// Examples of one idea each are short, and the README or the front page of the documentation names each.
+/// Examples are short, about one idea each, and the README or the front page of the documentation names each.
 #[test]
 fn examples_are_short_and_named() {
     let text = |path: &str| fs::read_to_string(root(path)).unwrap();

@@ -1,5 +1,6 @@
-//! Every shader is valid for any GPU that wgpu supports, and every pipeline of a world builds and records. No GPU is
-//! needed: naga validates the shaders, and wgpu's noop backend validates everything else without computing anything.
+//! Every shader is valid on any GPU that wgpu supports, and every pipeline of a world can be created and recorded. No
+//! GPU is needed: naga validates the shaders, and wgpu's noop backend validates everything else without computing
+//! anything.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +11,7 @@ use drystone::{Context, Mode, Scene, WorldBatch};
 use drystone_scenes::catalogue;
 use wgpu::naga;
 
-/// What wgpu promises on every device.
+/// Returns the limits that wgpu guarantees on every device.
 fn limits() -> wgpu::Limits {
     wgpu::Limits::default()
 }
@@ -20,7 +21,7 @@ fn shaders_need_no_optional_feature() {
     for shader in SHADERS {
         let composed = Composer::SOLVER.compose(shader.name).unwrap();
         composed.module_with(naga::valid::Capabilities::empty()).unwrap_or_else(|error| panic!("{error}"));
-        // Floats of other precision, subgroups and the like differ between devices: results would too.
+        // Floats of other precision, subgroups and the like differ between devices, and results would too.
         assert!(
             !composed.text().lines().any(|line| line.trim_start().starts_with("enable ")),
             "{} enables something",
@@ -29,7 +30,7 @@ fn shaders_need_no_optional_feature() {
     }
 }
 
-/// What an entry point asks for.
+/// Returns name, number of storage buffers and workgroup size of each entry point.
 fn storage_buffers(composed: &Composed) -> Vec<(String, usize, u32)> {
     reflect(composed)
         .unwrap()
@@ -50,7 +51,7 @@ fn kernels_stay_within_the_default_limits() {
         let composed = Composer::SOLVER.compose(shader.name).unwrap();
         for (name, buffers, lanes) in storage_buffers(&composed) {
             kernels += 1;
-            // Only run where the device allows it.
+            // These run only on devices that allow it.
             let most = if name.starts_with("alone_joints") { 12 } else { limits.max_storage_buffers_per_shader_stage };
             assert!(buffers <= most as usize, "{name} has {buffers} storage buffers");
             assert!(lanes <= limits.max_compute_invocations_per_workgroup, "{name} has {lanes} lanes");
@@ -64,7 +65,7 @@ fn kernels_stay_within_the_default_limits() {
             .sum();
         assert!(shared <= limits.max_compute_workgroup_storage_size, "{} shares {shared} bytes", shader.name);
     }
-    assert!(kernels > SHADERS.len(), "only {kernels} kernels were looked at");
+    assert!(kernels > SHADERS.len(), "only {kernels} kernels were examined");
 }
 
 /// Negative control of the test above.
@@ -77,7 +78,7 @@ fn nine_storage_buffers_are_counted() {
     assert_eq!(storage_buffers(&Composed::from_text("test", &text)), [("greedy".to_owned(), 9, 512)]);
 }
 
-/// A device that only validates, and what it complains of.
+/// Returns a device that only validates, and its list of errors.
 fn noop() -> (Context, Arc<Mutex<Vec<String>>>) {
     noop_with(limits())
 }
@@ -99,7 +100,7 @@ fn noop_with(limits: wgpu::Limits) -> (Context, Arc<Mutex<Vec<String>>>) {
     (Context::from_device(adapter.get_info(), device, queue), complaints)
 }
 
-/// Scenes that between them use every stage, and both ways of running scans, sweeps and colouring rounds.
+/// Returns scenes that together use every stage, and both ways of running scans, sweeps and coloring rounds.
 fn scenes() -> Vec<Scene> {
     let build = |spec: &str| catalogue::build(spec).unwrap();
     let mut projection = build("large_pyramid:base=10");
@@ -112,7 +113,7 @@ fn scenes() -> Vec<Scene> {
 }
 
 #[test]
-fn worlds_build_and_record_without_complaint() {
+fn worlds_build_and_record_without_errors() {
     let (context, complaints) = noop();
     for scene in scenes() {
         let mut world = GpuWorld::new(&context, &scene).unwrap();
@@ -129,15 +130,15 @@ fn worlds_build_and_record_without_complaint() {
 }
 
 #[test]
-fn many_worlds_build_and_record_without_complaint() {
+fn many_worlds_build_and_record_without_errors() {
     let (context, complaints) = noop_with(wgpu::Limits { max_storage_buffers_per_shader_stage: 10, ..limits() });
     for mut scene in scenes() {
         scene.settings.sleep = true;
         scene.settings.events = true;
         let mut worlds = WorldBatch::on_gpu(&context, &vec![scene.clone(); 3]).unwrap();
-        // Some alone, so that they are out of step.
+        // Some worlds step alone, so that they get the other parity.
         for which in [&[0, 1, 2][..], &[1], &[2, 0, 1]] {
-            // Nothing is computed, which looks like rest.
+            // Nothing is computed, which looks like all bodies at rest.
             (0..3).for_each(|world| worlds.wake_all(world).unwrap());
             worlds.step_some(which).unwrap();
         }
@@ -147,7 +148,7 @@ fn many_worlds_build_and_record_without_complaint() {
     }
 }
 
-/// One world does with what every device has; for many the message says what is missing.
+/// A single world needs only what every device has; for many worlds, the error names the missing limit.
 #[test]
 fn many_worlds_on_a_device_that_allows_too_few_tables() {
     let (context, _) = noop();
@@ -157,9 +158,9 @@ fn many_worlds_on_a_device_that_allows_too_few_tables() {
     assert!(error.ends_with(" storage buffers, the device allows 8"), "{error}");
 }
 
-/// Negative control: a kernel that no device must accept is complained of, and so is one that does not parse.
+/// Negative control: a kernel that no device accepts is reported, and so is one that does not parse.
 #[test]
-fn bad_kernels_are_refused() {
+fn invalid_kernels_are_rejected() {
     let (context, complaints) = noop();
     let scene = catalogue::build("bouncing_ball").unwrap();
     let broken = Patch { shader: "bound", from: "fn bound(", to: "fn bound((" };

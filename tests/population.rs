@@ -1,4 +1,4 @@
-//! Bodies that come and go while a world runs: ids, slots, refusals, snapshots, and the same on every backend.
+//! Adding and removing bodies while a world runs: ids, slots, errors, snapshots, and agreement of all backends.
 
 use crate::support::{context, cpu, gpu};
 use drystone::low_level::scene::Compiled;
@@ -20,7 +20,7 @@ fn crate_at(x: f32, y: f32) -> Body {
     Body::dynamic(x, y).shape(Shape::half_box(0.5, 0.5))
 }
 
-/// A rack of everything that has an end.
+/// Returns a body of every bounded geometry.
 fn assortment(x: f32, y: f32) -> Vec<Body> {
     vec![
         crate_at(x, y),
@@ -67,7 +67,7 @@ fn a_body_that_is_added_falls_and_rests() {
 }
 
 #[test]
-fn what_stood_on_a_body_that_is_removed_falls() {
+fn bodies_on_a_removed_body_fall() {
     for (name, mut world) in worlds(&floor()) {
         let ids = world.add_bodies(&[crate_at(0.0, 1.5)]).unwrap();
         advance(&mut world, 60);
@@ -85,9 +85,9 @@ fn what_stood_on_a_body_that_is_removed_falls() {
     }
 }
 
-/// One world is made with the bodies, the other gets them before its first step: to the last bit the same.
+/// A world created with the bodies equals one that gets them before its first step, to the last bit.
 #[test]
-fn added_before_the_first_step_is_as_if_they_had_been_there() {
+fn bodies_added_before_the_first_step_equal_bodies_of_the_scene() {
     let mut whole = floor();
     whole.bodies.extend(assortment(-3.0, 4.0));
     for ((name, mut bare), (_, mut whole)) in worlds(&floor()).into_iter().zip(worlds(&whole)) {
@@ -101,12 +101,12 @@ fn added_before_the_first_step_is_as_if_they_had_been_there() {
 }
 
 #[test]
-fn slots_are_given_out_again_with_another_generation() {
+fn slots_are_reused_with_another_generation() {
     for (name, mut world) in worlds(&floor()) {
         let ids = world.add_bodies(&assortment(-3.0, 2.0)).unwrap();
         advance(&mut world, 5);
         world.remove_bodies(&[ids[1], ids[3]]).unwrap();
-        // Not before a step ran without them: its contacts still know them.
+        // Not before a step ran without them: its contacts still refer to them.
         let next = world.add_bodies(&[crate_at(20.0, 1.0)]).unwrap()[0];
         assert_eq!((next.index, next.generation), (8, 0), "{name}");
         advance(&mut world, 1);
@@ -114,7 +114,7 @@ fn slots_are_given_out_again_with_another_generation() {
         let slots: Vec<_> = again.iter().map(|id| (id.index, id.generation)).collect();
         assert_eq!(slots, [(3, 1), (5, 1), (9, 0)], "{name}");
         assert_eq!(world.body_id(3), Some(again[0]), "{name}");
-        // The old id means nobody.
+        // The old id is invalid.
         let error = world.remove_bodies(&[ids[1]]).unwrap_err();
         assert_eq!(error.to_string(), "there is no body 3.0", "{name}");
         advance(&mut world, 60);
@@ -132,7 +132,7 @@ fn ten_thousand_at_once() {
     for (name, mut world) in [("cpu", World::from(cpu(&floor()))), ("gpu", gpu(&floor()).into())] {
         advance(&mut world, 3);
         let ids = world.add_bodies(&bodies).unwrap();
-        // The device tells late that it needs more room. Whoever takes a snapshot waits for that.
+        // The device reports an overflow late. Taking a snapshot waits for the report.
         for _ in 0..3 {
             advance(&mut world, 1);
             world.snapshot().unwrap();
@@ -145,13 +145,13 @@ fn ten_thousand_at_once() {
         let snapshot = world.snapshot().unwrap();
         assert!(snapshot.counters.contacts < 50, "{name}: {} contacts", snapshot.counters.contacts);
         assert_eq!(state::body_states(world.compiled(), &snapshot).len(), 12, "{name}");
-        // Their places are taken by others, the lowest first.
+        // Their slots are reused, the lowest first.
         let again = world.add_bodies(&bodies[..100]).unwrap();
         assert_eq!((again[0].index, again[99].index), (2, 101), "{name}");
     }
 }
 
-/// A world that starts with nothing lays its grid with the first body, and again for one that is far larger.
+/// A world that starts empty builds its grid with the first body, and again for one that is far larger.
 #[test]
 fn an_empty_world_fills() {
     for (name, mut world) in worlds(&Scene::new("void").gravity(0.0, -10.0)) {
@@ -168,7 +168,7 @@ fn an_empty_world_fills() {
 }
 
 #[test]
-fn what_cannot_join_is_refused_and_changes_nothing() {
+fn invalid_bodies_are_rejected_and_change_nothing() {
     for (name, mut world) in worlds(&floor()) {
         advance(&mut world, 3);
         let before = world.snapshot().unwrap();
@@ -197,9 +197,10 @@ fn what_cannot_join_is_refused_and_changes_nothing() {
     }
 }
 
-/// Beside one of the scene: a tilted and a flat one come, hold what falls, slow and fast, and go again.
+/// Next to a half plane of the scene, a tilted and a flat one are added, hold falling bodies, slow and fast, and are
+/// removed.
 #[test]
-fn half_planes_come_and_go() {
+fn half_planes_are_added_and_removed() {
     let mut scene = Scene::new("planes").gravity(0.0, -10.0);
     scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane([1.0, 0.0], -20.0)));
     scene.add(crate_at(0.0, 0.5));
@@ -226,11 +227,11 @@ fn half_planes_come_and_go() {
         world.remove_bodies(&ids[..1]).unwrap();
         advance(&mut world, 60);
         assert_eq!(world.compiled().params.late_plane_count, 1, "{name}");
-        // They fall until the slope, whose surface at x = 0 is at y = −26.7, far below.
+        // They fall to the slope, whose surface at x = 0 is at y = −26.7, far below.
         let fallen = height(&mut world, boxes[0]);
         assert!((fallen - 0.5 + 5.0).abs() < 0.4, "{name}: at {fallen} m after a second's fall");
         assert!(down(&mut world).is_some_and(|y| y < -5.0), "{name}: the slope is met below");
-        // Another takes its place, as many as there may be.
+        // Others reuse their slots, up to the maximum number.
         let again = world.add_bodies(&vec![Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], -60.0)); 15]);
         assert_eq!(again.unwrap().len(), 15, "{name}");
         advance(&mut world, 10);
@@ -238,7 +239,7 @@ fn half_planes_come_and_go() {
 }
 
 #[test]
-fn commands_and_joints_of_a_removed_body_are_gone() {
+fn commands_and_joints_of_a_removed_body_are_removed() {
     let mut scene = floor();
     let bob = scene.add(Body::dynamic(10.0, 5.0).shape(Shape::circle(0.2)));
     let other = scene.add(Body::dynamic(12.0, 5.0).shape(Shape::circle(0.2)));
@@ -252,7 +253,7 @@ fn commands_and_joints_of_a_removed_body_are_gone() {
         world.remove_bodies(&[id]).unwrap();
         assert!(world.command(bob, Command::AngularVelocity(3.0)).is_err(), "{name}");
         advance(&mut world, 1);
-        // Someone else moves in and is not tied.
+        // Another body reuses the slot and is not connected.
         world.add_bodies(&[Body::dynamic(10.0, 9.0).shape(Shape::circle(0.2))]).unwrap();
         advance(&mut world, 240);
         let snapshot = world.snapshot().unwrap();
@@ -284,9 +285,9 @@ fn runs_with_additions_repeat_and_continue_from_snapshots() {
         drive(&mut second, 50, 90);
         let end = hash(&mut second);
         assert_eq!(hash(&mut first), end, "{name}");
-        // Bytes say nothing of bodies that came by hand: to them another history is another world.
+        // Bytes do not describe bodies added by calls: a different history counts as a different world.
         assert!(first.load(&bytes).is_err(), "{name}");
-        // A snapshot has them with it.
+        // A snapshot includes them.
         first.restore(&middle).unwrap();
         assert_ne!(hash(&mut first), end, "{name}");
         drive(&mut first, 50, 90);
@@ -304,9 +305,9 @@ fn runs_with_additions_repeat_and_continue_from_snapshots() {
     }
 }
 
-/// Bodies, joints, ids, gravity and what was asked: all are as they were, and what follows comes to the same bits.
+/// Bodies, joints, ids, gravity and pending commands are restored, and the run continues to the same bits.
 #[test]
-fn a_world_goes_back_over_additions_and_removals() {
+fn a_restore_undoes_additions_and_removals() {
     fn add(world: &mut World) -> (Vec<BodyId>, Vec<JointId>) {
         let ids = world.add_bodies(&assortment(-3.0, 3.0)).unwrap();
         let rod = (Some(ids[0]), ids[1], Joint::new(JointKind::rod(), 0, 1));
@@ -352,7 +353,7 @@ fn a_world_goes_back_over_additions_and_removals() {
             assert!(world.remove_bodies(&came.0).is_err(), "{name}: they have not come yet");
             assert_eq!(add(&mut world), came, "{name}");
             assert_eq!(world.snapshot().unwrap(), full, "{name}: {}", scene.name);
-            // Forward again over what was undone, and to a world that has seen nothing of it.
+            // Forward again over the undone changes, and in a world without them.
             world.restore(&end).unwrap();
             assert_eq!(world.snapshot().unwrap(), end, "{name}");
             let mut other = if name == "gpu" { World::from(gpu(&scene)) } else { cpu(&scene).into() };
@@ -360,7 +361,7 @@ fn a_world_goes_back_over_additions_and_removals() {
             remove(&mut other, &came);
             assert_eq!(other.snapshot().unwrap(), end, "{name}: elsewhere");
 
-            // Negative control: who does something else comes to something else.
+            // Negative control: a different change gives a different result.
             world.restore(&bare).unwrap();
             advance(&mut world, 12);
             assert_ne!(hash(&mut world), state::hash(&full), "{name}");
@@ -371,9 +372,9 @@ fn a_world_goes_back_over_additions_and_removals() {
     }
 }
 
-/// Scenes with as many bodies, shapes and contacts, but other ones; or with another gravity.
+/// Scenes with equal numbers of bodies, shapes and contacts, but different ones; or with a different gravity.
 #[test]
-fn the_snapshot_of_another_scene_is_refused() {
+fn the_snapshot_of_another_scene_is_rejected() {
     let mut heavy = floor();
     heavy.bodies[1].shapes[0] = Shape::circle(0.5).density(50.0);
     let light = floor().gravity(0.0, -1.6);
@@ -390,7 +391,7 @@ fn the_snapshot_of_another_scene_is_refused() {
             assert!(error.to_string().contains("taken of another world"), "{name}: {error}");
             assert_eq!(world.snapshot().unwrap(), before, "{name}");
         }
-        // Negative control: of the same scene it is taken, whatever was done there and wherever.
+        // Negative control: a snapshot of the same scene is accepted after any changes, on any backend.
         for (_, mut other) in worlds(&floor()) {
             other.set_gravity(Vec2::new(1.0, -3.0)).unwrap();
             advance(&mut other, 3);
@@ -400,9 +401,9 @@ fn the_snapshot_of_another_scene_is_refused() {
     }
 }
 
-/// Events are those of the steps that happened, once each, however often the world went back.
+/// Each event of the executed steps is reported once, however often the world was restored.
 #[test]
-fn events_of_a_future_that_was_left_are_dropped() {
+fn events_of_an_abandoned_future_are_dropped() {
     let mut scene = floor();
     scene.settings.events = true;
     for x in 0..4_u8 {
@@ -416,7 +417,7 @@ fn events_of_a_future_that_was_left_are_dropped() {
         let kept = world.snapshot().unwrap();
         advance(&mut world, 30);
         world.wait().unwrap();
-        // Elsewhere, with more to tell of.
+        // A world with more events to report.
         world.add_bodies(&[crate_at(-4.0, 0.6)]).unwrap();
         advance(&mut world, 10);
         world.restore(&kept).unwrap();
@@ -425,7 +426,7 @@ fn events_of_a_future_that_was_left_are_dropped() {
         let events = world.take_events().unwrap();
         assert!(events.iter().any(|event| event.step < 20) && events.iter().any(|event| event.step >= 20), "{name}");
         assert_eq!(events, expected, "{name}");
-        // Negative control: those that were taken before the way back come again.
+        // Negative control: events that were not read before the restore are reported again.
         world.restore(&kept).unwrap();
         advance(&mut world, 40);
         world.wait().unwrap();
@@ -435,9 +436,9 @@ fn events_of_a_future_that_was_left_are_dropped() {
     }
 }
 
-/// A snapshot from between a removal and the next step keeps the slot closed, as it was then.
+/// A snapshot between a removal and the next step keeps the slot reserved, as it was then.
 #[test]
-fn a_slot_that_was_just_vacated_stays_closed_after_a_restore() {
+fn a_just_vacated_slot_stays_reserved_after_a_restore() {
     for (name, mut world) in worlds(&floor()) {
         world.add_bodies(&assortment(-3.0, 2.0)).unwrap();
         advance(&mut world, 5);
@@ -453,9 +454,9 @@ fn a_slot_that_was_just_vacated_stays_closed_after_a_restore() {
     }
 }
 
-/// CPU and GPU give out the same slots and agree on what they count, step by step.
+/// CPU and GPU assign the same slots and agree on all counts, step by step.
 #[test]
-fn both_backends_keep_the_same_books() {
+fn both_backends_assign_the_same_body_slots() {
     let mut host = CpuWorld::new(&floor()).unwrap();
     let mut device = GpuWorld::from_compiled(context(), Compiled::new(&floor()).unwrap(), Some(64)).unwrap();
     for round in 0..12_u8 {

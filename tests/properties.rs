@@ -1,4 +1,4 @@
-//! Laws that hold for any scene, on scenes that nobody thought of.
+//! Property tests: laws that hold for any scene, on random scenes.
 
 use std::cell::Cell;
 
@@ -16,7 +16,7 @@ use glam::{DVec2, Vec2};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
-/// The same scenes every time: a failure is found again. Another seed searches elsewhere: `PROPTEST_RNG_SEED`.
+/// Deterministic configuration, so that a failure is reproducible. `PROPTEST_RNG_SEED` selects another seed.
 fn config(cases: u32) -> ProptestConfig {
     let mut config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
     if matches!(config.rng_seed, RngSeed::Random) {
@@ -25,7 +25,7 @@ fn config(cases: u32) -> ProptestConfig {
     config
 }
 
-/// A body and how it moves; its place is given by its number.
+/// A body and its motion; its position is given by its number.
 #[derive(Clone, Debug)]
 struct Piece {
     shape: u8,
@@ -33,7 +33,7 @@ struct Piece {
     angle: f32,
     velocity: [f32; 2],
     spin: f32,
-    /// Density, friction, kinetic share of it, restitution, rolling resistance, tangent speed.
+    /// Density, static friction, ratio of kinetic friction, restitution, rolling resistance, tangent speed.
     material: [f32; 6],
 }
 
@@ -45,7 +45,7 @@ struct Tie {
     below: bool,
     collide: bool,
     soft: bool,
-    /// From 0 to 1, each scaled to what it means.
+    /// From 0 to 1, each scaled to the range of its parameter.
     numbers: [f32; 4],
 }
 
@@ -72,9 +72,9 @@ fn ties(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Tie>> {
     prop::collection::vec(tie, count)
 }
 
-/// Bodies in a row of the grid.
+/// Number of bodies in a row of the grid.
 const ROW: usize = 5;
-/// From one to the next, m: no two overlap, however they are turned.
+/// Distance between neighbours, m: no two overlap at any rotation.
 const PITCH: f32 = 1.6;
 
 fn shaped(piece: &Piece) -> Body {
@@ -94,7 +94,7 @@ fn shaped(piece: &Piece) -> Body {
     let body = Body::dynamic(0.0, 0.0).angle(piece.angle).velocity(piece.velocity[0], piece.velocity[1]);
     let body = if piece.shape == 5 { body } else { body.angular_velocity(piece.spin) };
     if piece.shape == 6 {
-        // Two shapes on a body, one of them off its middle.
+        // Two shapes on a body, one of them off its centre.
         let second = Shape { geometry: Shape::circle(0.2).geometry, ..shape.clone() };
         return body.shape(shape).shape(second.offset(0.0, 0.15));
     }
@@ -106,7 +106,7 @@ fn place(index: usize) -> Vec2 {
     Vec2::new(PITCH * (of(index % ROW) - 2.0), PITCH * of(index / ROW) + 1.5)
 }
 
-/// Between two bodies as they stand, so that nothing has to snap into place.
+/// Returns a joint between two bodies that is satisfied by their initial positions.
 fn joint(scene: &Scene, tie: &Tie, a: usize, b: usize) -> Joint {
     let [one, two, three, four] = tie.numbers;
     let motor = Some(Motor { speed: 6.0 * one - 3.0, max: 20.0 * two });
@@ -140,7 +140,7 @@ fn joint(scene: &Scene, tie: &Tie, a: usize, b: usize) -> Joint {
     if tie.soft && matches!(tie.kind, 0 | 3 | 7) { joint.soft(1.0 + 5.0 * one, two) } else { joint }
 }
 
-/// The pieces on a grid, weightless, each tie between neighbours.
+/// Returns a weightless scene with the pieces on a grid, and the joints between neighbours.
 fn weightless(pieces: &[Piece], ties: &[Tie]) -> Scene {
     let mut scene = Scene::new("random").gravity(0.0, 0.0);
     for (index, piece) in pieces.iter().enumerate() {
@@ -159,17 +159,18 @@ fn weightless(pieces: &[Piece], ties: &[Tie]) -> Scene {
     scene
 }
 
-/// Left, lowest, right and highest place in the room, m.
+/// Left, lowest, right and highest position in the room, m.
 const ROOM: [f32; 4] = [-5.0, 0.0, 5.0, 10.0];
 
-/// The same under gravity in a room whose walls are planes, thick boxes or capsules, with a joint to the world.
+/// Returns the pieces under gravity in a room whose walls are half planes, thick boxes or capsules, with a joint to the
+/// world.
 fn in_a_room(pieces: &[Piece], ties: &[Tie], walls: u8) -> Scene {
     let mut scene = weightless(pieces, ties).gravity(0.0, -10.0);
     let [left, low, right, high] = ROOM;
     let sides = [(Vec2::X, left), (Vec2::Y, low), (Vec2::NEG_X, -right), (Vec2::NEG_Y, -high)];
     let middle = Vec2::new(0.5 * (left + right), 0.5 * (low + high));
     let room = sides.into_iter().fold(Body::fixed(0.0, 0.0), |room, (normal, offset)| {
-        // The point of the wall's face nearest to the middle of the room.
+        // The point of the wall's face nearest to the centre of the room.
         let face = middle + normal * (offset - normal.dot(middle));
         let (center, along) = (face - 1.0 * normal, Vec2::new(-normal.y, normal.x) * 8.0);
         room.shape(match walls {
@@ -186,7 +187,7 @@ fn in_a_room(pieces: &[Piece], ties: &[Tie], walls: u8) -> Scene {
     scene
 }
 
-/// Whether every dynamic body's origin is in the room.
+/// Returns the first dynamic body whose origin is outside of the room.
 fn escaped(scene: &Scene, world: &CpuWorld) -> Option<(usize, [f32; 2])> {
     let [left, low, right, high] = ROOM;
     let inside = |[x, y]: [f32; 2]| x >= left && x <= right && y >= low && y <= high;
@@ -197,8 +198,8 @@ fn escaped(scene: &Scene, world: &CpuWorld) -> Option<(usize, [f32; 2])> {
     bodies.into_iter().enumerate().find(lost).map(|(index, body)| (index, body.position))
 }
 
-/// Momentum that a run may gain by rounding. A visit of a row rounds the velocities it changes: by half an ulp of the
-/// largest speed, once for adding and once for the product. Worst case: all of one sign.
+/// Momenta, with their scale for rounding errors. Each visit of a row rounds the velocities it changes: by half an ulp
+/// of the largest speed, once for adding and once for the product. Worst case: all of one sign.
 struct Momenta {
     linear: DVec2,
     angular: f64,
@@ -223,10 +224,10 @@ fn momenta(world: &CpuWorld, snapshot: &Snapshot) -> Momenta {
 proptest! {
     #![proptest_config(config(48))]
 
-    /// Whatever is in a closed room stays there and finite, on any number of threads to the same bits, also when it is
+    /// Bodies in a closed room stay there and finite, on any number of threads to the same bits, also when the run is
     /// continued half way.
     #[test]
-    fn what_is_in_a_room_stays_there(pieces in pieces(1..16), ties in ties(0..8), walls in 0_u8..3) {
+    fn bodies_in_a_room_stay_there(pieces in pieces(1..16), ties in ties(0..8), walls in 0_u8..3) {
         let scene = in_a_room(&pieces, &ties, walls);
         let mut world = cpu(&scene);
         let mut threads = cpu(&scene).with_threads(3).expect("threads").with_sharing_from(0);
@@ -249,10 +250,10 @@ proptest! {
         prop_assert_eq!(continued.steps(), world.steps());
     }
 
-    /// The engine is where the reference is after every step, on one thread and on three, by islands, as a team, and
-    /// alone, in every mode.
+    /// The engine equals the reference after every step: on one thread, on two as a worker team, and on three with
+    /// island batches, in every mode.
     #[test]
-    fn the_engine_is_where_the_reference_is(
+    fn the_engine_equals_the_reference(
         pieces in pieces(1..16),
         ties in ties(0..8),
         walls in 0_u8..3,
@@ -276,10 +277,10 @@ proptest! {
         assert_equal_to_reference("random", &mut worlds, 40, |_, _| ());
     }
 
-    /// Joints take from one body what they give to the other, of momentum and of angular momentum. The bodies pass
-    /// through each other, and all can turn: a particle takes any torque.
+    /// Joints conserve momentum and angular momentum of two bodies. The bodies pass through each other, and all can
+    /// rotate: a particle absorbs any torque.
     #[test]
-    fn joints_keep_the_momenta(pieces in pieces(2..12), ties in ties(1..12)) {
+    fn joints_conserve_the_momenta(pieces in pieces(2..12), ties in ties(1..12)) {
         let turning = |piece: &Piece| Piece { shape: if piece.shape == 5 { 0 } else { piece.shape }, ..piece.clone() };
         let pieces: Vec<Piece> = pieces.iter().map(turning).collect();
         let mut scene = weightless(&pieces, &ties);
@@ -299,12 +300,12 @@ proptest! {
         }
     }
 
-    /// Contacts of every kind keep the momentum likewise.
+    /// Contacts of every kind conserve momentum.
     #[test]
-    fn contacts_keep_the_momentum(pieces in pieces(2..16), ties in ties(0..6), mode in 0_u8..3) {
+    fn contacts_conserve_the_momentum(pieces in pieces(2..16), ties in ties(0..6), mode in 0_u8..3) {
         let mut scene = weightless(&pieces, &ties);
         scene.settings.mode = [Mode::Soft, Mode::Baumgarte, Mode::Projection][usize::from(mode)];
-        // Towards the middle of the grid, so that they meet.
+        // Towards the centre of the grid, so that they collide.
         let middle = scene.bodies.iter().map(|body| body.position).sum::<Vec2>() / pieces.len() as f32;
         for body in &mut scene.bodies {
             body.velocity += 1.5 * (middle - body.position);
@@ -322,7 +323,7 @@ proptest! {
     }
 }
 
-/// Share of a momentum that may be lost by `step`: half an ulp, twice a visit, of all the visits of a body.
+/// Returns the share of a momentum that may be lost by `step`: half an ulp, twice per visit, for all visits of a body.
 fn roundings(step: u32, scene: &Scene) -> f64 {
     let settings = &scene.settings;
     let sweeps = settings.substep_count() * (settings.iteration_count() + 2);
@@ -331,12 +332,12 @@ fn roundings(step: u32, scene: &Scene) -> f64 {
     visits * f64::from(f32::EPSILON)
 }
 
-/// What the laws above are checked by can fail.
+/// Negative control: the checks of the laws above can fail.
 #[test]
-fn what_breaks_a_law_is_found() {
+fn violated_laws_are_detected() {
     let mut scene = weightless(&[], &[]);
     scene.add(Body::dynamic(0.0, 0.0).velocity(1.0, 0.0).shape(Shape::circle(0.5)));
-    // The world takes momentum and gives none back.
+    // The world absorbs momentum.
     scene.join(Joint::to_world(JointKind::hinge(), 0).anchors([0.0, 1.0], [0.0, 1.0]));
     let mut world = cpu(&scene);
     let start = momenta(&world, &world.snapshot());
@@ -354,7 +355,7 @@ fn what_breaks_a_law_is_found() {
     assert_eq!(escaped(&open, &world).expect("a body that fell out").0, 1);
 }
 
-/// Something that a program may do to a world, in any order.
+/// A call that a program may make on a world, in any order.
 #[derive(Clone, Debug)]
 enum Act {
     Step(u8),
@@ -365,12 +366,12 @@ enum Act {
     },
     Keep,
     Restore(u8),
-    /// At a place, of a size; either may be nonsense.
+    /// Position and size of a body to add; either may be invalid.
     Add([f32; 3]),
     Remove(usize),
-    /// Once more one that was removed before.
+    /// Removes a body again that was removed before.
     RemoveAgain,
-    /// A byte is changed, or the end cut off; sealed again so that its checksum is right, or not.
+    /// Changes a byte or truncates the end; with or without a corrected checksum.
     Damage {
         at: u32,
         bit: u8,
@@ -413,7 +414,7 @@ fn command(kind: u8, [a, b, c, d]: [f32; 4]) -> Command {
     }
 }
 
-/// A small scene of everything that commands and snapshots touch: 8 bodies and joints.
+/// Returns a small scene of everything that commands and snapshots touch: 8 bodies and joints.
 fn playground() -> Scene {
     let mut scene = Scene::new("playground");
     scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_plane(Vec2::Y, 1.0)));
@@ -428,11 +429,11 @@ fn playground() -> Scene {
     scene
 }
 
-/// Does all of it; at every step the state is finite, and what is refused changes nothing.
+/// Executes all calls; the state stays finite at every step, and rejected calls change nothing.
 fn act_out(mut world: World, acts: &[Act]) -> Result<(), TestCaseError> {
     let mut kept = vec![world.snapshot().expect("a snapshot")];
     let mut removed: Vec<BodyId> = Vec::new();
-    // Bytes with another content and the right checksum are taken if they fit: their values may be anything.
+    // Modified bytes with a correct checksum are accepted if they fit: their values may be anything.
     let trusted = Cell::new(true);
     for act in acts {
         let before = world.snapshot().expect("a snapshot");
@@ -460,7 +461,7 @@ fn act_out(mut world: World, acts: &[Act]) -> Result<(), TestCaseError> {
                 let index = usize::from(*which) % kept.len();
                 if world.restore(&kept[index]).is_ok() {
                     trusted.set(true);
-                    // Bodies of that time are back, by the ids that they had.
+                    // Bodies of that time exist again, with their old ids.
                     removed.retain(|id: &BodyId| world.body_id(id.index as usize) != Some(*id));
                     prop_assert_eq!(full_hash(&world.snapshot().expect("a snapshot")), full_hash(&kept[index]));
                 } else {
@@ -476,7 +477,7 @@ fn act_out(mut world: World, acts: &[Act]) -> Result<(), TestCaseError> {
             }
             Act::Remove(slot) => {
                 if let Some(id) = world.body_id(*slot) {
-                    world.remove_bodies(&[id]).expect("it is there");
+                    world.remove_bodies(&[id]).expect("it exists");
                     removed.push(id);
                 }
             }
@@ -516,7 +517,7 @@ fn act_out(mut world: World, acts: &[Act]) -> Result<(), TestCaseError> {
             }
         }
     }
-    // Whatever happened, it goes on from an older state as a new world does, unless its bodies are others.
+    // In any case it continues from an older state like a new world does, unless its bodies are different.
     let mut fresh = cpu(&playground());
     if world.snapshot().expect("a snapshot").population != kept[0].population {
         return Ok(());
@@ -545,9 +546,9 @@ proptest! {
     }
 }
 
-/// Found by chance: what a kinematic body as fast as numbers go had hit was no number afterwards.
+/// Found by chance: bodies hit by a kinematic body of extreme speed became NaN.
 #[test]
-fn a_speed_beyond_measure_stays_a_number() {
+fn extreme_speeds_stay_finite() {
     let fastest = MAX_VALUE;
     let acts = [
         Act::Command { body: 1, kind: 4, values: [fastest, 0.0, 0.0, 0.0] },
@@ -566,7 +567,7 @@ proptest! {
         act_out(gpu(&playground()).into(), &acts)?;
     }
 
-    /// Stage by stage, step by step and by its metrics, in scenes that nobody thought of.
+    /// CPU and GPU agree stage by stage, step by step and in their metrics, on random scenes.
     #[test]
     fn the_backends_agree(pieces in pieces(2..14), ties in ties(0..8), walls in 0_u8..3, mode in 0_u8..3) {
         let mut scene = in_a_room(&pieces, &ties, walls);

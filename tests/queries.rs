@@ -1,5 +1,5 @@
-//! Queries see what is there: every geometry against what can be worked out by hand and against an oracle in f64 that
-//! shares no code with them; the grid against all shapes one by one; the GPU against the CPU.
+//! Queries: every geometry against results by hand and against an independent f64 oracle; the grid against brute force;
+//! the GPU against the CPU.
 
 mod oracle;
 
@@ -16,7 +16,7 @@ use oracle::Rng;
 
 const BACKENDS: [Backend; 3] = [Backend::Cpu1, Backend::Cpu3, Backend::Gpu];
 
-/// One for all tests of a process: its kernels are compiled once.
+/// Returns the context shared by all tests of a process: its kernels are compiled once.
 fn context() -> Context {
     static CONTEXT: OnceLock<Context> = OnceLock::new();
     CONTEXT.get_or_init(|| Context::new(AdapterChoice::Any).expect("an adapter; a software one will do")).clone()
@@ -30,7 +30,7 @@ fn start(backend: Backend, scene: &Scene) -> World {
     }
 }
 
-/// One shape at the origin.
+/// Returns a scene with one shape at the origin.
 fn alone(shape: Shape) -> Scene {
     let mut scene = Scene::new("alone");
     scene.add(Body::fixed(0.0, 0.0).shape(shape));
@@ -39,7 +39,7 @@ fn alone(shape: Shape) -> Scene {
 
 type Ray = ([f32; 2], [f32; 2]);
 
-/// A case with its fraction and normal, worked out by hand.
+/// A case with its fraction and normal, computed by hand.
 struct Case {
     what: &'static str,
     shape: Shape,
@@ -57,7 +57,7 @@ fn cases() -> Vec<Case> {
     let segment = Shape::segment([-1.0, 0.0], [1.0, 0.0]);
     let triangle = Shape::polygon([[-1.0, -1.0], [1.0, -1.0], [0.0, 1.0]]);
     let floor = Shape::half_plane([0.0, 1.0], 1.0);
-    // Where x + y = 0 meets the quarter circle at (1, 1): 1 + 0.5/√2 on both axes.
+    // Intersection of x + y = 0 with the quarter circle at (1, 1): 1 + 0.5/√2 on both axes.
     let corner = 1.0 + 0.5 * diagonal;
     vec![
         case("circle", &circle, [-4.0, 0.0], [4.0, 0.0], Some((0.375, [-1.0, 0.0]))),
@@ -127,7 +127,7 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn rays_hit_where_they_should() {
+fn rays_hit_at_the_expected_points() {
     for backend in BACKENDS {
         for Case { what, shape, ray: (from, to), hit } in cases() {
             let mut world = start(backend, &alone(shape));
@@ -137,7 +137,7 @@ fn rays_hit_where_they_should() {
                 (None, None) => {}
                 (Some(found), Some((fraction, normal))) => {
                     near(what, found.fraction, fraction.into(), 1e-6);
-                    // At a tangent point the square root of rounding is what is left.
+                    // At a tangent point the square root of the rounding error remains.
                     let tolerance = if what.contains("tangent") { 1e-3 } else { 2e-6 };
                     near(what, found.normal.x, normal[0].into(), tolerance);
                     near(what, found.normal.y, normal[1].into(), tolerance);
@@ -151,7 +151,7 @@ fn rays_hit_where_they_should() {
     }
 }
 
-/// At a vertex either face may be named.
+/// At a vertex either face may be reported.
 #[test]
 fn a_ray_at_a_vertex_hits_one_of_its_faces() {
     let slope = 5.0_f64.sqrt();
@@ -165,9 +165,9 @@ fn a_ray_at_a_vertex_hits_one_of_its_faces() {
     }
 }
 
-/// What finds a shape at the origin, and what does not: regions by hand.
+/// Regions that find a shape at the origin, and regions that do not, by hand.
 #[test]
-fn regions_find_what_they_touch() {
+fn regions_find_shapes_they_touch() {
     let circle = |x: f32, y: f32, radius: f32| Query::overlap(Geometry::Circle { radius }, [x, y], 0.0);
     let square =
         |x: f32, y: f32, angle: f32| Query::overlap(Geometry::Box { half: Vec2::ONE, radius: 0.0 }, [x, y], angle);
@@ -288,7 +288,7 @@ fn regions_find_what_they_touch() {
     }
 }
 
-/// Hits may differ where rounding decides. Returns how many do.
+/// Compares answers and returns the number of differences, which rounding may cause.
 fn compare(what: &str, a: &Answers, b: &Answers, queries: &[Query], scale: f32) -> usize {
     assert_eq!(a.len(), queries.len());
     assert_eq!(b.len(), queries.len());
@@ -309,7 +309,7 @@ fn compare(what: &str, a: &Answers, b: &Answers, queries: &[Query], scale: f32) 
     ties
 }
 
-/// Where the bodies of a world are, m, about.
+/// Returns the approximate extent of a world's bodies, m.
 fn span(world: &mut World) -> (Vec2, Vec2) {
     let poses = world.snapshot().unwrap().poses;
     let low = poses.iter().fold(Vec2::INFINITY, |low, pose| low.min(pose.position.into()));
@@ -317,7 +317,7 @@ fn span(world: &mut World) -> (Vec2, Vec2) {
     (low - 2.0, high + 2.0)
 }
 
-/// The same state on the CPU and on the GPU, after some steps on the CPU.
+/// Returns the same state on the CPU and on the GPU, after some steps on the CPU.
 fn both(scene: &Scene, steps: usize) -> (CpuWorld, GpuWorld) {
     let mut cpu = CpuWorld::new(scene).unwrap();
     for _ in 0..steps {
@@ -328,7 +328,7 @@ fn both(scene: &Scene, steps: usize) -> (CpuWorld, GpuWorld) {
     (cpu, gpu)
 }
 
-/// The share of answers that may be decided by rounding.
+/// Maximum share of answers that rounding may decide.
 const TIES: f32 = 1e-3;
 
 fn agree(name: &str, scene: &Scene, steps: usize, seed: u64, count: usize) {
@@ -371,7 +371,7 @@ fn answers_agree_far_from_the_origin_and_beyond_the_torus() {
         body.position += Vec2::new(8e4, -7e4);
     }
     agree("far", &scene, 20, 50, 3000);
-    // Bodies that leave: the torus is laid for where they start.
+    // Bodies that leave: the torus is sized for their initial positions.
     let mut scene = Rng::new(6).scene(80).gravity(0.0, 0.0);
     scene.bodies.retain(|body| !oracle::is_half_plane(body));
     for (index, body) in scene.bodies.iter_mut().enumerate() {
@@ -382,7 +382,7 @@ fn answers_agree_far_from_the_origin_and_beyond_the_torus() {
     let queries = Rng::new(60).queries(-reach, reach, 3000);
     let grid = cpu.query(&queries).unwrap();
     assert_eq!(grid, cpu.query_brute(&queries).unwrap());
-    // Rays at each body, which rays at random would miss.
+    // Rays at each body, since random rays would miss them.
     let poses = cpu.snapshot().poses;
     let aimed: Vec<Query> = poses.iter().map(|pose| Query::ray([3.0, 4.0], pose.position)).collect();
     let hits = cpu.query(&aimed).unwrap();
@@ -394,8 +394,7 @@ fn answers_agree_far_from_the_origin_and_beyond_the_torus() {
     }
 }
 
-/// What is found is what is there: rays, points and overlaps against f64 arithmetic of another kind. Returns how many
-/// answers are off.
+/// Checks rays, points and overlaps against independent f64 arithmetic. Returns the number of wrong answers.
 fn against_oracle(cpu: &mut CpuWorld, queries: &[Query], tolerance: f64) -> usize {
     let answers = cpu.query(queries).unwrap();
     let snapshot = cpu.snapshot();
@@ -416,7 +415,7 @@ fn the_oracle_confirms_the_answers() {
     }
 }
 
-/// Negative control: the world moves on, and the oracle denies what was true of it before.
+/// Negative control: after further steps, the oracle rejects the earlier answers.
 #[test]
 fn the_oracle_denies_other_answers() {
     let scene = Rng::new(11).scene(60);
@@ -430,7 +429,7 @@ fn the_oracle_denies_other_answers() {
     let world = oracle::World::new(cpu.compiled(), &snapshot.poses);
     let denied = (0..queries.len()).filter(|&index| !world.confirms(&queries[index], index, &before, 2e-5)).count();
     assert!(denied > 50, "only {denied} of 1500 denied");
-    // And so does the comparison of two backends.
+    // So does the comparison of two backends.
     let after = cpu.query(&queries).unwrap();
     let changed = (0..queries.len())
         .filter(|&index| before.hit(index) != after.hit(index) || before.found(index) != after.found(index))
@@ -438,9 +437,9 @@ fn the_oracle_denies_other_answers() {
     assert!(changed > 50, "only {changed} of 1500 changed");
 }
 
-/// Negative control: a wrong shader gives other answers.
+/// Negative control: wrong shaders give other answers.
 #[test]
-fn a_wrong_shader_is_noticed() {
+fn a_wrong_query_shader_is_detected() {
     let scene = Rng::new(21).scene(150);
     let mut cpu = CpuWorld::new(&scene).unwrap();
     let queries = Rng::new(121).queries(Vec2::splat(-15.0), Vec2::splat(15.0), 4000);
@@ -472,7 +471,7 @@ fn a_wrong_shader_is_noticed() {
     }
 }
 
-/// Answers that name other shapes, or none, or another place.
+/// Returns the number of answers with other shapes, no shapes, or another position.
 fn compare_count(a: &Answers, b: &Answers, count: usize) -> usize {
     let place = |answers: &Answers, index: usize| answers.hit(index).map_or(2.0, |hit| hit.fraction);
     (0..count)
@@ -497,7 +496,7 @@ fn of_two_shapes_at_the_same_fraction_the_first_is_hit() {
 }
 
 #[test]
-fn filters_decide_what_is_seen() {
+fn filters_select_shapes() {
     let filters = [
         Filter { category: 1, mask: u32::MAX, group: 0 },
         Filter { category: 2, mask: u32::MAX, group: 0 },
@@ -510,7 +509,7 @@ fn filters_decide_what_is_seen() {
         scene.add(Body::fixed(f32::from(x) * 3.0, 0.0).shape(Shape { filter, ..Shape::circle(1.0) }));
     }
     let cases = [
-        // Default: all but the one that meets only category 8 and the one that meets nothing.
+        // Default filter: finds all but the one that collides only with category 8 and the one without a mask.
         (Filter::default(), vec![0, 1, 2], Some(1)),
         (Filter { mask: 2, ..Filter::default() }, vec![0, 2], Some(2)),
         (Filter { category: 8, ..Filter::default() }, vec![0, 1, 2, 3], Some(1)),
@@ -555,14 +554,14 @@ fn small_worlds_and_empty_batches() {
         let answers = one.query(&batch).unwrap();
         assert_eq!(answers.hit(0).map(|hit| hit.fraction), Some(0.0));
         assert_eq!((answers.found(1).len(), answers.found(2).len()), (1, 1));
-        // 282 km, and the only thing on the way is as wide as a house.
+        // 282 km, and the only body on the way is as wide as a house.
         let long = one.query(&[Query::ray([-1e5, -1e5], [1e5, 1e5])]).unwrap().hit(0).expect("in the middle");
         near("half way", long.fraction, 0.5, 1e-5);
     }
 }
 
 #[test]
-fn bad_queries_are_refused_by_name() {
+fn errors_name_the_invalid_query() {
     let good = Query::point([0.0, 0.0]);
     let nan = f32::NAN;
     let cases: Vec<(Query, &str)> = vec![
@@ -613,7 +612,7 @@ fn bad_queries_are_refused_by_name() {
         }
         let error = world.query(&many).expect_err("too many").to_string();
         assert_eq!(error, "query 4194304: is one of 4194305; expected at most 4194304 in a batch");
-        assert_eq!(world.query(std::slice::from_ref(&good)).unwrap().found(0).len(), 1, "and the world goes on");
+        assert_eq!(world.query(std::slice::from_ref(&good)).unwrap().found(0).len(), 1, "and the world can be used");
     }
 }
 
@@ -630,9 +629,9 @@ fn a_hundred_thousand_rays_at_once() {
     assert!(ties < 100, "{ties} of 100000 decided by rounding");
 }
 
-/// Many small queries and a few that find everything: more than there is room for at first.
+/// Many small queries and a few that find everything: more results than the initial capacity.
 #[test]
-fn nothing_is_dropped_when_more_is_found_than_there_is_room_for() {
+fn no_result_is_dropped_beyond_the_capacity() {
     let scene = catalogue::build("large_pyramid:base=30").unwrap();
     let (mut cpu, mut gpu) = both(&scene, 0);
     let all = Query::aabb([-1e5, -1e5], [1e5, 1e5]);
@@ -645,7 +644,7 @@ fn nothing_is_dropped_when_more_is_found_than_there_is_room_for() {
     assert!(compare("grown", &expected, &found, &batch, 30.0) <= 1);
     assert_eq!(gpu.query(&batch).unwrap(), found, "the next time there is room");
     assert_eq!(gpu.query_repeats(), 1);
-    // Exactly as much as there is room for is not too much: 4 a region, and 1024 at least.
+    // Exactly the capacity is not too much: 4 per region, and at least 1024.
     let mut small = GpuWorld::new(&context(), &scene).unwrap();
     let exact: Vec<Query> = vec![all; 2];
     assert!(2 * shapes <= 1024 && 3 * shapes > 1024, "{shapes} shapes");
@@ -658,9 +657,9 @@ fn nothing_is_dropped_when_more_is_found_than_there_is_room_for() {
     assert_eq!(small.query_repeats(), 1);
 }
 
-/// A batch that does not fit the buffers of a small device goes in pieces, and nobody sees it.
+/// A batch that does not fit the buffers of a small device is split, without a visible effect.
 #[test]
-fn a_batch_may_go_in_pieces() {
+fn a_large_batch_is_split() {
     let scene = catalogue::build("large_pyramid:base=20").unwrap();
     let all = Query::aabb([-1e5, -1e5], [1e5, 1e5]);
     let mut batch = Rng::new(80).queries(Vec2::splat(-15.0), Vec2::splat(15.0), 1500);
@@ -674,12 +673,12 @@ fn a_batch_may_go_in_pieces() {
     let ([one, _], [many, _]) = (whole.query_effort(), cut.query_effort());
     assert!(one <= 3 && many > 12, "{one} and {many} pieces");
     assert!(cut.query_repeats() > 2, "a piece that finds more than a buffer holds is cut again");
-    // Each piece has its own questions, or the same batch turned round would have the same answers.
+    // Each part has its own queries, or the same batch in reverse order would have the same answers.
     let turned: Vec<Query> = batch.iter().rev().cloned().collect();
     let backwards = cut.query(&turned).unwrap();
     assert_ne!(backwards, expected);
     assert_eq!(backwards, whole.query(&turned).unwrap());
-    // Asked before a step, answered after it.
+    // Submitted before a step, answered after it.
     let mut pending = cut.query_async(&batch).unwrap();
     cut.step().unwrap();
     let answers = loop {
@@ -694,12 +693,12 @@ fn a_batch_may_go_in_pieces() {
 }
 
 #[test]
-fn buffers_stay_for_the_next_batch() {
+fn buffers_are_reused_for_the_next_batch() {
     let scene = catalogue::build("large_pyramid:base=20").unwrap();
     let mut world = GpuWorld::new(&context(), &scene).unwrap();
     let batch = Rng::new(81).queries(Vec2::splat(-15.0), Vec2::splat(15.0), 300);
     let expected = world.query(&batch).unwrap();
-    // What the first one found is room for the second.
+    // Results of the first batch determine the capacity for the second.
     assert_eq!(world.query(&batch).unwrap(), expected);
     let [pieces, made] = world.query_effort();
     for _ in 0..10 {
@@ -712,7 +711,7 @@ fn buffers_stay_for_the_next_batch() {
     let more = Rng::new(82).queries(Vec2::splat(-15.0), Vec2::splat(15.0), 3000);
     world.query(&more).unwrap();
     assert!(world.query_effort()[1] > made, "larger ones for a larger batch");
-    // The world's own buffers change under them.
+    // The world's own buffers are reallocated meanwhile.
     let added = world.add_bodies(&vec![Body::dynamic(0.0, 40.0).shape(Shape::circle(0.5)); 300]).unwrap();
     let found = world.query(&[Query::point([0.0, 40.0])]).unwrap();
     assert_eq!(found.found(0).len(), added.len());
@@ -739,7 +738,7 @@ fn queries_see_the_present_and_change_nothing() {
         assert_eq!(asked.query(std::slice::from_ref(&there)).unwrap().found(0), []);
         asked.step().unwrap();
         assert_eq!(asked.query(std::slice::from_ref(&there)).unwrap().found(0)[0].body, body);
-        // Back, and it is gone again, before any step.
+        // After a restore it is gone again, before any step.
         let late = asked.save().unwrap();
         asked.load(&early).unwrap();
         assert_eq!(asked.query(std::slice::from_ref(&there)).unwrap().found(0), []);
@@ -766,7 +765,7 @@ fn quarantined_bodies_are_not_hit() {
         snapshot.poses[0].position[0] = f32::NAN;
         snapshot.poses[2].rotation[1] = f32::INFINITY;
         world.restore(&snapshot).unwrap();
-        // Before a step takes them out, and after.
+        // Before a step quarantines them, and after.
         for steps in 0..2 {
             let answers = world.query(&batch).unwrap();
             assert_eq!(answers.hit(0).map(|hit| hit.body), Some(1), "{backend:?} after {steps}");
@@ -778,7 +777,7 @@ fn quarantined_bodies_are_not_hit() {
 }
 
 #[test]
-fn answers_that_come_later_are_of_their_time() {
+fn late_answers_refer_to_their_submission() {
     let context = context();
     let mut scene = Scene::new("falling");
     for x in 0..40_u8 {
@@ -786,7 +785,7 @@ fn answers_that_come_later_are_of_their_time() {
     }
     let mut world = GpuWorld::new(&context, &scene).unwrap();
     let mut reference = GpuWorld::new(&context, &scene).unwrap();
-    // Finds 40 · 60 bodies: more than there is room for, so that the past has to be asked again.
+    // Finds 40 · 60 bodies: more than the capacity, so that the past has to be queried again.
     let mut batch = vec![Query::aabb([-1.0, -0.6], [200.0, 0.6]); 60];
     batch.push(Query::ray([0.0, 20.0], [0.0, -100.0]));
     let mut pending = Vec::new();
@@ -805,7 +804,7 @@ fn answers_that_come_later_are_of_their_time() {
     assert_eq!(expected[3].found(0).len(), 0, "they have fallen out of the box");
     let heights: Vec<f32> = expected.iter().map(|answers| answers.hit(60).unwrap().point.y).collect();
     assert!(heights.is_sorted_by(|a, b| a > b), "{heights:?}");
-    // Asked in any order, the later ones first; polled until they are there.
+    // Polled in reverse order until they are complete.
     for (index, mut pending) in pending.into_iter().enumerate().rev() {
         let mut answers = None;
         for _ in 0..10_000 {
@@ -821,11 +820,11 @@ fn answers_that_come_later_are_of_their_time() {
         assert!(error.contains("another world"), "{error}");
     }
     assert!(world.query_repeats() > 0, "the past was asked again");
-    // And the steps went on as if nothing had been asked.
+    // The steps are unaffected by the queries.
     assert_eq!(world.snapshot().unwrap(), reference.snapshot().unwrap());
 }
 
-/// A ray that winds around the torus many times, past everything, and one that ends in the last body.
+/// A ray that winds around the torus many times without a hit, and one that ends in the last body.
 #[test]
 fn long_rays_wind_around_the_torus() {
     let mut scene = Scene::new("line");
@@ -851,9 +850,9 @@ fn long_rays_wind_around_the_torus() {
     }
 }
 
-/// Bodies that are gone are not found, newcomers are, and answers that are asked for late are of their time all the same.
+/// Removed bodies are not found, added ones are, and late answers refer to the time of their submission.
 #[test]
-fn bodies_that_come_and_go_are_seen_as_of_their_time() {
+fn late_answers_ignore_later_additions_and_removals() {
     let mut scene = Scene::new("crowd").gravity(0.0, 0.0);
     scene.add(Body::fixed(0.0, -50.0).shape(Shape::half_plane([0.0, 1.0], 0.0)));
     for x in 0..40_u8 {

@@ -1,4 +1,5 @@
-//! The pairs that the grid finds are those that overlap: against brute force, with shapes of all sizes and forms.
+//! Broadphase: the pairs found by the grid are those that overlap, against brute force, with shapes of all sizes and
+//! forms.
 
 use crate::support::{Random, compile, context, cpu, gpu};
 use drystone::low_level::GpuWorld;
@@ -10,7 +11,7 @@ use drystone::low_level::stages::pair::may_meet;
 use drystone::low_level::types::{Aabb, FIXED_SHAPE};
 use drystone::{Body, Scene, Shape, Snapshot};
 
-/// Small boxes and circles among many long shelves, posts, turning walls and flying planks.
+/// Returns small boxes and circles among many long shelves, posts, turning walls and flying planks.
 fn mixture(seed: u64) -> Scene {
     let mut random = Random(seed);
     let mut scene = Scene::new(format!("mixture {seed}"));
@@ -38,9 +39,9 @@ fn mixture(seed: u64) -> Scene {
         let shape = if index % 2 == 0 { Shape::circle(size) } else { Shape::half_box(size, 0.5 * size) };
         scene.add(Body::dynamic(x, y).velocity(random.between(-9.0, 9.0), 0.0).angle(x).shape(shape));
     }
-    // Alone on its level.
+    // The only shape on its level.
     scene.add(Body::fixed(10.0, -38.0).angle(0.02).shape(Shape::half_box(300.0, 0.5)));
-    // Far outside: on the torus they come to lie on top of the others, in the world they do not.
+    // Far outside: on the torus they coincide with the others, in the world they do not.
     for index in 0..20_u8 {
         let far = 1_000.0 + 700.0 * f32::from(index);
         scene.add(Body::dynamic(far, -far).shape(Shape::half_box(0.3, 0.3)));
@@ -53,7 +54,7 @@ fn overlap(a: &Aabb, b: &Aabb) -> bool {
     (0..2).all(|axis| a.min[axis] <= b.max[axis] && b.min[axis] <= a.max[axis])
 }
 
-/// What must be found from this state, producer first, sorted. `skip` is a body that takes no part.
+/// Returns the pairs that must be found from this state, producer first, sorted. `skip` is an excluded body.
 fn brute_force(compiled: &Compiled, before: &Snapshot, margin: f32, skip: usize) -> Vec<[u32; 2]> {
     let shapes = &compiled.shapes;
     let aabbs: Vec<Aabb> =
@@ -114,14 +115,14 @@ fn both_backends_find_what_brute_force_finds() {
                 assert_eq!(sorted(pairs(&after)), expected, "seed {seed}, step {step}");
                 let device = gpu.snapshot().expect("a snapshot");
                 assert_eq!(pairs(&device), pairs(&after), "seed {seed}, step {step}: in the same order");
-                // Negative control: one hair's breadth less, and the pairs are others.
+                // Negative control: with a slightly smaller margin, the pairs differ.
                 assert_ne!(sorted(pairs(&after)), brute_force(cpu.compiled(), &before, 0.9 * margin, skip));
             }
         }
     }
 }
 
-/// Negative control: cells that are too thin for what lies in them lose pairs, and brute force says so.
+/// Negative control: cells that are too thin for their shapes lose pairs, and brute force detects it.
 #[test]
 fn shapes_in_cells_too_thin_for_them_are_missed() {
     let scene = mixture(3);

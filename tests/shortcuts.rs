@@ -1,5 +1,5 @@
-//! The CPU engine equals the reference bit for bit: eight rows at a time, on several threads, with what it knows from steps
-//! before, and on the shorter ways that it takes around stages.
+//! The CPU engine equals the reference bit for bit: eight rows at a time, on several threads, with neighbor lists and
+//! other state from earlier steps, and on its shortcuts around stages.
 
 use std::cell::Cell;
 
@@ -14,7 +14,7 @@ use drystone::{Body, Command, Joint, JointCommand, JointKind, Mode, Scene, Setti
 use drystone_scenes::catalogue;
 use glam::Vec2;
 
-/// All that a snapshot carries.
+/// Returns all bits of a snapshot.
 fn bits(world: &CpuWorld) -> (u64, Vec<u8>) {
     let snapshot = world.snapshot();
     let joints: [&[u8]; 2] = [
@@ -24,8 +24,8 @@ fn bits(world: &CpuWorld) -> (u64, Vec<u8>) {
     (full_hash(&snapshot), joints.concat())
 }
 
-/// Runs a scene on one thread and on three beside the reference, and compares them after every step. `act` may do
-/// something before a step. Returns the first.
+/// Runs a scene on one thread and on three beside the reference, and compares them after every step. `act` may change
+/// the world before a step. Returns the first world.
 fn assert_no_trace(scene: &Scene, steps: u64, act: impl Fn(u64, &mut CpuWorld)) -> CpuWorld {
     let mut worlds = [cpu(scene), cpu(scene).with_threads(3).expect("threads").with_sharing_from(0)];
     assert_equal_to_reference(&scene.name, &mut worlds, steps, act);
@@ -35,7 +35,7 @@ fn assert_no_trace(scene: &Scene, steps: u64, act: impl Fn(u64, &mut CpuWorld)) 
 
 fn nothing(_: u64, _: &mut CpuWorld) {}
 
-/// Every scene of the catalogue, small.
+/// Every scene of the catalogue, reduced in size.
 #[test]
 fn shortcuts_leave_no_trace() {
     let (mut listed, mut walls, mut joints) = (0, 0, 0);
@@ -60,11 +60,11 @@ fn shortcuts_leave_no_trace() {
         walls += u64::from(done.walls > 0);
         joints += u64::from(done.joints > 0);
     }
-    // Else nothing was compared with anything.
+    // Otherwise the shortcuts were not tested.
     assert!(listed >= 20 && walls >= 20 && joints >= 8, "in {listed}, {walls} and {joints} scenes");
 }
 
-/// Shapes of all sizes, long ones among them, in a tight torus of cells, thrown about.
+/// Returns shapes of all sizes, long ones among them, thrown about in a small torus of cells.
 fn jumble(seed: u64) -> Scene {
     let mut random = Random(seed);
     let mut scene = pile(seed, 60);
@@ -90,7 +90,7 @@ fn shortcuts_leave_no_trace_among_shapes_of_all_sizes() {
     }
 }
 
-/// Bodies that are put elsewhere, come and go, joints that are switched off and on again, and worlds that are set back.
+/// Bodies are teleported, added and removed, joints disabled and enabled, and worlds restored.
 #[test]
 fn shortcuts_leave_no_trace_when_the_world_is_changed() {
     let mut scene = pile(4, 80);
@@ -110,7 +110,7 @@ fn shortcuts_leave_no_trace_when_the_world_is_changed() {
             8 => drop(world.add_bodies(&[Body::dynamic(0.1, 14.0).shape(Shape::circle(0.5))]).expect("a good body")),
             14 => {
                 if let Some(id) = world.body_id(body) {
-                    world.remove_bodies(&[id]).expect("it is there");
+                    world.remove_bodies(&[id]).expect("it exists");
                 }
             }
             19 if step > 60 => {
@@ -124,7 +124,7 @@ fn shortcuts_leave_no_trace_when_the_world_is_changed() {
     assert!(done.listed > 20 && done.walls > 100 && done.joints > 20, "{done:?}");
 }
 
-/// Rods to the world, which keep nobody apart, of which one breaks under its ball.
+/// Rods to the world, which disable no collisions; one of them breaks under its ball.
 #[test]
 fn joints_that_break_are_watched() {
     let mut scene = Scene::new("rods").gravity(0.0, -10.0);
@@ -162,7 +162,7 @@ fn shortcuts_leave_no_trace_after_a_restore() {
 
 /// Moving walls, and one that turns fast.
 #[test]
-fn few_walls_that_move_are_met_as_in_the_grid() {
+fn few_moving_walls_are_found_as_in_the_grid() {
     let mut scene = Scene::new("paddles").gravity(0.0, -10.0);
     scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], 0.0)));
     for (x, spin) in [(-3.0, 9.0), (3.0, -14.0)] {
@@ -180,9 +180,9 @@ fn few_walls_that_move_are_met_as_in_the_grid() {
     assert!(stopped.get() > 60 && done.shortcuts().walls == 90, "{} stops, {:?}", stopped.get(), done.shortcuts());
 }
 
-/// The comparison fails where a list is used for longer than it does.
+/// Negative control: the comparison fails if a neighbor list is used beyond its validity.
 #[test]
-fn a_list_that_is_not_made_anew_is_noticed() {
+fn an_outdated_neighbor_list_is_detected() {
     let scene = pile(4, 80);
     let (mut blind, mut reference) = (cpu(&scene).with_blind_list(), Reference::new(&scene).expect("a scene"));
     let differs = (0..120).any(|_| {
@@ -195,9 +195,9 @@ fn a_list_that_is_not_made_anew_is_noticed() {
     assert!(differs);
 }
 
-/// Frames are where they belong when they are asked for.
+/// Joint frames are up to date when they are read.
 #[test]
-fn frames_of_joints_are_handed_over() {
+fn joint_frames_are_up_to_date() {
     let scene = build("joint_grid:size=6");
     let settings = Settings { substeps: Some(2), ..scene.settings };
     let scene = Scene { settings, ..scene };
@@ -211,9 +211,9 @@ fn frames_of_joints_are_handed_over() {
     assert!(bytemuck::cast_slice::<JointFrame, u8>(&frames) == bytemuck::cast_slice::<JointFrame, u8>(&expected));
 }
 
-/// The reference goes its own way, and is where the engine is.
+/// The reference runs on its own and reaches the same state as the engine.
 #[test]
-fn the_reference_alone_comes_to_the_same_place() {
+fn the_reference_alone_reaches_the_same_state() {
     for spec in ["card_house", "smash:columns=12,rows=8", "ragdoll", "bouncing_ball", "conveyor", "junkyard:columns=6"]
     {
         let scene = build(spec);
@@ -223,13 +223,13 @@ fn the_reference_alone_comes_to_the_same_place() {
             reference.step();
             assert_eq!(difference(&reference.tables(), &world.tables()), None, "{spec}, step {step}");
         }
-        // Negative control: one step more is another place.
+        // Negative control: after one more step the state differs.
         reference.step();
         assert!(difference(&reference.tables(), &world.tables()).is_some(), "{spec}");
     }
 }
 
-/// Something of everything: shapes of all sizes and kinds, joints, fast bodies and bullets, moving walls, sensors, sleep.
+/// Returns a scene with shapes of all sizes and kinds, joints, fast bodies and bullets, moving walls, sensors, sleep.
 fn everything(mode: Mode) -> Scene {
     let mut scene = jumble(3);
     let settings = Settings { mode, sleep: mode == Mode::Soft, events: true, ..scene.settings };
@@ -260,7 +260,7 @@ fn everything(mode: Mode) -> Scene {
 }
 
 #[test]
-fn everything_is_as_the_reference_says() {
+fn every_feature_equals_the_reference() {
     for mode in [Mode::Soft, Mode::Baumgarte, Mode::Projection] {
         for (warm_start, accumulate, relax) in [(true, true, true), (false, true, true), (true, false, false)] {
             let scene = everything(mode);
@@ -269,7 +269,7 @@ fn everything_is_as_the_reference_says() {
             assert_no_trace(&scene, 40, nothing);
         }
     }
-    // Each stage of the engine by itself, on the tables that the stages before left.
+    // Each stage of the engine by itself, on the tables left by the stages before.
     for mode in [Mode::Soft, Mode::Projection] {
         let scene = everything(mode);
         let (mut world, mut reference) = (cpu(&scene), Reference::new(&scene).expect("a scene"));
@@ -290,20 +290,20 @@ fn everything_is_as_the_reference_says() {
     }
 }
 
-/// Every contact in the overflow, which is solved in order.
+/// All contacts in the overflow, which is solved in order.
 #[test]
-fn the_overflow_is_solved_as_the_reference_says() {
+fn the_overflow_equals_the_reference() {
     let mut worlds = [cpu(&pile(5, 80)).with_forced_overflow()];
     assert_equal_to_reference("overflow", &mut worlds, 60, nothing);
 }
 
-/// Negative control: a reference that leaves out a stage, whichever it is, differs from the engine.
+/// Negative control: a reference that leaves out any one stage differs from the engine.
 #[test]
-fn a_reference_without_a_stage_is_noticed() {
+fn a_reference_without_a_stage_is_detected() {
     for stage in Stage::ALL {
         let mode = if matches!(stage, Stage::Project | Stage::ProjectJoints) { Mode::Projection } else { Mode::Soft };
         let mut scene = everything(mode);
-        // A flat floor, on which something falls asleep.
+        // A flat floor, on which a body falls asleep.
         scene.add(Body::dynamic(30.0, 0.5).shape(Shape::half_box(0.5, 0.5)));
         scene.add(Body::fixed(30.0, -0.5).shape(Shape::half_box(3.0, 0.5)));
         scene.add(Body::dynamic(34.0, 0.2).velocity(-1.5, 0.0).shape(Shape::circle(0.5)));
@@ -317,7 +317,7 @@ fn a_reference_without_a_stage_is_noticed() {
             world.step().unwrap();
             reference.step();
             let (expected, found) = (reference.tables(), world.tables());
-            // Events are drained by the engine; those of the reference without the stage are none.
+            // Events are drained by the engine; the reference without the stage has none.
             let events = stage == Stage::Report && !world.take_events().is_empty() && expected.events.is_empty();
             events || difference(&expected, &found).is_some()
         });

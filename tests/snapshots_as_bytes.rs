@@ -1,4 +1,4 @@
-//! Snapshots as bytes: continued to the last bit, or refused with a reason.
+//! Snapshots as bytes: continued to the last bit, or rejected with a reason.
 
 use crate::support::{cpu, gpu, pile};
 use drystone::low_level::{CpuWorld, state};
@@ -30,7 +30,7 @@ fn a_run_continues_to_the_last_bit() {
             second.step().unwrap();
             assert_eq!(hash(&mut first), hash(&mut second), "{step} steps on");
         }
-        // The contacts matter: without them the first step has no impulses to start from.
+        // Negative control: without contacts the first step has no impulses to start from.
         let mut bare = Snapshot::from_bytes(&bytes, first.compiled().fingerprint()).unwrap();
         bare.contacts.clear();
         bare.manifolds.clear();
@@ -42,7 +42,7 @@ fn a_run_continues_to_the_last_bit() {
 }
 
 #[test]
-fn every_changed_byte_is_noticed() {
+fn every_changed_byte_is_detected() {
     let mut world: World = cpu(&pile(5, 6)).into();
     (0..30).for_each(|_| world.step().unwrap());
     let bytes = world.save().unwrap();
@@ -59,7 +59,7 @@ fn every_changed_byte_is_noticed() {
     world.load(&bytes).unwrap();
 }
 
-/// A checksum can be right and the content wrong.
+/// Corrects the checksum of changed bytes: the checksum can be right and the content wrong.
 fn resealed(mut bytes: Vec<u8>, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     bytes.truncate(bytes.len() - 4);
     change(&mut bytes);
@@ -69,7 +69,7 @@ fn resealed(mut bytes: Vec<u8>, change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_not_known_is_refused() {
+fn unknown_formats_are_rejected() {
     let mut world: World = cpu(&pile(5, 6)).into();
     (0..60).for_each(|_| world.step().unwrap());
     let bytes = world.save().unwrap();
@@ -81,8 +81,8 @@ fn what_is_not_known_is_refused() {
     let not = "this is not a snapshot: expected the bytes DRYSNAP at its start and at least 32 of them";
     assert_eq!(message(b"{}"), not);
     assert_eq!(message(&[b'x'; 100]), not);
-    // Newer, from before manifolds had a table of their own, from before joints kept impulses in A's frame, and from
-    // before bodies slept.
+    // A newer version; from before manifolds had a table of their own; from before joints kept impulses in A's frame;
+    // and from before bodies slept.
     for version in [5, 3, 2, 1] {
         let other = resealed(bytes.clone(), |bytes| bytes[8] = version);
         let expected = format!("the snapshot has version {version}; expected 4, the one this release reads");
@@ -120,7 +120,7 @@ fn other_settings_are_another_world() {
     let bytes = world.save().unwrap();
     let error = World::from(cpu(&finer)).load(&bytes).unwrap_err();
     assert!(matches!(error, WorldError::SnapshotFile(_)), "{error}");
-    // What commands and growth change does not make it another one.
+    // Changes by commands and growth do not make it a different world.
     world.command(1, drystone::Command::Torque(1.0)).unwrap();
     world.step().unwrap();
     let bytes = world.save().unwrap();

@@ -1,4 +1,4 @@
-//! GPU against CPU, stage by stage, step by step and by the run's metrics; and that each of these checks can fail.
+//! GPU against CPU, stage by stage, step by step and by the run's metrics, with a negative control for each check.
 
 use crate::support::joint_kinds;
 use drystone::low_level::GpuWorld;
@@ -25,7 +25,7 @@ fn assert_passed(spec: &str, report: &Report) {
     assert!(report.passed(), "{spec}: {:#?} {failed:#?}", report.first_difference);
 }
 
-/// One test for each scene of the catalogue. The big ones are cut down here; `drystone validate` runs them whole.
+/// Generates a test for each scene of the catalogue. Large scenes are reduced; `drystone validate` runs them whole.
 macro_rules! scenes {
     ($($name:ident: $spec:literal, $steps:literal;)*) => {
         $(#[test] fn $name() { check($spec, $steps); })*
@@ -68,7 +68,7 @@ scenes! {
     spinner: "spinner:bodies=400", 200;
     compounds: "compounds:columns=8,rows=20", 200;
     junkyard: "junkyard:columns=8,rows=20", 200;
-    // Two columns of which the first falls to its floor, and goes after 220 steps.
+    // Two columns; the first falls to its floor and is removed after 220 steps.
     rain: "rain:rows=1,columns=2,group=4,delay=110", 300;
     arch: "arch", 300;
     rush: "rush:count=60", 200;
@@ -85,14 +85,15 @@ scenes! {
     conveyor: "conveyor", 300;
 }
 
-/// Cards of 2 mm lean on each other with their corners: where those are a tenth of a millimetre apart, four digits are
-/// left of the direction from one to the other. And they fall fast enough to be swept, on their corners.
+/// Cards of 2 mm lean on each other with their corners. Where these are a tenth of a millimetre apart, the direction
+/// between them has four significant digits. The cards also fall fast enough for continuous collision detection, on
+/// their corners.
 #[test]
 fn cards_agree_as_far_as_their_corners_are_known() {
     check("card_house", 19);
     check("card_house:levels=8", 20);
     check("card_house:levels=3,friction=0.2", 39);
-    // A direction that is off by more than that, and less than anybody would see.
+    // A wrong direction, by more than that and less than is visible.
     let scene = catalogue::build("card_house").expect("a catalogue scene");
     let from = "let out = rotate(turn_ref, gap / distance);";
     let to = "let out = rotate(turn_ref, rotate(vec2<f32>(1.0, 3e-4), gap / distance));";
@@ -101,8 +102,8 @@ fn cards_agree_as_far_as_their_corners_are_known() {
     assert_eq!(report.first_failure(), Some("collide"), "{:?}", report.first_difference);
 }
 
-/// Small boxes slide fast along a tile that is far from the middle of its body: where each stops is known only to what it
-/// moves while its distance to the tile changes by a rounding.
+/// Returns small boxes that slide fast along a tile far from the centre of its body: their stopping positions are only
+/// known to the motion during which the distance to the tile changes by one rounding.
 fn sliding() -> Scene {
     let mut scene = Scene::new("sliding").gravity(0.0, -10.0);
     let tile = |at: f32| Shape::half_box(4.0, 1.0).offset(at, -1.0);
@@ -129,7 +130,7 @@ fn bodies_that_slide_along_a_wall_agree() {
     assert_eq!(report.first_failure(), Some("continuous"), "{:?}", report.first_difference);
 }
 
-/// Something of everything: boxes and circles that fall, bounce, slide and rest.
+/// Returns boxes and circles that fall, bounce, slide and rest.
 fn lively(mode: Mode) -> Scene {
     let mut scene = Scene::new("lively").gravity(0.0, -10.0);
     scene.settings.mode = mode;
@@ -149,13 +150,13 @@ fn mode_for(stage: Stage) -> Mode {
     if matches!(stage, Stage::Project | Stage::ProjectJoints) { Mode::Projection } else { Mode::Soft }
 }
 
-/// The same with joints of every kind between the bodies, for the stages that only joints have.
+/// Returns a scene with joints of every kind between the bodies, for the stages of joints.
 fn jointed(mode: Mode) -> Scene {
     let mut scene = lively(mode);
     let motor =
         JointKind::Motor { linear_offset: [0.3, 0.2].into(), angular_offset: 0.1, max_force: 50.0, max_torque: 5.0 };
     let kinds = joint_kinds().into_iter().chain([motor]);
-    // Anchors that meet half way, as the bodies stand; those of rods and springs are the bodies' origins.
+    // Anchors coincide half way between the bodies; those of rods and springs are the bodies' origins.
     let meet = |scene: &Scene, joint: Joint| {
         let (a, b) = (&scene.bodies[joint.a.expect("two bodies")], &scene.bodies[joint.b]);
         let middle = 0.5 * (a.position + b.position);
@@ -168,14 +169,14 @@ fn jointed(mode: Mode) -> Scene {
         scene.join(if index < 3 { joint } else { meet(&scene, joint) });
     }
     scene.join(Joint::to_world(JointKind::Mouse { target: [1.0, 3.0].into(), max_force: 100.0 }, 12));
-    // Breaks on the way.
+    // This one breaks during the run.
     scene.join(Joint::new(JointKind::rod(), 10, 11).break_force(30.0));
     let soft = meet(&scene, Joint::new(JointKind::weld(), 12, 0)).soft(4.0, 0.5);
     scene.join(soft);
     scene
 }
 
-/// Fast bodies of every kind at walls that stand, turn and fly.
+/// Returns fast bodies of every kind at walls that stand, turn and fly.
 fn fast() -> Scene {
     let mut scene = lively(Mode::Soft);
     scene.add(Body::fixed(8.0, 3.0).angle(0.3).shape(Shape::half_box(0.02, 5.0)));
@@ -200,13 +201,13 @@ fn fast() -> Scene {
     scene
 }
 
-/// Pairs of boxes at rest that fall asleep after eight steps, tied pairs among them, and for each pair a ball that hits its
-/// second box some steps later, one pair every other step.
+/// Returns pairs of boxes at rest that fall asleep after eight steps, some of them connected, and for each pair a ball
+/// that hits its second box some steps later, one pair every other step.
 fn sleepy() -> Scene {
     let mut scene = Scene::new("sleepy").gravity(0.0, 0.0);
     scene.settings.sleep = true;
     scene.settings.events = true;
-    // They fall asleep in the eighth step, which is one of those that are compared stage by stage.
+    // They fall asleep in the eighth step, which is one of those compared stage by stage.
     scene.settings.dt = 0.0625;
     for index in 0_u8..16 {
         let y = 3.0 * f32::from(index);
@@ -216,7 +217,7 @@ fn sleepy() -> Scene {
         if index % 2 == 1 {
             scene.join(Joint::new(JointKind::rod(), first, second));
         }
-        // Its front is where the box is after ten steps and two for each pair before.
+        // The ball's front reaches the box after ten steps, plus two for each pair before.
         let steps = 10.0 + 2.0 * f32::from(index);
         let ball = Body::dynamic(1.8 + gap + 0.25 * steps, y + 0.1).velocity(-4.0, 0.0);
         scene.add(ball.shape(Shape::circle(0.3).restitution(0.3)));
@@ -262,11 +263,11 @@ fn lively_scenes_agree_in_every_mode() {
     }
 }
 
-/// A CPU that leaves out any one stage is found out, and the stage is named.
+/// Negative control: a CPU that leaves out any one stage is detected, and the stage is named.
 #[test]
-fn a_stage_missing_on_the_cpu_is_found() {
+fn a_stage_missing_on_the_cpu_is_detected() {
     let context = context();
-    // Nothing is asked of bodies here; tests/commands.rs has the same for what is.
+    // No body receives commands here; tests/commands.rs covers that stage.
     for stage in Stage::ALL.into_iter().filter(|&stage| stage != Stage::Command) {
         let options = Options { steps: 40, cpu_fault: Some(stage) };
         let report = validate(&context, &scene_for(stage), options, |_| {}).expect("a run");
@@ -274,9 +275,9 @@ fn a_stage_missing_on_the_cpu_is_found() {
     }
 }
 
-/// A slightly wrong shader is found out, and the stage is named.
+/// Negative control: a slightly wrong shader is detected, and the stage is named.
 #[test]
-fn a_wrong_shader_is_found() {
+fn a_wrong_shader_is_detected() {
     let context = context();
     let faults = [
         (
@@ -382,9 +383,9 @@ fn a_wrong_shader_is_found() {
     }
 }
 
-/// Which of two formulae a contact takes is a tie only where rounding decides.
+/// The choice between two formulae for a contact counts as a tie only where rounding decides.
 #[test]
-fn a_wrong_line_between_apart_and_touching_is_found() {
+fn a_wrong_choice_of_contact_formula_is_detected() {
     let context = context();
     let scene = lively(Mode::Soft);
     let patch = Patch { shader: "constants", from: "const GAP: f32 = 1e-3;", to: "const GAP: f32 = 0.1;" };
@@ -394,15 +395,15 @@ fn a_wrong_line_between_apart_and_touching_is_found() {
 }
 
 #[test]
-fn a_patch_that_does_not_match_is_refused() {
+fn a_patch_that_does_not_match_is_rejected() {
     let patch = Patch { shader: "solve", from: "no such text", to: "" };
     let error = GpuWorld::patched(&context(), &lively(Mode::Soft), &[patch]).expect_err("a patch without a place");
     assert!(error.to_string().contains("found 0 times"), "{error}");
 }
 
-/// The comparison of whole runs sees what no single stage shows: here a world with 20 % more gravity.
+/// The comparison of whole runs detects errors that no single stage shows: here a world with 20 % more gravity.
 #[test]
-fn another_world_is_found_by_its_metrics() {
+fn a_different_world_is_detected_by_its_metrics() {
     let mut other = lively(Mode::Soft);
     other.gravity.y *= 1.2;
     let gpu = GpuWorld::new(&context(), &other).expect("a world");
@@ -410,7 +411,7 @@ fn another_world_is_found_by_its_metrics() {
     assert!(!report.passed());
 }
 
-/// Materials with all that a surface can have.
+/// Returns a scene with all surface properties.
 fn surfaces() -> Scene {
     let mut scene = lively(Mode::Soft);
     for (index, body) in (0_u8..).zip(&mut scene.bodies) {
@@ -424,7 +425,7 @@ fn surfaces() -> Scene {
 }
 
 #[test]
-fn surfaces_agree_and_a_wrong_one_is_found() {
+fn surfaces_agree_and_a_wrong_one_is_detected() {
     let context = context();
     let options = Options { steps: 60, ..Options::default() };
     assert_passed("surfaces", &validate(&context, &surfaces(), options, |_| {}).expect("a run"));

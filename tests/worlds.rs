@@ -1,11 +1,11 @@
-//! Many worlds at once: each comes to the bits to which it comes alone on the same backend, whatever its neighbours do.
+//! Batches of worlds: each reaches the same bits as alone on the same backend, independent of its neighbours.
 
 use crate::support::{BACKENDS, alone, context, gather, row, together};
 use drystone::{Body, BodyType, Command, Joint, JointCommand, JointKind, Motor, Scene, Shape, WorldBatch, WorldError};
 use drystone_scenes::catalogue;
 use glam::Vec2;
 
-/// Runs each scene alone and all of them together, with the same commands, and compares all that a world carries.
+/// Runs each scene alone and all of them together, with the same commands, and compares the complete states.
 fn same_bits(backend: &str, scenes: &[Scene], steps: u64, ask: impl Fn(usize, u64) -> Option<(usize, Command)>) {
     let mut worlds = together(backend, scenes);
     for step in 0..steps {
@@ -36,11 +36,11 @@ fn same_bits(backend: &str, scenes: &[Scene], steps: u64, ask: impl Fn(usize, u6
     }
 }
 
-fn nobody(_: usize, _: u64) -> Option<(usize, Command)> {
+fn no_commands(_: usize, _: u64) -> Option<(usize, Command)> {
     None
 }
 
-/// World 0 as it is, each further one a little to the right of the one before, body by body.
+/// Returns variants of a world, each with all bodies slightly further to the right than in the one before.
 fn nudged(scene: &Scene, count: usize) -> Vec<Scene> {
     WorldBatch::vary(scene, count, |world, scene| {
         for (index, body) in scene.bodies.iter_mut().enumerate().filter(|(_, body)| body.kind == BodyType::Dynamic) {
@@ -56,8 +56,8 @@ fn scene(spec: &str) -> Scene {
 #[test]
 fn stacks_and_piles() {
     for backend in BACKENDS {
-        same_bits(backend, &nudged(&scene("large_pyramid:base=7"), 4), 60, nobody);
-        same_bits(backend, &nudged(&scene("card_house"), 3), 40, nobody);
+        same_bits(backend, &nudged(&scene("large_pyramid:base=7"), 4), 60, no_commands);
+        same_bits(backend, &nudged(&scene("card_house"), 3), 40, no_commands);
     }
 }
 
@@ -65,7 +65,7 @@ fn stacks_and_piles() {
 fn joints_springs_and_walls_that_turn() {
     for backend in BACKENDS {
         for spec in ["joint_grid:size=5", "ragdoll", "naphy_bridge", "particles_in_a_turning_box", "springs"] {
-            same_bits(backend, &nudged(&scene(spec), 3), 40, nobody);
+            same_bits(backend, &nudged(&scene(spec), 3), 40, no_commands);
         }
     }
 }
@@ -86,7 +86,7 @@ fn bodies_that_fall_asleep_and_are_woken() {
     }
     let mut worlds = together("gpu", &nudged(&sleepy, 2));
     (0..120).for_each(|_| worlds.step().unwrap());
-    assert_eq!(worlds.snapshot(0).unwrap().counters.awake, 0, "they did fall asleep");
+    assert_eq!(worlds.snapshot(0).unwrap().counters.awake, 0, "all bodies must sleep");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn worlds_of_any_size_and_kind_side_by_side() {
         scene.settings = scene_settings();
     }
     for backend in BACKENDS {
-        same_bits(backend, &mixed, 50, nobody);
+        same_bits(backend, &mixed, 50, no_commands);
     }
 }
 
@@ -165,7 +165,7 @@ fn joints_are_commanded_world_by_world() {
 }
 
 #[test]
-fn one_world_is_set_back_and_the_others_notice_nothing() {
+fn restoring_one_world_does_not_affect_others() {
     for backend in BACKENDS {
         let scenes = nudged(&scene("large_pyramid:base=5"), 3);
         let (mut worlds, mut control) = (together(backend, &scenes), together(backend, &scenes));
@@ -180,7 +180,7 @@ fn one_world_is_set_back_and_the_others_notice_nothing() {
         (0..15).for_each(|_| control.step().unwrap());
         let end = control.hashes().unwrap();
         assert_eq!(worlds.hashes().unwrap(), [end[0], middle[1], end[2]], "{backend}");
-        assert_ne!(end[1], middle[1], "a pile at rest would prove nothing");
+        assert_ne!(end[1], middle[1], "a pile at rest would make the test void");
         // A snapshot of another world changes nothing.
         let foreign = together(backend, &[scene("card_house")]).snapshot(0).unwrap();
         assert!(worlds.restore(0, &foreign).is_err());
@@ -193,7 +193,7 @@ fn gather_at(step: u64) -> impl Iterator<Item = (usize, Command)> {
 }
 
 #[test]
-fn a_world_without_room_says_so_for_itself() {
+fn an_overflow_is_reported_per_world() {
     let (mut worlds, mut calm) = (together("gpu", &[row(), row()]), alone("gpu", &row()));
     for step in 0..8 {
         gather_at(step).for_each(|(body, command)| worlds.command(1, body, command).unwrap());
@@ -205,7 +205,7 @@ fn a_world_without_room_says_so_for_itself() {
     assert!(worlds.overflowed_steps(0).is_empty());
     assert_eq!(worlds.overflowed_steps(1).first(), Some(&3));
 
-    // Strict: the step is run until all fits, and both worlds come to what they come to alone.
+    // Strict: the step is repeated until all contacts fit, and both worlds match their single runs.
     let mut strict = row();
     strict.settings.strict = true;
     let mut worlds = together("gpu", &[strict.clone(), strict.clone()]);
@@ -228,7 +228,7 @@ fn a_world_without_room_says_so_for_itself() {
 }
 
 #[test]
-fn what_cannot_run_side_by_side_is_refused() {
+fn incompatible_worlds_are_rejected() {
     let message = |scenes: &[Scene]| WorldBatch::on_gpu(context(), scenes).unwrap_err().to_string();
     assert_eq!(message(&[]), "many worlds: there are none");
     let mut other = scene("large_pyramid:base=3");
@@ -249,10 +249,10 @@ fn what_cannot_run_side_by_side_is_refused() {
     assert_eq!(worlds.steps(5), 0);
 }
 
-/// Negative control: a kernel that looks at the neighbour's table is caught. The worlds differ, so one that read the first
-/// world's table in all of them would come to the same bits everywhere.
+/// Negative control: a kernel that reads its neighbour's table is detected. The worlds differ, so one that reads the
+/// first world's table in all of them would give the same bits everywhere.
 #[test]
-fn worlds_that_differ_come_to_different_bits() {
+fn different_worlds_reach_different_bits() {
     for backend in BACKENDS {
         let mut worlds = together(backend, &nudged(&scene("large_pyramid:base=5"), 4));
         (0..20).for_each(|_| worlds.step().unwrap());
@@ -265,11 +265,11 @@ fn worlds_that_differ_come_to_different_bits() {
 
 #[test]
 fn emitters_run_in_every_world() {
-    same_bits("cpu", &nudged(&scene("rain"), 2), 130, nobody);
+    same_bits("cpu", &nudged(&scene("rain"), 2), 130, no_commands);
     let mut shower = scene("rain:rows=1,columns=5,group=1");
-    // A world alone has other room than one of many.
+    // A single world has another capacity than one in a batch.
     shower.settings.strict = true;
     for backend in BACKENDS {
-        same_bits(backend, &nudged(&shower, 2), 90, nobody);
+        same_bits(backend, &nudged(&shower, 2), 90, no_commands);
     }
 }

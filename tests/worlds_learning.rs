@@ -1,10 +1,10 @@
-//! What learning asks of many worlds: what is where in each of them, all bodies at once, and worlds that begin again.
+//! Batches of worlds for reinforcement learning: queries in each world, bodies of all worlds as arrays, and resets.
 
 use crate::support::{BACKENDS, alone, build, together};
 use drystone::{Body, Command, Geometry, JointCommand, Query, Scene, Shape, World, WorldBatch, WorldError};
 use glam::Vec2;
 
-/// WorldBatch of several sizes, one with a half plane, one with nothing in it.
+/// Returns scenes of several sizes, one with a half plane, one empty.
 fn scenes() -> Vec<Scene> {
     let mut scenes =
         vec![build("large_pyramid:base=6"), build("card_house"), build("large_pyramid:base=3"), Scene::new("empty")];
@@ -20,7 +20,7 @@ fn scenes() -> Vec<Scene> {
     scenes
 }
 
-/// Questions of all kinds, to and fro among the worlds.
+/// Returns queries of all kinds, alternating between the worlds.
 fn questions(worlds: usize, count: usize) -> Vec<(usize, Query)> {
     let question = |index: usize| {
         let x = (index % 13) as f32 * 0.6 - 3.9;
@@ -35,7 +35,7 @@ fn questions(worlds: usize, count: usize) -> Vec<(usize, Query)> {
     (0..count).map(question).collect()
 }
 
-/// What each world answers alone, in the order of the batch, as text.
+/// Returns the answers of each world alone, in the order of the batch, as text.
 fn answers_alone(worlds: &mut [World], asked: &[(usize, Query)]) -> Vec<String> {
     let mut answers = vec![String::new(); asked.len()];
     for (index, world) in worlds.iter_mut().enumerate() {
@@ -73,33 +73,33 @@ fn each_world_answers_as_it_does_alone() {
             assert!(found == expected, "{backend}, after {steps} steps more");
             assert!(found.iter().filter(|answer| answer.contains("body")).count() > 1_000, "hardly anything was met");
 
-            // Negative control: asked in the next world, most answers are others.
+            // Negative control: asked in the next world, most answers differ.
             let turned: Vec<_> =
                 asked.iter().map(|(world, query)| ((world + 1) % scenes.len(), query.clone())).collect();
             let others = answers_alone(&mut singles, &turned);
             assert!(found.iter().zip(&others).filter(|(one, other)| one != other).count() > 1_000);
         }
-        // Nobody's steps notice that they were asked.
+        // Queries do not affect steps.
         assert_eq!(worlds.hashes().unwrap(), control.hashes().unwrap(), "{backend}");
     }
 }
 
-/// On the device the room for what regions find is a guess.
+/// On the device the capacity for the results of regions is an estimate.
 #[test]
-fn regions_that_find_a_great_deal_are_asked_again() {
+fn regions_beyond_the_capacity_are_repeated() {
     let scenes = vec![build("large_pyramid:base=8"); 3];
     let asked: Vec<_> = (0..300).map(|index| (index % 3, Query::aabb([-90.0, -90.0], [90.0, 90.0]))).collect();
     let mut worlds = together("gpu", &scenes);
     for repeats in [1, 1] {
         let answers = worlds.query(&asked).unwrap();
         assert!((0..300).all(|query| answers.found(query).len() == 37), "36 boxes and the ground");
-        // It has learnt.
+        // The capacity has grown.
         assert_eq!(worlds.query_repeats(), repeats);
     }
 }
 
 #[test]
-fn what_cannot_be_asked_is_refused() {
+fn invalid_queries_are_rejected() {
     for backend in BACKENDS {
         let mut worlds = together(backend, &[build("large_pyramid:base=3")]);
         let right = Query::point([0.0, 0.0]);
@@ -112,7 +112,7 @@ fn what_cannot_be_asked_is_refused() {
     }
 }
 
-/// A motor with a weight, over a pile that falls asleep.
+/// Returns a motor with a weight, over a pile that falls asleep.
 fn motor() -> Scene {
     let mut scene = build("motors");
     scene.settings.sleep = true;
@@ -120,14 +120,14 @@ fn motor() -> Scene {
 }
 
 #[test]
-fn worlds_begin_again_and_the_others_go_on() {
+fn a_reset_does_not_affect_other_worlds() {
     for backend in BACKENDS {
         for scene in [build("large_pyramid:base=5"), motor(), build("ragdoll")] {
             let scenes = WorldBatch::vary(&scene, 4, |world, scene| {
                 scene.bodies.iter_mut().for_each(|body| body.gravity_scale *= 1.0 - 0.1 * world as f32);
             });
             let last = scene.bodies.len() - 1;
-            // What is asked changes forces and goals, and some is still to be done when the world begins again.
+            // Commands change forces and goals, and some are pending when the world is reset.
             let ask = |worlds: &mut WorldBatch, world: usize| {
                 worlds.command(world, last, Command::Force { force: Vec2::new(30.0, 5.0), point: None }).unwrap();
                 if let Some(joint) = worlds.joint_id(world, 0) {
@@ -153,7 +153,7 @@ fn worlds_begin_again_and_the_others_go_on() {
                 let found = worlds.snapshot(world).unwrap();
                 assert!(found == *expected, "{backend}: world {world} of {}", scene.name);
             }
-            // Negative control: what was asked does leave its mark.
+            // Negative control: the commands do have an effect.
             let mut marked = together(backend, &scenes);
             ask(&mut marked, 1);
             (0..15).for_each(|_| marked.step().unwrap());
@@ -163,7 +163,7 @@ fn worlds_begin_again_and_the_others_go_on() {
 }
 
 #[test]
-fn several_worlds_go_on_from_snapshots_at_once() {
+fn several_worlds_are_restored_at_once() {
     let scenes = vec![build("large_pyramid:base=5"); 3];
     for backend in BACKENDS {
         let mut worlds = together(backend, &scenes);
@@ -171,7 +171,7 @@ fn several_worlds_go_on_from_snapshots_at_once() {
         (0..10).for_each(|_| worlds.step().unwrap());
         let kept = [0, 2].map(|world| worlds.snapshot(world).unwrap());
         (0..10).for_each(|_| worlds.step().unwrap());
-        // WorldBatch of one scene take each other's.
+        // Worlds of one scene accept each other's snapshots.
         worlds.restore_all(&[(1, &kept[1]), (2, &kept[0])]).unwrap();
         let hashes = worlds.hashes().unwrap();
         assert_eq!([hashes[1], hashes[2]], [&kept[1], &kept[0]].map(drystone::low_level::state::hash));

@@ -1,5 +1,5 @@
-//! Bodies and joints come and go in one of many worlds: ids, bits, events and refusals are those of that world alone, and the
-//! others notice nothing.
+//! Adding and removing bodies and joints in one world of a batch: ids, bits, events and errors equal those of that
+//! world alone, and the other worlds are unaffected.
 
 use crate::support::{BACKENDS, Random, alone, build, shower_on, together};
 use drystone::low_level::snapshot::Lineage;
@@ -9,7 +9,8 @@ use drystone::{
 };
 use glam::Vec2;
 
-/// A floor and a box, in strict mode: a world alone has other room than one of many, and neither shall drop contacts.
+/// Returns a floor and a box, in strict mode: a single world has another capacity than one in a batch, and neither may
+/// drop contacts.
 fn floor() -> Scene {
     let mut scene = Scene::new("floor").gravity(0.0, -10.0);
     scene.settings.strict = true;
@@ -24,7 +25,7 @@ fn sleepy(mut scene: Scene) -> Scene {
     scene
 }
 
-/// One of everything that has an end, also of materials that nobody had before.
+/// Returns a body of each bounded geometry, also with new materials.
 fn body(kind: usize, x: f32, y: f32) -> Body {
     let shape = match kind {
         0 => Shape::half_box(0.5, 0.4),
@@ -37,7 +38,7 @@ fn body(kind: usize, x: f32, y: f32) -> Body {
     Body::dynamic(x, y).shape(shape)
 }
 
-/// One of many beside the same world alone, to both of which the same is done.
+/// A world of a batch and the same world alone, with the same changes made to both.
 struct Pair<'a> {
     many: &'a mut WorldBatch,
     world: usize,
@@ -67,7 +68,7 @@ impl Pair<'_> {
         self.single.remove_joints(ids).unwrap();
     }
 
-    /// Somebody comes, goes, is tied to somebody or let loose.
+    /// Adds or removes a random body or joint.
     fn churn(&mut self, random: &mut Random) {
         let bodies = self.many.compiled(self.world).unwrap().bodies.len();
         let some = |pair: &mut Self, random: &mut Random| {
@@ -129,7 +130,7 @@ fn hinge() -> Joint {
 }
 
 #[test]
-fn they_come_and_go_as_in_a_world_alone() {
+fn bodies_and_joints_change_as_in_a_world_alone() {
     for backend in BACKENDS {
         for scene in [floor(), sleepy(floor())] {
             let mut scenes = vec![scene; 3];
@@ -140,7 +141,7 @@ fn they_come_and_go_as_in_a_world_alone() {
             for round in 0..90 {
                 for (world, single) in singles.iter_mut().enumerate() {
                     let mut pair = Pair { many: &mut worlds, world, single };
-                    // The last one is left alone.
+                    // The last world is not changed.
                     if world < 3 && random.below(4) == 0 {
                         pair.churn(&mut random);
                     }
@@ -161,9 +162,9 @@ fn they_come_and_go_as_in_a_world_alone() {
     }
 }
 
-/// Far more than any had room for, while others are in motion and some sit the step out.
+/// Adds far more bodies than the capacity, while others move and some worlds skip the step.
 #[test]
-fn one_outgrows_its_tables() {
+fn one_world_outgrows_its_tables() {
     for backend in BACKENDS {
         let mut scenes = vec![floor(), floor()];
         scenes.push(Scene { settings: floor().settings, ..build("ragdoll") });
@@ -190,7 +191,7 @@ fn one_outgrows_its_tables() {
             Pair { many: &mut worlds, world, single }.assert_same(backend);
         }
         assert!(worlds.device_bytes() > before || before.is_none(), "there was room for all of them");
-        // Negative control: without them world 1 is another.
+        // Negative control: without them world 1 differs.
         assert_ne!(worlds.hashes().unwrap()[0], worlds.hashes().unwrap()[1]);
         worlds.remove_bodies(1, &ids).unwrap();
         worlds.step().unwrap();
@@ -199,9 +200,9 @@ fn one_outgrows_its_tables() {
     }
 }
 
-/// Who came is gone and who went is back, also where emitters were at work.
+/// A reset or a restore removes added bodies and brings removed ones back, also with emitters.
 #[test]
-fn a_world_begins_again_or_goes_on_from_before() {
+fn a_reset_or_restore_undoes_changes() {
     for backend in BACKENDS {
         for scene in [floor(), shower()] {
             let scenes = vec![scene.clone(); 3];
@@ -238,7 +239,8 @@ fn a_world_begins_again_or_goes_on_from_before() {
             compare(&mut worlds, 0, "at its start");
             (0..25).for_each(|_| worlds.step_some(&[1]).unwrap());
             compare(&mut worlds, 25, "begun again");
-            // Forward again to those who came then; a world that knows of none of them refuses what does not tell of them.
+            // Forward again to the added bodies; a world without any of them rejects a snapshot that lacks their
+            // descriptions.
             worlds.restore(1, &late).unwrap();
             assert!(worlds.snapshot(1).unwrap() == late);
             worlds.reset(&[1]).unwrap();
@@ -249,7 +251,8 @@ fn a_world_begins_again_or_goes_on_from_before() {
     }
 }
 
-/// Pairs on a rod, every six steps, three pairs at a time, and a bouncing box after ten steps for twenty.
+/// Returns a scene of emitters: pairs on a rod, every six steps, three pairs at a time, and a bouncing box after ten
+/// steps, for twenty steps.
 fn shower() -> Scene {
     let mut scene = floor();
     shower_on(&mut scene);
@@ -280,7 +283,7 @@ fn emitters_run_in_some_worlds_and_not_in_others() {
 }
 
 #[test]
-fn what_is_refused_changes_nothing() {
+fn rejected_calls_change_nothing() {
     for backend in BACKENDS {
         let scenes = vec![floor(); 2];
         let (mut worlds, mut control) = (together(backend, &scenes), together(backend, &scenes));
@@ -310,7 +313,7 @@ fn what_is_refused_changes_nothing() {
             control.step().unwrap();
         }
         assert_eq!(worlds.hashes().unwrap(), control.hashes().unwrap(), "{backend}");
-        // Nobody steps on what was meant for a body that has gone.
+        // A command to a removed body does not reach its successor.
         worlds.command(0, 1, Command::Velocity(Vec2::new(0.0, 50.0))).unwrap();
         worlds.remove_bodies(0, &[first]).unwrap();
         worlds.step().unwrap();
@@ -322,9 +325,9 @@ fn what_is_refused_changes_nothing() {
     }
 }
 
-/// Gravity of one world is set in flight and asleep; a snapshot carries it, and a world that begins again has that of its scene.
+/// Gravity of one world is set in flight and asleep; a snapshot includes it, and a reset world has that of its scene.
 #[test]
-fn gravity_is_that_of_each_world() {
+fn each_world_has_its_own_gravity() {
     for backend in BACKENDS {
         let scenes = vec![sleepy(floor()); 2];
         let mut worlds = together(backend, &scenes);

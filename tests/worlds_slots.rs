@@ -1,12 +1,12 @@
-//! WorldBatch come and go among many: whoever takes the place of another comes to the bits to which it comes alone, and those
-//! beside it notice nothing. Settings that are numbers of a world may differ.
+//! Replacing worlds in a batch: a world in a reused slot reaches the same bits as alone, and its neighbours are
+//! unaffected. Settings that are numbers of a world may differ.
 
 use crate::support::{BACKENDS, Random, alone, build, pile, together};
 use drystone::low_level::state;
 use drystone::{Body, Command, Joint, JointKind, Scene, Shape, World, WorldBatch, WorldError};
 use glam::Vec2;
 
-/// In strict mode: a world alone has other room than one of many, and neither shall drop contacts.
+/// Enables strict mode: a single world has another capacity than one in a batch, and neither may drop contacts.
 fn strict(mut scene: Scene) -> Scene {
     let settings = build("large_pyramid:base=3").settings;
     let gravity = scene.gravity;
@@ -16,7 +16,7 @@ fn strict(mut scene: Scene) -> Scene {
     scene
 }
 
-/// Small and large, with joints and without, bouncing, rolling, led, and one that makes bodies as it runs.
+/// Returns scenes small and large, with and without joints, bouncing, rolling, on paths, and with emitters.
 fn kinds() -> Vec<Scene> {
     let specs = [
         "large_pyramid:base=4",
@@ -30,7 +30,7 @@ fn kinds() -> Vec<Scene> {
     let mut scenes: Vec<Scene> = specs.iter().map(|spec| strict(build(spec))).collect();
     scenes.push(strict(pile(3, 70)));
     scenes.push(strict(Scene::new("nothing")));
-    // Numbers of a world.
+    // These settings are numbers of a world.
     let mut heavy = strict(build("large_pyramid:base=5"));
     (heavy.gravity, heavy.settings.dt) = (Vec2::new(3.0, -25.0), 0.01);
     heavy.settings.slop *= 2.0;
@@ -39,7 +39,7 @@ fn kinds() -> Vec<Scene> {
 }
 
 #[test]
-fn whoever_comes_is_as_if_alone() {
+fn a_replacement_equals_a_world_alone() {
     for backend in BACKENDS {
         let kinds = kinds();
         let mut worlds = together(backend, &[kinds[0].clone(), kinds[8].clone(), kinds[2].clone(), kinds[3].clone()]);
@@ -94,9 +94,9 @@ fn whoever_comes_is_as_if_alone() {
     }
 }
 
-/// In the place of a crowd: of what that left behind in the tables nothing is seen.
+/// A world in the slot of a crowd: nothing that the crowd left in the tables has an effect.
 #[test]
-fn nothing_is_left_of_who_was_there() {
+fn a_replaced_world_leaves_no_trace() {
     for backend in BACKENDS {
         let crowd = strict(pile(3, 90));
         let small = strict(build("large_pyramid:base=4"));
@@ -123,14 +123,14 @@ fn nothing_is_left_of_who_was_there() {
             assert!(worlds.snapshot(1).unwrap() == single.snapshot().unwrap(), "{backend}: step {step}");
         }
         assert_eq!(worlds.take_events(1).unwrap(), single.take_events().unwrap());
-        // It begins again as what it is now.
+        // A reset restores the new world.
         worlds.reset(&[1]).unwrap();
         assert!(worlds.snapshot(1).unwrap() == alone(backend, &small).snapshot().unwrap());
     }
 }
 
 #[test]
-fn an_empty_place_does_nothing_and_is_asked_nothing() {
+fn an_empty_slot_does_nothing_and_rejects_calls() {
     for backend in BACKENDS {
         let scenes = vec![strict(build("large_pyramid:base=3")); 3];
         let (mut worlds, mut control) = (together(backend, &scenes), together(backend, &scenes));
@@ -167,7 +167,7 @@ fn an_empty_place_does_nothing_and_is_asked_nothing() {
 }
 
 #[test]
-fn what_asks_for_other_stages_is_refused() {
+fn worlds_with_other_stages_are_rejected() {
     let base = strict(build("large_pyramid:base=3"));
     let mut worlds: WorldBatch = together("gpu", &vec![base.clone(); 2]);
     (0..5).for_each(|_| worlds.step().unwrap());
@@ -188,7 +188,7 @@ fn what_asks_for_other_stages_is_refused() {
     assert!(worlds.replace(2, &base).is_err());
     assert_eq!(worlds.hashes().unwrap(), before);
     assert_eq!(worlds.steps(1), 5);
-    // Each world of the CPU is for itself.
+    // Each world on the CPU is independent.
     let mut free = together("cpu", &vec![base; 2]);
     for other in &others {
         free.replace(1, other).unwrap();

@@ -1,12 +1,12 @@
-//! Some of many worlds step while others stay as they are: each comes to the bits to which it comes alone in as many steps,
-//! whoever stepped with it.
+//! Stepping a subset of a batch: each world reaches the same bits as alone after as many steps, independent of the
+//! worlds that stepped with it.
 
 use crate::support::{BACKENDS, Random, alone, build, gather, pile, row, together};
 use drystone::low_level::state;
 use drystone::{Body, BodyType, Command, Scene, Shape, World, WorldBatch, WorldError};
 use glam::Vec2;
 
-/// Each body of each world a little elsewhere.
+/// Returns variants of a world with all bodies slightly displaced.
 fn nudged(scene: &Scene, count: usize) -> Vec<Scene> {
     WorldBatch::vary(scene, count, |world, scene| {
         for (index, body) in scene.bodies.iter_mut().enumerate().filter(|(_, body)| body.kind == BodyType::Dynamic) {
@@ -15,7 +15,7 @@ fn nudged(scene: &Scene, count: usize) -> Vec<Scene> {
     })
 }
 
-/// Any of them, in any order; now and then all, now and then one, now and then nobody.
+/// Returns a random subset in random order; sometimes all, one or none.
 fn subset(random: &mut Random, worlds: usize) -> Vec<usize> {
     let mut which: Vec<usize> = match random.below(8) {
         0 => (0..worlds).collect(),
@@ -28,10 +28,10 @@ fn subset(random: &mut Random, worlds: usize) -> Vec<usize> {
     which
 }
 
-/// What is asked of a world before one of its steps.
+/// Command to a world before one of its steps.
 type Ask = fn(usize, u64) -> Option<(usize, Command)>;
 
-/// Random ones of some worlds step, so often, beside each of them alone.
+/// Steps random subsets of the worlds beside each of them alone, and compares the complete states.
 fn some_and_alone(backend: &str, scenes: &[Scene], rounds: usize, ask: Ask) {
     let mut worlds = together(backend, scenes);
     let mut singles: Vec<World> = scenes.iter().map(|scene| alone(backend, scene)).collect();
@@ -65,16 +65,16 @@ fn some_and_alone(backend: &str, scenes: &[Scene], rounds: usize, ask: Ask) {
     }
 }
 
-fn nobody(_: usize, _: u64) -> Option<(usize, Command)> {
+fn no_commands(_: usize, _: u64) -> Option<(usize, Command)> {
     None
 }
 
 #[test]
-fn whoever_steps_comes_to_what_it_comes_to_alone() {
+fn a_subset_steps_as_each_world_alone() {
     for backend in BACKENDS {
-        some_and_alone(backend, &nudged(&build("large_pyramid:base=6"), 5), 60, nobody);
+        some_and_alone(backend, &nudged(&build("large_pyramid:base=6"), 5), 60, no_commands);
         for spec in ["ragdoll", "particles_in_a_turning_box", "bouncing_ball"] {
-            some_and_alone(backend, &nudged(&build(spec), 3), 50, nobody);
+            some_and_alone(backend, &nudged(&build(spec), 3), 50, no_commands);
         }
         let mut scenes = vec![build("large_pyramid:base=3"), build("card_house"), pile(5, 60), Scene::new("empty")];
         scenes.push(build("joint_grid:size=3"));
@@ -91,10 +91,10 @@ fn whoever_steps_comes_to_what_it_comes_to_alone() {
 }
 
 #[test]
-fn worlds_that_sleep_sit_out_too() {
+fn sleeping_worlds_may_skip_steps() {
     let mut sleepy = build("large_pyramid:base=4");
     sleepy.settings.sleep = true;
-    // The last of ten boxes, when all sleep, and where some never do.
+    // The last of ten boxes, when all sleep, and in worlds where some never do.
     let wake = |world, step| match (world, step) {
         (1, 90) => Some((10, Command::Wake)),
         (2, _) if step % 10 == 0 => Some((10, Command::Impulse { impulse: Vec2::new(0.0, 2.0), point: None })),
@@ -105,11 +105,11 @@ fn worlds_that_sleep_sit_out_too() {
     }
 }
 
-/// Those that are out of step with the others cost a dispatch more, all together.
+/// Worlds of the wrong parity cost one additional dispatch, all together.
 #[test]
-fn out_of_step_is_one_dispatch() {
+fn the_wrong_parity_costs_one_dispatch() {
     let mut worlds = together("gpu", &nudged(&build("large_pyramid:base=5"), 6));
-    // The first steps are recorded without knowing what there is to do.
+    // The first steps are recorded without counters.
     (0..10).for_each(|_| worlds.step().unwrap());
     worlds.wait().unwrap();
     let mut dispatches = |which: &[usize]| {
@@ -120,17 +120,17 @@ fn out_of_step_is_one_dispatch() {
     let all = dispatches(&[0, 1, 2, 3, 4, 5]);
     assert_eq!(dispatches(&[1, 4]), all);
     assert_eq!(dispatches(&[0, 1, 2, 3, 4, 5]), all + 1);
-    assert_eq!(dispatches(&[0, 1, 2, 3, 4, 5]), all, "now they agree");
+    assert_eq!(dispatches(&[0, 1, 2, 3, 4, 5]), all, "now their parities agree");
 }
 
-/// What steps together costs no more dispatches than the one that costs the most alone.
+/// Worlds that step together cost no more dispatches than the most expensive one alone.
 #[test]
 fn worlds_of_several_sizes_share_their_dispatches() {
     let scenes = [build("large_pyramid:base=3"), build("large_pyramid:base=7"), build("vertical_stack"), pile(2, 40)];
     let scenes = scenes.map(|scene| Scene { settings: build("large_pyramid:base=3").settings, ..scene });
     let mut worlds = together("gpu", &scenes);
     let mut singles: Vec<World> = scenes.iter().map(|scene| alone("gpu", scene)).collect();
-    // The first steps are recorded without knowing what there is to do.
+    // The first steps are recorded without counters.
     for _ in 0..8 {
         for single in &mut singles {
             single.step().unwrap();
@@ -144,7 +144,7 @@ fn worlds_of_several_sizes_share_their_dispatches() {
     assert!(all <= each.iter().copied().max().unwrap(), "{all} together, {each:?} alone");
 }
 
-/// A world in which all sleep has no layer, until something is asked of it.
+/// A world in which all bodies sleep has no batch slot until it receives a command.
 #[test]
 fn worlds_at_rest_cost_nothing() {
     let mut sleepy = build("large_pyramid:base=4");
@@ -187,7 +187,7 @@ fn worlds_at_rest_cost_nothing() {
         for (world, single) in singles.iter_mut().enumerate() {
             assert!(worlds.snapshot(world).unwrap() == single.snapshot().unwrap(), "world {world}, strict: {strict}");
         }
-        // Who comes is not overlooked.
+        // Added bodies are not overlooked.
         let body = Body::dynamic(0.0, 9.0).shape(Shape::circle(0.3));
         worlds.add_bodies(0, std::slice::from_ref(&body)).unwrap();
         singles[0].add_bodies(&[body]).unwrap();
@@ -199,7 +199,7 @@ fn worlds_at_rest_cost_nothing() {
     }
 }
 
-/// WorldBatch in and out of step with each other, of which one outgrows its room at its third step; whether strict or not.
+/// Returns worlds of both parities, of which one outgrows its capacity at its third step; strict or not.
 fn crowd(strict: bool) -> (WorldBatch, Vec<World>) {
     let mut scene = row();
     scene.settings.strict = strict;
@@ -226,15 +226,15 @@ fn crowd(strict: bool) -> (WorldBatch, Vec<World>) {
 }
 
 #[test]
-fn room_for_one_of_those_that_step() {
-    // Only that one loses contacts; there is more room after, for those that sat out, too.
+fn one_stepping_world_outgrows_its_capacity() {
+    // Only that one loses contacts; the capacity grows, also for the worlds that did not step.
     let (mut worlds, mut singles) = crowd(false);
     assert_eq!(worlds.overflowed_steps(2).first(), Some(&3));
     for world in [0, 1, 3] {
         assert!(worlds.overflowed_steps(world).is_empty());
         assert!(worlds.snapshot(world).unwrap() == singles[world].snapshot().unwrap(), "world {world}");
     }
-    // Strict: it alone goes back and does the step again.
+    // Strict: it alone repeats the step.
     let (mut worlds, mut singles) = crowd(true);
     let pairs = worlds.snapshot(2).unwrap().counters.pairs_found;
     assert!(pairs > 500, "{pairs} pairs are no crowd");
@@ -246,7 +246,7 @@ fn room_for_one_of_those_that_step() {
 }
 
 #[test]
-fn worlds_out_of_step_go_on_from_snapshots_and_answer() {
+fn worlds_of_the_wrong_parity_restore_and_answer() {
     for backend in BACKENDS {
         let scenes = nudged(&build("large_pyramid:base=5"), 3);
         let mut worlds = together(backend, &scenes);
@@ -278,7 +278,7 @@ fn worlds_out_of_step_go_on_from_snapshots_and_answer() {
 }
 
 #[test]
-fn who_is_not_there_or_given_twice_is_refused() {
+fn missing_or_duplicate_worlds_are_rejected() {
     for backend in BACKENDS {
         let mut worlds = together(backend, &nudged(&build("large_pyramid:base=3"), 3));
         worlds.step().unwrap();

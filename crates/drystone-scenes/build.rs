@@ -1,4 +1,4 @@
-//! Notes a hash of the sources: two builds with the same hash build the same scenes.
+//! Sets the fingerprint of the sources: two builds with the same fingerprint build the same scenes.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,4 +1,4 @@
-//! One suite, every backend: what a test needs to run a scene on any of them and to compare figures.
+//! Runs a test scene on every backend and compares measured values with theory.
 
 use std::sync::OnceLock;
 
@@ -8,7 +8,7 @@ use drystone::low_level::{CpuWorld, GpuWorld};
 use drystone::{AdapterChoice, Context, Scene, Snapshot, World};
 use drystone_scenes::catalogue;
 
-/// One test for each oracle and backend.
+/// Generates one test for each oracle and backend.
 macro_rules! on_every_backend {
     ($($oracle:ident),+ $(,)?) => { $(
         mod $oracle {
@@ -32,24 +32,24 @@ macro_rules! on_every_backend {
     )+ };
 }
 
-/// Where a scene runs.
+/// Backend of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// The reference, on one thread.
+    /// The CPU on one thread.
     Cpu1,
-    /// The reference, on three: more than most test machines have cores, and no power of two.
+    /// The CPU on three threads: more than most test machines have cores, and not a power of two.
     Cpu3,
-    /// Whatever adapter there is, a software one too.
+    /// The GPU, or any other adapter, such as a software one.
     Gpu,
 }
 
 impl Backend {
-    /// The scene, ready to step. A missing adapter fails the test: a skipped test would look like a passed one.
+    /// Builds the scene. A missing adapter fails the test: a skipped test would look like a passed one.
     pub fn start(self, scene: &Scene) -> Sim {
         Sim { world: self.world(scene) }
     }
 
-    /// The same without what suites measure.
+    /// Builds the world alone, without the helpers of [`Sim`].
     pub fn world(self, scene: &Scene) -> World {
         match self {
             Self::Cpu1 | Self::Cpu3 => self.cpu(scene).into(),
@@ -57,7 +57,7 @@ impl Backend {
         }
     }
 
-    /// The scene with a stage left out, for negative controls.
+    /// Builds the scene without one stage, for negative controls.
     pub fn start_without(self, scene: &Scene, stage: Stage) -> Sim {
         let world = match self {
             Self::Cpu1 | Self::Cpu3 => self.cpu(scene).without(stage).into(),
@@ -72,7 +72,7 @@ impl Backend {
     }
 
     fn gpu(scene: &Scene) -> GpuWorld {
-        // The tests of a process share one: a software adapter takes seconds to compile the kernels.
+        // Shared by all tests of a process: a software adapter takes seconds to compile the kernels.
         static CONTEXT: OnceLock<Context> = OnceLock::new();
         let context = CONTEXT.get_or_init(|| {
             Context::new(AdapterChoice::Any)
@@ -81,13 +81,13 @@ impl Backend {
         GpuWorld::new(context, scene).expect("a valid scene")
     }
 
-    /// A scene of the catalogue, ready to step.
+    /// Builds a scene of the catalogue.
     pub fn build(self, spec: &str) -> Sim {
         self.start(&catalogue::build(spec).expect("a scene of the catalogue"))
     }
 }
 
-/// A world that runs; errors fail the test.
+/// A running world; errors fail the test.
 pub struct Sim {
     pub world: World,
 }
@@ -101,12 +101,12 @@ impl Sim {
         self
     }
 
-    /// Steps done.
+    /// Returns the number of steps done.
     pub fn steps(&self) -> u64 {
         self.world.steps()
     }
 
-    /// The state now. No contact may have been dropped and no body taken out on the way to it.
+    /// Returns the present state. Fails if contacts were dropped or bodies quarantined on the way to it.
     pub fn snapshot(&mut self) -> Snapshot {
         let snapshot = self.world.snapshot().expect("a snapshot");
         assert_eq!(self.world.overflowed_steps(), &[] as &[u64], "steps that dropped contacts");
@@ -114,49 +114,49 @@ impl Sim {
         snapshot
     }
 
-    /// All bodies in scene order, by their origins.
+    /// Returns all bodies in scene order, by their origins.
     pub fn bodies(&mut self) -> Vec<ReportedBody> {
         let snapshot = self.snapshot();
         body_states(self.world.compiled(), &snapshot)
     }
 
-    /// One of them.
+    /// Returns one body.
     pub fn body(&mut self, index: usize) -> ReportedBody {
         self.bodies().swap_remove(index)
     }
 
-    /// The world itself.
+    /// Returns the world itself.
     pub fn world(&mut self) -> &mut World {
         &mut self.world
     }
 
-    /// What the joints do, in scene order.
+    /// Returns the reactions of all joints, in scene order.
     pub fn joints(&mut self) -> Vec<JointReaction> {
         self.world.joint_reactions().expect("a snapshot")
     }
 
-    /// Energies, momenta, penetration.
+    /// Returns energies, momenta and penetration.
     pub fn metrics(&mut self) -> Metrics {
         let snapshot = self.snapshot();
         metrics(self.world.compiled(), &snapshot)
     }
 }
 
-/// Within `tolerance` of what theory or a peer says.
+/// Checks that a value is within `tolerance` of its expected value.
 #[track_caller]
 pub fn near(what: &str, got: impl Into<f64>, want: f64, tolerance: f64) {
     let got = got.into();
     assert!((got - want).abs() <= tolerance, "{what}: {got}, expected {want} ± {tolerance}");
 }
 
-/// The negative control of [`near`]: further than `tolerance` away, so that the comparison can fail.
+/// Negative control of [`near`]: checks that a value is farther than `tolerance` away, so that the comparison can fail.
 #[track_caller]
 pub fn far(what: &str, got: impl Into<f64>, from: f64, tolerance: f64) {
     let got = got.into();
     assert!((got - from).abs() > tolerance, "{what}: {got}, expected to differ from {from} by more than {tolerance}");
 }
 
-/// Between two bounds.
+/// Checks that a value is between two bounds.
 #[track_caller]
 pub fn between(what: &str, got: impl Into<f64>, low: f64, high: f64) {
     let got = got.into();

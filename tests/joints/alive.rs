@@ -1,4 +1,4 @@
-//! Joints that come and go, break and are told what to do while the world runs.
+//! Joints that are added, removed, broken and commanded while the world runs.
 
 use drystone::low_level::snapshot::Lineage;
 use drystone::low_level::{CpuWorld, GpuWorld, state};
@@ -12,19 +12,19 @@ use crate::common::{Backend, between, far, near};
 use crate::joints::{block, point, world};
 
 on_every_backend!(
-    as_if_it_had_been_there,
-    lengths_and_angles_are_as_the_bodies_stand,
-    others_keep_what_they_carry,
-    thousands_come_and_go,
+    added_joints_equal_joints_of_the_scene,
+    lengths_and_angles_are_those_of_the_bodies,
+    other_joints_keep_their_impulses,
+    thousands_are_added_and_removed,
     indices_come_back_with_another_generation,
-    what_cannot_join_is_refused,
+    invalid_joints_are_rejected,
     joints_go_with_their_body,
     a_broken_joint_lets_its_bodies_touch,
     bodies_touch_when_joints_go_or_are_switched_off,
     a_mouse_drags_a_body,
     motors_limits_and_springs_obey,
     an_offset_counts_full_turns,
-    what_a_joint_does_not_have_is_refused,
+    unsuitable_joint_commands_are_rejected,
     goals_survive_snapshots,
     joints_of_a_run_survive_snapshots,
     an_event_of_a_joint_that_is_gone,
@@ -46,7 +46,7 @@ fn bodies_only(snapshot: &Snapshot) -> (&[drystone::low_level::types::Pose], &[d
     (&snapshot.poses, &snapshot.states)
 }
 
-/// Ten blocks in a row, and what ties each to the next.
+/// Returns ten blocks in a row, and a joint from each to the next.
 fn row() -> (Scene, Vec<Joint>) {
     let mut scene = world(10.0);
     let ceiling = scene.add(Body::fixed(-2.0, 0.0).shape(Shape::half_box(0.5, 0.5)));
@@ -68,7 +68,7 @@ fn row() -> (Scene, Vec<Joint>) {
     (scene, joints)
 }
 
-fn as_if_it_had_been_there(backend: Backend) {
+fn added_joints_equal_joints_of_the_scene(backend: Backend) {
     let (bare, joints) = row();
     let mut whole = bare.clone();
     for joint in &joints {
@@ -90,7 +90,7 @@ fn as_if_it_had_been_there(backend: Backend) {
     far("without joints", untied.advance(90).body(10).position[1], bare.body(10).position[1].into(), 1.0);
 }
 
-fn lengths_and_angles_are_as_the_bodies_stand(backend: Backend) {
+fn lengths_and_angles_are_those_of_the_bodies(backend: Backend) {
     let mut scene = world(0.0);
     let hub = scene.add(block(0.0, 0.0));
     let rim = scene.add(point(3.0, 0.0).velocity(0.0, 1.5));
@@ -111,12 +111,12 @@ fn lengths_and_angles_are_as_the_bodies_stand(backend: Backend) {
     let now = Vec2::from(sim.body(rim).position).distance(sim.body(hub).position.into());
     near("the rod is as long as they were apart", now, distance.into(), 2e-3);
     near("the weld holds the angle", sim.body(blade).angle, turned.into(), 2e-2);
-    near("and counts from it", sim.joints()[1].angle, 0.0, 2e-2);
+    near("and it is the reference angle", sim.joints()[1].angle, 0.0, 2e-2);
     far("they moved on", sim.body(rim).position[1], before[1].into(), 0.2);
 }
 
-/// A chain hangs and swings; whatever is tied and untied beside it, it does so to the last bit as if alone.
-fn others_keep_what_they_carry(backend: Backend) {
+/// A chain hangs and swings to the last bit as if alone, while other joints beside it are added and removed.
+fn other_joints_keep_their_impulses(backend: Backend) {
     let mut scene = world(10.0);
     let mut above = scene.add(Body::fixed(0.0, 0.0).shape(Shape::circle(0.1)));
     for index in 1..12_u8 {
@@ -133,25 +133,25 @@ fn others_keep_what_they_carry(backend: Backend) {
     let (mut alone, mut busy, mut forgot) = (backend.start(&scene), backend.start(&scene), backend.start(&scene));
     for step in 0..60_usize {
         match step {
-            // One, by itself and gone again at once; then one that stays for a while.
+            // A single joint, removed again at once; then one that stays for a while.
             10 => {
                 let ids = busy.world().add_joints(&[drag(first)]).expect("a joint");
-                busy.world().remove_joints(&ids).expect("it is there");
+                busy.world().remove_joints(&ids).expect("it exists");
             }
             15 | 25 => {
                 busy.world().add_joints(&[drag(first + step)]).expect("a joint");
             }
-            // More than there is room for.
+            // More joints than the capacity.
             30 => {
                 let joints: Vec<Joint> = (0..290).map(|index| drag(first + index)).collect();
                 busy.world().add_joints(&joints).expect("joints");
             }
             40 => {
                 let ids: Vec<JointId> = (11..200).filter_map(|index| busy.world().joint_id(index)).collect();
-                busy.world().remove_joints(&ids).expect("they are there");
+                busy.world().remove_joints(&ids).expect("they exist");
                 let mut snapshot = forgot.snapshot();
                 snapshot.joint_impulses.fill([0.0; 2]);
-                forgot.world().restore(&snapshot).expect("of this world");
+                forgot.world().restore(&snapshot).expect("a snapshot of this world");
             }
             _ => {}
         }
@@ -160,10 +160,10 @@ fn others_keep_what_they_carry(backend: Backend) {
         }
         assert_eq!(chain(&mut alone), chain(&mut busy), "step {step}");
     }
-    assert_ne!(chain(&mut alone), chain(&mut forgot), "what joints carry does not matter here");
+    assert_ne!(chain(&mut alone), chain(&mut forgot), "the impulses of joints have no effect here");
 }
 
-fn thousands_come_and_go(backend: Backend) {
+fn thousands_are_added_and_removed(backend: Backend) {
     let mut scene = world(10.0);
     for index in 0..2_500_u16 {
         scene.add(point(f32::from(index % 50) * 3.0, f32::from(index / 50) * 3.0));
@@ -187,7 +187,7 @@ fn thousands_come_and_go(backend: Backend) {
     let ids = sim.world().add_joints(&joints).expect("joints");
     sim.advance(3);
     let fallen = started.y - sim.body(0).position[1];
-    // 5 steps of fall and what the sheet gives: far less than what the top hinges would leave without the rods.
+    // 5 steps of fall and the give of the sheet: far less than what the top hinges would leave without the rods.
     between("held by its neighbours", fallen, -0.05, 0.05);
     assert_eq!(sim.joints().len(), 4_950);
     let hash = state::hash(&sim.snapshot());
@@ -199,7 +199,7 @@ fn thousands_come_and_go(backend: Backend) {
         one.advance(2).world().add_joints(&joints).expect("joints");
         assert_eq!(state::hash(&one.advance(3).snapshot()), hash, "threads leave no trace");
     }
-    sim.world().remove_joints(&ids).expect("they are there");
+    sim.world().remove_joints(&ids).expect("they exist");
     let before = sim.body(1_200);
     sim.advance(30);
     let wanted = before.velocity[1] * 0.5 - 0.5 * 10.0 * 0.25;
@@ -214,7 +214,7 @@ fn indices_come_back_with_another_generation(backend: Backend) {
     let world = sim.world();
     let ids = world.add_joints(&joints).expect("joints");
     advance(world, 2);
-    world.remove_joints(&[ids[3], ids[7]]).expect("they are there");
+    world.remove_joints(&[ids[3], ids[7]]).expect("they exist");
     assert_eq!((world.joint_id(3), world.joint_id(4)), (None, Some(ids[4])));
     let again = world.add_joints(&[joints[7].clone(), joints[3].clone(), joints[0].clone()]).expect("joints");
     let indices: Vec<_> = again.iter().map(|id| (id.index, id.generation)).collect();
@@ -227,14 +227,14 @@ fn indices_come_back_with_another_generation(backend: Backend) {
     assert_eq!(world.joint_reactions().expect("a snapshot").len(), 12);
 }
 
-fn what_cannot_join_is_refused(backend: Backend) {
+fn invalid_joints_are_rejected(backend: Backend) {
     let (mut scene, joints) = row();
     scene.join(joints[0].clone().id("first"));
     let mut sim = backend.start(&scene);
     let world = sim.world();
     advance(world, 3);
     let gone = world.body_id(6).expect("a body");
-    world.remove_bodies(&[gone]).expect("it is there");
+    world.remove_bodies(&[gone]).expect("it exists");
     advance(world, 2);
     let before = world.snapshot().expect("a snapshot");
     let good = Joint::new(JointKind::rod(), 1, 2);
@@ -268,11 +268,11 @@ fn joints_go_with_their_body(backend: Backend) {
     advance(world, 5);
     world.command_joint(ids[10], JointCommand::Target(Vec2::ZERO)).expect("a mouse joint");
     let last = world.body_id(10).expect("a body");
-    world.remove_bodies(&[last]).expect("it is there");
+    world.remove_bodies(&[last]).expect("it exists");
     assert_eq!((world.joint_id(9), world.joint_id(10)), (None, None));
     assert_eq!(world.joint_id(8), Some(ids[8]));
     advance(world, 1);
-    // A newcomer in its slot is not tied, and touches its neighbour.
+    // A new body in its slot is not connected, and collides with its neighbour.
     let beside = place(world, 9);
     let newcomer = world.add_bodies(&[block(beside.x + 0.3, beside.y)]).expect("a body")[0];
     assert_eq!(newcomer.index, 10);
@@ -282,10 +282,10 @@ fn joints_go_with_their_body(backend: Backend) {
     assert_eq!(world.joint_reactions().expect("a snapshot").len(), 9);
 }
 
-/// 100 N on one of two blocks: the weld bears half of it. What is pressed together shows whether it touches.
+/// A force of 100 N on one of two blocks: the weld carries half of it. Pressed blocks show whether they collide.
 const PRESS: Command = Command::Force { force: Vec2::new(-100.0, 0.0), point: None };
 
-/// Two blocks that overlap by half, welded.
+/// Returns two blocks that overlap by half, welded.
 fn overlapping(limit: Option<f32>) -> Scene {
     let mut scene = world(0.0);
     let a = scene.add(block(0.0, 0.0));
@@ -320,8 +320,8 @@ fn a_broken_joint_lets_its_bodies_touch(backend: Backend) {
     sim.advance(60);
     assert!(sim.joints()[0].broken);
     assert!(apart(sim.world()) > 0.95, "they overlap, {} m apart", apart(sim.world()));
-    // Back to when it held.
-    sim.world().restore(&before).expect("of this world");
+    // Back to the time before it broke.
+    sim.world().restore(&before).expect("a snapshot of this world");
     let rest = Command::Force { force: Vec2::ZERO, point: None };
     sim.world().command(1, rest).expect("a body");
     sim.advance(60);
@@ -338,22 +338,22 @@ fn bodies_touch_when_joints_go_or_are_switched_off(backend: Backend) {
     sim.world().command_joint(weld, JointCommand::Enable(false)).expect("a joint");
     sim.advance(60);
     assert!(apart(sim.world()) > 0.95, "switched off: {} m apart", apart(sim.world()));
-    // On again, it pulls them together and they do not mind.
+    // Enabled again, it pulls them together without a contact.
     sim.world().command_joint(weld, JointCommand::Enable(true)).expect("a joint");
     sim.advance(120);
     near("on again", apart(sim.world()), 0.5, 2e-2);
-    // Two joints keep them apart twice over.
+    // Two joints disable the collision twice.
     let again = Joint::new(JointKind::weld(), 1, 0).anchors([-0.25, 0.0], [0.25, 0.0]);
     let second = sim.world().add_joints(&[again]).expect("a joint");
-    sim.world().remove_joints(&[weld]).expect("it is there");
+    sim.world().remove_joints(&[weld]).expect("it exists");
     sim.advance(30);
     near("the other still holds", apart(sim.world()), 0.5, 2e-2);
-    sim.world().remove_joints(&second).expect("it is there");
+    sim.world().remove_joints(&second).expect("it exists");
     sim.advance(60);
     assert!(apart(sim.world()) > 0.95, "removed: {} m apart", apart(sim.world()));
 }
 
-/// At 60 Hz around a circle: the body follows, and the step never asks the device for anything.
+/// A target moves at 60 Hz around a circle: the body follows, and the step needs no readback from the device.
 fn a_mouse_drags_a_body(backend: Backend) {
     let mut scene = world(10.0);
     scene.add(Body::fixed(0.0, -5.0).shape(Shape::half_box(50.0, 0.5)));
@@ -371,10 +371,10 @@ fn a_mouse_drags_a_body(backend: Backend) {
             off = off.max(Vec2::from(sim.body(body).position).distance(target(step)));
         }
     }
-    // A spring of 5 Hz under a weight of 10 N/kg hangs 10/(2π·5)² = 1 cm low, and lags behind 2 m/s by its damping:
+    // A spring of 5 Hz under a weight of 10 N/kg sags by 10/(2π·5)² = 1 cm, and lags behind 2 m/s by its damping:
     // 2ζ/ω·v = 9 cm.
     between("it lags behind", off, 0.02, 0.15);
-    sim.world().remove_joints(&[mouse]).expect("it is there");
+    sim.world().remove_joints(&[mouse]).expect("it exists");
     let before = sim.body(body).position[1];
     sim.advance(30);
     far("let go, it falls", sim.body(body).position[1], before.into(), 0.5);
@@ -449,8 +449,8 @@ fn motors_limits_and_springs_obey(backend: Backend) {
     near("up to its new limit", sim.body(slider).position[0], 12.5, 0.01);
     near("at its new length", sim.body(bob).position[1], 0.75, 0.01);
     near("at its new angle", sim.body(sprung).angle, 0.75, 0.01);
-    near("as long as it is told", sim.body(rod).position[0], 45.0, 0.01);
-    // The last of a step counts.
+    near("as long as commanded", sim.body(rod).position[0], 45.0, 0.01);
+    // The last command of a step counts.
     let slider_joint = id(&mut sim, 1);
     for speed in [5.0, -1.0] {
         let command = JointCommand::Motor { speed, max: 100.0 };
@@ -483,7 +483,7 @@ fn an_offset_counts_full_turns(backend: Backend) {
     near("nothing is left", sim.joints()[0].angle, 0.0, 0.02);
 }
 
-fn what_a_joint_does_not_have_is_refused(backend: Backend) {
+fn unsuitable_joint_commands_are_rejected(backend: Backend) {
     let (scene, joints) = row();
     let mut sim = backend.start(&scene);
     let world = sim.world();
@@ -529,28 +529,28 @@ fn goals_survive_snapshots(backend: Backend) {
     world.command_joint(ids[0], JointCommand::Motor { speed: -4.0, max: 10.0 }).expect("a motor");
     advance(world, 5);
     world.command_joint(ids[1], JointCommand::Target(Vec2::new(3.0, 1.0))).expect("a mouse");
-    // One is done, the other waits.
+    // One command is applied, the other pending.
     let bytes = world.save().expect("bytes");
     advance(world, 90);
     let wanted = world.snapshot().expect("a snapshot");
-    near("turns as told", sim.body(body).angular_velocity, -4.0, 0.05);
+    near("turns as commanded", sim.body(body).angular_velocity, -4.0, 0.05);
     let late = other.world();
     late.load(&bytes).expect("the same scene");
     advance(late, 90);
     assert_eq!(bodies_only(&late.snapshot().expect("a snapshot")), bodies_only(&wanted));
-    // And back in the same world.
+    // The same in the original world.
     let world = sim.world();
     world.load(&bytes).expect("its own");
     advance(world, 90);
     assert_eq!(bodies_only(&world.snapshot().expect("a snapshot")), bodies_only(&wanted));
-    // Without what it was told it does something else.
+    // Negative control: without its goals the world behaves differently.
     let mut snapshot = Snapshot::from_bytes(&bytes, late.compiled().fingerprint()).expect("a snapshot");
     let told = snapshot.clone();
     snapshot.row_goals[0].goal = 1.0;
-    late.restore(&snapshot).expect("of this world");
+    late.restore(&snapshot).expect("a snapshot of this world");
     advance(late, 90);
     assert_ne!(bodies_only(&late.snapshot().expect("a snapshot")), bodies_only(&wanted));
-    // What is not a goal is refused.
+    // Invalid goals are rejected.
     let mut wrong = told.clone();
     wrong.row_goals[0].goal = f32::NAN;
     assert!(late.restore(&wrong).is_err());
@@ -572,7 +572,7 @@ fn joints_of_a_run_survive_snapshots(backend: Backend) {
             if step % 8 == 5 {
                 let index = step / 8 * 2;
                 let ids: Vec<JointId> = [index, index + 1].iter().filter_map(|&at| world.joint_id(at)).collect();
-                world.remove_joints(&ids).expect("they are there");
+                world.remove_joints(&ids).expect("they exist");
             }
             world.step().expect("a step");
         }
@@ -598,7 +598,8 @@ fn joints_of_a_run_survive_snapshots(backend: Backend) {
     assert!(matches!(error, WorldError::Snapshot(_)), "{error}");
 }
 
-/// On the GPU events arrive late: a break is told of the joint that broke, not of who has its index by then.
+/// On the GPU events arrive late: a break is reported with the id of the joint that broke, not of a later one with the
+/// same index.
 fn an_event_of_a_joint_that_is_gone(backend: Backend) {
     let mut scene = world(10.0);
     scene.settings.events = true;
@@ -610,7 +611,7 @@ fn an_event_of_a_joint_that_is_gone(backend: Backend) {
     let weak = Joint::to_world(JointKind::hinge(), 1).anchors([5.0, 0.0], [0.0, 0.0]).break_force(1.0);
     let old = world.add_joints(&[weak]).expect("a joint")[0];
     advance(world, 3);
-    world.remove_joints(&[old]).expect("it is there");
+    world.remove_joints(&[old]).expect("it exists");
     let new = world.add_joints(&[Joint::new(JointKind::rod(), 0, 2)]).expect("a joint")[0];
     assert_eq!((new.index, new.generation), (0, 1));
     advance(world, 3);
@@ -620,9 +621,9 @@ fn an_event_of_a_joint_that_is_gone(backend: Backend) {
     assert_eq!((events[0].joint, events[0].bodies), (Some(old), [drystone::low_level::types::NONE, 1]));
 }
 
-/// The host gives out the same places on both backends, and what the stages count agrees.
+/// The host assigns the same slots on both backends, and the counts of the stages agree.
 #[test]
-fn both_backends_keep_the_same_books() {
+fn both_backends_assign_the_same_joint_slots() {
     let (scene, joints) = row();
     let context = Context::new(AdapterChoice::Any).expect("an adapter");
     let mut host = CpuWorld::new(&scene).expect("a scene");
@@ -631,8 +632,8 @@ fn both_backends_keep_the_same_books() {
         let some = &joints[round % 4..round % 4 + 5];
         assert_eq!(host.add_joints(some).expect("joints"), device.add_joints(some).expect("joints"));
         let ids: Vec<JointId> = (round..round + 3).filter_map(|index| host.joint_id(index)).collect();
-        host.remove_joints(&ids).expect("they are there");
-        device.remove_joints(&ids).expect("they are there");
+        host.remove_joints(&ids).expect("they exist");
+        device.remove_joints(&ids).expect("they exist");
         for _ in 0..3 {
             host.step().unwrap();
             device.step().expect("a step");
@@ -647,7 +648,7 @@ fn both_backends_keep_the_same_books() {
     }
 }
 
-/// A step that is run again because it outgrew a buffer measures and obeys once.
+/// A step that is repeated after a buffer overflow measures and applies commands once.
 #[test]
 fn strict_steps_with_new_joints_are_the_same_at_any_capacity() {
     let context = Context::new(AdapterChoice::Any).expect("an adapter");
@@ -680,7 +681,8 @@ fn strict_steps_with_new_joints_are_the_same_at_any_capacity() {
     assert_eq!(small, large);
 }
 
-/// The negative control of [`a_broken_joint_lets_its_bodies_touch`] on the device: without its kernel they do not.
+/// Negative control of [`a_broken_joint_lets_its_bodies_touch`] on the device: without its kernel the bodies do not
+/// collide.
 #[test]
 fn without_its_kernel_bodies_stay_apart() {
     use drystone::low_level::gpu::kernel::Patch;

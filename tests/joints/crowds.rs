@@ -16,7 +16,7 @@ fn worst_gap(sim: &mut Sim) -> f64 {
     sim.joints().iter().map(|joint| f64::from(joint.between[0].hypot(joint.between[1]))).fold(0.0, f64::max)
 }
 
-/// Forty on one body: more than there are colours, so that nine go to the overflow.
+/// Forty joints on one body: more than there are colors, so that nine go to the overflow.
 fn a_hub_of_forty_holds_them_all(backend: Backend) {
     let mut scene = world(10.0);
     let mut hub = Body::dynamic(0.0, 0.0).shape(Shape::circle(1.0));
@@ -34,7 +34,7 @@ fn a_hub_of_forty_holds_them_all(backend: Backend) {
     near("weight", sim.joints()[0].force[1], 800.0, 4.0);
 }
 
-/// 160 planks of 0.5 m between two banks, with a ball on it.
+/// Returns 160 planks of 0.5 m between two banks, with a ball on them.
 pub fn bridge(planks: u8) -> Scene {
     let mut scene = world(10.0);
     let mut last = None;
@@ -55,7 +55,7 @@ pub fn bridge(planks: u8) -> Scene {
     scene
 }
 
-/// At no time in 20 s is a gap wider than Box2D's, 63 mm, by more than a thirtieth.
+/// In 20 s no gap is wider than Box2D's, 63 mm, by more than a thirtieth.
 fn a_bridge_stands(backend: Backend) {
     let mut sim = backend.start(&bridge(160));
     let steps = if backend == Backend::Gpu { 120 } else { 1200 };
@@ -80,22 +80,22 @@ fn a_light_chain_holds_a_heavy_ball(backend: Backend) {
     let ball = scene.add(ball);
     scene.join(Joint::new(JointKind::hinge(), last.expect("links"), ball).anchors([0.0, -0.5], [0.0, 1.0]));
     let mut sim = backend.start(&scene);
-    // It bounces on the give of its joints, so that the load is right on average: over 8 bounces of 1.7 s, with what is
-    // left of the first, within 3 %.
+    // It bounces on the elasticity of its joints, so that the load is right on average: over 8 bounces of 1.7 s, with
+    // what is left of the first, within 3 %.
     let (mut gap, mut load) = (0.0_f64, 0.0);
     for _ in 0..800 {
         gap = gap.max(worst_gap(sim.advance(1)));
         load += f64::from(sim.joints()[0].force[1]) / 800.0;
     }
     println!("gap {gap} m, ball at {} m of −11, top carries {load} N of 4100", sim.body(ball).position[1]);
-    // Box2D's largest is 109.7 mm, too.
+    // Box2D's maximum is 109.7 mm too.
     between("gap", gap, 0.0, 0.111);
     near("load at the top", load, 4100.0, 123.0);
 }
 
-/// Whether a chain of links of 22 kg, with a ball of 6,283 kg a metre of radius squared on it, let fall from level, goes
-/// wrong: its energy, which damping only takes from, must not grow; the ball falls by its own length and the chain's at
-/// most; the gap is to be no wider than Box2D's with 4 substeps (366 mm), by more than a hundredth.
+/// Returns the first fault of a chain of links of 22 kg with a ball of 6,283 kg per metre of radius squared, released
+/// from a horizontal position. The energy, which damping only reduces, must not grow; the ball falls by its own length
+/// and the chain's at most; the gap must not exceed Box2D's with 4 substeps (366 mm) by more than a hundredth.
 fn whips(sim: &mut Sim, steps: usize, height: f64, gap: f64) -> Option<String> {
     let energy = |sim: &mut Sim| {
         let metrics = sim.metrics();
@@ -112,13 +112,13 @@ fn whips(sim: &mut Sim, steps: usize, height: f64, gap: f64) -> Option<String> {
     None
 }
 
-/// Impulses that are kept in the world's frame while A is pushed at the anchor of B go wrong here within five seconds.
+/// Accumulated impulses kept in the world's frame while A is pushed at B's anchor go wrong here within five seconds.
 fn a_taut_chain_makes_no_energy(backend: Backend) {
     let mut scene = drystone_scenes::catalogue::build("ball_and_chain:radius=10").expect("a scene");
     assert_eq!(scene.settings.substep_count(), 4);
     let steps = if backend == Backend::Gpu { 400 } else { 1_200 };
     assert_eq!(whips(&mut backend.start(&scene), steps, 50.0, 0.37), None);
-    // With two substeps it does.
+    // Negative control: with two substeps the energy grows.
     scene.settings.substeps = Some(2);
     assert_ne!(whips(&mut backend.start(&scene), steps, 50.0, 0.37), None);
 }

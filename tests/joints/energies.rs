@@ -1,4 +1,4 @@
-//! Energy in springs: with it, what an undamped swing has is constant.
+//! Elastic energy: with it, the total energy of an undamped oscillation is constant.
 
 use std::f64::consts::TAU;
 
@@ -7,14 +7,14 @@ use drystone::{Body, Joint, JointKind, Scene, Spring};
 use crate::common::{Backend, between, near};
 use crate::joints::{block, point, world};
 
-on_every_backend!(a_weight_on_a_spring_keeps_its_energy, every_spring_stores_what_it_gives);
+on_every_backend!(a_weight_on_a_spring_keeps_its_energy, every_spring_returns_its_energy);
 
 /// Length of a substep, s.
 const H: f64 = 1.0 / 240.0;
 
-/// One kilogram let go from the rest length of a spring of 40 N/m: it swings by `m g / k` = 0.25 m about the place where
-/// it would hang. Symplectic Euler keeps `E − ½ h k y v` exactly, with `y` from that place: so `E` is off by
-/// `½ h k · A² ω / 2` at most, 0.016 J of 1.25 J. Kinetic and potential energy alone swing by `2 m² g² / k` = 5 J.
+/// A kilogram released at the rest length of a spring of 40 N/m oscillates by `m g / k` = 0.25 m about its equilibrium.
+/// Symplectic Euler conserves `E − ½ h k y v` exactly, with `y` from the equilibrium: so `E` is off by `½ h k · A² ω /
+/// 2` at most, 0.016 J of 1.25 J. Kinetic and potential energy alone vary by `2 m² g² / k` = 5 J.
 fn a_weight_on_a_spring_keeps_its_energy(backend: Backend) {
     let (g, k) = (10.0_f64, 40.0_f64);
     let mut scene = world(10.0);
@@ -39,7 +39,7 @@ fn a_weight_on_a_spring_keeps_its_energy(backend: Backend) {
     near("swing of kinetic and potential energy alone", high - low, 2.0 * g * g / k, 0.02);
 }
 
-/// A scene without gravity in which a spring of 1 Hz is drawn, its energy at the start, and what it is.
+/// Returns weightless scenes in which a spring of 1 Hz is stretched: a description, the scene, and its initial energy.
 fn drawn() -> Vec<(&'static str, Scene, f64)> {
     let square = TAU * TAU;
     let soft = Spring { hertz: 1.0, damping_ratio: 0.0, target: 0.0 };
@@ -68,7 +68,7 @@ fn drawn() -> Vec<(&'static str, Scene, f64)> {
     vec![
         ("spring", one(point(2.5, 0.0), &|body| Joint::to_world(hooke.clone(), body)), moving),
         ("soft rod", one(point(2.5, 0.0), &|body| Joint::to_world(rod(2.0), body).soft(1.0, 0.0)), moving),
-        // Half a kilogram is what two of one kilogram swing as.
+        // Two bodies of one kilogram oscillate like half a kilogram.
         ("soft rod between two bodies", pair, 0.5 * moving),
         ("slider", one(point(0.5, 0.0), &|body| Joint::to_world(slider.clone(), body)), moving),
         ("wheel", one(point(0.5, 0.0), &|body| Joint::to_world(wheel.clone(), body)), moving),
@@ -80,7 +80,7 @@ fn drawn() -> Vec<(&'static str, Scene, f64)> {
             turning,
         ),
         ("mouse", one(point(0.5, 0.0), &|body| Joint::to_world(mouse(1e3), body).soft(1.0, 0.0)), moving),
-        // Beyond a tenth of a metre it pulls no harder.
+        // Beyond a tenth of a metre the force is constant.
         (
             "weak mouse",
             one(point(0.5, 0.0), &|body| Joint::to_world(mouse(weak), body).soft(1.0, 0.0)),
@@ -90,7 +90,7 @@ fn drawn() -> Vec<(&'static str, Scene, f64)> {
 }
 
 /// Symplectic Euler is off by ωh/2 of the energy at most, 1.3 %; a weak mouse joint by less.
-fn every_spring_stores_what_it_gives(backend: Backend) {
+fn every_spring_returns_its_energy(backend: Backend) {
     for (what, scene, stored) in drawn() {
         let mut sim = backend.start(&scene);
         let first = sim.metrics();
@@ -102,14 +102,14 @@ fn every_spring_stores_what_it_gives(backend: Backend) {
             near(&format!("{what}: total"), found.total_energy, stored, 1.05 * 0.5 * TAU * H * stored);
             fastest = fastest.max(found.kinetic_energy);
         }
-        // Without the energy of the spring all of it would come from nothing.
+        // Negative control: without elastic energy all of it would come from nothing.
         between(&format!("{what}: kinetic energy at most"), fastest, 0.97 * stored, 1.02 * stored);
     }
 }
 
-/// A spring stiffer than what the solver feels stores what is felt; one that is switched off stores nothing.
+/// A spring stiffer than the solver's limit stores the energy of the limited stiffness; a disabled one stores none.
 #[test]
-fn stored_is_what_the_solver_feels() {
+fn stored_energy_matches_the_limited_stiffness() {
     let mut scene = world(0.0);
     let body = scene.add(point(2.001, 0.0));
     let stiff = JointKind::Spring { rest_length: Some(2.0), stiffness: 1e9, damping: 0.0 };

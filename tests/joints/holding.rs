@@ -1,4 +1,4 @@
-//! What joints hold, what they say about it, when they break, and what they leave alone.
+//! Joint constraints, their reactions, breaking thresholds, and disabled joints.
 
 use drystone::{Body, Joint, JointKind, Mode, Scene, Shape};
 
@@ -10,7 +10,7 @@ on_every_backend!(
     a_joint_breaks_above_its_threshold_and_not_below,
     a_weld_holds_a_cantilever,
     free_pairs_keep_their_momenta,
-    jointed_bodies_do_not_collide_unless_told,
+    jointed_bodies_collide_only_if_enabled,
     a_disabled_joint_does_nothing,
     the_other_modes_hold_too,
     without_correction_a_hinge_drifts,
@@ -19,7 +19,7 @@ on_every_backend!(
     errors_are_measured,
 );
 
-/// mg, by rod and by hinge; the torque of a hinge is nothing.
+/// The reaction is mg for a rod and a hinge; the torque of a hinge is zero.
 fn a_hanging_mass_pulls_with_its_weight(backend: Backend) {
     for kind in [JointKind::rod(), JointKind::hinge()] {
         let mut scene = world(10.0);
@@ -39,7 +39,7 @@ fn a_hanging_mass_pulls_with_its_weight(backend: Backend) {
     }
 }
 
-/// 10 N hang on it; a body thrown is another matter.
+/// A joint that carries 10 N breaks at a threshold of 9.5 N, and not at 10.5 N; a weld breaks by its torque.
 fn a_joint_breaks_above_its_threshold_and_not_below(backend: Backend) {
     for (threshold, breaks) in [(10.5, false), (9.5, true)] {
         let mut scene = world(10.0);
@@ -56,7 +56,7 @@ fn a_joint_breaks_above_its_threshold_and_not_below(backend: Backend) {
             near("height", height, -2.0, 1e-3);
         }
     }
-    // A cantilever of 1 kg whose middle is 0.5 m out: 5 N·m; a load that comes at once pulls up to twice as hard.
+    // A cantilever of 1 kg whose middle is 0.5 m out: 5 N·m; a suddenly applied load pulls up to twice as hard.
     for (threshold, breaks) in [(10.0, false), (4.7, true)] {
         let mut scene = world(10.0);
         let body = scene.add(block(0.5, 0.0));
@@ -68,7 +68,7 @@ fn a_joint_breaks_above_its_threshold_and_not_below(backend: Backend) {
     }
 }
 
-/// Three boxes out from a wall: the wall feels 30 N and 1 + 3 + 5 halves of 10 N·m.
+/// Three boxes out from a wall: the wall carries 30 N and 1 + 3 + 5 halves of 10 N·m.
 fn a_weld_holds_a_cantilever(backend: Backend) {
     let mut scene = world(10.0);
     let mut last = None;
@@ -85,13 +85,13 @@ fn a_weld_holds_a_cantilever(backend: Backend) {
     let joints = sim.joints();
     near("force on the wall", joints[0].force[1], 30.0, 0.1);
     near("torque on the wall", joints[0].torque, 45.0, 0.5);
-    // Each joint gives as a spring of 60 Hz on its effective mass would: 45 N·m / (m_eff (2π·60)²) with at least
-    // 1/12 kg·m², less than 4 mrad at the wall, half of that at the next; over 3 m some 15 mm.
+    // Each joint yields like a spring of 60 Hz on its effective mass: 45 N·m / (m_eff (2π·60)²) with at least 1/12
+    // kg·m², less than 4 mrad at the wall, half of that at the next; over 3 m some 15 mm.
     between("tip", sim.body(2).position[1], -0.03, 0.001);
     between("speed", sim.metrics().max_speed, 0.0, 0.01);
 }
 
-/// Two boxes on a hinge, on a rod, on a weld and on a soft one, tumbling in empty space.
+/// Two boxes on a hinge, a rod, a weld and a soft weld, tumbling in empty space.
 fn free_pairs_keep_their_momenta(backend: Backend) {
     let soft = |kind| Joint::new(kind, 0, 1).soft(2.0, 0.3);
     for joint in [
@@ -123,7 +123,7 @@ fn free_pairs_keep_their_momenta(backend: Backend) {
     }
 }
 
-/// What the metrics say of joints that hold something else than what there is; by hand.
+/// The metrics report the error of joints whose constraint is violated; computed by hand.
 fn errors_are_measured(backend: Backend) {
     let on = |joint: Joint| {
         let mut scene = world(0.0);
@@ -139,7 +139,7 @@ fn errors_are_measured(backend: Backend) {
     let weld = JointKind::Weld { reference_angle: Some(0.2), angular_hertz: None, angular_damping_ratio: None };
     let mut off = tied(rod(1.5));
     off.enabled = false;
-    // The code that measures is one for all; a GPU is asked whether it says as much as that needs.
+    // Both backends share the code of the measurement; for a GPU one case shows that it has the data.
     let cases = if backend == Backend::Gpu { 1 } else { usize::MAX };
     let all = [
         ("hinge", tied(hinge(None)).anchors([2.0, 0.3], [0.0, 0.0]), [0.3, 0.0]),
@@ -161,15 +161,15 @@ fn errors_are_measured(backend: Backend) {
     }
 }
 
-/// Two boxes half inside each other on a hinge stay there; told to collide, they are pushed apart.
-fn jointed_bodies_do_not_collide_unless_told(backend: Backend) {
+/// Two boxes half inside each other on a hinge stay there; with collision enabled they are pushed apart.
+fn jointed_bodies_collide_only_if_enabled(backend: Backend) {
     for collide in [false, true] {
         let mut scene = world(0.0);
         let a = scene.add(block(0.0, 0.0));
         let b = scene.add(block(0.5, 0.0));
         let c = scene.add(block(0.0, 3.0));
         let d = scene.add(block(0.5, 3.0));
-        // Far from each other as the joint is concerned: a rope that is slack.
+        // A slack rope: the bodies may be far from each other.
         let joint = Joint::new(JointKind::rope(50.0), a, b);
         scene.join(if collide { joint.collide() } else { joint });
         let mut sim = backend.start(&scene);
@@ -177,7 +177,7 @@ fn jointed_bodies_do_not_collide_unless_told(backend: Backend) {
         let bodies = sim.bodies();
         let gap = |a: usize, b: usize| bodies[b].position[0] - bodies[a].position[0];
         if collide {
-            between("told to collide", gap(a, b), 0.9, 3.0);
+            between("collision enabled", gap(a, b), 0.9, 3.0);
         } else {
             near("jointed", gap(a, b), 0.5, 0.0);
         }
@@ -185,7 +185,7 @@ fn jointed_bodies_do_not_collide_unless_told(backend: Backend) {
     }
 }
 
-/// To the bit what the scene without it does.
+/// A scene with a disabled joint equals the scene without it, to the bit.
 fn a_disabled_joint_does_nothing(backend: Backend) {
     let build = |joint: bool| {
         let mut scene = world(10.0);
@@ -201,7 +201,7 @@ fn a_disabled_joint_does_nothing(backend: Backend) {
     assert_eq!(with.advance(60).bodies(), without.advance(60).bodies());
 }
 
-/// A chain between two walls, one that hangs, and a pendulum under Baumgarte's and projected position correction.
+/// A chain between two walls, a hanging chain, and a pendulum under Baumgarte's and projected position correction.
 fn the_other_modes_hold_too(backend: Backend) {
     for mode in [Mode::Baumgarte, Mode::Projection] {
         let mut scene = world(10.0);
@@ -227,7 +227,7 @@ fn the_other_modes_hold_too(backend: Backend) {
         }
         let mut sim = backend.start(&scene);
         near(&format!("{mode:?}: load"), sim.advance(600).joints()[0].force[1], 80.0, 0.8);
-        // And a pendulum, which must not gain energy from tension along where the rod was.
+        // A pendulum must not gain energy from tension along the rod's old direction.
         let mut scene = world(10.0);
         scene.settings.mode = mode;
         let bob = scene.add(point(2.0, 0.0));
@@ -241,7 +241,7 @@ fn the_other_modes_hold_too(backend: Backend) {
     }
 }
 
-/// A pendulum's hinge is kept by velocity alone: it drifts outwards. With correction it does not.
+/// Without position correction a pendulum's hinge drifts outwards; with correction it does not.
 fn without_correction_a_hinge_drifts(backend: Backend) {
     let drift = |mode, correct| {
         let mut scene = world(10.0);
@@ -262,7 +262,7 @@ fn without_correction_a_hinge_drifts(backend: Backend) {
     }
 }
 
-/// A kinematic body drives what hangs on it and feels nothing; a static one does not move.
+/// A kinematic body drives attached bodies and is unaffected; a static one does not move.
 fn fixed_bodies_stay_where_they_are(backend: Backend) {
     let mut scene = world(10.0);
     let post = scene.add(Body::fixed(0.0, 0.0).shape(Shape::circle(0.1)));
@@ -271,7 +271,7 @@ fn fixed_bodies_stay_where_they_are(backend: Backend) {
     let arm = scene.add(block(4.0, 0.0));
     scene.join(Joint::new(JointKind::hinge(), post, rod).anchors([0.0, 0.0], [-1.0, 0.0]));
     scene.join(Joint::new(JointKind::weld(), crank, arm).anchors([0.0, 0.0], [-1.0, 0.0]));
-    // B may be the fixed one as well.
+    // B may be the fixed one too.
     let hook = scene.add(Body::fixed(-3.0, 0.0).shape(Shape::circle(0.1)));
     let bob = scene.add(point(-3.0, -1.0));
     scene.join(Joint::new(JointKind::rod(), bob, hook));
@@ -285,7 +285,7 @@ fn fixed_bodies_stay_where_they_are(backend: Backend) {
     near("bob", bodies[bob].position[1], -1.0, 1e-3);
 }
 
-/// A NaN in one end of a chain takes that body out, and the others swing on.
+/// A NaN in one end of a chain quarantines that body, and the others keep swinging.
 fn a_lost_body_is_let_go(backend: Backend) {
     let mut scene = world(10.0);
     let a = scene.add(point(1.0, 0.0));
@@ -315,6 +315,6 @@ fn a_scene_without_joints_has_the_plan_it_had() {
         drystone::low_level::step::plan(&scene.settings, true, false).iter().map(|op| op.stage.name()).collect();
     assert!(names.iter().all(|name| !name.contains("joint")), "{names:?}");
     let with = drystone::low_level::step::plan(&scene.settings, true, true);
-    // prepare, warm start, and in each of four substeps a sweep and a relaxing one.
+    // prepare, warm start, and in each of four substeps a solve and a relax sweep.
     assert_eq!(with.len(), names.len() + 2 + 2 * 4);
 }

@@ -1,8 +1,8 @@
-//! Oracles for joints: what mechanics and the equations of the solver say must come out, on every backend.
+//! Oracles for joints: results required by mechanics and by the solver's equations, on every backend.
 //!
-//! As `tests/physics`: an oracle is a function of a backend, tolerances are argued where they stand, and what is
-//! compared can also fail. Long runs are for the CPU alone; on a software adapter they would take minutes, and the
-//! stages are compared with it elsewhere (`tests/twins.rs`).
+//! As in `tests/physics`: an oracle is a function of a backend, tolerances are justified where they are used, and
+//! comparisons have negative controls. Long runs are for the CPU alone; on a software adapter they would take minutes,
+//! and `tests/twins.rs` compares the stages with it.
 
 mod alive;
 mod crowds;
@@ -14,12 +14,12 @@ mod swinging;
 
 use drystone::{Body, Scene, Shape};
 
-/// A box of 1 m and 1 kg with an inertia of 1/6 kg·m².
+/// Returns a box of 1 m and 1 kg with an inertia of 1/6 kg·m².
 fn block(x: f32, y: f32) -> Body {
     Body::dynamic(x, y).shape(Shape::half_box(0.5, 0.5).density(1.0))
 }
 
-/// A disc of 1 kg that does not turn: a point mass.
+/// Returns a disc of 1 kg with fixed rotation: a point mass.
 fn point(x: f32, y: f32) -> Body {
     let mut body = Body::dynamic(x, y).shape(Shape::circle(0.1));
     body.mass = Some(1.0);
@@ -27,7 +27,7 @@ fn point(x: f32, y: f32) -> Body {
     body
 }
 
-/// An empty world with gravity along −y, m/s².
+/// Returns an empty world with gravity along −y, m/s².
 fn world(gravity: f32) -> Scene {
     Scene::new("joints").gravity(0.0, -gravity)
 }

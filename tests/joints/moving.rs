@@ -25,7 +25,7 @@ fn hinge(limits: Option<[f32; 2]>, motor: Option<Motor>) -> JointKind {
     JointKind::Revolute { reference_angle: None, limits, motor, spring: None }
 }
 
-/// 0.5 N·m on 1/6 kg·m²: 3 rad/s², to the bit but for rounding; then 6 rad/s and no more.
+/// 0.5 N·m on 1/6 kg·m²: 3 rad/s², exact except for rounding; then a constant 6 rad/s.
 fn a_motor_speeds_up_by_torque_over_inertia(backend: Backend) {
     let mut scene = world(0.0);
     let body = scene.add(block(0.0, 0.0));
@@ -37,8 +37,8 @@ fn a_motor_speeds_up_by_torque_over_inertia(backend: Backend) {
     near("torque at speed", sim.joints()[0].torque, 0.0, 1e-3);
 }
 
-/// A beam of 1 kg and 2 m with its middle 1 m out weighs on the hinge with 10 N·m: a motor of 9 N·m cannot lift it and
-/// one of 11 can.
+/// A beam of 1 kg and 2 m with its middle 1 m out loads the hinge with 10 N·m: a motor of 9 N·m cannot lift it and one
+/// of 11 can.
 fn a_motor_stalls_at_its_limit(backend: Backend) {
     for (torque, lifts) in [(9.0, false), (11.0, true)] {
         let mut scene = world(10.0);
@@ -54,8 +54,8 @@ fn a_motor_stalls_at_its_limit(backend: Backend) {
     }
 }
 
-/// A motor turns a box by three turns and a half to its limit, and back by as many: counted, not wrapped. The
-/// motor leans on the limit, which gives as a spring of 60 Hz: torque over I (2π·60 Hz)², 4.22 mrad.
+/// A motor turns a box by three and a half turns to its limit, and back by as many: angles are counted, not wrapped.
+/// The motor presses against the limit, which yields like a spring of 60 Hz: torque over I (2π·60 Hz)², 4.22 mrad.
 fn limits_count_full_turns(backend: Backend) {
     let most = 3.5 * TAU;
     for side in [1.0, -1.0] {
@@ -76,7 +76,7 @@ fn limits_count_full_turns(backend: Backend) {
     }
 }
 
-/// A ball on a rope of 2 m starts 1 m below its nail: it falls freely, then hangs.
+/// A ball on a rope of 2 m starts 1 m below its anchor: it falls freely, then hangs.
 fn a_rope_is_slack_and_then_taut(backend: Backend) {
     let mut scene = world(10.0);
     let ball = scene.add(point(0.0, -1.0));
@@ -95,7 +95,7 @@ fn a_rope_is_slack_and_then_taut(backend: Backend) {
     near("tension", sim.joints()[0].force[1], 10.0, 0.01);
 }
 
-/// Thrown out and back between 1 m and 3 m.
+/// A body thrown out and back stays between 1 m and 3 m.
 fn a_piston_stays_between_its_limits(backend: Backend) {
     let mut scene = world(0.0);
     let ball = scene.add(point(2.0, 0.0).velocity(5.0, 0.0));
@@ -132,7 +132,7 @@ fn a_winch_winds(backend: Backend) {
     }
 }
 
-/// A box on a slope of 30° loaded off its middle slides down along the axis and nowhere else.
+/// A box on a slope of 30° with an off-centre load slides along the axis only.
 fn a_slider_holds_its_line_and_angle(backend: Backend) {
     let mut scene = world(10.0);
     let axis = [3.0_f32.sqrt() / 2.0, 0.5];
@@ -147,13 +147,13 @@ fn a_slider_holds_its_line_and_angle(backend: Backend) {
     let (along, across) = (x * axis[0] + y * axis[1], -x * axis[1] + y * axis[0]);
     // Gravity and force: 15 N along a slope of sin 30° = 7.5 m/s² for 1 s; Euler is g t h/2 ahead.
     near("travel", along, -3.75 - 7.5 / 480.0, 2e-3);
-    // The give of a rigid joint: force / (m_eff (2π·60 Hz)²), 13 N on 1 kg: 0.1 mm, and gone when relaxed.
+    // Compliance of a rigid joint: force / (m_eff (2π·60 Hz)²), 13 N on 1 kg: 0.1 mm, and gone after relaxing.
     near("off the line", across, 0.0, 2e-4);
     near("angle", found.angle, 0.0, 2e-4);
     near("torque", sim.joints()[0].torque, 2.0, 0.02);
 }
 
-/// A chassis of 4 kg on a wheel that stands: the suspension of 2 Hz sags by the load over m_eff (2πf)².
+/// A chassis of 4 kg on a standing wheel: the suspension of 2 Hz sags by the load over m_eff (2πf)².
 fn a_suspension_sags_by_the_weight_over_its_stiffness(backend: Backend) {
     let mut scene = world(10.0);
     let mut chassis = block(0.0, 2.0);
@@ -189,7 +189,7 @@ fn a_mouse_pulls_and_its_force_is_limited(backend: Backend) {
     sim.advance(120);
     let [fx, fy] = sim.joints()[0].force;
     near("force", fx.hypot(fy), 8.0, 1e-3);
-    assert!(sim.body(0).position[1] < -2.0, "held by too weak a hand");
+    assert!(sim.body(0).position[1] < -2.0, "held by too small a force");
 }
 
 /// To 2 m right of A's origin and a quarter turn; with little force only as fast as that allows.

@@ -1,4 +1,5 @@
-//! The same joints give the same bits: for any number of threads, twice, side by side, and from a snapshot.
+//! Determinism of joints: the same bits for any number of threads, in repeated runs, in worlds side by side, and from a
+//! snapshot.
 
 use drystone::low_level::reference::Reference;
 use drystone::low_level::{CpuWorld, GpuWorld, state};
@@ -7,7 +8,7 @@ use drystone::{AdapterChoice, Body, Context, Joint, JointKind, Mode, Motor, Scen
 use crate::joints::crowds::bridge;
 use crate::joints::{block, world};
 
-/// Some of every kind, and more bodies in one colour than a thread takes at once.
+/// Returns a scene with joints of every kind, and more bodies in one color than a thread takes at once.
 fn zoo(mode: Mode) -> Scene {
     let mut scene = world(10.0);
     scene.settings.mode = mode;
@@ -71,8 +72,8 @@ fn threads_leave_no_trace() {
     }
 }
 
-/// Every kind of joint in every role that a row can have, some of them soft, weak or switched off, hubs that overflow
-/// the colours, and what sleeps.
+/// Returns a scene with every kind of joint in every role that a row can have, some of them soft, weak or disabled,
+/// hubs that overflow the colors, and sleeping bodies.
 fn mixed(mode: Mode) -> Scene {
     let mut scene = zoo(mode);
     scene.settings.sleep = mode == Mode::Soft;
@@ -116,7 +117,7 @@ fn mixed(mode: Mode) -> Scene {
     scene
 }
 
-/// Every bit that a step leaves behind.
+/// Returns all bits of the state after a step.
 fn bits(world: &mut CpuWorld) -> Vec<u8> {
     world.step().unwrap();
     let snapshot = world.snapshot();
@@ -127,7 +128,7 @@ fn bits(world: &mut CpuWorld) -> Vec<u8> {
     bits
 }
 
-/// Every bit that a step of the reference leaves behind.
+/// Returns all bits of the reference's state after a step.
 fn reference_bits(reference: &mut Reference) -> Vec<u8> {
     reference.step();
     let tables = reference.tables();
@@ -139,7 +140,7 @@ fn reference_bits(reference: &mut Reference) -> Vec<u8> {
 }
 
 #[test]
-fn eight_at_a_time_do_as_one_by_one() {
+fn eight_rows_at_a_time_equal_one_by_one() {
     for mode in [Mode::Soft, Mode::Baumgarte, Mode::Projection] {
         for (warm_start, accumulate, relax) in [(true, true, true), (false, true, true), (true, false, false)] {
             let mut scene = mixed(mode);
@@ -154,12 +155,12 @@ fn eight_at_a_time_do_as_one_by_one() {
                 assert!(bits(&mut by_four) == wanted, "{what}");
                 assert!(bits(&mut shared) == wanted, "{what}, three threads");
             }
-            // One bit of one impulse is enough to tell them apart.
+            // Negative control: one bit of one impulse is detected.
             let mut snapshot = by_four.snapshot();
             let at = snapshot.joint_impulses.iter().rposition(|impulse| impulse[0] != 0.0).expect("a joint that pulls");
             let [impulse, _] = &mut snapshot.joint_impulses[at];
             *impulse = f32::from_bits(impulse.to_bits() ^ 1);
-            by_four.restore(&snapshot).expect("of this world");
+            by_four.restore(&snapshot).expect("a snapshot of this world");
             assert!(
                 !warm_start || bits(&mut by_four) != reference_bits(&mut one_by_one),
                 "{mode:?}: nothing would be noticed"
@@ -189,19 +190,19 @@ fn a_snapshot_continues_to_the_same_bits() {
         assert!(snapshot.joint_impulses.iter().any(|impulse| impulse[0] != 0.0), "no joint pulls");
         let straight = hashes(&mut world, 10);
         let mut other = make(&scene);
-        other.restore(&snapshot).expect("of this world");
+        other.restore(&snapshot).expect("a snapshot of this world");
         assert_eq!(hashes(&mut other, 10), straight);
-        // What joints carry is part of it.
+        // The accumulated impulses are part of the snapshot.
         let mut forgot = snapshot.clone();
         forgot.joint_impulses.fill([0.0; 2]);
         let mut other = make(&scene);
-        other.restore(&forgot).expect("of this world");
+        other.restore(&forgot).expect("a snapshot of this world");
         assert_ne!(hashes(&mut other, 1)[0], straight[0]);
     }
 }
 
 #[test]
-fn snapshots_of_other_joints_are_refused() {
+fn snapshots_of_other_joints_are_rejected() {
     let scene = bridge(10);
     let mut world = cpu(&scene, 1);
     hashes(&mut world, 2);

@@ -1,4 +1,4 @@
-//! Springs and pendulums: their periods are on paper.
+//! Springs and pendulums, against their analytic periods.
 
 use std::f64::consts::TAU;
 
@@ -9,14 +9,14 @@ use crate::joints::{block, point, world};
 
 on_every_backend!(
     a_spring_swings_at_the_root_of_k_over_m,
-    damping_lets_it_decay,
+    damping_reduces_the_amplitude,
     two_bodies_swing_by_their_reduced_mass,
     hertz_are_hertz,
     a_small_pendulum_swings_at_the_root_of_g_over_l,
     a_swinging_box_is_a_physical_pendulum,
 );
 
-/// Mean period of the zero crossings of `of`, upwards, over `steps`, s.
+/// Returns the mean period of the upward zero crossings of `of` over `steps`, s.
 fn period(sim: &mut Sim, steps: usize, of: impl Fn(&mut Sim) -> f64) -> f64 {
     let dt = 1.0 / 60.0;
     let (mut first, mut last, mut count) = (None, 0.0, 0);
@@ -26,7 +26,7 @@ fn period(sim: &mut Sim, steps: usize, of: impl Fn(&mut Sim) -> f64) -> f64 {
         sim.advance(1);
         let now = of(sim);
         if before < 0.0 && now >= 0.0 {
-            // The sine is straight enough at its zero: the error is a twentieth of a step at most and not cumulative.
+            // The sine is almost straight at its zero: the error is a twentieth of a step at most and not cumulative.
             last = time + dt * before / (before - now);
             match first {
                 None => first = Some(last),
@@ -40,7 +40,7 @@ fn period(sim: &mut Sim, steps: usize, of: impl Fn(&mut Sim) -> f64) -> f64 {
     (last - first.expect("a first crossing")) / f64::from(count)
 }
 
-/// One kilogram on a spring of rest length 2 m, pulled out by half a metre.
+/// Returns one kilogram on a spring of rest length 2 m, pulled out by half a metre.
 fn spring(stiffness: f32, damping: f32) -> Scene {
     let mut scene = world(0.0);
     let body = scene.add(point(2.5, 0.0));
@@ -48,9 +48,9 @@ fn spring(stiffness: f32, damping: f32) -> Scene {
     scene
 }
 
-/// Symplectic Euler swings faster by (ωh)²/24: at 2 rad/s and 240 substeps a second by 3·10⁻⁶. 0.1 % covers finding the
-/// zero. Without damping nothing is lost: over 100 periods the amplitude, 0.5 m, is the same to 0.2 %: half of ωh = 0.4 %
-/// is by how much symplectic Euler's orbit is out of round.
+/// Symplectic Euler oscillates faster by (ωh)²/24: at 2 rad/s and 240 substeps a second by 3·10⁻⁶. 0.1 % covers finding
+/// the zero. Without damping nothing is lost: over 100 periods the amplitude, 0.5 m, is the same to 0.2 %: symplectic
+/// Euler's orbit is out of round by half of ωh = 0.4 %.
 fn a_spring_swings_at_the_root_of_k_over_m(backend: Backend) {
     let mut sim = backend.start(&spring(4.0, 0.0));
     let swings = if backend == Backend::Gpu { 5 } else { 100 };
@@ -64,9 +64,9 @@ fn a_spring_swings_at_the_root_of_k_over_m(backend: Backend) {
     near("amplitude", most, 0.5, 0.002 * 0.5);
 }
 
-/// Amplitude e^(−ct/2m): after 10 s with c = 0.2 N·s/m a factor of e⁻¹. The damping is implicit, which takes (h·c/2m)² of
-/// the exponent, and symplectic Euler's orbit is out of round by ωh/2: 0.4 % for 2 rad/s.
-fn damping_lets_it_decay(backend: Backend) {
+/// Amplitude e^(−ct/2m): after 10 s with c = 0.2 N·s/m a factor of e⁻¹. The damping is implicit, which takes (h·c/2m)²
+/// of the exponent, and symplectic Euler's orbit is out of round by ωh/2: 0.4 % for 2 rad/s.
+fn damping_reduces_the_amplitude(backend: Backend) {
     let mut sim = backend.start(&spring(4.0, 0.2));
     sim.advance(600);
     let body = sim.body(0);
@@ -76,7 +76,7 @@ fn damping_lets_it_decay(backend: Backend) {
     near("size after 10 s", size, (-1.0_f64).exp() * 1.0, 0.01 * (-1.0_f64).exp());
 }
 
-/// 1 kg and 3 kg swing as 0.75 kg would, and their centre of mass stays where it is.
+/// 1 kg and 3 kg oscillate like 0.75 kg, and their centre of mass stays in place.
 fn two_bodies_swing_by_their_reduced_mass(backend: Backend) {
     let mut scene = world(0.0);
     let light = scene.add(point(0.0, 0.0));
@@ -96,7 +96,7 @@ fn two_bodies_swing_by_their_reduced_mass(backend: Backend) {
     near("centre", center, 2.25, 1e-4);
 }
 
-/// A hinge's spring of 2 Hz swings a box at 2 Hz, whatever its inertia; one without damping for ever.
+/// A hinge's spring of 2 Hz swings a box at 2 Hz, for any inertia; without damping the amplitude is constant.
 fn hertz_are_hertz(backend: Backend) {
     for density in [0.01, 1.0, 100.0] {
         let mut scene = world(0.0);
@@ -115,7 +115,7 @@ fn hertz_are_hertz(backend: Backend) {
         for _ in 0..30 {
             most = most.max(f64::from(sim.advance(1).body(0).angle));
         }
-        // Seen every 30th of a period; out of round by half of ωh = 5 %.
+        // Sampled every 30th of a period; out of round by half of ωh = 5 %.
         between("amplitude", most, 0.3 * 0.97, 0.3 * 1.03);
     }
 }
@@ -129,7 +129,7 @@ fn a_small_pendulum_swings_at_the_root_of_g_over_l(backend: Backend) {
         if rod {
             scene.join(Joint::to_world(JointKind::rod(), bob));
         } else {
-            // A hinge far from the centre of a body with next to no inertia is the same thing.
+            // A hinge far from the centre of a body with almost no inertia is equivalent.
             scene.bodies[bob].fixed_rotation = false;
             scene.bodies[bob].inertia = Some(1e-3);
             scene.bodies[bob].angle = 0.05;
@@ -156,7 +156,7 @@ fn a_swinging_box_is_a_physical_pendulum(backend: Backend) {
     near("period", found, want, 1e-3 * want);
 }
 
-/// Ten minutes of a pendulum of 2 m let go at the horizontal: what it has of its energy, and how long its rod is.
+/// Runs a pendulum of 2 m, released from the horizontal, for ten minutes; returns its energy and the drift of its rod.
 fn ten_minutes(kind: JointKind) -> (f64, f64) {
     let mut scene = world(10.0);
     let bob = scene.add(point(2.0, 0.0));
@@ -194,8 +194,8 @@ fn a_pendulum_keeps_its_energy_and_its_rod() {
     }
 }
 
-/// The spring is stable at any stiffness and step, also in a chain of bodies of very different mass. Along the chain: across
-/// it a light body swings by the tension, which no scheme of a single spring knows of.
+/// The spring is stable for any stiffness and step, also in a chain of bodies of very different mass. Checked along the
+/// chain: transversally a light body vibrates by the tension, which no single-spring scheme covers.
 #[test]
 fn stiff_springs_do_not_explode() {
     for stiffness in [1e2, 1e4, 1e6, 1e9] {
@@ -231,7 +231,7 @@ fn stiff_springs_do_not_explode() {
             let (own, place) = energies(&mut sim);
             sim.advance(1200);
             let (own_after, place_after) = energies(&mut sim);
-            // A symplectic spring has its energy to half a ωh, at most a quarter.
+            // A symplectic spring conserves its energy to half of ωh, at most a quarter.
             let gained = (own_after + place_after) - (own + place);
             println!("k {stiffness} m {mass}: gained {gained} J, has {own_after}, had {own}");
             between(&format!("k {stiffness}, m {mass}"), gained, f64::MIN, 0.25 * own.max(own_after));

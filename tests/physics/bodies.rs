@@ -1,4 +1,4 @@
-//! What bodies can be: unable to turn, made of several shapes, choosy about what they touch.
+//! Properties of bodies: fixed rotation, compound shapes, collision filters, kinematic motion.
 
 use drystone::{Body, Filter, Scene, Shape};
 
@@ -10,7 +10,7 @@ fn ground() -> Body {
     Body::fixed(0.0, -1.0).shape(Shape::half_box(50.0, 1.0))
 }
 
-/// A box that lands on its corner tips over, unless it cannot turn.
+/// A box that lands on its corner tips over, unless its rotation is fixed.
 fn fixed_rotation(backend: Backend) {
     let mut scene = Scene::new("fixed rotation").gravity(0.0, -10.0);
     scene.add(ground());
@@ -29,11 +29,11 @@ fn fixed_rotation(backend: Backend) {
 fn filters(backend: Backend) {
     let filter = |category, mask, group| Filter { category, mask, group };
     let cases = [
-        // Falls through: one of the two masks says no, or a common negative group.
+        // Falls through: one of the two masks disagrees, or a common negative group.
         (filter(1, u32::MAX, 0), filter(2, !1, 0), false),
         (filter(1, !2, 0), filter(2, u32::MAX, 0), false),
         (filter(1, u32::MAX, -3), filter(1, u32::MAX, -3), false),
-        // Lands: both agree; a common positive group overrules the masks; different groups do not count.
+        // Lands: both agree; a common positive group overrides the masks; different groups are ignored.
         (filter(1, 2, 0), filter(2, 1, 0), true),
         (filter(1, 0, 4), filter(2, 0, 4), true),
         (filter(1, u32::MAX, -3), filter(1, u32::MAX, -4), true),
@@ -50,7 +50,7 @@ fn filters(backend: Backend) {
         if lands {
             near(&format!("height of ball {index} on its shelf"), y, 1.0, 1e-3);
         } else {
-            // Two seconds of free fall, (1 + h) longer by the method; nothing may have slowed it.
+            // Two seconds of free fall, (1 + h) longer by the method; no contact may have slowed it.
             near(&format!("height of ball {index} that falls through"), y, 2.0 - 20.0 * (1.0 + 1.0 / 480.0), 1e-3);
         }
     }
@@ -77,7 +77,7 @@ fn compound_bodies(backend: Backend) {
     // A box on the sound table's end, still above the legs' span.
     scene.add(Body::dynamic(11.0, 1.35).shape(Shape::half_box(0.25, 0.25)));
     let bodies = backend.start(&scene).advance(300).bodies();
-    // Sinks are below a millimetre by the compliance of the contacts.
+    // Penetrations are below a millimetre by the compliance of the contacts.
     near("dumbbell's height", bodies[1].position[1], 0.5, 2e-3);
     near("dumbbell's angle", bodies[1].angle, 0.0, 2e-3);
     near("table's height", bodies[2].position[1], 1.0, 2e-3);
@@ -87,7 +87,7 @@ fn compound_bodies(backend: Backend) {
     assert!(bodies[3].angle > 0.2, "the overhanging table tips to the left: {}", bodies[3].angle);
 }
 
-/// A kinematic paddle sweeps boxes along and lifts others, and none of them slows it.
+/// A kinematic paddle sweeps boxes along and a lift raises others; the boxes do not slow them.
 fn kinematic_bodies_push(backend: Backend) {
     let mut scene = Scene::new("paddle").gravity(0.0, -10.0);
     scene.add(ground());

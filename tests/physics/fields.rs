@@ -1,4 +1,4 @@
-//! Fields that draw bodies to a point, against the laws of central motion.
+//! Fields that attract bodies to a point, against the laws of central motion.
 
 use drystone::{Body, Field, Scene, Shape};
 use glam::Vec2;
@@ -14,7 +14,7 @@ on_every_backend!(
     the_rush_comes_to_rest,
 );
 
-/// A weightless scene with one field and one disc of the mass.
+/// Returns a weightless scene with one field and one disc of the given mass.
 fn scene(field: Field, mass: f32, at: Vec2, velocity: Vec2) -> Scene {
     let mut scene = Scene::new("field").gravity(0.0, 0.0);
     scene.fields.push(field);
@@ -24,7 +24,7 @@ fn scene(field: Field, mass: f32, at: Vec2, velocity: Vec2) -> Scene {
     scene
 }
 
-/// v² = a·r holds a circle; a turn takes 2π·√(r/a).
+/// v² = a·r holds a circular orbit; a revolution takes 2π·√(r/a).
 fn a_circle_takes_its_time(backend: Backend) {
     let center = Vec2::new(30.0, -10.0);
     let (radius, rate) = (2.0_f32, 0.5 * std::f32::consts::TAU);
@@ -36,7 +36,7 @@ fn a_circle_takes_its_time(backend: Backend) {
     for quarter in 1..=4 {
         sim.advance(30);
         let at = Vec2::from(sim.body(0).position) - center;
-        // Symplectic Euler: the radius wavers by half of ω·h, 0.65 %, and the angle is off by less.
+        // Symplectic Euler: the radius varies by half of ω·h, 0.65 %, and the angle is off by less.
         between("the radius", at.length(), 1.98, 2.02);
         let wanted = [[0.0, radius], [-radius, 0.0], [0.0, -radius], [radius, 0.0]][quarter - 1];
         near("x", at.x, wanted[0].into(), 0.04);
@@ -47,7 +47,7 @@ fn a_circle_takes_its_time(backend: Backend) {
     far("straight on", backend.start(&without).advance(120).body(0).position[1], center.y.into(), 5.0);
 }
 
-/// From rest at x the point is reached after √(2x/a) at √(2·a·x); after four times that the body is back.
+/// From rest at x, the point is reached after √(2x/a) with speed √(2·a·x); after four times that the body is back.
 fn a_fall_through_the_point_is_timed(backend: Backend) {
     let field = Field { acceleration: 2.0, ..Field::default() };
     let mut sim = backend.start(&scene(field, 1.0, Vec2::new(1.0, 0.0), Vec2::ZERO));
@@ -70,10 +70,10 @@ fn a_force_is_mass_times_acceleration(backend: Backend) {
     near("8 N on 2 kg are 4 m/s²", forced.distance(accelerated), 0.0, 1e-4);
     far("on 4 kg they are not", run(force(8.0), 4.0).distance(accelerated), 0.0, 0.3);
     let pushed = run(force(-8.0), 2.0);
-    assert!(pushed.length() > 5.5, "a negative one drives away: {} m", pushed.length());
+    assert!(pushed.length() > 5.5, "a negative field repels: {} m", pushed.length());
 }
 
-/// What is lost in height over the core is gained in speed, through the core and out on the other side.
+/// Potential energy is converted to kinetic energy, through the core and out on the other side.
 fn energy_is_kept(backend: Backend) {
     let field = Field { position: Vec2::new(5.0, 0.0), force: 4.0, acceleration: 1.0, core: 0.5 };
     let thrown = scene(field, 2.0, Vec2::new(8.0, 0.2), Vec2::ZERO);
@@ -103,12 +103,12 @@ fn inside_the_core_there_is_none(backend: Backend) {
     };
     near("inside", run(1.0), 0.5, 0.0);
     far("outside", run(0.25), 0.5, 0.1);
-    // At the very point there is no direction.
+    // At the point itself there is no direction.
     let mut sim = backend.start(&scene(field(0.0), 1.0, Vec2::ZERO, Vec2::ZERO));
     near("at the point", sim.advance(10).body(0).position[0], 0.0, 0.0);
 }
 
-/// solver2d's scene: the circles end as a disc about the origin, packed as closely as circles can be and no closer.
+/// solver2d's scene: the circles end as a disc about the origin, packed as densely as circles can be.
 fn the_rush_comes_to_rest(backend: Backend) {
     let scene = drystone_scenes::catalogue::build("rush:count=60").expect("a scene");
     let mut sim = backend.start(&scene);
@@ -117,7 +117,7 @@ fn the_rush_comes_to_rest(backend: Backend) {
     let reach = |bodies: &[drystone::low_level::state::ReportedBody]| {
         bodies.iter().map(|body| Vec2::from(body.position).length()).fold(0.0, f32::max)
     };
-    // 61 circles of 0.5 m, of which at most 91 % of an area can be covered.
+    // 61 circles of 0.5 m, which cover at most 91 % of an area.
     between("the outermost", reach(&sim.bodies()), 3.5, 5.2);
     assert!(reach(&start) > 7.9);
 }

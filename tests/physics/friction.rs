@@ -1,4 +1,4 @@
-//! Friction with two coefficients, belts, resistance to rolling: each against its law.
+//! Friction with two coefficients, conveyor belts and rolling resistance, each against its law.
 
 use drystone::{Body, Scene, Shape};
 
@@ -15,20 +15,20 @@ on_every_backend!(
 
 const G: f64 = 10.0;
 
-/// A slope of tan 0.5 and a box that rests on it; its uphill direction is returned.
+/// Returns a slope of tan 0.5, with a box on it.
 fn slope(static_friction: f32, kinetic_friction: f32, down: f32) -> Scene {
     let mut scene = Scene::new("slope").gravity(0.0, -10.0);
     let angle = 0.5_f32.atan();
     let (sin, cos) = angle.sin_cos();
     let surface = |shape: Shape| shape.friction(static_friction).kinetic_friction(kinetic_friction);
     scene.add(Body::fixed(0.0, 0.0).angle(angle).shape(surface(Shape::half_box(50.0, 0.5))));
-    // A metre above the middle line of the slope, along its normal.
+    // One metre above the centre line of the slope, along its normal.
     let body = Body::dynamic(-sin, cos).angle(angle).velocity(-down * cos, -down * sin);
     scene.add(body.shape(surface(Shape::half_box(0.5, 0.5))));
     scene
 }
 
-/// How far down the slope the box is after some steps.
+/// Returns the distance that the box slid down the slope, m.
 fn slid(sim: &mut Sim, steps: usize) -> f64 {
     let (sin, cos) = 0.5_f64.atan().sin_cos();
     let start = sim.body(1).position;
@@ -36,7 +36,7 @@ fn slid(sim: &mut Sim, steps: usize) -> f64 {
     (f64::from(start[0]) - f64::from(end[0])) * cos + (f64::from(start[1]) - f64::from(end[1])) * sin
 }
 
-/// μ_s = 0.6 holds what μ_k = 0.3 does not, until it is pushed: then it slides at g (sin − μ_k cos).
+/// μ_s = 0.6 holds where μ_k = 0.3 does not. After a push the box slides at g (sin − μ_k cos).
 fn holds_at_rest_and_slides_once_pushed(backend: Backend) {
     let held = slid(&mut backend.start(&slope(0.6, 0.3, 0.0)), 120);
     near("at rest on a slope of 0.5 with 0.6, m", held, 0.0, 2e-3);
@@ -44,9 +44,9 @@ fn holds_at_rest_and_slides_once_pushed(backend: Backend) {
     let acceleration = G * (sin - 0.3 * cos);
     let pushed = slid(&mut backend.start(&slope(0.6, 0.3, 1.0)), 120);
     let law = 2.0 + 0.5 * acceleration * 4.0;
-    // The box starts on its lower edge for a few steps; Box2D's boxes on slopes are off by 3 % of the way.
+    // The box starts on its lower edge for a few steps; Box2D's boxes on slopes are off by 3 % of the distance.
     near("pushed at 1 m/s, after 2 s, m", pushed, law, 0.03 * law);
-    // With one coefficient the push is lost within v/(g (μ cos − sin)) = 1.1 s, so the two are told apart.
+    // With one coefficient the push is lost within v/(g (μ cos − sin)) = 1.1 s, so the test distinguishes the two.
     let one = slid(&mut backend.start(&slope(0.6, 0.6, 1.0)), 120);
     near("with one coefficient it stops again, m", one, 1.0 / (2.0 * G * (0.6 * cos - sin)), 0.06);
     far("so the lower one matters", pushed, one, 1.0);
@@ -73,7 +73,7 @@ fn belt(backend: Backend, ground: f32, load: f32) -> Sim {
     backend.start(&scene)
 }
 
-/// The load speeds up at μ g, and then stays at the speed of the belt, to the right on top of it.
+/// The load accelerates at μ g, and then keeps the speed of the belt, to the right on top of it.
 fn a_belt_brings_its_load_to_its_speed(backend: Backend) {
     let mut sim = belt(backend, 3.0, 0.0);
     near("after 0.3 s at μ g, m/s", sim.advance(18).body(1).velocity[0], 0.3 * 0.5 * G, 0.05);
@@ -83,7 +83,7 @@ fn a_belt_brings_its_load_to_its_speed(backend: Backend) {
     near("it does not tip, rad", body.angle, 0.0, 1e-3);
 }
 
-/// A body with running sides drives over a belt: to the left if it runs clockwise, as a caterpillar track.
+/// A body with moving sides drives over a belt: to the left if they run clockwise, like a caterpillar track.
 fn belts_of_both_bodies_add_up(backend: Backend) {
     let tracked = belt(backend, 0.0, 2.0).advance(120).body(1);
     near("a tracked vehicle, m/s", tracked.velocity[0], 2.0, 1e-3);
@@ -103,7 +103,7 @@ fn ball(backend: Backend, resistance: f32, angle: f32, speed: f32) -> Sim {
     backend.start(&scene)
 }
 
-/// A disc that rolls without sliding against the torque ρ R N slows down at a = ρ g / 1.5.
+/// A disc that rolls without sliding against the torque ρ R N decelerates at a = ρ g / 1.5.
 fn a_ball_stops_rolling(backend: Backend) {
     let body = ball(backend, 0.1, 0.0, 2.0).advance(360).body(1);
     let deceleration = 0.1 * G / 1.5;
@@ -113,7 +113,7 @@ fn a_ball_stops_rolling(backend: Backend) {
     near("without resistance it rolls on, m", free.position[0], 12.0, 0.01);
 }
 
-/// On a slope the torque at the contact is m g R sin, what resistance holds at most ρ R m g cos.
+/// On a slope the torque at the contact is m g R sin; rolling resistance holds at most ρ R m g cos.
 fn a_ball_rests_on_a_slope_that_resistance_holds(backend: Backend) {
     let rolled = |resistance| -f64::from(ball(backend, resistance, 0.1, 0.0).advance(120).body(1).position[0]);
     let start = 0.1_f64.sin();

@@ -14,7 +14,7 @@ on_every_backend!(
     friction_ramp,
 );
 
-/// How high the ball's lowest point rises after its first impact, m.
+/// Returns the height of the ball's lowest point after its first impact, m.
 fn rebound(sim: &mut Sim) -> f64 {
     let (mut rising, mut highest) = (false, 0.0_f64);
     for _ in 0..400 {
@@ -37,8 +37,8 @@ fn bounce_heights(backend: Backend) {
         let height = rebound(&mut sim);
         // The same method with the same constants: 5 mm are the third digit of the reference and of its drop height.
         near(&format!("height at restitution {e} by Box2D"), height, box2d, 5e-3);
-        // The impact is seen up to one step late, up to d = v·dt = 0.23 m below the surface; the ball rises from there
-        // with e times the speed, to e²·(H + d) − d. Semi-implicit Euler keeps v²/2 + g·y − g·h·v/2: it loses
+        // The impact is detected up to one step late, up to d = v·dt = 0.23 m below the surface; the ball rises from
+        // there with e times the speed, to e²·(H + d) − d. Semi-implicit Euler conserves v²/2 + g·y − g·h·v/2: it loses
         // v·h/2 = 0.029 m of height on the way down and e times that on the way up.
         let lost = 0.23 * (1.0 - e * e) + 0.029 * (e * e + e);
         between(&format!("height at restitution {e}"), height, ideal - lost, ideal);
@@ -47,7 +47,7 @@ fn bounce_heights(backend: Backend) {
     near("height at restitution 0", rebound(&mut dead), 0.0, 0.02);
 }
 
-/// Perfect bounces go on and on in the soft mode: none is higher than the drop.
+/// Elastic bounces repeat in the soft mode: none is higher than the drop.
 fn bounces_repeat(backend: Backend) {
     let mut sim = backend.build("bouncing_ball:restitution=1,height=2,gravity=10");
     let mut last = 0.0;
@@ -63,7 +63,7 @@ fn bounces_repeat(backend: Backend) {
     between("height after ten bounces", last, 1.7, 2.0);
 }
 
-/// Two circles head-on: momentum is kept, and the closing speed comes back times e.
+/// Two circles head-on: momentum is conserved, and the separation speed is e times the closing speed.
 fn two_circles(backend: Backend) {
     for (mass_a, mass_b, v_a, v_b) in [(1.0, 0.5, 2.0, -1.0), (0.1, 10.0, 5.0, 0.0)] {
         for e in [0.0, 0.5, 1.0] {
@@ -77,14 +77,14 @@ fn two_circles(backend: Backend) {
             // Impulse j = (1 + e) · v · m_a m_b / (m_a + m_b).
             let closing = v_a - v_b;
             let impulse = (1.0 + e) * closing * mass_a * mass_b / (mass_a + mass_b);
-            // Restitution sets the speed exactly; what is left is rounding, and for e = 0 the last of the push-out.
+            // Restitution sets the speed exactly; the error is rounding, and for e = 0 the rest of the push-out.
             let tolerance = 1e-4 * closing;
             near(&format!("{spec}: v_a"), bodies[0].velocity[0], v_a - impulse / mass_a, tolerance);
             near(&format!("{spec}: v_b"), bodies[1].velocity[0], v_b + impulse / mass_b, tolerance);
             near(&format!("{spec}: v_y"), bodies[0].velocity[1], 0.0, 1e-6);
             near(&format!("{spec}: spin"), bodies[0].angular_velocity, 0.0, 1e-6);
             near(&format!("{spec}: momentum"), after.momentum[0], before.momentum[0], 1e-5 * closing);
-            // What an impact that is not perfect takes: (1 − e²)/2 · m_a m_b/(m_a + m_b) · v².
+            // Energy lost in an inelastic impact: (1 − e²)/2 · m_a m_b/(m_a + m_b) · v².
             let lost = 0.5 * (1.0 - e * e) * mass_a * mass_b / (mass_a + mass_b) * closing * closing;
             near(
                 &format!("{spec}: energy"),
@@ -97,7 +97,7 @@ fn two_circles(backend: Backend) {
     }
 }
 
-/// Free bodies that collide: impulses come in pairs, so the total momentum stays. No walls, no gravity.
+/// Free bodies that collide: impulses come in pairs, so the total momentum is constant. No walls, no gravity.
 fn closed_system(backend: Backend) {
     let mut scene = Scene::new("closed").gravity(0.0, 0.0);
     // Two clouds fly into each other; the left one is heavier, or the total would be too small to measure against.
@@ -118,13 +118,13 @@ fn closed_system(backend: Backend) {
     let size = before.momentum[0].hypot(before.momentum[1]);
     near("momentum, x", after.momentum[0], before.momentum[0], 1e-4 * size);
     near("momentum, y", after.momentum[1], before.momentum[1], 1e-4 * size);
-    // They did collide, and lost energy by it but did not gain any.
+    // They collided, and lost energy by it but did not gain any.
     between("energy kept", after.kinetic_energy / before.kinetic_energy, 0.1, 0.9);
-    // Angular momentum is kept but for the arms: they stay as they were when the step began, while the bodies of a
-    // contact move against each other by up to v·dt = 0.1 m.
+    // Angular momentum is conserved except for the lever arms: they keep their values from the beginning of the step,
+    // while the bodies of a contact move against each other by up to v·dt = 0.1 m.
     let tolerance = 0.005 * before.angular_momentum.abs();
     near("angular momentum", after.angular_momentum, before.angular_momentum, tolerance);
-    // So a quarter of the step leaves a quarter of the error; chaos makes it another run, hence a third.
+    // A quarter of the step leaves a quarter of the error; chaos makes it a different run, hence a third.
     let mut fine = scene.clone();
     fine.settings.dt /= 4.0;
     let finer = backend.start(&fine).advance(600).metrics();
@@ -134,7 +134,7 @@ fn closed_system(backend: Backend) {
     );
     near("angular momentum, shorter steps", finer.angular_momentum, before.angular_momentum, tolerance / 3.0);
 
-    // A system that is not closed: one of them is held.
+    // Negative control: a system that is not closed, with one body held.
     let last = scene.bodies.len() - 1;
     let mut held = Body::fixed(scene.bodies[last].position.x, scene.bodies[last].position.y);
     held.shapes.clone_from(&scene.bodies[last].shapes);
@@ -146,7 +146,7 @@ fn closed_system(backend: Backend) {
     far("momentum, one held", after.momentum[0], before.momentum[0], 1e-2 * size);
 }
 
-/// Down the slope, m.
+/// Returns the distance that a box slid down the slope, m.
 fn slid(backend: Backend, friction: f32, steps: usize) -> f64 {
     let mut sim = backend.build(&format!("slope:friction={friction},tangent=0.5,gravity=10"));
     let start = sim.body(1).position.map(f64::from);
@@ -162,8 +162,8 @@ fn slope_distances(backend: Backend) {
         let distance = slid(backend, friction, 120);
         println!("friction {friction}: {distance}");
         // Semi-implicit Euler makes it ½ a t² (1 + h/t), h/t = 1/480. Friction needs the normal impulse, and a sweep
-        // over two points does not find all of it at first: less than one substep's load is missing, and the μ·g·cos·h
-        // that friction lacks by it lasts for 2 s. Nothing makes it slide less.
+        // over two points does not find all of it at first: less than one substep's load is missing, and friction is
+        // short by μ·g·cos·h for 2 s. Nothing makes it slide less.
         let euler = ideal * (1.0 + 1.0 / 480.0);
         let late = f64::from(friction) * 10.0 * 0.5_f64.atan().cos() / 240.0 * 2.0;
         between(&format!("distance at friction {friction}"), distance, euler - 2e-3, euler + late);
@@ -173,7 +173,7 @@ fn slope_distances(backend: Backend) {
     far("distance at friction 0.4 against that of 0.42", slid(backend, 0.4, 120), 1.431, 0.05);
 }
 
-/// Static friction: it stays where it is, and does not creep.
+/// Static friction: the box stays in place and does not creep.
 fn slope_holds(backend: Backend) {
     let (early, late) = (slid(backend, 0.6, 60), slid(backend, 0.6, 660));
     near("slipped in the first second", early, 0.0, 1e-3);
@@ -181,8 +181,8 @@ fn slope_holds(backend: Backend) {
 }
 
 /// Boxes of frictions μ fall on ramps of friction 0.2 and slope 0.25. Mixed, √(0.2·μ) against tan 0.25 = 0.255: two
-/// stop on the first ramp and stay, two slide off it. That of 0.35 has 0.265, too close to tell: it would brake by
-/// 0.09 m/s² only, and lands with some speed.
+/// stop on the first ramp and stay, two slide off it. The box of 0.35 has 0.265, too close to decide: it would
+/// decelerate by 0.09 m/s² only, and lands with some speed.
 fn friction_ramp(backend: Backend) {
     let mut sim = backend.build("friction_ramp");
     let before = sim.advance(540).bodies();

@@ -1,4 +1,4 @@
-//! Mass, inertia and what forces do with them: Newton's and Euler's second laws, and the work of a force.
+//! Mass, inertia and the effect of forces: Newton's and Euler's second laws, and the work of a force.
 
 use drystone::{Body, Scene, Shape};
 use glam::Vec2;
@@ -7,11 +7,12 @@ use crate::common::{Backend, far, near};
 
 on_every_backend!(box_inertia, circle_inertia, compound_inertia, given_mass, force_at_a_point, thruster_swings);
 
-/// The spin after a torque of 1 N·m for a second, and the speed after a force of 1 N: 1/inertia and 1/mass.
+/// Returns the angular velocity after a torque of 1 N·m for a second, and the speed after a force of 1 N: 1/inertia and
+/// 1/mass.
 fn responses(backend: Backend, body: Body) -> (f64, f64) {
     let mut scene = Scene::new("response").gravity(0.0, 0.0);
     scene.add(Body { torque: 1.0, ..body.clone() });
-    // At its centre of mass: no turning.
+    // A force at the centre of mass: no rotation.
     scene.add(Body { force: Vec2::new(1.0, 0.0), position: body.position + Vec2::new(0.0, 100.0), ..body });
     let bodies = backend.start(&scene).advance(60).bodies();
     near("spin by a central force", bodies[1].angular_velocity, 0.0, 0.0);
@@ -19,7 +20,7 @@ fn responses(backend: Backend, body: Body) -> (f64, f64) {
     (f64::from(bodies[0].angular_velocity), f64::from(bodies[1].velocity[0]))
 }
 
-/// 240 additions of equal amounts: at most 240 roundings of 6e-8, which partly cancel.
+/// Relative tolerance of 240 additions of equal amounts: at most 240 roundings of 6e-8, which partly cancel.
 const ROUNDING: f64 = 1e-5;
 
 fn box_inertia(backend: Backend) {
@@ -40,13 +41,13 @@ fn circle_inertia(backend: Backend) {
 }
 
 fn compound_inertia(backend: Backend) {
-    // A hammer: a 2 × 0.2 m handle about the origin, a turned 0.6 × 1 m head at (1.3, 0.1), a disc at (−1, 0.3).
+    // A hammer: a 2 × 0.2 m handle about the origin, a rotated 0.6 × 1 m head at (1.3, 0.1), a disc at (−1, 0.3).
     let hammer = Body::dynamic(-2.0, 0.5)
         .angle(0.4)
         .shape(Shape::half_box(1.0, 0.1))
         .shape(Shape::half_box(0.3, 0.5).density(3.0).offset(1.3, 0.1).rotation(0.7))
         .shape(Shape::circle(0.2).density(2.0).offset(-1.0, 0.3));
-    // By hand: own inertias, then Steiner: I = Σ (I_i + m_i |r_i − c|²). A shape's turn does not matter.
+    // By hand: own inertias, then Steiner: I = Σ (I_i + m_i |r_i − c|²). A shape's rotation has no effect.
     let disc = 2.0 * std::f64::consts::PI * 0.04;
     let parts = [
         (0.4, (4.0 + 0.04) / 12.0, [0.0, 0.0]),
@@ -63,7 +64,7 @@ fn compound_inertia(backend: Backend) {
     let about_origin = inertia + mass * (center[0].powi(2) + center[1].powi(2));
     far("1/I about the body's origin", spin, 1.0 / about_origin, ROUNDING / about_origin);
 
-    // It turns about its centre of mass: that stays while the origin circles it.
+    // It rotates about its centre of mass: that stays in place while the origin circles it.
     let mut scene = Scene::new("turning").gravity(0.0, 0.0);
     scene.add(hammer.clone().angular_velocity(2.0));
     let mut sim = backend.start(&scene);
@@ -81,7 +82,7 @@ fn compound_inertia(backend: Backend) {
 
 fn given_mass(backend: Backend) {
     let body = |mass, inertia| Body { mass, inertia, ..Body::dynamic(0.0, 0.0).shape(Shape::half_box(0.5, 0.5)) };
-    // 1 kg and 1/6 kg·m² by its shape; a given mass scales the inertia along.
+    // 1 kg and 1/6 kg·m² from its shape; a given mass scales the inertia too.
     let (spin, speed) = responses(backend, body(Some(4.0), None));
     near("1/m given", speed, 0.25, ROUNDING);
     near("1/I scaled", spin, 1.5, 1.5 * ROUNDING);
@@ -90,7 +91,7 @@ fn given_mass(backend: Backend) {
     near("1/I given", spin, 2.0, 2.0 * ROUNDING);
 }
 
-/// Work over energy, less 1, of a constant force that acts for 2 s at a point off the centre of a free box.
+/// Returns work over energy, minus 1, of a constant force that acts for 2 s at a point off the centre of a free box.
 fn work_error(backend: Backend, substeps: u32) -> f64 {
     let force = Vec2::new(3.0, -1.0);
     let point = Vec2::new(0.4, 0.3);
@@ -102,17 +103,17 @@ fn work_error(backend: Backend, substeps: u32) -> f64 {
     scene.add(body);
     let mut sim = backend.start(&scene);
     let end = sim.advance(120).body(0);
-    // v = F t/m whatever the point: m = 1.6 kg. 480 and more additions.
+    // v = F t/m for any point: m = 1.6 kg. 480 and more additions.
     near("v_x", end.velocity[0], 3.0 * 2.0 / 1.6, 1e-4);
     near("v_y", end.velocity[1], -2.0 / 1.6, 1e-4);
-    // A constant force works by how far its point moved.
+    // The work of a constant force follows from the displacement of its point.
     let turned = Vec2::from_angle(end.angle).rotate(point) + Vec2::from(end.position);
     let work = f64::from(force.dot(turned - (Vec2::new(1.0, 2.0) + point)));
     work / sim.metrics().kinetic_energy - 1.0
 }
 
-/// Work of the force = kinetic energy gained. Semi-implicit Euler errs by O(h): some 0.3 % of the energy at 4 substeps,
-/// and a quarter of that at four times as many.
+/// Work of the force = kinetic energy gained. The error of semi-implicit Euler is O(h): about 0.3 % of the energy at 4
+/// substeps, and a quarter of that at four times as many.
 fn force_at_a_point(backend: Backend) {
     let (coarse, fine) = (work_error(backend, 4), work_error(backend, 16));
     near("work over energy, 4 substeps", coarse, 0.0, 0.01);
@@ -130,8 +131,8 @@ fn thruster_swings(backend: Backend) {
             (best, at) = (body.angular_velocity.into(), body.angle.into());
         }
     }
-    // I = 1/6: ω² = 12 · 9.81 · 0.25. Near its maximum ω hardly changes, so that sampling costs nothing; the method
-    // errs by O(h·ω) = 2 %.
+    // I = 1/6: ω² = 12 · 9.81 · 0.25. Near its maximum ω hardly changes, so that sampling costs nothing; the error of
+    // the method is O(h·ω) = 2 %.
     let want = (12.0_f64 * 9.81 * 0.25).sqrt();
     near("fastest spin", best, want, 0.02 * want);
     near("where", at, std::f64::consts::FRAC_PI_2, 0.1);

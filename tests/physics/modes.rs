@@ -1,5 +1,5 @@
-//! The other equations and the switches: each mode holds a stack and comes out of an overlap, and each switch shows
-//! what it is for.
+//! Solver modes and switches: each mode holds a stack and recovers from an overlap, and each switch has its documented
+//! effect.
 
 use drystone::low_level::state::Metrics;
 use drystone::{Body, Mode, Scene, Settings, Shape};
@@ -17,7 +17,7 @@ on_every_backend!(
     relax_takes_the_bias_out,
 );
 
-/// A stack, solved otherwise.
+/// Runs a stack with changed settings and returns its metrics.
 fn stack(backend: Backend, count: u32, steps: usize, set: impl Fn(&mut Settings)) -> Metrics {
     let mut scene = catalogue::build(&format!("vertical_stack:count={count}")).expect("a scene");
     set(&mut scene.settings);
@@ -26,8 +26,8 @@ fn stack(backend: Backend, count: u32, steps: usize, set: impl Fn(&mut Settings)
     metrics
 }
 
-/// The classic modes leave each of five joints a slop (5 mm) deep at most, and stand. Within the slop neither corrects,
-/// so that the two do the same here.
+/// The classic modes leave each of five contacts at most one slop (5 mm) deep, and stand. Within the slop neither
+/// corrects, so that the two behave alike here.
 fn modes_hold_a_stack(backend: Backend) {
     for mode in [Mode::Baumgarte, Mode::Projection] {
         let metrics = stack(backend, 5, 600, |settings| settings.mode = mode);
@@ -38,7 +38,7 @@ fn modes_hold_a_stack(backend: Backend) {
     }
 }
 
-/// A box that starts inside the ground.
+/// Returns a box that starts inside the ground.
 fn sunken(depth: f32) -> Scene {
     let mut scene = Scene::new("sunken").gravity(0.0, -10.0);
     scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(50.0, 1.0)));
@@ -65,7 +65,7 @@ fn modes_recover_an_overlap(backend: Backend) {
     }
 }
 
-/// Without correction nothing moves a penetration, in any mode; it does not grow either.
+/// Without correction a penetration stays constant in any mode; it does not grow either.
 fn no_correction_leaves_the_penetration(backend: Backend) {
     for mode in [Mode::Soft, Mode::Baumgarte, Mode::Projection] {
         let mut scene = sunken(0.1);
@@ -76,10 +76,10 @@ fn no_correction_leaves_the_penetration(backend: Backend) {
     }
 }
 
-/// A perfect ball in the tutorial's mode without correction: nothing but the integrator takes or gives energy.
+/// An elastic ball in the tutorial's mode without correction: only the integrator adds or removes energy.
 ///
-/// Semi-implicit Euler keeps v²/2 + g·y − g·h·v/2. An impact turns −v into v, and so each bounce is h·v lower than the
-/// one before: 0.1 m of 2 m at one substep, a quarter of that at four.
+/// Semi-implicit Euler conserves v²/2 + g·y − g·h·v/2. An impact turns −v into v, and so each bounce is h·v lower than
+/// the one before: 0.1 m of 2 m at one substep, a quarter of that at four.
 fn no_correction_keeps_perfect_bounces(backend: Backend) {
     for substeps in [1, 4] {
         let mut scene = catalogue::build("bouncing_ball:restitution=1,height=2,gravity=10").expect("a scene");
@@ -108,7 +108,7 @@ fn no_correction_keeps_perfect_bounces(backend: Backend) {
     }
 }
 
-/// Clamping each increment lets no impulse ever be taken back: what overshoots, stays.
+/// Clamping each increment never reduces an impulse: overshoot remains.
 fn clamping_increments_is_wrong(backend: Backend) {
     let metrics = |accumulate| stack(backend, 5, 300, |settings| settings.accumulate = accumulate);
     let (right, wrong) = (metrics(true), metrics(false));
@@ -116,14 +116,14 @@ fn clamping_increments_is_wrong(backend: Backend) {
     assert!(error(&wrong) > 5.0 * error(&right), "wrong {wrong:?}, right {right:?}");
 }
 
-/// Without the last step's impulses every substep starts from nothing, and a stack sinks deeper.
+/// Without the last step's impulses every substep starts from zero, and a stack sinks deeper.
 fn cold_start_sinks(backend: Backend) {
     let sink = |warm_start| stack(backend, 10, 300, |settings| settings.warm_start = warm_start).top_sink;
     let (warm, cold) = (sink(true), sink(false));
     assert!(cold > 2.0 * warm, "sinks {cold} m cold and {warm} m warm");
 }
 
-/// The bias leaves bodies with the speed of the push-out, up to 3 m/s, unless a sweep without bias takes it back.
+/// The bias leaves bodies with the push-out velocity, up to 3 m/s, unless a sweep without bias removes it.
 fn relax_takes_the_bias_out(backend: Backend) {
     let highest = |relax| {
         let mut scene = sunken(0.2);

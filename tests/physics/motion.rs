@@ -1,4 +1,4 @@
-//! Free motion: gravity, spin, damping, kinematic bodies. The integrator's own equation, and the law it approaches.
+//! Free motion: gravity, rotation, damping, kinematic bodies. The integrator's own equation, and the law it approaches.
 
 use drystone::{Body, Scene, Shape};
 
@@ -6,7 +6,7 @@ use crate::common::{Backend, far, near};
 
 on_every_backend!(ballistics, spin_is_kept, damping, gravity_scale, kinematic_motion);
 
-/// Substeps of a second at the defaults.
+/// Number of substeps in a second at the defaults.
 const N: i32 = 240;
 const H: f64 = 1.0 / 240.0;
 
@@ -38,7 +38,7 @@ fn ballistics(backend: Backend) {
     far("y under other gravity", backend.start(&weaker).advance(60).body(0).position[1], -0.020_833_3, 1e-5);
 }
 
-/// A free box keeps its angular momentum: ω to the last bit, as nothing is added to it, and a unit rotation.
+/// A free box conserves its angular momentum: ω to the last bit, as nothing is added to it, and a unit rotation.
 fn spin_is_kept(backend: Backend) {
     let mut scene = Scene::new("spin").gravity(0.0, 0.0);
     scene.add(Body::dynamic(1.0, 2.0).angular_velocity(7.0).velocity(0.25, 0.0).shape(Shape::half_box(1.0, 0.1)));
@@ -71,7 +71,7 @@ fn damping(backend: Backend) {
     far("v_x undamped", body.velocity[0], 4.0, 1.0);
 }
 
-/// Bodies fall by their share of gravity and nothing else.
+/// Bodies fall at their gravity scale times g, and nothing else.
 fn gravity_scale(backend: Backend) {
     let mut scene = Scene::new("gravity scale").gravity(2.0, -10.0);
     let scales = [1.0_f32, 0.5, 0.0, -2.0];
@@ -88,7 +88,7 @@ fn gravity_scale(backend: Backend) {
     }
 }
 
-/// A kinematic body moves by its velocity alone: no gravity, no force, no damping, and whatever is in its way.
+/// A kinematic body moves with its velocity alone: no gravity, no force, no damping, no effect of obstacles.
 fn kinematic_motion(backend: Backend) {
     let mut scene = Scene::new("kinematic").gravity(0.0, -10.0);
     let mut platform = Body::kinematic(0.0, 0.0).velocity(1.5, 0.5).shape(Shape::half_box(1.0, 0.25));
@@ -96,11 +96,11 @@ fn kinematic_motion(backend: Backend) {
     platform.torque = 50.0;
     platform.linear_damping = 5.0;
     scene.add(platform);
-    // A heavy ball in its way, and a box that lies on it.
+    // A heavy ball in its path, and a box that lies on it.
     let ball = Body::dynamic(2.6, 0.5).shape(Shape::circle(0.5).density(1000.0).friction(0.0));
     scene.add(Body { gravity_scale: 0.0, ..ball });
     scene.add(Body::dynamic(0.0, 0.5).shape(Shape::half_box(0.25, 0.25).friction(10.0)));
-    // Turning, far away.
+    // A rotating one, far away.
     scene.add(Body::kinematic(50.0, 0.0).angular_velocity(1.0).shape(Shape::half_box(1.0, 0.25)));
     let bodies = backend.start(&scene).advance(60).bodies();
     // 60 additions of about 0.02 m to values up to 1.5: 60 · 6e-8.
@@ -109,7 +109,7 @@ fn kinematic_motion(backend: Backend) {
     near("angle", bodies[0].angle, 0.0, 0.0);
     near("v_x", bodies[0].velocity[0], 1.5, 0.0);
     near("angle of the other", bodies[3].angle, f64::from(N) * H.atan(), 1e-5);
-    // It pushed the ball along, whose left side is where its right side is, but for a soft contact's millimetres.
+    // It pushed the ball along, whose left side is at the body's right side, except for a soft contact's millimetres.
     near("x of the ball", bodies[1].position[0], 3.0, 0.01);
     near("v_x of the ball", bodies[1].velocity[0], 1.5, 0.01);
     near("y of the passenger", bodies[2].position[1], 1.0, 1e-3);

@@ -1,4 +1,4 @@
-//! Kinematic bodies that are led along paths: where they are, and what they do to others.
+//! Kinematic bodies on paths: their positions, and their effect on other bodies.
 
 use drystone::low_level::state;
 use drystone::{Body, Path, Scene, Shape};
@@ -9,9 +9,9 @@ use crate::common::{Backend, near};
 on_every_backend!(
     a_body_is_where_its_path_says,
     a_path_survives_snapshots,
-    a_platform_carries_what_lies_on_it,
+    a_platform_carries_bodies_on_it,
     a_path_that_is_added_begins_with_the_world,
-    what_is_no_path_is_refused,
+    invalid_paths_are_rejected,
 );
 
 const PATH: Path = Path { amplitude: Vec2::new(2.0, 1.0), turn: 0.75, rate: 3.0, phase: 0.5 };
@@ -22,7 +22,7 @@ fn led() -> Scene {
     scene
 }
 
-/// By the formula, in double precision.
+/// Evaluates the formula in double precision.
 fn place(steps: u32) -> (f64, f64, f64) {
     let swing = (3.0 * f64::from(steps) * f64::from(1.0_f32 / 60.0) + 0.5).sin();
     (5.0 + 2.0 * swing, -3.0 + swing, 0.25 + 0.75 * swing)
@@ -36,12 +36,12 @@ fn a_body_is_where_its_path_says(backend: Backend) {
         steps += advance;
         let (x, y, angle) = place(steps);
         let body = sim.body(0);
-        // A step goes the whole way by its velocity: rounding, and the sine's.
+        // A step covers the whole distance by its velocity: rounding, and the sine's.
         near("x", body.position[0], x, 1e-4);
         near("y", body.position[1], y, 1e-4);
         near("angle", body.angle, angle, 1e-4);
     }
-    // The comparison can fail: a step earlier it was elsewhere.
+    // Negative control: a step earlier the position was different.
     assert!((place(steps).0 - place(steps - 1).0).abs() > 1e-3);
 }
 
@@ -57,8 +57,8 @@ fn a_path_survives_snapshots(backend: Backend) {
     assert!(backend.start(&another).world().load(&bytes).is_err(), "another path is another world");
 }
 
-/// Friction 1 holds a box on a tray that swings with up to 4 m/s²; one of 0.05 does not.
-fn a_platform_carries_what_lies_on_it(backend: Backend) {
+/// Friction 1 holds a box on a tray that oscillates with up to 4 m/s²; friction 0.05 does not.
+fn a_platform_carries_bodies_on_it(backend: Backend) {
     let run = |friction: f32| {
         let mut scene = Scene::new("tray").gravity(0.0, -10.0);
         let path = Path { amplitude: Vec2::new(1.0, 0.0), rate: 2.0, ..Path::default() };
@@ -87,13 +87,13 @@ fn a_path_that_is_added_begins_with_the_world(backend: Backend) {
         }
         near("x", sim.body(0).position[0], place(steps).0, 1e-4);
     }
-    sim.world().remove_bodies(&[id]).expect("it is there");
+    sim.world().remove_bodies(&[id]).expect("it exists");
     sim.advance(2);
     assert!(sim.world().compiled().paths.is_empty());
     assert!(sim.bodies().is_empty());
 }
 
-fn what_is_no_path_is_refused(backend: Backend) {
+fn invalid_paths_are_rejected(backend: Backend) {
     let mut sim = backend.start(&led());
     let crate_on = |path: Path| Body::kinematic(0.0, 0.0).path(path).shape(Shape::circle(1.0));
     for (body, says) in [

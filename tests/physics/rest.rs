@@ -1,14 +1,14 @@
-//! Rest: how deep bodies sit. A soft contact gives by its compliance, which is a formula, not an error.
+//! Resting contacts: penetration under load. A soft contact yields by its compliance, which is a formula, not an error.
 //!
-//! The fixed point of a substep: the velocity is 0 after the biased sweep, or the body would move; so the kept impulse
-//! is the load's, Λ = F·h for each point, and the sweep adds nothing: 0 = −m_eff·(ms·0 + ms·br·s) − is·Λ. With mass
-//! scale `ms = a₂a₃`, impulse scale `is = a₃`, bias rate `br = ω/a₁` and `a₂ = h·ω·a₁` this is
+//! The fixed point of a substep: the velocity is 0 after the biased sweep, or the body would move; so the accumulated
+//! impulse is the load's, Λ = F·h for each point, and the sweep adds nothing: 0 = −m_eff·(ms·0 + ms·br·s) − is·Λ. With
+//! mass scale `ms = a₂a₃`, impulse scale `is = a₃`, bias rate `br = ω/a₁` and `a₂ = h·ω·a₁` this is
 //!
 //! s = −Λ·is/(m_eff·ms·br) = −F/(m_eff·ω²),
 //!
-//! a spring of stiffness `m_eff·ω²`, whatever the substep and the damping. ω = 2π·30 Hz between dynamic bodies, twice
-//! that on static ones. A point of two boxes has 1/m_eff = 1/m_a + 1/m_b + r_a²/I_a + r_b²/I_b with the arms along the
-//! face: for m-boxes of 1 kg 0.4 kg on the ground and 0.2 kg on each other.
+//! a spring of stiffness `m_eff·ω²`, for any substep and damping. ω = 2π·30 Hz between dynamic bodies, twice that on
+//! static ones. A point of two boxes has 1/m_eff = 1/m_a + 1/m_b + r_a²/I_a + r_b²/I_b with the arms along the face:
+//! for 1 m boxes of 1 kg 0.4 kg on the ground and 0.2 kg on each other.
 
 use std::f64::consts::PI;
 
@@ -27,9 +27,9 @@ on_every_backend!(
     arch
 );
 
-/// Of contacts with static bodies, squared.
+/// Squared frequency of contacts with static bodies, (rad/s)².
 const STATIC: f64 = (2.0 * PI * 60.0) * (2.0 * PI * 60.0);
-/// Of contacts between dynamic bodies, squared.
+/// Squared frequency of contacts between dynamic bodies, (rad/s)².
 const DYNAMIC: f64 = STATIC / 4.0;
 
 fn scene(gravity: f32) -> Scene {
@@ -39,7 +39,7 @@ fn scene(gravity: f32) -> Scene {
 }
 
 /// solver2d's and Box2D's arch, with Box2D's friction, 0.6, and 4 substeps. Its shoulders slip until they jam: Box2D
-/// loses 66.2 J by that, too, and stands. At 0.5 both fall.
+/// loses 66.2 J by that too, and stands. At 0.5 both fall.
 fn arch(backend: Backend) {
     let fallen = |friction: &str| {
         let mut sim = backend.build(&format!("arch:friction={friction}"));
@@ -58,7 +58,7 @@ fn circle_sinks(backend: Backend) {
         for recycle in [true, false] {
             let mut scene = scene(gravity);
             scene.settings.recycle = recycle;
-            // Size and density do not matter: load and stiffness both go with the mass.
+            // Size and density have no effect: load and stiffness are both proportional to the mass.
             let circles = [(0.25, 2.5), (0.5, 1.0), (0.4, 40.0)];
             for (index, (radius, density)) in circles.into_iter().enumerate() {
                 let shape = Shape::circle(radius).density(density);
@@ -68,8 +68,8 @@ fn circle_sinks(backend: Backend) {
             for (body, (radius, density)) in bodies[1..].iter().zip(circles) {
                 let sink = f64::from(radius) - f64::from(body.position[1]);
                 let want = f64::from(gravity) / STATIC;
-                // 70 µm at 10 m/s². Positions near 0.5 m come in steps of 3e-8 m, and a body stops moving when a
-                // step's motion is less than half of that: about ten of them.
+                // 70 µm at 10 m/s². Positions near 0.5 m are rounded to 3e-8 m, and a body stops moving when a step's
+                // motion is less than half of that: about ten of them.
                 let what = format!("sink at {gravity} m/s² of r {radius}, density {density}, recycle {recycle}");
                 near(&what, sink, want, 1e-3 * want + 3e-7);
                 far(&format!("{what}, as of a dynamic contact"), sink, f64::from(gravity) / DYNAMIC, want);
@@ -88,7 +88,7 @@ fn box_sinks(backend: Backend) {
             let body = backend.start(&scene).advance(300).body(1);
             let (sink, want) = (0.5 - f64::from(body.position[1]), 1.25 * f64::from(gravity) / STATIC);
             near(&format!("sink at {gravity} m/s², recycle {recycle}"), sink, want, 1e-3 * want + 3e-7);
-            // One point is solved after the other, and so the box lands a little turned.
+            // One point is solved after the other, and so the box lands slightly rotated.
             near("angle", body.angle, 0.0, 1e-4);
             near("x", body.position[0], 0.0, 1e-3);
             far("sink of a rigid mass m", sink, f64::from(gravity) / STATIC, 0.1 * want);
@@ -107,8 +107,8 @@ fn two_boxes_sink(backend: Backend) {
     near("upper in lower", between, 2.5 * 100.0 / DYNAMIC, 1e-3 * between);
 }
 
-/// How far the top of a stack of 1 m boxes sinks, by the formula: the ground gives under all, each joint under those
-/// above it.
+/// Returns by the formula how far the top of a stack of 1 m boxes sinks: the ground contact under the load of all, each
+/// further contact under that of the boxes above it.
 fn stack_sink(count: u32, gravity: f64) -> f64 {
     let (all, joints) = (f64::from(count), f64::from(count * (count - 1) / 2));
     gravity * (1.25 * all / STATIC + 2.5 * joints / DYNAMIC)
@@ -142,7 +142,7 @@ fn stack_of_50(backend: Backend) {
     stack(backend, 50, 0.866);
 }
 
-/// Why manifolds are kept: without, Box2D's stack of 20 falls within 20 s, and that of 10 still stands.
+/// Justifies keeping manifolds: without, Box2D's stack of 20 falls within 20 s, and that of 10 still stands.
 fn stack_without_recycling(backend: Backend) {
     let mut sinks = [10, 20].map(|count| {
         let mut scene = drystone_scenes::catalogue::build(&format!("vertical_stack:count={count}")).expect("a scene");

@@ -1,4 +1,4 @@
-//! Scenes of Box2D and solver2d: what stands there must stand here.
+//! Scenes of Box2D and solver2d: structures that stand there must stand here.
 
 use drystone::low_level::state::ReportedBody;
 
@@ -32,12 +32,12 @@ fn large_pyramid(backend: Backend) {
     near("top, x", top.position[0], 0.0, 0.1);
     let metrics = sim.metrics();
     println!("{metrics:?}");
-    // 22 m deep columns press on the middle of the lowest row; nothing may be pressed through anything.
+    // 22 m deep columns press on the middle of the lowest row; no body may be pressed through another.
     between("penetration", metrics.max_penetration, 0.0, 0.05);
     near("ground impulse over weight, less 1", metrics.ground_impulse_ratio.expect("gravity"), 0.0, 0.01);
 }
 
-/// All of them stand: no body is more than a few cm from where it began.
+/// All pyramids stand: no body is more than a few cm from its initial position.
 fn many_pyramids(backend: Backend) {
     let spec =
         if backend == Backend::Gpu { "many_pyramids:rows=3,columns=3" } else { "many_pyramids:rows=4,columns=4" };
@@ -50,14 +50,14 @@ fn many_pyramids(backend: Backend) {
     }
 }
 
-/// Five storeys of cards stand for 10 s. The cards of a tent start 4 mm apart, corner to corner: a narrow phase that
-/// knows faces only lets the top tent, which nothing presses together, fall through itself.
+/// Five storeys of cards stand for 10 s. The cards of a tent start 4 mm apart, corner to corner: with a narrow phase
+/// that handles faces only, the top tent, which nothing presses together, would fall through itself.
 fn card_house(backend: Backend) {
     let mut sim = backend.build("card_house");
     let before = sim.bodies();
     let after = sim.advance(600).bodies();
     for (index, (a, b)) in before.iter().zip(&after).enumerate().skip(1) {
-        // A storey starts 5 mm higher than its cards are, and its contacts give by some mm: cards weigh 0.8 g, and a
+        // A storey starts 5 mm higher than its cards are, and its contacts yield by some mm: cards weigh 0.8 g, and a
         // contact at their ends is as soft as their effective mass is small. A fallen card is 180 mm lower.
         let storey = f64::from((a.position[1] - 0.18) / 0.37).floor();
         let sink = f64::from(a.position[1] - b.position[1]);
@@ -68,7 +68,7 @@ fn card_house(backend: Backend) {
     between("speed", sim.metrics().max_speed, 0.0, 0.05);
 }
 
-/// Those that are not where they should be.
+/// Returns the bodies outside of the expected region.
 fn outside(bodies: &[ReportedBody], inside: impl Fn(&ReportedBody) -> bool) -> Vec<(usize, [f32; 2])> {
     bodies.iter().enumerate().filter(|(_, b)| !inside(b)).map(|(index, b)| (index, b.position)).collect()
 }
@@ -78,7 +78,7 @@ fn tumbler(backend: Backend) {
     let (spec, half) = if backend == Backend::Gpu { ("tumbler:grid=20", 5.0) } else { ("tumbler", 10.0) };
     let mut sim = backend.build(spec);
     let bodies = sim.advance(750).bodies();
-    // 25° a second for 12.5 s.
+    // 25° per second for 12.5 s.
     let turn = f64::from(bodies[0].angle);
     let (s, c) = turn.sin_cos();
     let lost = outside(&bodies[1..], |body| {
@@ -86,7 +86,7 @@ fn tumbler(backend: Backend) {
         (c * x + s * y).abs().max((c * y - s * x).abs()) < half - 0.5
     });
     assert!(lost.is_empty(), "outside the drum: {lost:?}");
-    // They tumble: some are faster than falling asleep, none is shot around.
+    // They tumble: some are above the sleep threshold, none is shot around.
     between("speed", sim.metrics().max_speed, 0.5, 20.0);
 }
 
@@ -100,19 +100,19 @@ fn smash(backend: Backend) {
     println!("{before:?}\n{metrics:?}\nblock {:?}", bodies[0]);
     let block = &bodies[0];
     let (s, c) = block.angle.sin_cos();
-    // A box's centre inside the block's half metre: it has gone through its face.
+    // A box's centre inside the block's half metre: it has passed through its face.
     let lost = outside(&bodies[1..], |body| {
         let (x, y) = (body.position[0] - block.position[0], body.position[1] - block.position[1]);
         (c * x + s * y).abs().max((c * y - s * x).abs()) > 4.0 - 0.1
     });
     assert!(lost.is_empty(), "inside the block: {lost:?}");
-    // A closed system: momentum stays, energy does not grow.
+    // A closed system: momentum is constant, energy does not grow.
     near("momentum", metrics.momentum[0], before.momentum[0], 1e-4 * before.momentum[0]);
     between("energy kept", metrics.kinetic_energy / before.kinetic_energy, 0.0, 1.0);
     assert!(block.velocity[0] < 39.0, "the block was slowed: {:?}", block.velocity);
 }
 
-/// Boxes a quarter inside each other come apart without being thrown.
+/// Boxes that overlap by a quarter separate without being thrown.
 fn overlap_recovery(backend: Backend) {
     let mut sim = backend.build("overlap_recovery");
     let mut fastest = 0.0_f64;
@@ -126,7 +126,7 @@ fn overlap_recovery(backend: Backend) {
     }
     let after = sim.advance(240).metrics();
     println!("fastest {fastest}, highest {highest}, after {after:?}");
-    // The push-out is at most 3 m/s for a contact; the pile may not be faster than its fall from there.
+    // The push-out is at most 3 m/s per contact; the pile may not be faster than its fall from there.
     between("speed on the way", fastest, 0.0, 6.0);
     between("highest", highest, 0.0, 4.5);
     between("penetration", after.max_penetration, 0.0, 0.01);
@@ -140,7 +140,7 @@ fn spread(sim: &mut Sim, steps: usize) -> (Vec<ReportedBody>, f64) {
 }
 
 /// Ten circles fall on each other, exactly aligned: nothing pushes sideways, so they may stand or not, but must not
-/// explode or go through each other.
+/// explode or pass through each other.
 fn circle_stack(backend: Backend) {
     let mut sim = backend.build("circle_stack");
     let (bodies, widest) = spread(&mut sim, 600);
@@ -153,7 +153,7 @@ fn circle_stack(backend: Backend) {
     between("speed", metrics.max_speed, 0.0, 10.0);
 }
 
-/// Apexes of 100 to 300 times the density fall on pyramids: these give way or not; nothing explodes.
+/// Apexes of 100 to 300 times the density fall on pyramids: these may collapse or not; nothing explodes.
 fn high_mass_ratio_1(backend: Backend) {
     let mut sim = backend.build("high_mass_ratio_1");
     let (bodies, widest) = spread(&mut sim, 600);
@@ -193,7 +193,7 @@ fn high_mass_ratio_3(backend: Backend) {
     big_box(backend, "high_mass_ratio_3");
 }
 
-/// 120 km from the origin positions are 8 mm apart: the pyramid falls together by 1.25 m and stands.
+/// 120 km from the origin positions are rounded to 8 mm: the pyramid settles by 1.25 m and stands.
 fn far_pyramid(backend: Backend) {
     let mut sim = backend.build("far_pyramid");
     let before = sim.bodies();
@@ -218,15 +218,15 @@ fn far_stack(backend: Backend) {
     }
     let metrics = sim.metrics();
     println!("{metrics:?}");
-    // In order from below, upright, and at rest.
+    // In order from the bottom, upright, and at rest.
     between("plank", after[3].position[1] + 25_000.0, 0.2, 0.4);
     between("lower box", after[4].position[1] + 25_000.0, 0.45, 0.75);
     between("upper box", after[5].position[1] + 25_000.0, 1.2, 1.5);
     between("speed", metrics.max_speed, 0.0, 0.2);
 }
 
-/// More circles than fit: all stay in the room, and the pressure evens out. The best they can do is the triangular
-/// lattice, 0.624 m² a circle: 0.849 m apart, 0.151 m into each other.
+/// More circles than fit: all stay in the room, and the pressure evens out. The optimum is the triangular lattice,
+/// 0.624 m² per circle: 0.849 m apart, 0.151 m into each other.
 fn confined(backend: Backend) {
     let mut sim = backend.build("confined");
     let steps = if backend == Backend::Gpu { 150 } else { 300 };

@@ -1,12 +1,12 @@
-//! Random scenes and queries, and what is true of them: distances in f64, with nothing of the library's arithmetic. A ray
-//! is followed by stepping as far as the distance allows, not by solving for where it enters.
+//! Random scenes and queries, and an oracle for them: distances in f64, independent of the library's arithmetic. A ray
+//! is followed by steps of the present distance (sphere tracing), not by solving for its entry.
 
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::types::{BOX, GEOMETRY_MASK, HALF_PLANE, POLYGON, Pose, VERTEX_COUNT_SHIFT};
 use drystone::{Answers, Body, Filter, Geometry, Query, Scene, Shape};
 use glam::{DVec2, Vec2};
 
-/// SplitMix64.
+/// SplitMix64 generator.
 pub struct Rng(u64);
 
 impl Rng {
@@ -39,7 +39,7 @@ impl Rng {
     }
 
     fn polygon(&mut self) -> Vec<Vec2> {
-        // On a circle, in order, one in each sector: convex.
+        // Points on a circle, in order, one in each sector: convex.
         let count = 3 + self.below(6);
         let start = self.range(0.0, 6.0);
         let size = self.range(0.2, 0.9);
@@ -51,7 +51,7 @@ impl Rng {
             .collect()
     }
 
-    /// Anything but a half plane.
+    /// Returns any geometry but a half plane.
     fn geometry(&mut self) -> Geometry {
         let side = Vec2::splat(1.0);
         match self.below(8) {
@@ -78,7 +78,7 @@ impl Rng {
         }
     }
 
-    /// All geometries, on bodies of one to three shapes of every kind, between two half planes.
+    /// Returns a scene with all geometries, on bodies of one to three shapes of every kind, between two half planes.
     pub fn scene(&mut self, bodies: usize) -> Scene {
         let mut scene = Scene::new("random");
         scene.add(Body::fixed(0.0, -8.0).shape(Shape::half_plane([0.0, 1.0], 0.0)));
@@ -94,7 +94,7 @@ impl Rng {
             body.angle = self.range(-4.0, 4.0);
             for _ in 0..=self.below(3) {
                 let geometry = match self.geometry() {
-                    // Massless.
+                    // Segments have no mass.
                     Geometry::Segment { .. } if index % 2 == 0 => Geometry::Circle { radius: 0.3 },
                     other => other,
                 };
@@ -125,12 +125,12 @@ impl Rng {
         Query::ray(from, to)
     }
 
-    /// Rays within a box.
+    /// Returns rays within a box.
     pub fn rays(&mut self, low: Vec2, high: Vec2, count: usize) -> Vec<Query> {
         (0..count).map(|_| self.ray(low, high)).collect()
     }
 
-    /// Queries of every kind within a box.
+    /// Returns queries of every kind within a box.
     pub fn queries(&mut self, low: Vec2, high: Vec2, count: usize) -> Vec<Query> {
         (0..count)
             .map(|_| {
@@ -153,7 +153,7 @@ pub fn is_half_plane(body: &Body) -> bool {
     matches!(body.shapes[0].geometry, Geometry::HalfPlane { .. })
 }
 
-/// A convex polygon in the world, grown by a radius; or a half plane.
+/// A convex polygon in the world, extended by a radius; or a half plane.
 enum Solid {
     Round { points: Vec<DVec2>, radius: f64 },
     Below { normal: DVec2, offset: f64 },
@@ -163,13 +163,13 @@ fn turn(rotation: DVec2, v: DVec2) -> DVec2 {
     rotation.rotate(v)
 }
 
-/// Distance from a point to a segment.
+/// Returns the distance from a point to a segment.
 fn to_segment(at: DVec2, a: DVec2, b: DVec2) -> f64 {
     let along = if a == b { 0.0 } else { ((at - a).dot(b - a) / (b - a).length_squared()).clamp(0.0, 1.0) };
     at.distance(a + along * (b - a))
 }
 
-/// Distance from a point to a convex polygon: 0 inside.
+/// Returns the distance from a point to a convex polygon: 0 inside.
 fn to_core(at: DVec2, points: &[DVec2]) -> f64 {
     let edges = || (0..points.len()).map(|index| (points[index], points[(index + 1) % points.len()]));
     if points.len() > 2 && edges().all(|(a, b)| (b - a).perp_dot(at - a) >= 0.0) {
@@ -178,7 +178,7 @@ fn to_core(at: DVec2, points: &[DVec2]) -> f64 {
     edges().map(|(a, b)| to_segment(at, a, b)).fold(f64::INFINITY, f64::min)
 }
 
-/// How deep a point is in a convex polygon: its distance from the boundary; 0 outside.
+/// Returns the depth of a point in a convex polygon: its distance from the boundary; 0 outside.
 fn depth(at: DVec2, points: &[DVec2]) -> f64 {
     if to_core(at, points) > 0.0 {
         return 0.0;
@@ -192,7 +192,7 @@ fn cross(a: DVec2, b: DVec2, c: DVec2, d: DVec2) -> bool {
     side(a, b, c) * side(a, b, d) < 0.0 && side(c, d, a) * side(c, d, b) < 0.0
 }
 
-/// Distance of two convex polygons: 0 if they overlap.
+/// Returns the distance of two convex polygons: 0 if they overlap.
 fn between(a: &[DVec2], b: &[DVec2]) -> f64 {
     let edge = |points: &[DVec2], index: usize| (points[index], points[(index + 1) % points.len()]);
     for i in 0..a.len() {
@@ -209,7 +209,7 @@ fn between(a: &[DVec2], b: &[DVec2]) -> f64 {
 }
 
 impl Solid {
-    /// Outside positive, inside negative, at least as near as this.
+    /// Returns the signed distance of a point, negative inside; a lower bound in absolute value.
     fn distance(&self, at: DVec2) -> f64 {
         match self {
             Self::Round { points, radius } => to_core(at, points) - radius - depth(at, points),
@@ -217,7 +217,7 @@ impl Solid {
         }
     }
 
-    /// From another convex polygon with a radius. Overlap is at most 0, but not how deep.
+    /// Returns the distance to a convex polygon with a radius. At most 0 if they overlap, but not the depth.
     fn distance_to(&self, other: &[DVec2], other_radius: f64) -> f64 {
         match self {
             Self::Round { points, radius } => between(points, other) - radius - other_radius,
@@ -238,8 +238,8 @@ impl Solid {
         }
     }
 
-    /// Fraction at which a ray comes as near as `grazing` (negative: as deep), by steps no longer than the way to there.
-    /// Segments are never deep; a ray crosses them if it does so by as much.
+    /// Returns the fraction at which a ray comes as near as `grazing` (negative: as deep), by sphere tracing. Segments
+    /// have no depth; a ray crosses them if it passes them by that much.
     fn ray(&self, from: DVec2, to: DVec2, grazing: f64) -> Option<f64> {
         let length = from.distance(to);
         let (low, high) = self.bounds();
@@ -317,9 +317,9 @@ impl World {
         filter.mask & other.category != 0 && other.mask & filter.category != 0
     }
 
-    /// Whether an answer is true, to within `tolerance` m.
+    /// Returns true if an answer is right to within `tolerance` m.
     pub fn confirms(&self, query: &Query, index: usize, answers: &Answers, tolerance: f64) -> bool {
-        // What must be found, and what may be.
+        // Shapes that must be found, and shapes that may be.
         let judge = |must: &dyn Fn(&Solid) -> bool, may: &dyn Fn(&Solid) -> bool, filter: Filter| {
             let found: Vec<usize> = answers.found(index).iter().map(|found| found.shape).collect();
             found.is_sorted_by(|a, b| a < b)
@@ -337,7 +337,7 @@ impl World {
                         .filter_map(|shape| self.solids[shape].ray(from, to, grazing))
                         .fold(f64::INFINITY, f64::min)
                 };
-                // Shapes that are a little larger are hit a little earlier, those that are a little smaller later.
+                // Enlarged shapes are hit earlier, reduced ones later.
                 let (early, late) = (first(tolerance), first(-tolerance));
                 match answers.hit(index) {
                     None => late == f64::INFINITY,
@@ -347,7 +347,7 @@ impl World {
                         let slack = tolerance / from.distance(to).max(1e-3);
                         let point = hit.point.as_dvec2();
                         let on = solid.distance(point);
-                        // Out of the shape along the normal is away from it.
+                        // The outward normal points away from the shape.
                         let start_in = fraction == 0.0;
                         let away = start_in
                             || (solid.distance(point + 1e-3 * hit.normal.as_dvec2()) - 1e-3).abs() < 10.0 * tolerance
@@ -397,7 +397,7 @@ impl World {
                 let place = |point: &Vec2| position.as_dvec2() + turn(rotation, point.as_dvec2());
                 let points: Vec<DVec2> = points.iter().map(place).collect();
                 let radius = f64::from(radius);
-                // How deep cores overlap is not known; sharp ones within rounding of touching may be either.
+                // The depth of overlapping cores is unknown; sharp ones within rounding of touching may be either.
                 let shrunk = points.iter().fold(DVec2::ZERO, |sum, point| sum + *point) / points.len() as f64;
                 let smaller: Vec<DVec2> =
                     points.iter().map(|point| *point + (shrunk - *point) * (10.0 * tolerance)).collect();
@@ -410,7 +410,7 @@ impl World {
         }
     }
 
-    /// Whether a point is at a corner, where the normal is that of either side.
+    /// Returns true if a point is at a corner, where the normal is that of either side.
     fn is_corner(&self, shape: usize, at: DVec2) -> bool {
         match &self.solids[shape] {
             Solid::Round { points, radius } => *radius < 1e-2 && points.iter().any(|point| point.distance(at) < 2e-3),

@@ -1,9 +1,9 @@
-//! Shapes of every kind, and numbers that look random and are the same everywhere.
+//! Shapes of every kind, and deterministic pseudo-random numbers.
 
 use drystone::Shape;
 use glam::Vec2;
 
-/// An xorshift generator.
+/// Xorshift generator.
 pub struct Random(pub u64);
 
 impl Random {
@@ -23,19 +23,19 @@ impl Random {
     }
 }
 
-/// A regular polygon with a vertex to the east.
+/// Returns a regular polygon with a vertex on the +x axis.
 pub fn regular(count: u16, radius: f32) -> Vec<Vec2> {
     (0..count)
         .map(|index| Vec2::from_angle(std::f32::consts::TAU * f32::from(index) / f32::from(count)) * radius)
         .collect()
 }
 
-/// A polygon with rounded corners.
+/// Returns a polygon with rounded corners.
 pub fn rounded(points: Vec<Vec2>, radius: f32) -> Shape {
     Shape::new(drystone::Geometry::Polygon { points, radius })
 }
 
-/// One of every kind that has a finite outline, slender and stout, sharp and rounded, centred and not.
+/// Returns one shape of every bounded kind, slender and stout, sharp and rounded, centred and not.
 pub fn shapes() -> Vec<(&'static str, Shape)> {
     vec![
         ("circle", Shape::circle(0.4)),

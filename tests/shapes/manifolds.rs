@@ -1,8 +1,8 @@
-//! The manifold of every pair of shapes against an oracle.
+//! Manifolds of every pair of shapes, against an oracle.
 //!
-//! The oracle knows no features. For convex sets the signed separation is the largest, over all directions `u`, of
-//! `min_b u·b − max_a u·a`: the distance if they are apart, minus the shortest way out if they overlap. It is searched
-//! for in f64, by 720 directions and a golden-section search around the best of them.
+//! The oracle does not know features. For convex sets the signed separation is the largest, over all directions `u`, of
+//! `min_b u·b − max_a u·a`: the distance if they are apart, minus the penetration depth if they overlap. The oracle
+//! searches for it in f64, with 720 directions and a golden-section search around the best of them.
 
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::stages::collide::{Touch, manifold};
@@ -16,7 +16,7 @@ use crate::shapes::kit::{Random, regular, rounded, shapes};
 
 const SPECULATIVE: f64 = 0.02;
 const SLOP: f32 = 0.005;
-/// Roundings of f32 in coordinates of up to 10 m.
+/// Rounding error of f32 in coordinates of up to 10 m.
 const ROUNDING: f64 = 1e-5;
 
 /// A shape in the world: the points of its core, and a radius.
@@ -66,19 +66,19 @@ impl Core {
     }
 }
 
-/// Separation along a direction.
+/// Returns the separation along a direction.
 fn along(a: &Core, b: &Core, u: DVec2) -> f64 {
     -b.most(-u) - a.most(u)
 }
 
-/// The largest, and where.
+/// Returns the largest separation and its direction.
 fn oracle(a: &Core, b: &Core) -> (f64, DVec2) {
     const COUNT: usize = 720;
     let at = |angle: f64| along(a, b, DVec2::from_angle(angle));
     let step = std::f64::consts::TAU / COUNT as f64;
     let samples: Vec<f64> = (0..COUNT).map(|index| at(step * index as f64)).collect();
     let best = samples.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    // The function rises at most by the diameter of both per radian.
+    // The function rises by at most the diameter of both per radian.
     let slack = 4.0 * step * (a.bound + b.bound + 0.1) + 1e-9;
     let (mut found, mut where_) = (f64::NEG_INFINITY, 0.0);
     for index in 0..COUNT {
@@ -104,12 +104,13 @@ fn oracle(a: &Core, b: &Core) -> (f64, DVec2) {
     (found, DVec2::from_angle(where_))
 }
 
-/// What the manifold may give away to keep its features from step to step: see `preference` in `collide`.
+/// Returns the separation that a manifold may give up to keep its features from step to step: see `preference` in
+/// `collide`.
 fn preference(a: &Core, b: &Core) -> f64 {
     0.1 * f64::from(SLOP).min(0.1 * a.bound.min(b.bound))
 }
 
-/// What is wrong with a manifold of A and B, if anything.
+/// Describes the error of a manifold of A and B; `None` if it has none.
 fn fault(found: &Touch, a: &Core, b: &Core, origin_a: DVec2, between: DVec2, rounding: f64) -> Option<String> {
     let (truth, _) = oracle(a, b);
     let tolerance = preference(a, b) + rounding;
@@ -142,7 +143,7 @@ fn fault(found: &Touch, a: &Core, b: &Core, origin_a: DVec2, between: DVec2, rou
         let half = 0.5 * f64::from(point.separation).abs() + tolerance;
         for (name, core) in [("A", a), ("B", b)] {
             let (off, _) = oracle(core, &at);
-            // Where a face is cut short and the other leans, the rounding is thicker across than along the normal.
+            // Where a face is clipped and the other is inclined, the rounding is thicker across than along the normal.
             let rim = if f64::from(point.separation) > least + tolerance { core.radius } else { 0.0 };
             if off > half || off < -half - rim {
                 return Some(format!(
@@ -161,7 +162,7 @@ fn fault(found: &Touch, a: &Core, b: &Core, origin_a: DVec2, between: DVec2, rou
     None
 }
 
-/// Two bodies, one shape each, compiled.
+/// Two compiled bodies with one shape each.
 struct Pair {
     compiled: Compiled,
 }
@@ -200,7 +201,7 @@ impl Pair {
         )
     }
 
-    /// Checks both orders and returns what is wrong.
+    /// Checks both orders and describes the error.
     fn fault(&self, poses: &[Pose; 2], rounding: f64) -> Option<String> {
         let at = |body: usize| Vec2::from(poses[body].position).as_dvec2();
         let cores = [self.core(0, &poses[0]), self.core(1, &poses[1])];
@@ -219,7 +220,7 @@ fn pose(x: f64, y: f64, angle: f64) -> Pose {
     Pose { position: [x as f32, y as f32], rotation: drystone::low_level::math::rotation(angle as f32).into() }
 }
 
-/// Somewhere near touching: half of the poses exactly so far apart as contacts at rest or about to be are.
+/// Returns random poses; half of them at separations typical for contacts.
 fn random_poses(pair: &Pair, random: &mut Random) -> [Pose; 2] {
     let steps = std::f64::consts::PI / 12.0;
     let mut angle = || {
@@ -270,7 +271,7 @@ fn special_poses() {
     let segment = Shape::segment([-1.0, 0.0], [1.0, 0.0]);
     let rounded_square = Shape::rounded_box(0.4, 0.4, 0.1);
     let half_turn = std::f64::consts::FRAC_PI_2;
-    // Shapes, where B is against A, and what must come out: points, separation.
+    // Shapes, pose of B relative to A, and expected result: number of points, separation.
     let cases: [(&str, &Shape, &Shape, [f64; 3], u32, f64); 20] = [
         ("face on face", &square, &square, [0.0, 0.99, 0.0], 2, -0.01),
         ("face on face, beside", &square, &square, [0.6, 0.99, 0.0], 2, -0.01),
@@ -313,14 +314,14 @@ fn special_poses() {
     }
 }
 
-/// A pose a rounding further on.
+/// Moves a pose by one rounding.
 fn nudged(pose: &Pose) -> Pose {
     let [x, y] = pose.position;
     Pose { position: [x.next_up(), y.next_down()], ..*pose }
 }
 
-/// Corners that nearly touch: their direction from each other is anything, by rounding. The normal is one that stays, and
-/// still parts the shapes. Where there is more of a gap it is the direction from corner to corner.
+/// Between corners that almost touch, rounding makes the connecting direction arbitrary. The normal must be steady, and
+/// still separate the shapes. With a larger gap it is the direction from corner to corner.
 #[test]
 fn corners_that_nearly_touch_have_a_steady_normal() {
     let sharp = |name: &str| ["segment", "triangle", "sliver", "hexagon", "octagon"].contains(&name);
@@ -333,7 +334,7 @@ fn corners_that_nearly_touch_have_a_steady_normal() {
             for turn in 0..100 {
                 let gap = if turn % 4 == 0 { random.between(1e-3, 9e-3) } else { random.between(1e-5, 4e-4) };
                 let mut poses = [0.0; 2].map(|_| pose(0.0, 0.0, random.between(-3.2, 3.2)));
-                // B's lowest corner goes over A's highest, if no edge is about as high.
+                // B's lowest corner goes over A's highest, unless an edge is about as high.
                 let u = DVec2::from_angle(random.between(-3.2, 3.2));
                 let highest = |core: &Core, u: DVec2| {
                     let mut points = core.points.clone();
@@ -352,7 +353,7 @@ fn corners_that_nearly_touch_have_a_steady_normal() {
                     |poses: &[Pose; 2]| (foot + Vec2::from(poses[1].position).as_dvec2() - top).normalize().as_vec2();
                 let normal = pair.manifold(0, 1, &poses).normal;
                 if gap > 5e-4 {
-                    // Or that of a face, where that is less than the preference further.
+                    // A face normal is allowed too, if its separation is within the preference.
                     far += u32::from((normal - corners(&poses)).length() < 1e-3);
                     continue;
                 }
@@ -366,7 +367,7 @@ fn corners_that_nearly_touch_have_a_steady_normal() {
     assert!(near > 300 && far > 100, "{near} near, {far} far: little is tested");
     assert!(astray > near * 9 / 10, "only {astray} of {near} directions from corner to corner went astray");
 
-    // Segments have no face where they end.
+    // Segments have no face at their ends.
     let segment = Shape::segment([-1.0, 0.0], [1.0, 0.0]);
     let capsule = Shape::capsule([-0.5, 0.0], [0.5, 0.0], 0.2);
     let corner = std::f32::consts::FRAC_1_SQRT_2;
@@ -385,7 +386,7 @@ fn corners_that_nearly_touch_have_a_steady_normal() {
     }
 }
 
-/// A scene 90 km from the origin is the same scene: everything is relative to A's centre.
+/// A scene 90 km from the origin gives the same result: everything is relative to A's centre.
 #[test]
 fn far_from_the_origin() {
     let shapes = shapes();
@@ -395,7 +396,7 @@ fn far_from_the_origin() {
             let pair = Pair::new(a, b);
             let mut poses = random_poses(&pair, &mut random);
             for pose in &mut poses {
-                // Positions that an f32 holds exactly there.
+                // Positions that an f32 represents exactly there.
                 let far = |x: f32, by: f32| (x * 64.0).round() / 64.0 + by;
                 pose.position = [far(pose.position[0], 90_112.0), far(pose.position[1], -65_536.0)];
             }
@@ -404,7 +405,7 @@ fn far_from_the_origin() {
     }
 }
 
-/// A tile 110 m from the centre of its body is as good as a body of its own, to the bit.
+/// A tile 110 m from the centre of its body equals a tile on a body of its own, to the bit.
 #[test]
 fn far_from_the_centre_of_a_body() {
     let corner = Vec2::new(-100.75, -44.75);
@@ -435,7 +436,7 @@ fn far_from_the_centre_of_a_body() {
             assert_eq!(of(ground, Vec2::ZERO, swap), of(alone, corner, swap), "{body:?}");
         }
         touching += of(alone, corner, false).1.min(1);
-        // From body to body first, which is what it is not.
+        // Not computed relative to the body's centre first, which would round.
         let turned = Vec2::from(body.rotation).rotate(limb.offset.into());
         rounded += u32::from(place + turned - corner != place - corner + turned);
     }
@@ -492,15 +493,15 @@ fn half_planes() {
         }
     }
     assert!(touching > 200, "{touching} contacts");
-    // A box that lies flat touches with two corners, one that stands on one with one.
+    // A box that lies flat touches with two corners, one that stands on a corner with one.
     let pair = Pair::new(&Shape::half_box(0.5, 0.5), &Shape::half_plane([0.0, 1.0], 0.0));
     assert_eq!(pair.manifold(0, 1, &[pose(3.0, 0.5, 0.0), pose(0.0, 0.0, 0.0)]).count, 2);
     assert_eq!(pair.manifold(0, 1, &[pose(3.0, 0.7, 0.785), pose(0.0, 0.0, 0.0)]).count, 1);
 }
 
-/// The oracle itself: known distances, and broken manifolds that it must see.
+/// Tests the oracle itself: known distances, and faulty manifolds that it must detect.
 #[test]
-fn the_oracle_sees() {
+fn the_oracle_detects_faulty_manifolds() {
     let square = Shape::polygon([[-0.5, -0.5], [0.5, -0.5], [0.5, 0.5], [-0.5, 0.5]]);
     let disc = Shape::circle(0.25);
     let known = [([2.0, 0.0, 0.0], 1.25), ([1.1, 1.3, 0.0], 0.75), ([0.3, 0.1, 0.0], -0.45)];

@@ -6,7 +6,7 @@ use glam::DVec2;
 
 use crate::shapes::kit::{regular, rounded, shapes};
 
-/// Distance from a point to the core of a shape (0 inside), in its own frame.
+/// Returns the distance from a point to the core of a shape (0 inside), in its own frame.
 fn core_distance(points: &[DVec2], at: DVec2) -> f64 {
     let count = points.len();
     let edges = || (0..count).map(|index| (points[index], points[(index + 1) % count]));
@@ -38,7 +38,7 @@ fn outline(geometry: &Geometry) -> (Vec<DVec2>, f64) {
     }
 }
 
-/// Mass, centre and inertia of a shape of density 1 about its own origin, from 1500 × 1500 points.
+/// Returns mass, centre and inertia of a shape of density 1 about its own origin, from 1500 × 1500 points.
 fn raster(geometry: &Geometry) -> (f64, DVec2, f64) {
     const COUNT: u32 = 1500;
     let (points, radius) = outline(geometry);
@@ -92,9 +92,9 @@ fn mass_properties_are_those_of_the_outline() {
     }
 }
 
-/// The raster itself, and that rounding is not simply left out.
+/// Tests the raster itself, and that rounding is included.
 #[test]
-fn the_raster_sees() {
+fn the_raster_is_accurate() {
     let (mass, center, inertia) = raster(&Shape::half_box(0.5, 0.25).geometry);
     assert!((mass - 0.5).abs() < 1e-9 && center.length() < 1e-9 && (inertia - 0.5 * 1.25 / 12.0).abs() < 1e-6);
     let (sharp, ..) = raster(&Shape::rounded_box(0.5, 0.25, 1e-9).geometry);

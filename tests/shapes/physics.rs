@@ -1,4 +1,4 @@
-//! What must stay at rest, on every backend.
+//! Shapes at rest on each other, on every backend.
 
 use drystone::low_level::GpuWorld;
 use drystone::low_level::gpu::kernel::Patch;
@@ -17,7 +17,7 @@ on_every_backend!(
     half_planes_anywhere
 );
 
-/// The lowest point of each is this far below its centre when it lies as it is made.
+/// Returns shapes, each with the distance from its centre to its lowest point in its initial orientation.
 fn sleepers() -> Vec<(&'static str, Shape, f32)> {
     vec![
         ("circle", Shape::circle(0.4), 0.4),
@@ -92,7 +92,7 @@ fn capsules_lie_stacked(backend: Backend) {
     between("speed", sim.metrics().max_speed, 0.0, 0.01);
 }
 
-/// Hexagons thrown into a bin of half planes come to rest inside, without lying in each other.
+/// Hexagons thrown into a bin of half planes come to rest inside, without overlapping each other.
 fn hexagons_pile(backend: Backend) {
     let mut random = Random(11);
     let mut scene = Scene::new("hexagons").gravity(0.0, -10.0);
@@ -118,7 +118,7 @@ fn hexagons_pile(backend: Backend) {
     }
 }
 
-/// Four half planes facing inwards turn as one box, full of particles and polygons, for 60 s. Nothing gets out.
+/// Four half planes facing inwards turn as one box, full of particles and polygons, for 60 s. No body escapes.
 fn drum_of_half_planes_holds(backend: Backend) {
     let mut random = Random(23);
     let mut scene = Scene::new("drum").gravity(0.0, -10.0);
@@ -147,7 +147,8 @@ fn drum_of_half_planes_holds(backend: Backend) {
     }
 }
 
-/// A half plane that turns slowly about a point 50 m away: its surface rises by 3 mm a step towards a ball that rests.
+/// Returns a half plane that turns slowly about a point 50 m away: its surface rises by 3 mm per step towards a ball at
+/// rest.
 fn swinging() -> Scene {
     let mut scene = Scene::new("swinging").gravity(0.0, 0.0);
     scene.add(Body::kinematic(0.0, 0.0).angular_velocity(0.004).shape(Shape::half_plane([0.0, 1.0], 0.0)));
@@ -155,7 +156,7 @@ fn swinging() -> Scene {
     scene
 }
 
-/// Height of the ball's lowest point over that surface after a second, m.
+/// Returns the height of the ball's lowest point over that surface after a second, m.
 fn height(world: &mut World) -> f32 {
     for _ in 0..60 {
         world.step().expect("a step");
@@ -165,7 +166,7 @@ fn height(world: &mut World) -> f32 {
     Vec2::new(-s, c).dot(snapshot.poses[1].position.into()) - 0.08
 }
 
-/// Two boxes that float over a half plane and turn a little, one 3 km from the plane's centre.
+/// Returns two boxes that float over a half plane and turn slightly, one 3 km from the plane's centre.
 fn floating() -> Scene {
     let mut scene = Scene::new("floating").gravity(0.0, 0.0);
     scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], 0.0)));
@@ -175,7 +176,7 @@ fn floating() -> Scene {
     scene
 }
 
-/// In how many of 30 steps each of the two kept its manifold.
+/// Returns the number of 30 steps in which each of the two kept its manifold.
 fn kept(world: &mut World) -> [u32; 2] {
     let mut kept = [0; 2];
     for _ in 0..30 {
@@ -189,16 +190,17 @@ fn kept(world: &mut World) -> [u32; 2] {
     kept
 }
 
-/// A manifold with a half plane is kept by how the body moves against the surface, wherever the plane has its centre.
+/// A manifold with a half plane is kept according to the body's motion relative to the surface, for any position of the
+/// plane's centre.
 fn half_planes_anywhere(backend: Backend) {
     near("height over the surface", height(backend.start(&swinging()).world()), 0.0, 0.006);
     let [here, there] = kept(backend.start(&floating()).world());
     assert!(here == there && here > 25, "kept {here} times at the centre, {there} times far from it");
 }
 
-/// By how the plane's centre moves in the body's frame neither is right.
+/// Negative control: measured by the motion of the plane's centre in the body's frame, both results are wrong.
 #[test]
-fn half_planes_measured_by_their_centre_are_noticed() {
+fn half_planes_measured_by_their_centre_are_detected() {
     let context = Context::new(AdapterChoice::Any).expect("an adapter");
     let patches = [
         Patch {

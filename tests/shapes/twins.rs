@@ -1,4 +1,4 @@
-//! The GPU against the CPU on the same poses, stage by stage; and that a wrong shader is found.
+//! GPU against CPU on the same poses, stage by stage, with wrong shaders as negative controls.
 
 use drystone::low_level::GpuWorld;
 use drystone::low_level::gpu::kernel::Patch;
@@ -17,8 +17,8 @@ fn body(shape: &Shape, at: Vec2, angle: f32) -> Body {
     Body { mass, inertia: mass, ..Body::dynamic(at.x, at.y) }.angle(angle).shape(shape.clone())
 }
 
-/// Every pair of shapes, several times, at random poses that reach each other, each pair in a place of its own; and
-/// every shape about the surface of a half plane far below.
+/// Returns every pair of shapes, several times, at random overlapping poses, each pair at a place of its own; and every
+/// shape near the surface of a half plane far below.
 fn every_pair(seed: u64, times: usize) -> Scene {
     let shapes = shapes();
     let mut random = Random(seed);
@@ -64,12 +64,12 @@ fn every_pair_of_shapes() {
     }
 }
 
-/// Polygons and segments corner to corner, up to half a millimetre apart, and boxes and triangles with the centre of a disc as near
-/// to a corner of theirs.
+/// Returns polygons and segments corner to corner, up to half a millimetre apart, and boxes and triangles with the
+/// centre of a disc as near to one of their corners.
 fn corners(seed: u64) -> Scene {
     let mut random = Random(seed);
     let mut scene = Scene::new("corners").gravity(0.0, 0.0);
-    // Else momentum would have to be kept to a billionth.
+    // Otherwise momentum would have to be conserved to a billionth.
     scene.add(Body::fixed(0.0, -99.0).shape(Shape::half_plane([0.0, 1.0], 0.0)));
     for index in 0..196_u16 {
         let at = Vec2::new(3.0 * f32::from(index % 14) - 20.0, 3.0 * f32::from(index / 14) - 20.0);
@@ -118,9 +118,9 @@ fn corners_that_nearly_touch() {
     }
 }
 
-/// Each routine slightly wrong is found, and by its stage.
+/// Negative control: a small error in each routine is detected, in its stage.
 #[test]
-fn a_wrong_shader_is_found() {
+fn a_wrong_shape_shader_is_detected() {
     let context = context();
     let scene = every_pair(3, 4);
     let faults = [

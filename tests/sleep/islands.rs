@@ -1,4 +1,4 @@
-//! Who falls asleep, when, and with whom.
+//! Islands that fall asleep: which bodies, when, and together with which others.
 
 use std::collections::BTreeSet;
 
@@ -17,12 +17,12 @@ on_every_backend!(
     a_stack_falls_asleep_and_does_not_move_by_a_bit,
     two_stacks_are_two_islands_and_a_plank_makes_them_one,
     joints_join_islands,
-    one_that_never_sleeps_keeps_the_others_awake,
+    a_body_that_never_sleeps_keeps_its_island_awake,
     a_platform_that_moves_keeps_awake_and_wakes,
     sleepers_are_whole_components,
 );
 
-/// Nothing pulls at it: it sleeps after so many steps of rest, not one earlier or later, and again after each motion.
+/// A body without forces falls asleep after exactly [`REST`] steps of rest, and again after each motion.
 fn the_timer_counts_steps_of_rest(backend: Backend) {
     let mut scene = world(0.0);
     scene.add(block(0.0, 0.0));
@@ -41,7 +41,7 @@ fn the_timer_counts_steps_of_rest(backend: Backend) {
     assert_eq!(asleep(&mut sim, 0..1), 0, "a step too early again");
     sim.advance(1);
     assert_eq!(asleep(&mut sim, 0..1), 1);
-    // Slow is quiet, 2 cm/s above the threshold is not.
+    // 4 cm/s is below the threshold, 2 cm/s above it is not.
     for (speed, sleeps) in [(0.04, 1), (0.07, 0)] {
         command(&mut sim, 0, Command::Velocity(Vec2::new(speed, 0.0)));
         sim.advance(REST + 5);
@@ -60,10 +60,10 @@ fn a_stack_falls_asleep_and_does_not_move_by_a_bit(backend: Backend) {
     let after = sim.snapshot();
     assert_eq!(after.poses, before.poses, "it moved in its sleep");
     assert_eq!(after.states, before.states);
-    assert_eq!((after.counters.awake, after.counters.contacts), (0, 0), "nobody is awake, nothing is to be solved");
-    assert!(after.sleeping.len() >= 10, "its contacts are put by");
+    assert_eq!((after.counters.awake, after.counters.contacts), (0, 0), "no body is awake, no contact is solved");
+    assert!(after.sleeping.len() >= 10, "its contacts are archived");
     assert_eq!(after.step, before.step + 1000);
-    // Control: without sleep it never rests to the bit.
+    // Negative control: without sleep it never rests to the bit.
     scene.settings.sleep = false;
     let mut awake = backend.start(&scene);
     awake.advance(usize::try_from(before.step).expect("few"));
@@ -94,7 +94,7 @@ fn two_stacks_are_two_islands_and_a_plank_makes_them_one(backend: Backend) {
     assert_eq!(asleep(&mut sim, 0..8), 0, "the plank joins them");
 }
 
-/// A chain that hangs in the air is one island; two bodies that are each tied to the same static one are two.
+/// A chain that hangs in the air is one island; two bodies connected only to the same static one are two.
 fn joints_join_islands(backend: Backend) {
     let mut scene = world(0.0);
     let anchor = scene.add(Body::fixed(0.0, 10.0).shape(Shape::circle(0.1)));
@@ -114,7 +114,7 @@ fn joints_join_islands(backend: Backend) {
     assert_eq!(sleepers(&mut sim), [false, false, false, false, true, true]);
 }
 
-fn one_that_never_sleeps_keeps_the_others_awake(backend: Backend) {
+fn a_body_that_never_sleeps_keeps_its_island_awake(backend: Backend) {
     let mut scene = floor();
     stack(&mut scene, 0.0, 3);
     stack(&mut scene, 5.0, 3);
@@ -146,7 +146,7 @@ fn a_platform_that_moves_keeps_awake_and_wakes(backend: Backend) {
     assert!((risen - 0.01).abs() < 1e-3, "carried up by {risen} m");
 }
 
-/// What the bodies that hang together say of who sleeps: the first contradiction.
+/// Checks the sleep states against connected components, and returns the first contradiction.
 fn check(compiled: &Compiled, snapshot: &Snapshot, with_joints: bool) -> Result<(), String> {
     let count = compiled.bodies.len();
     let mut edges = vec![BTreeSet::new(); count];
@@ -202,7 +202,7 @@ fn check(compiled: &Compiled, snapshot: &Snapshot, with_joints: bool) -> Result<
     Ok(())
 }
 
-/// Boxes and balls that fall into a bin at random, some of them tied together, one that never sleeps.
+/// Returns boxes and balls that fall into a bin at random, some of them connected, and one that never sleeps.
 fn random(seed: u32) -> Scene {
     let mut state = seed;
     let mut next = |most: u32| {
@@ -242,7 +242,7 @@ fn sleepers_are_whole_components(backend: Backend) {
             }
             without_joints += usize::from(check(compiled, &snapshot, false).is_err());
             seen.insert(asleep(&mut sim, 0..26));
-            // Control: one that sleeps alone, or wakes alone, is noticed.
+            // Negative control: a single body of an island that sleeps or wakes is detected.
             let mut wrong = snapshot.clone();
             let island = snapshot.islands.iter().enumerate().find(|&(index, &root)| root as usize != index);
             if let Some((member, _)) = island {

@@ -1,5 +1,5 @@
-//! The same bits: for any number of threads, any capacity, from a snapshot, and whether steps in which all sleep are run
-//! or not.
+//! Determinism of sleeping: the same bits for any number of threads, any capacity, from a snapshot, and with or without
+//! skipping steps in which all bodies sleep.
 
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::{CpuWorld, GpuWorld, state};
@@ -9,7 +9,7 @@ use glam::Vec2;
 
 use crate::sleep::{REST, floor, stack};
 
-/// Stacks, and boxes that fall between them.
+/// Returns stacks, and boxes that fall between them.
 fn scene() -> Scene {
     let mut scene = floor();
     for x in [-6_i8, -3, 0, 3, 6] {
@@ -23,7 +23,7 @@ fn scene() -> Scene {
 
 const STEPS: u64 = 260;
 
-/// The hashes after each step; some commands on the way.
+/// Returns hash and number of awake bodies after each step, with some commands on the way.
 fn trace(world: &mut World) -> Vec<(u64, u32)> {
     let from = world.steps();
     (from..STEPS)
@@ -46,7 +46,7 @@ fn ask(world: &mut World, step: u64) {
     }
 }
 
-/// Everything but the step, the capacity's overflow bits aside, as one number.
+/// Returns a hash of everything except the step and the overflow bits, which depend on the capacity.
 fn full_hash(snapshot: &Snapshot) -> u64 {
     let lists = [
         bytemuck::cast_slice::<_, u8>(&snapshot.sleeping),
@@ -79,7 +79,7 @@ fn cpu_runs_agree() {
     let scene = scene();
     let first = trace(&mut cpu(&scene).into());
     assert!(first.iter().any(|&(_, awake)| awake == 0), "they never all sleep: {first:?}");
-    assert!(first.windows(2).any(|pair| pair[0].1 == 0 && pair[1].1 > 0), "nobody wakes");
+    assert!(first.windows(2).any(|pair| pair[0].1 == 0 && pair[1].1 > 0), "no body wakes");
     assert_same("again", &trace(&mut cpu(&scene).into()), &first);
     for threads in [2, 3] {
         let shared = cpu(&scene).with_threads(threads).expect("threads").with_sharing_from(0);
@@ -96,13 +96,13 @@ fn cpu_runs_agree() {
 fn gpu_runs_agree() {
     let scene = scene();
     let first = trace(&mut gpu(&scene, None).into());
-    assert!(first.windows(2).any(|pair| pair[0].1 == 0 && pair[1].1 > 0), "they never all sleep, or nobody wakes");
+    assert!(first.windows(2).any(|pair| pair[0].1 == 0 && pair[1].1 > 0), "they never all sleep, or never wake");
     assert_same("every step run", &trace(&mut gpu(&scene, None).without_rest().into()), &first);
     let mut strict = scene.clone();
     strict.settings.strict = true;
     assert_same("strict, from one contact on", &trace(&mut gpu(&strict, Some(1)).into()), &first);
     assert_same("100,000 fit", &trace(&mut gpu(&scene, Some(100_000)).into()), &first);
-    // Without looking, so that steps are on their way when others are recorded.
+    // Without snapshots, so that steps are in flight while others are recorded.
     let mut blind: World = gpu(&scene, None).into();
     for step in 0..STEPS {
         ask(&mut blind, step);
@@ -123,20 +123,20 @@ fn a_snapshot_of_sleepers_continues_to_the_last_bit() {
             first.step().expect("a step");
         }
         let snapshot = first.snapshot().expect("a snapshot");
-        assert!(snapshot.sleeping.len() > 20, "hardly anybody sleeps: {:?}", snapshot.counters);
+        assert!(snapshot.sleeping.len() > 20, "too few bodies sleep: {:?}", snapshot.counters);
         let bytes = first.save().expect("bytes");
-        second.load(&bytes).expect("of this world");
+        second.load(&bytes).expect("a snapshot of this world");
         assert_eq!(second.save().expect("bytes"), bytes);
         let rest = trace(&mut first);
         assert_same("restored", &trace(&mut second), &rest);
-        // Control: what was put by matters once they wake.
+        // Negative control: archived contacts matter once the bodies wake.
         let mut bare = snapshot;
         (bare.sleeping, bare.sleeping_starts) = (Vec::new(), Vec::new());
-        second.restore(&bare).expect("of this world");
-        assert!(trace(&mut second).iter().zip(&rest).any(|(a, b)| a != b), "the contacts put by do not matter");
+        second.restore(&bare).expect("a snapshot of this world");
+        assert!(trace(&mut second).iter().zip(&rest).any(|(a, b)| a != b), "the archived contacts have no effect");
         let mut wrong = bare.clone();
         for island in [1_000_000, 5] {
-            // Out of range, or a root that is none.
+            // Out of range, or not a root.
             wrong.islands[5] = 3;
             wrong.islands[3] = island;
             second.restore(&wrong).expect_err("no island");
@@ -144,7 +144,7 @@ fn a_snapshot_of_sleepers_continues_to_the_last_bit() {
     }
 }
 
-/// Where contacts do not fit nobody falls asleep and the steps are named; the world grows, and then they do.
+/// While contacts do not fit, no body falls asleep and the steps are reported; the world grows, and then they do.
 #[test]
 fn a_world_that_outgrows_its_buffers_sleeps_later() {
     let scene = scene();
@@ -157,7 +157,7 @@ fn a_world_that_outgrows_its_buffers_sleeps_later() {
     assert!(snapshot.counters.sleeping_contacts as usize == snapshot.sleeping.len() && snapshot.sleeping.len() > 20);
 }
 
-/// A catalogue scene asleep wakes on the other backend as on its own, within rounding.
+/// A sleeping catalogue scene wakes on the other backend as on its own, within rounding.
 #[test]
 fn sleepers_move_between_backends() {
     let mut scene = catalogue::build("large_pyramid:base=8").expect("a pyramid");
@@ -168,7 +168,7 @@ fn sleepers_move_between_backends() {
         here.step().expect("a step");
         assert!(here.steps() < 300, "the pyramid does not fall asleep");
     }
-    there.restore(&here.snapshot().expect("a snapshot")).expect("of this world");
+    there.restore(&here.snapshot().expect("a snapshot")).expect("a snapshot of this world");
     for world in [&mut here, &mut there] {
         (0..20).for_each(|_| world.step().expect("a step"));
         world.command(5, Command::Wake).expect("a command");

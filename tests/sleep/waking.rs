@@ -1,4 +1,4 @@
-//! What wakes whom, and what those that wake feel of it.
+//! Waking: what wakes an island, and the state in which its bodies wake.
 
 use drystone::{Body, Command, EventKind, Scene, Shape};
 use glam::Vec2;
@@ -7,14 +7,14 @@ use crate::common::{Backend, Sim, between, near};
 use crate::sleep::{asleep, block, command, floor, momentum, poses, settle, sleepers, speed, stack, world};
 
 on_every_backend!(
-    a_ball_wakes_what_it_hits_in_the_same_step,
-    who_wakes_has_kept_its_impulses,
-    sensors_neither_join_nor_wake_and_know_what_they_knew,
-    contacts_do_not_begin_and_cease_by_sleeping,
+    a_ball_wakes_the_island_it_hits_in_the_same_step,
+    waking_bodies_have_kept_their_impulses,
+    sensors_neither_join_nor_wake_and_keep_their_overlaps,
+    sleeping_and_waking_report_no_events,
     teleports_and_forces_wake,
 );
 
-/// Four boxes side by side in the air, and a ball that flies at them.
+/// Returns four boxes side by side in the air, and a ball that flies at them.
 fn row(sleep: bool) -> Scene {
     let mut scene = world(0.0);
     scene.settings.sleep = sleep;
@@ -28,7 +28,7 @@ fn row(sleep: bool) -> Scene {
     scene
 }
 
-fn a_ball_wakes_what_it_hits_in_the_same_step(backend: Backend) {
+fn a_ball_wakes_the_island_it_hits_in_the_same_step(backend: Backend) {
     let mut sim = backend.start(&row(true));
     let mut twin = backend.start(&row(false));
     settle(&mut sim, 4, 60);
@@ -47,7 +47,7 @@ fn a_ball_wakes_what_it_hits_in_the_same_step(backend: Backend) {
             break;
         }
     }
-    // In this very step, and in those that follow: nothing stood like a wall.
+    // In this very step, and in those that follow: no box acted as a fixed wall.
     for step in 0..20 {
         near("momentum", momentum(&mut sim), before, 1e-5 * before);
         let (ours, theirs) = (sim.snapshot(), twin.snapshot());
@@ -57,7 +57,7 @@ fn a_ball_wakes_what_it_hits_in_the_same_step(backend: Backend) {
         }
         if step == 0 {
             let last = ours.states[3].velocity[0].abs() + ours.states[4].velocity[0];
-            assert!(last < 9.9, "control: the ball has hit nothing yet");
+            assert!(last < 9.9, "negative control: the ball has not hit anything yet");
         }
         sim.advance(1);
         twin.advance(1);
@@ -65,8 +65,8 @@ fn a_ball_wakes_what_it_hits_in_the_same_step(backend: Backend) {
     assert!(speed(&sim.snapshot()) > 1.0);
 }
 
-/// A stack of ten that wakes goes on as one that never slept: it sinks by what was left to sink, and does not jolt.
-fn who_wakes_has_kept_its_impulses(backend: Backend) {
+/// A stack of ten that wakes continues like one that never slept: it sinks by the remaining amount, without a jolt.
+fn waking_bodies_have_kept_their_impulses(backend: Backend) {
     let mut scene = floor();
     stack(&mut scene, 0.0, 10);
     let mut sim = backend.start(&scene);
@@ -98,18 +98,18 @@ fn who_wakes_has_kept_its_impulses(backend: Backend) {
     println!("speed {jolt}, its twin's {twin_speed}; sunk {}, its twin {twin_sunk}", sunk(&mut sim));
     between("speed after waking", jolt, 0.0, twin_speed + 0.01);
     near("sunk", sunk(&mut sim), twin_sunk, 5e-4);
-    // Control: with the impulses forgotten it jolts.
+    // Negative control: with its impulses cleared it jolts.
     let mut bare = rest.clone();
     for put_by in &mut bare.sleeping {
         put_by.manifold.points = Default::default();
         put_by.contact.flags = 0;
     }
-    sim.world().restore(&bare).expect("it is of this world");
+    sim.world().restore(&bare).expect("a snapshot of this world");
     let without = worst(&mut sim);
     assert!(without > 3.0 * jolt && without > 0.05, "a stack without impulses jolts by {without} m/s, with by {jolt}");
 }
 
-fn sensors_neither_join_nor_wake_and_know_what_they_knew(backend: Backend) {
+fn sensors_neither_join_nor_wake_and_keep_their_overlaps(backend: Backend) {
     let mut scene = floor();
     scene.settings.events = true;
     let still = scene.add(block(0.0, 0.5));
@@ -132,7 +132,7 @@ fn sensors_neither_join_nor_wake_and_know_what_they_knew(backend: Backend) {
         .map(|event| (event.kind, event.bodies.contains(&3)))
         .collect();
     assert_eq!(passed, [(EventKind::SensorBegin, true), (EventKind::SensorEnd, true)]);
-    // Stopped on it and set going again: it was there all the while.
+    // The probe is stopped on it and set going again: the overlap has lasted throughout.
     let at = Command::Teleport { position: Vec2::new(0.2, 0.5), angle: 0.0 };
     command(&mut sim, probe, at);
     command(&mut sim, probe, Command::Velocity(Vec2::ZERO));
@@ -144,7 +144,7 @@ fn sensors_neither_join_nor_wake_and_know_what_they_knew(backend: Backend) {
     assert_eq!(kinds, [EventKind::SensorBegin]);
 }
 
-fn contacts_do_not_begin_and_cease_by_sleeping(backend: Backend) {
+fn sleeping_and_waking_report_no_events(backend: Backend) {
     let mut scene = floor();
     scene.settings.events = true;
     stack(&mut scene, 0.0, 2);
@@ -162,7 +162,7 @@ fn contacts_do_not_begin_and_cease_by_sleeping(backend: Backend) {
     assert_eq!(kinds(&mut sim), [] as [EventKind; 0], "nothing began or ceased");
     settle(&mut sim, 2, 100);
     sim.advance(10);
-    // Control: what is lifted off in its sleep ceases to touch, in that step.
+    // Negative control: a sleeping body that is lifted off ends its contact, in that step.
     command(&mut sim, 2, Command::Teleport { position: Vec2::new(0.0, 9.0), angle: 0.0 });
     sim.advance(1);
     assert_eq!(kinds(&mut sim), [EventKind::End]);

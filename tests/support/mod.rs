@@ -1,6 +1,6 @@
-//! What the contract tests share: a device, scenes with churn, and runs written down step by step.
+//! Shared helpers of the contract tests: a device, scenes with changing contacts, and recorded runs.
 //!
-//! A missing adapter fails these tests: a contract that was not tested does not hold.
+//! A missing adapter fails these tests: an untested contract does not hold.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -20,12 +20,12 @@ use drystone::{
 use drystone_scenes::catalogue;
 use glam::Vec2;
 
-/// A device of its own.
+/// Returns a new device.
 pub fn new_context() -> Context {
     Context::new(AdapterChoice::Any).expect("these tests need an adapter; Debian's mesa-vulkan-drivers has one")
 }
 
-/// The device that the tests of a file share.
+/// Returns the device that the tests of a file share.
 pub fn context() -> &'static Context {
     static CONTEXT: OnceLock<Context> = OnceLock::new();
     CONTEXT.get_or_init(new_context)
@@ -47,25 +47,25 @@ pub fn gpu(scene: &Scene) -> GpuWorld {
     GpuWorld::new(context(), scene).unwrap_or_else(|error| panic!("{}: {error}", scene.name))
 }
 
-/// Where worlds run, alone or many at once.
+/// Backends, for single worlds and for batches.
 pub const BACKENDS: [&str; 2] = ["cpu", "gpu"];
 
 pub fn alone(backend: &str, scene: &Scene) -> World {
     if backend == "cpu" { cpu(scene).into() } else { gpu(scene).into() }
 }
 
-/// On the CPU with three threads.
+/// Returns a batch of worlds; on the CPU with three threads.
 pub fn together(backend: &str, scenes: &[Scene]) -> WorldBatch {
     let worlds = if backend == "cpu" { WorldBatch::on_cpu(scenes, 3) } else { WorldBatch::on_gpu(context(), scenes) };
     worlds.expect("valid scenes that fit the device")
 }
 
-/// A world on the shared device with room for `capacity` contacts.
+/// Returns a world on the shared device with a capacity of `capacity` contacts.
 pub fn gpu_with(scene: &Scene, capacity: u32) -> GpuWorld {
     GpuWorld::from_compiled(context(), compile(scene), Some(capacity)).expect("the capacity fits the device")
 }
 
-/// Boxes and circles of three sizes, thrown into a bin from above: contacts come and go all the time.
+/// Returns boxes and circles of three sizes, thrown into a bin from above: contacts change all the time.
 pub fn pile(seed: u64, count: u32) -> Scene {
     let mut random = Random(seed);
     let mut scene = Scene::new(format!("pile {seed}"));
@@ -99,12 +99,12 @@ pub fn pile(seed: u64, count: u32) -> Scene {
     scene
 }
 
-/// Dense, chaotic scenes in which contacts come and go.
+/// Returns dense, chaotic scenes in which contacts change all the time.
 pub fn chaotic() -> Vec<Scene> {
     vec![build("smash:columns=16,rows=12,speed=100"), build("tumbler:grid=14"), pile(1, 180)]
 }
 
-/// A xorshift generator: scenes need no good one, but always the same one.
+/// Xorshift generator: scenes need a deterministic one, not a good one.
 pub struct Random(pub u64);
 
 impl Random {
@@ -124,7 +124,7 @@ impl Random {
     }
 }
 
-/// Everything a snapshot carries, as one number: [`state::hash`] leaves contacts and counters out.
+/// Returns a hash of everything in a snapshot: [`state::hash`] leaves contacts and counters out.
 pub fn full_hash(snapshot: &Snapshot) -> u64 {
     let parts: [&[u8]; 6] = [
         bytemuck::cast_slice::<Pose, u8>(&snapshot.poses),
@@ -141,7 +141,7 @@ pub fn full_hash(snapshot: &Snapshot) -> u64 {
     hash
 }
 
-/// The hashes of a run: of the state after every step, and of all that the last snapshot carries.
+/// The hashes of a run: of the state after every step, and of the whole last snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
     pub states: Vec<u64>,
@@ -149,7 +149,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Fails at the first step that differs, and says which.
+    /// Fails at the first step that differs, and names it.
     pub fn assert_is(&self, other: &Self, what: &str) {
         assert_eq!(self.states.len(), other.states.len(), "{what}: lengths");
         let differs = self.states.iter().zip(&other.states).position(|(a, b)| a != b);
@@ -191,14 +191,14 @@ pub fn is_touching(contact: &Contact) -> bool {
     contact.flags & POINT_COUNT_MASK != 0
 }
 
-/// The dynamic bodies of a contact.
+/// Returns the dynamic bodies of a contact.
 pub fn dynamic_bodies(contact: &Contact) -> impl Iterator<Item = u32> {
     let bodies = [(FIXED_A, contact.body_a), (FIXED_B, contact.body_b)];
     let flags = contact.flags;
     bodies.into_iter().filter(move |(fixed, _)| flags & fixed == 0).map(|(_, body)| body)
 }
 
-/// Fails unless the colours are valid and the counters tell them.
+/// Fails unless the colors are valid and match the counters.
 pub fn assert_colored(snapshot: &Snapshot, what: &str) {
     let mut taken = vec![0_u32; snapshot.poses.len()];
     let mut sizes = [0_u32; 32];
@@ -226,12 +226,13 @@ pub fn assert_colored(snapshot: &Snapshot, what: &str) {
     assert_eq!(counters.contacts as usize, snapshot.contacts.len(), "{what}: contacts");
 }
 
-/// Colours in use, the overflow left out.
+/// Returns the number of colors in use, without the overflow.
 pub fn colors_used(snapshot: &Snapshot) -> usize {
     (0..32).filter(|&color| color != OVERFLOW_COLOR && snapshot.counters.color_size(color) > 0).count()
 }
 
-/// Circles in a row, which at some step are all put in one place: then there are far more pairs than anybody made room for.
+/// Returns circles in a row, which are all teleported to one point at some step: then there are far more pairs than any
+/// capacity.
 pub fn row() -> Scene {
     let mut scene = Scene::new("row");
     scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(90.0, 1.0)));
@@ -241,13 +242,14 @@ pub fn row() -> Scene {
     scene
 }
 
-/// What puts them there.
+/// Returns the commands that move them there.
 pub fn gather() -> impl Iterator<Item = (usize, Command)> {
     let place = |body: usize| Command::Teleport { position: Vec2::new(0.001 * body as f32, 5.0), angle: 0.0 };
     (1..=60).map(move |body| (body, place(body)))
 }
 
-/// Lets it rain: pairs on a rod, every six steps, three pairs at a time, and a bouncing box after ten steps for twenty.
+/// Adds emitters: pairs on a rod, every six steps, three pairs at a time, and a bouncing box after ten steps, for
+/// twenty steps.
 pub fn shower_on(scene: &mut Scene) {
     let mut pairs = Emitter::default().every(6).keep(3);
     let a = pairs.add(Body::dynamic(-1.0, 1.5).velocity(0.0, -9.0).shape(Shape::circle(0.2)));
@@ -258,14 +260,14 @@ pub fn shower_on(scene: &mut Scene) {
     scene.emit(Emitter::new([Body::dynamic(3.0, 0.4).angle(0.3).shape(bouncy)]).start(10).lifetime(20));
 }
 
-/// Lets the reference go on from where an engine stands before its next step, with the commands for it.
+/// Sets the reference to the state of an engine before its next step, with its pending commands.
 pub fn take_over(reference: &mut Reference, world: &mut CpuWorld) {
     world.emit();
     reference.follow(world.compiled(), world.plan(), world.steps(), &world.snapshot().commands);
     reference.load(&world.tables());
 }
 
-/// Returns the first table that a step leaves for the next one and of which a bit differs.
+/// Returns the first table that differs between two states after a step.
 pub fn difference(expected: &Tables, found: &Tables) -> Option<String> {
     macro_rules! compare {
         ($($table:ident)*) => { $(
@@ -283,7 +285,8 @@ pub fn difference(expected: &Tables, found: &Tables) -> Option<String> {
     (ours != theirs).then(|| format!("counters are {theirs:?}, not {ours:?}"))
 }
 
-/// Steps engines and the reference beside them, which agree after every step. `act` may do something before a step.
+/// Steps engines and the reference side by side, and compares them after every step. `act` may change the world before
+/// a step.
 pub fn assert_equal_to_reference(
     what: &str,
     worlds: &mut [CpuWorld],
@@ -305,7 +308,7 @@ pub fn assert_equal_to_reference(
     }
 }
 
-/// Joints of the kinds that tie two bodies together, with springs, motors and limits where they can have them.
+/// Returns joints of all kinds that connect two bodies, with springs, motors and limits where possible.
 pub fn joint_kinds() -> [JointKind; 7] {
     let spring = Some(Spring { hertz: 3.0, damping_ratio: 0.2, target: 0.5 });
     let motor = Some(Motor { speed: 2.0, max: 20.0 });

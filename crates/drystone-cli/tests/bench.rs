@@ -308,7 +308,7 @@ mod mistakes {
             ("--sizes -5", "expected a whole number from 1"),
             ("--sizes 100 --scenes arch", "scene arch has only one size"),
             ("--sizes 100 --scenes ./a.json", "there is no scene"),
-            ("--sizes 50000 --scenes spinner", "its sizes end at 11000"),
+            ("--sizes 50000 --scenes spinner", "its maximum is 11000"),
             ("--sizes 100 --scenes large_pyramid:base=5", "base of scene large_pyramid is given twice"),
             ("--worlds 0", "expected a whole number from 1 to 65,535"),
             ("--worlds 4 --csv a.csv", "cannot be used with"),

@@ -911,7 +911,7 @@ mod resuming {
             ),
             (
                 format!("{scene} --substeps 5 --resume a.snap"),
-                "settings.substeps is 5, in the saved world at its default",
+                "settings.substeps is 5, but at its default in the saved world",
             ),
             (format!("{scene} --save a.json"), "--save a.json: the file name must end in .snap"),
             (format!("{scene} --save b.snap --trace b.snap"), "must end in .npz"),

@@ -134,7 +134,7 @@ fn every_changed_byte_is_noticed_and_told_where() {
     let part_of = |at: usize| {
         let length = |part: usize| u64::from_le_bytes(bytes[16 + 12 * part..][..8].try_into().unwrap());
         let ends = [52, 52 + length(0), 52 + length(0) + length(1)];
-        ["directory", "scene", "changes by hand", "state"][ends.iter().filter(|&&end| at as u64 >= end).count()]
+        ["directory", "scene", "edits", "state"][ends.iter().filter(|&&end| at as u64 >= end).count()]
     };
     for at in 0..bytes.len() {
         let mut changed = bytes.clone();
@@ -150,17 +150,17 @@ fn every_changed_byte_is_noticed_and_told_where() {
         let error = SavedWorld::from_bytes(&bytes[..length]).unwrap_err().to_string();
         match length {
             0..8 => assert!(error.contains("is not a saved world"), "{length}: {error}"),
-            _ => assert!(error.contains(&format!("it is cut off in its {}", part_of(length))), "{length}: {error}"),
+            _ => assert!(error.contains(&format!("it is truncated in its {}", part_of(length))), "{length}: {error}"),
         }
     }
     let longer = [&bytes[..], b"x"].concat();
-    assert!(SavedWorld::from_bytes(&longer).unwrap_err().to_string().contains("there is more behind its state"));
+    assert!(SavedWorld::from_bytes(&longer).unwrap_err().to_string().contains("extra bytes follow its state"));
     // No memory is allocated for a length that is only stated.
     let mut endless = bytes.clone();
     endless[16..24].fill(0xff);
     let sealed = crc32fast::hash(&endless[16..52]);
     endless[12..16].copy_from_slice(&sealed.to_le_bytes());
-    assert!(SavedWorld::from_bytes(&endless).unwrap_err().to_string().contains("it is cut off in its scene"));
+    assert!(SavedWorld::from_bytes(&endless).unwrap_err().to_string().contains("it is truncated in its scene"));
     let state = world.save().unwrap();
     assert!(SavedWorld::from_bytes(&state).unwrap_err().to_string().contains("a state and no scene"));
 }
@@ -232,14 +232,14 @@ fn another_scene_is_told_apart() {
     assert_eq!(differs(|scene| "another name".clone_into(&mut scene.name)), "");
     assert_eq!(
         differs(|scene| scene.settings.sleep = false),
-        "settings.sleep is at its default, in the saved world true"
+        "settings.sleep is at its default, but true in the saved world"
     );
     let substeps = differs(|scene| scene.settings.substeps = Some(8));
-    assert_eq!(substeps, "settings.substeps is 8, in the saved world at its default");
+    assert_eq!(substeps, "settings.substeps is 8, but at its default in the saved world");
     assert!(differs(|scene| scene.gravity.x = 1.0).starts_with("gravity is "));
     assert!(differs(|scene| drop(scene.bodies.pop())).contains("bodies, the saved one "));
-    assert_eq!(differs(|scene| scene.bodies[4].position.x += 1.0), "bodies[4] is another one");
-    assert_eq!(differs(|scene| scene.joints[1].collide = true), "joints[1] is another one");
+    assert_eq!(differs(|scene| scene.bodies[4].position.x += 1.0), "bodies[4] differs");
+    assert_eq!(differs(|scene| scene.joints[1].collide = true), "joints[1] differs");
 }
 
 /// The scene that a world has become starts as the world is, and needs nothing else.
@@ -332,7 +332,7 @@ fn the_command_goes_on_with_a_file() {
     // The scene that it has become starts where it ended.
     run(&[&json, "--steps", "10"]).unwrap();
     let error = run(&["--resume", &snap, "--substeps", "4"]).unwrap_err();
-    assert!(error.contains("settings.substeps is 4, in the saved world 3"), "{error}");
+    assert!(error.contains("settings.substeps is 4, but 3 in the saved world"), "{error}");
     let error = run(&["vertical_stack:count=6", "--sleep", "--substeps", "3", "--resume", &snap]).unwrap_err();
     assert!(error.contains("a.snap: saved from another world: the scene has 7 bodies, the saved one 6"), "{error}");
     assert!(error.contains("without a scene and settings"), "{error}");

@@ -1,14 +1,14 @@
-// Anchors of a joint in the world. Twin on the CPU: src/joints.rs.
+// World positions of a joint's two anchors. Twin on the CPU: src/joints.rs.
 
 //#import types
 //#import math
 //#import draw/view
 
 struct Anchors {
-    // From the camera, m: fewer digits are lost far from the origin.
+    // Relative to the camera, m: keeps float precision far from the origin.
     a: vec2<f32>,
     b: vec2<f32>,
-    // Rotation of the frame of A, in which its axis is given.
+    // Rotation of joint frame A; the joint's axis is given in that frame.
     turn_a: vec2<f32>,
 }
 

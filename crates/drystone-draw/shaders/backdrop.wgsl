@@ -1,16 +1,16 @@
-// The background with its grid, below everything, and the scale bar, above everything. Twin on the CPU:
-// src/backdrop.rs, function by function.
+// The background with its grid (drawn first) and the scale bar (drawn last). Twin on the CPU: src/backdrop.rs, function
+// by function.
 
 //#import draw/view
 
-// Coverage of texts, four bytes a word; the first is that of the scale bar.
+// Coverage of all texts, four bytes per word. The scale bar's text comes first.
 @group(0) @binding(1) var<storage, read> glyphs: array<u32>;
 
 struct Corner {
     @builtin(position) clip: vec4<f32>,
 }
 
-/// How much of a pixel a grid of lines one pixel wide covers.
+/// Returns the share of a pixel that a grid of one-pixel lines covers.
 fn grid_cover(p: vec2<f32>, step: f32) -> f32 {
     let from_line = abs(p - round(p / step) * step);
     return max(cover(from_line.x, 0.5), cover(from_line.y, 0.5));
@@ -30,7 +30,7 @@ fn backdrop_fragment(corner: Corner) -> @location(0) vec4<f32> {
     return to_target(mix(view.background.rgb, view.grid.rgb, max(minor, major)), 1.0);
 }
 
-/// x, y, width and height of the scale bar's plate, in pixels.
+/// Returns x, y, width and height of the scale bar's background plate, px.
 fn plate() -> vec4<f32> {
     let unit = view.bar.w;
     let width = view.bar.z + view.label.z + 11.0 * unit;
@@ -50,7 +50,7 @@ fn bar_fragment(corner: Corner) -> @location(0) vec4<f32> {
     let p = corner.clip.xy - view.origin - view.bar.xy;
     var ink = 0.0;
     if p.x < view.bar.z + 1.0 {
-        // A line with a tick at both ends, six units high as capitals nearly are.
+        // A line with a tick at each end, six units high, about the height of capitals.
         let along = clamp(min(p.x + 0.5, view.bar.z) - max(p.x - 0.5, 0.0), 0.0, 1.0);
         let at_end = p.x < unit || p.x > view.bar.z - unit;
         let inside = p.y >= 0.0 && p.y < 6.0 * unit;

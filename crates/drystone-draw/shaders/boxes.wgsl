@@ -1,5 +1,5 @@
-// The boxes around shapes where they are now, as shaders/bound.wgsl of the solver lays them when a step begins: a quad each, of
-// which the edge is drawn.
+// AABBs of shapes at their current poses (shaders/bound.wgsl of the solver computes them at the beginning of a step).
+// Each is a quad of which only the edge is drawn.
 
 //#import types
 //#import math
@@ -13,13 +13,14 @@
 
 struct Edge {
     @builtin(position) clip: vec4<f32>,
-    // Pixels, y down.
+    // Corners of the box, px, y down.
     @location(0) @interpolate(flat) low: vec2<f32>,
     @location(1) @interpolate(flat) high: vec2<f32>,
     @location(2) @interpolate(flat) opacity: f32,
 }
 
-/// From the camera, m; with low above high for what has none: nothing, a half plane, a quarantined body.
+/// Returns the AABB relative to the camera, m. Inverted (low above high) for shapes without one: unused slots, half
+/// planes, quarantined bodies.
 fn box_of(index: u32) -> Aabb {
     let none = Aabb(vec2<f32>(1.0), vec2<f32>(-1.0));
     let shape = shapes[index];
@@ -73,7 +74,7 @@ fn box_vertex(@builtin(vertex_index) vertex: u32) -> Edge {
     if !is_finite_row(vec4<f32>(edge.low, edge.high)) {
         return edge;
     }
-    // Of a few pixels there is nothing to see but noise.
+    // Boxes a few pixels wide would only add noise.
     let size = edge.high - edge.low;
     edge.opacity = 0.85 * clamp((max(size.x, size.y) - 2.0) / 6.0, 0.0, 1.0);
     let rim = view.unit + 1.0;

@@ -1,6 +1,6 @@
-// Cells of the grid that hold shapes, of all levels: every pixel looks up its cell. The plane is wrapped around the
-// grid, so a pixel counts the shapes that lie in the cell that it shows, not those of others with the same place in
-// the table.
+// Occupied cells of the broadphase grid, all levels: a full-screen pass in which every pixel looks up its cell. The
+// grid is a torus, so that distant cells of the plane share one entry of the table. A pixel therefore counts only
+// shapes whose AABB centre lies in the cell it shows.
 
 //#import types
 //#import math
@@ -13,9 +13,9 @@
 @group(0) @binding(3) var<storage, read> cell_shapes: array<u32>;
 @group(0) @binding(4) var<storage, read> aabbs: array<Aabb>;
 
-// Shapes that are looked at in a cell, at most.
+// Maximum number of shapes examined per cell.
 const MOST_SEEN: u32 = 64u;
-// More shapes than this look the same.
+// Number of shapes at which a cell has its darkest colour.
 const FULL_CELL: f32 = 8.0;
 
 struct CellCorner {
@@ -29,7 +29,7 @@ fn cell_vertex(@builtin(vertex_index) vertex: u32) -> CellCorner {
     return CellCorner(to_clip(unit * view.size));
 }
 
-/// Shapes of a level in the cell around a point.
+/// Returns the number of shapes of one grid level whose AABB centre lies in a cell.
 fn shapes_in(level: u32, at: vec2<i32>) -> u32 {
     let index = cell_index(params.levels[level], at.x, at.y);
     if index >= arrayLength(&cell_ends) {
@@ -54,7 +54,7 @@ fn cell_fragment(corner: CellCorner) -> @location(0) vec4<f32> {
     var alpha = 0.0;
     for (var level = 0u; level < min(params.level_count, 24u); level += 1u) {
         let size = view.pixels_per_metre / params.levels[level].inv_cell;
-        // Cells of a pixel or two would flicker.
+        // Cells a pixel or two wide would flicker.
         let strength = clamp((min(size.x, size.y) - 2.0) / 6.0, 0.0, 1.0);
         if strength <= 0.0 {
             continue;
@@ -64,7 +64,7 @@ fn cell_fragment(corner: CellCorner) -> @location(0) vec4<f32> {
             continue;
         }
         let share = fract(at * params.levels[level].inv_cell);
-        // Inside of the cell, since that beside it may be empty.
+        // Measured inside the cell: the neighbouring cell may be empty.
         let from_edge = min(share, 1.0 - share) * size - 0.5 * view.unit;
         let edge = max(cover(from_edge.x, 0.5 * view.unit), cover(from_edge.y, 0.5 * view.unit));
         let fill = 0.06 + 0.4 * min(f32(count), FULL_CELL) / FULL_CELL;

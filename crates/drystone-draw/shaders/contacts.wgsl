@@ -1,5 +1,5 @@
-// Contacts, each with two points, straight from the solver's tables: an instance for each part that is drawn, so that
-// all lines lie below all points.
+// Contacts with up to two points each, read directly from the solver's tables. Each part of a contact (constraint line,
+// normal, arrows, points) is an instance of its own, so that all lines lie below all points.
 
 //#import types
 //#import math
@@ -20,19 +20,20 @@ const IMPULSE_PART: u32 = 4u;
 const POINT_PART: u32 = 5u;
 const FORCE_PART: u32 = 6u;
 
-// Opacity of what belongs to bodies asleep, and of points that carry nothing.
+// Opacity of marks of sleeping bodies, and of contact points without an impulse.
 const ASLEEP_OPACITY: f32 = 0.45;
 const IDLE_OPACITY: f32 = 0.5;
-// In widths of a typical body.
+// Maximum length of an impulse arrow, in widths of a typical body.
 const LONGEST_ARROW: f32 = 2.5;
 
-/// How far a body has turned since its manifold was made.
+/// Returns the rotation of a body since its manifold was computed.
 fn turn_since(now: vec2<f32>, then: vec2<f32>) -> vec2<f32> {
     let turn = inv_mul_rotation(then, now);
     return select(vec2<f32>(1.0, 0.0), turn, dot(then, then) > 0.0);
 }
 
-/// px; those of impacts would cross the whole picture. Twin on the CPU: src/draw/legend.rs.
+/// Returns the length of an impulse's arrow, px, compressed so that impacts do not cross the whole picture. Twin on the
+/// CPU: src/keys.rs.
 fn arrow_length(impulse: f32) -> f32 {
     let far = view.arrow * sqrt(impulse);
     return far / (1.0 + far / (LONGEST_ARROW * max(view.length, 1e-3)));
@@ -48,7 +49,7 @@ fn contact_mark(vertex: u32, instance: u32, contact: Contact, manifold: Manifold
     let end = (vertex / 6u) % 2u;
     let points = contact.flags & POINT_COUNT_MASK;
     let bodies = arrayLength(&poses);
-    // A constraint is one line for both points.
+    // The constraint line is drawn once for both points.
     if end >= points || (part == CONSTRAINT_PART && end > 0u) || contact.body_a >= bodies || contact.body_b >= bodies {
         return no_mark();
     }
@@ -60,20 +61,20 @@ fn contact_mark(vertex: u32, instance: u32, contact: Contact, manifold: Manifold
     let on_a = from_a + rotate(turn_since(pose_a.rotation, manifold.cached_rotation_a), point.anchor_a);
     let on_b = from_b + rotate(turn_since(pose_b.rotation, manifold.cached_rotation_b), point.anchor_b);
     let at = to_pixel(0.5 * (on_a + on_b));
-    // Onto the body that is pushed: B, unless it cannot be. Where both can be, there is an arrow onto either.
+    // The arrow points onto the pushed body: B, unless B is fixed. If both can move, each gets an arrow.
     let push = select(1.0, -1.0, (contact.flags & FIXED_B) != 0u);
     let pushes_both = (contact.flags & (FIXED_A | FIXED_B)) == 0u;
     let normal = vec2<f32>(manifold.normal.x, -manifold.normal.y);
     let tangent = vec2<f32>(manifold.normal.y, manifold.normal.x);
     let unit = view.unit;
-    // Where bodies are a few pixels wide, what is drawn on them fades.
+    // Marks fade out where bodies are a few pixels wide.
     let shown = opacity * clamp((view.length - 1.5) / 6.0, 0.0, 1.0);
     let head = clamp(0.2 * view.length, 2.5 * unit, 6.0 * unit);
     switch part {
         case CONSTRAINT_PART: {
             let color = graph_color(contact.color);
             let ends = vec2<bool>((contact.flags & FIXED_A) != 0u, (contact.flags & FIXED_B) != 0u);
-            // The middle of the ground is nowhere near: from there only as far as the contact.
+            // The centre of the ground may be far away, so the line starts at the contact instead.
             let a = select(to_pixel(from_a), at, ends.x);
             let b = select(to_pixel(from_b), at, ends.y);
             let dense = opacity * clamp((view.length - 0.5) / 2.0, 0.15, 1.0);
@@ -114,7 +115,7 @@ fn contact_vertex(@builtin(vertex_index) vertex: u32, @builtin(instance_index) i
     }
     let contact = contacts[index];
     let bodies = arrayLength(&states);
-    // Those of bodies that fell asleep in the last step are drawn from the other list.
+    // Contacts of bodies that fell asleep in the last step are drawn from the other table.
     if contact.body_a < bodies && contact.body_b < bodies
         && (states[contact.body_a].status & states[contact.body_b].status & ASLEEP) != 0u {
         return no_mark();

@@ -1,6 +1,6 @@
-// Which shapes are in the picture: counts, scans, and writes their indices in order, fixed bodies first, so that what
-// lies over what never depends on the order of threads. Also how much is drawn of tables whose counts only the device
-// knows. src/programs.rs says what runs when.
+// Culling: selects the shapes inside the picture by counting, scanning and emitting their indices in order, fixed
+// bodies first. The drawing order thus never depends on the order of threads. Also writes the arguments of indirect
+// draws for tables whose counts only the device knows. src/programs.rs defines the order of the kernels.
 
 //#import types
 //#import math
@@ -10,22 +10,23 @@
 @group(0) @binding(1) var<storage, read> poses: array<Pose>;
 @group(0) @binding(2) var<storage, read> shapes: array<Shape>;
 @group(0) @binding(4) var<storage, read_write> visible: array<u32>;
-// What a lane of cull_count found, for cull_emit: of each of its shapes two bits.
+// Results of cull_count for cull_emit: two bits per shape, one word per lane.
 @group(0) @binding(6) var<storage, read_write> found: array<u32>;
-// Shapes in the picture, of each block: fixed ones, then the others.
+// Visible shapes of each block: fixed ones, then all others.
 @group(0) @binding(7) var<storage, read_write> block_counts: array<u32>;
-// Arguments of indirect draws: four words for shapes, contacts, contacts asleep.
+// Arguments of indirect draws, four words each: shapes, contacts, contacts of sleeping bodies.
 @group(0) @binding(8) var<storage, read_write> draws: array<u32>;
 @group(0) @binding(9) var<storage, read_write> counters: Counters;
 @group(0) @binding(10) var<storage, read> contacts: array<Contact>;
 @group(0) @binding(11) var<storage, read> sleeping: array<SleepingContact>;
 
-// Shapes of a lane, which lie side by side.
+// Adjacent shapes per lane.
 const CULL_RUN: u32 = 4u;
-// Further than any outline, line and rounding of a quad reach past its shape, px.
+// Upper bound on how far a quad's outline, line and rounding reach past its shape, px.
 const CULL_RIM: f32 = 8.0;
 
-/// 1 if a fixed shape is in the picture, 2 if one that is not fixed, else 0. Never 0 for one that shape_vertex draws.
+/// Returns 1 for a visible fixed shape, 2 for a visible shape that is not fixed, else 0. Never returns 0 for a shape
+/// that shape_vertex draws.
 fn class_of(index: u32) -> u32 {
     if index >= view.shape_count {
         return 0u;
@@ -50,7 +51,7 @@ fn class_of(index: u32) -> u32 {
     return select(0u, class_if_seen, all(abs(place) <= reach));
 }
 
-// A lane four shapes.
+// One lane per four shapes.
 @compute @workgroup_size(256)
 fn cull_count(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -60,7 +61,7 @@ fn cull_count(
     let block = workgroup.y * workgroups.x + workgroup.x;
     let slot = block * SCAN_LANES + lane;
     var bits = 0u;
-    // Fixed ones in the low half.
+    // Fixed shapes are counted in the low half.
     var count = 0u;
     for (var turn = 0u; turn < CULL_RUN; turn += 1u) {
         let kind = class_of(slot * CULL_RUN + turn);
@@ -77,7 +78,7 @@ fn cull_count(
     }
 }
 
-// One workgroup: where each block writes, and how much is drawn.
+// One workgroup: computes the output offset of each block and the number of shapes drawn.
 @compute @workgroup_size(256)
 fn cull_scan(@builtin(local_invocation_index) lane: u32) {
     let length = 2u * view.block_count;
@@ -135,7 +136,7 @@ fn cull_emit(
     }
 }
 
-// One thread: the contacts there are, two points each, as often as they have parts.
+// One thread: writes the draw arguments of contacts, two points per contact for each part drawn.
 @compute @workgroup_size(1)
 fn cull_contacts() {
     let parts = (35u - countLeadingZeros(view.contact_parts)) / 4u;

@@ -1,5 +1,5 @@
-// Forces beside those of contacts: the weight of each dynamic body at its centre of mass, and what each joint does to its
-// bodies at their anchors. As long as forces of contacts are: contacts.wgsl.
+// Arrows of forces other than contact forces: the weight of each dynamic body at its centre of mass, and each joint's
+// force on its bodies at the anchors. Same scale as the contact forces of contacts.wgsl.
 
 //#import types
 //#import math
@@ -16,13 +16,13 @@
 @group(0) @binding(7) var<storage, read> joint_rows: array<JointRow>;
 @group(0) @binding(8) var<storage, read> joint_impulses: array<vec2<f32>>;
 
-// Opacity of arrows of bodies asleep, as in contacts.wgsl.
+// Opacity of arrows of sleeping bodies, as in contacts.wgsl.
 const ASLEEP_OPACITY: f32 = 0.45;
 
-/// An arrow from a point, px, for an impulse of a substep, N·s.
+/// Makes an arrow from a point, px, for the impulse of one substep, N·s.
 fn force_mark(vertex: u32, at: vec2<f32>, impulse: vec2<f32>, asleep: bool, color: vec3<f32>) -> Mark {
     let far = held_back(vec2<f32>(impulse.x, -impulse.y) * view.force_arrow);
-    // Where bodies are a few pixels wide, what is drawn on them fades.
+    // Arrows fade out where bodies are a few pixels wide.
     let shown = clamp((view.length - 1.5) / 6.0, 0.0, 1.0) * select(1.0, ASLEEP_OPACITY, asleep);
     let head = clamp(0.2 * view.length, 2.5 * view.unit, 6.0 * view.unit);
     let form = select(MARK_NONE, MARK_ARROW, dot(far, far) > 1.0);
@@ -45,7 +45,7 @@ fn weight_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
     return force_mark(vertex, at, impulse, (status & ASLEEP) != 0u, view.weight.rgb);
 }
 
-/// Impulse of a joint on its body B in the last substep: `total` of src/stages/solve_joints.rs.
+/// Returns the impulse of a joint on its body B in the last substep: `total` of src/stages/solve_joints.rs.
 fn joint_impulse(joint: Joint, axis: vec2<f32>, between: vec2<f32>) -> vec2<f32> {
     var along = vec2<f32>(0.0, 1.0);
     if dot(between, between) > 0.0 {
@@ -85,7 +85,7 @@ fn pull_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
     }
     let anchors = joint_anchors(joint, poses[joint.body_a], poses[joint.body_b]);
     let on_b = (vertex / 6u) % 2u == 1u;
-    // A body that cannot move has none.
+    // No arrow on a body that cannot move.
     let in_world = (joint.flags & WORLD_A) != 0u;
     if (joint.flags & select(JOINT_FIXED_A, JOINT_FIXED_B, on_b)) != 0u || (in_world && !on_b) {
         return no_mark();

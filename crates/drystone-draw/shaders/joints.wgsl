@@ -1,5 +1,5 @@
-// Joints, each of six marks: a thin line from each body to its anchor, what is between the anchors, a sign at each of
-// them, and one for the world. Twin on the CPU: src/joints.rs.
+// Joints, six marks each: a thin line from each body to its anchor, a connection between the anchors, a sign at each
+// anchor, and a frame for an anchor in the world. Twin on the CPU: src/joints.rs.
 
 //#import types
 //#import math
@@ -12,7 +12,7 @@
 @group(0) @binding(2) var<storage, read> joints: array<Joint>;
 @group(0) @binding(3) var<storage, read> joint_states: array<JointState>;
 
-// As in JointKind, from 0 (src/scene/joint.rs).
+// Values of JointKind, from 0 (src/scene/joint.rs).
 const DISTANCE_JOINT: u32 = 0u;
 const SPRING_JOINT: u32 = 1u;
 const REVOLUTE_JOINT: u32 = 2u;
@@ -51,7 +51,7 @@ fn joint_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
     let unit = view.unit;
     let size = joint_sign_size();
     var color = vec4<f32>(view.joint.rgb, select(1.0, DISABLED_OPACITY, (joint.flags & JOINT_DISABLED) != 0u));
-    // Where bodies are a few pixels wide only what is between the anchors stays.
+    // Where bodies are a few pixels wide, only the connection between the anchors is drawn.
     let detail = color.a * clamp((view.length - 2.0) / 6.0, 0.0, 1.0);
     let pen = min(0.8 * unit, 0.15 * view.length + 0.25);
     let sign_color = vec4<f32>(color.rgb, detail);
@@ -69,7 +69,7 @@ fn joint_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
         }
         case 2u: {
             if slides {
-                // The rail, a little longer than the way to B.
+                // The rail, a little longer than the distance to B.
                 let travel = dot(b - a, axis);
                 let over = max(0.35 * view.length, 2.0 * size);
                 let start = a + axis * (min(travel, 0.0) - over);
@@ -82,7 +82,7 @@ fn joint_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
             if kind == MOTOR_JOINT || kind == MOUSE_JOINT {
                 return make_mark(vertex, MARK_DASHES, a, b, pen, 0.0, color);
             }
-            // Of a hinge or a weld this is the gap that should not be there.
+            // For a hinge or a weld this line shows the position error.
             return make_mark(vertex, MARK_LINE, a, b, pen * select(1.0, 1.4, kind == DISTANCE_JOINT), 0.0, color);
         }
         case 3u: {
@@ -113,7 +113,7 @@ fn joint_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
             return make_mark(vertex, MARK_DISC, b, b, 0.0, 0.55 * size, sign_color);
         }
         default: {
-            // An anchor in the world stands in a frame of its own.
+            // An anchor in the world is drawn in a frame.
             let form = select(MARK_NONE, MARK_FRAME, in_world && kind != MOUSE_JOINT);
             return make_mark(vertex, form, a, a, 0.6 * unit, 1.6 * size, sign_color);
         }

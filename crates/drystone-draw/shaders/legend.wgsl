@@ -1,14 +1,14 @@
-// Meaning of colours: plates, texts and ramps that src/legend.rs lays out. The largest value is written here,
-// since only the device knows it.
+// The legend of colours and arrows: plates, texts and ramps laid out by src/legend.rs. The largest measured value is
+// written by a kernel here, since only the device knows it.
 
 //#import types
 //#import draw/view
 //#import draw/palette
 
 struct Plate {
-    // Left, top, width and height, px of the picture, y down.
+    // Left, top, width and height on the picture, px, y down.
     place: vec4<f32>,
-    // PLATE_FILL …; its colour packed, or the place in a palette; the first byte of a text in `glyphs`.
+    // One of PLATE_FILL …; its packed colour or position in a palette; index of a text's first byte in `glyphs`.
     kind: u32,
     color: u32,
     bits: u32,
@@ -16,14 +16,14 @@ struct Plate {
 }
 
 const PLATE_FILL: u32 = 0u;
-// One byte of coverage a pixel.
+// One byte of coverage per pixel.
 const PLATE_LETTER: u32 = 1u;
 const PLATE_SCALE: u32 = 2u;
 const PLATE_SLEEP: u32 = 3u;
 const PLATE_GRAPH: u32 = 4u;
 
-// Where the letters of the value are, and how many: four for the number, one for the prefix. Those to choose from:
-// digits, then the point, the prefixes n, µ, m and a blank.
+// Plates that show the largest value: index of the first, and number of letters (four for the number, one for the
+// prefix). Below, indices of the available letters: digits, then the point, the prefixes n, µ, m and a blank.
 const VALUE_FIRST: u32 = 1u;
 const VALUE_LETTERS: u32 = 5u;
 const LETTER_POINT: u32 = 10u;
@@ -41,18 +41,18 @@ struct PlateCorner {
     @location(1) @interpolate(flat) what: vec3<u32>,
 }
 
-// One thread. The plates end with the letters to choose from, which have no size.
+// One thread. The last plates hold the available letters; they have no size and are not drawn themselves.
 @compute @workgroup_size(1)
 fn legend_value() {
     let letters = arrayLength(&value_plates) - LETTER_BLANK - 1u;
     var value = bitcast<f32>(measures[0]);
-    // Thousandths by threes: m, µ, n.
+    // Each factor of a thousand is one prefix: m, µ, n.
     var prefix = 0u;
     while prefix < 3u && value > 0.0 && value < 0.9995 {
         value = value * 1000.0;
         prefix += 1u;
     }
-    // Three digits, and where the point is.
+    // Three significant digits, and the position of the decimal point.
     var point = 1u;
     var digits = u32(clamp(value, 0.0, 9e5) * 100.0 + 0.5);
     while digits > 999u && point < 3u {

@@ -1,37 +1,37 @@
-// Lines, arrows and signs: a quad along a line, and the exact outline in the fragment shader. All have a rim in the
-// colour of the background, so that they are seen on any body. Those of joints have a twin: src/marks.rs.
+// Lines, arrows and signs: a quad along the mark's line, with the exact outline in the fragment shader. All have a rim
+// in the background colour, so that they are visible on any body. Marks of joints have a twin on the CPU: src/marks.rs.
 
 //#import draw/view
 
 struct Mark {
     @builtin(position) clip: vec4<f32>,
-    // From where to where, pixels, y down.
+    // Start and end, px, y down.
     @location(0) @interpolate(flat) a: vec2<f32>,
     @location(1) @interpolate(flat) b: vec2<f32>,
     // With opacity.
     @location(2) @interpolate(flat) color: vec4<f32>,
-    // Half width of the line, size of the sign, both px.
+    // Half width of the line and size of the sign, px.
     @location(3) @interpolate(flat) pen: vec2<f32>,
     @location(4) @interpolate(flat) form: u32,
 }
 
 const MARK_NONE: u32 = 0u;
 const MARK_LINE: u32 = 1u;
-// With a head at b, of the size of the sign.
+// With a head at b; the sign's size is the head's size.
 const MARK_ARROW: u32 = 2u;
 const MARK_DASHES: u32 = 3u;
 // As wide as the sign.
 const MARK_ZIGZAG: u32 = 4u;
-// With a head at either end.
+// With a head at each end.
 const MARK_ARROWS: u32 = 5u;
-// The rest at a; b says where up is.
+// All following forms lie at a; b gives their upward direction.
 const MARK_DISC: u32 = 6u;
 const MARK_RING: u32 = 7u;
 const MARK_SQUARE: u32 = 8u;
 const MARK_FRAME: u32 = 9u;
 const MARK_CROSS: u32 = 10u;
 
-// Width of the rim, px, and its opacity: less where bodies are so small that it would cover them.
+// Width of the rim, px, and its opacity (lower where bodies are so small that the rim would cover them).
 const RIM: f32 = 1.0;
 const RIM_OPACITY: f32 = 0.6;
 const MIN_SPRING_TURNS: f32 = 3.0;
@@ -43,22 +43,22 @@ fn no_mark() -> Mark {
     return mark;
 }
 
-/// Size of a joint's signs, px.
+/// Returns the size of a joint's signs, px.
 fn joint_sign_size() -> f32 {
     return clamp(0.16 * view.length, 2.0 * view.unit, 6.5 * view.unit);
 }
 
-/// Turns of every spring: by the zoom alone, so that one that is stretched keeps them.
+/// Returns the number of turns of every spring. Depends on the zoom alone, so a stretched spring keeps its turns.
 fn spring_turns() -> f32 {
     return clamp(round(view.length / (2.4 * joint_sign_size())), MIN_SPRING_TURNS, MAX_SPRING_TURNS);
 }
 
-/// A point of the world, given from the camera, in pixels.
+/// Converts a point relative to the camera, m, to pixels.
 fn to_pixel(from_camera: vec2<f32>) -> vec2<f32> {
     return 0.5 * view.size + vec2<f32>(from_camera.x, -from_camera.y) * view.pixels_per_metre;
 }
 
-/// An arrow that is no longer than half of the picture is high, px.
+/// Limits an arrow to half of the picture's height, px.
 fn held_back(arrow: vec2<f32>) -> vec2<f32> {
     return arrow * min(1.0, 0.5 * view.size.y / max(length(arrow), 1e-6));
 }
@@ -106,17 +106,18 @@ fn segment_distance(p: vec2<f32>, length_along: f32) -> f32 {
     return length(vec2<f32>(p.x - clamp(p.x, 0.0, length_along), p.y));
 }
 
-/// Distance to the outline of an arrow from the origin along x, px, negative inside.
+/// Returns the signed distance to the outline of an arrow from the origin along x, px, negative inside.
 fn arrow_distance(p: vec2<f32>, length_along: f32, half_width: f32, size: f32) -> f32 {
     let head = min(size, length_along);
     let shaft = segment_distance(p, max(length_along - head, 0.0)) - half_width;
-    // A triangle from the tip, half as wide as long.
+    // A triangular head, half as wide as long.
     let back = length_along - p.x;
     let side = (abs(p.y) - 0.5 * back) * 0.894;
     return min(shaft, max(side, back - head));
 }
 
-/// Distance to the outline of a mark, px, negative inside. `p` along the line and across it.
+/// Returns the signed distance to the outline of a mark, px, negative inside. `p` is given along the line and across
+/// it.
 fn mark_distance(mark: Mark, p: vec2<f32>, length_along: f32) -> f32 {
     let half_width = mark.pen.x;
     let size = mark.pen.y;
@@ -136,7 +137,7 @@ fn mark_distance(mark: Mark, p: vec2<f32>, length_along: f32) -> f32 {
             return max(dash, segment_distance(p, length_along) - half_width);
         }
         case MARK_ZIGZAG: {
-            // Whole turns, with straight ends.
+            // A whole number of turns, with straight ends.
             let turns = spring_turns();
             let period = max(length_along - 2.0 * size, 0.1) / turns;
             let t = (p.x - size) / period;
@@ -183,7 +184,7 @@ fn mark_fragment(mark: Mark) -> @location(0) vec4<f32> {
     }
     let p = vec2<f32>(dot(away, along), along.x * away.y - along.y * away.x);
     let distance_to = mark_distance(mark, p, length_along);
-    // A line thinner than a pixel is pale.
+    // A line thinner than a pixel is paler instead.
     let thin = select(min(2.0 * mark.pen.x, 1.0), 1.0, mark.form == MARK_DISC || mark.form == MARK_SQUARE);
     let core = clamp(0.5 - distance_to, 0.0, 1.0) * thin;
     let room = clamp(view.length / 24.0, 0.2, 1.0);

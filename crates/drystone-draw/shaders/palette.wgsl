@@ -1,9 +1,9 @@
-// The colour of a shape, from the index of its body. Twin on the CPU: src/palette.rs.
+// Fill colour of a shape, computed from the index of its body. Twin on the CPU: src/palette.rs.
 
 //#import types
 //#import draw/view
 
-/// Mixes the bits of a body index (Wellons' lowbias32), so that neighbours get unlike values.
+/// Hashes a body index (Wellons' lowbias32), so that adjacent indices get different values.
 fn hash_body(body: u32) -> u32 {
     var h = body;
     h = (h ^ (h >> 16u)) * 0x7feb352du;
@@ -11,9 +11,10 @@ fn hash_body(body: u32) -> u32 {
     return h ^ (h >> 16u);
 }
 
-/// Strata: the ramp runs over the scene in the order of its bodies, so that rows show and mixing shows; a little
-/// scatter along the ramp and in lightness keeps neighbours apart. What comes later has any place on the ramp. Either
-/// depends on the body's own index alone, so that no body changes its colour as others come and go.
+/// Returns the fill colour of a shape. Bodies of the scene get ramp colours in the order of their indices, like
+/// geological strata, so that layers and mixing are visible; a little scatter along the ramp and in lightness separates
+/// neighbours. Bodies added later get a random position on the ramp. Both depend on the body's own index alone, so no
+/// body changes colour when others are added or removed.
 fn fill_color(body: u32, kind: u32) -> vec3<f32> {
     if (kind & KINEMATIC_SHAPE) != 0u {
         return view.kinematic_fill.rgb;
@@ -34,26 +35,26 @@ fn fill_color(body: u32, kind: u32) -> vec3<f32> {
     return clamp(color * (1.0 + lightness * view.tuning.y), vec3<f32>(0.0), vec3<f32>(1.0));
 }
 
-/// From the least value of a scale (0) to the greatest (1).
+/// Returns the colour of a value on the scale, from the minimum (0) to the maximum (1).
 fn scale_color(share: f32) -> vec3<f32> {
     let at = clamp(share, 0.0, 1.0) * 7.0;
     let stop = min(u32(at), 6u);
     return mix(view.scale_ramp[stop].rgb, view.scale_ramp[stop + 1u].rgb, at - f32(stop));
 }
 
-/// What has no value.
+/// Returns the colour of bodies without a value.
 fn none_color() -> vec3<f32> {
     return mix(view.background.rgb, view.ink.rgb, 0.35);
 }
 
-/// A hue, 0 … 1, as bright on paper as at night.
+/// Returns the colour of a hue, 0 … 1, equally bright in the light and the dark style.
 fn hue_color(hue: f32) -> vec3<f32> {
     let wave = 0.5 + 0.5 * cos(6.2831853 * (vec3<f32>(0.0, 0.33, 0.67) - hue));
     return mix(vec3<f32>(0.28), vec3<f32>(0.86), wave);
 }
 
-/// Graph colours: unlike hues for those between moving bodies, tones of one hue for those with fixed ones, and the
-/// overflow set off.
+/// Returns the colour of a graph color: distinct hues for contacts between moving bodies, tones of one hue for contacts
+/// with fixed bodies, and a separate colour for the overflow.
 fn graph_color(color: u32) -> vec3<f32> {
     if color >= COLOR_COUNT {
         return none_color();
@@ -64,11 +65,11 @@ fn graph_color(color: u32) -> vec3<f32> {
     if color >= FIRST_FIXED_COLOR {
         return mix(none_color(), view.cell.rgb, f32(color - FIRST_FIXED_COLOR) / 7.0);
     }
-    // The golden section: neighbours, and neighbours of neighbours, are far apart.
+    // Golden-ratio steps: neighbours, and neighbours of neighbours, are far apart.
     return hue_color(fract(0.08 + f32(color) * 0.618034));
 }
 
-/// From awake (0) by quiet to asleep (1).
+/// Returns a colour from awake (0) through resting (below the sleep threshold) to asleep (1).
 fn sleep_color(share: f32) -> vec3<f32> {
     return scale_color(0.78 * (1.0 - share));
 }

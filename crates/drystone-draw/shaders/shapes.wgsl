@@ -1,7 +1,7 @@
-// Draws the shapes that cull.wgsl found in the picture, straight from the solver's buffers: six vertices a shape, a
-// quad of whole pixels around it, and the exact outline in the fragment shader. Shapes smaller than a pixel get the
-// few pixels that they can touch, each with the share that they cover, so that nothing flickers as they shrink. Twin
-// on the CPU: src/sprite.rs, function by function.
+// Draws the shapes selected by cull.wgsl, directly from the solver's buffers: six vertices per shape, a quad of whole
+// pixels around it, and the exact outline in the fragment shader. Shapes smaller than a pixel get the few pixels they
+// can touch, each with the share that they cover, so that nothing flickers as they shrink. Twin on the CPU:
+// src/sprite.rs, function by function.
 
 //#import types
 //#import draw/view
@@ -10,15 +10,15 @@
 @group(0) @binding(1) var<storage, read> poses: array<Pose>;
 @group(0) @binding(2) var<storage, read> shapes: array<Shape>;
 @group(0) @binding(3) var<storage, read> vertices: array<vec2<f32>>;
-// Indices, fixed bodies first, so that they lie below.
+// Indices of visible shapes, fixed bodies first, so that they lie below.
 @group(0) @binding(4) var<storage, read> visible: array<u32>;
-// Colours of bodies, if they are not those of the palette.
+// Colours of bodies, where they do not come from the palette.
 @group(0) @binding(5) var<storage, read> tints: array<u32>;
 
-// Half width of a line that has none of its own, px.
+// Half width of a shape without thickness of its own, px.
 const LINE: f32 = 0.75;
 
-// How an outline is measured.
+// Forms: methods of measuring the distance to an outline.
 const FORM_BOX: u32 = 0u;
 const FORM_CIRCLE: u32 = 1u;
 const FORM_HULL: u32 = 2u;
@@ -26,11 +26,11 @@ const FORM_HALF_PLANE: u32 = 3u;
 
 struct Sprite {
     @builtin(position) clip: vec4<f32>,
-    // Pixels, y down.
+    // Position, px, y down.
     @location(0) @interpolate(flat) center: vec2<f32>,
-    // Cosine and sine, counter-clockwise with y up.
+    // Cosine and sine of the rotation, counter-clockwise with y up.
     @location(1) @interpolate(flat) axis: vec2<f32>,
-    // Pixels, at least half a one; a circle's radius twice; of a hull its radius twice.
+    // Half widths, px, at least half a pixel. A circle's radius twice; for a hull its rounding radius twice.
     @location(2) @interpolate(flat) half: vec2<f32>,
     // Outline width in pixels, opacity, strength of the radius line or tick.
     @location(3) @interpolate(flat) pen: vec3<f32>,
@@ -49,7 +49,7 @@ fn hull_count(shape: u32) -> u32 {
     return select((kind >> VERTEX_COUNT_SHIFT) & 0xfu, 4u, (kind & GEOMETRY_MASK) == BOX);
 }
 
-/// A corner of a core, px, y up.
+/// Returns a vertex of a hull's core, px, y up.
 fn hull_point(shape: u32, index: u32) -> vec2<f32> {
     if (shapes[shape].kind & GEOMETRY_MASK) == BOX {
         let half = shapes[shape].half;
@@ -59,7 +59,7 @@ fn hull_point(shape: u32, index: u32) -> vec2<f32> {
     return vertices[shapes[shape].first_vertex + index] * view.pixels_per_metre;
 }
 
-/// Distance from a point to the edge of a core, px; negative inside.
+/// Returns the signed distance from a point to the edge of a hull's core, px, negative inside.
 fn hull_distance(shape: u32, p: vec2<f32>) -> f32 {
     let count = hull_count(shape);
     var squared = 1e30;
@@ -80,7 +80,7 @@ fn hull_distance(shape: u32, p: vec2<f32>) -> f32 {
 fn shape_vertex(@builtin(vertex_index) vertex: u32) -> Sprite {
     let corner = corner_of(vertex);
     var sprite: Sprite;
-    // Behind the far plane: not drawn.
+    // Behind the far plane: clipped.
     sprite.clip = vec4<f32>(0.0, 0.0, 2.0, 1.0);
     let index = visible[vertex / 6u];
     let shape = shapes[index];
@@ -95,7 +95,7 @@ fn shape_vertex(@builtin(vertex_index) vertex: u32) -> Sprite {
     }
 
     let scale = view.pixels_per_metre;
-    // The camera first, the offset then: fewer digits are lost far from the origin.
+    // The camera is subtracted before the offset is added: keeps float precision far from the origin.
     let place = ((pose.position - view.center) + turn(pose.rotation, shape.offset)) * scale;
     sprite.center = 0.5 * view.size + vec2<f32>(place.x, -place.y);
     sprite.axis = turn(pose.rotation, shape.rotation);
@@ -105,7 +105,7 @@ fn shape_vertex(@builtin(vertex_index) vertex: u32) -> Sprite {
     if geometry == HALF_PLANE {
         form = FORM_HALF_PLANE;
     } else if rounded && shape.bound * scale >= 1.0 {
-        // What is smaller than a pixel is a dot.
+        // A shape smaller than a pixel is a dot.
         form = FORM_HULL;
     } else if geometry == BOX && !rounded {
         form = FORM_BOX;
@@ -117,18 +117,19 @@ fn shape_vertex(@builtin(vertex_index) vertex: u32) -> Sprite {
     } else if form == FORM_CIRCLE && geometry != CIRCLE {
         half = vec2<f32>(shape.bound * scale);
     }
-    // Zooms that overflow show nothing rather than something wrong.
+    // A zoom that overflows draws nothing instead of something wrong.
     if !is_finite_row(vec4<f32>(sprite.center, half)) {
         return sprite;
     }
     half = max(half, vec2<f32>(0.0));
-    // Dots: never thinner than a pixel, and paler instead. The square root of the covered share, since shapes that
-    // tile a pixel are painted over each other: with the share itself a third of the background would shine through.
+    // Dots are never thinner than a pixel, and paler instead. The opacity is the square root of the covered share,
+    // since shapes that tile a pixel are painted over each other: with the share itself a third of the background would
+    // shine through.
     var thick = max(half, vec2<f32>(0.5));
     var shown = (half.x / thick.x) * (half.y / thick.y);
     var thinnest = min(thick.x, thick.y);
     if form == FORM_HULL {
-        // A polygon has its area, a line needs a width.
+        // A polygon has an area, a line needs a width.
         thick = max(half, vec2<f32>(select(LINE, 0.0, hull_count(index) > 2u)));
         shown = 1.0;
         thinnest = max(thick.x - hull_distance(index, vec2<f32>(0.0)), 0.5);
@@ -138,7 +139,7 @@ fn shape_vertex(@builtin(vertex_index) vertex: u32) -> Sprite {
     }
     let chosen = shape.body == view.highlight;
     let outline = select(min(view.outline, 0.3 * thinnest), max(view.outline, 3.0 * view.unit), chosen);
-    // What never turns needs no mark.
+    // A shape that never turns needs no mark.
     let moves = (shape.kind & (FIXED_SHAPE | KINEMATIC_SHAPE)) != FIXED_SHAPE && form != FORM_HALF_PLANE;
     let turns = moves && (shape.kind & UPRIGHT_SHAPE) == 0u;
     let detail = select(0.0, clamp((thinnest - 4.0) / 6.0, 0.0, 1.0), turns);
@@ -148,15 +149,15 @@ fn shape_vertex(@builtin(vertex_index) vertex: u32) -> Sprite {
     if view.tinted != 0u && (shape.kind & FIXED_SHAPE) == 0u && shape.body < arrayLength(&tints) {
         sprite.fill = unpack4x8unorm(tints[shape.body]).rgb;
     }
-    // Wires have no inside to set them off.
+    // Wires have no fill from which a shaded line would stand out.
     sprite.line = sprite.fill * select(1.0, view.tuning.z, view.fill_opacity > 0.0);
     if chosen {
         sprite.line = view.accent.rgb;
     }
 
     let a = abs(sprite.axis);
-    // How far from its middle a pixel may lie of which something is covered: as few pixels as can be, since for shapes
-    // smaller than a pixel these are what they cost.
+    // Distance from the centre within which a pixel can be covered. Kept tight, since for shapes smaller than a pixel
+    // the cost is the number of pixels.
     let full = thick + (0.5 * outline + 0.51);
     var reach = full;
     if form == FORM_BOX {
@@ -180,7 +181,7 @@ fn shape_vertex(@builtin(vertex_index) vertex: u32) -> Sprite {
 @fragment
 fn shape_fragment(sprite: Sprite) -> @location(0) vec4<f32> {
     let away = sprite.clip.xy - view.origin - sprite.center;
-    // Turned back into the shape's own frame, y up.
+    // Rotated back into the shape's own frame, y up.
     let q = sprite.axis;
     let p = vec2<f32>(q.x * away.x - q.y * away.y, -q.y * away.x - q.x * away.y);
     let pen = 0.5 * sprite.pen.x;
@@ -191,7 +192,7 @@ fn shape_fragment(sprite: Sprite) -> @location(0) vec4<f32> {
         let d = abs(p);
         outer = cover(d.x, sprite.half.x + pen) * cover(d.y, sprite.half.y + pen);
         inner = cover(d.x, sprite.half.x - pen) * cover(d.y, sprite.half.y - pen);
-        // A tick on the side that looked east.
+        // A tick on the side that faced +x at rotation zero.
         let length = min(0.4 * sprite.half.x, sprite.half.y);
         mark = cover(p.y, pen) * clamp(p.x - sprite.half.x + length + 0.5, 0.0, 1.0) * sprite.pen.z;
     } else {
@@ -203,7 +204,7 @@ fn shape_fragment(sprite: Sprite) -> @location(0) vec4<f32> {
         }
         outer = clamp(sprite.half.x + pen + 0.5 - r, 0.0, 1.0);
         inner = clamp(sprite.half.x - pen + 0.5 - r, 0.0, 1.0);
-        // A radius: rotation shows.
+        // A radius line, which shows the rotation.
         mark = cover(p.y, pen) * clamp(p.x + 0.5, 0.0, 1.0) * sprite.pen.z;
     }
     if outer <= 0.0 {
@@ -211,7 +212,7 @@ fn shape_fragment(sprite: Sprite) -> @location(0) vec4<f32> {
     }
     let body = mix(sprite.fill, sprite.line, mark * view.tuning.w);
     let color = mix(sprite.line, body, inner / outer);
-    // Of a wire only the line and the mark are there.
+    // Of a wire, only the line and the mark are drawn.
     let solid = mix(1.0 - (1.0 - mark) * inner / outer, 1.0, view.fill_opacity);
     return to_target(color, outer * sprite.pen.y * solid);
 }

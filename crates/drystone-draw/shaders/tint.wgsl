@@ -1,5 +1,5 @@
-// The colours of bodies, one thread a body, packed to four bytes each. Those by contacts first look at every contact,
-// and those by islands find what hangs together, as sleep does, by union_find.wgsl.
+// Colours of bodies, one thread per body, packed to four bytes each. Coloring by contacts first visits every contact.
+// Coloring by islands finds connected components with union_find.wgsl, as the sleep stage does.
 
 //#import types
 //#import math
@@ -10,10 +10,10 @@
 @group(0) @binding(1) var<storage, read> poses: array<Pose>;
 @group(0) @binding(2) var<storage, read> states: array<BodyState>;
 @group(0) @binding(3) var<storage, read_write> tints: array<u32>;
-// Of each body the graph colours that it has, as bits, or what is above it in its island. Behind them, one a body, 1
-// if it is the root of others.
+// One word per body: the graph colors of its contacts as bits, or its parent in its island. Behind these, one word per
+// body: 1 if it is the root of other bodies.
 @group(0) @binding(4) var<storage, read_write> labels: array<atomic<u32>>;
-// The largest value of a scale, as the bits of a float.
+// The largest value on a scale, as the bits of a float.
 @group(0) @binding(5) var<storage, read_write> measures: array<atomic<u32>>;
 @group(0) @binding(6) var<storage, read_write> counters: Counters;
 @group(0) @binding(7) var<storage, read> contacts: array<Contact>;
@@ -24,7 +24,7 @@
 @group(0) @binding(12) var<storage, read> reference: array<Pose>;
 @group(0) @binding(13) var<uniform> params: Params;
 
-// How much of the background is in the colour of a body asleep.
+// Share of the background in the colour of a sleeping body.
 const DIMMED: f32 = 0.6;
 
 var<workgroup> highest: atomic<u32>;
@@ -39,7 +39,7 @@ fn put_tint(body: u32, color: vec3<f32>) {
     tints[body] = pack4x8unorm(vec4<f32>(shown, 1.0));
 }
 
-/// On the logarithmic scale; all threads of a workgroup call this.
+/// Writes a colour from the logarithmic scale and updates the largest value. All threads of a workgroup must call this.
 fn put_measured(body: u32, lane: u32, value: f32) {
     if lane == 0u {
         atomicStore(&highest, 0u);
@@ -47,7 +47,7 @@ fn put_measured(body: u32, lane: u32, value: f32) {
     workgroupBarrier();
     let known = is_there(body) && is_finite(value);
     if known {
-        // Positive floats are in the order of their bits.
+        // Positive floats are ordered like their bits.
         atomicMax(&highest, bitcast<u32>(value));
         let share = (log2(max(value, 1e-30)) - view.scale_low) * view.scale_per_octave;
         put_tint(body, select(none_color(), scale_color(share), value > 0.0));
@@ -139,7 +139,7 @@ fn note_color(contact: Contact) {
     }
 }
 
-// One thread a contact that fits, awake or asleep.
+// One thread per stored contact, of awake or of sleeping bodies.
 @compute @workgroup_size(LANES)
 fn tint_colors(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -166,7 +166,7 @@ fn tint_graph(
         return;
     }
     let mask = atomicLoad(&labels[body]);
-    // None gives a colour past the last.
+    // An empty mask gives a color past the last.
     put_tint(body, graph_color(select(COLOR_COUNT, 31u - countLeadingZeros(mask), mask != 0u)));
 }
 
@@ -188,7 +188,7 @@ fn tint_alone(
     atomicStore(&labels[view.body_count + body], 0u);
 }
 
-// The islands as union_find.wgsl wants them.
+// Accessors required by union_find.wgsl.
 fn parent_of(body: u32) -> u32 {
     return atomicLoad(&labels[body]);
 }
@@ -201,7 +201,7 @@ fn adopt(root: u32, parent: u32) -> bool {
     return atomicCompareExchangeWeak(&labels[root], root, parent).exchanged;
 }
 
-// One thread a contact that fits. Those of bodies asleep are in islands already.
+// One thread per stored contact of awake bodies. Sleeping bodies are in islands already.
 @compute @workgroup_size(LANES)
 fn tint_unite(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -237,7 +237,7 @@ fn tint_unite_joints(
     }
 }
 
-// Tells roots that they are not alone.
+// Marks roots that have other bodies in their island.
 @compute @workgroup_size(LANES)
 fn tint_roots(
     @builtin(workgroup_id) workgroup: vec3<u32>,

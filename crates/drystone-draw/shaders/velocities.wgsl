@@ -1,4 +1,4 @@
-// Velocities of bodies: an arrow from each centre of mass, straight from the solver's tables.
+// Velocities of bodies: an arrow from each centre of mass, read directly from the solver's tables.
 
 //#import types
 //#import draw/view
@@ -16,7 +16,7 @@ fn velocity_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
     let at = to_pixel(poses[index].position - view.center);
     let velocity = states[index].velocity;
     let far = held_back(vec2<f32>(velocity.x, -velocity.y) * view.velocity_arrow);
-    // Where bodies are a few pixels wide, what is drawn on them fades.
+    // Arrows fade out where bodies are a few pixels wide.
     let shown = clamp((view.length - 1.5) / 6.0, 0.0, 1.0);
     let head = clamp(0.2 * view.length, 2.5 * view.unit, 6.0 * view.unit);
     let form = select(MARK_NONE, MARK_ARROW, dot(far, far) > 1.0);

@@ -1,4 +1,4 @@
-// Shared by every picture: the camera and the style, laid out by src/view.rs, which explains the fields.
+// The uniform of camera and style, shared by all shaders of this crate. src/view.rs fills it and documents the fields.
 // Twins on the CPU: cover and stroke in src/sprite.rs.
 
 struct View {
@@ -55,30 +55,31 @@ struct View {
 
 @group(0) @binding(0) var<uniform> view: View;
 
-/// How much of a pixel at `distance` from the middle of a stripe of half width `half` is covered: a box filter.
+/// Returns the covered share of a pixel at `distance` from the middle of a stripe of half width `half`: a box filter.
 fn cover(distance: f32, half: f32) -> f32 {
     return clamp(min(distance + 0.5, half) - max(distance - 0.5, -half), 0.0, 1.0);
 }
 
-/// From pixels of this picture, y down, to clip space.
+/// Converts pixels of this picture, y down, to clip space.
 fn to_clip(pixel: vec2<f32>) -> vec4<f32> {
     let unit = pixel / view.size * 2.0 - 1.0;
     return vec4<f32>(unit.x, -unit.y, 0.0, 1.0);
 }
 
-/// Colours are sRGB-encoded and blended so, as browsers do; a target that encodes by itself wants them linear.
+/// Returns the output colour of a fragment. Colours are sRGB-encoded and blended so, as browsers do; a target that
+/// encodes by itself needs them linear.
 fn to_target(color: vec3<f32>, alpha: f32) -> vec4<f32> {
     let linear = select(pow((color + 0.055) / 1.055, vec3<f32>(2.4)), color / 12.92, color <= vec3<f32>(0.04045));
     return vec4<f32>(select(color, linear, view.linear_target != 0u), alpha);
 }
 
-/// Corner 0 … 3 of a quad, from its six vertices: two triangles.
+/// Returns the corner, 0 … 3, of a quad for each of its six vertices (two triangles).
 fn corner_of(vertex: u32) -> u32 {
     let turn = vertex % 6u;
     return select(turn, select(2u, select(1u, 3u, turn == 5u), turn > 3u), turn > 2u);
 }
 
-/// By its bits: a shader compiler may assume that there are no NaNs.
+/// Returns true if all components are finite. Tests the bits: a shader compiler may assume that there are no NaNs.
 fn is_finite_row(row: vec4<f32>) -> bool {
     let exponents = bitcast<vec4<u32>>(row) & vec4<u32>(0x7f800000u);
     return all(exponents != vec4<u32>(0x7f800000u));

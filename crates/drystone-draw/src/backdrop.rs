@@ -1,5 +1,5 @@
-//! The background with its grid, below everything, and the scale bar, above everything. Twin on the GPU:
-//! `shaders/backdrop.wgsl`, function by function.
+//! The background with its grid (drawn first) and the scale bar (drawn last). Twin on the GPU: `shaders/backdrop.wgsl`,
+//! function by function.
 
 use glam::Vec2;
 
@@ -8,12 +8,12 @@ use super::palette::{mix, rgb};
 use super::sprite::cover;
 use super::view::View;
 
-/// How much of a pixel a line one pixel wide covers, along one axis.
+/// Returns the share of a pixel that a line one pixel wide covers, along one axis.
 pub(crate) fn grid_cover(p: f32, step: f32) -> f32 {
     cover((p - (p / step).round_ties_even() * step).abs(), 0.5)
 }
 
-/// Opacity of minor and major lines along one axis (0: x, 1: y). The two axes combine by the larger.
+/// Returns the opacity of minor and major lines along one axis (0: x, 1: y). The larger of the two axes counts.
 pub(crate) fn grid_strength(view: &View, axis: usize, pixel: f32) -> f32 {
     let p = pixel - view.grid_steps[axis];
     let minor = grid_cover(p, view.grid_steps[2]) * view.grid_strength[0];
@@ -25,21 +25,21 @@ pub(crate) fn background(view: &View, strength: f32) -> Rgb {
     mix(rgb(view.background), rgb(view.grid), strength)
 }
 
-/// x, y, width and height of the scale bar's plate, px.
+/// Returns x, y, width and height of the scale bar's background plate, px.
 pub(crate) fn plate(view: &View) -> [f32; 4] {
     let [x, y, length, unit] = view.bar;
     let width = length + view.label[2] + 11.0 * unit;
     [x - 4.0 * unit, y - 4.0 * unit, width, 14.0 * unit]
 }
 
-/// Colour and opacity of a pixel of the plate, with the coverage of its text.
+/// Returns colour and opacity of a pixel of the plate, with the coverage of its text.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small counts")]
 pub(crate) fn bar(view: &View, text: &[u8], pixel: Vec2) -> (Rgb, f32) {
     let [x, y, length, unit] = view.bar;
     let p = pixel - Vec2::new(x, y);
     let mut ink = 0.0;
     if p.x < length + 1.0 {
-        // A line with a tick at both ends, six units high as capitals nearly are.
+        // A line with a tick at each end, six units high, about the height of capitals.
         let along = ((p.x + 0.5).min(length) - (p.x - 0.5).max(0.0)).clamp(0.0, 1.0);
         let at_end = p.x < unit || p.x > length - unit;
         let inside = p.y >= 0.0 && p.y < 6.0 * unit;

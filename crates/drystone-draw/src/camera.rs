@@ -1,4 +1,4 @@
-//! What part of the plane a picture shows.
+//! The camera: centre, scale and size of a picture, and axis-aligned rectangles of the world.
 
 use glam::Vec2;
 
@@ -7,15 +7,15 @@ use drystone::ViewBox;
 use drystone::low_level::math::rotate;
 use drystone::low_level::types::{BOX, CIRCLE, GEOMETRY_MASK, HALF_PLANE, NO_SHAPE, Pose, Shape};
 
-/// px.
+/// Default width and height of a picture, px.
 pub const DEFAULT_SIZE: [u32; 2] = [1600, 900];
 
 /// An axis-aligned rectangle, m.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bounds {
-    /// Left and bottom.
+    /// Lower left corner.
     pub min: Vec2,
-    /// Right and top.
+    /// Upper right corner.
     pub max: Vec2,
 }
 
@@ -26,7 +26,8 @@ impl From<ViewBox> for Bounds {
 }
 
 impl Bounds {
-    /// Around a shape; `None` if it is not finite or has no body, and for half planes, which have no end.
+    /// Returns the bounding box of a shape; `None` if it is not finite or has no body, and for half planes, which are
+    /// unbounded.
     #[must_use]
     pub fn of(shape: &Shape, poses: &[Pose]) -> Option<Self> {
         let pose = poses.get(shape.body as usize)?;
@@ -46,65 +47,65 @@ impl Bounds {
         (bounds.min.is_finite() && bounds.max.is_finite()).then_some(bounds)
     }
 
-    /// Around both.
+    /// Returns the smallest rectangle that contains both.
     #[must_use]
     pub fn union(self, other: Self) -> Self {
         Self { min: self.min.min(other.min), max: self.max.max(other.max) }
     }
 
-    /// What both cover; `None` if nothing.
+    /// Returns the overlap of both; `None` if they do not overlap.
     #[must_use]
     pub fn intersection(self, other: Self) -> Option<Self> {
         let both = Self { min: self.min.max(other.min), max: self.max.min(other.max) };
         both.min.cmple(both.max).all().then_some(both)
     }
 
-    /// True if the other is inside.
+    /// Returns true if the other rectangle is inside this one.
     #[must_use]
     pub fn contains(self, other: Self) -> bool {
         self.min.cmple(other.min).all() && self.max.cmpge(other.max).all()
     }
 
-    /// Larger by a distance on every side, m.
+    /// Returns this rectangle extended by a distance on every side, m.
     #[must_use]
     pub fn grow(self, by: f32) -> Self {
         Self { min: self.min - by, max: self.max + by }
     }
 
-    /// m.
+    /// Returns width and height, m.
     #[must_use]
     pub fn size(self) -> Vec2 {
         self.max - self.min
     }
 
-    /// m.
+    /// Returns the centre, m.
     #[must_use]
     pub fn center(self) -> Vec2 {
-        // Halved first: the sum of two large numbers may overflow.
+        // Halved before the sum, which may overflow.
         0.5 * self.min + 0.5 * self.max
     }
 
-    /// Around all of them.
+    /// Returns the smallest rectangle that contains all of them; `None` for an empty list.
     pub(super) fn around(all: &[Self]) -> Option<Self> {
         all.iter().copied().reduce(Self::union)
     }
 }
 
-/// Where a picture looks, how close, and how large it is.
+/// Position, scale and size of a picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Camera {
-    /// In the middle of the picture, m.
+    /// World position of the centre of the picture, m.
     pub center: Vec2,
-    /// Scale, above 0. Pixels are square.
+    /// Scale, m/px, above 0. Pixels are square.
     pub metres_per_pixel: f32,
     /// Width and height of the picture, px.
     pub size: [u32; 2],
-    /// Its top left corner on the target, px: zero unless it shares a window with something else.
+    /// Upper left corner of the picture on its target, px. Zero unless the picture shares a window with other content.
     pub origin: Vec2,
 }
 
 impl Default for Camera {
-    /// Ten metres high about the origin.
+    /// Returns a camera that shows ten metres from bottom to top, centred at the origin.
     fn default() -> Self {
         Self::new(Vec2::ZERO, 10.0, DEFAULT_SIZE)
     }
@@ -112,13 +113,13 @@ impl Default for Camera {
 
 #[allow(clippy::cast_precision_loss, reason = "pictures are far smaller than 2²⁴ pixels a side")]
 impl Camera {
-    /// By what is in the middle and how much is visible from bottom to top, m.
+    /// Creates a camera from its centre and the visible height, both m.
     #[must_use]
     pub fn new(center: Vec2, height: f32, size: [u32; 2]) -> Self {
         Self { center, metres_per_pixel: height / size[1].max(1) as f32, size, origin: Vec2::ZERO }
     }
 
-    /// Shows a rectangle, with `margin` times its size free on each side.
+    /// Creates a camera that shows a rectangle, with `margin` times its size free on each side.
     #[must_use]
     pub fn fit(bounds: Bounds, size: [u32; 2], margin: f32) -> Self {
         let height = framing::visible_height(bounds, size) * (1.0 + 2.0 * margin);
@@ -127,51 +128,52 @@ impl Camera {
         Self::new(center, height, size)
     }
 
-    /// Shows a scene: all that moves, and as much of the static shapes as is near it.
+    /// Creates a camera that shows a scene: all moving shapes, and the nearby part of the static ones.
     ///
-    /// In scenes of more than 200 moving shapes the farthest 0.5 % are left out where that brings the rest at least a
-    /// quarter closer. A scene of static shapes alone is shown whole; an empty one is ten metres high. What a scene says
-    /// of its view, of its gravity and of what turns is in none of these tables: [`Framing`](super::Framing) knows it.
+    /// In scenes of more than 200 moving shapes, the farthest 0.5 % are ignored if that makes the view of the others at
+    /// least 25 % closer. A scene of static shapes alone is shown whole; an empty scene is shown ten metres high. These
+    /// tables contain neither the scene's own view nor gravity nor motors; use [`Framing`](super::Framing) where they
+    /// matter.
     #[must_use]
     pub fn fit_scene(poses: &[Pose], shapes: &[Shape], size: [u32; 2]) -> Self {
         framing::fit(poses, shapes, size)
     }
 
-    /// Metres from the bottom of the picture to its top.
+    /// Returns the visible height, m.
     #[must_use]
     pub fn height(&self) -> f32 {
         self.metres_per_pixel * self.size[1] as f32
     }
 
-    /// The part of the plane that the picture shows, m.
+    /// Returns the visible rectangle of the world, m.
     #[must_use]
     pub fn seen(&self) -> Bounds {
         let half = 0.5 * self.metres_per_pixel * Vec2::new(self.size[0] as f32, self.size[1] as f32);
         Bounds { min: self.center - half, max: self.center + half }
     }
 
-    /// Where a point in the world (m) is on the target (px, y down).
+    /// Converts a point of the world, m, to pixels of the target, y down.
     #[must_use]
     pub fn to_pixel(&self, point: Vec2) -> Vec2 {
         let away = (point - self.center) / self.metres_per_pixel;
         self.middle() + Vec2::new(away.x, -away.y)
     }
 
-    /// The point in the world (m) under a pixel of the target.
+    /// Converts a pixel of the target to a point of the world, m.
     #[must_use]
     pub fn to_world(&self, pixel: Vec2) -> Vec2 {
         let away = (pixel - self.middle()) * self.metres_per_pixel;
         self.center + Vec2::new(away.x, -away.y)
     }
 
-    /// Comes closer (`factor` below 1) or goes away; what is under `pixel` stays there.
+    /// Zooms in (`factor` below 1) or out; the point under `pixel` stays fixed.
     pub fn zoom(&mut self, pixel: Vec2, factor: f32) {
         let under = self.to_world(pixel);
         self.metres_per_pixel *= factor;
         self.center += under - self.to_world(pixel);
     }
 
-    /// Drags the world along by some pixels.
+    /// Moves the view so that the world follows a drag by some pixels.
     pub fn pan(&mut self, pixels: Vec2) {
         self.center += Vec2::new(-pixels.x, pixels.y) * self.metres_per_pixel;
     }
@@ -195,8 +197,11 @@ mod tests {
         let under = camera.to_world(pixel);
         assert!(camera.to_pixel(under).distance(pixel) < 1e-2);
         camera.zoom(pixel, 0.5);
-        assert!(camera.to_world(pixel).distance(under) < 1e-4, "zoom keeps what is under the pointer");
+        assert!(camera.to_world(pixel).distance(under) < 1e-4, "zooming keeps the point under the pointer");
         camera.pan(Vec2::new(10.0, -20.0));
-        assert!(camera.to_world(pixel + Vec2::new(10.0, -20.0)).distance(under) < 1e-4, "pan drags it along");
+        assert!(
+            camera.to_world(pixel + Vec2::new(10.0, -20.0)).distance(under) < 1e-4,
+            "panning moves the world with the pointer"
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! A picture that is ready to be drawn: which pipelines run, on which buffers, and how many threads or vertices each.
+//! A prepared picture: the pipelines to run, their buffers, and the number of threads or vertices of each.
 
 use super::legend::{self, Plate};
 use super::programs::{Base, Bound, Kernel, More, Pen};
@@ -6,20 +6,20 @@ use super::view::View;
 use super::{Coloring, DrawError, DrawInputs, Layers};
 use drystone::low_level::types::{Contact, SleepingContact};
 
-/// Shapes that a workgroup culls (`shaders/cull.wgsl`).
+/// Shapes per workgroup of the culling kernels (`shaders/cull.wgsl`).
 const CULL_BLOCK: u32 = 1024;
-/// Lanes of such a workgroup.
+/// Lanes per workgroup of the culling kernels.
 const CULL_LANES: u32 = 256;
 /// Vertices of a quad.
 const QUAD: u32 = 6;
-/// Marks of a joint (`shaders/joints.wgsl`).
+/// Marks per joint (`shaders/joints.wgsl`).
 const JOINT_MARKS: u32 = 6;
-/// Where the arguments of the indirect draws are, in bytes: of shapes, of contacts, of contacts asleep.
+/// Byte offsets of the indirect draw arguments: shapes, contacts, contacts of sleeping bodies.
 const DRAW_SHAPES: u64 = 0;
 const DRAW_CONTACTS: u64 = 16;
 const DRAW_SLEEPING: u64 = 32;
 
-/// One picture, ready to be drawn. Keeps its own uniform, so several may be drawn in one submission.
+/// A prepared picture. Has its own uniform, so that several pictures can be drawn in one submission.
 #[derive(Debug)]
 pub struct Frame {
     pub(super) view: View,
@@ -28,15 +28,15 @@ pub struct Frame {
     pens: Vec<(Bound<wgpu::RenderPipeline>, Count)>,
 }
 
-/// How much a pen draws.
+/// Number of vertices or instances that a pen draws.
 #[derive(Clone, Copy, Debug)]
 enum Count {
     Vertices(u32),
-    /// Where its arguments are.
+    /// Byte offset of indirect arguments.
     OnDevice(u64),
 }
 
-/// What a frame is made of.
+/// Inputs of one frame.
 pub(super) struct Given<'a> {
     pub device: &'a wgpu::Device,
     pub inputs: &'a DrawInputs<'a>,
@@ -88,7 +88,7 @@ impl Frame {
             if layers.forces {
                 frame.pen(&more.weights, Count::Vertices(inputs.body_count.saturating_mul(QUAD)), given)?;
                 if tables.joint_count > 0 {
-                    // One at either anchor.
+                    // One arrow at each anchor.
                     frame.pen(&more.pulls, Count::Vertices(tables.joint_count.saturating_mul(2 * QUAD)), given)?;
                 }
             }
@@ -109,7 +109,7 @@ impl Frame {
         Ok(frame)
     }
 
-    /// What finds the colours of bodies.
+    /// Records the kernels that compute the colours of bodies.
     fn tints(&mut self, more: &More, given: &Given<'_>) -> Result<(), DrawError> {
         let Some(tables) = &given.inputs.tables else { return Ok(()) };
         let fit = |buffer: &wgpu::Buffer, each: usize| u32::try_from(buffer.size() / each as u64).unwrap_or(u32::MAX);
@@ -148,7 +148,7 @@ impl Frame {
         Ok(())
     }
 
-    /// By the name of its variable in WGSL.
+    /// Returns a buffer by the name of its variable in WGSL.
     fn buffer<'a>(&'a self, name: &str, given: &'a Given<'_>) -> Option<&'a wgpu::Buffer> {
         let Given { inputs, nothing, .. } = *given;
         let of_inputs = |buffer| if inputs.shape_count == 0 { nothing } else { buffer };
@@ -212,7 +212,7 @@ impl Frame {
         }
     }
 
-    /// The arguments of the indirect draws and the indices of the shapes in the picture. For tests.
+    /// Returns the indirect draw arguments and the indices of visible shapes. For tests.
     #[doc(hidden)]
     #[must_use]
     pub fn culled(&self) -> [&wgpu::Buffer; 2] {
@@ -220,16 +220,16 @@ impl Frame {
     }
 }
 
-/// Elements for which the buffers of a frame have room.
+/// Number of elements for which the buffers of a frame have space.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Room {
     shapes: u32,
-    /// 0 where bodies have the colours of the palette.
+    /// 0 if bodies have the colours of the palette.
     tints: u32,
-    /// 0 where colours do not come from contacts.
+    /// 0 if colours do not come from contacts.
     labels: u32,
     plates: u32,
-    /// Bytes.
+    /// Bytes of text coverage.
     glyphs: u32,
 }
 
@@ -245,13 +245,13 @@ impl Room {
         }
     }
 
-    /// Shapes in blocks.
+    /// Returns the number of culling blocks.
     pub fn blocks(self) -> u32 {
         self.shapes.div_ceil(CULL_BLOCK)
     }
 
     pub fn holds(self, need: Self) -> bool {
-        // The legend's kernel asks how many plates there are.
+        // The legend's kernel reads the number of plates from the buffer's length.
         self.shapes >= need.shapes
             && self.tints >= need.tints
             && self.labels >= need.labels
@@ -259,7 +259,7 @@ impl Room {
             && self.glyphs >= need.glyphs
     }
 
-    /// Half as much again, so that a body at a time does not mean new buffers each time.
+    /// Returns a capacity 50 % above the need, so that adding single bodies does not reallocate every time.
     pub fn grown(self, need: Self) -> Self {
         let grow = |has: u32, needs: u32| if needs > has { needs.saturating_add(needs / 2) } else { has };
         Self {
@@ -272,7 +272,7 @@ impl Room {
     }
 }
 
-/// Buffers of a frame's own. Clones are the same buffers.
+/// Buffers owned by a frame. Clones share the same buffers.
 #[derive(Clone, Debug)]
 pub(super) struct Buffers {
     pub room: Room,

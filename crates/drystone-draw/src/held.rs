@@ -1,13 +1,13 @@
-//! Buffers that pictures are drawn from, whoever made them.
+//! Owned handles of the buffers that pictures are drawn from.
 
 use std::collections::HashMap;
 
 use super::{DrawInputs, Scale};
 
-/// As [`DrawInputs`], for as long as it is kept.
+/// Owned form of [`DrawInputs`].
 #[derive(Debug, Default)]
 pub(super) struct Held {
-    /// By the names that [`DrawInputs::from_buffers`] asks for: the first three always, the others where there is a scale.
+    /// Buffers by the names of [`DrawInputs::from_buffers`]: the first three always, the others if there is a scale.
     pub buffers: HashMap<&'static str, wgpu::Buffer>,
     pub shape_count: u32,
     pub body_count: u32,

@@ -1,4 +1,4 @@
-//! A picture in memory.
+//! A picture in memory, with PNG encoding and decoding.
 
 use std::path::Path;
 
@@ -7,11 +7,11 @@ use super::DrawError;
 /// Opaque pixels, sRGB-encoded, rows from the top.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Image {
-    /// px.
+    /// Width, px.
     pub width: u32,
-    /// px.
+    /// Height, px.
     pub height: u32,
-    /// Red, green, blue, 255; `width · height · 4` bytes.
+    /// Red, green, blue, 255 for each pixel; `width · height · 4` bytes.
     pub rgba: Vec<u8>,
 }
 
@@ -22,7 +22,7 @@ impl std::fmt::Debug for Image {
 }
 
 impl Image {
-    /// One pixel, from the top left; `None` outside.
+    /// Returns a pixel, counted from the top left; `None` outside of the picture.
     #[must_use]
     pub fn pixel(&self, x: u32, y: u32) -> Option<[u8; 4]> {
         if x >= self.width || y >= self.height {
@@ -32,10 +32,10 @@ impl Image {
         self.rgba.get(at..at + 4)?.try_into().ok()
     }
 
-    /// As a PNG file's bytes, 24 bits a pixel.
+    /// Encodes the picture as a PNG file, 24 bits per pixel.
     ///
     /// # Errors
-    /// [`DrawError::Png`] if `rgba` is not as long as the size says.
+    /// [`DrawError::Png`] if the length of `rgba` does not match the size.
     pub fn to_png(&self) -> Result<Vec<u8>, DrawError> {
         let mut bytes = Vec::new();
         let mut encoder = png::Encoder::new(&mut bytes, self.width, self.height);
@@ -50,8 +50,8 @@ impl Image {
         Ok(bytes)
     }
 
-    /// Reads a PNG file's bytes; `None` if they are not those of a picture with 8 bits a channel, red, green, blue and perhaps
-    /// opacity, which is left out.
+    /// Decodes a PNG file; `None` unless it has 8 bits per channel and the channels red, green, blue and optionally
+    /// alpha, which is dropped.
     #[must_use]
     pub fn from_png(bytes: &[u8]) -> Option<Self> {
         let mut reader = png::Decoder::new(std::io::Cursor::new(bytes)).read_info().ok()?;
@@ -69,7 +69,7 @@ impl Image {
     /// Writes a PNG file.
     ///
     /// # Errors
-    /// As [`Self::to_png`], and [`DrawError::File`].
+    /// Those of [`Self::to_png`], and [`DrawError::File`].
     pub fn write_png(&self, path: impl AsRef<Path>) -> Result<(), DrawError> {
         let path = path.as_ref();
         std::fs::write(path, self.to_png()?)

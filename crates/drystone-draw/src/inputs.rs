@@ -1,4 +1,4 @@
-//! The buffers that pictures are drawn from.
+//! The GPU buffers that pictures are drawn from.
 
 use super::{Coloring, DrawError, Layers};
 use drystone::low_level::GpuWorld;
@@ -8,14 +8,13 @@ use drystone::low_level::types::{
     SleepingContact,
 };
 
-/// Bodies that are looked at to find what is typical, at most.
+/// Maximum number of bodies sampled for the typical scale.
 const SAMPLE: usize = 1024;
 
-/// What is drawn: buffers of the solver, with [`wgpu::BufferUsages::STORAGE`].
+/// Buffers of the solver that a picture is drawn from, with [`wgpu::BufferUsages::STORAGE`].
 ///
-/// [`DrawInputs::of`] and [`Upload::inputs`](super::Upload::inputs) give all of
-/// it. Make them again for every frame: a world exchanges its
-/// buffers as it steps and grows.
+/// [`DrawInputs::of`] and [`Upload::inputs`](super::Upload::inputs) fill all fields. Create them for every frame: a
+/// world swaps and reallocates its buffers as it steps and grows.
 #[derive(Clone, Copy, Debug)]
 pub struct DrawInputs<'a> {
     /// `array<Pose>`, centre-of-mass frames.
@@ -24,23 +23,24 @@ pub struct DrawInputs<'a> {
     pub shapes: &'a wgpu::Buffer,
     /// `array<vec2<f32>>`, the vertices of polygons.
     pub vertices: &'a wgpu::Buffer,
-    /// How many shapes are drawn.
+    /// Number of shapes to draw.
     pub shape_count: u32,
-    /// Bodies in the world.
+    /// Number of bodies in the world.
     pub body_count: u32,
-    /// Bodies that the colours run over: those that the scene brings
-    /// ([`Compiled::scene_slots`](drystone::low_level::scene::Compiled::scene_slots)). What came later has colours of its own.
+    /// Number of bodies that the colour ramp spans: those of the scene
+    /// ([`Compiled::scene_slots`](drystone::low_level::scene::Compiled::scene_slots)). Bodies added later get other
+    /// colours.
     pub ramp_bodies: u32,
-    /// What layers show beside shapes.
+    /// Solver tables for layers other than shapes.
     pub tables: Option<Tables<'a>>,
-    /// `array<Pose>` of the same bodies in another world, on the same device, for
-    /// [`Coloring::Difference`](super::Coloring::Difference). Bodies past its end count as being at the same place.
+    /// `array<Pose>` of the same bodies in another world on the same device, for
+    /// [`Coloring::Difference`](super::Coloring::Difference). Bodies past its end count as being at the same position.
     pub reference: Option<&'a wgpu::Buffer>,
 }
 
 impl<'a> DrawInputs<'a> {
-    /// Inputs from a world on the GPU, as the steps recorded so far leave it. Make them again for every frame: a world
-    /// exchanges its buffers as it steps and grows.
+    /// Creates inputs from a world on the GPU, as the steps recorded so far leave it. Create them for every frame: a
+    /// world swaps and reallocates its buffers as it steps and grows.
     ///
     /// # Panics
     /// Never: a world has all tables that are drawn from.
@@ -53,8 +53,8 @@ impl<'a> DrawInputs<'a> {
         Self::from_buffers(table, counts, Some(Scale::of(compiled)))
     }
 
-    /// Inputs from buffers that are known by the names of these fields and, where there is a scale, of [`Tables`]' as well. The
-    /// counts are those of shapes, bodies and joints, and [`Self::ramp_bodies`].
+    /// Creates inputs from buffers found by the names of these fields and, if there is a scale, of the fields of
+    /// [`Tables`]. The counts are shapes, bodies, joints, and [`Self::ramp_bodies`].
     pub(crate) fn from_buffers(
         buffer: impl Fn(&'static str) -> &'a wgpu::Buffer,
         [shape_count, body_count, joint_count, ramp_bodies]: [u32; 4],
@@ -90,8 +90,7 @@ impl<'a> DrawInputs<'a> {
         }
     }
 
-    /// The same world beside another: `reference` is the poses of that, on the same device, such as
-    /// `other.poses()`.
+    /// Adds another world to compare with: `reference` holds its poses, on the same device, such as `other.poses()`.
     #[must_use]
     pub fn against(self, reference: &'a wgpu::Buffer) -> Self {
         Self { reference: Some(reference), ..self }
@@ -99,7 +98,7 @@ impl<'a> DrawInputs<'a> {
 }
 
 impl DrawInputs<'_> {
-    /// Whether the buffers that are drawn from hold what they should.
+    /// Checks that the buffers have the required usage and length.
     pub(super) fn check(&self, layers: &Layers, limits: &wgpu::Limits) -> Result<(), DrawError> {
         if self.shape_count > 0 {
             let shape_bytes = u64::from(self.shape_count) * size_of::<Shape>() as u64;
@@ -126,7 +125,7 @@ impl DrawInputs<'_> {
     }
 }
 
-/// Tables of the solver as they are between two steps, with [`wgpu::BufferUsages::STORAGE`].
+/// Tables of the solver between two steps, with [`wgpu::BufferUsages::STORAGE`].
 #[derive(Clone, Copy, Debug)]
 pub struct Tables<'a> {
     /// `Params`, with [`wgpu::BufferUsages::UNIFORM`].
@@ -135,33 +134,33 @@ pub struct Tables<'a> {
     pub counters: &'a wgpu::Buffer,
     /// `array<BodyState>`.
     pub states: &'a wgpu::Buffer,
-    /// `array<Aabb>`, one a shape.
+    /// `array<Aabb>`, one per shape.
     pub aabbs: &'a wgpu::Buffer,
-    /// `array<u32>`, one a cell of the grid and one more.
+    /// `array<u32>`, one per cell of the grid plus one.
     pub cell_ends: &'a wgpu::Buffer,
-    /// `array<u32>`, one a shape.
+    /// `array<u32>`, one per shape.
     pub cell_shapes: &'a wgpu::Buffer,
     /// `array<Contact>` of the last step.
     pub contacts: &'a wgpu::Buffer,
-    /// `array<Manifold>`, one a contact.
+    /// `array<Manifold>`, one per contact.
     pub manifolds: &'a wgpu::Buffer,
-    /// `array<SleepingContact>`: the contacts of bodies asleep.
+    /// `array<SleepingContact>`: the contacts of sleeping bodies.
     pub sleeping: &'a wgpu::Buffer,
-    /// `array<u32>`: roots of islands asleep, one a body; shorter where nothing sleeps.
+    /// `array<u32>`: roots of sleeping islands, one per body; shorter if sleeping is disabled.
     pub islands: &'a wgpu::Buffer,
     /// `array<Joint>`.
     pub joints: &'a wgpu::Buffer,
-    /// `array<JointState>`, one a joint.
+    /// `array<JointState>`, one per joint.
     pub joint_states: &'a wgpu::Buffer,
-    /// `array<JointRow>`, up to [`ROW_COUNT_MASK`](drystone::low_level::types::ROW_COUNT_MASK) a joint.
+    /// `array<JointRow>`, up to [`ROW_COUNT_MASK`](drystone::low_level::types::ROW_COUNT_MASK) per joint.
     pub joint_rows: &'a wgpu::Buffer,
-    /// `array<vec2<f32>>`, impulses of the last substep, one a row.
+    /// `array<vec2<f32>>`, impulses of the last substep, one per row.
     pub joint_impulses: &'a wgpu::Buffer,
     /// `array<Body>`.
     pub bodies: &'a wgpu::Buffer,
-    /// Places of joints.
+    /// Number of joint slots.
     pub joint_count: u32,
-    /// What is typical of the world.
+    /// Typical sizes in the world.
     pub scale: Scale,
 }
 
@@ -214,12 +213,12 @@ fn check_buffer(
     Ok(())
 }
 
-/// What is typical of a world: arrows and signs are drawn in proportion to it.
+/// Typical sizes in a world; arrows and signs are drawn in proportion to them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     /// Width of a body, m.
     pub length: f32,
-    /// What carries a body for a substep, N·s.
+    /// Impulse that balances a body's weight for one substep, N·s.
     pub impulse: f32,
     /// Weight of a body, N.
     pub weight: f32,
@@ -228,20 +227,20 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Of the dynamic bodies of a world, by the median of some of them; one metre and one kilogram if there are none.
+    /// Returns the medians over a sample of a world's dynamic bodies; one metre and one kilogram if there are none.
     #[must_use]
     pub fn of(compiled: &Compiled) -> Self {
         let (mut widths, mut masses) = (Vec::new(), Vec::new());
         for body in compiled.bodies.iter().step_by(compiled.bodies.len().div_ceil(SAMPLE).max(1)) {
             if body.kind == DYNAMIC && body.inv_mass > 0.0 {
-                // Of a plank neither its length nor its thickness.
+                // For a plank, the geometric mean of length and thickness.
                 widths.push(2.0 * (body.min_extent.min(body.extent) * body.extent).sqrt());
                 masses.push(1.0 / body.inv_mass);
             }
         }
         let [x, y] = compiled.params.gravity;
         let gravity = x.hypot(y);
-        // Without gravity arrows need some size as well.
+        // Arrows need a scale without gravity too.
         let gravity = if gravity > 0.0 { gravity } else { 10.0 };
         let usable = |value: f32| value.is_finite() && value > 0.0;
         let length = median(widths).filter(|&width| usable(width)).unwrap_or(1.0);

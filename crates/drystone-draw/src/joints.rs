@@ -1,4 +1,4 @@
-//! The marks of a joint. Twin on the GPU: `shaders/joints.wgsl`.
+//! Marks of joints: lines, springs and signs. Twin on the GPU: `shaders/joints.wgsl`.
 
 use glam::Vec2;
 
@@ -10,7 +10,7 @@ use drystone::low_level::types::{
     WORLD_A,
 };
 
-// As in JointKind, from 0 (src/scene/joint.rs).
+// Values of JointKind, from 0 (src/scene/joint.rs).
 const DISTANCE: u32 = 0;
 const SPRING: u32 = 1;
 const REVOLUTE: u32 = 2;
@@ -23,8 +23,7 @@ const MOUSE: u32 = 7;
 const DISABLED_OPACITY: f32 = 0.35;
 const ARM_OPACITY: f32 = 0.55;
 
-/// Lines and signs of all joints, in the order in which they are drawn. Broken joints, and those whose bodies are not
-/// there, have none.
+/// Returns the marks of all joints in drawing order. Broken joints, and joints whose bodies do not exist, have none.
 pub(super) fn marks(view: &View, joints: &[Joint], states: &[JointState], poses: &[Pose]) -> Vec<Mark> {
     let mut marks = Vec::new();
     for (index, joint) in joints.iter().enumerate() {
@@ -43,7 +42,7 @@ fn add(view: &View, joint: &Joint, poses: &[Pose], marks: &mut Vec<Mark>) {
     let kind = (joint.flags >> JOINT_TYPE_SHIFT) & 15;
     let has = |flag: u32| joint.flags & flag != 0;
     let camera = Vec2::from(view.center);
-    // The camera first: fewer digits are lost far from the origin.
+    // The camera is subtracted first: keeps float precision far from the origin.
     let from_camera = |pose: &Pose| Vec2::from(pose.position) - camera;
     let to_pixel = |at: Vec2| 0.5 * Vec2::from(view.size) + Vec2::new(at.x, -at.y) * view.pixels_per_metre;
     let (turn_a, anchor_a) = if has(WORLD_A) {
@@ -61,7 +60,7 @@ fn add(view: &View, joint: &Joint, poses: &[Pose], marks: &mut Vec<Mark>) {
     let size = sign_size(view);
     let [red, green, blue, _] = view.joint;
     let opacity = if has(JOINT_DISABLED) { DISABLED_OPACITY } else { 1.0 };
-    // Where bodies are a few pixels wide only what is between the anchors stays.
+    // Where bodies are a few pixels wide, only the connection between the anchors is drawn.
     let detail = opacity * ((view.length - 2.0) / 6.0).clamp(0.0, 1.0);
     let pen = (0.8 * unit).min(0.15 * view.length + 0.25);
     let [color, sign, arm] = [opacity, detail, detail * ARM_OPACITY].map(|alpha| [red, green, blue, alpha]);
@@ -76,7 +75,7 @@ fn add(view: &View, joint: &Joint, poses: &[Pose], marks: &mut Vec<Mark>) {
     }
     match kind {
         _ if slides => {
-            // The rail, a little longer than the way to B.
+            // The rail, a little longer than the distance to B.
             let travel = (b - a).dot(axis);
             let over = (0.35 * view.length).max(2.0 * size);
             let start = a + axis * (travel.min(0.0) - over);
@@ -84,7 +83,7 @@ fn add(view: &View, joint: &Joint, poses: &[Pose], marks: &mut Vec<Mark>) {
         }
         SPRING => mark(Form::Zigzag, a, b, [pen, (1.1 * size).min(0.2 * (b - a).length())], color),
         MOTOR | MOUSE => mark(Form::Dashes, a, b, [pen, 0.0], color),
-        // For a hinge or a weld this is the gap that should not be there.
+        // For a hinge or a weld this line shows the position error.
         _ => mark(Form::Line, a, b, [pen * if kind == DISTANCE { 1.4 } else { 1.0 }, 0.0], color),
     }
     match kind {
@@ -101,7 +100,7 @@ fn add(view: &View, joint: &Joint, poses: &[Pose], marks: &mut Vec<Mark>) {
         _ => mark(Form::Disc, b, b, [0.0, 0.55 * size], sign),
     }
     if has(WORLD_A) && kind != MOUSE {
-        // An anchor in the world stands in a frame of its own.
+        // An anchor in the world is drawn in a frame.
         mark(Form::Frame, a, a, [0.6 * unit, 1.6 * size], sign);
     }
 }

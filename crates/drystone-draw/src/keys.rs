@@ -1,44 +1,44 @@
-//! Keys to the lengths of arrows: for each kind of arrow that is drawn, one of a round value.
+//! Legend entries for arrow lengths: for each kind of arrow in the picture, a sample arrow of a round value.
 
 use super::legend::Sheet;
 use super::text::HEIGHT;
 use super::view::View;
 use super::{Layers, Rgb, Scale};
 
-/// Longest arrow of a key, in units.
+/// Maximum length of a sample arrow, in legend units.
 const LONGEST: f32 = 44.0;
-/// Where the arrows begin, in the same units.
+/// Left edge of the arrows, in legend units.
 const ARROWS: f32 = 72.0;
-/// From row to row.
+/// Height of a row, in legend units.
 const ROW: f32 = 12.0;
-/// Width of an impulse's arrow at most, in widths of a typical body (`shaders/draw/contacts.wgsl`).
+/// Maximum length of an impulse's arrow, in widths of a typical body (`shaders/contacts.wgsl`).
 const LONGEST_ARROW: f32 = 2.5;
 
-/// An arrow with its value.
+/// A sample arrow with its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Key {
     name: &'static str,
     measure: &'static str,
     color: [f32; 4],
-    /// Value in the measure.
+    /// Value in its unit of measure.
     value: f32,
-    /// Length of its arrow, px.
+    /// Length of the arrow, px.
     length: f32,
 }
 
-/// Length of an impulse's arrow, px. Twin on the GPU: `arrow_length` of `shaders/draw/contacts.wgsl`.
+/// Returns the length of an impulse's arrow, px. Twin on the GPU: `arrow_length` of `shaders/contacts.wgsl`.
 fn impulse_length(view: &View, impulse: f32) -> f32 {
     let far = view.arrow * impulse.sqrt();
     far / (1.0 + far / (LONGEST_ARROW * view.length.max(1e-3)))
 }
 
-/// The impulse of an arrow of this length, px.
+/// Returns the impulse whose arrow has this length, px.
 fn impulse_of(view: &View, length: f32) -> f32 {
     let far = length / (1.0 - length / (LONGEST_ARROW * view.length.max(1e-3)));
     (far / view.arrow).powi(2)
 }
 
-/// The keys of the arrows that these layers draw. `most` is the longest of a key, px.
+/// Returns the sample arrows for the kinds that these layers draw. `most` is their maximum length, px.
 fn keys(view: &View, layers: &Layers, scale: Scale, most: f32) -> Vec<Key> {
     let mut keys = Vec::new();
     let mut add = |on: bool, name, measure, color, value_of: &dyn Fn(f32) -> f32, length_of: &dyn Fn(f32) -> f32| {
@@ -46,7 +46,7 @@ fn keys(view: &View, layers: &Layers, scale: Scale, most: f32) -> Vec<Key> {
             keys.push(Key { name, measure, color, value, length: length_of(value) });
         }
     };
-    // Value of a pixel. A force is its impulse over the substep.
+    // Force per pixel of arrow. A force is its impulse over the substep.
     let newton = view.force_arrow * scale.impulse / scale.weight;
     let speed = view.velocity_arrow;
     add(layers.velocities, "velocity", "m/s", view.velocity, &|px| px / speed, &|value| value * speed);
@@ -58,14 +58,14 @@ fn keys(view: &View, layers: &Layers, scale: Scale, most: f32) -> Vec<Key> {
     for (there, name, color) in forces {
         add(layers.forces && there, name, "N", color, &|px| px / newton, &|value| value * newton);
     }
-    // Arrows of impulses are never longer than that.
+    // Impulse arrows saturate; sample arrows stay below that length.
     let pressed = |px: f32| impulse_of(view, px.min(0.6 * LONGEST_ARROW * view.length));
     add(layers.impulses, "impulse", "N·s", view.impulse, &pressed, &|value| impulse_length(view, value));
     add(layers.friction, "friction", "N·s", view.friction, &pressed, &|value| impulse_length(view, value));
     keys
 }
 
-/// The largest of 1, 2, 5 · 10ⁿ that is not above a value; `None` of what is not a positive number.
+/// Returns the largest of 1, 2, 5 · 10ⁿ that is not above a value; `None` unless the value is a positive number.
 fn round(value: f32) -> Option<f32> {
     if !(value.is_finite() && value > 1e-30) {
         return None;
@@ -75,9 +75,9 @@ fn round(value: f32) -> Option<f32> {
     Some(digit * decade)
 }
 
-/// A round value with its measure: `20 N`, `0.5 m/s`, `5 mN·s`, `2 kN`.
+/// Formats a round value with its unit: `20 N`, `0.5 m/s`, `5 mN·s`, `2 kN`.
 fn text(value: f32, measure: &str) -> String {
-    // A tenth and a hundredth are read more easily than 100 and 10 thousandths.
+    // Tenths and hundredths are easier to read as decimals than as 100 and 10 milli-units.
     if (0.009..0.9).contains(&value) {
         let digits = if value < 0.09 { 2 } else { 1 };
         return format!("{value:.digits$} {measure}");
@@ -88,11 +88,11 @@ fn text(value: f32, measure: &str) -> String {
     format!("{:.0} {prefix}{measure}", value / 10_f32.powi(power))
 }
 
-/// Lays the keys out upwards from a height, px.
+/// Lays the entries out upwards from a height, px.
 pub(super) fn lay(sheet: &mut Sheet, view: &View, layers: &Layers, scale: Option<Scale>, bottom: f32) {
     let unit = sheet.unit;
     let mut keys = scale.map_or_else(Vec::new, |scale| keys(view, layers, scale, LONGEST * unit));
-    // The smallest pictures have no room for all that can be switched on.
+    // The smallest pictures have no space for all possible rows.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few rows")]
     let room = ((bottom - 5.0 * unit) / (ROW * unit)).max(0.0) as usize;
     keys.truncate(room);
@@ -117,7 +117,7 @@ pub(super) fn lay(sheet: &mut Sheet, view: &View, layers: &Layers, scale: Option
     }
 }
 
-/// A horizontal arrow about a height, px: a shaft, and a head of columns.
+/// Draws a horizontal arrow centred at a height, px: a shaft, and a head made of columns.
 fn arrow(sheet: &mut Sheet, key: &Key, y: f32) {
     let unit = sheet.unit;
     let [r, g, b, _] = key.color;
@@ -125,7 +125,7 @@ fn arrow(sheet: &mut Sheet, key: &Key, y: f32) {
     let left = (sheet.left + ARROWS * unit).floor();
     let head = (4.0 * unit).min(key.length);
     sheet.fill([left, y - 0.5 * unit, key.length - head, unit], color, 1.0);
-    // A column a pixel.
+    // One column per pixel.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few pixels")]
     let columns = head.round().clamp(1.0, 64.0) as u8;
     let wide = head / f32::from(columns);
@@ -151,8 +151,8 @@ mod tests {
         (view, scale)
     }
 
-    /// At any zoom and any length of arrows the key is a round value, between a third and all of the room it has, and as
-    /// long as the shaders draw that value.
+    /// At any zoom and any arrow length the sample value is round, its arrow takes between a third and all of the
+    /// available space, and is as long as the shaders draw that value.
     #[test]
     fn keys_are_round_and_as_long_as_arrows_are() {
         for metres_per_pixel in [1e-4, 3e-3, 0.02, 0.3] {
@@ -189,7 +189,7 @@ mod tests {
         }
         let (view, scale) = view(&Layers::default(), 0.01);
         assert_eq!(keys(&view, &Layers::default(), scale, 44.0), []);
-        // A world without joints has no key for their forces.
+        // A world without joints has no entry for their forces.
         let forces = Layers { forces: true, ..Layers::default() };
         let (view, scale) = self::view(&forces, 0.01);
         let names = |view: &View| keys(view, &forces, scale, 44.0).iter().map(|key| key.name).collect::<Vec<_>>();
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_written_as_people_do() {
+    fn values_have_readable_units() {
         let written: Vec<_> =
             [0.002, 0.01, 0.5, 1.0, 20.0, 500.0, 2000.0, 1e6, 2e-7].map(|value| text(value, "N")).into();
         assert_eq!(written, ["2 mN", "0.01 N", "0.5 N", "1 N", "20 N", "500 N", "2 kN", "1 MN", "200 nN"]);

@@ -1,32 +1,33 @@
-//! What of a world is drawn, and how its bodies are coloured.
+//! Layers of a picture (shapes, contacts, joints, arrows, grid, …), and the coloring of bodies by speed, sleep, island,
+//! ….
 
-/// How dynamic bodies are coloured; static and kinematic ones keep their colours. All but [`Self::Body`] need the
-/// tables of a world ([`DrawInputs::tables`](super::DrawInputs::tables)).
+/// Coloring of dynamic bodies; static and kinematic ones keep their colours. All but [`Self::Body`] need the tables of
+/// a world ([`DrawInputs::tables`](super::DrawInputs::tables)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Coloring {
-    /// By their place in the scene ([`Style::ramp`](super::Style::ramp)).
+    /// By index in the scene ([`Style::ramp`](super::Style::ramp)).
     #[default]
     Body,
     /// By speed of the centre of mass, on the logarithmic scale [`Layers::speed_range`].
     Speed,
-    /// By the last colour, in the order of a sweep, of the contacts that touch the body: how long a sweep has to
-    /// wait for it. Bodies without contacts are grey.
+    /// By the highest graph color among the contacts that touch the body. Colors are solved one after the other, so
+    /// this shows how long a sweep takes to reach the body. Bodies without contacts are grey.
     GraphColor,
-    /// Awake, quiet for a while, asleep.
+    /// Awake, below the sleep threshold for some time, asleep.
     Sleep,
-    /// By what hangs together by contacts and joints now; static and kinematic bodies do not connect. Bodies that
-    /// touch nothing are grey. (The solver itself only looks for islands among bodies about to fall asleep.)
+    /// By present connection through contacts and joints; static and kinematic bodies do not connect. Bodies that touch
+    /// nothing are grey. (The solver itself computes islands only among bodies about to fall asleep.)
     Island,
     /// By distance to the same body of another world ([`DrawInputs::reference`](super::DrawInputs::reference)), on the
-    /// logarithmic scale [`Layers::distance_range`]. Bodies at the very same place are grey.
+    /// logarithmic scale [`Layers::distance_range`]. Bodies at exactly the same position are grey.
     Difference,
 }
 
 impl Coloring {
-    /// All of them.
+    /// All variants.
     pub const ALL: [Self; 6] = [Self::Body, Self::Speed, Self::GraphColor, Self::Sleep, Self::Island, Self::Difference];
 
-    /// A word for it.
+    /// Returns the identifier of the coloring, as used in files and commands.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -39,7 +40,7 @@ impl Coloring {
         }
     }
 
-    /// The same for somebody who reads it.
+    /// Returns the description of the coloring, as shown to users.
     #[must_use]
     pub const fn words(self) -> &'static str {
         match self {
@@ -49,68 +50,68 @@ impl Coloring {
     }
 }
 
-/// Switches: what of a world is drawn. Without tables ([`DrawInputs::tables`](super::DrawInputs::tables)) only
-/// `shapes` and `outlines` can be on.
+/// Layers to draw. Without tables ([`DrawInputs::tables`](super::DrawInputs::tables)) only `shapes` and `outlines` can
+/// be on.
 ///
-/// Lines and arrows are as wide at any zoom. The length of an arrow is in proportion to the bodies. That of an impulse
-/// grows with its root: what would carry a typical body for a substep is half as long as such a body is wide, and four
-/// times as much nearly twice as long. Those of impacts are pressed below two and a half widths. Velocities and forces
-/// are true to scale: the speed of a body that fell by half its width is as long as it is wide, and so is four times the
-/// weight of a body. No arrow is longer than half of the picture is high.
+/// Lines and arrows have the same width at any zoom. The length of an arrow is proportional to the typical body. The
+/// length of an impulse's arrow grows with the square root: the impulse that balances a typical body's weight for a
+/// substep gives half a body width, four times that impulse nearly a full width. Arrows of impacts saturate at two and
+/// a half widths. Velocities and forces are linear: the speed of a body that has fallen by half its width gives one
+/// width, and so does four times the weight of a body. No arrow is longer than half of the picture's height.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Layers {
-    /// The insides of shapes. With these off and `outlines` on, bodies are drawn as wires.
+    /// Fills of shapes. With fills off and `outlines` on, bodies are drawn as wires.
     pub shapes: bool,
-    /// The edges of shapes, and what shows their rotation.
+    /// Edges of shapes, and the mark that shows their rotation.
     pub outlines: bool,
-    /// The colour of bodies.
+    /// Colour of bodies.
     pub coloring: Coloring,
-    /// Bodies that sleep are dimmed.
+    /// Dims sleeping bodies.
     pub sleep: bool,
-    /// Boxes around shapes where they are, margins included.
+    /// AABBs of shapes at their present positions, with margins.
     pub aabbs: bool,
-    /// Cells of the broadphase grid that hold shapes, darker the more they hold; of all levels.
+    /// Occupied cells of the broadphase grid, all levels; darker with more shapes.
     pub grid: bool,
-    /// Lines from body to body over each contact that touches, in its graph colour.
+    /// Lines between the two bodies of each touching contact, in the contact's graph color.
     pub constraints: bool,
-    /// Joints with their anchors, a sign for each kind.
+    /// Joints with their anchors, and a sign for each kind.
     pub joints: bool,
-    /// Points of contact. Those of bodies asleep are pale.
+    /// Contact points. Those of sleeping bodies are pale.
     pub contacts: bool,
-    /// Their normals.
+    /// Contact normals.
     pub normals: bool,
-    /// Normal impulses of the last substep, as arrows onto the dynamic bodies that they push: of two such bodies onto
-    /// both.
+    /// Normal impulses of the last substep, as arrows onto the dynamic bodies that they push; between two dynamic
+    /// bodies, onto both.
     pub impulses: bool,
     /// Friction impulses of the last substep, as arrows onto the dynamic bodies that they push.
     pub friction: bool,
-    /// Forces on dynamic bodies in the last substep, as arrows in three colours: of contacts, normal force and friction
-    /// together, at their points; of joints at their anchors; and the weight at the centre of mass.
+    /// Forces on dynamic bodies in the last substep, as arrows in three colours: contact forces (normal force and
+    /// friction combined) at the contact points, joint forces at the anchors, and the weight at the centre of mass.
     pub forces: bool,
     /// Velocities of centres of mass, as arrows.
     pub velocities: bool,
-    /// What colours mean, in the lower right corner, for [`Coloring::Speed`], [`Coloring::Sleep`],
-    /// [`Coloring::Difference`], [`Coloring::GraphColor`]; with the largest value there is. Above it, for each kind of
-    /// arrow, one of a round value. Pictures below 240 × 120 pixels have none.
+    /// Legend in the lower right corner: the colours of [`Coloring::Speed`], [`Coloring::Sleep`],
+    /// [`Coloring::Difference`] and [`Coloring::GraphColor`], with the present maximum; above it, a sample arrow of a
+    /// round value for each kind of arrow. Pictures below 240 × 120 pixels have none.
     pub legend: bool,
-    /// Least and greatest value of [`Coloring::Speed`], m/s, above 0.
+    /// Minimum and maximum of the scale of [`Coloring::Speed`], m/s, above 0.
     pub speed_range: [f32; 2],
-    /// Least and greatest value of [`Coloring::Difference`], m, above 0.
+    /// Minimum and maximum of the scale of [`Coloring::Difference`], m, above 0.
     pub distance_range: [f32; 2],
-    /// Index of a body that is set off by a rim.
+    /// Index of a body that is highlighted by a rim.
     pub highlight: Option<u32>,
-    /// Factor on the width of outlines and of the lines of all layers, and on the size of their signs and letters: 1 on
-    /// ordinary screens, 2 where pixels are half as large.
+    /// Factor on the width of outlines and of the lines of all layers, and on the size of signs and letters: 1 on
+    /// ordinary screens, 2 on screens of twice the pixel density.
     pub line_scale: f32,
     /// Factor on the length of arrows.
     pub arrow_scale: f32,
 }
 
-/// Switches whose word is jargon, and the plain word for each.
+/// Layers whose names are jargon, and the plain name of each.
 const PLAIN: [(&str, &str); 3] = [("grid", "search cells"), ("aabbs", "boxes"), ("constraints", "contact lines")];
 
 impl Default for Layers {
-    /// Shapes with outlines, and the legend if there is something to explain.
+    /// Returns shapes with outlines, and the legend if there is something to explain.
     fn default() -> Self {
         Self {
             shapes: true,
@@ -138,7 +139,7 @@ impl Default for Layers {
 }
 
 impl Layers {
-    /// The words for the switches, in the order in which they are drawn.
+    /// Names of the layers, in drawing order.
     pub const NAMES: [&'static str; 13] = [
         "grid",
         "shapes",
@@ -155,13 +156,14 @@ impl Layers {
         "velocities",
     ];
 
-    /// A switch's word for people who know neither collision detection nor solvers.
+    /// Returns the plain name of a layer, for users who know neither collision detection nor solvers.
     #[must_use]
     pub fn plain(name: &str) -> &str {
         PLAIN.iter().find(|(known, _)| *known == name).map_or(name, |(_, plain)| plain)
     }
 
-    /// The switch that a word is for: one of [`Self::NAMES`], or its plain word ([`Self::plain`]) with `_` for blanks.
+    /// Returns the switch of a layer by its name: one of [`Self::NAMES`], or its plain name ([`Self::plain`]) with `_`
+    /// for blanks.
     #[must_use]
     pub fn switch(&mut self, name: &str) -> Option<&mut bool> {
         let known = PLAIN.iter().find(|(_, plain)| plain.replace(' ', "_") == name);
@@ -183,14 +185,14 @@ impl Layers {
         })
     }
 
-    /// Whether something is on that needs [`DrawInputs::tables`](super::DrawInputs::tables).
+    /// Returns true if a layer is on that needs [`DrawInputs::tables`](super::DrawInputs::tables).
     #[must_use]
     pub fn needs_tables(&self) -> bool {
         let drawn = [self.sleep, self.aabbs, self.grid, self.joints, self.velocities, self.shows_contacts()];
         self.coloring != Coloring::Body || drawn.contains(&true)
     }
 
-    /// Of the colours, if they are on a scale.
+    /// Returns the range of the colour scale, if the coloring has one.
     pub(crate) fn scale_range(&self) -> Option<[f32; 2]> {
         match self.coloring {
             Coloring::Speed => Some(self.speed_range),
@@ -209,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn switches_have_plain_words_and_keep_the_old_ones() {
+    fn layers_have_plain_names_beside_the_technical_ones() {
         for name in Layers::NAMES {
             let plain = Layers::plain(name).replace(' ', "_");
             for word in [name, &plain] {

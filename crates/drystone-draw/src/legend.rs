@@ -1,5 +1,5 @@
-//! Meaning of colours and of the lengths of arrows, laid out for `shaders/legend.wgsl`. The largest value is
-//! written by the device.
+//! The legend of colours and arrow lengths, laid out for `shaders/legend.wgsl`. The device writes the largest measured
+//! value into it.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -17,21 +17,21 @@ const PLATE_SCALE: u32 = 2;
 const PLATE_SLEEP: u32 = 3;
 /// [`Plate::kind`]: a graph colour.
 const PLATE_GRAPH: u32 = 4;
-/// The letters that the device chooses from, in its order.
+/// Letters from which the device composes the value, in its order.
 const CHOICE: [char; 15] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '.', 'n', 'µ', 'm', ' '];
-/// Letters that the device writes, behind the first plate.
+/// Letters that the device writes, after the first plate.
 const VALUE_LETTERS: usize = 5;
 
-/// Length of a scale, in units.
+/// Length of the colour scale, in legend units.
 const LENGTH: f32 = 176.0;
-/// Between two texts at least, in the same units.
+/// Minimum gap between two texts, in legend units.
 const TEXT_GAP: f32 = 4.0;
-/// From the edges of the picture, and around the legend.
+/// Distance from the picture's edges, and padding around the legend, in legend units.
 const MARGIN: f32 = 12.0;
-/// Smaller pictures have none, px.
+/// Minimum size of a picture that has a legend, px.
 const LEAST: [f32; 2] = [240.0, 120.0];
 
-/// A rectangle with a colour, a ramp or a text; the `Plate` of `legend.wgsl`.
+/// A rectangle with a colour, a ramp or a text; `Plate` in `legend.wgsl`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub(crate) struct Plate {
@@ -44,8 +44,8 @@ pub(crate) struct Plate {
     pub pad: u32,
 }
 
-/// Plates in the order in which they are drawn, none if there is nothing to explain; and the coverage of their texts, which
-/// lies behind `used` bytes of other texts.
+/// Returns the plates in drawing order, none if there is nothing to explain, and the coverage of their texts, which is
+/// placed after `used` bytes of other texts.
 pub(crate) fn plates(view: &View, layers: &Layers, scale: Option<Scale>, used: usize) -> (Vec<Plate>, Vec<u8>) {
     let explained =
         matches!(layers.coloring, Coloring::Speed | Coloring::Difference | Coloring::Sleep | Coloring::GraphColor);
@@ -55,7 +55,7 @@ pub(crate) fn plates(view: &View, layers: &Layers, scale: Option<Scale>, used: u
     }
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a size in whole pixels")]
     let wanted = letter_unit(view.size[1] as u32).max(view.unit.round());
-    // It fits into the least picture at a unit of one pixel.
+    // The legend fits the smallest picture at a unit of one pixel.
     let most = (view.size[0] / LEAST[0]).min(view.size[1] / LEAST[1]).floor();
     let (unit, length) = (wanted.min(most).max(1.0), LENGTH);
     let left = (view.size[0] - (length + MARGIN) * unit).floor();
@@ -68,13 +68,13 @@ pub(crate) fn plates(view: &View, layers: &Layers, scale: Option<Scale>, used: u
         keys::lay(&mut sheet, view, layers, scale, bottom);
         return (sheet.plates, sheet.glyphs);
     }
-    // The device writes into the plates behind the first.
+    // The device writes into the plates after the first.
     sheet.back(view, title - 4.0 * unit, bottom);
     colors(&mut sheet, view, layers, [title, ramp, ground]);
     keys::lay(&mut sheet, view, layers, scale, title - 6.0 * unit);
     if has_value(layers) {
         for letter in CHOICE {
-            // A prefix stands beside the unit.
+            // A prefix stands next to the unit.
             let (cell, _) = text::cell(letter, unit, letter.is_alphabetic());
             let bits = sheet.keep(&cell);
             sheet.plates.push(Plate { place: [0.0; 4], kind: PLATE_LETTER, color: 0, bits, pad: 0 });
@@ -83,14 +83,14 @@ pub(crate) fn plates(view: &View, layers: &Layers, scale: Option<Scale>, used: u
     (sheet.plates, sheet.glyphs)
 }
 
-/// Title, scale and labels of the colours, at these heights, px.
+/// Lays out title, scale and labels of the colours at these heights, px.
 fn colors(sheet: &mut Sheet, view: &View, layers: &Layers, [title, ramp, ground]: [f32; 3]) {
     let (unit, left, length) = (sheet.unit, sheet.left, LENGTH);
     let scale = |kind| Plate { place: [left, ramp, length * unit, HEIGHT * unit], kind, color: 0, bits: 0, pad: 0 };
     match layers.coloring {
         Coloring::Speed | Coloring::Difference => {
             let (what, measure) = if layers.coloring == Coloring::Speed { ("speed", "m/s") } else { ("distance", "m") };
-            // The number, the prefix and the unit, to the right. The prefix stands right before the unit.
+            // Number, prefix and unit, right-aligned. The prefix stands directly before the unit.
             let (cell, digit) = text::cell(' ', unit, false);
             let [cell_width, digit] = [cell.width, digit].map(|width| width as f32 / unit);
             let unit_at = length - sheet.width(measure);
@@ -130,74 +130,74 @@ fn colors(sheet: &mut Sheet, view: &View, layers: &Layers, [title, ramp, ground]
     }
 }
 
-/// Whether the first plates are for a value that the device measures.
+/// Returns true if the first plates hold a value that the device measures.
 pub(crate) fn has_value(layers: &Layers) -> bool {
     layers.scale_range().is_some()
 }
 
-/// Plates in the making.
+/// Builder for the legend's plates.
 pub(super) struct Sheet {
-    /// Pixels of a unit.
+    /// Size of a legend unit, px.
     pub unit: f32,
-    /// px.
+    /// Left edge, px.
     pub left: f32,
     plates: Vec<Plate>,
-    /// Coverage of texts, one behind the other, and bytes before them.
+    /// Coverage of the texts, concatenated, and the number of bytes before them.
     glyphs: Vec<u8>,
     used: usize,
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "exponents of floats")]
 impl Sheet {
-    /// A plain rectangle: left, top, width and height, px.
+    /// Adds a plain rectangle: left, top, width and height, px.
     pub fn fill(&mut self, place: [f32; 4], color: Rgb, opacity: f32) {
         self.plates.push(Plate { place, kind: PLATE_FILL, color: packed(color, opacity), bits: 0, pad: 0 });
     }
 
-    /// The ground of all that stands between two heights, px.
+    /// Adds the background between two heights, px.
     pub fn back(&mut self, view: &View, top: f32, bottom: f32) {
         let [r, g, b, _] = view.background;
         let unit = self.unit;
         self.fill([self.left - 5.0 * unit, top, (LENGTH + 10.0) * unit, bottom - top], [r, g, b], 0.8);
     }
 
-    /// Width of a text in units.
+    /// Returns the width of a text, in legend units.
     pub fn width(&self, text: &str) -> f32 {
         text::strip(text, self.unit).width as f32 / self.unit
     }
 
-    /// Text that ends at the right edge; `y` in pixels.
+    /// Adds a right-aligned text; `y` in pixels.
     pub fn text_to_right(&mut self, y: f32, text: &str) {
         self.text(LENGTH - self.width(text), y, text);
     }
 
-    /// Keeps the coverage of a text, and returns where it begins.
+    /// Stores the coverage of a text and returns its offset.
     fn keep(&mut self, strip: &Strip) -> u32 {
         let at = self.used + self.glyphs.len();
         self.glyphs.extend(&strip.coverage);
         u32::try_from(at).unwrap_or(u32::MAX)
     }
 
-    /// Place of a text whose row begins here: `x` in units from the left edge, `y` in pixels.
+    /// Returns the rectangle of a text in a row: `x` in legend units from the left edge, `y` in pixels.
     fn place(&self, x: f32, y: f32, strip: &Strip) -> [f32; 4] {
         let top = y.floor() + strip.rise as f32;
         [(self.left + x * self.unit).floor(), top, strip.width as f32, strip.height as f32]
     }
 
-    /// Room for a letter that the device chooses.
+    /// Adds a cell for a letter that the device chooses.
     fn cell(&mut self, x: f32, y: f32, cell: &Strip) {
         let place = self.place(x, y, cell);
         self.plates.push(Plate { place, kind: PLATE_LETTER, color: 0, bits: 0, pad: 0 });
     }
 
-    /// `x` in units from the left edge, `y` in pixels.
+    /// Adds a text: `x` in legend units from the left edge, `y` in pixels.
     pub fn text(&mut self, x: f32, y: f32, text: &str) {
         let strip = text::strip(text, self.unit);
         let (place, bits) = (self.place(x, y, &strip), self.keep(&strip));
         self.plates.push(Plate { place, kind: PLATE_LETTER, color: 0, bits, pad: 0 });
     }
 
-    /// Powers of ten, with as many labels as there is room for.
+    /// Adds ticks at powers of ten, with as many labels as fit.
     fn ticks(&mut self, view: &View, low: f32, high: f32, length: f32, ramp: f32, ground: f32, plain: bool) {
         if !(low > 0.0 && high > low && high.is_finite()) {
             return;
@@ -221,7 +221,7 @@ impl Sheet {
     }
 }
 
-/// A power of ten: as a plain number, or metres with a prefix, of which not every power has one.
+/// Formats a power of ten as a plain number, or as metres with a prefix, which not every power has.
 fn label(exponent: i32, plain: bool) -> Option<String> {
     if plain {
         return Some(match exponent {
@@ -241,7 +241,7 @@ fn label(exponent: i32, plain: bool) -> Option<String> {
     Some(format!("1 {prefix}m"))
 }
 
-/// Four bytes, red lowest.
+/// Packs a colour to four bytes, red lowest.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 255")]
 fn packed([r, g, b]: Rgb, opacity: f32) -> u32 {
     u32::from_le_bytes([r, g, b, opacity].map(|c| (c.clamp(0.0, 1.0) * 255.0 + 0.5) as u8))
@@ -260,7 +260,7 @@ mod tests {
         plates(&view, layers, Some(scale), 0).0
     }
 
-    /// All kinds of legends lie inside their picture, however small, and every letter of them can be read.
+    /// All kinds of legends lie inside their picture, however small, and all letters are readable.
     #[test]
     fn legends_are_inside_the_picture() {
         for coloring in Coloring::ALL {
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn powers_of_ten_are_written_as_people_do() {
+    fn powers_of_ten_have_readable_units() {
         let plain: Vec<_> = (-3..=3).filter_map(|exponent| label(exponent, true)).collect();
         assert_eq!(plain, ["0.001", "0.01", "0.1", "1", "10", "100", "1000"]);
         let metres: Vec<_> = (-9..=3).filter_map(|exponent| label(exponent, false)).collect();

@@ -1,4 +1,4 @@
-//! Pictures of a world.
+//! Draws pictures of a world: on the GPU into a window or into memory, or on the CPU without a GPU.
 //!
 //! ```text
 //! poses, shapes (the solver's GPU buffers) ─ Renderer ─┬─ a window's surface
@@ -7,8 +7,8 @@
 //!                         └─ raster::picture (no GPU needed) ────────────┘
 //! ```
 //!
-//! What is in a picture beside the bodies ([`Layers`]) is drawn from the tables of the solver as well
-//! ([`DrawInputs::tables`]). Nothing comes back to the CPU on the way, neither a position nor a count.
+//! Layers other than the bodies ([`Layers`]) are also drawn from the solver's tables ([`DrawInputs::tables`]). Nothing
+//! is read back to the CPU on the way, neither positions nor counts.
 //!
 //! In your own render loop, on any surface or texture, with the device that the world lives on:
 //!
@@ -42,12 +42,12 @@
 //! # }
 //! ```
 //!
-//! A [`CpuWorld`](drystone::low_level::CpuWorld) is drawn by the same shaders, from what an [`Upload`] keeps on the device.
+//! A [`CpuWorld`](drystone::low_level::CpuWorld) is drawn by the same shaders, from the buffers of an [`Upload`].
 //!
-//! Outlines are analytic: every pixel knows how much of it a shape covers, so that edges are smooth without
+//! Outlines are analytic: every pixel computes the share of it that a shape covers. Edges are thus smooth without
 //! multisampling, and the rasteriser computes the same numbers as the shaders. `tests/draw.rs` compares the two.
 //!
-//! | shader (`shaders/`) | twin | what |
+//! | shader (`shaders/`) | twin | content |
 //! |---|---|---|
 //! | `view.wgsl` | `view.rs` | camera and style as a uniform |
 //! | `backdrop.wgsl` | `backdrop.rs` | background, grid, scale bar |
@@ -55,29 +55,30 @@
 //! | `shapes.wgsl` | `sprite.rs` | outlines |
 //! | `marks.wgsl`, `anchors.wgsl`, `joints.wgsl` | `marks.rs`, `joints.rs` | lines and signs of joints |
 //!
-//! Each names the files that it builds on, those of the solver among them ([`drystone::low_level::gpu::shader`]).
+//! Each shader imports the files that it builds on, including some of the solver
+//! ([`drystone::low_level::gpu::shader`]).
 //!
-//! On the GPU alone, straight from tables:
+//! Shaders without a twin, drawing directly from the tables on the GPU:
 //!
-//! | shader (`shaders/`) | what |
+//! | shader (`shaders/`) | content |
 //! |---|---|
-//! | `cull.wgsl` | which shapes are in the picture, in order |
-//! | `tint.wgsl` | colours of bodies by what they do |
-//! | `cells.wgsl`, `boxes.wgsl` | the grid, boxes around shapes |
+//! | `cull.wgsl` | selection of visible shapes, in order |
+//! | `tint.wgsl` | colours of bodies by speed, sleep, island, … |
+//! | `cells.wgsl`, `boxes.wgsl` | broadphase grid, AABBs |
 //! | `contacts.wgsl`, `marks.wgsl` | lines and arrows of contacts |
 //! | `velocities.wgsl`, `forces.wgsl`, `marks.wgsl` | arrows of bodies, forces of joints, weights |
-//! | `legend.wgsl` | what colours and lengths of arrows mean |
+//! | `legend.wgsl` | legend of colours and arrow lengths |
 //!
-//! # What it costs
+//! # Cost
 //!
-//! A pass over all shapes decides which are in the picture and writes their indices (count, scan, emit: the order
-//! does not depend on threads, so nothing flickers where bodies overlap); one indirect draw then runs six vertices
-//! for each of those. Leaving shapes out in the vertex stage instead would run its code four times for every shape of
-//! the world, and twice that to draw fixed bodies first: at a million shapes of which a thousand are seen, 8 million
-//! runs and as many fetches of 96 bytes, against one million. wgpu checks the arguments of indirect draws with one
-//! small dispatch a render pass. Shapes below a pixel are quads of the two or three pixels a side that they touch. Contacts,
-//! joints and boxes are not gathered but left out in the vertex stage: drawing them costs so much more than looking
-//! at them that it would not pay, and counts that only the device knows bound the draws.
+//! A pass over all shapes selects the visible ones and writes their indices (count, scan, emit: the order does not
+//! depend on threads, so nothing flickers where bodies overlap). One indirect draw then runs six vertices for each
+//! visible shape. Rejecting shapes in the vertex stage instead would run its code four times for every shape of the
+//! world, and twice that to draw fixed bodies first: at a million shapes of which a thousand are visible, 8 million
+//! runs and as many fetches of 96 bytes, against one million. wgpu validates the arguments of indirect draws with one
+//! small dispatch per render pass. Shapes below a pixel are quads of the two or three pixels per side that they touch.
+//! Contacts, joints and boxes are rejected in the vertex stage instead: drawing them costs so much more than testing
+//! them that compaction would not pay off, and counts known only to the device bound the draws.
 
 mod backdrop;
 mod camera;
@@ -117,57 +118,57 @@ pub use style::{Rgb, Style};
 pub use upload::Upload;
 pub use view::scale_bar_height;
 
-/// Why there is no picture.
+/// Error of drawing or writing a picture.
 #[derive(Debug, thiserror::Error)]
 pub enum DrawError {
-    /// No pixels, or more than can be drawn.
-    #[error("a picture of {width} × {height} pixels: expected 1 to {limit} a side")]
+    /// The picture has no pixels, or more than can be drawn.
+    #[error("picture size {width} × {height} px: expected 1 to {limit} px per side")]
     Size {
-        /// px.
+        /// Width, px.
         width: u32,
-        /// px.
+        /// Height, px.
         height: u32,
-        /// Longest side that this device (or the rasteriser) draws, px.
+        /// Maximum side length on this device (or of the rasteriser), px.
         limit: u32,
     },
-    /// More bytes than the device holds in one buffer.
-    #[error("{what} takes {bytes} bytes; this device allows {limit}")]
+    /// The data exceed the device's maximum buffer size.
+    #[error("{what} needs {bytes} bytes; the device's limit is {limit}")]
     TooLarge {
-        /// Which data.
+        /// Name of the data.
         what: &'static str,
-        /// How many.
+        /// Size, bytes.
         bytes: u64,
-        /// Allowed.
+        /// Limit, bytes.
         limit: u64,
     },
     /// The camera is not finite, or its scale is not positive.
-    #[error("the camera looks at {center:?} with {metres_per_pixel} m a pixel: expected finite numbers, scale above 0")]
+    #[error("camera at {center:?} with {metres_per_pixel} m per pixel: expected finite numbers and a scale above 0")]
     Camera {
-        /// m.
+        /// Centre, m.
         center: [f32; 2],
-        /// m/px.
+        /// Scale, m/px.
         metres_per_pixel: f32,
     },
-    /// The buffers do not hold what they should.
+    /// A buffer does not meet its requirements.
     #[error("the {buffer} buffer {problem}")]
     Inputs {
-        /// `poses`, `shapes`, …: as in [`DrawInputs`] and [`Tables`].
+        /// Name of the buffer, such as `poses`: a field of [`DrawInputs`] or [`Tables`].
         buffer: &'static str,
-        /// What is wrong.
+        /// Description of the violated requirement.
         problem: &'static str,
     },
     /// The device failed or was lost.
     #[error("the graphics device failed: {0}")]
     Device(String),
-    /// A PNG could not be written.
-    #[error("the PNG was not written: {0}")]
+    /// PNG encoding failed.
+    #[error("PNG encoding failed: {0}")]
     Png(#[from] png::EncodingError),
     /// A file could not be written.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// Path of the file.
         path: String,
-        /// Why.
+        /// Cause.
         source: std::io::Error,
     },
 }

@@ -10,9 +10,9 @@ use super::view::View;
 
 /// Width of the rim, px.
 const RIM: f32 = 1.0;
-/// Its opacity.
+/// Opacity of the rim.
 const RIM_OPACITY: f32 = 0.6;
-/// Fewest and most turns of a spring.
+/// Minimum and maximum number of turns of a spring.
 const TURNS: [f32; 2] = [3.0, 12.0];
 
 /// Shape of a mark.
@@ -20,9 +20,9 @@ const TURNS: [f32; 2] = [3.0, 12.0];
 pub(super) enum Form {
     Line,
     Dashes,
-    /// As wide as the sign.
+    /// A spring, as wide as the sign.
     Zigzag,
-    // The rest at the first point; the second says where up is.
+    // All following forms lie at the first point; the second gives their upward direction.
     Disc,
     Ring,
     Square,
@@ -34,26 +34,26 @@ pub(super) enum Form {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
     form: Form,
-    /// From where, px, y down.
+    /// Start, px, y down.
     a: Vec2,
     /// Unit vector to the other end.
     along: Vec2,
-    /// px.
+    /// Length, px.
     length: f32,
     color: Rgb,
     opacity: f32,
-    /// px.
+    /// Half width of the line, px.
     half_width: f32,
-    /// px.
+    /// Size of the sign, px.
     size: f32,
     /// First pixel that may be covered.
     pub low: [u32; 2],
-    /// Past the last.
+    /// End of the covered range, exclusive.
     pub high: [u32; 2],
 }
 
 impl Mark {
-    /// `None` if it is outside the picture, not finite or not to be seen.
+    /// Creates a mark; `None` if it is outside the picture, not finite or invisible.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the picture")]
     pub fn new(
         view: &View,
@@ -89,13 +89,13 @@ impl Mark {
         })
     }
 
-    /// Colour and opacity at the middle of a pixel; `None` where nothing is.
+    /// Returns colour and opacity at the middle of a pixel; `None` outside of the mark.
     #[inline]
     pub fn shade(&self, view: &View, pixel: Vec2) -> Option<(Rgb, f32)> {
         let away = pixel - self.a;
         let p = Vec2::new(away.dot(self.along), self.along.x * away.y - self.along.y * away.x);
         let distance = self.distance(view, p);
-        // A line thinner than a pixel is pale.
+        // A line thinner than a pixel is paler instead.
         let filled = matches!(self.form, Form::Disc | Form::Square);
         let thin = if filled { 1.0 } else { (2.0 * self.half_width).min(1.0) };
         let core = (0.5 - distance).clamp(0.0, 1.0) * thin;
@@ -109,7 +109,7 @@ impl Mark {
         Vec2::new(p.x - p.x.clamp(0.0, self.length), p.y).length()
     }
 
-    /// Distance to the outline, px, negative inside. `p` along the line and across it.
+    /// Returns the signed distance to the outline, px, negative inside. `p` is given along the line and across it.
     fn distance(&self, view: &View, p: Vec2) -> f32 {
         let (half_width, size) = (self.half_width, self.size);
         match self.form {
@@ -147,12 +147,12 @@ impl Mark {
     }
 }
 
-/// Size of a joint's signs, px.
+/// Returns the size of a joint's signs, px.
 pub(super) fn sign_size(view: &View) -> f32 {
     (0.16 * view.length).clamp(2.0 * view.unit, 6.5 * view.unit)
 }
 
-/// Turns of every spring: by the zoom alone, so that one that is stretched keeps them.
+/// Returns the number of turns of every spring. Depends on the zoom alone, so a stretched spring keeps its turns.
 fn spring_turns(view: &View) -> f32 {
     (view.length / (2.4 * sign_size(view))).round().clamp(TURNS[0], TURNS[1])
 }

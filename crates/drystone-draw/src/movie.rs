@@ -1,4 +1,4 @@
-//! Animated GIFs, encoded frame by frame: memory holds two drawings, however long the run.
+//! Animated GIFs, encoded frame by frame: memory use is two drawings, independent of the movie's length.
 //!
 //! A frame stores only the rectangle that changed, and in it only the pixels that changed.
 
@@ -11,29 +11,30 @@ use gif::{DisposalMethod, Encoder, EncodingError, Frame, Repeat};
 use crate::Image;
 use palette::{Color, Palette};
 
-/// Frames per second of simulated time. A GIF counts hundredths of a second; below two of them browsers slow down.
+/// Frames per second of simulated time. GIF delays are multiples of 1/100 s; below 2/100 s browsers slow down.
 const FRAME_RATE: f64 = 25.0;
-/// The palette entry that leaves a pixel as it is.
+/// Palette index that leaves a pixel as it is.
 const UNCHANGED: u8 = 255;
 
-/// Whether a frame is due after this step: the first, and those after which another 1/25 s has passed.
+/// Returns true if a frame is due after this step: the first step, and every step after which another 1/25 s has
+/// passed.
 #[must_use]
 pub fn is_due(step: u64, dt: f64) -> bool {
     let frames = |step: u64| (step as f64 * dt * FRAME_RATE + 1e-6).floor();
     step == 0 || frames(step) > frames(step - 1)
 }
 
-/// A movie in the making. It plays at the speed of simulated time, for ever.
+/// A movie being written. It plays at the speed of simulated time, in an endless loop.
 pub struct Movie<W: Write> {
     encoder: Encoder<W>,
     width: u16,
     height: u16,
     palette: Palette,
-    /// The palette is no longer the one in the file's head: frames carry it along.
+    /// True if the palette differs from the one in the file's header: frames then carry their own.
     own_palette: bool,
-    /// What is on the screen.
+    /// Pixels of the last frame, as the viewer sees them.
     screen: Vec<Color>,
-    /// The last frame, kept until it is known how long it stays, and when it appears, in hundredths of a second.
+    /// The last frame, kept until its duration is known, and its time, in hundredths of a second.
     pending: (Frame<'static>, u64),
 }
 
@@ -44,7 +45,7 @@ impl<W: Write> std::fmt::Debug for Movie<W> {
 }
 
 impl<W: Write> Movie<W> {
-    /// Starts with the drawing of the first moment.
+    /// Starts the movie with the drawing of the first moment.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -60,7 +61,7 @@ impl<W: Write> Movie<W> {
         Ok(Self { encoder, width, height, palette, own_palette: false, screen, pending: (frame, 0) })
     }
 
-    /// Adds the drawing at a simulated time, s, later than those before.
+    /// Adds the drawing at a simulated time, s, which must be later than all before.
     ///
     /// # Errors
     /// The file cannot be written.
@@ -118,7 +119,8 @@ fn colors(image: &Image) -> Vec<Color> {
     image.rgba.chunks_exact(4).map(|p| [p[0], p[1], p[2]]).collect()
 }
 
-/// Differences of rounded times, not rounded differences: the movie keeps pace.
+/// Rounds a time to hundredths of a second. Delays are differences of rounded times, so that rounding errors do not add
+/// up.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "times are positive and short")]
 fn hundredths(time: f64) -> u64 {
     (100.0 * time).round() as u64
@@ -134,7 +136,7 @@ struct Area {
 }
 
 impl Area {
-    /// Around all pixels that differ.
+    /// Returns the bounding rectangle of all pixels that differ.
     fn changed(old: &[Color], new: &[Color], width: u16, height: u16) -> Option<Self> {
         let row = |y: u16| usize::from(y) * usize::from(width)..(usize::from(y) + 1) * usize::from(width);
         let differs = |y: &u16| old[row(*y)] != new[row(*y)];
@@ -149,7 +151,7 @@ impl Area {
         Some(Self { left, top, width: right - left + 1, height: bottom - top + 1 })
     }
 
-    /// Index ranges in a drawing of this width.
+    /// Returns the index range of each row in a drawing of this width.
     fn rows(&self, width: u16) -> impl Iterator<Item = std::ops::Range<usize>> + use<> {
         let (left, length, width) = (usize::from(self.left), usize::from(self.width), usize::from(width));
         (self.top..self.top + self.height).map(move |y| {
@@ -163,7 +165,7 @@ impl Area {
 mod tests {
     use super::*;
 
-    /// White, with a black square of 4 pixels at `x`.
+    /// Returns a white drawing with a black square of 4 pixels at `x`.
     fn drawing(x: u32) -> Image {
         let (width, height) = (40, 20);
         let rgba = (0..height)
@@ -178,7 +180,7 @@ mod tests {
         let due: Vec<u64> = (0..=12).filter(|&step| is_due(step, 1.0 / 60.0)).collect();
         assert_eq!(due, [0, 3, 5, 8, 10, 12]);
         assert_eq!((1..=6000).filter(|&step| is_due(step, 1.0 / 60.0)).count(), 2500);
-        assert_eq!((1..=100).filter(|&step| is_due(step, 0.1)).count(), 100, "long steps are a frame each");
+        assert_eq!((1..=100).filter(|&step| is_due(step, 0.1)).count(), 100, "every long step is a frame");
     }
 
     #[test]
@@ -207,7 +209,7 @@ mod tests {
             }
             let x = if count < 11 { count } else { count + 1 };
             assert!(screen == drawing(x).rgba, "frame {count}");
-            assert!(count == 0 || frame.width <= 6, "only what changed is stored");
+            assert!(count == 0 || frame.width <= 6, "only the changed rectangle is stored");
             delays += frame.delay;
             count += 1;
         }

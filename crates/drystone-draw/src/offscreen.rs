@@ -1,14 +1,14 @@
-//! Pictures on a device without a window.
+//! Draws pictures into memory, on a device without a window.
 
 use std::sync::mpsc;
 
 use super::{Camera, DrawError, DrawInputs, Frame, Image, Layers, Renderer, Style};
 use drystone::low_level::types::{Pose, Shape};
 
-/// sRGB-encoded values, blended as they are: what the rasteriser does too.
+/// sRGB-encoded values, blended as they are, as in the rasteriser.
 const FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
 
-/// Draws into memory, again and again.
+/// Renderer into memory, for repeated use.
 #[derive(Debug)]
 pub struct Offscreen {
     device: wgpu::Device,
@@ -18,13 +18,13 @@ pub struct Offscreen {
     target: Option<Target>,
 }
 
-/// For one size of picture.
+/// Render target and readback buffer for one picture size.
 #[derive(Debug)]
 struct Target {
     size: [u32; 2],
     texture: wgpu::Texture,
     readback: wgpu::Buffer,
-    /// Bytes from one row to the next in `readback`.
+    /// Bytes per row in `readback`.
     pitch: u32,
 }
 
@@ -38,18 +38,18 @@ impl Offscreen {
         Ok(Self { device: device.clone(), queue: queue.clone(), renderer, frame: None, target: None })
     }
 
-    /// Draws the solver's buffers as they are when the work submitted so far is done; waits for it.
+    /// Draws the solver's buffers as they are when the work submitted so far is done; blocks until then.
     ///
     /// # Errors
-    /// Any [`DrawError`] but those of files: bad sizes, cameras or buffers, a device that fails or is lost.
+    /// Any [`DrawError`] except those of files: invalid sizes, cameras or buffers, a device that fails or is lost.
     pub fn picture(&mut self, inputs: &DrawInputs<'_>, camera: &Camera, style: &Style) -> Result<Image, DrawError> {
         self.layered_picture(inputs, camera, style, &Layers::default())
     }
 
-    /// The same with layers.
+    /// Draws the solver's buffers with layers; blocks until the work submitted so far is done.
     ///
     /// # Errors
-    /// As [`Self::picture`].
+    /// Those of [`Self::picture`].
     pub fn layered_picture(
         &mut self,
         inputs: &DrawInputs<'_>,
@@ -59,7 +59,7 @@ impl Offscreen {
     ) -> Result<Image, DrawError> {
         let Self { device, queue, renderer, frame, target } = self;
         guarded(device, || {
-            // The picture has the target for itself.
+            // The picture fills the target.
             let camera = Camera { origin: glam::Vec2::ZERO, ..*camera };
             let frame = match frame {
                 Some(frame) => {
@@ -69,7 +69,7 @@ impl Offscreen {
                 None => frame.insert(renderer.frame(device, queue, inputs, &camera, style, layers)?),
             };
             if target.as_ref().is_none_or(|t| t.size != camera.size) {
-                // The old one first, so that only one is in memory.
+                // Dropped before the new one is created, so that only one is in memory.
                 *target = None;
                 *target = Some(Target::new(device, camera.size)?);
             }
@@ -81,10 +81,10 @@ impl Offscreen {
         .inspect_err(|_| (self.frame, self.target) = (None, None))
     }
 
-    /// Draws shapes on bodies that are in main memory.
+    /// Draws shapes and bodies from main memory.
     ///
     /// # Errors
-    /// As [`Self::picture`].
+    /// Those of [`Self::picture`].
     pub fn picture_of(
         &mut self,
         poses: &[Pose],
@@ -104,7 +104,7 @@ impl Offscreen {
             poses: &pose_buffer,
             shapes: &shape_buffer,
             vertices: &vertex_buffer,
-            // Without bodies no shape has a place.
+            // Without bodies no shape has a position.
             shape_count: if poses.is_empty() { 0 } else { count(shapes.len()) },
             body_count: count(poses.len()),
             ramp_bodies: count(poses.len()),
@@ -115,11 +115,11 @@ impl Offscreen {
     }
 }
 
-/// One picture of the solver's buffers. For several, keep an [`Offscreen`]: building the pipelines takes longer than
-/// drawing.
+/// Draws a single picture of the solver's buffers. For several pictures keep an [`Offscreen`]: building the pipelines
+/// takes longer than drawing.
 ///
 /// # Errors
-/// As [`Offscreen::picture`].
+/// Those of [`Offscreen::picture`].
 pub fn picture(
     device: &wgpu::Device,
     queue: &wgpu::Queue,
@@ -130,10 +130,10 @@ pub fn picture(
     Offscreen::new(device, queue)?.picture(inputs, camera, style)
 }
 
-/// One picture of arrays in main memory.
+/// Draws a single picture of arrays in main memory.
 ///
 /// # Errors
-/// As [`Offscreen::picture`].
+/// Those of [`Offscreen::picture`].
 pub fn picture_of(
     device: &wgpu::Device,
     queue: &wgpu::Queue,
@@ -217,7 +217,7 @@ impl Target {
         let failed = |what: &dyn std::fmt::Display| DrawError::Device(what.to_string());
         let (sender, receiver) = mpsc::channel();
         self.readback.slice(..).map_async(wgpu::MapMode::Read, move |result| {
-            // Nobody listens any more if waiting failed.
+            // The receiver is gone if waiting failed.
             let _ = sender.send(result);
         });
         device.poll(wgpu::PollType::wait_indefinitely()).map_err(|e| failed(&e))?;
@@ -263,18 +263,18 @@ fn upload<T: bytemuck::Pod>(
     Ok(buffer)
 }
 
-/// Turns what the device reports into an error, where wgpu would panic.
+/// Turns errors reported by the device into a [`DrawError`], where wgpu would panic.
 fn guarded<T>(device: &wgpu::Device, work: impl FnOnce() -> Result<T, DrawError>) -> Result<T, DrawError> {
     let scopes = [wgpu::ErrorFilter::Internal, wgpu::ErrorFilter::OutOfMemory, wgpu::ErrorFilter::Validation]
         .map(|filter| device.push_error_scope(filter));
     let result = work();
     let mut reported = None;
-    // Last in, first out.
+    // Error scopes are popped in reverse order.
     for scope in scopes.into_iter().rev() {
         reported = pollster::block_on(scope.pop()).or(reported);
     }
     match reported {
-        // The device's own word explains what followed from it.
+        // The device's own error explains the errors that followed from it.
         Some(error) => Err(DrawError::Device(error.to_string())),
         None => result,
     }

@@ -1,10 +1,10 @@
-//! The colour of a shape, from the index of its body. Twin on the GPU: `shaders/palette.wgsl`.
+//! Fill colour of a shape, computed from the index of its body. Twin on the GPU: `shaders/palette.wgsl`.
 
 use super::Rgb;
 use super::view::View;
 use drystone::low_level::types::{FIXED_SHAPE, KINEMATIC_SHAPE};
 
-/// Mixes the bits of a body index (Wellons' lowbias32), so that neighbours get unlike values.
+/// Hashes a body index (Wellons' lowbias32), so that adjacent indices get different values.
 fn hash_body(body: u32) -> u32 {
     let mut h = body;
     h = (h ^ (h >> 16)).wrapping_mul(0x7feb_352d);
@@ -12,9 +12,10 @@ fn hash_body(body: u32) -> u32 {
     h ^ (h >> 16)
 }
 
-/// Strata: the ramp runs over the scene in the order of its bodies, so that rows show and mixing shows; a little
-/// scatter along the ramp and in lightness keeps neighbours apart. What comes later has any place on the ramp. Either
-/// depends on the body's own index alone, so that no body changes its colour as others come and go.
+/// Returns the fill colour of a shape. Bodies of the scene get ramp colours in the order of their indices, like
+/// geological strata, so that layers and mixing are visible; a little scatter along the ramp and in lightness separates
+/// neighbours. Bodies added later get a random position on the ramp. Both depend on the body's own index alone, so no
+/// body changes colour when others are added or removed.
 #[allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "colours")]
 pub(crate) fn fill_color(view: &View, body: u32, kind: u32) -> Rgb {
     if kind & KINEMATIC_SHAPE != 0 {
@@ -41,7 +42,7 @@ pub(crate) fn rgb([r, g, b, _]: [f32; 4]) -> Rgb {
     [r, g, b]
 }
 
-/// From `a` (0) to `b` (1).
+/// Interpolates from `a` (0) to `b` (1).
 #[inline]
 pub(crate) fn mix(a: Rgb, b: Rgb, t: f32) -> Rgb {
     [a[0] * (1.0 - t) + b[0] * t, a[1] * (1.0 - t) + b[1] * t, a[2] * (1.0 - t) + b[2] * t]

@@ -1,30 +1,30 @@
-//! The pipelines of pictures. Which buffers they take is read from the WGSL; a buffer is found by the name of its
-//! variable.
+//! Pipelines of pictures. The buffers that a pipeline needs are read from the WGSL; a buffer is found by the name of
+//! its variable.
 
 use super::DrawError;
 use drystone::low_level::gpu::kernel::{Binding, BindingKind, reflect};
 use drystone::low_level::gpu::shader::{Composer, SHARED, Source};
 
-/// Shaders of this crate; what they import from `shaders/` of the solver has no prefix.
+/// Shaders of this crate; imports from `shaders/` of the solver have no prefix.
 const SOURCES: &[Source] = drystone::shader_sources!("draw/":
     "view", "palette", "marks", "anchors", "backdrop", "shapes", "cull", "tint", "cells", "boxes", "joints", "contacts", "velocities",
     "forces", "legend",
 );
 
-/// Composer of the shaders of pictures.
+/// Composer for the shaders of this crate.
 pub(crate) const COMPOSER: Composer<'static> = Composer::new(&[SHARED, SOURCES]);
 
-/// Workgroups that fit in one dimension of a dispatch.
+/// Maximum number of workgroups in one dimension of a dispatch.
 const MOST_GROUPS: u32 = 65_535;
 
-/// What a render pipeline draws into.
+/// Colour format and sample count of a render pipeline.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target {
     pub format: wgpu::TextureFormat,
     pub samples: u32,
 }
 
-/// A pipeline and what it binds.
+/// A pipeline and its bindings.
 #[derive(Clone, Debug)]
 pub(crate) struct Program<P> {
     pipeline: P,
@@ -37,7 +37,7 @@ pub(crate) type Kernel = Program<wgpu::ComputePipeline>;
 pub(crate) type Pen = Program<wgpu::RenderPipeline>;
 
 impl<P: Clone> Program<P> {
-    /// With the buffers that it asks for by name.
+    /// Binds the buffers that the pipeline needs, found by name.
     pub fn bind<'a>(
         &self,
         device: &wgpu::Device,
@@ -46,7 +46,7 @@ impl<P: Clone> Program<P> {
         let mut entries = Vec::with_capacity(self.bindings.len());
         for binding in &self.bindings {
             let Some(buffer) = buffer(&binding.name) else {
-                return Err(DrawError::Device(format!("no buffer is called {}", binding.name)));
+                return Err(DrawError::Device(format!("no buffer for the binding {}", binding.name)));
             };
             entries.push(wgpu::BindGroupEntry { binding: binding.index, resource: buffer.as_entire_binding() });
         }
@@ -92,7 +92,7 @@ pub(crate) struct ParsedShader {
 }
 
 impl ParsedShader {
-    /// Shader of `shaders/NAME.wgsl`.
+    /// Parses `shaders/NAME.wgsl`.
     pub fn new(device: &wgpu::Device, name: &str) -> Result<Self, DrawError> {
         let composed =
             COMPOSER.compose(&format!("draw/{name}")).map_err(|error| DrawError::Device(error.to_string()))?;
@@ -106,10 +106,10 @@ impl ParsedShader {
 
     fn find(&self, name: &str) -> Result<&drystone::low_level::gpu::kernel::Reflection, DrawError> {
         let found = self.points.iter().find(|(point, _)| point == name);
-        found.map(|(_, point)| point).ok_or_else(|| DrawError::Device(format!("no shader has the entry point {name}")))
+        found.map(|(_, point)| point).ok_or_else(|| DrawError::Device(format!("shader entry point {name} not found")))
     }
 
-    /// A compute kernel.
+    /// Creates a compute pipeline.
     pub fn kernel(&self, device: &wgpu::Device, name: &str) -> Result<Kernel, DrawError> {
         let point = self.find(name)?;
         let layout = layout(device, name, &point.bindings, |_| wgpu::ShaderStages::COMPUTE);
@@ -124,8 +124,8 @@ impl ParsedShader {
         Ok(Program { pipeline, layout, bindings: point.bindings.clone(), lanes: point.workgroup_size })
     }
 
-    /// A vertex and a fragment shader: `{name}_vertex` and `{fragment}_fragment`. `blend` says whether it lies over
-    /// what is there. The vertices are a list of triangles, or a strip.
+    /// Creates a render pipeline from `{name}_vertex` and `{fragment}_fragment`. `blend` enables alpha blending. The
+    /// vertices are a list of triangles, or a strip.
     pub fn pen(
         &self,
         device: &wgpu::Device,
@@ -210,7 +210,7 @@ fn pipeline_layout(device: &wgpu::Device, name: &str, layout: &wgpu::BindGroupLa
     })
 }
 
-/// What every picture needs.
+/// Pipelines that every picture needs.
 #[derive(Debug)]
 pub(crate) struct Base {
     pub backdrop: Pen,
@@ -238,7 +238,7 @@ impl Base {
     }
 }
 
-/// What layers need beside that. Made when one is first drawn.
+/// Pipelines that only layers need. Created when a layer is first drawn.
 #[derive(Debug)]
 pub(crate) struct More {
     pub cells: Pen,
@@ -301,7 +301,7 @@ impl More {
 
     pub fn tint(&self, name: &str) -> Result<&Kernel, DrawError> {
         let found = self.tints.iter().find(|(known, _)| *known == name);
-        found.map(|(_, kernel)| kernel).ok_or_else(|| DrawError::Device(format!("no kernel {name}")))
+        found.map(|(_, kernel)| kernel).ok_or_else(|| DrawError::Device(format!("kernel {name} not found")))
     }
 }
 
@@ -310,10 +310,10 @@ mod tests {
     use super::*;
     use wgpu::naga;
 
-    /// For any device that wgpu supports: no optional feature, at most eight storage buffers a stage, and none that a
-    /// vertex shader writes.
+    /// The shaders run on every device that wgpu supports: no optional feature, at most eight storage buffers per
+    /// stage, and none that a vertex shader writes.
     #[test]
-    fn shaders_need_no_more_than_every_device_has() {
+    fn shaders_need_no_optional_feature() {
         let most = wgpu::Limits::default().max_storage_buffers_per_shader_stage as usize;
         let mut points = 0;
         for source in SOURCES {

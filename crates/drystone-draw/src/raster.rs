@@ -1,4 +1,4 @@
-//! The same pictures without a GPU.
+//! CPU rasteriser: draws the same pictures without a GPU.
 
 use glam::Vec2;
 use rayon::prelude::*;
@@ -12,13 +12,13 @@ use drystone::Snapshot;
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::types::{FIXED_SHAPE, Pose, Shape};
 
-/// Longest side of a picture, px: as far as an f32 tells quarter pixels apart, and well past any screen.
+/// Maximum side length of a picture, px: an f32 resolves quarter pixels up to there, and no screen is larger.
 const LONGEST_SIDE: u32 = 32_768;
-/// Rows that one thread draws at a time.
+/// Rows per task of a thread.
 const BAND: usize = 16;
 
-/// Draws shapes on bodies; looks as [`Offscreen::picture`](super::Offscreen::picture) does. Shapes with a NaN or an
-/// infinity, and those whose body is not in `poses`, or whose vertices are not in `vertices`, are left out.
+/// Draws shapes and bodies; matches [`Offscreen::picture`](super::Offscreen::picture). Shapes with a NaN or an
+/// infinity, and shapes whose body is not in `poses` or whose vertices are not in `vertices`, are left out.
 ///
 /// # Errors
 /// [`DrawError::Size`] and [`DrawError::Camera`].
@@ -33,11 +33,11 @@ pub fn picture(
     Ok(paint(&view, &bar_text(camera, style), &sprites(&view, poses, shapes, vertices), &[]))
 }
 
-/// Draws a world as it was when a snapshot was taken, with lines and signs for its joints if they are wanted; looks as
-/// [`Offscreen::layered_picture`](super::Offscreen::layered_picture) does with [`Layers::joints`].
+/// Draws a world from a snapshot, optionally with lines and signs of its joints; matches
+/// [`Offscreen::layered_picture`](super::Offscreen::layered_picture) with [`Layers::joints`].
 ///
 /// # Errors
-/// As [`picture`].
+/// Those of [`picture`].
 pub fn picture_of_world(
     compiled: &Compiled,
     snapshot: &Snapshot,
@@ -114,7 +114,7 @@ fn middle(pixel: u32) -> f32 {
     pixel as f32 + 0.5
 }
 
-/// Some rows of the picture.
+/// A band of rows of the picture.
 struct Canvas {
     top: u32,
     rows: u32,
@@ -123,7 +123,7 @@ struct Canvas {
 }
 
 impl Canvas {
-    /// With the background.
+    /// Creates a band filled with the background.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes are whole")]
     fn new(view: &View, top: u32, rows: u32, columns: &[f32]) -> Self {
         let mut pixels = Vec::with_capacity(columns.len() * rows as usize);
@@ -134,7 +134,7 @@ impl Canvas {
         Self { top, rows, width: view.size[0] as u32, pixels }
     }
 
-    /// Paints over the pixels from `low` to before `high`, as far as they are on this canvas.
+    /// Blends the pixels from `low` to `high` (exclusive), as far as they are in this band.
     #[inline]
     fn blend(&mut self, low: [u32; 2], high: [u32; 2], shade: impl Fn(Vec2) -> Option<(Rgb, f32)>) {
         let (top, bottom) = (low[1].max(self.top), high[1].min(self.top + self.rows));

@@ -1,4 +1,4 @@
-//! Draws straight from the solver's buffers into any render pass.
+//! Draws directly from the solver's buffers into any render pass.
 
 use std::sync::OnceLock;
 
@@ -7,19 +7,19 @@ use super::programs::{Base, More, Target};
 use super::view::{View, bar_text};
 use super::{Camera, DrawError, DrawInputs, Layers, Style, legend};
 
-/// Pipelines for one kind of target.
+/// Render pipelines for one kind of target.
 #[derive(Debug)]
 pub struct Renderer {
     target: Target,
     base: Result<Base, DrawError>,
     more: OnceLock<Result<More, DrawError>>,
-    /// Stands in for the solver's buffers when there is nothing to draw.
+    /// Replaces the solver's buffers when there is nothing to draw.
     nothing: wgpu::Buffer,
 }
 
 impl Renderer {
-    /// For targets of a colour format (sRGB or not: the colours come out the same) and a number of samples. One
-    /// sample is enough, since outlines are analytic; more is for windows that need it for other reasons.
+    /// Creates a renderer for a colour format (sRGB or not: the colours come out the same) and a sample count. One
+    /// sample is enough, since outlines are analytic; more samples are for windows that need them for other reasons.
     #[must_use]
     pub fn new(device: &wgpu::Device, target_format: wgpu::TextureFormat, sample_count: u32) -> Self {
         let target = Target { format: target_format, samples: sample_count };
@@ -36,9 +36,9 @@ impl Renderer {
         }
     }
 
-    /// Prepares a picture. Then, after what fills the buffers is submitted or in the same encoder, [`Self::prepare`]
-    /// and [`Self::draw`]. A picture that is drawn again and again costs least with one frame that is brought up to
-    /// date with [`Self::update`].
+    /// Prepares a picture. Call [`Self::prepare`] and [`Self::draw`] afterwards, once the commands that fill the
+    /// buffers are submitted, or in the same encoder. For repeated pictures, reuse one frame and update it with
+    /// [`Self::update`].
     ///
     /// # Errors
     /// [`DrawError::Size`], [`DrawError::Camera`], [`DrawError::Inputs`], [`DrawError::TooLarge`].
@@ -54,11 +54,11 @@ impl Renderer {
         self.make(None, device, queue, inputs, camera, style, layers)
     }
 
-    /// Makes a frame that of another moment, camera, style or choice of layers, and keeps its buffers where they fit.
-    /// What was recorded with it before must have been submitted.
+    /// Updates a frame for another moment, camera, style or choice of layers, and keeps its buffers where they fit.
+    /// Commands recorded with the frame before must have been submitted.
     ///
     /// # Errors
-    /// As [`Self::frame`]; then the frame is as it was.
+    /// Those of [`Self::frame`]; the frame is then unchanged.
     pub fn update(
         &self,
         frame: &mut Frame,
@@ -99,7 +99,7 @@ impl Renderer {
         let mut glyphs = bar_text(camera, style).coverage.clone();
         let (plates, texts) = legend::plates(&view, layers, inputs.tables.map(|tables| tables.scale), glyphs.len());
         glyphs.extend(texts);
-        // Whole words.
+        // Padded to whole words.
         glyphs.resize(glyphs.len().next_multiple_of(4), 0);
         let more = if layers.needs_tables() || !plates.is_empty() {
             Some(of(self.more.get_or_init(|| More::new(device, self.target)))?)
@@ -124,20 +124,20 @@ impl Renderer {
         Frame::new(&view, buffers, base, more, &given)
     }
 
-    /// Records what is computed before a picture is drawn: which shapes are in it, and colours. Outside of any pass,
-    /// before the render pass of [`Self::draw`], in the same encoder or one submitted earlier.
+    /// Records the compute passes of a picture: culling and colours. Call it outside of any pass, before the render
+    /// pass of [`Self::draw`], in the same encoder or one submitted earlier.
     pub fn prepare(&self, encoder: &mut wgpu::CommandEncoder, frame: &Frame) {
         frame.prepare(encoder);
     }
 
-    /// Draws a picture over the part of the target that its camera names; what was there is covered. Leaves the
-    /// viewport there.
+    /// Draws a picture over the part of the target that its camera names, and covers what was there. Changes the pass's
+    /// viewport.
     pub fn draw(&self, pass: &mut wgpu::RenderPass<'_>, frame: &Frame) {
         frame.draw(pass);
     }
 }
 
-/// The pipelines, or why there are none.
+/// Returns the pipelines, or the error of their creation.
 fn of<T>(made: &Result<T, DrawError>) -> Result<&T, DrawError> {
     made.as_ref().map_err(|error| DrawError::Device(error.to_string()))
 }

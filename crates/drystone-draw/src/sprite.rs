@@ -1,5 +1,5 @@
-//! From a shape to pixels. Twin on the GPU: `shaders/shapes.wgsl`, function by function; `cover` is in
-//! `view.wgsl`.
+//! Shapes as sprites: projection to pixels and analytic coverage. Twin on the GPU: `shaders/shapes.wgsl`, function by
+//! function; `cover` is in `view.wgsl`.
 
 use glam::Vec2;
 
@@ -12,29 +12,29 @@ use drystone::low_level::types::{
     UPRIGHT_SHAPE, VERTEX_COUNT_SHIFT,
 };
 
-/// How much of a pixel at `distance` from the middle of a stripe of half width `half` is covered: a box filter.
+/// Returns the covered share of a pixel at `distance` from the middle of a stripe of half width `half`: a box filter.
 #[inline]
 pub(crate) fn cover(distance: f32, half: f32) -> f32 {
     ((distance + 0.5).min(half) - (distance - 0.5).max(-half)).clamp(0.0, 1.0)
 }
 
-/// Half width of a line that has none of its own, px.
+/// Half width of a shape without thickness of its own, px.
 const LINE: f32 = 0.75;
 
-/// How an outline is measured.
+/// Method of measuring the distance to an outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
-    /// A box with sharp corners, by its two half widths.
+    /// A box with sharp corners, from its two half widths.
     Box,
-    /// A circle, or what is too small to be told from one.
+    /// A circle, or a shape too small to be told from one.
     Circle,
-    /// A polygon, a capsule or a rounded box, by the distance to its core.
+    /// A polygon, a capsule or a rounded box, from the distance to its core.
     Hull,
-    /// Everything below a line.
+    /// The half plane below a line.
     HalfPlane,
 }
 
-/// The core of a rounded shape, px, y up, counter-clockwise.
+/// The core of a rounded shape: vertices, px, y up, counter-clockwise.
 #[derive(Clone, Copy, Debug)]
 struct Hull {
     count: usize,
@@ -42,7 +42,7 @@ struct Hull {
 }
 
 impl Hull {
-    /// `None` if the vertices are not there.
+    /// Reads the core's vertices; `None` if they do not exist.
     fn new(shape: &Shape, vertices: &[[f32; 2]], scale: f32) -> Option<Self> {
         let mut points = [Vec2::ZERO; MAX_VERTICES as usize];
         if shape.kind & GEOMETRY_MASK == BOX {
@@ -64,7 +64,7 @@ impl Hull {
         Some(Self { count, points })
     }
 
-    /// Distance from a point to the edge of the core, px; negative inside.
+    /// Returns the signed distance from a point to the edge of the core, px, negative inside.
     fn distance(&self, p: Vec2) -> f32 {
         let mut squared = 1e30_f32;
         let mut inside = self.count > 2;
@@ -81,16 +81,16 @@ impl Hull {
     }
 }
 
-/// A shape on the picture.
+/// A shape projected onto the picture.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sprite {
-    /// Pixels, y down.
+    /// Position, px, y down.
     center: Vec2,
-    /// Cosine and sine, counter-clockwise with y up.
+    /// Cosine and sine of the rotation, counter-clockwise with y up.
     axis: Vec2,
-    /// Pixels, at least half a one; a circle's radius twice; of a hull its radius twice.
+    /// Half widths, px, at least half a pixel. A circle's radius twice; for a hull its rounding radius twice.
     half: Vec2,
-    /// Width, px.
+    /// Outline width, px.
     outline: f32,
     opacity: f32,
     form: Form,
@@ -100,12 +100,12 @@ pub(crate) struct Sprite {
     fill: Rgb,
     /// First pixel that may be covered.
     pub low: [u32; 2],
-    /// Past the last.
+    /// End of the covered range, exclusive.
     pub high: [u32; 2],
 }
 
 impl Sprite {
-    /// `None` if the shape is outside the picture, or not finite, or has no body.
+    /// Projects a shape; `None` if it is outside the picture, not finite, or has no body.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the picture")]
     pub(crate) fn new(view: &View, shape: &Shape, vertices: &[[f32; 2]], poses: &[Pose]) -> Option<Self> {
         let pose = poses.get(shape.body as usize)?;
@@ -122,7 +122,7 @@ impl Sprite {
         let scale = view.pixels_per_metre;
         let size = Vec2::from(view.size);
         let rotation = Vec2::from(pose.rotation);
-        // The camera first, the offset then: fewer digits are lost far from the origin.
+        // The camera is subtracted before the offset is added: keeps float precision far from the origin.
         let from_camera = Vec2::from(pose.position) - Vec2::from(view.center);
         let place = (from_camera + rotate(rotation, shape.offset.into())) * scale;
         let center = 0.5 * size + Vec2::new(place.x, -place.y);
@@ -131,7 +131,7 @@ impl Sprite {
         let rounded = geometry == POLYGON || (geometry == BOX && shape.radius > 0.0);
         let form = match geometry {
             HALF_PLANE => Form::HalfPlane,
-            // What is smaller than a pixel is a dot.
+            // A shape smaller than a pixel is a dot.
             _ if rounded && shape.bound * scale >= 1.0 => Form::Hull,
             BOX if !rounded => Form::Box,
             _ => Form::Circle,
@@ -142,19 +142,19 @@ impl Sprite {
             Form::Circle if geometry != CIRCLE => Vec2::splat(shape.bound * scale),
             _ => Vec2::splat(shape.radius * scale),
         };
-        // Zooms that overflow show nothing rather than something wrong.
+        // A zoom that overflows draws nothing instead of something wrong.
         if !(all_finite(&center.to_array()) && all_finite(&half.to_array())) {
             return None;
         }
         let half = half.max(Vec2::ZERO);
-        // Dots: never thinner than a pixel, and paler instead. The square root of the covered share, since shapes that
-        // tile a pixel are painted over each other: with the share itself a third of the background would shine
-        // through.
+        // Dots are never thinner than a pixel, and paler instead. The opacity is the square root of the covered share,
+        // since shapes that tile a pixel are painted over each other: with the share itself a third of the background
+        // would shine through.
         let mut thick = half.max(Vec2::splat(0.5));
         let mut shown = (half.x / thick.x) * (half.y / thick.y);
         let mut thinnest = thick.x.min(thick.y);
         if let Some(hull) = &hull {
-            // A polygon has its area, a line needs a width.
+            // A polygon has an area, a line needs a width.
             thick = if hull.count > 2 { half } else { half.max(Vec2::splat(LINE)) };
             shown = 1.0;
             thinnest = (thick.x - hull.distance(Vec2::ZERO)).max(0.5);
@@ -163,14 +163,14 @@ impl Sprite {
             thinnest = 1e3;
         }
         let outline = view.outline.min(0.3 * thinnest);
-        // What never turns needs no mark.
+        // A shape that never turns needs no mark.
         let moves = shape.kind & (FIXED_SHAPE | KINEMATIC_SHAPE) != FIXED_SHAPE && form != Form::HalfPlane;
         let turns = moves && shape.kind & UPRIGHT_SHAPE == 0;
         let detail = if turns { ((thinnest - 4.0) / 6.0).clamp(0.0, 1.0) } else { 0.0 };
 
         let a = axis.abs();
-        // How far from its middle a pixel may lie of which something is covered: as few pixels as can be, since for
-        // shapes smaller than a pixel these are what they cost.
+        // Distance from the centre within which a pixel can be covered. Kept tight, since for shapes smaller than a
+        // pixel the cost is the number of pixels.
         let full = thick + (0.5 * outline + 0.51);
         let reach = match form {
             Form::Box => Vec2::new(a.x * full.x + a.y * full.y, a.y * full.x + a.x * full.y),
@@ -200,11 +200,11 @@ impl Sprite {
         })
     }
 
-    /// Colour and opacity at the middle of a pixel; `None` where nothing is.
+    /// Returns colour and opacity at the middle of a pixel; `None` outside of the shape.
     #[inline]
     pub(crate) fn shade(&self, view: &View, pixel: Vec2) -> Option<(Rgb, f32)> {
         let away = pixel - self.center;
-        // Turned back into the shape's own frame, y up.
+        // Rotated back into the shape's own frame, y up.
         let q = self.axis;
         let p = Vec2::new(q.x * away.x - q.y * away.y, -q.y * away.x - q.x * away.y);
         let pen = 0.5 * self.outline;
@@ -216,7 +216,7 @@ impl Sprite {
                 return None;
             }
             inner = cover(d.x, self.half.x - pen) * cover(d.y, self.half.y - pen);
-            // A tick on the side that looked east.
+            // A tick on the side that faced +x at rotation zero.
             let length = (0.4 * self.half.x).min(self.half.y);
             mark = cover(p.y, pen) * (p.x - self.half.x + length + 0.5).clamp(0.0, 1.0) * self.detail;
         } else {
@@ -230,7 +230,7 @@ impl Sprite {
                 return None;
             }
             inner = (self.half.x - pen + 0.5 - r).clamp(0.0, 1.0);
-            // A radius: rotation shows.
+            // A radius line, which shows the rotation.
             mark = cover(p.y, pen) * (p.x + 0.5).clamp(0.0, 1.0) * self.detail;
         }
         let [_, _, shade, mark_opacity] = view.tuning;

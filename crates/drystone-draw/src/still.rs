@@ -1,12 +1,12 @@
-//! A picture of a world in the middle of a step is one of the world before it: what it is drawn from is put by while the
-//! step runs. So it is with a world that another thread is at work on.
+//! A copy of the buffers that a picture needs, taken before a step, so that the world can be drawn while the step runs
+//! or while another thread works on it.
 
 use std::collections::HashMap;
 
 use super::held::Held;
 use super::{Coloring, DrawInputs, Layers};
 
-/// Copies, on the device, of the buffers that a picture is drawn from and that a step changes; of the others, themselves.
+/// Buffers of a picture at one moment: device copies of those that a step changes, shared handles of the others.
 #[derive(Debug, Default)]
 pub struct Still {
     copies: HashMap<&'static str, wgpu::Buffer>,
@@ -14,7 +14,7 @@ pub struct Still {
 }
 
 impl Still {
-    /// Copies what pictures with these layers are drawn from, as it will be when `encoder` has run.
+    /// Copies the buffers that pictures with these layers need, in their state after `encoder` has run.
     pub fn take(
         &mut self,
         device: &wgpu::Device,
@@ -37,7 +37,7 @@ impl Still {
         hold("vertices", inputs.vertices, false);
         if let Some(tables) = &inputs.tables {
             let needed = layers.needs_tables();
-            // The longest of all, by far.
+            // These tables are by far the largest, so they are copied only if needed.
             let contacts =
                 layers.shows_contacts() || matches!(layers.coloring, Coloring::GraphColor | Coloring::Island);
             for (name, buffer, copied) in [
@@ -87,12 +87,12 @@ impl Still {
         buffer
     }
 
-    /// The inputs as they were; what was not put by, as it is.
+    /// Returns inputs made of the copies, with the world's own buffers where none was taken.
     pub fn inputs(&self) -> Option<DrawInputs<'_>> {
         self.held.as_ref().map(Held::inputs)
     }
 
-    /// Lets go of what is the world's own: it is drawn from that again.
+    /// Drops the copies' inputs: pictures are drawn from the world itself again.
     pub fn release(&mut self) {
         self.held = None;
     }

@@ -1,4 +1,4 @@
-//! How a picture looks.
+//! Colours and line widths of a picture.
 
 /// A colour, sRGB-encoded, each channel 0 – 1.
 pub type Rgb = [f32; 3];
@@ -6,62 +6,62 @@ pub type Rgb = [f32; 3];
 /// Colours and line widths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Style {
-    /// Behind everything.
+    /// Colour of the background.
     pub background: Rgb,
-    /// Grid lines.
+    /// Colour of grid lines.
     pub grid: Rgb,
     /// Opacity of the strongest grid lines, 0 – 1; 0 for no grid. Lines are powers of ten of a metre apart, and paler
     /// where they are dense.
     pub grid_strength: f32,
-    /// Static bodies.
+    /// Colour of static bodies.
     pub fixed: Rgb,
-    /// Kinematic bodies.
+    /// Colour of kinematic bodies.
     pub kinematic: Rgb,
-    /// Dynamic bodies, from the first in the scene to the last.
+    /// Colour ramp of dynamic bodies, from the first in the scene to the last.
     pub ramp: [Rgb; 8],
-    /// How far neighbours are scattered along the ramp, as a share of it.
+    /// Random offset of a body along the ramp, as a share of it.
     pub scatter: f32,
-    /// How far neighbours differ in lightness, as a share of it.
+    /// Random change of a body's lightness, as a share of it.
     pub lightness: f32,
     /// Width of outlines, px. Thinner on shapes of a few pixels; 0 for none.
     pub outline: f32,
-    /// Outlines are the fill times this.
+    /// Brightness of outlines relative to the fill.
     pub outline_shade: f32,
     /// Opacity of the radius of circles and the tick of boxes, 0 – 1; 0 for none.
     pub marks: f32,
-    /// The scale bar.
+    /// Colour of the scale bar.
     pub ink: Rgb,
-    /// Points of contact.
+    /// Colour of contact points.
     pub contact: Rgb,
-    /// Normals of contacts.
+    /// Colour of contact normals.
     pub normal: Rgb,
-    /// Normal impulses.
+    /// Colour of normal impulses.
     pub impulse: Rgb,
-    /// Friction impulses.
+    /// Colour of friction impulses.
     pub friction: Rgb,
-    /// Joints.
+    /// Colour of joints.
     pub joint: Rgb,
-    /// Boxes around shapes.
+    /// Colour of AABBs.
     pub aabb: Rgb,
-    /// Cells of the grid.
+    /// Colour of broadphase cells.
     pub cell: Rgb,
-    /// What is set off.
+    /// Colour of highlighted bodies.
     pub accent: Rgb,
-    /// Velocities.
+    /// Colour of velocities.
     pub velocity: Rgb,
-    /// Forces of contacts.
+    /// Colour of contact forces.
     pub force: Rgb,
-    /// Forces of joints.
+    /// Colour of joint forces.
     pub joint_force: Rgb,
-    /// Weights.
+    /// Colour of weights.
     pub weight: Rgb,
-    /// Colours of a scale, from the least value to the greatest.
+    /// Colours of a scale, from minimum to maximum.
     pub scale: [Rgb; 8],
-    /// Whether to draw a scale bar, lower left. Pictures below 240 × 120 pixels have none.
+    /// Draws a scale bar, lower left. Pictures below 240 × 120 pixels have none.
     pub scale_bar: bool,
 }
 
-/// `0xrrggbb`.
+/// Converts `0xrrggbb`.
 const fn hex(rgb: u32) -> Rgb {
     let [_, r, g, b] = rgb.to_be_bytes();
     [r as f32 / 255.0, g as f32 / 255.0, b as f32 / 255.0]
@@ -92,7 +92,7 @@ const SCALE: [Rgb; 8] = [
 ];
 
 impl Style {
-    /// Muted strata on paper.
+    /// Returns muted strata colours on a light background.
     #[must_use]
     pub const fn light() -> Self {
         Self {
@@ -125,7 +125,7 @@ impl Style {
         }
     }
 
-    /// The same strata at night.
+    /// Returns the strata colours on a dark background.
     #[must_use]
     pub const fn dark() -> Self {
         Self {

@@ -1,39 +1,40 @@
-//! Text of the scale bar and the legend: the font of the window's panel, drawn on the CPU with smooth edges.
+//! Text of the scale bar and the legend: the font of the window's panel, rasterised on the CPU with smooth edges.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ab_glyph::{Font, FontRef, Glyph, PxScale, ScaleFont, point};
 
-/// Height of a row of text over its unit: the unit is the legend's measure, in whole pixels.
+/// Height of a row of text, in legend units (a unit is a whole number of pixels).
 pub(crate) const HEIGHT: f32 = 6.0;
-/// Size of the font over the unit, and its smallest size, px.
+/// Font size in legend units, and its minimum, px.
 const EM: f32 = 7.5;
 const MIN_EM: f32 = 11.0;
-/// Height of capitals and digits over the size of the font.
+/// Height of capitals and digits relative to the font size.
 const CAPITALS: f32 = 0.693;
-/// Exponent on the coverage of thin strokes: below 1 they are stronger.
+/// Exponent on the coverage; below 1 it strengthens thin strokes.
 const STRENGTH: f32 = 0.7;
-/// Texts that are kept; more come only where a user zooms for long.
+/// Maximum number of cached texts; more occur only if a user zooms for a long time.
 const MAX_KEPT: usize = 512;
 
-/// Texts that were drawn, by their letters and the bits of their unit.
+/// Cache of rasterised texts, by their letters and the bits of their unit.
 type Kept = HashMap<(String, u32), Arc<Strip>>;
 
-/// A text as a picture: how much of each pixel is covered, rows from the top.
+/// A rasterised text: coverage of each pixel, rows from the top.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Strip {
-    /// px.
+    /// Width, px.
     pub width: u32,
-    /// px.
+    /// Height, px.
     pub height: u32,
-    /// From the top of the strip down to the top of its row, px: negative, as letters need more room than a row is high.
+    /// Offset from the top of the strip to the top of its row, px: negative, as letters need more space than the row's
+    /// height.
     pub rise: i32,
-    /// 0 to 255, `width · height` of them.
+    /// Coverage, 0 to 255, `width · height` values.
     pub coverage: Vec<u8>,
 }
 
-/// Draws a text in a unit of so many pixels; empty if there is no font or no letter.
+/// Rasterises a text at a unit, px; empty if there is no font or no letter.
 pub(crate) fn strip(text: &str, unit: f32) -> Arc<Strip> {
     static KEPT: OnceLock<Mutex<Kept>> = OnceLock::new();
     let mut kept = KEPT.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
@@ -49,14 +50,15 @@ pub(crate) fn strip(text: &str, unit: f32) -> Arc<Strip> {
     strip
 }
 
-/// Letter at the left of a cell, or at its right; all cells of a unit are as large. Returns the width of a digit too, px.
+/// Rasterises a letter left-aligned or right-aligned in a cell; all cells of a unit have the same size. Also returns
+/// the width of a digit, px.
 pub(crate) fn cell(letter: char, unit: f32, to_right: bool) -> (Strip, u32) {
     let own = strip(&letter.to_string(), unit);
     let digit = strip("0", unit).width;
     let width = strip("m", unit).width.max(digit);
     let mut cell = Strip { width, coverage: vec![0; (width * own.height) as usize], ..(*own).clone() };
     let shift = match letter {
-        // In the middle of a digit's place.
+        // Centred in a digit's cell.
         '.' => digit.saturating_sub(own.width) / 2,
         _ if to_right => width.saturating_sub(own.width),
         _ => 0,
@@ -112,7 +114,7 @@ fn draw(text: &str, unit: f32) -> Strip {
             }
         });
     }
-    // Capitals stand in the middle of the row.
+    // Capitals are vertically centred in the row.
     let rise = (0.5 * (HEIGHT * unit + CAPITALS * em) - baseline).round() as i32;
     Strip { width, height, rise, coverage }
 }
@@ -127,7 +129,7 @@ pub(crate) fn has(letter: char) -> bool {
 mod tests {
     use super::*;
 
-    /// Letters are inside their strip, smooth at their edges, and capitals stand in the middle of their row.
+    /// Letters are inside their strip and smooth at their edges, and capitals are centred in their row.
     #[test]
     fn letters_are_smooth_and_in_their_row() {
         for unit in [1.0, 2.0, 5.0_f32] {
@@ -143,7 +145,7 @@ mod tests {
             assert!(word.coverage.iter().any(|&c| c > 200) && word.coverage.iter().any(|&c| (20..200).contains(&c)));
             let first_row = &word.coverage[..word.width as usize];
             let last_row = &word.coverage[word.coverage.len() - word.width as usize..];
-            assert!(first_row.iter().chain(last_row).all(|&c| c == 0), "nothing is cut off");
+            assert!(first_row.iter().chain(last_row).all(|&c| c == 0), "a letter is cut off");
         }
         assert_eq!(strip("", 1.0).width, 0);
         assert!(has('µ') && has('·') && !has('\u{e000}'));

@@ -1,4 +1,4 @@
-//! A world of the CPU, for the same shaders.
+//! Uploads the tables of a world on the CPU to a device, for the same shaders.
 
 use bytemuck::Pod;
 
@@ -10,11 +10,11 @@ use drystone::low_level::types::{
     SleepingContact,
 };
 
-/// Bytes of the smallest buffer: a binding must hold one element at least. None is larger than [`SleepingContact`],
-/// but for the uniform, which is never empty.
+/// Minimum buffer size, bytes: a binding must hold at least one element. [`SleepingContact`] is the largest element;
+/// the uniform is larger but never empty.
 const SMALLEST: u64 = 256;
 
-/// Buffers on a device that follow a [`CpuWorld`].
+/// Buffers on a device that mirror a [`CpuWorld`].
 #[derive(Debug)]
 pub struct Upload {
     device: wgpu::Device,
@@ -23,7 +23,7 @@ pub struct Upload {
 }
 
 impl Upload {
-    /// Nothing is drawn of it before the first [`Self::refresh`].
+    /// Creates empty buffers. Nothing is drawn before the first [`Self::refresh`].
     #[must_use]
     pub fn new(device: &wgpu::Device, queue: &wgpu::Queue) -> Self {
         let (device, queue) = (device.clone(), queue.clone());
@@ -34,8 +34,8 @@ impl Upload {
         upload
     }
 
-    /// Brings the buffers to a world as it is now. `tables` says whether those are wanted that only layers need
-    /// ([`Layers::needs_tables`](super::Layers::needs_tables)); they are about five times as much as the rest.
+    /// Uploads the present state of a world. `tables` adds the tables that only layers need
+    /// ([`Layers::needs_tables`](super::Layers::needs_tables)); they are about five times as large as the others.
     ///
     /// # Errors
     /// [`DrawError::TooLarge`].
@@ -72,7 +72,7 @@ impl Upload {
         Ok(())
     }
 
-    /// What [`Self::refresh`] uploaded last.
+    /// Returns the inputs that [`Self::refresh`] uploaded last.
     #[must_use]
     pub fn inputs(&self) -> DrawInputs<'_> {
         self.held.inputs()
@@ -96,7 +96,7 @@ impl Upload {
             return Err(DrawError::TooLarge { what: name, bytes: need, limit });
         }
         if self.held.buffers.get(name).is_none_or(|buffer| buffer.size() < need) {
-            // Half as much again: contacts come and go.
+            // 50 % larger than needed: the number of contacts varies.
             let size = (need + need / 2).clamp(SMALLEST, limit.max(SMALLEST)).next_multiple_of(16);
             self.create(name, if usage == wgpu::BufferUsages::UNIFORM { need } else { size }, usage);
         }

@@ -1,4 +1,4 @@
-//! Camera and style as the shaders read them (`shaders/view.wgsl`).
+//! Camera and style as the uniform of the shaders (`shaders/view.wgsl`).
 
 use bytemuck::{Pod, Zeroable};
 
@@ -10,44 +10,44 @@ use drystone::low_level::types::NONE;
 
 /// [`View::contact_parts`]: a line from body to body.
 const CONSTRAINT_PART: u32 = 1;
-/// [`View::contact_parts`]
+/// [`View::contact_parts`]: normals.
 const NORMAL_PART: u32 = 2;
-/// [`View::contact_parts`]
+/// [`View::contact_parts`]: arrows of friction impulses.
 const FRICTION_PART: u32 = 3;
-/// [`View::contact_parts`]
+/// [`View::contact_parts`]: arrows of normal impulses.
 const IMPULSE_PART: u32 = 4;
-/// [`View::contact_parts`]
+/// [`View::contact_parts`]: contact points.
 const POINT_PART: u32 = 5;
-/// [`View::contact_parts`]
+/// [`View::contact_parts`]: arrows of contact forces.
 const FORCE_PART: u32 = 6;
 
-/// Letters of a scale bar's text at most: a longer one is of a zoom at which no length can be read.
+/// Maximum number of letters of the scale bar's text; a longer text means a zoom at which no length is readable.
 const MAX_LABEL: usize = 8;
-/// Grid lines closer than this are left out, px.
+/// Minimum distance of grid lines, px.
 const DENSEST_GRID: f64 = 6.0;
 
-/// The uniform of all draw shaders; field for field the `View` of `view.wgsl`, which `tests/draw.rs` compares.
+/// The uniform of all draw shaders; field by field the `View` of `view.wgsl`, which a test below compares.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub(crate) struct View {
-    /// What the camera looks at, m.
+    /// World position of the camera, m.
     pub center: [f32; 2],
     pub pixels_per_metre: f32,
-    /// Width, px.
+    /// Outline width, px.
     pub outline: f32,
-    /// px.
+    /// Width and height of the picture, px.
     pub size: [f32; 2],
-    /// Of the picture on its target, px.
+    /// Upper left corner of the picture on its target, px.
     pub origin: [f32; 2],
     pub shape_count: u32,
-    /// Bodies in the tables.
+    /// Number of bodies in the tables.
     pub body_count: u32,
     /// 1 if the target encodes to sRGB by itself.
     pub linear_target: u32,
     pub pad_1: u32,
     pub background: [f32; 4],
     pub grid: [f32; 4],
-    /// A crossing of two major lines (px); px between minor and between major lines.
+    /// Position of a crossing of two major lines; distance of minor and of major lines. All px.
     pub grid_steps: [f32; 4],
     /// Opacity of minor and of major lines.
     pub grid_strength: [f32; 4],
@@ -56,40 +56,40 @@ pub(crate) struct View {
     pub ink: [f32; 4],
     /// Scatter, lightness, outline shade, mark opacity.
     pub tuning: [f32; 4],
-    /// Left and top, length, and unit of the scale bar, px. Unit 0: none.
+    /// Left and top, length, and unit of the scale bar, px. Unit 0: no scale bar.
     pub bar: [f32; 4],
     /// Text of the scale bar: left, top, width and height, px.
     pub label: [f32; 4],
     pub ramp: [[f32; 4]; 8],
-    /// Of the insides of shapes; 0 for wires.
+    /// Opacity of fills; 0 for wires.
     pub fill_opacity: f32,
-    /// Index of a body, or [`NONE`].
+    /// Index of a highlighted body, or [`NONE`].
     pub highlight: u32,
-    /// 1 if the colours of bodies are in a table.
+    /// 1 if the colours of bodies come from a table.
     pub tinted: u32,
-    /// 1 if bodies asleep are dimmed.
+    /// 1 if sleeping bodies are dimmed.
     pub dim: u32,
-    /// Of lines and signs, px.
+    /// Unit of lines and signs, px.
     pub unit: f32,
     /// Width of a typical body, px.
     pub length: f32,
     /// Length of an arrow, px, for the root of an impulse, √(N·s).
     pub arrow: f32,
-    /// What is drawn of a contact: parts of four bits, the first lowest.
+    /// Parts of a contact to draw, four bits each, the first lowest.
     pub contact_parts: u32,
-    /// Where the scale of the colours begins, as a power of two.
+    /// Minimum of the colour scale, as a power of two.
     pub scale_low: f32,
-    /// Share of the scale for a factor of two.
+    /// Share of the colour scale per factor of two.
     pub scale_per_octave: f32,
-    /// Blocks of shapes that are culled together.
+    /// Number of culling blocks.
     pub block_count: u32,
-    /// Places of joints.
+    /// Number of joint slots.
     pub joint_count: u32,
-    /// Bodies that the colour ramp runs over.
+    /// Number of bodies that the colour ramp spans.
     pub ramp_bodies: u32,
     /// Length of an arrow, px, for 1 m/s.
     pub velocity_arrow: f32,
-    /// Length of a force's arrow, px, for an impulse of 1 N·s in the substep.
+    /// Length of a force's arrow, px, per impulse of 1 N·s in the substep.
     pub force_arrow: f32,
     pub pad_0: u32,
     pub contact: [f32; 4],
@@ -109,7 +109,7 @@ pub(crate) struct View {
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "pixels and colours need no more")]
 impl View {
-    /// Fails if the camera is not usable.
+    /// Creates the uniform; fails if the camera is invalid.
     pub(crate) fn new(camera: &Camera, style: &Style, shape_count: u32, body_count: u32) -> Result<Self, DrawError> {
         let pixels_per_metre = 1.0 / camera.metres_per_pixel;
         let usable = camera.center.is_finite() && camera.origin.is_finite() && camera.metres_per_pixel > 0.0;
@@ -175,7 +175,7 @@ impl View {
         })
     }
 
-    /// What layers change.
+    /// Sets the fields that depend on layers.
     pub(crate) fn put_layers(&mut self, layers: &Layers, scale: Option<Scale>) {
         let positive = |value: f32, other: f32| if value.is_finite() && value > 0.0 { value } else { other };
         self.fill_opacity = if layers.shapes { 1.0 } else { 0.0 };
@@ -188,7 +188,7 @@ impl View {
             self.length = positive(length, 1.0) * self.pixels_per_metre;
             let arrow = self.length * layers.arrow_scale.max(0.0);
             self.arrow = 0.6 * arrow / positive(impulse, 1.0).sqrt();
-            // A stack is many bodies high.
+            // Forces in a stack are many times a body's weight.
             self.force_arrow = 0.25 * arrow / positive(impulse, 1.0);
             self.velocity_arrow = arrow / positive(speed, 1.0);
         }
@@ -208,19 +208,20 @@ impl View {
         }
     }
 
-    /// Whether there is a scale bar.
+    /// Returns true if there is a scale bar.
     pub(crate) fn has_bar(&self) -> bool {
         self.bar[3] > 0.0
     }
 }
 
-/// Lines at powers of ten of a metre. In f64, since a fine grid far from the origin has more digits than an f32.
+/// Returns grid lines at powers of ten of a metre. Computed in f64: a fine grid far from the origin needs more digits
+/// than f32 has.
 #[allow(clippy::cast_possible_truncation, reason = "pixels need no more than f32")]
 fn grid(camera: &Camera, strength: f32) -> ([f32; 4], [f32; 4]) {
     let scale = 1.0 / f64::from(camera.metres_per_pixel);
     let minor = 10_f64.powf((DENSEST_GRID / scale).log10().ceil());
     let major = 10.0 * minor;
-    // Both continuous in the zoom: what is minor fades in up to half strength, and becomes major there.
+    // Both are continuous in the zoom: a line fades in as minor up to half strength and becomes major there.
     let fade = |step: f64| f64::from(strength) * 0.5 * (step * scale / DENSEST_GRID).log10().clamp(0.0, 2.0);
     let crossing = |middle: u32, center: f32, up: f64| {
         let center = f64::from(center);
@@ -237,20 +238,20 @@ fn grid(camera: &Camera, strength: f32) -> ([f32; 4], [f32; 4]) {
     )
 }
 
-/// Pixels of a unit of the legend: two at 900 pixels of height.
+/// Returns the size of a legend unit, px: two at a picture height of 900 pixels.
 #[allow(clippy::cast_precision_loss, reason = "at most 8")]
 pub(crate) fn letter_unit(height: u32) -> f32 {
     ((height + 225) / 450).clamp(1, 8) as f32
 }
 
-/// Height of the strip at the bottom of a picture that its scale bar takes, px; 0 for pictures that have none.
+/// Returns the height of the strip at the bottom of a picture that its scale bar takes, px; 0 for pictures without one.
 #[must_use]
 pub fn scale_bar_height([width, height]: [u32; 2]) -> f32 {
     if width < 240 || height < 120 { 0.0 } else { 22.0 * letter_unit(height) }
 }
 
-/// The longest of 1, 2, 5 · 10ⁿ m that is at most a tenth of the picture wide (at least 60 pixels): left and top, length and
-/// unit, px; and its text.
+/// Returns the scale bar: the longest of 1, 2, 5 · 10ⁿ m that takes at most a tenth of the picture's width (at least 60
+/// pixels). Left and top, length and unit, px; and its text.
 #[allow(clippy::cast_possible_truncation, clippy::cast_precision_loss, reason = "pixels need no more than f32")]
 fn scale_bar(camera: &Camera) -> Option<([f32; 4], String)> {
     let [width, height] = camera.size;
@@ -271,20 +272,20 @@ fn scale_bar(camera: &Camera) -> Option<([f32; 4], String)> {
     Some(([(12.0 * unit).floor(), height as f32 - 18.0 * unit, length, unit], text))
 }
 
-/// Text of the scale bar as a picture; empty if there is none.
+/// Rasterises the text of the scale bar; empty if there is none.
 pub(crate) fn bar_text(camera: &Camera, style: &Style) -> Arc<Strip> {
     let text = scale_bar(camera).filter(|_| style.scale_bar);
     text.map_or_else(Arc::default, |(bar, text)| text::strip(&text, bar[3]))
 }
 
-/// Place of the text beside a bar.
+/// Returns the rectangle of the text beside a scale bar.
 #[allow(clippy::cast_precision_loss, reason = "pixels")]
 fn label_place([x, y, length, unit]: [f32; 4], strip: &Strip) -> [f32; 4] {
     let left = (x + length + 4.0 * unit).floor();
     [left, y + strip.rise as f32, strip.width as f32, strip.height as f32]
 }
 
-/// `digit · 10^exponent` metres, as people write it: `20 m`, `5 cm`, `0.1 mm`, `2 km`.
+/// Formats `digit · 10^exponent` metres: `20 m`, `5 cm`, `0.1 mm`, `2 km`.
 fn length_text(digit: u32, exponent: i32) -> String {
     let (unit, power) = match exponent {
         3.. => ("km", 3),
@@ -305,7 +306,7 @@ mod tests {
     use super::*;
     use glam::Vec2;
 
-    /// A uniform is read by offset: names and offsets must be those of the WGSL.
+    /// The Rust struct matches the WGSL uniform in names and offsets, since a uniform is read by offset.
     #[test]
     fn uniform_matches_shader() {
         let module = wgpu::naga::front::wgsl::parse_str(include_str!("../shaders/view.wgsl")).unwrap();
@@ -371,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn lengths_are_written_as_people_do() {
+    fn lengths_have_readable_units() {
         let written =
             [(2, 3), (5, 2), (1, 0), (2, -1), (5, -2), (1, -3), (1, -4), (2, 5)].map(|(d, e)| length_text(d, e));
         assert_eq!(written, ["2 km", "500 m", "1 m", "20 cm", "5 cm", "1 mm", "0.1 mm", "200 km"]);
@@ -399,18 +400,18 @@ mod tests {
             let camera = Camera { metres_per_pixel, center: Vec2::new(12_345.678, -9.0), ..Camera::default() };
             View::new(&camera, &Style::light(), 0, 0).unwrap()
         };
-        // 1 m = 6 px is where metre lines appear.
+        // Metre lines appear at 1 m = 6 px.
         let (before, after) = (at(1.0 / 5.999), at(1.0 / 6.001));
         assert!((before.grid_steps[2] - 10.0 * after.grid_steps[2]).abs() < 0.1);
         assert!((before.grid_strength[0] - after.grid_strength[1]).abs() < 1e-3);
         assert!(after.grid_strength[0] < 1e-3);
-        // The crossing is a multiple of 10 m: (pixel - middle) · metres + centre.
+        // The crossing is at a multiple of 10 m: (pixel - middle) · metres + centre.
         let crossing = 12_345.678 + (after.grid_steps[0] - 800.0) / 6.001;
         assert!((crossing - 12_350.0).abs() < 0.01, "{crossing}");
     }
 
     #[test]
-    fn cameras_that_see_nothing_are_refused() {
+    fn invalid_cameras_are_rejected() {
         for metres_per_pixel in [0.0, -1.0, f32::NAN, f32::INFINITY, 1e-44, 3e38] {
             let camera = Camera { metres_per_pixel, ..Camera::default() };
             assert!(View::new(&camera, &Style::light(), 0, 0).is_err(), "{metres_per_pixel}");

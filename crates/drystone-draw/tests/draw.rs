@@ -1,7 +1,7 @@
-//! Pictures: the GPU's against the rasteriser's, what they show, what the camera frames, and what fails.
+//! Pictures of the GPU match those of the rasteriser, show the right content, and fail with errors.
 //!
 //! Needs a Vulkan adapter; a software one (Mesa's lavapipe) will do. Every picture is also written as a PNG to
-//! `target/tmp`, to be looked at.
+//! `target/tmp` for inspection.
 
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::types::Pose;
@@ -9,10 +9,10 @@ use drystone::{Body, Scene, Shape};
 use drystone_draw::{Bounds, Camera, DrawError, DrawInputs, Image, Layers, Offscreen, Renderer, Style, raster};
 use glam::Vec2;
 
-/// Largest difference of a channel: the GPU rounds to 8 bits after every shape, the rasteriser once, and circles and
-/// quads go through other square roots. A wrong edge of half a pixel differs by 60.
+/// Maximum difference of a channel: the GPU rounds to 8 bits after every shape, the rasteriser once, and circles and
+/// quads use different square roots. A wrong edge of half a pixel differs by 60.
 const WORST_CHANNEL: u8 = 4;
-/// Of all channels: off by one in a fifth of them, as rounding does where many shapes overlap.
+/// Maximum mean difference over all channels: off by one in a fifth of them, from rounding where many shapes overlap.
 const MEAN_CHANNEL: f64 = 0.2;
 
 fn device() -> (wgpu::Device, wgpu::Queue) {
@@ -24,7 +24,7 @@ fn device() -> (wgpu::Device, wgpu::Queue) {
     pollster::block_on(adapter.request_device(&wgpu::DeviceDescriptor::default())).expect("a device")
 }
 
-/// Numbers that look random and are the same everywhere.
+/// Deterministic pseudo-random numbers.
 struct Noise(u32);
 
 impl Noise {
@@ -34,7 +34,7 @@ impl Noise {
     }
 }
 
-/// One of everything.
+/// Returns a small scene with every kind of body and shape.
 fn handmade() -> Compiled {
     let mut scene = Scene::new("handmade");
     scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_box(50.0, 1.0).offset(0.0, -1.0)));
@@ -52,14 +52,14 @@ fn handmade() -> Compiled {
             .shape(Shape::circle(0.45).offset(1.2, 0.0))
             .shape(Shape::half_box(0.2, 0.6).offset(-1.1, 0.3).rotation(0.3)),
     );
-    // Overlapping, and less than a pixel.
+    // Overlapping shapes, and one smaller than a pixel.
     scene.add(Body::dynamic(0.3, 6.2).shape(Shape::half_box(0.3, 0.3)));
     scene.add(Body::dynamic(-3.0, 6.0).shape(Shape::circle(0.004)));
     scene.add(Body::dynamic(-3.0, 6.5).angle(0.3).shape(Shape::half_box(0.8, 0.002)));
     Compiled::new(&scene).expect("valid")
 }
 
-/// Every kind of shape: sharp and rounded, slender, tiny, turned, on a slope that has no end.
+/// Returns a scene with every kind of shape: sharp, rounded, slender, tiny and turned, on a half plane.
 fn all_shapes() -> Compiled {
     let mut scene = Scene::new("all shapes");
     scene.add(Body::fixed(0.0, 0.0).angle(-0.05).shape(Shape::half_plane([0.0, 1.0], 0.0)));
@@ -90,7 +90,7 @@ fn all_shapes() -> Compiled {
     Compiled::new(&scene).expect("valid")
 }
 
-/// Box2D's: `base` rows of 1 m boxes on a ground 200 m wide.
+/// Returns Box2D's pyramid: `base` rows of 1 m boxes on a ground 200 m wide.
 fn large_pyramid(base: u16) -> Compiled {
     let mut scene = Scene::new("large_pyramid");
     scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(100.0, 1.0)));
@@ -151,7 +151,7 @@ fn keep(image: &Image, name: &str) {
     image.write_png(&path).expect("writes");
 }
 
-/// Worst and mean difference of a channel.
+/// Returns the maximum and mean difference of a channel.
 fn difference(a: &Image, b: &Image) -> (u8, f64) {
     assert_eq!((a.width, a.height, a.rgba.len()), (b.width, b.height, b.rgba.len()));
     let apart = || a.rgba.iter().zip(&b.rgba).map(|(x, y)| x.abs_diff(*y));
@@ -167,7 +167,7 @@ fn look_alike(a: &Image, b: &Image) -> bool {
 fn gpu_draws_what_the_rasteriser_draws() {
     let (device, queue) = device();
     let mut offscreen = Offscreen::new(&device, &queue).expect("pipelines");
-    // 701 × 4 bytes is no multiple of 256: rows are padded on the way back.
+    // 701 × 4 bytes is not a multiple of 256: rows are padded in the readback.
     for (name, world, size) in [
         ("handmade", handmade(), [701, 397]),
         ("all_shapes", all_shapes(), [1200, 500]),
@@ -191,9 +191,9 @@ fn gpu_draws_what_the_rasteriser_draws() {
     }
 }
 
-/// The comparison above must notice what it is there to notice.
+/// Negative control: the comparison above detects small changes.
 #[test]
-fn comparison_sees_a_moved_body_and_a_wrong_style() {
+fn comparison_detects_a_moved_body_and_a_wrong_style() {
     let (device, queue) = device();
     let world = handmade();
     let camera = fit(&world, [701, 397]);
@@ -207,7 +207,7 @@ fn comparison_sees_a_moved_body_and_a_wrong_style() {
 
     let mut moved = world.poses.clone();
     moved[5].position[0] += 0.25 * camera.metres_per_pixel;
-    assert!(!look_alike(&cpu, &draw(&moved, &style)), "a quarter of a pixel aside");
+    assert!(!look_alike(&cpu, &draw(&moved, &style)), "a body moved by a quarter of a pixel");
     let mut turned = world.poses.clone();
     turned[14].rotation = [turned[14].rotation[1], -turned[14].rotation[0]];
     assert!(!look_alike(&cpu, &draw(&turned, &style)), "a circle turned by 90°");
@@ -215,7 +215,7 @@ fn comparison_sees_a_moved_body_and_a_wrong_style() {
     assert!(!look_alike(&cpu, &draw(&world.poses, &thinner)), "an outline thinner by a fifth");
 }
 
-/// Targets that a window has: a part of a larger one, four samples, sRGB.
+/// Draws into targets like those of a window: part of a larger texture, four samples, sRGB.
 #[test]
 fn renderer_draws_into_a_part_of_any_target() {
     let (device, queue) = device();
@@ -268,7 +268,7 @@ fn renderer_draws_into_a_part_of_any_target() {
         let resolved = texture(1);
         let resolved_view = resolved.create_view(&wgpu::TextureViewDescriptor::default());
         let many_view = (samples > 1).then(|| {
-            // Cannot be copied from.
+            // Textures of this kind cannot be copied from.
             device
                 .create_texture(&wgpu::TextureDescriptor {
                     label: None,
@@ -320,7 +320,7 @@ fn renderer_draws_into_a_part_of_any_target() {
         device.poll(wgpu::PollType::wait_indefinitely()).expect("finishes");
         let whole = Image { width: 512, height: 256, rgba: readback.get_mapped_range(..).expect("mapped").to_vec() };
 
-        assert_eq!(whole.pixel(36, 21), Some([0, 255, 0, 255]), "what is beside the picture stays");
+        assert_eq!(whole.pixel(36, 21), Some([0, 255, 0, 255]), "pixels outside of the picture are unchanged");
         let mut rgba = Vec::new();
         for y in 0..203 {
             for x in 0..301 {
@@ -329,7 +329,7 @@ fn renderer_draws_into_a_part_of_any_target() {
         }
         let cut = Image { width: 301, height: 203, rgba };
         if format.is_srgb() {
-            // Smooth edges are blended in linear light there; flat colours must be the same.
+            // There, smooth edges are blended in linear light; flat colours must match.
             let close = cut.rgba.iter().zip(&alone.rgba).filter(|(a, b)| a.abs_diff(**b) <= 2).count();
             let share = close as f64 / cut.rgba.len() as f64;
             assert!(share > 0.9, "{format:?} × {samples}: only {share} of the channels agree");
@@ -355,14 +355,14 @@ fn kinds_of_bodies_have_their_colours() {
     assert_eq!(at(-5.0, -0.4), bytes(style.fixed));
     assert_eq!(at(5.0, 2.5 - 0.42), bytes(style.kinematic));
     assert_eq!(at(-6.0, 6.0), bytes(style.background));
-    // Bodies of unlike index have unlike colours; shapes of one body the same.
+    // Bodies of different index have different colours; shapes of one body have the same.
     let boxes = [at(-4.0, 0.3), at(-2.6, 0.6), at(-1.2, 0.9)];
     assert!(boxes[0] != boxes[1] && boxes[1] != boxes[2] && boxes[0] != boxes[2], "{boxes:?}");
 }
 
-/// The mark shows how a body turns: a particle never does, nor does a body that was told not to.
+/// The mark shows how a body turns: particles and bodies with fixed rotation have none.
 #[test]
-fn what_never_turns_has_no_mark() {
+fn bodies_that_never_turn_have_no_mark() {
     let style = Style { grid_strength: 0.0, scale_bar: false, ..Style::light() };
     let drawn = |body: Body| {
         let mut scene = Scene::new("one");
@@ -371,7 +371,7 @@ fn what_never_turns_has_no_mark() {
         let image = raster(&world, &Camera::new(Vec2::ZERO, 2.5, [100, 100]), &style);
         keep(&image, "marks");
         let pixel = |x: u32| image.pixel(x, 50).map(|[r, g, b, _]| [r, g, b]);
-        // Where the radius of a circle is drawn, and on the other side.
+        // Where the radius of a circle is drawn, and on the opposite side.
         (pixel(65), pixel(35))
     };
     let circle = || Body::dynamic(0.0, 0.0).shape(Shape::circle(1.0));
@@ -388,7 +388,7 @@ fn what_never_turns_has_no_mark() {
     }
 }
 
-/// A lone speck is seen, and specks that tile an area cover it.
+/// A lone speck is visible, and specks that tile an area cover it.
 #[test]
 fn shapes_below_a_pixel_are_dots() {
     let style = Style { grid_strength: 0.0, scale_bar: false, scatter: 0.0, lightness: 0.0, ..Style::light() };
@@ -406,7 +406,7 @@ fn shapes_below_a_pixel_are_dots() {
     let (small, smaller) = (darkest(&speck(0.2)), darkest(&speck(0.05)));
     assert!(small > smaller && smaller > 5, "{small} then {smaller}");
 
-    // Boxes of a quarter pixel, side by side: the middle of the patch must be as good as opaque.
+    // Boxes of a quarter pixel, side by side: the middle of the patch must be almost opaque.
     let mut scene = Scene::new("tiles");
     for i in 0..40_u16 {
         for j in 0..40_u16 {
@@ -432,7 +432,7 @@ fn broken_poses_and_shapes_are_left_out() {
     let mut without = world.clone();
     without.shapes.retain(|s| !(4..8).contains(&s.body));
     let expected = raster(&without, &camera, &style);
-    // … and with them broken.
+    // … and with invalid ones.
     world.poses[4].position[0] = f32::NAN;
     world.poses[5].rotation[1] = f32::INFINITY;
     world.poses[6].position[1] = f32::NEG_INFINITY;
@@ -446,9 +446,9 @@ fn broken_poses_and_shapes_are_left_out() {
     assert!(fit(&world, [301, 203]).center.is_finite());
 }
 
-/// The frame has room for what emitters will make, before any of it is there.
+/// The frame has space for bodies that emitters will add, before any of them exists.
 #[test]
-fn the_frame_fits_what_will_come() {
+fn the_frame_fits_bodies_that_emitters_will_add() {
     let mut scene = Scene::new("late");
     scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(5.0, 0.5)));
     scene.add(Body::dynamic(0.0, 0.5).shape(Shape::half_box(0.5, 0.5)));
@@ -462,7 +462,7 @@ fn the_frame_fits_what_will_come() {
         Camera::fit_scene(&poses, &shapes, size)
     };
     assert!(sees(&fitted(&world), 40.5) && sees(&fitted(&world), 0.5));
-    assert!(!sees(&fitted(&near), 40.5), "and not without it");
+    assert!(!sees(&fitted(&near), 40.5), "without the emitter they are outside");
     assert_eq!(fitted(&near), fit(&near, size));
 }
 
@@ -481,7 +481,7 @@ fn nothing_to_draw_is_a_background() {
 }
 
 #[test]
-fn what_cannot_be_drawn_is_an_error() {
+fn invalid_sizes_cameras_and_buffers_are_errors() {
     let (device, queue) = device();
     let mut offscreen = Offscreen::new(&device, &queue).expect("pipelines");
     let world = handmade();
@@ -495,7 +495,7 @@ fn what_cannot_be_drawn_is_an_error() {
         assert!(matches!(cpu, Err(DrawError::Size { .. })), "{size:?}: {cpu:?}");
         assert!(fit(&world, size).center.is_finite(), "fitting any size is harmless");
     }
-    // Each side is allowed, the bytes may not be (8192² · 4 is 256 MiB, the default limit).
+    // Each side is allowed, the total may not be (8192² · 4 is 256 MiB, the default limit).
     let limit = device.limits().max_texture_dimension_2d;
     assert!(u64::from(limit) * u64::from(limit) * 4 <= device.limits().max_buffer_size, "else expect TooLarge here");
     let camera = Camera { metres_per_pixel: f32::NAN, ..good };
@@ -549,7 +549,7 @@ fn png_holds_the_pixels() {
     assert!(matches!(image.write_png("/nowhere/at/all.png"), Err(DrawError::File { .. })));
 }
 
-/// What the camera sees, m.
+/// Returns the visible rectangle of a camera, m.
 fn seen(camera: &Camera) -> Bounds {
     let [width, height] = camera.size.map(|n| n as f32);
     let (a, b) = (camera.to_world(Vec2::new(0.0, height)), camera.to_world(Vec2::new(width, 0.0)));
@@ -565,7 +565,7 @@ fn fit_frames_the_pile_and_not_its_ground() {
     let seen = seen(&fit(&large_pyramid(100), [1600, 900]));
     assert!(contains(seen, Bounds { min: Vec2::new(-50.0, -2.0), max: Vec2::new(50.0, 100.0) }), "{seen:?}");
     assert!(seen.size().y < 120.0, "the pyramid fills the height: {seen:?}");
-    // Upright, the width decides.
+    // In portrait format the width decides.
     let seen = self::seen(&fit(&large_pyramid(100), [900, 1600]));
     assert!(contains(seen, Bounds { min: Vec2::new(-50.0, -2.0), max: Vec2::new(50.0, 100.0) }), "{seen:?}");
     assert!(seen.size().x < 130.0, "{seen:?}");
@@ -602,7 +602,7 @@ fn fit_ignores_few_that_flew_far_but_not_in_small_scenes() {
     assert!(contains(seen, Bounds { min: Vec2::new(-0.5, -0.5), max: Vec2::new(500.5, 0.5) }), "{seen:?}");
 }
 
-/// A ramp beside the pile is shown whole, a wall far off not at all.
+/// A ramp beside the pile is shown whole, a distant wall not at all.
 #[test]
 fn fit_shows_small_fixed_shapes_nearby_whole() {
     let mut world = handmade();
@@ -627,7 +627,7 @@ fn fit_shows_walls_around_and_static_scenes_whole() {
     assert!(view.size().x < 25.0, "{view:?}");
 }
 
-/// 5,000 shapes in "well under a second" on two shared cores; the bound is loose, since other tests run beside this.
+/// 5,000 shapes in "well under a second" on two shared cores; the bound is loose, since other tests run concurrently.
 #[test]
 fn rasteriser_is_fast() {
     let world = large_pyramid(100);

@@ -1,4 +1,4 @@
-//! Pictures show their scenes: over the whole run of every scene of the catalogue bodies stay in the picture.
+//! Automatic camera placement: over the whole run of every catalogue scene, bodies stay in the picture.
 
 use drystone::low_level::CpuWorld;
 use drystone::low_level::scene::Compiled;
@@ -9,12 +9,12 @@ use drystone_scenes::{catalogue, file};
 use glam::Vec2;
 
 const SIZE: [u32; 2] = [960, 540];
-/// Moments that are looked at in a run.
+/// Number of moments examined in a run.
 const LOOKS: u64 = 60;
-/// Share of all bodies at all moments that must be in the picture. What is not has fallen off the ground, or was flung out
-/// of a vessel.
+/// Minimum share of all bodies at all moments that must be in the picture. The others have fallen off the ground, or
+/// were flung out of a vessel.
 const IN_VIEW: f64 = 0.97;
-/// A world at the moments that are looked at.
+/// A world at the examined moments.
 struct Run {
     first: Compiled,
     /// Tables and poses: emitters change both.
@@ -46,7 +46,8 @@ fn moving(compiled: &Compiled, poses: &[Pose]) -> Vec<Bounds> {
     moving.filter_map(|shape| Bounds::of(shape, poses)).collect()
 }
 
-/// Share of all moving shapes at all moments that are whole in the picture, and at how many moments none is to be seen.
+/// Returns the share of all moving shapes at all moments that are completely in the picture, and the number of moments
+/// at which none is visible.
 fn shown(run: &Run, camera: &Camera) -> (f64, usize) {
     let seen = camera.seen();
     let (mut inside, mut all, mut blank) = (0, 0, 0);
@@ -59,7 +60,7 @@ fn shown(run: &Run, camera: &Camera) -> (f64, usize) {
     (inside as f64 / f64::from(u32::try_from(all.max(1)).expect("few")), blank)
 }
 
-/// As a movie frames it.
+/// Returns the camera of a movie of the run.
 fn whole(run: &Run) -> Camera {
     let mut framing = Framing::new(&run.first, &run.moments[0].1, SIZE);
     for (compiled, poses) in &run.moments {
@@ -68,14 +69,14 @@ fn whole(run: &Run) -> Camera {
     framing.camera()
 }
 
-/// Says what is wrong with a picture of a run, if anything is.
+/// Describes the fault of a picture of a run; `None` if it has none.
 fn fault(run: &Run, camera: &Camera) -> Option<String> {
     let (share, blank) = shown(run, camera);
     (share < IN_VIEW || blank > 0)
         .then(|| format!("{share:.3} of the bodies are in the picture, {blank} moments are blank"))
 }
 
-/// One test for each scene of the catalogue, the big ones cut down.
+/// Generates a test for each scene of the catalogue; large scenes are reduced.
 macro_rules! scenes {
     ($($name:ident: $spec:literal;)*) => {
         $(#[test] fn $name() {
@@ -140,9 +141,9 @@ scenes! {
     slope: "slope";
 }
 
-/// The check fails for the bodies where they start, as pictures were framed before.
+/// Negative control: the check fails for the old rule, which framed bodies at their initial positions only.
 #[test]
-fn bodies_where_they_start_are_not_enough() {
+fn initial_positions_are_not_enough() {
     for spec in
         ["ragdoll", "ball_and_chain", "particles_in_a_turning_box", "rod_chain", "circle_masses", "friction_ramp"]
     {
@@ -152,7 +153,7 @@ fn bodies_where_they_start_are_not_enough() {
     }
 }
 
-/// A picture of a body that falls far shows what it falls onto, before it gets there.
+/// A picture of a body that falls far shows the ground onto which it falls, before it gets there.
 #[test]
 fn the_ground_below_is_in_the_picture() {
     let mut scene = Scene::new("high up");
@@ -169,9 +170,10 @@ fn the_ground_below_is_in_the_picture() {
     assert!(bottom(&weightless) > 1.0, "nothing falls: {}", bottom(&weightless));
 }
 
-/// A kinematic body that turns, or swings on a path, has room for all of its places; one that stands for itself.
+/// The picture has space for all positions of a kinematic body that turns or moves on a path; one at rest takes only
+/// its own space.
 #[test]
-fn what_turns_has_room_to_turn() {
+fn kinematic_bodies_have_space_for_their_motion() {
     let bar = Body::kinematic(0.0, 0.0).shape(Shape::half_box(4.0, 0.5));
     let seen = |bar: Body| {
         let mut scene = Scene::new("bar");
@@ -190,9 +192,9 @@ fn what_turns_has_room_to_turn() {
     assert!(swinging.contains(place(0.0, -5.4)) && swinging.contains(place(0.0, 5.4)), "{swinging:?}");
 }
 
-/// A few that fall off the edge of the ground do not make the others small; all of them are followed.
+/// A few bodies that fall off the ground do not make the others small; if all bodies leave, the camera follows.
 #[test]
-fn what_has_left_the_scene_does_not_count() {
+fn bodies_that_left_the_scene_are_ignored() {
     let mut scene = Scene::new("edge");
     scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(5.0, 1.0)));
     for x in 0..5_u8 {
@@ -210,7 +212,7 @@ fn what_has_left_the_scene_does_not_count() {
     assert!(height(5) > 900.0, "{}", height(5));
 }
 
-/// A scene's own view is what pictures show, whatever bodies do.
+/// Pictures show a scene's own view, independent of its bodies.
 #[test]
 fn the_view_of_a_scene_is_shown() {
     let mut scene = Scene::new("viewed").view([10.0, 20.0], [26.0, 29.0]);
@@ -230,7 +232,8 @@ fn the_view_of_a_scene_is_shown() {
     );
 }
 
-/// It is read, written, and is no part of the world: snapshots and hashes are those of the scene without it.
+/// The view is read and written, but is not part of the world: snapshots and hashes equal those of the scene without
+/// it.
 #[test]
 fn a_view_is_kept_in_the_file_and_not_in_the_world() {
     for entry in catalogue::entries().iter().filter(|entry| entry.body_count(&[]).is_ok_and(|count| count < 1_000)) {
@@ -245,7 +248,7 @@ fn a_view_is_kept_in_the_file_and_not_in_the_world() {
     }
 }
 
-/// The largest and the smallest scenes that parameters give are still valid.
+/// The largest and the smallest scenes that parameters allow have valid views.
 #[test]
 fn views_stay_within_coordinates() {
     for spec in [

@@ -1,13 +1,14 @@
-//! Hash of a crate's sources, for its build script: two builds with the same hash step a world to the same bits.
+//! Fingerprint of a crate's sources, for its build script: two builds with the same hash step a world to the same bits.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Prints, for Cargo, the hash of the compiler, the target and all files in `folders` of the package as the environment
-/// variable `name` of 16 hexadecimal digits, and that the build script runs again when one of the files changes.
+/// Prints Cargo directives that set the environment variable `name` to the hash of the compiler, the target and all
+/// files in `folders` of the package (16 hexadecimal digits), and that rerun the build script when one of the files
+/// changes.
 ///
-/// The workspace's `Cargo.lock`, `lock`, is hashed too where there is one: it names the versions of libraries. A library
-/// that is built as a dependency has none.
+/// The workspace's `Cargo.lock`, `lock`, is hashed too if it exists: it names the versions of libraries. A library that
+/// is built as a dependency has none.
 pub fn emit(name: &str, folders: &[&str], lock: &str) {
     let mut files = Vec::new();
     for folder in folders {
@@ -29,7 +30,7 @@ pub fn emit(name: &str, folders: &[&str], lock: &str) {
     println!("cargo:rustc-env={name}={:016x}", hash.0);
 }
 
-/// Returns the line in which the compiler names itself, or `unknown`.
+/// Returns the compiler's version line, or `unknown`.
 #[must_use]
 pub fn compiler() -> String {
     let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
@@ -38,7 +39,7 @@ pub fn compiler() -> String {
     told.map_or_else(|| "unknown".into(), |told| String::from_utf8_lossy(&told.stdout).trim().to_owned())
 }
 
-/// FNV-1a.
+/// FNV-1a hash.
 struct Fnv(u64);
 
 impl Fnv {

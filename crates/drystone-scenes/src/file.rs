@@ -1,4 +1,4 @@
-//! The scene file, version 1: JSON, or the same model in RON.
+//! The scene file, version 1: JSON, or the same data model in RON.
 //!
 //! ```
 //! let text = r#"{ "version": 1, "bodies": [
@@ -17,12 +17,13 @@
 //! ```
 //!
 //! `schema/scene-v1.schema.json` ([`json_schema`]) lists every key with its meaning, unit, range and default.
-//! Reading is all or nothing, and strict: unknown keys, keys given twice, `null`, comments (in JSON), NaN and
-//! infinities are errors, and so is a key that belongs to another type of joint. Normals and axes need not have length
-//! 1: they are normalised.
+//! Reading is strict, and returns a whole scene or an error. Errors are: unknown keys, keys given twice, `null`,
+//! comments (in JSON), NaN and infinities, and keys that belong to another type of joint. Normals and axes need not
+//! have length 1: they are normalised.
 //!
-//! Limits: [`MAX_FILE_BYTES`], [`MAX_BODIES`](drystone::low_level::scene::MAX_BODIES), [`MAX_SHAPES`](drystone::low_level::scene::MAX_SHAPES),
-//! [`MAX_JOINTS`](drystone::low_level::scene::MAX_JOINTS), and those of [`Scene::check`](drystone::Scene::check).
+//! Limits: [`MAX_FILE_BYTES`], [`MAX_BODIES`](drystone::low_level::scene::MAX_BODIES),
+//! [`MAX_SHAPES`](drystone::low_level::scene::MAX_SHAPES), [`MAX_JOINTS`](drystone::low_level::scene::MAX_JOINTS), and
+//! those of [`Scene::check`](drystone::Scene::check).
 
 mod convert;
 mod error;
@@ -46,21 +47,21 @@ use read::Syntax;
 pub use schema::json_schema;
 pub use write::{write_json, write_ron};
 
-/// Of the format.
+/// Version of the format.
 pub const VERSION: u32 = 1;
 
-/// Largest file, 256 MiB: room for two million boxes. Reading a million (100 MB) takes about 2 s and 1 GB of memory;
-/// the worst file found takes 3 GB. Services want smaller limits of their own.
+/// Maximum size of a file, 256 MiB: enough for two million boxes. Reading a million (100 MB) takes about 2 s and 1 GB
+/// of memory; the worst file found takes 3 GB. Services should set smaller limits.
 pub const MAX_FILE_BYTES: usize = 256 << 20;
 
-/// Reads a scene from `text`, which came from `source_name`: a file, or what a person should be told instead.
+/// Parses a scene from `text`. Errors cite `source_name`: the name of the file, or a description of the source.
 ///
-/// A name that ends in `.json` or `.ron` says how the text is written; otherwise text that starts with `{`, `[` or `"`
-/// is JSON, and other text RON.
+/// A name that ends in `.json` or `.ron` selects the format. Otherwise, text that starts with `{`, `[` or `"` is JSON,
+/// and other text RON.
 ///
 /// # Errors
-/// The first thing that is wrong: syntax, then types and keys, then values ([`Scene::check`]). Always with line and
-/// column, and with the JSON path unless the text as a whole is at fault.
+/// The first error found: syntax, then types and keys, then values ([`Scene::check`]). Always with line and column, and
+/// with the JSON path unless the text as a whole is invalid.
 pub fn parse(text: &str, source_name: &str) -> Result<Scene, FileError> {
     let fail = |kind, span, path: String, problem: &str, expected: &str| FileError {
         kind,
@@ -95,7 +96,7 @@ pub fn parse(text: &str, source_name: &str) -> Result<Scene, FileError> {
 /// Reads a scene from a file.
 ///
 /// # Errors
-/// If the file cannot be read, is too large, or is not UTF-8; else as [`parse`].
+/// The file cannot be read, is too large, or is not UTF-8; and those of [`parse`].
 pub fn read(path: &Path) -> Result<Scene, FileError> {
     let source_name = path.display().to_string();
     let unreadable = |problem: String, expected: &str| FileError {
@@ -109,7 +110,7 @@ pub fn read(path: &Path) -> Result<Scene, FileError> {
     let cannot = |error: std::io::Error| unreadable(format!("cannot be read: {error}"), "a scene file");
     let file = File::open(path).map_err(cannot)?;
     let mut bytes = Vec::new();
-    // One byte more than fits, so that devices and pipes, which have no length, end too.
+    // One byte above the limit, so that reading devices and pipes, which have no length, ends too.
     file.take(MAX_FILE_BYTES as u64 + 1).read_to_end(&mut bytes).map_err(cannot)?;
     if bytes.len() > MAX_FILE_BYTES {
         return Err(too_large(&source_name, "is larger"));
@@ -143,7 +144,7 @@ fn syntax_of(text: &str, source_name: &str) -> Syntax {
     }
 }
 
-/// RON as the scene file uses it. No extensions: `Some(…)` never appears, since a key is given or left out.
+/// Returns the RON options of scene files: no extensions. `Some(…)` never appears, since optional keys are left out.
 fn ron_options() -> ron::Options {
     ron::Options::default()
 }

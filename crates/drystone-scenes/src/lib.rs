@@ -1,5 +1,5 @@
-//! Scenes for the [`drystone`] solver: the scene file, JSON or RON ([`file`](mod@file)), the built-in scenes
-//! ([`catalogue`]), and worlds saved in one piece ([`saved`]).
+//! Scenes for the [`drystone`] solver: the scene file in JSON or RON ([`file`](mod@file)), the built-in scenes
+//! ([`catalogue`]), and saved worlds ([`saved`]).
 //!
 //! ```
 //! let scene = drystone_scenes::catalogue::build("large_pyramid:base=10")?;
@@ -14,8 +14,8 @@ pub mod file;
 pub mod npz;
 pub mod saved;
 
-/// Hash of the compiler, the target and the sources of this library, 16 hexadecimal digits: two builds with the same one
-/// build the same scenes.
+/// Hash of the compiler, the target and the sources of this library, 16 hexadecimal digits: two builds with the same
+/// hash build the same scenes.
 pub const FINGERPRINT: &str = env!("DRYSTONE_SCENES_FINGERPRINT");
 
 pub use saved::{SavedWorld, SavedWorldError};

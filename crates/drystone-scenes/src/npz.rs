@@ -1,4 +1,4 @@
-//! States as NumPy archives, for `--state`, the service, and programs of their own.
+//! Writes states of worlds as NumPy archives, for `--state`, the service, and other programs.
 
 use std::io::{self, Seek, Write};
 
@@ -9,11 +9,11 @@ use npyz::{AutoSerialize, WriterBuilder};
 
 use drystone::low_level::state::ReportedBody;
 
-/// Arrays `position (n,2)`, `angle (n)`, `velocity (n,2)`, `angular_velocity (n)`, all f32, and `body_index (n)` u32,
-/// the slots of the bodies; where bodies sleep also `asleep (n)`, bool.
+/// Writes the state of a world: arrays `position (n,2)`, `angle (n)`, `velocity (n,2)`, `angular_velocity (n)`, all
+/// f32, and `body_index (n)` u32, the slots of the bodies; if sleeping is enabled also `asleep (n)`, bool.
 ///
 /// # Errors
-/// The writer's.
+/// Those of the writer.
 pub fn write_state(writer: impl Write + Seek, slots: &[Option<ReportedBody>], sleep: bool) -> io::Result<()> {
     let mut npz = NpzWriter::new(writer);
     let bodies: Vec<&ReportedBody> = slots.iter().flatten().collect();
@@ -31,11 +31,11 @@ pub fn write_state(writer: impl Write + Seek, slots: &[Option<ReportedBody>], sl
     Ok(())
 }
 
-/// The same of many worlds, with a leading axis for them: there is a row for each slot of `shape`, of NaN while no body is in
-/// it.
+/// Writes the states of several worlds, with a leading axis for the worlds: one row per slot of `shape`, NaN for empty
+/// slots.
 ///
 /// # Errors
-/// The writer's.
+/// Those of the writer.
 pub fn write_states(
     writer: impl Write + Seek,
     slots: &[Option<ReportedBody>],
@@ -60,16 +60,16 @@ pub fn write_states(
     Ok(())
 }
 
-/// Indices of so many slots.
+/// Returns the indices of `n` slots.
 #[must_use]
 pub fn body_indices(n: u64) -> std::ops::Range<u32> {
     0..u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// Puts an array into an archive.
+/// Adds an array to an archive.
 ///
 /// # Errors
-/// The writer's.
+/// Those of the writer.
 pub fn array<T: AutoSerialize>(
     npz: &mut NpzWriter<impl Write + Seek>,
     name: &str,
@@ -81,8 +81,8 @@ pub fn array<T: AutoSerialize>(
     array.finish()
 }
 
-/// Not compressed (as `numpy.savez`; floats hardly shrink), over 4 GiB allowed, and without a date, so that equal
-/// states make equal files.
+/// Returns the archive options: uncompressed (as `numpy.savez`; floats hardly shrink), more than 4 GiB allowed, and no
+/// date, so that equal states make equal files.
 #[must_use]
 pub fn options() -> FileOptions {
     FileOptions::default()

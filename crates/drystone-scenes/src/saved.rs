@@ -1,11 +1,12 @@
-//! A world in one piece: its scene with all settings, what was changed by hand, and the state. What `drystone run --save`
-//! and the window write, and what opens there again.
+//! Saved worlds: one file with the scene and its settings, the journal of edits, and the state. Written by `drystone
+//! run --save` and the window, and resumed by both.
 //!
-//! Little-endian: 8 bytes `DRYSAVE` and a newline, u32 version, u32 CRC-32 of the directory; the directory, for each of
-//! the three sections u64 its length and u32 the CRC-32 of its bytes; then the sections without a gap up to the end of the
-//! file: the scene as a JSON scene file, the changes by hand as JSON, and the state as
-//! [`Snapshot::to_bytes`](drystone::Snapshot::to_bytes) writes it. Each section has a checksum of its own, so that a damaged
-//! file says where. The state alone, which earlier releases wrote, is no such file: [`SavedWorld::is_one`] tells them apart.
+//! Little-endian layout: 8 bytes `DRYSAVE` and a newline, u32 version, u32 CRC-32 of the directory; the directory, for
+//! each of the three sections its length (u64) and the CRC-32 of its bytes (u32); then the sections without gaps up to
+//! the end of the file: the scene as a JSON scene file, the edits as JSON, and the state as written by
+//! [`Snapshot::to_bytes`](drystone::Snapshot::to_bytes). Each section has its own checksum, so that the error for a
+//! damaged file names the section. A bare state, as written by earlier releases, is a different format:
+//! [`SavedWorld::is_one`] distinguishes them.
 
 mod present;
 
@@ -22,85 +23,85 @@ use drystone::{World, WorldError};
 /// Version of the format.
 const VERSION: u32 = 1;
 const MAGIC: [u8; 8] = *b"DRYSAVE\n";
-/// Sections in their order, as messages call them.
-const SECTIONS: [&str; 3] = ["scene", "changes by hand", "state"];
-/// Bytes of an entry of the directory.
+/// Names of the sections in their order, for messages.
+const SECTIONS: [&str; 3] = ["scene", "edits", "state"];
+/// Size of an entry of the directory, bytes.
 const ENTRY: usize = 12;
 const HEAD: usize = 16 + SECTIONS.len() * ENTRY;
-/// Maximum size of a file that is read, bytes: some ten million bodies with their contacts.
+/// Maximum size of a file, bytes: about ten million bodies with their contacts.
 const MAX_BYTES: u64 = 8 << 30;
 
-/// A world that was saved: all that it takes to go on, to the same bits.
+/// A saved world: everything needed to continue to the same bits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SavedWorld {
-    /// Scene, with the settings that the world ran with.
+    /// Scene, with the settings of the world.
     pub scene: Scene,
-    /// Changes by hand.
+    /// Journal of edits.
     pub journal: Journal,
-    /// As [`World::save`] gives it.
+    /// State as returned by [`World::save`].
     state: Vec<u8>,
 }
 
-/// A file that is no saved world, or none that can go on.
+/// Error of a file that is not a saved world, or cannot be resumed.
 #[derive(Debug, thiserror::Error)]
 pub enum SavedWorldError {
     /// The file cannot be read.
     #[error("cannot be read: {0}")]
     Unreadable(std::io::Error),
-    /// The file is larger than any world.
+    /// The file is larger than any saved world.
     #[error("has {bytes} bytes; expected at most {MAX_BYTES}")]
     TooLarge {
-        /// Its size.
+        /// Size of the file.
         bytes: u64,
     },
-    /// Another kind of file.
+    /// The file has another format.
     #[error("is not a saved world: expected the bytes DRYSAVE at its start")]
     NotASavedWorld,
-    /// A state without its scene, as earlier releases saved it.
+    /// The file holds a bare state without its scene, as earlier releases saved it.
     #[error("holds a state and no scene, as earlier releases wrote it")]
     OnlyState,
-    /// A newer release wrote it.
+    /// The file was written by a newer release.
     #[error("has version {found}; expected {VERSION}, the one this release reads")]
     Version {
-        /// Version that it states.
+        /// Version in the file.
         found: u32,
     },
-    /// Cut off, or longer than it says.
-    #[error("has {found} bytes; expected {expected}: {} its {part}", if found < expected { "it is cut off in" } else { "there is more behind" })]
+    /// The file is truncated, or longer than its directory says.
+    #[error("has {found} bytes; expected {expected}: {} its {part}", if found < expected { "it is truncated in" } else { "extra bytes follow" })]
     Length {
         /// Bytes of the file.
         found: u64,
-        /// Bytes by its directory.
+        /// Bytes according to its directory.
         expected: u64,
-        /// The part that is incomplete, or the last one.
+        /// The truncated section, or the last one.
         part: &'static str,
     },
-    /// Bytes were changed.
+    /// A section does not match its checksum.
     #[error("is damaged in its {part}, bytes {from} to {to}: the checksum is {found:08x}, expected {expected:08x}")]
     Damaged {
-        /// The part with the changed bytes.
+        /// Name of the section.
         part: &'static str,
-        /// Its first byte in the file.
+        /// Offset of the section's first byte in the file.
         from: u64,
-        /// Its last byte in the file.
+        /// Offset of the section's last byte in the file.
         to: u64,
         /// Checksum of the bytes.
         found: u32,
-        /// Checksum that the file says.
+        /// Checksum in the directory.
         expected: u32,
     },
-    /// The scene or the changes cannot be read.
+    /// The scene or the journal cannot be parsed.
     #[error(transparent)]
     Text(#[from] FileError),
-    /// The scene is larger as text than a scene file may be.
+    /// The scene or the journal is larger as text than a scene file may be.
     #[error("the {part} takes {bytes} bytes as text; expected at most {}", file::MAX_FILE_BYTES)]
     TooLargeAsText {
-        /// The part.
+        /// Name of the section.
         part: &'static str,
-        /// Its size.
+        /// Size of the text, bytes.
         bytes: usize,
     },
-    /// The parts do not fit one another.
+    /// The sections are inconsistent.
     #[error(transparent)]
     World(#[from] Box<WorldError>),
 }
@@ -118,37 +119,37 @@ impl From<SnapshotFileError> for SavedWorldError {
 }
 
 impl SavedWorld {
-    /// Saves a world that was made of a scene and changed by hand as the journal says.
+    /// Saves a world that was built from a scene and edited as the journal says.
     ///
     /// # Errors
-    /// If the device is lost.
+    /// The device is lost.
     pub fn new(scene: &Scene, journal: Journal, world: &mut World) -> Result<Self, WorldError> {
         Ok(Self { scene: scene.clone(), journal, state: world.save()? })
     }
 
-    /// Puts a world together of its scene, the changes by hand, and its state as [`World::save`] gives it. Whether they
-    /// fit together shows when it is used.
+    /// Assembles a saved world from its scene, the journal of edits, and the state returned by [`World::save`]. Their
+    /// consistency is checked on use.
     #[must_use]
     pub fn from_parts(scene: Scene, journal: Journal, state: Vec<u8>) -> Self {
         Self { scene, journal, state }
     }
 
-    /// Returns true if bytes begin as a saved world does.
+    /// Returns true if the bytes begin like a saved world.
     #[must_use]
     pub fn is_one(bytes: &[u8]) -> bool {
         bytes.starts_with(&MAGIC)
     }
 
-    /// Steps that the world had done.
+    /// Returns the number of steps that the world has done.
     #[must_use]
     pub fn steps(&self) -> u64 {
         Snapshot::step_of(&self.state).unwrap_or_default()
     }
 
-    /// The world as bytes, for a file.
+    /// Encodes the world as bytes of a file.
     ///
     /// # Errors
-    /// If the scene or the journal is larger as text than [`file::MAX_FILE_BYTES`].
+    /// The scene or the journal is larger as text than [`file::MAX_FILE_BYTES`].
     pub fn to_bytes(&self) -> Result<Vec<u8>, SavedWorldError> {
         let (scene, journal) = (file::write_json(&self.scene), file::write_journal(&self.journal));
         for (part, text) in SECTIONS.into_iter().zip([&scene, &journal]) {
@@ -173,10 +174,10 @@ impl SavedWorld {
         Ok(bytes)
     }
 
-    /// Reads what [`Self::to_bytes`] wrote. Nothing of it is used before all checksums are right.
+    /// Decodes the output of [`Self::to_bytes`]. All checksums are verified before any part is used.
     ///
     /// # Errors
-    /// If it is something else, of another version, cut off or damaged, with the part that is.
+    /// The bytes have another format or version, or are truncated or damaged; the error names the section.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, SavedWorldError> {
         if !Self::is_one(bytes) {
             let is_state = Snapshot::step_of(bytes).is_ok();
@@ -208,30 +209,30 @@ impl SavedWorld {
             return Err(SavedWorldError::Length { found, expected: at, part: SECTIONS[2] });
         }
         let [scene, journal, state] = sections;
-        let scene = file::parse(text(scene, SECTIONS[0])?, "the scene in it (.json)")?;
-        let journal = file::parse_journal(text(journal, SECTIONS[1])?, "the changes in it")?;
+        let scene = file::parse(text(scene, SECTIONS[0])?, "its scene (.json)")?;
+        let journal = file::parse_journal(text(journal, SECTIONS[1])?, "its edits")?;
         Snapshot::step_of(state)?;
         Ok(Self { scene, journal, state: state.to_vec() })
     }
 
-    /// Reads a file that [`Self::to_bytes`] wrote.
+    /// Reads a file written by [`Self::to_bytes`].
     ///
     /// # Errors
-    /// If it cannot be read, and as [`Self::from_bytes`].
+    /// The file cannot be read; and those of [`Self::from_bytes`].
     pub fn read(path: &Path) -> Result<Self, SavedWorldError> {
         Self::from_bytes(&read_bytes(path)?)
     }
 
-    /// Takes a world to where this one was saved. The world is as [`Self::scene`] made it and has done no step.
+    /// Brings a world to the saved state. The world must be as built from [`Self::scene`], without any step done.
     ///
     /// # Errors
-    /// If the world is another one, or the parts do not fit; then the world is of no use.
+    /// The world is a different one, or the sections are inconsistent; the world is then unusable.
     pub fn resume(&self, world: &mut World) -> Result<(), WorldError> {
         world.load_with(&self.state, &self.journal)
     }
 
-    /// The first difference from a scene by which this world cannot go on, in words; `None` where they agree. Names do not
-    /// count.
+    /// Describes the first difference from a scene because of which this world cannot continue; `None` if they agree.
+    /// Names are ignored.
     #[must_use]
     pub fn difference(&self, scene: &Scene) -> Option<String> {
         let (given, saved) = (scene, &self.scene);
@@ -239,7 +240,7 @@ impl SavedWorld {
             return Some(difference);
         }
         if given.gravity != saved.gravity {
-            return Some(format!("gravity is {}, in the saved world {}", given.gravity, saved.gravity));
+            return Some(format!("gravity is {}, but {} in the saved world", given.gravity, saved.gravity));
         }
         let lists = [
             ("bodies", given.bodies.len(), saved.bodies.len()),
@@ -250,7 +251,7 @@ impl SavedWorld {
         if let Some((what, given, saved)) = lists.into_iter().find(|(_, given, saved)| given != saved) {
             return Some(format!("the scene has {given} {what}, the saved one {saved}"));
         }
-        let first = |what: &str, differs: Option<usize>| differs.map(|index| format!("{what}[{index}] is another one"));
+        let first = |what: &str, differs: Option<usize>| differs.map(|index| format!("{what}[{index}] differs"));
         first("bodies", unequal(&given.bodies, &saved.bodies))
             .or_else(|| first("joints", unequal(&given.joints, &saved.joints)))
             .or_else(|| first("fields", unequal(&given.fields, &saved.fields)))
@@ -261,7 +262,7 @@ impl SavedWorld {
 /// Reads a file of at most [`MAX_BYTES`].
 ///
 /// # Errors
-/// If it cannot be read, is no regular file, or is larger.
+/// The file cannot be read, is no regular file, or is larger.
 pub(crate) fn read_bytes(path: &Path) -> Result<Vec<u8>, SavedWorldError> {
     let metadata = std::fs::metadata(path).map_err(SavedWorldError::Unreadable)?;
     if !metadata.is_file() {
@@ -281,7 +282,7 @@ fn difference_of_settings(given: &Settings, saved: &Settings) -> Option<String> 
     if given == saved {
         return None;
     }
-    // As a scene file has them, so that none is forgotten.
+    // Compared in the form of a scene file, so that no setting is forgotten.
     let written = |settings: &Settings| {
         let text = file::write_json(&Scene { settings: *settings, ..Scene::default() });
         let mut scene: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
@@ -290,7 +291,7 @@ fn difference_of_settings(given: &Settings, saved: &Settings) -> Option<String> 
     let (given, saved) = (written(given), written(saved));
     let name = given.keys().chain(saved.keys()).find(|name| given.get(*name) != saved.get(*name))?;
     let show = |value: Option<&serde_json::Value>| value.map_or("at its default".to_owned(), ToString::to_string);
-    Some(format!("settings.{name} is {}, in the saved world {}", show(given.get(name)), show(saved.get(name))))
+    Some(format!("settings.{name} is {}, but {} in the saved world", show(given.get(name)), show(saved.get(name))))
 }
 
 fn range(from: u64, to: u64) -> Option<std::ops::Range<usize>> {
@@ -311,7 +312,7 @@ fn text<'a>(bytes: &'a [u8], part: &str) -> Result<&'a str, SavedWorldError> {
     std::str::from_utf8(bytes).map_err(wrong)
 }
 
-/// The caller has seen that the bytes are there.
+/// Reads a u32. The caller has checked the length.
 fn u32_at(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(std::array::from_fn(|index| bytes[at + index]))
 }

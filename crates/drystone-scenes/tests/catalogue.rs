@@ -1,4 +1,4 @@
-//! The built-in scenes are those of their sources, and specs are read strictly.
+//! The catalogue: built-in scenes match their sources, and specs are parsed strictly.
 
 use std::collections::HashSet;
 
@@ -10,14 +10,14 @@ use drystone_scenes::catalogue::{self, CatalogueError, Entry, Parameter};
 use drystone_scenes::file;
 use glam::Vec2;
 
-/// Larger scenes are not built here: they would only take time.
+/// Maximum number of bodies of scenes built here; larger ones would only take time.
 const SMALL: u64 = 100_000;
 
 fn build(spec: &str) -> Scene {
     catalogue::build(spec).unwrap_or_else(|error| panic!("{spec}: {error}"))
 }
 
-/// What the contract says of every scene, whether or not `Scene::check` has come to test it.
+/// Checks the invariants of every scene, independently of `Scene::check`.
 fn assert_sound(scene: &Scene) {
     let name = &scene.name;
     scene.check().unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -48,7 +48,7 @@ fn assert_sound(scene: &Scene) {
     }
 }
 
-/// Values of one parameter that differ from its default, the ends of its range first.
+/// Returns values of one parameter other than its default, the ends of its range first.
 fn others(parameter: &Parameter) -> Vec<f64> {
     let middle = parameter.default + if parameter.default < parameter.max { 1.0 } else { -1.0 };
     [parameter.min, parameter.max, middle].into_iter().filter(|value| *value != parameter.default).collect()
@@ -65,7 +65,7 @@ fn built_if_small(entry: &Entry, parameter: &Parameter, value: f64) -> Option<Sc
 }
 
 #[test]
-fn every_scene_of_the_contract_is_there_or_says_what_it_waits_for() {
+fn every_scene_of_the_contract_exists_or_is_planned() {
     let box2d = "large_pyramid many_pyramids joint_grid smash tumbler washer spinner compounds junkyard rain";
     let solver2d = "vertical_stack card_house arch domino high_mass_ratio_1 high_mass_ratio_2 high_mass_ratio_3 \
                     friction_ramp overlap_recovery circle_stack confined rush bridge ball_and_chain ragdoll \
@@ -75,7 +75,7 @@ fn every_scene_of_the_contract_is_there_or_says_what_it_waits_for() {
     let mut left: HashSet<&str> = [box2d, solver2d, seeds].iter().flat_map(|names| names.split(' ')).collect();
     left.remove("");
     for name in catalogue::entries().iter().map(|e| e.name).chain(catalogue::waiting().iter().map(|w| w.0)) {
-        assert!(left.remove(name), "{name} is there twice, or not in the contract");
+        assert!(left.remove(name), "{name} occurs twice, or is not in the contract");
     }
     assert!(left.is_empty(), "missing: {left:?}");
 }
@@ -91,7 +91,7 @@ fn every_scene_builds_with_defaults_and_at_both_ends_of_each_range() {
         assert_sound(&scene);
         let mut names = HashSet::new();
         for parameter in entry.parameters {
-            assert!(names.insert(parameter.name), "{}: {} is there twice", entry.name, parameter.name);
+            assert!(names.insert(parameter.name), "{}: {} occurs twice", entry.name, parameter.name);
             assert!(parameter.min <= parameter.default && parameter.default <= parameter.max, "{}", parameter.name);
             for end in [parameter.min, parameter.max] {
                 if let Some(scene) = built_if_small(entry, parameter, end) {
@@ -101,13 +101,13 @@ fn every_scene_builds_with_defaults_and_at_both_ends_of_each_range() {
             }
         }
     }
-    // Two ends each, less those of large scenes: the loop did run.
+    // Two ends per parameter, less those of large scenes: the loop did run.
     let ends: usize = catalogue::entries().iter().map(|entry| 2 * entry.parameters.len()).sum();
     assert!(built > ends * 3 / 4, "only {built} of {ends} ends were built");
 }
 
-/// The numbers in a summary that a parameter changes: defaults of whole ones, and how many bodies come of them, but for up
-/// to two that are no part of the crowd.
+/// Returns the numbers in a summary that a parameter changes: defaults of whole parameters and the body counts they
+/// give, except up to two bodies that are not part of the crowd.
 fn sizes_in(summary: &str, entry: &Entry) -> Vec<f64> {
     let bodies = entry.body_count(&[]).unwrap() as f64;
     let crowd = entry.parameters.iter().any(|parameter| parameter.integer);
@@ -126,7 +126,7 @@ fn summaries_are_true_for_any_size() {
     for entry in catalogue::entries() {
         assert!(sizes_in(entry.summary, entry).is_empty(), "{}: {}", entry.name, entry.summary);
     }
-    // Negative controls: default sizes are seen, by themselves and multiplied; what does not change may be said.
+    // Negative controls: default sizes are detected, single or multiplied; constant numbers are allowed.
     let of = |name: &str, summary: &str| sizes_in(summary, catalogue::find(name).expect("a scene"));
     assert_eq!(of("rush", "400 circles, drawn to one"), [400.0]);
     assert_eq!(of("joint_grid", "10,000 circles"), [10_000.0]);
@@ -135,7 +135,7 @@ fn summaries_are_true_for_any_size() {
 }
 
 #[test]
-fn every_parameter_changes_the_scene_and_the_name_builds_it_again() {
+fn every_parameter_changes_the_scene_and_the_name_rebuilds_it() {
     for entry in catalogue::entries() {
         let default = build(entry.name);
         for parameter in entry.parameters {
@@ -173,7 +173,7 @@ fn body_and_shape_counts_are_those_of_the_sources() {
         ("many_pyramids", 22_001, 22_020),
         ("many_pyramids:rows=3,columns=5,base=4", 151, 153),
         ("smash", 9_601, 9_601),
-        // Box2D's 2027 bodies include an empty one that the motor is fixed to.
+        // Box2D's 2027 bodies include an empty one to which the motor is fixed.
         ("tumbler", 2_026, 2_029),
         ("vertical_stack", 11, 11),
         ("vertical_stack:count=50", 51, 51),
@@ -308,7 +308,7 @@ fn bodies_are_where_the_sources_put_them() {
     }
 }
 
-/// Lower left and upper right corner of each box, with its body; for scenes whose boxes are upright.
+/// Returns the lower left and upper right corners of each box, with its body; for scenes with upright boxes only.
 fn upright_boxes(scene: &Scene) -> Vec<(usize, Vec2, Vec2)> {
     let mut boxes = Vec::new();
     for (index, body) in scene.bodies.iter().enumerate() {
@@ -323,7 +323,7 @@ fn upright_boxes(scene: &Scene) -> Vec<(usize, Vec2, Vec2)> {
     boxes
 }
 
-/// Pairs of boxes that are closer than 1 mm, and the deepest overlap, m.
+/// Returns the number of pairs of boxes closer than 1 mm, and the deepest overlap, m.
 fn touching(scene: &Scene) -> (usize, f32) {
     let boxes = upright_boxes(scene);
     let fixed = |body: usize| scene.bodies[body].kind != BodyType::Dynamic;
@@ -343,7 +343,7 @@ fn touching(scene: &Scene) -> (usize, f32) {
 #[test]
 fn boxes_touch_where_they_should_and_overlap_where_they_should() {
     for (spec, pairs, deepest) in [
-        // As many as the contacts that Box2D reports at the end of its runs, in which nothing falls over.
+        // The number of contacts that Box2D reports at the end of its runs, in which nothing falls over.
         ("large_pyramid", 14_950, 0.0),
         ("many_pyramids", 58_000, 0.0),
         // A grid of 120 × 80 with its diagonals: 119·80 + 120·79 + 2·119·79.
@@ -399,7 +399,7 @@ fn mass_and_inertia_are_those_of_rectangles_and_disks() {
 fn settings_are_those_of_the_sources() {
     for entry in catalogue::entries() {
         let scene = build(entry.name);
-        // They are the last of the list.
+        // The tutorials' scenes are the last of the list.
         let first = catalogue::entries().iter().position(|entry| entry.name == "small_si").unwrap();
         let tutorial = catalogue::entries()[first..].iter().any(|other| other.name == entry.name);
         let weightless = ["smash", "confined", "circle_masses"].contains(&entry.name);
@@ -435,7 +435,7 @@ fn the_tumbler_turns_by_25_degrees_a_second_and_holds_its_boxes() {
     }
 }
 
-/// Where an anchor is in the world, as the scene starts.
+/// Returns the initial position of an anchor in the world.
 fn anchor(scene: &Scene, body: Option<usize>, anchor: Vec2) -> Vec2 {
     body.map_or(anchor, |body| {
         let body = &scene.bodies[body];
@@ -443,7 +443,7 @@ fn anchor(scene: &Scene, body: Option<usize>, anchor: Vec2) -> Vec2 {
     })
 }
 
-/// Distance of a joint's anchors, m.
+/// Returns the initial distance of a joint's anchors, m.
 fn gap(scene: &Scene, joint: &Joint) -> f32 {
     anchor(scene, joint.a, joint.anchor_a).distance(anchor(scene, Some(joint.b), joint.anchor_b))
 }
@@ -451,7 +451,7 @@ fn gap(scene: &Scene, joint: &Joint) -> f32 {
 #[test]
 fn joints_are_as_many_as_in_the_sources_and_start_closed() {
     for (spec, joints) in [
-        // Box2D's 19,800 less the six between bodies that are held.
+        // Box2D's 19,800 less the six between held bodies.
         ("joint_grid", 19_794),
         ("joint_grid:size=10", 2 * 10 * 9 - 6),
         ("joint_grid:size=1", 0),
@@ -472,14 +472,14 @@ fn joints_are_as_many_as_in_the_sources_and_start_closed() {
             assert!(gap(&scene, joint) < 1e-4, "{spec}: joint {index} starts {} m apart", gap(&scene, joint));
         }
     }
-    // A gap would be found.
+    // Negative control: a gap is found.
     let mut scene = build("bridge");
     scene.bodies[3].position.x += 0.01;
     assert!(scene.joints.iter().any(|joint| gap(&scene, joint) > 5e-3));
 }
 
 #[test]
-fn rods_ropes_and_springs_have_the_lengths_they_start_with_or_room() {
+fn rods_ropes_and_springs_fit_their_initial_lengths() {
     for (spec, joints) in
         [("rod_chain", 8), ("pendulum", 1), ("springs", 5), ("naphy_bridge", 26), ("rope_winch_piston", 4)]
     {
@@ -500,7 +500,7 @@ fn rods_ropes_and_springs_have_the_lengths_they_start_with_or_room() {
 }
 
 #[test]
-fn limits_of_the_ragdoll_let_it_stand_but_for_its_elbows() {
+fn limits_of_the_ragdoll_allow_standing_except_for_its_elbows() {
     let scene = build("ragdoll");
     let out: Vec<&str> = scene
         .joints
@@ -510,7 +510,7 @@ fn limits_of_the_ragdoll_let_it_stand_but_for_its_elbows() {
             else {
                 panic!("hinges only")
             };
-            // Everything starts upright.
+            // All bones start upright.
             !(low..=high).contains(&-reference)
         })
         .map(|joint| scene.bodies[joint.b].id.as_deref().unwrap_or(""))
@@ -561,7 +561,7 @@ fn the_box_on_the_slope_lies_on_it() {
         let [slab, sliding] = &scene.bodies[..] else { panic!("two bodies") };
         assert!((slab.angle.tan() - tangent).abs() < 1e-6);
         assert_eq!(slab.angle, sliding.angle);
-        // Half the slab's thickness and half the box, and neither to the left nor to the right.
+        // Half the slab's thickness plus half the box, without offset along the slope.
         let apart = inv_rotate(rotation(slab.angle), sliding.position - slab.position);
         assert!((apart - Vec2::new(0.0, 1.5)).length() < 1e-6, "{apart}");
         assert!(scene.bodies.iter().all(|b| (b.shapes[0].material.friction - 0.3).abs() < 1e-7));
@@ -569,15 +569,15 @@ fn the_box_on_the_slope_lies_on_it() {
 }
 
 #[test]
-fn the_thruster_pushes_where_it_is_told() {
+fn the_thruster_pushes_at_its_point() {
     let scene = build("thruster:force=20,arm=-0.5");
     assert_eq!(scene.bodies[0].force, Vec2::new(0.0, 20.0));
     assert_eq!(scene.bodies[0].force_point, Some(Vec2::new(-0.5, 0.0)));
 }
 
 #[test]
-fn both_sides_of_a_bounce_bounce() {
-    // The smaller of two restitutions counts, so one elastic side is not enough.
+fn both_bodies_of_a_bounce_have_restitution() {
+    // The minimum of two restitutions counts, so one elastic body is not enough.
     for spec in ["bouncing_ball:restitution=0.5", "circle_masses:restitution=0.5", "small_si"] {
         let scene = build(spec);
         assert!(scene.bodies.iter().flat_map(|b| &b.shapes).all(|s| s.material.restitution == 0.5), "{spec}");
@@ -599,7 +599,7 @@ fn boxes_on_the_chute_of_small_si_lie_on_it_in_a_row() {
 }
 
 #[test]
-fn wrong_specs_are_refused_with_the_reason() {
+fn invalid_specs_are_rejected_with_the_reason() {
     for (spec, message) in [
         ("large_piramid", "there is no scene \"large_piramid\"; did you mean large_pyramid"),
         ("stack", "there is no scene \"stack\"; did you mean"),
@@ -620,7 +620,7 @@ fn wrong_specs_are_refused_with_the_reason() {
         ("large_pyramid:base=inf", "base of scene large_pyramid is inf"),
         ("large_pyramid:base=2.5", "base of scene large_pyramid is 2.5; expected a whole number"),
         ("large_pyramid:base=2,base=2", "base of scene large_pyramid is given twice"),
-        ("large_pyramid:base=10000", "would have 50005001 bodies with these parameters; at most 20000000 are built"),
+        ("large_pyramid:base=10000", "would have 50005001 bodies with these parameters; the maximum is 20000000"),
         ("many_pyramids:rows=900,columns=900,base=100", "would have 4090500001 bodies"),
     ] {
         let error = catalogue::build(spec).map(|scene| scene.name).unwrap_err().to_string();
@@ -636,11 +636,11 @@ fn specs_may_have_spaces_and_exponents() {
     let plain = build("vertical_stack:count=20,jitter=0.01");
     assert!(build(" vertical_stack : count = 2e1 , jitter = 1e-2 ") == plain);
     assert_eq!(plain.name, "vertical_stack:count=20,jitter=0.01");
-    // In the entry's order, without what is default anyway.
+    // In the entry's order, without values that equal the default.
     assert_eq!(build("vertical_stack:jitter=0.01,pitch=1,count=20").name, plain.name);
 }
 
-/// A size picks these parameters and no others: results of different machines are of the same scenes.
+/// A size maps to exactly these parameters: results of different machines are of the same scenes.
 #[test]
 fn sizes_pick_exactly_these_scenes() {
     let expected = [
@@ -665,7 +665,7 @@ fn sizes_pick_exactly_these_scenes() {
         ("vertical_stack", 7, "count=7", 7),
         ("bridge", 160, "planks=160", 160),
         ("large_pyramid", 1, "base=1", 1),
-        // As near to 2² = 4: the smaller.
+        // Equally near to 2² = 4: the smaller one.
         ("overlap_recovery", 2, "base=1", 1),
     ];
     for (name, size, parameters, moving) in expected {
@@ -682,21 +682,21 @@ fn sizes_pick_exactly_these_scenes() {
 }
 
 #[test]
-fn sizes_out_of_reach_are_refused() {
+fn sizes_out_of_range_are_rejected() {
     let sized = |name: &str, bodies| catalogue::find(name).unwrap().sized(bodies);
     assert_eq!(sized("arch", 100), Ok(None), "it has one size");
     let error = sized("spinner", 20_000).unwrap_err();
-    assert_eq!(error.to_string(), "scene spinner cannot have 20000 bodies; its sizes end at 11000");
+    assert_eq!(error.to_string(), "scene spinner cannot have 20000 bodies; its maximum is 11000");
     assert!(sized("spinner", 11_000).unwrap().is_some());
     for entry in catalogue::entries() {
-        // What there is a rule for can be built, and comes near.
+        // Every scene with a rule can be built near the requested size.
         for size in [100, 1_000, 10_000] {
             let Ok(Some(given)) = entry.sized(size) else { continue };
             let bodies = entry.body_count(&given).unwrap();
             assert!((0.9..1.15).contains(&(bodies as f64 / size as f64)), "{} of {size}: {bodies}", entry.name);
         }
     }
-    // The largest is the largest.
+    // The reported maximum is the true one.
     for name in ["compounds", "confined", "washer", "rush", "many_pyramids"] {
         let Err(CatalogueError::Size { most, .. }) = sized(name, catalogue::MAX_BODIES) else { continue };
         assert!(sized(name, most).unwrap().is_some() && sized(name, most + 1).is_err(), "{name}: {most}");

@@ -1,4 +1,4 @@
-//! Every scene of the catalogue for 20 seconds on the CPU: nothing is lost, nothing explodes, joints hold.
+//! Runs every scene of the catalogue for 20 seconds on the CPU: no body is lost, nothing explodes, joints hold.
 
 use drystone::low_level::CpuWorld;
 use drystone::low_level::state::{body_states, joint_reactions, metrics};
@@ -7,31 +7,31 @@ use drystone::{BodyType, Joint, JointKind, Scene};
 use drystone_scenes::catalogue;
 use glam::Vec2;
 
-/// How long, s.
+/// Duration of a run, s.
 const SECONDS: f32 = 20.0;
-/// Steps between two looks.
+/// Steps between two checks.
 const EVERY: u32 = 3;
 
-/// What a run must stay within.
+/// Limits of a run.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
-    /// Of the fastest dynamic body, m/s: what falling through the scene gives, or what drives it, with room for the
-    /// whip of a limb.
+    /// Maximum speed of a dynamic body, m/s: from falling through the scene, or from what drives it, with a margin for
+    /// the whip of a limb.
     speed: f64,
-    /// Left, lowest, right and highest place of a dynamic body's origin, m. Infinite where the scene is open.
+    /// Left, lowest, right and highest position of a dynamic body's origin, m. Infinite where the scene is open.
     region: [f32; 4],
-    /// How far the anchors of a hinge or a weld come apart, or a rod's from its length, m.
+    /// Maximum distance of the anchors of a hinge or a weld, or deviation of a rod from its length, m.
     gap: f32,
 }
 
 const OPEN: [f32; 4] = [f32::NEG_INFINITY, f32::NEG_INFINITY, f32::INFINITY, f32::INFINITY];
 
-/// Not below this height: there is ground all over, but for its ends.
+/// Returns the region above a height: there is ground everywhere but beyond its ends.
 const fn above(y: f32) -> [f32; 4] {
     [f32::NEG_INFINITY, y, f32::INFINITY, f32::INFINITY]
 }
 
-/// The largest error of what a joint holds, m.
+/// Returns the largest error of a joint's constraint, m.
 fn gap(joint: &Joint, between: f32, start: f32) -> f32 {
     match &joint.kind {
         JointKind::Revolute { .. } | JointKind::Weld { .. } => between,
@@ -41,7 +41,7 @@ fn gap(joint: &Joint, between: f32, start: f32) -> f32 {
     }
 }
 
-/// Runs it and says what went wrong first, or the extremes it came to.
+/// Runs the scene and returns the first violation, or the extremes reached.
 fn run(scene: &Scene, bounds: Bounds) -> Result<String, String> {
     let mut world = CpuWorld::new(scene).map_err(|error| error.to_string())?;
     let span = |world: &CpuWorld| -> Vec<f32> {
@@ -70,7 +70,7 @@ fn run(scene: &Scene, bounds: Bounds) -> Result<String, String> {
         }
         let bodies = body_states(world.compiled(), &snapshot);
         let [left, low, right, high] = bounds.region;
-        // What comes later is dynamic.
+        // Bodies that come later are dynamic.
         let falls = |index: usize| scene.bodies.get(index).is_none_or(|body| body.kind == BodyType::Dynamic);
         for (index, body) in bodies.iter().enumerate().filter(|&(index, _)| falls(index)) {
             let [x, y] = body.position;
@@ -80,7 +80,7 @@ fn run(scene: &Scene, bounds: Bounds) -> Result<String, String> {
                 return Err(format!("step {step}: body {index} is at {:?}", body.position));
             }
         }
-        // Joints of emitters are alike, so it does not matter which of them it is.
+        // Joints of an emitter are alike, so their order does not matter.
         let later = scene.emitters.iter().flat_map(|emitter| &emitter.joints).cycle();
         for (index, (&between, joint)) in span(&world).iter().zip(scene.joints.iter().chain(later)).enumerate() {
             let gap = gap(joint, between, start.get(index).copied().unwrap_or_default());
@@ -106,7 +106,7 @@ fn check(spec: &str, bounds: Bounds) {
     }
 }
 
-/// One test for each scene of the catalogue, the big ones cut down.
+/// Generates a test for each scene of the catalogue; large scenes are reduced.
 macro_rules! runs {
     ($($name:ident: $spec:literal, $speed:literal, $region:expr, $gap:literal;)*) => {
         $(#[test] fn $name() { check($spec, Bounds { speed: $speed, region: $region, gap: $gap }); })*
@@ -121,8 +121,9 @@ macro_rules! runs {
     };
 }
 
-// Speeds: √(2·g·height) for what falls, the block's for smash, the bar's tip (100 m/s) and what it flings for spinner.
-// Where the ground ends, what leaves it falls for the rest of the 20 s, with 200 m/s at most: also what the bar flings.
+// Speeds: √(2·g·height) for falling bodies, the block's for smash, the bar's tip (100 m/s) and the bodies that it
+// flings for spinner. Bodies that leave the ground fall for the rest of the 20 s, with 200 m/s at most, as do those
+// that the bar flings.
 runs! {
     large_pyramid: "large_pyramid:base=20", 1.0, above(0.0), 0.0;
     many_pyramids: "many_pyramids:rows=2,columns=2,base=8", 1.0, above(0.0), 0.0;
@@ -132,17 +133,18 @@ runs! {
     tumbler: "tumbler:grid=10", 12.0, [-4.3, 5.7, 4.3, 14.3], 0.0;
     tumbler_on_a_motor: "tumbler:grid=10,motor=1", 12.0, [-4.3, 5.7, 4.3, 14.3], 0.01;
     washer: "washer:grid=12", 30.0, [-16.2, -6.2, 16.2, 26.2], 0.0;
-    // Tip of the bar and vessel are in each other by 20 cm where they meet, as in Box2D, whether a body is between or not.
+    // Where they meet, the tip of the bar and the vessel overlap by 20 cm, as in Box2D, with or without a body in
+    // between.
     spinner: "spinner:bodies=200", 400.0, OPEN, 1.0;
     compounds: "compounds:columns=6,rows=12", 25.0, [-40.0, 0.0, 40.0, 40.0], 0.0;
     junkyard: "junkyard:columns=12,rows=10", 30.0, [-80.0, 0.0, 80.0, 40.0], 0.0;
-    // Each column goes five seconds after it came, two of them on the floor. A fall of 40 m ends at 28 m/s, and in the
-    // step of it hinges give by 0.12 m to 0.14 m, as they do where all ragdolls are there from the start; two steps
+    // Each column is removed five seconds after it was added, two of them on the floor. A fall of 40 m ends at 28 m/s,
+    // and in that step hinges give by 0.12 m to 0.14 m, as they do where all ragdolls exist from the start; two steps
     // later by 0.05 m.
     rain: "rain:rows=1,columns=3,group=3,delay=100", 40.0, above(0.0), 0.2;
     vertical_stack: "vertical_stack", 1.0, above(0.0), 0.0;
     card_house: "card_house", 2.0, above(0.0), 0.0;
-    // By their common origin, which sinks with them.
+    // Their common origin sinks with them.
     arch: "arch", 2.0, above(-0.5), 0.0;
     domino: "domino", 5.0, above(0.0), 0.0;
     high_mass_ratio_1: "high_mass_ratio_1", 10.0, above(0.0), 0.0;
@@ -151,13 +153,13 @@ runs! {
     friction_ramp: "friction_ramp", 200.0, OPEN, 0.0;
     overlap_recovery: "overlap_recovery", 5.0, above(0.0), 0.0;
     circle_stack: "circle_stack", 20.0, above(0.0), 0.0;
-    // They start 18 cm inside each other, 22 to a row, and push each other away.
+    // They start 18 cm inside each other, 22 per row, and push each other away.
     confined: "confined:grid=22", 20.0, [-10.0, 0.5, 10.0, 20.0], 0.0;
     confined_by_capsules: "confined:grid=22,capsules=1", 20.0, [-10.0, 0.5, 10.0, 20.0], 0.0;
     // 1000 N on 79 kg: up to 20 m/s after 16 m.
     rush: "rush:count=120", 30.0, OPEN, 0.0;
     bridge: "bridge:planks=40", 15.0, OPEN, 0.05;
-    // The chain gives: 40 hinges, each with up to three times the ball's weight on it.
+    // The chain stretches: 40 hinges, each with up to three times the ball's weight on it.
     ball_and_chain: "ball_and_chain", 31.0, OPEN, 0.25;
     ragdoll: "ragdoll", 15.0, above(0.0), 0.1;
     far_pyramid: "far_pyramid:base=5", 10.0, above(-80_000.0), 0.0;
@@ -167,7 +169,7 @@ runs! {
     particles_in_a_turning_box: "particles_in_a_turning_box", 15.0, [-1.45, -1.45, 1.45, 1.45], 0.0;
     circle_masses: "circle_masses", 4.0, OPEN, 0.0;
     pendulum: "pendulum", 1.6, [-0.5, -1.01, 0.5, -0.87], 0.001;
-    // All its energy in one bob, 41.7 J, would be 9.13 m/s.
+    // All its energy in one bob, 41.7 J, would give 9.13 m/s.
     double_pendulum: "pendulum:bobs=2,angle=2", 9.14, [-2.01, -2.01, 2.01, 2.01], 0.01;
     rod_chain: "rod_chain", 20.0, OPEN, 0.05;
     rope_winch_piston: "rope_winch_piston", 10.0, above(0.0), 0.05;
@@ -176,20 +178,20 @@ runs! {
     motors: "motors", 15.0, above(0.0), 0.05;
     static_and_kinetic: "static_and_kinetic", 200.0, OPEN, 0.0;
     conveyor: "conveyor", 15.0, above(0.0), 0.0;
-    // It falls at 13.7 m/s, 23 cm a step, and turns round a quarter of a step before or after it touches.
+    // It falls at 13.7 m/s, 23 cm per step, and bounces a quarter of a step before or after it touches.
     bouncing_ball: "bouncing_ball", 15.0, above(0.25), 0.0;
     slope: "slope", 0.1, OPEN, 0.0;
 }
 
-/// Each of the checks above fails on a run that deserves it.
+/// Negative control: each of the checks above fails on a faulty run.
 #[test]
-fn what_goes_wrong_is_found() {
+fn faulty_runs_are_detected() {
     let bounds = Bounds { speed: 40.0, region: OPEN, gap: 0.5 };
     let found = |scene: &Scene, bounds: Bounds, what: &str| {
         let wrong = run(scene, bounds).expect_err(what);
         assert!(wrong.contains(what), "{wrong}");
     };
-    // A taut chain swings sideways, here too fast for its substeps: 2·√(T/(m·l)), up to 280 rad/s.
+    // A taut chain vibrates sideways, here too fast for its substeps: 2·√(T/(m·l)), up to 280 rad/s.
     let mut whipped = catalogue::build("ball_and_chain").expect("a scene");
     whipped.settings.substeps = Some(2);
     found(&whipped, Bounds { gap: 30.0, ..bounds }, "the speed is");
@@ -198,13 +200,13 @@ fn what_goes_wrong_is_found() {
         joint.hertz = Some(1.0);
     }
     found(&loose, bounds, "m apart");
-    // Without its ground.
+    // Without the ground.
     let mut falling = catalogue::build("vertical_stack").expect("a scene");
     falling.bodies.remove(0);
     found(&falling, Bounds { region: above(0.0), ..bounds }, "is at");
 }
 
-/// Seconds of a swing, forth and back, of the first bob: the mean over 20 s, between passages through the lowest place.
+/// Returns the period of the first bob, s: the mean over 20 s, between passages through the lowest point.
 fn period(scene: &Scene) -> f64 {
     let mut world = CpuWorld::new(scene).expect("a world");
     let dt = f64::from(scene.settings.dt);
@@ -223,7 +225,7 @@ fn period(scene: &Scene) -> f64 {
     (end - first) / (passages.len() - 1) as f64
 }
 
-/// Period of a simple pendulum: 2π√(L/g), and the series in the largest angle.
+/// Returns the period of a simple pendulum: 2π√(L/g), and the series in the largest angle.
 fn simple_pendulum(length: f64, gravity: f64, angle: f64) -> f64 {
     let square = angle * angle;
     let series = 1.0 + square / 16.0 + 11.0 * square * square / 3072.0 + 173.0 * square.powi(3) / 737_280.0;
@@ -231,7 +233,7 @@ fn simple_pendulum(length: f64, gravity: f64, angle: f64) -> f64 {
 }
 
 #[test]
-fn a_pendulum_swings_with_the_period_of_the_textbook() {
+fn a_pendulum_has_the_period_of_the_textbook() {
     for (length, gravity, angle) in
         [(1.0, 9.81, 0.05), (1.0, 9.81, 0.5), (2.0, 9.81, 1.0), (0.5, 1.62, 0.5), (4.0, 25.0, -0.3)]
     {
@@ -241,7 +243,7 @@ fn a_pendulum_swings_with_the_period_of_the_textbook() {
         let off = (found / expected - 1.0).abs();
         println!("{spec}: {found} s, expected {expected} s, off by {off:.1e}");
         assert!(off < 5e-4, "{spec}: {found} s, expected {expected} s");
-        // The period of small swings is told from that of large ones, and another length or gravity as well.
+        // The test distinguishes small from large swings, and other lengths or gravities.
         let small = simple_pendulum(length, gravity, 0.0);
         assert!(angle.abs() < 0.2 || (found / small - 1.0).abs() > 5e-4, "{spec}: as for small swings");
         let other = simple_pendulum(1.01 * length, gravity, angle);
@@ -249,7 +251,8 @@ fn a_pendulum_swings_with_the_period_of_the_textbook() {
     }
 }
 
-/// A double pendulum that starts at a large angle is chaotic: a change of 10⁻⁵ of its angle grows to another motion.
+/// A double pendulum that starts at a large angle is chaotic: a change of 10⁻⁵ of its angle grows to a different
+/// motion.
 #[test]
 fn a_double_pendulum_is_chaotic_and_a_single_one_is_not() {
     let end = |spec: &str| {

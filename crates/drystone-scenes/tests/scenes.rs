@@ -1,4 +1,4 @@
-//! The scene file: what is refused and how it is told, what is read, what is written, and the schema.
+//! The scene file: errors and their positions, reading, writing, and the schema.
 //!
 //! `DRYSTONE_FUZZ_SECONDS=600 cargo test --release --test scenes mutated` fuzzes for ten minutes.
 
@@ -31,7 +31,7 @@ const GOOD: [(&str, &str); 5] = [
     ("all_kinds.ron", ALL_KINDS_RON),
 ];
 
-/// `tests/bad_scenes/cases.txt`, as name and text.
+/// Returns name and text of each case in `tests/bad_scenes/cases.txt`.
 fn bad_scenes() -> Vec<(&'static str, &'static str)> {
     let cases = include_str!("bad_scenes/cases.txt").split("\n=== ").skip(1);
     cases.map(|case| case.split_once('\n').expect("a line of its own for the name")).collect()
@@ -46,7 +46,7 @@ fn schema() -> jsonschema::Validator {
     jsonschema::draft202012::new(&schema).expect("the schema is a schema")
 }
 
-/// What holds for every complaint, whatever it is about.
+/// Checks what holds for every error message.
 fn assert_tells(error: &FileError, text: &str, name: &str) {
     let shown = error.to_string();
     assert!(!error.problem.is_empty() && !error.expected.is_empty(), "{shown}");
@@ -64,7 +64,7 @@ fn assert_tells(error: &FileError, text: &str, name: &str) {
 }
 
 #[test]
-fn bad_scenes_are_told_what_is_wrong() {
+fn bad_scenes_have_precise_errors() {
     let schema = schema();
     let mut told = String::new();
     let cases = bad_scenes();
@@ -91,7 +91,7 @@ fn bad_scenes_are_told_what_is_wrong() {
 
 #[test]
 fn paths_and_places_are_those_of_the_value() {
-    // The path of a complaint leads, in an independent reader, to the very text its span covers.
+    // An independent reader that follows the path of an error finds the very text that its span covers.
     let mut followed = 0;
     for (name, text) in bad_scenes() {
         let Err(error) = file::parse(text, name) else { panic!("{name} is read") };
@@ -194,11 +194,11 @@ fn every_key_is_read() {
     };
     assert_eq!(file::parse(EVERYTHING_JSON, "everything.json").as_ref(), Ok(&expected));
     assert_eq!(file::parse(EVERYTHING_RON, "everything.ron").as_ref(), Ok(&expected));
-    assert_eq!(file::parse(EVERYTHING_JSON, "-").as_ref(), Ok(&expected), "told apart by content");
-    assert_eq!(file::parse(EVERYTHING_RON, "-").as_ref(), Ok(&expected), "told apart by content");
+    assert_eq!(file::parse(EVERYTHING_JSON, "-").as_ref(), Ok(&expected), "recognised by content");
+    assert_eq!(file::parse(EVERYTHING_RON, "-").as_ref(), Ok(&expected), "recognised by content");
 }
 
-/// Every shape and every type of joint, with all their keys.
+/// Returns a scene with every shape and every type of joint, with all their keys.
 fn all_kinds() -> Scene {
     let mut scene = Scene::new("all kinds");
     let post = Body::fixed(0.0, 0.0)
@@ -292,12 +292,12 @@ fn joints_have_the_models_defaults() {
     let mouse = file::parse(&text(r#"{ "type": "mouse", "b": 1, "target": [1, 2] }"#), "").expect("a mouse joint");
     let kind = JointKind::Mouse { target: Vec2::new(1.0, 2.0), max_force: 1e15 };
     assert_eq!(mouse.joints, [Joint::to_world(kind, 1)]);
-    // An axis that is nearly of length 1 stays as it was written.
+    // An axis of almost length 1 stays as written.
     let near = file::parse(&text(r#"{ "type": "prismatic", "b": 1, "axis": [0.600001, 0.8] }"#), "").expect("near");
     assert_eq!(near.joints[0].kind, JointKind::slider([0.600_001, 0.8]));
 }
 
-/// Both ways, in both syntaxes; and what is wrong with them, where.
+/// Fields and paths survive writing and reading in both syntaxes; invalid ones have precise errors.
 #[test]
 fn fields_and_paths_are_read_and_written() {
     let json = r#"{ "version": 1,
@@ -330,7 +330,7 @@ fn fields_and_paths_are_read_and_written() {
     assert_eq!(error, "fields: has 5 fields; expected at most 4");
 }
 
-/// Both ways, in both syntaxes; and what is wrong with them, where.
+/// Emitters survive writing and reading in both syntaxes; invalid ones have precise errors.
 #[test]
 fn emitters_are_read_and_written() {
     let json = r#"{ "version": 1,
@@ -414,7 +414,7 @@ fn emitters_are_read_and_written() {
         (
             "\"emitters\":",
             "\"joints\": [{ \"type\": \"weld\", \"a\": \"lid\", \"b\": \"arm\" }], \"emitters\":",
-            "joints[0].b: is \"arm\", a body that an emitter makes, which the joints of the scene do not know",
+            "joints[0].b: is \"arm\", a body that an emitter makes, which joints of the scene cannot refer to",
             false,
         ),
         (
@@ -427,7 +427,7 @@ fn emitters_are_read_and_written() {
         assert!(json.contains(from), "{from}");
         let text = json.replace(from, to);
         if says.is_empty() {
-            // The least of the limits counts.
+            // The smallest of the limits counts.
             assert_eq!(file::parse(&text, "json").expect("large numbers").most_bodies(), 1 + 2 * 2 + 1);
             continue;
         }
@@ -442,7 +442,7 @@ fn emitters_are_read_and_written() {
 }
 
 #[test]
-fn what_is_left_out_has_the_models_default() {
+fn omitted_keys_have_the_models_defaults() {
     let expected = Scene { bodies: vec![Body::default().shape(Shape::circle(1.0))], ..Scene::default() };
     let json = r#"{ "version": 1, "settings": {}, "bodies": [{ "shapes": [{ "circle": { "radius": 1 } }] }] }"#;
     assert_eq!(file::parse(json, "json").as_ref(), Ok(&expected));
@@ -452,7 +452,7 @@ fn what_is_left_out_has_the_models_default() {
 }
 
 #[test]
-fn what_changes_nothing_is_accepted() {
+fn redundant_keys_are_accepted() {
     let text = r#"{ "version": 1, "bodies": [ { "shapes": [
         { "box": { "half": [1, 1], "radius": 0 }, "friction": 0.3, "kinetic_friction": 0.3 } ] } ], "joints": [] }"#;
     let shape = Shape::half_box(1.0, 1.0).friction(0.3).kinetic_friction(0.3);
@@ -542,7 +542,7 @@ fn bodies_are_limited() {
 }
 
 #[test]
-fn files_that_cannot_be_read_are_told_by_name() {
+fn errors_of_unreadable_files_name_the_file() {
     let directory = std::env::temp_dir().join(format!("drystone-scenes-{}", std::process::id()));
     std::fs::create_dir_all(&directory).expect("a temporary directory");
     let good = directory.join("good.json");
@@ -562,20 +562,20 @@ fn files_that_cannot_be_read_are_told_by_name() {
     std::fs::remove_dir_all(&directory).expect("removable");
 }
 
-/// Makes this the only shape, of a static body, which any shape may have.
+/// Makes this the only shape, on a static body, which any shape may have.
 fn shape(scene: &mut Scene, shape: Shape) {
     scene.bodies[0].kind = BodyType::Static;
     scene.bodies[0].shapes = vec![shape];
 }
 
-/// Adds a joint of the only body to the world.
+/// Adds a joint from the only body to the world.
 fn joint(scene: &mut Scene, kind: JointKind) -> &mut Joint {
     scene.join(Joint::to_world(kind, 0));
     &mut scene.joints[0]
 }
 
 #[test]
-fn what_rust_can_say_and_a_file_cannot_is_checked_too() {
+fn models_that_a_file_cannot_express_are_checked_too() {
     let mut scene = Scene { bodies: vec![Body::default().shape(Shape::circle(1.0)); 2], ..Scene::default() };
     let mouse = JointKind::Mouse { target: Vec2::ZERO, max_force: 1.0 };
     for (joint, told) in [
@@ -711,7 +711,7 @@ fn scenes_from_rust_are_checked_like_files() {
             let error = scene.check().expect_err(path);
             assert_eq!(error.path, path);
             assert!(error.problem.contains("NaN") || error.problem.contains("infinite"), "{error}");
-            // RON can say it, JSON cannot; neither is read back.
+            // RON can express the value, JSON cannot; neither can be read.
             assert!(file::parse(&file::write_ron(&scene), ".ron").is_err(), "{path}");
             assert!(file::parse(&file::write_json(&scene), ".json").is_err(), "{path}");
         }
@@ -719,7 +719,7 @@ fn scenes_from_rust_are_checked_like_files() {
 }
 
 #[test]
-fn the_ends_of_every_range_are_in() {
+fn the_ends_of_every_range_are_valid() {
     use drystone::low_level::scene::MAX_BODIES;
     assert_eq!(MAX_BODIES, 4_000_000);
     let schema = schema();
@@ -751,7 +751,7 @@ fn the_ends_of_every_range_are_in() {
         r#""box": { "half": [1, 1], "radius": 100000 }"#,
         r#""capsule": { "a": [0, 0], "b": [0.0001, 0], "radius": 0.0001 }"#,
         r#""polygon": { "points": [[0, 0], [0.0002, 0], [0.0001, 0.0002]] }"#,
-        // Corners a tenth of a millimetre out of the line through their neighbours.
+        // Vertices a tenth of a millimetre off the line through their neighbours.
         r#""polygon": { "points": [[-1, 0], [0, -0.0001], [1, 0], [0, 0.0001]] }"#,
         r#""polygon": { "points": [[3, 0], [2, 2], [0, 3], [-2, 2], [-3, 0], [-2, -2], [0, -3], [2, -2]] }"#,
         r#""particle": { "radius": 0.0001 }"#,
@@ -766,7 +766,7 @@ fn the_ends_of_every_range_are_in() {
 }
 
 #[test]
-fn the_ends_of_every_range_of_joints_are_in() {
+fn the_ends_of_every_range_of_joints_are_valid() {
     let schema = schema();
     for joint in [
         r#""type": "weld", "hertz": 1e6, "damping_ratio": 0, "break_force": 1e-30, "break_torque": 1e15"#,
@@ -801,7 +801,7 @@ fn accepted(schema: &jsonschema::Validator, text: &str) {
     assert!(schema.is_valid(&serde_json::from_str(text).expect("JSON")), "the schema refuses {text}");
 }
 
-/// Any number in a range, favouring its ends, zero and numbers with few digits.
+/// Generates numbers in a range, favouring its ends, zero and numbers with few digits.
 fn number(min: f32, max: f32) -> impl Strategy<Value = f32> {
     let tidy = (-1000_i16..1000).prop_map(move |n| (f32::from(n) / 8.0).clamp(min, max));
     prop_oneof![Just(min), Just(max), Just((-0.0_f32).clamp(min, max)), tidy, min..=max]
@@ -814,13 +814,13 @@ fn pair(min: f32, max: f32) -> impl Strategy<Value = Vec2> {
 fn any_geometry() -> impl Strategy<Value = Geometry> {
     let length = || number(0.001, 1e5);
     let rounding = || prop_oneof![Just(0.0_f32), number(-0.0, 1e5)];
-    // A capsule and a segment by one end and the way to the other.
+    // A capsule and a segment from one end and the vector to the other.
     let ends = || {
         (pair(-10.0, 10.0), number(0.01, 50.0), any::<bool>()).prop_map(|(a, length, upright)| {
             (a, a + if upright { Vec2::new(0.0, length) } else { Vec2::new(-length, 0.0) })
         })
     };
-    // A polygon as points around a circle, no nearer to each other than a ninth of it.
+    // A polygon as points on a circle, at least a ninth of it apart.
     let polygon = (3_usize..=8, number(0.01, 100.0), 0.0_f32..1.0, pair(-10.0, 10.0), rounding()).prop_map(
         |(count, size, turn, middle, radius)| {
             let point = |index: usize| {
@@ -862,7 +862,7 @@ fn any_shape() -> impl Strategy<Value = Shape> {
         filter.prop_map(|(category, mask, group)| Filter { category, mask, group })
     ];
     let material = prop_oneof![Just(Material::default()), any_material()];
-    // Small enough that no centre of mass drowns the inertia of a small shape.
+    // Small enough that no centre of mass swamps the inertia of a small shape.
     let sensor = any::<bool>();
     (any_geometry(), pair(-10.0, 10.0), number(-1e5, 1e5), number(1e-3, 1e3), material, filter, sensor).prop_map(
         |(geometry, offset, rotation, density, material, filter, sensor)| {
@@ -905,7 +905,7 @@ fn any_body() -> impl Strategy<Value = Body> {
         .prop_map(made_sound)
 }
 
-/// What no range tells: which shapes go with which bodies.
+/// Enforces rules across several values: which shapes may be on which bodies.
 fn made_sound(mut body: Body) -> Body {
     let has = |body: &Body, which: fn(&Geometry) -> bool| body.shapes.iter().any(|shape| which(&shape.geometry));
     if has(&body, |geometry| matches!(geometry, Geometry::Particle { .. })) {
@@ -937,7 +937,7 @@ fn any_joint_kind() -> impl Strategy<Value = JointKind> {
     let axis = || (-4.0_f32..4.0).prop_map(Vec2::from_angle);
     let angle = || option(-1e5..1e5);
     prop_oneof![
-        // A length is given where there is one to hold: any_joint takes it away again.
+        // A length where one is held; any_joint removes it otherwise.
         (number(0.001, 1e5), limits(0.0), motor()).prop_map(|(length, limits, motor)| JointKind::Distance {
             length: Some(length),
             limits,
@@ -978,7 +978,7 @@ fn any_joint_kind() -> impl Strategy<Value = JointKind> {
     ]
 }
 
-/// Between the world or a body that is named by `a`, and the first body, which is dynamic.
+/// Generates joints between the world or a body named `a`, and the first body, which is dynamic.
 fn any_joint() -> impl Strategy<Value = Joint> {
     (
         (any_joint_kind(), prop::option::of(1_usize..5), pair(-1e5, 1e5), pair(-1e5, 1e5), any::<[bool; 2]>()),
@@ -1072,7 +1072,7 @@ fn any_scene() -> impl Strategy<Value = Scene> {
                 joint.id = joint.id.take().map(|id| format!("{index} {id}").chars().take(60).collect());
                 joint.a = joint.a.filter(|&a| a < bodies.len());
             }
-            // Of the scene's own bodies and joints, but for half planes.
+            // The scene's own bodies and joints, except half planes.
             let plane = |shape: &Shape| matches!(shape.geometry, Geometry::HalfPlane { .. });
             let whole = !bodies.iter().flat_map(|body| &body.shapes).any(plane);
             let emitter = |(start, every, many, ending): (u32, Option<u32>, u32, u8)| Emitter {
@@ -1093,8 +1093,8 @@ fn any_scene() -> impl Strategy<Value = Scene> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read_back(scene in any_scene()) {
-        // Debug tells −0 from 0, which `==` does not.
+    fn scenes_survive_writing_and_reading(scene in any_scene()) {
+        // Debug distinguishes −0 from 0, which `==` does not.
         let same = |text: &str, name: &str| {
             let back = file::parse(text, name).unwrap_or_else(|error| panic!("{error}\n{text}"));
             assert_eq!(format!("{back:?}"), format!("{scene:?}"));
@@ -1117,7 +1117,7 @@ proptest! {
 }
 
 #[test]
-fn the_schema_accepts_what_is_written() {
+fn the_schema_accepts_written_scenes() {
     let schema = schema();
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     for _ in 0..100 {
@@ -1129,8 +1129,8 @@ fn the_schema_accepts_what_is_written() {
     }
 }
 
-/// Good and bad scenes, cut, joined, and with words of the format thrown in. Runs 3,000 texts, or as many as
-/// `DRYSTONE_FUZZ_SECONDS` allows; `DRYSTONE_FUZZ_SEED` starts elsewhere. The same seed gives the same texts.
+/// Mutated good and bad scenes: cut, joined, and with words of the format inserted. Runs 3,000 texts, or as many as
+/// `DRYSTONE_FUZZ_SECONDS` allows; `DRYSTONE_FUZZ_SEED` selects another start. The same seed gives the same texts.
 #[test]
 fn mutated_scenes_never_panic() {
     let variable = |name: &str| std::env::var(name).ok().map(|value| value.parse::<u64>().expect(name));
@@ -1180,7 +1180,7 @@ impl Random {
     }
 }
 
-/// Words, numbers, and single other characters.
+/// Splits a text into words, numbers, and other single characters.
 fn tokens(text: &str) -> Vec<String> {
     let mut tokens: Vec<String> = Vec::new();
     let mut in_word = false;

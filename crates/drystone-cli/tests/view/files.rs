@@ -135,7 +135,7 @@ fn files_that_cannot_go_on_say_why() {
          rewrite @/good.snap @/cut.snap\nopened\nreport @/good.json\n",
     );
     let [old, cut, good] = ["old.json", "cut.json", "good.json"].map(|name| stage.report(name));
-    for (report, expected) in [(&old, "old.snap: holds a state and no scene"), (&cut, "it is cut off in its state")] {
+    for (report, expected) in [(&old, "old.snap: holds a state and no scene"), (&cut, "it is truncated in its state")] {
         let fault = report["fault"].as_str().unwrap();
         assert!(fault.contains(expected), "{fault}");
         assert_eq!((report["scene"].as_str(), report["step"].as_u64()), (Some("arch"), Some(2)));

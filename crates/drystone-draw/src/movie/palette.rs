@@ -1,4 +1,4 @@
-//! 255 colours for a drawing.
+//! A palette of up to 255 colours for a drawing.
 
 use std::collections::HashMap;
 
@@ -7,35 +7,35 @@ use color_quant::NeuQuant;
 /// Red, green, blue.
 pub type Color = [u8; 3];
 
-/// Colours of a palette. One index of a byte is left for "no colour".
+/// Maximum number of colours. One of the 256 indices is reserved for unchanged pixels.
 const SIZE: usize = 255;
-/// A colour on at least this share of the pixels is flat: it gets its exact place.
+/// A colour on at least one in this many pixels is flat: it is kept exactly.
 const FLAT_SHARE: usize = 2000;
-/// How many of those there can be.
+/// Maximum number of flat colours.
 const MOST_FLAT: usize = 127;
-/// How closely the quantiser looks, 1 (all pixels) – 30.
+/// Sampling factor of the quantiser: 1 (all pixels) to 30.
 const SAMPLING: i32 = 5;
-/// Squared distance beyond which a colour looks wrong, and the share of the pixels that may.
+/// Squared distance above which a colour looks wrong, and the accepted share of such pixels, one in this many.
 const WRONG_DISTANCE: u32 = 24 * 24;
 const WRONG_SHARE: usize = 10_000;
 
-/// Up to 255 colours, and which of them is nearest to any other.
+/// Up to 255 colours, with a cached search for the nearest one.
 pub struct Palette {
     colors: Vec<Color>,
-    /// Nearest index and squared distance of the colours met so far: a drawing has few.
+    /// Nearest index and squared distance of the colours looked up so far: a drawing has few.
     nearest: HashMap<Color, (u8, u32)>,
 }
 
 impl Palette {
-    /// Exact if the drawing has at most 255 colours. Otherwise its flat colours are exact, and the blends along edges
-    /// share what is left.
+    /// Computes a palette. Exact if the drawing has at most 255 colours. Otherwise its flat colours are exact, and the
+    /// blends along edges share the other entries.
     pub fn of(pixels: &[Color]) -> Self {
         let mut counts: HashMap<Color, usize> = HashMap::new();
         for &pixel in pixels {
             *counts.entry(pixel).or_default() += 1;
         }
         let mut by_count: Vec<(Color, usize)> = counts.into_iter().collect();
-        // By colour among equals, so that equal drawings make equal files.
+        // Ties are broken by colour, so that equal drawings make equal files.
         by_count.sort_unstable_by_key(|&(color, count)| (std::cmp::Reverse(count), color));
         let exact = if by_count.len() <= SIZE {
             by_count.len()
@@ -45,12 +45,12 @@ impl Palette {
         let mut colors: Vec<Color> = by_count[..exact].iter().map(|&(color, _)| color).collect();
         let blends: Vec<u8> = by_count[exact..]
             .iter()
-            // Often-seen blends weigh more, but never drown the rare ones.
+            // Frequent blends weigh more, but never suppress the rare ones.
             .flat_map(|&(color, count)| std::iter::repeat_n(color, 1 + count.ilog2() as usize))
             .flat_map(|[r, g, b]| [r, g, b, 255])
             .collect();
         if !blends.is_empty() {
-            // The quantiser learns from a few hundred pixels at least.
+            // The quantiser needs at least a few hundred pixels.
             let sampling = if blends.len() < 1 << 16 { 1 } else { SAMPLING };
             let quantised = NeuQuant::new(sampling, SIZE - exact, &blends).color_map_rgb();
             colors.extend(quantised.chunks_exact(3).map(|c| [c[0], c[1], c[2]]));
@@ -58,7 +58,7 @@ impl Palette {
         Self { colors, nearest: HashMap::new() }
     }
 
-    /// Index of the nearest colour, and the squared distance to it.
+    /// Returns the index of the nearest colour and the squared distance to it.
     pub fn nearest(&mut self, color: Color) -> (u8, u32) {
         *self.nearest.entry(color).or_insert_with(|| {
             let distance =
@@ -68,13 +68,13 @@ impl Palette {
         })
     }
 
-    /// Whether hardly a pixel of a drawing would look wrong.
+    /// Returns true if almost no pixel of a drawing would look wrong.
     pub fn suits(&mut self, pixels: &[Color]) -> bool {
         let wrong = pixels.iter().filter(|&&color| self.nearest(color).1 > WRONG_DISTANCE).count();
         wrong * WRONG_SHARE <= pixels.len()
     }
 
-    /// 256 entries of three bytes, the last black.
+    /// Returns the 256 entries of three bytes each; the last is black.
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes: Vec<u8> = self.colors.iter().flatten().copied().collect();
         bytes.resize(3 * (SIZE + 1), 0);

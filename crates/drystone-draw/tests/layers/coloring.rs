@@ -8,7 +8,7 @@ use glam::Vec2;
 use super::support::{self, build, cpu};
 use super::{Shown, apart, at, bare, box_on_ground, bytes, changed, close_up, draw, keep, stepped, upload};
 
-/// Colours of bodies, at their middles; black for those outside of the picture.
+/// Returns the colours of bodies at their centres; black for bodies outside of the picture.
 fn colors(world: &CpuWorld, reference: Option<&CpuWorld>, layers: &Layers, name: &str) -> Vec<[u8; 3]> {
     let upload = upload(world);
     let other = reference.map(super::upload);
@@ -26,7 +26,7 @@ fn colors(world: &CpuWorld, reference: Option<&CpuWorld>, layers: &Layers, name:
     world.poses().iter().map(|pose| color(pose.position.into())).collect()
 }
 
-/// As the shader does.
+/// Returns the colour of the scale, computed as in the shader.
 fn scale_color(style: &Style, share: f32) -> [u8; 3] {
     let along = share.clamp(0.0, 1.0) * 7.0;
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "0 to 7")]
@@ -51,7 +51,7 @@ fn speed_and_distance_are_on_their_scales() {
         let expected = scale_color(&bare(), share(speed));
         assert!(apart(seen[index], expected) < 3, "{speed} m/s: {:?}, expected {expected:?}", seen[index]);
     }
-    assert!(apart(seen[0], scale_color(&bare(), 0.0)) > 20, "what does not move has no place on the scale");
+    assert!(apart(seen[0], scale_color(&bare(), 0.0)) > 20, "a body at rest has no colour of the scale");
 
     let mut moved = scene.clone();
     for (body, by) in moved.bodies.iter_mut().zip([0.0, 1e-3, 1e-1, 0.3, 0.0]) {
@@ -63,7 +63,7 @@ fn speed_and_distance_are_on_their_scales() {
         let expected = scale_color(&bare(), exponent / 8.0);
         assert!(apart(seen[index], expected) < 4, "body {index}: {:?}, expected {expected:?}", seen[index]);
     }
-    assert_eq!(seen[0], seen[4], "what is at the same place");
+    assert_eq!(seen[0], seen[4], "bodies at the same position");
     assert!(apart(seen[0], seen[1]) > 20);
     let range = Layers { distance_range: [1e-4, 1e-2], ..layers };
     let seen = colors(&world, Some(&cpu(&moved)), &range, "distance-range");
@@ -71,7 +71,7 @@ fn speed_and_distance_are_on_their_scales() {
 }
 
 #[test]
-fn islands_hang_together() {
+fn islands_have_one_color_each() {
     let mut scene = Scene::new("islands");
     scene.add(Body::fixed(3.0, -1.0).shape(Shape::half_box(10.0, 1.0)));
     for x in [0.0, 3.0] {
@@ -88,22 +88,22 @@ fn islands_hang_together() {
     let layers = Layers { coloring: Coloring::Island, ..Layers::default() };
     let check = |world: &CpuWorld, name: &str| {
         let seen = colors(world, None, &layers, name);
-        assert!(seen[1] == seen[2] && seen[2] == seen[3], "{name}: one stack {seen:?}");
-        assert!(seen[4] == seen[5] && seen[5] == seen[6], "{name}: the other {seen:?}");
-        assert!(apart(seen[1], seen[4]) > 20, "{name}: the two are apart: {seen:?}");
-        assert_eq!(seen[7], seen[8], "{name}: both are alone");
-        assert_eq!(seen[tied], seen[free], "{name}: a joint ties");
+        assert!(seen[1] == seen[2] && seen[2] == seen[3], "{name}: one stack has one colour {seen:?}");
+        assert!(seen[4] == seen[5] && seen[5] == seen[6], "{name}: the other stack has one colour {seen:?}");
+        assert!(apart(seen[1], seen[4]) > 20, "{name}: the stacks have different colours: {seen:?}");
+        assert_eq!(seen[7], seen[8], "{name}: single bodies have the same colour");
+        assert_eq!(seen[tied], seen[free], "{name}: a joint connects");
         assert!(apart(seen[tied], seen[7]) > 20 && apart(seen[1], seen[7]) > 20, "{name}: {seen:?}");
     };
     check(&stepped(&scene, 5), "islands");
     scene.settings.sleep = true;
     let asleep = stepped(&scene, 200);
-    assert_eq!(asleep.counters().awake, 0, "else this tests the same again");
+    assert_eq!(asleep.counters().awake, 0, "all bodies must sleep for this test");
     check(&asleep, "islands-asleep");
 }
 
 #[test]
-fn sleepers_are_told_from_those_awake() {
+fn sleeping_bodies_are_distinct_from_awake_ones() {
     let mut scene = box_on_ground();
     scene.settings.sleep = true;
     scene.add(Body::dynamic(1.5, 0.5).sleepless().shape(Shape::half_box(0.5, 0.5)));
@@ -116,16 +116,16 @@ fn sleepers_are_told_from_those_awake() {
 
     let plain = colors(&world, None, &Layers::default(), "sleep-plain");
     let dimmed = colors(&world, None, &Layers { sleep: true, ..Layers::default() }, "sleep-dimmed");
-    assert!(apart(plain[2], dimmed[2]) < 3, "who is awake stays as it was: {plain:?} {dimmed:?}");
-    assert!(apart(plain[1], dimmed[1]) > 40, "who sleeps is dimmed");
+    assert!(apart(plain[2], dimmed[2]) < 3, "awake bodies keep their colour: {plain:?} {dimmed:?}");
+    assert!(apart(plain[1], dimmed[1]) > 40, "sleeping bodies are dimmed");
     assert_eq!(plain[0], dimmed[0], "the ground does not sleep");
 
-    // Contacts of sleepers lie in another table, and are drawn from it.
+    // Contacts of sleeping bodies are in another table, and are drawn from it.
     let camera = close_up();
     let shown = Shown::new("sleeping-contacts", &world, camera, &Layers { contacts: true, ..Layers::default() });
     assert!(shown.near(Vec2::new(-0.5, 0.0), 6.0) > 8);
     let strength = |x: f32| apart(at(&shown.with, &camera, Vec2::new(x, 0.0)), bytes(bare().contact));
-    assert!(strength(-0.5) > 30, "paler than those of bodies awake");
+    assert!(strength(-0.5) > 30, "paler than those of awake bodies");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn graph_colors_are_those_of_contacts() {
 }
 
 #[test]
-fn wires_outlines_and_the_chosen_body() {
+fn wires_outlines_and_the_highlighted_body() {
     let world = stepped(&box_on_ground(), 1);
     let camera = close_up();
     let picture = |layers: &Layers| {
@@ -190,9 +190,9 @@ fn wires_outlines_and_the_chosen_body() {
     assert!(nothing.rgba.chunks(4).all(|pixel| pixel == &nothing.rgba[..4]), "nothing but the background");
 }
 
-/// The legend says the largest value, which only the device knows.
+/// The legend shows the largest value, which only the device knows.
 #[test]
-fn legend_tells_the_largest_value() {
+fn legend_shows_the_largest_value() {
     let drawn = |speed: f32| {
         let mut scene = Scene::new("one");
         scene.gravity = Vec2::ZERO;
@@ -206,7 +206,7 @@ fn legend_tells_the_largest_value() {
         keep(&image, "legend");
         image
     };
-    // All of them are past the scale, so nothing but the number differs.
+    // All values are above the scale, so only the number differs.
     let (a, b, again) = (drawn(12.3), drawn(12.8), drawn(12.3));
     assert!(a == again);
     let differs = changed(&a, &b);

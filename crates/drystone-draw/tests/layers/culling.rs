@@ -1,4 +1,4 @@
-//! What is left out of a picture, and what is smaller than its pixels.
+//! Culling, and shapes smaller than a pixel.
 
 use drystone::low_level::CpuWorld;
 use drystone::{Body, Scene, Shape};
@@ -21,7 +21,7 @@ fn many(count: u32) -> Scene {
             0 => body.shape(Shape::circle(size)),
             1 => body.shape(Shape::half_box(size, 0.5 * size)),
             2 => body.shape(Shape::capsule([-size, 0.0], [size, 0.0], 0.3 * size)),
-            // Its shape lies aside.
+            // Its shape has an offset.
             _ => body.shape(Shape::half_box(0.1, size).offset(1.0, 0.5)),
         });
     }
@@ -31,7 +31,7 @@ fn many(count: u32) -> Scene {
     scene
 }
 
-/// What the device found to be in a picture.
+/// Returns the indices of shapes that the device found visible.
 fn culled(world: &drystone::low_level::scene::Compiled, camera: &Camera) -> Vec<u32> {
     let (device, queue) = (context().device(), context().queue());
     let mut upload = Upload::new(device, queue);
@@ -62,7 +62,7 @@ fn culled(world: &drystone::low_level::scene::Compiled, camera: &Camera) -> Vec<
     visible[..arguments[0] as usize / 6].to_vec()
 }
 
-/// Nothing that is seen is left out, what is far outside is, and the order is that of the scene, fixed bodies first.
+/// Culling keeps all visible shapes, drops distant ones, and keeps the order of the scene, fixed bodies first.
 #[test]
 fn culling_keeps_what_is_seen_in_order() {
     for (count, views) in [(1, 1), (9, 2), (5000, 4)] {
@@ -73,7 +73,7 @@ fn culling_keeps_what_is_seen_in_order() {
             let camera = Camera::new(Vec2::splat(0.4 * side), height.max(0.1), [640, 360]);
             let found = culled(&world, &camera);
             let half = 0.5 * Vec2::new(640.0, 360.0) * camera.metres_per_pixel;
-            // How far outside of the picture the circle around a shape ends, px.
+            // Distance of the shape's bounding circle outside of the picture, px.
             let outside = |index: usize| {
                 let shape = &world.shapes[index];
                 let pose = &world.poses[shape.body as usize];
@@ -99,7 +99,7 @@ fn culling_keeps_what_is_seen_in_order() {
     }
 }
 
-/// The rasteriser looks at every shape: with culling the picture is the same, near and far, at sizes below a pixel and
+/// The rasteriser visits every shape: with culling the picture is the same, near and far, at sizes below a pixel and
 /// above.
 #[test]
 fn a_hundred_thousand_bodies_look_as_without_culling() {
@@ -117,14 +117,14 @@ fn a_hundred_thousand_bodies_look_as_without_culling() {
         println!("{name}: worst {worst}, mean {mean:.4}");
         // Where thirty specks share a pixel, each of them is rounded to 8 bits: 11 from far, 3 at most nearer by.
         assert!(worst <= 12 && mean < 0.6, "{name}: worst {worst}, mean {mean}");
-        // Negative control: a third of a pixel aside is another picture.
+        // Negative control: a shift by a third of a pixel gives a different picture.
         let aside = Camera { center: camera.center + 0.3 * camera.metres_per_pixel, ..camera };
         let aside = offscreen.picture(&upload.inputs(), &aside, &style).expect("draws");
         assert!(difference(&aside, &plain).1 > 2.0 * mean + 0.1, "{name}: {:?}", difference(&aside, &plain));
     }
 }
 
-/// While zooming, what is smaller than a pixel changes little by little.
+/// While zooming, specks change gradually.
 #[test]
 fn specks_do_not_flicker_while_zooming() {
     let world = support::compile(&many(4000));

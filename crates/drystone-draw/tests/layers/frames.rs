@@ -1,4 +1,4 @@
-//! What any frame must do: be used again, be the same from both backends, mind neither nothing nor too little.
+//! Frames: reuse, both backends, empty worlds, missing buffers.
 
 use drystone::{Joint, JointKind, Scene};
 use drystone_draw::{Camera, Coloring, DrawInputs, Layers, Style, Upload};
@@ -6,7 +6,7 @@ use drystone_draw::{Camera, Coloring, DrawInputs, Layers, Style, Upload};
 use super::support::{self, context, cpu, gpu};
 use super::{all_layers, bare, box_on_ground, close_up, difference, draw, keep, offscreen, stepped, upload};
 
-/// One frame that shows one thing after the other is like a new frame for each.
+/// A reused frame draws the same pictures as new frames.
 #[test]
 fn a_frame_can_be_used_again() {
     let small = stepped(&box_on_ground(), 10);
@@ -32,7 +32,7 @@ fn a_frame_can_be_used_again() {
 }
 
 #[test]
-fn what_is_missing_is_an_error() {
+fn missing_buffers_are_errors() {
     let world = cpu(&box_on_ground());
     let mut upload = Upload::new(context().device(), context().queue());
     upload.refresh(&world, false).expect("uploads");
@@ -59,7 +59,7 @@ fn what_is_missing_is_an_error() {
     assert!(try_it(&broken, &all_layers()).expect_err("no uniform").contains("params buffer"));
 }
 
-/// Nothing to draw, nothing stepped, no body: no layer minds.
+/// Every layer can be drawn for empty worlds, unstepped worlds and worlds without bodies.
 #[test]
 fn empty_worlds_are_drawn() {
     let world = cpu(&Scene::new("nothing"));
@@ -76,7 +76,7 @@ fn empty_worlds_are_drawn() {
     }
 }
 
-/// From the GPU's own buffers as from uploaded ones of the CPU.
+/// Pictures from the GPU's own buffers equal those from uploaded buffers of the CPU.
 #[test]
 fn both_backends_look_the_same() {
     let mut scene = support::pile(5, 60);
@@ -108,7 +108,7 @@ fn both_backends_look_the_same() {
             assert!(mean < 0.05, "step {step}, {coloring:?}: worst {worst}, mean {mean}");
         }
     }
-    // Negative control: one step later is another picture.
+    // Negative control: one step later the picture differs.
     let camera = Camera::fit_scene(on_cpu.poses(), &on_cpu.compiled().shapes, [800, 500]);
     let before =
         offscreen.layered_picture(&DrawInputs::of(&on_gpu), &camera, &Style::light(), &all_layers()).expect("draws");

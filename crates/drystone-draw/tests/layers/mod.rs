@@ -1,8 +1,8 @@
-//! Layers: that each shows what it is for where it ought to be, from the GPU's buffers as from uploaded ones, and that
-//! culling leaves out what is not in the picture and nothing else.
+//! Layers: each shows its content at the right position, from the GPU's buffers and from uploaded ones, and culling
+//! drops only invisible shapes.
 //!
 //! Needs a Vulkan adapter; a software one (Mesa's lavapipe) will do. Every picture is also written as a PNG to
-//! `target/tmp`, to be looked at.
+//! `target/tmp` for inspection.
 
 #[path = "../../../../tests/support/mod.rs"]
 mod support;
@@ -62,7 +62,7 @@ fn all_layers() -> Layers {
     }
 }
 
-/// The colour of one pixel, 0 – 255.
+/// Returns the colour of one pixel, 0 – 255.
 fn at(image: &Image, camera: &Camera, point: Vec2) -> [u8; 3] {
     let pixel = camera.to_pixel(point).floor();
     assert!(pixel.min_element() >= 0.0, "{point} is outside the picture");
@@ -80,12 +80,13 @@ fn apart(a: [u8; 3], b: [u8; 3]) -> u8 {
     a.iter().zip(b).map(|(a, b)| a.abs_diff(b)).max().unwrap_or(0)
 }
 
-/// Without grid and scale bar, and every body of one colour: what is there is there because of a layer.
+/// Returns a style without grid and scale bar and with one colour for all bodies, so that all other pixels come from a
+/// layer.
 fn bare() -> Style {
     Style { grid_strength: 0.0, scale_bar: false, scatter: 0.0, lightness: 0.0, ..Style::light() }
 }
 
-/// Pixels that differ by more than rounding.
+/// Returns the pixels that differ by more than rounding.
 fn changed(a: &Image, b: &Image) -> Vec<Vec2> {
     assert_eq!((a.width, a.height), (b.width, b.height));
     let pairs = a.rgba.chunks(4).zip(b.rgba.chunks(4)).enumerate();
@@ -94,14 +95,14 @@ fn changed(a: &Image, b: &Image) -> Vec<Vec2> {
     differs.map(|(index, _)| Vec2::new((index % width) as f32 + 0.5, (index / width) as f32 + 0.5)).collect()
 }
 
-/// Largest and mean difference of a channel.
+/// Returns the maximum and mean difference of a channel.
 fn difference(a: &Image, b: &Image) -> (u8, f64) {
     assert_eq!((a.width, a.height, a.rgba.len()), (b.width, b.height, b.rgba.len()));
     let apart = || a.rgba.iter().zip(&b.rgba).map(|(x, y)| x.abs_diff(*y));
     (apart().max().unwrap_or(0), apart().map(f64::from).sum::<f64>() / a.rgba.len() as f64)
 }
 
-/// A box of one metre that rests on the ground, at the origin.
+/// Returns a scene with a box of one metre at rest on the ground, at the origin.
 fn box_on_ground() -> Scene {
     let mut scene = Scene::new("box on ground");
     scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(10.0, 1.0)));
@@ -110,11 +111,11 @@ fn box_on_ground() -> Scene {
 }
 
 fn close_up() -> Camera {
-    // Half a pixel aside: edges of boxes at whole metres are in the middle of pixels.
+    // Shifted by half a pixel: edges of boxes at whole metres are in the middle of pixels.
     Camera::new(Vec2::new(0.005, 0.505), 3.0, [360, 300])
 }
 
-/// The same world drawn with and without layers, and what they changed.
+/// One world drawn with and without layers, and the pixels that differ.
 struct Shown {
     camera: Camera,
     with: Image,
@@ -133,7 +134,7 @@ impl Shown {
         Self { camera, with, changed }
     }
 
-    /// Pixels changed within `radius` pixels of a point.
+    /// Returns the number of changed pixels within `radius` pixels of a point.
     fn near(&self, point: Vec2, radius: f32) -> usize {
         let pixel = self.camera.to_pixel(point);
         self.changed.iter().filter(|changed| changed.distance(pixel) <= radius).count()

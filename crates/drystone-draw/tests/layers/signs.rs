@@ -1,4 +1,4 @@
-//! Lines, arrows and signs: contacts, joints, boxes, cells.
+//! Marks of layers: contacts, joints, AABBs, grid cells, forces and velocities.
 
 use drystone::{Body, Joint, JointKind, Scene, Shape, Spring};
 use drystone_draw::{Camera, Layers, Scale, Style, raster};
@@ -7,7 +7,7 @@ use glam::Vec2;
 use super::support::cpu;
 use super::{Shown, apart, at, bare, box_on_ground, bytes, close_up, difference, draw, keep, stepped, upload};
 
-/// Each kind of joint, side by side.
+/// Returns a scene with each kind of joint, side by side.
 fn all_joints() -> Scene {
     let mut scene = Scene::new("all joints");
     let spring = Spring { hertz: 2.0, damping_ratio: 0.5, target: 0.0 };
@@ -50,14 +50,14 @@ fn contact_points_and_normals_are_where_bodies_touch() {
         assert!(apart(at(&points.with, &points.camera, Vec2::new(x, 0.0)), bytes(bare().contact)) < 8, "at {x}");
     }
     let both = points.near(Vec2::new(-0.5, 0.0), 8.0) + points.near(Vec2::new(0.5, 0.0), 8.0);
-    assert_eq!(both, points.changed.len(), "nothing but the two points");
+    assert_eq!(both, points.changed.len(), "only the two points changed");
 
-    // They stand on the ground and point up, onto the box.
+    // Normals start on the ground and point up, onto the box.
     let normals = Shown::new("normals", &world, close_up(), &Layers { normals: true, ..Layers::default() });
     let above = |y: f32| apart(at(&normals.with, &normals.camera, Vec2::new(-0.5, y)), bytes(bare().normal)) < 60;
     assert!(above(0.08) && !above(-0.08) && !above(0.6));
 
-    // Before anything touches there is nothing.
+    // Bodies that do not touch have no contact marks.
     let mut scene = Scene::new("apart");
     scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(10.0, 1.0)));
     scene.add(Body::dynamic(0.0, 1.5).shape(Shape::half_box(0.5, 0.5)));
@@ -77,7 +77,7 @@ fn contact_points_and_normals_are_where_bodies_touch() {
 fn impulses_carry_the_box_and_friction_holds_it_on_a_slope() {
     let world = stepped(&box_on_ground(), 60);
     let shown = Shown::new("impulses", &world, close_up(), &Layers { impulses: true, ..Layers::default() });
-    // Each corner carries half a box: √½ of half its width, a little pressed.
+    // Each corner carries half a box: √½ of half its width, slightly compressed.
     let is_arrow = |x: f32, y: f32| apart(at(&shown.with, &shown.camera, Vec2::new(x, y)), bytes(bare().impulse)) < 60;
     for x in [-0.5, 0.5] {
         assert!(is_arrow(x, 0.2) && !is_arrow(x, 0.55) && !is_arrow(x, -0.1), "at {x}");
@@ -115,8 +115,8 @@ fn boxes_are_around_shapes_and_their_margin() {
     assert!(start.near(Vec2::new(reach, 0.5), 1.5) > 0, "before the first step as well");
 }
 
-/// A body that moves half a metre a step has its box where it is, not where it was when the step began; so has a polygon that
-/// is turned.
+/// The box of a body that moves half a metre per step is at its present position, not where the step began; also for a
+/// rotated polygon.
 #[test]
 fn boxes_are_where_bodies_are_now() {
     let mut scene = Scene::new("fast").gravity(0.0, 0.0);
@@ -135,9 +135,9 @@ fn boxes_are_where_bodies_are_now() {
     for edge in [Vec2::new(reach, at), Vec2::new(-reach, at), Vec2::new(0.0, at - reach), Vec2::new(0.0, at + reach)] {
         assert!(shown.near(edge, 1.5) > 0, "{edge}");
     }
-    assert_eq!(shown.near(Vec2::new(0.0, 1.0 + reach), 3.0), 0, "none where it was");
+    assert_eq!(shown.near(Vec2::new(0.0, 1.0 + reach), 3.0), 0, "no box at the old position");
     let (first, vertices) = (Vec2::from(world.poses()[1].position), &world.compiled().vertices);
-    // Turned by a right angle: x is what y was, to the other side.
+    // Rotated by a right angle: the x axis is the old y axis, negated.
     let shape = &world.compiled().shapes[1];
     let ys = vertices
         .iter()
@@ -165,14 +165,14 @@ fn cells_are_where_shapes_lie() {
     };
     let width = 1.0 / params.levels[world.compiled().shapes[0].level as usize].inv_cell[0];
     let middle = |(column, row): (i32, i32)| Vec2::new((column as f32 + 0.5) * width, (row as f32 + 0.5) * width);
-    // As the step began.
+    // The grid holds positions at the beginning of the step.
     let taken: Vec<_> = world.compiled().poses.iter().map(|pose| cell(pose.position.into())).collect();
     let background = bytes(bare().background);
     let mut free = 0;
     for column in -8..16 {
         for row in -8..8 {
             let center = middle((column, row));
-            // Seen, and under no body.
+            // Visible, and not covered by a body.
             let pixel = camera.to_pixel(center);
             let seen = pixel.min_element() >= 1.0 && pixel.x < 479.0 && pixel.y < 299.0;
             let bodies = world.poses().iter().any(|pose| Vec2::from(pose.position).distance(center) < 0.25);
@@ -187,9 +187,9 @@ fn cells_are_where_shapes_lie() {
     assert!(!shown.changed.is_empty());
 }
 
-/// Each kind has a sign of its own, its anchors are marked, and what is switched off or gone is pale or not there.
+/// Each kind has a distinct sign with marked anchors; disabled joints are pale, removed ones are not drawn.
 #[test]
-fn joints_are_told_apart() {
+fn each_kind_of_joint_has_its_sign() {
     let mut scene = all_joints();
     scene.gravity = Vec2::ZERO;
     let layers = Layers { joints: true, ..Layers::default() };
@@ -199,7 +199,7 @@ fn joints_are_told_apart() {
         let x = 2.0 * index as f32;
         let anchors = match index {
             2 | 5 => vec![Vec2::new(x, 1.0)],
-            // One that drives to a place shows the place, where B is.
+            // A joint with a target shows the target at B.
             6 => vec![Vec2::new(x, 0.0)],
             _ => vec![Vec2::new(x, 0.0), Vec2::new(x, 2.0)],
         };
@@ -208,8 +208,8 @@ fn joints_are_told_apart() {
         }
         assert_eq!(shown.near(Vec2::new(x + 0.9, 1.0), 6.0), 0, "{kind}: nothing beside it");
     }
-    assert!(shown.near(Vec2::new(14.5, 2.5), 8.0) > 12, "the place that a mouse joint pulls to");
-    // What each column of the picture shows, moved to the first, is unlike the others.
+    assert!(shown.near(Vec2::new(14.5, 2.5), 8.0) > 12, "the target of a mouse joint");
+    // The columns of the picture, shifted onto the first, all differ.
     let shape_of = |index: usize| -> Vec<(i32, i32)> {
         let left = camera.to_pixel(Vec2::new(2.0 * index as f32, 0.0)).x;
         let own = shown.changed.iter().filter(|pixel| (pixel.x - left).abs() < 70.0);
@@ -228,15 +228,15 @@ fn joints_are_told_apart() {
     scene.joints[0].enabled = false;
     let disabled = Shown::new("joints-disabled", &cpu(&scene), camera, &layers);
     let strength = |shown: &Shown| apart(at(&shown.with, &camera, Vec2::new(0.0, 1.2)), bytes(bare().background));
-    assert!(strength(&disabled) > 5 && 2 * strength(&disabled) < strength(&shown), "one that is off is pale");
+    assert!(strength(&disabled) > 5 && 2 * strength(&disabled) < strength(&shown), "a disabled joint is pale");
     let mut world = cpu(&scene);
     let joint = world.joint_id(1).expect("the second");
     world.remove_joints(&[joint]).expect("removes");
     let removed = Shown::new("joints-removed", &world, camera, &layers);
-    assert_eq!(removed.near(Vec2::new(2.0, 1.0), 20.0), 0, "one that is gone is not there");
+    assert_eq!(removed.near(Vec2::new(2.0, 1.0), 20.0), 0, "a removed joint is not drawn");
 }
 
-/// The rasteriser draws joints as the shaders do, switched off, broken and gone ones among them.
+/// The rasteriser draws joints as the shaders do, including disabled, broken and removed ones.
 #[test]
 fn the_rasteriser_draws_the_same_joints() {
     let mut scene = all_joints();
@@ -257,14 +257,14 @@ fn the_rasteriser_draws_the_same_joints() {
         keep(&cpu, &format!("joints-raster-{name}"));
         keep(&gpu, &format!("joints-gpu-{name}"));
         let (worst, mean) = difference(&cpu, &gpu);
-        // Single pixels at the seams of a zigzag, where one of two lengths decides.
+        // Single pixels at the seams of a zigzag differ, where rounding of a length decides.
         assert!(worst <= 32 && mean <= 0.02, "{name}: worst {worst}, mean {mean}");
         let (worst, _) = difference(&without, &gpu);
-        assert!(worst > 60, "{name}: there are joints to be seen");
+        assert!(worst > 60, "{name}: joints are visible");
     }
 }
 
-/// Crossings of a spring's line with the axis of the spring.
+/// Returns the number of times a spring's line crosses the axis of the spring.
 fn crossings(length: f32) -> usize {
     let mut scene = Scene::new("spring").gravity(0.0, 0.0);
     let top = scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_box(0.5, 0.05)));
@@ -290,15 +290,15 @@ fn crossings(length: f32) -> usize {
 fn a_stretched_spring_keeps_its_turns() {
     let slack = crossings(3.0);
     assert!(slack > 6, "{slack} crossings");
-    // With turns of a constant length there would be 1.7 and 2.5 times as many.
+    // With turns of constant length there would be 1.7 and 2.5 times as many.
     for length in [5.0, 7.5] {
         assert!(crossings(length).abs_diff(slack) <= 1, "{length} m: {} crossings, not {slack}", crossings(length));
     }
 }
 
-/// A body keeps its colour while others come and go, on either backend's tables and in the rasteriser.
+/// A body keeps its colour while others are added and removed, with tables of either backend and in the rasteriser.
 #[test]
-fn bodies_keep_their_colours_as_others_come() {
+fn bodies_keep_their_colours_as_others_are_added() {
     let mut scene = Scene::new("row").gravity(0.0, 0.0);
     for x in 0..6_u8 {
         scene.add(Body::dynamic(f32::from(x), 0.0).shape(Shape::half_box(0.4, 0.4)));
@@ -312,7 +312,7 @@ fn bodies_keep_their_colours_as_others_come() {
             draw(&upload(world).inputs(), &camera, &Style::light(), &Layers { joints: true, ..Layers::default() });
         (0..snapshot.poses.len())
             .map(|body| {
-                // Beside the mark in the middle.
+                // Beside the mark at the centre.
                 let place = Vec2::from(snapshot.poses[body].position) + Vec2::new(-0.2, 0.2);
                 let [one, other] = [&cpu, &gpu].map(|image| at(image, &camera, place));
                 assert!(apart(one, other) <= 4, "body {body}: {one:?} and {other:?}");
@@ -325,15 +325,15 @@ fn bodies_keep_their_colours_as_others_come() {
         (6..10_u8).map(|x| Body::dynamic(f32::from(x), 0.0).shape(Shape::half_box(0.4, 0.4))).collect();
     let ids = world.add_bodies(&more).expect("adds");
     let after = colors(&world);
-    assert_eq!(after[..6], before[..], "those that were there");
+    assert_eq!(after[..6], before[..], "bodies from before");
     let unlike = |a: &[u8; 3], b: &[u8; 3]| apart(*a, *b) > 8;
-    assert!(after[6..].windows(2).any(|pair| unlike(&pair[0], &pair[1])), "those that came differ: {after:?}");
+    assert!(after[6..].windows(2).any(|pair| unlike(&pair[0], &pair[1])), "added bodies differ: {after:?}");
     world.remove_bodies(&ids[..2]).expect("removes");
     let later = colors(&world);
-    assert_eq!([&later[..6], &later[8..]], [&after[..6], &after[8..]], "those that stay");
+    assert_eq!([&later[..6], &later[8..]], [&after[..6], &after[8..]], "remaining bodies");
 }
 
-/// Length of the run of arrow-coloured pixels along a line, from a point in a direction, m.
+/// Returns the length of the run of arrow-coloured pixels along a line, from a point in a direction, m.
 fn reach(shown: &Shown, color: [f32; 3], from: Vec2, way: Vec2) -> f32 {
     reach_within(shown, color, 90, from, way)
 }
@@ -348,8 +348,8 @@ fn reach_within(shown: &Shown, color: [f32; 3], unlike: u8, from: Vec2, way: Vec
     far
 }
 
-/// True to scale: an eighth of a body's width for half of its weight at each corner, and half as long as it is wide for
-/// half of √(g·width).
+/// Forces and velocities are true to scale: an eighth of a body's width for half of its weight at each corner, and half
+/// a width for half of √(g·width).
 #[test]
 fn forces_and_velocities_are_true_to_scale() {
     let world = stepped(&box_on_ground(), 60);
@@ -378,7 +378,7 @@ fn forces_and_velocities_are_true_to_scale() {
     assert!(shown.changed.iter().all(|pixel| (pixel.y - camera.to_pixel(Vec2::new(0.0, 0.5)).y).abs() < 8.0));
 }
 
-/// Two dynamic bodies have an arrow each; a body on the ground has the only one.
+/// Two dynamic bodies have an arrow each; a body on the ground has a single one.
 #[test]
 fn two_bodies_that_push_each_other_have_an_arrow_each() {
     let mut scene = box_on_ground();
@@ -400,7 +400,7 @@ fn two_bodies_that_push_each_other_have_an_arrow_each() {
     }
 }
 
-/// A picture with arrows says how long they are; without a legend it does not.
+/// A picture with arrows has a legend of their lengths, unless the legend is off.
 #[test]
 fn arrows_have_a_key() {
     let world = stepped(&box_on_ground(), 60);
@@ -422,10 +422,10 @@ fn arrows_have_a_key() {
     assert!(arrow.count() > 15, "the arrow of the key has the colour of the layer");
 }
 
-/// At rest on the ground the weight, a quarter of a width long for each weight of a typical body, is as long as the two normal
-/// forces together, and points the other way. Without gravity there is none.
+/// At rest on the ground, the weight's arrow (a quarter of a width for each weight of a typical body) is as long as the
+/// two normal forces together and points the other way. Without gravity there is none.
 #[test]
-fn a_body_at_rest_shows_its_weight_and_what_carries_it() {
+fn a_body_at_rest_shows_its_weight_and_its_support() {
     let world = stepped(&box_on_ground(), 90);
     let width = Scale::of(world.compiled()).length;
     let layers = Layers { forces: true, legend: false, arrow_scale: 1.6, ..Layers::default() };
@@ -441,7 +441,7 @@ fn a_body_at_rest_shows_its_weight_and_what_carries_it() {
     let mut floating = box_on_ground();
     floating.gravity = Vec2::ZERO;
     assert_eq!(Shown::new("weightless", &stepped(&floating, 90), close_up(), &layers).changed, []);
-    // A body that gravity pulls twice as much at has twice the weight.
+    // Twice the gravity scale gives twice the weight.
     let mut heavy = box_on_ground();
     heavy.bodies[1].gravity_scale = 2.0;
     let shown = Shown::new("weight-twice", &stepped(&heavy, 90), close_up(), &Layers { arrow_scale: 0.8, ..layers });
@@ -449,8 +449,8 @@ fn a_body_at_rest_shows_its_weight_and_what_carries_it() {
     assert!((twice - expected).abs() < 0.04, "{twice} m, not {expected}");
 }
 
-/// A body that hangs still shows the tension of what holds it, equal to its weight and opposite: of a rod at the body, of a hinge
-/// at the pin. What is switched off shows none.
+/// A body that hangs still shows the tension of its support, equal to its weight and opposite: of a rod at the body, of
+/// a hinge at the pin. A disabled joint shows none.
 #[test]
 fn a_pendulum_at_rest_shows_the_tension_of_its_rod() {
     let hanging = |kind: JointKind, anchor: Vec2| {
@@ -477,7 +477,7 @@ fn a_pendulum_at_rest_shows_the_tension_of_its_rod() {
         let down = reach_within(&shown, bare().weight, 40, Vec2::new(0.0, -0.03), Vec2::NEG_Y) + 0.03;
         assert!((up - expected).abs() < 0.05, "{name}: {up} m up, not {expected}");
         assert!((up - down).abs() < 0.05, "{name}: {up} m up, {down} m down");
-        // And as the library tells it.
+        // The same as the reactions reported by the library.
         let [x, y] = world.joint_reactions()[0].force;
         let weight = 9.81 * world.compiled().mass[1].mass;
         assert!((y - weight).abs() < 0.02 * weight && x.abs() < 0.02 * weight, "{name}: {x} {y} N, not {weight}");

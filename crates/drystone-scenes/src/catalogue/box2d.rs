@@ -1,4 +1,4 @@
-//! Box2D's benchmarks (`shared/benchmarks.c` at 617d32ab, release sizes): the scenes that speed is compared on.
+//! Scenes of Box2D's benchmarks (`shared/benchmarks.c` at 617d32ab, release sizes), used to compare speed.
 
 use glam::Vec2;
 
@@ -7,9 +7,9 @@ use super::{Entry, Parameter, Topic, Values, box2d_scene, ground, pyramid, pyram
 use drystone::low_level::math::rotation;
 use drystone::{Body, Emitter, Filter, Joint, JointKind, Motor, Path, Scene, Shape};
 
-/// 25° a second, of drums, rad/s.
+/// Speed of drums, rad/s: 25° per second.
 const DRUM_SPEED: f64 = 25.0 * std::f64::consts::PI / 180.0;
-/// Strong enough to turn anything here, N·m: Box2D's is the largest f32, ours the largest that a file takes.
+/// A motor torque without practical limit, N·m: Box2D uses the largest f32, this the largest value that a file accepts.
 const ANY_TORQUE: f32 = 1e15;
 
 pub(super) const LARGE_PYRAMID: Entry = Entry {
@@ -38,17 +38,17 @@ pub(super) const MANY_PYRAMIDS: Entry = Entry {
     source: "Box2D many_pyramids. Its shelves are segments, as here with segments=1; else boxes 0.5 m thick with their \
              tops on the segments: 0.5 m stay free above the pyramid below.",
     parameters: &[
-        Parameter::whole("rows", 20, 1, 900, "shelves; 135 of 135 columns are a million boxes"),
-        Parameter::whole("columns", 20, 1, 900, "pyramids on a shelf"),
+        Parameter::whole("rows", 20, 1, 900, "number of shelves; 135 with 135 columns make a million boxes"),
+        Parameter::whole("columns", 20, 1, 900, "pyramids per shelf"),
         Parameter::whole("base", 10, 1, 100, "boxes in the lowest row of a pyramid"),
-        Parameter::whole("segments", 0, 0, 1, "1: shelves are segments, as Box2D's; 0: boxes"),
+        Parameter::whole("segments", 0, 0, 1, "1: shelves are segments, as in Box2D; 0: boxes"),
     ],
     steps: 200,
     count: |values| 1 + values.count("rows") * values.count("columns") * pyramid_count(values.count("base")),
     construct: many_pyramids,
 };
 
-/// Half the thickness of a shelf, m. The apex below ends 1 m under the next shelf's top.
+/// Half the thickness of a shelf, m. The apex below ends 1 m under the top of the next shelf.
 const SHELF: f32 = 0.25;
 
 fn many_pyramids(values: &Values) -> Scene {
@@ -56,7 +56,7 @@ fn many_pyramids(values: &Values) -> Scene {
     let pitch = real(base + 1);
     let left = -0.5 * pitch * real(columns);
     let mut scene = box2d_scene();
-    // One box a shelf, however wide: cut into a tile for each pyramid, finding the pairs took four times as long.
+    // A single box per shelf, however wide: with a tile per pyramid, finding the pairs took four times as long.
     let mut shelves = Body::fixed(0.0, 0.0);
     for row in 0..rows {
         let y = real(row) * pitch;
@@ -80,12 +80,12 @@ pub(super) const SMASH: Entry = Entry {
     name: "smash",
     topic: Topic::Crowds,
     summary: "a heavy block flies into a wall of small boxes, without gravity",
-    source: "Box2D smash, whose wall is asleep until it is hit; here it is at rest. The wall's boxes touch.",
+    source: "Box2D smash, where the wall sleeps until it is hit; here it is awake at rest. The wall's boxes touch.",
     parameters: &[
-        Parameter::whole("columns", 120, 1, 4_000, "boxes from left to right"),
-        Parameter::whole("rows", 80, 1, 4_000, "boxes from below to above"),
-        Parameter::real("speed", 40.0, 0.0, 300.0, "of the block, m/s"),
-        Parameter::real("density", 8.0, 0.1, 1_000.0, "of the block, kg/m²; the boxes have 1"),
+        Parameter::whole("columns", 120, 1, 4_000, "columns of boxes"),
+        Parameter::whole("rows", 80, 1, 4_000, "rows of boxes"),
+        Parameter::real("speed", 40.0, 0.0, 300.0, "speed of the block, m/s"),
+        Parameter::real("density", 8.0, 0.1, 1_000.0, "density of the block, kg/m²; the boxes have 1"),
     ],
     steps: 300,
     count: |values| 1 + values.count("columns") * values.count("rows"),
@@ -115,9 +115,9 @@ pub(super) const TUMBLER: Entry = Entry {
     source: "Box2D tumbler, whose drum is dynamic (density 50) on a motor of 1e8 N·m, strong enough to turn as if \
              nothing were inside: motor=1. Else the drum is kinematic. Its half width is 0.2·grid + 1 m: 10 m at 45.",
     parameters: &[
-        Parameter::whole("grid", 45, 1, 4_000, "boxes in a row and rows; 1000 are a million boxes"),
-        Parameter::real("speed", DRUM_SPEED, -5.0, 5.0, "of the drum, rad/s; 25° a second"),
-        Parameter::whole("motor", 0, 0, 1, "1: the drum is dynamic and a motor turns it, as Box2D's; 0: kinematic"),
+        Parameter::whole("grid", 45, 1, 4_000, "boxes per side of a square grid; 1000 make a million boxes"),
+        Parameter::real("speed", DRUM_SPEED, -5.0, 5.0, "speed of the drum, rad/s; the default is 25° per second"),
+        Parameter::whole("motor", 0, 0, 1, "1: the drum is dynamic and a motor turns it, as in Box2D; 0: kinematic"),
     ],
     steps: 750,
     count: |values| 1 + values.count("grid") * values.count("grid"),
@@ -141,7 +141,7 @@ fn tumbler(values: &Values) -> Scene {
     if driven {
         scene.join(turned_by(speed, 1e8, drum).anchors([0.0, 10.0], [0.0, 0.0]));
     }
-    // Where its corners turn.
+    // View: the circle through which the corners turn.
     let reach = Vec2::splat(1.45 * (half + 0.5));
     show(&mut scene, Vec2::new(0.0, 10.0) - reach, Vec2::new(0.0, 10.0) + reach);
     let corner = Vec2::new(-0.2 * real(grid), -0.2 * real(grid) + 10.0);
@@ -154,7 +154,7 @@ fn tumbler(values: &Values) -> Scene {
     scene
 }
 
-/// A hinge in the world with a motor, at the origins unless moved.
+/// Returns a hinge in the world with a motor; its anchors are at the origins unless moved.
 fn turned_by(speed: f32, max: f32, body: usize) -> Joint {
     let motor = Some(Motor { speed, max });
     Joint::to_world(JointKind::Revolute { reference_angle: None, limits: None, motor, spring: None }, body)
@@ -167,7 +167,7 @@ pub(super) const JOINT_GRID: Entry = Entry {
     source: "Box2D joint_grid. solver2d's Joint Grid is the same at twice the gravity. Circles do not \
              touch each other. Box2D also joins the seven that hold it to each other, which does nothing and is \
              refused here: 19,794 joints at its size, not 19,800.",
-    parameters: &[Parameter::whole("size", 100, 1, 1_400, "circles in a row and rows")],
+    parameters: &[Parameter::whole("size", 100, 1, 1_400, "circles per side of a square grid")],
     steps: 500,
     count: |values| values.count("size") * values.count("size"),
     construct: joint_grid,
@@ -184,7 +184,7 @@ fn joint_grid(values: &Values) -> Scene {
             let (x, y) = (real(column), -real(row));
             let body = if held { Body::fixed(x, y) } else { Body::dynamic(x, y) };
             let index = scene.add(body.shape(circle.clone()));
-            // Two that are held need no hinge, and may not have one.
+            // Two held circles need no hinge between them, and may not have one.
             let mut join = |other: usize, to_other: [f32; 2]| {
                 let moves = |body: usize| scene.bodies[body].kind == drystone::BodyType::Dynamic;
                 if moves(other) || moves(index) {
@@ -211,8 +211,8 @@ pub(super) const WASHER: Entry = Entry {
     source: "Box2D washer, whose drum is kinematic and creeps, too. The drum grows with grids above 90. Hit events are \
              not reported.",
     parameters: &[
-        Parameter::whole("grid", 90, 1, 2_000, "boxes in a row and rows"),
-        Parameter::real("speed", DRUM_SPEED, -5.0, 5.0, "of the drum, rad/s; 25° a second"),
+        Parameter::whole("grid", 90, 1, 2_000, "boxes per side of a square grid"),
+        Parameter::real("speed", DRUM_SPEED, -5.0, 5.0, "speed of the drum, rad/s; the default is 25° per second"),
     ],
     steps: 500,
     count: |values| 1 + values.count("grid") * values.count("grid"),
@@ -221,7 +221,7 @@ pub(super) const WASHER: Entry = Entry {
 
 fn washer(values: &Values) -> Scene {
     const HALF: f32 = 0.1;
-    /// Each of 36 pieces of the drum reaches 1° into its neighbours.
+    /// Angle of each of the drum's 36 pieces, with an overlap of 1° into each neighbour.
     const PIECE: f32 = std::f32::consts::PI / 18.0;
     const LAP: f32 = 0.1 * PIECE;
     let grid = values.count("grid");
@@ -260,8 +260,8 @@ pub(super) const SPINNER: Entry = Entry {
              Bodies begin in each other, as in Box2D, and as many as there press six capsules through the vessel in \
              20 s.",
     parameters: &[
-        Parameter::whole("bodies", 6_076, 0, 11_000, "what is stirred; 11,000 fill the vessel"),
-        Parameter::real("speed", 5.0, -20.0, 20.0, "of the bar, rad/s"),
+        Parameter::whole("bodies", 6_076, 0, 11_000, "number of stirred bodies; 11,000 fill the vessel"),
+        Parameter::real("speed", 5.0, -20.0, 20.0, "speed of the bar, rad/s"),
     ],
     steps: 500,
     count: |values| 2 + values.count("bodies"),
@@ -292,7 +292,7 @@ fn spinner(values: &Values) -> Scene {
     scene
 }
 
-/// Tiles of 1 m: a floor from −`half` to `half` at y = 0, and a wall of `height` tiles on each end.
+/// Returns a vessel of 1 m tiles: a floor from −`half` to `half` at y = 0, and a wall of `height` tiles at each end.
 fn tiled_vessel(half: u64, height: u64) -> Body {
     let mut vessel = Body::fixed(0.0, 0.0);
     for tile in 0..=2 * half {
@@ -312,8 +312,8 @@ pub(super) const COMPOUNDS: Entry = Entry {
     summary: "hooks of two triangles each fall into a heap and interlock",
     source: "Box2D compounds.",
     parameters: &[
-        Parameter::whole("columns", 20, 1, 39, "hooks from left to right"),
-        Parameter::whole("rows", 150, 1, 20_000, "hooks from below to above"),
+        Parameter::whole("columns", 20, 1, 39, "columns of hooks"),
+        Parameter::whole("rows", 150, 1, 20_000, "rows of hooks"),
     ],
     steps: 500,
     count: |values| 1 + values.count("columns") * values.count("rows"),
@@ -342,11 +342,11 @@ pub(super) const JUNKYARD: Entry = Entry {
     name: "junkyard",
     topic: Topic::Crowds,
     summary: "crooked pentagons fall into a yard, and a block pushes through them",
-    source: "Box2D junkyard, whose block swings by 60·sin(0.2·t) m.",
+    source: "Box2D junkyard, where the block oscillates by 60·sin(0.2·t) m.",
     parameters: &[
-        Parameter::whole("columns", 200, 1, 200, "pentagons from left to right"),
-        Parameter::whole("rows", 40, 1, 5_000, "pentagons from below to above"),
-        Parameter::real("swing", 60.0, 0.0, 75.0, "how far the block goes to either side, m"),
+        Parameter::whole("columns", 200, 1, 200, "columns of pentagons"),
+        Parameter::whole("rows", 40, 1, 5_000, "rows of pentagons"),
+        Parameter::real("swing", 60.0, 0.0, 75.0, "amplitude of the block's motion, m"),
     ],
     steps: 800,
     count: |values| 2 + values.count("columns") * values.count("rows"),
@@ -355,12 +355,12 @@ pub(super) const JUNKYARD: Entry = Entry {
 
 fn junkyard(values: &Values) -> Scene {
     const RADIUS: f32 = 0.25;
-    /// Box2D's step from corner to corner, rad; a golden angle would be π·(3 − √5).
+    /// Box2D's angle between consecutive corners, rad; a golden angle would be π·(3 − √5).
     const STEP: f32 = std::f32::consts::PI * 1.236_068;
     let [columns, rows] = ["columns", "rows"].map(|name| values.count(name));
     let mut scene = box2d_scene();
     scene.add(tiled_vessel(80, 50));
-    // In the order of their angles: 0°, 85°, 170°, 222° and 307°.
+    // Sorted by angle: 0°, 85°, 170°, 222° and 307°.
     let pentagon = Shape::polygon([0, 2, 4, 1, 3].map(|corner| RADIUS * rotation(STEP * real(corner))));
     let mut side = -0.1;
     for column in 0..columns {
@@ -380,14 +380,14 @@ fn junkyard(values: &Values) -> Scene {
 pub(super) const RAIN: Entry = Entry {
     name: "rain",
     topic: Topic::Crowds,
-    summary: "ragdolls rain onto floors, column by column; when all are full the oldest go",
+    summary: "ragdolls rain onto floors, column by column; when all columns are full the oldest ragdolls are removed",
     source: "Box2D rain: every 8 steps one column of 25 ragdolls comes, from left to right; when all 40 are there, its \
              old ones go as the new ones come.",
     parameters: &[
         Parameter::whole("rows", 5, 1, 20, "floors"),
         Parameter::whole("columns", 40, 1, 40, "groups of ragdolls above a floor"),
         Parameter::whole("group", 5, 1, 5, "ragdolls in a group, half a metre apart"),
-        Parameter::whole("delay", 8, 1, 1_000, "steps from one column to the next"),
+        Parameter::whole("delay", 8, 1, 1_000, "steps between two columns"),
     ],
     steps: 1_000,
     count: |values| 1 + values.count("rows") * values.count("columns") * values.count("group") * ragdoll::BONES,

@@ -1,4 +1,4 @@
-//! Scenes of the tutorials about planes, joints, springs, motors and friction; [`super::seeds`] says which is whose.
+//! Scenes of the tutorials on planes, joints, springs, motors and friction; [`super::seeds`] lists their sources.
 
 use glam::Vec2;
 
@@ -7,7 +7,7 @@ use super::{Entry, Parameter, Topic, Values, real, show};
 use drystone::low_level::math::{rotate, rotation};
 use drystone::{Body, Filter, Joint, JointKind, Mode, Motor, Scene, Shape, Spring};
 
-/// With the tutorials' gravity, downwards.
+/// Returns an empty scene with the tutorials' gravity, downwards.
 fn tutorial_scene(values: &Values) -> Scene {
     Scene::default().gravity(0.0, -values.real("gravity"))
 }
@@ -15,13 +15,13 @@ fn tutorial_scene(values: &Values) -> Scene {
 pub(super) const PARTICLES_IN_A_TURNING_BOX: Entry = Entry {
     name: "particles_in_a_turning_box",
     topic: Topic::Motion,
-    summary: "particles from dead to lively bounce between four planes that turn",
+    summary: "particles of restitution 0 to 1 bounce between four turning planes",
     source: "Physics engines for dummies (Paul Firth): a screen of 2 × 2 m, bounded by four planes, with particles of \
              restitution 0 to 1. They pass through each other, as there; each has a radius of 1 cm, to be seen. The \
              box turns steadily instead of by the mouse. speed=0,gravity=0.1 comes near to his first example.",
     parameters: &[
         Parameter::whole("count", 100, 1, 100_000, "particles"),
-        Parameter::real("speed", 0.5, -5.0, 5.0, "of the box, rad/s"),
+        Parameter::real("speed", 0.5, -5.0, 5.0, "speed of the box, rad/s"),
         GRAVITY,
     ],
     steps: 900,
@@ -38,15 +38,15 @@ fn particles_in_a_turning_box(values: &Values) -> Scene {
         planes = planes.shape(Shape::half_plane(normal, -1.0).friction(0.0).restitution(1.0));
     }
     scene.add(planes);
-    // Where the corners turn.
+    // View: the circle through which the corners turn.
     show(&mut scene, [-1.5, -1.5], [1.5, 1.5]);
-    // Rows that fill the middle of the box, each particle with a direction of its own.
+    // Rows that fill the middle of the box; each particle has a direction of its own.
     let side = (1..=count).find(|side| side * side >= count).unwrap_or(1);
     for index in 0..count {
         let place = Vec2::new(real(index % side) + 0.5, real(index / side) + 0.5) / real(side);
         let at = 1.4 * place - 0.7;
         let velocity = rotation(2.4 * real(index % 1_000));
-        // The planes give all back, so that the smaller of the two is the particle's.
+        // The planes have restitution 1, so that the minimum of the two is the particle's.
         let restitution = if count > 1 { real(index) / real(count - 1) } else { 1.0 };
         let filter = Filter { category: 2, mask: !2, group: 0 };
         let shape = Shape::particle(0.01).friction(0.0).restitution(restitution).filter(filter);
@@ -63,9 +63,9 @@ pub(super) const PENDULUM: Entry = Entry {
              rod of length L swings with the period 2π·√(L/g)·(1 + θ²/16 + 11·θ⁴/3072 + …), θ being the largest angle. \
              bobs=2,angle=2 is a double pendulum that swings chaotically.",
     parameters: &[
-        Parameter::whole("bobs", 1, 1, 100, "one below the other; 2 make a double pendulum"),
-        Parameter::real("length", 1.0, 0.05, 100.0, "of a rod, m"),
-        Parameter::real("angle", 0.5, -3.1, 3.1, "from straight down at the start, rad; 0.5 is 29°"),
+        Parameter::whole("bobs", 1, 1, 100, "number of bobs in the chain; 2 make a double pendulum"),
+        Parameter::real("length", 1.0, 0.05, 100.0, "length of a rod, m"),
+        Parameter::real("angle", 0.5, -3.1, 3.1, "initial angle from straight down, rad; 0.5 is 29°"),
         GRAVITY,
     ],
     steps: 900,
@@ -76,7 +76,7 @@ pub(super) const PENDULUM: Entry = Entry {
 fn pendulum(values: &Values) -> Scene {
     let (length, bobs) = (values.real("length"), values.count("bobs"));
     let mut scene = tutorial_scene(values);
-    // Rods pass each other, and bobs pass bobs: what is dropped in by hand meets them.
+    // Rods and bobs do not collide with one another; bodies that a user adds do collide with them.
     let alone = Filter { category: 2, mask: !2, group: 0 };
     let pivot = Shape::circle(0.03 * length).filter(alone);
     scene.add(Body::fixed(0.0, 0.0).id("pivot").shape(pivot));
@@ -90,7 +90,7 @@ fn pendulum(values: &Values) -> Scene {
         let rod = JointKind::Distance { length: Some(length), limits: None, motor: None };
         scene.join(Joint::new(rod, index - 1, index));
     }
-    // The circle that they may swing through.
+    // View: the circle through which they may swing.
     let reach = (real(bobs) + 0.2) * length;
     show(&mut scene, [-reach, -reach], [reach, reach]);
     scene
@@ -106,7 +106,7 @@ pub(super) const ROD_CHAIN: Entry = Entry {
              8 lose 7.2 of 12.5 J in 20 s.",
     parameters: &[
         Parameter::whole("links", 8, 1, 10_000, "rods"),
-        Parameter::real("length", 0.5, 0.05, 100.0, "of a rod, m"),
+        Parameter::real("length", 0.5, 0.05, 100.0, "length of a rod, m"),
         GRAVITY,
     ],
     steps: 900,
@@ -124,7 +124,7 @@ fn rod_chain(values: &Values) -> Scene {
         let kind = JointKind::Distance { length: Some(length), limits: None, motor: None };
         scene.join(Joint::new(kind, index - 1, index));
     }
-    // The half circle that they swing through.
+    // View: the half circle through which they swing.
     let reach = (real(values.count("links")) + 0.4) * length;
     show(&mut scene, [-reach, -reach], [reach, 0.5 * length]);
     scene
@@ -139,9 +139,9 @@ pub(super) const NAPHY_BRIDGE: Entry = Entry {
              larger units, here 7 mm). Sizes and stiffness are ours.",
     parameters: &[
         Parameter::whole("planks", 12, 2, 1_000, "of 1 m"),
-        Parameter::whole("boxes", 3, 0, 1_000, "that fall onto it"),
-        Parameter::real("stiffness", 2_000.0, 10.0, 100_000.0, "of each spring, N/m; there are two in a gap"),
-        Parameter::real("damping", 20.0, 0.0, 1_000.0, "of each spring, N·s/m"),
+        Parameter::whole("boxes", 3, 0, 1_000, "boxes that fall onto the bridge"),
+        Parameter::real("stiffness", 2_000.0, 10.0, 100_000.0, "stiffness of each spring, N/m; there are two per gap"),
+        Parameter::real("damping", 20.0, 0.0, 1_000.0, "damping of each spring, N·s/m"),
         GRAVITY,
     ],
     steps: 900,
@@ -150,7 +150,7 @@ pub(super) const NAPHY_BRIDGE: Entry = Entry {
 };
 
 fn naphy_bridge(values: &Values) -> Scene {
-    /// Half a plank, m.
+    /// Half size of a plank, m.
     const HALF: Vec2 = Vec2::new(0.4, 0.1);
     let planks = values.count("planks");
     let mut scene = tutorial_scene(values);
@@ -160,7 +160,7 @@ fn naphy_bridge(values: &Values) -> Scene {
     settings.baumgarte = 0.6;
     settings.slop = 0.007;
     let left = -0.5 * (real(planks) + 1.0);
-    // The posts' inner faces are as far from the first and the last plank as planks are from each other.
+    // The gap between a post and its neighbouring plank equals that between two planks.
     for at in 0..planks + 2 {
         let x = left + real(at);
         let end = at == 0 || at > planks;
@@ -176,7 +176,7 @@ fn naphy_bridge(values: &Values) -> Scene {
     }
     let boxes = values.count("boxes");
     for index in 0..boxes {
-        // At most one above a plank, then on top of each other.
+        // At most one box above a plank; further boxes lie on top of these.
         let (column, row) = (index % planks.div_ceil(2), index / planks.div_ceil(2));
         let x = 1.5 * (real(column) - 0.5 * (real(boxes.min(planks.div_ceil(2))) - 1.0));
         scene.add(Body::dynamic(x, 2.0 + 1.5 * real(row)).shape(Shape::half_box(0.3, 0.3)));
@@ -193,7 +193,7 @@ pub(super) const SPRINGS: Entry = Entry {
              2π·√(1/stiffness).",
     parameters: &[
         Parameter::whole("count", 5, 1, 12, "weights"),
-        Parameter::real("stiffness", 10.0, 1.0, 1_000.0, "of the first spring, N/m"),
+        Parameter::real("stiffness", 10.0, 1.0, 1_000.0, "stiffness of the first spring, N/m"),
         Parameter::real("damping", 0.0, 0.0, 100.0, "of each, N·s/m"),
         GRAVITY,
     ],
@@ -214,7 +214,7 @@ fn springs(values: &Values) -> Scene {
         scene.join(Joint::to_world(kind, index).anchors([x, 0.0], [0.0, 0.0]));
         stiffness *= 2.0;
     }
-    // Undamped the softest falls by twice its weight over its stiffness.
+    // Undamped, the softest spring stretches by twice the weight over its stiffness.
     let fall = 2.0 * values.real("gravity") / values.real("stiffness");
     show(&mut scene, [-0.75, -1.75 - fall], [1.5 * real(values.count("count")) - 0.75, 0.5]);
     scene
@@ -227,8 +227,8 @@ pub(super) const ROPE_WINCH_PISTON: Entry = Entry {
     source: "Physics engines for dummies (Paul Firth) names them as inequality constraints, after LittleBigPlanet: the \
              length between two points is bounded. Sizes are ours.",
     parameters: &[
-        Parameter::real("speed", 0.5, 0.01, 10.0, "of winch and piston, m/s"),
-        Parameter::real("force", 200.0, 0.0, 100_000.0, "of each of them, N; their loads weigh about 8 and 25 N"),
+        Parameter::real("speed", 0.5, 0.01, 10.0, "speed of winch and piston, m/s"),
+        Parameter::real("force", 200.0, 0.0, 100_000.0, "maximum force of each, N; their loads weigh about 8 and 25 N"),
         GRAVITY,
     ],
     steps: 600,
@@ -247,13 +247,13 @@ fn rope_winch_piston(values: &Values) -> Scene {
     let wound =
         JointKind::Distance { length: None, limits: Some([1.0, 4.5]), motor: Some(Motor { speed: -speed, max }) };
     scene.join(Joint::to_world(wound, winch).id("winch").anchors([-1.0, 5.0], [0.0, 0.0]));
-    // The head slides upright; its length above the ground is what is bounded and driven.
+    // The head slides vertically; its height above the ground is limited and driven.
     let head = scene.add(Body::dynamic(4.0, 1.0).id("piston").shape(Shape::half_box(0.75, 0.25)));
     scene.join(Joint::to_world(JointKind::slider([0.0, 1.0]), head).anchors([4.0, 1.0], [0.0, 0.0]));
     let pushed = JointKind::Distance { length: None, limits: Some([0.75, 3.0]), motor: Some(Motor { speed, max }) };
     scene.join(Joint::to_world(pushed, head).id("piston").anchors([4.0, 0.0], [0.0, 0.0]));
     scene.add(Body::dynamic(4.0, 1.75).id("load").shape(Shape::half_box(0.5, 0.5)));
-    // The ball on the rope swings to the left.
+    // View: the ball on the rope swings to the left.
     show(&mut scene, [-9.0, -0.5], [6.0, 6.5]);
     scene
 }
@@ -265,8 +265,14 @@ pub(super) const MOTORS: Entry = Entry {
     source: "How to Make a 2D Physics Engine: a bias that depends on time makes objects with prescribed motion, like \
              motors. Sizes are ours; the car's suspension is about Box2D's (4 Hz, damping 0.7).",
     parameters: &[
-        Parameter::real("speed", 5.0, -50.0, 50.0, "of the fan and, backwards, the car's wheels, rad/s"),
-        Parameter::real("torque", 50.0, 0.0, 10_000.0, "of each of these motors, N·m"),
+        Parameter::real(
+            "speed",
+            5.0,
+            -50.0,
+            50.0,
+            "speed of the fan and, with opposite sign, of the car's wheels, rad/s",
+        ),
+        Parameter::real("torque", 50.0, 0.0, 10_000.0, "maximum torque of each of these motors, N·m"),
         GRAVITY,
     ],
     steps: 600,
@@ -299,7 +305,7 @@ fn motors(values: &Values) -> Scene {
         let axle = JointKind::Wheel {
             axis: Vec2::Y,
             limits: Some([-0.2, 0.2]),
-            // Clockwise drives to the right.
+            // Clockwise rotation drives to the right.
             motor: Some(Motor { speed: -speed, max: torque }),
             spring: Some(Spring { hertz: 4.0, damping_ratio: 0.7, target: 0.0 }),
         };
@@ -311,15 +317,15 @@ fn motors(values: &Values) -> Scene {
 pub(super) const STATIC_AND_KINETIC: Entry = Entry {
     name: "static_and_kinetic",
     topic: Topic::Friction,
-    summary: "two blocks on a slope between two coefficients of friction: one rests, one was pushed and keeps sliding",
+    summary: "two blocks on a slope between two coefficients of friction: one rests, the other starts with a push and keeps sliding",
     source: "Physics simulation in 2D space (naphy, 2022): static and kinetic friction. On a slope whose tangent is \
              between the two, a block at rest stays, and one that slides accelerates by g·(sin − kinetic·cos). His \
              rule, as ours: within the static cone a contact sticks, beyond it the kinetic force acts.",
     parameters: &[
-        Parameter::real("static", 0.6, 0.0, 10.0, "coefficient at rest, of blocks and slope"),
-        Parameter::real("ratio", 0.5, 0.0, 1.0, "of the kinetic coefficient to the static one"),
+        Parameter::real("static", 0.6, 0.0, 10.0, "static friction coefficient of blocks and slope"),
+        Parameter::real("ratio", 0.5, 0.0, 1.0, "ratio of the kinetic coefficient to the static one"),
         Parameter::real("tangent", 0.5, 0.0, 2.0, "rise over run; the slope falls to the left"),
-        Parameter::real("push", 1.0, 0.0, 20.0, "speed that the lower block starts with, down the slope, m/s"),
+        Parameter::real("push", 1.0, 0.0, 20.0, "initial speed of the lower block, down the slope, m/s"),
         GRAVITY,
     ],
     steps: 180,
@@ -350,11 +356,11 @@ pub(super) const CONVEYOR: Entry = Entry {
     name: "conveyor",
     topic: Topic::Friction,
     summary: "boxes ride down a stack of belts, one to the right, the next to the left",
-    source: "Ours: friction towards a surface that moves, as Box2D's tangent speed.",
+    source: "Drystone: friction against a moving surface, like Box2D's tangent speed.",
     parameters: &[
-        Parameter::real("speed", 2.0, 0.0, 20.0, "of the belts, m/s"),
-        Parameter::whole("boxes", 6, 1, 1_000, "that are dropped one above the other"),
-        Parameter::whole("belts", 3, 1, 100, "below each other"),
+        Parameter::real("speed", 2.0, 0.0, 20.0, "speed of the belts, m/s"),
+        Parameter::whole("boxes", 6, 1, 1_000, "boxes dropped one above the other"),
+        Parameter::whole("belts", 3, 1, 100, "number of belts, one below the other"),
         GRAVITY,
     ],
     steps: 900,
@@ -363,14 +369,14 @@ pub(super) const CONVEYOR: Entry = Entry {
 };
 
 fn conveyor(values: &Values) -> Scene {
-    /// Half a belt, m.
+    /// Half size of a belt, m.
     const HALF: [f32; 2] = [4.0, 0.25];
     const DROP: f32 = 2.0;
     let mut scene = tutorial_scene(values);
     let belts = values.count("belts");
     scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(20.0, 0.5)));
     for belt in 0..belts {
-        // From above: to the right, to the left, …, each 2 m towards where the one above ends.
+        // From the top: to the right, to the left, …; each belt is shifted by 2 m towards the end of the one above.
         let direction = if belt % 2 == 0 { 1.0 } else { -1.0 };
         let y = DROP * real(belts - belt);
         let shape = Shape::half_box(HALF[0], HALF[1]).tangent_speed(direction * values.real("speed"));

@@ -1,14 +1,14 @@
-//! Built-in scenes: written once, for the viewer, the benchmarks, the tests and the service.
+//! Built-in scenes, shared by the viewer, the benchmarks, the tests and the service.
 //!
-//! A scene is named by a *spec*: `large_pyramid`, or `large_pyramid:base=200`, or
-//! `vertical_stack:count=15,jitter=0.01,pitch=1.1,friction=0.3`. Sizes are parameters, each with a default, a range
-//! and a meaning, and the default is the size of the source. Building is deterministic: nothing is random.
+//! A *spec* selects a scene: `large_pyramid`, or `large_pyramid:base=200`, or
+//! `vertical_stack:count=15,jitter=0.01,pitch=1.1,friction=0.3`. Sizes are parameters, each with a default, a range and
+//! a description; the default is the size of the source. Building is deterministic: nothing is random.
 //!
-//! Numbers come from Box2D's benchmarks (commit 617d32ab), solver2d's samples (d178a568) and the tutorials that this
-//! project began with; each [`Entry::source`] says which, and where a scene differs from it and why. Three
-//! differences are common: in scenes that are older than segments here, a ground *segment* is a box with its top on the
-//! segment; nothing sleeps; and scenes from Box2D and solver2d mix restitution by the larger value, the tutorials' by
-//! the smaller. [`seeds`] is the table of which idea of a tutorial is where.
+//! Numbers come from Box2D's benchmarks (commit 617d32ab), solver2d's samples (d178a568) and the tutorials on which
+//! this project is based. Each [`Entry::source`] names the source, and the differences from it with their reasons.
+//! Three differences are common: in scenes written before segments were supported, a ground *segment* is a box with its
+//! top on the segment; sleeping is disabled; and scenes from Box2D and solver2d mix restitution by the maximum, those
+//! from the tutorials by the minimum. [`seeds`] maps the ideas of the tutorials to scenes.
 //!
 //! ```
 //! let scene = drystone_scenes::catalogue::build("large_pyramid:base=20")?;
@@ -33,10 +33,10 @@ use glam::Vec2;
 use drystone::low_level::scene::MAX_POSITION;
 use drystone::{Body, RestitutionMix, Scene, Shape, ViewBox};
 
-/// Scenes with more bodies than this are refused before anything is allocated.
+/// Maximum number of bodies of a built-in scene; checked before anything is allocated.
 pub const MAX_BODIES: u64 = 20_000_000;
 
-/// Every scene that can be built, in the order in which they are listed to the user.
+/// All scenes, in the order of lists shown to the user.
 static ENTRIES: [Entry; 41] = [
     box2d::LARGE_PYRAMID,
     box2d::MANY_PYRAMIDS,
@@ -81,23 +81,23 @@ static ENTRIES: [Entry; 41] = [
     seeds::SLOPE,
 ];
 
-/// Scenes that are planned, and what they wait for.
+/// Planned scenes, each with the feature that it requires.
 static WAITING: [(&str, &str); 0] = [];
 
-/// A number that a scene can be built with.
+/// A numeric parameter of a scene.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Parameter {
-    /// Left of the `=`.
+    /// Name, on the left of the `=`.
     pub name: &'static str,
-    /// Taken when the spec does not say.
+    /// Value if the spec does not set one.
     pub default: f64,
-    /// Smallest value.
+    /// Minimum value.
     pub min: f64,
-    /// Largest value.
+    /// Maximum value.
     pub max: f64,
-    /// Whether only whole numbers are taken.
+    /// True if the value must be a whole number.
     pub integer: bool,
-    /// What it is, with its unit.
+    /// Description, with unit.
     pub meaning: &'static str,
 }
 
@@ -111,26 +111,26 @@ impl Parameter {
     }
 }
 
-/// Topic of a scene, by which lists of scenes are grouped.
+/// Topic of a scene, used to group lists of scenes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Topic {
-    /// Bodies that stand, or should.
+    /// Stacks and arches that should stand.
     Stacks,
-    /// Thousands of bodies that move.
+    /// Thousands of moving bodies.
     Crowds,
     /// Hinges, rods, springs and motors.
     Joints,
     /// Slopes, ramps and belts.
     Friction,
-    /// One or a few bodies whose motion is known.
+    /// Scenes of few bodies with a known motion.
     Motion,
 }
 
 impl Topic {
-    /// All of them, in the order in which they are listed.
+    /// All topics, in the order of lists.
     pub const ALL: [Self; 5] = [Self::Stacks, Self::Joints, Self::Motion, Self::Friction, Self::Crowds];
 
-    /// Words for a heading.
+    /// Returns the heading of the topic.
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
@@ -146,29 +146,29 @@ impl Topic {
 /// A built-in scene.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
-    /// By which it is called.
+    /// Name, used in specs.
     pub name: &'static str,
     /// Topic, for lists.
     pub topic: Topic,
-    /// What one sees, in a sentence.
+    /// Description of the picture in one sentence.
     pub summary: &'static str,
-    /// Where its numbers are from, and how it differs from there.
+    /// Origin of the numbers, and differences from it.
     pub source: &'static str,
-    /// What can be changed.
+    /// Parameters.
     pub parameters: &'static [Parameter],
-    /// How many steps show what it is for; the benchmark's count for Box2D's scenes.
+    /// Number of steps that show the purpose of the scene; for Box2D's scenes the benchmark's count.
     pub steps: u32,
-    /// How many bodies it would have, at most at a time: asked before anything is allocated.
+    /// Returns the maximum number of simultaneous bodies; called before anything is allocated.
     count: fn(&Values) -> u64,
     construct: fn(&Values) -> Scene,
 }
 
 impl Entry {
-    /// Builds the scene with the parameters that are given by name, and defaults for the others. The scene's name
-    /// becomes the shortest spec that builds it again.
+    /// Builds the scene with the given parameters by name, and defaults for the others. The scene's name becomes the
+    /// shortest spec that builds it again.
     ///
     /// # Errors
-    /// A parameter that is unknown, given twice, out of range or not whole; or more than [`MAX_BODIES`] bodies.
+    /// A parameter that is unknown, given twice, out of range or not whole; more than [`MAX_BODIES`] bodies.
     pub fn build(&self, given: &[(&str, f64)]) -> Result<Scene, CatalogueError> {
         let values = spec::values(self, given)?;
         let bodies = (self.count)(&values);
@@ -180,32 +180,32 @@ impl Entry {
         Ok(scene)
     }
 
-    /// How many bodies there would be in what [`Entry::build`] makes, static ones and those of emitters included: the
-    /// most at a time.
+    /// Returns the maximum number of simultaneous bodies of the scene that [`Entry::build`] would make, static ones and
+    /// those of emitters included.
     ///
     /// # Errors
-    /// As [`Entry::build`], but any number of bodies is fine.
+    /// Those of [`Entry::build`], without the limit on the number of bodies.
     pub fn body_count(&self, given: &[(&str, f64)]) -> Result<u64, CatalogueError> {
         Ok((self.count)(&spec::values(self, given)?))
     }
 }
 
-/// Every scene that can be built.
+/// Returns all scenes.
 #[must_use]
 pub fn entries() -> &'static [Entry] {
     &ENTRIES
 }
 
-/// Names of scenes that are planned, each with what it waits for.
+/// Returns the names of planned scenes, each with the feature that it requires.
 #[must_use]
 pub fn waiting() -> &'static [(&'static str, &'static str)] {
     &WAITING
 }
 
-/// The scene of this name, without parameters.
+/// Finds a scene by its name, without parameters.
 ///
 /// # Errors
-/// No such scene (with the nearest names), or one that is not supported yet (with what it waits for).
+/// Unknown scene (with the nearest names), or planned scene (with the feature that it requires).
 pub fn find(name: &str) -> Result<&'static Entry, CatalogueError> {
     if let Some(entry) = ENTRIES.iter().find(|entry| entry.name == name) {
         return Ok(entry);
@@ -219,16 +219,16 @@ pub fn find(name: &str) -> Result<&'static Entry, CatalogueError> {
 /// Builds a scene from its spec: `name`, or `name:key=value,key=value`.
 ///
 /// # Errors
-/// A spec that cannot be read, and as [`find`] and [`Entry::build`].
+/// An invalid spec, and those of [`find`] and [`Entry::build`].
 pub fn build(spec: &str) -> Result<Scene, CatalogueError> {
     let (name, given) = spec::parse(spec)?;
     find(name)?.build(&given)
 }
 
-/// How many bodies [`build`] would make of a spec, static ones included. Nothing is built.
+/// Returns the number of bodies that [`build`] would make of a spec, static ones included, without building it.
 ///
 /// # Errors
-/// As [`build`].
+/// Those of [`build`].
 pub fn check(spec: &str) -> Result<u64, CatalogueError> {
     let (name, given) = spec::parse(spec)?;
     let entry = find(name)?;
@@ -236,14 +236,14 @@ pub fn check(spec: &str) -> Result<u64, CatalogueError> {
     if bodies > MAX_BODIES { Err(CatalogueError::TooManyBodies { scene: entry.name, bodies }) } else { Ok(bodies) }
 }
 
-/// A value for each parameter of an entry, all in range.
+/// Values of an entry's parameters, all in range.
 struct Values {
     parameters: &'static [Parameter],
     values: Vec<f64>,
 }
 
 impl Values {
-    /// By name, which the entry that asks has declared: the tests build every scene.
+    /// Returns a value by name. Panics if the entry has no such parameter; the tests build every scene.
     fn get(&self, name: &str) -> f64 {
         let index = self.parameters.iter().position(|p| p.name == name).expect("a parameter of this entry");
         self.values[index]
@@ -262,44 +262,45 @@ impl Values {
     }
 }
 
-/// A count or an index as a coordinate; none comes near 2²⁴.
+/// Converts a count or an index to a coordinate; all are far below 2²⁴.
 fn real(n: u64) -> f32 {
     #[allow(clippy::cast_precision_loss, reason = "parameter ranges are far below 2^24")]
     let value = n as f32;
     value
 }
 
-/// Box2D's and solver2d's defaults: gravity 10, the larger restitution.
+/// Returns an empty scene with the defaults of Box2D and solver2d: gravity 10, maximum restitution.
 fn box2d_scene() -> Scene {
     let mut scene = Scene::default().gravity(0.0, -10.0);
     scene.settings.restitution_mix = RestitutionMix::Max;
     scene
 }
 
-/// The rectangle from `min` to `max` as the view of a scene, as far as coordinates go. Only for scenes in which bodies
-/// come to places that their start does not show: a chain that swings, a box that turns.
+/// Sets the scene's view to the rectangle from `min` to `max`, within coordinate limits. Used only where bodies reach
+/// positions that the initial state does not show: a swinging chain, a turning box.
 fn show(scene: &mut Scene, min: impl Into<Vec2>, max: impl Into<Vec2>) {
     let within = |corner: Vec2| corner.clamp(Vec2::splat(-MAX_POSITION), Vec2::splat(MAX_POSITION));
     scene.view = Some(ViewBox { min: within(min.into()), max: within(max.into()) });
 }
 
-/// Box2D's usual ground, 2 m thick with its top at y = 0.
+/// Returns Box2D's usual ground, 2 m thick with its top at y = 0.
 fn ground(half_width: f32) -> Body {
     Body::fixed(0.0, -1.0).shape(Shape::half_box(half_width, 1.0))
 }
 
-/// In place of a ground segment from −`half_width` to `half_width` at y = 0: a box 1 m thick with its top there.
+/// Returns a replacement for a ground segment from −`half_width` to `half_width` at y = 0: a box 1 m thick with its top
+/// there.
 fn ground_line(half_width: f32) -> Shape {
     Shape::half_box(half_width, 0.5).offset(0.0, -0.5)
 }
 
-/// Boxes in a pyramid.
+/// Returns the number of boxes in a pyramid.
 fn pyramid_count(base: u64) -> u64 {
     base * (base + 1) / 2
 }
 
-/// A pyramid of squares, as Box2D and solver2d lay it: row by row from below, each row from the left. `shift` is half
-/// the distance between neighbours, `left` and `bottom` the corner that the first row starts from.
+/// Adds a pyramid of squares in the order of Box2D and solver2d: rows from the bottom, each from the left. `shift` is
+/// half the distance between neighbours, `left` and `bottom` are the lower left corner of the first row.
 fn pyramid(scene: &mut Scene, base: u64, half: f32, shift: f32, [left, bottom]: [f32; 2]) {
     for row in 0..base {
         let y = (2.0 * real(row) + 1.0) * shift + bottom;

@@ -1,5 +1,5 @@
 //! Box2D's ragdoll (`shared/human.c` at 617d32ab): eleven capsules, two feet, ten hinges. A hinge has limits, a spring
-//! towards the pose in which it starts, and a motor of speed 0 whose torque is the joint's friction.
+//! towards its initial pose, and a motor of speed 0 whose maximum torque is the joint's friction.
 
 use std::f32::consts::PI;
 
@@ -7,26 +7,26 @@ use glam::Vec2;
 
 use drystone::{Body, Filter, Geometry, Joint, JointKind, Motor, Shape, Spring};
 
-/// Bodies of a ragdoll.
+/// Number of bodies in a ragdoll.
 pub(super) const BONES: u64 = TABLE.len() as u64;
 
-/// How stiff and how rough the hinges are.
+/// Stiffness and friction of a ragdoll's hinges.
 #[derive(Clone, Copy)]
 pub(super) struct Hinges {
-    /// N·m, for the hips; other hinges have a share of it.
+    /// Friction torque of the hips, N·m; other hinges have a fraction of it.
     pub friction_torque: f32,
-    /// Hz; 0 for limp joints.
+    /// Frequency of the springs, Hz; 0 for limp joints.
     pub hertz: f32,
     pub damping_ratio: f32,
 }
 
 struct Bone {
     name: &'static str,
-    /// Height of its origin, m.
+    /// Height of the bone's origin, m.
     height: f32,
-    /// Lower end, upper end and radius of its capsule, m.
+    /// Lower end, upper end and radius of the capsule, m.
     capsule: [f32; 3],
-    /// 1/s.
+    /// Angular damping, 1/s.
     damping: f32,
     foot: bool,
     hinge: Option<Hinge>,
@@ -34,13 +34,13 @@ struct Bone {
 
 struct Hinge {
     parent: usize,
-    /// m.
+    /// Height of the hinge, m.
     height: f32,
-    /// Least and greatest angle, in half turns.
+    /// Minimum and maximum angle, in half turns.
     limits: [f32; 2],
-    /// Share of the friction torque.
+    /// Fraction of the hips' friction torque.
     friction: f32,
-    /// Angle against the parent that counts as 0, in half turns.
+    /// Reference angle relative to the parent, in half turns.
     reference: f32,
 }
 
@@ -65,7 +65,8 @@ const fn upper_arm(name: &'static str) -> Bone {
     bone(name, 1.225, [-0.125, 0.125, 0.035], hinge(1, 1.35, [-0.1, 0.8], 0.5))
 }
 
-/// The elbow's zero is an eighth of a turn off, so that arms start stretched beyond their limit and bend at once.
+/// Returns a lower arm. The elbow's reference angle is off by an eighth of a turn, so that arms start stretched beyond
+/// their limit and bend at once.
 const fn lower_arm(name: &'static str, parent: usize) -> Bone {
     let elbow = Hinge { parent, height: 1.1, limits: [-0.2, 0.3], friction: 0.1, reference: 0.25 };
     Bone { damping: 0.1, ..bone(name, 0.975, [-0.125, 0.125, 0.03], elbow) }
@@ -85,12 +86,13 @@ const TABLE: [Bone; 11] = [
     lower_arm("lower_right_arm", 9),
 ];
 
-/// Of the sole, m.
+/// Outline of the foot, m.
 const FOOT: [[f32; 2]; 4] = [[-0.03, -0.185], [0.11, -0.185], [0.11, -0.16], [-0.03, -0.14]];
 const FOOT_RADIUS: f32 = 0.015;
 
-/// Stands one at a place, its feet a quarter metre above it. Ragdolls of one `group` (above 0) pass through each other,
-/// as the limbs of each do. `named`: bodies have the bones' names, which must be unique in a scene.
+/// Adds a ragdoll at a position; its feet are a quarter metre above it. Ragdolls of the same `group` (above 0) do not
+/// collide, and neither do the limbs of one ragdoll. `named` gives bodies the bones' names, which must be unique in a
+/// scene.
 pub(super) fn add(
     (bodies, joints): (&mut Vec<Body>, &mut Vec<Joint>),
     at: Vec2,
@@ -99,7 +101,7 @@ pub(super) fn add(
     named: bool,
 ) {
     let first = bodies.len();
-    // Limbs meet the world (1) and other limbs (2), feet the world only.
+    // Limbs collide with the world (1) and other limbs (2), feet only with the world.
     let limb = Filter { category: 2, mask: 1 | 2, group: -group };
     let sole = Filter { mask: 1, ..limb };
     for bone in &TABLE {

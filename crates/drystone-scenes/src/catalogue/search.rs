@@ -1,18 +1,17 @@
-//! Finds scenes by a word: in their names, in what a user would look for them by, in their summaries. A misspelt word finds
-//! what it is nearest to.
+//! Text search for scenes: in names, keywords and summaries, with tolerance for misspellings.
 
 use super::{ENTRIES, Entry};
 
-/// Likeness from which two words count as one misspelt. Jaro and Winkler's: 0 to 1.
+/// Minimum Jaro-Winkler similarity, 0 to 1, for a word to count as a misspelling of another.
 const MIN_LIKENESS: f64 = 0.9;
-/// Likeness from which a name counts as one misspelt. Names are longer than words, and less like each other.
+/// Minimum similarity for a name to count as a misspelling. Names are longer than words, and differ more.
 const MIN_NAME_LIKENESS: f64 = 0.75;
-/// Shortest part of a word that finds it, in letters.
+/// Minimum length of a partial word that matches, in letters.
 const MIN_PART: usize = 3;
-/// Longest text that is looked for, in letters: comparing takes time with the square of the length.
+/// Maximum length of a search text, in letters: comparing takes time quadratic in the length.
 const MAX_WANTED: usize = 64;
 
-/// Words that are in neither the name nor the summary of a scene.
+/// Returns search keywords that occur in neither the name nor the summary of a scene.
 fn keywords(name: &str) -> &'static [&'static str] {
     match name {
         "large_pyramid" | "many_pyramids" => &["stack", "pile", "tower"],
@@ -51,7 +50,7 @@ fn keywords(name: &str) -> &'static [&'static str] {
     }
 }
 
-/// Likeness of a text to a scene; 0 if it does not fit.
+/// Returns the similarity of a text to a scene; 0 if it does not match.
 fn likeness(entry: &Entry, wanted: &str) -> f64 {
     let of_name = strsim::jaro_winkler(wanted, entry.name);
     if wanted.chars().count() >= MIN_PART {
@@ -76,12 +75,12 @@ fn likeness(entry: &Entry, wanted: &str) -> f64 {
     }
 }
 
-/// The text as it is compared.
+/// Normalises a text for comparison.
 fn normal(text: &str) -> String {
     text.trim().chars().take(MAX_WANTED).map(|c| c.to_ascii_lowercase()).collect()
 }
 
-/// Scenes that a text is near to, the nearest first.
+/// Returns the scenes similar to a text, the best match first.
 pub(super) fn nearest(text: &str) -> Vec<&'static Entry> {
     let wanted = normal(text);
     if !wanted.contains(char::is_alphanumeric) {
@@ -94,8 +93,8 @@ pub(super) fn nearest(text: &str) -> Vec<&'static Entry> {
 }
 
 impl Entry {
-    /// True if all words of a text are in the name, the summary or the words that this scene is looked for by, in part at
-    /// least and in any case of letters: what a search field shows. An empty text is in every scene.
+    /// Returns true if the name, the summary or the keywords of this scene contain all words of a text, at least in
+    /// part, ignoring case: the filter of a search field. An empty text matches every scene.
     #[must_use]
     pub fn mentions(&self, text: &str) -> bool {
         let summary = self.summary.to_lowercase();
@@ -109,7 +108,8 @@ impl Entry {
     }
 }
 
-/// Scenes that mention a text ([`Entry::mentions`]), those whose names do first; each group in the order of the list.
+/// Returns the scenes that match a text ([`Entry::mentions`]), matches by name first; each group in the order of the
+/// list.
 ///
 /// ```
 /// let found = drystone_scenes::catalogue::search("pendulum");
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_finds_the_scenes_that_are_about_it() {
+    fn a_word_finds_the_scenes_of_its_topic() {
         let found = names(&search("pendulum"));
         assert_eq!(found[0], "pendulum");
         assert!(found.contains(&"rod_chain") && found.contains(&"ball_and_chain"), "{found:?}");
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_word_finds_what_it_is_near_to() {
+    fn a_misspelt_word_finds_the_nearest_scene() {
         for (wrong, right) in [
             ("pendelum", "pendulum"),
             ("double_pendulum", "pendulum"),
@@ -159,7 +159,7 @@ mod tests {
         assert!(names(&nearest("pendelum")).contains(&"rod_chain"));
         assert!(nearest("zzzzzz").is_empty(), "{:?}", names(&nearest("zzzzzz")));
         assert!(nearest("").is_empty() && nearest("___").is_empty());
-        // Any length takes no time.
+        // A text of any length is handled in no time.
         assert!(nearest(&"x".repeat(1_000_000)).is_empty());
     }
 

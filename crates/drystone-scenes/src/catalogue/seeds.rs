@@ -1,5 +1,5 @@
-//! The tutorials that this project began with: which of their ideas is in which scene, and where it is computed and
-//! tested. Scenes are names of the [catalogue](super); files are below `src` and `tests` of the solver, but for
+//! The tutorials on which this project is based: the scene for each of their ideas, and the files that compute and test
+//! it. Scenes are names of the [catalogue](super); files are relative to `src` and `tests` of the solver, except
 //! `catalogue.rs`, a test of this crate.
 //!
 //! **Small 2D physics engine** (XMAMan, SmallSI):
@@ -35,7 +35,7 @@
 //! | Penetration and speculative contacts | `circle_stack` | `stages/collide.rs` | `physics/rest.rs` |
 //! | Software engineering: bodies, contacts, one loop | `large_pyramid` | `world.rs`, `step.rs` | `determinism.rs` |
 //! | Inequality constraints: winch, piston, string | `rope_winch_piston` | `scene/joint_rows.rs` | `joints/moving.rs` |
-//! | Equality constraints; designing a distance constraint | `rod_chain`, `pendulum` | `scene/joint_rows.rs` | `joints/swinging.rs` |
+//! | Equality constraints; distance constraint | `rod_chain`, `pendulum` | `scene/joint_rows.rs` | `joints/swinging.rs` |
 //!
 //! **Physics simulation in 2D space** (naphy, 14 February 2022):
 //!
@@ -66,7 +66,7 @@ use super::{Entry, Parameter, Topic, Values, real};
 use drystone::low_level::math::{rotate, rotation};
 use drystone::{Body, Mode, Scene, Shape};
 
-/// Box2D's reference values are for 10.
+/// Gravity of the tutorials; Box2D's is 10.
 pub(super) const GRAVITY: Parameter = Parameter::real("gravity", 9.81, 0.1, 100.0, "downwards, m/s²");
 
 pub(super) const SMALL_SI: Entry = Entry {
@@ -78,7 +78,7 @@ pub(super) const SMALL_SI: Entry = Entry {
              masses are about its own, places are ours. It bounds friction by g·μ·dt whatever the load; the \
              coefficients here give about the same bound for these masses.",
     parameters: &[
-        Parameter::whole("boxes", 6, 0, 9, "on the upper chute"),
+        Parameter::whole("boxes", 6, 0, 9, "boxes on the upper chute"),
         Parameter::whole("tower", 5, 0, 50, "boxes in the tower"),
         Parameter::real("restitution", 0.5, 0.0, 1.0, "of everything"),
     ],
@@ -90,11 +90,11 @@ pub(super) const SMALL_SI: Entry = Entry {
 fn small_si(values: &Values) -> Scene {
     /// Half the thickness of chutes, floor and walls, m.
     const PLANK: f32 = 0.15;
-    /// Half a small box, m.
+    /// Half size of a small box, m.
     const SMALL: [f32; 2] = [0.37, 0.385];
-    /// Half a tower box, m.
+    /// Half size of a tower box, m.
     const LARGE: f32 = 0.69;
-    /// SmallSI's 10⁻⁴ per square pixel, kg/m².
+    /// Density, kg/m²: SmallSI's 10⁻⁴ per square pixel.
     const DENSITY: f32 = 0.25;
     const SMOOTH: f32 = 0.04;
     const ROUGH: f32 = 0.4;
@@ -125,7 +125,7 @@ fn small_si(values: &Values) -> Scene {
         scene.add(Body::dynamic(at.x, at.y).angle(upper.1).shape(shape));
     }
     for i in 0..values.count("tower") {
-        // A crooked tower: each box is moved by up to a fifth of its width.
+        // A crooked tower: each box is shifted by up to a fifth of its width.
         let x = 5.0 + [0.0, 0.3, -0.25, 0.2, -0.15][usize::try_from(i % 5).unwrap_or(0)];
         let shape = Shape::half_box(LARGE, LARGE).density(DENSITY).friction(ROUGH).restitution(restitution);
         scene.add(Body::dynamic(x, LARGE * (2.0 * real(i) + 1.0)).shape(shape));
@@ -142,7 +142,7 @@ pub(super) const THRUSTER: Entry = Entry {
              carries the weight, and the centre stays where it is.",
     parameters: &[
         Parameter::real("force", 9.81, -1_000.0, 1_000.0, "upwards, N"),
-        Parameter::real("arm", 0.25, -0.5, 0.5, "how far to the right of the centre it acts, m"),
+        Parameter::real("arm", 0.25, -0.5, 0.5, "offset of the force to the right of the centre, m"),
         GRAVITY,
     ],
     steps: 300,
@@ -162,14 +162,14 @@ fn thruster(values: &Values) -> Scene {
 pub(super) const CIRCLE_MASSES: Entry = Entry {
     name: "circle_masses",
     topic: Topic::Motion,
-    summary: "two circles meet head-on, each with a mass of its own",
+    summary: "two circles meet head-on, of different mass",
     source: "Physics engines for dummies (Paul Firth): the impulse is (1 + e)·v·m_a·m_b/(m_a + m_b), shared by \
              the masses. No gravity, no friction; every impact bounces, however slow.",
     parameters: &[
-        Parameter::real("mass_a", 1.0, 0.001, 1_000.0, "of the left circle, kg"),
-        Parameter::real("mass_b", 0.5, 0.001, 1_000.0, "of the right circle, kg"),
-        Parameter::real("velocity_a", 2.0, -20.0, 20.0, "of the left circle, to the right, m/s"),
-        Parameter::real("velocity_b", -1.0, -20.0, 20.0, "of the right circle, to the right, m/s"),
+        Parameter::real("mass_a", 1.0, 0.001, 1_000.0, "mass of the left circle, kg"),
+        Parameter::real("mass_b", 0.5, 0.001, 1_000.0, "mass of the right circle, kg"),
+        Parameter::real("velocity_a", 2.0, -20.0, 20.0, "velocity of the left circle, to the right, m/s"),
+        Parameter::real("velocity_b", -1.0, -20.0, 20.0, "velocity of the right circle, to the right, m/s"),
         Parameter::real("restitution", 1.0, 0.0, 1.0, "of both"),
     ],
     steps: 180,
@@ -197,8 +197,8 @@ pub(super) const BOUNCING_BALL: Entry = Entry {
              9.466 m at 0.25, 0.5, 0.75, 1 and gravity=10. Ball and ground have the same restitution: any mixing will \
              do.",
     parameters: &[
-        Parameter::real("restitution", 1.0, 0.0, 1.0, "of ball and ground"),
-        Parameter::real("height", 9.5, 0.0, 1_000.0, "how far the ball's lowest point starts above the ground, m"),
+        Parameter::real("restitution", 1.0, 0.0, 1.0, "restitution of ball and ground"),
+        Parameter::real("height", 9.5, 0.0, 1_000.0, "initial height of the ball's lowest point above the ground, m"),
         GRAVITY,
     ],
     steps: 600,
@@ -222,7 +222,7 @@ pub(super) const SLOPE: Entry = Entry {
     source: "SmallSI's cube on a slope. It slides ½·g·(sin − friction·cos)·t²; Box2D's box slides 5.394, 1.825, 0.401, \
              0.0007 m in 2 s at 0.2, 0.4, 0.48, 0.52 and gravity=10.",
     parameters: &[
-        Parameter::real("friction", 0.6, 0.0, 10.0, "of box and slope"),
+        Parameter::real("friction", 0.6, 0.0, 10.0, "friction of box and slope"),
         Parameter::real("tangent", 0.5, 0.0, 2.0, "rise over run; the slope falls to the left"),
         GRAVITY,
     ],
@@ -237,7 +237,7 @@ fn slope(values: &Values) -> Scene {
     let angle = values.get("tangent").atan() as f32;
     let turn = rotation(angle);
     let mut scene = Scene::default().gravity(0.0, -values.real("gravity"));
-    // The surface goes through the origin; the slope is 100 m long and the box starts at its middle.
+    // The surface passes through the origin; the slope is 100 m long and the box starts at its middle.
     let slab = rotate(turn, Vec2::new(0.0, -1.0));
     scene.add(Body::fixed(slab.x, slab.y).angle(angle).shape(Shape::half_box(50.0, 1.0).friction(friction)));
     let at = rotate(turn, Vec2::new(0.0, 0.5));
@@ -251,7 +251,7 @@ mod tests {
 
     use crate::catalogue;
 
-    /// Section, and what is quoted in the other three cells of its row: scenes, sources, tests.
+    /// Returns the section of each row, and the quoted names in its other three cells: scenes, sources, tests.
     fn rows(text: &str) -> Vec<(&str, [Vec<&str>; 3])> {
         let rows = text.lines().filter_map(|line| line.strip_prefix("//! | "));
         let rows = rows.filter(|row| !row.starts_with("section |"));
@@ -263,7 +263,7 @@ mod tests {
         .collect()
     }
 
-    /// What is named and is not there.
+    /// Returns the names in the table that do not exist.
     fn missing(text: &str) -> Vec<String> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
         let is_there = |kind: usize, name: &str| match kind {
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_table_names_is_there() {
+    fn names_in_the_table_exist() {
         let text = include_str!("seeds.rs");
         let rows = rows(text);
         assert_eq!(rows.len(), 33, "sections of the five tutorials");
@@ -285,7 +285,7 @@ mod tests {
             assert!(cells.iter().all(|names| !names.is_empty()), "{section}: {cells:?}");
         }
         assert_eq!(missing(text), Vec::<String>::new());
-        // What is not there is found.
+        // Negative control: missing names are found.
         let wrong = "//! | a | `slope`, `no_such_scene` | `no_such_file.rs` | `catalogue.rs`, `no_such_test.rs` |";
         assert_eq!(missing(wrong), ["no_such_scene", "no_such_file.rs", "no_such_test.rs"]);
     }

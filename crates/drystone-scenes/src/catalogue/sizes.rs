@@ -1,8 +1,8 @@
-//! How a wished number of bodies becomes parameters of a scene: what `--sizes` of `drystone bench` means.
+//! Scene sizes: converts a target number of bodies to scene parameters, for `--sizes` of `drystone bench`.
 //!
-//! The rule of each scene is one line here. It picks whole parameters so that the bodies that are free to move come
-//! near the number; what stands around (grounds, drums) does not count. Proportions stay those of the default where two
-//! parameters share the number.
+//! Each scene's rule is one line here. It picks whole parameters so that the number of bodies that are free to move is
+//! near the target; surroundings (grounds, drums) do not count. Where two parameters share the number, their proportion
+//! is that of the defaults.
 
 use super::{CatalogueError, Entry, pyramid_count};
 
@@ -10,11 +10,11 @@ use super::{CatalogueError, Entry, pyramid_count};
 type Given = Vec<(&'static str, f64)>;
 
 impl Entry {
-    /// The parameters with which this scene has about `bodies` bodies that are free to move, for [`Entry::build`].
-    /// `None` if there is no rule: then the scene has one size.
+    /// Returns the parameters with which this scene has about `bodies` bodies that are free to move, for
+    /// [`Entry::build`]; `None` if the scene has no rule, hence a single size.
     ///
     /// # Errors
-    /// More bodies than the ranges of the parameters allow, with the largest size there is.
+    /// More bodies than the ranges of the parameters allow; the error holds the maximum size.
     pub fn sized(&self, bodies: u64) -> Result<Option<Given>, CatalogueError> {
         match rule(self.name, bodies) {
             Some(given) if !self.takes(&given) => {
@@ -24,14 +24,14 @@ impl Entry {
         }
     }
 
-    /// Whether all of them are parameters of this scene and within their ranges.
+    /// Returns true if all names are parameters of this scene and all values are in range.
     fn takes(&self, given: &Given) -> bool {
         given
             .iter()
             .all(|&(name, value)| self.parameters.iter().any(|p| p.name == name && value >= p.min && value <= p.max))
     }
 
-    /// The largest size there is a rule for, by doubling and halving.
+    /// Returns the maximum size within the rule, found by doubling and bisection.
     fn most(&self) -> u64 {
         let fits = |bodies: u64| rule(self.name, bodies).is_some_and(|given| self.takes(&given));
         let (mut good, mut bad) = (1, super::MAX_BODIES);
@@ -45,9 +45,9 @@ impl Entry {
 
 fn rule(name: &str, bodies: u64) -> Option<Given> {
     let n = bodies.max(1) as f64;
-    // A whole number, one at least.
+    // A whole number, at least one.
     let whole = |x: f64| x.round().max(1.0);
-    // About `n` in rows and columns, `ratio` columns a row.
+    // About `n` in rows and columns, with `ratio` columns per row.
     let grid = |n: f64, ratio: f64| {
         let rows = whole((n / ratio).sqrt());
         (rows, whole(n / rows))
@@ -55,7 +55,7 @@ fn rule(name: &str, bodies: u64) -> Option<Given> {
     let given = match name {
         "large_pyramid" | "overlap_recovery" | "far_pyramid" => vec![("base", base(bodies))],
         "high_mass_ratio_1" => vec![("base", base(bodies.div_ceil(3)))],
-        // 55 boxes a pyramid.
+        // 55 boxes per pyramid.
         "many_pyramids" => {
             let (rows, columns) = grid(whole(n / 55.0), 1.0);
             vec![("rows", rows), ("columns", columns)]
@@ -68,7 +68,7 @@ fn rule(name: &str, bodies: u64) -> Option<Given> {
         "tumbler" | "washer" | "confined" => vec![("grid", whole(n.sqrt()))],
         "spinner" => vec![("bodies", n)],
         "compounds" => {
-            // The vessel takes 39 side by side; above what is as high as wide it grows upwards.
+            // The vessel takes at most 39 columns; larger heaps grow upwards.
             let columns = grid(n, 20.0 / 150.0).1.min(39.0);
             vec![("columns", columns), ("rows", whole(n / columns))]
         }
@@ -84,7 +84,7 @@ fn rule(name: &str, bodies: u64) -> Option<Given> {
     Some(given)
 }
 
-/// Of the pyramid whose number of boxes is nearest; of two as near the smaller.
+/// Returns the base of the pyramid with the nearest number of boxes; the smaller one if two are equally near.
 fn base(boxes: u64) -> f64 {
     let boxes = boxes.max(1);
     let apart = |base: u64| pyramid_count(base).abs_diff(boxes);
@@ -92,6 +92,6 @@ fn base(boxes: u64) -> f64 {
     while apart(base + 1) < apart(base) {
         base += 1;
     }
-    // Whole and far below 2⁵³.
+    // A whole number far below 2⁵³.
     base as f64
 }

@@ -1,4 +1,4 @@
-//! solver2d's samples (`samples/collection` at d178a568): the scenes that solvers are judged on.
+//! Scenes of solver2d's samples (`samples/collection` at d178a568), used to judge the quality of solvers.
 
 use glam::Vec2;
 
@@ -15,9 +15,9 @@ pub(super) const VERTICAL_STACK: Entry = Entry {
              boxes. solver2d's Vertical Stack is count=15,jitter=0.01,pitch=1.1,friction=0.3.",
     parameters: &[
         Parameter::whole("count", 10, 1, 1_000, "boxes"),
-        Parameter::real("jitter", 0.0, 0.0, 0.4, "how far even boxes are moved to the left and odd ones right, m"),
-        Parameter::real("pitch", 1.0, 1.0, 10.0, "distance from box to box, m; above 1 they fall first"),
-        Parameter::real("friction", 0.6, 0.0, 10.0, "of the boxes; the ground has 0.6"),
+        Parameter::real("jitter", 0.0, 0.0, 0.4, "shift of even boxes to the left and odd ones to the right, m"),
+        Parameter::real("pitch", 1.0, 1.0, 10.0, "distance between box centres, m; above 1 the boxes fall first"),
+        Parameter::real("friction", 0.6, 0.0, 10.0, "friction of the boxes; the ground has 0.6"),
     ],
     steps: 1_200,
     count: |values| 1 + values.count("count"),
@@ -44,7 +44,7 @@ pub(super) const CARD_HOUSE: Entry = Entry {
              ground, and flat neighbours share 5 cm of their length.",
     parameters: &[
         Parameter::whole("levels", 5, 1, 20, "storeys"),
-        Parameter::real("friction", 0.7, 0.0, 10.0, "of cards and ground"),
+        Parameter::real("friction", 0.7, 0.0, 10.0, "friction of cards and ground"),
     ],
     steps: 600,
     count: |values| 1 + values.count("levels") * (3 * values.count("levels") + 1) / 2,
@@ -77,10 +77,10 @@ pub(super) const DOMINO: Entry = Entry {
     name: "domino",
     topic: Topic::Stacks,
     summary: "a row of dominoes; the first is knocked over",
-    source: "solver2d Double Domino: the impulse acts at the first one's top edge, here as its starting velocity.",
+    source: "solver2d Double Domino: the impulse acts at the first one's top edge; here it is the initial velocity.",
     parameters: &[
         Parameter::whole("count", 15, 1, 1_000, "dominoes, 1 m apart"),
-        Parameter::real("impulse", 0.2, 0.0, 1.0, "on the first, N·s"),
+        Parameter::real("impulse", 0.2, 0.0, 1.0, "impulse on the first domino, N·s"),
     ],
     steps: 600,
     count: |values| 1 + values.count("count"),
@@ -99,7 +99,7 @@ fn domino(values: &Values) -> Scene {
     for i in 0..count {
         let mut domino = Body::dynamic(real(i) - 0.5 * real(count), HALF[1]).shape(Shape::half_box(HALF[0], HALF[1]));
         if i == 0 {
-            // To the right at the top: turns clockwise.
+            // An impulse to the right at the top turns it clockwise.
             domino = domino.velocity(impulse / MASS, 0.0).angular_velocity(-HALF[1] * impulse / INERTIA);
         }
         scene.add(domino);
@@ -110,11 +110,17 @@ fn domino(values: &Values) -> Scene {
 pub(super) const HIGH_MASS_RATIO_1: Entry = Entry {
     name: "high_mass_ratio_1",
     topic: Topic::Stacks,
-    summary: "three pyramids, on which ever denser boxes fall",
+    summary: "denser and denser boxes fall onto three pyramids",
     source: "solver2d High Mass Ratio 1. The ground segment is a box.",
     parameters: &[
         Parameter::whole("base", 10, 1, 100, "boxes in the lowest row"),
-        Parameter::real("density", 100.0, 1.0, 10_000.0, "of the first apex, kg/m²; the others have 2 and 3 times it"),
+        Parameter::real(
+            "density",
+            100.0,
+            1.0,
+            10_000.0,
+            "density of the first apex, kg/m²; the others have 2 and 3 times as much",
+        ),
     ],
     steps: 600,
     count: |values| 1 + 3 * pyramid_count(values.count("base")),
@@ -142,8 +148,13 @@ fn high_mass_ratio_1(values: &Values) -> Scene {
     scene
 }
 
-const BIG_BOX_DENSITY: &[Parameter] =
-    &[Parameter::real("density", 1.0, 0.01, 10_000.0, "of the large box, kg/m²; at 1 it is 400 times as heavy")];
+const BIG_BOX_DENSITY: &[Parameter] = &[Parameter::real(
+    "density",
+    1.0,
+    0.01,
+    10_000.0,
+    "density of the large box, kg/m²; at 1 it has 400 times the mass",
+)];
 
 pub(super) const HIGH_MASS_RATIO_2: Entry = Entry {
     name: "high_mass_ratio_2",
@@ -183,7 +194,7 @@ pub(super) const FRICTION_RAMP: Entry = Entry {
     summary: "five boxes from rough to smooth slide down a zigzag of ramps",
     source: "solver2d Friction Ramp: boxes of friction 0.75, 0.5, 0.35, 0.1, 0. The ground segment is a box, and the \
              last one slides off its end.",
-    parameters: &[Parameter::real("friction", 0.2, 0.0, 10.0, "of ramps and ground")],
+    parameters: &[Parameter::real("friction", 0.2, 0.0, 10.0, "friction of ramps and ground")],
     steps: 600,
     count: |_| 6,
     construct: friction_ramp,
@@ -208,7 +219,7 @@ fn friction_ramp(values: &Values) -> Scene {
     for (x, friction) in [(-15.0, 0.75), (-11.0, 0.5), (-7.0, 0.35), (-3.0, 0.1), (1.0, 0.0)] {
         scene.add(Body::dynamic(x, 28.0).shape(Shape::half_box(0.5, 0.5).density(25.0).friction(friction)));
     }
-    // Down to where they come to rest.
+    // View: down to where they come to rest.
     show(&mut scene, [-20.0, -1.0], [20.0, 30.0]);
     scene
 }
@@ -220,7 +231,7 @@ pub(super) const OVERLAP_RECOVERY: Entry = Entry {
     source: "solver2d Overlap Recovery. The ground segment is a box.",
     parameters: &[
         Parameter::whole("base", 4, 1, 40, "boxes in the lowest row"),
-        Parameter::real("overlap", 0.25, 0.0, 0.9, "share of a box that its neighbour covers"),
+        Parameter::real("overlap", 0.25, 0.0, 0.9, "overlap of neighbouring boxes, as a share of a box"),
     ],
     steps: 300,
     count: |values| 1 + pyramid_count(values.count("base")),
@@ -250,7 +261,7 @@ pub(super) const CIRCLE_STACK: Entry = Entry {
     source: "solver2d Circle Stack. The ground segment is a box.",
     parameters: &[
         Parameter::whole("count", 10, 1, 1_000, "circles"),
-        Parameter::real("pitch", 3.0, 2.0, 20.0, "distance from circle to circle, m; at 2 they touch"),
+        Parameter::real("pitch", 3.0, 2.0, 20.0, "distance between circle centres, m; at 2 they touch"),
     ],
     steps: 600,
     count: |values| 1 + values.count("count"),
@@ -269,13 +280,13 @@ fn circle_stack(values: &Values) -> Scene {
 pub(super) const CONFINED: Entry = Entry {
     name: "confined",
     topic: Topic::Stacks,
-    summary: "circles in a closed box, without gravity: where they do not fit, pressure without a way out",
+    summary: "circles in a closed box, without gravity: too many of them build up pressure that cannot relax",
     source: "solver2d Confined: 625 circles of 1 m, whose areas add up to 1.26 times the room. Its walls are capsules \
              of radius 0.5, as here with capsules=1; else boxes with the same faces. Its gravity acts on nobody, here \
              it is 0.",
     parameters: &[
-        Parameter::whole("grid", 25, 1, 40, "circles in a row and rows; up to 18 start without overlap"),
-        Parameter::whole("capsules", 0, 0, 1, "1: walls are capsules, as solver2d's; 0: boxes"),
+        Parameter::whole("grid", 25, 1, 40, "circles per side of a square grid; up to 18 start without overlap"),
+        Parameter::whole("capsules", 0, 0, 1, "1: walls are capsules, as in solver2d; 0: boxes"),
     ],
     steps: 300,
     count: |values| 1 + values.count("grid") * values.count("grid"),
@@ -309,7 +320,7 @@ pub(super) const ARCH: Entry = Entry {
     topic: Topic::Stacks,
     summary: "an arch of 17 stones carries four slabs",
     source: "solver2d Arch.",
-    parameters: &[Parameter::real("friction", 0.6, 0.0, 10.0, "of stones, slabs and ground")],
+    parameters: &[Parameter::real("friction", 0.6, 0.0, 10.0, "friction of stones, slabs and ground")],
     steps: 600,
     count: |_| 22,
     construct: arch,
@@ -334,7 +345,7 @@ fn arch(values: &Values) -> Scene {
     let mirrored = |corner: Vec2| Vec2::new(-corner.x, corner.y);
     let mut scene = box2d_scene();
     scene.add(Body::fixed(0.0, 0.0).shape(Shape::segment([-100.0, 0.0], [100.0, 0.0]).friction(friction)));
-    // Stones are where their corners are, all with their origin at the arch's.
+    // Stones are defined by their corners; all have the origin of the arch.
     let mut stone =
         |corners: [Vec2; 4]| scene.add(Body::dynamic(0.0, 0.0).shape(Shape::polygon(corners).friction(friction)));
     let sides = corners.windows(2).map(|pair| (pair[0], pair[1]));
@@ -353,7 +364,7 @@ fn arch(values: &Values) -> Scene {
     scene
 }
 
-/// Slows everything on a chain of bodies a little, 1/s.
+/// Damping of all bodies on a chain, 1/s.
 const CHAIN_DAMPING: f32 = 0.1;
 
 fn chained(mut body: Body, shape: Shape) -> Body {
@@ -365,11 +376,11 @@ fn chained(mut body: Body, shape: Shape) -> Body {
 pub(super) const RUSH: Entry = Entry {
     name: "rush",
     topic: Topic::Crowds,
-    summary: "circles are drawn to a fixed one, and press upon each other",
+    summary: "circles are attracted to a fixed one and press on each other",
     source: "solver2d Rush: a force of 1000 N on each towards the origin, none within 0.1 m of it, no gravity. There it is \
              found anew each step, here each substep.",
     parameters: &[
-        Parameter::whole("count", 400, 0, 100_000, "circles, on a spiral"),
+        Parameter::whole("count", 400, 0, 100_000, "number of circles, on a spiral"),
         Parameter::real("force", 1_000.0, -100_000.0, 100_000.0, "on each, N"),
     ],
     steps: 600,
@@ -431,7 +442,7 @@ pub(super) const BALL_AND_CHAIN: Entry = Entry {
              hinges with friction.",
     parameters: &[
         Parameter::whole("links", 40, 1, 10_000, "of 1 m"),
-        Parameter::real("radius", 8.0, 0.1, 100.0, "of the ball, m"),
+        Parameter::real("radius", 8.0, 0.1, 100.0, "radius of the ball, m"),
     ],
     steps: 1_200,
     count: |values| values.count("links") + 1,
@@ -453,7 +464,7 @@ fn ball_and_chain(values: &Values) -> Scene {
         let reach = if link + 1 == scene.bodies.len() { radius } else { 0.5 };
         scene.join(Joint::new(JointKind::hinge(), link - 1, link).anchors([0.5, 0.0], [-reach, 0.0]));
     }
-    // The half circle that it swings through; at its lowest the chain gives.
+    // View: the half circle through which it swings; at its lowest the chain stretches.
     let length = real(links) + 2.0 * radius;
     show(&mut scene, [-length, height - 1.3 * length], [length, height + 1.3 * radius]);
     scene
@@ -462,13 +473,19 @@ fn ball_and_chain(values: &Values) -> Scene {
 pub(super) const RAGDOLL: Entry = Entry {
     name: "ragdoll",
     topic: Topic::Joints,
-    summary: "a ragdoll falls on its feet, and over",
+    summary: "a ragdoll falls onto its feet, then over",
     source: "solver2d Ragdoll: its ground and its height, with Box2D's ragdoll, which came of its own. All densities \
              are 1 kg/m², so that its torso weighs 74 g: with others, and friction_torque in proportion, it moves the same.",
     parameters: &[
-        Parameter::real("friction_torque", 0.03, 0.0, 10.0, "of the hips, N·m; other joints have a share of it"),
-        Parameter::real("hertz", 5.0, 0.0, 60.0, "of the springs in its joints, Hz; 0 is limp"),
-        Parameter::real("damping_ratio", 0.5, 0.0, 10.0, "of these springs; 1 is critical"),
+        Parameter::real(
+            "friction_torque",
+            0.03,
+            0.0,
+            10.0,
+            "friction torque of the hips, N·m; other joints have a fraction of it",
+        ),
+        Parameter::real("hertz", 5.0, 0.0, 60.0, "frequency of the springs in its joints, Hz; 0 is limp"),
+        Parameter::real("damping_ratio", 0.5, 0.0, 10.0, "damping ratio of these springs; 1 is critical"),
     ],
     steps: 600,
     count: |_| 1 + ragdoll::BONES,
@@ -482,17 +499,17 @@ fn ragdoll(values: &Values) -> Scene {
     scene.add(ground(20.0));
     let hinges = Hinges { friction_torque, hertz, damping_ratio };
     ragdoll::add((&mut scene.bodies, &mut scene.joints), Vec2::new(0.0, 4.0), 1, hinges, true);
-    // From where it falls down to the ground.
+    // View: from the initial position down to the ground.
     show(&mut scene, [-4.0, -0.4], [4.0, 6.0]);
     scene
 }
 
-const ORIGIN: &str = "m; at 90 km an f32 has steps of 8 mm";
+const ORIGIN: &str = "position, m; at 90 km an f32 has steps of 8 mm";
 
 pub(super) const FAR_PYRAMID: Entry = Entry {
     name: "far_pyramid",
     topic: Topic::Stacks,
-    summary: "a pyramid falls together far from the origin, where coordinates are millimetres apart",
+    summary: "a pyramid settles far from the origin, where coordinates are rounded to millimetres",
     source: "solver2d Far Pyramid, at (100 km, −80 km). Positions end at 100 km here, so x is 90 km: its floats are as \
              coarse (2⁻⁷ m).",
     parameters: &[
@@ -519,8 +536,8 @@ pub(super) const FAR_STACK: Entry = Entry {
     summary: "a plank on a ball and a box, with two boxes on it, far from the origin",
     source: "solver2d Far Stack. There, rounding the positions puts the plank 1.2 mm into the box below it.",
     parameters: &[
-        Parameter::real("x", 40_000.0, -99_000.0, 99_000.0, "m; at 40 km an f32 has steps of 4 mm"),
-        Parameter::real("y", -25_000.0, -99_000.0, 99_000.0, "m; at 25 km an f32 has steps of 2 mm"),
+        Parameter::real("x", 40_000.0, -99_000.0, 99_000.0, "position, m; at 40 km an f32 has steps of 4 mm"),
+        Parameter::real("y", -25_000.0, -99_000.0, 99_000.0, "position, m; at 25 km an f32 has steps of 2 mm"),
     ],
     steps: 500,
     count: |_| 6,

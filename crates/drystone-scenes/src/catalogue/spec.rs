@@ -1,102 +1,102 @@
-//! Reads `name:key=value,key=value` and says what is wrong with it.
+//! Parses specs, `name:key=value,key=value`, and reports errors in them.
 
 use std::fmt::Write;
 
 use super::{Entry, MAX_BODIES, Parameter, Values, search};
 
-/// Why a scene was not built.
+/// Error of building a scene from a spec.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CatalogueError {
-    /// No scene of this name.
+    /// No scene has this name.
     #[error("there is no scene {name:?}{}", suggestion(.nearest))]
     UnknownScene {
-        /// What was asked for.
+        /// Requested name.
         name: String,
-        /// Names that look like it, the nearest first.
+        /// Similar names, the best match first.
         nearest: Vec<&'static str>,
     },
-    /// A planned scene.
-    #[error("scene {name} is not supported yet: it waits for {waits_for}")]
+    /// The scene is planned, but not implemented.
+    #[error("scene {name} is not supported yet: it requires {waits_for}")]
     NotYet {
-        /// Its name.
+        /// Name of the scene.
         name: &'static str,
-        /// What has to be there first.
+        /// Required feature.
         waits_for: &'static str,
     },
-    /// Not of the form `key=value`.
+    /// A part is not of the form `key=value`.
     #[error("cannot read {part:?} in {spec:?}; expected name:key=value,key=value")]
     Syntax {
-        /// All of it.
+        /// The whole spec.
         spec: String,
-        /// The part that is wrong.
+        /// The invalid part.
         part: String,
     },
-    /// No parameter of this name.
+    /// The scene has no parameter of this name.
     #[error("scene {scene} has no parameter {parameter:?}{}", known(.parameters))]
     UnknownParameter {
-        /// The scene.
+        /// Name of the scene.
         scene: &'static str,
-        /// What was asked for.
+        /// Requested parameter.
         parameter: String,
-        /// Those there are.
+        /// Parameters of the scene.
         parameters: &'static [Parameter],
     },
-    /// Not a number.
+    /// The value is not a number.
     #[error("{parameter} is {value:?}; expected a number")]
     NotANumber {
-        /// The parameter.
+        /// Name of the parameter.
         parameter: String,
-        /// What was there.
+        /// The given text.
         value: String,
     },
-    /// Below the smallest value, above the largest, or NaN.
+    /// The value is below the minimum, above the maximum, or NaN.
     #[error("{parameter} of scene {scene} is {value}; expected {min} to {max}")]
     OutOfRange {
-        /// The scene.
+        /// Name of the scene.
         scene: &'static str,
-        /// The parameter.
+        /// Name of the parameter.
         parameter: &'static str,
-        /// What was there.
+        /// The given value.
         value: f64,
-        /// Smallest value.
+        /// Minimum value.
         min: f64,
-        /// Largest value.
+        /// Maximum value.
         max: f64,
     },
-    /// A fraction where a count belongs.
+    /// The value is not whole, but the parameter is a count.
     #[error("{parameter} of scene {scene} is {value}; expected a whole number")]
     NotWhole {
-        /// The scene.
+        /// Name of the scene.
         scene: &'static str,
-        /// The parameter.
+        /// Name of the parameter.
         parameter: &'static str,
-        /// What was there.
+        /// The given value.
         value: f64,
     },
-    /// One parameter, two values.
+    /// A parameter is given twice.
     #[error("{parameter} of scene {scene} is given twice")]
     Duplicate {
-        /// The scene.
+        /// Name of the scene.
         scene: &'static str,
-        /// The parameter.
+        /// Name of the parameter.
         parameter: &'static str,
     },
-    /// No parameters of the scene make so many bodies.
-    #[error("scene {scene} cannot have {bodies} bodies; its sizes end at {most}")]
+    /// The requested number of bodies is above the maximum of the scene.
+    #[error("scene {scene} cannot have {bodies} bodies; its maximum is {most}")]
     Size {
-        /// The scene.
+        /// Name of the scene.
         scene: &'static str,
-        /// How many were wanted.
+        /// Requested number of bodies.
         bodies: u64,
-        /// The largest size.
+        /// Maximum number of bodies.
         most: u64,
     },
-    /// Would not fit into memory.
-    #[error("scene {scene} would have {bodies} bodies with these parameters; at most {MAX_BODIES} are built")]
+    /// The scene would have more than [`MAX_BODIES`] bodies.
+    #[error("scene {scene} would have {bodies} bodies with these parameters; the maximum is {MAX_BODIES}")]
     TooManyBodies {
-        /// The scene.
+        /// Name of the scene.
         scene: &'static str,
-        /// How many it would have.
+        /// Number of bodies that it would have.
         bodies: u64,
     },
 }
@@ -129,10 +129,10 @@ fn known(parameters: &[Parameter]) -> String {
     text
 }
 
-/// Parameters as they are written, in that order.
+/// Parameters in the order given.
 type Given<'a> = Vec<(&'a str, f64)>;
 
-/// Name and parameters.
+/// Splits a spec into name and parameters.
 pub(super) fn parse(spec: &str) -> Result<(&str, Given<'_>), CatalogueError> {
     let Some((name, list)) = spec.split_once(':') else {
         return Ok((spec.trim(), Vec::new()));
@@ -153,7 +153,7 @@ pub(super) fn parse(spec: &str) -> Result<(&str, Given<'_>), CatalogueError> {
     Ok((name.trim(), given))
 }
 
-/// Defaults with what is given put over them, all checked.
+/// Returns the defaults overridden by the given values, all checked.
 pub(super) fn values(entry: &Entry, given: &[(&str, f64)]) -> Result<Values, CatalogueError> {
     let mut values: Vec<Option<f64>> = vec![None; entry.parameters.len()];
     for &(name, value) in given {
@@ -180,7 +180,7 @@ pub(super) fn values(entry: &Entry, given: &[(&str, f64)]) -> Result<Values, Cat
     Ok(Values { parameters: entry.parameters, values: values.collect() })
 }
 
-/// The entry's name and the parameters that differ from their defaults.
+/// Returns the shortest spec: the entry's name and the parameters that differ from their defaults.
 pub(super) fn shortest(entry: &Entry, values: &Values) -> String {
     let mut spec = entry.name.to_owned();
     let mut mark = ':';

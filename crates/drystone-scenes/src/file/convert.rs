@@ -1,4 +1,4 @@
-//! From what the file says to the [`Scene`] it means.
+//! Converts file records to a [`Scene`].
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,7 +13,7 @@ use drystone::{
     Shape, ViewBox,
 };
 
-/// Also checks the scene ([`Scene::check`]).
+/// Converts a scene and checks it ([`Scene::check`]).
 pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
     if record.version != super::VERSION {
         let expected = format!("{}, the version this release reads", super::VERSION);
@@ -23,7 +23,7 @@ pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
     let elsewhere: HashSet<String> = of_emitters.filter_map(|body| body.id.clone()).collect();
     let bodies = all_bodies(record.bodies)?;
     let joints = all_joints(record.joints, &bodies, |id| {
-        elsewhere.contains(id).then_some("a body that an emitter makes, which the joints of the scene do not know")
+        elsewhere.contains(id).then_some("a body that an emitter makes, which joints of the scene cannot refer to")
     })?;
     let fields = record.fields.into_iter().map(|field| field.point);
     let fields = fields.map(|point| Field {
@@ -46,12 +46,12 @@ pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
     Ok(scene)
 }
 
-/// Bodies as they are added to a world; a world checks them.
+/// Converts bodies that are added to a world; the world checks them.
 pub fn all_bodies(records: Vec<BodyRecord>) -> Result<Vec<Body>, SceneError> {
     records.into_iter().enumerate().map(|(index, record)| body(record, index)).collect()
 }
 
-/// Joints between these bodies. `elsewhere` tells of an id that is not theirs what else has it.
+/// Converts joints between these bodies. `elsewhere` describes the owner of an id that is not among them.
 fn all_joints(
     records: Vec<JointRecord>,
     bodies: &[Body],
@@ -60,7 +60,7 @@ fn all_joints(
     if records.is_empty() {
         return Ok(Vec::new());
     }
-    // Of two bodies with one id the check complains.
+    // Duplicate ids are reported by the check.
     let ids: HashMap<&str, usize> =
         bodies.iter().enumerate().filter_map(|(index, body)| Some((body.id.as_deref()?, index))).collect();
     let joints = records.into_iter().enumerate();
@@ -179,8 +179,8 @@ fn shape(record: ShapeRecord, at: &dyn Fn() -> String) -> Result<Shape, SceneErr
     })
 }
 
-/// Normalised, unless it is already as the check wants it: then it stays as it was written. What has no direction
-/// stays too, for the check to refuse.
+/// Normalises a direction, unless its length already passes the check: then its bits are kept. A direction of zero
+/// length is kept too, for the check to reject.
 fn unit(direction: Vec2) -> Vec2 {
     let length = direction.as_dvec2().length();
     if !(1e-6..=f64::from(2.0 * MAX_VALUE)).contains(&length) || (length - 1.0).abs() <= f64::from(UNIT_TOLERANCE) {
@@ -189,7 +189,7 @@ fn unit(direction: Vec2) -> Vec2 {
     (direction.as_dvec2() / length).as_vec2()
 }
 
-/// A joint whose bodies are given by their indices; a world checks it.
+/// Converts a joint whose bodies are given by index; a world checks it.
 pub fn joint_by_index(record: JointRecord, at: &dyn Fn() -> String) -> Result<Joint, SceneError> {
     joint(record, &HashMap::new(), &|_| None, at)
 }
@@ -202,7 +202,7 @@ fn joint(
 ) -> Result<Joint, SceneError> {
     check_keys(&record, at)?;
     let find = |reference: &BodyRef, key: &str| match reference {
-        // The check complains about what is too large for this machine as about what is too large for the scene.
+        // An index too large for this machine gives the same error as one too large for the scene.
         BodyRef::Index(index) => Ok(usize::try_from(*index).unwrap_or(usize::MAX)),
         BodyRef::Id(id) => ids.get(id.as_str()).copied().ok_or_else(|| {
             let problem = match elsewhere(id) {
@@ -233,7 +233,7 @@ fn kind(record: &JointRecord) -> JointKind {
     let motor = record.motor.map(Motor::from);
     let spring = record.spring.as_deref().map(|spring| (*spring).into());
     let reference_angle = record.reference_angle;
-    // The keys of a type were checked to be there.
+    // The required keys of each type have been checked already.
     let axis = unit(record.axis.unwrap_or_default().0);
     match record.kind.0 {
         JointType::Distance => JointKind::Distance { length: record.length, limits, motor },
@@ -263,7 +263,7 @@ fn kind(record: &JointRecord) -> JointKind {
     }
 }
 
-/// Which keys a joint may and must have.
+/// Checks that a joint has all keys that its type requires, and no others than its type allows.
 fn check_keys(record: &JointRecord, at: &dyn Fn() -> String) -> Result<(), SceneError> {
     let kind = record.kind.0;
     let (required, optional) = own_keys(kind);

@@ -1,9 +1,9 @@
-//! What is told about a file that cannot be read.
+//! Errors of scene files: kind, position in the text, JSON path, problem and expectation.
 
 use std::fmt;
 use std::ops::Range;
 
-/// What went wrong, for programs.
+/// Kind of error, for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileErrorKind {
     /// The file cannot be opened or read, or is not UTF-8.
@@ -12,22 +12,22 @@ pub enum FileErrorKind {
     TooLarge,
     /// Not well-formed JSON or RON.
     Syntax,
-    /// A key that is unknown, missing or given twice, or a value of the wrong type: the JSON Schema says the same.
+    /// A key that is unknown, missing or given twice, or a value of the wrong type. The JSON Schema rejects these too.
     Structure,
-    /// A value out of range, or values that do not go together.
+    /// A value out of range, or inconsistent values.
     Value,
 }
 
-/// Where in the text.
+/// Position in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// From 1.
+    /// Line, from 1.
     pub line: usize,
-    /// From 1, in characters.
+    /// Column, from 1, in characters.
     pub column: usize,
-    /// The offending bytes of `text`; may be empty. Always on character boundaries.
+    /// Byte range of the offending part of `text`; may be empty. Always on character boundaries.
     pub span: Range<usize>,
-    /// The whole text, for a picture of the place.
+    /// The whole text, for showing an excerpt.
     pub text: String,
 }
 
@@ -45,23 +45,23 @@ impl Place {
     }
 }
 
-/// Why a scene file was refused: which file, where in it, what is there, what was expected.
+/// Error of reading a scene file: name of the file, position, problem and expectation.
 ///
-/// Shown on one line: `tower.json:3:14: bodies[1].shapes[0].box.half[1]: is -1; expected a length from …`.
+/// Displayed on one line: `tower.json:3:14: bodies[1].shapes[0].box.half[1]: is -1; expected a length from …`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}: {}{problem}; expected {expected}", one_line(source_name), Colons(place.as_deref()), PathColon(path))]
 pub struct FileError {
-    /// What went wrong, for programs.
+    /// Kind of error, for programs.
     pub kind: FileErrorKind,
-    /// The file, or whatever the text was said to come from.
+    /// Name of the file, or description of the source.
     pub source_name: String,
-    /// Where; `None` if the file could not be read at all, or is too large.
+    /// Position; `None` if the file could not be read at all, or is too large.
     pub place: Option<Box<Place>>,
     /// JSON path, such as `bodies[3].shapes[0].box.half[1]`; empty for the whole file.
     pub path: String,
-    /// What is there, such as `is -1`.
+    /// Description of the invalid part, such as `is -1`.
     pub problem: String,
-    /// What should be there.
+    /// Description of valid values.
     pub expected: String,
 }
 
@@ -81,8 +81,8 @@ impl fmt::Display for PathColon<'_> {
     }
 }
 
-/// Text from a file or its name, fit to be shown: control characters escaped, so that a file cannot steer a terminal,
-/// and cut where it gets long.
+/// Prepares text from a file, or its name, for display: escapes control characters, so that a file cannot control a
+/// terminal, and truncates long text.
 pub(super) fn one_line(text: &str) -> String {
     const MOST: usize = 300;
     let mut shown = String::new();

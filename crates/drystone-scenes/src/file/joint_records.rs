@@ -1,5 +1,5 @@
-//! Joints as they are written down: one struct for all types, as an object's keys come in any order and `type` need
-//! not be the first; which of them belong to which type is told by [`own_keys`].
+//! Joint records of scene files. One struct covers all types, since an object's keys come in any order and `type` need
+//! not be the first; [`own_keys`] assigns keys to types.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use super::values::{BodyRef, Element, Named, Pair, Word, given, given_object};
 use drystone::low_level::scene::check::{MAX_ANGLE, MAX_HERTZ, MAX_LENGTH, MAX_NAME, MAX_VALUE, MIN_LENGTH};
 use drystone::{JointKind, Motor, Spring};
 
-/// What a joint does.
+/// Type of a joint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JointType {
     Distance,
@@ -55,7 +55,7 @@ impl JointType {
 pub const COMMON_KEYS: [&str; 10] =
     ["type", "id", "a", "b", "anchor_a", "anchor_b", "collide", "break_force", "break_torque", "enabled"];
 
-/// The other keys that a joint of this type must have, and those that it may have.
+/// Returns the keys that a joint of this type requires beyond the common ones, and those that are optional.
 pub fn own_keys(kind: JointType) -> (&'static [&'static str], &'static [&'static str]) {
     match kind {
         JointType::Distance => (&[], &["length", "limits", "motor", "hertz", "damping_ratio"]),
@@ -75,17 +75,18 @@ pub fn own_keys(kind: JointType) -> (&'static [&'static str], &'static [&'static
     }
 }
 
-/// A tie between two bodies, or between a body and the world. Which keys it has depends on `type`.
+/// A joint between two bodies, or between a body and the world. The allowed keys depend on `type`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename = "Joint", deny_unknown_fields, expecting = "a joint object")]
 #[schemars(transform = schema::keys_of_joints)]
 pub struct JointRecord {
-    /// distance: a rod, or a rope, piston or winch by limits and motor; spring: Hooke's; revolute: a hinge; prismatic:
-    /// a slider that keeps its angle; wheel: a slider that turns; weld: holds place and angle; motor: drives `b` to a
-    /// place and an angle against `a`, with limited force; mouse: pulls `b` towards a place in the world.
+    /// distance: a rod, or with limits and motor a rope, piston or winch; spring: Hooke's law; revolute: a hinge;
+    /// prismatic: a slider with fixed angle; wheel: a slider that can rotate; weld: fixes position and angle; motor:
+    /// drives `b` to a position and an angle relative to `a` with limited force; mouse: pulls `b` towards a point in
+    /// the world.
     #[serde(rename = "type")]
     pub kind: Named<JointType>,
-    /// Name for reports; unique among the joints of the scene.
+    /// Name in reports; unique among the joints of the scene.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "String", length(min = 1, max = MAX_NAME))]
     pub id: Option<String>,
@@ -95,98 +96,98 @@ pub struct JointRecord {
     pub a: Option<BodyRef>,
     /// Second body: index or id.
     pub b: BodyRef,
-    /// In the frame of `a` or the world, m. Not for mouse.
+    /// Anchor in the frame of `a` or in the world, m. Not for mouse.
     #[serde(default)]
     #[schemars(schema_with = "schema::position")]
     pub anchor_a: Pair,
-    /// In the frame of `b`, m.
+    /// Anchor in the frame of `b`, m.
     #[serde(default)]
     #[schemars(schema_with = "schema::position")]
     pub anchor_b: Pair,
-    /// Whether the two bodies touch each other.
+    /// True if the two bodies may collide with each other.
     #[serde(default)]
     pub collide: bool,
-    /// Stiffness of what the joint holds, Hz. Left out: 60, which is rigid to the eye (mouse: 5). Not for spring; a
-    /// distance that limits or a motor leave free is held only if this is given.
+    /// Stiffness of the joint's constraint, Hz. Left out: 60, which looks rigid (mouse: 5). Not for spring; for a
+    /// distance joint with limits or a motor, the length is held only if this is given.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", extend("exclusiveMinimum" = 0), range(max = MAX_HERTZ))]
     pub hertz: Option<f32>,
-    /// Damping of what the joint holds; 1 is critical. Left out: 2 (mouse: 0.7). Not for spring.
+    /// Damping ratio of the joint's constraint; 1 is critical. Left out: 2 (mouse: 0.7). Not for spring.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", range(min = 0, max = MAX_HERTZ))]
     pub damping_ratio: Option<f32>,
-    /// Breaks when it pulls or pushes harder than this, N.
+    /// Force above which the joint breaks, N.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", extend("exclusiveMinimum" = 0), range(max = MAX_VALUE))]
     pub break_force: Option<f32>,
-    /// Breaks when it turns harder than this, N·m.
+    /// Torque above which the joint breaks, N·m.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", extend("exclusiveMinimum" = 0), range(max = MAX_VALUE))]
     pub break_torque: Option<f32>,
-    /// A joint that is switched off does nothing.
+    /// False: the joint has no effect.
     #[serde(default = "yes")]
     pub enabled: bool,
-    /// distance: m. Left out: as the scene starts.
+    /// distance: length, m. Left out: the initial distance.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", range(min = MIN_LENGTH, max = MAX_LENGTH))]
     pub length: Option<f32>,
-    /// spring: m. Left out: as the scene starts.
+    /// spring: rest length, m. Left out: the initial distance.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", range(min = 0, max = MAX_LENGTH))]
     pub rest_length: Option<f32>,
-    /// spring: N/m.
+    /// spring: stiffness, N/m.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", range(min = 0, max = MAX_VALUE))]
     pub stiffness: Option<f32>,
-    /// spring: N·s/m. Left out: 0.
+    /// spring: damping, N·s/m. Left out: 0.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", range(min = 0, max = MAX_VALUE))]
     pub damping: Option<f32>,
-    /// prismatic, wheel: direction in the frame of `a` or the world; need not have length 1.
+    /// prismatic, wheel: axis in the frame of `a` or in the world; need not have length 1.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "Pair")]
     pub axis: Option<Pair>,
-    /// revolute, prismatic, weld: the angle of `b` against `a` that counts as 0, rad. Left out: as the scene starts.
+    /// revolute, prismatic, weld: angle of `b` relative to `a` that counts as 0, rad. Left out: the initial angle.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", range(min = -MAX_ANGLE, max = MAX_ANGLE))]
     pub reference_angle: Option<f32>,
-    /// distance (shortest, longest), prismatic, wheel: m; revolute: rad. Lower, upper.
+    /// Lower and upper limit. distance (shortest, longest), prismatic, wheel: m; revolute: rad.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "Pair")]
     pub limits: Option<Pair>,
-    /// distance, prismatic: drives along; revolute, wheel: turns.
+    /// distance, prismatic: linear motor; revolute, wheel: rotary motor.
     #[serde(default, deserialize_with = "given_object")]
     #[schemars(with = "MotorRecord")]
     pub motor: Option<MotorRecord>,
-    /// revolute: pulls towards an angle; prismatic, wheel: towards a place on the axis.
+    /// revolute: spring towards an angle; prismatic, wheel: towards a position on the axis.
     #[serde(default, deserialize_with = "given_object")]
     #[schemars(with = "SpringRecord")]
     pub spring: Option<Box<SpringRecord>>,
-    /// weld: stiffness of the angle, Hz. Left out: as `hertz`.
+    /// weld: stiffness of the angle, Hz. Left out: the same as `hertz`.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", extend("exclusiveMinimum" = 0), range(max = MAX_HERTZ))]
     pub angular_hertz: Option<f32>,
-    /// weld: damping of the angle. Left out: as `damping_ratio`.
+    /// weld: damping ratio of the angle. Left out: the same as `damping_ratio`.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", range(min = 0, max = MAX_HERTZ))]
     pub angular_damping_ratio: Option<f32>,
-    /// motor: where `b`'s anchor should be against `a`'s, in the frame of `a`, m. Left out: `[0, 0]`.
+    /// motor: target position of `b`'s anchor relative to `a`'s, in the frame of `a`, m. Left out: `[0, 0]`.
     #[serde(default, deserialize_with = "given")]
     #[schemars(schema_with = "schema::position")]
     pub linear_offset: Option<Pair>,
-    /// motor: the angle `b` should have to `a`, rad. Left out: 0.
+    /// motor: target angle of `b` relative to `a`, rad. Left out: 0.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", range(min = -MAX_ANGLE, max = MAX_ANGLE))]
     pub angular_offset: Option<f32>,
-    /// motor, mouse: largest force, N. Left out: 1e15, which is no limit.
+    /// motor, mouse: maximum force, N. Left out: 1e15, practically unlimited.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", range(min = 0, max = MAX_VALUE))]
     pub max_force: Option<f32>,
-    /// motor: largest torque, N·m. Left out: 1e15, which is no limit.
+    /// motor: maximum torque, N·m. Left out: 1e15, practically unlimited.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", range(min = 0, max = MAX_VALUE))]
     pub max_torque: Option<f32>,
-    /// mouse: where `b`'s anchor is pulled to, in the world, m.
+    /// mouse: target position of `b`'s anchor in the world, m.
     #[serde(default, deserialize_with = "given")]
     #[schemars(schema_with = "schema::position")]
     pub target: Option<Pair>,
@@ -203,7 +204,7 @@ impl Element for JointRecord {
 }
 
 impl JointRecord {
-    /// The keys of which not every type has each, in the order above, and whether they are given.
+    /// Returns the keys that only some types have, in the order above, and true for those that are given.
     pub fn given_keys(&self) -> [(&'static str, bool); 19] {
         [
             ("hertz", self.hertz.is_some()),
@@ -224,20 +225,20 @@ impl JointRecord {
             ("max_force", self.max_force.is_some()),
             ("max_torque", self.max_torque.is_some()),
             ("target", self.target.is_some()),
-            // Common, but a mouse joint has no first body.
+            // Common to all types but mouse, which has no first body.
             ("a", self.a.is_some()),
         ]
     }
 }
 
-/// Turns or drives a joint with what force it has.
+/// Drives a joint with limited force or torque.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename = "Motor", deny_unknown_fields, expecting = "a motor object")]
 pub struct MotorRecord {
-    /// m/s, or rad/s where it turns. Positive lengthens, moves `b` along the axis, or turns `b` counter-clockwise.
+    /// Speed, m/s or rad/s. Positive lengthens, moves `b` along the axis, or turns `b` counter-clockwise.
     #[schemars(range(min = -MAX_VALUE, max = MAX_VALUE))]
     pub speed: f32,
-    /// Largest force, N, or torque, N·m.
+    /// Maximum force, N, or torque, N·m.
     #[schemars(range(min = 0, max = MAX_VALUE))]
     pub max: f32,
 }
@@ -246,10 +247,10 @@ pub struct MotorRecord {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename = "Spring", deny_unknown_fields, expecting = "a spring object")]
 pub struct SpringRecord {
-    /// Frequency at which the bodies would swing on it, Hz.
+    /// Natural frequency of the bodies on the spring, Hz.
     #[schemars(extend("exclusiveMinimum" = 0), range(max = MAX_HERTZ))]
     pub hertz: f32,
-    /// 1 is critical.
+    /// Damping ratio; 1 is critical.
     #[serde(default)]
     #[schemars(range(min = 0, max = MAX_HERTZ))]
     pub damping_ratio: f32,

@@ -1,4 +1,5 @@
-//! A journal of changes by hand as JSON, beside the scene that they were made to: bodies and joints as in a scene file.
+//! Reads and writes the journal of edits as JSON: bodies and joints that a user added, removed or changed at given
+//! steps, in the format of scene files.
 //!
 //! ```json
 //! { "version": 1, "changes": [
@@ -22,7 +23,7 @@ use drystone::{Joint, SceneError};
 
 /// Version of the format.
 const VERSION: u32 = 1;
-/// Maximum number of changes: more than a hand makes in years.
+/// Maximum number of edits: more than a user makes in years.
 const MAX_CHANGES: usize = 1 << 22;
 
 #[derive(Debug, Deserialize)]
@@ -33,7 +34,7 @@ struct JournalRecord {
     changes: Vec<ChangeRecord>,
 }
 
-/// One change: the step and exactly one of the other keys.
+/// An edit: the step and exactly one of the other keys.
 #[derive(Debug, Deserialize)]
 #[serde(rename = "Change", deny_unknown_fields, expecting = "a change object")]
 struct ChangeRecord {
@@ -60,7 +61,7 @@ impl Element for ChangeRecord {
     }
 }
 
-/// A body by its id, and its new description.
+/// Replaces a body, given by its id, by a new description.
 #[derive(Debug, Deserialize)]
 #[serde(rename = "Replace", deny_unknown_fields, expecting = "a replace object")]
 struct ReplaceRecord {
@@ -68,7 +69,7 @@ struct ReplaceRecord {
     body: BodyRecord,
 }
 
-/// A joint between bodies by their ids, or between the world and a body.
+/// A joint between two bodies, or the world and a body, given by their ids.
 #[derive(Debug, Deserialize)]
 #[serde(rename = "Tie", deny_unknown_fields, expecting = "a tie object")]
 struct TieRecord {
@@ -96,7 +97,7 @@ fn ties<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<
     at_most::<_, _, MAX_JOINTS>(deserializer).map(Some)
 }
 
-/// The journal as JSON, one change a line. [`parse_journal`] of it gives the same journal, to the last bit.
+/// Writes a journal as JSON, one edit per line. [`parse_journal`] restores it exactly, to the last bit.
 pub(crate) fn write_journal(journal: &Journal) -> String {
     let changes: Vec<String> = journal
         .entries()
@@ -124,7 +125,7 @@ fn entry(change: &Alteration) -> String {
         Alteration::AddJointsBetween(ties) => {
             let tie = |(a, b, joint): &(Option<BodyId>, BodyId, Joint)| {
                 let first = a.map_or(String::new(), |a| format!("\"a\": \"{a}\", "));
-                // The bodies stand beside it.
+                // The body ids are separate keys.
                 let joint = Joint { a: a.map(|_| 0), b: 0, ..joint.clone() };
                 format!("{{ {first}\"b\": \"{b}\", \"joint\": {} }}", json(&Out(&joint)))
             };
@@ -137,10 +138,10 @@ fn entry(change: &Alteration) -> String {
     }
 }
 
-/// Reads what [`write_journal`] wrote. A world that follows the journal checks its values.
+/// Parses the output of [`write_journal`]. Its values are checked by the world to which the journal is applied.
 ///
 /// # Errors
-/// The first key or value that is wrong, with its line.
+/// The first invalid key or value, with its line.
 pub(crate) fn parse_journal(text: &str, source_name: &str) -> Result<Journal, FileError> {
     if text.len() > super::MAX_FILE_BYTES {
         return Err(too_large(source_name, &format!("has {} bytes", text.len())));
@@ -238,7 +239,7 @@ fn no_id(at: String, text: &str) -> SceneError {
     SceneError::new(at, format!("is {text:?}"), "an index and a generation, such as \"3.0\"")
 }
 
-/// Index and generation of an id, such as `3.0`.
+/// Parses the index and the generation of an id, such as `3.0`.
 fn id(text: &str) -> Option<[u32; 2]> {
     let (index, generation) = text.split_once('.')?;
     let number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten();
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_comes_back_as_it_was_written() {
+    fn a_journal_survives_writing_and_reading() {
         for journal in [journal(), Journal::default()] {
             let text = write_journal(&journal);
             let read = parse_journal(&text, "changes").unwrap();
@@ -287,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_line() {
+    fn errors_name_their_line() {
         let text = write_journal(&journal());
         for (from, to, expected) in [
             (

@@ -1,7 +1,7 @@
-//! JSON paths, and where in the text they lead.
+//! JSON paths, and the text position of the value at a path.
 //!
-//! Neither `serde_json` nor `ron` says where a value was once it is read. So after an error, and only then, the text
-//! is read once more by a probe that follows the path and stops in front of the value; the parser's own position is
+//! Neither `serde_json` nor `ron` reports the position of a value that has been read. So after an error, and only then,
+//! the text is parsed once more by a probe that follows the path and stops before the value; the parser's position is
 //! then the value's. This needs no second parser, and works for both formats.
 
 use std::cell::Cell;
@@ -13,14 +13,14 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use super::error::one_line;
 use super::read::{Syntax, json_offset, ron_offset};
 
-/// One step of a path.
+/// A step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     Key(String),
     Index(usize),
 }
 
-/// As serde tracked it.
+/// Converts a path tracked by serde.
 pub fn from_track(path: &serde_path_to_error::Path) -> Vec<Step> {
     use serde_path_to_error::Segment;
     let step = |segment: &Segment| match segment {
@@ -31,7 +31,7 @@ pub fn from_track(path: &serde_path_to_error::Path) -> Vec<Step> {
     path.iter().filter_map(step).collect()
 }
 
-/// Back from how it is shown. Only for paths made of the format's own keys, which hold no dots or brackets.
+/// Parses a displayed path. Only for paths of the format's own keys, which contain no dots or brackets.
 pub fn from_text(path: &str) -> Vec<Step> {
     path.split(['.', '['])
         .filter(|step| !step.is_empty())
@@ -42,7 +42,7 @@ pub fn from_text(path: &str) -> Vec<Step> {
         .collect()
 }
 
-/// `bodies[3].shapes[0]`; keys that are not plain words are quoted.
+/// Formats a path, such as `bodies[3].shapes[0]`; keys that are not plain words are quoted.
 pub fn show(path: &[Step]) -> String {
     let mut shown = String::new();
     for step in path {
@@ -60,7 +60,7 @@ pub fn show(path: &[Step]) -> String {
     shown
 }
 
-/// The bytes of the value at `path`, or of the innermost value around it that is there.
+/// Returns the byte range of the value at `path`, or of the innermost enclosing value that exists.
 pub fn locate(text: &str, syntax: Syntax, path: &[Step]) -> Range<usize> {
     for length in (1..=path.len()).rev() {
         if let Some(start) = find(text, syntax, &path[..length]) {
@@ -131,8 +131,8 @@ impl<'de> Visitor<'de> for Probe<'_> {
     }
 }
 
-/// From `from`, past blanks and comments, to the end of a number, word or string; of a list or an object only the
-/// opening bracket, which is enough to point at.
+/// Returns the range from the first value after `from` (past blanks and comments) to the end of a number, word or
+/// string; for a list or an object only the opening bracket, which is enough to point at.
 pub fn value_at(text: &str, from: usize, syntax: Syntax) -> Range<usize> {
     let mut start = text.floor_char_boundary(from);
     loop {
@@ -170,7 +170,7 @@ pub fn value_at(text: &str, from: usize, syntax: Syntax) -> Range<usize> {
     start..start + end
 }
 
-/// The bytes of `key`, which ends at `end` but for blanks and a colon.
+/// Returns the byte range of `key`, which ends at `end` except for blanks and a colon.
 pub fn key_before(text: &str, end: usize, key: &str) -> Range<usize> {
     let before = text[..text.floor_char_boundary(end)].trim_end_matches(|c: char| c.is_whitespace() || c == ':');
     for written in [format!("\"{key}\""), key.to_owned()] {
@@ -178,6 +178,6 @@ pub fn key_before(text: &str, end: usize, key: &str) -> Range<usize> {
             return before.len() - written.len()..before.len();
         }
     }
-    // Written with escapes: point at its end.
+    // The key is written with escapes: point at its end.
     before.len().saturating_sub(1)..before.len()
 }

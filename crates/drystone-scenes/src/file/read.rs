@@ -1,4 +1,4 @@
-//! From text to records, and from the parsers' complaints to ours.
+//! Parses text to records, and translates the parsers' errors to the terms of scene files.
 
 use std::ops::Range;
 
@@ -10,14 +10,14 @@ use super::path::{self, Step};
 use super::records::SceneRecord;
 use super::values;
 
-/// How the text is written.
+/// Syntax of the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Syntax {
     Json,
     Ron,
 }
 
-/// What went wrong while reading.
+/// An error of reading, with its path and position.
 pub struct Complaint {
     pub kind: FileErrorKind,
     pub path: Vec<Step>,
@@ -26,7 +26,7 @@ pub struct Complaint {
     pub expected: String,
 }
 
-/// The record, or what is wrong. Another version is told as such, whatever else is in the file.
+/// Parses a record. An unsupported version is reported before any other error of the file.
 pub fn record(text: &str, syntax: Syntax) -> Result<SceneRecord, Complaint> {
     let result = match syntax {
         Syntax::Json => json::<SceneRecord>(text),
@@ -60,7 +60,7 @@ fn version(text: &str, syntax: Syntax, complaint: Complaint) -> Complaint {
     }
 }
 
-/// The record in a JSON text.
+/// Parses a record from JSON.
 pub fn json<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, Complaint> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let mut track = serde_path_to_error::Track::new();
@@ -131,13 +131,13 @@ fn ron(text: &str) -> Result<SceneRecord, Complaint> {
     }
 }
 
-/// A type the format wants and the parser did not find.
+/// Returns the type that the format expects where the parser found another one.
 fn ron_expected(code: &ron::Error, path: &[Step]) -> Option<String> {
     use ron::Error as E;
     Some(match code {
         E::ExpectedFloat => "a number".to_owned(),
         E::ExpectedInteger | E::IntegerOutOfBounds | E::InvalidIntegerDigit { .. } => {
-            // ron does not say which it wanted; the format has one signed key.
+            // ron does not report the expected type; the format has one signed key.
             plain(if path.last() == Some(&Step::Key("group".to_owned())) { "i32" } else { "u32" })
         }
         E::ExpectedBoolean => "true or false".to_owned(),
@@ -199,11 +199,11 @@ fn ron_complaint(text: &str, error: &ron::error::SpannedError, path: Vec<Step>) 
     }
 }
 
-/// A complaint of serde's, which both parsers pass on as text.
+/// Translates an error of serde, which both parsers pass on as text.
 fn data(text: &str, syntax: Syntax, message: &str, mut path: Vec<Step>, after: usize) -> Complaint {
     let quoted = |prefix: &str| message.strip_prefix(prefix)?.split_once('`').map(|(key, _)| key.to_owned());
     if let Some(key) = quoted("unknown field `").or_else(|| quoted("duplicate field `")) {
-        // Keys written by a user may hold a quote of their own; the tracked path has them whole.
+        // A user's key may contain a quote; the tracked path has the whole key.
         let key = match path.last() {
             Some(Step::Key(last)) if last.starts_with(&key) => last.clone(),
             _ => {
@@ -244,7 +244,7 @@ fn data(text: &str, syntax: Syntax, message: &str, mut path: Vec<Step>, after: u
     Complaint { kind: Structure, path, span, problem, expected: plain(expected) }
 }
 
-/// Keys of other engines and formats, and ours for the same.
+/// Keys of other engines and formats, with the equivalent keys of this format.
 const OTHER_WORDS: [(&str, &str); 27] = [
     ("kind", "type"),
     ("body_type", "type"),
@@ -275,9 +275,9 @@ const OTHER_WORDS: [(&str, &str); 27] = [
     ("body_b", "b"),
 ];
 
-/// The known key that an unknown one was probably meant to be: another word for the same, or one that is a slip away.
+/// Returns the known key that an unknown one was probably meant to be: a synonym, or a likely misspelling.
 fn meant<'a>(key: &str, known: &'a str) -> Option<&'a str> {
-    // In quotes each, whatever stands between them.
+    // Each is quoted; the text in between varies.
     let known = || known.split('`').skip(1).step_by(2);
     let written = key.to_lowercase().replace('-', "_");
     let plain = |key: &str| key.replace('_', "");
@@ -286,7 +286,7 @@ fn meant<'a>(key: &str, known: &'a str) -> Option<&'a str> {
     let close = || {
         let scored = known().map(|own| (strsim::damerau_levenshtein(&plain(&written), &plain(own)), own));
         let (distance, own) = scored.min_by_key(|&(distance, _)| distance)?;
-        // Nearly all short words are close to one another.
+        // Short words are similar to almost any other short word.
         let allowed = match plain(own).chars().count() {
             0..=2 => 0,
             3..=5 => 1,
@@ -297,7 +297,7 @@ fn meant<'a>(key: &str, known: &'a str) -> Option<&'a str> {
     other.or_else(close)
 }
 
-/// Serde's description of a value, in words.
+/// Translates serde's description of a value to plain words.
 fn plain_value(found: &str) -> String {
     // The shorter ones are serde's, the longer ones ron's.
     for kind in ["integer `", "floating point `", "boolean `", "the floating point number `"] {
@@ -316,7 +316,7 @@ fn plain_value(found: &str) -> String {
     }
 }
 
-/// Rust's names of types, in words.
+/// Translates the names of Rust types to plain words.
 fn plain(expected: &str) -> String {
     match expected {
         "f32" => "a number".to_owned(),
@@ -328,19 +328,19 @@ fn plain(expected: &str) -> String {
     }
 }
 
-/// The byte after the `column`-th byte of a line, from `serde_json`'s line and column.
+/// Returns the byte offset after the `column`-th byte of a line, from `serde_json`'s line and column.
 pub fn json_offset(text: &str, line: usize, column: usize) -> usize {
     (line_start(text, line) + column).min(text.len())
 }
 
-/// From `ron`'s line and column, both from 1, the column in characters.
+/// Returns the byte offset for `ron`'s line and column, both from 1, the column in characters.
 pub fn ron_offset(text: &str, position: &ron::error::Position) -> usize {
     let start = line_start(text, position.line);
     let rest = &text[start..];
     start + rest.char_indices().nth(position.col.saturating_sub(1)).map_or(rest.len(), |(at, _)| at)
 }
 
-/// `line` from 1.
+/// Returns the byte offset of the start of a line, counted from 1.
 fn line_start(text: &str, line: usize) -> usize {
     match line {
         0 | 1 => 0,
@@ -353,7 +353,7 @@ mod tests {
     use super::meant;
 
     #[test]
-    fn slips_and_other_words_are_understood() {
+    fn misspellings_and_synonyms_are_recognised() {
         let known = "one of `id`, `type`, `position`, `angular_velocity`, `fixed_rotation`, `shapes`, `a`, `b`";
         for (key, expected) in [
             ("kind", Some("type")),

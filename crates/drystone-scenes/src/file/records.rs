@@ -1,7 +1,8 @@
-//! The scene file as it is written down: one struct an object, one field a key. Defaults are the model's.
+//! Records of the scene file: one struct per object, one field per key. Defaults are those of the model. The JSON
+//! Schema takes its descriptions from the docs of these structs and fields.
 //!
-//! JSON and RON share these. In RON an object is `(key: value)`, a pair is `(1, 2)` or `[1, 2]`, and the words of
-//! `type`, `mode` and `restitution_mix` have no quotes.
+//! JSON and RON share these records. In RON an object is `(key: value)`, a pair is `(1, 2)` or `[1, 2]`, and the words
+//! of `type`, `mode` and `restitution_mix` have no quotes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,48 +14,48 @@ use drystone::low_level::scene::check;
 use drystone::low_level::types::MAX_FIELDS;
 use drystone::{Body, BodyType, Mode, RestitutionMix, Scene, Settings, Shape};
 
-/// The keys of which a shape has exactly one.
+/// Geometry keys; a shape has exactly one.
 pub const GEOMETRIES: [&str; 7] = ["circle", "box", "capsule", "polygon", "segment", "half_plane", "particle"];
 
 /// A scene for Drystone, a 2D rigid-body solver. SI units, y up, angles in radians, counter-clockwise.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename = "Scene", deny_unknown_fields, expecting = "a scene object")]
 pub struct SceneRecord {
-    /// Where an editor finds this schema; Drystone does not read it.
+    /// Location of this schema, for editors; ignored by Drystone.
     #[serde(rename = "$schema", default, deserialize_with = "given")]
     #[schemars(with = "String")]
     #[expect(dead_code, reason = "for editors")]
     pub schema: Option<String>,
-    /// Of the format: 1.
+    /// Version of the format: 1.
     #[schemars(extend("const" = 1))]
     pub version: u32,
-    /// What you call it.
+    /// Name of the scene.
     #[serde(default)]
     #[schemars(length(max = check::MAX_NAME))]
     pub name: String,
-    /// m/s².
+    /// Gravity, m/s².
     #[serde(default = "default_gravity")]
     pub gravity: Pair,
-    /// How it is solved.
+    /// Solver settings.
     #[serde(default, deserialize_with = "object")]
     pub settings: SettingsRecord,
-    /// In the order in which states are reported.
+    /// Bodies, in the order in which states are reported.
     #[serde(default, deserialize_with = "at_most::<_, _, { check::MAX_BODIES }>")]
     #[schemars(length(max = check::MAX_BODIES))]
     pub bodies: Vec<BodyRecord>,
-    /// What ties bodies together.
+    /// Joints between bodies, or between a body and the world.
     #[serde(default, deserialize_with = "at_most::<_, _, { check::MAX_JOINTS }>")]
     #[schemars(length(max = check::MAX_JOINTS))]
     pub joints: Vec<JointRecord>,
-    /// What draws bodies to places, beside gravity.
+    /// Force fields in addition to gravity.
     #[serde(default, deserialize_with = "at_most::<_, _, MAX_FIELDS>")]
     #[schemars(length(max = MAX_FIELDS))]
     pub fields: Vec<FieldRecord>,
-    /// What makes bodies while the world runs.
+    /// Emitters, which add bodies while the world runs.
     #[serde(default, deserialize_with = "at_most::<_, _, { check::MAX_EMITTERS }>")]
     #[schemars(length(max = check::MAX_EMITTERS))]
     pub emitters: Vec<EmitterRecord>,
-    /// Part of the plane that windows, pictures and movies show. Left out: they frame the bodies.
+    /// Part of the plane shown in windows, pictures and movies. Left out: chosen from the bodies.
     #[serde(default, deserialize_with = "given_object")]
     #[schemars(with = "ViewRecord")]
     pub view: Option<ViewRecord>,
@@ -64,43 +65,43 @@ pub struct SceneRecord {
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename = "View", deny_unknown_fields, expecting = "a view object")]
 pub struct ViewRecord {
-    /// Left and bottom, m.
+    /// Lower left corner, m.
     #[schemars(schema_with = "schema::position")]
     pub min: Pair,
-    /// Right and top, m: above min on both axes.
+    /// Upper right corner, m: above min on both axes.
     #[schemars(schema_with = "schema::position")]
     pub max: Pair,
 }
 
-/// Makes a batch of bodies, with joints among them, before a step, again and again if it says so. One that goes on for
-/// ever has keep or lifetime.
+/// Adds a batch of bodies, with joints among them, before a step, once or repeatedly. An emitter without end requires
+/// `keep` or `lifetime`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename = "Emitter", default, deny_unknown_fields, expecting = "an emitter object")]
 #[schemars(extend("required" = ["bodies"]))]
 pub struct EmitterRecord {
-    /// Of a batch, no half planes among them. Their ids are for the emitter's own joints.
+    /// Bodies of a batch; no half planes. Only the emitter's own joints can refer to their ids.
     #[serde(deserialize_with = "at_most::<_, _, { check::MAX_BODIES }>")]
     #[schemars(length(min = 1, max = check::MAX_BODIES))]
     pub bodies: Vec<BodyRecord>,
-    /// What ties the bodies of a batch together, or to the world: by their index in it, or their id.
+    /// Joints between the bodies of a batch, or to the world; bodies by index in the batch or by id.
     #[serde(deserialize_with = "at_most::<_, _, { check::MAX_JOINTS }>")]
     #[schemars(length(max = check::MAX_JOINTS))]
     pub joints: Vec<JointRecord>,
-    /// Steps done when the first batch comes.
+    /// Number of steps done before the first batch.
     pub start: u32,
-    /// Steps from one batch to the next. Left out: there is only one.
+    /// Steps between two batches. Left out: there is only one batch.
     #[serde(deserialize_with = "given")]
     #[schemars(with = "u32", range(min = 1))]
     pub every: Option<u32>,
-    /// How many batches there are in all. Left out: no end.
+    /// Total number of batches. Left out: unlimited.
     #[serde(deserialize_with = "given")]
     #[schemars(with = "u32", range(min = 1))]
     pub count: Option<u32>,
-    /// How many batches there may be at a time: as another comes the oldest goes.
+    /// Maximum number of batches at a time: the oldest is removed when another is added.
     #[serde(deserialize_with = "given")]
     #[schemars(with = "u32", range(min = 1))]
     pub keep: Option<u32>,
-    /// Steps that a batch takes part in before it goes.
+    /// Number of steps after which a batch is removed.
     #[serde(deserialize_with = "given")]
     #[schemars(with = "u32", range(min = 1))]
     pub lifetime: Option<u32>,
@@ -112,11 +113,11 @@ impl Element for EmitterRecord {
     }
 }
 
-/// Something that moves all dynamic bodies.
+/// A force field that acts on all dynamic bodies.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename = "Field", deny_unknown_fields, expecting = "a field object")]
 pub struct FieldRecord {
-    /// Draws them to a point, equally hard from everywhere; negative values drive them away.
+    /// Attraction to a point, equally strong at any distance; negative values repel.
     #[serde(deserialize_with = "object")]
     pub point: PointField,
 }
@@ -127,38 +128,39 @@ impl Element for FieldRecord {
     }
 }
 
-/// Draws bodies to a point.
+/// Attraction of bodies to a point.
 #[derive(Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename = "PointField", default, deny_unknown_fields, expecting = "a point object")]
 pub struct PointField {
-    /// In the world, m.
+    /// Position in the world, m.
     #[schemars(schema_with = "schema::position")]
     pub position: Pair,
-    /// At the centre of mass, N: light bodies come faster.
+    /// Force at the centre of mass, N: light bodies accelerate more.
     #[schemars(range(min = -check::MAX_VALUE, max = check::MAX_VALUE))]
     pub force: f32,
-    /// m/s²: all come equally fast.
+    /// Acceleration, m/s²: the same for all bodies.
     #[schemars(range(min = -check::MAX_VALUE, max = check::MAX_VALUE))]
     pub acceleration: f32,
-    /// Up to this distance from the point it is not felt, m.
+    /// Radius around the point without force, m.
     #[schemars(range(min = 0, max = check::MAX_LENGTH))]
     pub core: f32,
 }
 
-/// Leads a kinematic body: amplitude · sin(rate · t + phase) beside its position, and turned likewise.
+/// Motion of a kinematic body: its position is offset by amplitude · sin(rate · t + phase), its angle by turn ·
+/// sin(rate · t + phase).
 #[derive(Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename = "Path", default, deny_unknown_fields, expecting = "a path object")]
 pub struct PathRecord {
-    /// How far it swings to either side, m.
+    /// Amplitude of the position, m.
     #[schemars(schema_with = "schema::position")]
     pub amplitude: Pair,
-    /// How far it turns to either side, rad.
+    /// Amplitude of the angle, rad.
     #[schemars(range(min = -check::MAX_ANGLE, max = check::MAX_ANGLE))]
     pub turn: f32,
-    /// rad/s.
+    /// Angular frequency, rad/s.
     #[schemars(range(min = -check::MAX_ANGLE, max = check::MAX_ANGLE))]
     pub rate: f32,
-    /// rad.
+    /// Phase, rad.
     #[schemars(range(min = -check::MAX_ANGLE, max = check::MAX_ANGLE))]
     pub phase: f32,
 }
@@ -167,51 +169,51 @@ fn default_gravity() -> Pair {
     Pair(Scene::default().gravity)
 }
 
-/// How the scene is solved. The defaults are Box2D's.
+/// Solver settings. The defaults are Box2D's.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename = "Settings", default, deny_unknown_fields, expecting = "a settings object")]
 #[allow(clippy::struct_excessive_bools, reason = "as in the file")]
 pub struct SettingsRecord {
-    /// Length of a step, s.
+    /// Time step, s.
     #[schemars(range(min = check::MIN_DT, max = check::MAX_DT))]
     pub dt: f32,
-    /// Substeps a step. Left out: 4 in soft mode, 1 in the others.
+    /// Substeps per step. Left out: 4 in soft mode, 1 in the others.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u32", range(min = 1, max = check::MAX_SUBSTEPS))]
     pub substeps: Option<u32>,
-    /// Sweeps a substep. Left out: 1 in soft mode, 10 in the others.
+    /// Sweeps per substep. Left out: 1 in soft mode, 10 in the others.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u32", range(min = 1, max = check::MAX_ITERATIONS))]
     pub iterations: Option<u32>,
     /// soft: soft contacts in substeps (Box2D); baumgarte: sequential impulses with bias; projection: sequential
     /// impulses, then a projection of the positions.
     pub mode: Named<Mode>,
-    /// Soft mode: one more sweep without bias after positions moved.
+    /// Soft mode: another sweep without bias after positions were integrated.
     pub relax: bool,
-    /// Start from the impulses of the step before.
+    /// Start each step from the impulses of the previous one.
     pub warm_start: bool,
-    /// Clamp the accumulated impulse, not each increment. Off is wrong, and shows why.
+    /// Clamp the accumulated impulse instead of each increment. False gives wrong results, for demonstration.
     pub accumulate: bool,
-    /// Share of the penetration that is removed in a step (baumgarte) or a sweep (projection).
+    /// Share of the penetration that is corrected per step (baumgarte) or sweep (projection).
     #[schemars(range(min = 0, max = 1))]
     pub baumgarte: f32,
-    /// Penetration that is left alone, m.
+    /// Penetration that is tolerated, m.
     #[schemars(range(min = 0, max = check::MAX_LENGTH))]
     pub slop: f32,
-    /// Correct penetration at all.
+    /// Correct penetration.
     pub correct_position: bool,
-    /// Keep contact manifolds while a pair hardly moves.
+    /// Reuse contact manifolds while a pair hardly moves.
     pub recycle: bool,
-    /// Impacts slower than this do not bounce, m/s.
+    /// Approach speed below which impacts do not bounce, m/s.
     #[schemars(range(min = 0, max = check::MAX_VALUE))]
     pub restitution_threshold: f32,
-    /// Which of two restitutions counts.
+    /// Mixing rule for the restitutions of two shapes.
     pub restitution_mix: Named<RestitutionMix>,
-    /// Repeat a step that outgrew a buffer, so that the result never depends on capacities.
+    /// Repeat a step that overflowed a buffer, so that the result never depends on capacities.
     pub strict: bool,
-    /// Report contacts that begin and cease, and what sensors notice.
+    /// Report contacts that begin and end, and sensor overlaps.
     pub events: bool,
-    /// Bodies at rest fall asleep, and wake when something touches them.
+    /// Let bodies at rest fall asleep, and wake when something touches them.
     pub sleep: bool,
 }
 
@@ -239,66 +241,66 @@ impl Default for SettingsRecord {
     }
 }
 
-/// A rigid body: a frame with velocity, and the shapes that are fixed to it.
+/// A rigid body: a frame with velocity, and the shapes fixed to it.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename = "Body", default, deny_unknown_fields, expecting = "a body object")]
 #[schemars(extend("required" = ["shapes"]))]
 pub struct BodyRecord {
-    /// Name for reports and joints; unique in the scene.
+    /// Name in reports and joints; unique in the scene.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 1, max = check::MAX_NAME))]
     pub id: Option<String>,
-    /// static never moves; kinematic moves by its velocity alone; dynamic moves by forces.
+    /// static never moves; kinematic moves with its velocity, unaffected by forces; dynamic moves under forces.
     #[serde(rename = "type")]
     pub kind: Named<BodyType>,
-    /// Origin of its frame (not its centre of mass), m.
+    /// Origin of the body's frame (not its centre of mass), m.
     #[schemars(schema_with = "schema::position")]
     pub position: Pair,
-    /// rad.
+    /// Angle, rad.
     #[schemars(range(min = -check::MAX_ANGLE, max = check::MAX_ANGLE))]
     pub angle: f32,
-    /// Of the centre of mass, m/s. Not used by static bodies.
+    /// Velocity of the centre of mass, m/s. Ignored for static bodies.
     pub velocity: Pair,
-    /// rad/s. Not used by static bodies.
+    /// Angular velocity, rad/s. Ignored for static bodies.
     #[schemars(range(min = -check::MAX_VALUE, max = check::MAX_VALUE))]
     pub angular_velocity: f32,
     /// Factor on gravity.
     #[schemars(range(min = -check::MAX_VALUE, max = check::MAX_VALUE))]
     pub gravity_scale: f32,
-    /// 1/s.
+    /// Linear damping, 1/s.
     #[schemars(range(min = 0, max = check::MAX_VALUE))]
     pub linear_damping: f32,
-    /// 1/s.
+    /// Angular damping, 1/s.
     #[schemars(range(min = 0, max = check::MAX_VALUE))]
     pub angular_damping: f32,
-    /// Never turns.
+    /// Fixed rotation: the body never turns.
     pub fixed_rotation: bool,
-    /// Swept against moving bodies as well when fast, not only against static ones.
+    /// Use continuous collision detection against dynamic bodies too when fast, not only against static ones.
     pub bullet: bool,
-    /// May fall asleep, where bodies do.
+    /// Allow sleeping, if the settings enable it.
     pub can_sleep: bool,
     /// Constant force in world axes, N.
     pub force: Pair,
-    /// Where the force acts: a point fixed on the body, in its frame, m. Left out: the centre of mass.
+    /// Point at which the force acts, fixed on the body, in its frame, m. Left out: the centre of mass.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "schema::position")]
     pub force_point: Option<Pair>,
     /// Constant torque, N·m.
     #[schemars(range(min = -check::MAX_VALUE, max = check::MAX_VALUE))]
     pub torque: f32,
-    /// kg; overrides what the shapes give (inertia is scaled along unless given).
+    /// Mass, kg; overrides that of the shapes (inertia is scaled along unless given).
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f32", extend("exclusiveMinimum" = 0))]
     pub mass: Option<f32>,
-    /// kg·m² about the centre of mass; overrides what the shapes give.
+    /// Moment of inertia about the centre of mass, kg·m²; overrides that of the shapes.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f32", extend("exclusiveMinimum" = 0))]
     pub inertia: Option<f32>,
-    /// Leads it, instead of its velocity. Kinematic bodies only.
+    /// Prescribed motion instead of a velocity. Kinematic bodies only.
     #[serde(deserialize_with = "given_object", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "PathRecord")]
     pub path: Option<PathRecord>,
-    /// At least one.
+    /// Shapes, at least one.
     #[serde(deserialize_with = "at_most::<_, _, { check::MAX_SHAPES }>", skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1))]
     pub shapes: Vec<ShapeRecord>,
@@ -342,7 +344,7 @@ impl Element for BodyRecord {
 #[serde(rename = "Shape", default, deny_unknown_fields, expecting = "a shape object")]
 #[schemars(transform = schema::one_geometry)]
 pub struct ShapeRecord {
-    /// About the shape's origin.
+    /// A circle about the shape's origin.
     #[serde(deserialize_with = "given_object", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Round")]
     pub circle: Option<Round>,
@@ -362,43 +364,44 @@ pub struct ShapeRecord {
     #[serde(deserialize_with = "given_object", skip_serializing)]
     #[schemars(with = "Segment")]
     pub segment: Option<Box<Segment>>,
-    /// Everything below a line, seen along its normal. On static and kinematic bodies only.
+    /// Everything below a line, relative to its normal. Static and kinematic bodies only.
     #[serde(deserialize_with = "given_object", skip_serializing)]
     #[schemars(with = "HalfPlane")]
     pub half_plane: Option<Box<HalfPlane>>,
-    /// A disc on a body that never turns, and the only shape of it.
+    /// A disc on a body that never turns, and its only shape.
     #[serde(deserialize_with = "given_object", skip_serializing)]
     #[schemars(with = "Round")]
     pub particle: Option<Round>,
-    /// In the body's frame, m.
+    /// Origin in the body's frame, m.
     #[schemars(schema_with = "schema::position")]
     pub offset: Pair,
-    /// On the body, rad.
+    /// Rotation in the body's frame, rad.
     #[schemars(range(min = -check::MAX_ANGLE, max = check::MAX_ANGLE))]
     pub rotation: f32,
-    /// kg/m².
+    /// Density, kg/m².
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub density: f32,
-    /// Coulomb's coefficient; two are mixed by √(ab). At rest, if `kinetic_friction` is given.
+    /// Coulomb friction coefficient; two are mixed by √(ab). Static friction if `kinetic_friction` is given.
     #[schemars(range(min = 0, max = check::MAX_VALUE))]
     pub friction: f32,
-    /// Coulomb's coefficient while sliding, at most `friction`; mixed likewise. Left out: as `friction`.
+    /// Coulomb friction coefficient while sliding, at most `friction`; mixed by √(ab). Left out: the same as
+    /// `friction`.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
     pub kinetic_friction: Option<f32>,
-    /// Share of the approach speed that is given back.
+    /// Share of the approach speed that is returned.
     #[schemars(range(min = 0, max = 1))]
     pub restitution: f32,
-    /// Speed of the surface along itself, as a conveyor belt's, m/s: positive carries what lies on top to the right.
+    /// Speed of the surface along itself, as of a conveyor belt, m/s: positive moves bodies on top to the right.
     #[schemars(range(min = -check::MAX_VALUE, max = check::MAX_VALUE))]
     pub tangent_speed: f32,
-    /// Torque that resists rolling, over normal force times radius; the larger of two counts.
+    /// Torque against rolling, relative to normal force times radius; the larger of two counts.
     #[schemars(range(min = 0, max = check::MAX_VALUE))]
     pub rolling_resistance: f32,
-    /// What it touches.
+    /// Collision filter.
     #[serde(deserialize_with = "object")]
     pub filter: FilterRecord,
-    /// Notices what overlaps it, and touches nothing.
+    /// Sensor: reports overlaps, and does not collide.
     pub sensor: bool,
 }
 
@@ -428,7 +431,7 @@ impl Default for ShapeRecord {
 }
 
 impl ShapeRecord {
-    /// Which of [`GEOMETRIES`] it has.
+    /// Returns true for each of [`GEOMETRIES`] that it has.
     pub fn geometries(&self) -> [bool; 7] {
         [
             self.circle.is_some(),
@@ -449,15 +452,15 @@ impl Element for ShapeRecord {
     }
 }
 
-/// What a shape touches.
+/// Collision filter of a shape.
 #[derive(Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
 #[serde(rename = "Filter", default, deny_unknown_fields, expecting = "a filter object")]
 pub struct FilterRecord {
-    /// What it is, as bits.
+    /// Categories of the shape, as bits.
     pub category: u32,
-    /// What it meets, as bits. Both shapes must agree.
+    /// Categories with which it collides, as bits. Both shapes must agree.
     pub mask: u32,
-    /// Equal and positive: always meet; equal and negative: never; else category and mask decide.
+    /// Equal and positive: always collide; equal and negative: never; else category and mask decide.
     pub group: i32,
 }
 
@@ -468,7 +471,7 @@ impl Default for FilterRecord {
     }
 }
 
-/// 0, but not −0, which is written.
+/// Returns true for 0, but not for −0, which is written.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_zero(value: &f32) -> bool {
     value.to_bits() == 0
@@ -478,7 +481,7 @@ fn is_zero(value: &f32) -> bool {
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "an object with a radius")]
 pub struct Round {
-    /// m.
+    /// Radius, m.
     #[schemars(range(min = check::MIN_LENGTH, max = check::MAX_LENGTH))]
     pub radius: f32,
 }
@@ -490,7 +493,7 @@ pub struct BoxRecord {
     /// Half width and half height, m.
     #[schemars(schema_with = "schema::lengths")]
     pub half: Pair,
-    /// Of the rounding, added on all sides, m.
+    /// Rounding radius, added on all sides, m.
     #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0, max = check::MAX_LENGTH))]
     pub radius: f32,
@@ -500,13 +503,13 @@ pub struct BoxRecord {
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a capsule object")]
 pub struct Capsule {
-    /// One end of the segment, m.
+    /// First end of the segment, m.
     #[schemars(schema_with = "schema::position")]
     pub a: Pair,
-    /// The other end, m.
+    /// Second end of the segment, m.
     #[schemars(schema_with = "schema::position")]
     pub b: Pair,
-    /// m.
+    /// Radius, m.
     #[schemars(range(min = check::MIN_LENGTH, max = check::MAX_LENGTH))]
     pub radius: f32,
 }
@@ -515,10 +518,10 @@ pub struct Capsule {
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a polygon object")]
 pub struct Polygon {
-    /// 3 to 8 corners, convex, counter-clockwise, each at least 0.1 mm out of the line through its neighbours, m.
+    /// 3 to 8 vertices, convex, counter-clockwise, each at least 0.1 mm off the line through its neighbours, m.
     #[schemars(schema_with = "schema::corners")]
     pub points: Vec<Pair>,
-    /// Of the rounding, added on all sides, m.
+    /// Rounding radius, added on all sides, m.
     #[serde(default, skip_serializing_if = "is_zero")]
     #[schemars(range(min = 0, max = check::MAX_LENGTH))]
     pub radius: f32,
@@ -528,10 +531,10 @@ pub struct Polygon {
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a segment object")]
 pub struct Segment {
-    /// m.
+    /// First end, m.
     #[schemars(schema_with = "schema::position")]
     pub a: Pair,
-    /// m.
+    /// Second end, m.
     #[schemars(schema_with = "schema::position")]
     pub b: Pair,
 }
@@ -540,7 +543,7 @@ pub struct Segment {
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a half_plane object")]
 pub struct HalfPlane {
-    /// Out of the solid side; need not have length 1.
+    /// Normal, out of the solid side; need not have length 1.
     pub normal: Pair,
     /// Distance of the line from the origin along the normal, m.
     #[serde(default, skip_serializing_if = "is_zero")]

@@ -1,4 +1,4 @@
-//! The JSON Schema of the scene file, made from the records that read it.
+//! The JSON Schema of the scene file, generated from the records that read it.
 
 use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator, json_schema};
@@ -9,10 +9,10 @@ use super::records::SceneRecord;
 use super::values::Word;
 use drystone::low_level::scene::check::{MAX_LENGTH, MAX_POSITION, MIN_LENGTH};
 
-/// The schema, as pretty JSON with a newline at the end; shipped as `schema/scene-v1.schema.json`.
+/// Returns the schema as pretty JSON with a newline at the end; shipped as `schema/scene-v1.schema.json`.
 ///
-/// It says what a scene file may hold, key by key. What takes more than one value to see (a clockwise polygon, an id
-/// given twice, a mass that overflows) is left to [`parse`](super::parse).
+/// It describes a scene file key by key. Rules that involve more than one value (a clockwise polygon, a duplicate id,
+/// an overflowing mass) are checked only by [`parse`](super::parse).
 #[must_use]
 pub fn json_schema() -> String {
     let mut schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<SceneRecord>().to_value();
@@ -25,8 +25,8 @@ pub fn json_schema() -> String {
     text
 }
 
-/// Writes every number as the shortest that gives the same `f32`, not as the f64 next to it (0.6, not
-/// 0.6000000238418579), number formats as ranges, and leaves out `null` as a default, which is Rust's alone.
+/// Writes every number as the shortest with the same `f32` value (0.6, not 0.6000000238418579), replaces number formats
+/// by ranges, and drops `null` defaults, which exist only in Rust.
 fn tidy(value: &mut Value) {
     match value {
         Value::Array(list) => list.iter_mut().for_each(tidy),
@@ -56,35 +56,35 @@ fn tidy(value: &mut Value) {
     }
 }
 
-/// Two numbers of a range.
+/// Returns the schema of two numbers in a range.
 pub fn pair(min: f32, max: f32) -> Schema {
     json_schema!({
         "type": "array", "minItems": 2, "maxItems": 2, "items": { "type": "number", "minimum": min, "maximum": max }
     })
 }
 
-/// A point, m.
+/// Returns the schema of a point, m.
 pub fn position(_: &mut SchemaGenerator) -> Schema {
     pair(-MAX_POSITION, MAX_POSITION)
 }
 
-/// Two lengths, m.
+/// Returns the schema of two lengths, m.
 pub fn lengths(_: &mut SchemaGenerator) -> Schema {
     pair(MIN_LENGTH, MAX_LENGTH)
 }
 
-/// Of a polygon, m.
+/// Returns the schema of a polygon's vertices, m.
 pub fn corners(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "array", "minItems": 3, "maxItems": 8, "items": position(generator) })
 }
 
-/// Exactly one of the geometries.
+/// Adds the rule that exactly one geometry is present.
 pub fn one_geometry(schema: &mut Schema) {
     let each = super::records::GEOMETRIES.map(|key| serde_json::json!({ "required": [key] }));
     schema.insert("oneOf".to_owned(), each.to_vec().into());
 }
 
-/// The keys that each type of joint may and must have.
+/// Adds the keys that each type of joint requires and allows.
 pub fn keys_of_joints(schema: &mut Schema) {
     let each = JointType::WORDS.iter().map(|(word, kind)| {
         let (required, optional) = joint_records::own_keys(*kind);

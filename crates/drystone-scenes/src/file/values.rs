@@ -1,4 +1,5 @@
-//! The values of the scene file that are not plain numbers, strings and switches.
+//! Value types of the scene file beyond plain numbers, strings and booleans: words, pairs, references to bodies,
+//! limited lists.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,14 +13,14 @@ use super::schema;
 use drystone::low_level::scene::check;
 use drystone::{BodyType, Mode, RestitutionMix};
 
-/// A value that is named by a word in the file.
+/// A value that is given as a word in the file.
 pub trait Word: Copy + PartialEq + 'static {
-    /// What to expect, for messages.
+    /// Description of valid words, for error messages.
     const EXPECTED: &'static str;
-    /// The words.
+    /// The words and their values.
     const WORDS: &'static [(&'static str, Self)];
 
-    /// The word for this value.
+    /// Returns the word for this value.
     fn word(self) -> &'static str {
         Self::WORDS.iter().find(|(_, value)| *value == self).map_or("", |(word, _)| word)
     }
@@ -59,7 +60,7 @@ impl<'de, T: Word> Deserialize<'de> for Named<T> {
                 found.map(|(_, value)| Named(*value)).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
             }
         }
-        // Not an enum, which JSON would also take as `{"static": null}`.
+        // Not an enum, which JSON would also accept as `{"static": null}`.
         deserializer.deserialize_identifier(WordVisitor(PhantomData))
     }
 }
@@ -104,7 +105,7 @@ impl<'de> Deserialize<'de> for Pair {
                 Ok(Pair(Vec2::new(x, y)))
             }
         }
-        // Any, so that RON's `(1, 2)` and `[1, 2]` are both fine.
+        // `any`, so that RON's `(1, 2)` and `[1, 2]` are both accepted.
         deserializer.deserialize_any(PairVisitor)
     }
 }
@@ -165,17 +166,17 @@ impl JsonSchema for BodyRef {
     }
 }
 
-/// A key that may be left out, but not be `null`: silence is the only way to say nothing.
+/// Deserialises an optional key that may be left out, but must not be `null`.
 pub fn given<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
-/// An object, and nothing else: serde's own records would also take `[1]` for `{ "radius": 1 }`.
+/// Deserialises an object and nothing else: serde's own records would also accept `[1]` for `{ "radius": 1 }`.
 pub fn object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
     T::deserialize(OnlyObjects(deserializer))
 }
 
-/// An [`object`] that may be left out.
+/// Deserialises an [`object`] that may be left out.
 pub fn given_object<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     object(deserializer).map(Some)
 }
@@ -214,14 +215,14 @@ impl<'de, D: Deserializer<'de>> Deserializer<'de> for OnlyObjects<D> {
     }
 }
 
-/// An element of a list that is refused at once if it is bare: three bytes of `{}` would become a hundred times as
-/// many in memory.
+/// An element of a list that is rejected at once if it is empty: three bytes of `{}` would take a hundred times as many
+/// in memory.
 pub trait Element {
-    /// What it lacks, and what was expected.
+    /// Returns an error message if a required part is missing.
     fn lack(&self) -> Option<String>;
 }
 
-/// A list of objects that stops reading at `MOST` elements, before memory does.
+/// Deserialises a list of objects, and stops at `MOST` elements before memory runs out.
 pub fn at_most<'de, D, T, const MOST: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_end_where_they_must() {
+    fn lists_stop_at_their_limit() {
         assert_eq!(read(r#"{"list": [{"full": true}, {"full": true}]}"#), Ok(2));
         let error = read(r#"{"list": [{"full": true}, {"full": true}, {"full": true}, {"full": true}]}"#).unwrap_err();
         assert!(error.starts_with("invalid length 3, expected an array of at most 2 elements"), "{error}");

@@ -1,4 +1,4 @@
-//! From a [`Scene`] to text: keys in a fixed order, defaults left out, one body or joint a line.
+//! Writes a [`Scene`] as text: keys in a fixed order, defaults left out, one body or joint per line.
 
 use glam::Vec2;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
@@ -14,11 +14,11 @@ use drystone::{
     Body, Emitter, Field, Geometry, Joint, JointKind, Motor, Path, Scene, Settings, Shape, Spring, ViewBox,
 };
 
-/// The scene as JSON: readable, the same text for the same scene, and `parse` of it gives the same scene back, to the
-/// last bit of every number. Defaults are left out.
+/// Writes the scene as readable JSON. Deterministic; `parse` restores the same scene, to the last bit of every number.
+/// Defaults are left out.
 ///
-/// A scene that [`Scene::check`] refuses is written all the same, but may not be read back: NaN and infinities,
-/// which JSON lacks, become `null`.
+/// An invalid scene ([`Scene::check`]) is written too, but may not be readable: NaN and infinities, which JSON lacks,
+/// become `null`.
 #[must_use]
 pub fn write_json(scene: &Scene) -> String {
     let mut entries = vec![
@@ -45,11 +45,12 @@ pub fn write_json(scene: &Scene) -> String {
     format!("{{\n  {}\n}}\n", entries.join(",\n  "))
 }
 
-/// The scene as RON, likewise. NaN and infinities are kept, for [`Scene::check`] to refuse.
+/// Writes the scene as readable RON. Deterministic, with defaults left out. NaN and infinities are kept, and rejected
+/// by [`Scene::check`].
 #[must_use]
 pub fn write_ron(scene: &Scene) -> String {
     let config = ron::ser::PrettyConfig::new().depth_limit(2).new_line("\n").struct_names(false);
-    // Writing to a string fails only for types and names that RON does not have; these all are.
+    // Writing to a string fails only for types and names that RON lacks; none of these are used here.
     let written = super::ron_options().to_string_pretty(&Out(scene), config);
     debug_assert!(written.is_ok(), "{written:?}");
     let mut text = written.unwrap_or_default();
@@ -57,7 +58,7 @@ pub fn write_ron(scene: &Scene) -> String {
     text
 }
 
-/// A list, one element a line.
+/// Writes a list, one element per line.
 fn json_lines<T>(key: &str, list: &[T]) -> String
 where
     for<'a> Out<'a, T>: Serialize,
@@ -76,7 +77,7 @@ pub(super) fn json<T: Serialize>(value: &T) -> String {
     String::from_utf8(bytes).unwrap_or_default()
 }
 
-/// On one line, with spaces.
+/// Formatter that writes on one line, with spaces.
 struct Spaced;
 
 impl serde_json::ser::Formatter for Spaced {
@@ -94,10 +95,10 @@ impl serde_json::ser::Formatter for Spaced {
     }
 }
 
-/// How a part of the model is written.
+/// Serialisation wrapper of a part of the model.
 pub(super) struct Out<'a, T>(pub &'a T);
 
-/// Equal in every bit, so that −0 is not taken for the default 0.
+/// Bitwise equality, so that −0 does not count as the default 0.
 trait Same {
     fn same(&self, other: &Self) -> bool;
 }
@@ -120,7 +121,7 @@ impl Same for bool {
     }
 }
 
-/// The keys of one object; those with default values are left out.
+/// Writer for the keys of one object; omits those with default values.
 struct Keys<S>(S);
 
 impl<S: SerializeStruct> Keys<S> {
@@ -328,7 +329,7 @@ impl Serialize for Out<'_, Joint> {
 }
 
 impl<S: SerializeStruct> Keys<S> {
-    /// The keys of one type of joint.
+    /// Writes the keys of one type of joint.
     fn kind(&mut self, kind: &JointKind) -> Result<(), S::Error> {
         match kind {
             JointKind::Distance { length, limits, motor } => {

@@ -1,4 +1,4 @@
-//! A saved world as the scene that it has become: for a scene file of what there is now.
+//! Converts a saved world to a scene of its present state, for export as a scene file.
 
 use std::f32::consts::TAU;
 
@@ -20,15 +20,16 @@ use drystone::{Body, Joint, JointKind, Path, Scene};
 use drystone::{World, WorldError};
 
 impl SavedWorld {
-    /// The world as a scene that starts where it was saved: bodies that are there, where they are and as fast; joints with
-    /// the lengths, speeds and targets that they have come to; gravity; batches that emitters have yet to make. Contacts
-    /// start anew, so it goes on much the same and not to the same bits.
+    /// Converts the world to a scene that starts at the saved moment: existing bodies with their positions and
+    /// velocities; joints with their present lengths, speeds and targets; gravity; batches that emitters have not made
+    /// yet. Contacts start without impulses, so the motion continues much the same but not to the same bits.
     ///
-    /// Broken joints are left out, and the pull of a hand (a mouse joint that came by hand). Bodies that emitters made
-    /// stay for good. Velocities and pushes that were given since the last step are in; a target of that time is lost.
+    /// Omits broken joints and the pull of a user's mouse (a mouse joint added by an edit). Bodies made by emitters
+    /// become permanent. Velocities and impulses commanded since the last step are included; a target of that time is
+    /// lost.
     ///
     /// # Errors
-    /// If the parts do not fit one another, or a body has no finite place in the range of a scene any more.
+    /// The sections are inconsistent, or a body's position is not finite or out of a scene's range.
     pub fn to_scene(&self) -> Result<Scene, SavedWorldError> {
         let Relived { compiled, population, models, snapshot, steps } = self.relive()?;
         let now = Now { compiled: &compiled, snapshot: &snapshot };
@@ -50,10 +51,10 @@ impl SavedWorld {
         Ok(scene)
     }
 
-    /// The body in a slot as it is, and the joints that hold it; `None` if the slot is empty.
+    /// Returns the present body in a slot, and its joints; `None` if the slot is empty.
     ///
     /// # Errors
-    /// If the parts do not fit one another.
+    /// The sections are inconsistent.
     pub fn present(&self, slot: usize) -> Result<Option<Present>, SavedWorldError> {
         let Relived { compiled, models, snapshot, .. } = self.relive()?;
         let now = Now { compiled: &compiled, snapshot: &snapshot };
@@ -62,7 +63,7 @@ impl SavedWorld {
         let (Some(report), Some(model)) = (there(slot), models.bodies.get(slot).and_then(Option::as_ref)) else {
             return Ok(None);
         };
-        // Its path goes on by the time of the world, which does not start anew.
+        // The world's time continues, so the phase of its path stays.
         let body = now.body(slot, report.clone(), model, 0);
         let angle = |other: usize| if other == slot { body.angle } else { there(other).map_or(0.0, |body| body.angle) };
         let holds = |joint: &Joint| joint.a == Some(slot) || joint.b == slot;
@@ -70,7 +71,7 @@ impl SavedWorld {
         Ok(Some(Present { body, joints }))
     }
 
-    /// The tables of the world as it was saved, and the descriptions of what is in them.
+    /// Rebuilds the tables of the world as saved, and the descriptions of their contents.
     fn relive(&self) -> Result<Relived, SavedWorldError> {
         let mut compiled = Compiled::new(&self.scene).map_err(WorldError::from)?;
         let steps = Snapshot::step_of(&self.state)?;
@@ -84,24 +85,24 @@ impl SavedWorld {
     }
 }
 
-/// A body as it is, and the joints that hold it, between bodies by their slots.
+/// The present state of a body, with its joints; joints refer to bodies by slot.
 #[derive(Clone, Debug)]
 pub struct Present {
-    /// The body, where and as fast as it is now.
+    /// The body with its present position and velocity.
     pub body: Body,
-    /// Joints that hold it, with their ids.
+    /// Joints of the body, with their ids.
     pub joints: Vec<(JointId, Joint)>,
 }
 
-/// Description of a joint as it came, between bodies by their slots, and true if it came by hand.
+/// Original description of a joint, with bodies by slot, and true if an edit added it.
 pub type JointModel = (JointId, Joint, bool);
 
 impl Present {
-    /// Bodies in slots of a running world as they are, each with the joints that hold it. `models` are their descriptions as
-    /// they came, `joints` those of all joints that hold one of them. Nothing of other bodies is looked at but their angles.
+    /// Returns the present bodies in slots of a running world, each with its joints. `models` are the bodies' original
+    /// descriptions, `joints` those of all joints of these bodies. Of other bodies, only the angles are read.
     ///
     /// # Errors
-    /// If the device is lost.
+    /// The device is lost.
     pub fn of(world: &mut World, models: &[(usize, Body)], joints: &[JointModel]) -> Result<Vec<Self>, WorldError> {
         let snapshot = world.snapshot()?;
         let compiled = world.compiled();
@@ -137,7 +138,7 @@ struct Now<'a> {
 }
 
 impl Now<'_> {
-    /// Bodies as they are, and by slot their indices among them.
+    /// Returns the present bodies, and their indices by slot.
     fn bodies(&self, models: &Models, steps: u64) -> (Vec<Body>, Vec<Option<usize>>) {
         let slots = body_slots(self.compiled, self.snapshot);
         let mut bodies = Vec::new();
@@ -157,14 +158,14 @@ impl Now<'_> {
         debug_assert_ne!(compiled.bodies[slot].kind, VACANT);
         let mut body = Body { id: report.id, ..model.clone() };
         if let Some(path) = model.path {
-            // It is led by the time of the world, which starts anew.
+            // Its path depends on the world's time, which starts at 0 again.
             let swing = f64::from(path.rate) * f64::from(compiled.params.dt) * steps as f64;
             #[allow(clippy::cast_possible_truncation, reason = "rounded to f32 on purpose")]
             let phase = (f64::from(path.phase) + swing).rem_euclid(std::f64::consts::TAU) as f32;
             body.path = Some(Path { phase, ..path });
         } else {
             let pose = snapshot.poses[slot];
-            // A body that has not moved keeps its numbers.
+            // A body that has not moved keeps its exact numbers.
             if pose != compiled.poses[slot] {
                 body.position = report.position.into();
                 body.angle = report.angle;
@@ -182,7 +183,7 @@ impl Now<'_> {
         body
     }
 
-    /// Gives a body the velocities, pushes, forces and places that it was told since the last step.
+    /// Applies the commands since the last step to a body: velocities, impulses, forces and positions.
     fn push(&self, slot: usize, body: &mut Body) {
         let mass = &self.compiled.mass[slot];
         let own = |command: &&types::Command| !command.is_for_joint() && command.body as usize == slot;
@@ -209,7 +210,7 @@ impl Now<'_> {
         }
     }
 
-    /// Joints that are there and wanted, between bodies by the places and at the angles that slots have.
+    /// Returns the existing joints that the filter accepts, between bodies by slot and at the given angles.
     fn joints(
         &self,
         models: &[JointModel],
@@ -235,7 +236,7 @@ impl Now<'_> {
         joints
     }
 
-    /// A joint as it has been measured and told since it came. B is turned so far against A.
+    /// Returns a joint with its present lengths and commanded targets. `turned` is the angle of B relative to A.
     fn joint(&self, place: usize, model: &Joint, turned: f32) -> Joint {
         let (laid, goal) = (&self.compiled.joints.joints[place], &self.snapshot.joint_goals[place]);
         let mut joint = Joint { enabled: goal.flags & JOINT_DISABLED == 0, ..model.clone() };
@@ -314,8 +315,8 @@ impl Now<'_> {
         joint
     }
 
-    /// The reference angle, if it is known. A scene counts full turns from the angles of its bodies, which have none: the
-    /// reference has them.
+    /// Returns the reference angle, if it is known. A scene counts full turns from the angles of its bodies, which have
+    /// none, so the reference includes them.
     fn reference(&self, goal: &JointGoal, place: usize, turned: f32) -> Option<f32> {
         if goal.flags & JOINT_FRESH != 0 {
             return None;
@@ -324,7 +325,7 @@ impl Now<'_> {
         Some(goal.reference_angle + turns * TAU)
     }
 
-    /// Rows of a joint: their kinds, what they were laid with, what they are told now.
+    /// Returns the rows of a joint: their kinds, their original goals and their present goals.
     fn rows(&self, joint: &types::Joint) -> Vec<(u32, RowGoal, RowGoal)> {
         let first = joint.first_row as usize;
         let rows = first..first + (joint.flags & ROW_COUNT_MASK) as usize;
