@@ -1,4 +1,4 @@
-//! Operations on a world: as clients write them, as the log keeps them, and their meaning.
+//! Operations on a world: the commands of clients, their parsing, and the records of them in the log.
 
 mod brings;
 mod command;
@@ -16,41 +16,42 @@ pub(crate) use ids::{find_body, find_joint};
 pub use lists::{Parts, Refs};
 pub use reading::{read_commands, read_joint, read_json, read_list, read_parts, read_shape};
 
-/// Pointers that hold a body of a world at a time.
+/// Largest number of pointers that hold bodies of a world.
 pub const MAX_POINTERS: usize = 64;
 
-/// A change of a world, as the log keeps it.
+/// Change of a world, as the log records it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
-    /// Asked of bodies and joints, in this order.
+    /// Commands on bodies and joints, in this order.
     Commands(Vec<CommandRecord>),
-    /// Steps to go.
+    /// Request for steps.
     Step {
-        /// How many.
+        /// Number of steps.
         steps: u64,
     },
-    /// Steps that are done. What is asked after somebody was told so comes after them, also when the log is gone through.
+    /// Completion of a request for steps. Changes that follow in the log come after those steps, also during a
+    /// replay.
     Reached {
-        /// Which request, counted from the first of the world.
+        /// Number of the request, counted from the first of the world.
         request: u64,
-        /// What is told.
+        /// Answer to the client.
         answer: Value,
     },
-    /// The answer to a request with a key that was done elsewhere, such as in the store. Nothing else changes.
+    /// Answer to a request with a key that was executed elsewhere, such as in the store. It changes nothing else.
     Told {
         /// HTTP status.
         status: u16,
         /// Body, `null` for none.
         answer: Value,
     },
-    /// Steps that are not done after all.
+    /// End of a request for steps before its completion.
     Halt {
-        /// Which request, counted from the first of the world.
+        /// Number of the request, counted from the first of the world.
         request: u64,
-        /// Why.
+        /// Reason.
         reason: String,
-        /// The world is beyond a limit: the request is answered with that problem.
+        /// True if a limit was exceeded: the request is then answered with that problem.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         limit: bool,
     },
