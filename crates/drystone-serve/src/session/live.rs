@@ -27,11 +27,11 @@ use drystone_scenes::SavedWorld;
 /// Data of a world beside its snapshot, as stored in checkpoints.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Memory {
-    /// Requests for steps so far.
+    /// Number of requests for steps so far.
     pub requests: u64,
-    /// Those not done yet, the first one in progress.
+    /// Unfinished requests for steps; the first one is in progress.
     pub goals: VecDeque<Goal>,
-    /// Whether it steps by itself.
+    /// Play mode, if the world steps by itself.
     pub play: Option<Play>,
     /// Seconds without a viewer after which the world paused, until it steps again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -52,9 +52,9 @@ pub struct Memory {
 pub struct Goal {
     /// Number of the request.
     pub request: u64,
-    /// Steps asked for.
+    /// Number of steps requested.
     pub steps: u64,
-    /// Steps to go.
+    /// Number of steps left.
     pub remaining: u64,
     /// Idempotency key of the request.
     pub key: Option<Key>,

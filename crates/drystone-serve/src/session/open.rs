@@ -120,7 +120,7 @@ pub(crate) fn open(shared: &Shared, id: &str, apart: bool, until: Option<u64>) -
                         world = id,
                         checkpoint = number,
                         error,
-                        "a checkpoint is damaged, an older one is used"
+                        "a checkpoint is damaged; using an older one"
                     );
                     metrics::counter!("drystone_checkpoints_damaged_total").increment(1);
                     problems.push(error);
@@ -174,8 +174,8 @@ fn check_build(shared: &Shared, id: &str, others: &[(u64, String)]) -> Result<()
     metrics::counter!("drystone_replays_of_other_builds_total").increment(1);
     if shared.config.other_build == OTHER_REFUSE {
         let detail = format!(
-            "{} of world {id} was written by {build}, this is {own}: start that once more and stop it with SIGTERM, which \
-             leaves nothing to go through again; or set other_build = \"warn\"",
+            "{} of world {id} was written by {build}, this is {own}: start that build once more and stop it with \
+             SIGTERM, which leaves nothing to replay; or set other_build = \"warn\"",
             log_name(*log)
         );
         return Err(Problem::other_build(detail).into());
@@ -185,8 +185,8 @@ fn check_build(shared: &Shared, id: &str, others: &[(u64, String)]) -> Result<()
         log,
         build,
         own,
-        "the world is come to by another build than the one that was asked: its bits may differ. SIGTERM before an \
-         upgrade leaves nothing to go through again"
+        "the log of another build is replayed: the bits of the result may differ. SIGTERM before an upgrade leaves \
+         nothing to replay"
     );
     Ok(())
 }
@@ -235,7 +235,7 @@ fn is_log_due(store: &Store, head: &LogHead) -> bool {
     head.restored && (head.rewound || !store.is_remote())
 }
 
-/// Why the logs since a checkpoint cannot be gone through.
+/// Reason why the logs since a checkpoint cannot be replayed.
 enum TrailError {
     /// The checkpoint does not count: its log, which would complete the restore, was never begun.
     Uncommitted,
@@ -371,7 +371,8 @@ impl Trail<'_> {
         }
     }
 
-    /// Head of a log of this build. A damaged checkpoint of its number would be taken for its own, so it has none.
+    /// Returns the header of a new log of this build. Its number is at least that of the newest checkpoint, so that no
+    /// later checkpoint takes the number of an existing one, which may be damaged.
     fn fresh(&self, log: u64) -> LogHead {
         let most = self.listing.checkpoints.last().copied().unwrap_or(0);
         let step = self.records.back().map_or(0, |record| record.at);
