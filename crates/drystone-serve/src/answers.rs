@@ -252,7 +252,7 @@ pub struct Event {
 pub struct Answers {
     /// Steps done.
     pub step: u64,
-    /// One answer per query.
+    /// Answers, one per query.
     pub answers: Vec<Found>,
 }
 

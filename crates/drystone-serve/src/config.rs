@@ -445,7 +445,9 @@ impl Config {
             return refuse("s3.session_token needs keys: set s3.access_key_id and s3.secret_access_key, too");
         }
         if !(s3.endpoint.is_empty() || s3.endpoint.starts_with("https://") || s3.endpoint.starts_with("http://")) {
-            return refuse("s3.endpoint is not an address; expected https://HOST or, in a trusted network, http://HOST");
+            return refuse(
+                "s3.endpoint is not an address; expected https://HOST or, in a trusted network, http://HOST",
+            );
         }
         let Some(place) = self.store.strip_prefix(BUCKET) else { return Ok(()) };
         if place.split('/').next().is_none_or(str::is_empty) {

@@ -36,10 +36,10 @@
 //! # Durability
 //!
 //! A change of state (commands, a number of steps, play, pause) is written to the world's log and synced before it
-//! is applied, together with the number of steps done before it. It is therefore on disk before any client is told
-//! of it, and a change that could not be written has not happened. Single steps are not logged, because a world
+//! is applied, together with the number of steps done before it. It is therefore on disk before any client gets
+//! its answer, and a change that could not be written has not happened. Single steps are not logged, because a world
 //! reproduces them bit by bit. The completion of a request for steps is logged: later requests come after those
-//! steps, whatever happens in between.
+//! steps, regardless of other events.
 //!
 //! A checkpoint holds the snapshot of a world and begins a new log. Two checkpoints are kept with their logs, so
 //! that one damaged file loses nothing. A world is restored from its newest intact checkpoint and the logs after it.
@@ -53,7 +53,7 @@
 //! 503, and the world is opened again from what can be read, which is first written to a new file.
 //!
 //! In a bucket of an object store each record is an object, and a world belongs to the service that opened it last
-//! ([`store`]). A second service does not start while the first lives, unless it is told to take over
+//! ([`store`]). A second service does not start while the first lives, unless configured to take over
 //! (`s3.take_over`). A service that finds the bucket or one of its worlds claimed by another service ends, because
 //! its answers may be stale. While the bucket is unreachable, it can be unknown whether a record was stored: the
 //! world waits, requests get a 503, and the world continues from the bucket's content.

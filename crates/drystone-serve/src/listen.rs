@@ -66,7 +66,11 @@ pub fn open_files(limits: &Limits) {
         // A log, a checkpoint that is being written, and a reserve.
         let needed = u64::from(limits.connections) + 2 * limits.worlds as u64 + 64;
         if let Some(most) = most.filter(|most| *most < needed) {
-            tracing::warn!(most, needed, "the limit of open files is below what limits.connections and limits.worlds may need");
+            tracing::warn!(
+                most,
+                needed,
+                "the limit of open files is below what limits.connections and limits.worlds may need"
+            );
         }
     }
     #[cfg(not(target_os = "linux"))]

@@ -108,8 +108,13 @@ impl Problem {
     /// 409: the first request with this key is still in progress. A later retry gets its answer.
     #[must_use]
     pub fn busy() -> Self {
-        Self::new(409, "busy", "Request in progress", "the first request with this key is still in progress; retry later")
-            .retry(1)
+        Self::new(
+            409,
+            "busy",
+            "Request in progress",
+            "the first request with this key is still in progress; retry later",
+        )
+        .retry(1)
     }
 
     /// 413: the body is too large.

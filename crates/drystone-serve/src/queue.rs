@@ -32,7 +32,7 @@ pub struct Account {
 pub enum Expected {
     /// Anything, perhaps for long.
     Anything,
-    /// One step.
+    /// Step of the world.
     Step,
     /// Answers, log entries and bookkeeping.
     Rest,
@@ -289,7 +289,7 @@ mod tests {
     fn a_large_world_starves_no_small_ones() {
         let (large, small) = minute(1.0);
         assert!((1..=2).contains(&large), "a fifty-first of a minute: {large} steps of a second");
-        assert!(small > 1000, "each small one likewise: {small}");
+        assert!(small > 1000, "each small one gets its share: {small}");
         // Negative control: without charges the first world gets every time slice.
         assert_eq!(minute(0.0), (60, 0));
     }

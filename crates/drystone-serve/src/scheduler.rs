@@ -10,6 +10,8 @@
 //! the usual order. With one worker, as on a GPU, a long step delays all others; it can be cancelled like any other
 //! (watch.rs).
 
+mod permissions;
+
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -28,6 +30,7 @@ use super::suspects::{Place as Passed, Suspects};
 use super::turns::{Member, TURN, run};
 use super::watch::Watch;
 use super::writer::Writer;
+use permissions::Leave;
 
 /// Age at which a time slice counts as holding up its worker.
 const HELD_UP: Duration = Duration::from_secs(1);
@@ -123,33 +126,6 @@ struct Entry {
     is_suspect: bool,
     /// True until the world is open for the first time since the start of the service.
     starting: bool,
-}
-
-/// Permissions of a time slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Leave {
-    /// False for a time slice that only answers or ends something.
-    may_take_long: bool,
-    /// False for a time slice that begins no step.
-    may_step: bool,
-}
-
-impl Leave {
-    /// Unrestricted.
-    const ALL: Self = Self { may_take_long: true, may_step: true };
-    /// Only short work.
-    const SHORT: Self = Self { may_take_long: false, may_step: false };
-
-    /// Returns the permissions on the reserved worker, if `only_short`, or on another one; `by_record` is what the
-    /// reserved worker allows this world. An urgent time slice precedes those of other worlds and is therefore short
-    /// on every worker: longer work waits for a time slice in the usual order.
-    const fn new(only_short: bool, is_urgent: bool, by_record: Self) -> Self {
-        match (is_urgent, only_short) {
-            (true, _) => Self::SHORT,
-            (false, true) => by_record,
-            (false, false) => Self::ALL,
-        }
-    }
 }
 
 /// Takes a world's session out for a time slice.
@@ -708,23 +684,5 @@ impl Scheduler {
         self.writers.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.shared.store.leave();
         whole
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Leave;
-
-    #[test]
-    fn urgent_turns_are_short_on_every_worker() {
-        let answers = Leave { may_step: false, ..Leave::ALL };
-        for by_record in [Leave::ALL, Leave::SHORT, answers] {
-            for only_short in [true, false] {
-                assert_eq!(Leave::new(only_short, true, by_record), Leave::SHORT, "{only_short} {by_record:?}");
-            }
-            // Any other time slice may take long on most workers, and on the reserved one for qualified worlds.
-            assert_eq!(Leave::new(false, false, by_record), Leave::ALL);
-            assert_eq!(Leave::new(true, false, by_record), by_record);
-        }
     }
 }

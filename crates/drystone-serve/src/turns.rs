@@ -2,7 +2,7 @@
 //! wait.
 //!
 //! A submission and a wait cost about as much as a small step, so small worlds share them. They share dispatches,
-//! too: the worlds of one pool step by the same series of dispatches ([`Pool`]), whatever their number. The result
+//! too: the worlds of one pool step by the same series of dispatches ([`Pool`]), in any number. The result
 //! of a world does not depend on the others. Each world is charged the time of its own work and its part of the
 //! shared waiting time: by its time on the device, or if that is unknown by its number of dispatches. The time of a
 //! shared series is divided by bodies and contacts, plus a fixed amount per batch slot.
@@ -375,7 +375,7 @@ mod tests {
         assert_eq!(shares(&[(Some(3.0), 10.0), (Some(1.0), 10.0)]), [0.75, 0.25], "by time on the device");
         assert_eq!(shares(&[(Some(3.0), 30.0), (None, 10.0)]), [0.75, 0.25], "else by dispatches");
         assert_eq!(shares(&[(Some(0.0), 10.0), (Some(0.0), 10.0)]), [0.5, 0.5]);
-        assert_eq!(shares(&[(None, 0.0), (None, 0.0)]), [0.5, 0.5], "all of it, whatever is known");
+        assert_eq!(shares(&[(None, 0.0), (None, 0.0)]), [0.5, 0.5], "equal parts without any weights");
         assert_eq!(shares(&[]), [0.0; 0]);
     }
 }

@@ -406,7 +406,7 @@ mod tests {
         let writer = writer();
         for _ in 0..2 * SLOW_THREADS {
             let outcome = slow(&writer, "w", Kind::World, || panic!("on purpose"));
-            let error = outcome.recv_timeout(SOON).expect("it is told").unwrap_err();
+            let error = outcome.recv_timeout(SOON).expect("it is reported").unwrap_err();
             assert!(matches!(Trouble::of(&error), Some(Trouble::InDoubt(text)) if text.contains("on purpose")));
         }
         // A panic of a callback ends no other job either.

@@ -342,7 +342,8 @@ impl Guard {
 
     /// Refuses requests of pages from other sites (no CORS), even where these could not read the answer.
     fn check_origin(headers: &HeaderMap, path: &str) -> Result<(), Problem> {
-        let refused = || Problem::forbidden("forbidden: Origin not allowed; only the service's own page may send requests");
+        let refused =
+            || Problem::forbidden("forbidden: Origin not allowed; only the service's own page may send requests");
         let Some(origin) = headers.get(header::ORIGIN) else {
             // Browsers omit the origin of read requests, and send this header instead.
             let word = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());

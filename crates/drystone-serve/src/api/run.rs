@@ -97,7 +97,7 @@ pub struct Batch {
 pub struct Done {
     /// Number of steps done before the commands.
     step: u64,
-    /// One result per command: `{}`, or ids of what it created.
+    /// Results, one per command: `{}`, or ids of what it created.
     results: Vec<Value>,
 }
 
@@ -148,7 +148,7 @@ fn speed_schema() -> RefOr<Schema> {
 pub enum Speed {
     /// Multiple of real time.
     Times(f64),
-    /// As fast as possible.
+    /// Unlimited speed: as fast as possible.
     Word(Most),
 }
 
@@ -156,7 +156,7 @@ pub enum Speed {
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Most {
-    /// As fast as possible.
+    /// Unlimited speed: as fast as possible.
     Max,
 }
 

@@ -92,7 +92,13 @@ impl Brings {
                 self.alterations,
                 limits.alterations,
             ),
-            ("bytes of bodies and joints added at run time", "journal_bytes", now.bytes, self.bytes, limits.journal_bytes),
+            (
+                "bytes of bodies and joints added at run time",
+                "journal_bytes",
+                now.bytes,
+                self.bytes,
+                limits.journal_bytes,
+            ),
         ] {
             if more > 0 && now + more > most {
                 let detail = format!("the world would have {} {what}; at most {most} (limits.{key})", now + more);

@@ -55,38 +55,38 @@ pub enum Op {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         limit: bool,
     },
-    /// Steps by itself.
+    /// Start of play mode: the world steps by itself.
     Play {
-        /// Times real time; as fast as it goes if there is none.
+        /// Speed as a multiple of real time; None for as fast as possible.
         speed: Option<f64>,
-        /// Seconds for which nobody has to watch until it pauses; it plays on if there are none.
+        /// Seconds without a viewer after which the world pauses; None for never.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unwatched: Option<f64>,
     },
-    /// No longer.
+    /// End of play mode, and of unfinished requests for steps.
     Pause,
-    /// No longer, as nobody watched.
+    /// End of play mode because no client watched the world.
     PauseUnwatched,
 }
 
-/// A line of the log.
+/// Record of the log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// Steps done before it.
+    /// Number of steps done before it.
     pub at: u64,
-    /// What.
+    /// Change of state.
     pub op: Op,
-    /// The key with which the client asked.
+    /// Idempotency key of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Key>,
 }
 
-/// The key of a request, and a hash of what was asked with it.
+/// Idempotency key of a request, with a hash of the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
-    /// As the client gave it.
+    /// Key from the client.
     pub name: String,
-    /// Of path and body.
+    /// Hash of path and body.
     pub hash: u64,
 }
 
@@ -110,7 +110,7 @@ mod tests {
         let CommandRecord::Spawn { bodies, joints } = &read[0] else { panic!("{read:?}") };
         assert_eq!((bodies.len(), bodies.shapes(), joints.len()), (2, 2, 0));
         assert_eq!(bodies.text(), r#"[{"id":"a \\\" b","shapes":[1,2]},{"shapes":[]}]"#);
-        // As it was always written.
+        // The format of earlier releases.
         let written = serde_json::to_string(&read[0]).unwrap();
         assert_eq!(written, format!(r#"{{"spawn":{{"bodies":{}}}}}"#, bodies.text()));
         let again: CommandRecord = serde_json::from_str(&written).unwrap();

@@ -309,7 +309,7 @@ impl Session {
             Some(Hold::Log(batch, slot)) => {
                 let replies = batch.into_iter().filter_map(|(_, reply, _)| reply);
                 self.outbox.extend(replies.map(|reply| (reply, Err(problem.clone()))));
-                // The records may be stored or not; no client was told.
+                // The records may be stored or not; no client has an answer.
                 self.settling.push(slot);
                 None
             }

@@ -665,8 +665,11 @@ impl Inner {
 /// Records that another service wrote the next part, and returns that error.
 fn taken(ledger: &mut Ledger, head: &Head, found: Vec<u8>) -> io::Error {
     let found = part(found, head);
-    let who =
-        if found.damage.is_some() { "another program has written to this world".to_owned() } else { has(&found.head.owner) };
+    let who = if found.damage.is_some() {
+        "another program has written to this world".to_owned()
+    } else {
+        has(&found.head.owner)
+    };
     let trouble = Trouble::Taken(who);
     ledger.trouble = Some(trouble.clone());
     trouble.into()

@@ -325,7 +325,7 @@ impl Rows {
     }
 
     /// Returns the position of an append after `broken`, if there is one: then the row at `broken` is not of the
-    /// last append. Takes time in proportion to the bytes, whatever their content.
+    /// last append. Takes time in proportion to the bytes, for any content.
     fn append_after(self, bytes: &[u8], broken: usize) -> Option<usize> {
         let mut budget = bytes.len().saturating_mul(MAX_SEARCH);
         for at in broken..bytes.len() {

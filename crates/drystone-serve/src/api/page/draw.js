@@ -407,7 +407,7 @@ function footer(now) {
   const plays = status && status.state === 'playing', number = bodies.size.toLocaleString() + (bodies.size === 1 ? ' body' : ' bodies');
   const texts = {
     now: world ? `step ${simulated.step}, ${simulated.time.toFixed(2)} s, ${number}` : 'Create a world, or select one.',
-    rate: !world ? '' : away ? 'connection lost, reconnecting' : [unwatched(status) ? 'paused: nobody watched' : '', plays ? `${frames.length} frames/s` : '', plays && dropped ? `${dropped} left out` : '',
+    rate: !world ? '' : away ? 'connection lost, reconnecting' : [unwatched(status) ? 'paused: no viewers' : '', plays ? `${frames.length} frames/s` : '', plays && dropped ? `${dropped} left out` : '',
       status && status.ms_per_step ? `${status.ms_per_step.toFixed(2)} ms a step on the ${status.backend.toUpperCase()}` : ''].filter(Boolean).join(', '),
   };
   for (const [id, text] of Object.entries(texts)) if ($(id).textContent !== text) $(id).textContent = text;

@@ -214,7 +214,7 @@ function show(worlds) {
     if (!items.has(w.id)) items.set(w.id, make_item(w.id));
     const { row, button, image, name, facts, fault } = items.get(w.id), picture = thumbnails.get(w.id);
     write(name, w.name || w.id);
-    write(facts, `${unwatched(w) ? 'paused: nobody watched' : w.state}, ${w.bodies.toLocaleString()} bodies, step ${w.step}`);
+    write(facts, `${unwatched(w) ? 'paused: no viewers' : w.state}, ${w.bodies.toLocaleString()} bodies, step ${w.step}`);
     write(fault, w.problem || '');
     if (w.problem && !fault.isConnected) button.append(fault); else if (!w.problem) fault.remove();
     if (picture && image.src !== picture) { image.src = picture; button.prepend(image); }
@@ -275,7 +275,7 @@ async function open(id) {
     await Promise.all([load(done => { own.done = done; }), loadJoints()]);
     if (!is_on()) return;
     connect();
-    if (unwatched(status)) tell('paused: nobody watched; Space plays on');
+    if (unwatched(status)) tell('paused: no viewers; Space plays on');
   } catch (error) {
     if (is_on()) trouble = error.message;
   } finally {
