@@ -212,7 +212,7 @@ impl Scheduler {
 
     fn find_worlds(&self) {
         let store = &self.shared.store;
-        let Some(ids) = self.insist("the worlds cannot be listed", || store.worlds()) else { return };
+        let Some(ids) = self.retry_store("the worlds cannot be listed", || store.worlds()) else { return };
         let next = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..READERS[usize::from(store.is_remote())].min(ids.len()) {
@@ -230,7 +230,7 @@ impl Scheduler {
     }
 
     fn find_world(&self, id: &str) {
-        let read = self.insist("a world cannot be read", || match self.shared.store.read(id, WORLD) {
+        let read = self.retry_store("a world cannot be read", || match self.shared.store.read(id, WORLD) {
             Ok((facts, _)) => Ok(open_facts(&facts)),
             Err(error) if matches!(Trouble::of(&error), Some(Trouble::Away(_))) => Err(error),
             Err(error) => Ok(Err(error)),
@@ -246,7 +246,7 @@ impl Scheduler {
     }
 
     /// Retries a request to the store until it succeeds. None if the service stops first.
-    fn insist<T>(&self, what: &str, mut ask: impl FnMut() -> io::Result<T>) -> Option<T> {
+    fn retry_store<T>(&self, what: &str, mut ask: impl FnMut() -> io::Result<T>) -> Option<T> {
         let mut is_told = false;
         while !self.draining.load(Ordering::SeqCst) {
             match ask() {
@@ -377,7 +377,7 @@ impl Scheduler {
         let (owner, bodies) = (facts.owner.clone(), facts.bodies);
         let (mut session, handle) = Session::new(id, facts, self.shared.clone());
         if let Some(verdict) = self.suspects.verdict(id) {
-            session.condemn(verdict);
+            session.fail_unopened(verdict);
         }
         let mut state = self.lock();
         let owner = state.owner(&owner);

@@ -88,14 +88,14 @@ impl Suspects {
         make_own(folder)?;
         let (marks, file) = (folder.join(MARKS), folder.join(SUSPECTS));
         let left = match fs::read(&marks) {
-            Ok(bytes) => named(&bytes),
+            Ok(bytes) => parse_marks(&bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
             Err(error) => return Err(error),
         };
         let old = fs::read(&file).ok().and_then(|bytes| serde_json::from_slice::<Notes>(&bytes).ok());
         let version = env!("CARGO_PKG_VERSION");
         let old = old.filter(|notes| notes.version == version && !retry).unwrap_or_default();
-        let notes = Notes { version: version.to_owned(), worlds: blame(old.worlds, left) };
+        let notes = Notes { version: version.to_owned(), worlds: update_suspicions(old.worlds, left) };
         for (id, suspicion) in &notes.worlds {
             tracing::warn!(world = id, deaths = suspicion.deaths, "the process ended while this world was computed");
         }
@@ -189,7 +189,7 @@ impl Suspects {
         };
         if passed {
             notes.worlds.remove(id);
-            self.keep_or_tell(&notes);
+            self.store_or_warn(&notes);
         }
         passed
     }
@@ -198,11 +198,11 @@ impl Suspects {
     pub fn forget(&self, id: &str) {
         let mut notes = self.lock();
         if notes.worlds.remove(id).is_some() {
-            self.keep_or_tell(&notes);
+            self.store_or_warn(&notes);
         }
     }
 
-    fn keep_or_tell(&self, notes: &Notes) {
+    fn store_or_warn(&self, notes: &Notes) {
         if let Err(error) = self.keep(notes) {
             tracing::warn!(%error, "the list of suspects was not written");
         }
@@ -249,7 +249,7 @@ fn make_own(folder: &Path) -> io::Result<()> {
 }
 
 /// Returns the worlds named by marks.
-fn named(bytes: &[u8]) -> BTreeMap<String, Place> {
+fn parse_marks(bytes: &[u8]) -> BTreeMap<String, Place> {
     let mut worlds = BTreeMap::new();
     for part in bytes.chunks(PART_BYTES) {
         let text = String::from_utf8_lossy(part);
@@ -266,7 +266,10 @@ fn named(bytes: &[u8]) -> BTreeMap<String, Place> {
 
 /// Returns the suspects after the process has ended while `left` were being computed. An earlier suspect was the
 /// only one in its time slice, so the other worlds that ran beside it are not to blame.
-fn blame(mut suspects: BTreeMap<String, Suspicion>, left: BTreeMap<String, Place>) -> BTreeMap<String, Suspicion> {
+fn update_suspicions(
+    mut suspects: BTreeMap<String, Suspicion>,
+    left: BTreeMap<String, Place>,
+) -> BTreeMap<String, Suspicion> {
     let known = left.keys().any(|id| suspects.contains_key(id));
     for (id, place) in left {
         match suspects.get_mut(&id) {

@@ -81,8 +81,8 @@ impl Member {
         let outcome = catch_unwind(AssertUnwindSafe(|| what(&mut self.session)));
         self.charge(start.elapsed());
         let given_up = |panic: Box<dyn Any + Send>| {
-            tracing::error!(world = self.id, panic = told(&*panic), "a bug: the world is failed");
-            self.session.broke("a bug in the solver stopped this world");
+            tracing::error!(world = self.id, panic = panic_message(&*panic), "a bug: the world is failed");
+            self.session.fail_after_panic("a bug in the solver stopped this world");
         };
         outcome.map_err(given_up).ok()
     }
@@ -289,7 +289,7 @@ fn run_on(device: &Context, commands: Vec<wgpu::CommandBuffer>) -> Result<(), De
 }
 
 fn given_up(panic: &(dyn Any + Send)) -> DeviceError {
-    tracing::error!(panic = told(panic), "a bug: the device is abandoned");
+    tracing::error!(panic = panic_message(panic), "a bug: the device is abandoned");
     DeviceError::Lost("a bug stopped it".to_owned())
 }
 
@@ -361,7 +361,7 @@ fn shares(weights: &[(Option<f64>, f64)]) -> Vec<f64> {
 }
 
 /// Returns the message of a panic.
-fn told(panic: &(dyn Any + Send)) -> &str {
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }

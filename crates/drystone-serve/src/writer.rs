@@ -281,11 +281,11 @@ fn guarded(work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         metrics::counter!("drystone_writer_panics_total").increment(1);
         // It is unknown how much of the job was done.
-        Err(Trouble::InDoubt(format!("a bug in the service: {}", said(&*panic))).into())
+        Err(Trouble::InDoubt(format!("a bug in the service: {}", panic_message(&*panic))).into())
     })
 }
 
-fn said(panic: &(dyn Any + Send)) -> &str {
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("it is in the log")
 }

@@ -48,7 +48,7 @@ pub(super) fn charging(caller: Arc<Caller>, free: usize) -> (session::Charge, Gr
 }
 
 /// Returns a response that keeps the reserved memory until the client has read it.
-pub(super) fn held(answer: Answer, growing: &Growing) -> Response {
+pub(super) fn with_reserved(answer: Answer, growing: &Growing) -> Response {
     let permit = growing.lock().unwrap_or_else(PoisonError::into_inner).take();
     match permit {
         Some(permit) => Held(answer, permit).into_response(),
@@ -65,7 +65,7 @@ async fn read_large(
 ) -> Result<Response, Problem> {
     let (charge, growing) = charging(caller, 0);
     let answer = read(state, id, what(charge)).await?;
-    Ok(held(answer, &growing))
+    Ok(with_reserved(answer, &growing))
 }
 
 /// Format of a state.
@@ -192,5 +192,5 @@ pub async fn query(
     let (charge, growing) = charging(caller, room::MAX_SMALL);
     let answer = read(&state, &id, Read::Query(session::Questions { queries, charge })).await?;
     drop(content);
-    Ok(held(answer, &growing))
+    Ok(with_reserved(answer, &growing))
 }

@@ -105,5 +105,6 @@ pub(super) async fn in_store<T: Send + 'static>(
         found
     })
     .await;
-    done.map_err(|_| Problem::internal("a bug; it is in the log"))?.map_err(|error| Problem::of_store(&error))
+    done.map_err(|_| Problem::internal("internal server error; see the log"))?
+        .map_err(|error| Problem::of_store(&error))
 }

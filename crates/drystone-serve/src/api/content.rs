@@ -62,7 +62,7 @@ pub async fn read_aside<T: Send + 'static>(
         drop((turn, own));
         value
     });
-    reading.await.map_err(|_| Problem::internal("a bug; it is in the log"))
+    reading.await.map_err(|_| Problem::internal("internal server error; see the log"))
 }
 
 /// Body of a request. It keeps its memory reserved: drop it once it is parsed.

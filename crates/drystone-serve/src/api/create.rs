@@ -90,7 +90,7 @@ pub async fn create(
 }
 
 fn bug() -> Problem {
-    Problem::internal("a bug; it is in the log")
+    Problem::internal("internal server error; see the log")
 }
 
 /// Creation in progress.

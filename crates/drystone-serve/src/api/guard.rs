@@ -306,7 +306,7 @@ impl Guard {
     }
 
     /// Finds the caller by the token in the headers.
-    fn who(&self, headers: &HeaderMap) -> Result<Arc<Caller>, Refused> {
+    fn find_caller(&self, headers: &HeaderMap) -> Result<Arc<Caller>, Refused> {
         let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let bearer = bearer.and_then(|value| value.split_once(' '));
         let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
@@ -366,7 +366,7 @@ impl Guard {
         let is_local = self.check_host(headers).and_then(|()| Self::check_origin(headers, path));
         if path.starts_with("/health/") {
             // Health checks work with any host name. A token gives access to details.
-            return match (is_local, self.who(headers)) {
+            return match (is_local, self.find_caller(headers)) {
                 (Ok(()), Ok(caller)) => Ok(Some(caller)),
                 (_, Err(refused)) if refused.is_guess => Err(refused),
                 _ => Ok(None),
@@ -377,7 +377,7 @@ impl Guard {
         if path == "/" || path.starts_with("/page/") || path.starts_with("/api/") {
             return Ok(None);
         }
-        let caller = self.who(headers)?;
+        let caller = self.find_caller(headers)?;
         let several = self.has_several();
         if let Some(line) = request.extensions().get::<Arc<Line>>()
             && !line.know(&caller.name, several)
@@ -571,11 +571,13 @@ mod tests {
     #[test]
     fn tokens() {
         let guard = guard(&["first-long-token-1", "other-long-token-2"]);
-        let who = |pairs: &[(&'static str, &'static str)]| guard.who(&headers(pairs)).ok().map(|who| who.name.clone());
+        let who = |pairs: &[(&'static str, &'static str)]| {
+            guard.find_caller(&headers(pairs)).ok().map(|who| who.name.clone())
+        };
         for scheme in ["bearer", "BEARER", "Bearer "] {
             let value = HeaderValue::from_str(&format!("{scheme} other-long-token-2")).unwrap();
             let headers = [(header::AUTHORIZATION, value)].into_iter().collect();
-            assert!(guard.who(&headers).is_ok(), "{scheme}");
+            assert!(guard.find_caller(&headers).is_ok(), "{scheme}");
         }
         assert_eq!(who(&[("authorization", "Bearer other-long-token-2")]).as_deref(), Some("other-long-token-2"));
         let list = &[("sec-websocket-protocol", "drystone.v1, bearer.first-long-token-1")];
@@ -585,7 +587,7 @@ mod tests {
         for wrong in ["bearer-hex.", "bearer-hex.6f7", "bearer-hex.zz", "bearer-hex.ä", "bearer."] {
             let value = HeaderValue::from_str(wrong).unwrap();
             let headers: HeaderMap = [(header::SEC_WEBSOCKET_PROTOCOL, value)].into_iter().collect();
-            assert!(guard.who(&headers).is_err(), "{wrong}");
+            assert!(guard.find_caller(&headers).is_err(), "{wrong}");
         }
         for wrong in ["", "Bearer ", "Bearer first-long-token", "Bearer first-long-token-12", "Basic x"] {
             assert_eq!(who(&[("authorization", wrong)]), None, "{wrong}");
@@ -636,7 +638,7 @@ mod tests {
         let guard = Guard::new(&with(&[old.clone(), other.clone()]), "127.0.0.1:7878".parse().unwrap());
         let who = |secret: &str| {
             let value = HeaderValue::from_str(&format!("Bearer {secret}")).unwrap();
-            guard.who(&[(header::AUTHORIZATION, value)].into_iter().collect()).ok()
+            guard.find_caller(&[(header::AUTHORIZATION, value)].into_iter().collect()).ok()
         };
         let (first, second) = (who("first-long-token-1").unwrap(), who("other-long-token-2").unwrap());
         assert!(first.owns(&facts("old")) && !first.owns(&facts("other")) && guard.is_lost(&facts("anybody")));

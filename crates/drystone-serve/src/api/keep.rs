@@ -42,7 +42,7 @@ async fn once(
             Problem::away(detail)
         })
     });
-    done.await.map_err(|_| Problem::internal("a bug; it is in the log"))?
+    done.await.map_err(|_| Problem::internal("internal server error; see the log"))?
 }
 
 /// Name of a new checkpoint.
@@ -115,7 +115,7 @@ pub async fn forget(
             }
             Ok(found)
         });
-        if forgotten.await? { Ok(Answer::told(204, &Value::Null)) } else { Err(missing) }
+        if forgotten.await? { Ok(Answer::with_status(204, &Value::Null)) } else { Err(missing) }
     };
     once(&state, &id, key, forget).await
 }

@@ -122,14 +122,14 @@ impl State {
 #[openapi(
     info(
         title = "Drystone",
-        description = "Worlds of rigid bodies in 2D: made from scenes, stepped, asked, watched, kept. SI units, y up, \
-                       angles in radians counter-clockwise. Errors are problem details (RFC 9457). Whatever changes \
-                       state takes an `Idempotency-Key`: asked again with the same key it is done once. The key of a \
-                       creation is known as long as its world; other keys are known for at least 24 hours, also over \
-                       restarts, and up to limits.keys of a world; beyond that new ones are refused with 429. A world \
-                       belongs to the owner of the token that made it: for other tokens it is not there (404), their \
-                       lists do not have it, and their keys are others; a token with `admin` has the worlds of all \
-                       owners. Without tokens everybody has all. An `X-Request-Id` is taken, or made, and returned; the log has it."
+        description = "Worlds of rigid bodies in 2D: create them from scenes, step, read, stream and save them. SI units, y up, \
+                       angles in radians counter-clockwise. Errors are problem details (RFC 9457). Each request that changes \
+                       state takes an `Idempotency-Key`: a retry with the same key gets the first answer. The key of a \
+                       creation is known as long as its world exists; other keys are known for at least 24 hours, also \
+                       across restarts, and up to limits.keys per world; beyond that new keys are refused with 429. A world \
+                       belongs to the owner of the token that created it. For other owners it does not exist (404, and not \
+                       in their lists), and their keys are separate; a token with `admin` sees the worlds of all owners. \
+                       Without tokens every client sees all worlds. An `X-Request-Id` is accepted or generated; it is returned and logged."
     ),
     components(schemas(Problem)),
     modifiers(&Secured),

@@ -118,7 +118,7 @@ pub async fn commands(FromState(state): FromState<State>, OwnWorld(id): OwnWorld
         drop(content);
         answer
     });
-    done.await.map_err(|_| Problem::internal("a bug; it is in the log"))?
+    done.await.map_err(|_| Problem::internal("internal server error; see the log"))?
 }
 
 /// Play mode.

@@ -9,7 +9,7 @@ use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::State;
-use super::ask::{charging, held, read};
+use super::ask::{charging, read, with_reserved};
 use super::asked::in_store;
 use super::guard::{Caller, OwnWorld};
 use crate::problem::Problem;
@@ -57,7 +57,7 @@ pub async fn scene(
         }))
     });
     let body = text.await??.into_bytes();
-    Ok(held(Answer { status: 200, content_type: "application/json", body, again: false }, &growing))
+    Ok(with_reserved(Answer { status: 200, content_type: "application/json", body, again: false }, &growing))
 }
 
 /// Parses the scene from which a world was created.

@@ -205,7 +205,7 @@ async fn serve(
             message = receiver.next() => message,
             slot = at_once.clone().acquire_owned(), if !waiting.texts.is_empty() => {
                 let (Ok(slot), Some((text, reserved))) = (slot, waiting.next()) else { break };
-                let said = hear(&state, &handle, &caller, text, reserved).await;
+                let said = dispatch_message(&state, &handle, &caller, text, reserved).await;
                 let (id, outcome) = match said {
                     Err((id, problem)) => (id, Err(problem)),
                     Ok((id, Heard::Wish(change), _)) => {
@@ -222,13 +222,13 @@ async fn serve(
                         tokio::spawn(async move {
                             let outcome = answer.await;
                             let outcome = outcome.unwrap_or_else(|_| Err(Problem::unavailable("the world was deleted")));
-                            let _ = answers.send(told(id.as_deref(), outcome)).await;
+                            let _ = answers.send(encode_answer(id.as_deref(), outcome)).await;
                             drop((slot, reserved));
                         });
                         continue;
                     }
                 };
-                if answers.send(told(id.as_deref(), outcome)).await.is_err() {
+                if answers.send(encode_answer(id.as_deref(), outcome)).await.is_err() {
                     break;
                 }
                 continue;
@@ -248,7 +248,7 @@ async fn serve(
             _ => continue,
         };
         if let Err(problem) = waiting.put(&caller, &text) {
-            let refused = told(id_of(text.as_str()).as_deref(), Err(problem));
+            let refused = encode_answer(id_of(text.as_str()).as_deref(), Err(problem));
             // The writer closes a client that sends on without reading answers.
             if answers.send(refused).await.is_err() {
                 break;
@@ -296,7 +296,7 @@ fn id_of(text: &str) -> Option<Box<RawValue>> {
 }
 
 /// Encodes an answer as text. A repeated answer may be a problem.
-fn told(id: Option<&RawValue>, outcome: Result<Answer, Problem>) -> String {
+fn encode_answer(id: Option<&RawValue>, outcome: Result<Answer, Problem>) -> String {
     let (word, body) = match outcome {
         Ok(answer) if answer.status < 400 => ("ok", String::from_utf8_lossy(&answer.body).into_owned()),
         Ok(answer) => ("problem", String::from_utf8_lossy(&answer.body).into_owned()),
@@ -321,7 +321,7 @@ fn wish_of(change: &Change) -> Result<Wish, Problem> {
 ///
 /// Memory for the parsed values is reserved as for the body of a request. It is returned for as long as the message
 /// waits.
-async fn hear(
+async fn dispatch_message(
     state: &State,
     handle: &Arc<Handle>,
     caller: &Arc<Caller>,
@@ -334,13 +334,13 @@ async fn hear(
     }
     let (state, handle, own) = (state.clone(), handle.clone(), caller.clone());
     let read = move || {
-        let (id, heard) = understand(&state, &handle, &own, text.as_str(), &mut held)?;
+        let (id, heard) = parse_message(&state, &handle, &own, text.as_str(), &mut held)?;
         Ok((id, heard, held))
     };
     read_aside(caller, length, read).await.unwrap_or_else(|problem| Err((None, problem)))
 }
 
-fn understand(
+fn parse_message(
     state: &State,
     handle: &Arc<Handle>,
     caller: &Caller,
@@ -582,12 +582,12 @@ mod tests {
     #[test]
     fn answers_name_the_message() {
         let id = id_of(r#"{"id": {"a": [1.50]}, "step": 7}"#);
-        let refused = told(id.as_deref(), Err(Problem::too_many("x", 1)));
+        let refused = encode_answer(id.as_deref(), Err(Problem::too_many("x", 1)));
         let refused: serde_json::Value = serde_json::from_str(&refused).unwrap();
         assert_eq!((&refused["id"]["a"][0], &refused["problem"]["status"]), (&1.5.into(), &429.into()));
-        assert_eq!(told(None, Ok(Answer::json(&Nothing {}))), r#"{"id":null,"ok":{}}"#);
+        assert_eq!(encode_answer(None, Ok(Answer::json(&Nothing {}))), r#"{"id":null,"ok":{}}"#);
         let before = Answer { status: 409, body: br#"{"status":409}"#.to_vec(), ..Answer::json(&()) };
-        assert_eq!(told(None, Ok(before)), r#"{"id":null,"problem":{"status":409}}"#);
+        assert_eq!(encode_answer(None, Ok(before)), r#"{"id":null,"problem":{"status":409}}"#);
         for none in ["{", "[]", "{}", &format!(r#"{{"id":"{}"}}"#, "x".repeat(300))] {
             assert!(id_of(none).is_none(), "{none}");
         }

@@ -137,7 +137,7 @@ pub async fn delete(
             let tombstone = in_store(&state, &caller, move |store| store.tombstone(&id)).await?;
             match tombstone.filter(|tombstone| tombstone.key.name == key.name && tombstone.caller == caller.owner) {
                 Some(tombstone) if tombstone.key == key => {
-                    Ok(Answer { again: true, ..Answer::told(204, &Value::Null) })
+                    Ok(Answer { again: true, ..Answer::with_status(204, &Value::Null) })
                 }
                 Some(_) => Err(Problem::invalid("the key was used for another request").at("Idempotency-Key")),
                 None => Err(problem),

@@ -42,7 +42,7 @@ impl Session {
             self.refuse_all(&Problem::unavailable("the service is stopping"));
             return Turn::Over(Wake::Idle);
         }
-        match self.hold.take().map(|hold| self.held(&mut live, hold, draining)) {
+        match self.hold.take().map(|hold| self.poll_hold(&mut live, hold, draining)) {
             None | Some(Ok(None)) => {}
             Some(Ok(hold @ Some(_))) => {
                 self.hold = hold;
@@ -92,7 +92,7 @@ impl Session {
                         return Wake::Gone;
                     }
                     Some(Err(error)) => {
-                        self.tell_if_taken(&error);
+                        self.report_if_fenced(&error);
                         self.answer(reply, Err(Problem::of_store(&error)));
                         return Wake::Now;
                     }
@@ -104,7 +104,7 @@ impl Session {
         let deleted = Problem::conflict("the world is being deleted");
         self.refuse_restored(&deleted);
         self.refuse_waiting(&deleted);
-        self.learn_of_checkpoint();
+        self.poll_checkpoint();
         self.settling.retain(|slot| lock(slot).is_none());
         if let Some(Hold::Restore(reply, slot, _) | Hold::Rewind(reply, slot, _)) = self.hold.take() {
             self.answer(reply, Err(Problem::conflict("the world is being deleted")));
@@ -126,5 +126,5 @@ impl Session {
 
 /// Reasons for a cancelled request, as clients get them.
 pub(super) const DEADLINE: &str = "the deadline has passed";
-pub(super) const GONE: &str = "the client has gone";
+pub(super) const GONE: &str = "the client has disconnected";
 pub(super) const PAUSED: &str = "the world was paused";

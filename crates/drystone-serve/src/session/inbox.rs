@@ -47,7 +47,7 @@ impl Session {
         let asking = self.asking.take();
         let has_asked = asking.is_some();
         if let Some(asking) = asking {
-            self.go_on(live, asking, end, draining)?;
+            self.continue_queries(live, asking, end, draining)?;
         }
         for _ in 0..MAX_TAKEN {
             if self.asking.is_some() {
@@ -95,7 +95,7 @@ impl Session {
                     }
                 }
                 Request::Read(Read::Query(questions), reply) if batch.is_empty() && !has_asked => {
-                    self.go_on(live, Asking::new(questions, reply), end, draining)?;
+                    self.continue_queries(live, Asking::new(questions, reply), end, draining)?;
                 }
                 request @ Request::Read(Read::Query(_), _) => {
                     // The answer may take several time slices. Earlier requests are therefore executed first, and
@@ -160,7 +160,7 @@ impl Session {
 
     /// Deletes the world if a request asks for it, ahead of earlier requests that are not in the log. None if there
     /// is no such request.
-    pub(super) fn hear_delete(&mut self, live: &Live) -> Option<Turn> {
+    pub(super) fn accept_delete(&mut self, live: &Live) -> Option<Turn> {
         if !self.handle.has_delete() {
             return None;
         }
@@ -194,12 +194,18 @@ impl Session {
     }
 
     /// Continues queries. Those not done by `end` wait for the next time slice.
-    fn go_on(&mut self, live: &mut Live, mut asking: Asking, end: Instant, draining: bool) -> Result<(), Broken> {
+    fn continue_queries(
+        &mut self,
+        live: &mut Live,
+        mut asking: Asking,
+        end: Instant,
+        draining: bool,
+    ) -> Result<(), Broken> {
         if draining {
             let _ = asking.into_reply().send(Err(Problem::unavailable("the service is stopping")));
             return Ok(());
         }
-        match asking.go_on(live, &self.shared.config.limits, end) {
+        match asking.continue_queries(live, &self.shared.config.limits, end) {
             Ok(None) => self.asking = Some(asking),
             Ok(Some(answer)) => {
                 // The client may have disconnected.

@@ -144,7 +144,7 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn learn_of_checkpoint(&mut self) {
+    pub(super) fn poll_checkpoint(&mut self) {
         let Some((slot, number)) = self.writing.take() else { return };
         let outcome = lock(&slot).take();
         match outcome {
@@ -160,7 +160,7 @@ impl Session {
                 tracing::warn!(world = self.handle.id, %error, "checkpoint failed; the log continues");
                 match Trouble::of(&error) {
                     Some(Trouble::Taken(_)) => {
-                        self.tell_if_taken(&error);
+                        self.report_if_fenced(&error);
                         self.taken = Some(Problem::of_store(&error));
                     }
                     // On a disk it is unknown whether the new log exists. A bucket is asked with the next record.

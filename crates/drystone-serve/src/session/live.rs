@@ -493,7 +493,7 @@ impl Live {
                 Ok(json!({ "released": there }))
             }
             // All other commands are plain.
-            _ => Err(Problem::internal("a command without a meaning")),
+            _ => Err(Problem::internal("unknown command")),
         }
     }
 

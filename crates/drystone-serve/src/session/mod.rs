@@ -262,7 +262,7 @@ impl Session {
     }
 
     /// Fails a world before it is opened.
-    pub fn condemn(&mut self, why: String) {
+    pub fn fail_unopened(&mut self, why: String) {
         tracing::error!(world = self.handle.id, why, "the world will not be opened");
         self.phase = Phase::Failed(Problem::limit(why));
         self.publish();
@@ -274,7 +274,7 @@ impl Session {
     }
 
     /// Fails the world after a panic in its time slice.
-    pub fn broke(&mut self, what: &str) {
+    pub fn fail_after_panic(&mut self, what: &str) {
         let _ = self.leave_step();
         let problem = Problem::internal(what.to_owned());
         self.refuse_waiting(&problem);
@@ -291,7 +291,7 @@ impl Session {
     }
 
     /// Continues after the awaited operation, if it is done.
-    fn held(&mut self, live: &mut Live, hold: Hold, draining: bool) -> Result<Option<Hold>, Broken> {
+    fn poll_hold(&mut self, live: &mut Live, hold: Hold, draining: bool) -> Result<Option<Hold>, Broken> {
         match hold {
             Hold::Log(batch, slot) => {
                 let Some(outcome) = lock(&slot).take() else { return Ok(Some(Hold::Log(batch, slot))) };
@@ -321,7 +321,7 @@ impl Session {
                                 self.answer(reply, Err(problem.clone()));
                             }
                         }
-                        self.doubt(&error)?;
+                        self.handle_store_error(&error)?;
                         self.next_try = Instant::now() + PATIENCE;
                     }
                 }
@@ -344,7 +344,7 @@ impl Session {
                             _ => Problem::of_store(&error),
                         };
                         self.answer(reply, Err(problem));
-                        self.doubt(&error)?;
+                        self.handle_store_error(&error)?;
                         // Without its log the checkpoint does not count, but takes space.
                         self.shared.store.prune(&self.handle.id, &[checkpoint_name(number)]);
                     }
@@ -357,7 +357,7 @@ impl Session {
                 self.phase = Phase::Closed(Instant::now());
                 if let Err(error) = outcome {
                     self.answer(reply, Err(Problem::of_store(&error)));
-                    self.doubt(&error)?;
+                    self.handle_store_error(&error)?;
                     self.shared.store.prune(&self.handle.id, &[checkpoint_name(number)]);
                 } else {
                     self.restored = Some(reply);
@@ -373,7 +373,7 @@ impl Session {
                     }
                     Err(error) => {
                         self.answer(reply, Err(Problem::of_store(&error)));
-                        self.doubt(&error)?;
+                        self.handle_store_error(&error)?;
                     }
                 }
             }

@@ -395,7 +395,7 @@ impl Asking {
     ///
     /// # Errors
     /// The device is lost.
-    pub fn go_on(
+    pub fn continue_queries(
         &mut self,
         live: &mut Live,
         limits: &Limits,

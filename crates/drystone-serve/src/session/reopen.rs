@@ -26,7 +26,7 @@ const BREATH: Duration = Duration::from_millis(4);
 
 impl Session {
     pub(super) fn open(&mut self) -> Wake {
-        self.learn_of_checkpoint();
+        self.poll_checkpoint();
         self.doubtful = None;
         // The index of answers is read again.
         self.spilled = None;
@@ -40,7 +40,7 @@ impl Session {
         match self.take() {
             Some(Ok(())) => self.away = None,
             Some(Err(error)) if matches!(Trouble::of(&error), Some(Trouble::Taken(_))) => {
-                self.tell_if_taken(&error);
+                self.report_if_fenced(&error);
                 return self.fail(Problem::of_store(&error));
             }
             Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => {
@@ -131,10 +131,10 @@ impl Session {
     }
 
     /// Reacts to a store error of an open world: the world is reopened, or failed, or goes on.
-    pub(super) fn doubt(&mut self, error: &io::Error) -> Result<(), Broken> {
+    pub(super) fn handle_store_error(&mut self, error: &io::Error) -> Result<(), Broken> {
         match Trouble::of(error) {
             Some(Trouble::Taken(_)) => {
-                self.tell_if_taken(error);
+                self.report_if_fenced(error);
                 self.fail(Problem::of_store(error));
                 Err(Broken::Reopen)
             }
@@ -148,7 +148,7 @@ impl Session {
     }
 
     /// Reports that another service has fenced the world, if that is the error: this service must end.
-    pub(super) fn tell_if_taken(&self, error: &io::Error) {
+    pub(super) fn report_if_fenced(&self, error: &io::Error) {
         if let Some(Trouble::Taken(detail)) = Trouble::of(error) {
             let _ = self.shared.pokes.send(Poke::Taken(detail.clone()));
         }

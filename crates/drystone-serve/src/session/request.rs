@@ -36,7 +36,7 @@ impl Answer {
 impl Answer {
     /// Returns a JSON answer with a status; `null` means an empty body.
     #[must_use]
-    pub fn told(status: u16, value: &Value) -> Self {
+    pub fn with_status(status: u16, value: &Value) -> Self {
         if value.is_null() {
             return Self { status, content_type: "", body: Vec::new(), again: false };
         }
@@ -60,15 +60,15 @@ pub type Reply = oneshot::Sender<Result<Answer, Problem>>;
 
 /// Request of the API to a session.
 pub enum Request {
-    /// A change of state.
+    /// Change of the world's state.
     Write {
         /// Change of the world's state.
         op: Op,
-        /// With which it can be asked again.
+        /// Idempotency key.
         key: Option<Key>,
-        /// Until when steps may take.
+        /// Deadline of a request for steps.
         deadline: Option<Instant>,
-        /// To whom.
+        /// Channel for the answer.
         reply: Reply,
     },
     /// Read-only request.

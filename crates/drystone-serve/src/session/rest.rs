@@ -49,7 +49,7 @@ impl Session {
     }
 
     /// Opens a world that is on disk if it has requests, streams or unfinished steps.
-    pub(super) fn wake_if_asked(&mut self, ring: Ring, draining: bool) -> Wake {
+    pub(super) fn wake_if_needed(&mut self, ring: Ring, draining: bool) -> Wake {
         if draining {
             self.refuse_all(&Problem::unavailable("the service is stopping"));
         }

@@ -45,7 +45,7 @@ impl Session {
                 Ok(answer)
             }
             Op::Told { status, answer } => {
-                let answer = Answer::told(status, &answer);
+                let answer = Answer::with_status(status, &answer);
                 if let Some(key) = key {
                     live.remember_as(key, status, String::from_utf8_lossy(&answer.body).into_owned());
                 }
@@ -56,7 +56,7 @@ impl Session {
             }
             Op::Halt { request, reason, limit } => {
                 if let Some((request, outcome)) = live.halt(request, &reason, limit) {
-                    self.tell_of_steps(request, outcome);
+                    self.answer_steps(request, outcome);
                 }
                 if limit {
                     self.stalled = Some(reason);
@@ -79,7 +79,7 @@ impl Session {
                 let requests: Vec<u64> = live.memory.goals.iter().map(|goal| goal.request).collect();
                 for request in requests {
                     if let Some((request, outcome)) = live.halt(request, PAUSED, false) {
-                        self.tell_of_steps(request, outcome);
+                        self.answer_steps(request, outcome);
                     }
                 }
                 Ok(json!({ "step": live.world.steps(), "playing": false }))
@@ -102,7 +102,7 @@ impl Session {
     }
 
     /// Answers the client that waits for steps.
-    pub(super) fn tell_of_steps(&mut self, request: u64, outcome: Outcome) {
+    pub(super) fn answer_steps(&mut self, request: u64, outcome: Outcome) {
         if let Some(reply) = self.waiting.remove(&request).and_then(|waiting| waiting.reply) {
             self.answer(reply, outcome.map(|answer| Answer::json(&answer)));
         }

@@ -49,7 +49,7 @@ impl Session {
                 self.phase = phase;
                 Turn::Over(Wake::Now)
             }
-            Phase::Asleep(ring) => Turn::Over(self.wake_if_asked(ring, draining)),
+            Phase::Asleep(ring) => Turn::Over(self.wake_if_needed(ring, draining)),
             Phase::Closed(_) if draining => {
                 let problem = Problem::unavailable("the service is stopping");
                 self.refuse_restored(&problem);
@@ -73,7 +73,7 @@ impl Session {
                 drop(live);
                 Turn::Over(self.lost("another world lost it"))
             }
-            Phase::Live(live) => self.with(live, |session, live| session.hear(live, draining)),
+            Phase::Live(live) => self.with(live, |session, live| session.before_steps(live, draining)),
         };
         if self.is_due() && !(self.may_take_long && self.may_step) {
             self.turn = Turn::Over(Wake::Now);
@@ -303,8 +303,8 @@ impl Session {
     }
 
     /// Runs the part of a time slice before its steps.
-    fn hear(&mut self, live: &mut Live, draining: bool) -> Result<Turn, Broken> {
-        self.learn_of_checkpoint();
+    fn before_steps(&mut self, live: &mut Live, draining: bool) -> Result<Turn, Broken> {
+        self.poll_checkpoint();
         if let Some(problem) = self.taken.take() {
             self.fail(problem);
             return Err(Broken::Reopen);
@@ -314,7 +314,7 @@ impl Session {
             return Err(Broken::Reopen);
         }
         if let Some(hold) = self.hold.take()
-            && let Some(hold) = self.held(live, hold, draining)?
+            && let Some(hold) = self.poll_hold(live, hold, draining)?
         {
             let wake = if matches!(hold, Hold::Delete(..)) { self.refuse_overdue() } else { Wake::Idle };
             self.hold = Some(hold);
@@ -325,7 +325,7 @@ impl Session {
             // Finished requests are answered before further steps.
             return Ok(Turn::Over(Wake::Now));
         }
-        if let Some(turn) = self.hear_delete(live) {
+        if let Some(turn) = self.accept_delete(live) {
             return Ok(turn);
         }
         let mut batch = Batch::new();

@@ -40,7 +40,7 @@ use tokio::sync::MutexGuard;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::claim::Claim;
-use super::client::{LARGE, client, is_refusal, owner, told};
+use super::client::{LARGE, client, error_message, is_refusal, owner};
 use super::ledger::{Head, Ledger, Owner, Version, file_key, part, part_key, part_number};
 use super::{BUCKET, Beginning, Done, Place, Taken, Trouble, WORLD, frame, log_number};
 use crate::config::S3;
@@ -105,7 +105,8 @@ impl Bucket {
         let (bucket, prefix) = name.split_once('/').unwrap_or((name, ""));
         let root = Path::parse(prefix.trim_end_matches('/')).map_err(io::Error::other)?;
         let patience = Duration::from_secs_f64(s3.patience_seconds);
-        let client = |retries| client(bucket, s3, retries, patience).map_err(|error| io::Error::other(told(&error)));
+        let client =
+            |retries| client(bucket, s3, retries, patience).map_err(|error| io::Error::other(error_message(&error)));
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).thread_name("store").enable_all().build()?;
         let (owner, calm) = (owner(), client(10)?);
@@ -374,14 +375,14 @@ impl Inner {
     /// Converts an error of a read request.
     fn away(&self, error: &Error) -> io::Error {
         match error {
-            Error::NotFound { .. } => io::Error::new(io::ErrorKind::NotFound, told(error)),
+            Error::NotFound { .. } => io::Error::new(io::ErrorKind::NotFound, error_message(error)),
             error if is_refusal(error) => io::Error::new(io::ErrorKind::PermissionDenied, self.says(error)),
             error => Trouble::Away(self.says(error)).into(),
         }
     }
 
     fn says(&self, error: &Error) -> String {
-        format!("{}: {}", self.name, told(error))
+        format!("{}: {}", self.name, error_message(error))
     }
 
     fn silent(&self) -> io::Error {

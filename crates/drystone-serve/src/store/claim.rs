@@ -16,7 +16,7 @@ use object_store::{Error, ObjectStore, ObjectStoreExt};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::client::told;
+use super::client::error_message;
 use super::ledger::Owner;
 use super::{Taken, Trouble};
 
@@ -61,7 +61,7 @@ impl Claim {
         match timeout(limit, read).await {
             Ok(Ok(bytes)) => Ok(serde_json::from_slice(&bytes).ok()),
             Ok(Err(Error::NotFound { .. })) => Ok(None),
-            Ok(Err(error)) => Err(io::Error::other(format!("{}: {}", self.name, told(&error)))),
+            Ok(Err(error)) => Err(io::Error::other(format!("{}: {}", self.name, error_message(&error)))),
             Err(_) => Err(Trouble::Away(format!("{} does not answer", self.name)).into()),
         }
     }
@@ -70,7 +70,7 @@ impl Claim {
         let mark = serde_json::to_vec(&Mark { owner: self.owner.clone(), beat })?;
         match timeout(limit, self.client.put(&self.place, mark.into())).await {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(io::Error::other(format!("{}: {}", self.name, told(&error)))),
+            Ok(Err(error)) => Err(io::Error::other(format!("{}: {}", self.name, error_message(&error)))),
             Err(_) => Err(Trouble::Away(format!("{} does not answer", self.name)).into()),
         }
     }

@@ -80,7 +80,7 @@ pub fn is_refusal(error: &Error) -> bool {
 }
 
 /// Returns the message of an error, without the unsigned request that some stores repeat in it.
-pub fn told(error: &Error) -> String {
+pub fn error_message(error: &Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
     while let Some(inner) = source {
