@@ -378,7 +378,7 @@ fn a_log_of_another_build() {
     assert_eq!(status["state"], "failed");
     let problem = status["problem"].as_str().unwrap();
     assert!(problem.contains("9.9.9+") && problem.contains("SIGTERM"), "{problem}");
-    assert_eq!(service.ask(&idle)["state"], "paused", "nothing of it is gone through");
+    assert_eq!(service.ask(&idle)["state"], "paused", "its log has nothing to replay");
     drop(service);
 
     let mut service = Service::start(folder.path(), &[]);

@@ -61,7 +61,7 @@ fn alterations_of_a_world() {
     let commands = format!("{world}/commands");
     let ball = json!({ "position": [0, 20], "shapes": [ { "circle": { "radius": 0.5 } } ] });
     let spawn = |count: usize| json!({ "commands": [ { "spawn": { "bodies": vec![ball.clone(); count] } } ] });
-    beyond(&service.post(&commands, &spawn(5)).unwrap(), "commands", "by hand; at most 4");
+    beyond(&service.post(&commands, &spawn(5)).unwrap(), "commands", "at run time; at most 4");
     service.tell(&commands, &spawn(2));
     service.tell(&commands, &json!({ "commands": [ { "remove": { "bodies": [1] } } ] }));
     let counted = service.ask(&world)["alterations"].as_u64().unwrap();
@@ -82,7 +82,7 @@ fn alterations_of_a_world() {
     service.kill();
     service = Service::start(folder.path(), &[("LIMITS_ALTERATIONS", "4")]);
     assert_eq!(service.hash(&world), hash);
-    beyond(&service.post(&commands, &spawn(1)).unwrap(), "commands", "by hand; at most 4");
+    beyond(&service.post(&commands, &spawn(1)).unwrap(), "commands", "at run time; at most 4");
 }
 
 #[test]

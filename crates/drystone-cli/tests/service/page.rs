@@ -69,7 +69,7 @@ fn a_world_is_made_dragged_and_watched() {
     browser.until("camera.fitted");
     let made = view(&mut browser, "made");
     assert!(painted(&made) > 1000 && painted(&empty) == 0, "{} and {}", painted(&made), painted(&empty));
-    assert_eq!(view(&mut browser, "again"), made, "what stands still is the same picture");
+    assert_eq!(view(&mut browser, "again"), made, "a paused world gives the same picture");
 
     // The box on top, to the upper right, while the world plays; the one below it stays.
     let (top, low) = (21, 1);

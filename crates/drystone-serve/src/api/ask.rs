@@ -163,7 +163,7 @@ pub async fn events(
 
 /// Queries of a request.
 #[derive(Debug, ToSchema)]
-#[allow(dead_code, reason = "for the description; it is read by hand")]
+#[allow(dead_code, reason = "for the API description only; the body is parsed as a list")]
 pub struct Questions {
     /// Queries, at least one.
     queries: Vec<QueryRecord>,

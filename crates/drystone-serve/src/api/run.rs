@@ -86,7 +86,7 @@ pub async fn step(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, as
 
 /// Commands, executed in order.
 #[derive(Debug, ToSchema)]
-#[allow(dead_code, reason = "for the description; it is read by hand")]
+#[allow(dead_code, reason = "for the API description only; the body is parsed as a list")]
 pub struct Batch {
     /// Commands, at least one.
     commands: Vec<CommandRecord>,
