@@ -348,7 +348,7 @@ fn opening_shows_a_bar() {
     browser.until("!$('none').hidden");
 
     browser.eval("window.hold.POST = true; $('parameters').value = 'base=5'; $('create').requestSubmit()");
-    browser.until("!$('opening').hidden && $('doing').textContent.includes('Making large_pyramid:base=5')");
+    browser.until("!$('opening').hidden && $('doing').textContent.includes('Creating large_pyramid:base=5')");
     assert!(browser.eval("$('progress').getBoundingClientRect().width > 100").as_bool().unwrap());
     let pixels = view(&mut browser, "opening");
     assert!(colors(&pixels) > 10 && painted(&pixels) == 0);

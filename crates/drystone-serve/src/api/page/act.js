@@ -261,7 +261,7 @@ const KEYS = [
   ['k', 'K', 'keep the state as a checkpoint', keepState],
   ['j', 'J', 'save as a scene file (JSON)', save_scene],
   ['Escape', 'Esc', 'cancel, end the tool, deselect', () => { if (draft) end_draft(); else if (tool) take_tool(''); else select(null); }],
-  ['?', '?', 'show these keys', () => show_keys()],
+  ['?', '?', 'these keys', () => show_keys()],
   ['i', 'I', 'joints', layer('joints')],
   ['.', '.', 'zoom in', () => zoom(1.25)],
   [',', ',', 'zoom out', () => zoom(0.8)],
