@@ -1,4 +1,4 @@
-"""A bouncing ball, streamed while it plays, as a plot: `python examples/plot.py [URL] [FILE.png]`."""
+"""Plots a bouncing ball from a stream: `python examples/plot.py [URL] [FILE.png]`."""
 
 import sys
 

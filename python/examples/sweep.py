@@ -1,7 +1,7 @@
-"""Distance that a box slides for each friction, one world a value, on services that Ray runs: `python examples/sweep.py STORE`.
+"""Sliding distance of a box for several frictions, one world per value, on services run by Ray: `python examples/sweep.py STORE`.
 
-STORE is `s3://BUCKET/PREFIX`, or an absolute path: each node of the Ray cluster runs a service that keeps its worlds there.
-Ray runs on this machine, or on the cluster that RAY_ADDRESS names; `drystone` has to be in the PATH of its nodes.
+STORE is `s3://BUCKET/PREFIX`, or an absolute path: each node of the Ray cluster runs a service that stores its worlds
+there. Ray runs on this machine, or on the cluster named by RAY_ADDRESS; `drystone` must be in the PATH of its nodes.
 """
 
 import logging
@@ -33,7 +33,7 @@ def slide(cluster: Cluster, friction: float) -> tuple[float, float]:
         "gravity": [0, -10],
         "bodies": [{"type": "static", "shapes": [ground]}, box],
     }
-    # The same keys whenever Ray repeats the task: the world that is there already, and the steps that are done.
+    # The same keys when Ray repeats the task: it gets the existing world and the finished steps.
     name = f"friction {friction:.2f}"
     world = cluster.create(scene, name, key=name)
     try:

@@ -1,4 +1,4 @@
-"""A proxy between client and service that cuts, delays and refuses, and remembers what was asked. And a client for asyncio
+"""Proxy between client and service that interrupts, delays and refuses requests, and records them; and an asyncio client
 that is called like the blocking one."""
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from drystone_client import AsyncService, AsyncWorld, Service
 
 @dataclass(frozen=True)
 class Seen:
-    """A request that came."""
+    """Recorded request."""
 
     method: str
     path: str
@@ -32,34 +32,34 @@ class Seen:
 
 @dataclass
 class Exchange:
-    """A request in the proxy's hands."""
+    """Request being handled by the proxy."""
 
     client: socket.socket
     head: bytes
     body: bytes
     ask: Callable[[], bytes]
-    """Asks the service. Returns the whole answer."""
+    """Sends the request to the service. Returns the whole answer."""
 
 
 Action: TypeAlias = Callable[[Exchange], None]
 
 
 class Cut(Exception):
-    """The connection ends here."""
+    """Ends the connection."""
 
 
 def passed(exchange: Exchange) -> None:
-    """Hands the request on, and the answer back."""
+    """Forwards the request, and returns the answer."""
     exchange.client.sendall(exchange.ask())
 
 
 def cut(_: Exchange) -> None:
-    """Cuts before the service has heard of it."""
+    """Disconnects before the service gets the request."""
     raise Cut
 
 
 def cut_in_answer(after: int) -> Action:
-    """Hands the request on, and cuts after so many bytes of the answer."""
+    """Forwards the request, and disconnects after a number of bytes of the answer."""
 
     def action(exchange: Exchange) -> None:
         exchange.client.sendall(exchange.ask()[:after])
@@ -69,14 +69,14 @@ def cut_in_answer(after: int) -> Action:
 
 
 def cut_while_it_works(exchange: Exchange) -> None:
-    """Hands the request on and cuts, while the service goes on and believes that a client waits."""
+    """Forwards the request and disconnects, while the service still believes that a client waits."""
     threading.Thread(target=exchange.ask, daemon=True).start()
     time.sleep(0.1)
     raise Cut
 
 
 def delayed(seconds: float) -> Action:
-    """Hands the request on after a while."""
+    """Forwards the request after a delay."""
 
     def action(exchange: Exchange) -> None:
         time.sleep(seconds)
@@ -86,7 +86,7 @@ def delayed(seconds: float) -> Action:
 
 
 def says(status: int, *headers: str, body: str = "<html>not today</html>") -> Action:
-    """Answers as a proxy does."""
+    """Answers like a proxy."""
     lines = [f"HTTP/1.1 {status} No", f"Content-Length: {len(body)}", "Content-Type: text/html", *headers]
 
     def action(exchange: Exchange) -> None:
@@ -97,15 +97,15 @@ def says(status: int, *headers: str, body: str = "<html>not today</html>") -> Ac
 
 @dataclass
 class Between:
-    """A proxy before a service. What `plan` has first is done with the next request; when it is empty, all is passed."""
+    """Proxy in front of a service. The next request is handled by the first entry of `plan`; if it is empty, all pass."""
 
     target: str
     plan: deque[Action] = field(default_factory=deque)
     seen: list[Seen] = field(default_factory=list)
     only: str = ""
-    """The plan is for requests with this in their path."""
+    """Part of the path of the requests to which the plan applies."""
     cut_streams_after: deque[int] = field(default_factory=deque)
-    """Bytes to the client after which each next stream is cut."""
+    """Numbers of bytes to the client after which the next streams are interrupted."""
     _sockets: list[socket.socket] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -124,7 +124,7 @@ class Between:
                 open_socket.close()
 
     def keys(self, path: str) -> list[str | None]:
-        """Keys of the requests with this in their path, in their order."""
+        """Returns the keys of the requests with this in their path, in order."""
         return [seen.key for seen in self.seen if path in seen.path]
 
     def _accept(self) -> None:
@@ -154,7 +154,7 @@ class Between:
                     action = self.plan.popleft() if self.plan and self.only in path else passed
                     action(Exchange(client, head, body, lambda: self._ask(method, path, headers, body)))
         except (Cut, OSError, http.client.HTTPException):
-            # With a reset, as machines do that fall over.
+            # With a reset, like a machine that crashes.
             with contextlib.suppress(OSError):
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         finally:
@@ -208,7 +208,7 @@ def _after_first_line(head: bytes) -> Any:
 
 
 class Called:
-    """An object for asyncio, called from a test that is not."""
+    """Asyncio object, called from a blocking test."""
 
     def __init__(self, inner: Any, loop: asyncio.AbstractEventLoop) -> None:
         self._inner, self._loop = inner, loop
@@ -248,7 +248,7 @@ KINDS = ("blocking", "async")
 
 @contextlib.contextmanager
 def client(kind: str, url: str, token: str | None = None, **options: Any) -> Iterator[Any]:
-    """A client of either kind. Both are called in the same way."""
+    """Returns a client of either kind. Both are called in the same way."""
     if kind == "blocking":
         with Service(url, token, **options) as service:
             yield service

@@ -1,4 +1,4 @@
-"""Services of their own for tests."""
+"""Separate services for tests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BINARY = os.environ.get("DRYSTONE", str(Path(__file__).parents[2] / "target/debu
 
 
 def free_port() -> int:
-    """Returns a port that is free now."""
+    """Returns a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -22,7 +22,7 @@ def free_port() -> int:
 
 
 class Process:
-    """A service on a store, which can be killed and started again at the same address."""
+    """Service on a store, which can be killed and restarted at the same address."""
 
     def __init__(self, store: Path, variables: Mapping[str, str] | None = None) -> None:
         self.store = store
@@ -35,7 +35,7 @@ class Process:
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:
-        """Starts it, and waits until it listens."""
+        """Starts the service, and waits until it listens."""
         arguments = [BINARY, "serve", "--listen", f"127.0.0.1:{self.port}", "--backend", "cpu"]
         arguments += ["--store", str(self.store)]
         environment = os.environ | self.variables
@@ -50,21 +50,21 @@ class Process:
         raise AssertionError("the service did not start: " + "".join(said))
 
     def kill(self) -> None:
-        """Ends it with SIGKILL."""
+        """Ends the service with SIGKILL."""
         self.child.send_signal(signal.SIGKILL)
         self.child.communicate(timeout=40)
 
     def stop(self) -> None:
-        """Ends it in order."""
+        """Stops the service in order."""
         self.child.terminate()
-        # Read to its end, so that it never waits for us.
+        # Read to its end, so that the service never blocks on the pipe.
         self.child.communicate(timeout=40)
         assert self.child.returncode == 0
 
 
 @contextmanager
 def process(store: Path, variables: Mapping[str, str] | None = None) -> Iterator[Process]:
-    """A service, which is ended in order afterwards."""
+    """Runs a service, and stops it in order afterwards."""
     made = Process(store, variables)
     try:
         yield made
@@ -77,6 +77,6 @@ def process(store: Path, variables: Mapping[str, str] | None = None) -> Iterator
 
 @contextmanager
 def running(store: Path) -> Iterator[str]:
-    """The address of a service, which is ended in order afterwards."""
+    """Runs a service, and stops it in order afterwards. Yields its address."""
     with process(store) as made:
         yield made.url

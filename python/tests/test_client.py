@@ -1,4 +1,4 @@
-"""Against the real service: `DRYSTONE=path/to/drystone pytest`."""
+"""Tests of the client with the real service: `DRYSTONE=path/to/drystone pytest`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_world_from_first_to_last(service: Service) -> None:
     assert (after.step, after.ids[-1]) == (40, ball)
     scene = world.scene()
     assert len(scene["bodies"]) == 17 and scene["bodies"][-1]["position"][1] == pytest.approx(after.position[-1, 1])
-    # Free fall of 10 steps, from the row of the state.
+    # Free fall of 10 steps, from the body's row of the state.
     assert after.position[-1, 1] == pytest.approx(20 - 0.5 * 10 * (10 / 60) ** 2, abs=0.02)
     world.checkpoint("here")
     hash = world.metrics()["hash"]

@@ -1,4 +1,4 @@
-"""The service is killed under its clients, and comes back on the same store."""
+"""Tests of clients whose service is killed, and restarted on the same store."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_killed_in_the_middle_of_steps(tmp_path: Path, kind: str) -> None:
             twin.step(1500)
             assert world.status()["step"] == 1500
             assert world.metrics()["hash"] == twin.metrics()["hash"]
-            # Negative control: asked with another key, as after an error without one, it steps twice.
+            # Negative control: with another key, as after an error without a key, it steps twice.
             world.step(5)
             assert world.status()["step"] == 1505
 
@@ -135,8 +135,8 @@ def test_a_stream_goes_on_over_a_restart(tmp_path: Path, kind: str, how: str) ->
         assert last is not None and last.reconnects == 1 and len(gaps) == 1 and last.gap is None
         (gap,) = gaps
         assert gap.seconds >= 0.4
-        assert gap.reason == "the service is stopping" if how == "SIGTERM" else "cut" in gap.reason
-        # Bodies put together from frames before and after the gap equal the state.
+        assert gap.reason == "the service is stopping" if how == "SIGTERM" else "interrupted" in gap.reason
+        # Bodies decoded from frames before and after the gap equal the state.
         world.pause()
         for bodies in world.stream():
             state = world.state()
@@ -151,7 +151,7 @@ def test_a_stream_that_is_cut_says_what_was_left_out(tmp_path: Path, kind: str) 
     with process(tmp_path / "store") as service, Between(service.url) as between, client(kind, between.url) as user:
         world = user.create("large_pyramid:base=8")
         world.play(4)
-        # In the answer to the handshake, in the first frame, somewhere later.
+        # In the response to the handshake, in the first frame, and later.
         between.cut_streams_after.extend([20, 500, 6000])
         steps, gaps = [], []
         for bodies in world.stream(rate=60):
@@ -163,13 +163,13 @@ def test_a_stream_that_is_cut_says_what_was_left_out(tmp_path: Path, kind: str) 
                 break
         assert len(gaps) == bodies.reconnects == 1 and steps == sorted(steps)
         assert len([seen for seen in between.seen if "/stream" in seen.path]) == 4
-        # The end of the world is the end of its stream, also where nobody was connected.
+        # The deletion of the world ends its stream, even if it happened during a disconnection.
         world.pause()
         frames = iter(world.stream())
         next(frames)
         world.delete()
         assert list(frames) == []
-        # A world that was not there to begin with is an error.
+        # A world that never existed is an error.
         with pytest.raises(Problem) as caught:
             next(iter(world.stream()))
         assert caught.value.status == 404

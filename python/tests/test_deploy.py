@@ -1,4 +1,4 @@
-"""The files of deploy/ agree with the service, and with each other."""
+"""Tests that the files of deploy/ agree with the service, and with each other."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ def rules() -> list[dict[str, Any]]:
 
 
 def recorded() -> dict[str, str]:
-    """Metrics that the service records, and their kind. A mere mention or description of one does not count."""
+    """Returns the metrics that the service records, with their kinds. A mere mention or description does not count."""
     found: dict[str, str] = {}
     for file in (ROOT / "crates/drystone-serve/src").rglob("*.rs"):
-        # Tests make up names of their own.
+        # Tests use invented names.
         code = file.read_text().split("#[cfg(test)]")[0]
         for kind, name in re.findall(r'metrics::(counter|gauge|histogram)!\(\s*"(drystone_[a-z_]+)"', code):
             found[name] = kind
@@ -50,7 +50,7 @@ def recorded() -> dict[str, str]:
 
 
 def asked(expressions: list[str]) -> set[str]:
-    """Metrics in expressions, without what Prometheus appends to those of a histogram."""
+    """Returns the metrics in expressions, without the suffixes that Prometheus appends to histograms."""
     known = recorded()
     names = {name for expression in expressions for name in NAME.findall(expression)}
     return {name if name in known else PARTS.sub("", name) for name in names}
@@ -80,7 +80,7 @@ def test_rates_are_of_counters_and_quantiles_of_histograms() -> None:
 
 
 def test_counters_are_there_before_anything_has_happened(tmp_path: Path) -> None:
-    # One that first appears with 1 hides that 1 from increase(), and its alert stays silent.
+    # A counter that first appears with 1 hides that 1 from increase(), and its alert stays silent.
     with running(tmp_path / "worlds") as url:
         with urllib.request.urlopen(f"{url}/metrics") as answer:
             before = answer.read().decode()
@@ -105,7 +105,7 @@ def test_counters_are_there_before_anything_has_happened(tmp_path: Path) -> None
     assert re.search(r"^drystone_ready 1$", after, re.MULTILINE)
     assert re.search(r"^drystone_steps_total 5$", after, re.MULTILINE)
     assert {"drystone_requests_total", "drystone_request_seconds", "drystone_turn_seconds"} <= exported(after)
-    # Each says what it is, once.
+    # Each has one description.
     described = re.findall(r"^# HELP (drystone_[a-z_]+) .", after, re.MULTILINE)
     assert len(described) == len(set(described)) > 15
 
@@ -136,13 +136,13 @@ def test_memory_is_the_same_everywhere() -> None:
     for factor in threshold[1].split("*"):
         product *= float(factor)
     assert product == pytest.approx(0.9 * int(unit[1]) * GIB)
-    # Bodies in memory fit into it, with five streams of all and what requests may hold.
+    # Bodies in memory fit, with five streams of all of them and the memory for requests.
     variable = re.search(r"^Environment=DRYSTONE_LIMITS_RESIDENT_BODIES=(\d+)$", text("drystone.service"), re.MULTILINE)
     assert variable is not None
     resident = int(variable[1])
     assert {"name": "DRYSTONE_LIMITS_RESIDENT_BODIES", "value": str(resident)} in container["env"]
     assert resident * (3.5 + 5 * 0.5) * 1024 + settings()["limits"]["memory_bytes"] < int(unit[1]) * GIB
-    # No configuration refuses that: a world has to fit.
+    # No configuration forbids that: a world must fit.
     assert resident >= settings()["limits"]["bodies"]
 
 
@@ -163,7 +163,7 @@ def unit_settings() -> dict[str, list[str]]:
 
 def test_the_unit_bounds_and_waits() -> None:
     unit = unit_settings()
-    # MAX_DRAIN and what connections and the runtime get on top of it.
+    # MAX_DRAIN plus the time of connections and the runtime.
     assert int(unit["TimeoutStopSec"][0].removesuffix("s")) >= 35
     assert unit["CapabilityBoundingSet"] == [""] and unit["StateDirectoryMode"] == ["0700"]
     assert int(unit["StartLimitBurst"][0]) <= 20 and unit["OOMPolicy"] == ["kill"]
@@ -197,7 +197,7 @@ def test_the_manifest_is_of_one_service() -> None:
     assert {container[f"{kind}Probe"]["httpGet"]["port"] for kind in probes} == {"http"}
     (port,) = container["ports"]
     assert port["name"] == parts["Service"]["spec"]["ports"][0]["targetPort"] == "http"
-    # Volumes and mounts fit, and the store and the settings are where the image and the arguments look for them.
+    # Volumes and mounts match, and the store and the settings are where the image and the arguments expect them.
     volumes = {volume["name"]: volume for volume in pod["volumes"]}
     mounts = {mount["name"]: mount for mount in container["volumeMounts"]}
     assert sorted(volumes) == sorted(mounts)

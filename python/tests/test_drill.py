@@ -1,4 +1,4 @@
-"""Backup and restore of deploy/: what is copied opens to the same bits, and what is damaged is found."""
+"""Tests of backup and restore in deploy/: a copy opens to the same bits, and damage is found."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def sums(backup: Path) -> list[str]:
 
 
 def test_a_backup_of_a_running_service_comes_to_the_same_bits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Files come and go all the time.
+    # Files appear and disappear all the time.
     monkeypatch.setenv("DRYSTONE_CHECKPOINT_SECONDS", "0.05")
     store, backup, restored = tmp_path / "worlds", tmp_path / "backup", tmp_path / "restored"
     still = {}
@@ -75,7 +75,7 @@ def test_a_backup_of_a_running_service_comes_to_the_same_bits(tmp_path: Path, mo
             stop.set()
             thread.join()
         assert not list(tmp_path.glob("*.partial"))
-        # The state of each world of the copy was noted, by a service of its own.
+        # The state of each world of the copy was recorded, by a separate service.
         noted = {line.split("\t")[0]: line.split("\t") for line in (backup / "worlds.tsv").read_text().splitlines()[1:]}
         assert {world: (int(noted[world][2]), noted[world][3]) for world in still} == still
         assert noted[busy.id][1] == "playing"
@@ -84,18 +84,18 @@ def test_a_backup_of_a_running_service_comes_to_the_same_bits(tmp_path: Path, mo
     with running(restored) as url, Service(url) as service:
         for name, expected in still.items():
             again = service.world(name)
-            # Metrics wait for the steps that go on after a start.
+            # Metrics wait for the steps that continue after a start.
             found = again.metrics()["hash"]
             assert (again.status()["step"], found) == expected
         copy = service.world(busy.id)
         copy.pause()
-        # It is of a moment while it was copied: what was acknowledged before is in it.
+        # It is of a moment during the copy: changes acknowledged before are in it.
         assert least <= copy.status()["bodies"] - bodies <= most
         copy.step(1)
-    # Never over something that is there.
+    # Existing folders are never overwritten.
     again_done = tool("restore", backup, restored)
     assert again_done.returncode == 1 and "exists already" in again_done.stderr
-    # The other way: the store of a service that was stopped, and its own check.
+    # The alternative: the store of a stopped service, and its own check.
     second = tool("backup", store, tmp_path / "second")
     assert second.returncode == 0, second.stdout + second.stderr
     checked = tool("restore", "--check", tmp_path / "second")
@@ -103,7 +103,7 @@ def test_a_backup_of_a_running_service_comes_to_the_same_bits(tmp_path: Path, mo
 
 
 def log_of(backup: Path, scene: str) -> Path:
-    """The only log of the world of a scene."""
+    """Returns the only log of a scene's world."""
     logs = (backup / "worlds").rglob("log-*")
     (log,) = [log for log in logs if scene in (log.parent / "world").read_text("latin1")]
     return log
@@ -111,7 +111,7 @@ def log_of(backup: Path, scene: str) -> Path:
 
 @pytest.fixture()
 def small(tmp_path: Path) -> Path:
-    """A backup of two worlds, whose service was stopped in the middle by nobody's wish."""
+    """Creates a backup of two worlds, whose service was killed during a step."""
     store = tmp_path / "worlds"
     with running(store) as url, Service(url) as service:
         for scene in ("slope", "card_house"):
@@ -138,7 +138,7 @@ def test_files_that_are_missing_changed_or_foreign_are_named(small: Path, tmp_pa
         assert done.returncode == 1 and expected in done.stderr, done.stdout + done.stderr
         assert not target.exists()
         (small / name).write_bytes(kept)
-    # Notes about deleted worlds come along, where a store has them.
+    # Notes about deleted worlds are copied, if a store has them.
     assert ("deleted" in {Path(name).parts[0] for name in sums(small)}) == (small / "deleted").is_dir()
     foreign = (small / sums(small)[0]).with_name("log-00000099")
     foreign.write_bytes(b"")
@@ -154,15 +154,15 @@ def test_a_damaged_store_without_sums_is_found_by_opening_it(small: Path, tmp_pa
     assert sound.returncode == 0 and "no SHA256SUMS" in sound.stderr, sound.stderr
     log = log_of(small, "slope")
     kept = log.read_bytes()
-    # In the first of several records that were acknowledged.
+    # In the first of several acknowledged records.
     log.write_bytes(kept[:20] + bytes([kept[20] ^ 1]) + kept[21:])
     done = tool("restore", small, tmp_path / "restored")
     assert done.returncode == 1 and not (tmp_path / "restored").exists(), done.stdout
     assert f"world {log.parent.name} is failed" in done.stderr and log.name in done.stderr, done.stderr
-    # The others can be had all the same.
+    # The others can be restored all the same.
     done = tool("restore", "--keep-going", small, tmp_path / "restored")
     assert done.returncode == 1 and (tmp_path / "restored").exists()
-    # Bits that differ from those that were noted are told, too.
+    # Bits that differ from the recorded ones are reported, too.
     log.write_bytes(kept)
     notes = small / "worlds.tsv"
     notes.write_text(notes.read_text().replace("\tpaused\t12\t", "\tpaused\t11\t"))
@@ -171,7 +171,7 @@ def test_a_damaged_store_without_sums_is_found_by_opening_it(small: Path, tmp_pa
 
 
 def test_a_partial_restore_of_a_world_is_found(small: Path) -> None:
-    """A copy by hand that lost a log. There are no sums, and what is left is readable."""
+    """A manual copy that lost a log. There are no sums, and the remaining files are readable."""
     (small / "SHA256SUMS").unlink()
     (small / "worlds.tsv").unlink()
     log = log_of(small, "slope")
@@ -192,7 +192,7 @@ def test_a_world_that_is_written_out_meanwhile_is_copied_again(tmp_path: Path, m
     def change_after_copy(source: Path, target: Path) -> str:
         digest: str = copy(source, target)
         if source.name == "log-00000001" and len(changes) < 3:
-            # A new log, then its checkpoint, then what is not needed any more goes.
+            # A new log, then its checkpoint; then obsolete files are removed.
             changes.append(source.name)
             if len(changes) == 1:
                 (world / "log-00000002").write_bytes(b"")
@@ -201,7 +201,7 @@ def test_a_world_that_is_written_out_meanwhile_is_copied_again(tmp_path: Path, m
             else:
                 (world / "checkpoint-00000001").unlink()
         elif source.name == "log-00000002":
-            # Logs grow while they are copied, which is no reason to begin again.
+            # Logs grow during the copy, which is no reason to repeat it.
             with (world / "log-00000002").open("ab") as log:
                 log.write(b"more")
         return digest
@@ -210,7 +210,7 @@ def test_a_world_that_is_written_out_meanwhile_is_copied_again(tmp_path: Path, m
     names = backup.copy_world(world, tmp_path / "copy")
     assert sorted(names) == ["checkpoint-00000002", "log-00000001", "log-00000002", "world"] and len(changes) == 3
     assert sorted(file.name for file in (tmp_path / "copy").iterdir()) == sorted(names)
-    # A world that is deleted is not in the backup, and nothing is left of it there.
+    # A world that is deleted meanwhile is not in the backup, and leaves nothing there.
     def delete_before_copy(source: Path, target: Path) -> str:
         shutil.rmtree(world)
         digest: str = copy(source, target)

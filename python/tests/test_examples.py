@@ -1,5 +1,5 @@
-"""The examples, as a user runs them. They are left out where Ray or matplotlib is not installed, unless DRYSTONE_EXAMPLES
-says that they are to be there."""
+"""Tests of the examples, run as by a user. Skipped where Ray or matplotlib is not installed, unless DRYSTONE_EXAMPLES
+requires them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 def run(name: str, *arguments: str) -> str:
-    # As a user has it: `drystone` is in the PATH.
+    # As for a user: `drystone` is in the PATH.
     environment = os.environ | {"PATH": os.pathsep.join((str(Path(BINARY).resolve().parent), os.environ["PATH"]))}
     command = [sys.executable, str(EXAMPLES / name), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, env=environment)
@@ -37,7 +37,7 @@ def test_a_plot(tmp_path: Path) -> None:
     with running(tmp_path / "store") as url:
         said = run("plot.py", url, str(picture))
     highest = re.search(r"highest after 1 s: ([\d.]+) m", said)
-    # It falls 4.5 m and comes back with 0.8 of its speed, so to 0.64 of the height at most.
+    # It falls 4.5 m and returns with 0.8 of its speed, so to at most 0.64 of the height.
     assert highest and 2.9 < float(highest[1]) < 0.5 + 0.64 * 4.5 + 0.05, said
     assert picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size > 5000
 
@@ -50,5 +50,5 @@ def test_a_sweep_on_ray(tmp_path: Path) -> None:
     distances = [float(distance) for _, distance, _ in rows]
     assert distances == sorted(distances, reverse=True)
     for _, distance, ideal in rows:
-        # Within what a step's length and a slop of a hundredth of a length make in two seconds.
+        # Within the error that a step's length and a slop of a hundredth of a length cause in two seconds.
         assert float(distance) == pytest.approx(float(ideal), abs=0.12), said

@@ -1,4 +1,4 @@
-"""The models are those of the service that is tested."""
+"""Tests that the models match the API of the tested service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_models_are_as_the_service_describes_them(tmp_path: Path) -> None:
     with running(tmp_path) as url:
         description = fetch(url)
     assert FILE.read_text() == generate(description), "stale: run generate_models.py"
-    # Negative control: whatever a client reads is seen.
+    # Negative control: a change of anything that clients read is detected.
     for change in ("type", "description"):
         other = copy.deepcopy(description)
         other["components"]["schemas"]["Stepped"]["properties"]["steps"][change] = "string"

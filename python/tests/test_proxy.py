@@ -1,4 +1,4 @@
-"""Through TLS: the proxy of deploy/nginx.conf in front of the real service."""
+"""Tests through TLS: the proxy of deploy/nginx.conf in front of the real service."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from service import free_port, running
 CONFIG = Path(__file__).parents[2] / "deploy/nginx.conf"
 NAME = "drystone.example.org"
 TOKEN = "sixteen letters at least"
-# Debian keeps nginx where only root looks.
+# Debian installs nginx where only root searches.
 PROGRAMS = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin"))
 
 
 def program(name: str) -> str:
-    """Returns the path of a program. A test without it would look like a passed one."""
+    """Returns the path of a program. A skipped test without it would look like a passed one."""
     found = shutil.which(name, path=PROGRAMS)
     assert found is not None, f"{name} is missing: `.ci/setup tests` installs it"
     return found
@@ -41,7 +41,7 @@ def replaced(text: str, *pairs: tuple[str, str]) -> str:
 
 @contextmanager
 def proxied(tmp_path: Path, url: str) -> Iterator[str]:
-    """The address of a proxy, as deployed but for its port, its certificate and what is behind it."""
+    """Yields the address of a proxy as deployed, except for its port, its certificate and its target."""
     (certificate, key, port) = (tmp_path / "cert.pem", tmp_path / "key.pem", free_port())
     arguments = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
     arguments += ["-subj", f"/CN={NAME}", "-addext", "subjectAltName=IP:127.0.0.1"]
@@ -76,9 +76,9 @@ def proxied(tmp_path: Path, url: str) -> Iterator[str]:
 
 @pytest.fixture()
 def proxy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A service and the proxy in front of it."""
+    """Yields a service and the proxy in front of it."""
     monkeypatch.setenv("DRYSTONE_TOKEN", TOKEN)
-    # Both of what the client is made of look here.
+    # Both libraries of the client read this variable.
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
     with running(tmp_path / "worlds") as url, proxied(tmp_path, url) as address:
         yield address
@@ -96,12 +96,12 @@ def test_all_of_it_works_through_a_proxy(proxy: str, monkeypatch: pytest.MonkeyP
                 break
         assert seen > 3
         world.pause()
-        # The limit of bodies is the service's own, or larger: it is the service that says what is wrong.
+        # The limit of bodies is that of the service or larger: the service reports the error.
         with pytest.raises(Problem) as caught:
             service.create({"version": 1, "bodies": [], "name": "x" * (3 << 20)})
         assert caught.value.status != 413
         world.delete()
-    # Negative controls: another token is refused, and without the certificate it is not our proxy.
+    # Negative controls: another token is refused, and without the certificate the proxy is not trusted.
     with Service(proxy, "another token, as long") as stranger, pytest.raises(Problem) as refused:
         stranger.create("slope")
     assert refused.value.status == 401
@@ -109,7 +109,7 @@ def test_all_of_it_works_through_a_proxy(proxy: str, monkeypatch: pytest.MonkeyP
     with pytest.raises(Unreachable) as unknown, Service(proxy) as service:
         service.create("slope")
     assert "certificate" in str(unknown.value).lower()
-    # That does not become better: it was asked once.
+    # Retries would not help: there was one attempt.
     assert unknown.value.attempts == 1
 
 

@@ -1,4 +1,4 @@
-"""Services on a Ray cluster of two nodes, which are killed in the middle of a sweep. Left out where Ray is not installed,
+"""Tests of services on a Ray cluster of two nodes, which are killed during a sweep. Skipped where Ray is not installed,
 as on a machine for which there is no Ray; .ci/python installs it."""
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ ROUNDS, STEPS = 4, 40
 
 @pytest.fixture(scope="module")
 def nodes() -> Iterator[Any]:
-    """Two nodes on this machine."""
-    # Workers look here for the task below.
+    """Yields a cluster of two nodes on this machine."""
+    # Workers import the task below from here.
     os.environ["PYTHONPATH"] = str(Path(__file__).parent)
     made: Any = Nodes(
         initialize_head=True,
@@ -54,7 +54,7 @@ def cluster_in(folder: Path, **options: Any) -> Cluster:
 
 
 def scene(number: int) -> models.Scene:
-    """A pile that is another for each number."""
+    """Returns a pile that differs for each number."""
     shape: models.SceneShape = {"box": {"half": [0.5, 0.5]}, "friction": 0.01 * number}
     boxes: list[models.SceneBody] = [{"position": [0.1 * level, 0.5 + 1.1 * level], "shapes": [shape]} for level in range(6)]
     ground: models.SceneBody = {"type": "static", "shapes": [{"half_plane": {"normal": [0, 1], "offset": 0}}]}
@@ -63,7 +63,7 @@ def scene(number: int) -> models.Scene:
 
 @ray.remote(num_cpus=1, max_retries=0)
 def run(cluster: Cluster, number: int) -> tuple[str, int, str]:
-    """Runs one world of the sweep. Run again it is the same world and the same steps."""
+    """Runs one world of the sweep. A repetition gets the same world and the same steps."""
     world = cluster.create(scene(number), name=f"friction {number}", key=f"sweep-{number}")
     done = 0
     for part in range(ROUNDS):
@@ -79,7 +79,7 @@ def is_alive(pid: int) -> bool:
 
 
 def another(cluster: Cluster, name: str, before: Endpoint) -> Endpoint:
-    """The service that came after this one."""
+    """Returns the service that replaced this one."""
     end = time.monotonic() + 120
     while (now := cluster.endpoint(name)).pid == before.pid:
         assert time.monotonic() < end
@@ -112,18 +112,18 @@ def test_a_sweep_loses_nothing_when_an_actor_is_killed(nodes: Any, tmp_path: Pat
         told = ray.get(jobs, timeout=240)
         fourth = another(cluster, victim, third)
 
-        # The process alone comes back in the same actor, at the same address; then the actor is another.
+        # The process alone is restarted by the same actor, at the same address; then the actor is another.
         assert (second.starts, second.url, second.pid != first[victim].pid) == (2, first[victim].url, True)
         assert (third.starts, fourth.starts) == (1, 1) and len({e.pid for e in (first[victim], second, third, fourth)}) == 4
         assert not any(is_alive(pid) for pid in (first[victim].pid, second.pid, third.pid, actor_pid))
 
-        # Each world is there once, and done once.
+        # Each world exists once, and was executed once.
         there = {world.id: world for world in cluster.worlds()}
         assert len(there) == WORLDS and there.keys() == {id for id, _, _ in told}
         assert len({id.split("/")[0] for id in there}) == 2
         steps = {id: world.status()["step"] for id, world in there.items()}
         assert set(steps.values()) == {ROUNDS * STEPS} == {done for _, done, _ in told}
-        # And is what it would be without all this.
+        # Its state is that of an undisturbed world.
         with running(tmp_path / "calm") as url, Service(url) as calm:
             hashes = []
             for number, (id, _, told_hash) in enumerate(told):
@@ -134,11 +134,11 @@ def test_a_sweep_loses_nothing_when_an_actor_is_killed(nodes: Any, tmp_path: Pat
                 twin.delete()
             assert len(set(hashes)) > WORLDS // 2, "worlds that are all the same show nothing"
 
-        # Asked for all again it is the same; with other keys it is more.
+        # A repetition of all requests changes nothing; with other keys it does.
         assert ray.get(run.remote(cluster, 7)) == told[7]
         again = cluster.create(scene(7), key="another", on=victim)
         assert len(cluster.worlds()) == WORLDS + 1 and again.id.startswith(f"{victim}/")
-        # By its id a world is found from everywhere.
+        # A world is found by its id from everywhere.
         assert cluster.world(told[7][0]).status()["name"] == "friction 7"
 
 
@@ -163,7 +163,7 @@ def test_a_stream_goes_on_at_another_address(nodes: Any, tmp_path: Path) -> None
 
 @contextlib.contextmanager
 def bucket() -> Iterator[tuple[str, dict[str, str]]]:
-    """A store in an S3 on this machine, and what a service has to know of it."""
+    """Yields a store in an S3 server on this machine, and the settings of a service for it."""
     from moto.server import ThreadedMotoServer
 
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
@@ -182,7 +182,7 @@ def bucket() -> Iterator[tuple[str, dict[str, str]]]:
 
 
 def extra(module: str) -> pytest.MarkDecorator:
-    """A test that needs more than Ray: `.ci/python examples`."""
+    """Marks a test that needs more than Ray: `.ci/python examples`."""
     missing = importlib.util.find_spec(module) is None and "DRYSTONE_EXAMPLES" not in os.environ
     return pytest.mark.skipif(missing, reason=f"{module} is not installed")
 
@@ -191,7 +191,7 @@ def extra(module: str) -> pytest.MarkDecorator:
 def test_a_service_moves_when_its_node_is_lost(nodes: Any, tmp_path: Path, store: str) -> None:
     lost = nodes.add_node(num_cpus=1, resources={"here": 1}, object_store_memory=100 << 20)
     spare = None
-    # A folder that all nodes have, as they are one machine.
+    # A folder shared by all nodes, which are one machine.
     folder: contextlib.AbstractContextManager[tuple[str, dict[str, str]]]
     folder = contextlib.nullcontext((str(tmp_path / "moved"), {}))
     try:
@@ -242,7 +242,7 @@ def test_ray_serve_hands_requests_on(nodes: Any, tmp_path: Path) -> None:
             with pytest.raises(Problem) as caught:
                 service.create("nothing")
             assert caught.value.type == "urn:drystone:invalid"
-            # Its service is killed: the replica starts it again. Then the replica is: Serve starts another.
+            # The killed service is restarted by its replica; the killed replica is replaced by Serve.
             (own,) = service_pids(tmp_path / "served")
             os.kill(own, signal.SIGKILL)
             assert world.step(5)["step"] == 15
@@ -264,7 +264,7 @@ def parent_of(pid: int) -> int:
 
 
 def service_pids(store: Path) -> list[int]:
-    """Processes of services on a store."""
+    """Returns the processes of services on a store."""
     found = []
     for place in Path("/proc").glob("[0-9]*/cmdline"):
         try:

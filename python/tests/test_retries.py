@@ -1,4 +1,4 @@
-"""Retries: failures, keys, waits, bounds. A proxy between client and service cuts, delays and refuses."""
+"""Tests of retries: failures, keys, waits, limits. A proxy between client and service interrupts, delays and refuses."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def service(request: pytest.FixtureRequest, between: Between) -> Iterator[Any]:
 
 
 def in_seconds(seconds: float) -> tuple[str, str]:
-    """A date, and the clock of a machine that is a year behind."""
+    """Returns a date, and the clock of a machine that is a year behind."""
     now = time.time() - 365 * 86400
     return (
         f"Date: {email.utils.formatdate(now, usegmt=True)}",
@@ -100,7 +100,7 @@ def test_whatever_changes_something_is_asked_again_with_its_key(service: Any, be
         change()
         keys = [seen.key for seen in between.seen if seen.path.endswith(path)]
         assert len(keys) == 2 and keys[0] == keys[1] and keys[0], path
-    # Changes from before the checkpoint are there once: the pyramid, its ground, and one ball.
+    # Changes from before the checkpoint exist once: the pyramid, its ground, and one ball.
     assert len(world.state().slot) == 4 * 5 // 2 + 1 + 1
     # Reading needs no key.
     between.plan.append(cut)
@@ -128,7 +128,7 @@ def test_steps_that_are_still_worked_on_are_waited_for(service: Any, between: Be
     between.seen.clear()
     stepped = world.step(1000)
     assert (stepped["steps"], stepped["step"]) == (1000, 1000)
-    # The service said 409 in between, as it believed that the first one still waits.
+    # The service answered 409 meanwhile, as it believed that the first client still waits.
     keys = between.keys("/step")
     assert len(keys) > 2 and len(set(keys)) == 1
     twin.step(1000)
@@ -141,7 +141,7 @@ def test_steps_that_are_still_worked_on_are_waited_for(service: Any, between: Be
 def test_timeouts(between: Between, kind: str) -> None:
     with client(kind, between.url, timeout=0.4, patience=5.0) as service:
         world = service.create(SCENE)
-        # As long as the service may take for steps nobody is cut off.
+        # No client is disconnected before the service's own limit on steps.
         between.plan.append(delayed(1.5))
         between.seen.clear()
         assert world.step(2, timeout=5.0)["step"] == 2
@@ -172,10 +172,10 @@ def test_when_patience_ends_the_key_is_told(between: Between, url: str) -> None:
             problem = caught.value
             assert (problem.status, problem.key) == (503, between.keys("/step")[-1])
             assert problem.attempts > 2 and problem.request == f"POST {world.path}/step"
-            # Asked again it is the same steps.
+            # The retry gets the same steps.
             assert world.step(7, key=problem.key)["step"] == 7
             assert world.status()["step"] == 7
-    # Longer than the patience is not waited for.
+    # The client does not wait for longer than its patience.
     with client("blocking", between.url, patience=5.0) as service:
         between.plan.append(says(429, "Retry-After: 60"))
         start = time.monotonic()
@@ -221,7 +221,7 @@ def test_a_deletion_that_was_cut_is_done(service: Any, between: Between) -> None
     world = service.create(SCENE)
     between.plan.append(cut_in_answer(0))
     world.delete()
-    # Negative controls: without a cut it is an error, and a refusal is no cut.
+    # Negative controls: without an interruption it is an error, and a refusal is no interruption.
     for plan in ([], [says(429)]):
         between.plan.extend(plan)
         with pytest.raises(Problem) as caught:
@@ -251,7 +251,7 @@ def test_all_pages_of_a_list_while_it_is_deleted(service: Any, between: Between,
 
 
 class Babbling:
-    """Answers every connection with the same bytes, whatever is asked."""
+    """Answers every connection with the same bytes, for any request."""
 
     def __init__(self, words: bytes) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -296,7 +296,7 @@ def test_no_error_of_a_library_comes_through(kind: str, words: bytes) -> None:
         for ask in (lambda: service.create(SCENE), service.worlds, service.scenes, lambda: service.world("w1")):
             with pytest.raises(DrystoneError):
                 ask()
-    # Nor in a stream, nor in frames.
+    # Neither in a stream nor in frames.
     with Between(babbling.url) as between, client(kind, between.url, patience=0.2) as service:
         from drystone_client import AsyncWorld, World
 
@@ -329,7 +329,7 @@ def test_retry_after() -> None:
     date = email.utils.formatdate(time.time() + 100, usegmt=True)
     found = retry_after({"Retry-After": date})
     assert found is not None and 97 < found <= 101
-    # The other's clock counts where it is told.
+    # The other machine's clock counts if it is sent.
     late = {"Date": "Tue, 15 Nov 1994 08:12:31 GMT", "Retry-After": "Tue, 15 Nov 1994 08:12:41 GMT"}
     assert retry_after(late) == 10.0
     assert retry_after({"Retry-After": "Tue, 15 Nov 1994 08:12:41 GMT"}) == 0.0

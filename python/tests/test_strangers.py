@@ -1,4 +1,4 @@
-"""Bounds of the proxy of deploy/nginx.conf, and its answers while the service is away."""
+"""Tests of the limits of the proxy of deploy/nginx.conf, and of its answers while the service is down."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from test_proxy import TOKEN, proxied
 
 
 def trusting(folder: Path, proxy: str) -> httpx.Client:
-    """A client that takes the certificate of a proxy of ours."""
+    """Returns a client that trusts the certificate of the test's proxy."""
     return httpx.Client(base_url=proxy, verify=ssl.create_default_context(cafile=folder / "cert.pem"))
 
 
@@ -24,12 +24,12 @@ def test_strangers_are_few_at_a_time_and_do_not_stand_in_the_way(
     with running(tmp_path / "worlds") as url, proxied(tmp_path, url) as proxy, trusting(tmp_path, proxy) as stranger:
         answers = [stranger.get("/v1/worlds") for _ in range(60)]
         statuses = [answer.status_code for answer in answers]
-        # Some are told what is missing, the others are not passed on.
+        # Some get the 401, the others are not passed on.
         assert set(statuses) == {401, 429} and statuses.count(401) < 45, statuses
         refused = next(answer for answer in answers if answer.status_code == 429)
         assert refused.headers["content-type"] == "application/problem+json" and refused.headers["retry-after"] == "1"
         assert refused.json()["type"] == "urn:drystone:too-many"
-        # A token is not counted with them.
+        # Requests with a token do not count among them.
         headers = {"Authorization": f"Bearer {TOKEN}"}
         assert {stranger.get("/v1/worlds", headers=headers).status_code for _ in range(60)} == {200}
 

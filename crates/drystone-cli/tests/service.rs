@@ -1,4 +1,4 @@
-//! `drystone serve`, as a client sees it: the real binary, real files, real sockets.
+//! Tests of `drystone serve` from a client's side, with the real binary, files and sockets.
 
 #![allow(clippy::cast_possible_truncation, reason = "small numbers, chosen by dice")]
 #![allow(clippy::result_large_err, reason = "as the crate for sockets has it")]

@@ -1,4 +1,4 @@
-//! Answers about a world, as they are written and as the description of the API has them.
+//! Response bodies about worlds, as JSON and as schemas of the API description.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ pub struct State {
     pub step: u64,
     /// Simulated seconds.
     pub time: f64,
-    /// Hash of poses and velocities, 16 hexadecimal digits: equal runs have equal ones.
+    /// Hash of poses and velocities, 16 hexadecimal digits. Equal runs have equal hashes.
     pub hash: String,
     /// Bodies, in the order of their slots.
     pub bodies: Vec<BodyState>,
@@ -27,7 +27,7 @@ pub struct BodyState {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub name: Option<String>,
-    /// Position of its origin, m.
+    /// Position of the body's origin, m.
     pub position: [f64; 2],
     /// Angle, rad, in (−π, π].
     pub angle: f64,
@@ -35,7 +35,7 @@ pub struct BodyState {
     pub velocity: [f64; 2],
     /// Angular velocity, rad/s.
     pub angular_velocity: f64,
-    /// True if it sleeps. Left out if not.
+    /// True if the body sleeps. Omitted if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub asleep: bool,
@@ -46,7 +46,7 @@ pub struct BodyState {
 pub struct Bodies {
     /// Steps done.
     pub step: u64,
-    /// Part of the world that the scene wants to be shown at first. Left out if it does not say.
+    /// Region that the scene wants to be shown first. Omitted if the scene names none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub view: Option<View>,
@@ -54,7 +54,7 @@ pub struct Bodies {
     pub bodies: Vec<Look>,
 }
 
-/// Rectangle of the world.
+/// Axis-aligned rectangle in world coordinates.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct View {
     /// Lower left corner, m.
@@ -75,20 +75,20 @@ pub struct Look {
     /// `static`, `kinematic` or `dynamic`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Mass, kg; 0 if it is not dynamic.
+    /// Mass, kg; 0 for static and kinematic bodies.
     pub mass: f64,
     /// Shapes, in the frame of the body.
     pub shapes: Vec<Outline>,
 }
 
-/// Shape for drawing. One of the first three is there.
+/// Shape for drawing. Exactly one of `circle`, `polygon` and `half_plane` is present.
 #[derive(Debug, Default, Serialize, ToSchema)]
 pub struct Outline {
     /// A circle.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub circle: Option<Circle>,
-    /// Points with a radius about them: also boxes, capsules, segments.
+    /// Points with a radius around them: also boxes, capsules and segments.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub polygon: Option<Polygon>,
@@ -96,7 +96,7 @@ pub struct Outline {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub half_plane: Option<HalfPlane>,
-    /// True for a sensor, which notices other shapes and pushes none. Left out if not.
+    /// True for a sensor, which detects other shapes and pushes none. Omitted if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub sensor: bool,
@@ -111,7 +111,7 @@ pub struct Circle {
     pub radius: f64,
 }
 
-/// Points with a radius about them.
+/// Points with a radius around them.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Polygon {
     /// Corners, m, counter-clockwise.
@@ -123,7 +123,7 @@ pub struct Polygon {
 /// Everything below a line.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct HalfPlane {
-    /// Direction out of it.
+    /// Unit vector out of the half plane.
     pub normal: [f64; 2],
     /// Point on the line, m.
     pub point: [f64; 2],
@@ -138,7 +138,7 @@ pub struct Joints {
     pub joints: Vec<JointLook>,
 }
 
-/// Kind and place of a joint.
+/// Kind and anchors of a joint.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct JointLook {
     /// Id of the joint: `index.generation`.
@@ -158,27 +158,27 @@ pub struct JointLook {
     pub anchor_a: [f64; 2],
     /// Anchor on the second body, in its frame, m.
     pub anchor_b: [f64; 2],
-    /// Direction in which a `prismatic` joint or a `wheel` slides, in the frame of the first body.
+    /// Direction in which a `prismatic` or `wheel` joint slides, in the frame of the first body.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub axis: Option<[f64; 2]>,
-    /// Distance of the anchors that a `distance` joint or a `spring` holds, m.
+    /// Rest distance between the anchors of a `distance` or `spring` joint, m.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub length: Option<f64>,
-    /// Least and greatest distance of the anchors of a `distance` joint, m.
+    /// Minimum and maximum distance between the anchors of a `distance` joint, m.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub limits: Option<[f64; 2]>,
-    /// True if a force or a torque can break it. Left out if not.
+    /// True if a force or a torque can break the joint. Omitted if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub breakable: bool,
-    /// True if it broke. Left out if not.
+    /// True if the joint is broken. Omitted if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub broken: bool,
-    /// True if it is switched off. Left out if not.
+    /// True if the joint is disabled. Omitted if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
     pub disabled: bool,
@@ -191,18 +191,18 @@ pub struct Metrics {
     pub step: u64,
     /// Simulated seconds.
     pub time: f64,
-    /// Hash, as in a state.
+    /// Hash of poses and velocities, as in the state.
     pub hash: String,
-    /// Pairs of shapes that touch or are about to.
+    /// Pairs of shapes that touch or are about to touch.
     pub contacts: usize,
-    /// Bodies that were stopped because their numbers had become useless.
+    /// Bodies that were stopped because their values had become invalid.
     pub quarantined: u32,
     /// Steps in which a buffer was too small.
     pub overflowed_steps: usize,
     /// Penetration, energy, momentum and so on, as in the reports of `drystone run --json`.
     #[schema(value_type = Object)]
     pub metrics: drystone::low_level::state::Metrics,
-    /// Milliseconds of each stage in the last step, where that is measured.
+    /// Milliseconds of each stage in the last step, where the backend measures them.
     pub stages_ms: BTreeMap<&'static str, f64>,
 }
 
@@ -211,25 +211,25 @@ pub struct Metrics {
 pub struct Events {
     /// Events, the oldest first.
     pub events: Vec<Event>,
-    /// `from` of the next request.
+    /// Value of `from` for the next request.
     pub next: u64,
-    /// Events between `from` and the first that is still kept.
+    /// Number of events between `from` and the oldest event still kept.
     pub missed: u64,
 }
 
-/// Contact that began or ended, sensor, or joint that broke.
+/// Contact that began or ended, sensor overlap, or joint that broke.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Event {
-    /// Number of the event, counted from the start of the service or the world.
+    /// Number of the event, counted from the creation of the world or the start of the service.
     pub number: u64,
     /// Step in which it happened.
     pub step: u64,
     /// `begin`, `end`, `sensor_begin`, `sensor_end` or `joint_broke`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Ids of the bodies, `null` for one that is gone.
+    /// Ids of the bodies, `null` for a removed one.
     pub bodies: [Option<String>; 2],
-    /// Place of a contact that began, m.
+    /// Position of a contact that began, m.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub point: Option<[f64; 2]>,
@@ -237,47 +237,47 @@ pub struct Event {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub normal: Option<[f64; 2]>,
-    /// Speed at which the bodies of a contact that began approached each other, m/s.
+    /// Approach speed of the bodies of a contact that began, m/s.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub approach_speed: Option<f64>,
-    /// Id of a joint that broke.
+    /// Id of the joint that broke.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub joint: Option<String>,
 }
 
-/// Answers to queries, in their order.
+/// Answers to queries, in the order of the queries.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Answers {
     /// Steps done.
     pub step: u64,
-    /// Answers, one for each query.
+    /// Answers, one per query.
     pub answers: Vec<Found>,
 }
 
-/// The answer to a query.
+/// Answer to one query.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Found {
     /// Answer to a ray: the first hit, or `null`.
     Hit(Option<Hit>),
-    /// Answer to other queries: all shapes that were found.
+    /// Answer to other queries: all shapes found.
     Found(Vec<ShapeOf>),
 }
 
-/// End of a ray.
+/// Hit of a ray.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Hit {
     /// Id of the body.
     pub body: Option<String>,
     /// Index of the shape in the world.
     pub shape: usize,
-    /// Place, m.
+    /// Hit point, m.
     pub point: [f64; 2],
-    /// Direction out of the shape.
+    /// Unit normal out of the shape.
     pub normal: [f64; 2],
-    /// Part of the ray's length, 0 to 1.
+    /// Fraction of the ray's length, 0 to 1.
     pub fraction: f64,
 }
 
@@ -293,16 +293,16 @@ pub struct ShapeOf {
 /// Answer to play and pause.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Played {
-    /// Steps done before it.
+    /// Number of steps done before the request.
     pub step: u64,
-    /// True if it steps by itself from now on.
+    /// True if the world now steps by itself.
     pub playing: bool,
-    /// Multiple of real time; `null` if as fast as it goes.
+    /// Speed as a multiple of real time; `null` for as fast as possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed: Option<f64>,
 }
 
-/// Checkpoint that was made.
+/// Checkpoint that was written.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Saved {
     /// Name of the checkpoint.
@@ -314,21 +314,21 @@ pub struct Saved {
 /// Names of checkpoints.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Checkpoints {
-    /// Names, in their order.
+    /// Names, sorted.
     pub checkpoints: Vec<String>,
 }
 
 /// Answer to restore and rewind.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Restored {
-    /// Steps done at the state that the world was put back to.
+    /// Step of the state to which the world was set back.
     pub step: u64,
 }
 
 /// Built-in scenes.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Scenes {
-    /// Scenes, in the order in which they are listed to users.
+    /// Scenes, in the order of the catalogue.
     pub scenes: Vec<SceneEntry>,
 }
 
@@ -337,13 +337,13 @@ pub struct Scenes {
 pub struct SceneEntry {
     /// Name, the first word of a spec.
     pub name: &'static str,
-    /// Description in a sentence.
+    /// Description in one sentence.
     pub summary: &'static str,
-    /// Origin of its numbers.
+    /// Source of its numbers.
     pub source: &'static str,
-    /// Number of steps that show what it is for.
+    /// Number of steps that shows the effect the scene is for.
     pub steps: u32,
-    /// Number of bodies with the defaults of its parameters.
+    /// Number of bodies with the default parameters.
     pub bodies: Option<u64>,
     /// Parameters.
     pub parameters: Vec<SceneParameter>,
@@ -354,19 +354,19 @@ pub struct SceneEntry {
 pub struct SceneParameter {
     /// Name, left of the `=`.
     pub name: &'static str,
-    /// Value if it is not given.
+    /// Default value.
     pub default: f64,
     /// Smallest value.
     pub min: f64,
     /// Largest value.
     pub max: f64,
-    /// True if it is a whole number.
+    /// True if the parameter is an integer.
     pub integer: bool,
-    /// Meaning, with its unit.
+    /// Meaning, with unit.
     pub meaning: &'static str,
 }
 
-/// Numbers as clients read them.
+/// Widens numbers to `f64`, the width that clients read.
 #[must_use]
 pub fn wide<const N: usize>(numbers: [f32; N]) -> [f64; N] {
     numbers.map(f64::from)

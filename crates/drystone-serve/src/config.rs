@@ -1,4 +1,4 @@
-//! What the service is told: a TOML file, then the environment, then the command line, each over the one before.
+//! Configuration of the service: a TOML file, overridden by environment variables, overridden by the command line.
 
 mod limits;
 #[cfg(test)]
@@ -13,59 +13,58 @@ use super::ServeError;
 use super::store::BUCKET;
 pub use limits::Limits;
 
-/// Shorter tokens are refused, as they can be guessed.
+/// Minimum length of a token, characters. Shorter ones can be guessed.
 const MIN_TOKEN: usize = 16;
-/// Owner of worlds that are made while there are no tokens.
+/// Owner of worlds created while the service has no tokens.
 pub const ANYBODY: &str = "anybody";
-/// Name of the token that the environment gives (`DRYSTONE_TOKEN`).
+/// Name of the token given by the environment (`DRYSTONE_TOKEN`).
 pub const ENVIRONMENT: &str = "environment";
-/// Part of `limits.memory_bytes` that one of several tokens may hold, unless it says otherwise.
+/// Divisor of `limits.memory_bytes` for a token without a share of its own, when there are several tokens.
 const MEMORY_SHARES: usize = 4;
-/// Before the names of environment variables.
+/// Prefix of the environment variables.
 const PREFIX: &str = "DRYSTONE_";
 
-/// All that can be set. Every key may be left out.
+/// Configuration of the service. Every key is optional.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Config {
-    /// Address and port. Any but a loopback address demands a token.
+    /// Address and port. Any address but a loopback one requires a token.
     pub listen: SocketAddr,
-    /// A folder for the worlds, `s3://BUCKET/PREFIX`, or `memory`, which forgets them at the end.
+    /// A folder for the worlds, `s3://BUCKET/PREFIX`, or `memory`, which keeps nothing after the process ends.
     pub store: String,
-    /// How a bucket is reached.
+    /// Access to the bucket.
     pub s3: S3,
-    /// Tokens that clients may have. Without any, everybody who reaches the address may do everything. SIGHUP reads them
-    /// again from the file of `--config`.
+    /// Tokens of clients. Without any, each client that reaches the address may do everything. SIGHUP reloads them
+    /// from the file of `--config`.
     pub tokens: Vec<Token>,
-    /// Names of other hosts by which the service is called, behind a proxy; they demand a token. Loopback names always
-    /// count.
+    /// Other host names of the service, behind a proxy; they require a token. Loopback names are always accepted.
     pub hosts: Vec<String>,
-    /// Workers that run worlds on the CPU; 0: one a core, at least two. On a GPU there is always one.
+    /// Worker threads for worlds on the CPU; 0: one per core, at least two. On a GPU there is always one.
     pub workers: usize,
-    /// Whether small worlds on a GPU share their dispatches. What they come to is the same.
+    /// True if small worlds on a GPU share their dispatches. The results are the same.
     pub pools: bool,
-    /// Seconds of computing after which a world is written out.
+    /// Seconds of computing after which a checkpoint of a world is written.
     pub checkpoint_seconds: f64,
-    /// Seconds after which an idle world leaves memory. It comes back with the next request.
+    /// Seconds after which an idle world leaves memory. The next request brings it back.
     pub hibernate_seconds: f64,
-    /// Seconds for which nobody watches a world that plays until it pauses, unless its client says otherwise; 0: it plays on.
+    /// Seconds without a viewer after which a playing world pauses, unless its client says otherwise; 0: never.
     pub pause_unwatched_seconds: f64,
-    /// Opens worlds again that are failed because the process ended in their steps.
+    /// Opens failed worlds again whose steps had ended the process.
     pub retry_failed: bool,
-    /// A folder of this machine for what a service with a bucket has to know of the process before it. Empty: one below the
-    /// system's folder for temporary files.
+    /// Local folder for what a service with a bucket must know of the previous process. Empty: a folder in the
+    /// system's directory for temporary files.
     pub local_state: String,
-    /// Treatment of a world that was not written out before another build took over: `warn` goes through its log all
-    /// the same, though it may come to other bits, and says so; `refuse` opens it as failed.
+    /// Treatment of a world that was not written out before another build took over. `warn` replays its log with a
+    /// warning, though the result may differ in bits; `refuse` opens the world as failed.
     pub other_build: String,
     /// Limits.
     pub limits: Limits,
-    /// What is said about it.
+    /// Log output.
     pub log: Log,
 }
 
-/// How a bucket is reached. What is left out comes from the variables that other programs have for it (`AWS_REGION`,
-/// `AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL` and so on), or from the machine; keys and session token all from one place.
+/// Access to a bucket. Missing values come from the usual environment variables (`AWS_REGION`, `AWS_ACCESS_KEY_ID`,
+/// `AWS_ENDPOINT_URL` and so on) or from the machine; keys and session token all from the same source.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct S3 {
@@ -73,22 +72,22 @@ pub struct S3 {
     pub endpoint: String,
     /// Region.
     pub region: String,
-    /// Who we are there.
+    /// Access key id.
     pub access_key_id: String,
-    /// Proves it.
+    /// Secret access key.
     pub secret_access_key: Secret,
-    /// Of credentials that end.
+    /// Session token of temporary credentials.
     pub session_token: Secret,
-    /// Whether the bucket is part of the host's name, as Amazon has it, or of the path.
+    /// True if the bucket is part of the host name, as with Amazon; false if it is part of the path.
     pub virtual_host: bool,
-    /// Seconds for which a request is tried again before it is given up.
+    /// Seconds for which a failing request is retried.
     pub patience_seconds: f64,
-    /// Takes the worlds over from a service that uses the same place, which ends. Otherwise this one does not start while
-    /// the other lives; after one that was killed it waits for one and a half `patience_seconds`.
+    /// Takes the worlds over from a running service at the same place, which then ends. Otherwise this service does
+    /// not start while the other lives; after a killed one it waits for one and a half `patience_seconds`.
     pub take_over: bool,
 }
 
-/// What must not be shown.
+/// Secret text. `Debug` hides it.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Secret(pub String);
@@ -99,47 +98,49 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// A token, what it may do, and how much of the service is its own.
+/// Token of a client, with its rights and its share of the limits.
 ///
-/// A world belongs to the owner of the token that made it: for others it is not there (404), nor are their idempotency
-/// keys the same. Worlds that were made while there were no tokens belong to `anybody`, which no token can be; those of
-/// owners that have no token any more stay, too. A token with `admin = true` has them all.
+/// A world belongs to the owner of the token that created it. For other owners it does not exist (404), and
+/// idempotency keys are separate per owner. Worlds created while there were no tokens belong to `anybody`, a name
+/// that no token can have. Worlds whose owner has no token any more stay in the store. A token with `admin = true`
+/// sees them all.
 ///
-/// To change a token without a gap, give two tokens one `owner`: add the second and send SIGHUP, move the clients, take
-/// the first out and send SIGHUP again. Requests and streams of a token that is taken out end at once.
+/// To change a token without a gap, give two tokens the same `owner`: add the second and send SIGHUP, move the
+/// clients, remove the first and send SIGHUP again. Requests and streams of a removed token end immediately.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Token {
-    /// Name in logs and metrics, and owner of its worlds if there is no `owner`.
+    /// Name in logs and metrics, and owner of its worlds if `owner` is not set.
     pub name: String,
-    /// Secret that clients send, of at least 16 characters.
+    /// Secret that clients send, at least 16 characters.
     pub token: Secret,
-    /// Owner of the worlds that are made with it; several tokens may have the same.
+    /// Owner of the worlds created with the token; several tokens may share one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// Sees the worlds of all owners, and may do everything with them.
+    /// Sees the worlds of all owners and has every right on them.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub admin: bool,
-    /// Reads the figures of the whole service at `/metrics`, as `admin` does, and has no other right for that: for
-    /// Prometheus. Other tokens read there what is their own, unless all have one owner.
+    /// Reads the figures of the whole service at `/metrics`, as `admin` does, without other rights: for Prometheus.
+    /// Other tokens see only their own figures there, unless all tokens have one owner.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub metrics: bool,
-    /// Worlds at a time of its owner, up to `limits.worlds`. One token of several has half of them.
+    /// Number of worlds of its owner, up to `limits.worlds`. Default with several tokens: half of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worlds: Option<usize>,
-    /// Streams at a time, up to `limits.sockets`. One token of several has half of them.
+    /// Number of streams, up to `limits.sockets`. Default with several tokens: half of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sockets: Option<usize>,
-    /// Requests a second, in place of `limits.rate`.
+    /// Requests per second, in place of `limits.rate`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// Part of `limits.memory_bytes` that it may hold, at least `limits.bytes`. One token of several has a quarter.
+    /// Part of `limits.memory_bytes` for this token, at least `limits.bytes`. Default with several tokens: a
+    /// quarter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_bytes: Option<usize>,
 }
 
 impl Token {
-    /// Makes a token with the limits of the service.
+    /// Creates a token with the limits of the service.
     #[must_use]
     pub fn new(name: &str, token: &str) -> Self {
         Self {
@@ -155,14 +156,14 @@ impl Token {
         }
     }
 
-    /// Owner of the worlds that are made with it.
+    /// Returns the owner of the worlds created with the token.
     #[must_use]
     pub fn owner(&self) -> &str {
         self.owner.as_deref().unwrap_or(&self.name)
     }
 }
 
-/// What is said about it.
+/// Log output.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Log {
@@ -170,7 +171,7 @@ pub struct Log {
     pub format: String,
     /// `error`, `warn`, `info`, `debug` or `trace`.
     pub level: String,
-    /// A line for each request: its id, the token's name, method, path, status, seconds.
+    /// True for a line per request: its id, the token's name, method, path, status, seconds.
     pub access: bool,
 }
 
@@ -218,11 +219,12 @@ impl Default for Log {
 }
 
 impl Config {
-    /// Reads a file, if one is given, and puts variables of the environment over it: `DRYSTONE_LISTEN`,
-    /// `DRYSTONE_LIMITS_BODIES` and so on. `DRYSTONE_TOKEN` is one more token, of the name `environment`.
+    /// Reads a file, if given, and overrides it by environment variables: `DRYSTONE_LISTEN`,
+    /// `DRYSTONE_LIMITS_BODIES` and so on. `DRYSTONE_TOKEN` adds a token named `environment`.
     ///
     /// # Errors
-    /// The file cannot be read, or a key or value is wrong: which, and where. Values are not shown, as they may be secret.
+    /// The file cannot be read, or a key or value is wrong; the message says which and where. It shows no values, as
+    /// they may be secret.
     pub fn load(file: Option<&Path>, environment: &[(String, String)]) -> Result<Self, ServeError> {
         let mut table = match file {
             None => toml::Table::new(),
@@ -231,7 +233,7 @@ impl Config {
                 let text = std::fs::read_to_string(path).map_err(|error| {
                     ServeError::Config(format!("cannot read the configuration {name}: {}", error.kind()))
                 })?;
-                // Once as it is, so that errors have their line.
+                // Parsed once in the final type, so that errors have a line number.
                 let checked: Result<Self, _> = toml::from_str(&text);
                 checked.map_err(|error| ServeError::Config(format!("{name}: {}", explain(&error, &text))))?;
                 toml::from_str(&text)
@@ -248,7 +250,7 @@ impl Config {
                 let token = Token::new(ENVIRONMENT, text.trim());
                 let token = toml::Value::try_from(token).map_err(|error| wrong(name, &error))?;
                 let tokens = table.entry("tokens").or_insert_with(|| toml::Value::Array(Vec::new()));
-                tokens.as_array_mut().ok_or_else(|| wrong(name, &"`tokens` is no list"))?.push(token);
+                tokens.as_array_mut().ok_or_else(|| wrong(name, &"`tokens` is not a list"))?.push(token);
                 continue;
             }
             if let Some((section, key)) = find(&defaults, key) {
@@ -258,7 +260,7 @@ impl Config {
                         .entry(section)
                         .or_insert_with(|| toml::Value::Table(toml::Table::new()))
                         .as_table_mut()
-                        .ok_or_else(|| wrong(name, &"the section is no table"))?,
+                        .ok_or_else(|| wrong(name, &"the section is not a table"))?,
                 };
                 target.insert(key, value(text));
                 let checked: Result<Self, _> = table.clone().try_into();
@@ -268,7 +270,7 @@ impl Config {
         table.try_into().map_err(|error: toml::de::Error| ServeError::Config(without_values(error.message())))
     }
 
-    /// Part of `limits.memory_bytes` that a token may hold.
+    /// Returns the bytes of `limits.memory_bytes` that a token may hold.
     #[must_use]
     pub fn memory_of(&self, token: &Token) -> usize {
         let limits = &self.limits;
@@ -276,32 +278,32 @@ impl Config {
         token.memory_bytes.unwrap_or_else(|| share.max(limits.bytes)).min(limits.memory_bytes)
     }
 
-    /// Part of a limit that a token has which does not say otherwise: half of it if there are several.
+    /// Returns a token's default share of a limit: half of it if there are several tokens.
     fn share(&self, most: usize) -> usize {
         if self.tokens.len() < 2 { most } else { most.div_ceil(2) }
     }
 
-    /// Worlds that the owner of a token may have.
+    /// Returns the number of worlds that the token's owner may have.
     #[must_use]
     pub fn worlds_of(&self, token: &Token) -> usize {
         let most = self.limits.worlds;
         token.worlds.unwrap_or_else(|| self.share(most)).min(most)
     }
 
-    /// Streams that a token may have.
+    /// Returns the number of streams that a token may have.
     #[must_use]
     pub fn sockets_of(&self, token: &Token) -> usize {
         let most = self.limits.sockets;
         token.sockets.unwrap_or_else(|| self.share(most)).min(most)
     }
 
-    /// Takes the tokens of another configuration, and leaves the rest as it is.
+    /// Returns this configuration with the tokens of another one.
     ///
     /// # Errors
-    /// They do not fit together, or there are none while there are some now.
+    /// The tokens are inconsistent, or there are none while there are some now.
     pub fn with_tokens_of(&self, other: &Self) -> Result<Self, ServeError> {
         if other.tokens.is_empty() && !self.tokens.is_empty() {
-            let detail = "there are no tokens: to serve everybody, start the service without them";
+            let detail = "the configuration has no tokens any more: to serve without tokens, restart the service";
             return Err(ServeError::Config(detail.to_owned()));
         }
         let changed = Self { tokens: other.tokens.clone(), ..self.clone() };
@@ -309,22 +311,22 @@ impl Config {
         Ok(changed)
     }
 
-    /// Whether it fits together.
+    /// Checks the configuration for consistency.
     ///
     /// # Errors
-    /// What does not.
+    /// The first inconsistency.
     pub fn check(&self) -> Result<(), ServeError> {
         let refuse = |what: String| Err(ServeError::Config(what));
         if self.tokens.is_empty() && !self.listen.ip().is_loopback() {
             return refuse(format!(
-                "{} is no loopback address: give a token (DRYSTONE_TOKEN, or [[tokens]] in the configuration), or \
+                "{} is not a loopback address: set a token (DRYSTONE_TOKEN, or [[tokens]] in the configuration), or \
                  listen on 127.0.0.1",
                 self.listen.ip()
             ));
         }
         if self.tokens.is_empty() && !self.hosts.is_empty() {
             return refuse(format!(
-                "hosts has {:?}, so others reach the service through a proxy: give a token (DRYSTONE_TOKEN, or \
+                "hosts has {:?}, so clients reach the service through a proxy: set a token (DRYSTONE_TOKEN, or \
                  [[tokens]] in the configuration), or leave `hosts` empty",
                 self.hosts[0]
             ));
@@ -411,7 +413,7 @@ impl Config {
                 return refuse(format!("token {name:?} is shorter than {MIN_TOKEN} characters"));
             }
             if name == ANYBODY || token.owner() == ANYBODY {
-                return refuse(format!("token {name:?}: {ANYBODY:?} is kept for a service without tokens"));
+                return refuse(format!("token {name:?}: {ANYBODY:?} is reserved for a service without tokens"));
             }
             if let Some(other) = self.tokens[..index].iter().find(|other| other.name == *name) {
                 let hint = if other.name == ENVIRONMENT { " (that of DRYSTONE_TOKEN)" } else { "" };
@@ -437,13 +439,15 @@ impl Config {
         let refuse = |what: &str| Err(ServeError::Config(what.to_owned()));
         let s3 = &self.s3;
         if s3.access_key_id.is_empty() != s3.secret_access_key.0.is_empty() {
-            return refuse("s3.access_key_id and s3.secret_access_key go together: give both, or none");
+            return refuse("s3.access_key_id and s3.secret_access_key belong together: set both or neither");
         }
         if s3.access_key_id.is_empty() && !s3.session_token.0.is_empty() {
-            return refuse("s3.session_token belongs to keys: give s3.access_key_id and s3.secret_access_key, too");
+            return refuse("s3.session_token needs keys: set s3.access_key_id and s3.secret_access_key, too");
         }
         if !(s3.endpoint.is_empty() || s3.endpoint.starts_with("https://") || s3.endpoint.starts_with("http://")) {
-            return refuse("s3.endpoint is no address; expected https://HOST or, where nobody listens, http://HOST");
+            return refuse(
+                "s3.endpoint is not an address; expected https://HOST or, in a trusted network, http://HOST",
+            );
         }
         let Some(place) = self.store.strip_prefix(BUCKET) else { return Ok(()) };
         if place.split('/').next().is_none_or(str::is_empty) {
@@ -455,7 +459,7 @@ impl Config {
         Ok(())
     }
 
-    /// As a file has it, without what is secret.
+    /// Returns the configuration as TOML, without secrets.
     #[must_use]
     pub fn to_toml(&self) -> String {
         let mut shown = self.clone();
@@ -464,14 +468,14 @@ impl Config {
         toml::to_string(&shown).unwrap_or_default()
     }
 
-    /// Of the log.
+    /// Returns the log level, or `None` if the text is not one.
     #[must_use]
     pub fn level(&self) -> Option<tracing::Level> {
         self.log.level.parse().ok()
     }
 }
 
-/// Says what is wrong in a file and where, without the line itself: there may be a token in it.
+/// Describes an error in a file with its position, without the line itself: it may contain a token.
 fn explain(error: &toml::de::Error, text: &str) -> String {
     let message = without_values(error.message());
     let Some(before) = error.span().and_then(|span| text.get(..span.start)) else { return message };
@@ -483,7 +487,7 @@ fn explain(error: &toml::de::Error, text: &str) -> String {
     format!("line {}, column {column}{key}: {message}", line + 1)
 }
 
-/// Leaves out of an error what was given: it may be secret. What was expected stays, and names of keys.
+/// Removes the given values from an error message, as they may be secret. Expected values and key names stay.
 fn without_values(message: &str) -> String {
     let message = message.trim_end();
     if message.starts_with("unknown field") || message.starts_with("missing field") {
@@ -495,26 +499,26 @@ fn without_values(message: &str) -> String {
         let kind = given.split(['"', '`', '\'']).next().unwrap_or_default().trim_end();
         Some(format!("{prefix}{kind}, expected {expected}"))
     };
-    if let Some(told) = cut("invalid type: ").or_else(|| cut("invalid value: ")) {
-        return told;
+    if let Some(shown) = cut("invalid type: ").or_else(|| cut("invalid value: ")) {
+        return shown;
     }
-    // Between quotes of any kind, except for marks of the language such as `=`.
-    let (mut told, mut rest) = (String::new(), message);
+    // Removes text between quotes of any kind, except marks of the language such as `=`.
+    let (mut shown, mut rest) = (String::new(), message);
     while let Some(start) = rest.find(['"', '`']) {
         let quote = rest[start..].chars().next().unwrap_or('"');
         let (before, inside) = rest.split_at(start + 1);
-        told.push_str(before);
+        shown.push_str(before);
         let Some(end) = inside.rfind(quote).filter(|_| quote == '"').or_else(|| inside.find(quote)) else {
-            return told + "…";
+            return shown + "…";
         };
-        told.push_str(if end <= 2 { &inside[..end] } else { "…" });
-        told.push(quote);
+        shown.push_str(if end <= 2 { &inside[..end] } else { "…" });
+        shown.push(quote);
         rest = &inside[end + 1..];
     }
-    told + rest
+    shown + rest
 }
 
-/// `LIMITS_BODIES` is `bodies` in `limits`.
+/// Finds the key of an environment variable: `LIMITS_BODIES` is `bodies` in `limits`.
 fn find(defaults: &toml::Table, name: &str) -> Option<(Option<String>, String)> {
     for (key, value) in defaults {
         let upper = key.to_uppercase();
@@ -530,7 +534,7 @@ fn find(defaults: &toml::Table, name: &str) -> Option<(Option<String>, String)> 
     None
 }
 
-/// A number or a list, if it reads as one; else the text itself.
+/// Parses a number or a list; returns other text as a string.
 fn value(text: &str) -> toml::Value {
     let as_toml: Option<toml::Table> = toml::from_str(&format!("v = {text}")).ok();
     as_toml.and_then(|mut table| table.remove("v")).unwrap_or_else(|| toml::Value::String(text.to_owned()))

@@ -1,4 +1,4 @@
-//! What worlds run on. A lost GPU is taken anew, once for all worlds.
+//! Device on which the worlds are stepped: the CPU or a GPU. A lost GPU is opened again, once for all worlds.
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,7 +11,7 @@ use drystone::low_level::scene::Compiled;
 use drystone::low_level::{CpuWorld, GpuWorld};
 use drystone::{AdapterChoice, Context, World, WorldError};
 
-/// A backend for all worlds of a service.
+/// Backend for all worlds of a service.
 #[derive(Debug)]
 pub struct Device {
     threads: usize,
@@ -26,10 +26,10 @@ struct Gpu {
 
 #[derive(Debug)]
 struct Current {
-    /// Which device it is, counted from 0.
+    /// Number of devices lost before this one.
     generation: u64,
     context: Context,
-    /// Where small worlds are together on it. Who is in a pool keeps it.
+    /// Pools of small worlds on the device. The worlds in a pool keep it alive.
     pools: Vec<Weak<Pool>>,
 }
 
@@ -44,13 +44,14 @@ impl Current {
         Self { generation, context, pools: Vec::new() }
     }
 
-    /// A place for a small world beside others that step alike. None if there is no room for it.
+    /// Returns a slot for a small world in a pool of worlds that step together, or `None` if there is no room.
     fn pooled(&mut self, newcomer: &Newcomer) -> Result<Option<Hosted>, WorldError> {
-        // One that does not fit beside others, or a device that cannot run kernels of many worlds, may do alone.
+        // A world that does not fit into a pool, or a device without kernels for pools, may still work with a world
+        // of its own.
         let unless_lost = |error| match error {
             error @ WorldError::Device(_) => Err(error),
             error => {
-                tracing::warn!(%error, "a small world steps on its own");
+                tracing::warn!(%error, "a small world steps outside of a pool");
                 Ok(None)
             }
         };
@@ -69,25 +70,25 @@ impl Current {
 }
 
 impl Device {
-    /// The CPU; a world uses so many threads.
+    /// Creates the CPU backend with `threads` threads per world.
     #[must_use]
     pub fn cpu(threads: usize) -> Self {
         Self { threads, gpu: None }
     }
 
-    /// An adapter, and how to find another when it is lost.
+    /// Creates the GPU backend. `choice` selects the adapter after a device loss.
     #[must_use]
     pub fn gpu(context: Context, choice: AdapterChoice) -> Self {
         Self { threads: 1, gpu: Some(Gpu { choice, current: Mutex::new(Current::new(0, context)) }) }
     }
 
-    /// `gpu` or `cpu`.
+    /// Returns `gpu` or `cpu`.
     #[must_use]
     pub fn backend(&self) -> &'static str {
         if self.gpu.is_some() { "gpu" } else { "cpu" }
     }
 
-    /// In a few words. A software adapter is never called a GPU.
+    /// Describes the device in a few words. A software adapter is never called a GPU.
     #[must_use]
     pub fn line(&self) -> String {
         let Some(gpu) = &self.gpu else { return "cpu".to_owned() };
@@ -100,16 +101,16 @@ impl Device {
         line
     }
 
-    /// Which device it is now: 0, and one more with each that was lost.
+    /// Returns the number of devices lost so far.
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.gpu.as_ref().map_or(0, |gpu| gpu.current().generation)
     }
 
-    /// Takes another device in place of this one, unless that has happened.
+    /// Opens another device in place of the lost one, unless another world has done so.
     ///
     /// # Errors
-    /// If there is none.
+    /// No adapter is available.
     pub fn renew(&self, lost: u64) -> Result<(), String> {
         let Some(gpu) = &self.gpu else { return Ok(()) };
         let mut current = gpu.current();
@@ -117,12 +118,12 @@ impl Device {
             let context = Context::new(gpu.choice).map_err(|error| error.to_string())?;
             *current = Current::new(lost + 1, context);
             metrics::counter!("drystone_devices_lost_total").increment(1);
-            tracing::warn!(generation = current.generation, "took another device");
+            tracing::warn!(generation = current.generation, "opened another device");
         }
         Ok(())
     }
 
-    /// For tests: as if the driver had given up.
+    /// Destroys the device as a driver failure would (fault injection for tests).
     #[doc(hidden)]
     pub fn destroy(&self) {
         if let Some(gpu) = &self.gpu {
@@ -130,11 +131,12 @@ impl Device {
         }
     }
 
-    /// A world at its start, and the device it is on. On a GPU it is strict, as a restored world must come to the same bits
-    /// whatever room there was, and beside others if it is small, unless it is to be `apart`.
+    /// Creates a world at its start and returns the generation of its device. On a GPU the world is strict, because
+    /// a restored world must come to the same bits with buffers of any size. A small one joins a pool unless `apart`
+    /// is set.
     ///
     /// # Errors
-    /// The scene is not valid, or does not fit.
+    /// The scene is invalid or does not fit the device.
     pub(crate) fn world(&self, scene: &Scene, apart: bool) -> Result<(Hosted, u64), WorldError> {
         let Some(gpu) = &self.gpu else {
             let world = CpuWorld::new(scene)?;
@@ -156,10 +158,10 @@ impl Device {
         Ok((GpuWorld::from_compiled(&context, compiled, None)?.with_clock().into(), generation))
     }
 
-    /// Lets a world that was opened apart from others be beside them, if it is small: it goes on to the same bits.
+    /// Moves a small world that was opened apart into a pool. It continues to the same bits.
     ///
     /// # Errors
-    /// If the device is lost.
+    /// The device is lost.
     pub(crate) fn join_others(&self, world: &mut Hosted, generation: u64) -> Result<(), WorldError> {
         let (Some(gpu), Hosted::Own(World::Gpu(own))) = (&self.gpu, &mut *world) else { return Ok(()) };
         let mut current = gpu.current();

@@ -1,5 +1,6 @@
-//! A world of the service: on its own, or a small one that shares its dispatches with others (`gpu/worlds/pool.rs`). Whoever
-//! has one cannot tell, and does not notice when it moves.
+//! World hosted by the service: a separate world, or a small one in a pool with shared dispatches
+//! (`gpu/worlds/pool.rs`). Both have the same interface, and a session does not notice when its world moves between
+//! them.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ use drystone::{BodyId, JointId};
 use drystone::{CancelToken, World, WorldError};
 use drystone::{Command, CommandError, JointCommand};
 
-/// Does the same to a world, wherever it is.
+/// Calls the same method on either kind of world.
 macro_rules! either {
     ($hosted:expr, $world:ident => $done:expr) => {
         match $hosted {
@@ -28,12 +29,12 @@ macro_rules! either {
     };
 }
 
-/// See the module. What it does is what [`World`] does under the same name.
+/// World of a session, separate or pooled. Its methods are those of [`World`] with the same names.
 #[derive(Debug)]
 pub(crate) enum Hosted {
-    /// With tables and dispatches of its own, or on the CPU.
+    /// On the CPU, or on a GPU with tables and dispatches of its own.
     Own(World),
-    /// Beside others.
+    /// In a pool.
     Pooled(PooledWorld),
 }
 
@@ -44,7 +45,7 @@ impl From<GpuWorld> for Hosted {
 }
 
 impl Hosted {
-    /// The pool that it is in.
+    /// Returns the pool of the world, if it is in one.
     pub fn pool(&self) -> Option<&Arc<Pool>> {
         match self {
             Self::Own(_) => None,
@@ -52,10 +53,11 @@ impl Hosted {
         }
     }
 
-    /// Out of its pool, if it is in one.
+    /// Moves the world out of its pool, if it is in one.
     ///
     /// # Errors
-    /// If it does not fit the device on its own, or that is lost; then it is where it was.
+    /// The world does not fit the device outside of the pool, or the device is lost; the world then stays in its
+    /// pool.
     pub fn move_out(&mut self) -> Result<&mut World, WorldError> {
         if let Self::Pooled(world) = self {
             *self = world.move_out()?.into();
@@ -67,7 +69,7 @@ impl Hosted {
         }
     }
 
-    /// Out of its pool, if it would not be small with so much more.
+    /// Moves the world out of its pool if `more` would make it too large for the pool.
     fn move_out_for(&mut self, more: Parts) -> Result<(), WorldError> {
         if matches!(self, Self::Pooled(world) if !world.holds(more)) {
             self.move_out()?;
@@ -75,7 +77,7 @@ impl Hosted {
         Ok(())
     }
 
-    /// Whether the device that it is on works.
+    /// Returns an error if the world's device is lost.
     pub fn check_device(&self) -> Result<(), DeviceError> {
         match self {
             Self::Own(World::Cpu(_)) => Ok(()),
@@ -84,13 +86,13 @@ impl Hosted {
         }
     }
 
-    /// Sets how many contacts a step may have.
+    /// Sets the largest number of contacts of a step.
     pub fn set_contact_limit(&mut self, limit: usize) {
         either!(self, world => world.set_contact_limit(limit));
     }
 
-    /// Sets the token that gives up a step. A world in a pool is small and steps with others, so it has none: a token would
-    /// be heard after the step only.
+    /// Sets the token that cancels a step. A pooled world takes none: it is small and steps with others, and the
+    /// token would only be checked after the step.
     pub fn set_cancel_token(&mut self, token: CancelToken) {
         if let Self::Own(world) = self {
             world.set_cancel_token(token);
@@ -114,7 +116,7 @@ impl Hosted {
         either!(self, world => world.overflowed_steps())
     }
 
-    /// Nothing of a world in a pool: stages are not timed there.
+    /// Returns the time of each stage; nothing for a pooled world, where stages are not timed.
     pub fn stage_ms(&self) -> Vec<(Stage, f64)> {
         match self {
             Self::Own(world) => world.stage_ms(),

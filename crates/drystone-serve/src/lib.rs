@@ -1,108 +1,122 @@
-//! The service: scenes in, worlds stepped, states out, nothing acknowledged lost. `drystone serve`.
+//! HTTP service that creates, steps and stores worlds (`drystone serve`). It loses no change that it has
+//! acknowledged.
 //!
-//! # Who does what
+//! # Data flow
 //!
 //! ```text
-//!  HTTP, WebSocket            workers: one with a GPU, else one a core      log threads       checkpoint threads
+//!  HTTP, WebSocket            workers: one with a GPU, else one per core    log threads       checkpoint threads
 //!  ─────────────────          ──────────────────────────────────────       ─────────────     ─────────────────
 //!  check, limit, parse  ──►   inbox of the world (bounded; full is 429)
-//!                             turn: read what came
+//!                             time slice: read the inbox
 //!                                   commands, steps ───────────────────►   append, fsync
-//!                                   (the world stands still meanwhile,  ◄── durable
-//!                                    others take their turns)
+//!                                   (the world waits meanwhile,         ◄── durable
+//!                                    other worlds get time slices)
 //!                                   apply ──► answer
-//!                                   steps, for some milliseconds
+//!                                   steps, for a few milliseconds
 //!                                   newest frame ──► streams
-//!                                   snapshot, now and then ─────────────────────────────►   write, fsync, rename
+//!                                   snapshot, at intervals ─────────────────────────────►   write, fsync, rename
 //! ```
 //!
-//! A world is owned by whoever runs its turn ([`session`]); nobody else touches it. Requests wait in its inbox. The
-//! [`scheduler`] gives the next turn to the token whose worlds had the least time so far, measured, and of these to the
-//! world that had the least. A turn ends after a few milliseconds or one step, whichever is longer. With several workers
-//! one of them takes only worlds whose turns were short when they were measured, so that any number of huge ones leaves a
-//! way through, and turns that end something: a request to delete or pause a world, or a deadline, waits for no step of
-//! another. A step is given up in the middle once its deadline has passed, its client has gone, or the world is to be
-//! paused or deleted or the service to stop: what ends the request goes to the log, and the world is opened anew. On a GPU
-//! that is between two batches of a long step. There is one worker there, which owns the device, and
-//! small worlds that are next have their turn together: a step of each in one submission, with one wait, and by the same
-//! dispatches where they run the same stages. A world is charged its own work and, of the time for which all wait, its part
-//! by what the device's timestamps say.
+//! A world belongs to the worker that runs its time slice ([`session`]); no other thread touches it. Requests wait
+//! in the world's inbox. The [`scheduler`] gives the next time slice to the owner whose worlds have used the least
+//! measured time so far, and among these to the world that has used the least. A time slice ends after a few
+//! milliseconds or after one step, whichever is longer.
 //!
-//! # What is durable when
+//! With several workers, one of them takes only worlds whose measured time slices were short, so that any number of
+//! huge worlds leaves a way through. Time slices that end something (a request to delete or pause a world, an
+//! expired deadline) never wait for a step of another world. A step is cancelled midway when its deadline has
+//! passed, its client has disconnected, the world is to be paused or deleted, or the service stops: the end of the
+//! request goes to the log, and the world is opened again. On a GPU the cancellation happens between two batches of
+//! a long step.
 //!
-//! A change of state (commands, a number of steps, play, pause) is written to the world's log and synced before it is
-//! applied, with the number of steps done before it. So it is on disk before anybody hears of it, and what could not
-//! be written has not happened. Steps are not written, as a world comes to the same bits again, but that those that
-//! were asked for are done is: what is asked next comes after them, whatever happens in between. A checkpoint holds the
-//! snapshot of a world and begins a new log; two are kept with their logs, so that one damaged file loses nothing. A
-//! world is restored from the newest checkpoint that is whole, and what its logs say. Bodies added by hand are not in
-//! a snapshot: the checkpoint carries a journal of them ([`Journal`](drystone::low_level::Journal)).
+//! On a GPU there is one worker, which owns the device. Small worlds that are next share a time slice: one step of
+//! each in one submission, with one wait, and by the same dispatches where they run the same stages. A world is
+//! charged its own work, and its part of the shared waiting time according to the device's timestamps.
 //!
-//! A log begins with a head that says how the log before ended, and which build writes it. What is missing or short is
-//! noticed that way: the world is `failed` then and names the file ([`store`] says what cannot be noticed). Where a log of
-//! another build has to be gone through, a warning says so (`other_build`); an orderly stop leaves nothing to go through.
-//! A sync that fails leaves in doubt what is on the disk: requests get a 503, and the world is opened anew from what can
-//! be read, which is written to a new file first.
+//! # Durability
 //!
-//! In a bucket of an object store records are objects of their own, and a world is with the service that opened it last
-//! ([`store`]). A second service does not start while the first lives, unless it is to take over (`s3.take_over`). A service
-//! that finds the bucket or one of its worlds with another ends, as what it answers may be old. While the bucket cannot be reached it is not always known whether a record is there: the world stands
-//! still, requests get a 503, and it goes on from what the bucket has.
+//! A change of state (commands, a number of steps, play, pause) is written to the world's log and synced before it
+//! is applied, together with the number of steps done before it. It is therefore on disk before any client gets
+//! its answer, and a change that could not be written has not happened. Single steps are not logged, because a world
+//! reproduces them bit by bit. The completion of a request for steps is logged: later requests come after those
+//! steps, regardless of other events.
 //!
-//! Worlds on a GPU are strict ([`Settings::strict`](drystone::Settings::strict)), as replay may not depend on the size of
-//! buffers. After a restart a world that was asked for steps goes on with them; one that plays goes on from the last
-//! change or checkpoint, which may be some seconds back, and comes to the same again.
+//! A checkpoint holds the snapshot of a world and begins a new log. Two checkpoints are kept with their logs, so
+//! that one damaged file loses nothing. A world is restored from its newest intact checkpoint and the logs after it.
+//! Bodies added at run time are not in a snapshot: the checkpoint carries a journal of them
+//! ([`Journal`](drystone::low_level::Journal)).
 //!
-//! # Steps back
+//! A log begins with a header that records how the previous log ended and which build writes this one. A missing or
+//! truncated log is detected that way: the world is then `failed` and its message names the file ([`store`] lists
+//! what cannot be detected). If a log of another build has to be replayed, a warning says so (`other_build`); an
+//! orderly stop leaves nothing to replay. After a failed sync the content of the disk is in doubt: requests get a
+//! 503, and the world is opened again from what can be read, which is first written to a new file.
 //!
-//! A world that is to go back by some steps is opened from the newest checkpoint before the wanted step, goes through its log
-//! up to there, and is written as its newest checkpoint, as where it is restored; with the log of that it has gone back. Until
-//! then the store has it as it was. The checkpoint says that it was reached by going back: the logs before it are still its
-//! past, up to its step, so that it can go back further, as far as the two last checkpoints and their logs reach.
+//! In a bucket of an object store each record is an object, and a world belongs to the service that opened it last
+//! ([`store`]). A second service does not start while the first lives, unless configured to take over
+//! (`s3.take_over`). A service that finds the bucket or one of its worlds claimed by another service ends, because
+//! its answers may be stale. While the bucket is unreachable, it can be unknown whether a record was stored: the
+//! world waits, requests get a 503, and the world continues from the bucket's content.
+//!
+//! Worlds on a GPU are strict ([`Settings::strict`](drystone::Settings::strict)), because replay must not depend on
+//! the size of buffers. After a restart a world with unfinished requests for steps continues them. A playing world
+//! continues from its last change or checkpoint, which may be some seconds back, and reaches the same states again.
+//!
+//! # Rewinding
+//!
+//! To rewind, a world is opened from the newest checkpoint before the wanted step and replays its log up to that
+//! step. The result is written as its newest checkpoint, as a restore does; once that checkpoint's log exists the
+//! rewind is done. Until then the store holds the world as it was. The checkpoint records that it was reached by
+//! rewinding: the logs before it remain its history up to its step. So the world can be rewound further, as far back
+//! as the last two checkpoints and their logs reach.
 //!
 //! # Owners and tokens
 //!
-//! A world belongs to the owner of the token that made it ([`config::Token`]): for other tokens it is not there, and keys of
-//! theirs are others. A token with `admin` has all worlds; without tokens everybody has. Tokens are read again at SIGHUP.
-//! Memory for requests and answers, streams and the rate of requests are shared out by token; connections that have not
-//! shown one yield to those that come after them. The log has a line for each request, with its id and the token's name.
+//! A world belongs to the owner of the token that created it ([`config::Token`]). For other tokens it does not
+//! exist, and idempotency keys are separate per owner. A token with `admin` sees all worlds; without tokens every
+//! client does. SIGHUP reloads the tokens. Memory for requests and answers, streams and the request rate are divided
+//! among the tokens. Connections that have not shown a token give way to newer ones. The log has a line for each
+//! request, with its id and the token's name.
 //!
-//! # What is bounded
+//! # Limits
 //!
-//! Bodies, joints, contacts and the work of a step of each world, bodies of all worlds, and bodies of the worlds in memory
-//! ([`config::Limits`]). A step with too many contacts is refused before they take memory; the world stands and says why. A
-//! world that is idle is written out and leaves memory, at once if another needs it, and comes back to the same bits with
-//! the next request. One that plays and that nobody watches pauses after a time, if its client or the operator says so. Should the process end in a step all the same, it has written down which world it was about to step;
-//! one that ends it twice is failed at the next start, and the others go on.
+//! The service limits the bodies, joints, contacts and work per step of each world, the bodies of all worlds, and
+//! the bodies of the worlds in memory ([`config::Limits`]). A step with too many contacts is refused before they
+//! take memory; the world stops and reports the reason. An idle world is written out and leaves memory, immediately
+//! if another world needs the memory; the next request brings it back to the same bits. A playing world that no
+//! client watches pauses after a time, if its client or the operator says so. The world that is about to be stepped
+//! is noted on disk, in case the process ends during the step; a world that ends the process twice is failed at the
+//! next start, and the others continue.
 //!
 //! # Start
 //!
-//! The port is open before the worlds are read: `/health/live` answers, `/health/ready` says 503 until all worlds are open,
-//! and requests for worlds get 503 until all of them are known, then as each is open. Of worlds that wait to be opened one
-//! that is asked for comes first.
+//! The port opens before the worlds are read: `/health/live` answers, and `/health/ready` says 503 until all worlds
+//! are open. Requests for worlds get 503 until the list of worlds is complete, and afterwards until the world itself
+//! is open. Among the worlds that wait to be opened, a requested one comes first.
 //!
-//! # Asked again
+//! # Retried requests
 //!
-//! Whatever changes state takes an `Idempotency-Key`, and is done once for it: asked again it is answered as the first time.
-//! The key of a creation is known as long as its world, others for a day at least, also over restarts and after a restore
-//! (`session/keys.rs`). A world keeps the answers of `limits.keys` requests; beyond that new ones with a key are refused, and
-//! none is forgotten before its time. The key with which a world was deleted is known for a day after it. A checkpoint with a
-//! name that was cut off before its answer was durable is written once more, with the same name if that was given.
+//! Each request that changes state takes an `Idempotency-Key` and is executed once for that key; a retry gets the
+//! first answer. The key of a creation is known as long as its world exists, other keys for at least a day, also
+//! across restarts and restores (`session/keys.rs`). A world keeps the answers of `limits.keys` requests. Beyond
+//! that, new requests with a key are refused, and no answer is dropped early. The key of a deletion is known for a
+//! day after it. If a request for a named checkpoint is interrupted before its answer is durable, a retry writes it
+//! once more, with the same name if the client chose it.
 //!
-//! # Names of things
+//! # Ids
 //!
-//! A world has an id that is never given out again. A body is `"slot.generation"`, as [`BodyId`](drystone::BodyId): it
-//! never means a newcomer. Scenes' own names work as well.
+//! A world's id is never reused. A body is `"slot.generation"`, as [`BodyId`](drystone::BodyId): an id never comes
+//! to mean a later body in the same slot. Names from the scene work as well.
 //!
 //! # Errors
 //!
-//! Problem details (RFC 9457) with the JSON path of what is wrong. 4xx: as it is, it will not work. 429 and 503: later,
-//! `Retry-After` says when. 507: the store did not take it, and it has not happened. 503 of the type `store-away`: whether
-//! it has happened is not known; asked again with the same idempotency key it is done once. That is so for a disk that
-//! fails to sync, too.
+//! Errors are problem details (RFC 9457) with the JSON path of the mistake. 4xx: the request cannot succeed
+//! unchanged. 429 and 503: retry later, `Retry-After` says when. 507: the store refused the change, and it has not
+//! happened. 503 of the type `store-away`: it is unknown whether the change has happened; a retry with the same
+//! idempotency key executes it once. A disk that fails to sync gives the same answer.
 
-#![allow(unused_qualifications, reason = "what utoipa makes of its attributes")]
-#![allow(clippy::result_large_err, reason = "a problem is an answer, made once a request at most")]
+#![allow(unused_qualifications, reason = "generated by utoipa from its attributes")]
+#![allow(clippy::result_large_err, reason = "a problem is an answer, created at most once per request")]
 
 pub mod answers;
 pub mod api;
@@ -135,48 +149,48 @@ pub use tracing::Level;
 use scheduler::Scheduler;
 use store::Store;
 
-/// Where the log is set up.
+/// Returns the log subscriber with the service's format.
 pub fn log_builder() -> tracing_subscriber::fmt::SubscriberBuilder {
     tracing_subscriber::fmt().with_target(false)
 }
 
-/// Reads the configuration anew, for its tokens.
+/// Reads the configuration again, for its tokens.
 pub type Reload = Box<dyn Fn() -> Result<Config, ServeError> + Send + Sync>;
 
-/// For the hook of panics: a bug is logged, and does not end the service.
+/// Logs a panic as a bug, for the panic hook; the service continues.
 pub fn log_bug(message: &str, place: &str) {
     tracing::error!(message, place, "a bug in drystone {}; please report this line", env!("CARGO_PKG_VERSION"));
 }
 
-/// From the signal to the end of the process, at most.
+/// Longest time from the stop signal to the end of the process.
 const MOST_DRAIN: Duration = Duration::from_secs(25);
 
-/// Between two times at which figures are added up.
+/// Interval at which histograms are summed up.
 const UPKEEP: Duration = Duration::from_secs(5);
 
-/// Interval at which the list of worlds is looked at until it is whole.
+/// Polling interval until the list of worlds is complete.
 const LISTED_TICK: Duration = Duration::from_millis(100);
 
-/// Why the service could not start or go on.
+/// Reason why the service could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The configuration does not fit together.
+    /// The configuration is inconsistent.
     #[error("{0}")]
     Config(String),
     /// The store cannot be used.
     #[error("store {place}: {source}")]
     Store {
-        /// Where.
+        /// Folder or bucket.
         place: String,
-        /// Why.
+        /// Cause.
         source: std::io::Error,
     },
     /// The address cannot be used.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// Which.
+        /// Address and port.
         address: SocketAddr,
-        /// Why.
+        /// Cause.
         source: std::io::Error,
     },
     /// Another service writes to the store.
@@ -187,21 +201,21 @@ pub enum ServeError {
     System(#[from] std::io::Error),
 }
 
-/// Locks a mutex, also one whose last user panicked: a bug in one world does not end the others.
+/// Locks a mutex, including one poisoned by a panic: a bug in one world does not end the others.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Seconds since 1970, by the clock of the system.
+/// Returns the system clock's seconds since 1970.
 fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Serves until SIGTERM or Ctrl-C. `announce` is called with the address once it listens. SIGHUP takes the tokens of the
-/// configuration that `reload` reads, if it is there.
+/// Serves until SIGTERM or Ctrl-C. Calls `announce` with the address once the port is open. SIGHUP reloads the
+/// tokens through `reload`, if given.
 ///
 /// # Errors
-/// If it cannot start.
+/// The configuration is wrong, or the store, the address or a thread cannot be opened.
 pub fn run(
     config: Config,
     device: Device,
@@ -233,7 +247,7 @@ pub fn run(
     tracing::info!("writing checkpoints");
     let whole = scheduler.stop(MOST_DRAIN);
     tracing::info!(whole, seconds = stopping.elapsed().as_secs_f64(), "stopped");
-    // Requests that still wait hear nothing any more.
+    // Requests that still wait get no answer any more.
     runtime.shutdown_timeout(Duration::from_secs(1));
     outcome?;
     scheduler.evicted_by().map_or(Ok(()), |detail| Err(ServeError::Taken(detail)))
@@ -255,33 +269,33 @@ async fn serve(
     let stopping = state.stopping.clone();
     let stop = stopping.subscribe();
     if config.tokens.len() > 1 && config.tokens.iter().any(|token| token.name == config::ENVIRONMENT) {
-        tracing::warn!("DRYSTONE_TOKEN is one more token beside those of the configuration");
+        tracing::warn!("DRYSTONE_TOKEN adds a token to those of the configuration");
     }
     if let Some(reload) = reload {
         tokio::spawn(change_tokens(state.clone(), reload));
     }
     tokio::spawn(warn_of_lost_worlds(state.clone()));
     let (app, full) = (api::router(state.clone()), api::router_when_full(state));
-    // The port is open: whoever asks before all worlds are known is told to come again.
+    // The port is open: clients that ask before all worlds are known get a 503 with `Retry-After`.
     scheduler.load()?;
     announce(local);
     tracing::info!(address = %local, store = %config.store, device = %scheduler.device().line(), "listening");
     let signalled = scheduler.clone();
     tokio::spawn(async move {
         tokio::select! {
-            () = wait_for_signal() => tracing::info!("asked to stop"),
+            () = wait_for_signal() => tracing::info!("received a stop signal"),
             () = signalled.evicted.notified() => {}
         }
         signalled.draining.store(true, Ordering::SeqCst);
         signalled.drain();
-        // Connections end after the answer they wait for, streams at once; long steps end early.
+        // Connections end after the answer in progress, streams immediately; long steps are cancelled.
         let _ = stopping.send(true);
     });
     listen::serve(listener, app, full, &config.limits, stop).await;
     Ok(())
 }
 
-/// Histograms keep every value until somebody adds them up, and perhaps nobody asks for the metrics.
+/// Sums up histograms, which otherwise keep every value until the metrics are requested.
 async fn keep_figures_small(recorder: metrics_exporter_prometheus::PrometheusHandle) {
     let mut tick = tokio::time::interval(UPKEEP);
     loop {
@@ -290,7 +304,7 @@ async fn keep_figures_small(recorder: metrics_exporter_prometheus::PrometheusHan
     }
 }
 
-/// Warns of worlds that no token sees, once all worlds are known.
+/// Warns of worlds that no token can see, once all worlds are known.
 async fn warn_of_lost_worlds(state: api::State) {
     let mut tick = tokio::time::interval(LISTED_TICK);
     while !state.scheduler.is_listed() {
@@ -298,11 +312,11 @@ async fn warn_of_lost_worlds(state: api::State) {
     }
     let lost = state.lost_worlds();
     if lost > 0 {
-        tracing::warn!(worlds = lost, "worlds of owners that have no token; one with `admin = true` sees them");
+        tracing::warn!(worlds = lost, "worlds whose owners have no token; a token with `admin = true` sees them");
     }
 }
 
-/// Takes the tokens of the configuration with each SIGHUP.
+/// Reloads the tokens of the configuration at each SIGHUP.
 async fn change_tokens(state: api::State, reload: Reload) {
     #[cfg(unix)]
     {
@@ -315,9 +329,9 @@ async fn change_tokens(state: api::State, reload: Reload) {
                 .unwrap_or_else(|error| Err(ServeError::System(std::io::Error::other(error))));
             match read.and_then(|config| state.change_tokens(&config)) {
                 Ok(api::TokenChanges { added, removed, changed }) => {
-                    tracing::info!(?added, ?removed, ?changed, "tokens were read again");
+                    tracing::info!(?added, ?removed, ?changed, "tokens reloaded");
                 }
-                Err(error) => tracing::error!(%error, "tokens were not read again; those from before stay"),
+                Err(error) => tracing::error!(%error, "tokens not reloaded; the previous ones stay valid"),
             }
         }
     }

@@ -1,8 +1,8 @@
-//! Connections: so many at a time, and none for long that says nothing, or takes nothing of what it is told.
+//! Connections: limits on their number, and timeouts for clients that send nothing or do not read their answers.
 //!
-//! A connection is a stranger until a request on it has shown a token. Strangers have fewer places and a few seconds; when
-//! their places are taken, a newcomer gets that of the oldest. So a client with a token finds a place, however many there
-//! are.
+//! A connection is a stranger until a request on it has shown a token. Strangers have a smaller number of slots and
+//! a few seconds; when their slots are taken, a new connection replaces the oldest. So a client with a token always
+//! finds a slot, however many strangers there are.
 
 use std::collections::{BTreeMap, HashMap};
 use std::future::Future;
@@ -28,25 +28,25 @@ use tokio::time::{Instant, Sleep};
 
 use super::config::Limits;
 
-/// When the system has no more room for connections, until it is asked again.
+/// Pause after a failed `accept`, for example when no more files may be open.
 const PAUSE: Duration = Duration::from_millis(100);
-/// Requests that are being answered when the service stops have so long.
+/// Time for requests in progress to be answered when the service stops.
 const LAST_WORDS: Duration = Duration::from_secs(3);
-/// Connections beyond the limit that are told so, at a time. Those beyond are closed.
+/// Number of connections beyond the limit that get a 503. Further ones are closed.
 const MAX_REFUSED: usize = 64;
 /// Read deadline for a connection that is rejected with 503.
 const SHORT_PATIENCE: Duration = Duration::from_secs(2);
-/// Interval at which a connection with a request under way is asked whether its client is still there.
+/// Interval of the check whether the client of a request in progress is still connected.
 const TICK: Duration = Duration::from_millis(100);
-/// Largest head of a request, and least memory of a connection, bytes.
+/// Largest head of a request, and minimum memory of a connection, bytes.
 const MOST_HEAD: usize = 32 << 10;
-/// Of what is on its way on a connection, bytes.
+/// Buffer of a connection, bytes.
 const BUFFER: usize = 64 << 10;
 
-/// Part of the places of strangers beyond which an address yields first.
+/// Divisor of the slots of strangers: an address with a larger share of them loses its oldest first.
 const CROWD: usize = 8;
 
-/// Returns the network that one client has: the address, or 64 bits of an IPv6 address.
+/// Returns the network of a client: the IPv4 address, or the upper 64 bits of an IPv6 address.
 #[must_use]
 pub fn network(ip: IpAddr) -> IpAddr {
     match ip.to_canonical() {
@@ -55,7 +55,7 @@ pub fn network(ip: IpAddr) -> IpAddr {
     }
 }
 
-/// Asks the system for as many open files as it allows: every connection is one, and every log.
+/// Raises the limit of open files to the system's maximum: each connection and each log is one.
 pub fn open_files(limits: &Limits) {
     #[cfg(target_os = "linux")]
     {
@@ -63,35 +63,39 @@ pub fn open_files(limits: &Limits) {
         let now = getrlimit(Resource::Nofile);
         let raised = setrlimit(Resource::Nofile, Rlimit { current: now.maximum, maximum: now.maximum });
         let most = if raised.is_ok() { now.maximum } else { now.current };
-        // A log, a checkpoint that is written, and what else there is.
+        // A log, a checkpoint that is being written, and a reserve.
         let needed = u64::from(limits.connections) + 2 * limits.worlds as u64 + 64;
         if let Some(most) = most.filter(|most| *most < needed) {
-            tracing::warn!(most, needed, "fewer files may be open than limits.connections and limits.worlds may need");
+            tracing::warn!(
+                most,
+                needed,
+                "the limit of open files is below what limits.connections and limits.worlds may need"
+            );
         }
     }
     #[cfg(not(target_os = "linux"))]
     let _ = limits;
 }
 
-/// A connection, as requests on it find it among their extensions.
+/// Connection, as requests on it find it among their extensions.
 #[derive(Debug)]
 pub struct Line {
     /// Address of the client, or of the proxy before it.
     pub peer: SocketAddr,
     number: u64,
-    /// Registry that counts it. None for a connection beyond the limit.
+    /// Registry of the connection. None beyond the limit.
     lines: Option<Arc<Lines>>,
-    /// Requests that are being answered.
+    /// Number of requests in progress.
     busy: AtomicUsize,
     is_known: AtomicBool,
     is_stream: AtomicBool,
-    /// Tells the connection that its place is given to another.
+    /// Signals that the slot has been given to another connection.
     evicted: Notify,
 }
 
 impl Line {
-    /// Notes that a request on it has shown a token: it is no stranger any more. False if that token has half of all
-    /// connections and there are `several` tokens: it stays a stranger then.
+    /// Marks the connection as known after a request with a valid token. Returns false, and the connection stays a
+    /// stranger, if there are `several` tokens and this one has half of all connections.
     pub fn know(&self, token: &str, several: bool) -> bool {
         if self.is_known.load(Ordering::Relaxed) {
             return true;
@@ -102,7 +106,7 @@ impl Line {
             if several && count >= lines.max.div_ceil(2) {
                 return false;
             }
-            // An evicted connection has no place that could be counted.
+            // An evicted connection has no slot to count.
             if table.places.contains_key(&self.number) {
                 table.known.insert(self.number, token.to_owned());
             }
@@ -112,13 +116,13 @@ impl Line {
         true
     }
 
-    /// Notes that it carries a stream from now on, which may be slower than an answer.
+    /// Marks the connection as a stream, which may be slower than an answer.
     pub fn become_stream(&self) {
         self.is_stream.store(true, Ordering::Relaxed);
     }
 }
 
-/// A request that is being answered, counted until dropped.
+/// Request in progress, counted until dropped.
 struct Busy(Arc<Line>);
 
 impl Busy {
@@ -134,7 +138,7 @@ impl Drop for Busy {
     }
 }
 
-/// Open connections.
+/// Registry of the open connections.
 #[derive(Debug)]
 struct Lines {
     max: usize,
@@ -147,17 +151,17 @@ struct Lines {
 #[derive(Debug, Default)]
 struct LineTable {
     next: u64,
-    /// Connections with a place. An evicted one has none, though it may still be closing.
+    /// Connections with a slot. An evicted one has none, though it may still be closing.
     places: HashMap<u64, Arc<Line>>,
-    /// Connections that have not shown a token, the oldest first.
+    /// Connections that have not shown a token, by number: the oldest first.
     strangers: BTreeMap<u64, IpAddr>,
-    /// Names of the tokens of the others.
+    /// Token names of the other connections.
     known: HashMap<u64, String>,
 }
 
 impl LineTable {
-    /// Takes the place of the oldest stranger; of an address that has more than `crowd` of them, if there is one: of the one
-    /// that has the most. False if there is no stranger.
+    /// Frees the slot of the oldest stranger, or, if an address has more than `crowd` of them, the oldest of the
+    /// address with the most. Returns false if there is no stranger.
     fn evict(&mut self, crowd: usize) -> bool {
         let mut counts: HashMap<IpAddr, usize> = HashMap::new();
         for ip in self.strangers.values() {
@@ -186,7 +190,8 @@ impl Lines {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives a newcomer a place, perhaps that of a stranger. None if all are with clients that have shown a token.
+    /// Assigns a slot to a new connection, perhaps that of a stranger. None if all slots belong to clients with a
+    /// token.
     fn admit(self: &Arc<Self>, peer: SocketAddr) -> Option<Arc<Line>> {
         let mut table = self.lock();
         if table.strangers.len() >= self.max_strangers {
@@ -216,7 +221,7 @@ impl Lines {
 }
 
 impl Line {
-    /// A connection that has no place.
+    /// Returns a connection without a slot.
     fn beyond(peer: SocketAddr) -> Self {
         Self {
             peer,
@@ -230,7 +235,7 @@ impl Line {
     }
 }
 
-/// Serves `app` until `stop` is true. Connections beyond the limit get `full` instead, which is to be quick.
+/// Serves `app` until `stop` is true. Connections beyond the limit get `full` instead, which must answer quickly.
 pub async fn serve(listener: TcpListener, app: Router, full: Router, limits: &Limits, stop: watch::Receiver<bool>) {
     let pace = Pace {
         patience: Duration::from_secs_f64(limits.idle_seconds),
@@ -247,8 +252,8 @@ pub async fn serve(listener: TcpListener, app: Router, full: Router, limits: &Li
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Too many open files, say. Whoever waits goes on waiting.
-                tracing::warn!(%error, "a connection was not taken");
+                // For example too many open files. Connections in the backlog keep waiting.
+                tracing::warn!(%error, "a connection could not be accepted");
                 tokio::time::sleep(PAUSE).await;
                 continue;
             }
@@ -261,7 +266,7 @@ pub async fn serve(listener: TcpListener, app: Router, full: Router, limits: &Li
             let patience = pace.patience.min(SHORT_PATIENCE);
             (Arc::new(Line::beyond(peer)), Some(permit), full.clone(), Pace { patience, ..pace })
         };
-        // Answers are small, and somebody waits for each.
+        // Answers are small, and a client waits for each.
         let _ = stream.set_nodelay(true);
         tokio::spawn(connection(Counted::new(stream, pace, line, permit), app, stop.clone()));
     }
@@ -269,18 +274,18 @@ pub async fn serve(listener: TcpListener, app: Router, full: Router, limits: &Li
     let _ = tokio::time::timeout(LAST_WORDS, lines.open.subscribe().wait_for(|open| *open == 0)).await;
 }
 
-/// Times of a connection.
+/// Timeouts of a connection.
 #[derive(Clone, Copy, Debug)]
 struct Pace {
-    /// Time for the head of a request, and for which nothing of an answer may be taken.
+    /// Timeout for the head of a request, and for an answer of which nothing is read.
     patience: Duration,
-    /// Time for the first request with a token.
+    /// Timeout for the first request with a token.
     stranger: Duration,
-    /// Bytes a second of an answer.
+    /// Minimum speed at which an answer is read, bytes per second.
     min_speed: f64,
 }
 
-/// Serves one until it ends. A client that breaks off is nobody's error.
+/// Serves one connection until it ends. A client that disconnects is no error.
 async fn connection(stream: Counted, app: Router, stop: watch::Receiver<bool>) {
     let (line, pace) = (stream.line.clone(), stream.pace);
     let mut builder = http1::Builder::new();
@@ -304,7 +309,7 @@ async fn connection(stream: Counted, app: Router, stop: watch::Receiver<bool>) {
             _ = connection.as_mut() => return,
             () = line.evicted.notified() => return,
             () = late.as_mut(), if !is_timely => {
-                // It may have become known since.
+                // The connection may have become known since.
                 if line.is_known.load(Ordering::Relaxed) {
                     is_timely = true;
                     continue;
@@ -313,7 +318,7 @@ async fn connection(stream: Counted, app: Router, stop: watch::Receiver<bool>) {
                     metrics::counter!("drystone_strangers_late_total").increment(1);
                     return;
                 }
-                // The page is on its way, say: that may end.
+                // A request, for example for the page, may be in progress: it may finish.
                 is_late = true;
                 connection.as_mut().graceful_shutdown();
                 late.as_mut().reset(Instant::now() + pace.patience);
@@ -328,25 +333,26 @@ async fn connection(stream: Counted, app: Router, stop: watch::Receiver<bool>) {
 }
 
 async fn stopped(mut stop: watch::Receiver<bool>) {
-    // Without its sender the service has stopped as well.
+    // A dropped sender means that the service has stopped, too.
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-/// The bytes of a connection, which has its place as long as it is open, also when it has become a stream. It breaks when
-/// what is written is not taken, or too slowly, and when its client has gone while a request is under way.
+/// Byte stream of a connection. It keeps the connection's slot while it is open, also as a WebSocket stream. It
+/// fails when written data is not read, or is read too slowly, and when the client disconnects during a request.
 struct Counted {
     stream: TcpStream,
     pace: Pace,
     line: Arc<Line>,
-    /// Time for which writing may wait before the connection breaks. Bytes that are taken earn it, up to `pace.patience`.
+    /// Time for which writing may wait before the connection fails. Bytes that the client reads earn it, up to
+    /// `pace.patience`.
     credit: Duration,
-    /// Time up to which `credit` is reckoned.
+    /// Time of the last update of `credit`.
     reckoned: Instant,
-    /// Runs while nothing is taken.
+    /// Timer that runs while the client reads nothing.
     stuck: Option<Pin<Box<Sleep>>>,
-    /// Timer of the checks while a request is under way.
+    /// Timer of the checks while a request is in progress.
     tick: Option<Pin<Box<Sleep>>>,
-    /// The client had closed its side at the last tick.
+    /// True if the client had closed its side at the last check.
     was_closed: bool,
     _permit: Option<OwnedSemaphorePermit>,
 }
@@ -358,7 +364,7 @@ impl Counted {
         Self { stream, pace, line, credit, reckoned, stuck: None, tick: None, was_closed: false, _permit: permit }
     }
 
-    /// Brings `credit` up to date: time that was spent stuck is gone, other time is earned.
+    /// Updates `credit`: time spent stuck is subtracted, other time is added.
     fn reckon(&mut self, was_stuck: bool) {
         let now = Instant::now();
         let passed = now.duration_since(std::mem::replace(&mut self.reckoned, now));
@@ -366,7 +372,7 @@ impl Counted {
         self.credit = self.credit.min(self.pace.patience);
     }
 
-    /// Tries to write, and breaks off what has waited for too long.
+    /// Attempts to write, and fails after waiting for too long.
     fn patient(
         &mut self,
         cx: &mut Context<'_>,
@@ -396,8 +402,8 @@ impl Counted {
         })
     }
 
-    /// Returns true if the client has gone while a request is under way. The server library sees that where it may read, not
-    /// behind bytes of a next request.
+    /// Returns true if the client has disconnected while a request is in progress. hyper notices that only where it
+    /// may read, not behind the bytes of a following request.
     fn has_gone(&mut self, cx: &mut Context<'_>) -> bool {
         if self.line.busy.load(Ordering::Relaxed) == 0 || self.line.is_stream.load(Ordering::Relaxed) {
             return false;
@@ -406,7 +412,7 @@ impl Counted {
         while tick.as_mut().poll(cx).is_ready() {
             let ready = self.stream.ready(Interest::READABLE).now_or_never();
             let is_closed = ready.is_some_and(|ready| ready.map_or(true, Ready::is_read_closed));
-            // Twice, so that requests before the end that are quick are answered.
+            // Two checks in a row, so that quick requests just before the end are answered.
             if is_closed && self.was_closed {
                 return true;
             }
@@ -469,7 +475,7 @@ mod tests {
     fn one_token_of_several_has_half_of_the_connections() {
         let lines = Lines::new(&Limits { connections: 4, ..Limits::default() });
         let peer = |port: u16| SocketAddr::from(([10, 0, 0, 1], port));
-        // One after the other: strangers have two places here.
+        // One after the other: strangers have two slots here.
         let first = lines.admit(peer(1)).unwrap();
         assert!(first.know("a", true) && first.know("a", true));
         let second = lines.admit(peer(2)).unwrap();
@@ -504,7 +510,7 @@ mod tests {
         let left: Vec<u64> = lines.lock().strangers.keys().copied().collect();
         assert_eq!(left, [first.number, crowd[1].number, newcomer.number], "not the oldest of all");
         assert!(crowd[0].evicted.notified().now_or_never().is_some());
-        // Those that are known keep their places; strangers give theirs up.
+        // Known connections keep their slots; strangers give theirs up.
         for line in [&first, &crowd[1], &newcomer] {
             assert!(line.know("a", false));
         }

@@ -1,4 +1,4 @@
-//! What a client is told when something does not work: problem details, RFC 9457.
+//! Errors as clients get them: problem details (RFC 9457).
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -16,31 +16,31 @@ const MAX_QUOTED: usize = 300;
 /// A problem, as `application/problem+json`.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub struct Problem {
-    /// `urn:drystone:` and a word that says what kind of problem it is. Programs look at this.
+    /// `urn:drystone:` and a word for the kind of problem, for programs.
     #[serde(rename = "type")]
     pub kind: String,
     /// Title of all problems of this kind.
     pub title: &'static str,
     /// HTTP status.
     pub status: u16,
-    /// Description of this problem.
+    /// Description of this instance.
     pub detail: String,
-    /// JSON path of what is wrong in the body, such as `bodies[3].shapes[0].box.half[1]`.
+    /// JSON path of the mistake in the body, such as `bodies[3].shapes[0].box.half[1]`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// Value that should be there.
+    /// Expected value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// Line of the body, from 1.
+    /// Line of the body, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// Column there, in characters, from 1.
+    /// Column in that line, in characters, counted from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<usize>,
-    /// Commands of the batch that were done before the one that was refused.
+    /// Number of commands of the batch that were executed before the refused one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub applied: Option<usize>,
-    /// Seconds after which it may work; also in the header `Retry-After`.
+    /// Seconds after which a retry may succeed; also in the header `Retry-After`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u32>,
 }
@@ -61,70 +61,75 @@ impl Problem {
         }
     }
 
-    /// 400: no JSON, or a header or parameter that cannot be read.
+    /// 400: invalid JSON, or a header or parameter that cannot be parsed.
     pub fn malformed(detail: impl Into<String>) -> Self {
         Self::new(400, "malformed", "Malformed request", detail)
     }
 
-    /// 401.
+    /// 401: missing or wrong token.
     #[must_use]
     pub fn unauthorized() -> Self {
         let detail = "expected the header `Authorization: Bearer TOKEN` with a token of this service";
         Self::new(401, "unauthorized", "Unauthorized", detail)
     }
 
-    /// 403: not from here.
+    /// 403: the Host or Origin is not allowed.
     pub fn forbidden(detail: impl Into<String>) -> Self {
         Self::new(403, "forbidden", "Forbidden", detail)
     }
 
-    /// 404.
+    /// 404: no such resource.
     pub fn not_found(detail: impl Into<String>) -> Self {
         Self::new(404, "not-found", "Not found", detail)
     }
 
-    /// 404, for a world that is not there, or is another's.
+    /// 404: no such world, or it belongs to another owner.
     #[must_use]
     pub fn no_world(id: &str) -> Self {
         Self::not_found(format!("there is no world {id}"))
     }
 
-    /// 405.
+    /// 405: no such method at this path.
     #[must_use]
     pub fn method() -> Self {
-        Self::new(405, "method", "Method not allowed", "this address takes other methods; see /api/openapi.json")
+        Self::new(405, "method", "Method not allowed", "method not allowed at this path; see /api/openapi.json")
     }
 
-    /// 408.
+    /// 408: the body of the request arrived too slowly.
     pub fn too_slow(detail: impl Into<String>) -> Self {
         Self::new(408, "too-slow", "Request timeout", detail)
     }
 
-    /// 409: not in this state.
+    /// 409: not possible in the world's current state.
     pub fn conflict(detail: impl Into<String>) -> Self {
         Self::new(409, "conflict", "Conflict with the state of the world", detail)
     }
 
-    /// 409: the first request with this key is still being worked on. Asked again later it has its answer.
+    /// 409: the first request with this key is still in progress. A later retry gets its answer.
     #[must_use]
     pub fn busy() -> Self {
-        Self::new(409, "busy", "Still being worked on", "the first request with this key is still being worked on")
-            .retry(1)
+        Self::new(
+            409,
+            "busy",
+            "Request in progress",
+            "the first request with this key is still in progress; retry later",
+        )
+        .retry(1)
     }
 
-    /// 413.
+    /// 413: the body is too large.
     pub fn too_large(detail: impl Into<String>) -> Self {
         Self::new(413, "too-large", "Request too large", detail)
     }
 
-    /// 415.
+    /// 415: the body is not declared as JSON.
     #[must_use]
     pub fn media_type() -> Self {
         let detail = "expected the header `Content-Type: application/json`";
         Self::new(415, "media-type", "Unsupported media type", detail)
     }
 
-    /// 422: well-formed, but not valid.
+    /// 422: well-formed, but invalid.
     pub fn invalid(detail: impl Into<String>) -> Self {
         Self::new(422, "invalid", "Invalid value", detail)
     }
@@ -134,64 +139,64 @@ impl Problem {
         Self::new(422, "limit", "Limit of this service exceeded", detail)
     }
 
-    /// 429.
+    /// 429: too many requests, worlds or bodies for now.
     pub fn too_many(detail: impl Into<String>, seconds: u32) -> Self {
         Self::new(429, "too-many", "Too many requests", detail).retry(seconds)
     }
 
-    /// 500: a mistake of ours.
+    /// 500: a bug of the service.
     pub fn internal(detail: impl Into<String>) -> Self {
         Self::new(500, "internal", "Internal server error", detail)
     }
 
-    /// 500: what is stored of a world cannot be read.
+    /// 500: the stored files of a world are damaged.
     pub fn damaged(detail: impl Into<String>) -> Self {
         Self::new(500, "damaged", "Stored world damaged", detail)
     }
 
-    /// 500: what is stored was done by another build, and this one is to leave it alone.
+    /// 500: the log was written by another build, and this one is configured not to replay it.
     pub fn other_build(detail: impl Into<String>) -> Self {
         Self::new(500, "other-build", "The world was written by another build", detail)
     }
 
-    /// 503: the device was lost; the world comes back.
+    /// 503: the device was lost, and the world is being restored.
     pub fn device(detail: impl Into<String>) -> Self {
         Self::new(503, "device", "Device lost; the world is being restored", detail).retry(1)
     }
 
-    /// 503: starting or stopping.
+    /// 503: the service is starting or stopping.
     pub fn unavailable(detail: impl Into<String>) -> Self {
         Self::new(503, "unavailable", "Service unavailable", detail).retry(2)
     }
 
-    /// 503: the worlds of the store are not all known yet.
+    /// 503: the list of the stored worlds is not complete yet.
     pub fn starting(detail: impl Into<String>) -> Self {
         Self::new(503, "starting", "The service is starting", detail).retry(1)
     }
 
-    /// 507, or 503 where it is not known whether it has happened.
+    /// 507, or 503 if it is unknown whether the change was stored.
     #[must_use]
     pub fn of_store(error: &std::io::Error) -> Self {
         match Trouble::of(error) {
             Some(Trouble::Away(detail)) => Self::away(detail),
             Some(doubt @ Trouble::InDoubt(_)) => {
-                Self::away(format!("{doubt}: ask again, with the same Idempotency-Key if it has one"))
+                Self::away(format!("{doubt}: retry, with the same Idempotency-Key if the request had one"))
             }
             _ => Self::store(error.to_string()),
         }
     }
 
-    /// 503: the store is behind a network and does not answer.
+    /// 503: the store cannot be reached over the network.
     pub fn away(detail: impl Into<String>) -> Self {
         Self::new(503, "store-away", "Store unreachable", detail).retry(5)
     }
 
-    /// 507: nothing has happened.
+    /// 507: the store refused the change, and nothing has happened.
     pub fn store(detail: impl Into<String>) -> Self {
         Self::new(507, "store", "The store refused the change; it has not happened", detail).retry(5)
     }
 
-    /// With the place in the body.
+    /// Adds the path of the mistake in the body.
     #[must_use]
     pub fn at(mut self, path: impl Into<String>) -> Self {
         let path = path.into();
@@ -199,14 +204,14 @@ impl Problem {
         self
     }
 
-    /// With what should be there.
+    /// Adds the expected value.
     #[must_use]
     pub fn expected(mut self, expected: impl Into<String>) -> Self {
         self.expected = Some(expected.into());
         self
     }
 
-    /// After how many commands of a batch.
+    /// Adds the number of executed commands of a batch.
     #[must_use]
     pub fn after(mut self, applied: usize) -> Self {
         self.applied = Some(applied);
@@ -218,7 +223,7 @@ impl Problem {
         self
     }
 
-    /// Of a part of the body: `prefix` is where that part is.
+    /// Prefixes the path with that of the part of the body it belongs to.
     #[must_use]
     pub fn within(mut self, prefix: &str) -> Self {
         self.path = match self.path.take() {
@@ -229,7 +234,7 @@ impl Problem {
         self
     }
 
-    /// 400: no JSON, with line and column; the input may have ended too early.
+    /// 400: invalid JSON, with line and column; or the input ended too early.
     #[must_use]
     pub fn no_json(error: &serde_json::Error) -> Self {
         let message = message_of(error);
@@ -239,13 +244,13 @@ impl Problem {
         Self { line: Some(line), column: Some(column), ..problem }
     }
 
-    /// Problem with a JSON value: 400 where it is none, else 422 with the path that was tracked.
+    /// Converts a JSON error: 400 for invalid JSON, else 422 with the path.
     #[must_use]
     pub fn from_json(error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
         let path = shortened(error.path().to_string());
         let inner = error.inner();
         let message = message_of(inner);
-        // That a number is too large is found while it is read.
+        // A number out of range is found by the parser, though it is an error of the value.
         let is_value = inner.is_data() || message == "number out of range";
         let mut problem = if is_value { Self::invalid(message) } else { Self::no_json(inner) };
         if inner.line() > 0 {
@@ -255,13 +260,13 @@ impl Problem {
     }
 }
 
-/// Message of an error without its place.
+/// Returns the message of an error without its position.
 fn message_of(error: &serde_json::Error) -> String {
     let message = error.to_string();
     shortened(message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message).to_owned())
 }
 
-/// Text that may quote the request, cut where it gets long.
+/// Cuts long text, which may quote the request.
 fn shortened(mut text: String) -> String {
     if text.len() > MAX_QUOTED {
         text.truncate(text.floor_char_boundary(MAX_QUOTED));

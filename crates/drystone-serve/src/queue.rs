@@ -1,55 +1,57 @@
-//! Which worlds are next. No clock and no world is needed to say.
+//! Fair order of worlds by measured computing time. Pure functions of their arguments, without clocks or worlds.
 
 use std::time::Duration;
 
-/// Longest turn that is short, s.
+/// Longest time slice that counts as short, s.
 const SHORT: f64 = 0.02;
-/// Short turns in a row that make a record.
+/// Number of short time slices in a row that qualify a world for the worker for short time slices.
 const SHORT_TURNS: u8 = 3;
-/// Longest turn that may be the machine's fault, not the world's, s: one after [`CALM_TURNS`] short ones says nothing.
+/// Longest time slice that may be the machine's fault rather than the world's, s. One after [`CALM_TURNS`] short
+/// ones is ignored.
 const HICCUP: f64 = 0.1;
-/// Short turns in a row after which a hiccup is forgiven.
+/// Number of short time slices in a row after which a hiccup is ignored.
 const CALM_TURNS: u8 = 10;
-/// Worlds of a turn, at most.
+/// Largest number of worlds in one time slice.
 const MOST_TOGETHER: usize = 64;
 
-/// What is known of the time that a world had.
+/// Computing time of a world.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Account {
-    /// Seconds that it was charged, and what was let go of while it was idle.
+    /// Seconds charged to the world, plus credit that expired while it was idle.
     pub had: f64,
-    /// What a step of it was charged of late, s; none before the first.
+    /// Recent cost of a step, s; none before the first.
     step: Option<f64>,
-    /// Likewise a turn in which it did none.
+    /// Recent cost of a time slice without steps, s; none before the first.
     rest: Option<f64>,
-    /// It shares no turn.
+    /// True if the world shares no time slice.
     pub alone: bool,
 }
 
-/// What a world will do with its turn, as far as one can tell.
+/// Expected content of a world's next time slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// Something that may take long.
+    /// Anything, perhaps for long.
     Anything,
-    /// A step.
+    /// Step of the world.
     Step,
-    /// Answer, write down, take note.
+    /// Answers, log entries and bookkeeping.
     Rest,
 }
 
 impl Account {
-    /// Account of a world whose turn is urgent and short: before all others. What it had counts in its next turns.
+    /// Returns the account of a world whose time slice is urgent and short: it precedes all others. Its real charge
+    /// counts again in later time slices.
     #[must_use]
     pub fn first(self) -> Self {
         Self { had: f64::NEG_INFINITY, ..self }
     }
 
-    /// Of a world that comes when the one that had least had so much.
+    /// Returns the account of a new world, which starts at the current minimum `least`.
     pub fn new(least: f64) -> Self {
         Self { had: least, step: None, rest: None, alone: false }
     }
 
-    /// Adds the seconds of a turn, in which it did what was expected, or so many steps.
+    /// Charges the seconds of a time slice, and updates the estimate for what was expected or for the `steps` done.
     pub fn charge(&mut self, took: f64, expected: Expected, steps: u32) {
         self.had += took;
         let (known, now) = match (steps, expected) {
@@ -57,43 +59,43 @@ impl Account {
             (0, _) => (&mut self.rest, took),
             _ => (&mut self.step, took / f64::from(steps)),
         };
-        // One that was held up, by whatever else the machine does, says little of the next.
+        // A delayed time slice says little about the next: the estimate at most doubles.
         *known = Some(known.map_or(now, |before| 0.7 * before + 0.3 * now.min(2.0 * before)));
     }
 
-    /// Seconds that the next turn takes, with one step at most.
+    /// Returns the estimated seconds of the next time slice, with at most one step.
     fn next(&self, expected: Expected) -> f64 {
         let known = match expected {
             Expected::Anything => None,
             Expected::Step => self.step,
             Expected::Rest => self.rest,
         };
-        // What was never measured may be long.
+        // A cost that was never measured may be long.
         known.filter(|_| !self.alone).unwrap_or(f64::INFINITY)
     }
 }
 
-/// Measured turns of a world: whether the next one will be short. A worker that is kept for short turns takes no others.
+/// Recent lengths of a world's time slices. They qualify it for the worker for short time slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// Short turns with steps, and without, since the last long one. Up to [`SHORT_TURNS`].
+    /// Numbers of short time slices with and without steps since the last long one, up to [`SHORT_TURNS`].
     steps: u8,
     rests: u8,
-    /// Short turns with steps in a row. Up to [`CALM_TURNS`].
+    /// Number of short time slices with steps in a row, up to [`CALM_TURNS`].
     calm: u8,
-    /// The last turn that says anything was long.
+    /// True if the last conclusive time slice was long.
     is_long: bool,
 }
 
 impl Record {
-    /// Takes note of a turn, unless it was one in which the world was opened: that says nothing of the next.
+    /// Records a time slice. The caller leaves out those that opened the world: they say nothing about the next.
     pub fn note(&mut self, took: f64, steps: u32) {
         if took > SHORT {
             let is_hiccup = took <= HICCUP && self.calm == CALM_TURNS;
             *self = if is_hiccup { Self { calm: 0, ..*self } } else { Self { is_long: true, ..Self::default() } };
             return;
         }
-        // Answers do not make up for long steps.
+        // Short answers do not make up for long steps.
         if steps > 0 {
             self.calm = (self.calm + 1).min(CALM_TURNS);
         }
@@ -102,7 +104,7 @@ impl Record {
         self.is_long &= self.steps < SHORT_TURNS;
     }
 
-    /// True if the next turn was short whenever it was measured of late.
+    /// Returns true if the next time slice will be short according to the recent ones.
     #[must_use]
     pub fn is_short(self, expected: Expected) -> bool {
         match expected {
@@ -112,31 +114,31 @@ impl Record {
         }
     }
 
-    /// True if no turn was long so far.
+    /// Returns true if no long time slice stands in the record.
     #[must_use]
     pub fn is_clean(self) -> bool {
         !self.is_long
     }
 }
 
-/// A world that is due.
+/// World that is due for a time slice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Due<T> {
     pub id: T,
-    /// Seconds that all worlds of its owner had.
+    /// Seconds charged to all worlds of the owner.
     pub owner: f64,
     pub account: Account,
     pub expected: Expected,
-    /// If it is for a step, by dispatches that it shares with others: with whom, and what all of them take, s.
+    /// For a step in a pool: the id of the pool, and the seconds of a step of all its worlds.
     pub series: Option<(usize, f64)>,
 }
 
-/// Those that are next, of those that are due: of the owner whose worlds had least the one that had least, and, if turns are
-/// shared, those that come after it in this order, up to the first that is not small: what they are expected to do shall fit in one turn. Nobody is passed by,
-/// but by those who step by the same dispatches as one that is next: these run in any case, and each is charged its part.
-/// Changes their order.
+/// Selects the worlds of the next time slice, reordering `due`. First comes the world with the least charge of the
+/// owner with the least. With `together`, the worlds that follow in this order share the time slice, up to the first
+/// whose expected work does not fit. No world is overtaken, except by those that share dispatches with a selected
+/// one: their step runs in any case, and each is charged its part.
 pub fn choose<T: Ord>(due: &mut [Due<T>], together: bool, turn: Duration) -> &[Due<T>] {
-    // Equal ones by id, so that it does not depend on the order of a table.
+    // Ties are broken by id, so that the order does not depend on a hash table.
     let order = |a: &Due<T>, b: &Due<T>| {
         let by_owner = a.owner.total_cmp(&b.owner);
         by_owner.then(a.account.had.total_cmp(&b.account.had)).then_with(|| a.id.cmp(&b.id))
@@ -160,7 +162,7 @@ pub fn choose<T: Ord>(due: &mut [Due<T>], together: bool, turn: Duration) -> &[D
         }
         if count == 0 || joins || !full {
             shared.extend(series.filter(|_| !joins).map(|(pool, _)| pool));
-            // Behind those that were chosen before; who is passed by keeps its place among the others.
+            // Behind those selected before; overtaken worlds keep their order.
             due[count..=at].rotate_right(1);
             count += 1;
         }
@@ -177,7 +179,7 @@ mod tests {
 
     const TURN: Duration = Duration::from_millis(4);
 
-    /// One that is due for a step.
+    /// Returns a world that is due for a step.
     fn due(id: u32, had: f64, step: f64) -> Due<u32> {
         let account = Account { step: Some(step), ..Account::new(had) };
         Due { id, owner: 0.0, account, expected: Expected::Step, series: None }
@@ -213,7 +215,7 @@ mod tests {
         let late = due(9, 1e3, 10.0);
         all.push(Due { owner: f64::NEG_INFINITY, account: late.account.first(), ..late });
         assert_eq!((chosen(&all, false), chosen(&all, true)[0]), (vec![9], 9));
-        // Negative control: by what it had it would be last.
+        // Negative control: by its charge it would be last.
         all[3] = late;
         assert_eq!((chosen(&all, false), chosen(&all, true)), (vec![0], vec![0, 1, 2]));
     }
@@ -238,7 +240,7 @@ mod tests {
             "3.7 ms, and 4.4 are too much"
         );
         assert_eq!(with(&pooled(0.001, &[1]), &[of(8, 0.001, 2), of(8, 0.001, 4), of(9, 0.05, 3)]), [1, 2, 4]);
-        // Not those that have no step to do, or are to be alone.
+        // Excluded: worlds that have no step to do, or may share no time slice.
         let rest = Due { expected: Expected::Rest, ..of(7, 0.05, 2) };
         assert_eq!(with(&pooled(0.05, &[1]), &[rest]), [1]);
         let suspect = Due { account: Account { alone: true, ..rest.account }, ..of(7, 0.05, 2) };
@@ -264,8 +266,9 @@ mod tests {
         assert!(account.step.unwrap() > 0.09, "all of them do");
     }
 
-    /// A minute of turns: fifty worlds whose steps take a millisecond, one whose steps take a second, and all want as many
-    /// as they get. `price` is what a second costs. Returns the steps of the large one and the least of a small one.
+    /// Simulates a minute: fifty worlds with steps of a millisecond, one with steps of a second, all of which always
+    /// want to step. `price` scales the charges. Returns the steps of the large world, and the fewest steps of a
+    /// small one.
     fn minute(price: f64) -> (u32, u32) {
         let cost = |id: u32| if id == 0 { 1.0 } else { 0.001 };
         let mut all: Vec<_> = (0..51).map(|id| due(id, 0.0, cost(id))).collect();
@@ -286,13 +289,13 @@ mod tests {
     fn a_large_world_starves_no_small_ones() {
         let (large, small) = minute(1.0);
         assert!((1..=2).contains(&large), "a fifty-first of a minute: {large} steps of a second");
-        assert!(small > 1000, "each small one likewise: {small}");
-        // Negative control: where nothing is charged, the first has every turn.
+        assert!(small > 1000, "each small one gets its share: {small}");
+        // Negative control: without charges the first world gets every time slice.
         assert_eq!(minute(0.0), (60, 0));
     }
 
-    /// A minute of turns: forty worlds of one owner beside one of another, all of which want as many steps of a millisecond as
-    /// they get. `price` is what an owner is charged for a second. Returns the steps of the one.
+    /// Simulates a minute: forty worlds of one owner beside one of another, all of which always want steps of a
+    /// millisecond. `price` scales the charges of the owners. Returns the steps of the single world.
     fn minute_of_owners(together: bool, price: f64) -> u32 {
         let mut all: Vec<_> = (0..41).map(|id| due(id, 0.0, 0.001)).collect();
         let (mut time, mut steps, mut owners) = (0.0, 0, [0.0; 2]);
@@ -314,12 +317,12 @@ mod tests {
 
     #[test]
     fn many_worlds_of_one_owner_starve_no_other_owner() {
-        // Alone it has 60,000.
+        // Without the others it has 60,000.
         let half = minute_of_owners(false, 1.0);
         assert!((29_000..31_000).contains(&half), "{half}: each owner has half");
         let together = minute_of_owners(true, 1.0);
         assert!(together > 14_000, "{together}: a step of each turn of four, as a world has one step of a round");
-        // Negative control: where owners are charged nothing, each world has its part.
+        // Negative control: without charges to owners, each world gets an equal part.
         let part = minute_of_owners(false, 0.0);
         assert!((1_400..1_500).contains(&part), "{part}: one of forty-one");
     }
@@ -343,7 +346,7 @@ mod tests {
         assert!(record.is_short(Expected::Step) && record.is_short(Expected::Rest));
     }
 
-    /// A world is not held up behind long ones because the machine was busy for a moment.
+    /// A world is not delayed behind long ones because the machine was busy for a moment.
     #[test]
     fn one_hiccup_in_many_turns_is_forgiven() {
         let mut record = Record::default();

@@ -1,12 +1,16 @@
-//! The order of turns. A turn goes to the owner whose worlds had the least time so far, and of these to the world that had the
-//! least; whoever was idle does not save up for later. On a device small worlds that are next share a turn (turns.rs).
+//! Scheduler: assigns time slices of the worker threads to worlds. A time slice goes to the owner whose worlds have
+//! used the least time so far, and among these to the world that has used the least; idle worlds save nothing up. On
+//! a GPU small worlds that are next share a time slice (turns.rs).
 //!
-//! With several workers one is kept for worlds whose turns were short whenever they were measured of late; a new world is
-//! opened by the others. While all of these are held up by long turns, it takes small worlds without a record, too. Of any
-//! other world it takes turns that only answer or end something (`Session::has_short_turn`): such a turn begins no step and
-//! opens nothing. A world that is to be deleted, whose step was given up, or whose deadline has passed has the next turn, on
-//! any worker, and that turn is as short: what the world has to do beside that waits for a turn in the usual order.
-//! With one worker, as on a GPU, a long step delays all others; it can be given up as any other (watch.rs).
+//! With several workers, one is reserved for worlds whose recent time slices were all short; the others open new
+//! worlds. While all others are held up by long time slices, it also takes small worlds without a record. From any
+//! other world it takes only time slices that answer or end something (`Session::has_short_turn`): such a time slice
+//! begins no step and opens nothing. A world that is to be deleted, whose step was cancelled, or whose deadline has
+//! passed comes next on any worker, and its time slice is as short; the world's other work waits for a time slice in
+//! the usual order. With one worker, as on a GPU, a long step delays all others; it can be cancelled like any other
+//! (watch.rs).
+
+mod permissions;
 
 use std::collections::HashMap;
 use std::io;
@@ -26,35 +30,36 @@ use super::suspects::{Place as Passed, Suspects};
 use super::turns::{Member, TURN, run};
 use super::watch::Watch;
 use super::writer::Writer;
+use permissions::Leave;
 
-/// Age of a turn that holds its worker up.
+/// Age at which a time slice counts as holding up its worker.
 const HELD_UP: Duration = Duration::from_secs(1);
-/// Largest world without a record that the kept worker takes while all others are held up, bodies.
+/// Largest world without a record that the reserved worker takes while all others are held up, bodies.
 const SMALL: usize = 2000;
-/// Until a store that does not answer is asked again for its worlds.
+/// Interval of retries of a store that does not answer.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Worlds of a store that are read at a time: of a folder, and of a bucket.
+/// Number of threads that read the worlds of a store: of a folder, and of a bucket.
 const READERS: [usize; 2] = [4, 16];
 
-/// Worlds, and the threads that run them.
+/// Registry of the worlds, and the threads that run them.
 #[derive(Debug)]
 pub struct Scheduler {
     shared: Arc<Shared>,
     state: Mutex<State>,
     changed: Condvar,
-    /// Nothing new is begun.
+    /// True while the service stops: nothing new is begun.
     pub draining: AtomicBool,
     ended: AtomicBool,
-    /// All worlds of the store are known.
+    /// True once all worlds of the store are known.
     is_listed: AtomicBool,
-    /// Worlds that were in the store at the start and are not open yet.
+    /// Number of worlds that were in the store at the start and are not open yet.
     starting: AtomicUsize,
     workers: usize,
     watch: Arc<Watch>,
     suspects: Suspects,
-    /// Message that names the service that has taken a world over.
+    /// Message that names the service that has fenced this one.
     taken: Mutex<Option<String>>,
-    /// Told when that happens.
+    /// Signals that another service has fenced this one.
     pub evicted: tokio::sync::Notify,
     threads: Mutex<Vec<JoinHandle<()>>>,
     writers: Mutex<Vec<JoinHandle<()>>>,
@@ -64,25 +69,25 @@ pub struct Scheduler {
 struct State {
     worlds: HashMap<String, Entry>,
     owners: Vec<Owner>,
-    /// Least time of the owners whose worlds wait.
+    /// Minimum time of the owners whose worlds wait.
     least: f64,
-    /// Suspects in a turn: one at most.
+    /// Number of suspect worlds in a time slice: one at most.
     suspects: usize,
-    /// Owners of worlds that are being made.
+    /// Owners of worlds that are being created.
     making: Vec<String>,
 }
 
-/// Time that the worlds of a token had.
+/// Computing time of an owner's worlds.
 #[derive(Debug)]
 struct Owner {
     name: String,
     had: f64,
-    /// Least time of its worlds that wait.
+    /// Minimum time of the owner's waiting worlds.
     least: f64,
 }
 
 impl State {
-    /// Index of an owner, who is new perhaps.
+    /// Returns the index of an owner, adding it if it is new.
     fn owner(&mut self, name: &str) -> usize {
         self.owners.iter().position(|owner| owner.name == name).unwrap_or_else(|| {
             self.owners.push(Owner { name: name.to_owned(), had: self.least, least: 0.0 });
@@ -91,7 +96,7 @@ impl State {
     }
 }
 
-/// A place for a world that is being made, until it is there or dropped.
+/// Reservation for a world that is being created, until it is added or dropped.
 #[derive(Debug)]
 pub struct Place(Arc<Scheduler>, String);
 
@@ -107,50 +112,23 @@ impl Drop for Place {
 #[derive(Debug)]
 struct Entry {
     handle: Arc<Handle>,
-    /// Away while it has its turn.
+    /// Session; None during a time slice.
     session: Option<Box<Session>>,
     wake: Wake,
-    /// Somebody asked while it had its turn.
+    /// True if a request arrived during a time slice.
     poked: bool,
     account: Account,
     owner: usize,
     record: Record,
-    /// Bodies when the record began.
+    /// Number of bodies when the record began.
     bodies: usize,
-    /// The process may have ended because of it.
+    /// True if the world may have ended the previous process.
     is_suspect: bool,
-    /// Not open yet since the start of the service.
+    /// True until the world is open for the first time since the start of the service.
     starting: bool,
 }
 
-/// Permission of a turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Leave {
-    /// False for a turn that only answers or ends something.
-    may_take_long: bool,
-    /// False for a turn that begins no step.
-    may_step: bool,
-}
-
-impl Leave {
-    /// All that a turn can do.
-    const ALL: Self = Self { may_take_long: true, may_step: true };
-    /// Only what is short.
-    const SHORT: Self = Self { may_take_long: false, may_step: false };
-
-    /// Permission of a turn on the worker for short turns, if `only_short`, or on another; `by_record` is what the first
-    /// allows a world. A turn that comes before those of other worlds, as it is urgent, is short on every worker: what takes
-    /// long waits for a turn in the usual order.
-    const fn new(only_short: bool, is_urgent: bool, by_record: Self) -> Self {
-        match (is_urgent, only_short) {
-            (true, _) => Self::SHORT,
-            (false, true) => by_record,
-            (false, false) => Self::ALL,
-        }
-    }
-}
-
-/// Lets a world have its turn.
+/// Takes a world's session out for a time slice.
 fn take(state: &mut State, (id, expected): (String, Expected), leave: Leave) -> Option<Member> {
     let entry = state.worlds.get_mut(&id)?;
     entry.poked = false;
@@ -161,10 +139,10 @@ fn take(state: &mut State, (id, expected): (String, Expected), leave: Leave) -> 
 }
 
 impl Scheduler {
-    /// Starts the threads. [`Self::load`] finds the worlds that are in the store.
+    /// Starts the threads. [`Self::load`] then finds the worlds of the store.
     ///
     /// # Errors
-    /// The operating system's.
+    /// The operating system refuses a thread.
     pub fn start(config: Arc<Config>, device: Device, store: Arc<Store>) -> io::Result<Arc<Self>> {
         let (writer, writers) = Writer::start(&store)?;
         let (pokes, poked) = mpsc::channel();
@@ -221,10 +199,10 @@ impl Scheduler {
         Ok(scheduler)
     }
 
-    /// Finds the worlds that are in the store, in a thread of its own. Each is opened once it is found.
+    /// Starts a thread that finds the worlds of the store. Each world is opened once it is found.
     ///
     /// # Errors
-    /// The operating system's.
+    /// The operating system refuses the thread.
     pub fn load(self: &Arc<Self>) -> io::Result<()> {
         let own = self.clone();
         let thread = std::thread::Builder::new().name("load".to_owned()).spawn(move || own.find_worlds())?;
@@ -234,7 +212,7 @@ impl Scheduler {
 
     fn find_worlds(&self) {
         let store = &self.shared.store;
-        let Some(ids) = self.insist("the worlds cannot be listed", || store.worlds()) else { return };
+        let Some(ids) = self.retry_store("the worlds cannot be listed", || store.worlds()) else { return };
         let next = AtomicUsize::new(0);
         std::thread::scope(|scope| {
             for _ in 0..READERS[usize::from(store.is_remote())].min(ids.len()) {
@@ -252,7 +230,7 @@ impl Scheduler {
     }
 
     fn find_world(&self, id: &str) {
-        let read = self.insist("a world cannot be read", || match self.shared.store.read(id, WORLD) {
+        let read = self.retry_store("a world cannot be read", || match self.shared.store.read(id, WORLD) {
             Ok((facts, _)) => Ok(open_facts(&facts)),
             Err(error) if matches!(Trouble::of(&error), Some(Trouble::Away(_))) => Err(error),
             Err(error) => Ok(Err(error)),
@@ -267,15 +245,15 @@ impl Scheduler {
         self.changed.notify_all();
     }
 
-    /// Asks the store until it answers. None if the service stops before that.
-    fn insist<T>(&self, what: &str, mut ask: impl FnMut() -> io::Result<T>) -> Option<T> {
+    /// Retries a request to the store until it succeeds. None if the service stops first.
+    fn retry_store<T>(&self, what: &str, mut ask: impl FnMut() -> io::Result<T>) -> Option<T> {
         let mut is_told = false;
         while !self.draining.load(Ordering::SeqCst) {
             match ask() {
                 Ok(answer) => return Some(answer),
                 Err(error) => {
                     if !std::mem::replace(&mut is_told, true) {
-                        tracing::error!(%error, what, "the store is asked again");
+                        tracing::error!(%error, what, "the store does not answer; retrying");
                     }
                     std::thread::sleep(PATIENCE);
                 }
@@ -288,25 +266,25 @@ impl Scheduler {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What all sessions share.
+    /// Returns the state that all sessions share.
     #[must_use]
     pub fn shared(&self) -> &Arc<Shared> {
         &self.shared
     }
 
-    /// What worlds run on.
+    /// Returns the device of the worlds.
     #[must_use]
     pub fn device(&self) -> &Device {
         &self.shared.device
     }
 
-    /// True once all worlds of the store are known, open or not.
+    /// Returns true once all worlds of the store are known, open or not.
     #[must_use]
     pub fn is_listed(&self) -> bool {
         self.is_listed.load(Ordering::SeqCst)
     }
 
-    /// The reason why the service cannot be used as it should be, if there is one.
+    /// Returns the reason why the service is not ready, if there is one.
     #[must_use]
     pub fn hindrance(&self) -> Option<String> {
         if let Some(taken) = self.evicted_by() {
@@ -320,28 +298,28 @@ impl Scheduler {
             return Some(format!("worlds are being restored: {starting} are not open yet"));
         }
         let (most, turn) = (self.shared.config.limits.turn_seconds, self.watch.longest()?.as_secs_f64());
-        (turn > most).then(|| format!("a turn takes {turn:.1} s already; limits.turn_seconds is {most}"))
+        (turn > most).then(|| format!("a time slice has taken {turn:.1} s so far; limits.turn_seconds is {most}"))
     }
 
-    /// Age of the oldest turn in progress; 0 if there is none.
+    /// Returns the age of the oldest time slice in progress; 0 if there is none.
     #[must_use]
     pub fn longest_turn(&self) -> Duration {
         self.watch.longest().unwrap_or_default()
     }
 
-    /// Returns whether all worlds that were in the store are open, and nothing hinders the service.
+    /// Returns true if all worlds of the store are open and nothing hinders the service.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.hindrance().is_none()
     }
 
-    /// Returns the message that names the service that has taken a world over from this one.
+    /// Returns the message that names the service that has fenced this one.
     #[must_use]
     pub fn evicted_by(&self) -> Option<String> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// All worlds, by id.
+    /// Returns all worlds in the order of their creation.
     #[must_use]
     pub fn worlds(&self) -> Vec<Arc<Handle>> {
         let mut handles: Vec<_> = self.lock().worlds.values().map(|entry| entry.handle.clone()).collect();
@@ -350,24 +328,24 @@ impl Scheduler {
         handles
     }
 
-    /// A world.
+    /// Returns a world, if it exists.
     #[must_use]
     pub fn world(&self, id: &str) -> Option<Arc<Handle>> {
         self.lock().worlds.get(id).map(|entry| entry.handle.clone()).filter(|handle| !handle.is_gone())
     }
 
-    /// Returns a world.
+    /// Returns a world, or the 404.
     ///
     /// # Errors
-    /// If it is not there.
+    /// The world does not exist.
     pub fn existing(&self, id: &str) -> Result<Arc<Handle>, Problem> {
         self.world(id).ok_or_else(|| Problem::no_world(id))
     }
 
-    /// A place for a world, of which its owner may have so many.
+    /// Reserves a slot for a world, of which the owner may have `own_most`.
     ///
     /// # Errors
-    /// There are as many as may be.
+    /// The owner, or the service, has as many worlds as allowed.
     pub fn reserve(self: &Arc<Self>, owner: &str, own_most: usize) -> Result<Place, Problem> {
         let mut state = self.lock();
         let there = state.worlds.values().filter(|entry| !entry.handle.is_gone());
@@ -388,7 +366,7 @@ impl Scheduler {
         Ok(Place(self.clone(), owner.to_owned()))
     }
 
-    /// Adds a world that is in the store.
+    /// Adds a world that has been written to the store.
     pub fn add(&self, id: &str, facts: Facts, place: Place) {
         self.insert(id, facts, false);
         drop(place);
@@ -399,7 +377,7 @@ impl Scheduler {
         let (owner, bodies) = (facts.owner.clone(), facts.bodies);
         let (mut session, handle) = Session::new(id, facts, self.shared.clone());
         if let Some(verdict) = self.suspects.verdict(id) {
-            session.condemn(verdict);
+            session.fail_unopened(verdict);
         }
         let mut state = self.lock();
         let owner = state.owner(&owner);
@@ -419,10 +397,10 @@ impl Scheduler {
         metrics::gauge!("drystone_worlds").set(state.worlds.len() as f64);
     }
 
-    /// Asks a world.
+    /// Sends a request to a world and waits for the answer.
     ///
     /// # Errors
-    /// If it is not there, too many requests wait, or the service is stopping.
+    /// The world does not exist, its inbox is full, or the service is stopping.
     pub async fn ask(
         &self,
         id: &str,
@@ -439,7 +417,7 @@ impl Scheduler {
         }
     }
 
-    /// A world should have a turn.
+    /// Requests a time slice for a world.
     pub fn poke(&self, id: &str) {
         let mut state = self.lock();
         let State { worlds, owners, least, .. } = &mut *state;
@@ -447,10 +425,10 @@ impl Scheduler {
             entry.poked = true;
             let owner = &mut owners[entry.owner];
             if entry.starting {
-                // Among worlds that are being opened, one that is asked for comes first.
+                // Among the worlds that are being opened, a requested one comes first.
                 entry.account.had = entry.account.had.min(owner.least - 1e-6);
             } else if entry.session.is_some() && entry.wake != Wake::Now {
-                // Who was idle does not come with savings.
+                // An idle world keeps no credit.
                 entry.account.had = entry.account.had.max(owner.least);
                 owner.had = owner.had.max(*least);
             }
@@ -469,7 +447,7 @@ impl Scheduler {
                 Poke::Taken(detail) => {
                     let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
                     if taken.is_none() {
-                        tracing::error!(detail, "another service has taken the store over: this one ends");
+                        tracing::error!(detail, "another service has taken the store over: this service stops");
                         *taken = Some(detail);
                         self.evicted.notify_one();
                     }
@@ -479,8 +457,8 @@ impl Scheduler {
         }
     }
 
-    /// Has idle worlds put to disk that have so many bodies together, those that were not asked for longest first; worlds of
-    /// one owner, if one is named.
+    /// Has idle worlds written to disk that have `bodies` bodies together, the longest unused first; only worlds of
+    /// `owner` if one is given.
     fn press(&self, bodies: usize, owner: Option<&str>) {
         let idle = |entry: &Entry| {
             let is_meant = owner.is_none_or(|owner| entry.handle.facts.owner == owner);
@@ -512,22 +490,24 @@ impl Scheduler {
         }
     }
 
-    /// Returns whether the worker for short turns takes a world. `is_held_up` says that all others are in long turns.
+    /// Returns true if the reserved worker takes a world. `is_held_up` says that all other workers are in long time
+    /// slices.
     fn suits(entry: &Entry, session: &Session, is_held_up: bool) -> bool {
         Self::is_harmless(entry, is_held_up) || (!session.is_opening() && entry.record.is_short(session.expected()))
     }
 
-    /// Returns whether that worker may step the world, too. A record of short answers says nothing of steps.
+    /// Returns true if the reserved worker may also step the world. A record of short answers says nothing about
+    /// steps.
     fn may_step(entry: &Entry, is_held_up: bool) -> bool {
         Self::is_harmless(entry, is_held_up) || entry.record.is_short(Expected::Step)
     }
 
-    /// Returns whether a small world without a record is taken, as all other workers are held up.
+    /// Returns true for a small world without a record while all other workers are held up.
     fn is_harmless(entry: &Entry, is_held_up: bool) -> bool {
         is_held_up && entry.record.is_clean() && (1..=SMALL).contains(&entry.bodies)
     }
 
-    /// The worlds whose turn it is: one, or on a device perhaps several; waits for one. None at the end.
+    /// Waits for the next worlds due: one, or on a device perhaps several. None when the scheduler ends.
     fn next(&self, only_short: bool) -> Option<Vec<Member>> {
         let together = self.shared.device.backend() == "gpu";
         let mut state = self.lock();
@@ -546,7 +526,7 @@ impl Scheduler {
                     Wake::Now | Wake::At(_) => {
                         let is_urgent = session.is_urgent(now);
                         if entry.is_suspect && state.suspects > 0 && !is_urgent {
-                            // Until the other suspect is back, or its time is over.
+                            // Waits until the other suspect is back, or its own deadline.
                             if let Some(at) = session.deadline().filter(|at| *at > now) {
                                 soonest = Some(soonest.map_or(at, |soonest| soonest.min(at)));
                             }
@@ -557,7 +537,7 @@ impl Scheduler {
                             && !is_urgent
                             && !session.has_short_turn(now)
                         {
-                            // Looked at again, should the others be held up by then, or its time be over.
+                            // Looks again when the others may be held up, or at the deadline.
                             let later = session
                                 .deadline()
                                 .filter(|at| *at > now)
@@ -637,7 +617,7 @@ impl Scheduler {
                 self.starting.fetch_sub(1, Ordering::SeqCst);
             }
             if bodies > entry.bodies + entry.bodies / 2 + 64 {
-                // Another world, as it were.
+                // Its old record no longer applies.
                 (entry.bodies, entry.record) = (bodies, Record::default());
             }
             if !is_opening {
@@ -655,7 +635,7 @@ impl Scheduler {
         self.changed.notify_all();
     }
 
-    /// Begins to stop: every world gets a turn, in which nothing new is begun.
+    /// Begins the stop: each world gets a time slice in which nothing new is begun.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::SeqCst);
         let ids: Vec<String> = self.lock().worlds.keys().cloned().collect();
@@ -664,8 +644,8 @@ impl Scheduler {
         }
     }
 
-    /// Writes out all worlds and ends the threads, within `most`. Returns whether all was written; if not, the logs
-    /// have it.
+    /// Writes out all worlds and ends the threads, within `most`. Returns true if everything was written; if not,
+    /// the logs have it.
     #[must_use]
     pub fn stop(&self, most: Duration) -> bool {
         let end = Instant::now() + most;
@@ -685,11 +665,11 @@ impl Scheduler {
                 break;
             }
             std::thread::sleep(Duration::from_millis(20));
-            // Who waits for a store that was full is asked again.
+            // Worlds that wait for a full store are retried.
             self.drain();
         }
         self.ended.store(true, Ordering::SeqCst);
-        // A turn that goes on is not to blame for the end.
+        // A time slice still in progress is not to blame for the end.
         self.suspects.close();
         self.watch.stop();
         self.changed.notify_all();
@@ -700,27 +680,9 @@ impl Scheduler {
                 whole &= thread.join().is_ok();
             }
         }
-        // The writers end with the process: what they had to write is written, or the log has it.
+        // The writer threads end with the process: their data is written, or is in the log.
         self.writers.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.shared.store.leave();
         whole
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Leave;
-
-    #[test]
-    fn urgent_turns_are_short_on_every_worker() {
-        let answers = Leave { may_step: false, ..Leave::ALL };
-        for by_record in [Leave::ALL, Leave::SHORT, answers] {
-            for only_short in [true, false] {
-                assert_eq!(Leave::new(only_short, true, by_record), Leave::SHORT, "{only_short} {by_record:?}");
-            }
-            // Any other turn may take long on most workers, and on the one for short turns for worlds that suit it.
-            assert_eq!(Leave::new(false, false, by_record), Leave::ALL);
-            assert_eq!(Leave::new(true, false, by_record), by_record);
-        }
     }
 }

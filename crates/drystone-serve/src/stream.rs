@@ -1,4 +1,4 @@
-//! States as bytes, and the WebSocket that carries them.
+//! Binary frames of body states, and their encoding for a WebSocket stream.
 //!
 //! # A frame
 //!
@@ -8,27 +8,27 @@
 //! |---:|---|---|
 //! | 0 | 4 bytes | `DRYF` |
 //! | 4 | u16 | version, 1 |
-//! | 6 | u16 | flags: 1 = all bodies are here, forget what was before |
+//! | 6 | u16 | flags: 1 = full frame: discard earlier bodies |
 //! | 8 | u32 | sequence number of this stream's frames, from 0 |
-//! | 12 | u32 | frames that were due and left out so far, because the client was slow |
+//! | 12 | u32 | frames skipped so far because the client was slow |
 //! | 16 | u64 | steps done |
 //! | 24 | f64 | simulated seconds |
-//! | 32 | u32 | full rows |
-//! | 36 | u32 | delta rows |
-//! | 40 | u32 | bodies that are gone, or left the region |
+//! | 32 | u32 | number of full rows |
+//! | 36 | u32 | number of delta rows |
+//! | 40 | u32 | number of bodies that were removed or left the region |
 //! | 44 | f32 | quantum of positions, m |
 //! | 48 | f32 | quantum of angles, rad |
 //! | 52 | 12 bytes | 0 |
 //!
-//! Then the full rows of 36 bytes: u32 slot, u32 generation, f32 x, y (of the body's origin, m), angle (rad, in (−π, π]),
-//! f32 velocity x, y (of the centre of mass, m/s), angular velocity (rad/s), u32 flags (1 asleep, 2 static,
-//! 4 kinematic). Then the delta rows of 12 bytes: u32 slot, i16 dx, dy, dangle (quanta), i16 flags as before. Then the
-//! slots of bodies that are gone, u32 each.
+//! Then the full rows of 36 bytes: u32 slot, u32 generation, f32 x, y (of the body's origin, m), angle (rad, in (−π,
+//! π]), f32 velocity x, y (of the centre of mass, m/s), angular velocity (rad/s), u32 flags (1 asleep, 2 static,
+//! 4 kinematic). Then the delta rows of 12 bytes: u32 slot, i16 dx, dy, dangle (quanta), i16 flags as in full rows. Then
+//! the slots of removed bodies, u32 each.
 //!
-//! A delta is against what the client has: it adds `d · quantum` in 64-bit floats, and wraps the angle. Quanta are powers
-//! of two, so that client and service hold the same numbers, and errors do not add up: a position is right to half
-//! a quantum. Bodies that are new, or moved by more than fits, come as full rows. Delta rows carry no velocities. A
-//! body that is not mentioned has not moved by half a quantum.
+//! A delta refers to the client's values: the client adds `d · quantum` in 64-bit floats and wraps the angle. Quanta
+//! are powers of two, so that client and service hold the same numbers and errors do not accumulate: a position is
+//! correct to half a quantum. New bodies, and bodies that moved further than a delta can express, come as full rows.
+//! Delta rows carry no velocities. A body that is not mentioned has moved by less than half a quantum.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -39,11 +39,11 @@ use drystone::WorldError;
 use drystone::low_level::state;
 use drystone::low_level::types::{DYNAMIC, KINEMATIC};
 
-/// Of positions, m: 2⁻¹⁰, about 1 mm.
+/// Quantum of positions, m: 2⁻¹⁰, about 1 mm.
 const POSITION_QUANTUM: f32 = 1.0 / 1024.0;
-/// Of angles, rad: 2⁻¹², about 0.014°.
+/// Quantum of angles, rad: 2⁻¹², about 0.014°.
 const ANGLE_QUANTUM: f32 = 1.0 / 4096.0;
-/// All bodies are in the frame.
+/// Flag of a frame: all bodies are in it.
 const ALL: u16 = 1;
 const ASLEEP: u32 = 1;
 const STATIC_ROW: u32 = 2;
@@ -52,7 +52,7 @@ const HEADER: usize = 64;
 const FULL_ROW: usize = 36;
 const DELTA_ROW: usize = 12;
 
-/// Where every body is after a step.
+/// Poses and velocities of all bodies after a step.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
     /// Steps done.
@@ -74,10 +74,10 @@ struct Row {
 }
 
 impl Frame {
-    /// Of a world as it is now. On a GPU this waits for the device.
+    /// Takes a frame of a world. On a GPU this waits for the device.
     ///
     /// # Errors
-    /// If the device is lost.
+    /// The device is lost.
     pub(crate) fn take(world: &mut Hosted) -> Result<Self, WorldError> {
         let snapshot = world.snapshot()?;
         let compiled = world.compiled();
@@ -105,19 +105,19 @@ impl Frame {
         Ok(Self { step, time, rows })
     }
 
-    /// Number of bodies in it.
+    /// Returns the number of bodies.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Returns true if no body is in it.
+    /// Returns true if there are no bodies.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// All bodies.
+    /// Encodes all bodies.
     #[must_use]
     pub fn full(&self, sequence: u32, dropped: u32) -> Vec<u8> {
         let rows: Vec<&Row> = self.rows.iter().collect();
@@ -178,24 +178,24 @@ fn encode(
     bytes
 }
 
-/// What a client wants.
+/// Settings of a client's stream.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wish {
-    /// Between two frames, at least.
+    /// Minimum time between two frames.
     pub interval: Duration,
-    /// Only what moved, in quanta.
+    /// True for delta frames: only bodies that moved, in quanta.
     pub delta: bool,
-    /// Only bodies whose origin is in here: low and high corner, m.
+    /// Region to which the stream is limited, by the bodies' origins: lower left and upper right corner, m.
     pub region: Option<[f32; 4]>,
 }
 
-/// What a client has.
+/// Encoder of one client's stream, with the values that the client holds.
 #[derive(Debug)]
 pub struct View {
     wish: Wish,
     sequence: u32,
     has: HashMap<u32, Has>,
-    /// The next frame starts afresh.
+    /// The next frame is a full one.
     afresh: bool,
 }
 
@@ -208,25 +208,25 @@ struct Has {
 }
 
 impl View {
-    /// Of a client that has nothing yet.
+    /// Creates the encoder of a new client.
     #[must_use]
     pub fn new(wish: Wish) -> Self {
         Self { wish, sequence: 0, has: HashMap::new(), afresh: true }
     }
 
-    /// The client wants something else.
+    /// Changes the settings of the stream.
     pub fn change(&mut self, wish: Wish) {
         self.wish = wish;
         self.afresh = true;
     }
 
-    /// What it wants.
+    /// Returns the settings of the stream.
     #[must_use]
     pub fn wish(&self) -> &Wish {
         &self.wish
     }
 
-    /// The frame for this client.
+    /// Encodes a frame for this client.
     pub fn encode(&mut self, frame: &Frame, dropped: u32) -> Vec<u8> {
         let inside = |row: &&Row| match self.wish.region {
             None => true,
@@ -287,7 +287,7 @@ impl Has {
         }
     }
 
-    /// Moves to the row by whole quanta, if they fit, and says by how many.
+    /// Moves to the row by whole quanta and returns them, if they fit.
     fn follow(&mut self, row: &Row) -> Option<[i16; 3]> {
         let turn = std::f64::consts::TAU;
         let quanta = |by: f64, quantum: f32| {
@@ -309,22 +309,22 @@ impl Has {
     }
 }
 
-/// Counts the frames that were due while a client was not ready.
+/// Schedule of a stream's frames, which counts those that a slow client misses.
 #[derive(Debug)]
 pub struct Pace {
     last: Option<Instant>,
-    /// Left out so far.
+    /// Number of frames skipped so far.
     pub dropped: u32,
 }
 
 impl Pace {
-    /// At the start.
+    /// Creates the schedule of a new stream.
     #[must_use]
     pub fn new() -> Self {
         Self { last: None, dropped: 0 }
     }
 
-    /// A frame was sent, and it took until now since `begun` to send it.
+    /// Records that a frame was sent, which took from `begun` until now.
     pub fn sent(&mut self, begun: Instant, interval: Duration) {
         let took = begun.elapsed();
         if !interval.is_zero() && took > interval {
@@ -336,7 +336,7 @@ impl Pace {
         self.last = Some(begun);
     }
 
-    /// When the next frame may go.
+    /// Returns the earliest time of the next frame.
     #[must_use]
     pub fn next(&self, interval: Duration) -> Instant {
         self.last.map_or_else(Instant::now, |last| last + interval)
@@ -349,14 +349,14 @@ impl Default for Pace {
     }
 }
 
-/// For handing on.
+/// Frame as published to the streams.
 pub type Shown = Option<Arc<Frame>>;
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What a client makes of frames.
+    /// Client that decodes frames.
     #[derive(Default)]
     struct Client(HashMap<u32, ([f64; 2], f64)>);
 

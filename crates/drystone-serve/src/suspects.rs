@@ -1,10 +1,11 @@
-//! Worlds in whose step the process ended. A world that ends it twice at the same place is not stepped again, so that one
-//! scene cannot keep the service from starting.
+//! Worlds suspected of having ended the process. A world that does so twice at the same step is not stepped again,
+//! so that one scene cannot keep the service from starting.
 //!
-//! Before a worker steps worlds it writes their names and step numbers into its part of a small file, and clears that part
-//! after them. The page cache outlives the process, so nothing is synced: a write takes less than a microsecond. At the next
-//! start a part that names worlds makes them suspects. Suspects step one at a time until each has passed the place; a world
-//! during whose step the process ends again is opened as failed, and the others are cleared.
+//! Before a worker steps worlds, it writes their ids and step numbers into its part of a small file, and clears that
+//! part afterwards. The page cache outlives the process, so nothing is synced: a write takes less than a
+//! microsecond. At the next start the worlds in these marks become suspects. Suspects step one at a time until each
+//! has passed the marked step. A world during whose step the process ends again is opened as failed, and the others
+//! are cleared.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,31 +19,31 @@ use serde::{Deserialize, Serialize};
 use super::config::Config;
 use super::store::{BUCKET, MEMORY};
 
-/// Bytes of the file for each worker: 64 worlds of a turn, each with its id and step.
+/// Bytes of the file per worker: 64 worlds of a time slice, each with its id and step.
 const PART_BYTES: usize = 8192;
-/// File of the marks, in the folder of the store.
+/// Name of the file of marks, in the folder of the store.
 const MARKS: &str = "running";
-/// File of the suspects, beside it.
+/// Name of the file of suspects, beside it.
 const SUSPECTS: &str = "suspects";
-/// Steps between two marks of a turn. A suspect has passed a place when it is so many steps further.
+/// Number of steps between two marks of a time slice. A suspect that is this many steps further has passed the mark.
 pub const MARK_STEPS: u64 = 16;
-/// Ends of the process in a step of the same world before the world is failed.
+/// Number of process ends during the same world's steps after which the world is failed.
 const MAX_STEP_DEATHS: u32 = 2;
-/// Ends of the process while the same world was opened before it is failed. A process may be ended at its start for other
-/// reasons.
+/// Number of process ends while the same world is opened after which it is failed. A process may be ended at its
+/// start for other reasons.
 const MAX_OPEN_DEATHS: u32 = 3;
 
 /// Work during which the process may end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Place {
-    /// Reading checkpoint and log.
+    /// Reading the checkpoint and the log.
     Open,
-    /// A step; so many were done before it.
+    /// A step, with the number of steps done before it.
     Step(u64),
 }
 
-/// Ends of the process that a world may have caused.
+/// Process ends that a world may have caused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 struct Suspicion {
     deaths: u32,
@@ -56,15 +57,15 @@ impl Suspicion {
     }
 }
 
-/// Contents of the file of suspects.
+/// Content of the file of suspects.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 struct Notes {
-    /// Version that wrote it. Another one starts afresh, as it may have another solver.
+    /// Version that wrote the file. Another version starts afresh, as its solver may differ.
     version: String,
     worlds: BTreeMap<String, Suspicion>,
 }
 
-/// Marks of running worlds, and the suspects. See the module.
+/// Marks of running worlds, and the suspects.
 #[derive(Debug, Default)]
 pub struct Suspects {
     marks: Option<File>,
@@ -73,12 +74,12 @@ pub struct Suspects {
 }
 
 impl Suspects {
-    /// Reads the marks that the process before left. Where they cannot be kept, the service runs without.
+    /// Reads the marks left by the previous process. If marks cannot be kept, the service runs without them.
     #[must_use]
     pub fn open(config: &Config) -> Self {
         let Some(folder) = folder(config) else { return Self::default() };
         Self::open_in(&folder, config.retry_failed).unwrap_or_else(|error| {
-            tracing::warn!(folder = %folder.display(), %error, "a world that ends the process cannot be found out");
+            tracing::warn!(folder = %folder.display(), %error, "a world that ends the process cannot be identified");
             Self::default()
         })
     }
@@ -87,14 +88,14 @@ impl Suspects {
         make_own(folder)?;
         let (marks, file) = (folder.join(MARKS), folder.join(SUSPECTS));
         let left = match fs::read(&marks) {
-            Ok(bytes) => named(&bytes),
+            Ok(bytes) => parse_marks(&bytes),
             Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
             Err(error) => return Err(error),
         };
         let old = fs::read(&file).ok().and_then(|bytes| serde_json::from_slice::<Notes>(&bytes).ok());
         let version = env!("CARGO_PKG_VERSION");
         let old = old.filter(|notes| notes.version == version && !retry).unwrap_or_default();
-        let notes = Notes { version: version.to_owned(), worlds: blame(old.worlds, left) };
+        let notes = Notes { version: version.to_owned(), worlds: update_suspicions(old.worlds, left) };
         for (id, suspicion) in &notes.worlds {
             tracing::warn!(world = id, deaths = suspicion.deaths, "the process ended while this world was computed");
         }
@@ -111,7 +112,7 @@ impl Suspects {
         self.notes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Writes the suspects down: as a whole or not at all.
+    /// Writes the suspects to their file: completely or not at all.
     fn keep(&self, notes: &Notes) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         if notes.worlds.is_empty() {
@@ -125,7 +126,7 @@ impl Suspects {
         fs::rename(temporary, file)
     }
 
-    /// Writes down the worlds that a worker is about to compute.
+    /// Marks the worlds that a worker is about to compute.
     pub fn mark<'a>(&self, worker: usize, worlds: impl Iterator<Item = (&'a str, Place)>) {
         let Some(file) = &self.marks else { return };
         let mut text = String::with_capacity(96);
@@ -148,20 +149,20 @@ impl Suspects {
         }
     }
 
-    /// Forgets all marks: the process ends in order.
+    /// Clears all marks before an orderly end of the process.
     pub fn close(&self) {
         if let Some(file) = &self.marks {
             let _ = file.set_len(0);
         }
     }
 
-    /// True while the process may have ended because of this world.
+    /// Returns true while the world may have ended the previous process.
     #[must_use]
     pub fn has(&self, id: &str) -> bool {
         self.lock().worlds.contains_key(id)
     }
 
-    /// The reason why a world is not opened, if it ended the process too often.
+    /// Returns the reason why a world must not be opened, if it ended the process too often.
     #[must_use]
     pub fn verdict(&self, id: &str) -> Option<String> {
         let suspicion = self.lock().worlds.get(id).copied().filter(|suspicion| suspicion.is_enough())?;
@@ -176,8 +177,8 @@ impl Suspects {
         ))
     }
 
-    /// Clears a suspect that has passed the place where the process ended: `place` is what it has come to.
-    /// Returns true if it is a suspect no more.
+    /// Clears a suspect if `place` is past the work during which the process ended. Returns true if the world is no
+    /// suspect any more.
     pub fn passed(&self, id: &str, place: Place) -> bool {
         let mut notes = self.lock();
         let Some(suspicion) = notes.worlds.get(id) else { return true };
@@ -188,27 +189,27 @@ impl Suspects {
         };
         if passed {
             notes.worlds.remove(id);
-            self.keep_or_tell(&notes);
+            self.store_or_warn(&notes);
         }
         passed
     }
 
-    /// Forgets a world that was deleted.
+    /// Forgets a deleted world.
     pub fn forget(&self, id: &str) {
         let mut notes = self.lock();
         if notes.worlds.remove(id).is_some() {
-            self.keep_or_tell(&notes);
+            self.store_or_warn(&notes);
         }
     }
 
-    fn keep_or_tell(&self, notes: &Notes) {
+    fn store_or_warn(&self, notes: &Notes) {
         if let Err(error) = self.keep(notes) {
             tracing::warn!(%error, "the list of suspects was not written");
         }
     }
 }
 
-/// Writes to the part of a worker. Without its mark a world is not found out, and nothing else is wrong.
+/// Writes to the part of a worker. A missing mark only means that a world is not identified.
 fn put(file: &File, worker: usize, bytes: &[u8]) {
     let at = (worker * PART_BYTES) as u64;
     if let Err(error) = write_at(file, bytes, at) {
@@ -216,7 +217,7 @@ fn put(file: &File, worker: usize, bytes: &[u8]) {
     }
 }
 
-/// Folder for the marks. None for a store in memory, which the process takes with it.
+/// Returns the folder of the marks. None for a store in memory, which ends with the process.
 fn folder(config: &Config) -> Option<PathBuf> {
     if config.store == MEMORY {
         return None;
@@ -227,13 +228,13 @@ fn folder(config: &Config) -> Option<PathBuf> {
     if !config.store.starts_with(BUCKET) {
         return Some(PathBuf::from(&config.store));
     }
-    // A name for each bucket and user, below a folder that may be open to all.
+    // One name per bucket and user, in a folder that may be open to all users.
     let user = std::env::var("USER").unwrap_or_default();
     let name = format!("{:08x}", crc32fast::hash(format!("{} {user}", config.store).as_bytes()));
     Some(std::env::temp_dir().join(format!("drystone-{name}")))
 }
 
-/// Makes a folder, unless it is there. One of another user could lead anywhere.
+/// Creates a folder, unless it exists. One that belongs to another user is refused: it could lead anywhere.
 fn make_own(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)?;
     #[cfg(target_os = "linux")]
@@ -247,8 +248,8 @@ fn make_own(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Worlds that marks name.
-fn named(bytes: &[u8]) -> BTreeMap<String, Place> {
+/// Returns the worlds named by marks.
+fn parse_marks(bytes: &[u8]) -> BTreeMap<String, Place> {
     let mut worlds = BTreeMap::new();
     for part in bytes.chunks(PART_BYTES) {
         let text = String::from_utf8_lossy(part);
@@ -263,9 +264,12 @@ fn named(bytes: &[u8]) -> BTreeMap<String, Place> {
     worlds
 }
 
-/// Suspects after the process has ended while `left` were computed. One that was a suspect before was the only one of them
-/// in a turn, so the others that ran beside it are not to blame.
-fn blame(mut suspects: BTreeMap<String, Suspicion>, left: BTreeMap<String, Place>) -> BTreeMap<String, Suspicion> {
+/// Returns the suspects after the process has ended while `left` were being computed. An earlier suspect was the
+/// only one in its time slice, so the other worlds that ran beside it are not to blame.
+fn update_suspicions(
+    mut suspects: BTreeMap<String, Suspicion>,
+    left: BTreeMap<String, Place>,
+) -> BTreeMap<String, Suspicion> {
     let known = left.keys().any(|id| suspects.contains_key(id));
     for (id, place) in left {
         match suspects.get_mut(&id) {
@@ -311,7 +315,7 @@ mod tests {
         suspects.mark(1, [("bad", Place::Step(3))].into_iter());
         let suspects = open(folder.path());
         assert!(suspects.has("good") && suspects.has("bad") && suspects.verdict("bad").is_none());
-        // Each is tried alone; what runs beside it is not to blame.
+        // Each is tried alone; worlds that run beside it are not to blame.
         suspects.mark(0, [("good", Place::Step(20))].into_iter());
         assert!(!suspects.passed("good", Place::Step(22)), "not far enough");
         assert!(suspects.passed("good", Place::Step(7 + MARK_STEPS)));
@@ -321,7 +325,7 @@ mod tests {
         assert!(!suspects.has("other") && !suspects.has("good"));
         let verdict = suspects.verdict("bad").unwrap();
         assert!(verdict.contains("2 times") && verdict.contains("retry_failed"), "{verdict}");
-        // It stays so, until it is deleted or tried again on purpose.
+        // The verdict stays until the world is deleted or deliberately retried.
         assert!(open(folder.path()).verdict("bad").is_some());
         assert!(Suspects::open_in(folder.path(), true).unwrap().verdict("bad").is_none());
     }

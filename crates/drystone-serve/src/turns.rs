@@ -1,13 +1,15 @@
-//! Turns of one world, or of several small ones on a device: a step of each in one submission, with one wait.
+//! Time slices of one world, or of several small worlds on a device: a step of each in one submission, with one
+//! wait.
 //!
-//! A submission and a wait cost about as much as a small step, so small worlds have them together. So do their dispatches:
-//! those that are in one pool step by the same series of them ([`Pool`]), whatever their number. What a world comes to does
-//! not depend on who else is there. Each is charged the time of its own work, and of what all waited for its part: by its
-//! time on the device, or where that is not known by its dispatches. The time of a series that several share is divided by
-//! their bodies and contacts, and something that a layer costs however little is in it.
+//! A submission and a wait cost about as much as a small step, so small worlds share them. They share dispatches,
+//! too: the worlds of one pool step by the same series of dispatches ([`Pool`]), in any number. The result
+//! of a world does not depend on the others. Each world is charged the time of its own work and its part of the
+//! shared waiting time: by its time on the device, or if that is unknown by its number of dispatches. The time of a
+//! shared series is divided by bodies and contacts, plus a fixed amount per batch slot.
 //!
-//! A step that is long, by its work or by the one before, has a submission to itself, in batches between which it can be
-//! given up ([`drystone::low_level::GpuWorld::step`]). A short one that is submitted with others is waited for.
+//! A long step, according to its work or to the previous one, has a submission to itself, in batches between which
+//! it can be cancelled ([`drystone::low_level::GpuWorld::step`]). A short one that is submitted with others cannot
+//! be cancelled.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,48 +24,48 @@ use drystone::low_level::gpu::pool::{Ended, Outcome, Pool, PooledWorld, Recorded
 use drystone::low_level::gpu::{DeviceError, StepStart};
 use drystone::{Context, World, WorldError};
 
-/// How long a turn is, unless a single step takes longer.
+/// Length of a time slice, unless a single step takes longer.
 pub const TURN: Duration = Duration::from_millis(4);
 
-/// A world that has a turn.
+/// World in a time slice.
 #[derive(Debug)]
 pub struct Member {
     pub id: String,
     pub session: Box<Session>,
-    /// What it was thought to do with it.
+    /// Expected content of the time slice.
     pub expected: Expected,
-    /// The world is opened in this turn, or goes through its log.
+    /// True if the world is opened or replays its log in this time slice.
     pub is_opening: bool,
-    /// When the next turn is wanted, once this one has ended.
+    /// Time at which the next time slice is wanted, once this one has ended.
     pub wake: Option<Wake>,
-    /// Seconds that it is charged.
+    /// Seconds charged to the world.
     pub took: f64,
-    /// Steps that it did.
+    /// Number of steps done.
     pub steps: u32,
-    /// What its step has taken so far.
+    /// Duration of the current step so far.
     step: Duration,
 }
 
-/// How far a step is.
+/// Progress of a step.
 #[allow(clippy::large_enum_variant, reason = "one at a time, moved once")]
 enum Step {
     Done(Result<(), WorldError>),
-    /// It is to be submitted.
+    /// Ready to be submitted.
     Recorded(Context, StepStart, wgpu::CommandBuffer),
-    /// It is to be recorded with those of others in this pool.
+    /// To be recorded together with the other worlds of the pool.
     Shared(Arc<Pool>),
 }
 
-/// Dispatches that are to be submitted, and whose.
+/// Dispatches to submit, and the worlds they belong to.
 struct Series {
-    /// Of the members of the turn.
+    /// Indices of the members of the time slice.
     which: Vec<usize>,
     of: Of,
 }
 
 enum Of {
     One(StepStart),
-    /// And what recording it took.
+    /// Pool, its recorded dispatches, and the duration of the recording.
     Several(Arc<Pool>, Recorded, Duration),
 }
 
@@ -73,19 +75,19 @@ impl Member {
         Self { id, session, expected, is_opening, wake: None, took: 0.0, steps: 0, step: Duration::ZERO }
     }
 
-    /// Does something with the session, which is charged for it. None if that is a bug: the world is given up then.
+    /// Runs a function on the session and charges the world for it. None after a panic, a bug that fails the world.
     fn guarded<T>(&mut self, what: impl FnOnce(&mut Session) -> T) -> Option<T> {
         let start = Instant::now();
         let outcome = catch_unwind(AssertUnwindSafe(|| what(&mut self.session)));
         self.charge(start.elapsed());
         let given_up = |panic: Box<dyn Any + Send>| {
-            tracing::error!(world = self.id, panic = told(&*panic), "a bug: the world is given up");
-            self.session.broke("a bug in the solver stopped this world");
+            tracing::error!(world = self.id, panic = panic_message(&*panic), "a bug: the world is failed");
+            self.session.fail_after_panic("a bug in the solver stopped this world");
         };
         outcome.map_err(given_up).ok()
     }
 
-    /// The step that is due, for the marks.
+    /// Returns the due step, for the marks of suspects.
     fn place(&self) -> Option<(&str, Place)> {
         let steps = self.session.steps().filter(|_| self.wake.is_none())?;
         Some((&self.id, Place::Step(steps)))
@@ -96,7 +98,7 @@ impl Member {
         self.step += time;
     }
 
-    /// Begins the step that is due, if there is one. On the CPU that is all of it, and for a long one on a device.
+    /// Begins the due step, if there is one. On the CPU, and for a long step on a device, this completes it.
     fn begin_step(&mut self) -> Option<Step> {
         self.step = Duration::ZERO;
         self.guarded(|session| {
@@ -106,11 +108,11 @@ impl Member {
             session.enter_step();
             Some(match session.world()? {
                 Hosted::Own(World::Cpu(world)) => Step::Done(world.step()),
-                // Alone, so that it can be given up between two batches.
+                // In a submission of its own, so that it can be cancelled between two batches.
                 Hosted::Own(World::Gpu(world)) if world.is_long() => {
                     let done = world.step();
                     metrics::counter!("drystone_dispatches_total").increment(u64::from(world.dispatches()));
-                    // It is charged by the clock on the wall.
+                    // It is charged by wall time.
                     let _ = world.take_device_seconds();
                     Step::Done(done)
                 }
@@ -124,7 +126,7 @@ impl Member {
         })?
     }
 
-    /// Ends a step of its own that was submitted.
+    /// Ends a separate step that was submitted.
     fn end_step(&mut self, start: &StepStart, ran: Result<(), DeviceError>, waited: Duration) -> Option<Ended> {
         self.guarded(|session| {
             let Some(Hosted::Own(World::Gpu(world))) = session.world() else { return None };
@@ -137,7 +139,7 @@ impl Member {
         })?
     }
 
-    /// The world that is to step in a pool.
+    /// Returns the world that is to step in a pool.
     fn pooled(&mut self) -> Option<&mut PooledWorld> {
         match self.session.world()? {
             Hosted::Pooled(world) => Some(world),
@@ -145,19 +147,19 @@ impl Member {
         }
     }
 
-    /// Does the step on its own that was too much for the world's place in its pool.
+    /// Repeats a step outside of the pool that was too large for the world's slot there.
     fn step_outside(&mut self) {
         let outcome = self.guarded(|session| match session.world() {
             Some(world) => world.move_out().and_then(World::step),
             None => Ok(()),
         });
         if let Some(outcome) = outcome {
-            tracing::info!(world = self.id, "the world is not small any more, and steps on its own");
+            tracing::info!(world = self.id, "the world has outgrown its pool and now steps separately");
             self.end_round(outcome);
         }
     }
 
-    /// Ends the turn, unless a step is due: who waits for an answer does not wait for the steps of others.
+    /// Ends the world's part of the time slice unless a step is due: its clients do not wait for steps of others.
     fn finish_unless_due(&mut self) {
         if self.wake.is_none() && !self.session.is_due() {
             self.finish();
@@ -166,7 +168,7 @@ impl Member {
 
     fn finish(&mut self) {
         let finished = self.guarded(Session::finish);
-        // Given up; who waits is told.
+        // After a bug the clients still get their answers.
         self.wake = Some(finished.unwrap_or_else(|| self.session.finish()));
     }
 
@@ -177,8 +179,8 @@ impl Member {
     }
 }
 
-/// Runs a turn: for about [`TURN`], but one step of each at least, if there is one to do. With `draining` nothing new is
-/// begun. The worker writes down what it steps, in case the process ends in it.
+/// Runs a time slice of about [`TURN`], with at least one step of each world that has one to do. With `draining`
+/// nothing new is begun. The worker marks the worlds that it steps, in case the process ends during a step.
 pub fn run(members: &mut [Member], draining: bool, suspects: &Suspects, worker: usize) {
     let end = Instant::now() + TURN;
     let mut is_marked = members.iter().any(|member| member.is_opening);
@@ -209,7 +211,7 @@ pub fn run(members: &mut [Member], draining: bool, suspects: &Suspects, worker: 
     }
 }
 
-/// A step of all worlds that have one to do.
+/// Does one step of all worlds that have one to do.
 fn round(members: &mut [Member]) {
     let (mut all, mut commands, mut device) = (Vec::new(), Vec::new(), None);
     let mut pools: Vec<(Arc<Pool>, Vec<usize>)> = Vec::new();
@@ -255,7 +257,7 @@ fn round(members: &mut [Member]) {
     for series in all {
         ended.extend(end(members, series, &ran, waited));
     }
-    // Worlds that all rest had no part.
+    // Worlds of a series without dispatches had no part.
     let seconds = |ended: &Ended| if ended.dispatches == 0 { Some(0.0) } else { ended.seconds };
     let weights: Vec<_> = ended.iter().map(|(_, _, ended)| (seconds(ended), f64::from(ended.dispatches))).collect();
     for ((which, pool, ended), share) in ended.into_iter().zip(shares(&weights)) {
@@ -276,23 +278,23 @@ fn round(members: &mut [Member]) {
     }
 }
 
-/// Submits what was recorded and waits for it.
+/// Submits the recorded commands and waits for them.
 fn run_on(device: &Context, commands: Vec<wgpu::CommandBuffer>) -> Result<(), DeviceError> {
     let ran = catch_unwind(AssertUnwindSafe(|| {
         device.queue().submit(commands);
         device.wait()
     }));
-    // Nobody knows of which of them it is a bug, so it is taken for the device's: they are opened anew, each alone.
+    // It is unknown which world has the bug, so it counts as a loss of the device: all are reopened, each alone.
     ran.unwrap_or_else(|panic| Err(given_up(&*panic)))
 }
 
 fn given_up(panic: &(dyn Any + Send)) -> DeviceError {
-    tracing::error!(panic = told(panic), "a bug: the device is given up");
+    tracing::error!(panic = panic_message(panic), "a bug: the device is abandoned");
     DeviceError::Lost("a bug stopped it".to_owned())
 }
 
-/// Does something with those worlds of a turn that are in a pool, all together; `which` are in rising order. What it takes
-/// is theirs in equal parts, and is returned.
+/// Runs a function on the worlds of a time slice that are in a pool; `which` holds their indices in ascending order.
+/// Charges each world an equal part of the duration, and returns the duration.
 fn together<T>(
     members: &mut [Member],
     which: &[usize],
@@ -310,7 +312,7 @@ fn together<T>(
     (outcome.unwrap_or_else(|panic| Err(given_up(&*panic).into())), took)
 }
 
-/// Records a step of worlds in a pool. None if the device is lost, which all of them have heard then.
+/// Records a step of worlds in a pool. None if the device is lost; each of the worlds has then been informed.
 fn record(members: &mut [Member], pool: &Pool, which: &[usize]) -> Option<(Recorded, Duration)> {
     let (recorded, took) = together(members, which, |worlds| pool.record_step(worlds));
     match recorded {
@@ -324,10 +326,10 @@ fn record(members: &mut [Member], pool: &Pool, which: &[usize]) -> Option<(Recor
     }
 }
 
-/// Whose a series was, how it went, and in which pool, with what it took there beside the time that all waited.
+/// Members of a series, its pool with the time spent there beside the shared wait, and its result.
 type Whose = (Vec<usize>, Option<(Arc<Pool>, Duration)>, Ended);
 
-/// Ends a series, once it has run. None if that is a bug: the world is given up then.
+/// Ends a series that has run. None after a bug, which fails the world.
 fn end(
     members: &mut [Member],
     Series { which, of }: Series,
@@ -348,7 +350,7 @@ fn end(
     }
 }
 
-/// What part each has in what all waited for: by seconds on the device, or if those of one are not known by dispatches.
+/// Returns the parts of the shared waiting time: by seconds on the device, or if one is unknown, by dispatches.
 fn shares(weights: &[(Option<f64>, f64)]) -> Vec<f64> {
     let seconds: Option<Vec<f64>> = weights.iter().map(|(seconds, _)| *seconds).collect();
     let seconds = seconds.filter(|seconds| seconds.iter().sum::<f64>() > 0.0);
@@ -358,8 +360,8 @@ fn shares(weights: &[(Option<f64>, f64)]) -> Vec<f64> {
     weights.iter().map(|weight| if sum > 0.0 { weight / sum } else { even }).collect()
 }
 
-/// What a panic said.
-fn told(panic: &(dyn Any + Send)) -> &str {
+/// Returns the message of a panic.
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
 }
@@ -373,7 +375,7 @@ mod tests {
         assert_eq!(shares(&[(Some(3.0), 10.0), (Some(1.0), 10.0)]), [0.75, 0.25], "by time on the device");
         assert_eq!(shares(&[(Some(3.0), 30.0), (None, 10.0)]), [0.75, 0.25], "else by dispatches");
         assert_eq!(shares(&[(Some(0.0), 10.0), (Some(0.0), 10.0)]), [0.5, 0.5]);
-        assert_eq!(shares(&[(None, 0.0), (None, 0.0)]), [0.5, 0.5], "all of it, whatever is known");
+        assert_eq!(shares(&[(None, 0.0), (None, 0.0)]), [0.5, 0.5], "equal parts without any weights");
         assert_eq!(shares(&[]), [0.0; 0]);
     }
 }

@@ -1,4 +1,4 @@
-//! Turns in progress. A thread looks at them and gives up a step whose result is not wanted any more.
+//! Watch of the time slices in progress: a thread that cancels steps whose result is no longer wanted.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 
 use super::session::Handle;
 
-/// Time between two looks.
+/// Interval of the checks.
 const TICK: Duration = Duration::from_millis(10);
-/// Looks without a turn in progress, after which the thread sleeps.
+/// Number of checks without a time slice in progress after which the thread sleeps.
 const IDLE_TICKS: u32 = 100;
 
-/// The turns in progress, and a thread that watches them.
+/// Time slices in progress, and the state of the thread that watches them.
 #[derive(Debug, Default)]
 pub struct Watch {
     turns: Mutex<Turns>,
@@ -38,7 +38,7 @@ impl Watch {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A turn of some worlds begins. Returns its number, for [`Self::end`].
+    /// Registers a time slice. Returns its number, for [`Self::end`].
     pub fn begin(&self, worlds: Vec<Arc<Handle>>) -> u64 {
         let mut turns = self.lock();
         let number = turns.next;
@@ -51,18 +51,18 @@ impl Watch {
         number
     }
 
-    /// A turn ends.
+    /// Removes a time slice.
     pub fn end(&self, number: u64) {
         self.lock().running.retain(|running| running.number != number);
     }
 
-    /// Age of the oldest turn in progress.
+    /// Returns the age of the oldest time slice in progress.
     #[must_use]
     pub fn longest(&self) -> Option<Duration> {
         self.lock().running.iter().map(|running| running.began.elapsed()).max()
     }
 
-    /// Number of turns in progress that are at least so old.
+    /// Returns the number of time slices in progress with at least that age.
     #[must_use]
     pub fn count_older(&self, age: Duration) -> usize {
         self.lock().running.iter().filter(|running| running.began.elapsed() >= age).count()
@@ -74,7 +74,7 @@ impl Watch {
         self.changed.notify_all();
     }
 
-    /// Watches until [`Self::stop`]. While `draining` is true all steps are given up.
+    /// Watches until [`Self::stop`]. While `draining` is true all steps are cancelled.
     pub fn run(&self, draining: &AtomicBool) {
         let mut idle = 0;
         let mut turns = self.lock();

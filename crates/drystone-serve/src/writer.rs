@@ -1,9 +1,8 @@
-//! Threads that write: some logs, which must be quick, some what is large. Neither makes a world wait for another's. A store
-//! behind a network logs by itself.
+//! Threads that write to the store: some append to logs, which must be quick, others write large files. No world
+//! waits for the writes of another. A remote store appends on its own threads.
 //!
-//! Slow jobs of each world are done in the order in which they came, by [`SLOW_THREADS`] threads for all worlds.
-//! Checkpoints that clients ask for take at most [`SAVE_THREADS`] of these threads. Their bytes are bounded, too
-//! ([`Writer::reserve`]).
+//! The slow jobs of a world run in order, on [`SLOW_THREADS`] threads for all worlds. Named checkpoints use at most
+//! [`SAVE_THREADS`] of these threads, and their bytes are limited, too ([`Writer::reserve`]).
 
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -20,50 +19,50 @@ use super::store::{LogEnd, Store, Trouble};
 
 pub use super::store::Done;
 
-/// Threads that write logs, each those of some worlds: a disk takes several syncs in the time of one.
+/// Number of threads that append to logs, each for some of the worlds: a disk does several syncs in the time of one.
 const LOG_THREADS: usize = 8;
-/// Most appends that share one sync of each log.
+/// Largest number of appends that share one sync per log.
 const MAX_APPENDS: usize = 256;
-/// Threads for all other writes.
+/// Number of threads for all other writes.
 const SLOW_THREADS: usize = 4;
-/// Those of them that write what clients keep under names at a time.
+/// Number of those threads that may write named checkpoints at the same time.
 const SAVE_THREADS: usize = 2;
 
-/// What may take long.
+/// Work that may take long.
 type Work = Box<dyn FnOnce(&Store) -> io::Result<()> + Send>;
 
-/// Something to write.
+/// Job for a writer thread.
 pub enum Job {
-    /// Records, at the end of a log.
+    /// Records to append to a log.
     Append {
-        /// Of which world.
+        /// Id of the world.
         id: String,
-        /// Where they go; the log is begun if it has to be.
+        /// Position of the records; the log is begun if necessary.
         end: LogEnd,
-        /// The records.
+        /// Encoded records.
         rows: Vec<u8>,
-        /// Called once it is durable, or not.
+        /// Called with the result, once it is known whether they are durable.
         done: Done,
     },
-    /// Anything that may take long.
+    /// Work that may take long.
     Slow {
         /// Id of the world. Jobs of one world are done in order.
         id: String,
         /// Urgency of the job.
         kind: Kind,
-        /// What.
+        /// Work of the job.
         work: Work,
-        /// Called after it.
+        /// Called with the result.
         done: Done,
     },
 }
 
-/// Urgency of a slow job.
+/// Kind of a slow job, which determines its priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// The world, or the space on the disk, waits for it.
+    /// The world, or space on the disk, waits for the job.
     World,
-    /// A client keeps a state under a name.
+    /// A client requested a named checkpoint.
     Save,
 }
 
@@ -76,7 +75,7 @@ impl fmt::Debug for Job {
     }
 }
 
-/// A slow job that waits.
+/// Slow job in the queue.
 struct Slow {
     kind: Kind,
     work: Work,
@@ -86,13 +85,13 @@ struct Slow {
 /// Slow jobs of all worlds.
 #[derive(Default)]
 struct Jobs {
-    /// In their order, of each world that has some or has one under way.
+    /// Waiting jobs of each world that has a waiting or running job, in order.
     waiting: HashMap<String, VecDeque<Slow>>,
-    /// Worlds with jobs, none under way, the one that waits longest first.
+    /// Worlds with waiting jobs and no running one, the longest waiting first.
     ready: VecDeque<String>,
-    /// Jobs under way that clients asked for.
+    /// Number of running jobs for named checkpoints.
     saving: usize,
-    /// No more come.
+    /// True once no more jobs are accepted.
     closed: bool,
 }
 
@@ -101,7 +100,7 @@ struct Jobs {
 struct Queue {
     jobs: Mutex<Jobs>,
     changed: Condvar,
-    /// Bytes that wait to be written for clients.
+    /// Bytes of named checkpoints that wait to be written.
     bytes: Mutex<usize>,
 }
 
@@ -167,7 +166,7 @@ impl Queue {
         }
     }
 
-    /// A job of a world has ended: its next one may begin.
+    /// Records that a job has ended: the world's next one may begin.
     fn ended(&self, id: String, kind: Kind) {
         let mut jobs = lock(&self.jobs);
         jobs.saving -= usize::from(kind == Kind::Save);
@@ -186,7 +185,7 @@ impl Queue {
     }
 }
 
-/// All of them.
+/// Handle of the writer threads.
 pub struct Writer {
     store: Arc<Store>,
     quick: Vec<Sender<Job>>,
@@ -206,10 +205,10 @@ impl Drop for Writer {
 }
 
 impl Writer {
-    /// Starts them. They end when the writer is dropped, after what they were given.
+    /// Starts the threads. They end after their last job once the writer is dropped.
     ///
     /// # Errors
-    /// If the operating system refuses.
+    /// The operating system refuses a thread.
     pub fn start(store: &Arc<Store>) -> io::Result<(Self, Vec<JoinHandle<()>>)> {
         let spawn = |name: String, work: Box<dyn FnOnce() + Send>| std::thread::Builder::new().name(name).spawn(work);
         let (mut threads, slow) = (Vec::new(), Arc::new(Queue::default()));
@@ -227,7 +226,7 @@ impl Writer {
         Ok((Self { store: store.clone(), quick, slow }, threads))
     }
 
-    /// Gives a job to its thread.
+    /// Passes a job to its thread.
     pub fn give(&self, job: Job) {
         let stopping = || Err(io::Error::other("the service is stopping"));
         match job {
@@ -235,7 +234,7 @@ impl Writer {
                 self.store.append_later(&id, &end, rows, counted(done));
             }
             Job::Append { id, end, rows, done } => {
-                // Records of one world stay in their order.
+                // Records of a world keep their order.
                 let thread = self.quick.get(crc32fast::hash(id.as_bytes()) as usize % LOG_THREADS);
                 let Some(thread) = thread else { return done(stopping()) };
                 if let Err(mpsc::SendError(Job::Append { done, .. } | Job::Slow { done, .. })) =
@@ -252,8 +251,8 @@ impl Writer {
         }
     }
 
-    /// Reserves bytes that are to be written for a client, of `most` for all. One that is larger than that may wait alone.
-    /// None if there are too many.
+    /// Reserves bytes to be written for a client, out of `most` for all. A larger amount is accepted while nothing
+    /// else waits. None if there is no room.
     #[must_use]
     pub fn reserve(&self, bytes: usize, most: usize) -> Option<Reserved> {
         let mut waiting = lock(&self.slow.bytes);
@@ -266,7 +265,7 @@ impl Writer {
     }
 }
 
-/// Says to the metrics how it went, and how long it took.
+/// Wraps a callback to count the result and the duration in the metrics.
 fn counted(done: Done) -> Done {
     let start = Instant::now();
     Box::new(move |outcome| {
@@ -277,16 +276,16 @@ fn counted(done: Done) -> Done {
     })
 }
 
-/// Does what may panic. The hook of panics has logged it then.
+/// Runs work that may panic. The panic hook has then logged it.
 fn guarded(work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         metrics::counter!("drystone_writer_panics_total").increment(1);
         // It is unknown how much of the job was done.
-        Err(Trouble::InDoubt(format!("a bug in the service: {}", said(&*panic))).into())
+        Err(Trouble::InDoubt(format!("a bug in the service: {}", panic_message(&*panic))).into())
     })
 }
 
-fn said(panic: &(dyn Any + Send)) -> &str {
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("it is in the log")
 }
@@ -305,7 +304,7 @@ fn run(store: &Store, queue: &Queue) {
     }
 }
 
-/// Appends all that has come, then syncs each log once.
+/// Appends all waiting records, then syncs each log once.
 fn write_logs(store: &Store, jobs: &Receiver<Job>) {
     while let Ok(first) = jobs.recv() {
         let start = Instant::now();
@@ -334,7 +333,7 @@ fn write_logs(store: &Store, jobs: &Receiver<Job>) {
     }
 }
 
-/// The same error, for another one.
+/// Returns a copy of an error.
 fn again(error: &io::Error) -> io::Error {
     match Trouble::of(error) {
         Some(trouble) => trouble.clone().into(),
@@ -389,7 +388,7 @@ mod tests {
                 Ok(())
             }));
         }
-        // Jobs of other worlds are done while all saves wait for the gate.
+        // Jobs of other worlds run while all saves wait for the gate.
         for world in 0..4 {
             let outcome = slow(&writer, &format!("other{world}"), Kind::World, || Ok(()));
             outcome.recv_timeout(SOON).expect("it does not wait for saves").unwrap();
@@ -407,10 +406,10 @@ mod tests {
         let writer = writer();
         for _ in 0..2 * SLOW_THREADS {
             let outcome = slow(&writer, "w", Kind::World, || panic!("on purpose"));
-            let error = outcome.recv_timeout(SOON).expect("it is told").unwrap_err();
+            let error = outcome.recv_timeout(SOON).expect("it is reported").unwrap_err();
             assert!(matches!(Trouble::of(&error), Some(Trouble::InDoubt(text)) if text.contains("on purpose")));
         }
-        // Also one of whoever is told.
+        // A panic of a callback ends no other job either.
         let done: Done = Box::new(|_| panic!("on purpose, too"));
         writer.give(Job::Slow { id: "w".to_owned(), kind: Kind::World, work: Box::new(|_| Ok(())), done });
         assert!(slow(&writer, "w", Kind::World, || Ok(())).recv_timeout(SOON).expect("it goes on").is_ok());

@@ -1,5 +1,5 @@
-"""Requests of worlds, each said once for the blocking and the async client. Bodies are given by id (`"12.0"`), name or
-slot. `key` is the idempotency key of a change: asked again with the same key it is done once."""
+"""Requests about worlds, defined once for the blocking and the async client. Bodies are given by id (`"12.0"`), name or
+slot. `key` is the idempotency key of a change: a retry with the same key executes it once."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from .retry import STEP_SECONDS, Call, checked_key
 
 T = TypeVar("T")
 PAGE = 1000
-"""Worlds in a part of a list."""
+"""Number of worlds per page of the list."""
 
 
 class HasPath(Protocol):
-    """A world, as far as a request needs it."""
+    """Part of a world that a request needs."""
 
     @property
     def path(self) -> str:
@@ -50,7 +50,7 @@ def _nothing(_: Any) -> None:
 
 
 def create(scene: str | models.Scene, name: str | None, key: str | None) -> Call[str]:
-    """Makes a world."""
+    """Creates a world."""
     body: models.NewWorld = {"scene": scene}
     if name is not None:
         body["name"] = name
@@ -58,7 +58,7 @@ def create(scene: str | models.Scene, name: str | None, key: str | None) -> Call
 
 
 def show(id: str) -> Call[str]:
-    """Looks for a world."""
+    """Finds a world."""
     return _get(f"/v1/worlds/{quote(id, safe='')}", lambda answer: str(answer["id"]))
 
 
@@ -68,7 +68,7 @@ def scenes() -> Call[Sequence[models.SceneEntry]]:
 
 
 class Pages:
-    """Parts of the list of worlds, all taken before any is given away: worlds that are deleted meanwhile do not matter."""
+    """Pages of the list of worlds, all read before any is returned, so that deletions meanwhile do not matter."""
 
     def __init__(self) -> None:
         self.ids: dict[str, None] = {}
@@ -76,7 +76,7 @@ class Pages:
         self._more = True
 
     def next(self) -> Call[None] | None:
-        """Returns the request for the next part, if there is one."""
+        """Returns the request for the next page, if there is one."""
         if not self._more:
             return None
         query = {"limit": str(PAGE)} | ({"after": self._after} if self._after else {})
@@ -86,22 +86,22 @@ class Pages:
         known = len(self.ids)
         self.ids.update(dict.fromkeys(status["id"] for status in page["worlds"]))
         after = page.get("next")
-        # A service that gives the same part again does not keep us for ever.
+        # A faulty service that repeats a page must not cause an endless loop.
         self._more = after is not None and len(self.ids) > known
         self._after = after
 
 
 def status(self: HasPath) -> Call[models.Status]:
-    """Returns name, state, steps done and so on."""
+    """Returns the status: name, state, steps done and so on."""
     return _get(self.path, _same)
 
 
 def step(
     self: HasPath, steps: int = 1, *, timeout: float | None = None, key: str | None = None
 ) -> Call[models.Stepped]:
-    """Steps the world, and returns when that is done.
+    """Steps the world, and returns when the steps are done.
 
-    With `timeout` it stops after so many seconds and says so (`stopped`). Without, the service's own limit holds.
+    With `timeout` it stops after that many seconds and says so (`stopped`). The default is the service's own limit.
     """
     body: models.Step = {"steps": steps}
     if timeout is not None:
@@ -110,7 +110,7 @@ def step(
 
 
 def command(self: HasPath, *commands: models.CommandRecord, key: str | None = None) -> Call[Sequence[Json]]:
-    """Does commands before the next step: `{"impulse": {"body": "12.0", "impulse": [0, 5]}}`. Returns one answer each."""
+    """Executes commands before the next step: `{"impulse": {"body": "12.0", "impulse": [0, 5]}}`. Returns one result each."""
     batch: models.Batch = {"commands": commands}
     return _post(f"{self.path}/commands", batch, lambda answer: list(answer["results"]), key)
 
@@ -123,7 +123,7 @@ def impulse(
     *,
     key: str | None = None,
 ) -> Call[None]:
-    """Pushes a body, N·s."""
+    """Applies an impulse to a body, N·s."""
     push: models.Impulse = {"body": body, "impulse": list(impulse)}
     if point is not None:
         push["point"] = list(point)
@@ -150,7 +150,7 @@ def remove(self: HasPath, *bodies: str | int, key: str | None = None) -> Call[No
 
 
 def gravity(self: HasPath, gravity: Sequence[float] | None = None, *, key: str | None = None) -> Call[None]:
-    """Sets gravity, m/s², from the next step on, and wakes all bodies. Without a value it is that of the scene again."""
+    """Sets gravity, m/s², from the next step on, and wakes all bodies. Without a value it restores that of the scene."""
     change: models.Gravity = {} if gravity is None else {"gravity": list(gravity)}
     batch: models.Batch = {"commands": [{"gravity": change}]}
     return _post(f"{self.path}/commands", batch, _nothing, key)
@@ -163,9 +163,9 @@ def play(
     unwatched: float | None = None,
     key: str | None = None,
 ) -> Call[None]:
-    """Lets the world step by itself: times real time, or as fast as it goes.
+    """Lets the world step by itself, at a multiple of real time or as fast as possible.
 
-    With `unwatched` it pauses once there was no stream and no request about it for so many seconds; 0 lets it play on.
+    With `unwatched` it pauses after that many seconds without a stream or a request about it; 0: never.
     """
     body: models.Play = {"speed": speed}
     if unwatched is not None:
@@ -174,7 +174,7 @@ def play(
 
 
 def pause(self: HasPath, *, key: str | None = None) -> Call[int]:
-    """Stops the world. Returns the steps done."""
+    """Pauses the world. Returns the number of steps done."""
     return _post(f"{self.path}/pause", {}, lambda answer: int(answer["step"]), key)
 
 
@@ -193,12 +193,12 @@ def bodies(self: HasPath) -> Call[Sequence[models.Look]]:
 
 
 def joints(self: HasPath) -> Call[Sequence[models.JointLook]]:
-    """Returns kind, bodies and anchors of all joints, also of those that broke."""
+    """Returns kind, bodies and anchors of all joints, including broken ones."""
     return _get(f"{self.path}/joints", lambda answer: list(answer["joints"]))
 
 
 def scene(self: HasPath) -> Call[models.Scene]:
-    """Returns the scene that the world has become: it starts where the world is now."""
+    """Returns the world as a scene that starts in its current state."""
     return _get(f"{self.path}/scene", _same)
 
 
@@ -208,21 +208,21 @@ def metrics(self: HasPath) -> Call[models.Metrics]:
 
 
 def query(self: HasPath, *queries: models.QueryRecord) -> Call[Sequence[models.Found]]:
-    """Asks with rays, points, boxes and shapes: `{"ray": {"from": [0, 0], "to": [9, 0]}}`. Returns one answer each."""
+    """Runs ray, point, box and overlap queries: `{"ray": {"from": [0, 0], "to": [9, 0]}}`. Returns one answer each."""
     questions: models.Questions = {"queries": queries}
-    # Changes nothing, so it has no key.
+    # A read-only request has no key.
     return Call(
         "POST", f"{self.path}/query", lambda answer: list(answer.json()["answers"]), as_json(questions)
     )
 
 
 def events(self: HasPath, start: int = 0) -> Call[tuple[Sequence[models.Event], int]]:
-    """Returns the events since `start`, and where to go on."""
+    """Returns the events since `start`, and the `start` of the next request."""
     return _get(f"{self.path}/events?from={start}", lambda answer: (list(answer["events"]), int(answer["next"])))
 
 
 def checkpoint(self: HasPath, name: str | None = None, *, key: str | None = None) -> Call[str]:
-    """Keeps the state under a name. Returns the name."""
+    """Saves the state under a name. Returns the name."""
     body = {"name": name} if name else {}
     return _post(f"{self.path}/checkpoint", body, lambda answer: str(answer["checkpoint"]), key, STEP_SECONDS)
 
@@ -233,14 +233,14 @@ def checkpoints(self: HasPath) -> Call[Sequence[str]]:
 
 
 def restore(self: HasPath, name: str, *, key: str | None = None) -> Call[None]:
-    """Goes back to a checkpoint."""
+    """Restores a checkpoint."""
     return _post(f"{self.path}/restore", {"name": name}, _nothing, key, STEP_SECONDS)
 
 
 def rewind(self: HasPath, steps: int = 1, *, timeout: float | None = None, key: str | None = None) -> Call[int]:
-    """Goes back by some steps, to the same bits, and forgets what came after. Returns the steps done then.
+    """Rewinds by a number of steps, to the same bits, and discards later changes. Returns the number of steps done.
 
-    The world has to be paused. With `timeout` it stays where it was if that takes more seconds.
+    The world must be paused. With `timeout` it stays unchanged if the rewind takes more seconds.
     """
     body: models.Rewind = {"steps": steps}
     if timeout is not None:
@@ -254,10 +254,10 @@ def _delete(path: str, key: str | None) -> Call[None]:
 
 
 def forget(self: HasPath, name: str, *, key: str | None = None) -> Call[None]:
-    """Removes a checkpoint."""
+    """Deletes a checkpoint."""
     return _delete(f"{self.path}/checkpoints/{quote(name, safe='')}", key)
 
 
 def delete(self: HasPath, *, key: str | None = None) -> Call[None]:
-    """Removes the world and all that is kept of it. If an earlier attempt was cut, "not found" means done."""
+    """Deletes the world with all its checkpoints. After an interrupted attempt "not found" means done."""
     return _delete(self.path, key)

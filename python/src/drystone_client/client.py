@@ -1,4 +1,4 @@
-"""The service and its worlds: for threads (`Service`, `World`) and for asyncio (`AsyncService`, `AsyncWorld`)."""
+"""Clients of a service and its worlds: blocking (`Service`, `World`) and for asyncio (`AsyncService`, `AsyncWorld`)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Region = tuple[float, float, float, float]
 
 
 class _Connection:
-    """Address, token, trust and patience of a client."""
+    """Address, token, trusted certificates and patience of a client."""
 
     def __init__(
         self,
@@ -43,12 +43,12 @@ class _Connection:
         locate: Callable[[], str] | None = None,
     ) -> None:
         """
-        - `token`: else that of the variable DRYSTONE_TOKEN.
-        - `timeout`: seconds an answer may take. Steps, restores and the like have the seconds that the service may take.
-        - `patience`: seconds for which a request is tried again while the service is away or refuses it for now. 0: never.
-        - `ca`: file or folder with the certificates that are trusted, in place of the usual ones.
-        - `verify`: False trusts every certificate. For trials only.
-        - `locate`: returns the address of a service that has moved, and is asked when a connection fails.
+        - `token`: the token; default: the environment variable DRYSTONE_TOKEN.
+        - `timeout`: seconds an answer may take. Steps, restores and similar requests have the time that the service allows.
+        - `patience`: seconds for which a request is retried while the service is unreachable or refuses it temporarily. 0: never.
+        - `ca`: file or folder with the trusted certificates, instead of the system's.
+        - `verify`: False trusts every certificate. For experiments only.
+        - `locate`: returns the address of a service that may have moved; called when a connection fails.
         """
         self.url = _checked(url)
         self.token = token or os.environ.get("DRYSTONE_TOKEN") or None
@@ -60,7 +60,7 @@ class _Connection:
         self._open()
 
     def _open(self) -> None:
-        """Makes the HTTP client."""
+        """Creates the HTTP client."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.url!r})"
@@ -71,7 +71,7 @@ class _Connection:
 
     @property
     def _has_proxy(self) -> bool:
-        # httpx looks at the environment only where it has no transport of ours.
+        # httpx reads the environment only without a custom transport.
         parts = urlsplit(self.url)
         proxies = urllib.request.getproxies()
         return bool({parts.scheme, "all"} & proxies.keys()) and not urllib.request.proxy_bypass(parts.hostname or "")
@@ -80,7 +80,7 @@ class _Connection:
         return Attempts(call, self.patience, self.timeout)
 
     def _find(self) -> None:
-        """Asks where the service is now, before a further attempt."""
+        """Looks up the current address of the service before another attempt."""
         if self._locate is not None:
             self.url = _checked(self._locate())
 
@@ -114,9 +114,9 @@ def _trust(ca: str | os.PathLike[str] | None, verify: bool) -> ssl.SSLContext:
 
 
 class Service(_Connection):
-    """A service. Every change carries an idempotency key, so that what is tried again is done once.
+    """Client of a service. Each change carries an idempotency key, so that retries execute it once.
 
-    May be used from several threads.
+    Thread-safe.
     """
 
     def _open(self) -> None:
@@ -136,7 +136,7 @@ class Service(_Connection):
         self._http.close()
 
     def do(self, call: Call[T]) -> T:
-        """Sends a request, again where that helps, and reads its answer."""
+        """Sends a request, with retries where they help, and reads its answer."""
         attempts = self._attempts(call)
         while True:
             try:
@@ -156,15 +156,15 @@ class Service(_Connection):
             time.sleep(wait)
 
     def request(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> httpx.Response:
-        """Sends any request of the API, as all others are sent: with a key, and again where that helps."""
+        """Sends any request of the API like the others: with a key, and with retries where they help."""
         return self.do(self._call(method, path, body, key))
 
     def create(self, scene: str | models.Scene, name: str | None = None, *, key: str | None = None) -> World:
-        """Makes a world from a built-in scene, such as `"large_pyramid:base=20"`, or a scene as in a scene file."""
+        """Creates a world from a built-in scene, such as `"large_pyramid:base=20"`, or a scene as in a scene file."""
         return World(self, self.do(calls.create(scene, name, key)))
 
     def world(self, id: str) -> World:
-        """Returns a world that is there."""
+        """Returns an existing world."""
         return World(self, self.do(calls.show(id)))
 
     def worlds(self) -> list[World]:
@@ -188,7 +188,7 @@ def _blocking(call: Callable[Concatenate[calls.HasPath, P], Call[T]]) -> Callabl
 
 
 class World:
-    """A world. Bodies are given by id (`"12.0"`), name or slot."""
+    """World of a service. Bodies are given by id (`"12.0"`), name or slot."""
 
     def __init__(self, service: Service, id: str) -> None:
         self.service = service
@@ -226,8 +226,8 @@ class World:
     ) -> Iterator[Bodies]:
         """Yields the same object with each frame, until the world is deleted.
 
-        A connection that is lost is made again, for `patience` seconds (else those of the service). `Bodies.gap` says
-        what was missed then, `Bodies.dropped` how many frames a slow reader has missed.
+        A lost connection is restored, within `patience` seconds (default: those of the service). `Bodies.gap` then says
+        what was missed, and `Bodies.dropped` how many frames a slow reader has missed.
         """
         service = self.service
         watch = Watch(self.path, rate, region, service.patience if patience is None else patience)
@@ -251,7 +251,7 @@ class World:
 
 
 class AsyncService(_Connection):
-    """A service, for asyncio: `Service` with `await` before each call."""
+    """Client of a service for asyncio: `Service` with `await` before each call."""
 
     def _open(self) -> None:
         transport = None
@@ -270,7 +270,7 @@ class AsyncService(_Connection):
         await self._http.aclose()
 
     async def do(self, call: Call[T]) -> T:
-        """Sends a request, again where that helps, and reads its answer."""
+        """Sends a request, with retries where they help, and reads its answer."""
         attempts = self._attempts(call)
         while True:
             try:
@@ -290,17 +290,17 @@ class AsyncService(_Connection):
             await asyncio.sleep(wait)
 
     async def request(self, method: str, path: str, body: Any = None, *, key: str | None = None) -> httpx.Response:
-        """Sends any request of the API, as all others are sent: with a key, and again where that helps."""
+        """Sends any request of the API like the others: with a key, and with retries where they help."""
         return await self.do(self._call(method, path, body, key))
 
     async def create(
         self, scene: str | models.Scene, name: str | None = None, *, key: str | None = None
     ) -> AsyncWorld:
-        """Makes a world from a built-in scene, such as `"large_pyramid:base=20"`, or a scene as in a scene file."""
+        """Creates a world from a built-in scene, such as `"large_pyramid:base=20"`, or a scene as in a scene file."""
         return AsyncWorld(self, await self.do(calls.create(scene, name, key)))
 
     async def world(self, id: str) -> AsyncWorld:
-        """Returns a world that is there."""
+        """Returns an existing world."""
         return AsyncWorld(self, await self.do(calls.show(id)))
 
     async def worlds(self) -> list[AsyncWorld]:
@@ -326,7 +326,7 @@ def _awaited(
 
 
 class AsyncWorld:
-    """A world, for asyncio: `World` with `await` before each call, and `async for` over its stream."""
+    """World of a service for asyncio: `World` with `await` before each call, and `async for` over its stream."""
 
     def __init__(self, service: AsyncService, id: str) -> None:
         self.service = service
@@ -364,7 +364,7 @@ class AsyncWorld:
     ) -> AsyncIterator[Bodies]:
         """Yields the same object with each frame, until the world is deleted, as `World.stream` does.
 
-        A reader that leaves early closes it: `async with contextlib.aclosing(world.stream()) as frames`.
+        Close the stream if you leave it early: `async with contextlib.aclosing(world.stream()) as frames`.
         """
         service = self.service
         watch = Watch(self.path, rate, region, service.patience if patience is None else patience)

@@ -1,4 +1,4 @@
-"""Errors of the client. All of them are `DrystoneError`; none of httpx or websockets comes through."""
+"""Errors of the client. All of them are `DrystoneError`; those of httpx and websockets are converted."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ class DrystoneError(Exception):
     """Base of all errors of this package."""
 
     key: str | None = None
-    """Idempotency key of the request, if it changes something. The same call with `key=error.key` is done once, even if
-    the service has done it already."""
+    """Idempotency key of the request, if it changes state. The same call with `key=error.key` is executed once, even if
+    the service has executed it already."""
     request: str | None = None
     """Method and path of the request."""
     attempts: int = 0
-    """Number of times the request was sent, or begun to be sent."""
+    """Number of attempts to send the request."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Built anew without __init__, which takes other things in subclasses: errors travel between processes.
+        # Rebuilt without __init__, whose arguments differ in subclasses: errors travel between processes.
         return (_rebuilt, (type(self), self.args, self.__dict__.copy()))
 
 
@@ -34,45 +34,45 @@ def _rebuilt(kind: type[DrystoneError], args: tuple[Any, ...], state: dict[str, 
 
 
 class Problem(DrystoneError):
-    """An answer of the service that says what does not work (RFC 9457), or of a proxy before it."""
+    """Error response of the service (RFC 9457), or of a proxy in front of it."""
 
     def __init__(self, body: Json) -> None:
         self.type: str = str(body.get("type", "about:blank"))
-        """`urn:drystone:` and a word for the kind of problem; `about:blank` if the answer is not the service's."""
+        """`urn:drystone:` and a word for the kind of problem; `about:blank` if the response is not the service's."""
         status = body.get("status", 0)
         self.status: int = status if isinstance(status, int) else 0
         """HTTP status."""
         self.detail: str = str(body.get("detail", ""))
         self.path: str | None = body.get("path")
-        """JSON path of the wrong value in the body that was sent."""
+        """JSON path of the wrong value in the request body."""
         self.expected: str | None = body.get("expected")
-        """Description of a right value."""
+        """Description of the expected value."""
         self.retry_after: float | None = None
-        """Seconds after which the service says that it may work."""
+        """Seconds after which a retry may succeed, according to the service."""
         self.body = body
-        """All of the answer."""
+        """Whole response body."""
         place = f"{self.path}: " if self.path else ""
         super().__init__(f"{place}{self.detail}" + (f"; expected {self.expected}" if self.expected else ""))
 
 
 class Unreachable(DrystoneError, ConnectionError):
-    """There is no connection to the service, or it was cut. Whether the service has done the request is not known."""
+    """No connection to the service, or an interrupted one. It is unknown whether the service has executed the request."""
 
 
 class TimedOut(DrystoneError, TimeoutError):
-    """The service has not answered in time. Whether it has done the request is not known."""
+    """No answer in time. It is unknown whether the service has executed the request."""
 
 
 class StreamEnded(DrystoneError):
-    """A stream broke off and could not be taken up again."""
+    """Interrupted stream that could not be resumed."""
 
     def __init__(self, message: str, *, step: int, code: int | None = None) -> None:
         self.step = step
-        """Steps done in the last frame that came."""
+        """Steps done in the last received frame."""
         self.code = code
-        """Code of the WebSocket's end, if the service gave one."""
+        """Close code of the WebSocket, if the service sent one."""
         super().__init__(message)
 
 
 class BadAnswer(DrystoneError, ValueError):
-    """An answer or a frame cannot be read: the address is not that of a Drystone service, or of another version."""
+    """Unreadable answer or frame: the address is not that of a Drystone service, or of another version."""

@@ -1,4 +1,4 @@
-"""Frames of a stream, and states, as NumPy arrays. The layout is in README.md."""
+"""Frames of a stream, and states, as NumPy arrays. README.md has the binary layout."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True)
 class State:
-    """Poses and velocities of all bodies, one row a body, in the order of their slots."""
+    """Poses and velocities of all bodies, one row per body, in the order of their slots."""
 
     step: int
     """Steps done."""
@@ -41,24 +41,24 @@ class State:
     position: Floats
     """Position of the origin, m; shape (n, 2)."""
     angle: Floats
-    """rad, in (-pi, pi]."""
+    """Angle, rad, in (-pi, pi]."""
     velocity: Floats
     """Velocity of the centre of mass, m/s; shape (n, 2)."""
     angular_velocity: Floats
-    """rad/s."""
+    """Angular velocity, rad/s."""
     flags: npt.NDArray[np.uint32]
-    """1 asleep, 2 static, 4 kinematic."""
+    """Flags: 1 asleep, 2 static, 4 kinematic."""
 
     @property
     def ids(self) -> list[str]:
-        """Ids, as commands take them."""
+        """Ids, as accepted by commands."""
         return [f"{slot}.{generation}" for slot, generation in zip(self.slot, self.generation)]
 
 
 def _head(frame: bytes) -> tuple[int, int, int, int, float, int, int, int, float, float]:
-    """Header, after a look at magic number, version and length."""
+    """Returns the header, after checking magic number, version and length."""
     if len(frame) < HEADER.size:
-        raise BadAnswer(f"expected a frame, found {len(frame)} bytes; a header alone has {HEADER.size}")
+        raise BadAnswer(f"expected a frame, found {len(frame)} bytes; the header alone has {HEADER.size}")
     magic, version, *rest = HEADER.unpack_from(frame)
     if magic != b"DRYF" or version != 1:
         raise BadAnswer(f"expected a frame of version 1 (DRYF), found {magic!r}, version {version}")
@@ -70,9 +70,9 @@ def _head(frame: bytes) -> tuple[int, int, int, int, float, int, int, int, float
 
 
 def decode(frame: bytes) -> State:
-    """Reads a full frame, as `GET …/state?format=binary` gives it.
+    """Reads a full frame, as returned by `GET …/state?format=binary`.
 
-    Raises BadAnswer if it is none.
+    Raises BadAnswer if it is not one.
     """
     flags, _, _, step, time, full, deltas, gone, _, _ = _head(frame)
     if not flags & ALL or deltas or gone:
@@ -87,30 +87,30 @@ def decode(frame: bytes) -> State:
 
 @dataclass(frozen=True)
 class Gap:
-    """Break of a stream between two frames: the connection was lost, and made again."""
+    """Gap of a stream between two frames: the connection was lost and restored."""
 
     steps: int
-    """Steps of the world between the two. Negative if a service that was killed went on from an earlier step."""
+    """Steps of the world between the two. Negative if a killed service continued from an earlier step."""
     seconds: float
     """Seconds without a connection."""
     reason: str
-    """Reason of the break."""
+    """Reason of the gap."""
 
 
 @dataclass
 class Bodies:
-    """Bodies by slot, as a stream has told so far. Takes every frame, in order."""
+    """Bodies by slot, as of the last frame of a stream. All frames must be applied in order."""
 
     step: int = 0
     time: float = 0.0
     sequence: int = -1
     """Number of the frame, from 0 for each connection."""
     dropped: int = 0
-    """Frames left out so far as this client was slow, over all connections."""
+    """Frames skipped so far because this client was slow, over all connections."""
     reconnects: int = 0
-    """Times the connection was lost and made again."""
+    """Number of times the connection was lost and restored."""
     gap: Gap | None = None
-    """Break before this frame; none for a frame that follows the one before."""
+    """Gap before this frame; None if it follows the previous frame."""
     generation: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     """Generation by slot; -1 where there is no body."""
     position: npt.NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 2)))
@@ -125,9 +125,9 @@ class Bodies:
         return self.generation >= 0
 
     def feed(self, frame: bytes) -> None:
-        """Takes a frame, full or delta.
+        """Applies a full or delta frame.
 
-        Raises BadAnswer if it is none, or changes a body that is not here.
+        Raises BadAnswer if it is not a frame, or changes an unknown body.
         """
         flags, sequence, dropped, step, time, full, deltas, gone, quantum, angle_quantum = _head(frame)
         expected = (self.sequence + 1) & 0xFFFFFFFF
@@ -149,7 +149,7 @@ class Bodies:
         left = np.frombuffer(frame, "<u4", gone, at)
         known = len(self.generation)
         if (changes["slot"] >= max(known, int(rows["slot"].max()) + 1 if full else 0)).any() or (left >= known).any():
-            raise BadAnswer("the frame changes bodies that the stream has not told of")
+            raise BadAnswer("the frame changes bodies that are unknown in this stream")
         if full:
             self._room(int(rows["slot"].max()) + 1)
             slots = rows["slot"]
@@ -158,14 +158,14 @@ class Bodies:
             self.angle[slots] = rows["angle"]
             self.flags[slots] = rows["flags"]
         slots = changes["slot"]
-        # In 64 bits and whole quanta, as the service does it, so that both hold the same.
+        # In 64 bits and whole quanta, like the service, so that both hold the same values.
         self.position[slots] += changes["by"][:, :2].astype(np.float64) * quantum
         self.angle[slots] += changes["by"][:, 2].astype(np.float64) * angle_quantum
         self.flags[slots] = changes["flags"]
         self.generation[left] = -1
 
     def resume(self, seconds: float, reason: str) -> None:
-        """Begins another connection, so many seconds after the one before was lost. Its first frame has all bodies."""
+        """Begins another connection, `seconds` after the previous one was lost. Its first frame has all bodies."""
         self.reconnects += 1
         self._dropped_before, self.sequence = self.dropped, -1
         self._broken = (seconds, reason)

@@ -1,4 +1,4 @@
-"""Services on a Ray cluster: actors that run `drystone serve` and start it again, and a client that finds the service of each
+"""Services on a Ray cluster: actors that run and restart `drystone serve`, and a client that finds the service of each
 world. Needs `pip install drystone-client[ray]`.
 
 >>> from drystone_client.ray import Cluster                                      # doctest: +SKIP
@@ -37,49 +37,50 @@ if TYPE_CHECKING:
     from ray.serve import Application
 
 _untyped: Any = ray
-"""Ray, for functions of it that have no types."""
+"""Ray module, for functions without types."""
 NAMESPACE = "drystone"
 """Namespace of the actors in Ray."""
 START_SECONDS = 120.0
-"""Seconds for which a request for the address waits, while a service starts and opens its worlds."""
+"""Seconds for which a request for the address waits while the service starts and opens its worlds."""
 STOP_SECONDS = 35.0
-"""Seconds a service may take to write its worlds out."""
+"""Seconds a service may take to write out its worlds."""
 KEPT_LINES = 4
-"""Lines of a service's log that are told when it does not start."""
+"""Number of log lines in the error about a service that does not start."""
 MAX_FAILURES = 8
-"""Failed starts in a row, over some ten seconds, after which a request for the address is an error. Starts go on."""
+"""Number of failed starts in a row, over about ten seconds, after which a request for the address is an error. Further
+starts follow."""
 
-# Starts the service so that it ends with its parent, however that ends: it would hold the store, and the actor that Ray
-# starts again could not open it. Linux tells a child of its parent's end; elsewhere it is left.
+# Starts the service so that it ends with its parent in any case: it would otherwise hold the store, and the actor that Ray
+# restarts could not open it. Linux signals a child when its parent ends; other systems leave it running.
 LAUNCHER = """
 import ctypes, os, signal, sys
 if sys.platform == "linux":
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)
     if os.getppid() != int(sys.argv[1]):
-        sys.exit("the parent has gone")
+        sys.exit("the parent process has ended")
 try:
     os.execvp(sys.argv[2], sys.argv[2:])
 except OSError as error:
-    sys.exit(f"{sys.argv[2]} cannot be run: {error}")
+    sys.exit(f"{sys.argv[2]} cannot be executed: {error}")
 """
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Address of a service that runs."""
+    """Address of a running service."""
 
     url: str
     token: str
     node: str
     """Ray's id of the node."""
     pid: int
-    """Process of the service."""
+    """Process id of the service."""
     starts: int
-    """Times the service was started by this actor."""
+    """Number of starts of the service by this actor."""
 
 
 class ServiceProcess:
-    """A `drystone serve` on this machine, which is started again when it ends. At the same port, if that is free."""
+    """Runs `drystone serve` on this machine and restarts it when it ends, on the same port if that is free."""
 
     def __init__(
         self,
@@ -93,7 +94,7 @@ class ServiceProcess:
     ) -> None:
         self._command = [sys.executable, "-I", "-S", "-c", LAUNCHER, str(os.getpid()), binary, "serve"]
         self._command += ["--store", store, "--backend", backend]
-        # Ray sees to it that there is one actor of a name; a service on a node that is cut off is not waited for.
+        # Ray guarantees one actor per name; a service on a disconnected node is not waited for.
         own = {"DRYSTONE_S3_TAKE_OVER": "true"}
         self._environment = own | os.environ | dict(environment or {}) | {"DRYSTONE_TOKEN": token}
         self._host, self._token = host, token
@@ -104,16 +105,16 @@ class ServiceProcess:
         self._port = 0
         self._starts = 0
         self._ready = 0
-        """The start after which all worlds were open."""
+        """Number of the start after which all worlds were open."""
         self._stopping = False
         self.failures = 0
-        """Ends in a row before it listened."""
-        # It lives as long as the process: Linux ends the service with the thread that has started it.
+        """Number of ends in a row before the service listened."""
+        # The thread lives as long as the process: Linux ends the service with the thread that started it.
         threading.Thread(target=self._watch, daemon=True, name="drystone").start()
 
     @property
     def url(self) -> str | None:
-        """Address, while it listens."""
+        """Address, while the service listens."""
         return self._url
 
     def _watch(self) -> None:
@@ -121,7 +122,7 @@ class ServiceProcess:
             try:
                 ended = self._run()
             except OSError as error:
-                # No memory for another process, perhaps.
+                # For example no memory for another process.
                 ended = str(error)
                 self._said.append(ended)
             with self._changed:
@@ -131,13 +132,13 @@ class ServiceProcess:
                     return
             self.failures += 1
             if self.failures > 1:
-                # Another program has the port now, perhaps.
+                # Another program may have taken the port.
                 self._port = 0
-            print(f"drystone serve has ended ({ended}); it is started again", file=sys.stderr, flush=True)
+            print(f"drystone serve has ended ({ended}); restarting it", file=sys.stderr, flush=True)
             time.sleep(backoff(self.failures, None))
 
     def _run(self) -> str:
-        """Runs the service until it ends. Returns its end."""
+        """Runs the service until it ends. Returns the reason."""
         host = f"[{self._host}]" if ":" in self._host else self._host
         command = [*self._command, "--listen", f"{host}:{self._port}"]
         with self._changed:
@@ -166,7 +167,7 @@ class ServiceProcess:
     def endpoint(self, seconds: float = START_SECONDS) -> tuple[str, int, int]:
         """Returns address, process and number of starts, once the service is ready.
 
-        Raises Unreachable if it is not, after so many seconds.
+        Raises Unreachable if it is not ready after that many seconds.
         """
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -179,17 +180,17 @@ class ServiceProcess:
                 if self._ready == starts:
                     return url, child.pid, starts
                 try:
-                    # Not by a proxy that the environment may name.
+                    # Without a proxy from the environment.
                     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
                     with opener.open(f"{url}/health/ready", timeout=5.0):
                         self._ready = starts
                 except (urllib.error.URLError, OSError):
                     time.sleep(0.05)
-        said = "; ".join(self._said) or "it has said nothing"
+        said = "; ".join(self._said) or "it has logged nothing"
         raise Unreachable(f"the service is not ready, after {self._starts} starts: {said}")
 
     def stop(self, seconds: float = STOP_SECONDS) -> bool:
-        """Ends the service in order. Returns whether it has written all out."""
+        """Stops the service in order. Returns true if it has written out all worlds."""
         with self._changed:
             self._stopping = True
             child = self._child
@@ -205,7 +206,7 @@ class ServiceProcess:
 
 
 class ServiceActor:
-    """An actor that runs a service on its node. Ray starts it again, with the same store, when its process or node ends."""
+    """Actor that runs a service on its node. Ray restarts it with the same store when its process or node fails."""
 
     def __init__(self, store: str, token: str, options: Mapping[str, Any]) -> None:
         self._token = token
@@ -213,21 +214,21 @@ class ServiceActor:
         self._process = ServiceProcess(store, token=token, host=_untyped.util.get_node_ip_address(), **options)
 
     def endpoint(self, seconds: float = START_SECONDS) -> Endpoint:
-        """Returns where the service is, once it is ready."""
+        """Returns the address of the service, once it is ready."""
         url, pid, starts = self._process.endpoint(seconds)
         return Endpoint(url, self._token, self._node, pid, starts)
 
     def pid(self) -> int:
-        """Returns the actor's process."""
+        """Returns the process id of the actor."""
         return os.getpid()
 
     def stop(self) -> bool:
-        """Ends the service in order."""
+        """Stops the service in order."""
         return self._process.stop()
 
 
 class ClusterWorld(World):
-    """A world of a cluster. Its id has the name of its actor before that of the world: `"drystone-2/w8f…"`."""
+    """World of a cluster. Its id consists of the actor's name and the world's id: `"drystone-2/w8f…"`."""
 
     def __init__(self, service: Service, actor: str, id: str) -> None:
         super().__init__(service, id)
@@ -241,8 +242,8 @@ class ClusterWorld(World):
 class Cluster:
     """Named actors with a service each, and the worlds on them.
 
-    A call to a service that is away asks its actor where it is now, waits for it, and goes on with the same key. May be
-    given to tasks: they attach to the same actors.
+    A call to an unreachable service asks its actor for the current address, waits for it, and continues with the same key.
+    A cluster may be passed to tasks, which attach to the same actors.
     """
 
     def __init__(
@@ -263,16 +264,16 @@ class Cluster:
         timeout: float = 60.0,
         patience: float = 120.0,
     ) -> None:
-        """Starts the actors that are not there yet, and waits for their services. Those that are there stay as they are.
+        """Starts the missing actors, and waits for their services. Existing ones stay unchanged.
 
-        - `store`: `s3://BUCKET/PREFIX`, or an absolute path; each service has its own place below.
-        - `services`: how many; one for each node if not given.
-        - `shared`: the path is the same folder on all nodes. Otherwise each service stays on its node. In a bucket or a
-          shared folder a service whose node is lost comes back on another.
-        - `num_cpus`, `num_gpus`, `resources`: needs of each service, as Ray counts them.
-        - `binary`, `backend`, `environment`: the program, what worlds run on, and settings (`DRYSTONE_LIMITS_WORLDS`).
+        - `store`: `s3://BUCKET/PREFIX`, or an absolute path; each service has its own subfolder or prefix.
+        - `services`: number of services; default: one per node.
+        - `shared`: the path is the same folder on all nodes. Otherwise each service stays on its node. With a bucket or
+          a shared folder a service whose node is lost is restarted on another.
+        - `num_cpus`, `num_gpus`, `resources`: resources reserved with Ray for each service.
+        - `binary`, `backend`, `environment`: the program, its backend, and settings (`DRYSTONE_LIMITS_WORLDS`).
         - `detached`: the services outlive this program, until `close`; `Cluster.attach` finds them.
-        - `timeout`, `patience`: as of a `Service`. Ray needs some seconds to start an actor again.
+        - `timeout`, `patience`: as for a `Service`. Ray needs some seconds to restart an actor.
         """
         is_bucket = store.startswith("s3://")
         if not is_bucket and not os.path.isabs(store):
@@ -281,7 +282,7 @@ class Cluster:
             ray.init()
         needs = {"CPU": num_cpus, "GPU": num_gpus, **(resources or {})}
         fit = [node for node in _untyped.nodes() if node["Alive"] and _fits(node, needs)]
-        # In an order that is the same after a restart of Ray, as folders stay where they are.
+        # In an order that survives a restart of Ray, because folders stay on their nodes.
         nodes = sorted(fit, key=lambda node: (node["NodeManagerAddress"], node["NodeName"], node["NodeID"]))
         if not nodes and not (is_bucket or shared):
             raise ValueError(f"no node of the Ray cluster has {needs}")
@@ -303,7 +304,7 @@ class Cluster:
                 namespace=NAMESPACE,
                 get_if_exists=True,
                 lifetime="detached" if detached else None,
-                # The service is the state. Whoever asked is told by the actor that comes after.
+                # The service is the state. The next actor answers interrupted requests.
                 max_restarts=-1,
                 max_task_retries=-1,
                 max_concurrency=64,
@@ -335,7 +336,7 @@ class Cluster:
         known = [actor["name"] for actor in named if actor["namespace"] == NAMESPACE]
         mine = [own for own in known if own.rpartition("-")[0] == name and own.rpartition("-")[2].isdecimal()]
         if not mine:
-            raise Unreachable(f"there are no services by the name {name!r} on this Ray cluster")
+            raise Unreachable(f"there are no services named {name!r} on this Ray cluster")
         return _attached(sorted(mine, key=lambda own: int(own.rpartition("-")[2])), timeout, patience)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -354,7 +355,7 @@ class Cluster:
             self.close()
 
     def close(self) -> None:
-        """Ends the services in order, and their actors. Their worlds stay in the store."""
+        """Stops the services in order, and ends their actors. Their worlds stay in the store."""
         stops = [actor.stop.remote() for actor in self._actors.values()]
         ray.wait(stops, num_returns=len(stops), timeout=STOP_SECONDS + 5.0)
         for actor in self._actors.values():
@@ -362,7 +363,7 @@ class Cluster:
         self.leave()
 
     def leave(self) -> None:
-        """Closes the connections. The services go on."""
+        """Closes the connections. The services keep running."""
         with self._lock:
             for service in self._services.values():
                 service.close()
@@ -372,7 +373,7 @@ class Cluster:
     def actor(self, name: str) -> Any:
         """Returns Ray's handle of an actor."""
         if name not in self.names:
-            raise ValueError(f"{name!r} is no service of this cluster; expected one of {', '.join(self.names)}")
+            raise ValueError(f"{name!r} is not a service of this cluster; expected one of {', '.join(self.names)}")
         with self._lock:
             if name not in self._actors:
                 try:
@@ -382,25 +383,25 @@ class Cluster:
             return self._actors[name]
 
     def endpoint(self, name: str) -> Endpoint:
-        """Returns where a service is now. Waits for an actor that Ray is starting again."""
+        """Returns the current address of a service. Waits for an actor that Ray is restarting."""
         try:
-            # As long again for Ray, which may have to start the actor.
+            # The same time again for Ray, which may have to start the actor.
             endpoint: Endpoint = ray.get(self.actor(name).endpoint.remote(START_SECONDS), timeout=2.0 * START_SECONDS)
         except RayTaskError as error:
             raise Unreachable(f"{name}: {error.cause}") from error
         except GetTimeoutError as error:
-            late = f"{name}: the actor has not started within {2.0 * START_SECONDS:.0f} s; has Ray a place for it?"
+            late = f"{name}: the actor has not started within {2.0 * START_SECONDS:.0f} s; does Ray have resources for it?"
             raise Unreachable(late) from error
         except RayError as error:
-            raise Unreachable(f"{name}: the actor is away: {' '.join(str(error).split())[:300]}") from error
+            raise Unreachable(f"{name}: the actor is unreachable: {' '.join(str(error).split())[:300]}") from error
         return endpoint
 
     def endpoints(self) -> dict[str, Endpoint]:
-        """Returns where all services are."""
+        """Returns the addresses of all services."""
         return {name: self.endpoint(name) for name in self.names}
 
     def service(self, name: str) -> Service:
-        """Returns the client of one service. It finds the service wherever Ray starts it again."""
+        """Returns the client of one service. It finds the service after a restart by Ray."""
         with self._lock:
             known = self._services.get(name)
         if known is not None:
@@ -414,7 +415,7 @@ class Cluster:
         return kept
 
     def async_service(self, name: str) -> AsyncService:
-        """Returns a client for asyncio of one service, which the caller closes."""
+        """Returns an asyncio client of one service, which the caller must close."""
         endpoint = self.endpoint(name)
         return AsyncService(endpoint.url, endpoint.token, locate=lambda: self.endpoint(name).url, **self._limits)
 
@@ -423,20 +424,20 @@ class Cluster:
         return {"timeout": self._timeout, "patience": self._patience}
 
     def place(self, key: str) -> str:
-        """Returns the name of the service for a key: always the same, spread evenly over all."""
+        """Returns the name of the service for a key: always the same, with keys spread evenly."""
         return max(self.names, key=lambda name: hashlib.sha256(f"{name}\0{key}".encode()).digest())
 
     def create(
         self, scene: str | models.Scene, name: str | None = None, *, key: str | None = None, on: str | None = None
     ) -> ClusterWorld:
-        """Makes a world, on the service that its key falls to, or `on` another. The same key is the same world."""
+        """Creates a world on the service that its key selects, or `on` another. The same key gives the same world."""
         key = checked_key(key)
         actor = self.place(key) if on is None else on
         world = self.service(actor).create(scene, name, key=key)
         return ClusterWorld(world.service, actor, world.id)
 
     def world(self, id: str) -> ClusterWorld:
-        """Returns a world that is there, by its id in the cluster."""
+        """Returns an existing world, by its id in the cluster."""
         actor, slash, own = id.partition("/")
         if not slash:
             raise ValueError(f"id is {id!r}; expected SERVICE/WORLD, such as {self.names[0]}/w8f…")
@@ -470,11 +471,11 @@ def deployment(
     backend: str = "auto",
     environment: Mapping[str, str] | None = None,
 ) -> Application:
-    """Returns an application for Ray Serve: one replica that runs a service and hands requests on to it.
+    """Returns an application for Ray Serve: one replica that runs a service and forwards requests to it.
 
-    `serve.run(deployment("s3://bucket/lab", token=…), route_prefix="/lab")`; clients take `http://HOST:8000/lab` and the
-    token. One replica, as the worlds are in one service; several are several applications. Streams (WebSockets) do not
-    go through it. Needs `ray[serve]`.
+    `serve.run(deployment("s3://bucket/lab", token=…), route_prefix="/lab")`; clients use `http://HOST:8000/lab` and the
+    token. There is one replica, because the worlds are in one service; for several services deploy several applications.
+    Streams (WebSockets) do not pass through it. Needs `ray[serve]`.
     """
     from ray import serve
 
@@ -482,7 +483,7 @@ def deployment(
     made = serve.deployment(
         name=name,
         num_replicas=1,
-        # Steps wait for their end.
+        # Requests for steps take until their end.
         max_ongoing_requests=1000,
         ray_actor_options={"num_cpus": num_cpus, "num_gpus": num_gpus},
         health_check_period_s=5.0,
@@ -492,9 +493,9 @@ def deployment(
 
 
 class Forwarder:
-    """A replica of Ray Serve that hands requests on to the service on its node."""
+    """Replica of Ray Serve that forwards requests to the service on its node."""
 
-    # Headers of the connection to us, and those that httpx sets anew.
+    # Headers of the incoming connection, and those that httpx sets itself.
     _OWN = frozenset({"connection", "content-length", "host", "keep-alive", "te", "transfer-encoding", "upgrade"})
 
     def __init__(self, store: str, token: str, options: Mapping[str, Any]) -> None:
@@ -516,13 +517,13 @@ class Forwarder:
         try:
             answer = await self._http.request(request.method, url, content=await request.body(), headers=headers)
         except httpx.TransportError as error:
-            # It is unknown if the request was done; repeated with its key it is done once.
-            return Response(f"the service is away: {error}", 502, {"Retry-After": "1"})
+            # It is unknown whether the request was executed; a retry with its key executes it once.
+            return Response(f"the service is unreachable: {error}", 502, {"Retry-After": "1"})
         kept = {n: v for n, v in answer.headers.items() if n.lower() not in self._OWN}
         return Response(answer.content, answer.status_code, kept)
 
     def check_health(self) -> None:
-        """Tells Serve that the replica is well, as long as its service is, or starts."""
+        """Reports the replica as healthy while its service runs or starts."""
         if self._process.failures >= MAX_FAILURES:
             raise RuntimeError("the service does not start")
 

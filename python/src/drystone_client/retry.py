@@ -1,5 +1,5 @@
-"""Decisions about attempts: which failures are tried again, when, and for how long. Neither reads nor waits: the blocking
-and the async client do that."""
+"""Retry policy: which failures are retried, when, and for how long. Without input, output or waiting, which the blocking
+and the async client do."""
 
 from __future__ import annotations
 
@@ -20,29 +20,30 @@ from .errors import BadAnswer, DrystoneError, Problem, TimedOut, Unreachable
 T = TypeVar("T")
 
 MAX_KEY = 128
-"""Characters of an idempotency key."""
+"""Largest number of characters of an idempotency key."""
 STEP_SECONDS = 600.0
 """Seconds the service may take for steps, the opening of a world or a restore (its `limits.step_seconds`)."""
 MARGIN = 30.0
-"""Seconds an answer may be late on its way."""
+"""Additional seconds for the network."""
 CONNECT_SECONDS = 10.0
-"""Seconds a connection may take to be made."""
+"""Timeout for connecting, s."""
 INITIAL_WAIT = 0.1
-"""Seconds before the second attempt, and twice as many before each further one."""
+"""Seconds before the second attempt; they double before each further one."""
 MAX_WAIT = 5.0
-"""Seconds between two attempts at most, unless the service asks for more."""
+"""Largest number of seconds between two attempts, unless the service asks for more."""
 RETRIED = frozenset({429, 502, 503, 504})
-"""Statuses that say: later. 507 is not one of them: the store stays full until room is made, and nothing has happened."""
+"""Statuses after which a retry may succeed. 507 is not one of them: the store stays full until space is freed, and
+nothing has happened."""
 BUSY = "urn:drystone:busy"
-"""Type of the problem that says: the first request with this key is still being worked on."""
+"""Problem type of a request whose first attempt with the same key is still in progress."""
 NETWORK_ERRORS = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError)
-"""Everything that httpx raises when a request is sent."""
+"""Errors that httpx raises when a request is sent."""
 
 
 def checked_key(key: str | None) -> str:
     """Returns the key, or a new one.
 
-    Raises ValueError if the service would not take it.
+    Raises ValueError if the service would refuse it.
     """
     if key is None:
         return uuid.uuid4().hex
@@ -53,20 +54,20 @@ def checked_key(key: str | None) -> str:
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """A request, and how its answer is read."""
+    """Request, with the function that reads its answer."""
 
     method: str
     path: str
     read: Callable[[httpx.Response], T]
     content: bytes | None = None
     key: str | None = None
-    """Idempotency key; none for a request that changes nothing."""
+    """Idempotency key; None for a read-only request."""
     takes: float | None = None
-    """Seconds the service may take; as long as the client usually waits if there is none."""
+    """Seconds the service may take; None for the client's usual timeout."""
 
     @property
     def headers(self) -> dict[str, str]:
-        """Headers beside those of the client."""
+        """Returns the headers, in addition to those of the client."""
         headers = {"Idempotency-Key": self.key} if self.key else {}
         if self.content is not None:
             headers["Content-Type"] = "application/json"
@@ -74,7 +75,7 @@ class Call(Generic[T]):
 
 
 def problem_of(status: int, headers: Mapping[str, str], content: bytes) -> Problem:
-    """Returns the problem that an answer means."""
+    """Returns the problem described by an answer."""
     try:
         body: Any = httpx.Response(status, content=content).json()
     except ValueError:
@@ -88,7 +89,7 @@ def problem_of(status: int, headers: Mapping[str, str], content: bytes) -> Probl
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Returns the seconds that `Retry-After` asks for: a number, or a date, compared with the answer's own."""
+    """Returns the seconds of `Retry-After`: a number, or a date, relative to the answer's own date."""
     text = headers.get("Retry-After", "").strip()
     if re.fullmatch(r"\d{1,9}(\.\d*)?", text):
         return float(text)
@@ -99,7 +100,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     except (ValueError, OverflowError):
         return None
     try:
-        # The service's clock, if it tells: ours may be another.
+        # The service's clock, if it sends its date: the local clock may differ.
         now = email.utils.parsedate_to_datetime(headers.get("Date", "")).timestamp()
     except (ValueError, OverflowError):
         now = time.time()
@@ -107,8 +108,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def backoff(failures: int, at_least: float | None) -> float:
-    """Returns the seconds to wait after so many failures, with jitter, so that clients that failed together do not come
-    back together."""
+    """Returns the seconds to wait after a number of failures, with jitter, so that clients that failed together do not
+    return together."""
     wait = min(MAX_WAIT, INITIAL_WAIT * 2.0 ** min(failures - 1, 16))
     wait *= random.uniform(0.5, 1.0)
     return wait if at_least is None else max(wait, at_least * random.uniform(1.0, 1.1))
@@ -125,19 +126,19 @@ def causes(error: BaseException) -> list[BaseException]:
 
 
 def words(error: BaseException) -> str:
-    """Returns what the first cause says: the operating system's words are better than those of the libraries above."""
+    """Returns the message of the first cause: the operating system's is clearer than those of the libraries above."""
     said = (text for cause in reversed(causes(error)) if (text := " ".join(str(cause).split())))
     return next(said, type(error).__name__)
 
 
 def is_untrusted(error: BaseException) -> bool:
-    """True where TLS failed for the other side's certificate: trying again does not help."""
+    """Returns true if TLS failed because of the server's certificate: retries do not help."""
     return any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes(error))
 
 
 def is_busy(problem: Problem) -> bool:
-    """True where the first request with this key is still being worked on."""
-    # Services of earlier versions say it in words alone.
+    """Returns true if the first request with this key is still in progress."""
+    # Services of earlier versions only have the text.
     return problem.status == 409 and (problem.type == BUSY or "still being worked on" in problem.detail)
 
 
@@ -145,23 +146,23 @@ def is_busy(problem: Problem) -> bool:
 class Attempts(Generic[T]):
     """Attempts of one request.
 
-    `patience` bounds the seconds in which the service is away or refuses. Seconds in which it works on the request do not
-    count; they are bounded by what it may take.
+    `patience` limits the seconds in which the service is unreachable or refuses the request. Seconds in which it executes
+    the request do not count; they are limited by the request's own timeout.
     """
 
     call: Call[T]
     patience: float
     usual: float
-    """Seconds an answer may take, unless the call says more."""
+    """Seconds an answer may take, unless the call has a longer time."""
     url: str = ""
     count: int = 0
     spent: float = 0.0
     """Seconds of patience used up."""
     in_doubt: bool = False
-    """An earlier attempt may have been done."""
+    """True if an earlier attempt may have been executed."""
     failures: int = 0
     lost: bool = False
-    """The attempt before came to no answer: the service may be elsewhere."""
+    """True if the previous attempt got no answer: the service may have moved."""
     start: float = field(default_factory=time.monotonic)
     _begun: float = 0.0
     _mark: float | None = None
@@ -169,7 +170,7 @@ class Attempts(Generic[T]):
 
     @property
     def takes(self) -> float:
-        """Seconds the answer of one attempt may take."""
+        """Returns the seconds the answer of one attempt may take."""
         return self.usual if self.call.takes is None else max(self.usual, self.call.takes + MARGIN)
 
     def begin(self, url: str) -> httpx.Timeout:
@@ -180,13 +181,13 @@ class Attempts(Generic[T]):
         return httpx.Timeout(self.takes, connect=min(CONNECT_SECONDS, self.usual))
 
     def broke(self, error: BaseException) -> float:
-        """Takes an error of the connection. Returns the seconds to wait before the next attempt.
+        """Handles an error of the connection. Returns the seconds to wait before the next attempt.
 
-        Raises what it means if there is none.
+        Raises the corresponding error if there is none.
         """
         self.lost = True
         if isinstance(error, DrystoneError):
-            # The search for the service failed, before there was an attempt.
+            # The lookup of the address failed before the attempt.
             self._begun = time.monotonic()
             return self._wait(error, None, reached=False)
         where, why = f"{self.call.method} {self.url}{self.call.path}", words(error)
@@ -206,36 +207,36 @@ class Attempts(Generic[T]):
         elif away:
             made = Unreachable(f"{where}: no connection: {why}")
         else:
-            made = Unreachable(f"{where}: the connection was cut: {why}")
+            made = Unreachable(f"{where}: the connection was interrupted: {why}")
         return self._wait(made, None, reached=not away, cause=error)
 
     def answered(self, answer: httpx.Response) -> float | None:
-        """Takes an answer. Returns the seconds to wait before the next attempt, or none if the answer is good.
+        """Handles an answer. Returns the seconds to wait before the next attempt, or None if the answer is good.
 
-        Raises the problem if there is neither.
+        Raises the problem if it is final.
         """
         self.lost = False
         if answer.is_success:
             return None
         status = answer.status_code
         if status == 404 and self.call.method == "DELETE" and self.in_doubt:
-            # The attempt that was cut has done it.
+            # The interrupted attempt has executed it.
             return None
         problem = problem_of(status, answer.headers, answer.content)
         if is_busy(problem):
             wait = self._wait(problem, problem.retry_after, reached=True)
             self._free = wait
             return wait
-        # A proxy's, or Ray Serve's whose replica has gone: the service itself says what kind of problem it has.
+        # From a proxy, or from Ray Serve whose replica ended: the service itself sends problem details.
         foreign = status == 500 and not problem.type.startswith("urn:drystone:")
         if status in RETRIED or foreign:
-            # A proxy that gave up waiting says 504; 502 may be either.
+            # 504 is a proxy's timeout; 502 may be either.
             self.in_doubt |= status == 502 or problem.type.endswith("store-away")
             return self._wait(problem, problem.retry_after, reached=status == 504 or foreign)
         raise self._final(problem)
 
     def result(self, answer: httpx.Response) -> T:
-        """Reads a good answer."""
+        """Reads a successful answer."""
         try:
             return self.call.read(answer)
         except DrystoneError as error:
@@ -250,7 +251,7 @@ class Attempts(Generic[T]):
         now = time.monotonic()
         self.failures += 1
         if self._mark is not None:
-            # Patience begins with the first failure. A wait for the service's own work is free, an attempt in it as well.
+            # Patience begins with the first failure. Waiting for the service's own work is free, as are attempts during it.
             self.spent += max(0.0, self._begun - self._mark - self._free)
             self.spent += 0.0 if reached else now - self._begun
         self._mark, self._free = now, 0.0
@@ -273,7 +274,7 @@ class Attempts(Generic[T]):
         if self.count > 1:
             ending.append(f"tried {self.count} times in {time.monotonic() - self.start:.1f} s")
         if self.call.key and not isinstance(error, Problem):
-            ending.append(f"to ask again for the same: key={self.call.key!r}")
+            ending.append(f"to retry the same request: key={self.call.key!r}")
         if ending and error.args:
             error.args = (f"{error.args[0]} ({'; '.join(ending)})", *error.args[1:])
         return error

@@ -1,5 +1,5 @@
-"""Decisions about streams: what a frame means, which ends are taken up again, and for how long. Neither reads nor waits: the
-blocking and the async client do that."""
+"""Stream policy: decoding of frames, which interruptions are resumed, and for how long. Without input, output or waiting,
+which the blocking and the async client do."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ from .frames import Bodies
 from .retry import CONNECT_SECONDS, RETRIED, backoff, is_untrusted, problem_of, words
 
 STREAM_ERRORS = (WebSocketException, OSError, EOFError, TimeoutError)
-"""Everything that websockets raises while it connects and reads."""
+"""Errors that websockets raises while it connects and reads."""
 GONE = 1000
-"""Code with which the service ends the stream of a world that was deleted."""
+"""Close code of a stream whose world was deleted."""
 RESUMED = frozenset({1001, 1005, 1006, 1011, 1012, 1013, 1014})
-"""Codes after which a stream is taken up again: going away, no code, cut, error of the service, restart, later, bad gateway."""
+"""Close codes after which a stream is resumed: going away, no code, interrupted, service error, restart, retry later,
+bad gateway."""
 
 
 def keep_alive() -> list[tuple[int, int, int]]:
-    """Returns the options of a socket that notices within a minute that the other machine is gone, while nothing is said."""
+    """Returns socket options that detect the loss of the other machine within a minute of silence."""
     options = [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)]
     for name, value in (("TCP_KEEPIDLE", 20), ("TCP_KEEPALIVE", 20), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
-        # Not every system has all of them.
+        # Some systems lack some of them.
         if hasattr(socket, name):
             options.append((socket.IPPROTO_TCP, getattr(socket, name), value))
     return options
 
 
 class Watch:
-    """A stream over any number of connections."""
+    """Stream over any number of connections."""
 
     def __init__(
         self, path: str, rate: float, region: tuple[float, float, float, float] | None, patience: float
@@ -54,11 +55,11 @@ class Watch:
 
     @property
     def attempts(self) -> int:
-        """Connections begun."""
+        """Returns the number of connections begun."""
         return self._attempts
 
     def options(self, url: str, token: str | None) -> dict[str, Any]:
-        """Begins a connection. Returns what websockets is to be told, beside TLS."""
+        """Begins a connection. Returns the options for websockets, except TLS."""
         self._attempts += 1
         headers: Mapping[str, str] | None = {"Authorization": f"Bearer {token}"} if token else None
         return {
@@ -67,19 +68,19 @@ class Watch:
             "additional_headers": headers,
             "open_timeout": CONNECT_SECONDS,
             "close_timeout": 2.0,
-            # The service asks whether we are here. A ping of ours is not heard while a slow reader lets frames wait.
+            # The service sends pings. A ping of the client would not be answered while a slow reader lets frames wait.
             "ping_interval": None,
             "max_size": None,
             "max_queue": 1,
         }
 
     def connected(self) -> None:
-        """Notes that a connection was made."""
+        """Records that a connection was established."""
         if self._seen:
             self.bodies.resume(time.monotonic() - self._lost, self._reason)
 
     def take(self, message: str | bytes) -> Bodies | None:
-        """Takes a message. Returns the bodies, if it is a frame."""
+        """Handles a message. Returns the bodies, if it is a frame."""
         if isinstance(message, str):
             return None
         self.bodies.feed(message)
@@ -87,9 +88,9 @@ class Watch:
         return self.bodies
 
     def broke(self, error: BaseException) -> float | None:
-        """Takes the end of a connection. Returns the seconds to wait before the next one, or none if the stream is over.
+        """Handles the end of a connection. Returns the seconds to wait before the next one, or None if the stream is over.
 
-        Raises what the end means otherwise.
+        Raises the corresponding error otherwise.
         """
         if isinstance(error, BadAnswer):
             raise self._final(error)
@@ -104,7 +105,7 @@ class Watch:
             made = error
         elif isinstance(error, ConnectionClosed):
             code = error.rcvd.code if error.rcvd else None
-            reason = (error.rcvd.reason if error.rcvd else "") or "the connection was cut"
+            reason = (error.rcvd.reason if error.rcvd else "") or "the connection was interrupted"
             if code == GONE:
                 return None
             made = StreamEnded(f"{self.path}: {reason}", step=self.bodies.step, code=code)
@@ -115,7 +116,7 @@ class Watch:
             response = error.response
             problem = problem_of(response.status_code, response.headers, bytes(response.body or b""))
             if problem.status == 404 and self._seen:
-                # Deleted while there was no connection.
+                # Deleted while the client was disconnected.
                 return None
             if problem.status not in RETRIED:
                 raise self._final(problem) from error

@@ -1,4 +1,4 @@
-//! On a device small worlds step together, and none of them can tell.
+//! Small worlds on a device share time slices without any effect on their results.
 
 use std::path::Path;
 use std::time::Duration;
@@ -14,7 +14,7 @@ fn on_device(store: &Path) -> Service {
     Service::run(command)
 }
 
-/// Steps that were submitted so far, and submissions.
+/// Returns the numbers of steps and of submissions so far.
 fn submitted(service: &Service) -> [f64; 2] {
     let text = String::from_utf8(service.get("/metrics").unwrap().body).unwrap();
     ["sum", "count"].map(|what| {
@@ -28,7 +28,7 @@ fn since(service: &Service, before: [f64; 2]) -> [f64; 2] {
     [now[0] - before[0], now[1] - before[1]]
 }
 
-/// Worlds that have nothing in common: contacts, joints, sleep, events, emitters; and some that have all.
+/// Returns scenes with nothing in common (contacts, joints, sleep, events, emitters), and some with everything.
 fn scenes() -> Vec<(Value, Value)> {
     let of = |name: &str| json!({ "scene": name });
     vec![
@@ -41,7 +41,7 @@ fn scenes() -> Vec<(Value, Value)> {
     ]
 }
 
-/// What a client does with one, and all that it was told.
+/// Runs a client's script on one world. Returns all answers.
 fn script(service: &Service, world: &str, body: &Value) -> Vec<Value> {
     let mut told = Vec::new();
     for round in 0..4 {
@@ -59,7 +59,7 @@ fn small_worlds_step_together() {
     let service = on_device(folder.path());
     let before = submitted(&service);
     let alone: Vec<_> = scenes().iter().map(|(scene, body)| script(&service, &service.make(scene), body)).collect();
-    // Negative control: one after the other, each has submissions of its own.
+    // Negative control: one after the other, each has its own submissions.
     let [steps, submissions] = since(&service, before);
     assert_eq!(steps, submissions);
     assert!(submissions > 100.0, "{submissions}");
@@ -73,7 +73,7 @@ fn small_worlds_step_together() {
     });
     assert_eq!(together, alone, "the same answers, and the same bits");
 
-    // How often they meet depends on the machine, so some that are quick play until they have.
+    // How often the time slices coincide depends on the machine, so quick worlds play until they do.
     let before = submitted(&service);
     let ball = json!({ "scene": "bouncing_ball" });
     let worlds: Vec<_> = (0..4).map(|_| service.make(&ball)).collect();
@@ -94,7 +94,8 @@ fn small_worlds_step_together() {
     }
 }
 
-/// Beside a world that takes all it gets, a small one has half of the device: its steps are not counted by that one's.
+/// Beside a world that uses all the time it gets, a small one has half of the device: time is shared, not the number
+/// of steps.
 #[test]
 fn a_large_world_leaves_a_small_one_its_time() {
     let folder = tempfile::tempdir().unwrap();
@@ -110,6 +111,7 @@ fn a_large_world_leaves_a_small_one_its_time() {
     let before = steps();
     service.tell(&format!("{small}/step"), &json!({ "steps": 300 }));
     let meanwhile = steps() - before;
-    // Turn about it would be one for every few; by time there are some hundred small steps in a large one.
+    // With alternating steps there would be one per few; by time a large step leaves room for hundreds of small
+    // ones.
     assert!(meanwhile <= 30, "{meanwhile} large steps in the time of 300 small ones");
 }

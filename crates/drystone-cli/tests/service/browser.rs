@@ -1,4 +1,4 @@
-//! A browser without a screen, driven by its own protocol (Chrome DevTools).
+//! A headless Chromium, controlled by its own protocol (Chrome DevTools).
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpStream;
@@ -14,9 +14,9 @@ pub struct Browser {
     socket: WebSocket<TcpStream>,
     session: Option<String>,
     sent: u64,
-    /// Mistakes of the page's own.
+    /// JavaScript errors of the page.
     pub errors: Vec<String>,
-    /// What is answered to the next questions that stop a page (prompt, confirm).
+    /// Answers to the next dialogs of the page (prompt, confirm).
     pub replies: Vec<&'static str>,
     _profile: tempfile::TempDir,
 }
@@ -33,7 +33,7 @@ impl Browser {
         let program = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".to_owned());
         let profile = tempfile::tempdir().unwrap();
         let mut child = Command::new(program)
-            // Its sandbox does not work for root, and the page is our own.
+            // Its sandbox does not work for root, and the page is trusted.
             .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
             .args(["--disable-extensions", "--disable-background-networking", "--remote-debugging-port=0"])
             .arg(format!("--user-data-dir={}", profile.path().display()))
@@ -47,7 +47,7 @@ impl Browser {
         let mut said = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
         let address = said.find_map(|line| line.strip_prefix("DevTools listening on ").map(str::to_owned));
         let address = address.expect("chromium says where it listens");
-        // Read to its end, so that it never waits for us.
+        // Read to its end, so that the browser never blocks on the pipe.
         std::thread::spawn(move || said.for_each(drop));
         let host = address.strip_prefix("ws://").unwrap().split('/').next().unwrap();
         let stream = TcpStream::connect(host).unwrap();
@@ -78,12 +78,12 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", &features);
     }
 
-    /// Asks the browser, and waits for its answer.
+    /// Sends a request to the browser and returns its answer.
     pub fn call(&mut self, method: &str, parameters: &Value) -> Value {
         self.try_call(method, parameters).unwrap_or_else(|error| panic!("{method} {parameters}: {error}"))
     }
 
-    /// Asks the browser, which may refuse: a page that is being left answers nothing any more.
+    /// Sends a request that the browser may refuse: a page that is being left answers nothing.
     fn try_call(&mut self, method: &str, parameters: &Value) -> Result<Value, Value> {
         let id = self.send(method, parameters);
         loop {
@@ -119,7 +119,7 @@ impl Browser {
                 self.errors.push(inside["entry"].to_string());
             }
             Some("Page.javascriptDialogOpening") => {
-                assert!(!self.replies.is_empty(), "nobody expects {}", inside["message"]);
+                assert!(!self.replies.is_empty(), "unexpected dialog: {}", inside["message"]);
                 let reply = self.replies.remove(0);
                 self.send("Page.handleJavaScriptDialog", &json!({ "accept": true, "promptText": reply }));
             }
@@ -128,7 +128,7 @@ impl Browser {
         message
     }
 
-    /// The value of an expression.
+    /// Returns the value of an expression.
     pub fn eval(&mut self, expression: &str) -> Value {
         let asked = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let mut answer = self.call("Runtime.evaluate", &asked);
@@ -139,7 +139,7 @@ impl Browser {
     /// Waits until an expression is true.
     pub fn until(&mut self, expression: &str) {
         let end = Instant::now() + Duration::from_mins(1);
-        // The page may not be there yet, or be left for another one while it is asked.
+        // The page may not be loaded yet, or be replaced by another one during the request.
         let asked = format!("(() => {{ try {{ return Boolean({expression}); }} catch {{ return false; }} }})()");
         let asked = json!({ "expression": asked, "returnByValue": true });
         while !self.try_call("Runtime.evaluate", &asked).is_ok_and(|answer| answer["result"]["value"] == true) {
@@ -160,7 +160,7 @@ impl Browser {
         self.call("Input.dispatchMouseEvent", &event);
     }
 
-    /// A click in the middle of what a selector finds.
+    /// Clicks the middle of the element that a selector finds.
     pub fn click(&mut self, selector: &str) {
         let place = self.eval(&format!(
             "(() => {{ const e = document.querySelector({selector:?}); e.scrollIntoView({{ block: 'nearest' }}); \
@@ -171,25 +171,25 @@ impl Browser {
         self.mouse("mouseReleased", at);
     }
 
-    /// Fingers on the screen, at these places; `touchStart`, `touchMove` or `touchEnd`.
+    /// Touches the screen at these points; `touchStart`, `touchMove` or `touchEnd`.
     pub fn touch(&mut self, kind: &str, at: &[[f64; 2]]) {
         let points: Vec<Value> =
             at.iter().enumerate().map(|(id, [x, y])| json!({ "id": id, "x": x, "y": y })).collect();
         self.call("Input.dispatchTouchEvent", &json!({ "type": kind, "touchPoints": points }));
     }
 
-    /// A turn of the wheel.
+    /// Turns the wheel.
     pub fn wheel(&mut self, at: [f64; 2], by: f64) {
         let event = json!({ "type": "mouseWheel", "x": at[0], "y": at[1], "deltaX": 0, "deltaY": by });
         self.call("Input.dispatchMouseEvent", &event);
     }
 
-    /// A key, with the text that it makes.
+    /// Presses a key, with the text that it produces.
     pub fn key(&mut self, key: &str) {
         self.key_with(key, 0);
     }
 
-    /// A key while others are down: 1 Alt, 2 Control, 4 Meta, 8 Shift.
+    /// Presses a key while others are down: 1 Alt, 2 Control, 4 Meta, 8 Shift.
     pub fn key_with(&mut self, key: &str, modifiers: u8) {
         let text = if key.chars().count() == 1 {
             key
@@ -217,7 +217,7 @@ impl Browser {
         self.call("Input.insertText", &json!({ "text": text }));
     }
 
-    /// What is to be seen, also as a file: RGB or RGBA, and the bytes of a pixel.
+    /// Takes a screenshot, also to a file: RGB or RGBA, and the bytes of the pixels.
     pub fn picture(&mut self, name: &str) -> (png::OutputInfo, Vec<u8>) {
         let shot = self.call("Page.captureScreenshot", &json!({ "format": "png" }));
         let bytes = base64(shot["data"].as_str().unwrap());

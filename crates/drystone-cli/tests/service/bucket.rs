@@ -1,4 +1,4 @@
-//! Worlds in a bucket: what is true of a folder is true there, and of networks that fail and of others who write, too.
+//! Worlds in a bucket have the guarantees of a folder, also with failing networks and other writers.
 
 use std::path::Path;
 use std::time::Duration;
@@ -19,7 +19,7 @@ fn push(by: f64) -> Value {
     json!({ "commands": [ { "impulse": { "body": "c", "impulse": [by, 2.0 * by] } } ] })
 }
 
-/// Asks again, as one is told to, until it works.
+/// Retries a request as a client should, until it succeeds.
 fn insist(service: &Service, path: &str, body: &Value, key: &str) -> Answer {
     for _ in 0..600 {
         let answer = service.post_once(path, body, key).unwrap();
@@ -41,7 +41,7 @@ fn killed_at_any_moment_with_a_bucket() {
     });
 }
 
-/// The same with a store of which every few answers are lost or errors.
+/// Guarantees also hold with a store that loses or fails every few answers.
 #[test]
 fn killed_while_the_bucket_stutters() {
     let s3 = S3::start();
@@ -97,7 +97,7 @@ fn kept_listed_restored_and_deleted() {
     assert_eq!(service.post(&format!("{world}/restore"), &json!({ "name": "early" })).unwrap().status, 404);
 }
 
-/// Keys of the configuration, and a session of somebody else's in the environment: they are not mixed.
+/// Keys of the configuration are not combined with a foreign session token of the environment.
 #[test]
 fn keys_are_used_with_their_own_session() {
     let s3 = S3::start();
@@ -112,7 +112,7 @@ fn keys_are_used_with_their_own_session() {
     let foreign = [("AWS_ACCESS_KEY_ID", "AKIAFOREIGN"), ("AWS_SESSION_TOKEN", "foreign")];
     assert_eq!(started(&own, &foreign), [""]);
     assert_eq!(started(&[&own[..], &[("S3_SESSION_TOKEN", "own")]].concat(), &foreign), ["own"]);
-    // Negative control: with the keys of the environment it is that of the environment.
+    // Negative control: with the keys of the environment, the token of the environment is used.
     let without: Vec<_> = own.iter().copied().filter(|(name, _)| !name.contains("KEY")).collect();
     let theirs = [("AWS_ACCESS_KEY_ID", KEY), ("AWS_SECRET_ACCESS_KEY", SECRET), ("AWS_SESSION_TOKEN", "foreign")];
     assert_eq!(started(&without, &theirs), ["foreign"]);
@@ -149,7 +149,7 @@ fn what_cannot_be_written_has_not_happened() {
     }
     let path = format!("{world}/commands");
 
-    // Refused: 507, and asking goes on.
+    // Refused with 507; read requests continue.
     s3.rule(|method, _| if method == "PUT" { Fault::Status(403) } else { Fault::No });
     let answer = service.post(&path, &push(9.0)).unwrap();
     assert_eq!((answer.status, answer.json()["type"].as_str()), (507, Some("urn:drystone:store")), "{answer:?}");
@@ -158,7 +158,7 @@ fn what_cannot_be_written_has_not_happened() {
     s3.heal();
     assert_eq!(service.hash(&world), service.hash(&twin));
 
-    // Away, for one world: it stands still and says so; the other goes on.
+    // Unreachable for one world: it waits and reports that; the other one continues.
     for fault in [Fault::Status(503), Fault::Cut] {
         let mine = own.clone();
         s3.rule(move |_, key| if key.contains(&mine) { fault } else { Fault::No });
@@ -180,7 +180,7 @@ fn what_cannot_be_written_has_not_happened() {
         assert_eq!(service.hash(&world), service.hash(&twin), "{fault:?}");
     }
 
-    // The control: what is acknowledged is a difference.
+    // The control: an acknowledged change makes a difference.
     insist(&service, &path, &push(9.0), "something");
     for one in [&world, &twin] {
         service.tell(&format!("{one}/step"), &json!({ "steps": 1 }));
@@ -188,7 +188,7 @@ fn what_cannot_be_written_has_not_happened() {
     assert_ne!(service.hash(&world), service.hash(&twin));
 }
 
-/// Parts of the log that are let through, from now on; all others are refused.
+/// Accepts a number of parts of the log from now on, and refuses all others.
 fn let_through(s3: &S3, mut parts: u32) {
     s3.rule(move |method, key| match (method, key.contains("/log/")) {
         ("PUT", true) if parts == 0 => Fault::Status(403),
@@ -200,8 +200,8 @@ fn let_through(s3: &S3, mut parts: u32) {
     });
 }
 
-/// Steps that are done, and whose end the log does not take for a while: nobody is told before it does, they are not done
-/// again, and the state is not put back in between.
+/// Steps whose end cannot be logged for a while are not acknowledged before it is, not repeated, and the state is
+/// not restored in between.
 #[test]
 fn steps_are_done_once_though_their_end_is_written_late() {
     let s3 = S3::start();
@@ -211,7 +211,7 @@ fn steps_are_done_once_though_their_end_is_written_late() {
     service.tell(&format!("{world}/checkpoint"), &json!({ "name": "early" }));
     let ask = |service: &Service| insist(service, &path, &body, "seven");
     let is_done = |service: &Service| service.ask(&world)["step"] == 7 && service.ask(&world)["steps_to_go"] == 0;
-    // The request for them is written, its end is not.
+    // The record of the request is written, that of its end is not.
     let_through(&s3, 1);
     let first = std::thread::scope(|scope| {
         let asked = scope.spawn(|| ask(&service));
@@ -219,13 +219,13 @@ fn steps_are_done_once_though_their_end_is_written_late() {
         let answer = service.post(&format!("{world}/restore"), &json!({ "name": "early" })).unwrap();
         let detail = answer.json()["detail"].as_str().unwrap_or_default().to_owned();
         assert!(answer.status == 503 && detail.contains("end of earlier requests"), "{answer:?}");
-        assert!(!asked.is_finished(), "nobody is told");
+        assert!(!asked.is_finished(), "not acknowledged");
         s3.heal();
         asked.join().unwrap().json()
     });
     assert_eq!((&first["steps"], &first["step"], &first["stopped"]), (&json!(7), &json!(7), &Value::Null), "{first}");
 
-    // The same where the service ends in between. Asked again it is not begun again.
+    // The same if the service ends in between. The retry does not begin it again.
     let (path, body) = (format!("{world}/step"), json!({ "steps": 5 }));
     let ask = |service: &Service| insist(service, &path, &body, "five");
     let is_done = |service: &Service| service.ask(&world)["step"] == 12 && service.ask(&world)["steps_to_go"] == 0;
@@ -233,11 +233,11 @@ fn steps_are_done_once_though_their_end_is_written_late() {
     std::thread::scope(|scope| {
         let asked = scope.spawn(|| service.post_once(&path, &body, "five"));
         until("done", || is_done(&service));
-        assert!(!asked.is_finished(), "nobody is told");
+        assert!(!asked.is_finished(), "not acknowledged");
         service.signal("KILL");
         assert!(asked.join().unwrap().is_err());
     });
-    // The part that makes the world its own is let through, and nothing after that.
+    // The fence of the world is accepted, and nothing after it.
     let_through(&s3, 1);
     service = start(&s3, "s3://worlds", &[]);
     until("done again", || is_done(&service));
@@ -253,8 +253,8 @@ fn steps_are_done_once_though_their_end_is_written_late() {
     assert_eq!(service.ask(&world)["step"], 12);
 }
 
-/// A step was given up, and the store does not take the end of its request: whoever asks is told so, nothing is done again
-/// meanwhile, and once it is written the request has its answer.
+/// A cancelled step whose end cannot be recorded by the store: clients get a 503 and the step is not
+/// repeated; once the record is written the request has its answer.
 #[test]
 fn a_step_was_given_up_and_the_log_does_not_take_it() {
     let s3 = S3::start();
@@ -264,7 +264,7 @@ fn a_step_was_given_up_and_the_log_does_not_take_it() {
     let_through(&s3, 1);
     let refused = service.post_once(&path, &body, "given up").unwrap();
     let told = refused.json()["detail"].as_str().unwrap_or_default().to_owned();
-    assert!(refused.status == 503 && told.contains("does not take the end of its request"), "{refused:?}");
+    assert!(refused.status == 503 && told.contains("cannot record the end of its request"), "{refused:?}");
     let given_up = || figure(&service, "drystone_steps_given_up_total");
     for _ in 0..3 {
         let other = service.post(&path, &json!({ "timeout": 0.5 })).unwrap();
@@ -277,7 +277,7 @@ fn a_step_was_given_up_and_the_log_does_not_take_it() {
     assert_eq!(given_up(), 1.0);
 }
 
-/// One checkpoint with a name at a time is on its way, of each world; those of others go on.
+/// Each world writes one named checkpoint at a time; those of other worlds continue.
 #[test]
 fn checkpoints_with_names_do_not_pile_up() {
     let s3 = S3::start();
@@ -312,7 +312,7 @@ fn checkpoints_with_names_do_not_pile_up() {
     until("free again", || save(&world, "first").status == 200);
 }
 
-/// The object is there, and its answer was lost, also to whoever asked for it then. It has happened, once.
+/// An object was written and its response lost, also for the following read. The change has happened, once.
 #[test]
 fn an_answer_that_is_lost_is_settled() {
     let s3 = S3::start();
@@ -346,7 +346,7 @@ fn an_answer_that_is_lost_is_settled() {
     assert_eq!(service.hash(&world), service.hash(&twin));
 }
 
-/// The address of a store without TLS, in the variable that other programs have for it.
+/// The usual environment variable can set the address of a store without TLS.
 #[test]
 fn an_address_of_the_environment_is_as_good_as_one_of_ours() {
     let s3 = S3::start();
@@ -362,7 +362,7 @@ fn an_address_of_the_environment_is_as_good_as_one_of_ours() {
 #[test]
 fn whoever_comes_last_has_the_worlds() {
     let s3 = S3::start();
-    // With long beats, so that it notices when it writes.
+    // With long heartbeats, so that it notices only when it writes.
     let mut first = start(&s3, "s3://worlds", &[("S3_PATIENCE_SECONDS", "100")]);
     let (world, twin) = (first.make(&scene()), first.make(&scene()));
     for one in [&world, &twin] {
@@ -376,10 +376,10 @@ fn whoever_comes_last_has_the_worlds() {
     assert_eq!(answer.status, 507, "{answer:?}");
     let detail = answer.json()["detail"].as_str().unwrap().to_owned();
     assert!(detail.contains(&format!("process {}", second.pid())), "{detail}");
-    // Answers of the first service may be old from now on: it ends, and says so.
+    // Answers of the first service may now be stale: it stops, and logs the reason.
     assert_eq!(first.wait(), Some(1));
     assert!(first.get("/health/live").is_err());
-    // The one that has them goes on, and as if the other had not asked.
+    // The new owner continues as if the other had not asked.
     for one in [&world, &twin] {
         second.tell(&format!("{one}/step"), &json!({ "steps": 10 }));
     }
@@ -389,7 +389,7 @@ fn whoever_comes_last_has_the_worlds() {
     assert_eq!(third.hash(&world), second.hash(&twin));
 }
 
-/// A second service on the same place, started by mistake, leaves the first one alone and says what to do.
+/// A second service started by mistake on the same place leaves the first one alone and explains the remedy.
 #[test]
 fn a_second_service_does_not_start() {
     let s3 = S3::start();
@@ -403,9 +403,9 @@ fn a_second_service_does_not_start() {
         assert!(said.contains(part), "{part}: {said}");
     }
     first.tell(&format!("{world}/step"), &json!({ "steps": 3 }));
-    // Beside it there is room.
+    // Another prefix is free.
     drop(start(&s3, "s3://worlds/other", &[]));
-    // One that ended in order is waited for no more; one that was killed is, and then not.
+    // After an orderly stop the next service does not wait; after a kill it does, for a while.
     assert!(s3.keys().contains(&"one/owner".to_owned()), "{:?}", s3.keys());
     assert_eq!(first.stop(), Some(0));
     assert!(!s3.keys().contains(&"one/owner".to_owned()), "{:?}", s3.keys());
@@ -414,10 +414,10 @@ fn a_second_service_does_not_start() {
     second.kill();
     let third = start(&s3, "s3://worlds/one", &[]);
     assert_eq!(third.ask(&world)["step"], 3);
-    assert!(third.log().contains("is its service alive?"), "{}", third.log());
+    assert!(third.log().contains("checking whether it is alive"), "{}", third.log());
 }
 
-/// The service whose worlds are taken ends, though nobody asks it anything: nobody reads from it what is old.
+/// A service whose worlds are taken over stops even without requests, so that no client reads stale answers from it.
 #[test]
 fn a_service_that_is_not_asked_notices_who_came() {
     let s3 = S3::start();
@@ -453,7 +453,7 @@ fn damage_in_a_bucket_is_told() {
     for key in checkpoints() {
         s3.spoil(&key);
     }
-    // That made the newest one whole again.
+    // This made the newest one intact again.
     s3.spoil(checkpoints().last().unwrap());
     for key in s3.keys().iter().filter(|key| key.contains("/log/")) {
         s3.spoil(key);
@@ -465,7 +465,7 @@ fn damage_in_a_bucket_is_told() {
     assert_eq!(service.send("DELETE", &world, &[], b"").unwrap().status, 204);
 }
 
-/// What a service says that does not start.
+/// Returns the error message of a service that does not start.
 fn refusal(s3: &S3, secret: &str) -> String {
     let mut settings = s3.settings();
     settings.retain(|(name, _)| *name != "S3_SECRET_ACCESS_KEY");
@@ -491,7 +491,7 @@ fn a_bucket_that_cannot_be_used_is_refused() {
     assert!(said.contains("s3://worlds/x"), "{said}");
 }
 
-/// After a kill the mark of the service that is gone is still there.
+/// After a kill the mark of the dead service still exists.
 const AFTER_KILLS: (&str, &str) = ("S3_TAKE_OVER", "true");
 
 #[test]
@@ -501,7 +501,7 @@ fn a_world_in_a_bucket_goes_back() {
     let settings = [&WALK[..], &[AFTER_KILLS]].concat();
     let [went, refused, redone] = walks(50, &|| start(&s3, "s3://worlds/walk", &settings));
     assert!(went > 4 && redone > 2, "{went} went back, {refused} could not, {redone} were done again");
-    // Checkpoints that are not needed are removed, however long the walk was.
+    // Obsolete checkpoints are removed, however long the walk was.
     let checkpoints = s3.keys().iter().filter(|key| key.starts_with("walk/") && key.contains("/checkpoint-")).count();
     assert!(checkpoints <= 4, "{checkpoints} checkpoints");
 }
@@ -512,8 +512,8 @@ fn killed_while_a_world_in_a_bucket_goes_back() {
     is_killed_on_its_way(&[3, 30, 120, 400], &|| start(&s3, "s3://worlds/killed", &[OUTSIDE, AFTER_KILLS]));
 }
 
-/// A checkpoint of a world that goes back does not count before its log is there: a service that is killed in between leaves
-/// the world where it was.
+/// A checkpoint of a rewound world does not count before its log exists: a service killed in between leaves the
+/// world as it was.
 #[test]
 fn a_world_has_gone_back_with_its_log() {
     let s3 = &S3::start();
@@ -526,7 +526,7 @@ fn a_world_has_gone_back_with_its_log() {
         hashes.push(service.hash(world));
     }
     let count = |what: &str| s3.keys().iter().filter(|key| key.contains(what)).count();
-    // The world is taken anew by a part of its log; the next part is what begins the new log.
+    // The world is claimed by a part of its log; the next part begins the new log.
     let (before, mut written) = (count("/log/"), 0);
     s3.rule(move |method, key| {
         let is_log = method == "PUT" && key.contains("/log/");
@@ -557,14 +557,15 @@ fn a_world_has_gone_back_with_its_log() {
     service = start(s3, place, &[AFTER_KILLS]);
     let now = |service: &Service| (service.ask(world)["step"].as_u64().unwrap(), service.hash(world));
     assert_eq!(now(&service), (12, hashes[12].clone()));
-    // The control: with its log it has gone back, and stays there.
+    // The control: with its log the rewind has happened, and stays.
     assert_eq!(service.tell(&format!("{world}/rewind"), &json!({ "steps": 5 })), json!({ "step": 7 }));
     service.kill();
     service = start(s3, place, &[AFTER_KILLS]);
     assert_eq!(now(&service), (7, hashes[7].clone()));
 }
 
-/// A request for steps hears of its deadline while the world is being deleted, though the store does not finish a checkpoint.
+/// A request for steps gets its deadline's answer while the world is being deleted, even if the store does not
+/// finish a checkpoint.
 #[test]
 fn deadlines_do_not_wait_for_a_checkpoint_of_a_world_that_is_deleted() {
     let s3 = S3::start();
@@ -579,7 +580,7 @@ fn deadlines_do_not_wait_for_a_checkpoint_of_a_world_that_is_deleted() {
         let answer = steps.join().unwrap();
         assert_eq!(answer.status, 409, "{answer:?}");
         assert!(answer.json()["detail"].as_str().unwrap().contains("being deleted"), "{answer:?}");
-        // The control: the store still holds the checkpoint, so the world is there.
+        // The control: the store still holds the checkpoint, so the world exists.
         assert!(!deleted.is_finished());
         s3.heal();
         assert_eq!(deleted.join().unwrap(), 204);
@@ -587,14 +588,14 @@ fn deadlines_do_not_wait_for_a_checkpoint_of_a_world_that_is_deleted() {
     assert_eq!(service.get(world).unwrap().status, 404);
 }
 
-/// A world whose request for steps is over, which the store does not take down, answers what else it is asked, also while
-/// other worlds keep all workers busy but the one for short turns, which does not answer what takes long.
+/// A world with an expired request for steps whose end cannot be logged answers other requests, even while other
+/// worlds occupy all workers but the one for short time slices, which does not run long answers.
 #[test]
 fn reads_are_answered_while_the_store_refuses_the_end_of_steps() {
     let s3 = S3::start();
     let service = &start(&s3, "s3://worlds/refused", &[("WORKERS", "2"), ("CHECKPOINT_SECONDS", "1000")]);
     let busy = service.make(&json!({ "scene": "large_pyramid:base=20" }));
-    // Large enough that its state takes long to write on any machine, while its steps are short.
+    // Large enough that writing its state takes long on any machine, while its steps are short.
     let wide = |count: u32| {
         let shapes = json!([ { "circle": { "radius": 0.1 } } ]);
         let bodies: Vec<Value> = (0..count)
@@ -620,7 +621,7 @@ fn reads_are_answered_while_the_store_refuses_the_end_of_steps() {
         let steps = scope.spawn(move || service.post(&format!("{world}/step"), &body).unwrap());
         until("stepping", || service.ask(world)["step"].as_u64() > Some(3));
         s3.rule(|method, key| if method == "PUT" && key.contains("/log/") { Fault::Status(403) } else { Fault::No });
-        // The deadline has passed once the world does not step any more.
+        // The deadline has passed once the world no longer steps.
         let mut last = 0;
         until("over", || {
             std::thread::sleep(Duration::from_secs(1));
@@ -629,7 +630,7 @@ fn reads_are_answered_while_the_store_refuses_the_end_of_steps() {
         });
         for _ in 0..8 {
             let answer = service.get(&format!("{world}/state")).unwrap();
-            // A step that was given up leaves no state to be told until the log takes its end.
+            // A cancelled step leaves no state to read until the log has its end.
             assert!(answer.status == 503 || answer.json()["step"] == last, "{answer:?}");
         }
         assert!(!steps.is_finished() || steps.join().is_ok_and(|answer| answer.status == 503));

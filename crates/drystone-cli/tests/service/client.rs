@@ -1,4 +1,4 @@
-//! The real binary as a child process, and as much HTTP as it takes to talk to it.
+//! The real binary as a child process, with a minimal HTTP client.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// A service, ended when dropped.
+/// Service process, ended when dropped.
 pub struct Service {
     child: Child,
     pub address: String,
@@ -17,7 +17,7 @@ pub struct Service {
     log: Arc<Mutex<String>>,
 }
 
-/// What came back.
+/// Response to a request.
 #[derive(Debug)]
 pub struct Answer {
     pub status: u16,
@@ -35,7 +35,7 @@ impl Answer {
     }
 }
 
-/// How to start one.
+/// Returns the command that starts a service.
 pub fn command(store: &Path, settings: &[(&str, &str)]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_drystone"));
     command.args(["serve", "--listen", "127.0.0.1:0", "--store"]).arg(store);
@@ -46,7 +46,7 @@ pub fn command(store: &Path, settings: &[(&str, &str)]) -> Command {
 }
 
 impl Service {
-    /// On the CPU, with settings as environment variables without their prefix.
+    /// Starts a service on the CPU, with settings as environment variables without their prefix.
     pub fn start(store: &Path, settings: &[(&str, &str)]) -> Self {
         let mut command = command(store, settings);
         command.args(["--backend", "cpu"]);
@@ -56,7 +56,7 @@ impl Service {
         service
     }
 
-    /// Waits until it listens and its worlds are open.
+    /// Waits until the service listens and its worlds are open.
     pub fn run(command: Command) -> Self {
         let service = Self::listen(command);
         for _ in 0..3000 {
@@ -68,14 +68,14 @@ impl Service {
         panic!("the service does not become ready");
     }
 
-    /// Waits until it listens.
+    /// Waits until the service listens.
     pub fn listen(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let (said, hear) = mpsc::channel();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let log = Arc::new(Mutex::new(String::new()));
         let written = log.clone();
-        // Read to its end, so that the child never waits for us.
+        // Read to its end, so that the child never blocks on the pipe.
         std::thread::spawn(move || {
             for line in stderr.lines().map_while(Result::ok) {
                 if std::env::var_os("SERVICE_LOG").is_some() {
@@ -100,7 +100,7 @@ impl Service {
         Self { child, address, token: None, log }
     }
 
-    /// Waits until the process ends. The exit code; none if a signal ended it.
+    /// Waits until the process ends. Returns the exit code, or None if a signal ended it.
     pub fn wait(&mut self) -> Option<i32> {
         self.child.wait().unwrap().code()
     }
@@ -114,7 +114,7 @@ impl Service {
         self.child.id()
     }
 
-    /// At once, without a chance to do anything.
+    /// Kills the process without a chance to clean up.
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -125,7 +125,7 @@ impl Service {
         assert!(sent.success());
     }
 
-    /// With SIGTERM. The exit code.
+    /// Stops the service with SIGTERM. Returns the exit code.
     pub fn stop(&mut self) -> Option<i32> {
         let killed = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status().unwrap();
         assert!(killed.success());
@@ -145,26 +145,26 @@ impl Service {
         self.send("POST", path, &headers, body.to_string().as_bytes())
     }
 
-    /// That must work.
+    /// Sends a GET that must succeed.
     pub fn ask(&self, path: &str) -> Value {
         let answer = self.get(path).unwrap();
         assert_eq!(answer.status, 200, "{path}: {}", String::from_utf8_lossy(&answer.body));
         answer.json()
     }
 
-    /// Likewise.
+    /// Sends a POST that must succeed.
     pub fn tell(&self, path: &str, body: &Value) -> Value {
         let answer = self.post(path, body).unwrap();
         assert!(answer.status < 300, "{path} {body}: {}", String::from_utf8_lossy(&answer.body));
         answer.json()
     }
 
-    /// Makes a world and returns its path.
+    /// Creates a world and returns its path.
     pub fn make(&self, body: &Value) -> String {
         format!("/v1/worlds/{}", self.tell("/v1/worlds", body)["id"].as_str().unwrap())
     }
 
-    /// Of a world's state.
+    /// Returns the hash of a world's state.
     pub fn hash(&self, world: &str) -> String {
         self.ask(&format!("{world}/metrics"))["hash"].as_str().unwrap().to_owned()
     }
@@ -192,19 +192,19 @@ impl Service {
         self.raw(&bytes)
     }
 
-    /// Any bytes, and no wish to hear of them.
+    /// Sends any bytes and ignores the response.
     pub fn spill(&self, bytes: &[u8]) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
-        // The service may have closed before it has read all.
+        // The service may have closed the connection before reading everything.
         let _ = stream.write_all(bytes);
         let _ = stream.shutdown(std::net::Shutdown::Both);
     }
 
-    /// Any bytes.
+    /// Sends any bytes and reads the response.
     pub fn raw(&self, bytes: &[u8]) -> std::io::Result<Answer> {
         let mut stream = TcpStream::connect(&self.address)?;
         stream.set_read_timeout(Some(Duration::from_mins(2)))?;
-        // The service may have answered and gone before it has read all.
+        // The service may have answered and closed before reading everything.
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();
         let read = stream.read_to_end(&mut answer);
@@ -220,7 +220,7 @@ impl Service {
         if find("transfer-encoding").is_some() {
             body = unchunked(&body).ok_or_else(broken)?;
         } else if let Some((_, length)) = find("content-length") {
-            // Cut off in the middle: the service was killed.
+            // Truncated: the service was killed.
             if length.parse() != Ok(body.len()) {
                 return Err(broken());
             }
@@ -251,7 +251,7 @@ impl Drop for Service {
     }
 }
 
-/// The same numbers every time (splitmix64).
+/// Reproducible random numbers (splitmix64).
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -267,7 +267,7 @@ impl Dice {
         self.next() % most
     }
 
-    /// From −1 to 1.
+    /// Returns a number from −1 to 1.
     pub fn unit(&mut self) -> f64 {
         self.below(2001) as f64 / 1000.0 - 1.0
     }

@@ -1,4 +1,4 @@
-//! Clients that are slow, silent, too many or do not go: none of them keeps others out, or the service from ending.
+//! Slow, silent, too many or stubborn clients neither lock others out nor keep the service from stopping.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use tungstenite::Message;
 use crate::client::{Service, command};
 use crate::sockets::{Socket, connect, say};
 
-/// With a text as the beginning of what it says.
+/// Opens a connection and sends a text.
 pub fn open(service: &Service, text: &str) -> TcpStream {
     let mut stream = TcpStream::connect(&service.address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
@@ -26,7 +26,7 @@ fn head(service: &Service, request: &str, length: usize) -> String {
     )
 }
 
-/// One that has asked something and stays.
+/// Opens a connection that has sent a valid request and stays open.
 pub fn known(service: &Service) -> TcpStream {
     let text = format!("GET /v1/scenes HTTP/1.1\r\nHost: {}\r\n\r\n", service.address);
     let mut stream = open(service, &text);
@@ -39,7 +39,7 @@ pub fn known(service: &Service) -> TcpStream {
     stream
 }
 
-/// All that still comes, and whether the service has closed.
+/// Returns the remaining bytes, and true if the service has closed the connection.
 pub fn rest(stream: &mut TcpStream) -> (String, bool) {
     let mut bytes = Vec::new();
     let closed = match stream.read_to_end(&mut bytes) {
@@ -55,7 +55,7 @@ pub fn figure(service: &Service, name: &str) -> f64 {
     line.unwrap_or(0.0)
 }
 
-/// Asks again until it is so.
+/// Repeats a check until it holds.
 pub fn until(what: &str, mut so: impl FnMut() -> bool) {
     let end = Instant::now() + Duration::from_mins(1);
     while !so() {
@@ -68,7 +68,7 @@ pub fn until(what: &str, mut so: impl FnMut() -> bool) {
 fn silent_clients_are_let_go_and_others_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let service = Service::start(folder.path(), &[("LIMITS_CONNECTIONS", "2"), ("LIMITS_IDLE_SECONDS", "2")]);
-    // One in the middle of a head, one that says nothing at all; both have asked before.
+    // One in the middle of a head, one silent; both have sent a request before.
     let mut silent = ["GET / HTTP/1.1\r\nHost: localhost\r\n", ""].map(|text| {
         let mut stream = known(&service);
         stream.write_all(text.as_bytes()).unwrap();
@@ -78,7 +78,7 @@ fn silent_clients_are_let_go_and_others_are_told() {
         let answer = service.get("/v1/worlds").unwrap();
         (answer.status == 503).then(|| assert!(answer.header("retry-after").is_some())).is_some()
     });
-    assert_eq!(service.get("/health/live").unwrap().status, 200, "whoever watches is answered, too");
+    assert_eq!(service.get("/health/live").unwrap().status, 200, "health checks still get an answer");
     for (stream, _) in &mut silent {
         assert!(rest(stream).1, "closed, not forgotten");
     }
@@ -101,7 +101,7 @@ fn a_body_has_to_come_in_time() {
         let mut stream = open(service, &head(service, &format!("{world}/step"), body.len()));
         for byte in body.bytes() {
             std::thread::sleep(Duration::from_millis(100));
-            // It may have been given up.
+            // The service may have closed the connection.
             let _ = stream.write_all(&[byte]);
         }
         rest(&mut stream).0
@@ -115,7 +115,7 @@ fn a_body_has_to_come_in_time() {
     assert!(answer.starts_with("HTTP/1.1 200"), "slow is no mistake: {answer}");
 }
 
-/// A large answer that nobody reads takes memory, for which others wait; then it is let go.
+/// A large answer that is not read takes memory, which other requests lack; then its connection is closed.
 #[test]
 fn answers_that_nobody_takes() {
     let folder = tempfile::tempdir().unwrap();
@@ -128,7 +128,7 @@ fn answers_that_nobody_takes() {
     let service = Service::start(folder.path(), &settings);
     let world = service.make(&json!({ "scene": "large_pyramid:base=400" }));
     let path = format!("{world}/state");
-    // Numbers of full length. It is more than the system keeps on the way.
+    // Numbers of full length: more than the system buffers.
     service.tell(&format!("{world}/step"), &json!({}));
     assert!(service.get(&path).unwrap().body.len() > 9_000_000);
     assert_eq!(figure(&service, "drystone_connections_stuck_total"), 0.0);
@@ -148,7 +148,7 @@ fn streams_are_connections_too() {
     let service = Service::start(folder.path(), &[("LIMITS_CONNECTIONS", "2"), ("LIMITS_IDLE_SECONDS", "100")]);
     let world = service.make(&json!({ "scene": "slope" }));
     let stream = connect(&service, &format!("{world}/stream"));
-    // A connection that has ended may keep its place for a moment.
+    // A connection that has ended may keep its slot for a moment.
     until("one place is left", || service.get(&world).unwrap().status == 200);
     let idle = known(&service);
     until("full", || service.get(&world).unwrap().status == 503);
@@ -164,7 +164,7 @@ fn a_stream_ends_with_its_world() {
     let world = service.make(&json!({ "scene": "slope" }));
     let mut socket = connect(&service, &format!("{world}/stream"));
     assert_eq!(service.send("DELETE", &world, &[], b"").unwrap().status, 204);
-    // As of the answer nothing knows of it.
+    // From the answer on the world is unknown.
     assert_eq!(service.get(&world).unwrap().status, 404);
     assert_eq!(service.ask("/v1/worlds")["worlds"], json!([]));
     let reason = loop {
@@ -172,11 +172,11 @@ fn a_stream_ends_with_its_world() {
             break frame.unwrap().reason.to_string();
         }
     };
-    assert_eq!(reason, "the world is gone");
+    assert_eq!(reason, "the world was deleted");
     until("left", || figure(&service, "drystone_streams") == 0.0);
 }
 
-/// One that answers pings stays, one that does not is gone, though neither world moves.
+/// A stream that answers pings stays, one that does not is closed, though neither world moves.
 #[test]
 fn a_stream_that_says_nothing_is_let_go() {
     let folder = tempfile::tempdir().unwrap();
@@ -184,11 +184,11 @@ fn a_stream_that_says_nothing_is_let_go() {
     let world = service.make(&json!({ "scene": "slope" }));
     let path = format!("{world}/stream");
     let (_deaf, mut awake) = (connect(&service, &path), connect(&service, &path));
-    // Each is counted just after it was told so.
+    // Each is counted just after its first message.
     until("both counted", || figure(&service, "drystone_streams") == 2.0);
     let mut pings = 0;
     while pings < 10 {
-        // Reading answers them.
+        // Reading answers the pings.
         pings += u32::from(matches!(awake.read().unwrap(), Message::Ping(_)));
     }
     assert_eq!(figure(&service, "drystone_streams"), 1.0);
@@ -196,13 +196,14 @@ fn a_stream_that_says_nothing_is_let_go() {
     until("answered", || matches!(awake.read().unwrap(), Message::Text(text) if text.contains("\"ok\"")));
 }
 
-/// Streams hold memory for their frames, though nobody reads them. One for which there is none is told to come again.
+/// Streams hold memory for their frames even if these are not read. A stream without memory gets a close code to
+/// retry later.
 #[test]
 fn a_stream_without_memory_is_told_to_come_again() {
     let folder = tempfile::tempdir().unwrap();
     let settings = [("LIMITS_BYTES", "1000000"), ("LIMITS_MEMORY_BYTES", "2000000"), ("LIMITS_IDLE_SECONDS", "600")];
     let service = Service::start(folder.path(), &settings);
-    // 5,051 bodies, about 1 MB a stream.
+    // 5,051 bodies, about 1 MB per stream.
     let world = service.make(&json!({ "scene": "large_pyramid:base=100" }));
     let path = format!("{world}/stream");
     let first = |socket: &mut Socket| loop {
@@ -219,9 +220,9 @@ fn a_stream_without_memory_is_told_to_come_again() {
     // From now on these two read nothing.
     for _ in 0..3 {
         let refused = first(&mut connect(&service, &path)).unwrap_err().expect("it says why");
-        assert_eq!(refused, (1013, "no memory for this stream now".to_owned()));
+        assert_eq!(refused, (1013, "no memory for this stream at the moment".to_owned()));
     }
-    // A small world takes none, and those that are there go on.
+    // A small world takes none, and the existing streams continue.
     let small = service.make(&json!({ "scene": "slope" }));
     first(&mut connect(&service, &format!("{small}/stream"))).unwrap();
     service.tell(&format!("{world}/step"), &json!({}));
@@ -230,7 +231,7 @@ fn a_stream_without_memory_is_told_to_come_again() {
     until("free again", || first(&mut connect(&service, &path)).is_ok());
 }
 
-/// Messages of a stream count as requests do.
+/// Messages of a stream count as requests for the rate.
 #[test]
 fn a_stream_is_no_way_round_the_rate() {
     let folder = tempfile::tempdir().unwrap();
@@ -295,7 +296,7 @@ fn a_token_has_its_own_share() {
     assert_eq!((upgrade("small").as_str(), upgrade("large").as_str()), ("HTTP/1.1 429", "HTTP/1.1 101"));
 }
 
-/// Whatever clients do or leave undone, SIGTERM ends the process, and what was acknowledged is there.
+/// SIGTERM ends the process despite stubborn clients, and acknowledged changes survive.
 #[test]
 fn stopped_among_clients_that_do_not_go() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The cost of a request is bounded before it is spent: memory for reading it, answers, time of a worker.
+//! The cost of a request is limited before it arises: memory for parsing, answers, computing time.
 
 use std::io::Write;
 use std::net::TcpStream;
@@ -23,7 +23,7 @@ fn refused(answer: &Answer, status: u16, path: &str, says: &str) {
     assert!(problem["detail"].as_str().unwrap().contains(says), "{problem}");
 }
 
-/// Most memory that the service ever had, bytes.
+/// Returns the largest memory that the service ever had, bytes.
 fn peak(service: &Service) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", service.pid())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -81,14 +81,14 @@ fn what_is_no_json_is_told_with_line_and_column() {
         assert!(problem["detail"].as_str().unwrap().contains(says), "{body}: {problem}");
         assert!(problem["line"].is_u64() && problem["column"].is_u64(), "{problem}");
     }
-    // Text that is only passed on is not nested deeper than other text.
+    // Text that is only passed on must not be nested deeper than other text.
     let world = step.trim_end_matches("/step");
     let deep = format!(r#"{{"commands":[{{"spawn":{{"bodies":[{}{}]}}}}]}}"#, "[".repeat(5000), "]".repeat(5000));
     let answer = service.send("POST", &format!("{world}/commands"), JSON, deep.as_bytes()).unwrap();
     refused(&answer, 400, "", "nested deeper than");
 }
 
-/// Scene of `count` circles that do not move, all in one place.
+/// Returns a scene of `count` fixed circles at one point.
 fn heap(count: usize) -> Value {
     let circle = json!({ "type": "static", "shapes": [ { "circle": { "radius": 1 } } ] });
     json!({ "version": 1, "bodies": vec![circle; count] })
@@ -113,7 +113,7 @@ fn shapes_that_queries_find() {
     assert_eq!(service.tell(&query, &json!({ "queries": [] }))["answers"], json!([]));
 }
 
-/// Scene of `count` circles that do not move, apart from each other.
+/// Returns a scene of `count` fixed circles, apart from each other.
 fn field(count: usize) -> Value {
     let circle = |index: usize| {
         let position = [3 * (index % 250), 3 * (index / 250)];
@@ -122,7 +122,7 @@ fn field(count: usize) -> Value {
     json!({ "version": 1, "bodies": (0..count).map(circle).collect::<Vec<_>>() })
 }
 
-/// Looks at every shape and finds none.
+/// Returns queries that test every shape and find none.
 fn in_vain(count: usize) -> Value {
     let all = json!({ "aabb": { "min": [-1000, -1000], "max": [1000, 1000], "filter": { "mask": 0 } } });
     json!({ "queries": vec![all; count] })
@@ -149,7 +149,7 @@ fn queries_do_not_hold_a_worker() {
     });
     let whole = begun.elapsed();
     assert_eq!(answer["answers"].as_array().unwrap().len(), 10_000);
-    // A client that goes is noticed.
+    // A disconnected client is noticed.
     let body = in_vain(10_000).to_string();
     let mut stream = TcpStream::connect(&service.address).unwrap();
     let head = format!(
@@ -207,7 +207,7 @@ fn bytes_of_a_journal() {
         let text = text.replace('{', &format!("{}{{", " ".repeat(blanks / 20)));
         service.send("POST", &commands, JSON, text.as_bytes()).unwrap()
     };
-    // Blanks are not kept.
+    // Blanks are not stored.
     assert_eq!(spawn(&service, 1 << 20, 4).status, 200);
     let files = std::fs::read_dir(folder.path().join(world.trim_start_matches("/v1/"))).unwrap();
     let kept: u64 = files.map(|file| file.unwrap().metadata().unwrap().len()).sum();
@@ -250,7 +250,7 @@ fn requests_for_steps_that_wait() {
     assert_eq!(service.tell(&step, &json!({ "steps": 1 }))["steps"], 1);
 }
 
-/// A world of one body with many shapes: its looks take memory, which is counted by what there is.
+/// A world of one body with many shapes: the memory of an answer is charged by its actual content.
 #[test]
 fn answers_are_charged_by_what_the_world_has() {
     let settings = [("LIMITS_BYTES", "1000000"), ("LIMITS_MEMORY_BYTES", "2000000")];

@@ -1,4 +1,5 @@
-//! Killed at any moment, a service has lost nothing that it acknowledged, and comes to the same bits as one that was not.
+//! A service killed at any moment has lost nothing that it acknowledged, and reaches the same bits as an
+//! uninterrupted one.
 
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +11,8 @@ use crate::client::{Dice, Service, command};
 
 /// Rounds in the suite; more with `SERVICE_ROUNDS`.
 const ROUNDS: u64 = 6;
-/// For kills at random moments, which may meet a slow step of the same world twice: the world is not to blame.
+/// Setting for kills at random moments, which may hit a slow step of the same world twice: the world is not to
+/// blame.
 pub const OUTSIDE: (&str, &str) = ("RETRY_FAILED", "true");
 
 pub fn scene() -> Value {
@@ -24,7 +26,7 @@ pub fn scene() -> Value {
         "emitters": [ { "every": 37, "keep": 5, "bodies": [ { "position": [3, 6], "shapes": [ { "circle": { "radius": 0.3 } } ] } ] } ] })
 }
 
-/// What a client does next, and what it knows.
+/// Random client, with what it knows about the world.
 struct Player {
     dice: Dice,
     spawned: Vec<String>,
@@ -65,7 +67,7 @@ impl Player {
                 self.held = false;
                 one(json!({ "release": { "pointer": "p" } }))
             }
-            // Refused half way, which has to be the same as well.
+            // Refused halfway, which must also be reproduced.
             9 if dice.below(3) == 0 => (
                 "commands",
                 json!({ "commands": [ { "impulse": { "body": "c", "impulse": push } }, { "wake": { "body": "nobody" } } ] }),
@@ -84,7 +86,8 @@ impl Player {
     }
 }
 
-/// Both states are to be equal, and each acknowledged request done once: with its key, who was cut off asks again.
+/// Kills services in rounds: both states must stay equal, and each acknowledged request be executed once, with
+/// retries by key.
 pub fn rounds(count: u64, seed: u64, start: impl Fn(&Path) -> Service) {
     let (folder, calm) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let twin = start(calm.path());
@@ -132,7 +135,7 @@ pub fn rounds(count: u64, seed: u64, start: impl Fn(&Path) -> Service) {
     eprintln!("{asked} requests in {count} rounds, each ended by SIGKILL; step {}", service.ask(&world)["step"]);
 }
 
-/// `SERVICE_ROUNDS`, or so many.
+/// Returns `SERVICE_ROUNDS`, or the default.
 pub fn count(usual: u64) -> u64 {
     std::env::var("SERVICE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
 }
@@ -175,7 +178,7 @@ fn killed_while_it_plays() {
         assert_eq!(service.ask(&world)["state"], "playing");
     }
     let last = service.tell(&format!("{world}/pause"), &json!({}))["step"].as_u64().unwrap();
-    // The same without a break, and without playing.
+    // The same commands without a kill, and without playing.
     let twin = service.make(&scene());
     let mut steps = 0;
     for (at, body) in done.iter().chain([&(last, json!({ "commands": [ { "wake_all": {} } ] }))]) {
@@ -193,7 +196,7 @@ fn killed_while_it_plays() {
     assert_ne!(service.hash(&world), service.hash(&twin), "another step is another state");
 }
 
-/// What was asked for goes on after SIGTERM, which ends the process in order.
+/// Requests in progress continue after SIGTERM, which ends the process in order.
 #[test]
 fn stopped_in_order() {
     let folder = tempfile::tempdir().unwrap();
@@ -227,7 +230,7 @@ fn stopped_in_order() {
     let answer = waiting.join().unwrap();
     assert!(answer.starts_with("HTTP/1.1 503") && answer.to_lowercase().contains("retry-after"), "{answer}");
     let service = Service::start(folder.path(), &[]);
-    // Asked again with the same key, it waits for the same steps, or has the answer already.
+    // A retry with the same key waits for the same steps, or gets their answer.
     let answer = loop {
         let answer = service.post_once(&path, &body, "long").unwrap();
         if answer.status != 409 {

@@ -1,4 +1,4 @@
-//! A device that is lost takes no world with it: who waits is told to ask again, and then it goes on to the same bits.
+//! The loss of a device costs no world: waiting clients get a 503, and a retry continues to the same bits.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +20,7 @@ struct Worlds {
 }
 
 impl Worlds {
-    /// As the service has them, without its sockets: nobody outside can take its device away.
+    /// Starts the service without its sockets: its device cannot be taken away from outside.
     fn on(device: Device) -> Self {
         let config = Config { store: "memory".to_owned(), ..Config::default() };
         let store = Arc::new(Store::open("memory", &S3::default(), 0).unwrap());
@@ -46,7 +46,7 @@ impl Worlds {
         self.ask(id, |reply| Request::Write { op, key, deadline: None, reply })
     }
 
-    /// Asked again as long as the answer is that this may help.
+    /// Retries as long as the answer says that this may help.
     fn surely(&self, id: &str, op: &Op, key: &str) -> Value {
         for _ in 0..600 {
             match self.change(id, op.clone(), key) {
@@ -89,7 +89,7 @@ fn worlds_survive_their_device() {
             told.push(worlds.surely(id, &push(1 + round), &format!("push {round}")));
             if lose && round == 1 {
                 worlds.scheduler.device().destroy();
-                // Whoever asks first is told so; it is no failure of the world.
+                // The first request after the loss gets a 503; the world has not failed.
                 let problem = worlds.change(id, Op::Step { steps: 5 }, "cut off").unwrap_err();
                 assert_eq!((problem.status, problem.kind.as_str()), (503, "urn:drystone:device"));
                 assert!(problem.retry_after.is_some());
@@ -104,14 +104,14 @@ fn worlds_survive_their_device() {
     assert_eq!(worlds.scheduler.device().generation(), 1, "it was another device");
     assert_eq!(lost, twin);
     assert_eq!(worlds.hash("lost"), worlds.hash("twin"));
-    // One that nobody asked when it happened is there as well.
+    // A world without requests at that time survives as well.
     assert_eq!(worlds.surely("other", &Op::Step { steps: 1 }, "a")["step"], 1);
     assert_ne!(worlds.hash("other"), worlds.hash("twin"), "worlds differ if what was asked does");
     assert!(worlds.scheduler.worlds().iter().all(|handle| handle.status().state == "paused"));
     assert!(worlds.scheduler.stop(Duration::from_secs(20)));
 }
 
-/// A device that is lost between the parts of a batch: each is answered, or is to be asked again, and each is done once.
+/// A device lost within a batch of requests: each is answered or to be retried, and each is executed once.
 #[test]
 fn a_batch_survives_its_device() {
     let context = Context::new(AdapterChoice::Any).expect("a device, if only a software one");
@@ -124,7 +124,7 @@ fn a_batch_survives_its_device() {
         json!({ "spawn": { "bodies": [ { "position": [0, 30], "shapes": [ { "circle": { "radius": 0.5 } } ] } ] } });
     let spawn = || Op::Commands(vec![serde_json::from_value::<CommandRecord>(ball.clone()).unwrap()]);
     let ops = [push(1), spawn(), push(2), spawn(), push(3), Op::Step { steps: 5 }];
-    // All of them are there before the world has its turn, so they go to the log together.
+    // All are in the inbox before the world's time slice, so they go to the log together.
     let handle = worlds.scheduler.world("lost").unwrap();
     worlds.scheduler.device().destroy();
     let answers: Vec<_> = (0..)
@@ -165,8 +165,8 @@ fn a_batch_survives_its_device() {
     assert!(worlds.scheduler.stop(Duration::from_secs(20)));
 }
 
-/// Several that step together when their device is lost, again and again: each comes back to its own bits, and none is
-/// blamed for what may be another's.
+/// Worlds that step together and lose their device repeatedly: each returns to its own bits, and none is blamed for
+/// a loss that may be another's.
 #[test]
 fn worlds_that_step_together_survive_their_device() {
     let context = Context::new(AdapterChoice::Any).expect("a device, if only a software one");
@@ -187,7 +187,7 @@ fn worlds_that_step_together_survive_their_device() {
     std::thread::scope(|scope| {
         let script = &script;
         let clients: Vec<_> = ids[..4].iter().map(|id| scope.spawn(move || script(id, 2))).collect();
-        // More often than one world may lose it in a row; but each steps in between, or is done.
+        // More losses than one world may have in a row; but each steps or finishes in between.
         for _ in 0..4 {
             worlds.scheduler.device().destroy();
             let before = steps();

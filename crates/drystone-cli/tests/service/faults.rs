@@ -1,4 +1,5 @@
-//! What goes wrong outside: full disks, damaged files, strangers, too much at once. It is told, and the rest works.
+//! Faults outside of the service (full disks, damaged files, unauthorized clients, overload) are reported, and the
+//! rest works.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +21,7 @@ fn files(store: &Path, world: &str, prefix: &str) -> Vec<PathBuf> {
     found
 }
 
-/// Turns a bit of a file over, another one each time.
+/// Flips a bit of a file, another one each time.
 fn spoil(file: &Path, bit: u8) {
     let mut bytes = fs::read(file).unwrap();
     let middle = bytes.len() / 2;
@@ -100,7 +101,7 @@ fn a_full_store_refuses_and_recovers() {
     service.kill();
     let service = Service::start(folder.path(), &[]);
     assert_eq!(service.hash(&world), hash, "what was refused has not happened, what was not has");
-    // The same with what was done, in a world of its own.
+    // The same changes in another world.
     let twin = service.make(&json!({ "scene": "large_pyramid:base=3" }));
     for index in 0..done {
         service.tell(&format!("{twin}/commands"), &push(1 + index % 6));
@@ -110,7 +111,7 @@ fn a_full_store_refuses_and_recovers() {
     assert_eq!(service.hash(&twin), hash);
 }
 
-/// The operating system's own error: no file may be larger than 8 KiB, as on a disk that is full, or read-only.
+/// The operating system's own error: no file may exceed 8 KiB, as on a full or read-only disk.
 #[test]
 fn a_disk_that_takes_no_more() {
     let folder = tempfile::tempdir().unwrap();
@@ -141,7 +142,8 @@ fn a_disk_that_takes_no_more() {
     assert_eq!(service.ask("/v1/worlds")["worlds"].as_array().unwrap().len(), 1, "nothing half made is left");
 }
 
-/// What a power cut leaves at the end of a log is left out; damage before that is said, and is no matter of other worlds.
+/// A torn end of a log after a power failure is dropped; earlier damage is reported, and other worlds are not
+/// affected.
 #[test]
 fn a_log_that_is_torn_or_damaged() {
     let folder = tempfile::tempdir().unwrap();
@@ -162,7 +164,7 @@ fn a_log_that_is_torn_or_damaged() {
         fs::write(&log, [&whole, tail].concat()).unwrap();
         service = Service::start(folder.path(), &[]);
         assert_eq!(service.hash(&world), hash, "{tail:?}");
-        // What comes after it is kept.
+        // Later changes are kept.
         let next = one(&service, &world);
         assert_ne!(next, hash, "it moves");
         hash = next;
@@ -180,7 +182,7 @@ fn a_log_that_is_torn_or_damaged() {
     one(&service, &other);
 }
 
-/// The files of a store in another folder.
+/// Copies the files of a store to another folder.
 fn copied(store: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     for world in fs::read_dir(store.join("worlds")).unwrap().map(Result::unwrap) {
@@ -193,10 +195,10 @@ fn copied(store: &Path) -> tempfile::TempDir {
     copy
 }
 
-/// Takes something from a store. Returns what is to be named then.
+/// Removes something from a store. Returns the name that the error must contain.
 type Loss<'a> = Box<dyn Fn(&Path) -> Option<String> + 'a>;
 
-/// Logs and checkpoints that are not there, or not whole, as after a backup of a part, are named.
+/// Missing or truncated logs and checkpoints, as after a partial backup, are named.
 #[test]
 fn what_is_missing_is_named() {
     let folder = tempfile::tempdir().unwrap();
@@ -260,7 +262,8 @@ fn what_is_missing_is_named() {
             Box::new(|store| {
                 fs::remove_file(of(store, &world, "checkpoint-").last().unwrap()).unwrap();
                 let file = of(store, &world, "log-").remove(0);
-                // Rows end before this length and mark: the last append, and what closes the log, are cut off.
+                // Rows that end before this length, and their marks: the last append and the closing row are cut
+                // off.
                 let bytes = fs::read(&file).unwrap();
                 let firsts: Vec<usize> = (8..bytes.len() - 12)
                     .filter(|at| bytes[at + 3] == 0x80 && bytes[at + 7] == 0 && bytes[at + 12] == b'{')
@@ -296,7 +299,7 @@ fn what_is_missing_is_named() {
     }
 }
 
-/// A store as versions before wrote it: files of version 1, logs without heads. What is asked from now on is checked.
+/// A store written by earlier versions: files of version 1, logs without headers. New changes are checked.
 #[test]
 fn an_old_store_opens() {
     let folder = tempfile::tempdir().unwrap();
@@ -342,7 +345,7 @@ fn an_old_store_opens() {
     assert_eq!((service.hash(&world), service.hash(&twin)), (hash.clone(), hash));
 }
 
-/// A log that another build wrote is gone through with a warning, or not at all.
+/// A log written by another build is replayed with a warning, or not at all.
 #[test]
 fn a_log_of_another_build() {
     let folder = tempfile::tempdir().unwrap();
@@ -353,7 +356,7 @@ fn a_log_of_another_build() {
     let hash = service.hash(&world);
     service.kill();
     for one in [&world, &idle] {
-        // The version in the head, and the checksum of that row.
+        // The version in the header, and the checksum of that row.
         let place = files(folder.path(), one, "log-").pop().unwrap();
         let mut bytes = fs::read(&place).unwrap();
         let length = u32::from_le_bytes(bytes[8..12].try_into().unwrap()) & !(1 << 31);
@@ -375,7 +378,7 @@ fn a_log_of_another_build() {
     assert_eq!(status["state"], "failed");
     let problem = status["problem"].as_str().unwrap();
     assert!(problem.contains("9.9.9+") && problem.contains("SIGTERM"), "{problem}");
-    assert_eq!(service.ask(&idle)["state"], "paused", "nothing of it is gone through");
+    assert_eq!(service.ask(&idle)["state"], "paused", "its log has nothing to replay");
     drop(service);
 
     let mut service = Service::start(folder.path(), &[]);
@@ -392,7 +395,7 @@ fn a_log_of_another_build() {
     assert!(!replays(&service), "it is of this build now");
 }
 
-/// In a namespace of its own, with a file system of its own at the place of the store.
+/// Returns a service in its own mount namespace, with its own file system at the place of the store.
 fn mounted(store: &Path, how: &str, settings: &[(&str, &str)]) -> Command {
     let plain = command(store, settings);
     let mut command = Command::new("unshare");
@@ -411,7 +414,7 @@ fn may_mount() -> bool {
     may
 }
 
-/// A real disk, of 200 KiB. Checkpoints fail as well as logs.
+/// A real disk of 200 KiB: checkpoints fail as well as logs.
 #[test]
 fn a_disk_that_is_full() {
     if !may_mount() {
@@ -476,7 +479,7 @@ fn a_store_that_is_read_only() {
     assert_eq!(service.tell(&format!("{world}/step"), &json!({}))["step"], 1, "as soon as it can be written");
 }
 
-/// While the service runs the system takes nothing more, and then again: a file may have no bytes for a while.
+/// During the run the file size limit drops to zero, and rises again.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_disk_that_takes_nothing_for_a_while() {
@@ -536,7 +539,7 @@ fn a_disk_that_takes_nothing_for_a_while() {
     assert_eq!(service.ask(&playing)["state"], "playing");
 }
 
-/// While the service runs, its folder cannot be written to any more, and then again.
+/// During the run the store's folder becomes read-only, and writable again.
 #[test]
 fn a_store_that_turns_read_only() {
     if !may_mount() {
@@ -544,10 +547,10 @@ fn a_store_that_turns_read_only() {
     }
     let (folder, flags) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (flag, done) = (flags.path().join("read-only"), flags.path().join("done"));
-    // What is mounted over it is seen by whoever opens a file from then on. Logs that are open can be written to.
+    // The mount covers the folder for files opened from then on. Logs that are open stay writable.
     let change = |how: &str| format!("{how} && echo >>'{}'", done.display());
     let mount = change("mount --bind \"$0\" \"$0\" && mount -o remount,bind,ro \"$0\"");
-    // Not for ever, should the test fail.
+    // Limited in time, should the test fail.
     let there = flags.path().display();
     let until = |test: &str| format!("while [ -d '{there}' ] && [ {test} '{}' ]; do sleep 0.02; done", flag.display());
     let (appears, goes, unmount) = (until("! -e"), until("-e"), change("umount \"$0\""));
@@ -572,7 +575,7 @@ fn a_store_that_turns_read_only() {
         assert_eq!((answer.status, answer.json()["type"].as_str()), (507, Some("urn:drystone:store")), "{path}");
         assert!(answer.json()["detail"].as_str().unwrap().contains("Read-only file system"), "{answer:?}");
     }
-    // Whether steps are taken depends on whether their log is open; none is lost that was acknowledged.
+    // Whether steps are accepted depends on whether their log is open; no acknowledged one is lost.
     let mut steps = 30;
     for _ in 0..5 {
         let answer = service.post(&step, &json!({ "steps": 20 })).unwrap();
@@ -596,7 +599,7 @@ fn a_store_that_turns_read_only() {
     assert_eq!(service.ask("/v1/worlds")["worlds"].as_array().unwrap().len(), 2, "nothing half made is left");
 }
 
-/// Whatever the clock on the wall says: nothing but the date of a new world depends on it.
+/// Only the creation date of a new world depends on the wall clock.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_clock_that_jumps() {
@@ -627,11 +630,11 @@ fn a_clock_that_jumps() {
         assert_eq!((&first["steps"], &first["stopped"]), (&json!(10), &json!(null)), "{by}");
         assert_eq!(service.post_once(&path, &body, &key).unwrap().json(), first);
         service.tell(&format!("{world}/checkpoint"), &json!({ "name": format!("at-{round}") }));
-        // Two seconds of it in half a second, neither none nor ten years.
+        // Two seconds of simulation in half a second, neither none nor ten years.
         std::thread::sleep(Duration::from_millis(500));
         let steps = service.ask(&playing)["step"].as_u64().unwrap() - before;
         assert!((10..5000).contains(&steps), "{by}: {steps} steps");
-        // The rate is one of real time, too: after a jump nobody has a store of requests, or none for years.
+        // The rate limit uses real time, too: a clock jump neither fills nor empties it for years.
         let answers: Vec<u16> = (0..120).map(|_| service.get(&world).unwrap().status).collect();
         assert!(answers.contains(&200) && answers.contains(&429), "{by}");
         std::thread::sleep(Duration::from_secs(1));
@@ -671,12 +674,12 @@ fn strangers_stay_outside() {
     let mut open = command(&folder.path().join("a"), &[]);
     open.args(["--listen", "0.0.0.0:0"]);
     let said = {
-        // A later --listen is a second one; settings by the environment are not.
+        // A later --listen would be a duplicate; settings by the environment are not.
         let mut open = Command::new(env!("CARGO_BIN_EXE_drystone"));
         open.args(["serve", "--listen", "0.0.0.0:0", "--store", "memory"]);
         fails(open)
     };
-    assert!(said.contains("no loopback address: give a token"), "{said}");
+    assert!(said.contains("not a loopback address: set a token"), "{said}");
     drop(open);
     let token = "correct-horse-battery";
     let service = Service::start(folder.path(), &[("TOKEN", token)]);
@@ -704,7 +707,7 @@ fn too_much_at_once() {
     std::thread::sleep(Duration::from_secs(1));
     assert_eq!(service.get(&world).unwrap().status, 200);
     drop(service);
-    // A world that is busy takes so many requests at a time.
+    // A busy world accepts a limited number of requests.
     let folder = tempfile::tempdir().unwrap();
     let service = Service::start(folder.path(), &[("LIMITS_INBOX", "1"), ("LIMITS_RATE", "100000")]);
     let world = service.make(&json!({ "scene": "large_pyramid:base=60" }));
@@ -722,7 +725,7 @@ fn too_much_at_once() {
     }
 }
 
-/// A client that has gone, or a time that is over, ends the steps.
+/// A disconnected client or an expired deadline ends the steps.
 #[test]
 fn steps_end_with_whom_they_are_for() {
     let folder = tempfile::tempdir().unwrap();
@@ -752,7 +755,7 @@ fn steps_end_with_whom_they_are_for() {
     }
     let status = service.ask(&world);
     assert_eq!((&status["state"], &status["steps_to_go"]), (&json!("paused"), &json!(0)));
-    // Small ones come in between.
+    // Small worlds step in between.
     let small = service.make(&json!({ "scene": "slope" }));
     service.tell(&format!("{world}/play"), &json!({ "speed": "max" }));
     assert_eq!(service.post(&path, &json!({})).unwrap().status, 409);

@@ -1,4 +1,4 @@
-//! Gravity that is set while a world runs: durable, of one world only, and the same after a restart.
+//! Gravity set while a world runs is durable, belongs to one world, and is the same after a restart.
 
 use drystone::low_level::{GpuWorld, state};
 use drystone::{AdapterChoice, Context, World};
@@ -39,7 +39,7 @@ fn gravity_is_durable() {
     let now = step(&service, &world, 60);
     assert_eq!(now, step(&twin, &other, 60));
     assert_ne!(now, step(&twin, &plain, 60), "what sleeps or stands goes to the side");
-    // From a checkpoint, of which nothing is gone through again.
+    // From a checkpoint, without replay.
     let keep = json!({ "name": "aside" });
     service.tell(&format!("{world}/checkpoint"), &keep);
     assert_eq!(service.stop(), Some(0));
@@ -47,7 +47,7 @@ fn gravity_is_durable() {
     assert_eq!((service.hash(&world), service.ask(&world)["gravity"].clone()), (now.clone(), json!([4.0, -1.5])));
     assert_eq!(step(&service, &world, 30), step(&twin, &other, 30));
 
-    // As in the scene again, and what was kept has its own.
+    // As in the scene again; named checkpoints have their own gravity.
     for (service, world) in [(&service, &world), (&twin, &other)] {
         service.tell(&format!("{world}/commands"), &set(&json!({})));
         assert_eq!(service.ask(world)["gravity"].to_string(), "[0.0,-9.8100004196167]");
@@ -77,7 +77,7 @@ fn gravity_out_of_range_is_refused() {
     assert_eq!(service.ask(&world)["gravity"].to_string(), "[0.0,-9.8100004196167]");
 }
 
-/// Worlds that share their dispatches on a device each have their own.
+/// Worlds that share dispatches on a device each have their own gravity.
 #[test]
 fn gravity_of_one_world_of_a_pool() {
     let folder = tempfile::tempdir().unwrap();

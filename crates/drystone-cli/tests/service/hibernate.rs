@@ -1,4 +1,4 @@
-//! Worlds that are idle leave memory, and come back to the same bits. A service with many worlds answers at once.
+//! Idle worlds leave memory and return to the same bits. A service with many worlds answers immediately.
 
 use std::time::{Duration, Instant};
 
@@ -39,7 +39,7 @@ fn a_world_that_was_put_to_disk_comes_back_the_same() {
             let answer = service.post_once(&format!("{world}/{path}"), &body, key).unwrap();
             assert_eq!(answer.json(), twin.tell(&format!("{other}/{path}"), &body), "round {round}");
             let status = wait_until_on_disk(&service, &world);
-            // A repeated request is known, and done once.
+            // A retried request is recognized, and executed once.
             let again = service.post_once(&format!("{world}/{path}"), &body, key).unwrap();
             assert_eq!(again.header("idempotency-replayed"), Some("true"), "{again:?}");
             assert_eq!(again.json(), answer.json());
@@ -56,13 +56,13 @@ fn a_world_that_was_put_to_disk_comes_back_the_same() {
         }
     }
     assert_eq!(hashes.len(), 5, "a world that does not move shows nothing");
-    // Events that nobody has asked for yet are there, with their numbers.
+    // Events that were not read yet are preserved, with their numbers.
     service.tell(&format!("{world}/step"), &json!({ "steps": 60 }));
     let before = service.ask(&format!("{world}/events"));
     assert!(!before["events"].as_array().unwrap().is_empty(), "{before}");
     wait_until_on_disk(&service, &world);
     assert_eq!(service.ask(&format!("{world}/events")), before);
-    // A watcher keeps the world in memory, and a world that plays stays there.
+    // A viewer keeps the world in memory, and a playing world stays there.
     service.tell(&format!("{world}/play"), &json!({}));
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(service.ask(&world)["in_memory"], true);
@@ -74,7 +74,7 @@ fn a_world_that_was_put_to_disk_comes_back_the_same() {
     wait_until_on_disk(&service, &world);
 }
 
-/// One that plays goes on when there is memory for it, also after a restart in which there was none.
+/// A playing world continues when there is memory for it, also after a restart without enough.
 #[test]
 fn a_world_that_has_no_memory_goes_on_later() {
     let folder = tempfile::tempdir().unwrap();
@@ -122,7 +122,7 @@ fn memory_goes_to_worlds_that_are_used() {
         service.kill();
         service = Service::start(folder.path(), &settings);
     }
-    // None is idle: whoever wants one more in memory is told so.
+    // None is idle: a request for one more world in memory is refused.
     for world in &worlds[..2] {
         service.tell(&format!("{world}/play"), &json!({}));
     }
@@ -147,7 +147,7 @@ fn bodies_of_all_worlds_are_bounded() {
         assert!(answer.json()["detail"].as_str().unwrap().contains("limits.total_bodies"), "{answer:?}");
     };
     refused(&service);
-    // Those of a restart count, and those that come by hand.
+    // Bodies count after a restart, and those added at run time.
     service.kill();
     service = Service::start(folder.path(), &settings);
     refused(&service);
@@ -163,7 +163,7 @@ fn bodies_of_all_worlds_are_bounded() {
     service.make(&pyramid);
 }
 
-/// A service with many worlds listens before it has read them, and says what it is doing.
+/// A service with many worlds listens before it has read them, and reports its progress.
 #[test]
 fn a_service_with_many_worlds_answers_at_once() {
     let folder = tempfile::tempdir().unwrap();

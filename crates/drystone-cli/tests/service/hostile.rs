@@ -1,5 +1,5 @@
-//! Worlds that are made to hurt: steps that take for ever, pairs without number, scenes that end the process. Their owners
-//! hear of it, and others notice nothing.
+//! Hostile worlds (endless steps, countless contacts, scenes that end the process) get errors, and other owners
+//! notice nothing.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::client::{Answer, Service, command};
 use crate::connections::figure;
 
-/// Longer than anything that ends at once takes on a machine with much to do, and shorter than a hostile step.
+/// Longer than an immediate action takes on a busy machine, and shorter than a hostile step.
 const AT_ONCE: Duration = Duration::from_secs(6);
 
 fn boxes(columns: usize, rows: usize, settings: &Value) -> Value {
@@ -27,7 +27,7 @@ fn boxes(columns: usize, rows: usize, settings: &Value) -> Value {
     json!({ "version": 1, "settings": settings, "bodies": bodies })
 }
 
-/// A step of this takes many seconds, and is within the limits.
+/// Returns a scene whose step takes many seconds, within the limits.
 pub fn slow() -> Value {
     boxes(600, 40, &json!({ "substeps": 64, "iterations": 64 }))
 }
@@ -38,7 +38,7 @@ fn small() -> Value {
     boxes(3, 3, &json!({}))
 }
 
-/// Circles at one point: each meets each.
+/// Returns a scene of circles at one point: each touches each.
 fn heap(count: usize) -> Value {
     let circle = json!({ "position": [0, 5], "shapes": [ { "circle": { "radius": 0.5 } } ] });
     json!({ "version": 1, "bodies": vec![circle; count] })
@@ -50,7 +50,7 @@ fn limit(answer: &Answer, names: &str) {
     assert!(problem["detail"].as_str().unwrap().contains(names), "{problem}");
 }
 
-/// Asks without waiting for the answer. The connection is open until it is dropped.
+/// Sends a request without waiting for the response. The connection is open until it is dropped.
 fn begin(service: &Service, path: &str, body: &Value, key: Option<&str>) -> TcpStream {
     let (text, key) = (body.to_string(), key.map(|key| format!("Idempotency-Key: {key}\r\n")).unwrap_or_default());
     let head = format!(
@@ -63,7 +63,7 @@ fn begin(service: &Service, path: &str, body: &Value, key: Option<&str>) -> TcpS
     stream
 }
 
-/// Reads the answer to what was asked by [`begin`].
+/// Reads the response to the request of [`begin`].
 fn answer_of(stream: &mut TcpStream) -> String {
     stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
     let (mut answer, mut part) = (String::new(), [0; 4096]);
@@ -89,7 +89,7 @@ fn wait_for(service: &Service, world: &str, state: &str) -> Duration {
     start.elapsed()
 }
 
-/// A step that began, and is in the middle for long.
+/// Starts a long step and waits until it is in progress.
 fn in_a_step(service: &Service, world: &str, key: Option<&str>) -> TcpStream {
     let stream = begin(service, &format!("{world}/step"), &json!({}), key);
     wait_for(service, world, "stepping");
@@ -104,7 +104,7 @@ fn a_step_is_given_up() {
     let mut service = Service::start(folder.path(), &SLOW);
     let world = service.make(&slow());
 
-    // At its deadline, each time: no step is ever done, and each request is answered.
+    // At its deadline, each time: no step is ever completed, and each request is answered.
     for _ in 0..2 {
         let start = Instant::now();
         let answer = service.tell(&format!("{world}/step"), &json!({ "steps": 5, "timeout": 0.3 }));
@@ -115,13 +115,13 @@ fn a_step_is_given_up() {
         wait_for(&service, &world, "paused");
     }
 
-    // When its client has gone.
+    // When its client has disconnected.
     drop(in_a_step(&service, &world, None));
     let took = wait_for(&service, &world, "paused");
     eprintln!("client gone, open again: {took:?}");
     assert!(took < 2 * AT_ONCE, "{took:?}");
 
-    // To pause it.
+    // To pause the world.
     let stream = in_a_step(&service, &world, Some("paused"));
     let start = Instant::now();
     service.tell(&format!("{world}/pause"), &json!({}));
@@ -131,7 +131,7 @@ fn a_step_is_given_up() {
     assert_eq!((&again["stopped"], &again["steps"]), (&json!("the world was paused"), &json!(0)));
     drop(stream);
 
-    // SIGTERM: the request is not ended, and goes on after the restart.
+    // SIGTERM: the request does not end, and continues after the restart.
     let stream = in_a_step(&service, &world, Some("on"));
     let start = Instant::now();
     assert_eq!(service.stop(), Some(0));
@@ -141,7 +141,7 @@ fn a_step_is_given_up() {
     service = Service::start(folder.path(), &SLOW);
     wait_for(&service, &world, "stepping");
 
-    // To delete it, which does not wait until it is open.
+    // To delete the world, which does not wait until it is open.
     let start = Instant::now();
     assert_eq!(service.send("DELETE", &world, &[], b"").unwrap().status, 204);
     eprintln!("deleted: {:?}", start.elapsed());
@@ -149,8 +149,8 @@ fn a_step_is_given_up() {
     assert_eq!(service.get(&world).unwrap().status, 404);
 }
 
-/// A long step on a device is given to it in batches, and given up between two of them: at its deadline, when its client has
-/// gone, to pause or to delete the world.
+/// A long step on a device is submitted in batches and cancelled between two of them: at its deadline, when its
+/// client has disconnected, to pause or to delete the world.
 #[test]
 fn a_step_on_a_device_is_given_up() {
     let folder = tempfile::tempdir().unwrap();
@@ -176,7 +176,7 @@ fn a_step_on_a_device_is_given_up() {
     assert_eq!(service.get(&world).unwrap().status, 404);
     drop(stream);
 
-    // Steps that were given up leave no trace: worlds go on, and one comes to the same as its twin.
+    // Cancelled steps leave no trace: worlds continue, and one reaches the same state as its twin.
     let scene = boxes(40, 10, &json!({ "substeps": 32, "iterations": 16 }));
     let (world, twin) = (service.make(&scene), service.make(&scene));
     let (mut done, mut stopped) = (0, 0);
@@ -191,11 +191,11 @@ fn a_step_on_a_device_is_given_up() {
     assert_eq!(service.hash(&world), service.hash(&twin));
 }
 
-/// Negative control of the test above, and what a step that was given up costs: nothing but time.
+/// Negative control of the previous test, and the cost of a cancelled step: only time.
 #[test]
 fn a_step_that_was_given_up_is_done_again() {
     let folder = tempfile::tempdir().unwrap();
-    // With checkpoints in between, so that what is done again is not all of it.
+    // With checkpoints in between, so that only a part is repeated.
     let service = Service::start(folder.path(), &[("CHECKPOINT_SECONDS", "0.01")]);
     let scene = boxes(120, 10, &json!({ "substeps": 32, "iterations": 64, "events": true }));
     let (world, twin) = (service.make(&scene), service.make(&scene));
@@ -215,7 +215,7 @@ fn a_step_that_was_given_up_is_done_again() {
     assert_eq!(events, service.ask(&format!("{twin}/events")));
 }
 
-/// Queries without end, each longer than a turn, from several clients.
+/// Endless queries, each longer than a time slice, from several clients.
 #[test]
 fn queries_starve_no_steps() {
     let folder = tempfile::tempdir().unwrap();
@@ -254,7 +254,7 @@ fn work_of_a_step_is_bounded() {
     let spawn = |count: usize| json!({ "commands": [ { "spawn": { "bodies": vec![ball.clone(); count] } } ] });
     limit(&service.post(&format!("{world}/commands"), &spawn(300)).unwrap(), "limits.step_work");
     service.tell(&format!("{world}/commands"), &spawn(30));
-    // By default a million bodies may step as usual, and not as much as can be asked for.
+    // By default a million bodies may step with usual settings, but not with the highest ones.
     let folder = tempfile::tempdir().unwrap();
     let service = Service::start(folder.path(), &[]);
     limit(&service.post("/v1/worlds", &boxes(200, 100, &most)).unwrap(), "limits.step_work");
@@ -278,14 +278,14 @@ fn contacts_of_a_world_are_bounded() {
     service.kill();
     service = Service::start(folder.path(), &settings);
     assert_eq!(service.ask(&other)["step"], 3);
-    // With fewer it goes on, and says no more of it.
+    // With fewer contacts the world continues, and the problem disappears.
     let most: Vec<usize> = (0..150).collect();
     service.tell(&format!("{world}/commands"), &json!({ "commands": [ { "remove": { "bodies": most } } ] }));
     service.tell(&step, &json!({ "steps": 3 }));
     assert_eq!(service.ask(&world)["problem"], Value::Null);
 }
 
-/// A service that may have so much address space.
+/// Returns a service with limited address space.
 fn confined(store: &Path, kib: u64, settings: &[(&str, &str)]) -> Command {
     let inner = command(store, settings);
     let mut command = Command::new("sh");
@@ -295,8 +295,8 @@ fn confined(store: &Path, kib: u64, settings: &[(&str, &str)]) -> Command {
     command
 }
 
-/// The scene that ends a process by what it wants of memory: by default it is refused. Where the limit lets it through, the
-/// process ends twice, and then the world is not stepped any more.
+/// A scene that ends a process by its memory is refused by default. If the limit admits it, the process ends twice,
+/// and then the world is not stepped any more.
 #[test]
 fn a_world_that_ends_the_process_does_so_twice_at_most() {
     let folder = tempfile::tempdir().unwrap();
@@ -308,7 +308,7 @@ fn a_world_that_ends_the_process_does_so_twice_at_most() {
     let stream = begin(&service, &format!("{world}/step"), &json!({}), Some("deadly"));
     assert_eq!(service.wait(), None, "a signal ends it");
     drop(stream);
-    // Again, as the step was acknowledged by the log.
+    // Again, because the log had acknowledged the step.
     let mut again = start().stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     assert_eq!(again.wait().unwrap().code(), None, "a signal ends it");
     service = Service::run(start());
@@ -317,7 +317,7 @@ fn a_world_that_ends_the_process_does_so_twice_at_most() {
     let problem = status["problem"].as_str().unwrap();
     assert!(problem.contains("the process ended 2 times") && problem.contains("retry_failed"), "{problem}");
     limit(&service.post(&format!("{world}/step"), &json!({})).unwrap(), "the process ended 2 times");
-    // Others live, were they in a turn at that time or not.
+    // Other worlds survive, in a time slice at that moment or not.
     assert_eq!(service.ask(&other)["state"], "playing");
     let before = service.ask(&other)["step"].as_u64().unwrap();
     while service.ask(&other)["step"].as_u64().unwrap() < before + 100 {
@@ -326,7 +326,7 @@ fn a_world_that_ends_the_process_does_so_twice_at_most() {
     assert_eq!(service.send("DELETE", &world, &[], b"").unwrap().status, 204);
     drop(service);
 
-    // With the default limit nothing ends.
+    // With the default limit the process survives.
     let folder = tempfile::tempdir().unwrap();
     let start = || confined(folder.path(), 3 << 20, &[]);
     let mut service = Service::run(start());
@@ -338,7 +338,7 @@ fn a_world_that_ends_the_process_does_so_twice_at_most() {
     assert_eq!((&service.ask(&world)["state"], &service.ask(&other)["step"]), (&json!("paused"), &json!(3)));
 }
 
-/// As many hostile worlds as there are workers, and one more.
+/// More hostile worlds than workers, by one.
 #[test]
 fn hostile_worlds_do_not_stop_others() {
     let folder = tempfile::tempdir().unwrap();
@@ -366,7 +366,7 @@ fn hostile_worlds_do_not_stop_others() {
         times[100], times[197], times[199]
     );
     assert!(times[197] < Duration::from_secs(1), "{times:?}");
-    // The readiness probe reports it to those who watch the service.
+    // The readiness probe reports the overload to monitoring.
     let ready = service.get("/health/ready").unwrap();
     assert_eq!(ready.status, 503, "{ready:?}");
     assert!(ready.json()["detail"].as_str().unwrap().contains("limits.turn_seconds"), "{ready:?}");
@@ -382,8 +382,8 @@ fn hostile_worlds_do_not_stop_others() {
     assert_eq!(service.get("/health/ready").unwrap().status, 200);
 }
 
-/// Three hostile worlds on two workers, one of which is for short turns: what ends a world, or a request of it, waits for no
-/// step of the others. The order of events says so: no step is done in all of it.
+/// Three hostile worlds on two workers, one of which is for short time slices: ending a world, or a request, waits
+/// for no step of the others. The order of events proves it: no step is completed during the test.
 #[test]
 fn what_ends_a_hostile_world_waits_for_no_step() {
     let folder = tempfile::tempdir().unwrap();
@@ -393,7 +393,7 @@ fn what_ends_a_hostile_world_waits_for_no_step() {
     let [late, first, second, third] = [0; 4].map(|_| service.make(&slow()));
     let step = |world: &str, body: &Value| begin(&service, &format!("{world}/step"), body, None);
     let mut stepping = in_a_step(&service, &late, None);
-    // These wait for the worker. So does one with a deadline, which has no step done before it.
+    // These wait for the worker. So does one with a deadline, which passes without a step.
     let _waiting = [&first, &second, &third].map(|world| step(world, &json!({})));
     let answer = service.tell(&format!("{third}/step"), &json!({ "timeout": 0.5 }));
     assert_eq!((&answer["stopped"], &answer["steps"]), (&json!("the deadline has passed"), &json!(0)), "{answer}");
@@ -402,7 +402,7 @@ fn what_ends_a_hostile_world_waits_for_no_step() {
     no_step_was_done("a pause of a world that waits");
     assert_eq!(given_up(), 0.0);
 
-    // The world in the step is deleted. At once another one has the worker.
+    // The world in the step is deleted. Immediately another one gets the worker.
     assert_eq!(service.send("DELETE", &late, &[], b"").unwrap().status, 204);
     no_step_was_done("DELETE of the world in the step");
     assert_eq!(given_up(), 1.0);
@@ -415,12 +415,12 @@ fn what_ends_a_hostile_world_waits_for_no_step() {
     assert_eq!(service.ask("/v1/worlds")["worlds"], json!([]));
 }
 
-/// A step that was given up at its deadline is answered while another hostile world has the worker.
+/// A step cancelled at its deadline is answered while another hostile world has the worker.
 #[test]
 fn a_deadline_waits_for_no_step_of_another() {
     let folder = tempfile::tempdir().unwrap();
     let service = Service::start(folder.path(), &[("LIMITS_STEP_WORK", "1000000000"), ("WORKERS", "2")]);
-    // Each of its steps takes many times as long as the deadline, in which the other's request comes.
+    // Each of its steps takes many times as long as the deadline, within which the other's request comes.
     let scene = boxes(900, 120, &json!({ "substeps": 64, "iterations": 64 }));
     let [late, other] = [0; 2].map(|_| service.make(&scene));
     let body = json!({ "timeout": 1.5 });
@@ -434,7 +434,7 @@ fn a_deadline_waits_for_no_step_of_another() {
     assert_eq!(figure(&service, "drystone_steps_total"), 0.0);
 }
 
-/// The limit of contacts that follows from the work of a step, for a world with many substeps.
+/// The limit on contacts that follows from the work of a step, for a world with many substeps.
 #[test]
 fn contacts_are_bounded_by_the_work_of_a_step() {
     let folder = tempfile::tempdir().unwrap();
@@ -444,7 +444,7 @@ fn contacts_are_bounded_by_the_work_of_a_step() {
         scene["settings"] = settings;
         service.make(&scene)
     };
-    // Some 11,000 contacts, four of which count as a body: within the work for one substep, and not for 4,096.
+    // About 11,000 contacts, four of which count as a body: within the limit for one substep, and not for 4,096.
     let (plain, deep) = (with(json!({ "substeps": 1 })), with(json!({ "substeps": 64, "iterations": 64 })));
     service.tell(&format!("{plain}/step"), &json!({}));
     let refused = service.post(&format!("{deep}/step"), &json!({})).unwrap();
@@ -492,6 +492,6 @@ fn many_worlds_of_one_token_starve_no_other_token() {
     let (own, others) =
         (steps("one", &one) - start, many.iter().map(|world| steps("many", world)).sum::<f64>() - before);
     eprintln!("{:.0} % of the rate alone, {:.0} % of all steps", 100.0 * beside / alone, 100.0 * own / (own + others));
-    // Share of all steps, as the rate alone was taken at another time.
+    // The fraction of all steps, because the undisturbed rate was measured at another time.
     assert!(own > 0.3 * (own + others), "{own} of {}: one of forty-one would be 2 %", own + others);
 }

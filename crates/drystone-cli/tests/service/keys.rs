@@ -1,4 +1,4 @@
-//! Whatever changes state is done once for a key, for a day, whatever else is asked and whenever the service ends.
+//! Each change of state is executed once per key, for a day, across other requests and restarts.
 
 use std::process::Command;
 use std::time::Duration;
@@ -96,7 +96,7 @@ fn thousands_of_answers_leave_memory() {
         files.sort();
         files
     };
-    // Until a checkpoint is there that has not all of them.
+    // Until a checkpoint without some of the answers exists.
     let kept = || {
         let newest = std::fs::read(files("checkpoint-").last()?).ok()?;
         Some(newest.windows(7).filter(|bytes| bytes == b"\"many 0" || bytes == b"\"many 7").count())
@@ -161,7 +161,7 @@ fn what_is_kept_put_back_and_forgotten_is_so_once() {
     let again = delete(&service, &checkpoint, Some("forget"));
     assert_eq!((again.status, is_again(&again)), (204, true), "{again:?}");
     assert_eq!(delete(&service, &checkpoint, None).status, 404);
-    // A key that was used for something else.
+    // A key that was used for another request.
     assert_eq!(delete(&service, &world, Some("forget")).status, 422);
 }
 
@@ -200,12 +200,12 @@ fn no_key_is_forgotten_for_a_new_one() {
     assert!(seconds > 24 * 3600, "{seconds} s");
     assert!(is_again(&ask("a")));
     assert_eq!(service.tell(&step, &json!({}))["step"], 4);
-    // The answer to this one is not the world's to keep.
+    // The answer to a deletion is not stored in the world.
     assert_eq!(delete(&service, &world, Some("e")).status, 204);
     assert!(is_again(&delete(&service, &world, Some("e"))));
 }
 
-/// Steps, named checkpoints and restores, each asked again after a kill: the world is where it would be without kills.
+/// Steps, named checkpoints and restores, each retried after a kill: the world is where it would be without kills.
 #[test]
 fn killed_at_any_moment_each_is_done_once() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! What is beyond a limit is refused by name, and what is within it works.
+//! Requests beyond a limit are refused with its name, and requests within it work.
 
 use serde_json::{Value, json};
 
@@ -10,14 +10,14 @@ fn service(settings: &[(&str, &str)]) -> (tempfile::TempDir, Service) {
     (folder, service)
 }
 
-/// Refused as beyond a limit, at this place, in these words.
+/// Expects a refusal for a limit, with this path and text.
 fn beyond(answer: &Answer, path: &str, says: &str) {
     let problem = answer.json();
     assert_eq!((answer.status, &problem["path"]), (422, &json!(path)), "{problem}");
     assert!(problem["detail"].as_str().unwrap().contains(says), "{problem}");
 }
 
-/// So many balls in a row, each tied to the one before.
+/// Returns a scene of balls in a row, each joined to the previous one.
 fn chain(joints: usize) -> Value {
     let ball = |x: usize| json!({ "position": [x, 5], "shapes": [ { "circle": { "radius": 0.3 } } ] });
     let tie = |a: usize| json!({ "type": "distance", "a": a, "b": a + 1, "anchor_a": [0, 0], "anchor_b": [0, 0] });
@@ -38,7 +38,7 @@ fn joints_of_a_world() {
     assert_eq!(service.ask(&world)["joints"], 2, "none of them was done");
     service.tell(&commands, &json!({ "commands": [join] }));
     beyond(&service.post(&commands, &json!({ "commands": [grab] })).unwrap(), "commands", "at most 3");
-    // One goes, and another may come; to let go brings none.
+    // One is removed, and another may be added; removing adds none.
     service.tell(&commands, &json!({ "commands": [ { "unjoin": { "joints": [0] } } ] }));
     service.tell(&commands, &json!({ "commands": [grab] }));
     service.tell(&commands, &json!({ "commands": [ { "release": { "pointer": "p" } } ] }));
@@ -61,7 +61,7 @@ fn alterations_of_a_world() {
     let commands = format!("{world}/commands");
     let ball = json!({ "position": [0, 20], "shapes": [ { "circle": { "radius": 0.5 } } ] });
     let spawn = |count: usize| json!({ "commands": [ { "spawn": { "bodies": vec![ball.clone(); count] } } ] });
-    beyond(&service.post(&commands, &spawn(5)).unwrap(), "commands", "by hand; at most 4");
+    beyond(&service.post(&commands, &spawn(5)).unwrap(), "commands", "at run time; at most 4");
     service.tell(&commands, &spawn(2));
     service.tell(&commands, &json!({ "commands": [ { "remove": { "bodies": [1] } } ] }));
     let counted = service.ask(&world)["alterations"].as_u64().unwrap();
@@ -73,8 +73,8 @@ fn alterations_of_a_world() {
             break;
         }
     }
-    beyond(&refused.expect("the limit is reached"), "commands", "by hand; at most 4");
-    // What alters nothing is none, and the world goes on; a restart forgets none.
+    beyond(&refused.expect("the limit is reached"), "commands", "at run time; at most 4");
+    // A command that changes nothing does not count, and the world continues; a restart forgets none.
     let push = json!({ "commands": [ { "impulse": { "body": 2, "impulse": [1, 1] } } ] });
     service.tell(&commands, &push);
     service.tell(&format!("{world}/step"), &json!({ "steps": 5 }));
@@ -82,7 +82,7 @@ fn alterations_of_a_world() {
     service.kill();
     service = Service::start(folder.path(), &[("LIMITS_ALTERATIONS", "4")]);
     assert_eq!(service.hash(&world), hash);
-    beyond(&service.post(&commands, &spawn(1)).unwrap(), "commands", "by hand; at most 4");
+    beyond(&service.post(&commands, &spawn(1)).unwrap(), "commands", "at run time; at most 4");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn checkpoints_of_a_world() {
     let refused = keep(&world, "three");
     assert_eq!(refused.status, 422, "{refused:?}");
     assert!(refused.json()["detail"].as_str().unwrap().contains("2 checkpoints already"), "{refused:?}");
-    // One of these names is kept anew, another world has its own, and one that is forgotten makes room.
+    // An existing name is overwritten, another world has its own, and a deleted checkpoint makes room.
     service.tell(&format!("{world}/step"), &json!({ "steps": 5 }));
     assert_eq!(keep(&world, "two").status, 200);
     assert_eq!(keep(&other, "three").status, 200);
@@ -113,7 +113,7 @@ fn seconds_for_steps() {
     let path = format!("{}/step", service.make(&json!({ "scene": "large_pyramid:base=40" })));
     let refused = service.post(&path, &json!({ "timeout": 0.3 })).unwrap();
     beyond(&refused, "timeout", "up to 0.2");
-    // Without a word of the client, too.
+    // Without a timeout from the client, too.
     let answer = service.tell(&path, &json!({ "steps": 1_000_000 }));
     assert_eq!(answer["stopped"], "the deadline has passed");
     assert!((1..1_000_000).contains(&answer["steps"].as_u64().unwrap()), "{answer}");

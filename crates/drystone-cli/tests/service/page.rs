@@ -1,4 +1,4 @@
-//! The page at `/`, in Chromium: a user with a pointer, or with a keyboard alone.
+//! The page at `/` in Chromium, with a pointer or with a keyboard alone.
 
 use std::collections::HashSet;
 
@@ -11,12 +11,12 @@ pub fn numbers(value: &Value) -> [f64; 2] {
     [value[0].as_f64().unwrap(), value[1].as_f64().unwrap()]
 }
 
-/// Where a body is, as the service says it.
+/// Returns a body's position according to the service.
 fn place(service: &Service, world: &str, body: usize) -> [f64; 2] {
     numbers(&service.ask(&format!("{world}/state"))["bodies"][body]["position"])
 }
 
-/// Where it is on the screen, and what its name is on the page.
+/// Returns a body's position on the screen.
 fn on_screen(browser: &mut Browser, body: usize) -> [f64; 2] {
     numbers(&browser.eval(&format!(
         "(() => {{ const b = bodies.get({body}), r = $('canvas').getBoundingClientRect(); \
@@ -24,7 +24,7 @@ fn on_screen(browser: &mut Browser, body: usize) -> [f64; 2] {
     )))
 }
 
-/// The pixels of the view.
+/// Returns the pixels of the view.
 fn view(browser: &mut Browser, name: &str) -> Vec<[u8; 3]> {
     let rectangle = browser.eval("(() => { const r = $('canvas').getBoundingClientRect(); return [r.x, r.y, r.right, r.bottom].map(Math.round); })()");
     let edge = |index: usize| rectangle[index].as_u64().unwrap() as usize;
@@ -41,7 +41,7 @@ fn colors(pixels: &[[u8; 3]]) -> usize {
     pixels.iter().collect::<HashSet<_>>().len()
 }
 
-/// Pixels in the colours of dynamic bodies. Words have none of them.
+/// Counts pixels in the colours of dynamic bodies. Text has none of them.
 fn painted(pixels: &[[u8; 3]]) -> usize {
     const COLORS: [[u8; 3]; 4] = [[0xf5, 0x85, 0x18], [0x54, 0xa2, 0x4b], [0xb2, 0x79, 0xa2], [0x72, 0xb7, 0xb2]];
     pixels.iter().filter(|pixel| COLORS.contains(pixel)).count()
@@ -69,9 +69,9 @@ fn a_world_is_made_dragged_and_watched() {
     browser.until("camera.fitted");
     let made = view(&mut browser, "made");
     assert!(painted(&made) > 1000 && painted(&empty) == 0, "{} and {}", painted(&made), painted(&empty));
-    assert_eq!(view(&mut browser, "again"), made, "what stands still is the same picture");
+    assert_eq!(view(&mut browser, "again"), made, "a paused world gives the same picture");
 
-    // The box on top, to the upper right, while it plays; the one below it stays.
+    // The box on top, to the upper right, while the world plays; the one below it stays.
     let (top, low) = (21, 1);
     let (before, below) = (place(&service, &world, top), place(&service, &world, low));
     browser.click("#play");
@@ -114,7 +114,7 @@ fn a_keyboard_is_enough() {
     let folder = tempfile::tempdir().unwrap();
     let service = Service::start(folder.path(), &[("TOKEN", "sixteen letters!")]);
     let mut browser = Browser::open(&format!("http://{}/", service.address), 1000, 700);
-    // A token that is wrong is told so, and can be typed again.
+    // A wrong token is reported, and can be typed again.
     browser.until("asking && document.activeElement === $('token')");
     browser.text("fifteen letters");
     browser.key("Enter");
@@ -124,7 +124,7 @@ fn a_keyboard_is_enough() {
     browser.text("sixteen letters!");
     browser.key("Enter");
     browser.until("!asking && $('catalogue').options.length > 5 && !$('none').hidden");
-    // Kept for this tab, and nowhere else.
+    // Stored for this tab only.
     assert_eq!(
         browser.eval("[sessionStorage.length, localStorage.length, document.cookie, $('token').value]"),
         json!([1, 0, "", ""])
@@ -132,7 +132,7 @@ fn a_keyboard_is_enough() {
     assert!(browser.eval("$('curl').textContent").as_str().unwrap().contains("Bearer TOKEN"));
     browser.errors.clear();
 
-    // A mistake is told with its place, and loses nothing of what was written.
+    // A mistake is reported with its position, and the written text stays.
     let wrong = json!({ "version": 1, "bodies": [ { "shapes": [ { "circle": { "radius": -1 } } ] } ] });
     browser.eval("$('scene').focus()");
     browser.text(&wrong.to_string());
@@ -175,7 +175,7 @@ fn a_keyboard_is_enough() {
     browser.key_with("Delete", 8);
     browser.until("!world && !document.querySelector('#worlds button') && !$('none').hidden");
     assert_eq!(service.get(&world).unwrap().status, 404);
-    // Another token: the page begins again without the one before.
+    // Another token: the page reloads without the previous one.
     browser.click("#more summary");
     browser.click("#forget");
     browser.until("asking && sessionStorage.length === 0");
@@ -183,7 +183,7 @@ fn a_keyboard_is_enough() {
     assert_eq!(browser.errors, Vec::<String>::new());
 }
 
-/// Nothing is cut off or covered, on a small screen and on a large one, in dark and in light.
+/// No control is cut off or covered, on small and large screens, in dark and in light.
 #[test]
 fn it_fits_screens() {
     let folder = tempfile::tempdir().unwrap();
@@ -205,7 +205,7 @@ fn it_fits_screens() {
             assert!(colors(&pixels) > 10, "{name} {scheme}");
         }
         assert!(seen[0] > 180 && seen[1] < 90, "{name}: as bright as {seen:?}");
-        // No wider than the screen; the view has room; what can be pressed is inside.
+        // Not wider than the screen; the view has room; all controls are inside.
         let found = browser.eval(
             "({ wide: document.documentElement.scrollWidth, view: [$('canvas').clientWidth, $('canvas').clientHeight], \
              outside: [...document.querySelectorAll('main button, main select')].filter(e => { if (!e.offsetParent) return false; const r = e.getBoundingClientRect(); \
@@ -218,13 +218,13 @@ fn it_fits_screens() {
     assert_eq!(browser.errors, Vec::<String>::new());
 }
 
-/// The page shows something at once: the newest world that can be drawn, or the one of its address.
+/// The page immediately shows the newest world that can be drawn, or the one in its address.
 #[test]
 fn the_newest_world_is_drawn_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let mut service = Service::start(folder.path(), &[]);
     let old = service.make(&json!({ "scene": "slope" }));
-    // Their order is by the second in which they were made.
+    // They are ordered by the second of their creation.
     std::thread::sleep(std::time::Duration::from_millis(1100));
     let new = service.make(&json!({ "scene": "large_pyramid:base=6" }));
     let id = |world: &str| world.rsplit('/').next().unwrap().to_owned();
@@ -241,11 +241,11 @@ fn the_newest_world_is_drawn_at_once() {
     browser.call("Page.navigate", &json!({ "url": format!("{page}#{}", id(&old)) }));
     browser.until(&format!("drawn && world === '{}' && bodies.size < 22", id(&old)));
 
-    // One that is deleted elsewhere makes way for another.
+    // A world deleted elsewhere is replaced by another.
     assert_eq!(service.send("DELETE", &old, &[], b"").unwrap().status, 204);
     browser.until(&format!("drawn && world === '{}'", id(&new)));
 
-    // The newest is damaged: it says so, and is not the one that is opened.
+    // The newest one is damaged: the list says so, and it is not opened.
     std::thread::sleep(std::time::Duration::from_millis(1100));
     let broken = service.make(&json!({ "scene": "card_house" }));
     for _ in 0..3 {
@@ -266,7 +266,7 @@ fn the_newest_world_is_drawn_at_once() {
     assert_eq!(browser.errors, Vec::<String>::new());
 }
 
-/// Without a world the page says how to come by one, and a button makes it.
+/// Without a world the page explains how to create one, and a button does it.
 #[test]
 fn what_to_do_without_a_world() {
     let folder = tempfile::tempdir().unwrap();
@@ -276,7 +276,7 @@ fn what_to_do_without_a_world() {
     let curl = browser.eval("$('curl').textContent");
     let curl = curl.as_str().unwrap();
     assert!(curl.contains(&service.address) && curl.contains("/v1/worlds") && !curl.contains("Bearer"), "{curl}");
-    // The command on the page works as it is.
+    // The command on the page works unchanged.
     let quoted: Vec<&str> = curl.split('\'').collect();
     let body: Value = serde_json::from_str(quoted[3]).unwrap();
     assert_eq!(quoted[1].to_lowercase(), "content-type: application/json");
@@ -287,25 +287,25 @@ fn what_to_do_without_a_world() {
         let made = service.make(&json!({ "scene": scene }));
         assert_eq!(service.send("DELETE", &made, &[], b"").unwrap().status, 204, "{scene}");
     }
-    // A list that was asked for before the last of them was deleted may come late.
+    // A list requested before the last deletion may arrive late.
     let lists = browser.eval("asked");
     browser.until(&format!("applied > {lists} && !world && !busy && !$('none').hidden"));
     browser.click("#choices button");
     browser.until("drawn && bodies.size");
     assert_eq!(service.ask("/v1/worlds")["worlds"].as_array().unwrap().len(), 1);
-    // The page may have opened one of those that were deleted meanwhile.
+    // The page may have opened one of those deleted meanwhile.
     browser.errors.retain(|error| !error.contains("404") && !error.contains("WebSocket"));
     assert_eq!(browser.errors, Vec::<String>::new());
 }
 
-/// A world that is made before the first list has come is the one on show, and a list from before it takes nothing away.
+/// A world created before the first list arrives is displayed, and an earlier list does not remove it.
 #[test]
 fn a_world_made_before_the_list_has_come() {
     let folder = tempfile::tempdir().unwrap();
     let service = Service::start(folder.path(), &[]);
     service.make(&json!({ "scene": "slope" }));
     let mut browser = Browser::open("about:blank", 1000, 700);
-    // The list is asked for at once, and its answer kept until the test lets it go.
+    // The list is requested immediately, and its answer held until the test releases it.
     let held = "const real = window.fetch; window.hold = true; window.lists = 0; \
         window.fetch = async (path, options = {}) => { \
           const answer = await real(path, options); \
@@ -327,13 +327,13 @@ fn a_world_made_before_the_list_has_come() {
     assert_eq!(browser.errors, Vec::<String>::new());
 }
 
-/// A bar moves while a large world is made, comes back from disk, or is loaded.
+/// A progress bar moves while a large world is created, returns from disk, or is loaded.
 #[test]
 fn opening_shows_a_bar() {
     let folder = tempfile::tempdir().unwrap();
     let service = Service::start(folder.path(), &[]);
     let mut browser = Browser::open("about:blank", 1000, 700);
-    // Answers wait until the test lets them go, so each state can be looked at however fast the machine is.
+    // Answers wait until the test releases them, so that each state can be checked on any machine.
     let held = "const real = window.fetch; window.hold = {}; window.starting = false; \
         const gate = async name => { while (window.hold[name]) await new Promise(go => setTimeout(go, 10)); }; \
         window.fetch = async (path, options = {}) => { \
@@ -348,7 +348,7 @@ fn opening_shows_a_bar() {
     browser.until("!$('none').hidden");
 
     browser.eval("window.hold.POST = true; $('parameters').value = 'base=5'; $('create').requestSubmit()");
-    browser.until("!$('opening').hidden && $('doing').textContent.includes('Making large_pyramid:base=5')");
+    browser.until("!$('opening').hidden && $('doing').textContent.includes('Creating large_pyramid:base=5')");
     assert!(browser.eval("$('progress').getBoundingClientRect().width > 100").as_bool().unwrap());
     let pixels = view(&mut browser, "opening");
     assert!(colors(&pixels) > 10 && painted(&pixels) == 0);
@@ -362,7 +362,7 @@ fn opening_shows_a_bar() {
     assert_eq!(browser.errors, Vec::<String>::new());
 }
 
-/// Opens a scene that stands.
+/// Opens a scene that is paused.
 pub fn stand(service: &Service, scene: &Value, width: u32, height: u32) -> (Browser, String) {
     let world = service.make(scene);
     let mut browser = Browser::open(&format!("http://{}/", service.address), width, height);
@@ -370,7 +370,7 @@ pub fn stand(service: &Service, scene: &Value, width: u32, height: u32) -> (Brow
     (browser, world)
 }
 
-/// A place of the world on the screen.
+/// Returns the screen position of a point in the world.
 pub fn pixel(browser: &mut Browser, at: [f64; 2]) -> [f64; 2] {
     numbers(&browser.eval(&format!(
         "(() => {{ const r = $('canvas').getBoundingClientRect(), [x, y] = pixel_of([{}, {}]); return [r.x + x, r.y + y]; }})()",
@@ -378,11 +378,11 @@ pub fn pixel(browser: &mut Browser, at: [f64; 2]) -> [f64; 2] {
     )))
 }
 
-/// True once all dynamic bodies are in view.
+/// JavaScript expression: true once all dynamic bodies are in view.
 const ALL_IN_VIEW: &str = "[...bodies.values()].filter(isDynamic).every(b => { const [x, y] = pixel_of([b.x, b.y]); \
      return x > 0 && y > 0 && x < $('canvas').clientWidth && y < $('canvas').clientHeight; })";
 
-/// A box on the ground, and one a metre above it.
+/// Returns a scene with a box on the ground, and one a metre above it.
 pub fn two_boxes() -> Value {
     let shape = json!([{ "box": { "half": [0.5, 0.5] } }]);
     json!({ "version": 1, "name": "two boxes", "bodies": [
@@ -409,7 +409,7 @@ fn the_view_follows_what_moves_until_it_is_taken() {
     browser.key(" ");
     browser.until("status.state === 'paused'");
 
-    // Taken by the wheel and moved away, it stays where it is, and says that there is nothing.
+    // After zooming and panning by the user it stays, and reports that nothing is in view.
     browser.wheel([800.0, 300.0], -100.0);
     browser.until("!camera.follows");
     for _ in 0..60 {
@@ -442,7 +442,7 @@ fn what_carries_and_turns_is_framed() {
     assert!(ground[1] < bottom - 5.0, "{ground:?} of {bottom}");
 }
 
-/// Pixels in the colour of joints.
+/// Counts pixels in the colour of joints.
 fn joint_pixels(browser: &mut Browser, name: &str) -> usize {
     view(browser, name).iter().filter(|pixel| **pixel == [0x9b, 0x59, 0xd0]).count()
 }
@@ -456,7 +456,7 @@ fn joints_are_drawn_until_they_go() {
     browser.until(&format!("joints.length === {count}"));
     let drawn = joint_pixels(&mut browser, "joints");
     assert!(drawn > 200, "{drawn}");
-    // However long a spring is, it has as many coils.
+    // A spring has the same number of coils at any length.
     assert!(browser.eval("(collect(1280, 720, 1), Array.from({ length: count }, (_, n) => n).filter(n => instances[n * STRIDE + 10] === ZIGZAG && instances[n * STRIDE + 7] === COILS).length)").as_u64() > Some(0));
     browser.key("i");
     browser.until("!layers.joints");
@@ -476,7 +476,7 @@ fn joints_are_drawn_until_they_go() {
     assert_eq!(browser.errors, Vec::<String>::new());
 }
 
-/// A joint that breaks is not drawn any more, though it is in the list of the service.
+/// A broken joint is not drawn any more, though it is in the service's list.
 #[test]
 fn a_broken_joint_disappears() {
     let folder = tempfile::tempdir().unwrap();
@@ -510,7 +510,8 @@ fn colours_stay_when_bodies_come() {
     );
 }
 
-/// On a phone: two fingers zoom about their middle, buttons zoom, a finger beside a body takes it, mistakes are in view.
+/// On a phone: two fingers zoom around their middle, buttons zoom, a finger beside a body grabs it, mistakes are in
+/// view.
 #[test]
 fn fingers_do_all() {
     let folder = tempfile::tempdir().unwrap();
@@ -542,7 +543,7 @@ fn fingers_do_all() {
     browser.until(&format!("camera.scale > {}", 0.99 * grown));
     browser.click("#fit");
 
-    // 12 px beside the box: near enough for a finger. It pulls once the world runs.
+    // 12 px beside the box: close enough for a finger. It pulls once the world runs.
     let at = pixel(&mut browser, [3.0, 2.5]);
     browser.touch("touchStart", &[[at[0], at[1] - 12.0]]);
     browser.until("drag && drag.id === '2.0' && $('told').textContent === 'paused: Space runs'");
@@ -562,7 +563,7 @@ fn fingers_do_all() {
     assert!(browser.eval("document.documentElement.scrollWidth").as_u64() <= Some(360));
 }
 
-/// Thin bodies: near enough is enough, and the pointer shows it.
+/// Thin bodies: a position beside them is close enough, and the pointer shows it.
 #[test]
 fn a_thin_body_is_grabbed_beside_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -590,7 +591,7 @@ fn a_thin_body_is_grabbed_beside_it() {
     assert_eq!(browser.errors, Vec::<String>::new());
 }
 
-/// Keys that window and page both have do the same.
+/// Keys that the window and the page share do the same.
 #[test]
 fn keys_are_those_of_the_window() {
     let folder = tempfile::tempdir().unwrap();
@@ -612,14 +613,14 @@ fn keys_are_those_of_the_window() {
     }
     assert!(shared >= 14, "{shared}");
 
-    // The list of them opens and closes by its own key.
+    // The list of keys opens and closes by its own key.
     browser.key("?");
     browser.until("$('help').open && $('key-list').children.length > 30");
     browser.picture("keys");
     browser.key("?");
     browser.until("!$('help').open");
 
-    // The body under the pointer as it is when the key comes, and it says which.
+    // The body under the pointer at the moment of the key press; the message names it.
     let low = pixel(&mut browser, [0.0, 0.5]);
     let ground = pixel(&mut browser, [1.5, -0.2]);
     browser.mouse("mouseMoved", ground);
@@ -627,13 +628,13 @@ fn keys_are_those_of_the_window() {
     browser.key("Delete");
     browser.until("bodies.size === 2 && $('told').textContent.includes('removed dynamic body 1.0 (low)')");
     assert_eq!(service.ask(&world)["bodies"], 2);
-    // Steps while it plays stop it, without a mistake.
+    // Stepping a playing world pauses it, without an error.
     browser.key(" ");
     browser.until("status.state === 'playing' && simulated.step > 3");
     browser.key("ArrowRight");
     browser.until("status.state === 'paused'");
     assert_eq!(browser.eval("$('say').textContent"), "");
-    // Back to the start, with the body that was removed.
+    // Back to the start, with the removed body.
     browser.key("r");
     browser.until("simulated.step === 0 && bodies.size === 3 && shapes.size === 3");
     assert_eq!(browser.eval("$('say').textContent"), "");
@@ -650,7 +651,7 @@ fn tools_drop_shoot_and_explode() {
     let folder = tempfile::tempdir().unwrap();
     let service = Service::start(folder.path(), &[]);
     let (mut browser, world) = stand(&service, &two_boxes(), 1280, 720);
-    // A hundred bodies onto the box: nothing overlaps.
+    // A hundred bodies onto the box, without overlaps.
     browser.eval("$('count').value = '100'");
     browser.click("[data-tool=drop]");
     browser.until("tool === 'drop' && getComputedStyle($('canvas')).cursor === 'crosshair'");
@@ -679,7 +680,7 @@ fn tools_drop_shoot_and_explode() {
     assert_eq!(browser.errors, Vec::<String>::new());
 }
 
-/// The 2D canvas shows what WebGL shows. Where WebGL is done in software, as here, the page takes the 2D canvas by itself.
+/// The 2D canvas and WebGL show the same. With software WebGL, as here, the page chooses the 2D canvas.
 #[test]
 fn webgl_and_canvas_show_the_same() {
     let folder = tempfile::tempdir().unwrap();
@@ -692,7 +693,7 @@ fn webgl_and_canvas_show_the_same() {
         let mut browser = Browser::open(&page("webgl"), 1000, 700);
         browser.until(&format!("webgl && !webgl.lost && {ready}"));
         let first = view(&mut browser, "webgl");
-        // A context that is lost comes back, and so does the picture.
+        // A lost context is restored, and so is the picture.
         browser.eval("window.lose = webgl.gl.getExtension('WEBGL_lose_context'); lose.loseContext()");
         browser.until("webgl.lost");
         browser.eval("lose.restoreContext()");
@@ -714,7 +715,7 @@ fn webgl_and_canvas_show_the_same() {
     }
 }
 
-/// The message of a lost connection goes when the service answers again.
+/// The message of a lost connection disappears when the service answers again.
 #[test]
 fn a_lost_connection_is_forgotten() {
     let folder = tempfile::tempdir().unwrap();

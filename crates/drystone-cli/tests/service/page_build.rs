@@ -1,4 +1,4 @@
-//! The page in Chromium: bodies drawn, joined, selected and changed, graphs, arrows, and narrow screens.
+//! Building on the page in Chromium: bodies drawn, joined, selected and changed, graphs, arrows, and narrow screens.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use crate::browser::Browser;
 use crate::client::Service;
 use crate::page::{numbers, pixel, stand, two_boxes};
 
-/// Bodies of a world as a scene has them.
+/// Returns the bodies of a world as a scene.
 fn scene(service: &Service, world: &str) -> Value {
     service.ask(&format!("{world}/scene"))
 }
@@ -30,7 +30,7 @@ fn until_told(browser: &mut Browser, text: &str) {
     browser.until(&format!("$('told').textContent.startsWith({text:?})"));
 }
 
-/// Keeps the text of files that the page gives out.
+/// Records the text of files that the page saves.
 fn keep_files(browser: &mut Browser) {
     browser.eval(
         "(() => { window.files = []; const real = URL.createObjectURL; \
@@ -55,7 +55,7 @@ fn a_scene_is_had_as_the_world_stands() {
     assert_eq!(names, ["ground", "high", "ball"]);
     assert_eq!((now["joints"].as_array().unwrap().len(), &now["joints"][0]["type"]), (1, &json!("distance")));
     assert_eq!(now["bodies"][2]["shapes"][0]["density"], 3.0);
-    // A world that is made of it stands where this one does; the first scene does not.
+    // A world created from it has the same state; one from the first scene does not.
     let again = service.make(&now);
     let (one, other) = (service.ask(&format!("{world}/state")), service.ask(&format!("{again}/state")));
     for (body, copy) in one["bodies"].as_array().unwrap().iter().zip(other["bodies"].as_array().unwrap()) {
@@ -88,7 +88,7 @@ fn bodies_are_drawn_and_tied_and_all_is_undone() {
     let (place, half) = (numbers(&made["position"]), numbers(&made["shapes"][0]["box"]["half"]));
     let near = |a: [f64; 2], b: [f64; 2]| (a[0] - b[0]).abs() < 0.05 && (a[1] - b[1]).abs() < 0.05;
     assert!(near(place, [-2.0, 3.5]) && near(half, [1.0, 0.5]), "{made}");
-    // A drag of a few pixels makes nothing.
+    // A drag of a few pixels creates nothing.
     drag(&mut browser, from, [from[0] + 2.0, from[1] + 1.0]);
     until_told(&mut browser, "drag from one corner");
 
@@ -99,7 +99,7 @@ fn bodies_are_drawn_and_tied_and_all_is_undone() {
     let made = &scene(&service, &world)["bodies"][4];
     assert!((made["shapes"][0]["circle"]["radius"].as_f64().unwrap() - 0.5).abs() < 0.05, "{made}");
 
-    // Clockwise is as good as counter-clockwise; a corner that turns inwards is refused.
+    // Clockwise works like counter-clockwise; a corner that points inwards is refused.
     browser.key("4");
     for at in [[3.0, 4.0], [4.0, 5.0], [5.0, 4.0], [4.0, 4.2]] {
         let at = pixel(&mut browser, at);
@@ -144,11 +144,11 @@ fn bodies_are_drawn_and_tied_and_all_is_undone() {
     let pin = service.ask(&format!("{world}/joints"))["joints"][1].clone();
     assert!(pin["a"].is_null() && near(numbers(&pin["anchor_a"]), [3.9, 4.3]), "{pin}");
     browser.picture("built");
-    // A world that runs keeps them.
+    // The world keeps them while it runs.
     service.tell(&format!("{world}/step"), &json!({ "steps": 20 }));
     assert_ne!(service.hash(&world), third);
 
-    // Back to before the spring, to the bits of then.
+    // Back to the state before the spring, to the same bits.
     for (left, told) in
         [(3, "undone: new weld"), (2, "undone: new rod"), (1, "undone: new hinge"), (0, "undone: new spring")]
     {
@@ -196,10 +196,10 @@ fn a_body_is_selected_and_changed() {
         browser.text(value);
         browser.key("Enter");
     };
-    // Beyond its range nothing changes.
+    // A value out of range changes nothing.
     set(&mut browser, "restitution", "7");
     browser
-        .until("$('say').textContent.startsWith('restitution: 7 is not possible') && fields.restitution.value === '0'");
+        .until("$('say').textContent.startsWith('restitution: 7 is not valid') && fields.restitution.value === '0'");
     assert_eq!(service.hash(&world), first);
     set(&mut browser, "density", "4");
     until_told(&mut browser, "density changed");
@@ -222,12 +222,12 @@ fn a_body_is_selected_and_changed() {
     assert_eq!((&body["fixed_rotation"], numbers(&body["velocity"])), (&json!(true), [0.0, 3.0]));
     let low = now["bodies"].as_array().unwrap().iter().find(|body| body["id"] == "low").unwrap();
     assert!(low["shapes"][0].get("density").is_none_or(|density| density == 1), "{low}");
-    // It is still tied, and still selected; mass and arrow keys are those of the new one.
+    // The new body is still joined, and still selected; its mass is shown, and its motion by arrow keys.
     let joints = service.ask(&format!("{world}/joints"));
     let selected = browser.eval("selected.id");
     assert_eq!((joints["joints"].as_array().unwrap().len(), &joints["joints"][0]["b"]), (1, &selected), "{joints}");
     assert!(browser.eval("$('card-now').textContent").as_str().unwrap().starts_with("4 kg"));
-    // Static by the list, as a key chooses it.
+    // Static by the list, chosen with a key.
     browser.eval("$('card-type').focus()");
     browser.key("s");
     until_told(&mut browser, "type changed");
@@ -236,14 +236,14 @@ fn a_body_is_selected_and_changed() {
     let place = service.ask(&format!("{world}/state"));
     let place = place["bodies"].as_array().unwrap().iter().find(|body| body["name"] == "high").unwrap();
     assert_eq!(numbers(&place["position"]), [3.0, 2.0]);
-    // Empty space deselects.
+    // A click on empty space deselects.
     let empty = pixel(&mut browser, [-2.0, 2.0]);
     click(&mut browser, empty);
     browser.until("!selected && $('card').hidden");
     assert_eq!(browser.errors, Vec::<String>::new());
 }
 
-/// A ball in free fall, shown by graphs, arrows and tables.
+/// A ball in free fall, in graphs, arrows and tables.
 #[test]
 fn graphs_and_arrows_show_what_happens() {
     let folder = tempfile::tempdir().unwrap();
@@ -275,7 +275,7 @@ fn graphs_and_arrows_show_what_happens() {
     browser.until("figures[2].canvas.getAttribute('aria-label').includes('speed 5.8')");
     browser.picture("graphs");
 
-    // The arrow is as long as its scale says.
+    // The arrow has the length given by its scale.
     let ratio = browser.eval(
         "(() => { collect($('canvas').width, $('canvas').height, 1); const n = [...Array(count).keys()].find(n => words[n * STRIDE + 8] === rgba(ARROWS[0].color)); \
          const px = 2 * instances[n * STRIDE + 4], bar = $('arrow-scales').querySelector('i').getBoundingClientRect().width, size = parseFloat($('arrow-scales').textContent.match(/velocity ([\\d.]+)/)[1]); \
@@ -286,7 +286,7 @@ fn graphs_and_arrows_show_what_happens() {
     browser.key("v");
     browser.until("!layers.velocities && $('arrow-scales').textContent === ''");
 
-    // Tables have a head with units and a row for each sample.
+    // Tables have a header with units and a row per sample.
     browser.click("#csv-body");
     browser.click("#csv-energies");
     browser.until("window.files.length === 2");
@@ -295,14 +295,14 @@ fn graphs_and_arrows_show_what_happens() {
     assert!(body[0].starts_with("time_s,x_m,y_m,angle_rad,vx_m_per_s,vy_m_per_s"), "{}", body[0]);
     assert!(body.len() >= 31 && body.last().unwrap().split(',').count() == body[0].split(',').count());
     assert!(files[1].as_str().unwrap().starts_with("time_s,kinetic_J,potential_J,elastic_J,total_J,step\n"));
-    // Going back takes the samples of what never was along.
+    // A rewind removes the samples of discarded steps.
     browser.key("ArrowLeft");
     browser.until("simulated.step === 29 && !going");
     browser.key("ArrowRight");
     browser.until("simulated.step === 30 && samples.body.at(-1)[11] === 30");
     assert_eq!(browser.eval("samples.body.every((row, i, all) => !i || row[0] > all[i - 1][0])"), true);
 
-    // The scene as a file is one.
+    // The saved file is a scene.
     browser.key("j");
     browser.until("window.files.length === 3");
     let text = browser.eval("window.files.find(text => text.startsWith('{'))");
@@ -312,7 +312,7 @@ fn graphs_and_arrows_show_what_happens() {
     assert_eq!(browser.errors, Vec::<String>::new());
 }
 
-/// The arch fills the picture: of its ground, which is twenty times as long, only the near side is shown.
+/// The arch fills the picture: only the near side of its ground, which is twenty times as long, is shown.
 #[test]
 fn what_stands_on_a_long_ground_is_large() {
     let folder = tempfile::tempdir().unwrap();
@@ -324,7 +324,7 @@ fn what_stands_on_a_long_ground_is_large() {
         let found = browser.eval(share).as_f64().unwrap();
         browser.picture(&format!("arch-{name}"));
         assert!((0.6..=0.9).contains(&found), "{name}: {found} of the picture");
-        // The control: as large as it is where all of the ground is in the picture.
+        // The control: its size in a picture of the whole ground.
         let whole = browser.eval("$('canvas').clientWidth / 200 / camera.scale").as_f64().unwrap();
         assert!(found * whole < 0.5, "{name}: {found} {whole}");
         service.send("DELETE", &world, &[], b"").unwrap();
@@ -346,13 +346,13 @@ fn on_a_phone_the_list_is_a_drawer() {
         browser.touch("touchStart", &[at]);
         browser.touch("touchEnd", &[]);
     };
-    // All of the picture and its controls without scrolling.
+    // The whole picture and its controls without scrolling.
     let is_whole = "document.documentElement.scrollHeight <= innerHeight && document.documentElement.scrollWidth <= innerWidth && \
          $('facts').getBoundingClientRect().bottom <= innerHeight + 1 && $('canvas').clientHeight > 400";
     assert_eq!(browser.eval(is_whole), true);
     let is_open =
         "getComputedStyle($('side')).visibility === 'visible' && $('side').getBoundingClientRect().left === 0";
-    // While it slides away it still lies over the button.
+    // While it slides out it still covers the button.
     let is_closed = "getComputedStyle($('side')).visibility === 'hidden'";
     assert_eq!(browser.eval(is_closed), true);
     tap(&mut browser, "#lists");
@@ -368,7 +368,7 @@ fn on_a_phone_the_list_is_a_drawer() {
     tap(&mut browser, "#worlds li:last-child button");
     let id = old.rsplit('/').next().unwrap();
     browser.until(&format!("world === '{id}' && drawn && {is_closed}"));
-    // A keyboard closes it, and a press beside it.
+    // A key closes it, and a press beside it.
     tap(&mut browser, "#lists");
     browser.until(is_open);
     browser.key("Escape");
@@ -379,7 +379,7 @@ fn on_a_phone_the_list_is_a_drawer() {
     browser.touch("touchEnd", &[]);
     browser.until(is_closed);
 
-    // Fingers build as well.
+    // Fingers can build as well.
     let own = world.rsplit('/').next().unwrap();
     browser.eval(&format!("open('{own}')"));
     browser.until(&format!("world === '{own}' && drawn && camera.fitted && $('panel').hidden && status"));
@@ -394,7 +394,7 @@ fn on_a_phone_the_list_is_a_drawer() {
     browser.touch("touchEnd", &[]);
     until_told(&mut browser, "new box: body 3.0");
     browser.until("bodies.size === 4 && shapes.size === 4");
-    // Chromium takes a tap right after a swipe for the end of that, and makes no click of it.
+    // Chromium takes a tap right after a swipe for its end, and makes no click of it.
     std::thread::sleep(std::time::Duration::from_millis(600));
     tap(&mut browser, "[data-tool=box]");
     browser.until("tool === '' && bodies.size === 4");

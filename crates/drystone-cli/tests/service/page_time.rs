@@ -1,4 +1,4 @@
-//! The page in Chromium: gravity, steps back, worlds that nobody watches, and the view of a scene.
+//! The page in Chromium: gravity, rewinding, unwatched worlds, and the view of a scene.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn gravity_is_turned_by_keys_and_dragged() {
     let folder = tempfile::tempdir().unwrap();
     let service = Service::start(folder.path(), &[]);
     let (mut browser, world) = stand(&service, &two_boxes(), 1280, 720);
-    // Three quick presses are three.
+    // Three quick presses count as three.
     for _ in 0..3 {
         browser.key("]");
     }
@@ -36,7 +36,7 @@ fn gravity_is_turned_by_keys_and_dragged() {
     until_gravity(&mut browser, [0.0, -9.81]);
     browser.until("$('gravity').title.startsWith('Gravity: 9.81 m/s²')");
 
-    // The arrow, pulled to the right and along the rim; close to straight it is straight.
+    // The arrow, dragged to the right and along the rim; close to an axis it snaps to it.
     let dial = browser.eval(
         "(() => { const r = $('gravity').getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; })()",
     );
@@ -52,13 +52,13 @@ fn gravity_is_turned_by_keys_and_dragged() {
     service.tell(&format!("{world}/step"), &json!({ "steps": 30 }));
     let after = numbers(&service.ask(&format!("{world}/state"))["bodies"][2]["position"]);
     assert!(after[0] > before[0] + 0.5 && (after[1] - before[1]).abs() < 1e-6, "from {before:?} to {after:?}");
-    // The middle is none, and what holds no button moves nothing.
+    // The middle is zero gravity, and moving without a pressed button changes nothing.
     browser.mouse("mouseMoved", [x - 16.0, y]);
     browser.mouse("mousePressed", [x + 1.0, y]);
     browser.mouse("mouseReleased", [x + 1.0, y]);
     until_gravity(&mut browser, [0.0, 0.0]);
     assert_eq!(browser.eval("$('gravity').title.startsWith('Gravity: none')"), true);
-    // The start has that of the scene.
+    // A restart restores the gravity of the scene.
     browser.key("r");
     browser.until("simulated.step === 0");
     until_gravity(&mut browser, [0.0, -9.81]);
@@ -80,8 +80,9 @@ fn steps_go_back() {
         hashes.push(service.hash(&world));
     }
     let is_at = |browser: &mut Browser, step: usize| {
-        browser
-            .until(&format!("simulated.step === {step} && !going && $('told').textContent === 'back at step {step}'"));
+        browser.until(&format!(
+            "simulated.step === {step} && !going && $('told').textContent === 'rewound to step {step}'"
+        ));
         assert_eq!((service.ask(&world)["step"].clone(), service.hash(&world)), (json!(step), hashes[step].clone()));
     };
     browser.key("ArrowLeft");
@@ -93,7 +94,7 @@ fn steps_go_back() {
         browser.key("ArrowLeft");
     }
     is_at(&mut browser, 3);
-    // A body that was removed is there again.
+    // A removed body is restored.
     let low = pixel(&mut browser, [0.0, 0.5]);
     browser.mouse("mouseMoved", low);
     browser.key("Delete");
@@ -103,14 +104,14 @@ fn steps_go_back() {
     is_at(&mut browser, 2);
     browser.key("PageUp");
     is_at(&mut browser, 0);
-    // While it plays it is paused by that.
+    // A playing world is paused by it.
     browser.key(" ");
     browser.until("status.state === 'playing' && simulated.step > 10");
     browser.key("ArrowLeft");
-    browser.until("status.state === 'paused' && !going && $('told').textContent.startsWith('back at step ')");
+    browser.until("status.state === 'paused' && !going && $('told').textContent.startsWith('rewound to step ')");
     assert_eq!(browser.eval("$('say').textContent"), "");
 
-    // A body that was held then is let go.
+    // A body that was held at that step is released.
     browser.key("r");
     browser.until("simulated.step === 0 && status.step === 0");
     let high = pixel(&mut browser, [3.0, 2.0]);
@@ -134,7 +135,7 @@ fn steps_go_back() {
     assert_eq!(browser.errors, Vec::<String>::new());
 }
 
-/// State of the only world as the list has it, which does not count as watching.
+/// Returns the only world as in the list, which does not count as watching.
 fn listed(service: &Service) -> Value {
     service.ask("/v1/worlds")["worlds"][0].clone()
 }
@@ -154,7 +155,7 @@ fn a_world_that_nobody_watches_pauses() {
     let folder = tempfile::tempdir().unwrap();
     let mut service = Service::start(folder.path(), &[]);
     let world = service.make(&two_boxes());
-    // Without a wish it plays on.
+    // Without the setting it plays on.
     service.tell(&format!("{world}/play"), &json!({ "speed": 4 }));
     wait_for("it plays on", || listed(&service)["time"].as_f64().unwrap() > 3.0);
     assert_eq!(listed(&service)["state"], "playing");
@@ -169,19 +170,19 @@ fn a_world_that_nobody_watches_pauses() {
         assert_eq!((answer.status, answer.json()["path"].as_str()), (422, Some("unwatched")));
     }
 
-    // The page says why, and Space plays on.
+    // The page shows the reason, and Space plays on.
     let mut browser = Browser::open(&format!("http://{}/", service.address), 1280, 720);
-    browser.until("drawn && $('told').textContent === 'paused: nobody watched; Space plays on'");
-    browser.until("$('worlds').textContent.includes('paused: nobody watched') && $('rate').textContent.startsWith('paused: nobody watched')");
+    browser.until("drawn && $('told').textContent === 'paused: no viewers; Space plays on'");
+    browser.until("$('worlds').textContent.includes('paused: no viewers') && $('rate').textContent.startsWith('paused: no viewers')");
     browser.picture("unwatched");
     browser.key(" ");
-    browser.until("status.state === 'playing' && !$('worlds').textContent.includes('nobody')");
-    // A stream watches it.
+    browser.until("status.state === 'playing' && !$('worlds').textContent.includes('no viewers')");
+    // A stream counts as a viewer.
     service.tell(&format!("{world}/play"), &json!({ "speed": 4, "unwatched": 0.2 }));
     let time = browser.eval("simulated.time").as_f64().unwrap();
     browser.until(&format!("simulated.time > {time} + 4"));
     assert_eq!(listed(&service)["state"], "playing");
-    // Until the page goes.
+    // Until the page is closed.
     drop(browser);
     wait_for("it pauses", || listed(&service)["unwatched"] == 0.2);
 }
@@ -196,7 +197,7 @@ fn the_service_may_say_for_how_long_nobody_has_to_watch() {
     assert_eq!(listed(&service)["state"], "playing");
     service.tell(&format!("{world}/play"), &json!({}));
     wait_for("it pauses", || listed(&service)["state"] == "paused");
-    // Steps that are asked for are done, whoever watches.
+    // Requested steps are done even without a viewer.
     let before = service.ask(&world)["step"].as_u64().unwrap();
     service.tell(&format!("{world}/step"), &json!({ "steps": 10 }));
     let status = service.ask(&world);
@@ -214,17 +215,17 @@ fn the_view_of_a_scene_is_the_first() {
     let at_view = "Math.abs(camera.x - 2) < 1e-6 && Math.abs(camera.y - 2) < 1e-6 && \
          Math.abs(camera.scale - Math.min($('canvas').clientWidth / 16, $('canvas').clientHeight / 10)) < 1e-6";
     assert_eq!(browser.eval(at_view), true, "{}", browser.eval("camera"));
-    // It stays there while bodies move.
+    // The view stays while bodies move.
     browser.key("PageDown");
     browser.until("simulated.step === 60");
     assert_eq!(browser.eval(at_view), true, "{}", browser.eval("camera"));
-    // Taken, and put back by F.
+    // Moved by the user, and restored by F.
     browser.key(".");
     assert_eq!(browser.eval(at_view), false);
     browser.key("f");
     assert_eq!(browser.eval(at_view), true);
 
-    // Where the bodies are not in it, they are framed.
+    // If the bodies are not in the scene's view, they are framed.
     scene["view"] = json!({ "min": [-6, 20], "max": [10, 30] });
     let (mut browser, _) = stand(&service, &scene, 1280, 720);
     browser.until("world && scene_view && scene_view.min[1] === 20");

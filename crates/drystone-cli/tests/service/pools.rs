@@ -1,5 +1,5 @@
-//! On a device small worlds of one kind step by the same dispatches. None of them can tell: each comes to what a world of the
-//! library comes to that has the device to itself.
+//! On a device small worlds of one kind step by the same dispatches, with the same results: each reaches the state
+//! of a library world that has the device to itself.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,14 +18,14 @@ fn on_device(store: &Path, settings: &[(&str, &str)]) -> Service {
     Service::run(command)
 }
 
-/// Of a counter.
+/// Returns the value of a counter.
 fn count(service: &Service, name: &str) -> f64 {
     let text = String::from_utf8(service.get("/metrics").unwrap().body).unwrap();
     let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
     found.unwrap_or(0.0)
 }
 
-/// Steps, series of dispatches, and dispatches so far.
+/// Returns the numbers of steps, of series of dispatches, and of dispatches so far.
 fn counts(service: &Service) -> [f64; 3] {
     ["drystone_series_worlds_sum", "drystone_series_worlds_count", "drystone_dispatches_total"]
         .map(|name| count(service, name))
@@ -36,7 +36,7 @@ fn since(service: &Service, before: [f64; 3]) -> [f64; 3] {
     [0, 1, 2].map(|at| now[at] - before[at])
 }
 
-/// Small worlds of one kind, of any size and shape, with joints, emitters and sleep in some of them.
+/// Returns small scenes of one kind, with various sizes and shapes, some with joints, emitters and sleep.
 fn scenes(count: u64) -> Vec<Value> {
     let scene = |number: u64| {
         let mut scene = crash::scene();
@@ -63,7 +63,7 @@ fn scenes(count: u64) -> Vec<Value> {
     (0..count).map(scene).collect()
 }
 
-/// Rods that turn about, until each is in the way of all others: their contacts grow from step to step.
+/// Returns a scene of turning rods that increasingly obstruct each other: their contacts grow from step to step.
 fn rods(count: u32) -> Value {
     let rod = |number: u32| {
         json!({ "position": [0, 0.4 * f64::from(number)], "angular_velocity": 1.5,
@@ -74,7 +74,7 @@ fn rods(count: u32) -> Value {
         "bodies": bodies })
 }
 
-/// The same world with the device to itself, as the service sets it up.
+/// Returns the same world with the device to itself, with the service's settings.
 fn alone(context: &Context, scene: &Value) -> GpuWorld {
     let mut scene = file::parse(&scene.to_string(), "scene.json").unwrap();
     scene.settings.strict = true;
@@ -93,7 +93,7 @@ fn play(service: &Service, world: &str) {
     service.tell(&format!("{world}/play"), &json!({ "speed": "max" }));
 }
 
-/// Returns the steps that it has done by then.
+/// Returns the number of steps done by then.
 fn pause(service: &Service, world: &str) -> u64 {
     service.tell(&format!("{world}/pause"), &json!({}))["step"].as_u64().unwrap()
 }
@@ -102,7 +102,7 @@ fn steps_of(service: &Service, world: &str) -> u64 {
     service.ask(world)["step"].as_u64().unwrap()
 }
 
-/// Waits for something that is a matter of time.
+/// Waits for a condition that takes time.
 fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     for _ in 0..6000 {
         if is_so() {
@@ -136,7 +136,7 @@ fn small_worlds_share_their_dispatches() {
     until("they step together", || since(&service, before)[1] > 25.0);
     let [steps, series, dispatches] = since(&service, before);
     assert!(steps / series > 5.0, "{} worlds a series", steps / series);
-    // Those that are an odd number of steps apart cost one more, and what only some of them have is run for all.
+    // Worlds an odd number of steps apart cost one more, and stages that only some need run for all.
     assert!(dispatches / series < 1.3 * of_one, "{} a series, {of_one} for the largest alone", dispatches / series);
 
     let context = device();
@@ -148,7 +148,7 @@ fn small_worlds_share_their_dispatches() {
     }
 }
 
-/// Negative control: without pools every step of every world has its own.
+/// Negative control: without pools every step of every world has its own dispatches.
 #[test]
 fn without_pools_nobody_shares() {
     let folder = tempfile::tempdir().unwrap();
@@ -158,7 +158,7 @@ fn without_pools_nobody_shares() {
         play(&service, world);
     }
     until("all of them step", || worlds.iter().all(|world| steps_of(&service, world) > 20));
-    // Who plays is counted in a series before its step is.
+    // A playing world is counted in a series before its step is.
     for world in &worlds {
         pause(&service, world);
     }
@@ -166,7 +166,7 @@ fn without_pools_nobody_shares() {
     assert_eq!(steps, series);
 }
 
-/// Worlds are made and deleted, and asked for things, while others step.
+/// Worlds are created, deleted and read while others step.
 #[test]
 fn worlds_come_and_go_beside_others() {
     let folder = tempfile::tempdir().unwrap();
@@ -179,7 +179,7 @@ fn worlds_come_and_go_beside_others() {
     }
     let mut dice = Dice(5);
     for round in 0..3 {
-        // More than there are places for at first, and again in those that have become free.
+        // More than the initial batch slots, and again in those that have become free.
         let coming: Vec<_> = scenes[4..].iter().map(|scene| (service.make(scene), alone(&context, scene))).collect();
         for (world, mut twin) in coming {
             let steps = 1 + dice.below(12);
@@ -198,14 +198,14 @@ fn worlds_come_and_go_beside_others() {
         let mut twin = alone(&context, scene);
         (0..steps).for_each(|_| twin.step().unwrap());
         assert_eq!(service.hash(world), hash(&mut twin), "{} after {steps} steps", scene["name"]);
-        // Negative control: another push and a step more are another state.
+        // Negative control: another push and one more step are another state.
         twin.command(3, drystone::Command::Impulse { impulse: [1.0, 2.0].into(), point: None }).unwrap();
         twin.step().unwrap();
         assert_ne!(service.hash(world), hash(&mut twin));
     }
 }
 
-/// By contacts that come of themselves, and by bodies that a client adds: a world that is not small any more goes on by itself.
+/// A world that outgrows its pool, by contacts or by added bodies, continues outside of it.
 #[test]
 fn who_grows_moves_out_and_nobody_notices() {
     let folder = tempfile::tempdir().unwrap();
@@ -246,14 +246,14 @@ fn who_grows_moves_out_and_nobody_notices() {
     let mut twin = alone(&context, small);
     (0..steps).for_each(|_| twin.step().unwrap());
     assert_eq!(service.hash(&beside), hash(&mut twin));
-    // Negative control: who is as small as it was stays where it is.
+    // Negative control: a world that stays small stays in its pool.
     let few = service.make(&rods(10));
     service.tell(&format!("{few}/step"), &json!({ "steps": 40 }));
     assert_eq!(moved(), 2.0);
 }
 
-/// What was in a pool, in whatever place and beside whomever, comes to the same from its log: after `kill -9` in a pool of
-/// others, in another service that has none, and when a world that had moved out is opened small.
+/// A pooled world, in any batch slot and beside any others, is reproduced from its log: after `kill -9` in another
+/// pool, in a service without pools, and when a world that had left its pool is reopened small.
 #[test]
 fn killed_in_a_pool() {
     let folder = tempfile::tempdir().unwrap();
@@ -267,7 +267,7 @@ fn killed_in_a_pool() {
     let mut dice = Dice(23);
     let push = |dice: &mut Dice| [3.0 * dice.unit() as f32, 4.0 * dice.unit() as f32];
     for round in 0..3 {
-        // All at once, so that they meet.
+        // All at the same time, so that they share time slices.
         let told: Vec<_> = worlds.iter().map(|_| (push(&mut dice), 1 + dice.below(15))).collect();
         std::thread::scope(|scope| {
             for (world, (impulse, steps)) in worlds.iter().zip(&told) {
@@ -281,7 +281,7 @@ fn killed_in_a_pool() {
         });
         let small = |number: usize| number < 6;
         for (number, (twin, &(impulse, steps))) in twins.iter_mut().zip(&told).enumerate() {
-            // What stands still in the scenes of boxes is their ground, body 0.
+            // The fixed body in the scenes of boxes is their ground, body 0.
             assert!(small(number) || twin.compiled().bodies.len() == 70);
             twin.command(1, drystone::Command::Impulse { impulse: impulse.into(), point: None }).unwrap();
             (0..steps).for_each(|_| twin.step().unwrap());

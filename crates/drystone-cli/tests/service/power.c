@@ -1,12 +1,12 @@
-// Notes in order what a process does to the files below POWER_ROOT, and the heads of the HTTP answers that it sends, in the
-// file POWER_LOG. Each call is noted while no other one is under way. For LD_PRELOAD.
+// Library for LD_PRELOAD that records in the file POWER_LOG, in order, the operations of a process on the files below
+// POWER_ROOT, and the heads of the HTTP responses that it sends. A lock serializes the recorded calls.
 //
-// The file POWER_RULE, if it is there, holds a word and a part of a path: `fail log-` makes syncs of such files fail without
-// having happened, `kill log-` ends the process where it would sync one.
+// The file POWER_RULE, if it exists, contains a word and a part of a path: `fail log-` makes syncs of such files fail without
+// effect, `kill log-` ends the process where it would sync one.
 //
 // A note is: kind (1 byte), fd, result, length of path, length of second path, length of data (each i32), offset (u64),
-// path, second path, data. Kinds: P process begins, O open (offset 1: made or found, 2: emptied), W write, T truncate,
-// R rename, U unlink, D rmdir, M mkdir, F fsync, S fdatasync, A answer.
+// path, second path, data. Kinds: P process start, O open (offset 1: created or found, 2: truncated), W write, T truncate,
+// R rename, U unlink, D rmdir, M mkdir, F fsync, S fdatasync, A response.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -71,7 +71,7 @@ __attribute__((constructor)) static void begin(void) {
     note('P', 0, 0, NULL, NULL, 0, NULL, 0);
 }
 
-// Marks of running worlds are written in place and never synced: whatever a disk has of them will do.
+// Marks of running worlds are written in place and never synced: any content of theirs on the disk is acceptable.
 static int is_mark(const char *path) {
     const char *name = strrchr(path, '/');
     return name && strcmp(name, "/running") == 0;
@@ -95,7 +95,7 @@ static void remember(int fd, const char *path) {
     paths[fd] = path ? strdup(path) : NULL;
 }
 
-// Path of what is named in a folder that is open; malloced.
+// Returns the path of a name in an open folder; malloced.
 static char *joined(int folder, const char *name) {
     if (!name) return NULL;
     if (name[0] == '/' || folder == AT_FDCWD) return strdup(name);
@@ -226,7 +226,7 @@ static int cut(int fd, off_t length) {
 int ftruncate(int fd, off_t length) { return cut(fd, length); }
 int ftruncate64(int fd, off_t length) { return cut(fd, length); }
 
-// Not thought of: then the notes would be wrong.
+// Not supported: the notes would be wrong.
 ssize_t pwrite(int fd, const void *bytes, size_t length, off_t at) {
     if (path_of(fd)) abort();
     return syscall(SYS_pwrite64, fd, bytes, length, at);
@@ -239,7 +239,7 @@ int rename(const char *from, const char *to) {
     int error = errno;
     if (result == 0 && is_ours(from)) {
         note('R', 0, 0, below(from), below(to), 0, NULL, 0);
-        // Who has it open has it by its new name.
+        // Open descriptors get the new name.
         size_t length = strlen(from);
         for (int fd = 0; fd < MAX_FD; fd++) {
             if (paths[fd] && strncmp(paths[fd], from, length) == 0 && (paths[fd][length] == 0 || paths[fd][length] == '/')) {
@@ -281,7 +281,7 @@ int mkdir(const char *path, mode_t mode) {
     return result;
 }
 
-// What POWER_RULE says of a file: its first letter, or 0.
+// Returns the first letter of POWER_RULE's word if the rule applies to a file, or 0.
 static char rule(const char *path) {
     const char *file = getenv("POWER_RULE");
     if (!file) return 0;
@@ -310,7 +310,7 @@ static int synced(char kind, int fd) {
         result = -1;
         error = EIO;
     } else {
-        // That it is called counts here, not that the disk has it: nobody cuts the power.
+        // Only the call matters here, not the disk: no real power failure happens.
         result = 0;
     }
     if (path) note(kind, fd, result, below(path), NULL, 0, NULL, 0);

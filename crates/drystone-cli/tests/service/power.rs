@@ -1,9 +1,9 @@
-//! The power is cut at any moment: what was acknowledged is there, whatever of the rest is.
+//! Power failures at any moment: acknowledged changes survive, with any part of the others.
 //!
-//! A library that is loaded into the service (power.c) notes in order what it does to its files, and when it answers. A model
-//! of a disk goes through the notes up to some place and keeps what a disk has to keep: the bytes that were synced, under
-//! the names whose folders were. A service is started on that. Negative controls: a disk that does not heed one kind of
-//! sync, each in turn, which has to be noticed.
+//! A library preloaded into the service (power.c) records its file operations and its answers in order. A model of a
+//! disk replays the record up to some point and keeps what a disk must keep: the synced bytes, under the names whose
+//! folders were synced. A service is started on the result. Negative controls: disks that ignore one kind of sync
+//! each, which must be noticed.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
@@ -18,13 +18,13 @@ use serde_json::{Value, json};
 use crate::client::{Dice, Service, command};
 use crate::connections::until;
 
-/// A service under observation.
+/// Service under observation.
 struct Observed {
     folder: tempfile::TempDir,
     library: PathBuf,
 }
 
-/// Part of the observed folder that is there before the service is.
+/// Name of the part of the observed folder that exists before the service starts.
 const BEFORE: &str = "before";
 
 impl Observed {
@@ -90,10 +90,10 @@ impl Observed {
     }
 }
 
-/// Operation of the service on its files.
+/// Recorded file operation of the service.
 #[derive(Debug)]
 struct Note {
-    /// Place among the bytes of all notes.
+    /// Position among the bytes of all notes.
     begin: usize,
     kind: u8,
     fd: i32,
@@ -104,7 +104,7 @@ struct Note {
     data: Vec<u8>,
 }
 
-/// Kinds of syncs, by what they are of.
+/// Kinds of syncs, by what they sync.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Sync {
     Records,
@@ -157,7 +157,7 @@ impl Sync {
     }
 }
 
-/// A file or a folder, as programs see it, and as the disk has it.
+/// File or folder, as programs see it and as the disk has it.
 #[derive(Clone, Debug, Default)]
 struct Inode {
     is_folder: bool,
@@ -167,13 +167,13 @@ struct Inode {
     kept_names: BTreeMap<String, usize>,
     /// Writes since the last sync.
     pending: Vec<(usize, Option<Vec<u8>>)>,
-    /// Changes of names since the last sync, each of them there as a whole or not at all.
+    /// Changes of names since the last sync; each survives completely or not at all.
     changes: Vec<Vec<(String, Option<usize>)>>,
-    /// A sync has failed: no later one brings back what was lost.
+    /// True after a failed sync: no later one recovers the lost writes.
     is_broken: bool,
 }
 
-/// A model of a disk.
+/// Model of a disk.
 #[derive(Clone, Debug)]
 struct Disk {
     inodes: Vec<Inode>,
@@ -268,7 +268,7 @@ impl Disk {
         }
     }
 
-    /// Returns the files left after a power cut: no more than has to be, or with dice, any part of the rest, too.
+    /// Returns the files after a power failure: the guaranteed minimum, or with dice, also any part of the rest.
     fn cut(&self, mut dice: Option<&mut Dice>) -> BTreeMap<String, Option<Vec<u8>>> {
         let mut tree = BTreeMap::new();
         let mut folders = vec![(String::new(), 0)];
@@ -293,7 +293,8 @@ impl Disk {
                 }
                 let mut bytes = inode.kept_bytes.clone();
                 if let Some(dice) = dice.as_deref_mut() {
-                    // The first ones, the last of which is torn; perhaps its bytes were not written, but its length was.
+                    // The first writes, the last of which is torn; its bytes may be missing though its length was
+                    // written.
                     let count = dice.below(inode.pending.len() as u64 + 1) as usize;
                     for (number, write) in inode.pending[..count].iter().enumerate() {
                         let mut write = write.clone();
@@ -321,25 +322,25 @@ fn put(bytes: &mut Vec<u8>, (at, write): &(usize, Option<Vec<u8>>)) {
     }
 }
 
-/// All that is to be there once an answer was sent.
+/// Data that must exist once an answer was sent.
 #[derive(Clone, Debug, Default)]
 struct Expected {
     /// Hashes of worlds, by path.
     worlds: BTreeMap<String, String>,
-    /// Hashes of states that were kept, by world and name.
+    /// Hashes of named checkpoints, by world and name.
     saved: BTreeMap<(String, String), String>,
 }
 
-/// An answer.
+/// Answer that was sent.
 #[derive(Debug)]
 struct Mark {
-    /// Bytes of notes when it was asked, and when it had been answered.
+    /// Bytes of notes when the request began, and when it had been answered.
     asked: usize,
     answered: usize,
     expected: Expected,
 }
 
-/// A client, who notes what it is told.
+/// Client that records the answers.
 struct Client<'a> {
     observed: &'a Observed,
     service: Option<Service>,
@@ -358,7 +359,7 @@ impl<'a> Client<'a> {
         self.service.as_ref().unwrap()
     }
 
-    /// Marks what is there from the answer on that comes at the end of `ask`.
+    /// Records the expected data from the answer at the end of `ask` on.
     fn marked<T>(&mut self, ask: impl FnOnce(&Service) -> T, learn: impl FnOnce(&mut Expected, &Service, &T)) -> T {
         let asked = self.observed.length();
         let answer = ask(self.service.as_ref().unwrap());
@@ -410,7 +411,8 @@ fn push(body: u32, by: f64) -> Value {
     json!({ "commands": [ { "impulse": { "body": body, "impulse": [by, 2.0 * by] } } ] })
 }
 
-/// All that a service does, with checkpoints in between; it is killed once where it would sync a record.
+/// Runs a service through all its operations, with checkpoints in between; it is killed once where it would sync a
+/// record.
 fn life(observed: &Observed) -> Vec<Mark> {
     let scene = json!({ "scene": "large_pyramid:base=7" });
     let mut client = Client::new(observed);
@@ -430,7 +432,7 @@ fn life(observed: &Observed) -> Vec<Mark> {
     client.tell(&world, "restore", &json!({ "name": "early" }));
     client.tell(&world, "commands", &push(3, 1.5));
 
-    // A record that is written and not synced is there after the restart, and its request is answered.
+    // A record that is written but not synced exists after the restart, and its request is answered.
     std::thread::sleep(Duration::from_millis(300));
     let asked = observed.length();
     observed.rule(Some("kill log-"));
@@ -455,7 +457,7 @@ fn life(observed: &Observed) -> Vec<Mark> {
     client.marks
 }
 
-/// A world at rest.
+/// Waits until a world is idle.
 fn settled(service: &Service, world: &str) -> Result<Option<String>, String> {
     for _ in 0..3000 {
         let answer = service.get(world).map_err(|error| error.to_string())?;
@@ -474,7 +476,8 @@ fn settled(service: &Service, world: &str) -> Result<Option<String>, String> {
     Err(format!("{world} does not come to rest"))
 }
 
-/// Starts a service on what is left, and looks whether that is what was acknowledged, or that and what was on its way.
+/// Starts a service on the remaining files, and checks that they hold the acknowledged changes, perhaps with the
+/// next one.
 fn check(tree: &BTreeMap<String, Option<Vec<u8>>>, last: &Expected, next: &Expected) -> Result<(), String> {
     let folder = tempfile::tempdir().unwrap();
     for (path, bytes) in tree {
@@ -506,7 +509,7 @@ fn check(tree: &BTreeMap<String, Option<Vec<u8>>>, last: &Expected, next: &Expec
     Ok(())
 }
 
-/// Cuts the power at places of the notes, and returns what was found to be wrong.
+/// Cuts the power at points of the record, and returns the faults found.
 fn cuts(
     notes: &[Note],
     marks: &[Mark],
@@ -516,7 +519,7 @@ fn cuts(
 ) -> (usize, Vec<String>) {
     let mut states = Vec::new();
     let (mut disk, mut dice, mut seen) = (Disk::new(unheeded), seed.map(Dice), HashSet::new());
-    // The last answer that was asked for before has been sent by then.
+    // The last answer requested before has been sent by then.
     let sent: Vec<usize> = marks
         .iter()
         .map(|mark| {
@@ -545,7 +548,7 @@ fn cuts(
             states.push((tree, last, next, note));
         }
     }
-    // Controls are found late for the most part: then all there is to lose is there.
+    // Controls are mostly detected late, when there is much to lose.
     let every = states.len().div_ceil(most).max(1);
     let (mut wrong, mut tried) = (Vec::new(), 0);
     for (tree, last, next, note) in states.iter().rev().step_by(every) {
@@ -586,7 +589,7 @@ fn nothing_acknowledged_is_lost_when_the_power_is_cut() {
     eprintln!("{} notes, {} answers, {least} and {random} cuts", notes.len(), marks.len());
 }
 
-/// A sync that fails: it is not known what the disk has. The client is told so, and asks again.
+/// A failed sync leaves the disk's content unknown. The client gets a 503 and retries.
 #[test]
 fn a_failed_sync_is_in_doubt() {
     let observed = Observed::new();
@@ -609,7 +612,7 @@ fn a_failed_sync_is_in_doubt() {
             "{answer:?}"
         );
         assert!(
-            answer.json()["detail"].as_str().unwrap().contains("whether it was written is not known"),
+            answer.json()["detail"].as_str().unwrap().contains("not known yet whether the data was written"),
             "{answer:?}"
         );
         observed.rule(None);
@@ -627,15 +630,15 @@ fn a_failed_sync_is_in_doubt() {
         }
         assert_eq!(client.expected.worlds[&world], client.expected.worlds[&twin], "once, in round {round}");
     }
-    // The disk of the model never has what it failed to sync: it has to be in another file.
+    // The model's disk never has what it failed to sync: the data must be in another file.
     let notes = observed.notes();
     assert!(notes.iter().any(|note| note.result != 0));
     let (tried, wrong) = cuts(&notes, &client.marks, None, None, 60);
     assert!(tried > 10 && wrong.is_empty(), "{wrong:#?}");
 }
 
-/// A log that may not have begun, and one that may not be closed, while a world plays and nobody asks anything of it: the
-/// world stands and says that it is in doubt, then it goes on from what is on the disk, to the same bits.
+/// A log whose beginning or end is in doubt, while a world plays without requests: the world stops and reports the
+/// doubt, then continues from the disk's content, to the same bits.
 #[test]
 fn a_log_in_doubt_at_its_begin_or_end() {
     let observed = Observed::new();
@@ -644,7 +647,7 @@ fn a_log_in_doubt_at_its_begin_or_end() {
     let (world, twin) = (service.make(&scene), service.make(&scene));
     let id = world.rsplit('/').next().unwrap();
     let step = || service.ask(&world)["step"].as_u64().unwrap();
-    // Syncs of the world's folder, with which a log begins; and of logs that are there, with which they end.
+    // Syncs of the world's folder, with which a log begins; and of existing logs, with which they end.
     for rule in [format!("fail /{id}"), "fail /log-".to_owned()] {
         service.tell(&format!("{world}/play"), &json!({ "speed": "max" }));
         let before = step();
@@ -652,8 +655,10 @@ fn a_log_in_doubt_at_its_begin_or_end() {
         observed.rule(Some(&rule));
         until("in doubt", || {
             let answer = service.get(&format!("{world}/metrics")).unwrap();
-            let told =
-                answer.json()["detail"].as_str().unwrap_or_default().contains("whether it was written is not known");
+            let told = answer.json()["detail"]
+                .as_str()
+                .unwrap_or_default()
+                .contains("not known yet whether the data was written");
             answer.status == 503 && told
         });
         observed.rule(None);

@@ -1,4 +1,4 @@
-//! What is asked is done, as the library does it; what is wrong is told, and where.
+//! Requests have the results of the library; mistakes are reported with their position.
 
 use drystone::low_level::{CpuWorld, state};
 use drystone::{BodyId, Command, World};
@@ -47,7 +47,7 @@ fn as_the_library_does_it() {
     (0..40).for_each(|_| world.step().unwrap());
     assert_eq!(service.hash(&path), hash(&mut world));
 
-    // A generation later the old id means nobody.
+    // The old id of a reused slot matches no body.
     let spawn = json!({ "commands": [ { "spawn": { "bodies": [ { "position": [0, 60], "shapes": [ { "circle": { "radius": 1 } } ] } ] } } ] });
     let made = service.tell(&format!("{path}/commands"), &spawn);
     assert_eq!(made["results"][0]["bodies"], json!(["30.1"]));
@@ -106,7 +106,7 @@ fn asked_in_every_form() {
     assert!(figures.contains("drystone_steps_total 3"), "{figures}");
 }
 
-/// Joints are told with kind, bodies and anchors, in the frames that a scene has them in.
+/// Joints are listed with kind, bodies and anchors, in the frames used by scenes.
 #[test]
 fn joints_are_told() {
     let (_folder, service) = service();
@@ -133,7 +133,7 @@ fn joints_are_told() {
     assert_eq!((&spring["length"], spring.get("breakable")), (&json!(2.0), None));
     let slide = &told["joints"][2];
     assert_eq!((&slide["axis"], &slide["breakable"]), (&json!([1.0, 0.0]), &json!(true)));
-    // As commands have made them, once a step has taken them up.
+    // Changed by commands, after a step has applied them.
     let commands = json!({ "commands": [ { "length": { "joint": 1, "length": 1.5 } }, { "enable": { "joint": 2, "enabled": false } },
         { "unjoin": { "joints": [0] } } ] });
     service.tell(&format!("{path}/commands"), &commands);
@@ -199,12 +199,12 @@ fn done_once_with_a_key() {
     assert_eq!((first.status, first.json()), (200, second.json()));
     assert_eq!(service.ask(&path)["bodies"], 8);
     assert_eq!(service.post_once(&format!("{path}/commands"), &other, "k").unwrap().status, 422);
-    // Without a key it is done again.
+    // Without a key it is executed again.
     service.tell(&format!("{path}/commands"), &spawn);
     assert_eq!(service.ask(&path)["bodies"], 9);
 }
 
-/// What is wrong, the status, and what the answer has to name.
+/// Mistakes, with the status and the text that the answer must contain.
 #[test]
 fn mistakes_are_told_and_where() {
     let folder = tempfile::tempdir().unwrap();
@@ -371,7 +371,7 @@ fn mistakes_are_told_and_where() {
     ] {
         assert_eq!(service.send("POST", &step, headers, b"{}").unwrap().status, status, "{headers:?}");
     }
-    // Bytes that are no HTTP do not hurt it.
+    // Bytes that are not HTTP do no harm.
     for bytes in [&b"\r\n\r\n"[..], b"GET", b"\x16\x03\x01\x02\x00", b"GET / HTTP/9\r\n\r\n", &[0; 4096]] {
         service.spill(bytes);
     }
@@ -382,7 +382,7 @@ fn mistakes_are_told_and_where() {
     assert_eq!(service.tell(&step, &json!({}))["steps"], 1, "the world is as well as before");
 }
 
-/// Whatever is done to a good request, the answer is never that the service made a mistake.
+/// Mutated requests never get an internal server error.
 #[test]
 fn spoiled_requests_are_no_mistakes_of_ours() {
     let folder = tempfile::tempdir().unwrap();
@@ -425,7 +425,7 @@ fn spoiled_requests_are_no_mistakes_of_ours() {
                     let word = words[dice.below(words.len() as u64) as usize];
                     bytes.splice(at..at, word.bytes());
                 }
-                // In place of a whole number.
+                // In place of an integer.
                 _ => {
                     if let Some(digit) = bytes[at..].iter().position(u8::is_ascii_digit) {
                         let word = words[dice.below(words.len() as u64) as usize];

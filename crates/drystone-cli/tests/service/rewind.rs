@@ -1,4 +1,4 @@
-//! Steps back: to the same bits, durable, as far as the past is kept, and whole when the service is killed.
+//! Rewinding: to the same bits, durable, within the kept history, and consistent when the service is killed.
 
 use std::process::Command;
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn a_world_goes_back_and_comes_forth_the_same() {
     goes_back_and_forth(&|| Service::start(folder.path(), &[]));
 }
 
-/// By a few steps, by one, past steps that were gone back through before, and after a kill.
+/// Rewinds by several steps, by one, past steps that were rewound before, and after a kill.
 pub fn goes_back_and_forth(start: &dyn Fn() -> Service) {
     let mut service = start();
     let world = service.make(&scene());
@@ -45,7 +45,7 @@ pub fn goes_back_and_forth(start: &dyn Fn() -> Service) {
         hashes[now as usize] = service.hash(&world);
     }
     let bodies = service.ask(&world)["bodies"].as_u64().unwrap();
-    // By five, by one, by the default, and from the past of the past.
+    // By five, by one, by the default, and within rewound history.
     let last = back(&service, &world, 5);
     assert_eq!((last.status, last.json()), (200, json!({ "step": 55 })));
     assert_eq!(service.hash(&world), hashes[55]);
@@ -59,7 +59,7 @@ pub fn goes_back_and_forth(start: &dyn Fn() -> Service) {
     assert_eq!((again.header("idempotency-replayed"), again.json()), (Some("true"), json!({ "step": 50 })));
     assert_eq!(service.tell(&format!("{world}/rewind"), &json!({})), json!({ "step": 49 }));
     assert_eq!((service.hash(&world), service.ask(&world)["bodies"].clone()), (hashes[49].clone(), json!(bodies - 1)));
-    // Forgotten steps do not come again, earlier commands do: gravity, and the push at step 30.
+    // Discarded steps do not return, earlier commands do: gravity, and the push at step 30.
     assert_eq!(back(&service, &world, 19).status, 200);
     assert_eq!((steps_of(&service, &world), service.hash(&world)), (30, hashes[30].clone()));
     assert_eq!(service.ask(&world)["gravity"], json!([2.0, -4.0]));
@@ -71,7 +71,7 @@ pub fn goes_back_and_forth(start: &dyn Fn() -> Service) {
     assert_eq!(service.hash(&world), hashes[20]);
 }
 
-/// Checkpoints and logs of the only world of a folder.
+/// Counts the checkpoints and logs of the only world of a folder.
 fn files(folder: &std::path::Path) -> [usize; 2] {
     let world = std::fs::read_dir(folder.join("worlds")).unwrap().next().unwrap().unwrap().path();
     let names: Vec<String> =
@@ -91,7 +91,7 @@ fn going_back_again_and_again_takes_no_more_space() {
     }
     let [checkpoints, logs] = files(folder.path());
     assert!(checkpoints <= 2 && logs == 31, "{checkpoints} checkpoints, {logs} logs");
-    // After so many logs the past is let go.
+    // Beyond the limit of logs the history is discarded.
     for _ in 0..240 {
         step(&service, &world, 1);
         assert_eq!(back(&service, &world, 1).status, 200);
@@ -118,27 +118,27 @@ fn what_cannot_go_back_says_why() {
     let (late, now) = (json!({ "steps": 40, "timeout": 1e-9 }), service.hash(&world));
     let answer = service.post(&format!("{world}/rewind"), &late).unwrap();
     assert_eq!((answer.status, answer.json()["path"].as_str()), (422, Some("timeout")), "{answer:?}");
-    // It is open again by the time that it is asked for its state.
+    // The world is open again by the time its state is read.
     assert_eq!((service.hash(&world), steps_of(&service, &world)), (now, 40));
     service.tell(&format!("{world}/play"), &json!({ "speed": 0.001 }));
     refused(1, 409, "", "pause it");
     service.tell(&format!("{world}/pause"), &json!({}));
 
-    // Beyond a state that it was put back to there is no past.
+    // History ends at a restored state.
     service.tell(&format!("{world}/checkpoint"), &json!({ "name": "here" }));
     let kept = steps_of(&service, &world);
     step(&service, &world, 20);
     service.tell(&format!("{world}/restore"), &json!({ "name": "here" }));
     let here = service.hash(&world);
     step(&service, &world, 3);
-    let says = format!("step {} is not kept any more: the world can go back to step {kept}", kept - 1);
+    let says = format!("step {} is no longer available: the earliest step is {kept}", kept - 1);
     refused(4, 422, "steps", &says);
     assert_ne!(service.hash(&world), here);
     assert_eq!(steps_of(&service, &world), kept + 3, "it is where it was");
     assert_eq!((back(&service, &world, 3).status, service.hash(&world)), (200, here));
 }
 
-/// A walk by dice: on, back, pushes, kills. Each state that is come to again has the bits that it had.
+/// A random walk: steps, rewinds, pushes, kills. Each revisited state has its earlier bits.
 #[test]
 fn any_way_back_comes_to_the_same() {
     let folder = tempfile::tempdir().unwrap();
@@ -146,10 +146,10 @@ fn any_way_back_comes_to_the_same() {
     assert!(went > 10 && refused > 2 && redone > 5, "{went} went back, {refused} could not, {redone} were done again");
 }
 
-/// Settings of a walk: checkpoints are made at stops alone, so that it is the same each time.
+/// Settings of a walk: checkpoints are only written at stops, so that it is reproducible.
 pub const WALK: [(&str, &str); 2] = [("CHECKPOINT_SECONDS", "1000"), OUTSIDE];
 
-/// Walks for some rounds. Returns how often the world went back, could not, and was stepped on and taken back again.
+/// Walks for some rounds. Returns how often the world was rewound, refused to, and was stepped and rewound again.
 pub fn walks(rounds: u32, start: &dyn Fn() -> Service) -> [u32; 3] {
     let mut service = start();
     let world = service.make(&scene());
@@ -198,7 +198,7 @@ pub fn walks(rounds: u32, start: &dyn Fn() -> Service) -> [u32; 3] {
         }
         let now = past.len() as u64 - 1;
         assert_eq!((steps_of(&service, &world), &service.hash(&world)), (now, &past[now as usize]), "round {round}");
-        // On from here, back, and on again.
+        // Forward from here, back, and forward again.
         if dice.below(4) == 0 {
             step(&service, &world, 4);
             let on = service.hash(&world);
@@ -210,7 +210,7 @@ pub fn walks(rounds: u32, start: &dyn Fn() -> Service) -> [u32; 3] {
             }
             past.extend((1..4).map(|_| String::new()));
             past.push(on);
-            // The states between are learnt by going back through them.
+            // The states in between are recorded by rewinding through them.
             for place in (now + 1..now + 4).rev() {
                 if back(&service, &world, 1).status == 200 {
                     past.truncate(place as usize + 1);
@@ -226,14 +226,14 @@ pub fn walks(rounds: u32, start: &dyn Fn() -> Service) -> [u32; 3] {
     [went, refused, redone]
 }
 
-/// Killed in the midst, a world is where it was or where it was to go.
+/// A world killed during a rewind is in its old state or in the wanted one.
 #[test]
 fn killed_while_it_goes_back() {
     let folder = tempfile::tempdir().unwrap();
     is_killed_on_its_way(&[0, 3, 10, 30, 60, 120, 400], &|| Service::start(folder.path(), &[OUTSIDE]));
 }
 
-/// Goes back by 20 steps and is killed after so many milliseconds, again and again.
+/// Rewinds by 20 steps and kills the service after a number of milliseconds, repeatedly.
 pub fn is_killed_on_its_way(waits: &[u64], start: &dyn Fn() -> Service) {
     let mut service = start();
     let world = service.make(&scene());

@@ -1,4 +1,4 @@
-//! As much of S3 as the service needs, in memory, and all that can go wrong with it.
+//! Minimal S3 server in memory, with injected faults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -6,44 +6,44 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// What becomes of a request.
+/// Fault of a request.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
     No,
-    /// Nothing is done.
+    /// Not executed; answered with this status.
     Status(u16),
-    /// It is done, and nobody is told.
+    /// Executed without an answer.
     Lost,
-    /// Nothing is done, and nobody is told.
+    /// Neither executed nor answered.
     Cut,
-    /// Later.
+    /// Executed later.
     Slow(Duration),
-    /// The condition of a PUT is overlooked.
+    /// The condition of a PUT is ignored.
     Blind,
-    /// Requests wait until the rule says something else.
+    /// Requests wait until the rule changes.
     Held,
 }
 
-/// By method and key.
+/// Fault by method and key.
 type Rule = Box<dyn FnMut(&str, &str) -> Fault + Send>;
 
 struct State {
     objects: Mutex<BTreeMap<String, Vec<u8>>>,
     rule: Mutex<Rule>,
     puts: Mutex<u64>,
-    /// What requests had for the token of a session.
+    /// Session tokens of the requests.
     tokens: Mutex<BTreeSet<String>>,
 }
 
-/// A store for objects with the bucket `worlds`. Its threads end with the process.
+/// Object store with the bucket `worlds`. Its threads end with the process.
 pub struct S3 {
     pub address: String,
     state: Arc<State>,
 }
 
 pub const KEY: &str = "AKIAEXAMPLEKEY";
-pub const SECRET: &str = "a-secret-that-nobody-says";
-/// Of a list, so that there are several.
+pub const SECRET: &str = "a-secret-that-no-log-shows";
+/// Keys per page of a list, small so that there are several pages.
 const PAGE: usize = 5;
 
 impl S3 {
@@ -64,7 +64,7 @@ impl S3 {
         Self { address, state }
     }
 
-    /// Environment of a service that uses it.
+    /// Returns the environment of a service that uses it.
     pub fn settings(&self) -> Vec<(&'static str, &str)> {
         vec![
             ("S3_ENDPOINT", &self.address),
@@ -75,7 +75,7 @@ impl S3 {
         ]
     }
 
-    /// From now on.
+    /// Sets the faults from now on.
     pub fn rule(&self, rule: impl FnMut(&str, &str) -> Fault + Send + 'static) {
         *self.state.rule.lock().unwrap() = Box::new(rule);
     }
@@ -88,17 +88,17 @@ impl S3 {
         self.state.objects.lock().unwrap().keys().cloned().collect()
     }
 
-    /// Objects that were written.
+    /// Returns the number of objects written.
     pub fn puts(&self) -> u64 {
         *self.state.puts.lock().unwrap()
     }
 
-    /// What requests had for the token of a session, since this was last asked; "" for none.
+    /// Returns the session tokens of requests since the last call; "" for none.
     pub fn tokens(&self) -> Vec<String> {
         std::mem::take(&mut *self.state.tokens.lock().unwrap()).into_iter().collect()
     }
 
-    /// Turns a bit of an object over.
+    /// Flips a bit of an object.
     pub fn spoil(&self, key: &str) {
         let mut objects = self.state.objects.lock().unwrap();
         let bytes = objects.get_mut(key).unwrap();
@@ -108,7 +108,7 @@ impl S3 {
 }
 
 fn serve(state: &State, stream: TcpStream) -> Option<()> {
-    // An answer is written at once.
+    // An answer is sent immediately.
     stream.set_nodelay(true).ok()?;
     let mut answers = stream.try_clone().ok()?;
     let mut requests = BufReader::new(stream);
@@ -165,7 +165,7 @@ fn serve(state: &State, stream: TcpStream) -> Option<()> {
     }
 }
 
-/// As the real ones: what was signed is repeated, which is not for logs.
+/// Returns an error body like the real ones: it repeats the signed text, which must not be logged.
 fn error(status: u16) -> Vec<u8> {
     let code = if status == 403 { "SignatureDoesNotMatch" } else { "SlowDown" };
     format!("<Error><Code>{code}</Code><Message>So it is.</Message><AWSAccessKeyId>{KEY}</AWSAccessKeyId><StringToSign>AWS4</StringToSign></Error>").into_bytes()

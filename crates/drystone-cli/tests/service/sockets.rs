@@ -57,8 +57,8 @@ pub fn next_answer(socket: &mut Socket) -> Value {
     }
 }
 
-/// Both, whichever comes first. A frame as it was wanted before may be on its way: the first that is as it is wanted now
-/// has all bodies.
+/// Reads an answer and a frame, in any order. A frame with the earlier settings may be in transit: the first frame
+/// with the new settings has all bodies.
 fn answer_and_frame(socket: &mut Socket) -> (Value, Frame) {
     let (mut answer, mut last) = (None, None);
     loop {
@@ -88,7 +88,7 @@ fn frames_and_commands_over_one_socket() {
     let first = next_frame(&mut socket);
     assert_eq!((first.all, first.sequence, first.step, first.counts), (true, 0, 0, [2, 0, 0]));
     say(&mut socket, &json!({ "id": "go", "step": { "steps": 60 } }));
-    // Frames and the answer come as they are ready.
+    // Frames and the answer arrive in any order.
     let (mut x, mut last, mut done) = (0.0, first.sequence, None);
     let mut step = 0;
     while step < 60 || done.is_none() {
@@ -96,7 +96,7 @@ fn frames_and_commands_over_one_socket() {
             Message::Text(text) => done = Some(serde_json::from_str::<Value>(text.as_str()).unwrap()),
             Message::Binary(bytes) => {
                 let next = frame(&bytes);
-                // Only the one that moves is spoken of.
+                // Only the moving body is in the frame.
                 assert_eq!((next.all, next.counts, next.sequence), (false, [0, 1, 0], last + 1));
                 x += f64::from(i16::from_le_bytes(next.bytes[68..70].try_into().unwrap())) / 1024.0;
                 (last, step) = (next.sequence, next.step);
@@ -119,7 +119,7 @@ fn frames_and_commands_over_one_socket() {
     assert_eq!((&refused["id"], &refused["problem"]["path"]), (&json!(3), &json!("commands[0].wake.body")));
     say(&mut socket, &json!({ "id": 4, "steps": 1 }));
     assert_eq!(next_answer(&mut socket)["problem"]["status"], 422);
-    // With one key once.
+    // Executed once with one key.
     let push = json!({ "id": 5, "key": "k", "commands": [ { "impulse": { "body": 0, "impulse": [1, 0] } } ] });
     say(&mut socket, &push);
     say(&mut socket, &push);
@@ -128,32 +128,32 @@ fn frames_and_commands_over_one_socket() {
     assert!(answers[1]["ok"] == answers[0]["ok"] || answers[1]["problem"]["status"] == 409, "{answers:?}");
 }
 
-/// Nobody who looks at a world sees it as it was before what he was told.
+/// A viewer never sees a state older than the answers it has got.
 #[test]
 fn a_new_stream_begins_with_what_is_there() {
     let folder = tempfile::tempdir().unwrap();
     let service = Service::start(folder.path(), &[]);
     let world = service.make(&json!({ "scene": "large_pyramid:base=3" }));
     for steps in [5, 10] {
-        // One frame an hour: it stays the newest while the world goes on.
+        // One frame per hour: it stays the newest while the world continues.
         drop((next_frame(&mut connect(&service, &format!("{world}/stream?rate=0.001"))), steps));
         service.tell(&format!("{world}/step"), &json!({ "steps": 5 }));
         assert_eq!(next_frame(&mut connect(&service, &format!("{world}/stream?rate=0.001"))).step, steps);
     }
 }
 
-/// A client that does not read keeps nobody waiting, and then gets the newest frame and how many it has missed.
+/// A client that does not read delays no one else, and then gets the newest frame and the number of skipped ones.
 #[test]
 fn slow_clients_miss_frames() {
     let folder = tempfile::tempdir().unwrap();
     let service = Service::start(folder.path(), &[]);
-    // Frames of 200 kB: more than the system buffers on the way.
+    // Frames of 200 kB: more than the system buffers.
     let world = service.make(&json!({ "scene": "large_pyramid:base=100" }));
     let mut slow = connect(&service, &format!("{world}/stream?rate=50&format=full"));
     service.tell(&format!("{world}/play"), &json!({ "speed": "max" }));
     assert_eq!(next_frame(&mut slow).dropped, 0);
     let mut quick = connect(&service, &format!("{world}/stream?rate=20&format=delta"));
-    // Until the slow one has blocked the way for a while.
+    // Until the slow one has been blocked for a while.
     let mut seen = next_frame(&mut quick);
     let until = Instant::now() + Duration::from_secs(6);
     while Instant::now() < until {

@@ -1,4 +1,4 @@
-//! Clients without a token, slow ones and those that go: none of them costs others their place.
+//! Clients without a token, slow clients and disconnected ones take no slot from others.
 
 use std::io::Read;
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ use crate::sockets::{connect, next_answer, say};
 #[test]
 fn idle_strangers_keep_nobody_out() {
     let folder = tempfile::tempdir().unwrap();
-    // They may stay for long: it is not the time that lets others in.
+    // They may stay for long: room for others does not come from a timeout.
     let settings = [
         ("TOKEN", "sixteen letters!"),
         ("LIMITS_CONNECTIONS", "64"),
@@ -30,7 +30,7 @@ fn idle_strangers_keep_nobody_out() {
         assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     }
     assert!(figure(&service, "drystone_strangers_evicted_total") > 200.0);
-    // Those with a token are not let go for strangers.
+    // Connections with a token are not closed for strangers.
     let text = format!(
         "GET /v1/scenes HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer sixteen letters!\r\n\r\n",
         service.address
@@ -49,7 +49,7 @@ fn strangers_have_little_time() {
     let folder = tempfile::tempdir().unwrap();
     let service = Service::start(folder.path(), &[("LIMITS_STRANGER_SECONDS", "1")]);
     let mut known = known(&service);
-    // In the middle of a head, silent, and one that asks for what needs no token, again and again.
+    // In the middle of a head, silent, and one that repeatedly requests what needs no token.
     let mut strangers =
         ["GET / HTTP/1.1\r\nHost: localhost\r\n", ""].map(|text| (open(&service, text), Instant::now()));
     for (stream, start) in &mut strangers {
@@ -66,7 +66,7 @@ fn strangers_have_little_time() {
     assert!(!rest(&mut known).1, "who has asked stays");
 }
 
-/// Takes a little of an answer again and again: too slow, and let go.
+/// Reads a little of an answer again and again: too slow, and disconnected.
 #[test]
 fn answers_that_are_taken_too_slowly() {
     let folder = tempfile::tempdir().unwrap();
@@ -81,7 +81,7 @@ fn answers_that_are_taken_too_slowly() {
     let mut slow = open(&service, &format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", service.address).repeat(10));
     let (mut taken, mut part) = (0, vec![0; 300_000]);
     let start = Instant::now();
-    // About 3 MB/s, so never without progress for as long as may be.
+    // About 3 MB/s, so it never stalls for as long as allowed.
     until("let go", || {
         taken += slow.read(&mut part).unwrap_or(0);
         std::thread::sleep(Duration::from_millis(100));
@@ -90,7 +90,7 @@ fn answers_that_are_taken_too_slowly() {
     assert!(taken < 10 * length && start.elapsed() >= Duration::from_secs(2), "{taken} of {length}");
 }
 
-/// The client of a step has sent on, and gone: nobody waits for the step.
+/// The client of a step has sent another request, and disconnected: the step is cancelled.
 #[test]
 fn steps_end_though_more_was_sent() {
     let folder = tempfile::tempdir().unwrap();
@@ -109,7 +109,7 @@ fn steps_end_though_more_was_sent() {
     assert_eq!(service.ask(&world)["state"], "stepping", "it is there still");
     drop(stream);
     until("noticed", || service.ask(&world)["state"] == "paused");
-    // Quick ones before the end are answered, all of them.
+    // Quick requests before the end are all answered.
     let text = format!("GET {world} HTTP/1.1\r\nHost: {}\r\n\r\n", service.address);
     let mut stream = open(&service, &text.repeat(3));
     let (mut said, mut part) = (String::new(), [0; 4096]);
@@ -120,11 +120,12 @@ fn steps_end_though_more_was_sent() {
     }
 }
 
-/// More long steps than are worked on at a time: the client is heard all the while, and what is too much is refused.
+/// More long steps than are executed at the same time: the socket is read throughout, and excess messages are
+/// refused.
 #[test]
 fn a_busy_stream_is_heard() {
     let folder = tempfile::tempdir().unwrap();
-    // As many steps as 32 messages ask for may wait.
+    // As many steps as 32 messages request may wait.
     let settings = [
         ("LIMITS_IDLE_SECONDS", "0.5"),
         ("LIMITS_INBOX", "1000"),
@@ -133,7 +134,7 @@ fn a_busy_stream_is_heard() {
     ];
     let service = Service::start(folder.path(), &settings);
     let world = service.make(&json!({ "scene": "large_pyramid:base=20" }));
-    // Without frames, which would say that somebody is there.
+    // Without frames, which would count as a sign of life.
     let mut socket = connect(&service, &format!("{world}/stream?rate=0.0001"));
     for id in 0..400 {
         say(&mut socket, &json!({ "id": id, "step": { "steps": 1_000_000, "timeout": 500 } }));

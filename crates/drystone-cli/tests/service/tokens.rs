@@ -1,4 +1,5 @@
-//! Tokens: a world belongs to one, requests with it are counted and noted, and it may be changed while the service runs.
+//! Tokens: each world belongs to one owner, requests are counted and logged per token, and tokens change while the
+//! service runs.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,12 +15,12 @@ use crate::client::{Answer, Service, command};
 use crate::connections::{open, rest, until};
 use crate::sockets::Socket;
 
-/// Tokens of the names `lab`, `other` and `boss`, who is admin.
+/// Tokens named `lab`, `other` and `boss`; the last is admin.
 const THREE: &str = "[[tokens]]\nname = 'lab'\ntoken = 'token-of-the-lab'\n\
                      [[tokens]]\nname = 'other'\ntoken = 'token-of-the-other'\n\
                      [[tokens]]\nname = 'boss'\ntoken = 'token-of-the-boss'\nadmin = true\n";
 
-/// The service with this configuration, in a folder that has its worlds.
+/// Starts the service with this configuration in a folder with its worlds.
 fn start(folder: &Path, config: &str, settings: &[(&str, &str)]) -> (Service, PathBuf) {
     let file = folder.join("serve.toml");
     std::fs::write(&file, config).unwrap();
@@ -104,7 +105,7 @@ fn a_world_belongs_to_its_token() {
         }
         assert_eq!(stream(&service, "other", &world).err(), Some(404));
         assert!(stream(&service, "lab", &world).is_ok() && stream(&service, "boss", &world).is_ok());
-        // The one it belongs to finds all as it was.
+        // The owner finds everything unchanged.
         let status = get(&service, "lab", &world).json();
         assert_eq!((&status["step"], status.get("owner")), (&json!(0), None), "{status}");
         let kept = get(&service, "lab", &format!("{world}/checkpoints")).json();
@@ -113,7 +114,7 @@ fn a_world_belongs_to_its_token() {
         let seen = listed(&service, "boss");
         assert_eq!((seen.len(), &seen[0]["owner"]), (1, &json!("lab")));
         assert_eq!(get(&service, "boss", &world).json()["owner"], "lab");
-        // A list does not go on from a world of another.
+        // A list cannot continue from a world of another owner.
         assert_eq!(get(&service, "other", &format!("/v1/worlds?after={}", id(&world))).status, 400);
         if round == 0 {
             assert_eq!(service.stop(), Some(0));
@@ -152,10 +153,10 @@ fn worlds_from_before_there_were_tokens() {
     assert_eq!((listed(&service, "lab").len(), get(&service, "lab", &world).status), (0, 404));
     assert_eq!(listed(&service, "boss")[0]["owner"], "anybody");
     assert_eq!(service.stop(), Some(0));
-    // Without an admin nobody sees it, and the log says so.
+    // Without an admin the world is invisible, and the log says so.
     let (service, _) = start(folder.path(), &THREE.replace("admin = true", ""), &[]);
     assert!(listed(&service, "boss").is_empty());
-    until("said", || service.log().contains("worlds of owners that have no token"));
+    until("said", || service.log().contains("worlds whose owners have no token"));
 }
 
 #[test]
@@ -166,7 +167,7 @@ fn a_service_behind_a_proxy_demands_a_token() {
     let output = bare.stdin(Stdio::null()).args(["--backend", "cpu"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("worlds.example.org") && said.contains("give a token"), "{said}");
+    assert!(said.contains("worlds.example.org") && said.contains("set a token"), "{said}");
     let settings = [hosts[0], ("TOKEN", "sixteen letters!")];
     let service = Service::start(folder.path(), &settings);
     let status = |host: &str| service.send("GET", "/v1/worlds", &[("Host", host)], b"").unwrap().status;
@@ -180,10 +181,10 @@ fn the_token_of_the_environment_is_one_more() {
     for token in ["environment", "lab"] {
         assert_eq!(get(&service, token, "/v1/worlds").status, 200, "{token}");
     }
-    assert!(service.log().contains("DRYSTONE_TOKEN is one more token"), "{}", service.log());
+    assert!(service.log().contains("DRYSTONE_TOKEN adds a token"), "{}", service.log());
 }
 
-/// From an old token to a new one without a gap, and without a restart.
+/// Replaces a token without a gap and without a restart.
 #[test]
 fn tokens_change_while_it_runs() {
     let folder = tempfile::tempdir().unwrap();
@@ -197,16 +198,16 @@ fn tokens_change_while_it_runs() {
         service.signal("HUP");
         until(says, || service.log().matches(says).count() > before);
     };
-    // A wrong file changes nothing.
-    change("[[tokens]]\nname = 'lab'\ntoken = 'token-of-the-lab'\ntoken = 7\n", "tokens were not read again");
-    change("", "tokens were not read again");
-    change(&THREE.replace("token-of-the-lab", "short"), "tokens were not read again");
+    // An invalid file changes nothing.
+    change("[[tokens]]\nname = 'lab'\ntoken = 'token-of-the-lab'\ntoken = 7\n", "tokens not reloaded");
+    change("", "tokens not reloaded");
+    change(&THREE.replace("token-of-the-lab", "short"), "tokens not reloaded");
     assert_eq!(get(&service, "lab", &world).status, 200);
-    // Both for a while, of the same owner.
+    // Both for a while, with the same owner.
     let new = "[[tokens]]\nname = 'lab-2'\ntoken = 'token-of-the-lab-2'\nowner = 'lab'\n";
-    change(&format!("{THREE}{new}"), "tokens were read again");
+    change(&format!("{THREE}{new}"), "tokens reloaded");
     assert_eq!((get(&service, "lab", &world).status, get(&service, "lab-2", &world).status), (200, 200));
-    // Steps that the old one waits for end with it.
+    // Steps that the old token's client waits for end with the token.
     let body = r#"{"steps":1000000}"#;
     let text = format!(
         "POST {world}/step HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nAuthorization: Bearer token-of-the-lab\r\n\
@@ -232,7 +233,7 @@ fn tokens_change_while_it_runs() {
     assert!(log.contains("added=[\"lab-2\"]") && !log.contains("token-of-the"), "{log}");
 }
 
-/// A token that is taken out ends its streams at once: of a world in a long step, and one that nobody reads.
+/// Removing a token ends its streams immediately: of a world in a long step, and one that is not read.
 #[test]
 fn streams_end_with_their_token_whatever_holds_them_up() {
     let folder = tempfile::tempdir().unwrap();
@@ -247,7 +248,7 @@ fn streams_end_with_their_token_whatever_holds_them_up() {
         let text = String::from_utf8(get(&service, "boss", "/metrics").body).unwrap();
         text.lines().find_map(|line| line.strip_prefix("drystone_streams ")?.parse::<f64>().ok())
     };
-    // With a key, so that the step goes on without its client.
+    // With a key, so that the step continues without its client.
     let (slow, large) = (create(&crate::hostile::slow()), create(&json!({ "scene": "large_pyramid:base=400" })));
     let mut watching = stream(&service, "lab", &slow).unwrap();
     let mut stuck = stream(&service, "lab", &large).unwrap();
@@ -256,7 +257,7 @@ fn streams_end_with_their_token_whatever_holds_them_up() {
          Content-Length: 0\r\n\r\n",
         service.address
     );
-    // Frames of 2 MB each, until no more of them fit on the way.
+    // Frames of 2 MB each, until the buffers are full.
     stuck.send(Message::text(r#"{"id":1,"stream":{"format":"full","rate":240}}"#)).unwrap();
     for _ in 0..40 {
         let wake = json!({ "commands": [ { "wake_all": {} } ] });
@@ -275,12 +276,12 @@ fn streams_end_with_their_token_whatever_holds_them_up() {
     assert_eq!(reason, "the token is no longer valid");
     let status = get(&service, "boss", &slow).json();
     assert_eq!((&status["state"], &status["step"]), (&json!("stepping"), &json!(0)), "the step goes on");
-    // The other one is unread.
+    // The other one is not read.
     until("both gone", || streams() == Some(0.0));
     drop(stuck);
 }
 
-/// A client that asks as fast as it can, with all that a line may quote, writes no more lines than its rate lets it.
+/// A client that floods the service with long requests writes no more log lines than its rate allows.
 #[test]
 fn a_flood_fills_no_log() {
     let folder = tempfile::tempdir().unwrap();
@@ -302,14 +303,14 @@ fn a_flood_fills_no_log() {
         log.lines().filter(|line| line.contains("/v1/worlds/xxx")).map(str::len).collect::<Vec<_>>()
     };
     until("noted", || lines().len() >= passed);
-    // Twenty lines in ten seconds about requests that are refused.
+    // Twenty lines in ten seconds about refused requests.
     let quiet = 20 * (1 + begun.elapsed().as_secs() as usize / 10);
     let lines = lines();
     assert!(lines.len() <= passed + quiet, "{} lines for {passed} requests that passed", lines.len());
     assert!(lines.iter().all(|length| *length < 1000), "{lines:?}");
 }
 
-/// The page asks for the token, uses it for everything, and shows the worlds of this token alone.
+/// The page asks for the token, uses it for all requests, and shows only the worlds of its owner.
 #[test]
 fn the_page_with_a_token() {
     let folder = tempfile::tempdir().unwrap();
@@ -370,7 +371,7 @@ fn requests_are_noted() {
     }
     assert!(!log.contains("a guess that") && !log.contains("token-of-the") && !log.contains('\u{1b}'), "{log}");
     assert!(!log.contains("/health/"), "probes are not noted: {log}");
-    // Requests that are refused all the time fill no log.
+    // Continuously refused requests do not fill the log.
     for _ in 0..60 {
         service.send("GET", "/v1/worlds", &[], b"").unwrap();
     }
@@ -400,7 +401,7 @@ fn figures_of_tokens() {
     let figures = |token: &str| String::from_utf8(get(&service, token, "/metrics").body).unwrap();
     let _watching = stream(&service, "lab", &world).unwrap();
     until("counted", || figures("boss").contains("drystone_streams 1"));
-    // The last one counts itself only afterwards.
+    // The last request counts itself only afterwards.
     let (all, scraped, own) = (figures("boss"), figures("prometheus"), figures("lab"));
     for line in [
         r#"drystone_token_requests_total{token="lab",status="2xx"} 2"#,
@@ -412,7 +413,7 @@ fn figures_of_tokens() {
         assert!(all.contains(line) && scraped.contains(line), "{line}: {all}");
         assert_eq!(own.contains(line), !line.contains("other"), "{line}: {own}");
     }
-    // Sums over all tokens are not shown to one of them: they would tell of the others.
+    // Sums over all tokens are not shown to one of them: they would reveal the others' activity.
     for name in ["drystone_process_resident_bytes", "drystone_worlds ", "drystone_streams", "drystone_requests_total"] {
         assert!(all.contains(name) && scraped.contains(name), "{name}: {all}");
         assert!(!own.contains(name), "{name}: {own}");
@@ -426,7 +427,7 @@ fn figures_of_tokens() {
     assert_eq!((get(&service, "prometheus", &world).status, listed(&service, "prometheus").len()), (404, 0));
     let resident = all.lines().find_map(|line| line.strip_prefix("drystone_process_resident_bytes ")).unwrap();
     assert!(resident.parse::<f64>().unwrap() > 1e6, "{resident}");
-    // Tokens of one owner have nobody to hide from.
+    // Tokens of a single owner see all figures.
     let two = "[[tokens]]\nname = 'lab'\ntoken = 'token-of-the-lab'\n\
                [[tokens]]\nname = 'new'\nowner = 'lab'\ntoken = 'token-of-the-new'\n";
     std::fs::write(file, two).unwrap();
@@ -445,7 +446,7 @@ fn strangers_hear_little() {
     assert_eq!(told(None), json!({ "ready": true }));
     assert!(told(Some("lab"))["version"].is_string() && told(Some("lab"))["store_bytes"].is_number());
     assert_eq!(get(&service, "thief", "/health/ready").status, 401, "no way to guess in peace");
-    // A token in any case of the scheme.
+    // A token works with any case of the scheme.
     let with = |scheme: &str| {
         let bearer = format!("{scheme} token-of-the-lab");
         service.send("GET", "/v1/worlds", &[("Authorization", bearer.as_str())], b"").unwrap().status
@@ -471,7 +472,7 @@ fn strangers_hear_little() {
     assert_eq!(service.send("GET", "/", &link, b"").unwrap().status, 200);
 }
 
-/// Each wrong token takes longer than the one before; who has one does not wait.
+/// Each wrong token takes longer than the one before; clients with a valid token do not wait.
 #[test]
 fn guessing_is_slow() {
     let folder = tempfile::tempdir().unwrap();
@@ -488,7 +489,7 @@ fn guessing_is_slow() {
     assert!(slept < Duration::from_secs(1), "{slept:?}");
 }
 
-/// A token that holds all the memory it may leaves the others theirs, and itself that for small requests.
+/// A token that holds its whole memory leaves the others their share, and itself the memory for small requests.
 #[test]
 fn memory_is_shared_out() {
     let folder = tempfile::tempdir().unwrap();
@@ -526,7 +527,7 @@ fn memory_is_shared_out() {
     until("free again", || large("lab", &world).status == 200);
 }
 
-/// A body does not stay in memory while its steps are done.
+/// A body does not stay in memory during its steps.
 #[test]
 fn blanks_are_not_kept() {
     let folder = tempfile::tempdir().unwrap();
@@ -539,7 +540,7 @@ fn blanks_are_not_kept() {
         service.address,
         padded.len()
     );
-    // Any two of them together are more than there is memory.
+    // Any two of them together exceed the memory.
     let mut stepping = Vec::new();
     for number in 1..=3 {
         stepping.push(open(&service, &text));
@@ -547,7 +548,7 @@ fn blanks_are_not_kept() {
     }
 }
 
-/// Commands over a stream take as much memory as over HTTP: the text, what it is read into, and what waits for the log.
+/// Commands over a stream take as much memory as over HTTP: the text, the parsed values, and the record for the log.
 #[test]
 fn commands_are_charged_alike() {
     let folder = tempfile::tempdir().unwrap();
@@ -574,10 +575,10 @@ fn commands_are_charged_alike() {
     let mut held = open(&service, &head);
     held.write_all(" ".repeat(2_900_000).as_bytes()).unwrap();
     until("held", || posted(padded(1_900_000)) == 429);
-    // Texts of which there is room for one copy, and not for three.
+    // Texts that fit into the memory once, and not three times.
     assert_eq!((posted(padded(900_000)), told(padded(900_000))), (429, 429));
     assert_eq!((posted(padded(250_000)), told(padded(250_000))), (200, 200));
-    // Short ones that come to many commands.
+    // Short texts that become many commands.
     let many = format!(r#"{{"commands":[{}]}}"#, vec![r#"{"wake_all":{}}"#; 9000].join(","));
     assert_eq!((posted(many.clone()), told(many.clone())), (429, 429), "{} bytes", many.len());
     drop(held);
@@ -586,7 +587,7 @@ fn commands_are_charged_alike() {
     assert_eq!((posted(many.clone()), told(many)), (200, 200));
 }
 
-/// Clients that go away while their world is made, and ask again with the same key: one world each.
+/// Clients that disconnect during a creation, and retry with the same key: one world each.
 #[test]
 fn creations_that_are_cut_off() {
     let folder = tempfile::tempdir().unwrap();
@@ -606,7 +607,7 @@ fn creations_that_are_cut_off() {
         std::thread::sleep(Duration::from_millis(3 * number as u64));
         drop(stream);
     }
-    // At once, so that some are still being made; and twice at the same time.
+    // Immediately, so that some are still being created; and twice at the same time.
     let ask = |number: usize| {
         let answer = service.post_once("/v1/worlds", &body, &format!("cut-{number}")).unwrap();
         assert_eq!(answer.status, 201, "{answer:?}");
@@ -638,7 +639,7 @@ fn creations_that_are_cut_off() {
     assert_eq!(again.header("idempotency-replayed"), Some("true"));
 }
 
-/// Creations without a key, cut off: what is on disk is in the list.
+/// Interrupted creations without a key: each world on disk is in the list.
 #[test]
 fn nothing_is_made_behind_the_list() {
     let folder = tempfile::tempdir().unwrap();
@@ -654,7 +655,7 @@ fn nothing_is_made_behind_the_list() {
         std::thread::sleep(Duration::from_millis(3 * number));
         drop(stream);
     }
-    // One more comes after them all.
+    // One more after all of them.
     service.make(&json!({ "scene": "slope" }));
     let count = |service: &Service| service.ask("/v1/worlds")["worlds"].as_array().unwrap().len();
     let mut seen = count(&service);
@@ -667,7 +668,7 @@ fn nothing_is_made_behind_the_list() {
     assert_eq!(count(&service), seen);
 }
 
-/// A list goes on where it was, though the world there is gone.
+/// A list continues at its position, though the world there was deleted.
 #[test]
 fn all_are_deleted_page_by_page() {
     let service = Service::start(Path::new("memory"), &[]);
@@ -686,7 +687,7 @@ fn all_are_deleted_page_by_page() {
         after = format!("&after={next}");
     }
     assert_eq!((deleted, &service.ask("/v1/worlds")["worlds"]), (25, &json!([])));
-    // The id of a world does as well, as long as it is there.
+    // The id of an existing world works as well.
     let worlds = [0, 1].map(|_| service.make(&json!({ "scene": "slope" })));
     let ids: Vec<String> = service.ask("/v1/worlds")["worlds"]
         .as_array()
@@ -705,7 +706,7 @@ fn all_are_deleted_page_by_page() {
     }
 }
 
-/// One token of several leaves half of worlds and bodies to others.
+/// A token among several leaves half of the worlds and bodies to the others.
 #[test]
 fn one_token_leaves_half_to_others() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Questions about a world, which change nothing.
+//! Handlers of read-only requests: state, bodies, joints, metrics, events and queries.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,10 +21,11 @@ pub(super) async fn read(state: &State, id: &str, what: Read) -> Answered {
     state.scheduler.ask(id, |reply| Request::Read(what, reply)).await
 }
 
-/// Memory that is set aside while an answer grows.
+/// Memory reserved for a growing answer.
 pub(super) type Growing = Arc<Mutex<Option<room::Reserved>>>;
 
-/// Returns what sets memory of a token aside while an answer grows, but for the first `free` bytes, and where it is.
+/// Returns a function that reserves the token's memory for a growing answer beyond the first `free` bytes, and the
+/// reservation itself.
 pub(super) fn charging(caller: Arc<Caller>, free: usize) -> (session::Charge, Growing) {
     let held = Growing::default();
     let (own, mut all) = (held.clone(), 0_usize);
@@ -46,8 +47,8 @@ pub(super) fn charging(caller: Arc<Caller>, free: usize) -> (session::Charge, Gr
     (Box::new(charge), held)
 }
 
-/// Returns an answer with the memory that was set aside for it, until the client has it.
-pub(super) fn held(answer: Answer, growing: &Growing) -> Response {
+/// Returns a response that keeps the reserved memory until the client has read it.
+pub(super) fn with_reserved(answer: Answer, growing: &Growing) -> Response {
     let permit = growing.lock().unwrap_or_else(PoisonError::into_inner).take();
     match permit {
         Some(permit) => Held(answer, permit).into_response(),
@@ -55,7 +56,7 @@ pub(super) fn held(answer: Answer, growing: &Growing) -> Response {
     }
 }
 
-/// Asks for an answer that may be large. The world sets memory aside for it before it is made.
+/// Requests an answer that may be large. The session reserves memory before it creates the answer.
 async fn read_large(
     state: &State,
     caller: Arc<Caller>,
@@ -64,19 +65,19 @@ async fn read_large(
 ) -> Result<Response, Problem> {
     let (charge, growing) = charging(caller, 0);
     let answer = read(state, id, what(charge)).await?;
-    Ok(held(answer, &growing))
+    Ok(with_reserved(answer, &growing))
 }
 
 /// Format of a state.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct Written {
-    /// `json`, `binary` (a full frame, as in a stream) or `npz`. Else by the header `Accept`.
+    /// `json`, `binary` (a full frame, as in a stream) or `npz`. [default: by the header `Accept`]
     #[param(value_type = Option<String>)]
     format: Option<Format>,
 }
 
-/// Position and velocity of every body.
+/// Returns position and velocity of every body.
 #[utoipa::path(get, path = "/v1/worlds/{id}/state", tag = "ask", params(("id" = String, Path), Written),
     responses((status = 200, content(
         (answers::State = "application/json"), (Vec<u8> = "application/octet-stream"), (Vec<u8> = "application/x-npz")))))]
@@ -99,7 +100,7 @@ pub async fn state(
     read_large(&state, caller, &id, |charge| Read::State(format, charge)).await
 }
 
-/// Type, mass and shapes of every body.
+/// Returns type, mass and shapes of every body.
 #[utoipa::path(get, path = "/v1/worlds/{id}/bodies", tag = "ask", params(("id" = String, Path)),
     responses((status = 200, body = answers::Bodies)))]
 pub async fn bodies(
@@ -110,10 +111,11 @@ pub async fn bodies(
     read_large(&state, caller, &id, Read::Bodies).await
 }
 
-/// Kind, bodies and anchors of every joint.
+/// Returns kind, bodies and anchors of every joint.
 ///
-/// Anchors are in the frames of the bodies, so that a client that follows the stream knows where they are without asking
-/// again. Broken joints are in the list until they are removed. Commands to a joint show after the next step.
+/// Anchors are in the frames of the bodies, so a client that follows the stream knows their positions without
+/// another request. Broken joints are listed until they are removed. Commands to a joint take effect in the list
+/// after the next step.
 #[utoipa::path(get, path = "/v1/worlds/{id}/joints", tag = "ask", params(("id" = String, Path)),
     responses((status = 200, body = answers::Joints)))]
 pub async fn joints(
@@ -124,26 +126,27 @@ pub async fn joints(
     read_large(&state, caller, &id, Read::Joints).await
 }
 
-/// Energy, momentum, penetration and the like, and the time of each stage.
+/// Returns energy, momentum, penetration and similar figures, and the time of each stage.
 #[utoipa::path(get, path = "/v1/worlds/{id}/metrics", tag = "ask", params(("id" = String, Path)),
     responses((status = 200, body = answers::Metrics)))]
 pub async fn metrics(FromState(state): FromState<State>, OwnWorld(id): OwnWorld) -> Answered {
     read(&state, &id, Read::Metrics).await
 }
 
-/// Part of the events.
+/// Range of events.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct Since {
-    /// Number of the first: `next` of the answer before. [default: 0]
+    /// Number of the first event: `next` of the previous answer. [default: 0]
     from: Option<u64>,
-    /// Most events. [default: 1000]
+    /// Maximum number of events. [default: 1000]
     limit: Option<usize>,
 }
 
-/// Events: contacts that began and ended, sensors, joints that broke. Of scenes with `settings.events`.
+/// Returns events: contacts that began and ended, sensors, joints that broke. Requires `settings.events` in the
+/// scene.
 ///
-/// A world keeps the newest; `missed` says how many are gone. They are not kept over a restart.
+/// A world keeps the newest events; `missed` counts the dropped ones. They are lost when the service restarts.
 #[utoipa::path(get, path = "/v1/worlds/{id}/events", tag = "ask", params(("id" = String, Path), Since),
     responses((status = 200, body = answers::Events)))]
 pub async fn events(
@@ -158,18 +161,18 @@ pub async fn events(
     Ok(Held(read(&state, &id, Read::Events { from: since.from.unwrap_or(0), most }).await?, room))
 }
 
-/// Questions, answered in one go.
+/// Queries of a request.
 #[derive(Debug, ToSchema)]
-#[allow(dead_code, reason = "for the description; it is read by hand")]
+#[allow(dead_code, reason = "for the API description only; the body is parsed as a list")]
 pub struct Questions {
     /// Queries, at least one.
     queries: Vec<QueryRecord>,
 }
 
-/// Rays, points, boxes and shapes against the world as it is now.
+/// Runs ray, point, box and overlap queries against the current state of the world.
 ///
-/// All queries of a request see the same state; the world stands still until they are answered. Together they may find
-/// `limits.found` shapes and take `limits.query_seconds` of computing.
+/// All queries of a request see the same state; the world does not step until they are answered. Together they may
+/// find `limits.found` shapes and take `limits.query_seconds` of computing.
 #[utoipa::path(post, path = "/v1/worlds/{id}/query", tag = "ask", request_body = Questions,
     params(("id" = String, Path)),
     responses((status = 200, body = answers::Answers)))]
@@ -185,9 +188,9 @@ pub async fn query(
         records.iter().enumerate().map(|(index, query)| query.query(index)).collect()
     };
     let (queries, content) = read_body(content, questions).await?;
-    // Memory for the answer is set aside as it grows, once it is not small.
+    // Memory for the answer is reserved as it grows, once it is no longer small.
     let (charge, growing) = charging(caller, room::MAX_SMALL);
     let answer = read(&state, &id, Read::Query(session::Questions { queries, charge })).await?;
     drop(content);
-    Ok(held(answer, &growing))
+    Ok(with_reserved(answer, &growing))
 }

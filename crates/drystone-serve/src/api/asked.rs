@@ -1,4 +1,4 @@
-//! Parts that many requests have: an idempotency key, and a body that is read where it holds nobody up.
+//! Parts common to many requests: idempotency keys, and parsing of bodies without blocking other requests.
 
 use std::io;
 use std::time::Instant;
@@ -16,17 +16,17 @@ use crate::problem::Problem;
 use crate::session::{self, Answer};
 use crate::store::Store;
 
-/// Parameters of a request, or why they cannot be read.
+/// Query parameters of a request, or the reason why they cannot be parsed.
 pub(super) type Parameters<T> = Result<Query<T>, QueryRejection>;
-/// Answer of a handler.
+/// Result of a handler.
 pub(super) type Answered = Result<Answer, Problem>;
-/// Answer of a handler that may be large.
+/// Result of a handler with a large answer.
 pub(super) type AnsweredHeld = Result<Held, Problem>;
 
-/// Longest name of a world, and of a checkpoint.
+/// Longest name of a world or a checkpoint, bytes.
 pub(super) const LONGEST_NAME: usize = 64;
 
-/// Request with a body, and perhaps a key with which it can be asked again.
+/// Request with a body and an optional idempotency key.
 #[derive(Debug)]
 pub(super) struct Keyed {
     uri: Uri,
@@ -44,10 +44,10 @@ impl FromRequest<State> for Keyed {
 }
 
 impl Keyed {
-    /// Returns the key, and the body as it was read. Its memory does not count any more.
+    /// Returns the key and the parsed body, and releases the body's memory.
     ///
     /// # Errors
-    /// The key or the body is wrong, or there is no memory to read it.
+    /// The key or the body is invalid, or there is no memory to parse it.
     pub async fn read<T: Send + 'static>(
         self,
         read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
@@ -55,10 +55,10 @@ impl Keyed {
         self.read_and_keep(read).await.map(|(key, value, _)| (key, value))
     }
 
-    /// Returns the key, the body as it was read, and the content, whose memory counts until it is dropped.
+    /// Returns the key, the parsed body, and the content, which keeps its memory reserved until it is dropped.
     ///
     /// # Errors
-    /// The key or the body is wrong, or there is no memory to read it.
+    /// The key or the body is invalid, or there is no memory to parse it.
     pub async fn read_and_keep<T: Send + 'static>(
         self,
         read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
@@ -70,8 +70,8 @@ impl Keyed {
     }
 }
 
-/// Reads a body: a large one where nobody is kept waiting by that, with memory set aside for it. That counts until the
-/// content is dropped, which is given back for as long as what was read takes as much.
+/// Parses a body, a large one on a thread that may block, with memory reserved for it. The returned content keeps
+/// the reservation for as long as the parsed value needs as much.
 pub(super) async fn read_body<T: Send + 'static>(
     mut content: Content,
     read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
@@ -85,12 +85,12 @@ pub(super) async fn write(state: &State, id: &str, op: Op, key: Option<Key>, dea
     state.scheduler.ask(id, |reply| session::Request::Write { op, key, deadline, reply }).await
 }
 
-/// A body that may be left out.
+/// Parses a body that may be empty.
 pub(super) fn read_or_empty<T: DeserializeOwned>(content: &[u8]) -> Result<T, Problem> {
     read_json(if content.is_empty() { b"{}" } else { content })
 }
 
-/// Asks the store, which may take a while, where nobody is kept waiting by that.
+/// Runs a request to the store, which may take a while, on a thread that may block.
 pub(super) async fn in_store<T: Send + 'static>(
     state: &State,
     caller: &Caller,
@@ -105,5 +105,6 @@ pub(super) async fn in_store<T: Send + 'static>(
         found
     })
     .await;
-    done.map_err(|_| Problem::internal("a bug; it is in the log"))?.map_err(|error| Problem::of_store(&error))
+    done.map_err(|_| Problem::internal("internal server error; see the log"))?
+        .map_err(|error| Problem::of_store(&error))
 }

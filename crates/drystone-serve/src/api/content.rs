@@ -1,4 +1,4 @@
-//! Bodies and answers: whole, in time, and within the memory that there is for those on their way.
+//! Bodies of requests and answers: received completely, in time, and within the memory for bodies in transit.
 
 use std::convert::Infallible;
 use std::ops::Deref;
@@ -19,32 +19,32 @@ use crate::op::CommandRecord;
 use crate::problem::Problem;
 use crate::session::Answer;
 
-/// Memory is set aside in steps of so many bytes while a body comes.
+/// Memory is reserved in steps of this many bytes while a body arrives.
 const STEP: usize = MAX_SMALL;
-/// An answer goes out in parts of so many bytes.
+/// An answer is sent in parts of this many bytes.
 const PART: usize = 64 << 10;
-/// Bodies and messages up to so many bytes are read by the thread that has them: some 40 µs. Longer ones keep no other
-/// request of that thread waiting.
+/// Bodies and messages up to this many bytes are parsed on the thread that received them, in about 40 µs. Longer
+/// ones are parsed elsewhere, so that no other request of that thread has to wait.
 pub const MAX_INLINE: usize = 4 << 10;
-/// Memory for reading a body or a message, times its length: a copy without blanks, and one for the log.
+/// Memory for parsing a body or a message, as a multiple of its length: a copy without blanks, and one for the log.
 const READING_FACTOR: usize = 2;
-/// Long bodies and messages that are read at the same time.
+/// Number of long bodies and messages parsed at the same time.
 static READING: Semaphore = Semaphore::const_new(4);
 
-/// Memory to set aside for reading a text of so many bytes, beside that of the text.
+/// Returns the memory to reserve for parsing a text of that length, in addition to the text.
 pub fn reading_bytes(length: usize) -> usize {
     if length > MAX_INLINE { length.saturating_mul(READING_FACTOR) } else { 0 }
 }
 
-/// Memory to set aside for commands that were read.
+/// Returns the memory to reserve for parsed commands.
 pub fn command_bytes(count: usize) -> usize {
     count.saturating_mul(size_of::<CommandRecord>())
 }
 
-/// Reads a text of so many bytes: a long one where nobody is kept waiting by that, a few at a time.
+/// Parses a text: a long one on a thread that may block, a few at a time.
 ///
 /// # Errors
-/// The service is stopping, or there is a bug.
+/// The service is stopping, or the parser panicked.
 pub async fn read_aside<T: Send + 'static>(
     caller: &Caller,
     length: usize,
@@ -53,7 +53,7 @@ pub async fn read_aside<T: Send + 'static>(
     if length <= MAX_INLINE {
         return Ok(read());
     }
-    // One token leaves places to others.
+    // A token uses only part of the slots.
     let own =
         caller.reading.clone().acquire_owned().await.map_err(|_| Problem::unavailable("the service is stopping"))?;
     let turn = READING.acquire().await.map_err(|_| Problem::unavailable("the service is stopping"))?;
@@ -62,10 +62,10 @@ pub async fn read_aside<T: Send + 'static>(
         drop((turn, own));
         value
     });
-    reading.await.map_err(|_| Problem::internal("a bug; it is in the log"))
+    reading.await.map_err(|_| Problem::internal("internal server error; see the log"))
 }
 
-/// Body of a request. Its memory counts until it is dropped: drop it once it is read.
+/// Body of a request. It keeps its memory reserved: drop it once it is parsed.
 #[derive(Debug)]
 pub struct Content {
     bytes: Bytes,
@@ -74,15 +74,15 @@ pub struct Content {
 }
 
 impl Content {
-    /// Sets so many bytes of memory aside until the body is dropped. One body never needs more than the token may hold.
+    /// Reserves memory until the body is dropped. One body never needs more than the token may hold.
     ///
     /// # Errors
-    /// There is not as much now: 429.
+    /// The memory is in use at the moment: 429.
     pub fn charge(&mut self, bytes: usize) -> Result<(), Problem> {
         charge(&self.caller.room, &mut self.reserved, bytes)
     }
 
-    /// Caller of the request.
+    /// Returns the caller of the request.
     #[must_use]
     pub fn caller(&self) -> &Arc<Caller> {
         &self.caller
@@ -97,7 +97,7 @@ impl Deref for Content {
     }
 }
 
-/// Sets memory aside for a body that has grown. A small one is moved out of the memory for small ones when it is no more.
+/// Reserves memory for a body that has grown. A body that outgrows the memory for small ones is moved out of it.
 fn grow(room: &Room, reserved: &mut Option<Reserved>, from: usize, to: usize) -> Result<(), Problem> {
     match reserved {
         Some(reserved) if from > MAX_SMALL => reserved.merge(room.take_large(to - from)?),
@@ -116,7 +116,7 @@ impl FromRequest<State> for Content {
     async fn from_request(request: Request, state: &State) -> Result<Self, Problem> {
         let limits = &state.config.limits;
         let caller = request.extensions().get::<Arc<Caller>>().cloned();
-        let caller = caller.ok_or_else(|| Problem::internal("nobody asks"))?;
+        let caller = caller.ok_or_else(|| Problem::internal("the request has no caller"))?;
         let too_large = || Problem::too_large("the body is larger than limits.bytes allows");
         if announced(request.headers()).is_some_and(|bytes| bytes > limits.bytes) {
             return Err(too_large());
@@ -126,11 +126,11 @@ impl FromRequest<State> for Content {
         let (mut bytes, mut set_aside, mut reserved) = (Vec::new(), 0, None);
         loop {
             let part = tokio::time::timeout_at(end, parts.next()).await.map_err(|_| {
-                let detail = format!("the body did not come within {} s (limits.body_seconds)", limits.body_seconds);
+                let detail = format!("the body did not arrive within {} s (limits.body_seconds)", limits.body_seconds);
                 Problem::too_slow(detail)
             })?;
             let Some(part) = part else { break };
-            let part = part.map_err(|error| Problem::malformed(format!("the body broke off: {error}")))?;
+            let part = part.map_err(|error| Problem::malformed(format!("the body is incomplete: {error}")))?;
             let length = bytes.len() + part.len();
             if length > limits.bytes {
                 return Err(too_large());
@@ -146,7 +146,7 @@ impl FromRequest<State> for Content {
     }
 }
 
-/// A large answer, and the memory set aside for it until it is sent.
+/// Large answer, with the memory reserved for it until it is sent.
 #[derive(Debug)]
 pub struct Held(pub Answer, pub Reserved);
 

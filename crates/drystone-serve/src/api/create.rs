@@ -1,4 +1,4 @@
-//! Worlds that are made.
+//! Creation of worlds.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -30,24 +30,24 @@ use drystone::Scene;
 use drystone_scenes::catalogue::{self, CatalogueError};
 use drystone_scenes::file;
 
-/// Scene of a new world and its name. A scene as it is in a scene file does as well.
+/// New world: its scene and its name. The content of a scene file is accepted, too.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewWorld {
-    /// A built-in scene with its parameters, such as `"large_pyramid:base=20"`, or a scene as in a scene file
+    /// Built-in scene with its parameters, such as `"large_pyramid:base=20"`, or a scene as in a scene file
     /// (`/api/scene.schema.json`).
     #[schema(schema_with = scene_schema)]
     scene: Box<RawValue>,
-    /// Name for people. That of the scene, if there is none.
+    /// Name for display. [default: name of the scene]
     name: Option<String>,
 }
 
-/// A word, or a scene.
+/// Returns the schema of a scene in a request: a string or a scene.
 fn scene_schema() -> RefOr<Schema> {
     OneOfBuilder::new().item(ObjectBuilder::new().schema_type(Type::String)).item(Ref::from_schema_name("Scene")).into()
 }
 
-/// Body of a request that makes a world.
+/// Body of a request that creates a world.
 struct WorldBody;
 
 impl PartialSchema for WorldBody {
@@ -62,12 +62,12 @@ impl ToSchema for WorldBody {
     }
 }
 
-/// Makes a world, which belongs to the owner of the token.
+/// Creates a world, which belongs to the owner of the token.
 ///
-/// A client that goes away meanwhile finds it again with the same `Idempotency-Key`; without one it may be in the list.
-/// The body is a scene (`/api/scene.schema.json`), or `{"scene": "large_pyramid:base=20"}`.
+/// A client that disconnects meanwhile finds the world by a retry with the same `Idempotency-Key`; without a key it
+/// may be in the list. The body is a scene (`/api/scene.schema.json`), or `{"scene": "large_pyramid:base=20"}`.
 #[utoipa::path(post, path = "/v1/worlds", tag = "worlds", request_body = WorldBody,
-    params(("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: the request is executed once per key")),
     responses((status = 201, body = Status)))]
 pub async fn create(
     FromState(state): FromState<State>,
@@ -84,39 +84,39 @@ pub async fn create(
         Begun::There(handle) => return Ok(created(&handle, &caller, true)),
         Begun::Making(outcome, again) => (outcome, again),
     };
-    // The task ends with an outcome, unless there is a bug in it.
+    // The task always ends with a result, unless it panics.
     let outcome = outcome.wait_for(Option::is_some).await.map_err(|_| bug())?.clone().ok_or_else(bug)?;
     Ok(created(&outcome?, &caller, again))
 }
 
 fn bug() -> Problem {
-    Problem::internal("a bug; it is in the log")
+    Problem::internal("internal server error; see the log")
 }
 
-/// A creation that is under way.
+/// Creation in progress.
 #[derive(Debug)]
 pub struct Making {
     hash: u64,
     outcome: watch::Receiver<Option<Made>>,
 }
 
-/// The world of a creation, or why there is none.
+/// Created world, or the problem.
 type Made = Result<Arc<Handle>, Problem>;
 
-/// Creations that are under way, by owner and key.
+/// Creations in progress, by owner and key.
 pub type Creations = Mutex<HashMap<(String, String), Making>>;
 
 enum Begun {
-    /// It was made before, by a request with the same key.
+    /// The world was created before, by a request with the same key.
     There(Arc<Handle>),
-    /// Under way; by a request with the same key before this one, if so.
+    /// In progress; true if an earlier request with the same key has begun it.
     Making(watch::Receiver<Option<Made>>, bool),
 }
 
-/// Begins to make a world, in a task of its own: a client that goes away does not end it, and finds the world again by
-/// its key. Without a key it is given up as long as nothing is written.
+/// Begins to create a world in a separate task: if the client disconnects, the task continues, and a retry finds the
+/// world by its key. Without a key the creation is cancelled as long as nothing has been written.
 fn begin(state: &State, caller: &Arc<Caller>, key: Option<Key>, content: Content) -> Result<Begun, Problem> {
-    // Held until the key is among them: of two requests with one key one begins.
+    // Held until the key is among them: of two requests with one key only one begins.
     let mut creations = state.creations.lock().unwrap_or_else(PoisonError::into_inner);
     let claim = key.as_ref().map(|key| (caller.owner.clone(), key.name.clone()));
     if let (Some(key), Some(claim)) = (&key, &claim) {
@@ -150,14 +150,15 @@ fn begin(state: &State, caller: &Arc<Caller>, key: Option<Key>, content: Content
         if let Err(problem) = &made {
             tracing::debug!(status = problem.status, detail = problem.detail, "a world was not made");
         }
-        // First the outcome, then the key: one who asks in between gets the outcome.
+        // First the result, then the key: a request in between gets the result.
         done.send_replace(Some(made));
         drop(claim);
     });
     Ok(Begun::Making(outcome, false))
 }
 
-/// Makes a world: it is on disk, in the list, and has had its first turn; or there is none.
+/// Creates a world. On success it is on disk, in the list, and has had its first time slice; otherwise nothing
+/// remains.
 async fn make(
     state: &State,
     caller: &Caller,
@@ -166,12 +167,12 @@ async fn make(
     place: Place,
     done: &watch::Sender<Option<Made>>,
 ) -> Made {
-    // Reading a large scene takes a while and memory: few at a time, and one of a token.
+    // Parsing a large scene takes time and memory: few at the same time, and one per token.
     let own = caller.creating.acquire().await.map_err(|_| Problem::unavailable("the service is stopping"))?;
     let permit = state.creating.clone().acquire_owned().await;
     let permit = permit.map_err(|_| Problem::unavailable("the service is stopping"))?;
     if done.receiver_count() == 0 {
-        return Err(Problem::conflict("the client has gone"));
+        return Err(Problem::conflict("the client has disconnected"));
     }
     if state.scheduler.draining.load(Ordering::SeqCst) {
         return Err(Problem::unavailable("the service is stopping"));
@@ -187,17 +188,17 @@ async fn make(
     // From here on the world itself is counted.
     drop(reserved);
     drop((permit, own));
-    // It is there once it has had its first turn.
+    // The world is complete after its first time slice.
     if let Err(problem) = state.scheduler.ask(&id, |reply| Request::Read(Read::Ping, reply)).await {
         if problem.status < 500 {
             let _ = state.scheduler.ask(&id, |reply| Request::Delete(None, reply)).await;
         }
         return Err(problem);
     }
-    state.scheduler.world(&id).ok_or_else(|| Problem::not_found("the world was deleted at once"))
+    state.scheduler.world(&id).ok_or_else(|| Problem::not_found("the world was deleted right after its creation"))
 }
 
-/// A key that is in use, until dropped.
+/// Key in use, until dropped.
 struct Claim(Arc<Creations>, (String, String));
 
 impl Drop for Claim {
@@ -216,7 +217,7 @@ fn created(handle: &Arc<Handle>, caller: &Caller, again: bool) -> Response {
     response
 }
 
-/// Reads the scene and writes it to the store. Its bodies are counted until the world is added.
+/// Parses the scene and writes it to the store. Its bodies are counted until the world is added.
 fn store(
     shared: &Shared,
     content: &[u8],
@@ -243,10 +244,10 @@ fn store(
     Ok((id, facts, reserved))
 }
 
-/// 64 random bits: not given out again.
+/// Returns a new id of 64 random bits, which is practically unique.
 pub fn new_id() -> String {
     const LETTERS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
-    // Keyed anew from the operating system's randomness by each.
+    // Each hasher has a fresh random key from the operating system.
     let mut bits = RandomState::new().build_hasher().finish();
     let mut id = String::from("w");
     for _ in 0..13 {
@@ -256,19 +257,19 @@ pub fn new_id() -> String {
     id
 }
 
-/// The scene that a body means, and the name beside it.
+/// Returns the scene of a body, and the name beside it.
 fn read_scene(text: &str, shared: &Shared, owner: &str) -> Result<(Scene, Option<String>), Problem> {
-    /// Enough to see which of the two it is.
+    /// Key that distinguishes the two forms.
     #[derive(Deserialize)]
     struct Peek<'a> {
         #[serde(borrow)]
         scene: Option<&'a RawValue>,
     }
-    // An array would do for a struct, too.
+    // An array would deserialize into a struct, too.
     let is_object = text.trim_start().starts_with('{');
     let is_wrapped = match is_object.then(|| serde_json::from_str::<Peek>(text)) {
         Some(Ok(peek)) => peek.scene.is_some(),
-        // Which of the two it was to become is not known.
+        // The intended form is unknown.
         Some(Err(error)) if error.is_eof() || error.is_syntax() => return Err(Problem::no_json(&error)),
         Some(Err(_)) | None => false,
     };
@@ -292,12 +293,12 @@ fn read_scene(text: &str, shared: &Shared, owner: &str) -> Result<(Scene, Option
             let detail = format!("the scene has {bodies} bodies; at most {most} in a world of this service");
             return Err(Problem::limit(detail).at("scene"));
         }
-        // Before it takes memory. It is counted once it is there.
+        // Checked before it takes memory. It is counted after it is built.
         drop(shared.reserve(owner, usize::try_from(bodies).unwrap_or(usize::MAX))?);
         return Ok((catalogue::build(&spec).map_err(of_catalogue)?, name));
     }
     let scene = file::parse(scene.get(), "scene.json").map_err(|error| {
-        // Line and column are counted from the beginning of the scene.
+        // Line and column are relative to the scene.
         Problem { line: None, column: None, ..Problem::from(error) }.within("scene")
     })?;
     Ok((scene, name))

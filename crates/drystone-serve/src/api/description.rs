@@ -1,37 +1,38 @@
-//! The description of the API (OpenAPI): what the handlers declare, what is the same for all of them, and scenes.
+//! API description (OpenAPI): what the handlers declare, the responses common to all of them, and the schema of
+//! scenes.
 
 use serde_json::{Map, Value, json};
 
 use drystone_scenes::file::json_schema;
 
-/// Problems that any request may meet.
+/// Status codes of problems that any request may get.
 const ANY: &[u16] = &[400, 401, 403, 429];
-/// Those of a request about a world.
+/// Status codes of a request about a world.
 const WORLD: &[u16] = &[404, 422, 500, 503, 507];
-/// Those of one with a body.
+/// Status codes of a request with a body.
 const BODY: &[u16] = &[408, 409, 413, 415, 422, 500, 503, 507];
 
 fn meaning(status: &str) -> &'static str {
     match status {
         "200" => "Done",
-        "201" => "Made",
-        "204" => "Gone",
+        "201" => "Created",
+        "204" => "Deleted",
         "400" => "Malformed request",
-        "401" => "Unauthorized: a token is needed",
+        "401" => "Unauthorized: a token is required",
         "403" => "Forbidden: Host or Origin not allowed",
         "404" => "Not found",
-        "408" => "Request timeout: the body did not come in time",
+        "408" => "Request timeout: the body did not arrive in time",
         "409" => {
             "Conflict: the world is in another state, or (type `urn:drystone:busy`) the first request with this key is \
-             still being worked on"
+             still in progress"
         }
         "413" => "Request too large",
-        "415" => "Unsupported media type: the body is no JSON",
+        "415" => "Unsupported media type: the body is not JSON",
         "422" => "Invalid value, or limit exceeded; `path` says which",
-        "429" => "Too many requests; `Retry-After` says when to try again",
+        "429" => "Too many requests; `Retry-After` says when to retry",
         "500" => "Internal server error, or stored world damaged",
         "503" => {
-            "Service unavailable: starting, stopping, device lost or store unreachable; `Retry-After` says when to try again"
+            "Service unavailable: starting, stopping, device lost or store unreachable; `Retry-After` says when to retry"
         }
         "507" => "The store refused the change; it has not happened",
         _ => "",
@@ -50,7 +51,7 @@ fn problem(status: &str) -> Value {
     response
 }
 
-/// Adds to what the handlers declare.
+/// Adds the common responses and the schema of scenes to the handlers' declarations.
 pub fn complete(mut document: Value) -> Value {
     let empty = Map::new();
     let paths = document.get_mut("paths").and_then(Value::as_object_mut);
@@ -113,7 +114,7 @@ pub fn complete(mut document: Value) -> Value {
     document
 }
 
-/// All rows of numbers are vectors of two.
+/// Limits each array of numbers to two elements: all are vectors.
 fn vectors(schema: &mut Value) {
     match schema {
         Value::Object(keys) => {
@@ -128,7 +129,7 @@ fn vectors(schema: &mut Value) {
     }
 }
 
-/// With references to where the parts of the scene's schema are here.
+/// Returns a schema with its references changed to the place of the scene's parts in this document.
 fn moved(schema: &Value) -> Value {
     match schema {
         Value::Object(keys) => keys

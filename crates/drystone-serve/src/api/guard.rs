@@ -1,4 +1,4 @@
-//! Access to the service: callers, their rates, and the log of their requests.
+//! Access control: callers and their tokens, request rates, allowed hosts and origins, and the access log.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -22,69 +22,69 @@ use crate::listen::{Line, network};
 use crate::problem::Problem;
 use crate::session::Facts;
 
-/// Before the token, where a browser cannot send a header.
+/// Prefix of a token in a WebSocket protocol name, as a browser cannot send a header there.
 pub const BEARER_PROTOCOL: &str = "bearer.";
-/// Prefix of the bytes of a token in hexadecimal, as not every token is a name of a protocol.
+/// Prefix of a token as hexadecimal bytes, because not every token is a valid protocol name.
 const BEARER_HEX: &str = "bearer-hex.";
-/// Longest id of a request that a client may choose.
+/// Longest request id that a client may choose, bytes.
 const MAX_REQUEST_ID: usize = 64;
-/// Longest path in the log, bytes. More is cut.
+/// Longest path in the log, bytes. The rest is cut.
 const MAX_LOGGED_PATH: usize = 256;
-/// Bodies of requests of a token that are read outside of the threads that answer, at a time.
+/// Number of large request bodies of a token parsed at the same time.
 const MAX_READING: usize = 2;
-/// Large frames for streams of a token that are encoded at a time.
+/// Number of large frames encoded at the same time for a token's streams.
 const MAX_ENCODING: usize = 2;
-/// Questions of a token to the store at a time.
+/// Number of a token's requests to the store at the same time.
 const MAX_LOOKUPS: usize = 8;
-/// Worlds of a token that are read and made at a time.
+/// Number of a token's worlds created at the same time.
 const MAX_CREATING: usize = 1;
 /// Header with the id of a request.
 const REQUEST_ID: &str = "x-request-id";
 
-/// Tokens, hosts, rates.
+/// Access control of the service: callers, allowed hosts, rates.
 #[derive(Debug)]
 pub struct Guard {
     callers: RwLock<Vec<Arc<Caller>>>,
-    /// Settings with the tokens as they are now.
+    /// Configuration with the current tokens.
     config: Mutex<Config>,
-    /// By which the service may be called. Empty: by any name.
+    /// Allowed host names. Empty: any name.
     hosts: Vec<String>,
     pot: Pot,
     guesses: Guesses,
     refusals: Quiet,
-    /// Lines about requests without a token.
+    /// Rate limit for log lines about requests without a token.
     strangers: Quiet,
     access: bool,
 }
 
-/// A token, or everybody if there are none; and how much of the service is its own.
+/// Client identified by a token, or any client if there are none; with its share of the limits.
 #[derive(Debug)]
 pub struct Caller {
     /// Name of the token.
     pub name: String,
-    /// Owner of the worlds that it makes.
+    /// Owner of the worlds created by this caller.
     pub owner: String,
-    /// Settings of the token. None: there are no tokens.
+    /// Settings of the token. None if the service has no tokens.
     token: Option<Token>,
-    /// Worlds at a time.
+    /// Largest number of worlds.
     pub worlds: usize,
-    /// Places for streams.
+    /// Slots for streams.
     pub sockets: Arc<Semaphore>,
     sockets_most: usize,
     /// Memory for bodies and answers.
     pub room: Room,
     memory: usize,
-    /// Bodies of requests that are read outside of the threads that answer, at a time.
+    /// Slots for large request bodies being parsed.
     pub reading: Arc<Semaphore>,
-    /// Large frames that are encoded at a time.
+    /// Slots for large frames being encoded.
     pub encoding: Arc<Semaphore>,
-    /// Questions to the store at a time.
+    /// Slots for requests to the store.
     pub lookups: Arc<Semaphore>,
-    /// Worlds that are read and made at a time.
+    /// Slots for worlds being created.
     pub creating: Semaphore,
     rate: f64,
     bucket: Mutex<Bucket>,
-    /// True once the token is taken out.
+    /// True once the token is removed.
     ended: watch::Sender<bool>,
 }
 
@@ -94,12 +94,12 @@ struct Bucket {
     at: Instant,
 }
 
-/// Names of tokens that were added, taken out or changed.
+/// Names of tokens that were added, removed or changed.
 #[derive(Debug, Default, PartialEq)]
 pub struct TokenChanges {
-    /// New ones.
+    /// New names.
     pub added: Vec<String>,
-    /// Names that are gone.
+    /// Removed names.
     pub removed: Vec<String>,
     /// Names with another secret or other limits.
     pub changed: Vec<String>,
@@ -131,46 +131,46 @@ impl Caller {
         })
     }
 
-    /// Returns true for a world of its owner; for a caller that may have all, always. For others the world is not there.
+    /// Returns true if the caller may see the world; to others the world does not exist.
     #[must_use]
     pub fn owns(&self, facts: &Facts) -> bool {
         self.sees_all() || facts.owner == self.owner
     }
 
-    /// Returns true if all worlds are its own: with `admin`, and where there are no tokens.
+    /// Returns true if the caller may see all worlds: with `admin`, or without tokens.
     #[must_use]
     pub fn sees_all(&self) -> bool {
         self.token.as_ref().is_none_or(|token| token.admin)
     }
 
-    /// Returns true if it is told the owners of worlds.
+    /// Returns true if the caller may see the owners of worlds.
     #[must_use]
     pub fn sees_owners(&self) -> bool {
         self.token.as_ref().is_some_and(|token| token.admin)
     }
 
-    /// Returns true if it may read the figures of the whole service.
+    /// Returns true if the caller may read the figures of the whole service.
     #[must_use]
     pub fn sees_figures(&self) -> bool {
         self.token.as_ref().is_none_or(|token| token.admin || token.metrics)
     }
 
-    /// Waits until the token is taken out.
+    /// Waits until the token is removed.
     pub async fn ended(&self) {
-        // It sends as long as this is there.
+        // Cannot fail: the sender lives as long as this caller.
         let _ = self.ended.subscribe().wait_for(|ended| *ended).await;
     }
 
-    /// Returns true if a token of another configuration lets the same clients do the same.
+    /// Returns true if a token of another configuration gives the same clients the same rights.
     fn is_still(&self, token: &Token) -> bool {
         let own = self.token.as_ref();
         own.is_some_and(|own| own.token == token.token && own.admin == token.admin && self.owner == token.owner())
     }
 
-    /// Counts a request.
+    /// Counts a request against the rate limit.
     ///
     /// # Errors
-    /// If there were too many lately.
+    /// The rate is exceeded: 429.
     pub fn take(&self) -> Result<(), Problem> {
         let mut bucket = self.bucket.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
@@ -180,14 +180,14 @@ impl Caller {
         if bucket.left < 1.0 {
             let wait = ((1.0 - bucket.left) / self.rate).ceil().clamp(1.0, 3600.0);
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 3600")]
-            return Err(Problem::too_many(format!("at most {} requests a second", self.rate), wait as u32));
+            return Err(Problem::too_many(format!("at most {} requests per second", self.rate), wait as u32));
         }
         bucket.left -= 1.0;
         Ok(())
     }
 }
 
-/// Id of the world that a request is about, which is there and the caller's own.
+/// Id of the world in the path, which exists and which the caller may see.
 #[derive(Debug)]
 pub struct OwnWorld(pub String);
 
@@ -201,7 +201,7 @@ impl FromRequestParts<State> for OwnWorld {
         let caller = parts.extensions.get::<Arc<Caller>>();
         let world = state.scheduler.existing(&id)?;
         if caller.is_none_or(|caller| !caller.owns(&world.facts)) {
-            // The words are those for a world that never was.
+            // The message is the same as for a world that never existed.
             return Err(Problem::no_world(&id));
         }
         world.touch();
@@ -209,10 +209,10 @@ impl FromRequestParts<State> for OwnWorld {
     }
 }
 
-/// A request that is not let in.
+/// Refused request.
 struct Refused {
     problem: Problem,
-    /// It had a token, and a wrong one.
+    /// True if the request had a wrong token.
     is_guess: bool,
 }
 
@@ -223,7 +223,7 @@ impl From<Problem> for Refused {
 }
 
 impl Guard {
-    /// For a service that listens on `local`.
+    /// Creates the access control of a service that listens on `local`.
     pub fn new(config: &Config, local: SocketAddr) -> Self {
         let pot = Pot::new(config.limits.memory_bytes);
         let callers = if config.tokens.is_empty() {
@@ -231,7 +231,8 @@ impl Guard {
         } else {
             config.tokens.iter().map(|token| Caller::new(Some(token), config, &pot)).collect()
         };
-        // A page of another site that makes its name point here must not reach a service without a token.
+        // A page of another site whose host name resolves to this address must not reach a service without tokens
+        // (DNS rebinding).
         let mut hosts = config.hosts.clone();
         if local.ip().is_loopback() {
             hosts.extend(["localhost".to_owned(), local.ip().to_string()]);
@@ -248,10 +249,10 @@ impl Guard {
         }
     }
 
-    /// Takes the tokens of another configuration. Requests and streams of those that are there no more end.
+    /// Replaces the tokens by those of another configuration. Requests and streams of removed ones end.
     ///
     /// # Errors
-    /// The tokens do not fit together; those from before stay.
+    /// The tokens are inconsistent; the previous ones stay.
     pub fn change_tokens(&self, other: &Config) -> Result<TokenChanges, ServeError> {
         let mut config = self.config.lock().unwrap_or_else(PoisonError::into_inner);
         let next = config.with_tokens_of(other)?;
@@ -266,7 +267,7 @@ impl Guard {
                 Some(caller) if !as_it_was(&caller) => changes.changed.push(token.name.clone()),
                 Some(_) => {}
             }
-            // A token for which nothing changes keeps the account of what it holds.
+            // A token without changes keeps its account of reserved memory and slots.
             let shares = (next.memory_of(token), next.worlds_of(token), next.sockets_of(token));
             let has_them = |caller: &&Arc<Caller>| (caller.memory, caller.worlds, caller.sockets_most) == shares;
             let kept = before.filter(as_it_was).filter(has_them);
@@ -285,17 +286,17 @@ impl Guard {
         Ok(changes)
     }
 
-    /// Returns true if there are several tokens: none of them may have all of anything then.
+    /// Returns true if there are several tokens: each limit is then divided among them.
     pub fn has_several(&self) -> bool {
         self.callers.read().unwrap_or_else(PoisonError::into_inner).len() > 1
     }
 
-    /// Returns true for a world that no token sees.
+    /// Returns true for a world that no token can see.
     pub fn is_lost(&self, facts: &Facts) -> bool {
         !self.callers.read().unwrap_or_else(PoisonError::into_inner).iter().any(|caller| caller.owns(facts))
     }
 
-    /// Owners that have a token.
+    /// Returns the owners that have a token.
     pub fn owners(&self) -> Vec<String> {
         let callers = self.callers.read().unwrap_or_else(PoisonError::into_inner);
         let mut owners: Vec<_> = callers.iter().map(|caller| caller.owner.clone()).collect();
@@ -304,15 +305,15 @@ impl Guard {
         owners
     }
 
-    /// Finds the caller by the token that the headers have.
-    fn who(&self, headers: &HeaderMap) -> Result<Arc<Caller>, Refused> {
+    /// Finds the caller by the token in the headers.
+    fn find_caller(&self, headers: &HeaderMap) -> Result<Arc<Caller>, Refused> {
         let bearer = headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
         let bearer = bearer.and_then(|value| value.split_once(' '));
         let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer")).map(|(_, token)| token.trim());
         let protocols = headers.get(header::SEC_WEBSOCKET_PROTOCOL).and_then(|value| value.to_str().ok());
         let protocol = protocols.and_then(|list| list.split(',').map(str::trim).find_map(token_of));
         let given = bearer.map(|token| token.as_bytes().to_vec()).or(protocol).unwrap_or_default();
-        // All are compared, each in a time that does not tell how much of it is right.
+        // All tokens are compared, each in constant time.
         let mut who = None;
         for caller in self.callers.read().unwrap_or_else(PoisonError::into_inner).iter() {
             let Some(token) = &caller.token else { return Ok(caller.clone()) };
@@ -334,16 +335,17 @@ impl Guard {
         if self.hosts.is_empty() || self.hosts.iter().any(known) || is_loopback() {
             Ok(())
         } else {
-            let detail = "the service is not called by this host name; add it to `hosts`, or call it by its address";
+            let detail = "forbidden: Host not allowed; add the host name to `hosts`, or use the service's address";
             Err(Problem::forbidden(detail))
         }
     }
 
-    /// Refuses pages of other sites (CORS is closed), also where they could not read the answer.
+    /// Refuses requests of pages from other sites (no CORS), even where these could not read the answer.
     fn check_origin(headers: &HeaderMap, path: &str) -> Result<(), Problem> {
-        let refused = || Problem::forbidden("requests from pages of other sites are not allowed");
+        let refused =
+            || Problem::forbidden("forbidden: Origin not allowed; only the service's own page may send requests");
         let Some(origin) = headers.get(header::ORIGIN) else {
-            // Browsers leave the origin out of what only reads, and say this instead.
+            // Browsers omit the origin of read requests, and send this header instead.
             let word = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
             let is_link = path == "/" && word("sec-fetch-mode") == Some("navigate");
             return match word("sec-fetch-site") {
@@ -358,29 +360,29 @@ impl Guard {
         if !site.is_empty() && site.eq_ignore_ascii_case(host) { Ok(()) } else { Err(refused()) }
     }
 
-    /// Finds the caller of a request, if that matters for what is asked.
+    /// Finds the caller of a request, if the path requires one.
     fn check(&self, request: &Request) -> Result<Option<Arc<Caller>>, Refused> {
         let (headers, path) = (request.headers(), request.uri().path());
         let is_local = self.check_host(headers).and_then(|()| Self::check_origin(headers, path));
         if path.starts_with("/health/") {
-            // For whoever watches the process, by whatever name. With a token there is more to hear.
-            return match (is_local, self.who(headers)) {
+            // Health checks work with any host name. A token gives access to details.
+            return match (is_local, self.find_caller(headers)) {
                 (Ok(()), Ok(caller)) => Ok(Some(caller)),
                 (_, Err(refused)) if refused.is_guess => Err(refused),
                 _ => Ok(None),
             };
         }
         is_local?;
-        // The page and the description hold no secrets; the page asks for a token.
+        // The page and the API description hold no secrets; the page asks for a token.
         if path == "/" || path.starts_with("/page/") || path.starts_with("/api/") {
             return Ok(None);
         }
-        let caller = self.who(headers)?;
+        let caller = self.find_caller(headers)?;
         let several = self.has_several();
         if let Some(line) = request.extensions().get::<Arc<Line>>()
             && !line.know(&caller.name, several)
         {
-            let detail = "this token has half of all connections (limits.connections) already";
+            let detail = "this token already has half of all connections (limits.connections)";
             return Err(Problem::too_many(detail, 1).into());
         }
         caller.take()?;
@@ -393,7 +395,7 @@ impl Guard {
     }
 }
 
-/// The token in the name of a protocol.
+/// Returns the token in a protocol name.
 fn token_of(protocol: &str) -> Option<Vec<u8>> {
     if let Some(token) = protocol.strip_prefix(BEARER_PROTOCOL) {
         return Some(token.as_bytes().to_vec());
@@ -410,7 +412,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.eq_ignore_ascii_case("application/json")
 }
 
-/// Without the port.
+/// Returns a host name without its port.
 fn name_of(host: &str) -> &str {
     if let Some(rest) = host.strip_prefix('[') {
         return rest.split(']').next().unwrap_or_default();
@@ -418,10 +420,10 @@ fn name_of(host: &str) -> &str {
     host.rsplit_once(':').map_or(host, |(name, _)| name)
 }
 
-/// Facts of a request for log and metrics.
+/// Data of a request for the log and the metrics.
 struct Noted {
     id: String,
-    /// Id of the trace that the request is part of (`traceparent`).
+    /// Id of the trace of the request (`traceparent`).
     trace: Option<String>,
     method: String,
     /// Pattern of the path, for the metrics.
@@ -433,7 +435,7 @@ struct Noted {
 
 impl Noted {
     fn of(request: &Request) -> Self {
-        // A client may make up any word, and every one would be counted for ever.
+        // A client may invent methods, and each would be a metric label forever.
         let known =
             [Method::GET, Method::POST, Method::DELETE, Method::HEAD, Method::PUT, Method::PATCH, Method::OPTIONS];
         let method = known.iter().find(|known| *known == request.method()).map_or("other", Method::as_str);
@@ -454,7 +456,7 @@ impl Noted {
         }
     }
 
-    /// Counts a request that was answered, and writes a line about it.
+    /// Counts an answered request, and writes a log line.
     fn write(&self, guard: &Guard, caller: Option<&Caller>, response: &Response, detail: Option<&str>) {
         let Self { id, method, path, .. } = self;
         let status = response.status().as_u16();
@@ -494,7 +496,7 @@ impl Noted {
     }
 }
 
-/// Cuts a path for the log.
+/// Cuts a long path for the log.
 fn cut(path: &str) -> String {
     let Some((end, _)) = path.char_indices().find(|(at, letter)| at + letter.len_utf8() > MAX_LOGGED_PATH) else {
         return path.to_owned();
@@ -502,7 +504,7 @@ fn cut(path: &str) -> String {
     format!("{}…", &path[..end])
 }
 
-/// Id of the trace in a `traceparent` (W3C Trace Context).
+/// Returns the trace id of a `traceparent` (W3C Trace Context).
 fn trace_of(parent: &str) -> Option<String> {
     let mut parts = parent.split('-');
     let (version, trace) = (parts.next()?, parts.next()?);
@@ -510,7 +512,7 @@ fn trace_of(parent: &str) -> Option<String> {
     (version.len() == 2 && trace.len() == 32 && is_hex(version) && is_hex(trace)).then(|| trace.to_owned())
 }
 
-/// Checks a request, counts it, and tells browsers what not to do with the answer.
+/// Checks a request, counts it, and adds security headers to the answer.
 pub async fn guard(FromState(state): FromState<State>, mut request: Request, next: Next) -> Response {
     let noted = Noted::of(&request);
     let (mut caller, mut detail) = (None, None);
@@ -549,7 +551,7 @@ pub async fn guard(FromState(state): FromState<State>, mut request: Request, nex
     response
 }
 
-/// The caller, where there may be none.
+/// Caller of a request, where there may be none.
 pub type MaybeCaller = Option<Extension<Arc<Caller>>>;
 
 #[cfg(test)]
@@ -569,11 +571,13 @@ mod tests {
     #[test]
     fn tokens() {
         let guard = guard(&["first-long-token-1", "other-long-token-2"]);
-        let who = |pairs: &[(&'static str, &'static str)]| guard.who(&headers(pairs)).ok().map(|who| who.name.clone());
+        let who = |pairs: &[(&'static str, &'static str)]| {
+            guard.find_caller(&headers(pairs)).ok().map(|who| who.name.clone())
+        };
         for scheme in ["bearer", "BEARER", "Bearer "] {
             let value = HeaderValue::from_str(&format!("{scheme} other-long-token-2")).unwrap();
             let headers = [(header::AUTHORIZATION, value)].into_iter().collect();
-            assert!(guard.who(&headers).is_ok(), "{scheme}");
+            assert!(guard.find_caller(&headers).is_ok(), "{scheme}");
         }
         assert_eq!(who(&[("authorization", "Bearer other-long-token-2")]).as_deref(), Some("other-long-token-2"));
         let list = &[("sec-websocket-protocol", "drystone.v1, bearer.first-long-token-1")];
@@ -583,7 +587,7 @@ mod tests {
         for wrong in ["bearer-hex.", "bearer-hex.6f7", "bearer-hex.zz", "bearer-hex.ä", "bearer."] {
             let value = HeaderValue::from_str(wrong).unwrap();
             let headers: HeaderMap = [(header::SEC_WEBSOCKET_PROTOCOL, value)].into_iter().collect();
-            assert!(guard.who(&headers).is_err(), "{wrong}");
+            assert!(guard.find_caller(&headers).is_err(), "{wrong}");
         }
         for wrong in ["", "Bearer ", "Bearer first-long-token", "Bearer first-long-token-12", "Basic x"] {
             assert_eq!(who(&[("authorization", wrong)]), None, "{wrong}");
@@ -634,11 +638,11 @@ mod tests {
         let guard = Guard::new(&with(&[old.clone(), other.clone()]), "127.0.0.1:7878".parse().unwrap());
         let who = |secret: &str| {
             let value = HeaderValue::from_str(&format!("Bearer {secret}")).unwrap();
-            guard.who(&[(header::AUTHORIZATION, value)].into_iter().collect()).ok()
+            guard.find_caller(&[(header::AUTHORIZATION, value)].into_iter().collect()).ok()
         };
         let (first, second) = (who("first-long-token-1").unwrap(), who("other-long-token-2").unwrap());
         assert!(first.owns(&facts("old")) && !first.owns(&facts("other")) && guard.is_lost(&facts("anybody")));
-        // One more of the same owner; then without the first.
+        // Another token of the same owner; then without the first.
         let new = Token { owner: Some("old".to_owned()), ..token("new", "third-long-token-3") };
         let changes = guard.change_tokens(&with(&[old, other.clone(), new.clone()])).unwrap();
         assert_eq!(changes, TokenChanges { added: vec!["new".to_owned()], ..TokenChanges::default() });
@@ -647,11 +651,11 @@ mod tests {
         assert_eq!(changes, TokenChanges { removed: vec!["old".to_owned()], ..TokenChanges::default() });
         assert!(*first.ended.borrow() && !*second.ended.borrow() && who("first-long-token-1").is_none());
         assert!(who("third-long-token-3").unwrap().owns(&facts("old")));
-        // Tokens that do not fit together change nothing.
+        // Inconsistent tokens change nothing.
         assert!(guard.change_tokens(&with(&[other.clone(), other.clone()])).is_err());
         assert!(guard.change_tokens(&with(&[])).is_err());
         assert!(Arc::ptr_eq(&second, &who("other-long-token-2").unwrap()));
-        // Another limit ends nothing; another secret does, and rights that are taken away.
+        // A changed limit ends nothing; a changed secret does, and so does a removed right.
         let slower = Token { rate: Some(5.0), ..other };
         let changes = guard.change_tokens(&with(&[slower.clone(), new.clone()])).unwrap();
         assert_eq!(changes, TokenChanges { changed: vec!["other".to_owned()], ..TokenChanges::default() });

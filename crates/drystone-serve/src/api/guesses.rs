@@ -1,4 +1,5 @@
-//! Wrong tokens: each costs its address more time than the one before, and few lines of the log tell of them.
+//! Defence against guessed tokens: the delay grows with each wrong token of an address, and few log lines are
+//! written.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -9,23 +10,23 @@ use tokio::sync::Semaphore;
 
 use crate::problem::Problem;
 
-/// Delay of the answer to the first wrong token of an address; each doubles it.
+/// Delay of the answer to the first wrong token of an address; each further one doubles it.
 const MIN_DELAY: Duration = Duration::from_millis(100);
 /// Longest delay.
 const MAX_DELAY: Duration = Duration::from_secs(5);
-/// Requests with a wrong token that are delayed at a time. Those beyond get 429.
+/// Number of delayed requests at the same time. Further ones get 429.
 const MAX_DELAYED: usize = 64;
-/// Addresses that are remembered.
+/// Largest number of addresses recorded.
 const MAX_ADDRESSES: usize = 4096;
-/// Time without a wrong token in which one is forgotten.
+/// Time after which one wrong token is forgotten.
 const FORGET: Duration = Duration::from_secs(10);
 
-/// Lines of the log about refused requests, in so long a time.
+/// Number of log lines about refused requests per [`LINES_PERIOD`].
 const MAX_LINES: u32 = 20;
-/// Time in which so many lines are written.
+/// Period of [`MAX_LINES`].
 const LINES_PERIOD: Duration = Duration::from_secs(10);
 
-/// Wrong tokens of late, by address.
+/// Recent wrong tokens, by address.
 #[derive(Debug)]
 pub struct Guesses {
     addresses: Mutex<HashMap<IpAddr, Guess>>,
@@ -53,7 +54,7 @@ impl Default for Guesses {
 }
 
 impl Guesses {
-    /// Counts a wrong token, and returns how long its answer is delayed.
+    /// Counts a wrong token. Returns the delay of its answer.
     fn count(&self, address: Option<IpAddr>, now: Instant) -> Duration {
         let mut addresses = self.addresses.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(address) = address else { return MAX_DELAY };
@@ -68,10 +69,10 @@ impl Guesses {
         MIN_DELAY.saturating_mul(1 << (guess.count - 1).min(16)).min(MAX_DELAY)
     }
 
-    /// Counts a wrong token, and waits as long as its address deserves.
+    /// Counts a wrong token, and waits for the delay of its address.
     ///
     /// # Errors
-    /// Too many wait already: 429.
+    /// Too many requests wait already: 429.
     pub async fn wait(&self, address: Option<IpAddr>) -> Result<(), Problem> {
         metrics::counter!("drystone_wrong_tokens_total").increment(1);
         let delay = self.count(address, Instant::now());
@@ -83,7 +84,7 @@ impl Guesses {
     }
 }
 
-/// Lets so many lines of a kind through in a while.
+/// Rate limit for log lines of one kind.
 #[derive(Debug)]
 pub struct Quiet(Mutex<(Instant, u32)>);
 
@@ -94,7 +95,7 @@ impl Default for Quiet {
 }
 
 impl Quiet {
-    /// Number of lines that were left out before this one. None: this one is left out, too.
+    /// Returns the number of lines omitted before this one, or None if this one is to be omitted.
     pub fn admit(&self) -> Option<u32> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (since, count) = *state;
@@ -133,7 +134,7 @@ mod tests {
         }
         assert_eq!(guesses.addresses.lock().unwrap().len(), MAX_ADDRESSES);
         assert_eq!(guesses.count(Some(IpAddr::from([99, 0, 0, 1])), now), MAX_DELAY);
-        // Once they are forgotten there is room again.
+        // Forgotten addresses make room for new ones.
         assert_eq!(guesses.count(Some(IpAddr::from([99, 0, 0, 1])), now + 2 * FORGET), MIN_DELAY);
     }
 

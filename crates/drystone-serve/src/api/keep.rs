@@ -1,4 +1,4 @@
-//! Checkpoints with names.
+//! Handlers of named checkpoints: write, list, delete, restore.
 
 use axum::extract::{Extension, State as FromState};
 use axum::http::{HeaderMap, Uri};
@@ -16,7 +16,8 @@ use crate::problem::Problem;
 use crate::session::{Answer, Request};
 use crate::store::saved_name;
 
-/// Does once for a key what is not in the log of a world; the answer is, before anybody has it. Goes on if the client goes.
+/// Executes work outside of the world's log once per key. The answer is logged before the client gets it. Continues
+/// if the client disconnects.
 async fn once(
     state: &State,
     id: &str,
@@ -37,18 +38,18 @@ async fn once(
         let kept = write(&state, &id, op, Some(key), None).await;
         drop(claim);
         kept.map_err(|problem| {
-            let detail = format!("it was done, and its answer could not be kept: {}", problem.detail);
+            let detail = format!("the request was executed, but its answer could not be stored: {}", problem.detail);
             Problem::away(detail)
         })
     });
-    done.await.map_err(|_| Problem::internal("a bug; it is in the log"))?
+    done.await.map_err(|_| Problem::internal("internal server error; see the log"))?
 }
 
-/// Name of a checkpoint to be made.
+/// Name of a new checkpoint.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
-    /// Name: small letters, digits and hyphens, at most 64. [default: by the step]
+    /// Name: lowercase letters, digits and hyphens, at most 64. [default: by the step]
     name: Option<String>,
 }
 
@@ -56,13 +57,13 @@ fn check_name(name: &str) -> Result<(), Problem> {
     if crate::store::is_id(name) {
         return Ok(());
     }
-    let problem = Problem::invalid(format!("{name:?} is no name of a checkpoint")).at("name");
-    Err(problem.expected(format!("small letters, digits and hyphens, at most {LONGEST_NAME}")))
+    let problem = Problem::invalid(format!("{name:?} is not a valid name of a checkpoint")).at("name");
+    Err(problem.expected(format!("lowercase letters, digits and hyphens, at most {LONGEST_NAME}")))
 }
 
-/// Keeps the state of a world under a name.
+/// Saves the state of a world under a name.
 #[utoipa::path(post, path = "/v1/worlds/{id}/checkpoint", tag = "keep", request_body = Option<Checkpoint>,
-    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
+    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: the request is executed once per key")),
     responses((status = 200, body = answers::Saved)))]
 pub async fn checkpoint(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, asked: Keyed) -> Answered {
     let (key, Checkpoint { name }) = asked.read(read_or_empty).await?;
@@ -74,7 +75,7 @@ pub async fn checkpoint(FromState(state): FromState<State>, OwnWorld(id): OwnWor
     once(&state, &id, key, save).await
 }
 
-/// Checkpoints with names.
+/// Lists the named checkpoints of a world.
 #[utoipa::path(get, path = "/v1/worlds/{id}/checkpoints", tag = "keep", params(("id" = String, Path)),
     responses((status = 200, body = answers::Checkpoints)))]
 pub async fn checkpoints(
@@ -87,10 +88,10 @@ pub async fn checkpoints(
     Ok(Answer::json(&answers::Checkpoints { checkpoints: listing.saved }))
 }
 
-/// Forgets a checkpoint.
+/// Deletes a named checkpoint.
 #[utoipa::path(delete, path = "/v1/worlds/{id}/checkpoints/{name}", tag = "keep",
     params(("id" = String, Path), ("name" = String, Path),
-        ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
+        ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: the request is executed once per key")),
     responses((status = 204)))]
 pub async fn forget(
     FromState(state): FromState<State>,
@@ -114,12 +115,12 @@ pub async fn forget(
             }
             Ok(found)
         });
-        if forgotten.await? { Ok(Answer::told(204, &Value::Null)) } else { Err(missing) }
+        if forgotten.await? { Ok(Answer::with_status(204, &Value::Null)) } else { Err(missing) }
     };
     once(&state, &id, key, forget).await
 }
 
-/// Name of a checkpoint.
+/// Name of the checkpoint to restore.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Restore {
@@ -127,9 +128,9 @@ pub struct Restore {
     name: String,
 }
 
-/// Puts a world back to a checkpoint with a name. It stands still then.
+/// Restores a named checkpoint of a world. The world is paused afterwards.
 #[utoipa::path(post, path = "/v1/worlds/{id}/restore", tag = "keep", request_body = Restore,
-    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
+    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: the request is executed once per key")),
     responses((status = 200, body = answers::Restored)))]
 pub async fn restore(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, asked: Keyed) -> Answered {
     let (key, Restore { name }) = asked.read(|body: &[u8]| read_json::<Restore>(body)).await?;

@@ -1,4 +1,4 @@
-//! HTTP: what may come in, and what it means to the worlds.
+//! HTTP API: routes, access control, and the handlers that translate requests for the worlds.
 
 mod ask;
 mod asked;
@@ -47,21 +47,21 @@ use drystone_scenes::file::json_schema;
 pub use guard::TokenChanges;
 use guard::{Caller, Guard, MaybeCaller};
 
-/// Longest `Idempotency-Key`.
+/// Longest `Idempotency-Key`, characters.
 const LONGEST_KEY: usize = 128;
-/// Worlds that are read and made at the same time.
+/// Number of worlds created at the same time.
 const MAX_CREATING: usize = 2;
-/// Times a second that the text of the metrics is made, at most.
+/// Largest number of times per second that the text of the metrics is rendered.
 const MAX_FIGURES: u32 = 20;
 
-/// What every handler has.
+/// State shared by all handlers.
 #[derive(Clone, Debug)]
 pub struct State {
-    /// Limits and so on.
+    /// Configuration.
     pub config: Arc<Config>,
-    /// The worlds.
+    /// Scheduler of the worlds.
     pub scheduler: Arc<Scheduler>,
-    /// True once the service stops.
+    /// True once the service is stopping.
     pub stopping: watch::Sender<bool>,
     recorder: metrics_exporter_prometheus::PrometheusHandle,
     guard: Arc<Guard>,
@@ -71,7 +71,7 @@ pub struct State {
     figures: Arc<Mutex<Figures>>,
 }
 
-/// Text of the metrics, which is made anew so often in a second.
+/// Rendered text of the metrics, with the number of renderings in the current second.
 #[derive(Debug, Default)]
 struct Figures {
     since: Option<Instant>,
@@ -80,7 +80,7 @@ struct Figures {
 }
 
 impl State {
-    /// For a service that listens on `local`.
+    /// Creates the state of a service that listens on `local`.
     #[must_use]
     pub fn new(
         config: Arc<Config>,
@@ -101,17 +101,17 @@ impl State {
         }
     }
 
-    /// Takes the tokens of another configuration. Requests and streams of those that are there no more end.
+    /// Replaces the tokens by those of another configuration. Requests and streams of removed ones end.
     ///
     /// # Errors
-    /// The tokens do not fit together; those from before stay.
+    /// The tokens are inconsistent; the previous ones stay.
     pub fn change_tokens(&self, other: &Config) -> Result<TokenChanges, ServeError> {
         let changes = self.guard.change_tokens(other)?;
         self.scheduler.shared().several_tokens.store(self.guard.has_several(), Ordering::SeqCst);
         Ok(changes)
     }
 
-    /// Number of worlds that no token sees.
+    /// Returns the number of worlds that no token can see.
     #[must_use]
     pub fn lost_worlds(&self) -> usize {
         self.scheduler.worlds().iter().filter(|handle| self.guard.is_lost(&handle.facts)).count()
@@ -122,14 +122,14 @@ impl State {
 #[openapi(
     info(
         title = "Drystone",
-        description = "Worlds of rigid bodies in 2D: made from scenes, stepped, asked, watched, kept. SI units, y up, \
-                       angles in radians counter-clockwise. Errors are problem details (RFC 9457). Whatever changes \
-                       state takes an `Idempotency-Key`: asked again with the same key it is done once. The key of a \
-                       creation is known as long as its world; other keys are known for at least 24 hours, also over \
-                       restarts, and up to limits.keys of a world; beyond that new ones are refused with 429. A world \
-                       belongs to the owner of the token that made it: for other tokens it is not there (404), their \
-                       lists do not have it, and their keys are others; a token with `admin` has the worlds of all \
-                       owners. Without tokens everybody has all. An `X-Request-Id` is taken, or made, and returned; the log has it."
+        description = "Worlds of rigid bodies in 2D: create them from scenes, step, read, stream and save them. SI units, y up, \
+                       angles in radians counter-clockwise. Errors are problem details (RFC 9457). Each request that changes \
+                       state takes an `Idempotency-Key`: a retry with the same key gets the first answer. The key of a \
+                       creation is known as long as its world exists; other keys are known for at least 24 hours, also \
+                       across restarts, and up to limits.keys per world; beyond that new keys are refused with 429. A world \
+                       belongs to the owner of the token that created it. For other owners it does not exist (404, and not \
+                       in their lists), and their keys are separate; a token with `admin` sees the worlds of all owners. \
+                       Without tokens every client sees all worlds. An `X-Request-Id` is accepted or generated; it is returned and logged."
     ),
     components(schemas(Problem)),
     modifiers(&Secured),
@@ -173,13 +173,13 @@ fn routes() -> OpenApiRouter<State> {
         .routes(routes!(prometheus))
 }
 
-/// The description of the API.
+/// Returns the API description.
 fn document() -> serde_json::Value {
     let (_, document) = routes().split_for_parts();
     description::complete(serde_json::to_value(document).unwrap_or_default())
 }
 
-/// All of it.
+/// Returns the routes of the service.
 pub fn router(state: State) -> Router {
     let (api, _) = routes().split_for_parts();
     let document: Arc<str> = document().to_string().into();
@@ -193,7 +193,7 @@ pub fn router(state: State) -> Router {
         .merge(page_files())
         .route("/api/openapi.json", axum::routing::get(text(document)))
         .route("/api/scene.schema.json", axum::routing::get(text(schema)))
-        .fallback(async || Problem::not_found("there is nothing at this address; see /api/openapi.json"))
+        .fallback(async || Problem::not_found("not found: no such path; see /api/openapi.json"))
         .method_not_allowed_fallback(async || Problem::method())
         .layer(axum::middleware::from_fn_with_state(state.clone(), refuse_while_starting))
         .layer(axum::middleware::from_fn_with_state(state.clone(), guard::guard))
@@ -201,22 +201,22 @@ pub fn router(state: State) -> Router {
         .with_state(state)
 }
 
-/// Refuses what concerns worlds until all worlds of the store are known: one that is there must not be told to be missing.
+/// Refuses requests about worlds until the list of worlds is complete: an existing world must not get a 404.
 async fn refuse_while_starting(
     FromState(state): FromState<State>,
     request: axum::extract::Request,
     next: axum::middleware::Next,
 ) -> Response {
     if request.uri().path().starts_with("/v1/worlds") && !state.scheduler.is_listed() {
-        return Problem::starting("the worlds of the store are being read").into_response();
+        return Problem::starting("the list of worlds is still being read").into_response();
     }
     next.run(request).await
 }
 
-/// What a connection beyond the limit gets: whoever watches the process still sees that it is well.
+/// Returns the routes for connections beyond the limit: health checks still work.
 pub fn router_when_full(state: State) -> Router {
     let most = state.config.limits.connections;
-    let full = move || async move { Problem::unavailable(format!("{most} connections are open already")) };
+    let full = move || async move { Problem::unavailable(format!("{most} connections are already open")) };
     Router::new()
         .route("/health/live", axum::routing::get(live))
         .route("/health/ready", axum::routing::get(ready))
@@ -228,8 +228,8 @@ pub fn router_when_full(state: State) -> Router {
 fn panicked(panic: Box<dyn std::any::Any + Send>) -> Response {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-    tracing::error!(panic = text, "a bug: a request was given up");
-    Problem::internal("a bug; it is in the log").into_response()
+    tracing::error!(panic = text, "a bug: a request was aborted");
+    Problem::internal("internal server error; see the log").into_response()
 }
 
 impl IntoResponse for Answer {
@@ -249,7 +249,7 @@ impl IntoResponse for Answer {
     }
 }
 
-/// What the address names.
+/// Parameters in the path.
 #[derive(Debug)]
 struct Path<T>(T);
 
@@ -262,18 +262,18 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     }
 }
 
-/// The parameters of a request.
+/// Returns the query parameters of a request.
 ///
 /// # Errors
-/// One is unknown or cannot be read.
+/// A parameter is unknown or cannot be parsed.
 fn parameters<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, Problem> {
     query.map(|Query(value)| value).map_err(|rejection| Problem::malformed(rejection.body_text()))
 }
 
-/// With which the client can ask again.
+/// Returns the idempotency key of a request.
 ///
 /// # Errors
-/// It is too long, or has characters that are not visible.
+/// The key is empty or too long, or has invisible characters.
 fn key(headers: &HeaderMap, path: &str, body: &[u8]) -> Result<Option<Key>, Problem> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
     let name = value.to_str().ok().filter(|name| (1..=LONGEST_KEY).contains(&name.len()));
@@ -285,19 +285,19 @@ fn make_key(name: &str, path: &str, body: &[u8]) -> Key {
     Key { name: name.to_owned(), hash: Fnv::START.bytes(path.as_bytes()).bytes(&[0]).bytes(body).0 }
 }
 
-/// Whether the process answers.
-#[utoipa::path(get, path = "/health/live", tag = "service", responses((status = 200, description = "It does")))]
+/// Returns 200 while the process answers.
+#[utoipa::path(get, path = "/health/live", tag = "service", responses((status = 200, description = "Alive")))]
 async fn live() -> Response {
     axum_json(200, &json!({ "live": true }))
 }
 
-/// Says that all worlds are open and the service is not stopping; with a token more.
+/// Returns 200 if all worlds are open and the service is not stopping; with a token also details.
 #[utoipa::path(get, path = "/health/ready", tag = "service",
     responses((status = 200, description = "Ready")))]
 async fn ready(FromState(state): FromState<State>, caller: MaybeCaller) -> Response {
     if let Some(mut hindrance) = state.scheduler.hindrance() {
         if caller.is_none() {
-            // Details are for those with a token.
+            // Details require a token.
             hindrance.truncate(hindrance.find([':', ';']).unwrap_or(hindrance.len()));
         }
         return Problem::unavailable(hindrance).into_response();
@@ -311,12 +311,12 @@ async fn ready(FromState(state): FromState<State>, caller: MaybeCaller) -> Respo
     axum_json(200, &told)
 }
 
-/// Figures for Prometheus: of the whole service for tokens with `metrics` or `admin`, and for all where all have one owner;
-/// other tokens get their own.
+/// Returns metrics for Prometheus: of the whole service for tokens with `metrics` or `admin`, and for all tokens if
+/// all have one owner; other tokens get their own figures.
 #[utoipa::path(get, path = "/metrics", tag = "service", responses((status = 200, description = "Text", body = String)))]
 async fn prometheus(FromState(state): FromState<State>, caller: MaybeCaller) -> Response {
     let text = {
-        // One at a time, as it is the same work for each.
+        // One at a time, because the text is the same for each.
         let mut figures = state.figures.lock().unwrap_or_else(PoisonError::into_inner);
         if figures.since.is_none_or(|since| since.elapsed() >= Duration::from_secs(1)) {
             (figures.since, figures.count) = (Some(Instant::now()), 0);
@@ -335,7 +335,7 @@ async fn prometheus(FromState(state): FromState<State>, caller: MaybeCaller) -> 
     ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], text).into_response()
 }
 
-/// Returns the lines of the metrics that are about a caller.
+/// Returns the lines of the metrics that concern a caller.
 fn own_figures(text: &str, caller: &Caller) -> String {
     let of = |label: &str, name: &str| ['{', ','].map(|before| format!("{before}{label}=\"{}\"", escaped(name)));
     let own = [of("token", &caller.name), of("owner", &caller.owner)].concat();
@@ -345,7 +345,7 @@ fn own_figures(text: &str, caller: &Caller) -> String {
     names.dedup();
     let mut own = String::new();
     for name in names {
-        // Its HELP and TYPE lines.
+        // HELP and TYPE lines of the metric.
         let about = |line: &&str| line.starts_with("# ") && line.split(' ').nth(2) == Some(name.as_str());
         let of_name = lines
             .iter()
@@ -358,7 +358,7 @@ fn own_figures(text: &str, caller: &Caller) -> String {
     own
 }
 
-/// Makes the text of the metrics.
+/// Renders the text of the metrics.
 fn figures_of(state: &State) -> String {
     let scheduler = &state.scheduler;
     let worlds = scheduler.worlds();
@@ -387,19 +387,20 @@ fn figures_of(state: &State) -> String {
     state.recorder.render()
 }
 
-/// A value of a label, as the exporter writes it.
+/// Escapes the value of a label as the exporter does.
 fn escaped(value: &str) -> String {
     value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
-/// Memory of the process, where the system says it.
+/// Returns the resident memory of the process, where the system reports it.
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1 << 10)
 }
 
-/// The page at `/`. Its style and scripts are files of their own, so that the policy forbids text in the page to be run.
+/// Page at `/`. Its style and scripts are separate files, so that the content security policy can forbid inline
+/// scripts.
 const PAGE: &str = include_str!("page/page.html");
 /// Files of the page below `/page/`, with their MIME types.
 const PAGE_FILES: [(&str, &str, &str); 10] = [
@@ -424,7 +425,7 @@ fn page_files() -> Router<State> {
 fn page_file(kind: &'static str, text: &'static str) -> Response {
     let policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
                   base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
-    // Page and scripts of two versions do not fit together: each is asked for anew.
+    // Page and scripts of different versions do not fit together: browsers must check for new ones each time.
     let headers =
         [(header::CONTENT_TYPE, kind), (header::CONTENT_SECURITY_POLICY, policy), (header::CACHE_CONTROL, "no-cache")];
     (headers, text).into_response()

@@ -1,4 +1,4 @@
-//! Steps back.
+//! Handler of rewinding a world.
 
 use axum::extract::State as FromState;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use super::run::check_steps;
 use crate::answers;
 use crate::session::Request;
 
-/// Number of steps to go back.
+/// Number of steps to rewind, and the time for it.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Rewind {
@@ -19,19 +19,21 @@ pub struct Rewind {
     #[serde(default = "super::run::one")]
     #[schema(minimum = 1)]
     steps: u64,
-    /// Seconds it may take; then the world stays where it was. [default: limits.step_seconds]
+    /// Seconds the rewind may take; afterwards it is cancelled and the world is unchanged. [default:
+    /// limits.step_seconds]
     #[schema(exclusive_minimum = 0)]
     timeout: Option<f64>,
 }
 
-/// Puts a world back by a number of steps, to the same bits. It stands still then, and what came after is forgotten.
+/// Rewinds a world by a number of steps, to the same bits. The world is paused afterwards, and later changes are
+/// discarded.
 ///
-/// All that was asked of the world before its next step is there again. It is computed again from the checkpoint before,
-/// so that the past reaches back to the older of the last two checkpoints, and not beyond the last `restore`; 422 names the
-/// first step that is kept. There is a checkpoint every `checkpoint_seconds` of computing, when a world is put to disk, and
-/// when the service stops. The world has to be paused (409).
+/// All changes before the world's next step at that time are preserved. The state is recomputed from an earlier
+/// checkpoint, so the history reaches back to the older of the last two checkpoints, and not beyond the last
+/// `restore`; 422 names the earliest available step. Checkpoints are written every `checkpoint_seconds` of
+/// computing, when a world leaves memory, and when the service stops. The world must be paused (409).
 #[utoipa::path(post, path = "/v1/worlds/{id}/rewind", tag = "keep", request_body = Option<Rewind>,
-    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
+    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: the request is executed once per key")),
     responses((status = 200, body = answers::Restored)))]
 pub async fn rewind(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, asked: Keyed) -> Answered {
     let (key, Rewind { steps, timeout }) = asked.read(read_or_empty).await?;

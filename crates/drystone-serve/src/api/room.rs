@@ -1,4 +1,4 @@
-//! Memory for bodies and answers on their way: one pot for all, of which each token has a part.
+//! Memory for bodies and answers in transit: one pool for all tokens, of which each may hold a share.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::problem::Problem;
 
 /// Largest size of a small body or answer, bytes.
 pub const MAX_SMALL: usize = 64 << 10;
-/// Memory for small ones, of each token, bytes. It is beside the pot for all.
+/// Memory for small bodies and answers of each token, bytes, in addition to the shared pool.
 const SMALL_POT: usize = 4 << 20;
 
-/// Memory for bodies and answers on their way, of one token.
+/// Memory of one token for bodies and answers in transit.
 #[derive(Debug)]
 pub struct Room {
     own: Arc<Semaphore>,
@@ -20,29 +20,29 @@ pub struct Room {
     small: Arc<Semaphore>,
 }
 
-/// Memory for bodies and answers on their way, of all tokens together.
+/// Shared memory of all tokens for bodies and answers in transit.
 #[derive(Clone, Debug)]
 pub struct Pot {
     kib: Arc<Semaphore>,
     size: u32,
 }
 
-/// Memory that is set aside, until dropped.
+/// Reserved memory, until dropped.
 #[derive(Debug)]
 pub struct Reserved {
-    /// Permits of the token and of the pot for all.
+    /// Permits of the token and of the shared pool.
     large: Option<[OwnedSemaphorePermit; 2]>,
     small: Option<OwnedSemaphorePermit>,
 }
 
 impl Reserved {
-    /// Bytes of the pot for all.
+    /// Returns the bytes reserved in the shared pool.
     #[must_use]
     pub fn large_bytes(&self) -> usize {
         self.large.as_ref().map_or(0, |[own, _]| own.num_permits() << 10)
     }
 
-    /// Adds memory that was set aside in the same room.
+    /// Adds memory that was reserved in the same room.
     pub fn merge(&mut self, other: Self) {
         match (&mut self.large, other.large) {
             (Some(large), Some([own, all])) => {
@@ -60,10 +60,10 @@ impl Reserved {
     }
 }
 
-/// Sets more memory aside beside what is held. What is held together never is more than the token may hold.
+/// Reserves more memory in addition to `held`. The sum never exceeds what the token may hold.
 ///
 /// # Errors
-/// There is not as much now: 429.
+/// The memory is in use at the moment: 429.
 pub fn charge(room: &Room, held: &mut Option<Reserved>, bytes: usize) -> Result<(), Problem> {
     let large = held.as_ref().map_or(0, Reserved::large_bytes);
     let more = bytes.min(room.own_bytes().saturating_sub(large));
@@ -83,7 +83,7 @@ fn kib(bytes: usize) -> u32 {
 }
 
 impl Pot {
-    /// Makes a pot of so many bytes.
+    /// Creates a pool of that many bytes.
     #[must_use]
     pub fn new(bytes: usize) -> Self {
         let size = u32::try_from(bytes >> 10).unwrap_or(u32::MAX).max(1);
@@ -92,7 +92,7 @@ impl Pot {
 }
 
 impl Room {
-    /// Makes the room of a token that may hold so many bytes of a pot.
+    /// Creates the room of a token that may hold that many bytes of a pool.
     #[must_use]
     pub fn new(all: &Pot, bytes: usize) -> Self {
         let own_kib = u32::try_from(bytes >> 10).unwrap_or(u32::MAX).clamp(1, all.size);
@@ -100,22 +100,22 @@ impl Room {
         Self { own: Arc::new(own), own_kib, all: all.clone(), small: Arc::new(small) }
     }
 
-    /// Bytes of the pot for all.
+    /// Returns the bytes of the shared pool.
     #[must_use]
     pub fn pot_bytes(&self) -> usize {
         (self.all.size as usize) << 10
     }
 
-    /// Bytes of the pot for all that the token may hold.
+    /// Returns the bytes of the shared pool that the token may hold.
     #[must_use]
     pub fn own_bytes(&self) -> usize {
         (self.own_kib as usize) << 10
     }
 
-    /// Sets memory aside. A request for more than the token may hold takes all of that.
+    /// Reserves memory. A request beyond the token's share reserves the whole share.
     ///
     /// # Errors
-    /// There is not as much now: 429.
+    /// The memory is in use at the moment: 429.
     pub fn take(&self, bytes: usize) -> Result<Reserved, Problem> {
         if bytes <= MAX_SMALL
             && let Ok(small) = self.small.clone().try_acquire_many_owned(kib(bytes).max(1))
@@ -125,19 +125,19 @@ impl Room {
         self.take_large(bytes)
     }
 
-    /// Sets memory aside in the pot for all.
+    /// Reserves memory in the shared pool.
     ///
     /// # Errors
-    /// There is not as much now: 429.
+    /// The memory is in use at the moment: 429.
     pub fn take_large(&self, bytes: usize) -> Result<Reserved, Problem> {
         let kib = kib(bytes).clamp(1, self.own_kib);
         let full = |whose: &str| {
             metrics::counter!("drystone_memory_full_total").increment(1);
-            let detail = format!("bodies and answers on their way fill the memory for them{whose}");
+            let detail = format!("the memory for bodies and answers in transit is full{whose}");
             Problem::too_many(detail, 1)
         };
         let own = self.own.clone().try_acquire_many_owned(kib);
-        let own = own.map_err(|_| full(" that is this token's part of limits.memory_bytes"))?;
+        let own = own.map_err(|_| full(" (this token's share of limits.memory_bytes)"))?;
         let all = self.all.kib.clone().try_acquire_many_owned(kib);
         let all = all.map_err(|_| full(" (limits.memory_bytes)"))?;
         Ok(Reserved { large: Some([own, all]), small: None })
@@ -157,7 +157,7 @@ mod tests {
         drop(first);
         assert!(room.take(600 << 10).is_ok());
         drop(second);
-        // More than there is at all: alone.
+        // More than the share: alone.
         let all = room.take(1 << 30).unwrap();
         assert!(room.take_large(1).is_err());
         drop(all);
@@ -176,7 +176,7 @@ mod tests {
         let refused = other.take(1 << 20).unwrap_err();
         assert!(refused.detail.contains("(limits.memory_bytes)"), "{refused:?}");
         drop(held);
-        // Merged amounts are given back with the rest.
+        // Merged amounts are returned with the rest.
         large.merge(other.take(1 << 20).unwrap());
         large.merge(other.take(1).unwrap());
         small.clear();

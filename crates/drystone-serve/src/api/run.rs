@@ -1,4 +1,4 @@
-//! Worlds that step: by a number of steps, by themselves, and by commands.
+//! Handlers that run a world: step, commands, play, pause.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,7 @@ use crate::config::Config;
 use crate::op::{CommandRecord, Op, read_commands};
 use crate::problem::Problem;
 
-/// Number of steps and time for them.
+/// Number of steps, and the time for them.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
@@ -26,7 +26,8 @@ pub struct Step {
     #[serde(default = "one")]
     #[schema(minimum = 1)]
     pub steps: u64,
-    /// Seconds it may take; then it stops where it is, and says so.
+    /// Seconds the steps may take; afterwards the world stops where it is and says so. [default:
+    /// limits.step_seconds]
     #[schema(exclusive_minimum = 0)]
     pub timeout: Option<f64>,
 }
@@ -35,27 +36,27 @@ pub(super) fn one() -> u64 {
     1
 }
 
-/// Steps done.
+/// Result of a request for steps.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Stepped {
-    /// Steps done since the world began.
+    /// Total number of steps of the world.
     step: u64,
-    /// Simulated seconds since the world began.
+    /// Simulated seconds of the world.
     time: f64,
-    /// Steps of this request.
+    /// Number of steps done by this request.
     steps: u64,
-    /// Reason why it ended early.
+    /// Reason for an early end.
     stopped: Option<String>,
 }
 
 impl Step {
-    /// Returns the change, and until when it may take.
+    /// Returns the operation and its deadline.
     pub fn op(&self, state: &State) -> Result<(Op, Instant), Problem> {
         Ok((Op::Step { steps: self.steps }, check_steps(self.steps, self.timeout, state)?))
     }
 }
 
-/// Checks a number of steps and the seconds that they may take. Returns until when that is.
+/// Checks a number of steps and their time limit. Returns the deadline.
 pub(super) fn check_steps(steps: u64, timeout: Option<f64>, state: &State) -> Result<Instant, Problem> {
     let limits = &state.config.limits;
     if !(1..=limits.steps).contains(&steps) {
@@ -71,11 +72,11 @@ pub(super) fn check_steps(steps: u64, timeout: Option<f64>, state: &State) -> Re
     Ok(Instant::now() + Duration::from_secs_f64(seconds))
 }
 
-/// Steps a world, and answers when that is done.
+/// Steps a world, and answers when the steps are done.
 ///
-/// A client that goes away without an `Idempotency-Key` stops the steps; with one they are done.
+/// If the client disconnects without an `Idempotency-Key`, the steps are cancelled; with a key they are completed.
 #[utoipa::path(post, path = "/v1/worlds/{id}/step", tag = "run", request_body = Option<Step>,
-    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
+    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: the request is executed once per key")),
     responses((status = 200, body = Stepped)))]
 pub async fn step(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, asked: Keyed) -> Answered {
     let (key, step) = asked.read(read_or_empty::<Step>).await?;
@@ -83,9 +84,9 @@ pub async fn step(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, as
     write(&state, &id, op, key, Some(deadline)).await
 }
 
-/// Commands, done one after the other.
+/// Commands, executed in order.
 #[derive(Debug, ToSchema)]
-#[allow(dead_code, reason = "for the description; it is read by hand")]
+#[allow(dead_code, reason = "for the API description only; the body is parsed as a list")]
 pub struct Batch {
     /// Commands, at least one.
     commands: Vec<CommandRecord>,
@@ -94,67 +95,68 @@ pub struct Batch {
 /// Results of commands.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Done {
-    /// Steps done before them.
+    /// Number of steps done before the commands.
     step: u64,
-    /// Results, one for each command: `{}`, or ids of what it made.
+    /// Results, one per command: `{}`, or ids of what it created.
     results: Vec<Value>,
 }
 
-/// Commands bodies and joints; it happens before the next step.
+/// Executes commands on bodies and joints before the next step.
 ///
-/// Answered when it is durable. Of a batch the commands before one that is refused are done; `applied` says how many.
+/// The answer follows once the commands are durable. If one is refused, those before it stay executed; `applied` is
+/// their number.
 #[utoipa::path(post, path = "/v1/worlds/{id}/commands", tag = "run", request_body = Batch,
-    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
+    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: the request is executed once per key")),
     responses((status = 200, body = Done)))]
 pub async fn commands(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, asked: Keyed) -> Answered {
     let config = state.config.clone();
     let (key, commands, mut content) = asked.read_and_keep(move |body| read_commands(body, &config.limits)).await?;
     content.charge(command_bytes(commands.len()))?;
-    // Its memory counts as long as the commands wait, also if the client goes.
+    // The memory stays reserved while the commands wait, even if the client disconnects.
     let done = tokio::spawn(async move {
         let answer = write(&state, &id, Op::Commands(commands), key, None).await;
         drop(content);
         answer
     });
-    done.await.map_err(|_| Problem::internal("a bug; it is in the log"))?
+    done.await.map_err(|_| Problem::internal("internal server error; see the log"))?
 }
 
-/// Speed at which a world plays.
+/// Play mode.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Play {
-    /// Multiple of real time, 0.001 to 1000; or `"max"`, as fast as it goes. [default: 1]
+    /// Speed as a multiple of real time, 0.001 to 1000, or `"max"` for as fast as possible. [default: 1]
     #[serde(default)]
     #[schema(schema_with = speed_schema)]
     pub speed: Speed,
-    /// Seconds without a stream or a request about the world, after which it pauses, up to 1e9; 0: it plays on.
-    /// [default: pause_unwatched_seconds]
+    /// Seconds without a stream or a request about the world after which it pauses, up to 1e9; 0: never. [default:
+    /// pause_unwatched_seconds]
     #[schema(minimum = 0)]
     pub unwatched: Option<f64>,
 }
 
-/// A number or a word.
+/// Returns the schema of a speed: a number or a word.
 fn speed_schema() -> RefOr<Schema> {
     let times = ObjectBuilder::new().schema_type(Type::Number).minimum(Some(0.001)).maximum(Some(1000.0));
     let word = ObjectBuilder::new().schema_type(Type::String).enum_values(Some(["max"]));
     OneOfBuilder::new().item(times).item(word).into()
 }
 
-/// Multiple of real time.
+/// Speed of play.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(untagged)]
 pub enum Speed {
-    /// Multiple.
+    /// Multiple of real time.
     Times(f64),
-    /// No limit: as fast as it goes.
+    /// Unlimited speed: as fast as possible.
     Word(Most),
 }
 
-/// `"max"`.
+/// The word `"max"`.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Most {
-    /// No limit: as fast as it goes.
+    /// Unlimited speed: as fast as possible.
     Max,
 }
 
@@ -165,7 +167,7 @@ impl Default for Speed {
 }
 
 impl Play {
-    /// Returns the change.
+    /// Returns the operation.
     pub fn op(&self, config: &Config) -> Result<Op, Problem> {
         let speed = match self.speed {
             Speed::Word(Most::Max) => None,
@@ -186,7 +188,7 @@ impl Play {
 
 /// Lets a world step by itself.
 #[utoipa::path(post, path = "/v1/worlds/{id}/play", tag = "run", request_body = Option<Play>,
-    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
+    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: the request is executed once per key")),
     responses((status = 200, body = answers::Played)))]
 pub async fn play(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, asked: Keyed) -> Answered {
     let config = state.config.clone();
@@ -194,16 +196,16 @@ pub async fn play(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, as
     write(&state, &id, op, key, None).await
 }
 
-/// Stops a world, also in the middle of steps that were asked for.
+/// Pauses a world, and ends unfinished requests for steps.
 #[utoipa::path(post, path = "/v1/worlds/{id}/pause", tag = "run",
-    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
+    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: the request is executed once per key")),
     responses((status = 200, body = answers::Played)))]
 pub async fn pause(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, asked: Keyed) -> Answered {
     let (key, Nothing {}) = asked.read(read_or_empty).await?;
     write(&state, &id, Op::Pause, key, None).await
 }
 
-/// Body without anything in it.
+/// Empty body.
 #[derive(Debug, Deserialize, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Nothing {}

@@ -1,4 +1,4 @@
-//! The scene that a world has become.
+//! Handler that returns a world's current state as a scene.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,7 +9,7 @@ use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::State;
-use super::ask::{charging, held, read};
+use super::ask::{charging, read, with_reserved};
 use super::asked::in_store;
 use super::guard::{Caller, OwnWorld};
 use crate::problem::Problem;
@@ -18,7 +18,7 @@ use crate::store::WORLD;
 use drystone::Scene;
 use drystone_scenes::file;
 
-/// Schema of a scene, which is beside those of this crate.
+/// Reference to the schema of a scene, which is defined elsewhere.
 struct SceneNow;
 
 impl PartialSchema for SceneNow {
@@ -29,11 +29,11 @@ impl PartialSchema for SceneNow {
 
 impl ToSchema for SceneNow {}
 
-/// Returns the world as a scene that starts where the world is now.
+/// Returns the world as a scene that starts in its current state.
 ///
-/// Bodies are in the order of `bodies`, where they are and as fast; joints have the lengths, speeds and targets that they
-/// have come to; gravity is that of now. Broken joints and the pull of pointers are left out. Contacts are not part of a
-/// scene, so a world that is made of it goes on much the same and not to the same bits: that takes a checkpoint.
+/// Bodies are in the order of `bodies`, with their current poses and velocities; joints have their current lengths,
+/// speeds and targets; gravity is the current one. Broken joints and pointers are omitted. Contacts are not part of
+/// a scene, so a world created from it behaves similarly but not bit by bit the same; use a checkpoint for that.
 #[utoipa::path(get, path = "/v1/worlds/{id}/scene", tag = "ask", params(("id" = String, Path)),
     responses((status = 200, body = inline(SceneNow))))]
 pub async fn scene(
@@ -47,20 +47,20 @@ pub async fn scene(
     let hand_over = move |past: Past| *own.lock().unwrap_or_else(PoisonError::into_inner) = Some(past);
     read(&state, &id, Read::Past(Box::new(hand_over), charge)).await?;
     let past: Option<Past> = past.lock().unwrap_or_else(PoisonError::into_inner).take();
-    let past = past.ok_or_else(|| Problem::internal("a bug: the world gave no state"))?;
+    let past = past.ok_or_else(|| Problem::internal("the session returned no state"))?;
     let text = in_store(&state, &caller, move |store| {
         let (_, text) = store.read(&id, WORLD)?;
-        // Parsing a large scene takes as long as reading it, and is done aside as well.
+        // Parsing a large scene takes as long as reading it, and also happens on a thread that may block.
         Ok(first_scene(text).map_err(Problem::damaged).and_then(|first| {
             let scene = past.scene(&first).map_err(Problem::conflict)?;
             Ok(file::write_json(&scene))
         }))
     });
     let body = text.await??.into_bytes();
-    Ok(held(Answer { status: 200, content_type: "application/json", body, again: false }, &growing))
+    Ok(with_reserved(Answer { status: 200, content_type: "application/json", body, again: false }, &growing))
 }
 
-/// Reads the scene of which a world was made.
+/// Parses the scene from which a world was created.
 fn first_scene(text: Vec<u8>) -> Result<Scene, String> {
     let text = String::from_utf8(text).map_err(|error| error.to_string())?;
     file::parse(&text, "scene.json").map_err(|error| error.to_string())

@@ -1,11 +1,11 @@
-//! Built-in scenes.
+//! Handler that lists the built-in scenes.
 
 use super::asked::Answered;
 use crate::answers;
 use crate::session::Answer;
 use drystone_scenes::catalogue;
 
-/// The built-in scenes, with their parameters.
+/// Lists the built-in scenes, with their parameters.
 #[utoipa::path(get, path = "/v1/scenes", tag = "scenes",
     responses((status = 200, body = answers::Scenes)))]
 pub async fn scenes() -> Answered {

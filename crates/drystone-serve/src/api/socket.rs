@@ -1,9 +1,10 @@
-//! The WebSocket of a world: frames out, commands in.
+//! WebSocket of a world: frames to the client, commands from the client.
 //!
-//! The client may send JSON texts: `{"id": 1, "commands": [...]}`, `{"id": 2, "step": {"steps": 10}}`,
-//! `{"id": 3, "play": {}}`, `{"id": 4, "pause": {}}`, `{"id": 5, "stream": {"rate": 10}}`, with `"key"` beside them as an
-//! `Idempotency-Key`. Each is answered with `{"id": …, "ok": …}` or `{"id": …, "problem": …}`, when it is durable. Of what
-//! is sent ahead some waits, in its order; more is refused (429), so that the service always hears the client.
+//! The client may send JSON texts: `{"id": 1, "commands": [...]}`, `{"id": 2, "step": {"steps": 10}}`, `{"id": 3,
+//! "play": {}}`, `{"id": 4, "pause": {}}`, `{"id": 5, "stream": {"rate": 10}}`, optionally with `"key"`, an
+//! idempotency key. Each is answered with `{"id": …, "ok": …}` or `{"id": …, "problem": …}` once it is durable. A
+//! number of messages may be sent ahead and wait in order; further ones are refused (429), so that the service
+//! always reads the socket.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -36,32 +37,32 @@ use crate::stream::{Frame, Pace, View, Wish};
 
 /// Largest text of a client, bytes.
 const MOST_TEXT: usize = 1 << 20;
-/// Requests of a client that are being worked on.
+/// Number of a client's requests in progress.
 const MOST_AT_ONCE: usize = 32;
-/// Messages of a client that wait until fewer requests are being worked on.
+/// Number of a client's messages that wait for a request to end.
 const MAX_WAITING: usize = 256;
-/// Bytes of these messages, but for the first.
+/// Bytes of the waiting messages, except the first.
 const MAX_WAITING_BYTES: usize = 256 << 10;
 /// Longest `id` of a message, bytes.
 const MAX_ID: usize = 256;
-/// Frames of more bodies than this are encoded outside of the threads that answer.
+/// Number of bodies above which a frame is encoded on a thread that may block.
 const LARGE_FRAME: usize = 1000;
-/// Memory for each body of a large frame, bytes: what the client has, the rows to send, and their text.
+/// Memory per body of a large frame, bytes: the client's values, the rows to send, and their encoding.
 const FRAME_BYTES: usize = 192;
-/// Frames a second, at most.
+/// Largest frame rate, Hz.
 const MOST_RATE: f64 = 240.0;
-/// For the client's good-bye, and for the way of ours.
+/// Time for the client's close frame, and for sending the service's.
 const GOODBYE: Duration = Duration::from_secs(1);
-/// Pings without an answer, and without a frame that was sent, after which a client is gone.
+/// Number of pings without a reply and without a sent frame after which a client counts as gone.
 const MOST_SILENT: u32 = 3;
-/// Of what the client may choose among.
+/// WebSocket subprotocol.
 const PROTOCOL: &str = "drystone.v1";
 
-/// What to send.
+/// Settings of a stream.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
-    /// Frames a second at most, up to 240. [default: 30]
+    /// Maximum frames per second, up to 240. [default: 30]
     rate: Option<f64>,
     /// `full` or `delta`. [default: delta]
     format: Option<String>,
@@ -69,7 +70,7 @@ pub struct Wanted {
     region: Option<String>,
 }
 
-/// The same in a message.
+/// Settings of a stream, in a message.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Change {
@@ -112,7 +113,7 @@ fn wish(rate: Option<f64>, format: Option<&str>, region: Option<[f32; 4]>) -> Re
     {
         return Err(Problem::malformed("region: expected x0,y0,x1,y1 with the low corner first"));
     }
-    // Slower than one an hour is one an hour.
+    // Slower rates are raised to one frame per hour.
     let interval = Duration::from_secs_f64((1.0 / rate).min(3600.0));
     Ok(Wish { interval, delta, region })
 }
@@ -123,12 +124,12 @@ fn region(text: &str) -> Result<[f32; 4], Problem> {
     numbers.ok().and_then(|numbers| numbers.try_into().ok()).ok_or_else(wrong)
 }
 
-/// Frames of a world over a WebSocket, and commands over the same.
+/// Streams frames of a world over a WebSocket, which also accepts commands.
 ///
-/// The protocol is `drystone.v1`; where a header cannot be sent, `bearer.TOKEN` beside it, or `bearer-hex.` and the
-/// bytes of the token in hexadecimal. A frame is binary, as `src/stream.rs` and `python/README.md` describe it:
-/// all bodies, or what moved since the last frame, in quanta. A slow client gets the newest frame, and how many were
-/// left out.
+/// The subprotocol is `drystone.v1`; where a header cannot be sent, add `bearer.TOKEN`, or `bearer-hex.` and the
+/// bytes of the token in hexadecimal. A frame is binary, as described in `src/stream.rs` and `python/README.md`: all
+/// bodies, or those that moved since the last frame, in quanta. A slow client gets the newest frame and the number
+/// of skipped ones.
 #[utoipa::path(get, path = "/v1/worlds/{id}/stream", tag = "watch", params(("id" = String, Path), Wanted),
     responses((status = 101, description = "Switched to WebSocket")))]
 pub async fn stream(
@@ -144,7 +145,7 @@ pub async fn stream(
     let wish = wish(wanted.rate, wanted.format.as_deref(), region)?;
     let handle = state.scheduler.existing(&id)?;
     let upgrade = upgrade.map_err(|rejection| Problem::malformed(rejection.body_text()))?;
-    let full = |_| Problem::too_many("as many streams are open already as may be (limits.sockets)", 5);
+    let full = |_| Problem::too_many("too many streams are open (limits.sockets)", 5);
     let places = [state.sockets.clone().try_acquire_owned(), caller.sockets.clone().try_acquire_owned()];
     let [place, own] = places;
     let permits = [place.map_err(full)?, own.map_err(full)?];
@@ -158,13 +159,13 @@ pub async fn stream(
         .on_upgrade(move |socket| serve(state, handle, caller, socket, wish, permits)))
 }
 
-/// Counts the open streams.
-struct Open(Arc<Handle>, u64, #[allow(dead_code, reason = "given back when dropped")] [OwnedSemaphorePermit; 2], State);
+/// Open stream: counted, with its slots, until dropped.
+struct Open(Arc<Handle>, u64, #[allow(dead_code, reason = "released when dropped")] [OwnedSemaphorePermit; 2], State);
 
 impl Drop for Open {
     fn drop(&mut self) {
         self.0.leave(self.1);
-        // Without watchers the world may be idle.
+        // Without a viewer the world may be idle.
         self.3.scheduler.poke(&self.0.id);
         metrics::gauge!("drystone_streams").decrement(1.0);
     }
@@ -179,7 +180,7 @@ async fn serve(
     permits: [OwnedSemaphorePermit; 2],
 ) {
     metrics::gauge!("drystone_streams").increment(1.0);
-    // Before the stream is announced: the first frame is one that was taken for it, not one that others saw long ago.
+    // Before the stream is announced, so that its first frame is a new one rather than one published long ago.
     let frames = handle.frames.subscribe();
     let open = Open(handle.clone(), handle.join(wish.interval), permits, state.clone());
     state.scheduler.poke(&handle.id);
@@ -189,7 +190,7 @@ async fn serve(
     let heard = Arc::new(AtomicBool::new(false));
     let hears = Hears { frames, answered, wished, heard: heard.clone(), caller: caller.clone() };
     let mut writer = tokio::spawn(write(state.clone(), open, sender, View::new(wish), hears));
-    // Also while nothing can be sent: dropped, it ends with the stream.
+    // A separate task, so that it works while sending is blocked. Dropping the set ends it with the stream.
     let mut ending = JoinSet::new();
     let (own, stop) = (caller.clone(), writer.abort_handle());
     ending.spawn(async move {
@@ -204,7 +205,7 @@ async fn serve(
             message = receiver.next() => message,
             slot = at_once.clone().acquire_owned(), if !waiting.texts.is_empty() => {
                 let (Ok(slot), Some((text, reserved))) = (slot, waiting.next()) else { break };
-                let said = hear(&state, &handle, &caller, text, reserved).await;
+                let said = dispatch_message(&state, &handle, &caller, text, reserved).await;
                 let (id, outcome) = match said {
                     Err((id, problem)) => (id, Err(problem)),
                     Ok((id, Heard::Wish(change), _)) => {
@@ -220,20 +221,20 @@ async fn serve(
                         let answers = answers.clone();
                         tokio::spawn(async move {
                             let outcome = answer.await;
-                            let outcome = outcome.unwrap_or_else(|_| Err(Problem::unavailable("the world is gone")));
-                            let _ = answers.send(told(id.as_deref(), outcome)).await;
+                            let outcome = outcome.unwrap_or_else(|_| Err(Problem::unavailable("the world was deleted")));
+                            let _ = answers.send(encode_answer(id.as_deref(), outcome)).await;
                             drop((slot, reserved));
                         });
                         continue;
                     }
                 };
-                if answers.send(told(id.as_deref(), outcome)).await.is_err() {
+                if answers.send(encode_answer(id.as_deref(), outcome)).await.is_err() {
                     break;
                 }
                 continue;
             }
             _ = &mut writer => {
-                // It has said good-bye, perhaps; the client may say it, too.
+                // The writer may have sent a close frame; the client may answer it.
                 let rest = async { while matches!(receiver.next().await, Some(Ok(_))) {} };
                 let _ = tokio::time::timeout(GOODBYE, rest).await;
                 return;
@@ -247,8 +248,8 @@ async fn serve(
             _ => continue,
         };
         if let Err(problem) = waiting.put(&caller, &text) {
-            let refused = told(id_of(text.as_str()).as_deref(), Err(problem));
-            // The writer drops a client that sends on without taking answers.
+            let refused = encode_answer(id_of(text.as_str()).as_deref(), Err(problem));
+            // The writer closes a client that sends on without reading answers.
             if answers.send(refused).await.is_err() {
                 break;
             }
@@ -257,7 +258,7 @@ async fn serve(
     writer.abort();
 }
 
-/// Messages that wait until fewer requests are being worked on, in their order.
+/// Messages in order that wait for a request to end.
 #[derive(Default)]
 struct Waiting {
     texts: VecDeque<(Utf8Bytes, Reserved)>,
@@ -268,7 +269,7 @@ impl Waiting {
     fn put(&mut self, caller: &Caller, text: &Utf8Bytes) -> Result<(), Problem> {
         let is_full = self.texts.len() >= MAX_WAITING || self.bytes + text.len() > MAX_WAITING_BYTES;
         if is_full && !self.texts.is_empty() {
-            let detail = format!("{MOST_AT_ONCE} messages are being worked on, and as many wait as may");
+            let detail = format!("{MOST_AT_ONCE} messages are in progress, and the queue of waiting ones is full");
             return Err(Problem::too_many(detail, 1));
         }
         let reserved = caller.room.take(text.len())?;
@@ -284,7 +285,7 @@ impl Waiting {
     }
 }
 
-/// The `id` of a message that is not read otherwise, so that the client knows which it was.
+/// Returns the `id` of a message that is not parsed otherwise, for the answer.
 fn id_of(text: &str) -> Option<Box<RawValue>> {
     #[derive(Deserialize)]
     struct Named {
@@ -294,8 +295,8 @@ fn id_of(text: &str) -> Option<Box<RawValue>> {
     named.id.filter(|id| id.get().len() <= MAX_ID)
 }
 
-/// An answer, as text. One that was given before may be a problem.
-fn told(id: Option<&RawValue>, outcome: Result<Answer, Problem>) -> String {
+/// Encodes an answer as text. A repeated answer may be a problem.
+fn encode_answer(id: Option<&RawValue>, outcome: Result<Answer, Problem>) -> String {
     let (word, body) = match outcome {
         Ok(answer) if answer.status < 400 => ("ok", String::from_utf8_lossy(&answer.body).into_owned()),
         Ok(answer) => ("problem", String::from_utf8_lossy(&answer.body).into_owned()),
@@ -316,10 +317,11 @@ fn wish_of(change: &Change) -> Result<Wish, Problem> {
     wish(change.rate, change.format.as_deref(), change.region)
 }
 
-/// Puts what a client said into the inbox, in the order in which it came.
+/// Puts a message of the client into the inbox, in the order of arrival.
 ///
-/// The values it is read into are charged as those of the body of a request are. The memory is given back for as long as that waits.
-async fn hear(
+/// Memory for the parsed values is reserved as for the body of a request. It is returned for as long as the message
+/// waits.
+async fn dispatch_message(
     state: &State,
     handle: &Arc<Handle>,
     caller: &Arc<Caller>,
@@ -332,13 +334,13 @@ async fn hear(
     }
     let (state, handle, own) = (state.clone(), handle.clone(), caller.clone());
     let read = move || {
-        let (id, heard) = understand(&state, &handle, &own, text.as_str(), &mut held)?;
+        let (id, heard) = parse_message(&state, &handle, &own, text.as_str(), &mut held)?;
         Ok((id, heard, held))
     };
     read_aside(caller, length, read).await.unwrap_or_else(|problem| Err((None, problem)))
 }
 
-fn understand(
+fn parse_message(
     state: &State,
     handle: &Arc<Handle>,
     caller: &Caller,
@@ -392,7 +394,7 @@ fn ask(
         // The same checks as over HTTP.
         let batch = format!(r#"{{"commands":{}}}"#, said.commands.as_deref().map_or("[]", RawValue::get));
         let commands = read_commands(batch.as_bytes(), &state.config.limits);
-        // Line and column are of a text that the client did not write.
+        // Line and column would refer to text that the client did not write.
         let commands = commands.map_err(|problem| Problem { line: None, column: None, ..problem })?;
         charge(&caller.room, held, command_bytes(commands.len()))?;
         (Op::Commands(commands), None)
@@ -401,7 +403,7 @@ fn ask(
         None => None,
         Some(key) if (1..=super::LONGEST_KEY).contains(&key.len()) => {
             let path = format!("/v1/worlds/{}/stream", handle.id);
-            // With the message as a whole: asked again, it is the same.
+            // The hash covers the whole message, which is the same in a retry.
             Some(make_key(key, &path, text.as_bytes()))
         }
         Some(_) => return Err(Problem::malformed("the key is empty or too long").at("key")),
@@ -414,17 +416,17 @@ fn ask(
 
 type Sink = futures_util::stream::SplitSink<WebSocket, Message>;
 
-/// What the one who writes hears of the world, and of the one who reads.
+/// Inputs of the writing task: from the world, and from the reading task.
 struct Hears {
     frames: watch::Receiver<Option<Arc<Frame>>>,
     answered: mpsc::Receiver<String>,
     wished: mpsc::Receiver<Wish>,
-    /// The client has said something lately.
+    /// True if the client has sent something recently.
     heard: Arc<AtomicBool>,
     caller: Arc<Caller>,
 }
 
-/// Memory that a stream holds for its frames, and the bodies that it is for.
+/// Memory reserved for the frames of a stream, and the number of bodies it suffices for.
 #[derive(Default)]
 struct FrameRoom {
     bodies: usize,
@@ -432,7 +434,7 @@ struct FrameRoom {
 }
 
 impl FrameRoom {
-    /// Sets memory aside for a frame of so many bodies, if it is large. It is kept for those that come after it.
+    /// Reserves memory for a large frame, and keeps it for later frames.
     fn grow(&mut self, caller: &Caller, bodies: usize) -> Result<(), Problem> {
         if bodies <= LARGE_FRAME || bodies <= self.bodies {
             return Ok(());
@@ -447,7 +449,7 @@ impl FrameRoom {
     }
 }
 
-/// Encodes a frame for a view, where nobody is kept waiting by that.
+/// Encodes a frame for a view, a large one on a thread that may block.
 async fn encode(mut view: View, frame: Arc<Frame>, dropped: u32, turns: &Arc<Semaphore>) -> Option<(View, Vec<u8>)> {
     if frame.len() <= LARGE_FRAME {
         let bytes = view.encode(&frame, dropped);
@@ -463,11 +465,11 @@ async fn encode(mut view: View, frame: Arc<Frame>, dropped: u32, turns: &Arc<Sem
 }
 
 async fn stopped(stopping: &mut watch::Receiver<bool>) {
-    // Without its sender the service has stopped as well.
+    // A dropped sender means that the service has stopped, too.
     let _ = stopping.wait_for(|stopping| *stopping).await;
 }
 
-/// Sends frames and answers until the client is gone, or the world, or the service.
+/// Sends frames and answers until the client disconnects, the world is deleted, or the service stops.
 async fn write(state: State, mut open: Open, mut sink: Sink, mut view: View, mut hears: Hears) {
     let handle = open.0.clone();
     let mut stopping = state.stopping.subscribe();
@@ -480,8 +482,8 @@ async fn write(state: State, mut open: Open, mut sink: Sink, mut view: View, mut
     loop {
         let next = tokio::time::Instant::from_std(pace.next(view.wish().interval));
         let ready = async {
-            // The newest, once it is time: what came before is never sent. In this order, as a change that was noticed is
-            // lost when something else comes in between.
+            // The newest frame once it is time: earlier ones are never sent. In this order, because a noticed change
+            // would be lost if another branch of the select completed in between.
             tokio::time::sleep_until(next).await;
             hears.frames.changed().await
         };
@@ -502,9 +504,9 @@ async fn write(state: State, mut open: Open, mut sink: Sink, mut view: View, mut
             }
             () = stopped(&mut stopping) => (farewell(close_code::AWAY, "the service is stopping"), true),
             () = hears.caller.ended() => (farewell(close_code::POLICY, "the token is no longer valid"), true),
-            () = handle.gone() => (farewell(close_code::NORMAL, "the world is gone"), true),
+            () = handle.gone() => (farewell(close_code::NORMAL, "the world was deleted"), true),
             _ = ping.tick() => {
-                // Somebody who takes frames is there; of others an answer to a ping is heard.
+                // A client that reads frames is alive; others must answer pings.
                 silent = if hears.heard.swap(false, Ordering::Relaxed) { 0 } else { silent + 1 };
                 if silent > MOST_SILENT {
                     return;
@@ -518,7 +520,7 @@ async fn write(state: State, mut open: Open, mut sink: Sink, mut view: View, mut
                 let frame = hears.frames.borrow_and_update().clone();
                 let Some(frame) = frame else { continue };
                 if room.grow(&hears.caller, frame.len()).is_err() {
-                    let last = farewell(close_code::AGAIN, "no memory for this stream now");
+                    let last = farewell(close_code::AGAIN, "no memory for this stream at the moment");
                     let _ = tokio::time::timeout(idle, sink.send(last)).await;
                     return;
                 }
@@ -526,7 +528,7 @@ async fn write(state: State, mut open: Open, mut sink: Sink, mut view: View, mut
                 let encoded = encode(view, frame, pace.dropped, &hears.caller.encoding).await;
                 let Some((next, bytes)) = encoded else { return };
                 view = next;
-                // A client that does not take a frame for so long is let go.
+                // A client that does not read a frame within this time is disconnected.
                 let sent = tokio::time::timeout(idle, sink.send(Message::Binary(bytes.into()))).await;
                 if !matches!(sent, Ok(Ok(()))) {
                     return;
@@ -555,7 +557,7 @@ mod tests {
         Arc::new(Frame::take(&mut Hosted::Own(world)).unwrap())
     }
 
-    /// While a large frame is encoded the thread does something else; a small one is not worth the way.
+    /// While a large frame is encoded the thread serves other tasks; a small frame is encoded in place.
     #[test]
     fn large_frames_keep_nobody_waiting() {
         let wish = wish(None, None, None).unwrap();
@@ -565,7 +567,8 @@ mod tests {
             assert_eq!(frame.len() > LARGE_FRAME, is_large);
             let inline = View::new(wish).encode(&frame, 3);
             runtime.block_on(async {
-                // A large frame waits for its turn, which only the other task gives it: without that it would wait for ever.
+                // A large frame waits for its slot, which only the other task provides: without that it would wait
+                // forever.
                 let turns = Arc::new(Semaphore::new(0));
                 let giver = turns.clone();
                 let other = tokio::spawn(async move { giver.add_permits(1) });
@@ -579,12 +582,12 @@ mod tests {
     #[test]
     fn answers_name_the_message() {
         let id = id_of(r#"{"id": {"a": [1.50]}, "step": 7}"#);
-        let refused = told(id.as_deref(), Err(Problem::too_many("x", 1)));
+        let refused = encode_answer(id.as_deref(), Err(Problem::too_many("x", 1)));
         let refused: serde_json::Value = serde_json::from_str(&refused).unwrap();
         assert_eq!((&refused["id"]["a"][0], &refused["problem"]["status"]), (&1.5.into(), &429.into()));
-        assert_eq!(told(None, Ok(Answer::json(&Nothing {}))), r#"{"id":null,"ok":{}}"#);
+        assert_eq!(encode_answer(None, Ok(Answer::json(&Nothing {}))), r#"{"id":null,"ok":{}}"#);
         let before = Answer { status: 409, body: br#"{"status":409}"#.to_vec(), ..Answer::json(&()) };
-        assert_eq!(told(None, Ok(before)), r#"{"id":null,"problem":{"status":409}}"#);
+        assert_eq!(encode_answer(None, Ok(before)), r#"{"id":null,"problem":{"status":409}}"#);
         for none in ["{", "[]", "{}", &format!(r#"{{"id":"{}"}}"#, "x".repeat(300))] {
             assert!(id_of(none).is_none(), "{none}");
         }

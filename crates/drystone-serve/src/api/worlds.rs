@@ -1,4 +1,4 @@
-//! Worlds: listed, shown, deleted.
+//! Handlers that list, show and delete worlds.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::session::{Answer, Handle, Request, Status};
 use crate::store::Tombstone;
 use crate::unix_seconds;
 
-/// Part of a list.
+/// Range of the list of worlds.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub struct Page {
-    /// Largest number of entries. [default: 100]
+    /// Maximum number of entries. [default: 100]
     limit: Option<usize>,
-    /// `next` of the part before, or the id of a world.
+    /// `next` of the previous answer, or the id of a world.
     after: Option<String>,
 }
 
@@ -33,12 +33,12 @@ pub struct Page {
 pub struct Worlds {
     /// Worlds, the oldest first.
     worlds: Vec<Status>,
-    /// Value for `after`, if there are more.
+    /// Value of `after` for the next part, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
 
-/// Place in a list of worlds, which stays where it is when the world there is deleted.
+/// Position in the list of worlds, which stays valid when the world there is deleted.
 #[derive(Debug, PartialEq)]
 struct Cursor {
     created: u64,
@@ -50,7 +50,7 @@ impl Cursor {
         Self { created: handle.facts.created, id: handle.id.clone() }
     }
 
-    /// Reads `next` of an answer.
+    /// Parses the `next` of an answer.
     fn read(text: &str) -> Option<Self> {
         let (created, id) = text.split_once('.')?;
         let created = created.parse().ok()?;
@@ -64,7 +64,7 @@ impl fmt::Display for Cursor {
     }
 }
 
-/// All worlds of the token, or of all tokens for one with `admin`.
+/// Lists all worlds of the token's owner, or of all owners for a token with `admin`.
 #[utoipa::path(get, path = "/v1/worlds", tag = "worlds", params(Page),
     responses((status = 200, body = Worlds)))]
 pub async fn list(
@@ -94,13 +94,13 @@ pub async fn list(
     Ok(Answer::json(&Worlds { worlds: shown.iter().map(worlds).collect(), next }).into_response())
 }
 
-/// Returns the status of a world as a caller may see it.
+/// Returns the status of a world as the caller may see it.
 pub(super) fn status(handle: &Handle, caller: &Caller) -> Status {
     let owner = caller.sees_owners().then(|| handle.facts.owner.clone());
     Status { owner, ..handle.status() }
 }
 
-/// Status of a world.
+/// Returns the status of a world.
 #[utoipa::path(get, path = "/v1/worlds/{id}", tag = "worlds", params(("id" = String, Path)),
     responses((status = 200, body = Status)))]
 pub async fn show(
@@ -112,9 +112,9 @@ pub async fn show(
     Ok(Answer::json(&status(&handle, &caller)))
 }
 
-/// Forgets a world and all that is kept of it.
+/// Deletes a world with all its checkpoints.
 #[utoipa::path(delete, path = "/v1/worlds/{id}", tag = "worlds",
-    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "To ask again, once")),
+    params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: the request is executed once per key")),
     responses((status = 204)))]
 pub async fn delete(
     FromState(state): FromState<State>,
@@ -132,12 +132,12 @@ pub async fn delete(
         Err(problem) => Err(problem),
     };
     match (deleted, key) {
-        // The first request with this key has done it, perhaps.
+        // An earlier request with this key may have deleted the world.
         (Err(problem), Some(key)) if problem.status == 404 && crate::store::is_id(&id) => {
             let tombstone = in_store(&state, &caller, move |store| store.tombstone(&id)).await?;
             match tombstone.filter(|tombstone| tombstone.key.name == key.name && tombstone.caller == caller.owner) {
                 Some(tombstone) if tombstone.key == key => {
-                    Ok(Answer { again: true, ..Answer::told(204, &Value::Null) })
+                    Ok(Answer { again: true, ..Answer::with_status(204, &Value::Null) })
                 }
                 Some(_) => Err(Problem::invalid("the key was used for another request").at("Idempotency-Key")),
                 None => Err(problem),

@@ -1,30 +1,33 @@
-//! Limits of a service.
+//! Limits of the service on requests, worlds, connections and memory, with their defaults.
 
 use serde::{Deserialize, Serialize};
 
-/// Limits beyond which requests are refused. Bodies, joints and steps: 422; bytes: 413; the others: 429.
+/// Limits of the service. A request beyond them is refused: bodies, joints and steps with 422, bytes with 413, the
+/// others with 429.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Limits {
     /// Bytes of a request.
     pub bytes: usize,
-    /// Worlds at a time.
+    /// Number of worlds.
     pub worlds: usize,
-    /// Bodies of a world, those that come while it runs included.
+    /// Bodies of a world, including those that arrive while it runs.
     pub bodies: usize,
     /// Joints of a world.
     pub joints: usize,
-    /// Contacts of a world. A step that finds more is refused.
+    /// Contacts of a world. A step with more is refused.
     pub contacts: usize,
-    /// Work of a step of a world: bodies (or shapes, if these are more) and joints × substeps × iterations. A million is
-    /// about a seventh of a second.
+    /// Work of a step of a world: (bodies or shapes, whichever are more, plus joints) × substeps × iterations. A
+    /// million takes about a seventh of a second.
     pub step_work: u64,
-    /// Bodies of all worlds, in memory or not. With several tokens an owner may have half of them, at least `bodies`.
+    /// Bodies of all worlds, in memory or not. With several tokens an owner may have half of them, at least
+    /// `bodies`.
     pub total_bodies: usize,
-    /// Bodies of the worlds in memory. Idle ones are put to disk to make room. With several tokens an owner may have half
-    /// of them, at least `bodies`.
+    /// Bodies of the worlds in memory. Idle worlds are written to disk to make room. With several tokens an owner
+    /// may have half of them, at least `bodies`.
     pub resident_bodies: usize,
-    /// Seconds of a turn, in which a world does one step or several: beyond, the service is not ready.
+    /// Seconds of a time slice, in which a world does one or more steps. While one takes longer, the service is not
+    /// ready.
     pub turn_seconds: f64,
     /// Steps of a request.
     pub steps: u64,
@@ -32,49 +35,51 @@ pub struct Limits {
     pub commands: usize,
     /// Queries of a request.
     pub queries: usize,
-    /// Shapes that the queries of a request find together.
+    /// Shapes found by all queries of a request together.
     pub found: usize,
     /// Seconds of computing for the queries of a request.
     pub query_seconds: f64,
     /// Shapes of a world.
     pub shapes: usize,
-    /// Requests for steps that wait for a world. Together they may ask for four times `steps`.
+    /// Waiting requests for steps of a world. Together they may ask for four times `steps`.
     pub goals: usize,
-    /// Bodies and joints that are added or removed by hand in the life of a world, as its checkpoints remember each.
+    /// Bodies and joints added or removed at run time over the life of a world, as its checkpoints record each of
+    /// them.
     pub alterations: usize,
-    /// Checkpoints with a name, of a world.
+    /// Named checkpoints of a world.
     pub checkpoints: usize,
-    /// Requests that wait for a world.
+    /// Waiting requests of a world.
     pub inbox: usize,
-    /// Streams at a time.
+    /// Number of streams.
     pub sockets: usize,
-    /// Connections at a time, streams included. One more is told 503. With several tokens one may have half of them.
+    /// Number of connections, including streams. One more gets 503. With several tokens each may have half of them.
     pub connections: u32,
-    /// Connections at a time that have not shown a token yet, up to half of `connections`. One more takes the place of
-    /// the oldest; of the address that has the most, if that has more than an eighth.
+    /// Number of connections that have not shown a token yet, up to half of `connections`. One more replaces the
+    /// oldest, or the oldest of the address that has the most, if that address has more than an eighth of them.
     pub strangers: u32,
-    /// Seconds within which a connection shows a token, or ends.
+    /// Seconds within which a connection must show a token.
     pub stranger_seconds: f64,
-    /// Seconds for which a connection may say nothing, not end the head of a request, or take nothing of an answer.
+    /// Seconds for which a connection may send nothing, leave the head of a request unfinished, or read nothing of
+    /// an answer.
     pub idle_seconds: f64,
-    /// Seconds that the body of a request may take to come.
+    /// Seconds for the arrival of a request's body.
     pub body_seconds: f64,
-    /// Bodies of requests and answers that are on their way, together. Each token has a part of it
-    /// ([`Token::memory_bytes`](super::Token::memory_bytes)), and besides 4 MiB for those up to 64 KiB, which large ones leave alone.
+    /// Bytes of request and answer bodies in transit, together. Each token has a share
+    /// ([`Token::memory_bytes`](super::Token::memory_bytes)), plus 4 MiB reserved for bodies up to 64 KiB.
     pub memory_bytes: usize,
-    /// Bytes a second that a client takes of an answer, at least, after the first `idle_seconds`.
+    /// Minimum bytes per second at which a client must read an answer, after the first `idle_seconds`.
     pub min_speed: u64,
-    /// Requests a second, of a token; messages of streams count.
+    /// Requests per second and token; messages of streams count.
     pub rate: f64,
     /// Seconds for which a request for steps may wait.
     pub step_seconds: f64,
-    /// Events that a world keeps.
+    /// Events kept per world.
     pub events: usize,
-    /// Bytes of what is added and removed by hand in the life of a world, as its checkpoints remember it.
+    /// Bytes of the journal of bodies and joints added and removed at run time, over the life of a world.
     pub journal_bytes: usize,
-    /// Answers that are kept for requests with an `Idempotency-Key`, of a world.
+    /// Answers kept per world for requests with an `Idempotency-Key`.
     pub keys: usize,
-    /// In the store; 0: as many as the disk holds.
+    /// Bytes in the store; 0: no limit but the disk.
     pub store_bytes: u64,
 }
 

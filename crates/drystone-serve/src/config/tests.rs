@@ -84,7 +84,7 @@ fn mistakes_are_named() {
     assert!(error.contains("DRYSTONE_LIMITS_BODIES"), "{error}");
 }
 
-/// A mistake beside a secret, or in it, does not print it.
+/// An error message about a mistake beside or inside a secret does not print the secret.
 #[test]
 fn mistakes_do_not_tell_secrets() {
     for (text, says) in [
@@ -124,7 +124,7 @@ fn tokens_that_do_not_fit_together() {
     config.tokens[1] = Token { owner: Some("one".to_owned()), ..Token::new("two", "fedcba9876543210") };
     config.check().unwrap();
     assert_eq!(config.memory_of(&config.tokens[1]), 256 << 20, "a quarter");
-    // Read again: they may be others, but not none.
+    // Reloaded tokens may differ, but there must be some.
     let one = Config { tokens: vec![one], ..Config::default() };
     assert_eq!(config.with_tokens_of(&one).unwrap().tokens.len(), 1);
     assert_eq!(config.with_tokens_of(&one).unwrap().hosts, config.hosts);

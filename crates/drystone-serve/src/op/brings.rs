@@ -1,10 +1,10 @@
-//! Bodies, joints and bytes that commands bring a world, against its limits.
+//! Additions of a command to a world (bodies, joints, journal bytes), checked against the limits.
 
 use super::CommandRecord;
 use crate::config::Limits;
 use crate::problem::Problem;
 
-/// Population and journal that commands bring a world at most.
+/// Upper bound of what commands add to a world's population and journal.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Brings {
     /// Bodies.
@@ -13,19 +13,19 @@ pub struct Brings {
     pub joints: usize,
     /// Shapes.
     pub shapes: usize,
-    /// Bodies and joints added or removed by hand.
+    /// Bodies and joints added or removed at run time.
     pub alterations: usize,
     /// Bytes of the journal.
     pub bytes: usize,
 }
 
-/// Bytes that an entry of a journal takes beside what it holds, and so does an id in it.
+/// Bytes of a journal entry beside its content.
 pub const ENTRY_BYTES: usize = 64;
-/// Bytes of an id in a journal, and around it.
+/// Bytes of an id in a journal, with its overhead.
 pub const ID_BYTES: usize = 32;
 
 impl Brings {
-    /// Sums up some commands.
+    /// Sums up the additions of commands.
     #[must_use]
     pub fn of(commands: &[CommandRecord]) -> Self {
         commands.iter().map(Self::of_one).fold(Self::default(), Self::plus)
@@ -58,7 +58,7 @@ impl Brings {
         }
     }
 
-    /// The sum of both.
+    /// Returns the sum of both.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -70,32 +70,38 @@ impl Brings {
         }
     }
 
-    /// True if nothing comes or goes.
+    /// Returns true if the commands add and remove nothing.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         self.bodies + self.joints + self.alterations == 0
     }
 
-    /// Checks what comes to a world that has `now` already.
+    /// Checks the additions to a world that already has `now`.
     ///
     /// # Errors
-    /// The first limit that is exceeded.
+    /// The first limit that would be exceeded.
     pub fn check(&self, now: &Self, limits: &Limits) -> Result<(), Problem> {
         for (what, key, now, more, most) in [
             ("bodies", "bodies", now.bodies, self.bodies, limits.bodies),
             ("joints", "joints", now.joints, self.joints, limits.joints),
             ("shapes", "shapes", now.shapes, self.shapes, limits.shapes),
             (
-                "bodies and joints added or removed by hand",
+                "bodies and joints added or removed at run time",
                 "alterations",
                 now.alterations,
                 self.alterations,
                 limits.alterations,
             ),
-            ("bytes of bodies and joints added by hand", "journal_bytes", now.bytes, self.bytes, limits.journal_bytes),
+            (
+                "bytes of bodies and joints added at run time",
+                "journal_bytes",
+                now.bytes,
+                self.bytes,
+                limits.journal_bytes,
+            ),
         ] {
             if more > 0 && now + more > most {
-                let detail = format!("the world would come to {} {what}; at most {most} (limits.{key})", now + more);
+                let detail = format!("the world would have {} {what}; at most {most} (limits.{key})", now + more);
                 return Err(Problem::limit(detail).at("commands"));
             }
         }

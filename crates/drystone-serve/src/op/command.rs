@@ -1,4 +1,4 @@
-//! Commands: as clients write them, and what they ask of the world.
+//! Commands of clients to a world: their JSON form and the library commands they stand for.
 
 use glam::Vec2;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use super::ids::{BodyRef, JointRef};
 use super::lists::{Parts, Refs, compacted};
 use drystone::{Command, JointCommand};
 
-/// Parts of a scene, whose schema is beside this one's.
+/// Returns the schema of a list of bodies, defined beside the schema of scenes.
 fn scene_bodies() -> RefOr<Schema> {
     ArrayBuilder::new().items(Ref::from_schema_name("SceneBody")).into()
 }
@@ -20,21 +20,21 @@ fn scene_joints() -> RefOr<Schema> {
     ArrayBuilder::new().items(Ref::from_schema_name("SceneJoint")).into()
 }
 
-/// Command to a world: an object whose only key names it.
+/// Command to a world: an object whose only key is the command's name.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum CommandRecord {
-    /// Pushes a dynamic body, at once.
+    /// Applies an impulse to a dynamic body.
     Impulse {
         /// Id, index or name of the body.
         body: BodyRef,
         /// Impulse, N·s.
         impulse: [f32; 2],
-        /// Point of the body at which it acts, m; its centre of mass if there is none.
+        /// Point of application, in the body's frame, m; default: the centre of mass.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         point: Option<[f32; 2]>,
     },
-    /// Turns a dynamic body, at once.
+    /// Applies an angular impulse to a dynamic body.
     AngularImpulse {
         /// Id, index or name of the body.
         body: BodyRef,
@@ -47,7 +47,7 @@ pub enum CommandRecord {
         body: BodyRef,
         /// Force, N.
         force: [f32; 2],
-        /// Point of the body at which it acts, moving along with it, m; its centre of mass if there is none.
+        /// Point of application, in the body's frame, m, which moves with the body; default: the centre of mass.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         point: Option<[f32; 2]>,
     },
@@ -72,7 +72,7 @@ pub enum CommandRecord {
         /// Angular velocity, rad/s.
         angular_velocity: f32,
     },
-    /// Puts a body elsewhere, at once.
+    /// Moves a body to another pose immediately.
     Teleport {
         /// Id, index or name of the body.
         body: BodyRef,
@@ -82,7 +82,7 @@ pub enum CommandRecord {
         #[serde(default)]
         angle: f32,
     },
-    /// Moves a kinematic body in the next step, so that it arrives with its end.
+    /// Moves a kinematic body during the next step to a pose that it reaches at the end of the step.
     Target {
         /// Id, index or name of the body.
         body: BodyRef,
@@ -99,9 +99,9 @@ pub enum CommandRecord {
     },
     /// Wakes all bodies.
     WakeAll {},
-    /// Sets gravity from the next step on, and wakes all. It stays until it is set again.
+    /// Sets gravity from the next step on and wakes all bodies. It stays until it is set again.
     Gravity {
-        /// Gravity, m/s², each from −1e15 to 1e15; that of the scene if there is none.
+        /// Gravity, m/s², each component from −1e15 to 1e15; default: that of the scene.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         gravity: Option<[f32; 2]>,
     },
@@ -121,12 +121,12 @@ pub enum CommandRecord {
         #[schema(value_type = Vec<BodyRef>)]
         bodies: Refs<BodyRef>,
     },
-    /// Adds a joint, written as in a scene file but for its bodies.
+    /// Adds a joint, written as in a scene file without its bodies.
     Join {
-        /// The first body; the world if there is none.
+        /// First body; default: the world.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         a: Option<BodyRef>,
-        /// The other body.
+        /// Second body.
         b: BodyRef,
         /// Joint, written as in a scene without `a` and `b`.
         #[serde(deserialize_with = "compacted")]
@@ -139,18 +139,18 @@ pub enum CommandRecord {
         #[schema(value_type = Vec<JointRef>)]
         joints: Refs<JointRef>,
     },
-    /// Pulls a body with a pointer: the first grabs it, later ones move the pointer.
+    /// Pulls a body with a pointer: the first command grabs it, later ones move the pointer.
     Mouse {
         /// Name of the pointer, chosen by the client.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         pointer: String,
-        /// Body to grab; ignored when the pointer moves on.
+        /// Body to grab; ignored when the pointer moves.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         body: Option<BodyRef>,
-        /// Point of the body that is held, in its frame, m.
+        /// Point that is held, in the body's frame, m.
         #[serde(default)]
         point: [f32; 2],
-        /// Place in the world to which that point is pulled, m.
+        /// Target in the world to which that point is pulled, m.
         target: [f32; 2],
         /// Largest force, N.
         #[serde(default = "default_pull")]
@@ -162,7 +162,7 @@ pub enum CommandRecord {
         #[serde(default = "default_damping")]
         damping_ratio: f32,
     },
-    /// Lets go of what a pointer holds.
+    /// Releases the body that a pointer holds.
     Release {
         /// Name of the pointer.
         #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -172,19 +172,19 @@ pub enum CommandRecord {
     Motor {
         /// Id, index or name of the joint.
         joint: JointRef,
-        /// Speed, m/s, or rad/s where it turns.
+        /// Speed, m/s, or rad/s for a rotation.
         speed: f32,
         /// Largest force, N, or torque, N·m.
         max: f32,
     },
-    /// Sets the limits of a joint that has some.
+    /// Sets the limits of a joint that has limits.
     Limits {
         /// Id, index or name of the joint.
         joint: JointRef,
         /// Lower and upper limit, m or rad.
         limits: [f32; 2],
     },
-    /// Sets the length of a rod or a spring.
+    /// Sets the length of a distance joint or a spring.
     Length {
         /// Id, index or name of the joint.
         joint: JointRef,
@@ -195,9 +195,9 @@ pub enum CommandRecord {
     Offset {
         /// Id, index or name of the joint.
         joint: JointRef,
-        /// Offset of B's anchor against A's, in A's frame, m.
+        /// Offset of B's anchor relative to A's, in A's frame, m.
         linear: [f32; 2],
-        /// Angle of B against A, rad.
+        /// Angle of B relative to A, rad.
         #[serde(default)]
         angular: f32,
     },
@@ -208,11 +208,11 @@ pub enum CommandRecord {
         /// Rest position, rad or m.
         target: f32,
     },
-    /// Switches a joint on or off.
+    /// Enables or disables a joint.
     Enable {
         /// Id, index or name of the joint.
         joint: JointRef,
-        /// True to switch it on.
+        /// True to enable it.
         enabled: bool,
     },
 }
@@ -229,7 +229,7 @@ fn default_damping() -> f32 {
     1.0
 }
 
-/// Meaning of a command on one body or joint.
+/// Library command on one body or joint.
 #[derive(Debug)]
 pub enum Plain {
     /// Command on a body.
@@ -239,7 +239,7 @@ pub enum Plain {
 }
 
 impl CommandRecord {
-    /// The word for it.
+    /// Returns the command's name in JSON.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
@@ -269,7 +269,7 @@ impl CommandRecord {
         }
     }
 
-    /// If it changes no population.
+    /// Returns the library command, or `None` for a command that changes the population.
     #[must_use]
     pub fn plain(&self) -> Option<Plain> {
         let point = |point: &Option<[f32; 2]>| point.map(Vec2::from);

@@ -1,4 +1,4 @@
-//! Bodies and joints as clients name them.
+//! References of clients to bodies and joints: ids, names or indices.
 
 use std::fmt;
 
@@ -12,21 +12,21 @@ use crate::hosted::Hosted;
 use crate::problem::Problem;
 use drystone::{BodyId, JointId};
 
-/// A body: its id `"slot.generation"`, its name in the scene, or its slot.
+/// Reference to a body: its id `"slot.generation"`, its name in the scene, or its slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BodyRef {
-    /// Whoever is there now.
+    /// Current body in the slot.
     Slot(u32),
     /// An id or a name.
     Name(String),
 }
 
-/// A joint likewise: `"index.generation"`, its name, or its index.
+/// Reference to a joint: its id `"index.generation"`, its name in the scene, or its index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct JointRef(pub BodyRef);
 
-/// A string or a number.
+/// Returns the schema of a reference: a string or a number.
 fn reference_schema(of: &str) -> RefOr<Schema> {
     let word = ObjectBuilder::new().schema_type(Type::String).description(Some(format!("Id or name of a {of}")));
     let index = ObjectBuilder::new().schema_type(Type::Integer).description(Some(format!("Index of a {of}")));
@@ -83,16 +83,16 @@ impl<'de> Deserialize<'de> for BodyRef {
     }
 }
 
-/// `index.generation`.
+/// Parses `index.generation`.
 fn read_id(text: &str) -> Option<(u32, u32)> {
     let (index, generation) = text.split_once('.')?;
     Some((index.parse().ok()?, generation.parse().ok()?))
 }
 
-/// Which body is meant.
+/// Finds a body by its reference.
 ///
 /// # Errors
-/// If there is none.
+/// No such body exists.
 pub(crate) fn find_body(world: &mut Hosted, body: &BodyRef) -> Result<BodyId, Problem> {
     let missing = |what: String| Problem::invalid(format!("there is no body {what}"));
     match body {
@@ -110,10 +110,10 @@ pub(crate) fn find_body(world: &mut Hosted, body: &BodyRef) -> Result<BodyId, Pr
     }
 }
 
-/// Which joint is meant.
+/// Finds a joint by its reference.
 ///
 /// # Errors
-/// If there is none.
+/// No such joint exists.
 pub(crate) fn find_joint(world: &Hosted, joint: &JointRef) -> Result<JointId, Problem> {
     let missing = |what: String| Problem::invalid(format!("there is no joint {what}"));
     match &joint.0 {
@@ -131,20 +131,20 @@ pub(crate) fn find_joint(world: &Hosted, joint: &JointRef) -> Result<JointId, Pr
     }
 }
 
-/// As text.
+/// Parses the id of a body.
 ///
 /// # Errors
-/// If it is none.
+/// The text is not an id.
 pub fn body_from_text(text: &str) -> Result<BodyId, String> {
-    let (index, generation) = read_id(text).ok_or_else(|| format!("{text:?} is no id of a body"))?;
+    let (index, generation) = read_id(text).ok_or_else(|| format!("{text:?} is not the id of a body"))?;
     Ok(BodyId { index, generation })
 }
 
-/// As text.
+/// Parses the id of a joint.
 ///
 /// # Errors
-/// If it is none.
+/// The text is not an id.
 pub fn joint_from_text(text: &str) -> Result<JointId, String> {
-    let (index, generation) = read_id(text).ok_or_else(|| format!("{text:?} is no id of a joint"))?;
+    let (index, generation) = read_id(text).ok_or_else(|| format!("{text:?} is not the id of a joint"))?;
     Ok(JointId { index, generation })
 }

@@ -1,4 +1,4 @@
-//! Lists that are kept as text: as values they would take a hundred times as much memory.
+//! Lists in commands, kept as JSON text: as values they would take a hundred times as much memory.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::problem::Problem;
 
-/// Says byte by byte whether it is a blank outside of strings.
+/// Returns a function that tells for each byte in order whether it is a blank outside of strings.
 fn blanks() -> impl FnMut(u8) -> bool {
     let (mut is_quoted, mut is_escaped) = (false, false);
     move |byte| {
@@ -24,7 +24,7 @@ fn blanks() -> impl FnMut(u8) -> bool {
     }
 }
 
-/// JSON without blanks outside of strings.
+/// Returns JSON without blanks outside of strings.
 fn compact(raw: Box<RawValue>) -> Box<RawValue> {
     if !raw.get().bytes().any(blanks()) {
         return raw;
@@ -32,7 +32,7 @@ fn compact(raw: Box<RawValue>) -> Box<RawValue> {
     let mut bytes = String::from(Box::<str>::from(raw)).into_bytes();
     let mut is_blank = blanks();
     bytes.retain(|&byte| !is_blank(byte));
-    // Still JSON: blanks between tokens mean nothing.
+    // The text is still JSON: blanks between tokens have no meaning.
     let text = String::from_utf8(bytes).unwrap_or_default();
     RawValue::from_string(text).unwrap_or_default()
 }
@@ -41,7 +41,7 @@ pub(super) fn compacted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bo
     Box::<RawValue>::deserialize(deserializer).map(compact)
 }
 
-/// List of parts of a scene, kept as text: as values they would take a hundred times as much memory.
+/// List of scene bodies or joints, kept as text: as values they would take a hundred times as much memory.
 #[derive(Clone, Debug)]
 pub struct Parts {
     text: Box<RawValue>,
@@ -50,25 +50,25 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// Number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// True if there is no element.
+    /// Returns true if there is no element.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Number of shapes of bodies.
+    /// Returns the number of shapes of all bodies.
     #[must_use]
     pub fn shapes(&self) -> usize {
         self.shapes
     }
 
-    /// Number of bytes of the text.
+    /// Returns the number of bytes of the text.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.text.get().len()
@@ -96,14 +96,15 @@ impl<'de> Deserialize<'de> for Parts {
         let text = compacted(deserializer)?;
         let Measure { count, shapes } = serde_json::from_str(text.get()).map_err(|error| {
             let message = error.to_string();
-            // The place is one in this text.
+            // The position refers to this text, not to the request.
             de::Error::custom(message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message))
         })?;
         Ok(Self { text, count, shapes })
     }
 }
 
-/// Number of elements of a list, and of the elements of their lists `shapes`. Anything else is left to whoever reads them.
+/// Number of elements of a list, and of the elements of their `shapes` lists. Other content is checked by later
+/// readers.
 struct Measure {
     count: usize,
     shapes: usize,
@@ -186,7 +187,7 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
-/// List of bodies or joints, kept as text. Each element was read once, so that all are of the right form.
+/// List of references to bodies or joints, kept as text. Each element was parsed once, so all are well formed.
 #[derive(Clone, Debug)]
 pub struct Refs<T> {
     text: Box<RawValue>,
@@ -195,13 +196,13 @@ pub struct Refs<T> {
 }
 
 impl<T> Refs<T> {
-    /// Number of elements.
+    /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// True if there is no element.
+    /// Returns true if there is no element.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
@@ -209,10 +210,10 @@ impl<T> Refs<T> {
 }
 
 impl<T: for<'de> Deserialize<'de>> Refs<T> {
-    /// Calls `each(index, element)` up to the first that is refused.
+    /// Calls `each(index, element)` for each element until one is refused.
     ///
     /// # Errors
-    /// That refusal.
+    /// The first refusal.
     pub fn try_each(&self, mut each: impl FnMut(usize, T) -> Result<(), Problem>) -> Result<(), Problem> {
         let mut refusal = None;
         let mut deserializer = serde_json::Deserializer::from_str(self.text.get());
@@ -256,7 +257,7 @@ impl<'de, T: Serialize + Deserialize<'de>> Deserialize<'de> for Refs<T> {
     }
 }
 
-/// Gives each element of a list to a function while it is read. The number of them.
+/// Deserializer that passes each element of a list to a function and returns their number.
 pub(super) struct Each<F, T>(pub F, pub PhantomData<T>);
 
 impl<'de, T: Deserialize<'de>, F: FnMut(usize, T) -> Result<(), &'static str>> DeserializeSeed<'de> for Each<F, T> {

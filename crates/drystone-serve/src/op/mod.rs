@@ -1,4 +1,4 @@
-//! Operations on a world: as clients write them, as the log keeps them, and their meaning.
+//! Operations on a world: the commands of clients, their parsing, and the records of them in the log.
 
 mod brings;
 mod command;
@@ -16,76 +16,77 @@ pub(crate) use ids::{find_body, find_joint};
 pub use lists::{Parts, Refs};
 pub use reading::{read_commands, read_joint, read_json, read_list, read_parts, read_shape};
 
-/// Pointers that hold a body of a world at a time.
+/// Largest number of pointers that hold bodies of a world.
 pub const MAX_POINTERS: usize = 64;
 
-/// A change of a world, as the log keeps it.
+/// Change of a world, as the log records it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
-    /// Asked of bodies and joints, in this order.
+    /// Commands on bodies and joints, in this order.
     Commands(Vec<CommandRecord>),
-    /// Steps to go.
+    /// Request for steps.
     Step {
-        /// How many.
+        /// Number of steps.
         steps: u64,
     },
-    /// Steps that are done. What is asked after somebody was told so comes after them, also when the log is gone through.
+    /// Completion of a request for steps. Changes that follow in the log come after those steps, also during a
+    /// replay.
     Reached {
-        /// Which request, counted from the first of the world.
+        /// Number of the request, counted from the first of the world.
         request: u64,
-        /// What is told.
+        /// Answer to the client.
         answer: Value,
     },
-    /// The answer to a request with a key that was done elsewhere, such as in the store. Nothing else changes.
+    /// Answer to a request with a key that was executed elsewhere, such as in the store. It changes nothing else.
     Told {
         /// HTTP status.
         status: u16,
         /// Body, `null` for none.
         answer: Value,
     },
-    /// Steps that are not done after all.
+    /// End of a request for steps before its completion.
     Halt {
-        /// Which request, counted from the first of the world.
+        /// Number of the request, counted from the first of the world.
         request: u64,
-        /// Why.
+        /// Reason.
         reason: String,
-        /// The world is beyond a limit: the request is answered with that problem.
+        /// True if a limit was exceeded: the request is then answered with that problem.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         limit: bool,
     },
-    /// Steps by itself.
+    /// Start of play mode: the world steps by itself.
     Play {
-        /// Times real time; as fast as it goes if there is none.
+        /// Speed as a multiple of real time; None for as fast as possible.
         speed: Option<f64>,
-        /// Seconds for which nobody has to watch until it pauses; it plays on if there are none.
+        /// Seconds without a viewer after which the world pauses; None for never.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         unwatched: Option<f64>,
     },
-    /// No longer.
+    /// End of play mode, and of unfinished requests for steps.
     Pause,
-    /// No longer, as nobody watched.
+    /// End of play mode because no client watched the world.
     PauseUnwatched,
 }
 
-/// A line of the log.
+/// Record of the log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// Steps done before it.
+    /// Number of steps done before it.
     pub at: u64,
-    /// What.
+    /// Change of state.
     pub op: Op,
-    /// The key with which the client asked.
+    /// Idempotency key of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Key>,
 }
 
-/// The key of a request, and a hash of what was asked with it.
+/// Idempotency key of a request, with a hash of the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Key {
-    /// As the client gave it.
+    /// Key from the client.
     pub name: String,
-    /// Of path and body.
+    /// Hash of path and body.
     pub hash: u64,
 }
 
@@ -109,7 +110,7 @@ mod tests {
         let CommandRecord::Spawn { bodies, joints } = &read[0] else { panic!("{read:?}") };
         assert_eq!((bodies.len(), bodies.shapes(), joints.len()), (2, 2, 0));
         assert_eq!(bodies.text(), r#"[{"id":"a \\\" b","shapes":[1,2]},{"shapes":[]}]"#);
-        // As it was always written.
+        // The format of earlier releases.
         let written = serde_json::to_string(&read[0]).unwrap();
         assert_eq!(written, format!(r#"{{"spawn":{{"bodies":{}}}}}"#, bodies.text()));
         let again: CommandRecord = serde_json::from_str(&written).unwrap();

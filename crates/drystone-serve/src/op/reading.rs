@@ -1,4 +1,4 @@
-//! Reading: JSON with the place of what is wrong, commands, and parts of scenes.
+//! Parsing of request bodies: JSON with the path of the first mistake, commands, and parts of scenes.
 
 use std::cell::Cell;
 use std::fmt;
@@ -16,17 +16,17 @@ use drystone::Geometry;
 use drystone::{Body, Joint};
 use drystone_scenes::file;
 
-/// Longest name of a pointer.
+/// Longest name of a pointer, bytes.
 const MAX_POINTER: usize = 64;
-/// Longest text of a joint or a shape on its own, bytes.
+/// Longest text of a single joint or shape, bytes.
 const MAX_PART: usize = 16 << 10;
-/// Deepest nesting of JSON, as of serde_json where it builds values.
+/// Deepest nesting of JSON, the same as serde_json's limit for values.
 const MAX_DEPTH: usize = 127;
 
-/// Reads a number of commands: `{"commands": [...]}`.
+/// Parses a list of commands: `{"commands": [...]}`.
 ///
 /// # Errors
-/// Which is wrong, and where.
+/// The first mistake, with its path.
 pub fn read_commands(text: &[u8], limits: &Limits) -> Result<Vec<CommandRecord>, Problem> {
     let commands: Vec<CommandRecord> = read_list(text, &["commands"], limits.commands)?;
     if commands.is_empty() {
@@ -55,15 +55,15 @@ pub fn read_commands(text: &[u8], limits: &Limits) -> Result<Vec<CommandRecord>,
             return Err(Problem::limit(detail).at(format!("commands[{index}].{}.{of}", command.word())));
         }
     }
-    // More than an empty world may have is refused before a real one is asked.
+    // Refuses more than an empty world may have before the world itself is asked.
     Brings::of(&commands).check(&Brings::default(), limits)?;
     Ok(commands)
 }
 
-/// Reads an object whose only key is a list, and stops at the first element beyond `most`.
+/// Parses an object whose only key is a list, and stops at the first element beyond `most`.
 ///
 /// # Errors
-/// Which is wrong, and where.
+/// The first mistake, with its path.
 pub fn read_list<'de, T: Deserialize<'de>>(
     text: &'de [u8],
     key: &'static [&'static str; 1],
@@ -121,7 +121,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for OnlyList<'_, T> {
     }
 }
 
-/// The only key of an object. Another is refused as it is read, so that the path names it.
+/// Key of an object with one key. Another key is refused while it is parsed, so that the path names it.
 struct OnlyKey {
     key: &'static [&'static str; 1],
     is_there: bool,
@@ -151,7 +151,7 @@ impl Visitor<'_> for OnlyKey {
     }
 }
 
-/// Reads JSON, with the path of what is wrong.
+/// Parses JSON, with the path of a mistake.
 ///
 /// # Errors
 /// The first mistake.
@@ -171,7 +171,7 @@ fn read_with<'de, S: DeserializeSeed<'de>>(text: &'de [u8], seed: S) -> Result<S
     Ok(value)
 }
 
-/// Refuses JSON that is nested deeper than a parser goes, as text that is only passed on would get through.
+/// Refuses JSON nested deeper than a parser accepts: text that is only passed on would otherwise get through.
 fn refuse_deep(text: &[u8]) -> Result<(), Problem> {
     let (mut depth, mut is_quoted, mut is_escaped) = (0_usize, false, false);
     for (at, &byte) in text.iter().enumerate() {
@@ -197,10 +197,10 @@ fn refuse_deep(text: &[u8]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Bodies and joints among them, as a scene file has them.
+/// Parses bodies and the joints among them, as in a scene file.
 ///
 /// # Errors
-/// The mistake, with its path from here.
+/// The first mistake, with its path relative to the command.
 pub fn read_parts(bodies: &Parts, joints: &Parts) -> Result<(Vec<Body>, Vec<Joint>), Problem> {
     parse_parts(bodies.text(), joints.text())
 }
@@ -208,16 +208,16 @@ pub fn read_parts(bodies: &Parts, joints: &Parts) -> Result<(Vec<Body>, Vec<Join
 fn parse_parts(bodies: &str, joints: &str) -> Result<(Vec<Body>, Vec<Joint>), Problem> {
     let text = format!("{{\"version\":1,\"bodies\":{bodies},\"joints\":{joints}}}");
     let mut scene = file::parse(&text, "command.json").map_err(|error| {
-        // Line and column are of a text that the client did not write.
+        // Line and column would refer to text that the client did not write.
         Problem { line: None, column: None, ..Problem::from(error) }
     })?;
     Ok((std::mem::take(&mut scene.bodies), std::mem::take(&mut scene.joints)))
 }
 
-/// Reads a shape as a scene file has it.
+/// Parses a shape as in a scene file.
 ///
 /// # Errors
-/// The first mistake, with its path from here.
+/// The first mistake, with its path relative to the shape.
 pub fn read_shape(shape: &RawValue) -> Result<Geometry, Problem> {
     if shape.get().len() > MAX_PART {
         return Err(Problem::limit(format!("the shape has more than {MAX_PART} bytes")));
@@ -233,12 +233,12 @@ pub fn read_shape(shape: &RawValue) -> Result<Geometry, Problem> {
     shape.map(|shape| shape.geometry).ok_or_else(|| Problem::invalid("there is no shape"))
 }
 
-/// A joint as a scene file has it, without its bodies.
+/// Parses a joint as in a scene file, without its bodies.
 ///
 /// # Errors
-/// The mistake, with its path from here.
+/// The first mistake, with its path relative to the command.
 pub fn read_joint(joint: &RawValue, to_world: bool) -> Result<Joint, Problem> {
-    /// Presence of the bodies.
+    /// Presence of the keys for bodies.
     #[derive(Deserialize)]
     struct Ends {
         #[serde(default)]
@@ -255,12 +255,12 @@ pub fn read_joint(joint: &RawValue, to_world: bool) -> Result<Joint, Problem> {
     }
     let text = joint.get();
     let Some(rest) = text.strip_prefix('{') else {
-        return Err(Problem::invalid("the joint is no object").at("joint"));
+        return Err(Problem::invalid("the joint is not an object").at("joint"));
     };
     if let Ok(Ends { a, b }) = serde_json::from_str(text)
         && let Some((key, _)) = [("a", a), ("b", b)].iter().find(|(_, there)| there.0)
     {
-        return Err(Problem::invalid("the bodies are given beside the joint").at(format!("joint.{key}")));
+        return Err(Problem::invalid("the bodies belong beside the joint, not into it").at(format!("joint.{key}")));
     }
     let ends = if to_world { "\"b\":1" } else { "\"a\":0,\"b\":1" };
     let comma = if rest.trim_start().starts_with('}') { "" } else { "," };

@@ -1,11 +1,11 @@
-//! Bodies of all worlds, counted by owner, against limits.
+//! Counts of bodies per owner and of all owners, checked against the limits on bodies.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use super::lock;
 
-/// Bodies of all worlds together and of each owner, against limits.
+/// Counts of bodies, per owner and of all owners.
 #[derive(Debug, Default)]
 pub struct Bodies(Mutex<BodyCounts>);
 
@@ -31,23 +31,23 @@ impl BodyCounts {
     }
 }
 
-/// Bodies that do not fit.
+/// Refusal of bodies beyond a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NoRoom {
-    /// Bodies that are there: of the owner, or of all.
+    /// Number of bodies already counted, of the owner or of all.
     pub there: usize,
-    /// Bodies that may be there.
+    /// Largest number allowed.
     pub most: usize,
-    /// The owner has too many, not all together.
+    /// True if the owner's share is exceeded, false if the limit of all owners is.
     pub is_own: bool,
 }
 
 impl Bodies {
-    /// Adds bodies of an owner, unless there would be more than `most`, or more than `own_most` of this owner. The first world
-    /// is let in whatever its size.
+    /// Adds bodies of an owner, unless there would be more than `most` in all, or more than `own_most` of this
+    /// owner. The first world is accepted with any size.
     ///
     /// # Errors
-    /// There would be more.
+    /// A limit would be exceeded.
     pub fn reserve(&self, owner: &str, bodies: usize, most: usize, own_most: usize) -> Result<(), NoRoom> {
         let mut counts = lock(&self.0);
         let (all, own) = (counts.all, counts.of(owner));
@@ -61,10 +61,10 @@ impl Bodies {
         Ok(())
     }
 
-    /// Checks that bodies of an owner fit, in worlds that are there already.
+    /// Checks that bodies of an owner fit, for worlds that already exist.
     ///
     /// # Errors
-    /// There would be too many.
+    /// A limit would be exceeded.
     pub fn check(&self, owner: &str, bodies: usize, most: usize, own_most: usize) -> Result<(), NoRoom> {
         let counts = lock(&self.0);
         let (all, own) = (counts.all, counts.of(owner));
@@ -77,7 +77,7 @@ impl Bodies {
         Ok(())
     }
 
-    /// Counts a world of an owner that had `before` bodies and has `now`.
+    /// Changes the count of an owner's world from `before` bodies to `now`.
     pub fn change(&self, owner: &str, before: usize, now: usize) {
         if before != now {
             lock(&self.0).change(owner, before, now);
@@ -85,7 +85,7 @@ impl Bodies {
     }
 }
 
-/// Bodies of a world that is being made, counted until the world is there or this is dropped.
+/// Bodies of a world that is being created. Dropping this removes them from the counts.
 #[derive(Debug)]
 #[must_use]
 pub struct Reserved {
@@ -95,7 +95,7 @@ pub struct Reserved {
 }
 
 impl Reserved {
-    /// Takes bodies of an owner that were counted until they are added, or not.
+    /// Takes charge of bodies that are already counted.
     pub(super) fn new(total: Arc<Bodies>, owner: &str, bodies: usize) -> Self {
         Self { total, owner: owner.to_owned(), bodies }
     }

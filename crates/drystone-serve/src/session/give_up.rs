@@ -1,6 +1,6 @@
-//! Steps that are given up in the middle: the state is of no use then. What ends the request for them goes to the log, whoever
-//! waits is told, and the world is opened anew from its checkpoint and log. A request to delete a world waits for no step,
-//! and not until the world is open.
+//! Cancelled steps. Their state is unusable, so the end of the request for them goes to the log, waiting clients get
+//! an answer, and the world is opened again from its checkpoint and log. A request to delete a world waits neither
+//! for a step nor for the world to be open.
 
 use std::time::Instant;
 
@@ -12,10 +12,11 @@ use crate::op::{Op, Record};
 use crate::problem::Problem;
 
 impl Session {
-    /// Notes what ends the requests for which a step was given up. Without that the world would step again at once.
+    /// Queues log records that end the requests for the cancelled step. Without them the world would step again
+    /// immediately.
     pub(super) fn end_given_up(&mut self, live: &Live) -> Broken {
         let reason = self.given_up.take();
-        tracing::info!(world = self.handle.id, step = live.world.steps(), ?reason, "a step was given up");
+        tracing::info!(world = self.handle.id, step = live.world.steps(), ?reason, "a step was cancelled");
         let halt = |request, reason: &str| (Op::Halt { request, reason: reason.to_owned(), limit: false }, None, None);
         let front = live.memory.goals.front().map(|goal| goal.request);
         match reason {
@@ -32,23 +33,23 @@ impl Session {
         Broken::GivenUp
     }
 
-    /// Has the end of the requests logged and told, then closes the world, which is opened anew.
+    /// Logs and answers the end of the requests, then closes the world, which is opened again.
     pub(super) fn after_given_up(&mut self, mut live: Box<Live>, draining: bool) -> Turn {
         if draining {
-            // The steps go on after the restart.
-            let problem = Problem::unavailable("the service is stopping; the steps go on when it is back");
+            // The steps continue after the restart.
+            let problem = Problem::unavailable("the service is stopping; the steps continue after the restart");
             self.refuse_waiting(&problem);
             self.refuse_all(&Problem::unavailable("the service is stopping"));
             return Turn::Over(Wake::Idle);
         }
-        match self.hold.take().map(|hold| self.held(&mut live, hold, draining)) {
+        match self.hold.take().map(|hold| self.poll_hold(&mut live, hold, draining)) {
             None | Some(Ok(None)) => {}
             Some(Ok(hold @ Some(_))) => {
                 self.hold = hold;
                 self.phase = Phase::GivenUp(live);
                 return Turn::Over(Wake::Idle);
             }
-            // The store is in trouble, and the session knows what to do.
+            // The store failed, and the session has already reacted to that.
             Some(Err(_)) => return Turn::Over(Wake::Now),
         }
         if self.own.is_empty() {
@@ -58,7 +59,7 @@ impl Session {
         }
         let wake = if Instant::now() < self.next_try {
             let problem = Problem::unavailable(
-                "a step was given up, and the store does not take the end of its request for now: ask again",
+                "a step was cancelled, and the store cannot record the end of its request at the moment: retry",
             );
             self.refuse_goals(&problem);
             self.refuse_all(&problem);
@@ -74,7 +75,7 @@ impl Session {
         Turn::Over(wake)
     }
 
-    /// True if the world is to be deleted, or is being deleted.
+    /// Returns true if the world is being deleted, or a request to delete it waits.
     pub(super) fn is_deleting(&self) -> bool {
         matches!(self.hold, Some(Hold::Delete(..))) || self.handle.has_delete()
     }
@@ -91,7 +92,7 @@ impl Session {
                         return Wake::Gone;
                     }
                     Some(Err(error)) => {
-                        self.tell_if_taken(&error);
+                        self.report_if_fenced(&error);
                         self.answer(reply, Err(Problem::of_store(&error)));
                         return Wake::Now;
                     }
@@ -103,14 +104,14 @@ impl Session {
         let deleted = Problem::conflict("the world is being deleted");
         self.refuse_restored(&deleted);
         self.refuse_waiting(&deleted);
-        self.learn_of_checkpoint();
+        self.poll_checkpoint();
         self.settling.retain(|slot| lock(slot).is_none());
         if let Some(Hold::Restore(reply, slot, _) | Hold::Rewind(reply, slot, _)) = self.hold.take() {
             self.answer(reply, Err(Problem::conflict("the world is being deleted")));
             self.settling.push(slot);
         }
         if !self.settling.is_empty() || self.writing.is_some() {
-            // Poked when that is done.
+            // The running jobs wake the session when they are done.
             return Wake::Idle;
         }
         match self.handle.take_delete() {
@@ -123,7 +124,7 @@ impl Session {
     }
 }
 
-/// Reasons that clients are told.
+/// Reasons for a cancelled request, as clients get them.
 pub(super) const DEADLINE: &str = "the deadline has passed";
-pub(super) const GONE: &str = "the client has gone";
+pub(super) const GONE: &str = "the client has disconnected";
 pub(super) const PAUSED: &str = "the world was paused";

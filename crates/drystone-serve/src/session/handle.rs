@@ -1,4 +1,4 @@
-//! What others know of a world, and how they ask it.
+//! Handle of a world: its inbox, its status and its streams, as seen from outside of its session.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,20 +17,20 @@ use crate::problem::Problem;
 use crate::stream::Frame;
 use drystone::CancelToken;
 
-/// What never changes of a world.
+/// Constant properties of a world.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Facts {
-    /// As the client or the scene calls it.
+    /// Name from the client or the scene.
     pub name: String,
-    /// Seconds since 1970.
+    /// Time of creation, seconds since 1970.
     pub created: u64,
-    /// The key of the request that made it.
+    /// Key of the request that created the world.
     #[serde(default)]
     pub key: Option<Key>,
-    /// Owner of the token with which it was made.
+    /// Owner of the token that created the world.
     #[serde(default)]
     pub owner: String,
-    /// Bodies that its scene may come to. 0 in stores of older versions.
+    /// Upper bound of its bodies according to the scene. 0 in stores of older versions.
     #[serde(default)]
     pub bodies: usize,
 }
@@ -48,49 +48,49 @@ pub struct Status {
     pub step: u64,
     /// Simulated seconds.
     pub time: f64,
-    /// Seconds a step.
+    /// Length of a step, s.
     pub dt: f32,
     /// Gravity, m/s².
     pub gravity: [f64; 2],
-    /// Bodies in it.
+    /// Number of bodies.
     pub bodies: usize,
-    /// Joints in it.
+    /// Number of joints.
     pub joints: usize,
-    /// Steps that were asked for and are not done.
+    /// Number of requested steps that are not done.
     pub steps_to_go: u64,
-    /// Multiple of real time while it plays; left out if as fast as it goes.
+    /// Speed as a multiple of real time while it plays; omitted if as fast as possible.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed: Option<f64>,
-    /// Seconds for which nobody had watched the world when it paused by itself (`play` with `unwatched`), until it steps
-    /// again.
+    /// Set if the world paused because no client watched it (`play` with `unwatched`): the seconds without a viewer,
+    /// until it steps again.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub unwatched: Option<f64>,
     /// `cpu` or `gpu`.
     pub backend: &'static str,
-    /// Seconds since 1970.
+    /// Time of creation, seconds since 1970.
     pub created: u64,
-    /// Milliseconds that a step took lately.
+    /// Recent milliseconds per step.
     pub ms_per_step: f64,
-    /// Bodies and joints added and removed by hand so far.
+    /// Number of bodies and joints added and removed at run time so far.
     pub alterations: usize,
-    /// False while the world is on disk only: one that is idle is put there, and comes back with the next request.
+    /// False while the world is on disk only: an idle world is moved there, and the next request brings it back.
     pub in_memory: bool,
-    /// Owner of the token that made it. Told to tokens with `admin`.
+    /// Owner of the token that created the world. Only visible to tokens with `admin`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub owner: Option<String>,
-    /// Problem that it has.
+    /// Reason why the world failed or stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
-/// Reason to give up a step.
+/// Reason to cancel a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GiveUp {
-    /// The deadline of the request in front has passed.
+    /// The deadline of the request in progress has passed.
     Deadline,
-    /// The client has gone, and cannot ask again.
+    /// The client has disconnected, and sent no key to retry with.
     Gone,
     /// A request to pause the world waits.
     Pause,
@@ -100,60 +100,60 @@ pub enum GiveUp {
     Draining,
 }
 
-/// A step in progress, for the thread that watches turns.
+/// Step in progress, as seen by the thread that watches time slices.
 #[derive(Debug)]
 pub(super) struct Stepping {
-    /// The request in front, which is given back after the step.
+    /// Request in progress, returned to the session after the step.
     pub request: Option<u64>,
     pub reply: Option<Reply>,
     pub deadline: Option<Instant>,
     pub has_key: bool,
-    /// The log is gone through: what was done before is done again, whoever waits.
+    /// True during a replay of the log: its steps are repeated regardless of waiting clients.
     pub is_replay: bool,
-    /// Since when there is a reason to give it up.
+    /// Reason to cancel the step, and since when it exists.
     pub seen: Option<(GiveUp, Instant)>,
-    /// Why it was given up.
+    /// Reason why the step was cancelled.
     pub given_up: Option<GiveUp>,
 }
 
-/// Time for which there is a reason to give up a step before that is done: a step that ends by itself meanwhile costs less
-/// than to open the world anew.
+/// Time for which there must be a reason before a step is cancelled. If the step ends by itself within it, that
+/// costs less than opening the world again.
 const GRACE: Duration = Duration::from_millis(30);
 
-/// What others hold of a world.
+/// Shared handle of a world.
 #[derive(Debug)]
 pub struct Handle {
-    /// Its id.
+    /// Id of the world.
     pub id: String,
-    /// What never changes.
+    /// Constant properties.
     pub facts: Facts,
     pub(super) inbox: Mutex<VecDeque<Request>>,
-    /// Whether the world was deleted.
+    /// True once the world was deleted.
     pub(super) closed: watch::Sender<bool>,
     pub(super) status: Mutex<Status>,
-    /// The newest frame.
+    /// Newest frame.
     pub frames: watch::Sender<Option<Arc<Frame>>>,
-    /// Streams, and the shortest time between two frames that one of them wants, in microseconds.
+    /// Streams, by number, with the shortest frame interval that each wants, µs.
     wanted: Mutex<HashMap<u64, u64>>,
-    /// A command may have changed what a frame shows, without a step.
+    /// True if a command may have changed the content of a frame without a step.
     pub fresh: AtomicBool,
-    /// A stream has begun: it waits for a frame, also if nothing has changed.
+    /// True if a new stream waits for its first frame, even if nothing has changed.
     pub(super) joined: AtomicBool,
     next_stream: AtomicU64,
-    /// Ends a step early.
+    /// Cancels a step.
     pub(super) token: CancelToken,
     pub(super) stepping: Mutex<Option<Stepping>>,
     /// Set while the world is in memory, has nothing to do, and is not watched.
     pub(super) is_idle: AtomicBool,
-    /// Its memory is needed: an idle world is to be put to disk at once.
+    /// Set if the idle world's memory is needed: it is written to disk immediately.
     pub(super) is_pressed: AtomicBool,
-    /// Time of the last request, in milliseconds since the service began.
+    /// Time of the last request, milliseconds since the service began.
     pub(super) used: AtomicU64,
-    /// Keys of requests that are being done outside of the session.
+    /// Keys of requests in progress outside of the session.
     claims: Mutex<HashMap<String, u64>>,
 }
 
-/// Key of a request that is being done outside of the session, until dropped.
+/// Key of a request in progress outside of the session, until dropped.
 #[derive(Debug)]
 pub struct Claim(Arc<Handle>, String);
 
@@ -192,7 +192,7 @@ impl Handle {
         }
     }
 
-    /// Gives up the step in progress if nobody wants its result any more.
+    /// Cancels the step in progress if its result is no longer wanted.
     pub fn give_up_if_unwanted(&self, now: Instant, draining: bool) {
         let mut stepping = lock(&self.stepping);
         let Some(step) = stepping.as_mut().filter(|step| step.given_up.is_none()) else { return };
@@ -236,7 +236,7 @@ impl Handle {
         gone.then_some(GiveUp::Gone)
     }
 
-    /// True if a request to delete the world waits, with a key that is free.
+    /// Returns true if a request to delete the world waits, with a key that is free.
     pub(super) fn has_delete(&self) -> bool {
         lock(&self.inbox).iter().any(|request| match request {
             Request::Delete(tombstone, _) => {
@@ -246,19 +246,19 @@ impl Handle {
         })
     }
 
-    /// True if the first request that waits is answered, or goes to the log, at once whatever the world is like.
+    /// Returns true if the first waiting request can be answered or logged without delay in any state of the world.
     pub(super) fn has_short_request(&self) -> bool {
         lock(&self.inbox).front().is_some_and(Request::is_short)
     }
 
-    /// Takes the request to delete the world out of the inbox, whatever came before it.
+    /// Takes the request to delete the world out of the inbox, ahead of earlier requests.
     pub(super) fn take_delete(&self) -> Option<Request> {
         let mut inbox = lock(&self.inbox);
         let place = inbox.iter().position(|request| matches!(request, Request::Delete(..)))?;
         inbox.remove(place)
     }
 
-    /// Refuses requests for steps that wait in the inbox and whose deadline has passed. Returns the next deadline.
+    /// Refuses waiting requests for steps whose deadline has passed. Returns the next deadline.
     pub(super) fn refuse_overdue(&self, now: Instant, problem: &Problem) -> Option<Instant> {
         let (mut refused, mut soonest) = (Vec::new(), None);
         lock(&self.inbox).retain_mut(|request| {
@@ -267,7 +267,7 @@ impl Handle {
                 soonest = Some(soonest.map_or(*deadline, |soonest: Instant| soonest.min(*deadline)));
                 return true;
             }
-            // A sender can only be taken out of a place that is left behind.
+            // A sender can only be moved out of a reference if another value takes its place.
             refused.push(std::mem::replace(reply, oneshot::channel().0));
             false
         });
@@ -277,22 +277,22 @@ impl Handle {
         soonest
     }
 
-    /// Bodies of an idle world that could be put to disk, and when it was last asked.
+    /// Returns the last use and the number of bodies of an idle world that could be written to disk.
     #[must_use]
     pub fn idle_since(&self) -> Option<(u64, usize)> {
         let idle = self.is_idle.load(Ordering::SeqCst) && !self.is_pressed.load(Ordering::SeqCst);
         idle.then(|| (self.used.load(Ordering::SeqCst), lock(&self.status).bodies.max(self.facts.bodies)))
     }
 
-    /// Has an idle world be put to disk in its next turn.
+    /// Has the idle world written to disk in its next time slice.
     pub fn press(&self) {
         self.is_pressed.store(true, Ordering::SeqCst);
     }
 
-    /// Claims a key for a request that is done outside of the session.
+    /// Claims a key for a request that is executed outside of the session.
     ///
     /// # Errors
-    /// The key is claimed already.
+    /// The key is already claimed.
     pub fn claim(self: &Arc<Self>, key: &Key) -> Result<Claim, Problem> {
         let mut claims = lock(&self.claims);
         check_claims(&claims, key)?;
@@ -309,13 +309,13 @@ impl Handle {
         check_claims(&lock(&self.claims), key)
     }
 
-    /// Refuses requests to delete the world with a key that is claimed.
+    /// Refuses requests to delete the world with a claimed key.
     pub(super) fn refuse_claimed_deletes(&self) {
         let mut refused = Vec::new();
         lock(&self.inbox).retain_mut(|request| {
             let Request::Delete(Some(tombstone), reply) = request else { return true };
             let Err(problem) = self.check_claim(&tombstone.key) else { return true };
-            // A sender can only be taken out of a place that is left behind.
+            // A sender can only be moved out of a reference if another value takes its place.
             refused.push((std::mem::replace(reply, oneshot::channel().0), problem));
             false
         });
@@ -327,7 +327,7 @@ impl Handle {
     /// Puts a request into the inbox.
     ///
     /// # Errors
-    /// If it is full, or the world is gone.
+    /// The inbox is full, or the world is deleted.
     pub fn put(&self, request: Request, most: usize) -> Result<(), Problem> {
         let mut inbox = lock(&self.inbox);
         if self.is_gone() {
@@ -335,25 +335,25 @@ impl Handle {
         }
         if inbox.len() >= most {
             metrics::counter!("drystone_inbox_full_total").increment(1);
-            return Err(Problem::too_many(format!("{most} requests wait for this world already"), 1));
+            return Err(Problem::too_many(format!("{most} requests already wait for this world"), 1));
         }
         inbox.push_back(request);
         self.touch();
         Ok(())
     }
 
-    /// Notes that somebody asks for the world.
+    /// Notes a use of the world.
     pub fn touch(&self) {
         self.used.store(now_ms(), Ordering::SeqCst);
     }
 
-    /// True if a stream shows the world, or did so within the last seconds, or a request came within them.
+    /// Returns true if a stream shows the world, or a request or the end of a stream came within the last `seconds`.
     pub(super) fn is_watched_within(&self, seconds: f64) -> bool {
         let since = now_ms().saturating_sub(self.used.load(Ordering::SeqCst));
         (since as f64) < 1e3 * seconds || !lock(&self.wanted).is_empty()
     }
 
-    /// Whether the world was deleted: nothing knows of it any more.
+    /// Returns true if the world was deleted.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         *self.closed.borrow()
@@ -361,30 +361,30 @@ impl Handle {
 
     /// Waits until the world is deleted.
     pub async fn gone(&self) {
-        // It sends as long as this is there.
+        // Cannot fail: the sender lives as long as this handle.
         let _ = self.closed.subscribe().wait_for(|gone| *gone).await;
     }
 
-    /// Whether something waits.
+    /// Returns true if requests wait.
     #[must_use]
     pub fn has_requests(&self) -> bool {
         !lock(&self.inbox).is_empty()
     }
 
-    /// How it is doing.
+    /// Returns the current status.
     #[must_use]
     pub fn status(&self) -> Status {
         lock(&self.status).clone()
     }
 
-    /// State and number of bodies, as in the status.
+    /// Returns the state and the number of bodies, as in the status.
     #[must_use]
     pub fn state_and_bodies(&self) -> (&'static str, usize) {
         let status = lock(&self.status);
         (status.state, status.bodies)
     }
 
-    /// Announces a stream that wants a frame so often. Give the number back to [`Self::leave`].
+    /// Registers a stream with its frame interval. Returns its number for [`Self::leave`].
     pub fn join(&self, interval: Duration) -> u64 {
         let number = self.next_stream.fetch_add(1, Ordering::SeqCst);
         let interval = u64::try_from(interval.as_micros()).unwrap_or(u64::MAX);
@@ -393,9 +393,9 @@ impl Handle {
         number
     }
 
-    /// The stream wants no more.
+    /// Removes a stream.
     pub fn leave(&self, number: u64) {
-        // First, so that it counts as watched in between.
+        // Before the removal, so that the world counts as watched without a gap.
         self.touch();
         lock(&self.wanted).remove(&number);
     }
@@ -405,7 +405,7 @@ impl Handle {
     }
 }
 
-/// Milliseconds since the service began.
+/// Returns milliseconds since the service began.
 fn now_ms() -> u64 {
     static BEGAN: std::sync::OnceLock<Instant> = std::sync::OnceLock::new();
     let since = BEGAN.get_or_init(Instant::now).elapsed().as_millis();

@@ -1,4 +1,4 @@
-//! What comes in: answered, refused, or to be logged.
+//! Inbox of a session: requests are answered, refused, or collected for the log.
 
 use std::time::{Duration, Instant};
 
@@ -16,25 +16,25 @@ use crate::writer::{Job, Kind};
 use drystone::WorldError;
 use drystone::low_level::scene::Compiled;
 
-/// Requests taken in a turn.
+/// Largest number of requests read in a time slice.
 const MAX_TAKEN: usize = 256;
-/// Time for reading requests in a turn, but for the first one. What is left waits for the next turn.
+/// Time for requests in a time slice, not counting the first. The remaining ones wait for the next time slice.
 const READING: Duration = Duration::from_millis(4);
-/// Steps that wait, times those of one request.
+/// Largest number of waiting steps, as a multiple of `limits.steps`.
 const MAX_REQUESTED: u64 = 4;
 
-/// State of a key.
+/// Knowledge about a key.
 enum Known {
-    /// No answer is known.
+    /// No answer exists.
     Nothing,
-    /// The answer.
+    /// Answer in memory.
     Answer(Answer),
-    /// Files of the store that may have the answer.
+    /// Files of the store that may contain the answer.
     Files(Vec<u64>),
 }
 
 impl Session {
-    /// Reads the inbox: answers what can be answered now, and adds to the batch what has to be logged first.
+    /// Reads the inbox: answers what needs no log, and adds the other requests to the batch for the log.
     pub(super) fn receive(&mut self, live: &mut Live, draining: bool, batch: &mut Batch) -> Result<(), Broken> {
         if let Some(spill) = self.spilled.take() {
             live.spilled(spill);
@@ -47,7 +47,7 @@ impl Session {
         let asking = self.asking.take();
         let has_asked = asking.is_some();
         if let Some(asking) = asking {
-            self.go_on(live, asking, end, draining)?;
+            self.continue_queries(live, asking, end, draining)?;
         }
         for _ in 0..MAX_TAKEN {
             if self.asking.is_some() {
@@ -68,7 +68,8 @@ impl Session {
                         let _ = reply.send(Err(Problem::unavailable("the service is stopping")));
                         continue;
                     }
-                    // Done already, with nobody waiting for it since a restart: it is, or has to be, in the log.
+                    // A request already in progress without a waiting client, since a restart: it is in the log, or
+                    // will be.
                     let batched = batch.iter_mut().map(|(record, to, _)| (&record.key, to));
                     let mut done = batched.chain(self.own.iter_mut().map(|(_, key, to)| (&*key, to)));
                     let same = done.find(|(of, to)| {
@@ -79,7 +80,7 @@ impl Session {
                         continue;
                     }
                     let Some(reply) = self.join(live, key.as_ref(), deadline, reply) else { continue };
-                    // An answer that is to be remembered comes from whoever has claimed its key.
+                    // An answer to remember comes from the holder of the claim on its key.
                     let known = if matches!(op, Op::Told { .. }) { None } else { key.as_ref() };
                     if let Some(Err(problem)) = known.map(|key| self.handle.check_claim(key)) {
                         let _ = reply.send(Err(problem));
@@ -94,11 +95,11 @@ impl Session {
                     }
                 }
                 Request::Read(Read::Query(questions), reply) if batch.is_empty() && !has_asked => {
-                    self.go_on(live, Asking::new(questions, reply), end, draining)?;
+                    self.continue_queries(live, Asking::new(questions, reply), end, draining)?;
                 }
                 request @ Request::Read(Read::Query(_), _) => {
-                    // Several turns may pass until it is answered, so what came before is done first, and steps have their
-                    // turn between two of them.
+                    // The answer may take several time slices. Earlier requests are therefore executed first, and
+                    // steps may run between two queries.
                     lock(&self.handle.inbox).push_front(request);
                     break;
                 }
@@ -127,15 +128,15 @@ impl Session {
                 special @ (Request::Save(..) | Request::Restore(..) | Request::Rewind(..))
                     if !batch.is_empty() || (self.writing.is_some() && !matches!(special, Request::Save(..))) =>
                 {
-                    // In its turn, after what came before it.
+                    // Waits for its turn behind earlier requests.
                     lock(&self.handle.inbox).push_front(special);
                     self.blocked = batch.is_empty();
                     break;
                 }
                 Request::Save(name, reply) => self.save(live, name, reply)?,
                 Request::Restore(_, _, reply) | Request::Rewind(_, _, reply) if !self.own.is_empty() => {
-                    // A checkpoint in place of the state would not know of it.
-                    let detail = "the store does not take the end of earlier requests for now: ask again";
+                    // A checkpoint that replaces the state would not contain them.
+                    let detail = "the store cannot record the end of earlier requests at the moment: retry";
                     let _ = reply.send(Err(Problem::unavailable(detail)));
                 }
                 Request::Rewind(steps, (key, deadline), reply) => {
@@ -157,24 +158,25 @@ impl Session {
         Ok(())
     }
 
-    /// Deletes the world if it is asked to, whatever was asked before that and is not in the log. None if it is not asked to.
-    pub(super) fn hear_delete(&mut self, live: &Live) -> Option<Turn> {
+    /// Deletes the world if a request asks for it, ahead of earlier requests that are not in the log. None if there
+    /// is no such request.
+    pub(super) fn accept_delete(&mut self, live: &Live) -> Option<Turn> {
         if !self.handle.has_delete() {
             return None;
         }
         let Some(Request::Delete(tombstone, reply)) = self.handle.take_delete() else { return None };
         let key = tombstone.as_ref().map(|tombstone| &tombstone.key);
-        // Its answer goes to the tombstone, so that the number of keys of the world does not count.
+        // The answer goes to the tombstone, so the world's number of keys does not matter.
         if let Some(reply) = self.recall(live, key, &Batch::new(), reply) {
-            // Behind a checkpoint that is being written: jobs of a world are done in order.
+            // The writer executes the jobs of a world in order: the deletion follows a checkpoint in progress.
             self.delete(tombstone, reply);
             return Some(Turn::Over(self.refuse_overdue()));
         }
         Some(Turn::Over(Wake::Now))
     }
 
-    /// Answers requests for steps whose time is over while the world is being deleted: nothing is logged any more, and the
-    /// store may take long. Returns when the next of them is due.
+    /// Refuses requests for steps whose deadline passes while the world is being deleted: nothing is logged any
+    /// more, and the store may take long. Returns the next deadline.
     pub(super) fn refuse_overdue(&mut self) -> Wake {
         let now = Instant::now();
         let problem = Problem::conflict("the world is being deleted, and the deadline has passed");
@@ -191,16 +193,22 @@ impl Session {
         soonest.map_or(Wake::Idle, Wake::At)
     }
 
-    /// Goes on with queries. What is not done by `end` is for the next turn.
-    fn go_on(&mut self, live: &mut Live, mut asking: Asking, end: Instant, draining: bool) -> Result<(), Broken> {
+    /// Continues queries. Those not done by `end` wait for the next time slice.
+    fn continue_queries(
+        &mut self,
+        live: &mut Live,
+        mut asking: Asking,
+        end: Instant,
+        draining: bool,
+    ) -> Result<(), Broken> {
         if draining {
             let _ = asking.into_reply().send(Err(Problem::unavailable("the service is stopping")));
             return Ok(());
         }
-        match asking.go_on(live, &self.shared.config.limits, end) {
+        match asking.continue_queries(live, &self.shared.config.limits, end) {
             Ok(None) => self.asking = Some(asking),
             Ok(Some(answer)) => {
-                // The client may have stopped listening.
+                // The client may have disconnected.
                 let _ = asking.into_reply().send(answer);
             }
             Err(WorldError::Device(error)) => {
@@ -214,7 +222,7 @@ impl Session {
         Ok(())
     }
 
-    /// Answers a request whose key is known, or cannot be taken. Gives the reply back if it is to be done.
+    /// Answers a request whose key is known or invalid. Returns the reply channel if the request is to be executed.
     fn recall(&mut self, live: &Live, key: Option<&Key>, batch: &Batch, reply: Reply) -> Option<Reply> {
         let Some(key) = key else { return Some(reply) };
         match self.known(live, key, batch) {
@@ -245,7 +253,7 @@ impl Session {
         }
     }
 
-    /// Looks a key up: its request may be done, or being done.
+    /// Looks up a key: its request may be done or in progress.
     fn known(&self, live: &Live, key: &Key, batch: &Batch) -> Result<Known, Problem> {
         if let Some(answered) = live.answered(key) {
             return if answered.key.hash == key.hash { Ok(Known::Answer(answered.again())) } else { Err(differs()) };
@@ -260,15 +268,15 @@ impl Session {
         Ok(Known::Nothing)
     }
 
-    /// Keys of requests that are being done.
+    /// Returns the keys of requests in progress.
     fn asked<'a>(&'a self, live: &'a Live, batch: &'a Batch) -> impl Iterator<Item = &'a Key> {
         let goals = live.memory.goals.iter().filter_map(|goal| goal.key.as_ref());
         let batched = batch.iter().filter_map(|(record, ..)| record.key.as_ref());
         goals.chain(batched).chain(self.own.iter().filter_map(|(_, key, _)| key.as_ref()))
     }
 
-    /// Answers a request whose key is known, or whose answer cannot be kept beside those that are. Gives the reply back if
-    /// the request is to be done.
+    /// Answers a request whose key is known, or whose answer could not be kept in addition to those in progress.
+    /// Returns the reply channel if the request is to be executed.
     fn recall_or_keep(&mut self, live: &Live, key: Option<&Key>, batch: &Batch, reply: Reply) -> Option<Reply> {
         let reply = self.recall(live, key, batch, reply)?;
         let waiting = self.asked(live, batch).count();
@@ -281,7 +289,8 @@ impl Session {
         }
     }
 
-    /// Who asks again for steps that nobody waits for any more, after a restart perhaps, waits for those.
+    /// Attaches a retried request for steps to the one in progress if that has no waiting client, for example after
+    /// a restart.
     pub(super) fn join(
         &mut self,
         live: &Live,
@@ -300,7 +309,7 @@ impl Session {
         None
     }
 
-    /// Checks a change before it is logged: beyond this point its outcome depends on the world alone.
+    /// Checks a change before it is logged: from then on its result depends on the world alone.
     pub(super) fn admit(&self, live: &Live, op: &Op, batch: &Batch) -> Result<(), Problem> {
         let limits = &self.shared.config.limits;
         match op {
@@ -315,7 +324,7 @@ impl Session {
                 let waiting = live.memory.goals.iter().map(|goal| goal.remaining).chain(in_batch);
                 let (count, sum) = waiting.fold((0, *steps), |(count, sum), steps| (count + 1, sum + steps));
                 if count >= limits.goals {
-                    let detail = format!("{count} requests for steps wait for this world already (limits.goals)");
+                    let detail = format!("{count} requests for steps already wait for this world (limits.goals)");
                     return Err(Problem::too_many(detail, 1));
                 }
                 let most = MAX_REQUESTED * limits.steps;
@@ -328,7 +337,7 @@ impl Session {
                 Ok(())
             }
             Op::Play { .. } if !live.memory.goals.is_empty() => {
-                Err(Problem::conflict("the world has steps to do; wait for them, or pause it"))
+                Err(Problem::conflict("the world has unfinished steps; wait for them, or pause it"))
             }
             Op::Commands(commands) => {
                 let brings = Brings::of(commands);
@@ -347,7 +356,7 @@ impl Session {
         }
     }
 
-    /// Checks bodies and joints that would come beside `before` against the work of a step, and the bodies of all worlds.
+    /// Checks added bodies and joints, on top of `before`, against the work of a step and the bodies of all worlds.
     fn check_growth(&self, live: &Live, more: &Brings, before: &Brings) -> Result<(), Problem> {
         let Compiled { settings, .. } = live.world.compiled();
         if more.bodies + more.joints > 0 {
@@ -363,7 +372,7 @@ impl Session {
         {
             let (of, part) = if is_own { ("this token", "half of ") } else { ("this service", "") };
             let detail = format!(
-                "the worlds of {of} have {there} bodies, and {coming} would come; at most {most} \
+                "the worlds of {of} have {there} bodies, and {coming} would be added; at most {most} \
                  ({part}limits.total_bodies): delete a world"
             );
             return Err(Problem::too_many(detail, 60));

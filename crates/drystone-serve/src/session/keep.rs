@@ -1,4 +1,4 @@
-//! What is written: the log, checkpoints, and what clients keep under names.
+//! Writing of a world to the store: log records, checkpoints, named checkpoints, and deletion.
 
 use std::collections::VecDeque;
 use std::io;
@@ -17,27 +17,27 @@ use crate::unix_seconds;
 use crate::writer::{Done, Job, Kind};
 use drystone::Snapshot;
 
-/// Records after which a world is written out, however little it computed.
+/// Number of log records after which a checkpoint is due, independent of the computing time.
 pub(super) const MAX_RECORDS: usize = 4096;
-/// Records after which a world is written out in a store where each is an object.
+/// Number of log records after which a checkpoint is due in a store where each record is an object.
 const MAX_PARTS: usize = 512;
 
-/// Bytes that a body takes in a snapshot, at least.
+/// Minimum bytes of a body in a snapshot.
 const MIN_BODY_BYTES: usize = 64;
 
-/// First part of a checkpoint's file: two lines of JSON. Version 1 had only the second.
+/// Returns the first part of a checkpoint file: two lines of JSON. Version 1 had only the second.
 pub(super) fn first_part(head: &LogHead, memory: &[u8]) -> Vec<u8> {
-    // Plain data: it can always be written.
+    // Plain data, whose serialization cannot fail.
     let mut bytes = serde_json::to_vec(head).unwrap_or_default();
     bytes.push(b'\n');
     bytes.extend(memory);
     bytes
 }
 
-/// Head and memory of the first part of a checkpoint's file; no head in version 1.
+/// Parses the header and the memory in the first part of a checkpoint file; version 1 has no header.
 ///
 /// # Errors
-/// Describes the part that cannot be read.
+/// Describes the unreadable part.
 pub(super) fn read_first_part(bytes: &[u8]) -> Result<(Option<LogHead>, Memory), String> {
     let line = bytes.iter().position(|byte| *byte == b'\n');
     let (head, memory) = match line {
@@ -49,7 +49,7 @@ pub(super) fn read_first_part(bytes: &[u8]) -> Result<(Option<LogHead>, Memory),
 }
 
 impl Session {
-    /// A slot that is filled, and the world poked, when a job is done.
+    /// Returns a slot for a job's result, and the callback that fills it and wakes the session.
     pub(super) fn slot(&self) -> (Slot, Done) {
         let slot: Slot = Arc::default();
         let (filled, id, pokes) = (slot.clone(), self.handle.id.clone(), self.shared.pokes.clone());
@@ -63,7 +63,7 @@ impl Session {
     pub(super) fn log_batch(&mut self, batch: Batch) {
         let mut records = Vec::with_capacity(batch.len());
         for (record, ..) in &batch {
-            // Plain data: it can always be written.
+            // Plain data, whose serialization cannot fail.
             records.push(serde_json::to_vec(record).unwrap_or_default());
         }
         let (slot, done) = self.slot();
@@ -78,7 +78,8 @@ impl Session {
         }
     }
 
-    /// Head of the next log. A log that is not in the store yet is taken for it, where checkpoints come after their logs.
+    /// Returns the header of the next log. A log that is not in the store yet is reused, where checkpoints follow
+    /// their logs.
     pub(super) fn next_head(&self, step: u64, restored: bool) -> LogHead {
         let store = &self.shared.store;
         let same = !self.log.is_begun() && !store.is_remote();
@@ -94,7 +95,7 @@ impl Session {
     }
 
     pub(super) fn checkpoint_if_due(&mut self, live: &mut Live, draining: bool) -> Result<(), Broken> {
-        // Each is an object of its own there.
+        // In a bucket each record is an object.
         let max_records = if self.shared.store.is_remote() { MAX_PARTS } else { MAX_RECORDS };
         let due = self.cost.as_secs_f64() >= self.shared.config.checkpoint_seconds
             || self.records >= max_records
@@ -124,11 +125,11 @@ impl Session {
         (self.cost, self.records, self.changed) = (Duration::ZERO, 0, false);
         let own = id.clone();
         let work = move |store: &Store| {
-            // Before the checkpoint, which does not have them any more.
+            // Before the checkpoint, which does not contain them any more.
             if let Some((name, (index, bodies))) = answers {
                 store.write(&own, &name, &index, &bodies)?;
             }
-            // First the log: where there is a checkpoint its log is missed.
+            // The log comes first: a checkpoint without its log counts as an error.
             store.begin(&own, &end)?;
             store.write(&own, &checkpoint_name(number), &first, &snapshot)?;
             prune(store, &own, good);
@@ -143,7 +144,7 @@ impl Session {
         Ok(())
     }
 
-    pub(super) fn learn_of_checkpoint(&mut self) {
+    pub(super) fn poll_checkpoint(&mut self) {
         let Some((slot, number)) = self.writing.take() else { return };
         let outcome = lock(&slot).take();
         match outcome {
@@ -156,13 +157,13 @@ impl Session {
             Some(Err(error)) => {
                 self.spilling = None;
                 metrics::counter!("drystone_checkpoint_failures_total").increment(1);
-                tracing::warn!(world = self.handle.id, %error, "no checkpoint; the log goes on");
+                tracing::warn!(world = self.handle.id, %error, "checkpoint failed; the log continues");
                 match Trouble::of(&error) {
                     Some(Trouble::Taken(_)) => {
-                        self.tell_if_taken(&error);
+                        self.report_if_fenced(&error);
                         self.taken = Some(Problem::of_store(&error));
                     }
-                    // On a disk: it is unknown if the log has begun. A bucket is asked with the next record.
+                    // On a disk it is unknown whether the new log exists. A bucket is asked with the next record.
                     Some(Trouble::InDoubt(_)) if !self.shared.store.is_remote() => {
                         self.doubtful = Some(Problem::of_store(&error));
                     }
@@ -174,7 +175,7 @@ impl Session {
         }
     }
 
-    /// Keeps the state under a name: the world stands, with nobody waiting for steps. One at a time.
+    /// Writes a named checkpoint. The caller makes sure that no request for steps waits. One runs at a time.
     pub(super) fn save(&mut self, live: &mut Live, name: Option<String>, reply: Reply) -> Result<(), Broken> {
         if self.saving.load(Ordering::SeqCst) {
             let detail = "a checkpoint of this world is still being written";
@@ -183,7 +184,7 @@ impl Session {
         }
         let most_bytes = self.shared.config.limits.memory_bytes;
         let full = || Problem::too_many("too many bytes of checkpoints wait to be written (limits.memory_bytes)", 1);
-        // Before the snapshot is made, which takes its memory.
+        // Before the snapshot is created, which takes its memory.
         let bodies = live.world.compiled().bodies.len();
         let Some(rough) = self.shared.writer.reserve(bodies * MIN_BODY_BYTES, most_bytes) else {
             let _ = reply.send(Err(full()));
@@ -237,11 +238,11 @@ impl Session {
         Ok(())
     }
 
-    /// Makes a checkpoint with a name the newest one. Once it is in place the world is opened anew. The answer to a request
-    /// with a key is in the checkpoint: it is durable with the state, or neither is.
+    /// Makes a named checkpoint the newest one. The world is then opened again. The answer to a request with a key
+    /// is in the checkpoint: either both are durable or neither is.
     pub(super) fn restore(&mut self, live: &Live, name: &str, key: Option<Key>, reply: Reply) {
         if live.memory.play.is_some() || !live.memory.goals.is_empty() {
-            let _ = reply.send(Err(Problem::conflict("the world steps; pause it before it is restored")));
+            let _ = reply.send(Err(Problem::conflict("the world is stepping; pause it before you restore it")));
             return;
         }
         let (id, file, good) = (self.handle.id.clone(), saved_name(name), self.good);
@@ -254,7 +255,7 @@ impl Session {
             let (_, memory) = read_first_part(&first).map_err(|error| {
                 io::Error::new(io::ErrorKind::InvalidData, format!("{file} of world {own}: {error}"))
             })?;
-            // Who asks again after the restore is still known.
+            // A retry after the restore must still find its answer.
             if let Some(key) = key {
                 let step = Snapshot::step_of(&snapshot)
                     .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
@@ -268,7 +269,7 @@ impl Session {
                 &first_part(&head, &serde_json::to_vec(&memory).unwrap_or_default()),
                 &snapshot,
             )?;
-            // Here first the checkpoint: with the log the world is restored.
+            // Here the checkpoint comes first: with its log the restore takes effect.
             store.begin(&own, &LogEnd::new(head)?)?;
             prune(store, &own, good);
             Ok(())
@@ -282,12 +283,12 @@ impl Session {
         let id = self.handle.id.clone();
         let own = id.clone();
         let work = move |store: &Store| {
-            // First, so that no world is gone whose deletion is not known.
+            // First, so that no world is removed without a trace of its deletion.
             if let Some(tombstone) = tombstone {
                 match store.bury(&own, &tombstone) {
-                    // A full store is no reason to keep what is to go.
+                    // A full store is no reason to keep what is to be deleted.
                     Err(error) if error.kind() == io::ErrorKind::StorageFull => {
-                        tracing::warn!(world = own, %error, "a repeated request to delete the world will not be known");
+                        tracing::warn!(world = own, %error, "a retried request to delete the world will not be recognized");
                     }
                     outcome => outcome?,
                 }
@@ -299,7 +300,7 @@ impl Session {
     }
 }
 
-/// Removes what is older than the checkpoint before the newest one.
+/// Removes logs and checkpoints older than checkpoint `good`.
 pub(super) fn prune(store: &Store, id: &str, good: u64) {
     let Ok(listing) = store.list(id) else { return };
     let logs: Vec<u64> = listing.logs.into_iter().filter(|&number| number < good).collect();

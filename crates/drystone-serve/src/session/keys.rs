@@ -1,14 +1,14 @@
-//! Answers to requests with an `Idempotency-Key`: each is known again for [`KEPT`] at least, whatever else is asked.
+//! Answers to requests with an `Idempotency-Key`. Each is kept for at least [`KEPT`] seconds.
 //!
-//! The newest are in the memory of a session, and so in its checkpoints. When they become many, the older ones go to a file
-//! `keys-NUMBER` of the world: first its index (key hashes and places), then the answers. The file is durable before the
-//! checkpoint that leaves them out is written, so that each answer is in one of the two at any time; one that is in both is
-//! the same in both. A session in memory has the hashes of its files, 8 bytes a key; an answer is read from its file when it
-//! is asked for.
+//! The newest answers are in the memory of the session, and therefore in its checkpoints. When there are many, the
+//! older ones go to a file `keys-NUMBER` of the world: first its index (key hashes and positions), then the answers.
+//! The file is durable before the checkpoint that omits them is written. So each answer is in at least one of the
+//! two at any time, and identical if in both. A session in memory holds the hashes of its files, 8 bytes per key; an
+//! answer is read from its file on demand.
 //!
-//! Times are those of the wall clock. A file goes when its newest answer is older than twice [`KEPT`]: a clock that jumps
-//! forward by less than a day drops no key before its time. After a jump backward keys are kept longer; a time in the future
-//! counts as now.
+//! Times are wall clock times. A file is removed when its newest answer is older than twice [`KEPT`]: a clock that
+//! jumps forward by less than a day drops no key early. After a jump backward keys are kept longer; a time in the
+//! future counts as now.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -22,22 +22,22 @@ use crate::store::{Store, Trouble, keys_name};
 use crate::unix_seconds;
 use drystone::low_level::state::Fnv;
 
-/// Time for which an answer is kept at least, s.
+/// Minimum time for which an answer is kept, s.
 pub const KEPT: u64 = 24 * 3600;
 /// Age at which an answer is dropped, s.
 const DROPPED: u64 = 2 * KEPT;
-/// Answers in memory above which older ones go to a file.
+/// Number of answers in memory above which older ones go to a file.
 const MAX_RECENT: usize = 4096;
-/// Bytes of them.
+/// Bytes of answers in memory above which older ones go to a file.
 const MAX_RECENT_BYTES: usize = 4 << 20;
-/// Bytes of them above which a checkpoint is due, whatever else has happened.
+/// Bytes of answers in memory above which a checkpoint is due immediately.
 const URGENT_BYTES: usize = 2 * MAX_RECENT_BYTES;
-/// Answers that stay in memory.
+/// Number of answers that stay in memory.
 const KEPT_RECENT: usize = 1024;
-/// Bytes of an entry of an index: hash, offset, length.
+/// Bytes of an index entry: hash, offset, length.
 const ENTRY: usize = 20;
 
-/// An answer that was given.
+/// Answer that was given to a request with a key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Answered {
     /// Key of the request.
@@ -46,13 +46,13 @@ pub struct Answered {
     pub status: u16,
     /// Body, JSON or empty.
     pub body: String,
-    /// Seconds since 1970.
+    /// Time of the answer, seconds since 1970.
     #[serde(default)]
     pub at: u64,
 }
 
 impl Answered {
-    /// The answer as it is given again.
+    /// Returns the answer as it is repeated.
     #[must_use]
     pub fn again(&self) -> Answer {
         let content_type = match self.status {
@@ -68,7 +68,7 @@ fn hash(name: &str) -> u64 {
     Fnv::START.bytes(name.as_bytes()).0
 }
 
-/// A file of answers.
+/// File of answers.
 #[derive(Debug)]
 struct File {
     number: u64,
@@ -78,10 +78,10 @@ struct File {
     hashes: Vec<u64>,
 }
 
-/// Index of the answers of a world: those in memory, which are elsewhere ([`Recent`]), and those in files.
+/// Index of a world's answers: those in memory, which are stored in a [`Recent`], and those in files.
 #[derive(Debug, Default)]
 pub struct Keys {
-    /// Number of the answer that was given last of those with a hash, counted from the first in memory ever.
+    /// Number of the newest answer with a hash, counted from the first answer ever in memory.
     places: HashMap<u64, u64>,
     /// Number of the first answer in memory.
     first: u64,
@@ -101,14 +101,14 @@ pub struct Spill {
     pub file: u64,
     /// Number of answers at the front of those in memory that leave it.
     pub count: usize,
-    /// The index, then the answers, unless all were too old to be kept.
+    /// Index and answers, or None if all of them were too old to keep.
     pub parts: Option<(Vec<u8>, Vec<u8>)>,
     newest: u64,
     hashes: Vec<u64>,
 }
 
 impl Keys {
-    /// Index of the answers of a world as it is opened.
+    /// Opens the index of a world's answers.
     ///
     /// # Errors
     /// A file cannot be read.
@@ -117,7 +117,7 @@ impl Keys {
         let now = unix_seconds();
         for answered in &mut *recent {
             if answered.at == 0 {
-                // Answers of a release that did not write down their time.
+                // Answers of a release that did not record their time.
                 answered.at = now;
             }
             keys.count(answered);
@@ -148,16 +148,16 @@ impl Keys {
         recent.push_back(answered);
     }
 
-    /// The answer to a request, if it is in memory.
+    /// Returns the answer to a request, if it is in memory.
     #[must_use]
     pub fn find<'a>(&self, recent: &'a Recent, name: &str) -> Option<&'a Answered> {
         let number = self.places.get(&hash(name))?;
         let found = recent.get(usize::try_from(number.checked_sub(self.first)?).ok()?)?;
-        // Another key with this hash may have come later.
+        // A later key may have the same hash.
         if found.key.name == name { Some(found) } else { recent.iter().rev().find(|other| other.key.name == name) }
     }
 
-    /// Numbers of files that may have the answer to a request, the newest first.
+    /// Returns the numbers of the files that may contain the answer to a request, the newest first.
     #[must_use]
     pub fn files_with(&self, name: &str) -> Vec<u64> {
         let hash = hash(name);
@@ -165,7 +165,7 @@ impl Keys {
         with.map(|file| file.number).collect()
     }
 
-    /// Number of answers that are kept, without those that are too old.
+    /// Returns the number of answers kept, without those that are too old.
     #[must_use]
     pub fn len(&self, recent: &Recent, now: u64) -> usize {
         let files = self.files.iter().filter(|file| file.newest + DROPPED > now);
@@ -173,7 +173,7 @@ impl Keys {
         files.map(|file| file.hashes.len()).sum::<usize>() + recent.len() - old
     }
 
-    /// Seconds until the first answers are dropped.
+    /// Returns the seconds until the first answers are dropped.
     #[must_use]
     pub fn seconds_to_drop(&self, recent: &Recent, now: u64) -> u64 {
         let files = self.files.iter().map(|file| file.newest);
@@ -181,13 +181,13 @@ impl Keys {
         times.min().unwrap_or(now).saturating_sub(now).max(1)
     }
 
-    /// True if answers in memory are so large that they should leave it soon.
+    /// Returns true if the answers in memory are so large that a checkpoint should move them to a file soon.
     #[must_use]
     pub fn is_urgent(&self) -> bool {
         self.bytes > URGENT_BYTES
     }
 
-    /// True if answers in memory are more than may be, as no checkpoint gets written.
+    /// Returns true if the answers in memory are larger than allowed because checkpoints fail.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.bytes > 8 * URGENT_BYTES
@@ -212,7 +212,7 @@ impl Keys {
         let (mut entries, mut bodies) = (Vec::new(), Vec::new());
         for answered in kept {
             let offset = bodies.len();
-            // Plain data: it can always be written.
+            // Plain data, whose serialization cannot fail.
             if serde_json::to_writer(&mut bodies, answered).is_ok() {
                 entries.push((hash(&answered.key.name), offset as u64, (bodies.len() - offset) as u64));
                 spill.newest = spill.newest.max(answered.at.min(now));
@@ -233,7 +233,7 @@ impl Keys {
         Some(spill)
     }
 
-    /// The file is durable: its answers leave memory.
+    /// Removes answers from memory whose file is durable.
     pub fn spilled(&mut self, recent: &mut Recent, spill: Spill) {
         for answered in recent.drain(..spill.count.min(recent.len())) {
             self.bytes = self.bytes.saturating_sub(answered.body.len() + answered.key.name.len());
@@ -250,11 +250,11 @@ impl Keys {
         }
     }
 
-    /// Takes the files out whose answers are too old. They are to be removed.
+    /// Drops the files whose answers are too old, and returns their numbers for removal.
     pub fn take_old(&mut self, now: u64) -> Vec<u64> {
         let mut old = Vec::new();
         self.files.retain_mut(|file| {
-            // Written by a clock that was ahead.
+            // It was written by a clock that was ahead.
             file.newest = file.newest.min(now);
             let stays = file.newest + DROPPED > now;
             if !stays {
@@ -287,10 +287,10 @@ fn read_index(index: &[u8]) -> Option<(u64, impl Iterator<Item = Entry>)> {
     Some((u64::from_le_bytes(*newest), entries))
 }
 
-/// Reads the answer to a request from one of some files.
+/// Reads the answer to a request from one of several files.
 ///
 /// # Errors
-/// The store's problem; that the key was used for another request; that no key is this one, though one has its hash.
+/// The store's error; the key was used for another request; or no key matches although a hash does.
 pub fn read(store: &Store, id: &str, files: &[u64], key: &Key) -> Result<Answer, Problem> {
     for &file in files {
         let unread = |error: io::Error| match Trouble::of(&error) {
@@ -311,10 +311,10 @@ pub fn read(store: &Store, id: &str, files: &[u64], key: &Key) -> Result<Answer,
             }
         }
     }
-    Err(Problem::invalid("the key cannot be told from another one of this world; use another").at("Idempotency-Key"))
+    Err(Problem::invalid("the key collides with another key of this world; use another").at("Idempotency-Key"))
 }
 
-/// Problem of a key that comes with another request than the first time.
+/// Returns the problem of a key that was first used for another request.
 pub fn differs() -> Problem {
     Problem::invalid("the key was used for another request").at("Idempotency-Key")
 }
@@ -329,7 +329,7 @@ mod tests {
         Answered { key, status: 200, body: format!("\"{}\"", "x".repeat(bytes)), at }
     }
 
-    /// As a session does it, with the checkpoint in between left out.
+    /// Writes as a session does, without the checkpoint in between.
     fn write(store: &Store, keys: &mut Keys, recent: &mut Recent, now: u64) {
         let Some(spill) = keys.spill(recent, now) else { return };
         if let Some((index, bodies)) = &spill.parts {
@@ -366,7 +366,7 @@ mod tests {
             assert!(knows(&store, &keys, &recent, number), "{number}");
         }
         assert!(!knows(&store, &keys, &recent, 20_000));
-        // Opened again, it is the same.
+        // The reopened index gives the same answers.
         let files = store.list("w1").unwrap().keys;
         let mut opened = Keys::open(&store, "w1", &files, &mut recent).unwrap();
         for number in (0..20_000).step_by(371) {
@@ -378,7 +378,7 @@ mod tests {
         let old = keys.take_old(now + 2 * KEPT);
         assert_eq!(old.len(), files.len());
         assert_eq!(keys.len(&recent, now + 3 * KEPT), 0);
-        // Opened with the real clock, these are from 1970.
+        // Opened with the real clock, these answers are from 1970.
         assert_eq!(opened.take_old(super::unix_seconds()).len(), files.len());
     }
 

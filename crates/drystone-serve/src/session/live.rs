@@ -1,5 +1,5 @@
-//! A world and what its session remembers of it. What happens here depends on the world, the records and nothing else: it
-//! happens again when the world is restored.
+//! World in memory, with the data that its session keeps beside the snapshot. Everything here depends only on the
+//! world and the log records, so that a replay gives the same result.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
@@ -24,59 +24,59 @@ use drystone::low_level::population::{Alteration, Journal};
 use drystone::{BodyId, Joint, JointCommand, JointId, JointKind, Scene, WorldError};
 use drystone_scenes::SavedWorld;
 
-/// What is remembered of a world beside its snapshot.
+/// Data of a world beside its snapshot, as stored in checkpoints.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Memory {
-    /// Requests for steps so far.
+    /// Number of requests for steps so far.
     pub requests: u64,
-    /// Those not done yet, the first one in progress.
+    /// Unfinished requests for steps; the first one is in progress.
     pub goals: VecDeque<Goal>,
-    /// Whether it steps by itself.
+    /// Play mode, if the world steps by itself.
     pub play: Option<Play>,
-    /// Seconds without anybody who watched, after which it paused and stands since.
+    /// Seconds without a viewer after which the world paused, until it steps again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unwatched: Option<f64>,
-    /// What pointers hold.
+    /// Joints held by pointers.
     pub pointers: BTreeMap<String, Pointer>,
-    /// What came and went by hand.
+    /// Bodies and joints added and removed at run time.
     pub journal: Vec<Entry>,
-    /// Gravity, m/s², if it is not that of the scene.
+    /// Gravity, m/s², if it differs from that of the scene.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gravity: Option<[f32; 2]>,
-    /// To requests with keys, the oldest first; still older ones are in files.
+    /// Answers to requests with keys, the oldest first; still older ones are in files.
     pub answers: Recent,
 }
 
-/// Steps that somebody asked for.
+/// Request for steps.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Goal {
     /// Number of the request.
     pub request: u64,
-    /// Steps asked for.
+    /// Number of steps requested.
     pub steps: u64,
-    /// Steps to go.
+    /// Number of steps left.
     pub remaining: u64,
-    /// With which it was asked.
+    /// Idempotency key of the request.
     pub key: Option<Key>,
 }
 
-/// Stepping by itself.
+/// Play mode: the world steps by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Play {
-    /// Times real time; as fast as it goes if there is none.
+    /// Speed as a multiple of real time; None for as fast as possible.
     pub speed: Option<f64>,
-    /// Seconds for which nobody has to watch until it pauses.
+    /// Seconds without a viewer after which the world pauses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unwatched: Option<f64>,
 }
 
-/// What a pointer holds.
+/// Joint by which a pointer holds a body.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Pointer {
     joint: String,
 }
 
-/// A change of the population, as checkpoints remember it.
+/// Change of the population, as recorded in checkpoints.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Entry {
     at: u64,
@@ -94,7 +94,7 @@ enum Change {
 }
 
 impl Entry {
-    /// Bytes that it takes, about.
+    /// Returns the approximate size in bytes.
     fn bytes(&self) -> usize {
         ENTRY_BYTES
             + match &self.what {
@@ -106,32 +106,32 @@ impl Entry {
     }
 }
 
-/// How a request ended, for the client.
+/// Result of a request, for the client.
 pub type Outcome = Result<Value, Problem>;
 
-/// A world, and what is remembered of it.
+/// World in memory with its data beside the snapshot.
 #[derive(Debug)]
 pub(crate) struct Live {
     /// The world.
     pub world: Hosted,
-    /// Which device it is on.
+    /// Generation of its device.
     pub device: u64,
-    /// The rest.
+    /// Data beside the snapshot.
     pub memory: Memory,
     keys: Keys,
     /// Gravity of the scene, m/s².
     first_gravity: [f32; 2],
     /// Bytes of the journal.
     journal_bytes: usize,
-    /// The newest events, with their numbers.
+    /// Newest events, with their numbers.
     pub events: VecDeque<(u64, Event)>,
     next_event: u64,
-    /// Steps whose events were collected. Those of a step that is done again are not collected again.
+    /// Number of steps whose events were collected. Repeated steps do not collect theirs again.
     seen: u64,
     most_events: usize,
 }
 
-/// Changes by hand and the state of a world.
+/// Changes at run time and state of a world, from which a scene can be made.
 #[derive(Debug)]
 pub struct Past {
     changes: Memory,
@@ -139,17 +139,17 @@ pub struct Past {
 }
 
 impl Past {
-    /// Makes the scene that a world has become, of that which it began as.
+    /// Returns the scene that the world has become, given its original scene.
     ///
     /// # Errors
-    /// The parts do not fit together, or a body has no place in the range of a scene any more.
+    /// The parts are inconsistent, or a body has left the range of a scene.
     pub fn scene(self, first: &Scene) -> Result<Scene, String> {
         let journal = journal(&self.changes)?;
         SavedWorld::from_parts(first.clone(), journal, self.state).to_scene().map_err(|error| error.to_string())
     }
 }
 
-/// The newest events, and the number of the next: what a world keeps while it is not in memory.
+/// Newest events and the number of the next one. They stay in memory while the world does not.
 #[derive(Debug, Default)]
 pub struct Ring {
     events: VecDeque<(u64, Event)>,
@@ -157,12 +157,12 @@ pub struct Ring {
     seen: u64,
 }
 
-/// Names of bodies, looked up once for a batch.
+/// Index of bodies by name, built once per batch of commands.
 #[derive(Default)]
 struct Names(Option<HashMap<String, u32>>);
 
 impl Live {
-    /// At the world's start.
+    /// Creates a world at its start.
     pub fn new(world: Hosted, device: u64, most_events: usize) -> Self {
         let memory = Memory::default();
         let keys = Keys::default();
@@ -181,10 +181,10 @@ impl Live {
         }
     }
 
-    /// From a checkpoint.
+    /// Loads a checkpoint.
     ///
     /// # Errors
-    /// If it does not fit.
+    /// The checkpoint does not fit the world.
     pub fn load(&mut self, memory: Memory, snapshot: &[u8]) -> Result<(), String> {
         let journal = journal(&memory)?;
         self.world.load_with(snapshot, &journal).map_err(|error| error.to_string())?;
@@ -193,27 +193,27 @@ impl Live {
         Ok(())
     }
 
-    /// Returns what came of the scene, to make another one of it elsewhere.
+    /// Returns the changes and the state from which a scene can be made.
     ///
     /// # Errors
-    /// If the device is lost.
+    /// The device is lost.
     pub fn past(&mut self) -> Result<Past, WorldError> {
         let state = self.world.save()?;
         let Memory { journal, gravity, .. } = &self.memory;
         Ok(Past { changes: Memory { journal: journal.clone(), gravity: *gravity, ..Memory::default() }, state })
     }
 
-    /// Takes the events away, for a world that is put to disk.
+    /// Takes the events out, for a world that leaves memory.
     pub fn take_ring(&mut self) -> Ring {
         Ring { events: std::mem::take(&mut self.events), next: self.next_event, seen: self.seen }
     }
 
-    /// Puts back what [`Self::take_ring`] took.
+    /// Restores the events taken by [`Self::take_ring`].
     pub fn put_ring(&mut self, ring: Ring) {
         (self.events, self.next_event, self.seen) = (ring.events, ring.next, ring.seen);
     }
 
-    /// Forgets events of steps that were done before and are not in the log. Numbers that were given are not given again.
+    /// Drops events of repeated steps that are not in the log. Event numbers are not reused.
     pub fn end_replay(&mut self) {
         let steps = self.world.steps();
         self.seen = self.seen.min(steps);
@@ -222,16 +222,16 @@ impl Live {
         }
     }
 
-    /// Learns what answers the store has. Before anything else is remembered.
+    /// Opens the index of stored answers. Must precede any new answer.
     ///
     /// # Errors
-    /// The store's problem.
+    /// The store's error.
     pub fn open_keys(&mut self, store: &Store, id: &str, files: &[u64]) -> io::Result<()> {
         self.keys = Keys::open(store, id, files, &mut self.memory.answers)?;
         Ok(())
     }
 
-    /// Counts what limits are about.
+    /// Returns the quantities that are limited.
     pub fn has(&self) -> Brings {
         let (bodies, joints) = population(self);
         Brings {
@@ -243,10 +243,10 @@ impl Live {
         }
     }
 
-    /// Takes the events of a step.
+    /// Collects the events of a step.
     ///
     /// # Errors
-    /// The device's.
+    /// The device's error.
     pub fn collect_events(&mut self) -> Result<(), WorldError> {
         if self.world.compiled().settings.events {
             for event in self.world.take_events()? {
@@ -264,20 +264,20 @@ impl Live {
         Ok(())
     }
 
-    /// The answer to a request with this key, if it was given and is in memory.
+    /// Returns the answer to a request with this key, if it is in memory.
     pub fn answered(&self, key: &Key) -> Option<&Answered> {
         self.keys.find(&self.memory.answers, &key.name)
     }
 
-    /// Files of the store that may have the answer to a request with this key.
+    /// Returns the numbers of the files that may contain the answer to a request with this key.
     pub fn answered_in(&self, key: &Key) -> Vec<u64> {
         self.keys.files_with(&key.name)
     }
 
-    /// Checks that one more answer may be remembered, beside those of `waiting` requests.
+    /// Checks that one more answer may be kept, in addition to those of `waiting` requests.
     ///
     /// # Errors
-    /// There are as many as may be.
+    /// The limit is reached.
     pub fn check_keys(&self, waiting: usize, most: usize) -> Result<(), Problem> {
         let (recent, now) = (&self.memory.answers, unix_seconds());
         if self.keys.is_full() {
@@ -285,13 +285,13 @@ impl Live {
         }
         if self.keys.len(recent, now) + waiting >= most {
             let seconds = u32::try_from(self.keys.seconds_to_drop(recent, now)).unwrap_or(u32::MAX);
-            let detail = format!("{most} answers to requests with keys are kept of this world already (limits.keys)");
+            let detail = format!("{most} answers to requests with keys are already kept for this world (limits.keys)");
             return Err(Problem::too_many(detail, seconds));
         }
         Ok(())
     }
 
-    /// Remembers an answer.
+    /// Records an answer.
     pub fn remember(&mut self, key: Option<Key>, outcome: &Outcome) {
         let Some(key) = key else { return };
         let (status, body) = match outcome {
@@ -301,17 +301,17 @@ impl Live {
         self.remember_as(key, status, body);
     }
 
-    /// Remembers an answer with its status.
+    /// Records an answer with its status.
     pub fn remember_as(&mut self, key: Key, status: u16, body: String) {
         self.keys.push(&mut self.memory.answers, Answered { key, status, body, at: unix_seconds() });
     }
 
-    /// True if answers are so large that a checkpoint is due.
+    /// Returns true if the answers are so large that a checkpoint is due.
     pub fn has_urgent_answers(&self) -> bool {
         self.keys.is_urgent()
     }
 
-    /// The memory as a checkpoint has it, the answers that should go to a file, and files that are too old.
+    /// Returns the memory for a checkpoint, the answers that should go to a file, and the files that are too old.
     pub fn remembered(&mut self) -> (Vec<u8>, Option<Spill>, Vec<u64>) {
         let now = unix_seconds();
         let spill = self.keys.spill(&self.memory.answers, now);
@@ -324,12 +324,12 @@ impl Live {
         (memory, spill, self.keys.take_old(now))
     }
 
-    /// Lets answers leave memory whose file is durable.
+    /// Removes answers from memory whose file is durable.
     pub fn spilled(&mut self, spill: Spill) {
         self.keys.spilled(&mut self.memory.answers, spill);
     }
 
-    /// Takes a request for steps. Returns its number.
+    /// Adds a request for steps. Returns its number.
     pub fn ask_steps(&mut self, steps: u64, key: Option<Key>) -> u64 {
         let request = self.memory.requests;
         self.memory.requests += 1;
@@ -337,14 +337,14 @@ impl Live {
         request
     }
 
-    /// Counts a step that was done. Returns the request that it completed, and its answer, which is to be remembered.
+    /// Counts a step. Returns the request that it completed, with its answer, which the caller records.
     pub fn stepped(&mut self) -> Option<(Goal, Value)> {
         let goal = self.memory.goals.front_mut()?;
         goal.remaining = goal.remaining.saturating_sub(1);
         (goal.remaining == 0).then(|| self.end_goal(0, None)).flatten()
     }
 
-    /// Ends a request for steps before it is done; with `limit` as one that is beyond a limit.
+    /// Ends a request for steps early; with `limit`, because a limit was exceeded.
     pub fn halt(&mut self, request: u64, reason: &str, limit: bool) -> Option<(u64, Outcome)> {
         let place = self.memory.goals.iter().position(|goal| goal.request == request)?;
         let (goal, answer) = self.end_goal(place, Some(reason))?;
@@ -365,22 +365,22 @@ impl Live {
         Some((goal, answer))
     }
 
-    /// Simulated seconds.
+    /// Returns the simulated seconds.
     pub fn time(&self) -> f64 {
         self.world.steps() as f64 * f64::from(self.world.compiled().settings.dt)
     }
 
-    /// Does what a batch asks, up to the first that is refused.
+    /// Executes a batch of commands up to the first refused one.
     ///
     /// # Errors
-    /// Why it was refused, and how many were done.
+    /// The reason of the refusal, with the number of commands executed.
     pub fn command(&mut self, commands: &[CommandRecord]) -> Outcome {
         let mut names = Names::default();
         let mut results = Vec::with_capacity(commands.len());
         for (index, command) in commands.iter().enumerate() {
             match self.one(command, &mut names) {
                 Ok(result) => results.push(result),
-                // A lost device is no answer to the command.
+                // A lost device is not an answer to the command.
                 Err(problem) if problem.status == 503 => return Err(problem),
                 Err(problem) => {
                     return Err(problem.within(&format!("commands[{index}].{}", command.word())).after(index));
@@ -485,15 +485,15 @@ impl Live {
             CommandRecord::Release { pointer } => {
                 let Some(held) = self.memory.pointers.remove(pointer) else { return Ok(json!({ "released": false })) };
                 let joint = joint_from_text(&held.joint).map_err(Problem::internal)?;
-                // Gone with its body, perhaps.
+                // The joint may have been removed with its body.
                 let there = self.world.joint_id(joint.index as usize) == Some(joint);
                 if there {
                     self.unjoin(&[joint])?;
                 }
                 Ok(json!({ "released": there }))
             }
-            // All others are plain.
-            _ => Err(Problem::internal("a command without a meaning")),
+            // All other commands are plain.
+            _ => Err(Problem::internal("unknown command")),
         }
     }
 
@@ -523,7 +523,7 @@ impl Live {
     }
 }
 
-/// A path that speaks of the list given to the world is of no use to the client.
+/// Replaces the library's path of the joint with that of the command.
 fn joint_problem(error: WorldError) -> Problem {
     let problem = Problem::from(error);
     let path = problem.path.as_deref().and_then(|path| path.strip_prefix("joints[0]"));
@@ -549,7 +549,7 @@ fn grabbing(point: [f32; 2], target: [f32; 2], max_force: f32, hertz: f32, dampi
     }
 }
 
-/// A joint among new bodies, by their ids.
+/// Returns a joint between new bodies, by their ids.
 fn between(ids: &[BodyId], joint: Joint) -> Option<(Option<BodyId>, BodyId, Joint)> {
     let a = match joint.a {
         None => None,
@@ -558,12 +558,12 @@ fn between(ids: &[BodyId], joint: Joint) -> Option<(Option<BodyId>, BodyId, Join
     Some((a, *ids.get(joint.b)?, joint))
 }
 
-/// As the library takes it.
+/// Converts the journal to the library's form.
 fn journal(memory: &Memory) -> Result<Journal, String> {
     let detail = |problem: Problem| problem.detail;
     let mut journal = Journal::default();
     if let Some(gravity) = memory.gravity {
-        // The last one alone counts, and no table depends on when it came.
+        // Only the last value counts, and no table depends on its time.
         journal.push(0, Alteration::Gravity(gravity.into()));
     }
     for Entry { at, what } in &memory.journal {
@@ -612,7 +612,7 @@ impl Names {
             let ids = (0_u32..).zip(&world.compiled().ids);
             ids.filter_map(|(slot, id)| Some((id.clone()?, slot))).collect()
         });
-        // Who was removed since then is not found.
+        // Removed bodies are not found.
         let slot = names.get(name).map(|&slot| slot as usize);
         let slot = slot.filter(|&slot| world.compiled().ids.get(slot).and_then(Option::as_deref) == Some(name));
         let missing = || Problem::invalid(format!("there is no body {name:?}"));

@@ -1,4 +1,4 @@
-//! A world from the first request to the last: its inbox, its turns, its log, its checkpoints.
+//! Session of a world: its inbox, its time slices, its log and its checkpoints, from creation to deletion.
 
 mod bodies;
 mod give_up;
@@ -46,26 +46,26 @@ use rewind::Rewinding;
 pub use shared::{Poke, Shared, Wake};
 use turn::Turn;
 
-/// Until a device or a store is tried again.
+/// Interval of retries after a failure of the device or the store.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 enum Phase {
-    /// Not in memory; tried again then.
+    /// Not in memory; to be opened at that time.
     Closed(Instant),
-    /// Goes through its log.
+    /// Replays its log.
     Replaying(Box<Live>, VecDeque<Record>),
-    /// A step was given up or found too many contacts, and the state is of no use. What ends the request for it goes to the
-    /// log, then the world is opened anew.
+    /// A step was cancelled or found too many contacts, and the state is unusable. The end of the request goes to
+    /// the log, then the world is opened again.
     GivenUp(Box<Live>),
-    /// Idle, and on disk only. Its newest events stay.
+    /// Idle, and only on disk. Its newest events stay in memory.
     Asleep(Ring),
-    /// As usual.
+    /// In memory and up to date.
     Live(Box<Live>),
-    /// Nothing can be done with it but to delete it.
+    /// Unusable. It can only be deleted.
     Failed(Problem),
 }
 
-/// Somebody who waits for steps.
+/// Client that waits for steps.
 #[derive(Debug)]
 struct Waiting {
     reply: Option<Reply>,
@@ -73,71 +73,71 @@ struct Waiting {
     has_key: bool,
 }
 
-/// Something of the session's own making, to be logged as what clients ask.
+/// Record for the log, with the client to answer and its deadline. The session's own records have no client.
 type Batched = (Record, Option<Reply>, Option<Instant>);
 type Batch = Vec<Batched>;
 type Slot = Arc<Mutex<Option<io::Result<()>>>>;
 
-/// What the session waits for before it goes on.
+/// Operation that the session waits for.
 enum Hold {
-    /// The log.
+    /// Writing of log records.
     Log(Batch, Slot),
-    /// A checkpoint that is put in place.
+    /// Restoring of a named checkpoint.
     Restore(Reply, Slot, u64),
-    /// The state of a world that goes back, which is put in place as a checkpoint.
+    /// Writing of the rewound state as a checkpoint.
     Rewind(Reply, Slot, u64),
-    /// The end.
+    /// Deletion of the world.
     Delete(Reply, Slot),
 }
 
-/// A world and all that belongs to it. Whoever runs its turn owns it.
+/// World with everything that belongs to it. The worker that runs its time slice owns it.
 pub struct Session {
     handle: Arc<Handle>,
     shared: Arc<Shared>,
     phase: Phase,
     hold: Option<Hold>,
     waiting: HashMap<u64, Waiting>,
-    /// To be logged with the next batch, before it.
+    /// Records to be logged with the next batch, before its own.
     own: Vec<(Op, Option<Key>, Option<Reply>)>,
-    /// What is told at the end of the turn, once the status shows it.
+    /// Answers that are sent at the end of the time slice, once the status shows their effect.
     outbox: Vec<(Reply, Result<Answer, Problem>)>,
-    /// The frame of this turn, which streams see after that, too.
+    /// Frame of this time slice. Streams see it after the status, too.
     shown: Option<Arc<Frame>>,
-    /// Who waits for the world to come back after a restore.
+    /// Client that waits for the world to be open again after a restore.
     restored: Option<Reply>,
-    /// The world goes back.
+    /// Rewind in progress.
     rewinding: Option<Rewinding>,
     turn: Turn,
     draining: bool,
-    /// False for a turn that only answers or ends something: it begins no step and opens nothing.
+    /// False for a time slice that only answers or ends something: it begins no step and opens nothing.
     pub may_take_long: bool,
-    /// False for a turn that answers, perhaps for long, and begins no step.
+    /// False for a time slice that answers, perhaps for long, and begins no step.
     pub may_step: bool,
-    /// Where the next record goes.
+    /// Position of the next log record.
     log: LogEnd,
-    /// Where the one after those goes that are on their way.
+    /// Position after the records that are being written.
     grown: Option<LogEnd>,
     good: u64,
-    /// Set while a checkpoint that a client asked for is on its way.
+    /// Set while a named checkpoint is being written.
     saving: Arc<AtomicBool>,
     writing: Option<(Slot, u64)>,
-    /// Answers that leave memory with that checkpoint.
+    /// Answers that leave memory with the checkpoint in progress.
     spilling: Option<Spill>,
     /// Answers whose file is durable.
     spilled: Option<Spill>,
-    /// Queries that are being worked off. The world stands still meanwhile.
+    /// Queries in progress. The world does not step meanwhile.
     asking: Option<Asking>,
-    /// Jobs that have to end before the world is opened anew: they change its files.
+    /// Jobs that must end before the world is opened again: they change its files.
     settling: Vec<Slot>,
-    /// The store is asked for the world.
+    /// Pending claim of the world in the store.
     taking: Option<Slot>,
-    /// Why the world waits for the store.
+    /// Reason why the world waits for the store.
     away: Option<Problem>,
-    /// Another service has the world.
+    /// Set once another service has fenced the world.
     taken: Option<Problem>,
-    /// The store does not know what it has of the world: it is to be opened anew.
+    /// Set if the content of the store is in doubt: the world is to be opened again.
     doubtful: Option<Problem>,
-    /// Something at the head of the inbox waits for a checkpoint.
+    /// True if the first request in the inbox waits for a checkpoint.
     blocked: bool,
     next_try: Instant,
     cost: Duration,
@@ -147,22 +147,22 @@ pub struct Session {
     anchor: Option<(Instant, u64)>,
     framed: Option<(Instant, u64)>,
     ms_per_step: f64,
-    /// Why the last step was given up, if it was.
+    /// Reason why the last step was cancelled.
     given_up: Option<GiveUp>,
-    /// Why the world stands, until it steps again.
+    /// Reason why the world stopped, until it steps again.
     stalled: Option<String>,
-    /// Since when nothing was to be done.
+    /// Time since which the world has had nothing to do.
     idle_since: Option<Instant>,
-    /// The world comes back from the disk, with these events.
+    /// True while the world returns from disk; `ring` has its events.
     waking: bool,
     ring: Option<Ring>,
-    /// Since when the world waits for memory.
+    /// Time since which the world has waited for memory.
     cramped: Option<Instant>,
-    /// Why the world is not in memory, if there was none for it.
+    /// Reason why the world is not in memory, if there was no room.
     no_room: Option<String>,
-    /// The world may have steps to do that nobody asks for again: it is opened when there is memory.
+    /// True if the world may have unfinished steps without a client: it is opened when there is memory.
     owes: bool,
-    /// Bodies that are counted for this world, of all and of those in memory.
+    /// Number of bodies counted for this world among all and among those in memory.
     counted: usize,
     resident: usize,
 }
@@ -182,7 +182,7 @@ impl fmt::Debug for Session {
 }
 
 impl Session {
-    /// Of a world that is in the store. It is opened in its first turn.
+    /// Creates the session of a stored world, which is opened in the first time slice.
     #[must_use]
     pub fn new(id: &str, facts: Facts, shared: Arc<Shared>) -> (Self, Arc<Handle>) {
         let handle = Arc::new(Handle::new(id, facts));
@@ -239,16 +239,16 @@ impl Session {
         (session, handle)
     }
 
-    /// The handle that others have.
+    /// Returns the shared handle.
     #[must_use]
     pub fn handle(&self) -> &Arc<Handle> {
         &self.handle
     }
 
-    /// Whoever hears of a change finds it in the status.
+    /// Sends the answers, then the frame, after the status has been updated.
     fn send(&mut self) {
         for (reply, answer) in self.outbox.drain(..) {
-            // Nobody may listen any more.
+            // The client may have disconnected.
             let _ = reply.send(answer);
         }
         if let Some(frame) = self.shown.take() {
@@ -256,25 +256,25 @@ impl Session {
         }
     }
 
-    /// At the end of the turn.
+    /// Queues an answer for the end of the time slice.
     fn answer(&mut self, reply: Reply, answer: Result<Answer, Problem>) {
         self.outbox.push((reply, answer));
     }
 
     /// Fails a world before it is opened.
-    pub fn condemn(&mut self, why: String) {
-        tracing::error!(world = self.handle.id, why, "the world is not opened");
+    pub fn fail_unopened(&mut self, why: String) {
+        tracing::error!(world = self.handle.id, why, "the world will not be opened");
         self.phase = Phase::Failed(Problem::limit(why));
         self.publish();
     }
 
-    /// Bodies of the world, as far as is known.
+    /// Returns the number of bodies as far as known.
     fn weight(&self) -> usize {
         lock(&self.handle.status).bodies.max(self.handle.facts.bodies)
     }
 
-    /// A turn went wrong in a way that should not be.
-    pub fn broke(&mut self, what: &str) {
+    /// Fails the world after a panic in its time slice.
+    pub fn fail_after_panic(&mut self, what: &str) {
         let _ = self.leave_step();
         let problem = Problem::internal(what.to_owned());
         self.refuse_waiting(&problem);
@@ -283,15 +283,15 @@ impl Session {
         self.turn = Turn::Over(Wake::Now);
     }
 
-    /// Whether nothing is left to be written.
+    /// Returns true if nothing is left to be written.
     #[must_use]
     pub fn is_settled(&self) -> bool {
         let open = !matches!(self.phase, Phase::Live(_)) || (!self.changed && self.own.is_empty());
         open && self.hold.is_none() && self.writing.is_none()
     }
 
-    /// Goes on with what the session waited for, if it has come.
-    fn held(&mut self, live: &mut Live, hold: Hold, draining: bool) -> Result<Option<Hold>, Broken> {
+    /// Continues after the awaited operation, if it is done.
+    fn poll_hold(&mut self, live: &mut Live, hold: Hold, draining: bool) -> Result<Option<Hold>, Broken> {
         match hold {
             Hold::Log(batch, slot) => {
                 let Some(outcome) = lock(&slot).take() else { return Ok(Some(Hold::Log(batch, slot))) };
@@ -304,7 +304,7 @@ impl Session {
                         let mut batch = batch.into_iter();
                         while let Some((record, reply, deadline)) = batch.next() {
                             if let Err(broken) = self.apply(live, record, reply, deadline) {
-                                // In the log, and so done once the world is open again.
+                                // The record is in the log, so it takes effect when the world is open again.
                                 self.refuse_batch(batch, &broken);
                                 return Err(broken);
                             }
@@ -315,13 +315,13 @@ impl Session {
                         for (record, reply, _) in batch {
                             let is_own = matches!(record.op, Op::Reached { .. }) || reply.is_none();
                             if is_own && !draining {
-                                // Of our own making: it is tried again.
+                                // The session's own record: it is retried.
                                 self.own.push((record.op, record.key, reply));
                             } else if let Some(reply) = reply {
                                 self.answer(reply, Err(problem.clone()));
                             }
                         }
-                        self.doubt(&error)?;
+                        self.handle_store_error(&error)?;
                         self.next_try = Instant::now() + PATIENCE;
                     }
                 }
@@ -332,7 +332,7 @@ impl Session {
                     Ok(()) => {
                         self.refuse_waiting(&Problem::conflict("the world was restored to another state"));
                         self.restored = Some(reply);
-                        // Events of the state that is left.
+                        // Events of the state that is being left.
                         self.ring = None;
                         self.phase = Phase::Closed(Instant::now());
                         return Err(Broken::Reopen);
@@ -344,8 +344,8 @@ impl Session {
                             _ => Problem::of_store(&error),
                         };
                         self.answer(reply, Err(problem));
-                        self.doubt(&error)?;
-                        // Without its log it does not count, but takes space.
+                        self.handle_store_error(&error)?;
+                        // Without its log the checkpoint does not count, but takes space.
                         self.shared.store.prune(&self.handle.id, &[checkpoint_name(number)]);
                     }
                 }
@@ -353,11 +353,11 @@ impl Session {
             Hold::Rewind(reply, slot, number) => {
                 let Some(outcome) = lock(&slot).take() else { return Ok(Some(Hold::Rewind(reply, slot, number))) };
                 self.ring = Some(live.take_ring());
-                // The store decides whether it has gone back.
+                // The store decides whether the rewind has happened.
                 self.phase = Phase::Closed(Instant::now());
                 if let Err(error) = outcome {
                     self.answer(reply, Err(Problem::of_store(&error)));
-                    self.doubt(&error)?;
+                    self.handle_store_error(&error)?;
                     self.shared.store.prune(&self.handle.id, &[checkpoint_name(number)]);
                 } else {
                     self.restored = Some(reply);
@@ -373,7 +373,7 @@ impl Session {
                     }
                     Err(error) => {
                         self.answer(reply, Err(Problem::of_store(&error)));
-                        self.doubt(&error)?;
+                        self.handle_store_error(&error)?;
                     }
                 }
             }
@@ -381,16 +381,16 @@ impl Session {
         Ok(None)
     }
 
-    /// Answers those whose requests were taken up when the turn broke off.
+    /// Answers the remaining requests of a batch after the time slice broke off.
     fn refuse_batch(&mut self, batch: impl IntoIterator<Item = Batched>, broken: &Broken) {
         let problem = match broken {
             Broken::Device(detail) => Problem::device(detail.clone()),
-            _ => Problem::unavailable("the world is opened anew: ask again"),
+            _ => Problem::unavailable("the world is being reopened: retry"),
         };
         self.outbox.extend(batch.into_iter().filter_map(|(_, reply, _)| Some((reply?, Err(problem.clone())))));
     }
 
-    /// Answers the request to restore the world or to go back, which does not come back for now.
+    /// Answers the request to restore or rewind the world with a problem.
     fn refuse_restored(&mut self, problem: &Problem) {
         self.refuse_rewind(problem);
         if let Some(reply) = self.restored.take() {
@@ -401,7 +401,7 @@ impl Session {
     fn publish(&mut self) {
         let is_kept = match &self.phase {
             Phase::Live(_) | Phase::Replaying(..) | Phase::GivenUp(_) => true,
-            // Opened anew at once: what it had in memory it will have again.
+            // It is reopened immediately with the same memory.
             Phase::Closed(after) => self.taking.is_some() || (self.resident > 0 && *after <= Instant::now()),
             Phase::Asleep(_) | Phase::Failed(_) => self.taking.is_some(),
         };
@@ -414,7 +414,7 @@ impl Session {
         (self.counted, self.resident) = (weight, resident);
     }
 
-    /// Shows what a world does that is about to step.
+    /// Updates the status of a world that is about to step.
     fn show_state(&self) {
         if let Phase::Live(live) = &self.phase {
             let mut status = lock(&self.handle.status);
@@ -445,7 +445,7 @@ impl Session {
                 status.state = "failed";
                 status.problem = Some(problem.detail.clone());
             }
-            // Where it was, until it has gone back.
+            // The status stays as it was until the rewind is done.
             Phase::Replaying(..) if self.rewinding.is_some() => status.state = "stepping",
             Phase::Live(_) if matches!(self.hold, Some(Hold::Rewind(..))) => status.state = "stepping",
             Phase::Replaying(live, _) | Phase::Live(live) => {
@@ -471,17 +471,17 @@ impl Session {
     }
 }
 
-/// Why a turn ended early.
+/// Reason why a time slice ended early.
 enum Broken {
     /// The device is lost.
     Device(String),
-    /// The world is to be opened anew.
+    /// The world is to be opened again.
     Reopen,
-    /// It was deleted.
+    /// The world was deleted.
     Gone,
-    /// A step was given up.
+    /// A step was cancelled.
     GivenUp,
-    /// It is idle, and its state is on disk.
+    /// The world is idle, and its state is on disk.
     Sleep,
 }
 
@@ -495,7 +495,7 @@ impl Broken {
     }
 }
 
-/// Bodies and joints that there are.
+/// Returns the numbers of bodies and joints.
 fn population(live: &Live) -> (usize, usize) {
     let compiled = live.world.compiled();
     (compiled.bodies.iter().filter(|body| body.kind != VACANT).count(), compiled.joints.count())

@@ -1,4 +1,5 @@
-//! From what is stored of a world to the world.
+//! Opening of a world from the store: its newest intact checkpoint and the log records after it; also the limits on
+//! scenes.
 
 use std::collections::VecDeque;
 use std::io;
@@ -15,32 +16,32 @@ use drystone::low_level::scene::Compiled;
 use drystone::{Snapshot, WorldError};
 use drystone_scenes::file;
 
-/// Value of `other_build` that refuses to go through what another build was asked.
+/// Value of `other_build` that refuses to replay the log of another build.
 pub(crate) const OTHER_REFUSE: &str = "refuse";
 
-/// A world as its newest whole checkpoint has it, and what is to be gone through from there.
+/// World as of a checkpoint, with the records to replay.
 pub(crate) struct Opened {
     /// The world.
     pub live: Box<Live>,
-    /// What was asked since.
+    /// Records since the checkpoint.
     pub records: VecDeque<Record>,
-    /// Where the next record goes.
+    /// Position of the next record.
     pub log: LogEnd,
-    /// The checkpoint that was read; 0 is the scene.
+    /// Number of the checkpoint; 0 is the scene.
     pub good: u64,
-    /// Checkpoints that nobody needs once the world has gone back to `until`.
+    /// Checkpoints that are obsolete once the world has been rewound to `until`.
     pub needless: Vec<u64>,
-    /// Set if the log has records of another build, which are gone through.
+    /// True if the log has records of another build.
     pub others: bool,
 }
 
-/// Why there is none.
+/// Reason why a world cannot be opened.
 pub enum OpenError {
     /// The device of this generation is lost.
     Device(String, u64),
     /// The store does not answer.
     Away(Box<Problem>),
-    /// Anything else, which will not go away.
+    /// Any other problem, which is permanent.
     Problem(Box<Problem>),
 }
 
@@ -50,19 +51,19 @@ impl From<Problem> for OpenError {
     }
 }
 
-/// Reads what never changes of a world.
+/// Parses the constant properties of a world.
 ///
 /// # Errors
-/// If it cannot be read.
+/// They cannot be parsed.
 pub fn facts(bytes: &[u8]) -> io::Result<Facts> {
     serde_json::from_slice(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
 }
 
-/// Opens a world; `apart` from others even if it is small. With `until` it is as it was when it had done so many steps, with
-/// all that was asked of it up to there: the records end there, and the log does not.
+/// Opens a world, outside of a pool if `apart` is set. With `until`, the world is opened for its state after that
+/// many steps: later records are left out, though they stay in the log.
 ///
 /// # Errors
-/// If nothing whole is left of it, `until` is too far back, or the device is lost.
+/// Nothing intact is left of it, `until` is too far back, or the device is lost.
 pub(crate) fn open(shared: &Shared, id: &str, apart: bool, until: Option<u64>) -> Result<Opened, OpenError> {
     let store = &shared.store;
     let damaged = |error: &dyn std::fmt::Display| OpenError::from(Problem::damaged(error.to_string()));
@@ -73,20 +74,20 @@ pub(crate) fn open(shared: &Shared, id: &str, apart: bool, until: Option<u64>) -
     let listing = store.list(id).map_err(unread)?;
     store.settle(id, listing.logs.last().copied()).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidData | io::ErrorKind::NotFound => unread(error),
-        // It may work another time.
+        // A retry may succeed.
         _ => OpenError::Away(Box::new(Problem::away(error.to_string()))),
     })?;
     let (version, _, text) = store.read_versioned(id, WORLD).map_err(unread)?;
     let text = String::from_utf8(text).map_err(|error| damaged(&error))?;
     let scene = file::parse(&text, "scene.json").map_err(|error| damaged(&error))?;
     drop(text);
-    // The scene itself is where the first log begins, as long as that is kept.
+    // The scene itself is the start of the first log, as long as that log is kept.
     let is_kept = match until {
         None => listing.checkpoints.iter().all(|&number| number < 2),
         Some(_) => listing.logs.contains(&0),
     };
     let base = is_kept.then_some(0);
-    // First step of the past that is kept.
+    // Earliest step of the kept history.
     let mut earliest = None;
     let mut needless = Vec::new();
     let candidates = listing.checkpoints.iter().rev().copied().chain(base);
@@ -94,7 +95,7 @@ pub(crate) fn open(shared: &Shared, id: &str, apart: bool, until: Option<u64>) -
     for number in candidates {
         let (world, device) = shared.device.world(&scene, apart).map_err(|error| failed(shared, error))?;
         let mut live = Box::new(Live::new(world, device, shared.config.limits.events));
-        // Where the world begins there was no checkpoint to have a head.
+        // The start of a world is not a checkpoint, so it has no header.
         let mut head = (version > 1).then(|| store.first_head(id));
         if number > 0 {
             match load(shared, id, number, until, &mut live) {
@@ -110,7 +111,7 @@ pub(crate) fn open(shared: &Shared, id: &str, apart: bool, until: Option<u64>) -
                     }
                     continue;
                 }
-                // Earlier checkpoints are not known to be its past.
+                // Earlier checkpoints are not known to belong to its history.
                 Err(LoadError::Damaged(_)) if until.is_some() => break,
                 Err(LoadError::Device(error)) => return Err(OpenError::Device(error, device)),
                 Err(LoadError::Away(problem)) => return Err(OpenError::Away(problem)),
@@ -119,7 +120,7 @@ pub(crate) fn open(shared: &Shared, id: &str, apart: bool, until: Option<u64>) -
                         world = id,
                         checkpoint = number,
                         error,
-                        "a checkpoint is damaged, an older one is used"
+                        "a checkpoint is damaged; using an older one"
                     );
                     metrics::counter!("drystone_checkpoints_damaged_total").increment(1);
                     problems.push(error);
@@ -127,7 +128,7 @@ pub(crate) fn open(shared: &Shared, id: &str, apart: bool, until: Option<u64>) -
                 }
             }
         }
-        // Some answers may be there and in the memory: what was written last is the same.
+        // Some answers may be in files and in memory: the last one written is the same.
         live.open_keys(store, id, &listing.keys).map_err(unread)?;
         let (records, step) = (VecDeque::new(), live.world.steps());
         let mut trail = Trail { store, id, listing: &listing, until, step, records, others: Vec::new() };
@@ -148,33 +149,33 @@ pub(crate) fn open(shared: &Shared, id: &str, apart: bool, until: Option<u64>) -
         }
         check_build(shared, id, &others)?;
         if head.is_some_and(|head| head.rewound) && (is_kept || listing.checkpoints.first() < Some(&number)) {
-            // An older one does as well, with the logs.
+            // An older checkpoint does as well, with its logs.
             needless.push(number);
         }
         return Ok(Opened { live, records, log: end, good: number, needless, others: !others.is_empty() });
     }
     if let Some(until) = until {
         let remedy = match earliest {
-            Some(earliest) => format!("the world can go back to step {earliest}"),
-            None => "the world cannot go back".to_owned(),
+            Some(earliest) => format!("the earliest step is {earliest}"),
+            None => "the world cannot be rewound".to_owned(),
         };
-        return Err(Problem::invalid(format!("step {until} is not kept any more: {remedy}")).at("steps").into());
+        return Err(Problem::invalid(format!("step {until} is no longer available: {remedy}")).at("steps").into());
     }
     if problems.is_empty() {
         problems.push("there is none".to_owned());
     }
-    Err(Problem::damaged(format!("no checkpoint of world {id} is whole: {}", problems.join("; "))).into())
+    Err(Problem::damaged(format!("no checkpoint of world {id} is intact: {}", problems.join("; "))).into())
 }
 
-/// Says so, or refuses to, if what was asked was done by another build: what is come to may have other bits.
+/// Warns, or refuses, if records of another build would be replayed: the result may differ in bits.
 fn check_build(shared: &Shared, id: &str, others: &[(u64, String)]) -> Result<(), OpenError> {
     let Some((log, build)) = others.last() else { return Ok(()) };
     let own = shared.store.build();
     metrics::counter!("drystone_replays_of_other_builds_total").increment(1);
     if shared.config.other_build == OTHER_REFUSE {
         let detail = format!(
-            "{} of world {id} was written by {build}, this is {own}: start that once more and stop it with SIGTERM, which \
-             leaves nothing to go through again; or set other_build = \"warn\"",
+            "{} of world {id} was written by {build}, this is {own}: start that build once more and stop it with \
+             SIGTERM, which leaves nothing to replay; or set other_build = \"warn\"",
             log_name(*log)
         );
         return Err(Problem::other_build(detail).into());
@@ -184,8 +185,8 @@ fn check_build(shared: &Shared, id: &str, others: &[(u64, String)]) -> Result<()
         log,
         build,
         own,
-        "the world is come to by another build than the one that was asked: its bits may differ. SIGTERM before an \
-         upgrade leaves nothing to go through again"
+        "the log of another build is replayed: the bits of the result may differ. SIGTERM before an upgrade leaves \
+         nothing to replay"
     );
     Ok(())
 }
@@ -194,11 +195,11 @@ enum LoadError {
     Device(String),
     Away(Box<Problem>),
     Damaged(String),
-    /// It has done more steps, these. With its head.
+    /// The checkpoint is of a later step. With its header.
     Later(u64, Option<LogHead>),
 }
 
-/// Loads a checkpoint. Returns its head, which those of version 1 do not have.
+/// Loads a checkpoint. Returns its header; version 1 has none.
 fn load(
     shared: &Shared,
     id: &str,
@@ -228,19 +229,19 @@ fn load(
     Ok(head)
 }
 
-/// True for a checkpoint that counts from when its log is there: one that a world was restored to or went back to. In a
-/// store behind a network a restored one counts at once, as logs begin with their first records there.
+/// Returns true for a checkpoint that counts only once its log exists: one that was restored or rewound to. In a
+/// store behind a network a restored one counts immediately, because logs begin with their first records there.
 fn is_log_due(store: &Store, head: &LogHead) -> bool {
     head.restored && (head.rewound || !store.is_remote())
 }
 
-/// Why the logs since a checkpoint cannot be gone through.
+/// Reason why the logs since a checkpoint cannot be replayed.
 enum TrailError {
-    /// The checkpoint does not count: its log, with which the world would have been restored, was never begun.
+    /// The checkpoint does not count: its log, which would complete the restore, was never begun.
     Uncommitted,
-    /// The world went back to a step before the checkpoint's.
+    /// The world was rewound to a step before the checkpoint's.
     Forgotten,
-    /// Something is missing or damaged, or cannot be read now.
+    /// A log is missing, damaged, or unreadable at the moment.
     Store(io::Error),
 }
 
@@ -250,14 +251,14 @@ impl From<io::Error> for TrailError {
     }
 }
 
-/// Logs of a world, one after the other.
+/// Reader of a world's successive logs.
 struct Trail<'a> {
     store: &'a Store,
     id: &'a str,
     listing: &'a Listing,
-    /// Steps of the state that is wanted, if not all.
+    /// Wanted step, if not the last.
     until: Option<u64>,
-    /// Steps of the checkpoint.
+    /// Step of the checkpoint.
     step: u64,
     records: VecDeque<Record>,
     /// Logs with records of another build, and that build.
@@ -275,17 +276,18 @@ impl Trail<'_> {
         io::Error::new(io::ErrorKind::InvalidData, detail).into()
     }
 
-    /// Collects what was asked since a checkpoint, which has a head but in version 1. Returns where the next record goes.
+    /// Collects the records since a checkpoint; `head` is None in version 1. Returns the position of the next
+    /// record.
     fn follow(&mut self, base: u64, head: Option<&LogHead>) -> Result<LogEnd, TrailError> {
         let remote = self.store.is_remote();
         let mut number = base;
         let mut last = head.and_then(|head| head.before);
-        // The log that said that this one comes after it.
+        // Log that names this one as its successor.
         let mut from: Option<u64> = None;
         loop {
             let next = self.listing.logs.iter().copied().find(|log| *log > number);
             let Some(log) = self.store.log(self.id, number)? else {
-                // A log that said so is in front of it, or its checkpoint was made after it.
+                // A log names it, or its checkpoint was written after it.
                 match (from, head) {
                     (Some(from), _) => return Err(self.missing(number, &format!("which {} names", log_name(from)))),
                     (None, Some(head)) if is_log_due(self.store, head) => return Err(TrailError::Uncommitted),
@@ -319,7 +321,7 @@ impl Trail<'_> {
                     return Err(self.damaged(&format!("{} has no head, it is damaged or cut off", log_name(number))));
                 }
                 (Some(found), _) if !is_base && found.rewound && self.until.is_some() => {
-                    // Steps before the one to which it went back are its past, later ones are forgotten.
+                    // Earlier steps belong to its history, later ones are discarded.
                     if found.step < self.step {
                         return Err(TrailError::Forgotten);
                     }
@@ -346,7 +348,7 @@ impl Trail<'_> {
                     return Err(self.missing(named, &format!("which {} names", log_name(number))));
                 }
                 (None, Some(next)) if log.head.is_some() && !remote => {
-                    // The service ended when the next log had begun, and before this one was closed.
+                    // The service ended after the next log had begun and before this one was closed.
                     let sealed =
                         closing(self.id, log.tail, next).and_then(|closing| self.store.seal(self.id, &closing));
                     if let Err(error) = sealed {
@@ -359,7 +361,7 @@ impl Trail<'_> {
                 let own = log.head.as_ref().is_some_and(|head| head.build == self.store.build());
                 return match LogEnd::of(&log).filter(|_| own) {
                     Some(end) => Ok(end),
-                    // One of another build, or of version 1, takes no more.
+                    // A log of another build, or of version 1, takes no more records.
                     None => Ok(LogEnd::new(LogHead { before: Some(log.tail), ..self.fresh(number + 1) })?),
                 };
             };
@@ -369,14 +371,15 @@ impl Trail<'_> {
         }
     }
 
-    /// Head of a log of this build. A damaged checkpoint of its number would be taken for its own, so it has none.
+    /// Returns the header of a new log of this build. Its number is at least that of the newest checkpoint, so that no
+    /// later checkpoint takes the number of an existing one, which may be damaged.
     fn fresh(&self, log: u64) -> LogHead {
         let most = self.listing.checkpoints.last().copied().unwrap_or(0);
         let step = self.records.back().map_or(0, |record| record.at);
         LogHead { log: log.max(most), step, ..self.store.first_head(self.id) }
     }
 
-    /// Checks that a log goes on where the one before ended.
+    /// Checks that a log continues where the previous one ended.
     fn check_before(&self, head: &LogHead, last: Option<Tail>) -> Result<(), TrailError> {
         let name = log_name(head.log);
         if head.restored {
@@ -386,7 +389,7 @@ impl Trail<'_> {
             );
             return Err(self.damaged(&detail));
         }
-        // After a log of version 1 that was never written.
+        // Follows a log of version 1 that was never written.
         let unknown = head.before.is_none() && last.is_none_or(|last| !last.is_headed);
         if head.before == last || unknown {
             return Ok(());
@@ -410,18 +413,18 @@ fn failed(shared: &Shared, error: WorldError) -> OpenError {
     }
 }
 
-/// Work of a step: parts × substeps × iterations.
+/// Returns the work of a step: parts × substeps × iterations.
 #[must_use]
 pub fn step_work(parts: usize, substeps: u32, iterations: u32) -> u64 {
     (parts as u64).saturating_mul(u64::from(substeps.max(1))).saturating_mul(u64::from(iterations.max(1)))
 }
 
-/// Contacts of a world that are always allowed, whatever their work.
+/// Number of contacts always allowed, independent of their work.
 const MIN_CONTACTS: usize = 1024;
-/// Contacts whose work is that of a body, about.
+/// Number of contacts whose work roughly equals that of a body.
 const CONTACTS_A_BODY: u64 = 4;
 
-/// Returns the number of contacts that a world may have: their work counts as that of bodies.
+/// Returns the largest number of contacts of a world, whose work counts like that of bodies.
 #[must_use]
 pub fn contact_limit(compiled: &Compiled, limits: &Limits) -> usize {
     let settings = &compiled.settings;
@@ -430,16 +433,16 @@ pub fn contact_limit(compiled: &Compiled, limits: &Limits) -> usize {
     limits.contacts.min(most.max(MIN_CONTACTS))
 }
 
-/// Names the key of the configuration that a limit of contacts comes from.
+/// Returns the configuration key from which a limit of contacts comes.
 #[must_use]
 pub fn contact_key(limit: usize, limits: &Limits) -> &'static str {
     if limit == limits.contacts { "limits.contacts" } else { "limits.step_work" }
 }
 
-/// Checks the work of a step of a world with so many bodies or shapes and joints.
+/// Checks the work of a step of a world with that many bodies (or shapes) and joints.
 ///
 /// # Errors
-/// It is beyond `limits.step_work`.
+/// The work exceeds `limits.step_work`.
 pub fn check_work(parts: usize, substeps: u32, iterations: u32, shared: &Shared) -> Result<(), Problem> {
     let (work, most) = (step_work(parts, substeps, iterations), shared.config.limits.step_work);
     if work <= most {
@@ -451,11 +454,11 @@ pub fn check_work(parts: usize, substeps: u32, iterations: u32, shared: &Shared)
     )))
 }
 
-/// Checks that a world can be made of a scene, within the limits. The device is not asked. Its bodies are counted among
-/// those of all worlds until the result is dropped, or longer if the world is added by then.
+/// Checks that a scene is within the limits, without asking the device. Its bodies count among those of all worlds
+/// until the result is dropped, or longer if the world has been added by then.
 ///
 /// # Errors
-/// What is beyond.
+/// The first exceeded limit.
 pub fn check_limits(scene: &Scene, shared: &Shared, owner: &str) -> Result<Reserved, Problem> {
     let limits = &shared.config.limits;
     let bodies = scene.most_bodies();

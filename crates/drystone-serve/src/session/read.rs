@@ -1,4 +1,4 @@
-//! Questions that change nothing.
+//! Read-only requests: states, bodies, joints, metrics, events and queries.
 
 use std::fmt;
 use std::io::Cursor;
@@ -26,35 +26,35 @@ use drystone::low_level::types::{
 use drystone::{Answers, Filter, JointId, JointKind, Query, QueryBounds, Snapshot, WorldError};
 use drystone_scenes::npz;
 
-/// A question.
+/// Read-only request to a session.
 pub enum Read {
-    /// Where everything is.
+    /// Poses and velocities.
     State(Format, Charge),
-    /// What everything is.
+    /// Bodies with their shapes.
     Bodies(Charge),
-    /// Joints, where they are and what they hold.
+    /// Joints with their anchors and targets.
     Joints(Charge),
-    /// Changes and state, for the scene that the world has become. The function takes them.
+    /// Changes and state, from which a scene can be made. The function receives them.
     Past(HandOver, Charge),
-    /// How good and how lively it is.
+    /// Quality and energy.
     Metrics,
-    /// What happened since the event with this number, so many at most.
+    /// Events from a number on, with a limit on their count.
     Events {
-        /// First number.
+        /// Number of the first event.
         from: u64,
-        /// Most.
+        /// Largest number of events.
         most: usize,
     },
-    /// Rays, points, boxes, shapes.
+    /// Ray, point, box and overlap queries.
     Query(Questions),
-    /// Whether it is there.
+    /// Empty answer that shows that the world exists.
     Ping,
 }
 
-/// Takes what a world has become.
+/// Receiver of a world's changes and state.
 pub type HandOver = Box<dyn FnMut(Past) + Send>;
 
-/// Sets memory aside for so many bytes more of an answer.
+/// Reserves memory for that many more bytes of an answer.
 pub type Charge = Box<dyn FnMut(usize) -> Result<(), Problem> + Send>;
 
 impl fmt::Debug for Read {
@@ -72,7 +72,7 @@ impl fmt::Debug for Read {
     }
 }
 
-/// Queries of a request.
+/// Queries of one request.
 pub struct Questions {
     /// Queries, in their order.
     pub queries: Vec<Query>,
@@ -86,20 +86,20 @@ impl fmt::Debug for Questions {
     }
 }
 
-/// How a state is written.
+/// Format of a state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Format {
     /// JSON.
     #[default]
     Json,
-    /// A full frame, as in a stream.
+    /// Full frame, as in a stream.
     Binary,
-    /// For NumPy.
+    /// NumPy archive (.npz).
     Npz,
 }
 
-/// The answer, or the problem with the question.
+/// Answers a request.
 ///
 /// # Errors
 /// The device is lost.
@@ -124,20 +124,20 @@ pub fn answer(live: &mut Live, read: &mut Read) -> Result<Result<Answer, Problem
         Read::Metrics => metrics(live).map(Ok),
         &mut Read::Events { from, most } => Ok(Ok(events(live, from, most))),
         Read::Ping => Ok(Ok(Answer::json(&json!({})))),
-        // It is worked off in slices.
+        // Queries are executed in slices.
         Read::Query(_) => Ok(Err(Problem::internal("a request for queries was read as a whole"))),
     }
 }
 
-/// Memory for a name in an answer, times its length: a copy, and as JSON with every letter escaped.
+/// Memory for a name in an answer, as a multiple of its length: a copy, and as JSON with every letter escaped.
 const NAME_FACTOR: usize = 7;
 
-/// Bytes of the names of bodies.
+/// Returns the bytes of the bodies' names.
 fn name_bytes(live: &Live) -> usize {
     live.world.compiled().ids.iter().flatten().map(String::len).sum()
 }
 
-/// Memory that the answer with a state takes, about.
+/// Returns the approximate memory of an answer with a state.
 fn state_bytes(live: &Live, format: Format) -> usize {
     let bodies = live.world.compiled().bodies.len();
     match format {
@@ -146,7 +146,7 @@ fn state_bytes(live: &Live, format: Format) -> usize {
     }
 }
 
-/// Memory that the answer with the looks of bodies takes, about.
+/// Returns the approximate memory of an answer with the shapes of all bodies.
 fn looks_bytes(live: &Live) -> usize {
     let compiled = live.world.compiled();
     // Points of a polygon, as numbers and as text; a box has four.
@@ -154,14 +154,14 @@ fn looks_bytes(live: &Live) -> usize {
     256 * compiled.bodies.len() + 512 * shapes + 80 * points + NAME_FACTOR * name_bytes(live)
 }
 
-/// Returns about how many bytes the answer with all joints takes.
+/// Returns the approximate bytes of an answer with all joints.
 fn joints_bytes(live: &Live) -> usize {
     let joints = &live.world.compiled().joints;
     let names: usize = joints.ids.iter().flatten().map(String::len).sum();
     768 * joints.joints.len() + NAME_FACTOR * names
 }
 
-/// Returns about how many bytes it takes to make a scene of a world: its state, the model, the text.
+/// Returns the approximate bytes for converting a world to a scene: its state, the model, the text.
 fn past_bytes(live: &Live) -> usize {
     let (bodies, entries) = (live.world.compiled().bodies.len(), live.has().bytes);
     2 * (looks_bytes(live) + joints_bytes(live) + entries) + 1024 * bodies
@@ -178,7 +178,7 @@ fn state_as(live: &mut Live, format: Format) -> Result<Answer, WorldError> {
         let mut bytes = Cursor::new(Vec::new());
         let sleeps = live.world.compiled().settings.sleep;
         if let Err(error) = npz::write_state(&mut bytes, &slots, sleeps) {
-            // Memory does not fail.
+            // Writing to memory does not fail.
             tracing::error!(%error, "npz");
         }
         let body = bytes.into_inner();
@@ -205,7 +205,7 @@ fn hash(snapshot: &Snapshot) -> String {
     format!("{:016x}", state::hash(snapshot))
 }
 
-/// Of every body what it looks like, in its own frame.
+/// Returns all bodies with their shapes, in the frames of the bodies.
 fn bodies(live: &mut Live) -> answers::Bodies {
     let count = live.world.compiled().bodies.len();
     let ids: Vec<Option<String>> = (0..count).map(|slot| live.world.body_id(slot).map(|id| id.to_string())).collect();
@@ -231,7 +231,7 @@ fn bodies(live: &mut Live) -> answers::Bodies {
     answers::Bodies { step: live.world.steps(), view, bodies: rows.collect() }
 }
 
-/// A shape for drawing: a circle, or points with a radius about them, or a half plane.
+/// Returns a shape for drawing: a circle, points with a radius around them, or a half plane.
 fn outline(shape: &Shape, center: glam::Vec2, vertices: &[[f32; 2]]) -> Option<Outline> {
     let turn = glam::Vec2::from(shape.rotation);
     let middle = glam::Vec2::from(shape.offset) + center;
@@ -249,7 +249,7 @@ fn outline(shape: &Shape, center: glam::Vec2, vertices: &[[f32; 2]]) -> Option<O
             let first = shape.first_vertex as usize;
             polygon(vertices.get(first..first + count)?.iter().map(|&vertex| place(vertex)).collect())
         }
-        // Its y axis is the normal.
+        // The shape's y axis is the normal.
         HALF_PLANE => {
             let (normal, point) = (wide([-turn.y, turn.x]), wide([middle.x, middle.y]));
             Outline { half_plane: Some(HalfPlane { normal, point }), ..Outline::default() }
@@ -259,7 +259,8 @@ fn outline(shape: &Shape, center: glam::Vec2, vertices: &[[f32; 2]]) -> Option<O
     Some(Outline { sensor: shape.kind & SENSOR_SHAPE != 0, ..drawn })
 }
 
-/// Returns all joints in the order of their indices, as they stand: a joint is moved by commands, and may have broken.
+/// Returns all joints in the order of their indices, in their current state: commands move them, and loads break
+/// them.
 fn joints(live: &mut Live) -> Result<answers::Joints, WorldError> {
     let snapshot = live.world.snapshot()?;
     let count = live.world.compiled().bodies.len();
@@ -303,7 +304,7 @@ fn joints(live: &mut Live) -> Result<answers::Joints, WorldError> {
     Ok(answers::Joints { step: live.world.steps(), joints: looks.into_iter().map(|(_, look)| look).collect() })
 }
 
-/// Returns the goal of the first row of a joint that moves and acts as `kind` says.
+/// Returns the target of a joint's first row along its axis with the given role.
 fn row_goal(snapshot: &Snapshot, table: &Joints, joint: &Joint, kind: u32) -> Option<f64> {
     let first = joint.first_row as usize;
     let rows = table.rows.get(first..first + (joint.flags & ROW_COUNT_MASK) as usize)?;
@@ -351,30 +352,30 @@ fn events(live: &mut Live, from: u64, most: usize) -> Answer {
             joint: event.joint.map(|joint| joint.to_string()),
         }
     });
-    // What the ring has let go of since is told.
+    // `missed` counts the events that the buffer has dropped.
     Answer::json(&answers::Events { events: rows.collect(), next, missed: first.saturating_sub(from) })
 }
 
 /// Effort of a slice of queries: about a millisecond on the CPU.
 const EFFORT: u64 = 200_000;
-/// Effort of a slice for each shape, as each slice begins with looking at all shapes.
+/// Additional effort of a slice per shape, because each slice begins with a pass over all shapes.
 const EFFORT_A_SHAPE: u64 = 4;
-/// Effort of a slice on a device, which answers thousands at the same time.
+/// Effort of a slice on a device, which answers thousands of queries at the same time.
 const DEVICE_EFFORT: u64 = 1 << 28;
-/// Bytes of a shape in an answer, about.
+/// Approximate bytes of a shape in an answer.
 const SHAPE_BYTES: usize = 40;
-/// Bytes of the answer to a query beside its shapes, at most.
+/// Largest bytes of the answer to a query beside its shapes.
 const HIT_BYTES: usize = 256;
 
-/// Queries that are being worked off, slice by slice. The world stands still meanwhile.
+/// Queries in progress, executed in slices. The world does not step meanwhile.
 pub(super) struct Asking {
     questions: Questions,
     reply: Reply,
-    /// Queries answered.
+    /// Number of queries answered.
     done: usize,
-    /// Shapes found.
+    /// Number of shapes found.
     found: usize,
-    /// Time that slices have taken.
+    /// Computing time of the slices.
     took: Duration,
     body: Vec<u8>,
 }
@@ -384,17 +385,17 @@ impl Asking {
         Self { questions, reply, done: 0, found: 0, took: Duration::ZERO, body: Vec::new() }
     }
 
-    /// Takes the sender of the answer.
+    /// Returns the channel for the answer.
     pub fn into_reply(self) -> Reply {
         self.reply
     }
 
-    /// Works slices off until `end`, at least one. The answer once it is whole, or a problem; nothing if the client has
-    /// gone, which is told by `Some` all the same.
+    /// Executes slices until `end`, at least one. Returns the complete answer or a problem, or None if slices
+    /// remain. A disconnected client counts as a problem.
     ///
     /// # Errors
     /// The device is lost.
-    pub fn go_on(
+    pub fn continue_queries(
         &mut self,
         live: &mut Live,
         limits: &Limits,
@@ -402,7 +403,7 @@ impl Asking {
     ) -> Result<Option<Result<Answer, Problem>>, WorldError> {
         loop {
             if self.reply.is_closed() {
-                return Ok(Some(Err(Problem::unavailable("the client has gone"))));
+                return Ok(Some(Err(Problem::unavailable("the client has disconnected"))));
             }
             let begun = Instant::now();
             let ended = self.slice(live, limits)?;
@@ -437,7 +438,7 @@ impl Asking {
             }
             Err(WorldError::TooManyFound { index, found, .. }) => {
                 let (found, most) = (self.found + found, limits.found);
-                let detail = format!("the queries find {found} shapes up to this one; at most {most} (limits.found)");
+                let detail = format!("the queries up to this one find {found} shapes; at most {most} (limits.found)");
                 return Ok(Some(Err(Problem::limit(detail).at(path(index)))));
             }
             Err(error) => return Err(error),
@@ -449,7 +450,7 @@ impl Asking {
         }
         self.body.reserve_exact(more);
         if self.done == 0 {
-            // As `answers::Answers` is written.
+            // The format of `answers::Answers`.
             self.body.extend(format!("{{\"step\":{},\"answers\":[", live.world.steps()).bytes());
         }
         self.write(live, &answers);
@@ -481,23 +482,23 @@ impl Asking {
             if self.done + index > 0 {
                 self.body.push(b',');
             }
-            // Memory takes it.
+            // Writing to memory does not fail.
             let _ = serde_json::to_writer(&mut self.body, &row);
         }
     }
 }
 
-/// Query about places, as clients write it: an object whose only key names it.
+/// Geometric query, as clients write it: an object whose only key is the kind of query.
 #[derive(Clone, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum QueryRecord {
-    /// Finds the first shape on the way from one point to another.
+    /// Finds the first shape on the segment from one point to another.
     Ray {
         /// Start, m.
         from: [f32; 2],
         /// End, m.
         to: [f32; 2],
-        /// Filter of the shapes that it hits.
+        /// Filter of the shapes that the ray can hit.
         #[serde(default)]
         filter: FilterRecord,
     },
@@ -505,45 +506,45 @@ pub enum QueryRecord {
     Point {
         /// Point, m.
         at: [f32; 2],
-        /// Filter of the shapes that it finds.
+        /// Filter of the shapes to find.
         #[serde(default)]
         filter: FilterRecord,
     },
-    /// Finds the shapes whose boxes meet this one.
+    /// Finds the shapes whose bounding boxes overlap this box.
     Aabb {
         /// Lower left corner, m.
         min: [f32; 2],
         /// Upper right corner, m.
         max: [f32; 2],
-        /// Filter of the shapes that it finds.
+        /// Filter of the shapes to find.
         #[serde(default)]
         filter: FilterRecord,
     },
-    /// Finds the shapes that overlap this one.
+    /// Finds the shapes that overlap a given shape.
     Overlap {
         /// Shape, written as in a scene, such as `{"circle": {"radius": 1}}`.
         #[schema(value_type = Object)]
         shape: Box<RawValue>,
-        /// Position of its origin, m.
+        /// Position of the shape's origin, m.
         position: [f32; 2],
         /// Angle, rad.
         #[serde(default)]
         angle: f32,
-        /// Filter of the shapes that it finds.
+        /// Filter of the shapes to find.
         #[serde(default)]
         filter: FilterRecord,
     },
 }
 
-/// Filter, as in a scene.
+/// Collision filter, as in a scene.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct FilterRecord {
     /// Categories of the query, as bits.
     category: u32,
-    /// Categories of the shapes that it finds, as bits.
+    /// Categories of the shapes to find, as bits.
     mask: u32,
-    /// Group: shapes of an equal positive one are always found, those of an equal negative one never.
+    /// Group: shapes of the same positive group are always found, those of the same negative group never.
     group: i32,
 }
 
@@ -555,10 +556,10 @@ impl Default for FilterRecord {
 }
 
 impl QueryRecord {
-    /// Returns the query of the library.
+    /// Converts to the library's query.
     ///
     /// # Errors
-    /// What is wrong with its shape.
+    /// The shape is invalid.
     pub fn query(&self, index: usize) -> Result<Query, Problem> {
         let with = |query: Query, filter: &FilterRecord| {
             query.filter(Filter { category: filter.category, mask: filter.mask, group: filter.group })

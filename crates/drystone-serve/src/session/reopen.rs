@@ -1,4 +1,5 @@
-//! From the store to life, again where a device was lost, and what is told when it does not work.
+//! Reopening of a world from the store, after a start or the loss of a device or the store; failing a world;
+//! refusals of its waiting requests.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,18 +17,18 @@ use crate::problem::Problem;
 use crate::store::Trouble;
 use drystone::WorldError;
 
-/// Turns in a row in which the device was lost, after which the world itself is to blame.
+/// Number of device losses in a row, all in time slices of the world, after which the world itself is to blame.
 pub(super) const MOST_STRIKES: u32 = 3;
-/// Worlds that a store behind a network is asked for at a time.
+/// Largest number of worlds claimed at the same time in a store behind a network.
 const MAX_TAKING: usize = 16;
-/// For which a log is gone through without letting others have a turn.
+/// Time of uninterrupted replay, after which other worlds get time slices.
 const BREATH: Duration = Duration::from_millis(4);
 
 impl Session {
     pub(super) fn open(&mut self) -> Wake {
-        self.learn_of_checkpoint();
+        self.poll_checkpoint();
         self.doubtful = None;
-        // The index is read anew.
+        // The index of answers is read again.
         self.spilled = None;
         self.settling.retain(|slot| lock(slot).is_none());
         if !self.settling.is_empty() || self.writing.is_some() {
@@ -39,7 +40,7 @@ impl Session {
         match self.take() {
             Some(Ok(())) => self.away = None,
             Some(Err(error)) if matches!(Trouble::of(&error), Some(Trouble::Taken(_))) => {
-                self.tell_if_taken(&error);
+                self.report_if_fenced(&error);
                 return self.fail(Problem::of_store(&error));
             }
             Some(Err(error)) if error.kind() == io::ErrorKind::NotFound => {
@@ -62,7 +63,7 @@ impl Session {
                 (self.log, self.grown, self.good) = (log, None, good);
                 (self.cost, self.records, self.changed) = (Duration::ZERO, records.len(), !records.is_empty());
                 if others {
-                    // The replayed state counts from now on: a checkpoint is due.
+                    // A checkpoint is due, from which on the replayed state counts.
                     self.records = MAX_RECORDS;
                 }
                 (self.anchor, self.framed) = (None, None);
@@ -72,7 +73,7 @@ impl Session {
             Err(open::OpenError::Device(error, generation)) => {
                 self.strikes += 1;
                 if self.strikes >= MOST_STRIKES {
-                    return self.fail(Problem::limit(format!("the device is lost whenever the world runs: {error}")));
+                    return self.fail(Problem::limit(format!("the device is lost each time the world runs: {error}")));
                 }
                 let renewed = self.shared.device.renew(generation);
                 let after = Instant::now() + if renewed.is_ok() { Duration::ZERO } else { PATIENCE };
@@ -85,13 +86,13 @@ impl Session {
         }
     }
 
-    /// Has a store behind a network make the world ours. None while that is under way.
+    /// Claims the world in a store behind a network. None while that is in progress.
     fn take(&mut self) -> Option<io::Result<()>> {
         if !self.shared.store.is_remote() {
             return Some(Ok(()));
         }
         let Some(slot) = self.taking.take() else {
-            // All at once would be too much for the bucket, and what they read for memory.
+            // More at a time would be too much for the bucket, and for the memory that their files take.
             let more = |count: usize| (count < MAX_TAKING).then_some(count + 1);
             self.shared.taking.fetch_update(Ordering::SeqCst, Ordering::SeqCst, more).ok()?;
             let (slot, done) = self.slot();
@@ -111,13 +112,13 @@ impl Session {
         outcome
     }
 
-    /// The world is not in memory, and whoever asks is told so, until the store can be reached.
+    /// Keeps the world out of memory, and answers its requests with the problem, until the store can be reached.
     pub(super) fn wait_for_store(&mut self, problem: Problem) -> Wake {
         if self.away.is_none() {
             tracing::warn!(
                 world = self.handle.id,
                 detail = problem.detail,
-                "the store cannot be reached, the world waits"
+                "the store cannot be reached; the world waits"
             );
         }
         self.refuse_restored(&problem);
@@ -129,15 +130,15 @@ impl Session {
         Wake::At(after)
     }
 
-    /// What the store said of a world that is open: whether it is to be opened anew, or given up.
-    pub(super) fn doubt(&mut self, error: &io::Error) -> Result<(), Broken> {
+    /// Reacts to a store error of an open world: the world is reopened, or failed, or goes on.
+    pub(super) fn handle_store_error(&mut self, error: &io::Error) -> Result<(), Broken> {
         match Trouble::of(error) {
             Some(Trouble::Taken(_)) => {
-                self.tell_if_taken(error);
+                self.report_if_fenced(error);
                 self.fail(Problem::of_store(error));
                 Err(Broken::Reopen)
             }
-            // What is in the store is what has happened.
+            // The content of the store decides what has happened.
             Some(Trouble::InDoubt(_) | Trouble::Away(_)) => {
                 self.wait_for_store(Problem::of_store(error));
                 Err(Broken::Reopen)
@@ -146,14 +147,14 @@ impl Session {
         }
     }
 
-    /// Says that another service has the world, if that is the error: this one has to end.
-    pub(super) fn tell_if_taken(&self, error: &io::Error) {
+    /// Reports that another service has fenced the world, if that is the error: this service must end.
+    pub(super) fn report_if_fenced(&self, error: &io::Error) {
         if let Some(Trouble::Taken(detail)) = Trouble::of(error) {
             let _ = self.shared.pokes.send(Poke::Taken(detail.clone()));
         }
     }
 
-    /// Goes through what the log says, as it went before, up to the next step.
+    /// Replays log records up to the next step.
     pub(super) fn replay(&mut self, mut live: Box<Live>, mut records: VecDeque<Record>) -> Turn {
         if let Some(problem) = self.overdue_rewind() {
             self.ring = Some(live.take_ring());
@@ -168,7 +169,7 @@ impl Session {
                 return if is_due { Turn::Due } else { Turn::Over(Wake::Now) };
             }
             if self.apply(&mut live, record, None, None).is_err() {
-                return Turn::Over(self.lost("while the log was gone through"));
+                return Turn::Over(self.lost("during the replay of the log"));
             }
         }
         if let Some(rewinding) = self.rewinding.take() {
@@ -183,7 +184,7 @@ impl Session {
         Turn::Over(Wake::Now)
     }
 
-    /// A step on the way.
+    /// Handles the result of a replayed step.
     pub(super) fn replayed(
         &mut self,
         mut live: Box<Live>,
@@ -200,7 +201,7 @@ impl Session {
                 let _ = self.shared.device.renew(live.device);
                 self.strikes += 1;
                 if self.strikes >= MOST_STRIKES {
-                    let detail = format!("the device is lost whenever the world runs: {error}");
+                    let detail = format!("the device is lost each time the world runs: {error}");
                     return Turn::Over(self.fail(Problem::limit(detail)));
                 }
                 Turn::Over(self.lost(&error.to_string()))
@@ -214,8 +215,8 @@ impl Session {
             Err(WorldError::TooManyContacts { found, limit }) => {
                 let key = open::contact_key(limit, &self.shared.config.limits);
                 let detail = format!(
-                    "the log has steps with {found} contacts or more, and {limit} are allowed now: raise {key} and start \
-                     the service again, or delete the world"
+                    "the log has steps with {found} contacts or more, and at most {limit} are allowed \
+                     now: raise {key} and restart the service, or delete the world"
                 );
                 Turn::Over(self.fail(Problem::limit(detail)))
             }
@@ -233,11 +234,11 @@ impl Session {
         Wake::Now
     }
 
-    /// The device is gone, and the world's state with it. Who waits should ask again.
+    /// Restores the world after the loss of the device. Waiting clients get a 503, and retry.
     pub(super) fn lost(&mut self, why: &str) -> Wake {
-        tracing::warn!(world = self.handle.id, why, "the device was lost, the world is restored");
+        tracing::warn!(world = self.handle.id, why, "the device was lost; restoring the world");
         if self.strikes >= MOST_STRIKES {
-            return self.fail(Problem::limit(format!("the device is lost whenever the world runs: {why}")));
+            return self.fail(Problem::limit(format!("the device is lost each time the world runs: {why}")));
         }
         let problem = Problem::device(why.to_owned());
         self.refuse_rewind(&problem);
@@ -258,7 +259,7 @@ impl Session {
         Wake::Now
     }
 
-    /// Only deleting works.
+    /// Answers the requests of a failed world: only deletion works.
     pub(super) fn failed(&mut self, problem: Problem) -> Wake {
         if let Some(Hold::Delete(reply, slot)) = self.hold.take() {
             match lock(&slot).take() {
@@ -301,14 +302,14 @@ impl Session {
         if let Some(asking) = self.asking.take() {
             self.outbox.push((asking.into_reply(), Err(problem.clone())));
         }
-        // What a world that is gone had come to is come to again.
+        // A dropped state is computed again.
         let own = self.own.drain(..).filter_map(|(_, _, reply)| reply);
         self.outbox.extend(own.map(|reply| (reply, Err(problem.clone()))));
         self.hold = match self.hold.take() {
             Some(Hold::Log(batch, slot)) => {
                 let replies = batch.into_iter().filter_map(|(_, reply, _)| reply);
                 self.outbox.extend(replies.map(|reply| (reply, Err(problem.clone()))));
-                // It will be there or not; nobody was told.
+                // The records may be stored or not; no client has an answer.
                 self.settling.push(slot);
                 None
             }

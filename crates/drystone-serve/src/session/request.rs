@@ -1,4 +1,4 @@
-//! Requests to a world, and answers.
+//! Requests from the API to a session, and the answers.
 
 use std::fmt;
 use std::time::Instant;
@@ -19,14 +19,14 @@ pub struct Answer {
     pub status: u16,
     /// MIME type.
     pub content_type: &'static str,
-    /// The body.
+    /// Body.
     pub body: Vec<u8>,
-    /// True if it was given before.
+    /// True if the answer is repeated for a retried request.
     pub again: bool,
 }
 
 impl Answer {
-    /// JSON.
+    /// Returns a JSON answer with status 200.
     pub fn json(value: &impl Serialize) -> Self {
         let body = serde_json::to_vec(value).unwrap_or_default();
         Self { status: 200, content_type: "application/json", body, again: false }
@@ -34,59 +34,59 @@ impl Answer {
 }
 
 impl Answer {
-    /// JSON with a status; `null` is an answer without a body.
+    /// Returns a JSON answer with a status; `null` means an empty body.
     #[must_use]
-    pub fn told(status: u16, value: &Value) -> Self {
+    pub fn with_status(status: u16, value: &Value) -> Self {
         if value.is_null() {
             return Self { status, content_type: "", body: Vec::new(), again: false };
         }
         Self { status, ..Self::json(value) }
     }
 
-    /// No answer: nothing is known of the key.
+    /// Returns the marker for a key without an answer.
     pub(super) fn unknown() -> Self {
         Self { status: 0, content_type: "", body: Vec::new(), again: false }
     }
 
-    /// True if nothing is known of the key that was asked about.
+    /// Returns true for the marker of a key without an answer.
     #[must_use]
     pub fn is_unknown(&self) -> bool {
         self.status == 0
     }
 }
 
-/// To whom it goes.
+/// Channel for the answer.
 pub type Reply = oneshot::Sender<Result<Answer, Problem>>;
 
 /// Request of the API to a session.
 pub enum Request {
-    /// A change of state.
+    /// Change of the world's state.
     Write {
-        /// The change.
+        /// Change of the world's state.
         op: Op,
-        /// With which it can be asked again.
+        /// Idempotency key.
         key: Option<Key>,
-        /// Until when steps may take.
+        /// Deadline of a request for steps.
         deadline: Option<Instant>,
-        /// To whom.
+        /// Channel for the answer.
         reply: Reply,
     },
-    /// A question, which changes nothing.
+    /// Read-only request.
     Read(Read, Reply),
-    /// Keep the state under a name; else under one made of the step.
+    /// Write a named checkpoint; default name: by the step.
     Save(Option<String>, Reply),
-    /// Go back to it.
+    /// Restore a named checkpoint.
     Restore(String, Option<Key>, Reply),
-    /// Go back so many steps, until then at most.
+    /// Rewind by a number of steps before the deadline.
     Rewind(u64, (Option<Key>, Instant), Reply),
-    /// Forget the world; what is left tells who asked with a key.
+    /// Delete the world; the tombstone answers retries with its key.
     Delete(Option<Tombstone>, Reply),
-    /// The answer to the request with this key, if it was given; else [`Answer::is_unknown`].
+    /// Look up the answer to the request with this key; [`Answer::is_unknown`] if there is none.
     Recall(Key, Reply),
 }
 
 impl Request {
-    /// True for a request that is answered, or goes to the log, at once whatever the world is like.
+    /// Returns true for a request that can be answered or logged without delay in any state of the world.
     pub(super) fn is_short(&self) -> bool {
         match self {
             Self::Write { op, .. } => !matches!(op, Op::Commands(_)),
@@ -104,7 +104,7 @@ impl Request {
         | Self::Rewind(_, _, reply)
         | Self::Delete(_, reply)
         | Self::Recall(_, reply)) = self;
-        // The client may have gone.
+        // The client may have disconnected.
         let _ = reply.send(Err(problem));
     }
 }

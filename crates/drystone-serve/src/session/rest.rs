@@ -1,7 +1,7 @@
-//! Idle worlds are put to disk, and come back to the same bits with the next request.
+//! Hibernation: idle worlds are written to disk, and the next request brings them back to the same bits.
 //!
-//! Kept over that: the state, answers to requests with keys, names of pointers, the journal (all in the checkpoint), and the
-//! ring of events (in memory). The status stays as it was, but for `in_memory`.
+//! Preserved are the state, answers to requests with keys, names of pointers, the journal (all in the checkpoint),
+//! and the newest events (in memory). The status stays as it was, except for `in_memory`.
 
 use std::time::{Duration, Instant};
 
@@ -12,20 +12,20 @@ use super::{Broken, Phase, Poke, Session, Wake};
 use crate::problem::Problem;
 use std::sync::atomic::Ordering;
 
-/// Until a world that waits for memory asks for it again.
+/// Retry interval of a world that waits for memory.
 const RETRY: Duration = Duration::from_millis(20);
-/// Time for which a world waits until others are on disk, before whoever asks is told.
+/// Time for which a world waits for memory before its clients get an answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Session {
-    /// True if the world has nothing to do, and nobody watches it.
+    /// Returns true if the world has nothing to do and no stream shows it.
     pub(super) fn is_idle(&self, live: &Live) -> bool {
         let stands = live.memory.goals.is_empty() && live.memory.play.is_none();
         let told = self.own.is_empty() && self.outbox.is_empty() && self.hold.is_none() && self.asking.is_none();
         stands && told && !self.handle.has_requests() && self.handle.interval().is_none()
     }
 
-    /// An idle world waits, then is written out if it has changed, then leaves memory.
+    /// Handles an idle world: it waits, is written out if it has changed, then leaves memory.
     pub(super) fn rest(&mut self, live: &mut Live) -> Result<Turn, Broken> {
         let now = Instant::now();
         let hibernate = Duration::from_secs_f64(self.shared.config.hibernate_seconds);
@@ -38,18 +38,18 @@ impl Session {
             self.checkpoint_if_due(live, true)?;
         }
         if self.writing.is_some() {
-            // Poked when that is done.
+            // The checkpoint wakes the session when it is done.
             return Ok(Turn::Over(Wake::Idle));
         }
         if self.changed {
-            // The store does not take it for now.
+            // The store accepts no checkpoint at the moment.
             return Ok(Turn::Over(Wake::At(self.next_try.max(now + RETRY))));
         }
         Err(Broken::Sleep)
     }
 
-    /// Opens a world that is on disk if somebody asks or watches.
-    pub(super) fn wake_if_asked(&mut self, ring: Ring, draining: bool) -> Wake {
+    /// Opens a world that is on disk if it has requests, streams or unfinished steps.
+    pub(super) fn wake_if_needed(&mut self, ring: Ring, draining: bool) -> Wake {
         if draining {
             self.refuse_all(&Problem::unavailable("the service is stopping"));
         }
@@ -62,7 +62,8 @@ impl Session {
         self.open()
     }
 
-    /// Counts the world among those in memory. Otherwise idle ones are asked to make room, and this one waits.
+    /// Counts the world among those in memory. If there is no room, idle worlds are asked to leave, and this one
+    /// waits.
     pub(super) fn make_room(&mut self) -> Result<(), Wake> {
         if self.resident > 0 {
             return Ok(());
@@ -80,7 +81,7 @@ impl Session {
         let now = Instant::now();
         let owner = is_own.then(|| owner.clone());
         let _ = self.shared.pokes.send(Poke::Press((there + weight).saturating_sub(most), owner));
-        // A world that is tried again on its own account has no client that waits.
+        // A retry for unfinished steps has no client that waits.
         let is_alone = self.owes && !self.handle.has_requests();
         if !is_alone && *self.cramped.get_or_insert(now) + PATIENCE > now {
             return Err(Wake::At(now + RETRY));
@@ -96,7 +97,7 @@ impl Session {
         self.refuse_waiting(&problem);
         self.refuse_all(&problem);
         self.no_room = Some(problem.detail);
-        // One that was put to disk was idle. Any other may play, or have steps to do.
+        // A hibernated world was idle. Any other may play, or have unfinished steps.
         self.owes |= !self.waking;
         self.waking = false;
         self.phase = Phase::Asleep(self.ring.take().unwrap_or_default());

@@ -1,5 +1,5 @@
-//! Steps back. The world is opened from a checkpoint before the wanted step and goes through its log up to there; what it is
-//! then becomes its newest checkpoint, as where it is restored. Until that is in the store the world is what it was.
+//! Rewinding of a world. It is opened from a checkpoint before the wanted step and replays its log up to there; the
+//! result becomes its newest checkpoint, as a restore does. Until that is stored, the world is what it was.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -16,40 +16,40 @@ use crate::store::{LogEnd, LogHead, Store, checkpoint_name};
 use crate::unix_seconds;
 use crate::writer::{Job, Kind};
 
-/// A request to go back that is being worked on.
+/// Request to rewind, in progress.
 pub(super) struct Rewinding {
-    /// Steps done at the wanted state.
+    /// Wanted step.
     target: u64,
     key: Option<Key>,
     deadline: Instant,
     reply: Reply,
-    /// Answers that stay known, whatever the world goes back to.
+    /// Answers that stay known after the rewind.
     answers: Recent,
-    /// Requests for steps so far.
+    /// Number of requests for steps so far.
     requests: u64,
-    /// Checkpoints that nobody needs once the world has gone back.
+    /// Checkpoints that are obsolete after the rewind.
     needless: Vec<u64>,
 }
 
-/// Logs of the past. If there are more the past is let go, as going back goes through all of them.
+/// Largest number of logs in the history. Beyond it the history is discarded, because a rewind replays all of them.
 const MAX_LOGS: usize = 256;
-/// Logs of the past in a store behind a network, where each takes some requests.
+/// Largest number of logs in the history in a store behind a network, where each takes several requests.
 const MAX_REMOTE_LOGS: usize = 32;
 
 impl Session {
-    /// Step to which the world is going back, if it is.
+    /// Returns the step to which the world is being rewound, if it is.
     pub(super) fn rewind_target(&self) -> Option<u64> {
         self.rewinding.as_ref().map(|rewinding| rewinding.target)
     }
 
-    /// Notes which checkpoints nobody needs once the world has gone back.
+    /// Notes the checkpoints that are obsolete after the rewind.
     pub(super) fn note_needless(&mut self, needless: Vec<u64>) {
         if let Some(rewinding) = &mut self.rewinding {
             rewinding.needless = needless;
         }
     }
 
-    /// Begins to go back so many steps. The world is to be opened as it was then.
+    /// Begins to rewind by a number of steps. The world is to be reopened in its earlier state.
     pub(super) fn rewind(
         &mut self,
         live: &mut Live,
@@ -60,7 +60,7 @@ impl Session {
         let now = live.world.steps();
         let problem = match now.checked_sub(steps) {
             _ if live.memory.play.is_some() || !live.memory.goals.is_empty() => {
-                Problem::conflict("the world steps; pause it before it goes back")
+                Problem::conflict("the world is stepping; pause it before you rewind it")
             }
             None => Problem::invalid(format!("steps is {steps}; the world has done {now}")).at("steps"),
             Some(target) => {
@@ -72,33 +72,33 @@ impl Session {
                 return Err(Broken::Reopen);
             }
         };
-        // The client may have stopped listening.
+        // The client may have disconnected.
         let _ = reply.send(Err(problem));
         Ok(())
     }
 
-    /// Opens the world as it was before it was to go back.
+    /// Cancels the rewind: the world is reopened as it was before.
     pub(super) fn give_up_rewind(&mut self, problem: &Problem) -> Wake {
         self.refuse_restored(problem);
-        // The log was gone through for these.
+        // The replay recorded these.
         self.own.clear();
         self.waiting.clear();
         self.phase = Phase::Closed(Instant::now());
         Wake::Now
     }
 
-    /// Reason to give going back up: it is too late, or its client has gone.
+    /// Returns the reason to cancel the rewind: its deadline has passed, or its client has disconnected.
     pub(super) fn overdue_rewind(&self) -> Option<Problem> {
         let rewinding = self.rewinding.as_ref()?;
         if Instant::now() >= rewinding.deadline {
-            let detail = "going back takes longer than it may (timeout); the world is where it was";
+            let detail = "the rewind takes longer than allowed (timeout); the world is unchanged";
             return Some(Problem::limit(detail).at("timeout"));
         }
         let gone = rewinding.key.is_none() && rewinding.reply.is_closed();
-        gone.then(|| Problem::conflict("the client has gone; the world is where it was"))
+        gone.then(|| Problem::conflict("the client has disconnected; the world is unchanged"))
     }
 
-    /// Goes on to the wanted step, once the log is gone through up to there; then the world is written as it is.
+    /// Steps on to the wanted step after the replay, then writes the result as a checkpoint.
     pub(super) fn end_rewind(&mut self, mut live: Box<Live>, rewinding: Rewinding) -> Turn {
         let steps = live.world.steps();
         if steps < rewinding.target {
@@ -129,7 +129,7 @@ impl Session {
         let own = id.clone();
         let work = move |store: &Store| {
             store.write(&own, &checkpoint_name(number), &first, &snapshot)?;
-            // With the log the world has gone back: without it the checkpoint does not count.
+            // With its log the rewind takes effect: without it the checkpoint does not count.
             store.begin_now(&own, &LogEnd::new(head)?)?;
             let names: Vec<String> = needless.into_iter().filter(|&old| old != number).map(checkpoint_name).collect();
             store.prune(&own, &names);
@@ -146,7 +146,7 @@ impl Session {
         Turn::Over(Wake::Idle)
     }
 
-    /// Answers the request to go back, if there is one.
+    /// Answers the request to rewind with a problem, if there is one.
     pub(super) fn refuse_rewind(&mut self, problem: &Problem) {
         if let Some(Rewinding { reply, .. }) = self.rewinding.take() {
             self.answer(reply, Err(problem.clone()));

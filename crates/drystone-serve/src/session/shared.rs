@@ -1,4 +1,4 @@
-//! Parts of the service that all sessions share, and their messages to the scheduler.
+//! State shared by all sessions, and their messages to the scheduler.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,40 +11,41 @@ use crate::problem::Problem;
 use crate::store::Store;
 use crate::writer::Writer;
 
-/// State that all sessions share.
+/// State shared by all sessions.
 #[derive(Debug)]
 pub struct Shared {
-    /// Limits and times.
+    /// Configuration.
     pub config: Arc<Config>,
-    /// Device on which worlds run.
+    /// Device of the worlds.
     pub device: Device,
-    /// Where they are kept.
+    /// Store of the worlds.
     pub store: Arc<Store>,
     /// Writer of logs and checkpoints.
     pub writer: Writer,
-    /// Ids of worlds that should have a turn.
+    /// Channel to the scheduler.
     pub pokes: std::sync::mpsc::Sender<Poke>,
     /// Bodies of all worlds, in memory or not.
     pub total: Arc<Bodies>,
     /// Bodies of the worlds in memory.
     pub resident: Bodies,
-    /// Worlds that a store behind a network is asked for at this time.
+    /// Number of worlds being claimed in a store behind a network.
     pub taking: AtomicUsize,
-    /// There are several tokens: no owner may have all bodies.
+    /// True if there are several tokens: no owner may then have all bodies.
     pub several_tokens: AtomicBool,
 }
 
 impl Shared {
-    /// Part of a limit of bodies that one owner may have: all of it, or half of it if there are several tokens.
+    /// Returns the part of a limit on bodies that one owner may have: all of it, or half of it if there are several
+    /// tokens.
     #[must_use]
     pub fn share(&self, most: usize) -> usize {
         if self.several_tokens.load(Ordering::SeqCst) { (most / 2).max(self.config.limits.bodies) } else { most }
     }
 
-    /// Counts bodies of a world that is to be made, until the result is dropped.
+    /// Counts bodies of a world that is being created, until the result is dropped.
     ///
     /// # Errors
-    /// There would be too many: 429.
+    /// A limit would be exceeded: 429.
     pub fn reserve(&self, owner: &str, bodies: usize) -> Result<Reserved, Problem> {
         let most = self.config.limits.total_bodies;
         self.total.reserve(owner, bodies, most, self.share(most)).map_err(|NoRoom { there, most, is_own }| {
@@ -59,28 +60,28 @@ impl Shared {
     }
 }
 
-/// A word to the scheduler.
+/// Message to the scheduler.
 #[derive(Debug)]
 pub enum Poke {
-    /// This world should have a turn.
+    /// Gives the world a time slice.
     Turn(String),
-    /// A world needs room for so many bodies: idle ones are to be put to disk; those of this owner, if one is named.
+    /// Makes room for that many bodies by writing idle worlds to disk; only worlds of the owner, if one is given.
     Press(usize, Option<String>),
-    /// Another service has taken a world over, and says so.
+    /// Reports that another service has fenced this one.
     Taken(String),
-    /// No more of them.
+    /// Ends the receiver.
     End,
 }
 
-/// When a session wants its next turn.
+/// Time at which a session wants its next time slice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Wake {
-    /// At once.
+    /// Immediately.
     Now,
-    /// Then.
+    /// At that time.
     At(Instant),
-    /// When somebody asks.
+    /// After the next request.
     Idle,
-    /// Never: the world is gone.
+    /// Never: the world is deleted.
     Gone,
 }

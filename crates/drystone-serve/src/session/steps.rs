@@ -1,4 +1,4 @@
-//! What is in the log is done; steps, and frames of them.
+//! Execution of logged records, of steps, and of frames for streams.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,11 +16,11 @@ use crate::op::{Op, Record};
 use crate::stream::Frame;
 use drystone::WorldError;
 
-/// A world that plays and has fallen this far behind, s, lets the time go.
+/// Longest delay of a playing world, s. Beyond it the lost time is skipped.
 const MOST_BEHIND: f64 = 0.25;
 
 impl Session {
-    /// Does what is in the log.
+    /// Executes a logged record.
     pub(super) fn apply(
         &mut self,
         live: &mut Live,
@@ -35,17 +35,17 @@ impl Session {
                 let has_key = key.is_some();
                 live.memory.unwatched = None;
                 let request = live.ask_steps(steps, key);
-                // Clients that waited before a step was given up still wait when the log is gone through.
+                // Clients that waited before a step was cancelled still wait during the replay.
                 self.waiting.entry(request).or_insert(Waiting { reply, deadline, has_key });
                 return Ok(());
             }
             Op::Reached { request, answer } => {
-                // When the log is gone through it was noticed, and is in the log already.
+                // During a replay the completion was noticed, and is already in the log.
                 self.own.retain(|(op, ..)| !matches!(op, Op::Reached { request: own, .. } if *own == request));
                 Ok(answer)
             }
             Op::Told { status, answer } => {
-                let answer = Answer::told(status, &answer);
+                let answer = Answer::with_status(status, &answer);
                 if let Some(key) = key {
                     live.remember_as(key, status, String::from_utf8_lossy(&answer.body).into_owned());
                 }
@@ -56,7 +56,7 @@ impl Session {
             }
             Op::Halt { request, reason, limit } => {
                 if let Some((request, outcome)) = live.halt(request, &reason, limit) {
-                    self.tell_of_steps(request, outcome);
+                    self.answer_steps(request, outcome);
                 }
                 if limit {
                     self.stalled = Some(reason);
@@ -79,7 +79,7 @@ impl Session {
                 let requests: Vec<u64> = live.memory.goals.iter().map(|goal| goal.request).collect();
                 for request in requests {
                     if let Some((request, outcome)) = live.halt(request, PAUSED, false) {
-                        self.tell_of_steps(request, outcome);
+                        self.answer_steps(request, outcome);
                     }
                 }
                 Ok(json!({ "step": live.world.steps(), "playing": false }))
@@ -101,8 +101,8 @@ impl Session {
         Ok(())
     }
 
-    /// Tells who waits for steps that they were ended.
-    pub(super) fn tell_of_steps(&mut self, request: u64, outcome: Outcome) {
+    /// Answers the client that waits for steps.
+    pub(super) fn answer_steps(&mut self, request: u64, outcome: Outcome) {
         if let Some(reply) = self.waiting.remove(&request).and_then(|waiting| waiting.reply) {
             self.answer(reply, outcome.map(|answer| Answer::json(&answer)));
         }
@@ -117,7 +117,7 @@ impl Session {
         }
     }
 
-    /// Whether a step is due: one that was asked for, or one of a world that plays.
+    /// Determines whether a step is due: a requested one, or one of a playing world.
     pub(super) fn next_step(&mut self, live: &Live) -> Turn {
         let now = Instant::now();
         if live.memory.goals.is_empty() {
@@ -134,11 +134,12 @@ impl Session {
         if !self.end_overdue(live) {
             return Turn::Due;
         }
-        // Not before the log can be tried again.
+        // The log must be writable again first.
         Turn::Stepped(if now < self.next_try { Wake::At(self.next_try) } else { Wake::Now })
     }
 
-    /// First request for steps that is to be ended, and why: it is too late for it, or its client has gone.
+    /// Returns the first request for steps that must end, with the reason: its deadline has passed, or its client
+    /// has disconnected.
     fn overdue(&self, live: &Live, now: Instant) -> Option<(u64, &'static str)> {
         live.memory.goals.iter().find_map(|goal| {
             let waiting = self.waiting.get(&goal.request)?;
@@ -149,13 +150,14 @@ impl Session {
         })
     }
 
-    /// True if a request for steps is to be ended, and the log may take that. While it takes nothing, a turn for this would
-    /// only keep the world from those who may answer what else is asked.
+    /// Returns true if a request for steps must end and the log can record that. While the log is not writable, a
+    /// time slice for this would only keep the world from workers that can answer other requests.
     pub(super) fn is_overdue(&self, live: &Live, now: Instant) -> bool {
         now >= self.next_try && self.overdue(live, now).is_some()
     }
 
-    /// Ends a request for steps if it is too late for it, or its client has gone. Returns false if there is none.
+    /// Ends a request for steps whose deadline has passed or whose client has disconnected. Returns false if there
+    /// is none.
     pub(super) fn end_overdue(&mut self, live: &Live) -> bool {
         let Some((request, reason)) = self.overdue(live, Instant::now()) else { return false };
         if self.own.is_empty() {
@@ -164,21 +166,21 @@ impl Session {
         true
     }
 
-    /// Has a world that plays pause if nobody has watched it for as long as its client said. Returns false if it plays on.
+    /// Pauses a playing world that no client has watched for the chosen time. Returns false if it plays on.
     fn end_unwatched(&mut self, live: &Live) -> bool {
         let Some(seconds) = live.memory.play.and_then(|play| play.unwatched) else { return false };
         if self.handle.is_watched_within(seconds) {
             return false;
         }
         if self.own.is_empty() {
-            tracing::info!(world = self.handle.id, seconds, "the world pauses: nobody watched it");
+            tracing::info!(world = self.handle.id, seconds, "pausing the world: no client watches it");
             metrics::counter!("drystone_worlds_unwatched_total").increment(1);
             self.own.push((Op::PauseUnwatched, None, None));
         }
         true
     }
 
-    /// What a step did to the world, and whether another one is due.
+    /// Handles the result of a step, and determines whether another one is due.
     pub(super) fn after_step(
         &mut self,
         live: &mut Live,
@@ -190,27 +192,27 @@ impl Session {
             Err(WorldError::Device(error)) => return Err(Broken::of(&error)),
             Err(WorldError::Cancelled) => return Err(self.end_given_up(live)),
             Err(error) => {
-                // The world is as it was before the step, and cannot go on.
+                // The world is as it was before the step, and cannot continue.
                 let key = match error {
                     WorldError::TooManyContacts { limit, .. } => Some(contact_key(limit, &self.shared.config.limits)),
                     _ => None,
                 };
                 let (limit, reason) = (key.is_some(), key.map_or(error.to_string(), |key| format!("{error} ({key})")));
-                tracing::warn!(world = self.handle.id, reason, "the world cannot go on");
+                tracing::warn!(world = self.handle.id, reason, "the world cannot continue");
                 let halts = live.memory.goals.iter();
                 let halts = halts.map(|goal| Op::Halt { request: goal.request, reason: reason.clone(), limit });
                 self.own.extend(halts.chain([Op::Pause]).map(|op| (op, None, None)));
                 self.stalled = Some(reason);
                 if limit {
-                    // The step may have begun: commands are done, bodies were woken. Opened anew the world is what the log
-                    // says of it.
+                    // The step may have begun: commands were executed, bodies woken. After reopening, the world is
+                    // in the state that the log describes.
                     return Err(Broken::GivenUp);
                 }
                 return Ok(Turn::Stepped(Wake::Now));
             }
         }
         if std::mem::take(&mut self.strikes) > 0 && self.shared.config.pools {
-            // It is not to blame for the loss of a device, so it need not be apart any more.
+            // The world did not cause the device loss, so it may join a pool again.
             let joined = self.shared.device.join_others(&mut live.world, live.device);
             joined.map_err(|error| Broken::of_world(&error))?;
         }
@@ -221,7 +223,7 @@ impl Session {
         Ok(if self.own.is_empty() { self.next_step(live) } else { Turn::Stepped(Wake::Now) })
     }
 
-    /// When the next step of a world that plays is due, if not now.
+    /// Returns the time of the next step of a playing world, or None if it is due now.
     pub(super) fn due(&mut self, live: &Live, play: Play, now: Instant) -> Option<Instant> {
         let speed = play.speed?;
         let steps = live.world.steps();
@@ -237,9 +239,10 @@ impl Session {
         None
     }
 
-    /// Takes a frame if a stream wants one, and the turn may take long. Returns when it wants the next, if something has changed by then.
+    /// Takes a frame if a stream wants one and the time slice may take long. Returns the time of the next wanted
+    /// frame.
     pub(super) fn frame(&mut self, live: &mut Live) -> Result<Option<Instant>, Broken> {
-        // In a large world it takes long: the next turn does it.
+        // In a large world this takes long: a later time slice does it.
         if !self.may_take_long {
             return Ok(None);
         }

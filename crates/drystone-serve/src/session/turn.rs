@@ -1,5 +1,5 @@
-//! A turn: what came is answered or sent to the log, then steps, then frames and checkpoints. Between the steps of one
-//! world others may have theirs, so whoever runs turns asks for each of them.
+//! Time slice of a session: incoming requests are answered or logged, then steps are done, then frames and
+//! checkpoints. Other worlds may step between the steps of this one, so the caller asks for each step.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,19 +15,20 @@ use crate::queue::Expected;
 use drystone::WorldError;
 use drystone::low_level::gpu::pool::Pool;
 
-/// How far a turn is.
+/// Progress of a time slice.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Turn {
     /// A step is due.
     Due,
-    /// No step is due, or none any more. What comes after steps is yet to be done; then the next turn is wanted.
+    /// No further step is due. Frames and checkpoints are still to be done; then the next time slice is wanted.
     Stepped(Wake),
-    /// Nothing more is done in it.
+    /// Complete; the next time slice is wanted then.
     Over(Wake),
 }
 
 impl Session {
-    /// Begins a turn. With `draining` nothing new is begun. Steps are due then, or none; [`Self::finish`] ends it.
+    /// Begins a time slice. With `draining` nothing new is begun. Steps may be due afterwards; [`Self::finish`] ends
+    /// it.
     pub fn begin(&mut self, draining: bool) {
         self.draining = draining;
         if self.handle.has_requests() {
@@ -38,17 +39,17 @@ impl Session {
         self.handle.refuse_claimed_deletes();
         self.turn = match std::mem::replace(&mut self.phase, Phase::Closed(Instant::now())) {
             phase if !matches!(phase, Phase::Live(_) | Phase::Failed(_)) && self.is_deleting() => {
-                // Its memory is free at once.
+                // Its memory is freed immediately.
                 drop(phase);
                 Turn::Over(self.delete_closed())
             }
             Phase::GivenUp(live) => self.after_given_up(live, draining),
-            // Asked for something else than before the turn.
+            // The world's requests have changed since the time slice was assigned.
             phase @ (Phase::Asleep(_) | Phase::Replaying(..)) if !self.may_take_long => {
                 self.phase = phase;
                 Turn::Over(Wake::Now)
             }
-            Phase::Asleep(ring) => Turn::Over(self.wake_if_asked(ring, draining)),
+            Phase::Asleep(ring) => Turn::Over(self.wake_if_needed(ring, draining)),
             Phase::Closed(_) if draining => {
                 let problem = Problem::unavailable("the service is stopping");
                 self.refuse_restored(&problem);
@@ -58,7 +59,7 @@ impl Session {
             }
             Phase::Closed(after) if Instant::now() < after => {
                 self.phase = Phase::Closed(after);
-                self.refuse_all(&self.away.clone().unwrap_or_else(|| Problem::device("no device can be had")));
+                self.refuse_all(&self.away.clone().unwrap_or_else(|| Problem::device("no device is available")));
                 Turn::Over(Wake::At(after))
             }
             Phase::Closed(after) if !self.may_take_long => {
@@ -70,38 +71,38 @@ impl Session {
             Phase::Failed(problem) => Turn::Over(self.failed(problem)),
             Phase::Live(live) if live.device != self.shared.device.generation() => {
                 drop(live);
-                Turn::Over(self.lost("another world noticed"))
+                Turn::Over(self.lost("another world lost it"))
             }
-            Phase::Live(live) => self.with(live, |session, live| session.hear(live, draining)),
+            Phase::Live(live) => self.with(live, |session, live| session.before_steps(live, draining)),
         };
         if self.is_due() && !(self.may_take_long && self.may_step) {
             self.turn = Turn::Over(Wake::Now);
         }
         if self.is_due() {
-            // The step may take long, and the status is next shown after it.
+            // The step may take long, and the status is not updated until after it.
             self.show_state();
         }
     }
 
-    /// Whether a step is due.
+    /// Returns true if a step is due.
     #[must_use]
     pub fn is_due(&self) -> bool {
         matches!(self.turn, Turn::Due)
     }
 
-    /// True if the next turn opens the world.
+    /// Returns true if the next time slice opens the world.
     #[must_use]
     pub fn is_opening(&self) -> bool {
         matches!(self.phase, Phase::Closed(_) | Phase::Asleep(_) | Phase::Replaying(..))
     }
 
-    /// True if the world waits for memory, and not for anybody who asks.
+    /// Returns true if the world waits for memory without a waiting client.
     #[must_use]
     pub fn is_cramped(&self) -> bool {
         matches!(self.phase, Phase::Asleep(_))
     }
 
-    /// Steps done, of a world in memory.
+    /// Returns the number of steps done, of a world in memory.
     #[must_use]
     pub fn steps(&self) -> Option<u64> {
         match &self.phase {
@@ -110,14 +111,14 @@ impl Session {
         }
     }
 
-    /// Lets the thread that watches turns know of the step that begins now.
+    /// Announces the step that begins to the thread that watches time slices.
     pub fn enter_step(&mut self) {
         let (request, is_replay) = match &self.phase {
             Phase::Live(live) => (live.memory.goals.front().map(|goal| goal.request), false),
             _ => (None, true),
         };
         if let Phase::Live(live) | Phase::Replaying(live, _) = &mut self.phase {
-            // It may have left its pool since.
+            // The world may have left its pool since.
             live.world.set_cancel_token(self.handle.token.clone());
         }
         let waiting = request.and_then(|request| self.waiting.get_mut(&request));
@@ -130,7 +131,7 @@ impl Session {
         *stepping = Some(Stepping { request, reply, deadline, has_key, is_replay, seen: None, given_up: None });
     }
 
-    /// Takes back what [`Self::enter_step`] gave away. Returns why the step was given up, if it was.
+    /// Takes back the client lent by [`Self::enter_step`]. Returns the reason if the step was cancelled.
     pub(super) fn leave_step(&mut self) -> Option<GiveUp> {
         let mut stepping = lock(&self.handle.stepping);
         let Stepping { request, reply, given_up, .. } = stepping.take()?;
@@ -142,7 +143,7 @@ impl Session {
         given_up
     }
 
-    /// What the step that is due is a step of.
+    /// Returns the world whose step is due.
     pub(crate) fn world(&mut self) -> Option<&mut Hosted> {
         match (self.turn, &mut self.phase) {
             (Turn::Due, Phase::Live(live) | Phase::Replaying(live, _)) => Some(&mut live.world),
@@ -150,7 +151,7 @@ impl Session {
         }
     }
 
-    /// Learns how the step that was due went, and what it took. Another may be due then.
+    /// Handles the result and the duration of the due step. Another step may be due afterwards.
     pub fn stepped(&mut self, outcome: Result<(), WorldError>, took: Duration) {
         self.given_up = self.leave_step();
         self.turn = match std::mem::replace(&mut self.phase, Phase::Closed(Instant::now())) {
@@ -163,10 +164,10 @@ impl Session {
         };
     }
 
-    /// Ends a turn: frames and checkpoints, then whoever waits is told. Returns when the next one is wanted.
+    /// Ends a time slice: frames and checkpoints, then answers. Returns the time at which the next one is wanted.
     pub fn finish(&mut self) -> Wake {
         let _ = self.leave_step();
-        // Time was up.
+        // The time slice was over before the steps were.
         let wake = match self.turn {
             Turn::Due => Some(Wake::Now),
             Turn::Stepped(wake) => Some(wake),
@@ -185,14 +186,13 @@ impl Session {
         wake
     }
 
-    /// Whether the device was lost while it was this world's, and nothing has shown since that it is not to blame. Others
-    /// shall not suffer with it.
+    /// Returns true if the world is suspected of causing a device loss. It is scheduled alone until cleared.
     #[must_use]
     pub fn is_suspect(&self) -> bool {
         self.strikes > 0
     }
 
-    /// With whom the world steps by the same dispatches.
+    /// Returns the pool in which the world steps.
     #[must_use]
     pub(crate) fn pool(&self) -> Option<&Arc<Pool>> {
         match &self.phase {
@@ -201,7 +201,7 @@ impl Session {
         }
     }
 
-    /// What the next turn will be, as far as one can tell.
+    /// Returns the expected content of the next time slice.
     #[must_use]
     pub fn expected(&self) -> Expected {
         let live = match &self.phase {
@@ -211,7 +211,7 @@ impl Session {
             Phase::Live(live) => live,
         };
         let steps = match &self.hold {
-            // What was asked for is in the log, or will soon be.
+            // The requested steps are in the log, or will soon be.
             Some(Hold::Log(batch, _)) => batch.iter().all(|(record, ..)| matches!(record.op, Op::Step { .. })),
             Some(_) => false,
             None => {
@@ -223,8 +223,8 @@ impl Session {
         if steps { Expected::Step } else { Expected::Rest }
     }
 
-    /// True if the next turn only answers or ends something, whatever the world is like: no step is needed for it, and the
-    /// world is not opened. False while there is nothing that such a turn could do.
+    /// Returns true if the next time slice can answer or end something without a step and without opening the world.
+    /// False if such a time slice could do nothing.
     #[must_use]
     pub fn has_short_turn(&self, now: Instant) -> bool {
         let live = match &self.phase {
@@ -245,8 +245,8 @@ impl Session {
         }
     }
 
-    /// True if the next turn comes before those of other worlds: the world is to be deleted, its step was given up, or the
-    /// time for a request for steps is over.
+    /// Returns true if the next time slice precedes those of other worlds: the world is to be deleted, its step was
+    /// cancelled, or the deadline of a request for steps has passed.
     #[must_use]
     pub fn is_urgent(&self, now: Instant) -> bool {
         match &self.phase {
@@ -256,7 +256,7 @@ impl Session {
         }
     }
 
-    /// Next deadline of the requests for steps.
+    /// Returns the next deadline of the requests for steps.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         let Phase::Live(live) = &self.phase else { return None };
@@ -264,7 +264,7 @@ impl Session {
         goals.filter_map(|goal| self.waiting.get(&goal.request)?.deadline).min()
     }
 
-    /// Does something with the world, which stays unless that decides otherwise.
+    /// Runs a function on the world, and changes the phase according to its result.
     fn with(&mut self, mut live: Box<Live>, what: impl FnOnce(&mut Self, &mut Live) -> Result<Turn, Broken>) -> Turn {
         match what(self, &mut live) {
             Ok(turn) => {
@@ -302,9 +302,9 @@ impl Session {
         }
     }
 
-    /// What comes before steps.
-    fn hear(&mut self, live: &mut Live, draining: bool) -> Result<Turn, Broken> {
-        self.learn_of_checkpoint();
+    /// Runs the part of a time slice before its steps.
+    fn before_steps(&mut self, live: &mut Live, draining: bool) -> Result<Turn, Broken> {
+        self.poll_checkpoint();
         if let Some(problem) = self.taken.take() {
             self.fail(problem);
             return Err(Broken::Reopen);
@@ -314,7 +314,7 @@ impl Session {
             return Err(Broken::Reopen);
         }
         if let Some(hold) = self.hold.take()
-            && let Some(hold) = self.held(live, hold, draining)?
+            && let Some(hold) = self.poll_hold(live, hold, draining)?
         {
             let wake = if matches!(hold, Hold::Delete(..)) { self.refuse_overdue() } else { Wake::Idle };
             self.hold = Some(hold);
@@ -322,10 +322,10 @@ impl Session {
             return Ok(Turn::Over(wake));
         }
         if !self.outbox.is_empty() {
-            // Nobody waits for a step to hear of what is done.
+            // Finished requests are answered before further steps.
             return Ok(Turn::Over(Wake::Now));
         }
-        if let Some(turn) = self.hear_delete(live) {
+        if let Some(turn) = self.accept_delete(live) {
             return Ok(turn);
         }
         let mut batch = Batch::new();
@@ -342,34 +342,34 @@ impl Session {
             return Ok(Turn::Over(Wake::Idle));
         }
         if self.handle.has_delete() {
-            // It came meanwhile.
+            // The request arrived meanwhile.
             return Ok(Turn::Over(Wake::Now));
         }
         if self.asking.is_some() {
-            // Queries ask for the world as it is now: no step until they are answered.
+            // Queries refer to the current state: no step until they are answered.
             self.end_overdue(live);
             self.frame(live)?;
             return Ok(Turn::Over(Wake::Now));
         }
         if draining {
-            // What they asked for is in the log, and goes on after the restart.
-            self.refuse_goals(&Problem::unavailable("the service is stopping; the steps go on when it is back"));
+            // The requests are in the log, and continue after the restart.
+            self.refuse_goals(&Problem::unavailable("the service is stopping; the steps continue after the restart"));
             return Ok(Turn::Stepped(Wake::Idle));
         }
         Ok(self.next_step(live))
     }
 
-    /// What comes after steps.
+    /// Runs the part of a time slice after its steps.
     fn show(&mut self, live: &mut Live, wake: Wake) -> Result<Turn, Broken> {
         let framed = self.frame(live)?;
         let has_requests = !self.blocked && self.handle.has_requests();
         if !self.own.is_empty() {
-            // Before a checkpoint, which would not know of it. Who only asks does not wait for the log.
+            // Before a checkpoint, which would not contain them. Read-only requests do not wait for the log.
             let waits = Instant::now() < self.next_try && !has_requests;
             return Ok(Turn::Over(if waits { Wake::At(self.next_try) } else { Wake::Now }));
         }
         if !self.may_take_long {
-            // A checkpoint takes as long as the world is large: the next turn has it.
+            // A checkpoint of a large world takes long: a later time slice does it.
             return Ok(Turn::Over(Wake::Now));
         }
         self.checkpoint_if_due(live, self.draining)?;

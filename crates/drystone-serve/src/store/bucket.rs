@@ -1,28 +1,29 @@
-//! A bucket of an object store that speaks S3.
+//! Store in a bucket of an object store with the S3 protocol.
 //!
 //! ```text
-//! PREFIX/owner                                        mark of the service that uses all this (claim.rs)
-//! PREFIX/worlds/ID/world                              as in a folder
-//! PREFIX/worlds/ID/log/000000000042                   a part of the log: JSON that says of which, and by whom; records
+//! PREFIX/owner                                        mark of the service that uses the bucket (claim.rs)
+//! PREFIX/worlds/ID/world                              as in a folder (folder.rs)
+//! PREFIX/worlds/ID/log/000000000042                   a part of a log: JSON with the log and the writer; records
 //! PREFIX/worlds/ID/checkpoint-00000007.000000000031.000002
-//! PREFIX/worlds/ID/saved-NAME.000000000031.000001     files, by the part that made the world the writer's, and counted
+//! PREFIX/worlds/ID/saved-NAME.000000000031.000001     files, with the writer's fence and a sequence number
 //! ```
 //!
-//! Nothing can be appended to an object. What is to be logged while a part is on its way goes into the next, and is
-//! acknowledged after that is there. Parts are numbered through the life of a world and written on the condition that
-//! there is none of that number (`If-None-Match: *`), so that two services never both write the next one.
+//! Nothing can be appended to an object. Records that arrive while a part is being written go into the next part,
+//! and are acknowledged once that part is stored. Parts are numbered through the life of a world and written on the
+//! condition that no part with that number exists (`If-None-Match: *`), so that two services never both write the
+//! next one.
 //!
-//! A service makes a world its own by a part of the log, a fence. Whoever had the world finds the number taken when it
-//! writes, and writes nothing more; it could not have acknowledged anything in between, as the fence is the next part to
-//! all that was. A fence lists the files that are there; those of the former owner that arrive later do not count. So
-//! the service that came last has a world, with all that the other acknowledged, and a service that was killed leaves
-//! nothing behind that would have to be waited for.
+//! A service claims a world by a part of the log, a fence. The previous owner then finds its next number taken when
+//! it writes, and writes nothing more. It cannot have acknowledged anything in between, because the fence directly
+//! follows everything it stored. A fence lists the existing files; files of the previous owner that arrive later do
+//! not count. So the service that came last owns a world, with everything the other has acknowledged, and a service
+//! that was killed leaves nothing behind that must be waited for.
 //!
-//! A log begins with its first records, in the same part. As in a folder its head says how the log before ended. A log that
-//! has no records is not there, and none is closed: parts are numbered instead.
+//! A log begins with its first records, in the same part. As in a folder, its header says how the previous log
+//! ended. A log without records does not exist, and none is closed: the part numbers replace that.
 //!
-//! An answer that does not come leaves open whether an object was written. It is tried again until it is known; if that
-//! takes too long the world is taken anew, whose fence settles it.
+//! A missing response leaves open whether an object was written. The write is retried until that is known; if it
+//! takes too long, the world is claimed again, and the new fence settles the question.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -39,20 +40,20 @@ use tokio::sync::MutexGuard;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::claim::Claim;
-use super::client::{LARGE, client, is_refusal, owner, told};
+use super::client::{LARGE, client, error_message, is_refusal, owner};
 use super::ledger::{Head, Ledger, Owner, Version, file_key, part, part_key, part_number};
 use super::{BUCKET, Beginning, Done, Place, Taken, Trouble, WORLD, frame, log_number};
 use crate::config::S3;
 
-/// Requests at a time, for one purpose.
+/// Number of requests at the same time, per purpose.
 const AT_ONCE: usize = 16;
-/// How often a world is taken anew, if others take it as well.
+/// Number of attempts to claim a world that others claim as well.
 const MOST_TRIES: usize = 8;
 
-/// A bucket.
+/// Store in a bucket.
 pub(super) struct Bucket {
     inner: Arc<Inner>,
-    /// What talks to it. None once the store is closed.
+    /// Runtime of the requests. None once the store is closed.
     runtime: Option<Runtime>,
 }
 
@@ -64,23 +65,23 @@ impl fmt::Debug for Bucket {
 
 impl Drop for Bucket {
     fn drop(&mut self) {
-        // Whoever drops it may not wait.
+        // The dropping thread must not wait.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }
     }
 }
 
-/// A world, once somebody asked for it. Parts of its log are written one after the other.
+/// State of a world once it was used. Parts of its log are written one after the other.
 type World = Arc<tokio::sync::Mutex<Option<Ledger>>>;
 
 struct Inner {
-    /// For people.
+    /// Name for messages.
     name: String,
     root: Path,
-    /// Tries again by itself what can be done twice.
+    /// Client that retries by itself, for operations that may be repeated.
     calm: Arc<dyn ObjectStore>,
-    /// Tries once, so that it is known whether an answer came.
+    /// Client that tries once, so that a missing response is noticed.
     once: Arc<dyn ObjectStore>,
     patience: Duration,
     owner: Owner,
@@ -89,22 +90,23 @@ struct Inner {
     worlds: Mutex<HashMap<String, World>>,
 }
 
-/// What became of an object that was not to be there before.
+/// Result of writing an object that must not exist before.
 enum Put {
     Done,
-    /// Somebody else's is there.
+    /// Another writer's object exists.
     Other(Vec<u8>),
 }
 
 impl Bucket {
-    /// A bucket, by name and prefix, and the bytes in it.
+    /// Opens a bucket, given its name and prefix. Also returns the bytes in it.
     pub fn open(name: &str, s3: &S3) -> io::Result<(Self, u64)> {
-        // Whoever else uses rustls in this process may have chosen already.
+        // Other code in this process may have installed a provider of rustls already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let (bucket, prefix) = name.split_once('/').unwrap_or((name, ""));
         let root = Path::parse(prefix.trim_end_matches('/')).map_err(io::Error::other)?;
         let patience = Duration::from_secs_f64(s3.patience_seconds);
-        let client = |retries| client(bucket, s3, retries, patience).map_err(|error| io::Error::other(told(&error)));
+        let client =
+            |retries| client(bucket, s3, retries, patience).map_err(|error| io::Error::other(error_message(&error)));
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).thread_name("store").enable_all().build()?;
         let (owner, calm) = (owner(), client(10)?);
@@ -145,7 +147,7 @@ impl Bucket {
         Ok((bucket, used))
     }
 
-    /// Waits for what others do. Not to be called where nobody may wait.
+    /// Waits for asynchronous work. Must not be called on a thread of the runtime.
     fn wait<T: Send + 'static, F: Future<Output = io::Result<T>> + Send + 'static>(
         &self,
         work: impl FnOnce(Arc<Inner>) -> F,
@@ -196,7 +198,7 @@ impl Place for Bucket {
                 Ok(Put::Done) => Ok(()),
                 Ok(Put::Other(_)) => Err(io::ErrorKind::AlreadyExists.into()),
                 Err(error) => {
-                    // Nobody knows of it. Should it be there after all it is an empty world.
+                    // The world has not been announced. If the object exists after all, it is an empty world.
                     let _ = timeout(inner.patience, inner.once.delete(&place)).await;
                     Err(error)
                 }
@@ -313,10 +315,10 @@ impl Place for Bucket {
     }
 }
 
-/// What is asked of a world that is ours.
+/// Access to the ledger of a claimed world.
 trait Open {
     fn open(&mut self) -> io::Result<&mut Ledger>;
-    /// And not in trouble.
+    /// Returns the ledger unless a failure forbids writing.
     fn writable(&mut self) -> io::Result<&mut Ledger>;
 }
 
@@ -339,7 +341,7 @@ impl Inner {
         self.root.clone().join("worlds").join(id)
     }
 
-    /// The object of a note about a world that is gone.
+    /// Returns the path of a note about a deleted world.
     fn note(&self, id: &str) -> Path {
         self.root.clone().join("deleted").join(id)
     }
@@ -353,7 +355,7 @@ impl Inner {
         worlds.entry(id.to_owned()).or_default().clone()
     }
 
-    /// Keys below a prefix, without it, and their sizes.
+    /// Lists the keys below a prefix, without it, and their sizes.
     async fn list(&self, prefix: &Path) -> io::Result<Vec<(String, u64)>> {
         let listed = timeout(4 * self.patience, self.calm.list(Some(prefix)).try_collect::<Vec<_>>()).await;
         let objects = listed.map_err(|_| self.silent())?.map_err(|error| self.away(&error))?;
@@ -370,29 +372,29 @@ impl Inner {
         }
     }
 
-    /// Why something could not be read.
+    /// Converts an error of a read request.
     fn away(&self, error: &Error) -> io::Error {
         match error {
-            Error::NotFound { .. } => io::Error::new(io::ErrorKind::NotFound, told(error)),
+            Error::NotFound { .. } => io::Error::new(io::ErrorKind::NotFound, error_message(error)),
             error if is_refusal(error) => io::Error::new(io::ErrorKind::PermissionDenied, self.says(error)),
             error => Trouble::Away(self.says(error)).into(),
         }
     }
 
     fn says(&self, error: &Error) -> String {
-        format!("{}: {}", self.name, told(error))
+        format!("{}: {}", self.name, error_message(error))
     }
 
     fn silent(&self) -> io::Error {
         Trouble::Away(format!("{} does not answer", self.name)).into()
     }
 
-    /// Writes an object that must not be there before.
+    /// Writes an object that must not exist before.
     async fn put_new(&self, place: &Path, bytes: Vec<u8>, limit: Duration) -> io::Result<Put> {
         let payload = PutPayload::from(bytes);
         let start = Instant::now();
         let mut pause = Duration::from_millis(50);
-        // Whether an attempt may have worked, or may work yet.
+        // Set if an earlier attempt may have succeeded, or may yet.
         let mut doubt: Option<String> = None;
         loop {
             let options = PutOptions::from(PutMode::Create);
@@ -404,7 +406,7 @@ impl Inner {
                     match found.unwrap_or_else(|_| Err(self.silent())) {
                         Ok(found) if payload.iter().flatten().eq(&found) => return Ok(Put::Done),
                         Ok(found) => return Ok(Put::Other(found)),
-                        // Two at the same time, one of which is not there yet.
+                        // Two writes at the same time, one of which is not visible yet.
                         Err(error) => doubt = Some(error.to_string()),
                     }
                 }
@@ -426,21 +428,21 @@ impl Inner {
         self.nonce.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A store that overlooks the condition would let two services write the same part.
+    /// Checks that the store honours the condition: otherwise two services could write the same part.
     async fn probe(&self) -> io::Result<()> {
         let place = self.root.clone().join("conditions-hold");
         for _ in 0..2 {
-            // Different each time, so that it is not taken for our own.
+            // Different each time, so that it does not look like this service's own object.
             let text = format!("Tried by drystone {}: only the first may write this. {}", self.owner.id, self.nonce());
             if let Put::Other(_) = self.put_new(&place, text.into_bytes(), self.patience).await? {
                 return Ok(());
             }
         }
-        let detail = "it overlooks `If-None-Match: *`, by which two services are kept from each other's worlds";
+        let detail = "it ignores `If-None-Match: *`, which keeps two services from each other's worlds";
         Err(io::Error::new(io::ErrorKind::Unsupported, detail))
     }
 
-    /// Removes what is left of worlds that were deleted. Bytes of what stays.
+    /// Removes the remains of deleted worlds. Returns the bytes of the rest.
     async fn sweep(&self) -> io::Result<u64> {
         let worlds = self.root.clone().join("worlds");
         let objects = self.list(&worlds).await?;
@@ -460,7 +462,7 @@ impl Inner {
         Ok(sizes.values().filter(|(whole, _)| *whole).map(|(_, sum)| sum).sum())
     }
 
-    /// Removes objects that nobody needs, as far as that works.
+    /// Removes objects that are not needed, as far as possible.
     async fn forget(&self, places: Vec<Path>) {
         let removed = stream::iter(places).map(|place| async move { self.calm.delete(&place).await.is_ok() });
         removed.buffered(AT_ONCE).for_each(|_| async {}).await;
@@ -493,7 +495,7 @@ impl Inner {
         }
     }
 
-    /// Whether the world is still ours.
+    /// Checks that this service still owns the world.
     async fn check(&self, id: &str, ledger: &mut Ledger) -> io::Result<()> {
         let place = self.place(id, &part_key(ledger.next));
         match timeout(2 * self.patience, self.calm.head(&place)).await {
@@ -516,7 +518,7 @@ impl Inner {
             ledger.written += 1;
             Version { term: ledger.term, sequence: ledger.written, size: bytes.len() as u64 }
         };
-        // The log goes on meanwhile.
+        // The log can be written meanwhile.
         let place = self.place(id, &file_key(name, version));
         match timeout(LARGE, self.calm.put(&place, PutPayload::from(bytes))).await {
             Ok(Ok(_)) => {}
@@ -528,10 +530,11 @@ impl Inner {
         }
         let mut ledger = world.lock().await;
         let ledger = ledger.writable()?;
-        // From now on older files are removed, which the next owner could need, had it come before this one was there.
+        // Older files are removed from now on. The next owner could need them if it had come before this file
+        // existed.
         self.check(id, ledger).await?;
         if ledger.term != version.term {
-            return Err(Trouble::InDoubt("the world was opened anew meanwhile".to_owned()).into());
+            return Err(Trouble::InDoubt("the world was reopened meanwhile".to_owned()).into());
         }
         let Some(old) = ledger.files.insert(name.to_owned(), version) else { return Ok(0) };
         self.forget(vec![self.place(id, &file_key(name, old))]).await;
@@ -557,7 +560,7 @@ impl Inner {
     async fn delete(&self, id: &str) -> io::Result<u64> {
         let world = self.world(id);
         let mut guard = world.lock().await;
-        // One that was never opened, as it is damaged, can be deleted; not one that another has.
+        // A damaged world that was never opened can be deleted, but not one of another service.
         if let Some(ledger) = guard.as_mut() {
             if let Some(trouble @ Trouble::Taken(_)) = &ledger.trouble {
                 return Err(trouble.clone().into());
@@ -565,7 +568,8 @@ impl Inner {
             self.check(id, ledger).await?;
         }
         let objects = self.list(&self.folder(id)).await?;
-        // First what makes it a world; the rest is removed when the store is next opened, should this not come to it.
+        // First the file that makes it a world. If the rest is not reached, the next opening of the store removes
+        // it.
         self.calm.delete(&self.place(id, WORLD)).await.map_err(|error| self.away(&error))?;
         *guard = None;
         self.worlds.lock().unwrap_or_else(PoisonError::into_inner).remove(id);
@@ -573,7 +577,7 @@ impl Inner {
         Ok(objects.iter().map(|(_, size)| size).sum())
     }
 
-    /// Reads the log and makes the world ours by its next part.
+    /// Reads the log and claims the world by writing its next part.
     async fn take(&self, id: &str) -> io::Result<()> {
         let world = self.world(id);
         let mut guard = world.lock().await;
@@ -588,7 +592,7 @@ impl Inner {
             }
             let Some(parts) = self.parts(id, &objects).await? else { continue };
             let (mut ledger, stray) = Ledger::read(&objects, parts);
-            // Taken from us by somebody who came later, which we did not know yet.
+            // Claimed by a later service, which was not known yet.
             if let (Some((term, _)), Some((number, owner))) = (&before, ledger.owner())
                 && number > *term
                 && owner.id != self.owner.id
@@ -628,10 +632,10 @@ impl Inner {
             *guard = Some(ledger);
             return Ok(());
         }
-        Err(Trouble::Away(format!("{}: others open world {id} as well", self.name)).into())
+        Err(Trouble::Away(format!("{}: other services claim world {id} as well", self.name)).into())
     }
 
-    /// All parts of a log. None if one of them has gone meanwhile.
+    /// Reads all parts of a log. None if one of them has been removed meanwhile.
     async fn parts(
         &self,
         id: &str,
@@ -659,11 +663,14 @@ impl Inner {
     }
 }
 
-/// Somebody else wrote the next part.
+/// Records that another service wrote the next part, and returns that error.
 fn taken(ledger: &mut Ledger, head: &Head, found: Vec<u8>) -> io::Error {
     let found = part(found, head);
-    let who =
-        if found.damage.is_some() { "somebody has written to this world".to_owned() } else { has(&found.head.owner) };
+    let who = if found.damage.is_some() {
+        "another program has written to this world".to_owned()
+    } else {
+        has(&found.head.owner)
+    };
     let trouble = Trouble::Taken(who);
     ledger.trouble = Some(trouble.clone());
     trouble.into()

@@ -1,8 +1,10 @@
-//! A mark in a bucket by which a service finds another one that uses the same prefix, before it takes its worlds.
+//! Mark in a bucket that shows that a service uses the prefix, so that a second service notices before it claims
+//! worlds.
 //!
-//! The mark names a service and a number that it raises with each beat. A service that starts and finds a mark waits for a
-//! lease: if the number changes meanwhile, the other one is alive. No clocks are compared. The mark is for mistakes of people:
-//! what keeps two services from one world is the world's log ([`super::bucket`]).
+//! The mark names a service and a number that the service increments with each heartbeat. A starting service that
+//! finds a mark waits for a lease: if the number changes meanwhile, the other service is alive. No clocks are
+//! compared. The mark guards against operating mistakes; the logs of the worlds are what keeps two services from one
+//! world ([`super::bucket`]).
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,15 +16,16 @@ use object_store::{Error, ObjectStore, ObjectStoreExt};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::client::told;
+use super::client::error_message;
 use super::ledger::Owner;
 use super::{Taken, Trouble};
 
-/// Time between two beats, in patiences of the bucket.
+/// Interval of the heartbeats, in units of the bucket's patience.
 const BEAT: f64 = 0.5;
-/// Time without a beat after which a service is taken for gone, in patiences of the bucket.
+/// Time without a heartbeat after which a service counts as dead, in units of the bucket's patience.
 const LEASE: f64 = 1.5;
-/// Time for reading or writing the mark in a beat, in patiences of the bucket: a beat with both is shorter than a lease.
+/// Timeout for reading or writing the mark, in units of the bucket's patience: a heartbeat with both is shorter than
+/// a lease.
 const BEAT_PART: f64 = 0.4;
 /// Time to remove the mark at the end.
 const GOODBYE: Duration = Duration::from_secs(2);
@@ -34,9 +37,9 @@ struct Mark {
     beat: u64,
 }
 
-/// The mark of a prefix of a bucket.
+/// Mark of a bucket's prefix.
 pub struct Claim {
-    /// Name of the bucket, for people.
+    /// Name of the bucket, for messages.
     pub name: String,
     pub place: Path,
     pub client: Arc<dyn ObjectStore>,
@@ -45,20 +48,20 @@ pub struct Claim {
     pub ended: AtomicBool,
     /// Held between reading the mark and changing it.
     pub turn: tokio::sync::Mutex<()>,
-    /// Id of the service that this one took over from: it may write its mark once more before it reads this one's.
+    /// Id of the service that was taken over: it may write its mark once more before it reads the new one.
     pub before: Mutex<Option<u64>>,
-    /// Told the name of the service that has come after this one.
+    /// Callback for the name of the service that has taken over.
     pub taken: Mutex<Option<Taken>>,
 }
 
 impl Claim {
-    /// Reads the mark. None if there is none, or one that cannot be read.
+    /// Reads the mark. None if it is missing or unreadable.
     async fn read(&self, limit: Duration) -> io::Result<Option<Mark>> {
         let read = async { self.client.get(&self.place).await?.bytes().await };
         match timeout(limit, read).await {
             Ok(Ok(bytes)) => Ok(serde_json::from_slice(&bytes).ok()),
             Ok(Err(Error::NotFound { .. })) => Ok(None),
-            Ok(Err(error)) => Err(io::Error::other(format!("{}: {}", self.name, told(&error)))),
+            Ok(Err(error)) => Err(io::Error::other(format!("{}: {}", self.name, error_message(&error)))),
             Err(_) => Err(Trouble::Away(format!("{} does not answer", self.name)).into()),
         }
     }
@@ -67,15 +70,15 @@ impl Claim {
         let mark = serde_json::to_vec(&Mark { owner: self.owner.clone(), beat })?;
         match timeout(limit, self.client.put(&self.place, mark.into())).await {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(io::Error::other(format!("{}: {}", self.name, told(&error)))),
+            Ok(Err(error)) => Err(io::Error::other(format!("{}: {}", self.name, error_message(&error)))),
             Err(_) => Err(Trouble::Away(format!("{} does not answer", self.name)).into()),
         }
     }
 
-    /// Sets the mark. Unless this one is to take over, it waits for a lease if there is another's.
+    /// Sets the mark. If another mark exists, waits for a lease first, unless this service takes over.
     ///
     /// # Errors
-    /// Another service is alive; the bucket's.
+    /// Another service is alive, or the bucket fails.
     pub async fn begin(&self, take_over: bool) -> io::Result<()> {
         let limit = 2 * self.patience;
         let first = self.read(limit).await?;
@@ -86,7 +89,7 @@ impl Claim {
             tracing::info!(
                 of = first.owner.name,
                 seconds = lease.as_secs_f64(),
-                "the store has a mark: is its service alive?"
+                "the store has the mark of a service; checking whether it is alive"
             );
             let end = Instant::now() + lease;
             while Instant::now() < end {
@@ -103,7 +106,7 @@ impl Claim {
                         ));
                     }
                     Some(_) => {}
-                    // It has ended in order.
+                    // The other service has stopped in order.
                     None => break,
                 }
             }
@@ -111,7 +114,7 @@ impl Claim {
         self.write(0, limit).await
     }
 
-    /// Raises the number until the end, and tells when another service has come.
+    /// Sends heartbeats until the end, and reports a service that has taken over.
     pub async fn beat(&self) {
         let mut beat = 0;
         let limit = self.patience.mul_f64(BEAT_PART);
@@ -120,7 +123,7 @@ impl Claim {
             let _turn = self.turn.lock().await;
             match self.read(limit).await {
                 Ok(Some(mark)) if mark.owner.id != self.owner.id && !self.is_before(&mark) => {
-                    // Told at a later beat, if nobody listens yet.
+                    // Without a callback yet, a later heartbeat reports it.
                     let tell = self.taken.lock().unwrap_or_else(PoisonError::into_inner).take();
                     if let Some(tell) = tell {
                         self.ended.store(true, Ordering::SeqCst);
@@ -129,21 +132,21 @@ impl Claim {
                 }
                 Ok(_) if !self.ended.load(Ordering::SeqCst) => {
                     beat += 1;
-                    // The next one does as well.
+                    // A failed write is made up for by the next heartbeat.
                     let _ = self.write(beat, limit).await;
                 }
-                // While the bucket is away nobody else can come.
+                // While the bucket is unreachable, no other service can take over.
                 Ok(_) | Err(_) => {}
             }
         }
     }
 
-    /// Returns true for a mark of the service that this one took over from.
+    /// Returns true for a mark of the service that was taken over.
     fn is_before(&self, mark: &Mark) -> bool {
         self.before.lock().unwrap_or_else(PoisonError::into_inner).as_ref() == Some(&mark.owner.id)
     }
 
-    /// Removes the mark, so that the next service waits for nothing. One of another stays.
+    /// Removes the mark, so that the next service need not wait. Another service's mark stays.
     pub async fn end(&self) {
         if self.ended.swap(true, Ordering::SeqCst) {
             return;

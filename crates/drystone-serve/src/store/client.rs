@@ -1,4 +1,4 @@
-//! How a bucket is reached, and what it says when something does not work.
+//! Client of an object store: its configuration and its error messages.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use super::ledger::Owner;
 use crate::config::S3;
 use crate::unix_seconds;
 
-/// Until a connection is there.
+/// Timeout for connecting.
 const CONNECT: Duration = Duration::from_secs(5);
-/// A large checkpoint takes a while.
+/// Timeout for an object: a large checkpoint takes a while.
 pub const LARGE: Duration = Duration::from_mins(2);
 
-/// This process.
+/// Returns the identity of this process.
 pub fn owner() -> Owner {
     let id = RandomState::new().hash_one(SystemTime::now());
     let host = sysinfo::System::host_name().unwrap_or_else(|_| "a host without a name".to_owned());
@@ -24,7 +24,7 @@ pub fn owner() -> Owner {
     Owner { id, name: format!("process {} on {host}, started at {since} s (Unix time)", std::process::id()) }
 }
 
-/// Something to talk to a bucket with, which tries again so often.
+/// Creates a client of a bucket with a number of retries.
 pub fn client(bucket: &str, s3: &S3, retries: usize, patience: Duration) -> Result<Arc<dyn ObjectStore>, Error> {
     let backoff = BackoffConfig {
         init_backoff: Duration::from_millis(50),
@@ -32,12 +32,12 @@ pub fn client(bucket: &str, s3: &S3, retries: usize, patience: Duration) -> Resu
         ..BackoffConfig::default()
     };
     let retry = RetryConfig { backoff, max_retries: retries, retry_timeout: patience };
-    // The usual variables first: AWS_ACCESS_KEY_ID, AWS_REGION and so on, and what the machine says.
+    // The usual variables first: AWS_ACCESS_KEY_ID, AWS_REGION and so on, or the machine's own credentials.
     let mut builder = AmazonS3Builder::from_env()
         .with_bucket_name(bucket)
         .with_retry(retry)
         .with_conditional_put(S3ConditionalPut::ETagMatch)
-        // Not all that speak S3 know how to remove many at once.
+        // Not every S3 store can delete several objects at once.
         .with_disable_bulk_delete(true)
         .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::Timeout), format!("{}s", LARGE.as_secs()))
         .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::ConnectTimeout), format!("{}s", CONNECT.as_secs()));
@@ -46,7 +46,7 @@ pub fn client(bucket: &str, s3: &S3, retries: usize, patience: Duration) -> Resu
             builder = builder.with_config(key, value);
         }
     }
-    // Whole, or not at all: a session token of the environment belongs to the keys there.
+    // All or nothing: a session token of the environment belongs to the keys there.
     if !s3.access_key_id.is_empty() {
         let own = AwsCredential {
             key_id: s3.access_key_id.clone(),
@@ -55,7 +55,7 @@ pub fn client(bucket: &str, s3: &S3, retries: usize, patience: Duration) -> Resu
         };
         builder = builder.with_credentials(Arc::new(StaticCredentialProvider::new(own)));
     }
-    // An http address is given on purpose, here or in AWS_ENDPOINT_URL.
+    // An http address is deliberate, here or in AWS_ENDPOINT_URL.
     let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
     if endpoint.is_some_and(|endpoint| endpoint.starts_with("http://")) {
         builder = builder.with_allow_http(true);
@@ -66,7 +66,7 @@ pub fn client(bucket: &str, s3: &S3, retries: usize, patience: Duration) -> Resu
     Ok(Arc::new(builder.build()?))
 }
 
-/// It will not work until somebody changes something, and has not been done.
+/// Returns true for an error that retries cannot fix and after which nothing was written.
 pub fn is_refusal(error: &Error) -> bool {
     matches!(
         error,
@@ -79,8 +79,8 @@ pub fn is_refusal(error: &Error) -> bool {
     )
 }
 
-/// An error, without what a store repeats of a request that was not signed as it should be.
-pub fn told(error: &Error) -> String {
+/// Returns the message of an error, without the unsigned request that some stores repeat in it.
+pub fn error_message(error: &Error) -> String {
     let mut text = error.to_string();
     let mut source = std::error::Error::source(error);
     while let Some(inner) = source {

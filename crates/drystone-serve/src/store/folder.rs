@@ -1,4 +1,4 @@
-//! A folder on a disk of this machine. What was acknowledged was synced before, and the names by which it is found.
+//! Store in a local folder. Data and file names are synced before they are acknowledged.
 
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
@@ -9,28 +9,28 @@ use std::sync::{Arc, Mutex};
 use super::{Beginning, Closing, Done, Place, Trouble, WORLD, log, log_name};
 use crate::lock;
 
-/// Logs by world and number. Each has a lock of its own: a slow disk makes nobody wait but those who write the same log.
+/// Logs by world and number. Each has its own lock, so that a slow disk delays only writers of the same log.
 type Logs = HashMap<(String, u64), Arc<Mutex<LogFile>>>;
 
-/// A log that is written.
+/// Log that is being written.
 #[derive(Debug, Default)]
 struct LogFile {
-    /// None until it is written for the first time.
+    /// None before the first write.
     file: Option<File>,
     length: u64,
-    /// Bytes that are durable.
+    /// Number of durable bytes.
     synced: u64,
-    /// Set if it is not known what of the rest is there. Nothing is written then until [`Folder::settle`].
+    /// Set if the content beyond `synced` is unknown. Nothing is written until [`Folder::settle`].
     in_doubt: bool,
 }
 
-/// A folder, locked.
+/// Store in a folder, locked by this process.
 #[derive(Debug)]
 pub(super) struct Folder {
     worlds: PathBuf,
-    /// Notes about worlds that are gone.
+    /// Folder of the notes about deleted worlds.
     deleted: PathBuf,
-    // Unlocked when the store is dropped, or the process ends in whatever way.
+    // Released when the store is dropped or the process ends in any way.
     _lock: File,
     logs: Mutex<Logs>,
 }
@@ -40,7 +40,7 @@ fn in_doubt(what: &str, error: &io::Error) -> io::Error {
 }
 
 impl LogFile {
-    /// Opens a log that is in the folder.
+    /// Opens an existing log.
     fn open(&mut self, place: &Path) -> io::Result<()> {
         if self.in_doubt {
             return Err(Trouble::InDoubt(format!("{}: an earlier write failed", place.display())).into());
@@ -55,14 +55,14 @@ impl LogFile {
         Ok(())
     }
 
-    /// Writes bytes at a place, which becomes the end of what was there: as a whole or not at all.
+    /// Writes bytes at position `at`, which becomes the end of the previous content: all of them or none.
     fn put(&mut self, at: u64, bytes: &[u8]) -> io::Result<()> {
         let Some(file) = &mut self.file else { return Err(io::Error::other("the log is not open")) };
         if self.length < at {
             let detail = format!("the log has {} bytes, and had {at}", self.length);
             return Err(io::Error::new(io::ErrorKind::InvalidData, detail));
         }
-        // After a last append that was torn.
+        // Left over from a torn append.
         if self.length > at {
             file.set_len(at)?;
             self.length = at;
@@ -70,7 +70,8 @@ impl LogFile {
         }
         let written = file.seek(SeekFrom::Start(at)).and_then(|_| file.write_all(bytes));
         if let Err(error) = written {
-            // A part of it may be there, and be read after a power cut, if that it was cut off is not durable.
+            // Part of the bytes may be there, and may be read after a power failure, unless the truncation is
+            // durable.
             if let Err(worse) = file.set_len(at).and_then(|()| file.sync_all()) {
                 self.in_doubt = true;
                 return Err(in_doubt(&error.to_string(), &worse));
@@ -97,7 +98,7 @@ impl LogFile {
 }
 
 impl Folder {
-    /// The folder, and the bytes in it.
+    /// Opens the folder. Also returns the bytes in it.
     pub fn open(place: &str) -> io::Result<(Self, u64)> {
         let root = PathBuf::from(place);
         let worlds = root.join("worlds");
@@ -112,7 +113,7 @@ impl Folder {
             let world = world?;
             let name = world.file_name();
             if name.to_string_lossy().starts_with('.') {
-                // Half made or half deleted when a service ended.
+                // Half created or half deleted when a service ended.
                 let _ = fs::remove_dir_all(world.path());
                 continue;
             }
@@ -125,11 +126,11 @@ impl Folder {
                 }
             }
         }
-        // A service that was killed may have made all this and not synced it yet.
+        // A service that was killed may have created all this without syncing it.
         sync_folder(&worlds)?;
         sync_folder(&root)?;
         match sync_folder(root.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."))) {
-            // Made by somebody else, who gave it to us.
+            // Created by another user, for this service.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
             synced => synced?,
         }
@@ -144,7 +145,7 @@ impl Folder {
         self.worlds.join(id).join(log_name(log))
     }
 
-    /// Writes the last row of a log, synced.
+    /// Appends the closing row of a log and syncs it.
     fn close(&self, id: &str, closing: &Closing) -> io::Result<()> {
         {
             let log = self.log(id, closing.log);
@@ -157,15 +158,15 @@ impl Folder {
         Ok(())
     }
 
-    /// Writes what can be read of a log that is in doubt to a new file, and puts that in its place: what the old one has on
-    /// the disk cannot be known.
+    /// Copies the readable part of a log in doubt to a new file and replaces the log by it: the old file's content
+    /// on the disk cannot be known.
     fn rewrite(&self, id: &str, number: u64, log: &mut LogFile) -> io::Result<()> {
         let (folder, name) = (self.worlds.join(id), log_name(number));
         let damaged =
             |detail: String| io::Error::new(io::ErrorKind::InvalidData, format!("{name} of world {id}: {detail}"));
         let bytes = match fs::read(folder.join(&name)) {
             Ok(bytes) => bytes,
-            // The rename that would have begun it did not work.
+            // The rename that would have created the log failed.
             Err(error) if error.kind() == io::ErrorKind::NotFound && log.synced == 0 => {
                 *log = LogFile::default();
                 return Ok(());
@@ -258,7 +259,7 @@ impl Place for Folder {
         };
         let length = beginning.bytes.len() as u64;
         *log = LogFile { file: Some(file), length, synced: 0, in_doubt: false };
-        // From here on the log is there, perhaps, and is the newest then.
+        // From here on the log may exist, and would then be the newest.
         if let Err(error) = sync_folder(&folder) {
             log.in_doubt = true;
             return Err(in_doubt("the disk did not sync the folder of the world", &error));
@@ -268,7 +269,7 @@ impl Place for Folder {
             && let Err(error) = self.close(id, closing)
         {
             log.in_doubt = true;
-            return Err(in_doubt("the log before could not be closed", &error));
+            return Err(in_doubt("the previous log could not be closed", &error));
         }
         Ok(true)
     }
@@ -378,12 +379,12 @@ impl Place for Folder {
                 fs::rename(&place, &gone)?;
                 bytes
             }
-            // Renamed before, and perhaps not synced then.
+            // Renamed by an earlier attempt, which may not have been synced.
             Err(error) if error.kind() == io::ErrorKind::NotFound => bytes_of(&gone).unwrap_or(0),
             Err(error) => return Err(error),
         };
         sync_folder(&self.worlds).map_err(|error| in_doubt("the disk did not sync the folder of worlds", &error))?;
-        // What is left over is removed when the store is next opened.
+        // Remains are removed the next time the store is opened.
         let _ = fs::remove_dir_all(&gone);
         Ok(bytes)
     }
@@ -393,7 +394,7 @@ fn names(folder: &Path) -> io::Result<Vec<String>> {
     fs::read_dir(folder)?.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect()
 }
 
-/// Makes a folder and those above it, durably.
+/// Creates a folder and its parents, durably.
 fn create_folders(folder: &Path) -> io::Result<()> {
     if folder.is_dir() {
         return Ok(());
@@ -417,7 +418,7 @@ fn write_synced(place: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn sync_folder(folder: &Path) -> io::Result<()> {
-    // Elsewhere folders cannot be opened, and need not be.
+    // On other systems folders cannot be opened, and need not be.
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
@@ -429,7 +430,7 @@ mod tests {
     fn a_world_is_gone_once_its_folder_was_renamed() {
         let root = tempfile::tempdir().unwrap();
         let (folder, _) = Folder::open(&root.path().display().to_string()).unwrap();
-        // As after a sync that failed.
+        // The state after a sync that failed.
         let gone = folder.worlds.join(".gone-w1");
         fs::create_dir(&gone).unwrap();
         fs::write(gone.join(WORLD), [0; 10]).unwrap();

@@ -1,10 +1,11 @@
-//! Files of two parts, with a version and a checksum.
+//! File format of the store: two parts with a version and a checksum.
 
 use std::io;
 
-/// Version of files, not of logs. In version 1 worlds began without a log, and checkpoints and logs had no heads.
+/// Version of files; logs have their own. In version 1 worlds began without a log, and checkpoints and logs had no
+/// headers.
 const VERSION: u32 = 2;
-/// Oldest version that is read.
+/// Oldest supported version.
 const MIN_VERSION: u32 = 1;
 const MAGIC: [u8; 8] = *b"DRYWORLD";
 const HEAD: usize = 16;
@@ -22,10 +23,10 @@ pub(super) fn frame(first: &[u8], second: &[u8]) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Version and parts of a file.
+/// Splits a file into version and parts.
 pub(super) fn unframe(bytes: Vec<u8>) -> Result<(u32, Vec<u8>, Vec<u8>), String> {
     if bytes.len() < HEAD + 4 || bytes[..8] != MAGIC {
-        return Err(format!("{} bytes that are no file of a world", bytes.len()));
+        return Err(format!("{} bytes that are not a file of a world", bytes.len()));
     }
     let word = |from: usize| u32::from_le_bytes([bytes[from], bytes[from + 1], bytes[from + 2], bytes[from + 3]]);
     let version = word(8);
@@ -39,7 +40,7 @@ pub(super) fn unframe(bytes: Vec<u8>) -> Result<(u32, Vec<u8>, Vec<u8>), String>
     }
     let middle = HEAD + word(12) as usize;
     if middle > end {
-        return Err("its first part is longer than all of it".to_owned());
+        return Err("its first part is longer than the file".to_owned());
     }
     let mut first = bytes;
     first.truncate(end);

@@ -1,6 +1,5 @@
-//! What a service knows of a world in a bucket: which objects count, and which number the next part of its log has.
-//!
-//! Nothing here talks to anybody.
+//! Ledger of a world in a bucket: which objects count, and the number of the next part of its log. Pure data
+//! structure without requests.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -9,92 +8,92 @@ use serde::{Deserialize, Serialize};
 
 use super::{Trouble, log_name, log_number, unframe};
 
-/// Who writes.
+/// Writer of a part: a service process.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Owner {
-    /// Different for each process.
+    /// Random id of the process.
     pub id: u64,
-    /// For people: which process on which machine.
+    /// Description for messages: the process and its machine.
     pub name: String,
 }
 
-/// At the beginning of a part of a log.
+/// Header of a part of a log.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Head {
     /// Number of the log.
     pub log: u64,
     /// Number of the first part of that log.
     pub first: u64,
-    /// Who wrote it.
+    /// Writer of the part.
     pub owner: Owner,
-    /// No two parts have the same bytes.
+    /// Counter that makes the bytes of each part unique.
     pub nonce: u64,
-    /// Of a part by which a service makes the world its own: names of the files that count from now on.
+    /// Set in a fence, the part by which a service claims the world: keys of the files that count from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fence: Option<Vec<String>>,
 }
 
-/// A part of a log, as it was read.
+/// Part of a log, as read.
 #[derive(Debug)]
 pub struct Part {
     pub head: Head,
     pub size: u64,
-    /// Until the log goes on.
+    /// Records; emptied once the world is open.
     pub records: Vec<u8>,
-    /// Why it cannot be read.
+    /// Description of the damage, if the part is unreadable.
     pub damage: Option<String>,
 }
 
-/// A file: the same name may have been written several times.
+/// Version of a file: the same name may have been written several times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version {
-    /// Part by which the world was made the writer's own.
+    /// Number of the writer's fence.
     pub term: u64,
-    /// How many were written before it in that term.
+    /// Number of files written before it in that term.
     pub sequence: u64,
     pub size: u64,
 }
 
-/// The world, made ours.
+/// Ledger of a claimed world.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    /// Number of the part that made it ours.
+    /// Number of this service's fence.
     pub term: u64,
-    /// Of the next part.
+    /// Number of the next part.
     pub next: u64,
-    /// Files written in this term.
+    /// Number of files written in this term.
     pub written: u64,
     pub parts: BTreeMap<u64, Part>,
     pub files: BTreeMap<String, Version>,
-    /// Files that whoever opens the world asks for next.
+    /// Files read ahead for the opening of the world.
     pub cache: HashMap<String, Vec<u8>>,
-    /// Nothing is written any more, until it is taken again.
+    /// Failure that forbids writing until the world is claimed again.
     pub trouble: Option<Trouble>,
 }
 
-/// The object of a part.
+/// Returns the key of a part.
 pub fn part_key(number: u64) -> String {
     format!("log/{number:012}")
 }
 
-/// The object of a file.
+/// Returns the key of a file.
 pub fn file_key(name: &str, version: Version) -> String {
     format!("{name}.{:012}.{:06}", version.term, version.sequence)
 }
 
-/// The number of a part, from its object.
+/// Returns the number of a part, given its key.
 pub fn part_number(key: &str) -> Option<u64> {
     key.strip_prefix("log/")?.parse().ok()
 }
 
-/// The name and version of a file, from its object.
+/// Returns the name and version of a file, given its key.
 pub fn file_of(key: &str, size: u64) -> Option<(&str, Version)> {
     let (rest, sequence) = key.rsplit_once('.')?;
     let (name, term) = rest.rsplit_once('.')?;
     Some((name, Version { term: term.parse().ok()?, sequence: sequence.parse().ok()?, size }))
 }
 
-/// A part of a log, read; a damaged one is taken for one of the log before.
+/// Parses a part of a log; a damaged one is attributed to the log of the part before.
 pub fn part(bytes: Vec<u8>, before: &Head) -> Part {
     let size = bytes.len() as u64;
     let read = unframe(bytes).and_then(|(_, head, records)| {
@@ -111,8 +110,8 @@ pub fn part(bytes: Vec<u8>, before: &Head) -> Part {
 }
 
 impl Ledger {
-    /// From the objects of a world, and the parts of its log. Also objects that do not count: files that came late, from
-    /// a service that the world was taken from.
+    /// Builds the ledger from a world's objects and the parts of its log. Also returns the objects that do not
+    /// count: files that came late from a previous owner.
     pub fn read(objects: &[(String, u64)], parts: BTreeMap<u64, Part>) -> (Self, Vec<String>) {
         let fence = parts.iter().rev().find_map(|(&number, part)| Some((number, part.head.fence.as_ref()?)));
         let mut files: BTreeMap<String, Version> = BTreeMap::new();
@@ -131,30 +130,30 @@ impl Ledger {
         (Self { next, parts, files, ..Self::default() }, stray)
     }
 
-    /// The last one that made the world its own, and with which part.
+    /// Returns the latest fence's number and owner.
     pub fn owner(&self) -> Option<(u64, &Owner)> {
         let fences = self.parts.iter().rev().filter(|(_, part)| part.head.fence.is_some());
         fences.map(|(&number, part)| (number, &part.head.owner)).next()
     }
 
-    /// Keys of the files that count.
+    /// Returns the keys of the files that count.
     pub fn file_keys(&self) -> Vec<String> {
         self.files.iter().map(|(name, &version)| file_key(name, version)).collect()
     }
 
-    /// The head of the next part.
+    /// Returns the header of the next part.
     pub fn head(&self, log: u64, owner: &Owner, nonce: u64) -> Head {
         let same = self.parts.values().rev().find(|part| part.head.log == log);
         let first = same.map_or(self.next, |part| part.head.first);
         Head { log, first, owner: owner.clone(), nonce, fence: None }
     }
 
-    /// That part is written.
+    /// Records that a part was written.
     pub fn wrote(&mut self, head: Head, size: u64) {
         if head.fence.is_some() {
             self.term = self.next;
         } else {
-            // The world is open: nobody reads the log any more.
+            // The world is open: its log is not read any more.
             self.cache.clear();
             for part in self.parts.values_mut() {
                 part.records = Vec::new();
@@ -164,22 +163,22 @@ impl Ledger {
         self.next += 1;
     }
 
-    /// The number of the log that goes on.
+    /// Returns the number of the current log.
     pub fn log(&self) -> u64 {
         self.parts.values().map(|part| part.head.log).max().unwrap_or(0)
     }
 
-    /// Names, as a folder would have them.
+    /// Returns the file names, as a folder would have them.
     pub fn names(&self) -> Vec<String> {
         let mut logs: Vec<u64> = self.parts.values().map(|part| part.head.log).collect();
         logs.dedup();
         self.files.keys().cloned().chain(logs.into_iter().map(log_name)).collect()
     }
 
-    /// A log as a folder would have it.
+    /// Returns the bytes of a log, as a folder would have them.
     ///
     /// # Errors
-    /// A part of it is damaged or missing.
+    /// A part of the log is damaged or missing.
     pub fn log_bytes(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         let Some(log) = log_number(name) else { return Ok(None) };
         let parts: Vec<_> = self.parts.iter().filter(|(_, part)| part.head.log == log).collect();
@@ -195,14 +194,14 @@ impl Ledger {
             }
             bytes.extend(&part.records);
         }
-        // The log after it begins with the next number.
+        // The following log begins with the next number.
         if end + 1 != self.next && !self.parts.contains_key(&(end + 1)) {
             return Err(damaged(format!("part {} is missing", end + 1)));
         }
         Ok(Some(bytes))
     }
 
-    /// The parts of a log that may be forgotten. The one that made the world ours says which files count.
+    /// Returns the parts of a log that may be removed. The fence is not among them: it lists the files that count.
     pub fn parts_of(&self, log: u64) -> Vec<u64> {
         let parts = self.parts.iter().filter(|(number, part)| part.head.log == log && **number != self.term);
         parts.map(|(&number, _)| number).collect()
@@ -218,7 +217,7 @@ mod tests {
         Owner { id, name: format!("process {id}") }
     }
 
-    /// A world in a bucket, and who has it.
+    /// World in a bucket: parts of its log, and files.
     #[derive(Default)]
     struct World(BTreeMap<u64, Vec<u8>>, Vec<(String, u64)>);
 

@@ -1,4 +1,4 @@
-//! Format of a log: a head, then numbered records, then perhaps the number of the log that goes on.
+//! Format of a log: a header, then numbered records, then optionally a closing row with the number of the next log.
 //!
 //! ```text
 //! DRYLOG02                                             8 bytes
@@ -7,17 +7,17 @@
 //! u32 length, u32 sequence, u32 CRC-32, {"next":8}     last row, once log 8 is there
 //! ```
 //!
-//! The highest bit of a length is set where an append began. Checksums cover the name of the world and the log, length and
-//! sequence, so that a row of another log, or one in another place, is none. An append is only begun when the one before
-//! is durable: rows that are not whole, with no later append after them, are of the last append, which nobody was told of.
-//! Elsewhere the log is damaged.
+//! The highest bit of a length is set at the start of an append. Checksums cover the name of the world and the log,
+//! the length and the sequence number, so that a row of another log, or one in another position, is invalid. An
+//! append only begins when the previous one is durable. Incomplete rows with no later append after them therefore
+//! belong to the last append, which was never acknowledged. Otherwise the log is damaged.
 //!
-//! The head says how many rows, which bytes and which checksum the log before had. It is durable, together with the name of
-//! the file, before the first record is acknowledged; then the log before gets its last row. So a log that is missing,
-//! empty, or shorter than it was when the next one began is noticed. A cut at the end of the newest log is not: there is
-//! nothing else that knows how many records it had. After an orderly stop that log has none.
+//! The header records the number of rows, the bytes and the checksum of the previous log. It is durable, together
+//! with the name of the file, before the first record is acknowledged; then the previous log gets its closing row.
+//! So a log that is missing, empty, or shorter than when the next one began is detected. A cut at the end of the
+//! newest log is not: nothing else knows how many records it had. After an orderly stop that log has none.
 //!
-//! Logs of version 1 have no head, and rows without sequence.
+//! Logs of version 1 have no header, and rows without sequence numbers.
 
 use std::io;
 use std::sync::Arc;
@@ -32,60 +32,61 @@ const MAGIC: [u8; 8] = *b"DRYLOG02";
 const ROW: usize = 12;
 /// Bytes before the record of a row in version 1.
 const OLD_ROW: usize = 8;
-/// A record that claims to be longer is none.
+/// Upper bound of a record's length, bytes. A row that claims more is invalid.
 const MAX_RECORD: u32 = 1 << 30;
-/// Bit of a length: the row is the first of those that were appended together.
+/// Bit of a length that marks the first row of an append.
 const FIRST: u32 = 1 << 31;
-/// Rows of a log. The highest byte of a sequence is 0, which no byte of a record is: headers are found quickly.
+/// Largest number of rows. The highest byte of a sequence number is 0, a byte that no record contains, which makes
+/// row headers quick to find.
 const MAX_ROWS: u32 = 1 << 24;
-/// Bytes, times those of a log, whose checksums are computed in search of a later append, before the search is given up.
+/// Budget of the search for a later append: bytes to checksum, as a multiple of the log's size.
 const MAX_SEARCH: usize = 16;
 
-/// Beginning of a log. The checkpoint that was made together with the log carries the same.
+/// Header of a log. The checkpoint written together with the log carries the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LogHead {
     /// Id of the world.
     pub world: String,
     /// Number of the log.
     pub log: u64,
-    /// Build that writes the log: the same build comes to the same bits.
+    /// Build that writes the log. The same build reproduces the same bits.
     pub build: String,
-    /// Steps done when the log began.
+    /// Number of steps done when the log began.
     pub step: u64,
-    /// Set if the world was restored to another state, so that the log goes on from its checkpoint only.
+    /// True if the world was restored to another state, so that the log continues its checkpoint only.
     #[serde(default)]
     pub restored: bool,
-    /// Set if it went back by steps: what came before `step` in the logs before is its past.
+    /// True if the world was rewound: records before `step` in earlier logs are its history.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub rewound: bool,
-    /// End of the log before. None at the beginning of a world.
+    /// End of the previous log. None at the beginning of a world.
     pub before: Option<Tail>,
 }
 
-/// End of a log: what a log with all its records comes to.
+/// End of a log: its size and checksum with all records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tail {
     /// Number of the log.
     pub log: u64,
-    /// Rows, the head included, and the last row not.
+    /// Number of rows, with the header and without the closing row.
     pub rows: u32,
-    /// Bytes of these.
+    /// Bytes of these rows.
     pub bytes: u64,
-    /// CRC-32 of these.
+    /// CRC-32 of these rows.
     pub crc: u32,
-    /// Set if the log has a head, and can be closed: false in version 1, and for a log that is not there.
+    /// True if the log has a header and can be closed; false in version 1, and for a missing log.
     #[serde(default)]
     pub is_headed: bool,
 }
 
-/// A log, read.
+/// Log, as read.
 #[derive(Debug, Default)]
 pub struct Log {
-    /// None in version 1.
+    /// Header; None in version 1.
     pub head: Option<LogHead>,
-    /// Records, without those of a last append that is not whole.
+    /// Records, without those of an incomplete last append.
     pub records: Vec<Vec<u8>>,
-    /// Number of the log that goes on, if this one is closed.
+    /// Number of the next log, if this one is closed.
     pub next: Option<u64>,
     /// End of the log.
     pub tail: Tail,
@@ -101,84 +102,84 @@ struct NextRow {
     next: u64,
 }
 
-/// Place where the next record of a world goes.
+/// Position of the next record of a world.
 #[derive(Clone, Debug, Default)]
 pub struct LogEnd {
     head: LogHead,
     tail: Tail,
-    /// Set once the log is in the store, by the thread that has begun it.
+    /// Set by the thread that has stored the log's beginning.
     begun: Arc<AtomicBool>,
 }
 
-/// First bytes of a log, and what closes the one before.
+/// First bytes of a log, and the row that closes the previous one.
 #[derive(Clone, Debug)]
 pub struct Beginning {
     /// Number of the log.
     pub log: u64,
-    /// Magic and head.
+    /// Magic and header.
     pub bytes: Vec<u8>,
-    /// Closing row of the log before. None if there is none, or it is of version 1.
+    /// Closing row of the previous log. None if there is none, or it is of version 1.
     pub close: Option<Closing>,
 }
 
-/// Last row of a log, and its place.
+/// Closing row of a log, and its position.
 #[derive(Clone, Debug)]
 pub struct Closing {
     /// Number of the log.
     pub log: u64,
-    /// Bytes before the row.
+    /// Number of bytes before the row.
     pub at: u64,
     /// The row.
     pub row: Vec<u8>,
 }
 
 impl LogEnd {
-    /// End of a log that is not in the store yet.
+    /// Returns the end of a log that is not in the store yet.
     ///
     /// # Errors
-    /// The head is longer than a log takes.
+    /// The header is too long.
     pub fn new(head: LogHead) -> io::Result<Self> {
         let mut end = Self { tail: Tail { log: head.log, ..Tail::default() }, head, begun: Arc::default() };
         end.tail = end.grown(&end.first_bytes()?, 1);
         Ok(end)
     }
 
-    /// End of a log that was read. None in version 1, which takes no more records.
+    /// Returns the end of a log that was read. None in version 1, which takes no more records.
     #[must_use]
     pub fn of(log: &Log) -> Option<Self> {
         Some(Self { head: log.head.clone()?, tail: log.tail, begun: Arc::new(AtomicBool::new(true)) })
     }
 
-    /// Number of the log.
+    /// Returns the number of the log.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.head.log
     }
 
-    /// Head of the log.
+    /// Returns the header of the log.
     #[must_use]
     pub fn head(&self) -> &LogHead {
         &self.head
     }
 
-    /// Bytes of the log.
+    /// Returns the bytes of the log.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.tail.bytes
     }
 
-    /// Returns whether the log is in the store.
+    /// Returns true if the log is in the store.
     #[must_use]
     pub fn is_begun(&self) -> bool {
         self.begun.load(Ordering::SeqCst)
     }
 
-    /// Notes that the log is in the store.
+    /// Marks the log as stored.
     pub fn set_begun(&self) {
         self.begun.store(true, Ordering::SeqCst);
     }
 
-    /// End of the newest log that is in the store.
+    /// Returns the end of the newest log in the store.
     #[must_use]
     pub fn last(&self) -> Option<Tail> {
         if self.is_begun() { Some(self.tail) } else { self.head.before }
@@ -191,20 +192,20 @@ impl LogEnd {
         Ok(bytes)
     }
 
-    /// First bytes of the log, and what closes the log before.
+    /// Returns the first bytes of the log, and the row that closes the previous one.
     ///
     /// # Errors
-    /// The head is longer than a log takes.
+    /// The header is too long.
     pub fn beginning(&self) -> io::Result<Beginning> {
         let before = self.head.before.filter(|before| before.is_headed);
         let close = before.map(|before| closing(&self.head.world, before, self.head.log)).transpose()?;
         Ok(Beginning { log: self.head.log, bytes: self.first_bytes()?, close })
     }
 
-    /// Records as rows, and the end of the log with them.
+    /// Encodes records as rows, and returns the end of the log after them.
     ///
     /// # Errors
-    /// A record is longer than a log takes, or there are too many.
+    /// A record is too long, or there are too many.
     pub fn grow(&self, records: &[Vec<u8>]) -> io::Result<(Vec<u8>, Self)> {
         let seed = seed(&self.head.world, self.head.log);
         let mut bytes = Vec::with_capacity(records.iter().map(|record| record.len() + ROW).sum());
@@ -230,17 +231,17 @@ impl LogEnd {
     }
 }
 
-/// Makes the last row of a log.
+/// Encodes the closing row of a log.
 ///
 /// # Errors
-/// None that can be: the row is short.
+/// Cannot fail in practice: the row is short.
 pub fn closing(world: &str, end: Tail, next: u64) -> io::Result<Closing> {
     let mut row = Vec::new();
     put_row(&mut row, seed(world, end.log), end.rows, true, &serde_json::to_vec(&NextRow { next })?)?;
     Ok(Closing { log: end.log, at: end.bytes, row })
 }
 
-/// Seed of the checksums of a log.
+/// Returns the seed of a log's checksums.
 fn seed(world: &str, log: u64) -> u32 {
     crc32fast::hash(format!("{world}/{}", log_name(log)).as_bytes())
 }
@@ -271,15 +272,15 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(at..at.checked_add(4)?)?.try_into().ok()?))
 }
 
-/// Rows of either version.
+/// Row format, by version.
 #[derive(Clone, Copy)]
 enum Rows {
     Old,
-    /// With the seed of the checksums.
+    /// Current version, with the seed of the checksums.
     Numbered(u32),
 }
 
-/// A row that is whole.
+/// Intact row.
 struct Row<'a> {
     record: &'a [u8],
     /// 0 in version 1.
@@ -295,17 +296,17 @@ impl Rows {
         }
     }
 
-    /// Length and mark of the row that begins there, if its header can be one and its bytes are there.
+    /// Returns the length field and the record length of a row, if its header is plausible and its bytes are there.
     fn header(self, bytes: &[u8], at: usize) -> Option<(u32, usize)> {
         let length = word(bytes, at)?;
         let count = length & !FIRST;
-        // None is empty: zeros are what is left of one that was not written.
+        // No record is empty: zeros are the remains of one that was not written.
         let fits = (1..MAX_RECORD).contains(&count) && bytes.len() - at >= self.head() + count as usize;
         let numbered = matches!(self, Self::Old) || word(bytes, at + 4)? < MAX_ROWS;
         (fits && numbered).then_some((length, count as usize))
     }
 
-    /// The row that begins there, if it is whole.
+    /// Returns the row at a position, if it is intact.
     fn row(self, bytes: &[u8], at: usize) -> Option<Row<'_>> {
         let (length, count) = self.header(bytes, at)?;
         let record = bytes.get(at + self.head()..at + self.head() + count)?;
@@ -323,17 +324,17 @@ impl Rows {
         }
     }
 
-    /// Place of an append after `broken`, if there is one: then what is at `broken` is not of the last append. Takes time
-    /// in proportion to the bytes, whatever they are.
+    /// Returns the position of an append after `broken`, if there is one: then the row at `broken` is not of the
+    /// last append. Takes time in proportion to the bytes, for any content.
     fn append_after(self, bytes: &[u8], broken: usize) -> Option<usize> {
         let mut budget = bytes.len().saturating_mul(MAX_SEARCH);
         for at in broken..bytes.len() {
-            // The mark is looked at first: few bytes have it, and a checksum is long to compute.
+            // The mark is checked first: few bytes have it, and a checksum is expensive.
             if bytes.get(at + 3).is_none_or(|byte| byte & 0x80 == 0) {
                 continue;
             }
             let Some((_, count)) = self.header(bytes, at) else { continue };
-            // Bytes that cost so much were not torn by accident.
+            // Bytes that cost this much are not an accidental tear.
             let Some(left) = budget.checked_sub(count) else { return Some(at) };
             budget = left;
             if self.row(bytes, at).is_some_and(|row| row.is_first) {
@@ -344,7 +345,7 @@ impl Rows {
     }
 }
 
-/// Whole rows at the beginning of a log.
+/// Intact rows at the beginning of a log.
 struct Whole<'a> {
     records: Vec<&'a [u8]>,
     bytes: usize,
@@ -368,7 +369,7 @@ fn tail(log: u64, rows: usize, bytes: &[u8], is_headed: bool) -> Tail {
     Tail { log, rows, bytes: bytes.len() as u64, crc: crc32fast::hash(bytes), is_headed }
 }
 
-/// Reads a log of a world.
+/// Parses a log of a world.
 ///
 /// # Errors
 /// Describes the damaged or missing part.

@@ -1,4 +1,4 @@
-//! Worlds that are forgotten at the end.
+//! Store in memory, whose worlds end with the process.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,13 +6,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{Beginning, Done, Place, WORLD, log_name};
 
-/// In place of a world, for notes about those that are gone. No id is empty.
+/// Pseudo id of a world under which notes about deleted worlds are stored. No id is empty.
 const NOTES: &str = "";
 
 /// Files by world and name.
 type Files = BTreeMap<(String, String), Vec<u8>>;
 
-/// The memory of this process.
+/// Store in the memory of this process.
 #[derive(Debug, Default)]
 pub(super) struct Memory(Mutex<Files>);
 

@@ -1,35 +1,36 @@
-//! Where worlds are kept: a folder of atomic, checksummed, versioned files, a bucket of an object store, or memory.
+//! Store of the worlds: a folder of atomic, checksummed, versioned files, a bucket of an object store, or memory.
 //!
 //! ```text
 //! STORE/lock                          held while a service uses it
 //! STORE/worlds/ID/world               name, time, limits; then the scene, as JSON
-//! STORE/worlds/ID/checkpoint-00000007 what a session remembers as JSON; then the snapshot
-//! STORE/worlds/ID/log-00000007        what was asked since, a record a change of state
+//! STORE/worlds/ID/checkpoint-00000007 the session's memory as JSON; then the snapshot
+//! STORE/worlds/ID/log-00000007        changes of state since then, one per record
 //! STORE/worlds/ID/saved-NAME          a checkpoint with a name
 //! STORE/worlds/ID/keys-00000001       older answers to requests with keys: an index; then the answers
 //! STORE/deleted/ID                    the key with which a world was deleted, for two days
 //! ```
 //!
-//! That is the folder; how a bucket has it is told in `bucket`. All files are written beside their place, synced and
-//! renamed, and the folder synced: they are there as a whole or not at all. A file is `DRYWORLD`, u32 version, u32 length
-//! of the first part, the first part, the second, a CRC-32 of all that (little-endian). `log` has the format of a log.
+//! This is the folder; `bucket` describes the layout of a bucket. All files are written under a temporary name,
+//! synced and renamed, and the folder is synced: a file exists completely or not at all. A file is `DRYWORLD`, u32
+//! version, u32 length of the first part, the first part, the second part, a CRC-32 of all that (little-endian).
+//! `log` describes the logs.
 //!
-//! # What is missing is noticed
+//! # Detection of missing files
 //!
-//! A world is made with log 0. A checkpoint and the log that begins with it have the same number and the same head
-//! ([`LogHead`]), and the head says how the log before ended. In a folder the log is durable before its checkpoint, and the
-//! log before is then closed with the number of the new one. So of the files that are needed none can be missing, or be
-//! shorter than the next one says, without a word. What cannot be noticed: a cut at the end of the newest log, and the
-//! loss of a checkpoint that the one before, with its logs, can stand in for. Stores of version 1 have no heads: what is
-//! missing there is noticed from the next checkpoint on.
+//! A world begins with log 0. A checkpoint and the log that begins with it have the same number and the same header
+//! ([`LogHead`]), which records how the previous log ended. In a folder the log is durable before its checkpoint,
+//! and the previous log is then closed with the number of the new one. So no needed file can be missing, or shorter
+//! than the next one says, without detection. Two things cannot be detected: a cut at the end of the newest log, and
+//! the loss of a checkpoint that the previous one can replace with its logs. Stores of version 1 have no headers:
+//! missing files are detected there from the next checkpoint on.
 //!
 //! # Errors of the disk
 //!
-//! A write that fails, as on a full disk, is taken back: the log is cut to its former length, and that is synced. It has
-//! not happened. If it cannot be taken back, or a sync fails, it is in doubt whether what was written is there, and a second
-//! sync that works would prove nothing (Linux forgets what it could not write). The log takes no more then
-//! ([`Trouble::InDoubt`]). Before the world is opened again [`Store::settle`] writes what can be read of the log to a new
-//! file, syncs it, and puts it in the place of the old one.
+//! A failed write, for example on a full disk, is undone: the log is truncated to its former length, and that is
+//! synced. The change has not happened. If it cannot be undone, or a sync fails, the content of the disk is in
+//! doubt, and a second successful sync would prove nothing (Linux forgets the pages that it could not write). The
+//! log then takes no more records ([`Trouble::InDoubt`]). Before the world is opened again, [`Store::settle`] writes
+//! the readable part of the log to a new file, syncs it, and replaces the old one.
 
 #[cfg(feature = "s3")]
 mod bucket;
@@ -59,28 +60,28 @@ pub use notes::Tombstone;
 use place::Place;
 pub use place::Trouble;
 
-/// Returns the id of this build: the version, and hashes of the sources of the solver and of the scenes. Builds of the same
-/// id come to the same bits.
+/// Returns the id of this build: the version, and hashes of the sources of the solver and of the scenes. Builds with
+/// the same id reproduce the same bits.
 fn build_id() -> String {
     format!("{}+{}{}", env!("CARGO_PKG_VERSION"), drystone::FINGERPRINT, drystone_scenes::FINGERPRINT)
 }
 
-/// Makes a store that is never on disk.
+/// Name of a store that is never on disk.
 pub const MEMORY: &str = "memory";
-/// Before the name of a bucket.
+/// Prefix of a bucket's name.
 pub const BUCKET: &str = "s3://";
 
-/// Told that another service has taken the store over, and which.
+/// Callback for the name of another service that has taken the store over.
 pub type Taken = Box<dyn Fn(String) + Send + Sync>;
 
-/// What to do with the outcome.
+/// Callback for the result of a job.
 pub type Done = Box<dyn FnOnce(io::Result<()>) + Send>;
 
-/// Where worlds are kept.
+/// Store of the worlds.
 #[derive(Debug)]
 pub struct Store {
     place: Box<dyn Place>,
-    /// Of bytes.
+    /// Quota of bytes.
     room: Arc<Room>,
     /// Build and device that write here.
     build: String,
@@ -90,45 +91,45 @@ pub struct Store {
 
 #[derive(Debug)]
 struct Room {
-    /// 0: no limit.
+    /// Largest number of bytes; 0: no limit.
     quota: u64,
     used: AtomicU64,
 }
 
-/// Numbers of the checkpoints and logs of a world, each ascending, and names of checkpoints that have one.
+/// Files of a world: numbers of its checkpoints and logs, each ascending, and names of its named checkpoints.
 #[derive(Clone, Debug, Default)]
 pub struct Listing {
     /// Checkpoints.
     pub checkpoints: Vec<u64>,
     /// Logs.
     pub logs: Vec<u64>,
-    /// By name.
+    /// Named checkpoints.
     pub saved: Vec<String>,
-    /// Other files, the world's own included.
+    /// Other files, including the world's own.
     pub others: Vec<String>,
     /// Files of answers to requests with keys.
     pub keys: Vec<u64>,
 }
 
-/// The name of a checkpoint's file.
+/// Returns the file name of a checkpoint.
 #[must_use]
 pub fn checkpoint_name(number: u64) -> String {
     format!("checkpoint-{number:08}")
 }
 
-/// The name of a log's file.
+/// Returns the file name of a log.
 #[must_use]
 pub fn log_name(number: u64) -> String {
     format!("log-{number:08}")
 }
 
-/// Name of a file of answers to requests with keys.
+/// Returns the file name of answers to requests with keys.
 #[must_use]
 pub fn keys_name(number: u64) -> String {
     format!("keys-{number:08}")
 }
 
-/// The name of the file of a checkpoint with a name.
+/// Returns the file name of a named checkpoint.
 #[must_use]
 pub fn saved_name(name: &str) -> String {
     format!("saved-{name}")
@@ -138,7 +139,7 @@ fn log_number(name: &str) -> Option<u64> {
     name.strip_prefix("log-")?.parse().ok()
 }
 
-/// The file of a world's scene.
+/// File name of a world's properties and scene.
 pub const WORLD: &str = "world";
 
 impl Room {
@@ -155,16 +156,16 @@ impl Room {
     }
 
     fn release(&self, bytes: u64) {
-        // Never below 0, should somebody have changed files by hand.
+        // Not below 0, even if files were changed from outside.
         let _ = self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |used| Some(used.saturating_sub(bytes)));
     }
 }
 
 impl Store {
-    /// Opens a folder, and makes it if it is not there; or `s3://BUCKET/PREFIX`; or `memory`. A quota of 0 is none.
+    /// Opens a folder, creating it if necessary, or `s3://BUCKET/PREFIX`, or `memory`. A quota of 0 means no limit.
     ///
     /// # Errors
-    /// If it cannot be made or reached, or another service uses the folder.
+    /// The place cannot be created or reached, or another service uses it.
     pub fn open(place: &str, s3: &S3, quota: u64) -> io::Result<Self> {
         let (place, used): (Box<dyn Place>, u64) = if place == MEMORY {
             (Box::<memory::Memory>::default(), 0)
@@ -178,41 +179,41 @@ impl Store {
         Ok(Self { place, room, build: build_id(), buried: AtomicU64::new(0) })
     }
 
-    /// Sets what is part of the build beside the program: worlds come to other bits on another backend.
+    /// Adds the backend to the build id: another backend computes other bits.
     pub fn set_backend(&mut self, backend: &str) {
         self.build = format!("{} {backend}", build_id());
     }
 
-    /// Build that logs and checkpoints are written by.
+    /// Returns the build that logs and checkpoints are written by.
     #[must_use]
     pub fn build(&self) -> &str {
         &self.build
     }
 
-    /// Bytes in it.
+    /// Returns the bytes in the store.
     #[must_use]
     pub fn used(&self) -> u64 {
         self.room.used.load(Ordering::Relaxed)
     }
 
-    /// Whether it is behind a network, so that worlds are to be taken and records given to [`Self::append_later`].
+    /// Returns true for a store behind a network: worlds must be claimed, and records go to [`Self::append_later`].
     #[must_use]
     pub fn is_remote(&self) -> bool {
         self.place.is_remote()
     }
 
-    /// Calls this, with the name of the other, once another service has taken the store over.
+    /// Registers a callback for the name of another service that has taken the store over.
     pub fn when_taken(&self, tell: Taken) {
         self.place.when_taken(tell);
     }
 
-    /// Leaves the store to the next service, once nothing more is written.
+    /// Releases the store for the next service, once nothing more is written.
     pub fn leave(&self) {
         self.place.leave();
     }
 
-    /// Makes a world ours: after this no other service writes to it, and what opening it takes is at hand. Where it is
-    /// not [remote](Self::is_remote) there is nothing to do. `done` is called by any thread.
+    /// Claims a world: afterwards no other service writes to it, and the files for opening it are read ahead. Does
+    /// nothing where the store is not [remote](Self::is_remote). `done` is called by any thread.
     pub fn take(&self, id: &str, done: Done) {
         match checked(id) {
             Ok(()) => self.place.take(id, done),
@@ -220,10 +221,10 @@ impl Store {
         }
     }
 
-    /// Ids of the worlds, in their order.
+    /// Returns the ids of the worlds, sorted.
     ///
     /// # Errors
-    /// The place's.
+    /// The place's error.
     pub fn worlds(&self) -> io::Result<Vec<String>> {
         let mut ids = self.place.worlds()?;
         ids.retain(|id| is_id(id));
@@ -231,10 +232,10 @@ impl Store {
         Ok(ids)
     }
 
-    /// What there is of a world.
+    /// Lists the files of a world.
     ///
     /// # Errors
-    /// The place's.
+    /// The place's error.
     pub fn list(&self, id: &str) -> io::Result<Listing> {
         checked(id)?;
         let mut listing = Listing::default();
@@ -258,10 +259,10 @@ impl Store {
         Ok(listing)
     }
 
-    /// Makes a world with its scene: as a whole or not at all.
+    /// Creates a world with its scene: completely or not at all.
     ///
     /// # Errors
-    /// The place's, or beyond the quota.
+    /// The place's error, or the quota is exceeded.
     pub fn create(&self, id: &str, facts: &[u8], scene: &[u8]) -> io::Result<()> {
         checked(id)?;
         let bytes = frame(facts, scene)?;
@@ -275,16 +276,16 @@ impl Store {
         made
     }
 
-    /// Head of the first log of a world.
+    /// Returns the header of a world's first log.
     #[must_use]
     pub fn first_head(&self, id: &str) -> LogHead {
         LogHead { world: id.to_owned(), build: self.build.clone(), ..LogHead::default() }
     }
 
-    /// Writes a file of two parts: as a whole or not at all.
+    /// Writes a file of two parts: completely or not at all.
     ///
     /// # Errors
-    /// The place's, or beyond the quota.
+    /// The place's error, or the quota is exceeded.
     pub fn write(&self, id: &str, name: &str, first: &[u8], second: &[u8]) -> io::Result<()> {
         checked(id)?;
         let bytes = frame(first, second)?;
@@ -298,7 +299,7 @@ impl Store {
     /// Reads a file of two parts.
     ///
     /// # Errors
-    /// The place's; `InvalidData` if it is damaged.
+    /// The place's error; `InvalidData` if the file is damaged.
     pub fn read(&self, id: &str, name: &str) -> io::Result<(Vec<u8>, Vec<u8>)> {
         self.read_versioned(id, name).map(|(_, first, second)| (first, second))
     }
@@ -306,7 +307,7 @@ impl Store {
     /// Reads a file of two parts, and its version.
     ///
     /// # Errors
-    /// The place's; `InvalidData` if it is damaged.
+    /// The place's error; `InvalidData` if the file is damaged.
     pub fn read_versioned(&self, id: &str, name: &str) -> io::Result<(u32, Vec<u8>, Vec<u8>)> {
         checked(id)?;
         let bytes = self.place.read(id, name).map_err(|error| match error.kind() {
@@ -316,13 +317,13 @@ impl Store {
         unframe(bytes).map_err(|problem| damaged(id, name, &problem))
     }
 
-    /// Puts a log into the store, if it is not there yet, and closes the one before.
+    /// Begins a log in the store, if it does not exist yet, and closes the previous one.
     ///
     /// # Errors
-    /// The place's, or beyond the quota.
+    /// The place's error, or the quota is exceeded.
     pub fn begin(&self, id: &str, end: &LogEnd) -> io::Result<()> {
         checked(id)?;
-        // There it begins with the first records.
+        // In a remote store a log begins with its first records.
         if end.is_begun() || self.is_remote() {
             return Ok(());
         }
@@ -340,10 +341,11 @@ impl Store {
         begun.map(|_| ())
     }
 
-    /// Puts a log into the store, also where logs begin with their first records: then it begins without any. Waits for it.
+    /// Begins a log even in a store where logs begin with their first records: then without any. Waits for the
+    /// result.
     ///
     /// # Errors
-    /// The place's, or beyond the quota.
+    /// The place's error, or the quota is exceeded.
     pub fn begin_now(&self, id: &str, end: &LogEnd) -> io::Result<()> {
         if end.is_begun() || !self.is_remote() {
             return self.begin(id, end);
@@ -360,11 +362,10 @@ impl Store {
         begun
     }
 
-    /// Puts rows at the end of a log, which is begun first if it has to be: as a whole or not at all. They are durable
-    /// after [`Self::sync`].
+    /// Appends rows to a log, beginning it if necessary: all of them or none. They are durable after [`Self::sync`].
     ///
     /// # Errors
-    /// The place's, or beyond the quota.
+    /// The place's error, or the quota is exceeded.
     pub fn append(&self, id: &str, end: &LogEnd, rows: &[u8]) -> io::Result<()> {
         self.begin(id, end)?;
         let length = rows.len() as u64;
@@ -376,7 +377,7 @@ impl Store {
         appended
     }
 
-    /// Appends and syncs, by another thread, in the order in which a world's records come. `done` is called there.
+    /// Appends and syncs on another thread, in the order of the world's records, and calls `done` there.
     pub fn append_later(&self, id: &str, end: &LogEnd, rows: Vec<u8>, done: Done) {
         let whole = checked(id).and_then(|()| {
             let mut bytes = if end.is_begun() { Vec::new() } else { end.beginning()?.bytes };
@@ -402,20 +403,20 @@ impl Store {
         self.place.append_later(id, end.number(), bytes, told);
     }
 
-    /// Waits until what was appended is on the disk. If that fails, what of it is there is not known: the log takes no
-    /// more until [`Self::settle`].
+    /// Waits until the appended rows are durable. After a failure their state is unknown: the log takes no more
+    /// records until [`Self::settle`].
     ///
     /// # Errors
-    /// The place's.
+    /// The place's error.
     pub fn sync(&self, id: &str, log: u64) -> io::Result<()> {
         self.place.sync(id, log)
     }
 
-    /// Makes durable what can be read of a world that is about to be opened: a service that was killed may have left what
-    /// is written and not synced, and a disk may have failed to sync it.
+    /// Makes the readable files of a world durable before it is opened: a service that was killed may have left
+    /// files unsynced, and a disk may have failed to sync.
     ///
     /// # Errors
-    /// The place's.
+    /// The place's error.
     pub fn settle(&self, id: &str, newest: Option<u64>) -> io::Result<()> {
         checked(id)?;
         self.place.settle(id, newest)
@@ -424,7 +425,7 @@ impl Store {
     /// Closes a log whose successor was begun just before the service ended.
     ///
     /// # Errors
-    /// The place's, or beyond the quota.
+    /// The place's error, or the quota is exceeded.
     pub fn seal(&self, id: &str, closing: &Closing) -> io::Result<()> {
         checked(id)?;
         let length = closing.row.len() as u64;
@@ -436,14 +437,14 @@ impl Store {
         sealed
     }
 
-    /// Reads a log. None if it is not there, or has not begun yet.
+    /// Reads a log. None if it does not exist.
     ///
     /// # Errors
-    /// The place's; `InvalidData` if it is damaged.
+    /// The place's error; `InvalidData` if the log is damaged.
     pub fn log(&self, id: &str, log: u64) -> io::Result<Option<Log>> {
         checked(id)?;
         match self.place.read(id, &log_name(log)) {
-            // A part that makes the world ours has no records.
+            // A fence has no records.
             Ok(bytes) if bytes.is_empty() && self.is_remote() => Ok(None),
             Ok(bytes) => log::read(id, log, &bytes).map(Some).map_err(|problem| damaged(id, &log_name(log), &problem)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -451,13 +452,13 @@ impl Store {
         }
     }
 
-    /// Lets go of a log that is not written any more.
+    /// Closes the file of a log that is complete.
     pub fn close_log(&self, id: &str, log: u64) {
         self.place.close_log(id, log);
     }
 
-    /// Removes files that are not needed any more, as far as that works. Should some come back after a power cut, nothing
-    /// is wrong with that.
+    /// Removes files that are not needed any more, as far as possible. It is harmless if some come back after a
+    /// power failure.
     pub fn prune(&self, id: &str, names: &[String]) {
         if checked(id).is_err() {
             return;
@@ -469,20 +470,20 @@ impl Store {
         }
     }
 
-    /// Removes a file, if it is there, for good.
+    /// Removes a file durably, if it exists.
     ///
     /// # Errors
-    /// The place's.
+    /// The place's error.
     pub fn remove(&self, id: &str, name: &str) -> io::Result<()> {
         checked(id)?;
         self.room.release(self.place.remove(id, name)?);
         self.place.sync_names(id)
     }
 
-    /// Removes a world and all that is kept of it: as a whole or not at all.
+    /// Removes a world with all its files: completely or not at all.
     ///
     /// # Errors
-    /// The place's.
+    /// The place's error.
     pub fn delete(&self, id: &str) -> io::Result<()> {
         checked(id)?;
         self.room.release(self.place.delete(id)?);
@@ -490,14 +491,14 @@ impl Store {
     }
 }
 
-/// Only such names ever become part of a path.
+/// Returns true for a valid id of a world. Only valid ids become part of a path.
 #[must_use]
 pub fn is_id(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
 }
 
 fn checked(id: &str) -> io::Result<()> {
-    if is_id(id) { Ok(()) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "this is no id of a world")) }
+    if is_id(id) { Ok(()) } else { Err(io::Error::new(io::ErrorKind::InvalidInput, "not the id of a world")) }
 }
 
 #[cfg(feature = "s3")]

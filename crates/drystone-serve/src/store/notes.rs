@@ -1,4 +1,4 @@
-//! Notes about worlds that were deleted by requests with keys.
+//! Notes about worlds that were deleted by requests with keys, so that retries get the same answer.
 
 use std::collections::HashMap;
 use std::io;
@@ -10,30 +10,30 @@ use super::framing::{frame, unframe};
 use super::{Store, checked, is_id};
 use crate::op::Key;
 
-/// Most notes about deleted worlds.
+/// Largest number of notes about deleted worlds.
 const MAX_NOTES: usize = 10_000;
-/// Notes after which old ones are looked for.
+/// Number of new notes after which old ones are removed.
 const SWEEP: u64 = 256;
-/// Age at which a note goes, s: a day, and another one for clocks that jump.
+/// Age at which a note is removed, s: a day, and a second one for clocks that jump.
 const NOTE_SECONDS: u64 = 2 * 24 * 3600;
 
-/// Record of a world that was deleted by a request with a key.
+/// Note about a world that was deleted by a request with a key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tombstone {
     /// Key of the request.
     pub key: Key,
-    /// Name of the token that asked.
+    /// Owner that asked.
     pub caller: String,
-    /// Seconds since 1970.
+    /// Time of the deletion, seconds since 1970.
     pub at: u64,
 }
 
 impl Store {
-    /// Writes down with which key a world is deleted. Notes that are older than two days go, and the oldest of more than
+    /// Writes the note for a world that is being deleted. Removes notes older than two days, and the oldest beyond
     /// 10,000.
     ///
     /// # Errors
-    /// The place's.
+    /// The place's error.
     pub fn bury(&self, id: &str, tombstone: &Tombstone) -> io::Result<()> {
         checked(id)?;
         let bytes = frame(&serde_json::to_vec(tombstone)?, &[])?;
@@ -58,10 +58,10 @@ impl Store {
         Ok(())
     }
 
-    /// With which key a world was deleted, if it was not long ago.
+    /// Returns the note about a world, if it was deleted recently.
     ///
     /// # Errors
-    /// The place's; `InvalidData` if the note is damaged.
+    /// The place's error; `InvalidData` if the note is damaged.
     pub fn tombstone(&self, id: &str) -> io::Result<Option<Tombstone>> {
         checked(id)?;
         let bytes = match self.place.note(id) {
@@ -83,7 +83,7 @@ struct Note {
     id: String,
 }
 
-/// Returns the ids of notes that are to go: old ones, and beyond `most` the oldest of the callers that have the most.
+/// Returns the ids of the notes to remove: old ones, and beyond `most` the oldest of the callers that have the most.
 fn excess(mut there: Vec<Note>, now: u64, most: usize) -> Vec<String> {
     there.sort_unstable();
     let (old, kept): (Vec<Note>, Vec<Note>) = there.into_iter().partition(|note| note.at + NOTE_SECONDS <= now);
@@ -93,7 +93,7 @@ fn excess(mut there: Vec<Note>, now: u64, most: usize) -> Vec<String> {
     for note in &kept {
         *counts.entry(note.caller.clone()).or_default() += 1;
     }
-    // All callers keep as many as this, or what they have.
+    // Each caller keeps at most this many.
     let mut level = counts.values().copied().max().unwrap_or_default();
     while counts.values().map(|count| count.saturating_sub(level)).sum::<usize>() < too_many {
         level -= 1;

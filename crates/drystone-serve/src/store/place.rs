@@ -1,45 +1,46 @@
-//! Differences between a folder, a bucket and memory, and the troubles that they have.
+//! Interface of the places where a store can be (folder, bucket, memory), and their failures.
 
 use std::fmt;
 use std::io;
 
 use super::{Beginning, Closing, Done, Taken};
 
-/// Operations that differ between a folder, a bucket and memory. Ids and names are checked before.
+/// Operations of a folder, a bucket or memory. Ids and names have been checked.
 pub(super) trait Place: fmt::Debug + Send + Sync {
-    /// Ids of the worlds, in any order.
+    /// Returns the ids of the worlds, in any order.
     fn worlds(&self) -> io::Result<Vec<String>>;
 
-    /// Names of the files of a world, logs included, in any order.
+    /// Returns the names of a world's files, including logs, in any order.
     fn names(&self, id: &str) -> io::Result<Vec<String>>;
 
-    /// Makes a world with its file [`WORLD`](super::WORLD), and where it is not remote its first log, as a whole or not at all.
+    /// Creates a world with its file [`WORLD`](super::WORLD), and its first log unless remote: completely or not at
+    /// all.
     fn create(&self, id: &str, bytes: Vec<u8>, log: Vec<u8>) -> io::Result<()>;
 
-    /// Writes a file, as a whole or not at all. Bytes of the one that it replaces.
+    /// Writes a file, completely or not at all. Returns the bytes of the replaced file.
     fn write(&self, id: &str, name: &str, bytes: Vec<u8>) -> io::Result<u64>;
 
-    /// A whole file, or a log.
+    /// Reads a complete file or log.
     fn read(&self, id: &str, name: &str) -> io::Result<Vec<u8>>;
 
-    /// Makes a log, durable with its name, and closes the one before. Does nothing, and returns false, if the log was begun
-    /// before.
+    /// Creates a log, durable with its name, and closes the previous one. Returns false, and does nothing, if the
+    /// log has begun already.
     fn begin(&self, id: &str, beginning: &Beginning) -> io::Result<bool>;
 
-    /// Puts bytes at the end of a log, `at`, as a whole or not at all.
+    /// Writes bytes at the end `at` of a log, all of them or none.
     fn append(&self, id: &str, log: u64, at: u64, bytes: &[u8]) -> io::Result<()>;
 
-    /// Waits until what was appended is durable.
+    /// Waits until the appended bytes are durable.
     fn sync(&self, _id: &str, _log: u64) -> io::Result<()> {
         Ok(())
     }
 
-    /// Makes the names of a world's files durable as they are.
+    /// Makes the names of a world's files durable.
     fn sync_names(&self, _id: &str) -> io::Result<()> {
         Ok(())
     }
 
-    /// Makes durable what can be read of a world that is about to be opened; `newest` is its newest log.
+    /// Makes the readable files of a world durable before it is opened; `newest` is its newest log.
     fn settle(&self, _id: &str, _newest: Option<u64>) -> io::Result<()> {
         Ok(())
     }
@@ -49,57 +50,58 @@ pub(super) trait Place: fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// No more of a log is written.
+    /// Closes the file of a log that is complete.
     fn close_log(&self, _id: &str, _log: u64) {}
 
-    /// Removes a file or a log, if it is there. Bytes of it.
+    /// Removes a file or a log, if it exists. Returns its bytes.
     fn remove(&self, id: &str, name: &str) -> io::Result<u64>;
 
-    /// Removes a world, as a whole or not at all. Bytes of it.
+    /// Removes a world, completely or not at all. Returns its bytes.
     fn delete(&self, id: &str) -> io::Result<u64>;
 
-    /// Writes a note about a world that is being deleted, as a whole or not at all.
+    /// Writes a note about a world that is being deleted, completely or not at all.
     fn write_note(&self, id: &str, bytes: Vec<u8>) -> io::Result<()>;
 
-    /// The note about a world that was deleted.
+    /// Reads the note about a deleted world.
     fn note(&self, id: &str) -> io::Result<Vec<u8>>;
 
-    /// Ids of worlds about which there is a note.
+    /// Returns the ids of the worlds with a note.
     fn notes(&self) -> io::Result<Vec<String>>;
 
-    /// Removes a note, if it is there.
+    /// Removes a note, if it exists.
     fn remove_note(&self, id: &str) -> io::Result<()>;
 
-    /// Behind a network: what takes long is done by others.
+    /// Returns true for a place behind a network, whose slow operations run on other threads.
     fn is_remote(&self) -> bool {
         false
     }
 
-    /// Calls this once another service has taken the place over.
+    /// Registers a callback for another service that has taken the place over.
     fn when_taken(&self, _tell: Taken) {}
 
-    /// Leaves the place: another service may come at once.
+    /// Releases the place for the next service.
     fn leave(&self) {}
 
-    /// Makes a world ours, and reads what opening it takes.
+    /// Claims a world and reads ahead the files for opening it.
     fn take(&self, _id: &str, done: Done) {
         done(Ok(()));
     }
 
-    /// Appends and syncs, by another thread. A log begins with its first append.
+    /// Appends and syncs on another thread. A log begins with its first append.
     fn append_later(&self, id: &str, log: u64, bytes: Vec<u8>, done: Done);
 }
 
-/// Failure of a store that is not here, or of a disk. Wrapped in an [`io::Error`].
+/// Failure of a remote store or of a disk. Wrapped in an [`io::Error`].
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Trouble {
-    /// The store cannot be reached. Nothing was to be written.
+    /// The store cannot be reached. Nothing was written.
     #[error("{0}")]
     Away(String),
-    /// It is not known whether it was written. The world's [`Store::take`](super::Store::take) and [`Store::settle`](super::Store::settle) find out.
-    #[error("{0}; whether it was written is not known yet")]
+    /// It is unknown whether the data was written. [`Store::take`](super::Store::take) and
+    /// [`Store::settle`](super::Store::settle) find out.
+    #[error("{0}; it is not known yet whether the data was written")]
     InDoubt(String),
-    /// Another service has made the world its own.
+    /// Another service has claimed the world.
     #[error("{0}")]
     Taken(String),
 }
@@ -111,7 +113,7 @@ impl From<Trouble> for io::Error {
 }
 
 impl Trouble {
-    /// The trouble inside of an error.
+    /// Returns the failure wrapped in an error.
     #[must_use]
     pub fn of(error: &io::Error) -> Option<&Self> {
         error.get_ref()?.downcast_ref()

@@ -1,4 +1,4 @@
-//! Tests of all kinds of stores alike.
+//! Tests of stores in a folder and in memory.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ fn stores() -> (tempfile::TempDir, [Store; 2]) {
     (folder, stores.map(Result::unwrap))
 }
 
-/// First log of a world that was just made.
+/// Returns the first log of a world that was just created.
 fn first_log(store: &Store, id: &str) -> LogEnd {
     LogEnd::of(&store.log(id, 0).unwrap().unwrap()).unwrap()
 }
@@ -98,14 +98,14 @@ fn a_log_ends_where_it_is_torn() {
         fs::write(&place, &whole[..length]).unwrap();
         let store = open(&folder.path().display().to_string()).unwrap();
         if length < head {
-            // Less than a head is never there: the log was made with it.
+            // A log shorter than its header never exists: it was created with it.
             let log = store.log("w1", 0);
             assert!(log.is_err() || log.unwrap().unwrap().head.is_none(), "{length} bytes");
             continue;
         }
         let log = store.log("w1", 0).unwrap().unwrap();
         assert_eq!(log.records.len(), usize::from(length >= head + 12 + 5), "{length} bytes");
-        // The next one takes the place of the torn one.
+        // The next append replaces the torn one.
         append(&store, "w1", &LogEnd::of(&log).unwrap(), &[b"third"]);
         assert_eq!(records(&store, "w1", 0).unwrap().last().unwrap(), b"third");
     }
@@ -135,7 +135,7 @@ fn a_log_that_is_damaged_says_so() {
             }
         }
     }
-    // Rows of their own: one taken out, two in another order, one of another log.
+    // Intact rows: one removed, two swapped, one of another log.
     let (first, second) = (&whole[head..head + 12 + 5], &whole[head + 12 + 5..head + 24 + 13]);
     let rest = &whole[head + 24 + 13..];
     for rows in [[second, rest].concat(), [first, rest].concat(), [second, first, rest].concat()] {
@@ -144,12 +144,13 @@ fn a_log_that_is_damaged_says_so() {
     }
     fs::write(folder.path().join("worlds/w1/log-00000001"), &whole).unwrap();
     assert_eq!(records(&store, "w1", 1).unwrap_err().kind(), io::ErrorKind::InvalidData);
-    // Room that was made and not written.
+    // Allocated space that was not written.
     fs::write(&place, [&whole[..], &[0; 4096]].concat()).unwrap();
     assert_eq!(records(&store, "w1", 0).unwrap().len(), 6);
 }
 
-/// Time in proportion to the bytes: in a torn record of such text every other byte looks like the beginning of a row.
+/// Reading takes time in proportion to the bytes: in a torn record of such text every other byte looks like the
+/// start of a row.
 #[test]
 fn a_torn_record_is_read_quickly() {
     let (folder, [store, _]) = stores();
@@ -164,13 +165,13 @@ fn a_torn_record_is_read_quickly() {
     fs::write(&place, &bytes).unwrap();
     let start = std::time::Instant::now();
     assert!(records(&store, "w1", 0).unwrap().is_empty());
-    // The same in version 1, where that is not told from damage.
+    // The same bytes in version 1, where they cannot be told from damage.
     fs::write(&place, &bytes[head + 4..]).unwrap();
     let _ = records(&store, "w1", 0);
     assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
 }
 
-/// Logs in the format of version 1.
+/// Logs in the format of version 1 can be read.
 #[test]
 fn logs_of_version_1_are_read() {
     let (folder, [store, _]) = stores();

@@ -1,20 +1,20 @@
-// Acts: buttons, tools and keys, the form, and the start.
+// Actions of the page: buttons, tools and keys, the form for new worlds, and the start.
 
 const here = () => world_at(...(hovered || [$('canvas').clientWidth / 2, $('canvas').clientHeight / 2]));
 const command = (own, ...commands) => post(own, '/commands', { commands });
 const START = 'start';
-/** Worlds whose state at step 0 is kept, so that they can be started again. */
+/** Worlds whose state at step 0 has been saved, so that they can be restarted. */
 const kept = new Set();
 
-/** Keeps the state at step 0, before this page changes anything. */
+/** Saves the state at step 0 before this page changes anything. */
 async function keepStart() {
   if (!status || kept.has(world) || simulated.step > 0 || status.step > 0 || status.alterations > 0) return;
   const own = world;
-  // Without it the world works, but for the restart, which says so.
+  // The world works without it; only a restart then reports the problem.
   await post(own, '/checkpoint', { name: START }).then(() => kept.add(own), error => { if (error.away) throw error; });
 }
 
-/** Does something while the world stands, and lets it play on. */
+/** Runs an action while the world is paused, and then plays on. */
 async function standing(own, work) {
   const { state, speed } = status;
   if (state !== 'playing') return work();
@@ -24,7 +24,7 @@ async function standing(own, work) {
 
 // Time.
 
-/** Seconds for which a world that is played from here plays on when nobody watches it any more. */
+/** Seconds without a viewer after which a world played from here pauses. */
 const UNWATCHED = 60;
 const speed = () => { const value = $('speed').value; return { speed: value === 'max' ? value : Number(value), unwatched: UNWATCHED }; };
 async function play(own = world) { await keepStart(); await post(own, '/play', speed()); }
@@ -41,7 +41,7 @@ const steps = count => guard(async () => {
   await step().catch(async error => { if (error.status !== 409) throw error; await stop(); await step(); });
   await list();
 });
-/** Steps that are still to be gone back, and whether the service goes back. Those that are asked for meanwhile come next. */
+/** Steps still to be rewound, and whether a rewind is in progress. Steps requested meanwhile come next. */
 let behind = 0, going = false;
 const back = count => guard(async () => {
   const own = world;
@@ -50,21 +50,21 @@ const back = count => guard(async () => {
   going = true;
   letGo();
   try {
-    // The number of its steps is known once it stands.
+    // The number of its steps is known once it is paused.
     let { step } = await post(own, '/pause');
     if (step === 0) return tell('the world is at its start');
     while (behind && step) {
-      const count = Math.min(behind, step), waits = setTimeout(() => tell(`going back by ${count} ${count === 1 ? 'step' : 'steps'} …`), 300);
+      const count = Math.min(behind, step), waits = setTimeout(() => tell(`rewinding ${count} ${count === 1 ? 'step' : 'steps'} …`), 300);
       behind -= count;
       ({ step } = await post(own, '/rewind', { steps: count }).finally(() => clearTimeout(waits)));
       stay(own);
       await Promise.all([load(), loadJoints()]);
       stay(own);
-      // The hand had hold of a body then.
+      // The pointer held a body at that step.
       if (holds) { await command(own, { release: { pointer: hand } }); stay(own); }
     }
     forget_undos_after(step);
-    tell(`back at step ${step}`);
+    tell(`rewound to step ${step}`);
     await list();
   } finally { behind = 0; going = false; }
 });
@@ -82,7 +82,7 @@ const restart = guard(async () => {
   try {
     await post(own, '/restore', { name: START });
   } catch (error) {
-    if (error.status === 404) throw new Error('The start of this world was not kept: it had run before this page changed it. Make it again from its scene.');
+    if (error.status === 404) throw new Error('The start of this world was not saved: it had run before this page changed it. Create it again from its scene.');
     throw error;
   } finally { if (plays) await post(own, '/play', speed()); }
   stay(own);
@@ -90,13 +90,13 @@ const restart = guard(async () => {
   stay(own);
   forget_undos_after(0);
   fit();
-  tell('started again');
+  tell('restarted');
 });
-const keepState = guard(async () => { const { checkpoint } = await post(world, '/checkpoint'); tell(`kept as checkpoint ${checkpoint}`); });
+const keepState = guard(async () => { const { checkpoint } = await post(world, '/checkpoint'); tell(`saved as checkpoint ${checkpoint}`); });
 
-// Tools: at a place.
+// Tools that act at a position.
 
-/** The tool in hand, or ''. */
+/** Active tool, or ''. */
 let tool = '';
 function take_tool(name) {
   tool = tool === name ? '' : name;
@@ -105,22 +105,22 @@ function take_tool(name) {
   end_draft();
   show_card();
   if (tool && (DRAWN.includes(tool) || JOINED.includes(tool))) show_palette(true);
-  if (tool) tell(`${HINTS[tool]}; the button again puts the tool away`);
+  if (tool) tell(`${HINTS[tool]}; press the button again to end the tool`);
 }
 let working = Promise.resolve();
-/** Uses a tool, one after the other. */
+/** Uses a tool; uses run one after the other. */
 function use(name, place) {
   change({ drop: 'bodies dropped', shoot: 'a shot', explode: 'an explosion' }[name], own => ({ drop, shoot, explode })[name](own, place));
 }
 
-/** Width of a usual body, m. */
+/** Typical width of a body, m. */
 function usual() {
   const sizes = [];
   for (const body of bodies.values()) { const own = looks(body); if (own && isDynamic(body) && sizes.length < 1000) { const [x0, y0, x1, y1] = bounds(body, own); sizes.push(Math.min(x1 - x0, y1 - y0)); } }
   return sizes.sort((a, b) => a - b)[sizes.length >> 1] || $('canvas').clientHeight / camera.scale / 24;
 }
 const MAX_ROWS = 1000, PITCH = 1.15;
-/** Places for bodies of a size, in rows of a square from a place upwards: those where the service finds no shape. */
+/** Returns free positions for bodies of a size, in rows of a square from a position upwards. */
 async function free_places(own, [x, y], count, size) {
   const columns = Math.ceil(Math.sqrt(count)), pitch = PITCH * size, places = [];
   const across = Array.from({ length: columns }, (_, i) => i - (columns - 1) / 2).sort((a, b) => Math.abs(a) - Math.abs(b));
@@ -135,7 +135,7 @@ async function free_places(own, [x, y], count, size) {
 }
 const drop = (own, place) => standing(own, async () => {
   const size = usual(), wanted = Number($('count').value), places = await free_places(own, place, wanted, size);
-  if (!places.length) throw new Error('Nothing was dropped: there is no room above this place.');
+  if (!places.length) throw new Error('No body was dropped: there is no room above this place.');
   const shapes = [{ box: { half: [size / 2, size / 2] } }, { circle: { radius: size / 2 } }];
   await command(own, { spawn: { bodies: places.map((position, i) => ({ position, shapes: [shapes[wanted === 1 ? 0 : i % 2]] })) } });
   tell(`dropped ${places.length} of ${wanted}`);
@@ -146,7 +146,7 @@ async function shoot(own, [x, y]) {
   const velocity = [(x - from[0]) / length * speed, (y - from[1]) / length * speed];
   await command(own, { spawn: { bodies: [{ position: from, velocity, bullet: true, shapes: [{ circle: { radius: 0.75 * size }, density: 8, friction: 0.3 }] }] } });
 }
-/** Pushes what is near away: fully up to a radius, less and less up to twice as far. */
+/** Pushes nearby bodies away: fully up to a radius, decreasing up to twice that distance. */
 async function explode(own, [x, y]) {
   const radius = 0.16 * $('canvas').clientHeight / camera.scale, speed = 1.4 * Math.sqrt(9.81 * 2 * radius), pushes = [];
   for (const body of bodies.values()) {
@@ -155,14 +155,14 @@ async function explode(own, [x, y]) {
     if (!known || !isDynamic(body) || share <= 0) continue;
     pushes.push({ impulse: { body: known.id, impulse: [dx / d, dy / d].map(way => way * known.mass * speed * share) } });
   }
-  if (!pushes.length) return tell('nothing near enough to be pushed');
+  if (!pushes.length) return tell('no body is close enough to be pushed');
   for (let i = 0; i < pushes.length; i += 1000) await command(own, ...pushes.slice(i, i + 1000));
   tell(`pushed ${pushes.length} ${pushes.length === 1 ? 'body' : 'bodies'}`);
 }
-/** Removes a body: that under the pointer as it is when the key comes, or else the selected one. */
+/** Removes the body under the pointer at the moment of the key press, or else the selected one. */
 const removeBody = () => {
   const found = hovered && drawn ? pick(here(), GRAB_MOUSE, true) : null, id = found ? found.id : selected_body() && selected.id;
-  if (id) remove_body(id); else tell('there is no body under the pointer, and none is selected');
+  if (id) remove_body(id); else tell('no body is under the pointer or selected');
 };
 function remove_body(id) {
   const body = body_of(id), own = body && looks(body);
@@ -179,11 +179,11 @@ const removeWorld = guard(async () => {
   if (!status || !confirm(`Delete the world ${status.name || status.id} with all its checkpoints?`)) return;
   const own = deleting = world, old = socket;
   letGo();
-  // It would be connected again when the service ends it.
+  // The page would reconnect when the service ends the stream.
   socket = null;
   if (old) old.close();
   try { await call('DELETE', on(own, '')); } catch (error) { if (world === own) connect(); throw error; } finally { deleting = null; }
-  // Its checkpoints went with it.
+  // Its checkpoints were deleted with it.
   undos = undos.filter(kept => kept.world !== own);
   if (world === own) close();
   if (!world) await choose();
@@ -199,7 +199,7 @@ const layer = name => () => { const box = document.querySelector(`[data-layer=${
 function show_palette(shown) { $('palette').hidden = !shown; $('build').setAttribute('aria-pressed', shown); }
 $('build').onclick = () => { show_palette($('palette').hidden); if ($('palette').hidden && (DRAWN.includes(tool) || JOINED.includes(tool))) take_tool(''); };
 $('undo').onclick = undo; $('save-scene').onclick = save_scene;
-/** On a narrow screen the list and the form come and go. */
+/** On a narrow screen the list and the form are shown on demand. */
 function show_lists(shown) {
   document.body.classList.toggle('lists', shown);
   $('lists').setAttribute('aria-expanded', shown);
@@ -212,16 +212,16 @@ $('measure').onclick = guard(async () => {
   stay(own);
   $('metrics').textContent = `kinetic ${m.kinetic_energy.toPrecision(4)} J, total ${m.total_energy.toPrecision(4)} J, deepest overlap ${(1e3 * m.max_penetration).toFixed(2)} mm, fastest ${m.max_speed.toFixed(2)} m/s, hash ${hash}`;
 });
-// A button that is pressed with the pointer does not keep the keys: Space runs the world.
+// A button pressed with the pointer does not keep the focus: Space runs the world.
 for (const bar of [document.querySelector('main > header'), $('palette'), $('zoom'), $('gravity')]) bar.addEventListener('click', event => { if (event.detail && event.target.closest('button:not(#lists)')) $('canvas').focus({ preventScroll: true }); });
-// The menu closes with a press elsewhere, or with one of its buttons.
+// The menu closes on a press outside of it, or on one of its buttons.
 document.addEventListener('pointerdown', event => {
   if (!$('more').contains(event.target)) $('more').open = false;
   if (!$('side').contains(event.target) && document.body.classList.contains('lists')) { event.preventDefault(); show_lists(false); }
 });
 document.querySelector('.menu').addEventListener('click', event => { if (event.target.tagName === 'BUTTON') $('more').open = false; });
 
-// Keys, as in the window; what the window has not is below.
+// Keys, as in the window; those that only the page has are at the end.
 
 const dark = () => {
   const now = getComputedStyle(document.documentElement).colorScheme, is_dark = now === 'dark' || (now !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
@@ -260,7 +260,7 @@ const KEYS = [
   ['p', 'P', 'save a picture', guard(() => save_picture())],
   ['k', 'K', 'keep the state as a checkpoint', keepState],
   ['j', 'J', 'save as a scene file (JSON)', save_scene],
-  ['Escape', 'Esc', 'cancel, put the tool away, deselect', () => { if (draft) end_draft(); else if (tool) take_tool(''); else select(null); }],
+  ['Escape', 'Esc', 'cancel, end the tool, deselect', () => { if (draft) end_draft(); else if (tool) take_tool(''); else select(null); }],
   ['?', '?', 'these keys', () => show_keys()],
   ['i', 'I', 'joints', layer('joints')],
   ['.', '.', 'zoom in', () => zoom(1.25)],
@@ -269,7 +269,7 @@ const KEYS = [
   ['Shift+ArrowRight', 'Shift →', 'move the view', () => pan(-40, 0)],
   ['Shift+ArrowUp', 'Shift ↑', 'move the view', () => pan(0, 40)],
   ['Shift+ArrowDown', 'Shift ↓', 'move the view', () => pan(0, -40)],
-  ['Shift+Delete', 'Shift Delete', 'delete the world, after a question', removeWorld],
+  ['Shift+Delete', 'Shift Delete', 'delete the world, after confirmation', removeWorld],
 ];
 const POINTER = [['click a body', 'select it, to change it'], ['drag a body', 'pull it along'], ['drag elsewhere', 'move the view'], ['wheel, two fingers', 'zoom']];
 const ACTS = new Map(KEYS.map(([code, , , act]) => [code, act]));
@@ -288,17 +288,17 @@ document.onkeydown = event => {
   if (event.key.toLowerCase() === 'z' && (event.ctrlKey || event.metaKey) && !event.shiftKey && !is_text && status) { event.preventDefault(); undo(); return; }
   if (is_text || event.ctrlKey || event.metaKey || event.altKey) return;
   if ($('help').open) { if (event.key === '?') { event.preventDefault(); $('help').close(); } return; }
-  // A button that has the focus is pressed with Space, as everywhere.
+  // A focused button is pressed with Space, as everywhere.
   if (/^( |Enter)$/.test(event.key) && /^(BUTTON|SUMMARY|INPUT)$/.test(target.tagName)) return;
   const name = event.key.length === 1 ? event.key.toLowerCase() : event.key, act = ACTS.get((event.shiftKey && event.key.length > 1 ? 'Shift+' : '') + name);
   if (name === 'Escape' && $('more').open) { $('more').open = false; return; }
   if (!act || (!status && name !== '?') || (status && status.state === 'failed' && !/Delete|\?/.test(event.key))) return;
   event.preventDefault();
-  // A key that is held down moves the view and does nothing else again and again.
+  // A held key moves the view or rewinds, and repeats nothing else.
   if (!event.repeat || /^[.,]$/.test(name) || (name === 'ArrowLeft' && !going) || event.shiftKey) act();
 };
 
-// The form.
+// The form for new worlds.
 
 $('create').onsubmit = async event => {
   event.preventDefault();
@@ -310,7 +310,7 @@ $('create').onsubmit = async event => {
     await make(text || JSON.stringify({ scene: spec }), text ? 'the scene' : spec);
   } catch (error) {
     $('mistake').textContent = error.message;
-    // Beside the button that was pressed, in view, with the place in the text.
+    // Beside the pressed button, in view, with the position in the text.
     $('mistake').scrollIntoView({ block: 'nearest' });
     if (text && error.line) show_place(error);
   }
@@ -321,9 +321,9 @@ function show_place({ line, column }) {
   const start = from + rows.slice(0, line - 1).reduce((sum, row) => sum + row.length + 1, 0) + Math.max(0, (column || 1) - 1);
   $('scene').setSelectionRange(start, Math.min(whole.length, start + 1));
 }
-/** Makes a world and opens it. A large one takes seconds, and the same bar shows both. */
+/** Creates a world and opens it. A large one takes seconds; one progress bar covers both. */
 async function make(body, name) {
-  const own = busy = { text: 'Making ' + name, since: performance.now() };
+  const own = busy = { text: 'Creating ' + name, since: performance.now() };
   panel();
   try {
     const made = await call('POST', '/v1/worlds', body);
@@ -335,7 +335,7 @@ async function make(body, name) {
     panel();
   }
 }
-/** A ground, and room to build on it. */
+/** An empty scene: ground with room to build on. */
 const EMPTY = { version: 1, name: 'new scene', view: { min: [-8, -1.5], max: [8, 7.5] }, bodies: [{ id: 'ground', type: 'static', position: [0, -0.5], shapes: [{ box: { half: [50, 0.5] } }] }] };
 $('empty').onclick = guard(async () => { $('run').checked = false; await make(JSON.stringify(EMPTY), 'an empty scene'); show_palette(true); });
 for (const spec of ['card_house', 'large_pyramid:base=20', 'tumbler:grid=12', 'bridge', 'springs', 'smash']) {
@@ -350,9 +350,9 @@ const describe = entries => () => {
   $('known').textContent = entry ? entry.parameters.map(p => `${p.name}=${Number(p.default.toPrecision(7))}`).join(', ') : '';
 };
 
-// The start.
+// Start of the page.
 
-/** Asks for the list again and again. What was said of a lost connection goes when the service answers. */
+/** Updates the list every two seconds. The message of a lost connection disappears when the service answers. */
 async function watch() {
   for (let said = ''; ; await pause(2000)) {
     try {

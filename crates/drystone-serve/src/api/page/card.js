@@ -1,17 +1,17 @@
-// The selected body: what it is made of, and where it is.
+// The card of the selected body: its properties and its motion.
 
-/** Id of the selected body and the world that it is in, or null. */
+/** Id of the selected body and its world, or null. */
 let selected = null;
-/** True while another body takes the place of one. */
+/** True while a body is being replaced by its changed version. */
 let replacing = false;
-/** In worlds of more bodies none is changed: its description is a look into the whole scene. */
+/** Largest number of bodies of a world in which bodies can be changed: each change reads the whole scene. */
 const MAX_EDITED = 100000;
 const selected_body = () => selected && selected.world === world ? body_of(selected.id) : null;
 const is_small = () => matchMedia('(max-width: 700px)').matches;
-/** Inputs of the card by the property that they set. */
+/** Inputs of the card, by the property that they set. */
 const fields = Object.fromEntries(['type', 'density', 'friction', 'restitution', 'vx', 'vy', 'spin', 'fixed_rotation'].map(name => [name, $('card-' + name)]));
 
-/** Shows the card, unless a tool is in hand: it would lie over the place to draw in. */
+/** Shows the card, unless a tool is active: it would cover part of the drawing area. */
 function show_card() { $('card').hidden = !selected || Boolean(tool); }
 /** Selects a body by its id, or none. */
 function select(id) {
@@ -22,18 +22,18 @@ function select(id) {
   want_stream();
   painted.key = '';
   if (!selected) return;
-  // The body may be too new to be known: its card is filled once it is.
+  // The body may be too new to be known: the card is filled later.
   $('card-title').textContent = `Body ${id}`;
   fill_card().catch(error => { if (error !== LEFT) say(error.message); });
 }
 
-/** The whole scene, and the place of a body in it. Bodies are there in the order of their slots. */
+/** Returns the whole scene and the position of a body in it. Bodies are in the order of their slots. */
 async function description(own, id) {
   const [text, answer] = await Promise.all([call('GET', on(own, '/scene'), undefined, undefined, 'text'), call('GET', on(own, '/bodies'))]);
   stay(own);
   const scene = JSON.parse(text), index = answer.bodies.findIndex(body => body.id === id);
-  if (scene.bodies.length !== answer.bodies.length) throw new Error('Bodies came or went meanwhile: try again.');
-  if (index < 0) throw new Error(`Body ${id} is gone.`);
+  if (scene.bodies.length !== answer.bodies.length) throw new Error('The bodies of the world have changed meanwhile: try again.');
+  if (index < 0) throw new Error(`Body ${id} was removed.`);
   return { scene, index, ids: answer.bodies.map(body => body.id), body: scene.bodies[index] };
 }
 const of_shapes = (body, name, usual) => { const shape = body.shapes?.[0]; return shape && shape[name] !== undefined ? shape[name] : usual; };
@@ -56,12 +56,12 @@ async function fill_card() {
   show_motion(true);
 }
 
-/** Shows where the body is and how fast, a few times a second. */
+/** Shows the position and speed of the body, a few times a second. */
 function show_motion(now = false) {
   if (!selected || selected.world !== world) return;
   const body = selected_body(), time = performance.now();
   if (!body) {
-    // A body that was taken out takes the selection with it; one that has not come yet does not.
+    // A removed body is deselected; one that has not arrived yet is not.
     if (selected.seen && !replacing) select(null);
     return;
   }
@@ -73,7 +73,7 @@ function show_motion(now = false) {
   for (const [name, value] of [['vx', body.vx], ['vy', body.vy], ['spin', body.spin]]) if (document.activeElement !== fields[name]) fields[name].value = Number(value.toFixed(3));
 }
 
-/** Changes the description of a body: another one takes its place, with the same joints. */
+/** Changes the properties of a body by replacing it, with the same joints. */
 async function replace_body(own, id, edit) {
   await standing(own, async () => {
     const { scene, index, ids, body } = await description(own, id), slot_of = end => typeof end === 'number' ? end : scene.bodies.findIndex(other => other.id === end);
@@ -99,8 +99,8 @@ for (const [name, input] of Object.entries(fields)) {
   input.onchange = () => {
     if (!selected || selected.world !== world) return;
     const { id } = selected, value = name === 'fixed_rotation' ? input.checked : name === 'type' ? input.value : Number(input.value);
-    if (typeof value === 'number' && (input.value.trim() === '' || !input.checkValidity())) { say(`${input.dataset.name}: ${input.value || 'nothing'} is not possible; ${input.validationMessage || 'a number is needed'}`); input.value = input.dataset.value ?? ''; return; }
-    // A change that the service refuses is undone, and the card shows the present values.
+    if (typeof value === 'number' && (input.value.trim() === '' || !input.checkValidity())) { say(`${input.dataset.name}: ${input.value || 'nothing'} is not valid; ${input.validationMessage || 'a number is required'}`); input.value = input.dataset.value ?? ''; return; }
+    // A change that the service refuses is undone, and the card shows the current values.
     const work = async (own, kept) => {
       const number = field => Number(fields[field].value) || 0;
       if (name === 'vx' || name === 'vy') await command(own, { velocity: { body: id, velocity: [number('vx'), number('vy')] } });
@@ -120,13 +120,13 @@ for (const [name, input] of Object.entries(fields)) {
   };
 }
 $('card').onsubmit = event => event.preventDefault();
-// Enter is done with a number, and gives the keys back to the world.
+// Enter ends the input of a number, and returns the focus to the world.
 $('card').addEventListener('keydown', event => { if (event.key === 'Enter' && event.target.type === 'number') { event.preventDefault(); $('canvas').focus({ preventScroll: true }); } });
 $('card-close').onclick = () => { select(null); $('canvas').focus({ preventScroll: true }); };
 $('card-remove').onclick = () => remove_body(selected.id);
 $('card-graph').onclick = () => show_graphs(true);
 
-/** The world as a scene file. */
+/** Saves the world as a scene file. */
 const save_scene = guard(async () => {
   const own = world, text = await call('GET', on(own, '/scene'), undefined, undefined, 'text');
   stay(own);

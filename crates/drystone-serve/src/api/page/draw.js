@@ -1,4 +1,4 @@
-// Drawing. What is to be seen becomes one list of instances; WebGL 2 draws it in one call, a 2D canvas one by one.
+// Drawing. All shapes become one list of instances, which WebGL 2 draws in one call and a 2D canvas one by one.
 
 const colors = ['#4c78a8', '#f58518', '#54a24b', '#b279a2', '#e4b02f', '#72b7b2', '#e45756', '#9d755d'];
 const RING = 4, ZIGZAG = 5, DASHES = 6, COILS = 10, STRIDE = 12;
@@ -6,21 +6,22 @@ const layers = { joints: true, boxes: false, grid: true, velocities: false, forc
 /** Key of the last painting. */
 let painted = { key: '', shapes: null };
 
-/** A colour as a number, as the list has it. */
+/** Returns a colour as a number, as in the list of instances. */
 function rgba(css, alpha = 1) {
   const [r, g, b] = css.startsWith('#') ? [1, 3, 5].map(i => parseInt(css.slice(i, i + 2), 16)) : css.match(/\d+/g).map(Number);
   return (r | g << 8 | b << 16 | Math.round(255 * alpha) << 24) >>> 0;
 }
 const faded = (color, alpha) => (color & 0xffffff | Math.round((color >>> 24) * alpha) << 24) >>> 0;
 const PALETTE = colors.map(color => rgba(color)), FIXED = rgba('#8a8f98'), EDGE = rgba('#000000', 0.4), FADED_EDGE = rgba('#000000', 0.22), HELD = rgba('#000000'), JOINT = rgba('#9b59d0'), AABB = rgba('#2fa5a5', 0.8), BAND = rgba('#ffd54a'), SELECTED = rgba('#e6007a');
-/** By the id of a body: what comes and goes beside it does not change its colour. Eight neighbours have eight colours. */
+/** Returns a colour by the id of a body, which does not depend on other bodies. Eight neighbouring slots have eight colours. */
 function color_of({ slot, generation }) {
   let h = Math.imul((slot >> 3) + 0x9e37 * (generation + 1), 0x7feb352d) >>> 0;
   h = Math.imul(h ^ h >>> 15, 0x846ca68b) >>> 0;
   return PALETTE[(5 * slot + (h >>> 13)) & 7];
 }
 
-// The list: place, px from the upper left; cosine and sine of the turn; three sizes and one more number; two colours, kind and width.
+// The list of instances: position, px from the upper left; cosine and sine of the angle; three sizes and one more
+// number; two colours, kind and width.
 
 let instances = new Float32Array(STRIDE * 1024), words = new Uint32Array(instances.buffer), count = 0;
 function put(kind, x, y, cos, sin, a, b, r, more, fill, edge, width) {
@@ -33,13 +34,13 @@ function put(kind, x, y, cos, sin, a, b, r, more, fill, edge, width) {
   instances[i] = x; instances[i + 1] = y; instances[i + 2] = cos; instances[i + 3] = sin; instances[i + 4] = a; instances[i + 5] = b; instances[i + 6] = r; instances[i + 7] = more;
   words[i + 8] = fill; words[i + 9] = edge; instances[i + 10] = kind; instances[i + 11] = width;
 }
-/** A line between two places, px. */
+/** Adds a line between two points, px. */
 function line([ax, ay], [bx, by], half, color, kind = CAPSULE, b = 0, more = 0) {
   const length = Math.hypot(bx - ax, by - ay) || 1e-6;
   put(kind, (ax + bx) / 2, (ay + by) / 2, (bx - ax) / length, (ay - by) / length, length / 2, b, half, more, color, color, 0);
 }
 
-/** Points of polygons in the order of the list's numbers, as many to a row as a texture takes. */
+/** Points of all polygons, in the order of the numbers in the list, in rows of a texture. */
 let corners = { of: null, points: [], changed: false };
 function number_corners() {
   if (corners.of === shapes) return;
@@ -49,9 +50,9 @@ function number_corners() {
   }
 }
 
-/** The selected body, for as long as a picture is collected. */
+/** Selected body while a picture is being collected. */
 let shown_body = null;
-/** All that is to be seen, for a picture of so many px. */
+/** Collects all visible shapes for a picture of a size in px. */
 function collect(w, h, ratio) {
   count = 0;
   shown_body = selected_body();
@@ -72,14 +73,14 @@ function collect(w, h, ratio) {
   collect_draft(at, ratio);
   if (drag) {
     const from = at(place_on(drag.body, drag.point)), to = at(drag.target);
-    // Light on dark, so that it shows on bodies of all colours.
+    // Light on dark, so that it is visible on bodies of all colours.
     line(from, to, 2.5 * ratio, HELD);
     line(from, to, 1.25 * ratio, BAND);
     for (const [x, y] of [from, to]) put(CIRCLE, x, y, 1, 0, 4 * ratio, 0, 0, 0, BAND, HELD, 0);
   }
 }
 
-/** Metres between the lines of a grid, and of the scale bar: a round number of so many px at least. */
+/** Returns the distance between grid lines and of the scale bar, m: the smallest round number of at least so many px. */
 function round_metres(px) {
   const least = px / camera.scale, power = 10 ** Math.floor(Math.log10(least));
   return power * [1, 2, 5, 10].find(n => n * power >= least);
@@ -103,11 +104,11 @@ function collect_body(body, w, h, ratio, s) {
     const p = parts[n];
     const x = ox + (cos * p.x - sin * p.y) * s, y = oy - (sin * p.x + cos * p.y) * s, c = cos * p.cos - sin * p.sin, i = sin * p.cos + cos * p.sin;
     const fill = p.sensor ? 0 : color, thin = Math.max(p.a + p.r, p.b + p.r) * s < 4 * ratio;
-    // Outlines of what is a few pixels large would hide its colour.
+    // Outlines of shapes of a few pixels would hide their colour.
     const width = held ? 2 * ratio : thin && !p.sensor ? 0 : ratio, r = p.r * s, rim = p.sensor ? color : edge;
     if (p.kind === BOX) put(BOX, x, y, c, i, Math.max(p.a * s, least), Math.max(p.b * s, least), r, 0, fill, rim, Math.min(p.a, p.b) * s > ratio || p.sensor ? width : 0);
     else if (p.kind === HALF_PLANE) {
-      // A box as large as the picture, with its upper edge on the line, as near to the middle as the line comes.
+      // A box as large as the picture, with its upper edge on the line, at the line's point closest to the middle.
       const d = (x - w / 2) * c - (y - h / 2) * i, far = 2 * (w + h);
       put(BOX, w / 2 + c * (d - far), h / 2 - i * (d - far), i, -c, far, far, 0, 0, fill, rim, width);
     } else if (p.kind === CIRCLE) put(CIRCLE, x, y, c, i, Math.max(p.a * s, least), 0, 0, 0, fill, rim, width);
@@ -116,12 +117,12 @@ function collect_body(body, w, h, ratio, s) {
   }
 }
 
-/** Arrows: the layer, what they show of a body, its unit and their colour; pixels of one unit, and the sum that this was chosen for. */
+/** Kinds of arrows: layer, components in a body, unit and colour; and the current scale, px per unit. */
 const ARROWS = [
   { layer: 'velocities', x: 'vx', y: 'vy', unit: 'm/s', color: '#1f9e89', scale: 0 },
   { layer: 'forces', x: 'fx', y: 'fy', unit: 'N', color: '#d4610c', scale: 0 },
 ];
-/** Pixels of a long arrow, and between which the scale is left as it is. Below the last, m/s or N, all counts as still. */
+/** Pixels of a long arrow, and the range in which the scale is kept. Below the last number, m/s or N, a body counts as still. */
 const LONG = 60, TOO_SHORT = 20, TOO_LONG = 140, STILL = 0.01;
 function collect_arrows(arrow, w, h, ratio, s) {
   if (!layers[arrow.layer]) { arrow.scale = 0; return; }
@@ -144,7 +145,7 @@ function collect_arrows(arrow, w, h, ratio, s) {
     line([to[0] - head * (ux - 0.6 * uy), to[1] - head * (uy + 0.6 * ux)], to, pen, color);
   }
 }
-/** Says how long an arrow of a round size is. */
+/** Updates the legend: the length of an arrow of a round size. */
 function arrow_scales() {
   const shown = ARROWS.filter(arrow => layers[arrow.layer] && arrow.scale), key = shown.map(arrow => [arrow.layer, arrow.scale]).join();
   if (key === arrow_scales.key) return;
@@ -157,7 +158,7 @@ function arrow_scales() {
   }));
 }
 
-/** Joints, a sign for each kind: thin lines from the bodies to the anchors, what is between these, and what is at them. */
+/** Draws joints, with a symbol for each kind: thin lines from the bodies to the anchors, a symbol between the anchors, and symbols at them. */
 function collect_joints(at, w, h, ratio, s) {
   for (const joint of joints) {
     const ends = ends_of(joint);
@@ -166,7 +167,7 @@ function collect_joints(at, w, h, ratio, s) {
     if (Math.max(a[0], b[0]) < -far || Math.min(a[0], b[0]) > w + far || Math.max(a[1], b[1]) < -far || Math.min(a[1], b[1]) > h + far) continue;
     const reach = Math.min(looks(ends.second)?.reach ?? 1, 100) * s / ratio, size = Math.max(1.5, Math.min(5, 0.2 * reach)) * ratio, pen = 0.75 * ratio;
     const color = joint.disabled ? faded(JOINT, 0.35) : JOINT, pale = faded(color, 0.5), length = Math.hypot(ends.b[0] - ends.a[0], ends.b[1] - ends.a[1]);
-    // On bodies of a few pixels only what is between the anchors stays.
+    // On bodies of a few pixels only the symbol between the anchors is drawn.
     if (reach < 5) { if (length * s > 2 * ratio) line(a, b, pen, color); continue; }
     for (const [body, end] of [[ends.first, a], [ends.second, b]]) if (body && isDynamic(body)) line(at([body.x, body.y]), end, 0.5 * ratio, pale);
     const disc = ([x, y], r) => put(CIRCLE, x, y, 1, 0, r, 0, 0, 0, color, color, 0);
@@ -177,7 +178,7 @@ function collect_joints(at, w, h, ratio, s) {
       line(a, b, pen, color, ZIGZAG, Math.max(2 * ratio, Math.min(7 * ratio, 0.15 * (joint.length ?? length) * s)), COILS);
       disc(a, 0.5 * size); disc(b, 0.5 * size);
     } else if (joint.type === 'distance') {
-      // A rope that hangs loose is dashed.
+      // A slack rope is dashed.
       const loose = joint.length === undefined && joint.limits && length < 0.999 * joint.limits[1];
       line(a, b, loose ? pen : 1.2 * pen, color, loose ? DASHES : CAPSULE, 0, 8 * ratio);
       disc(a, 0.6 * size); disc(b, 0.6 * size);
@@ -194,7 +195,7 @@ function collect_joints(at, w, h, ratio, s) {
   }
 }
 
-// WebGL 2: an instance is a quad, and the fragment knows how far it is from the edge of the shape.
+// WebGL 2: an instance is a quad, and the fragment shader computes its distance to the edge of the shape.
 
 const VERTEX = `#version 300 es
 precision highp float;
@@ -250,11 +251,11 @@ void main() {
   vec4 body = vec4(inside.rgb * inside.a, inside.a), line = vec4(rim.rgb * rim.a, rim.a);
   float border = form.y > 0.0 ? clamp(0.5 + d + form.y, 0.0, 1.0) : 0.0;
   if (form.y > 0.0 && form.x == 0.0 && at.x > 0.0) border = max(border, clamp(0.5 + 0.5 * form.y - abs(at.y), 0.0, 1.0));
-  // The line lies over the inside.
+  // The outline covers the fill.
   color = mix(body, line + body * (1.0 - line.a), border) * cover;
 }`;
 
-/** True where WebGL is drawn by the processor, as on a machine without a graphics card. Asked on a canvas of its own, as a canvas has one context for good. */
+/** Returns true if WebGL is rendered in software, as on a machine without a graphics card. Tested on a separate canvas, because a canvas can have only one kind of context. */
 function is_software() {
   const gl = document.createElement('canvas').getContext('webgl2', { failIfMajorPerformanceCaveat: true });
   if (!gl) return true;
@@ -263,7 +264,7 @@ function is_software() {
   return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(renderer);
 }
 
-/** Starts WebGL 2; null where there is none, or where it is done in software: the 2D canvas is faster then. `?draw=webgl` and `?draw=2d` choose. */
+/** Starts WebGL 2. Returns null if it is missing or rendered in software: the 2D canvas is then faster. `?draw=webgl` and `?draw=2d` override this. */
 function start_webgl(canvas, is_again = false) {
   const wanted = new URLSearchParams(location.search).get('draw'), options = { antialias: false, alpha: true, premultipliedAlpha: true };
   if (wanted === '2d' || (wanted !== 'webgl' && !is_again && is_software())) return null;
@@ -313,7 +314,7 @@ function paint_webgl({ gl, view, scale }, w, h, ratio) {
   gl.drawArraysInstanced(gl.TRIANGLE_STRIP, 0, 4, count);
 }
 
-// A 2D canvas, where there is no WebGL 2.
+// 2D canvas, where there is no WebGL 2.
 
 const css = new Map();
 function css_of(word) {
@@ -356,7 +357,7 @@ function paint_2d(c, w, h, ratio) {
 // The picture: painted when something has changed.
 
 let webgl = start_webgl($('canvas'));
-/** A canvas that was WebGL's cannot be drawn otherwise: the page begins again without. */
+/** Reloads the page without WebGL: a canvas with a WebGL context cannot be drawn in any other way. */
 function draw_without_webgl() { if (webgl && webgl.lost) location.replace(location.pathname + '?draw=2d' + location.hash); }
 const MAX_LOST = 10000;
 if (webgl && webgl.lost) draw_without_webgl();
@@ -376,7 +377,7 @@ function draw(now = performance.now()) {
   look_for_bodies();
   const canvas = $('canvas'), ratio = devicePixelRatio || 1, w = Math.round(canvas.clientWidth * ratio), h = Math.round(canvas.clientHeight * ratio);
   if (w && h && (canvas.width !== w || canvas.height !== h)) { canvas.width = w; canvas.height = h; }
-  // A world that stands still costs nothing, however many bodies it has.
+  // A paused world costs nothing, however many bodies it has.
   const key = [world, taken, bodies.size, camera.x, camera.y, camera.scale, w, h, drag ? drag.target : '', getComputedStyle(canvas).color, Object.values(layers)].join();
   if (w && h && (key !== painted.key || shapes !== painted.shapes)) {
     painted = { key, shapes };
@@ -399,20 +400,20 @@ function scale_bar() {
 
 function footer(now) {
   dial();
-  // Words that change make the browser lay the page out anew: ten times a second is enough to read.
+  // Changing text makes the browser lay out the page again: ten times a second is enough to read.
   if (now - (footer.since || -1e9) < 100) return;
   footer.since = now;
   while (frames.length && now - frames[0] >= 1000) frames.shift();
   const plays = status && status.state === 'playing', number = bodies.size.toLocaleString() + (bodies.size === 1 ? ' body' : ' bodies');
   const texts = {
-    now: world ? `step ${simulated.step}, ${simulated.time.toFixed(2)} s, ${number}` : 'Create a world, or choose one.',
-    rate: !world ? '' : away ? 'connection lost, trying again' : [unwatched(status) ? 'paused: nobody watched' : '', plays ? `${frames.length} frames/s` : '', plays && dropped ? `${dropped} left out` : '',
+    now: world ? `step ${simulated.step}, ${simulated.time.toFixed(2)} s, ${number}` : 'Create a world, or select one.',
+    rate: !world ? '' : away ? 'connection lost, reconnecting' : [unwatched(status) ? 'paused: no viewers' : '', plays ? `${frames.length} frames/s` : '', plays && dropped ? `${dropped} left out` : '',
       status && status.ms_per_step ? `${status.ms_per_step.toFixed(2)} ms a step on the ${status.backend.toUpperCase()}` : ''].filter(Boolean).join(', '),
   };
   for (const [id, text] of Object.entries(texts)) if ($(id).textContent !== text) $(id).textContent = text;
 }
 
-/** A picture of the canvas with its background, right after it was painted. */
+/** Copies the canvas with its background, right after it was painted. */
 function copy(w, h, cut = false) {
   const to = document.createElement('canvas'), c = to.getContext('2d'), from = $('canvas');
   to.width = w; to.height = h;
@@ -427,7 +428,7 @@ function keep_thumbnail(now) {
   keep_thumbnail.since = now;
   thumbnails.set(world, copy(120, 80, true).toDataURL('image/jpeg', 0.7));
 }
-/** The picture as a file, with the scale bar. */
+/** Saves the picture as a file, with the scale bar. */
 function save_picture() {
   const canvas = $('canvas'), ratio = devicePixelRatio || 1;
   paint(canvas.width, canvas.height, ratio);

@@ -1,30 +1,30 @@
 // Building: bodies drawn with the pointer, joints between two clicks, and undo.
 
-/** Pixels that a drag has at least, and within which a click on the first corner closes a polygon. */
+/** Shortest drag, px, and distance to the first corner within which a click closes a polygon, px. */
 const CLICK = 4, CLOSE = 14;
 const MAX_CORNERS = 8;
-/** A new spring: swings a second, and its damping ratio. */
+/** Frequency of a new spring, Hz, and its damping ratio. */
 const SPRING_HERTZ = 2, SPRING_DAMPING = 0.1;
-/** Changes that can be undone: each is a checkpoint of the world, of which a service keeps 16. */
+/** Largest number of changes that can be undone: each is a checkpoint of the world, of which a service keeps 16. */
 const MAX_UNDO = 6;
 const HINTS = {
   drop: 'press the place to drop bodies at', shoot: 'press the place to shoot at', explode: 'press the place to explode at',
   box: 'drag from one corner to the other', circle: 'drag from the centre to the rim', polygon: 'press 3 to 8 corners, then the first one again',
-  hinge: 'press a body where the pin shall be, then the other body, or empty space for the world',
+  hinge: 'press a body at the place of the pin, then the other body, or empty space for the world',
   spring: 'press a body, then the other one, or empty space for the world', rod: 'press a body, then the other one, or empty space for the world',
-  weld: 'press a body, then the one that it shall be fixed to, or empty space for the world',
+  weld: 'press a body, then the one to fix it to, or empty space for the world',
 };
 const DRAWN = ['box', 'circle', 'polygon'], JOINED = ['hinge', 'spring', 'rod', 'weld'];
-/** Drawing that is not finished: { from, to } of a drag, { corners }, or { end } of a joint; where the pointer is, m. */
+/** Unfinished drawing: { from, to } of a drag, { corners }, or { end } of a joint; and `at`, the position of the pointer, m. */
 let draft = null;
 
-// Undo: the world goes back to where the change was made.
+// Undo: the world is restored to its state before the change.
 
-/** Changes, the last one at the end: world, checkpoint, words. */
+/** Changes, the last one at the end: world, checkpoint, description. */
 let undos = [];
 const undo_slots = Array.from({ length: MAX_UNDO }, (_, i) => `undo-${hand.slice(5)}-${i}`);
 
-/** Keeps the state before a change. Without a checkpoint the change is made all the same, and cannot be undone: null. */
+/** Saves the state before a change. Without a checkpoint the change is made all the same, but cannot be undone: null. */
 async function remember(own, words) {
   const name = undo_slots.find(slot => !undos.some(u => u.world === own && u.name === slot)) || undos.find(u => u.world === own).name;
   undos = undos.filter(u => u.world !== own || u.name !== name);
@@ -37,16 +37,16 @@ function forget_undo(kept) {
   undos = undos.filter(u => u !== kept);
   call('DELETE', on(kept.world, '/checkpoints/' + kept.name)).catch(() => {});
 }
-/** Forgets changes that came after a step to which the world has gone back. */
+/** Forgets changes made after the step to which the world was rewound. */
 function forget_undos_after(step) { for (const kept of undos) if (kept.world === world && kept.step > step) forget_undo(kept); }
-/** A world that is left keeps no checkpoints of this page. */
+/** Deletes the checkpoints of this page when the user leaves it. */
 addEventListener('pagehide', () => {
   const headers = { 'Idempotency-Key': hand + Date.now() };
   if (token) headers.Authorization = 'Bearer ' + token;
   for (const { world: id, name } of undos) fetch(on(id, '/checkpoints/' + name), { method: 'DELETE', headers: { ...headers, 'Idempotency-Key': headers['Idempotency-Key'] + name }, keepalive: true }).catch(() => {});
 });
 
-/** Makes changes one after the other; each can be undone. */
+/** Makes a change, after earlier ones; it can be undone. */
 function change(words, work) {
   const own = world, run = guard(async () => {
     if (world !== own || !drawn) return;
@@ -76,7 +76,7 @@ const undo = guard(async () => {
 // Bodies.
 
 const area_of = points => points.reduce((sum, [x, y], i) => { const [u, v] = points[(i + 1) % points.length]; return sum + (x * v - u * y) / 2; }, 0);
-/** True if a polygon that goes counter-clockwise turns left at every corner, and once round. */
+/** Returns true if a counter-clockwise polygon turns left at every corner, and once around. */
 function is_convex(points) {
   let round = 0;
   for (let i = 0; i < points.length; i++) {
@@ -86,13 +86,13 @@ function is_convex(points) {
   }
   return round < 3 * Math.PI;
 }
-/** The body of a drawing, as a scene has it. */
+/** Returns the body of a drawing, as in a scene. */
 function body_of_drawing(name, { from, to, corners }) {
   const number = value => Number(value.toFixed(6)), place = ([x, y]) => [number(x), number(y)];
   if (name === 'box') return { position: place([(from[0] + to[0]) / 2, (from[1] + to[1]) / 2]), shapes: [{ box: { half: place([Math.abs(to[0] - from[0]) / 2, Math.abs(to[1] - from[1]) / 2]) } }] };
   if (name === 'circle') return { position: place(from), shapes: [{ circle: { radius: number(Math.hypot(to[0] - from[0], to[1] - from[1])) } }] };
   const points = area_of(corners) < 0 ? [...corners].reverse() : corners;
-  if (!is_convex(points)) throw new Error('A corner turns inwards: a shape is convex. Weld two together for other outlines.');
+  if (!is_convex(points)) throw new Error('A corner points inwards, but shapes must be convex. Weld two bodies together for other outlines.');
   const x = points.reduce((sum, p) => sum + p[0], 0) / points.length, y = points.reduce((sum, p) => sum + p[1], 0) / points.length;
   return { position: place([x, y]), shapes: [{ polygon: { points: points.map(p => place([p[0] - x, p[1] - y])) } }] };
 }
@@ -110,18 +110,18 @@ function draw_body(name, drawing) {
 
 // Joints.
 
-/** One end of a joint: the body at a place and the place in its frame, or the world. */
+/** Returns one end of a joint: the body at a position with the point in its frame, or the world. */
 function end_at(place, slack) {
   const found = pick(place, slack, true);
   if (!found) return { id: null, anchor: place, place };
   return { id: found.id, anchor: found.point, place: place_on(found.body, found.point), body: found.body, mass: isDynamic(found.body) ? found.mass : 0 };
 }
 const local = (body, [x, y]) => { const cos = Math.cos(body.angle), sin = Math.sin(body.angle), dx = x - body.x, dy = y - body.y; return [cos * dx + sin * dy, cos * dy - sin * dx]; };
-/** The joint of a tool between two ends, as a command. */
+/** Returns the command for the joint of a tool between two ends. */
 function joint_of(name, first, second) {
-  if (first.id === null && second.id === null) throw new Error('A joint holds at least one body: press a body first.');
+  if (first.id === null && second.id === null) throw new Error('A joint needs at least one body: press a body first.');
   if (first.id === second.id) throw new Error('Both ends are on the same body: press another one, or empty space for the world.');
-  // The pin of a hinge, and the place of a weld, is where the first press was.
+  // The pin of a hinge, and the point of a weld, is the first pressed point.
   const is_pinned = name === 'hinge' || name === 'weld', anchor = end => !is_pinned ? end.anchor : end.body ? local(end.body, first.place) : first.place;
   const [a, b] = second.id === null ? [second, first] : [first, second], joint = { anchor_a: anchor(a), anchor_b: anchor(b) };
   if (name === 'hinge') joint.type = 'revolute';
@@ -148,10 +148,10 @@ function draw_joint(name, first, second) {
   });
 }
 
-// The pointer, with one of these tools in hand.
+// The pointer while a drawing tool is active.
 
 function end_draft() { draft = null; painted.key = ''; }
-/** A press with a tool that draws; true if there is such a tool. */
+/** Handles a press with a drawing tool; returns true if the tool is one. */
 function begin_drawing(name, place, slack) {
   if (JOINED.includes(name)) {
     const end = end_at(place, slack);
@@ -186,7 +186,7 @@ function finish_polygon() {
   if (draft.corners.length < 3) return tell('a polygon has 3 to 8 corners');
   draw_body('polygon', draft);
 }
-/** Draws what is not finished. */
+/** Draws the unfinished drawing. */
 function collect_draft(at, ratio) {
   if (!draft) return;
   const pen = ratio, mark = place => put(CIRCLE, ...at(place), 1, 0, 4 * ratio, 0, 0, 0, SELECTED, HELD, 0);

@@ -1,42 +1,43 @@
-// Framing: what a picture shows, as the window has it (crates/drystone-draw/src/framing.rs). A box is [low x, low y, high x, high y], m.
+// Framing: the part of the world that a picture shows, as in the window (crates/drystone-draw/src/framing.rs). A box
+// is [low x, low y, high x, high y], m.
 
-/** Free space on each side, as a share of the picture. */
+/** Free space on each side, as a fraction of the picture. */
 const MARGIN = 0.06;
-/** In worlds of more moving bodies one in so many may be left out, if that brings the others this many times closer. */
+/** In worlds with more moving bodies than the first number, one in the second number may be left out if that brings the others closer by the third. */
 const SMALL_SCENE = 200, OUTLIERS = 200, WORTH_LEAVING_OUT = 1.25;
 /** A body this many times as large as a typical one is never left out. */
 const LARGE = 4;
-/** A picture is at least so many typical bodies (centre to corner) high. */
+/** Minimum height of a picture, in sizes of a typical body (centre to corner). */
 const LEAST_HEIGHT = 7;
-/** A fixed shape of at most this share of all that moves is shown whole, if the picture grows at most so many times by that. */
+/** A fixed shape of at most this fraction of all moving bodies is shown whole, if the picture grows by at most the second factor. */
 const SMALL_FIXED = 0.5, WHOLE = 1.4;
-/** Larger fixed shapes show their near side, if the picture grows at most so many times, or to so many typical bodies; those below, so many times. */
+/** Larger fixed shapes show their near side, if the picture grows by at most this factor, or to at most so many typical bodies; shapes below, by the third factor. */
 const NEAR_SIDE = 1.6, REACH = 24, FALL = 8;
-/** Fixed shapes are cut off so far past everything else, as a share of its size. */
+/** Fixed shapes are cut off this far past everything else, as a fraction of its size. */
 const CLIP = 0.06;
-/** Places that are looked at for a median or a share. */
+/** Number of samples for a median or a quantile. */
 const MAX_SAMPLE = 1000;
-/** Beyond so many bodies their boxes are not measured one by one. */
+/** Number of bodies beyond which boxes are not measured one by one. */
 const MANY = 5000;
 
 const join_boxes = (a, b) => a ? [Math.min(a[0], b[0]), Math.min(a[1], b[1]), Math.max(a[2], b[2]), Math.max(a[3], b[3])] : b;
 const seen_height = (box, w, h) => Math.max(box[3] - box[1], (box[2] - box[0]) * h / w);
-/** The value below which a share of the numbers lies. */
+/** Returns the value below which a fraction of the numbers lies. */
 function quantile(numbers, share) { return numbers.length ? numbers.sort((a, b) => a - b)[Math.floor(share * (numbers.length - 1))] : 0; }
 
-/** Boxes of what moves, four numbers each: one list for good, as there may be thousands of them in every look. */
+/** Boxes of moving bodies, four numbers each: one list that is kept, as there may be thousands of them each time. */
 let moving = new Float64Array(4096), moved = 0;
 function add_moving(box) {
   if (4 * moved + 4 > moving.length) { const larger = new Float64Array(2 * moving.length); larger.set(moving); moving = larger; }
   moving.set(box, 4 * moved++);
 }
-/** The box around those of what moves that are wanted. */
+/** Returns the box around the wanted moving bodies. */
 function around(wanted) {
   const box = [Infinity, Infinity, -Infinity, -Infinity];
   for (let i = 0; i < moved; i++) if (wanted(4 * i)) grow(box, moving[4 * i], moving[4 * i + 1], moving[4 * i + 2], moving[4 * i + 3]);
   return box;
 }
-/** The box around what moves, without a few that are far from all others. */
+/** Returns the box around the moving bodies, without a few that are far from all others. */
 function moving_box(w, h) {
   const all = around(() => true);
   if (moved < SMALL_SCENE) return all;
@@ -48,7 +49,7 @@ function moving_box(w, h) {
   return seen_height(most, w, h) * WORTH_LEAVING_OUT < seen_height(all, w, h) ? most : all;
 }
 
-/** The upper side of a half plane over what moves, as a box without height; null if it is no ground. */
+/** Returns the upper side of a half plane below the moving bodies, as a box without height; null if it is not ground. */
 function ground_of(body, p, core) {
   const cos = Math.cos(body.angle), sin = Math.sin(body.angle), nx = cos * p.cos - sin * p.sin, ny = sin * p.cos + cos * p.sin;
   if (ny < 0.1) return null;
@@ -56,7 +57,7 @@ function ground_of(body, p, core) {
   return [core[0], top, core[2], top];
 }
 
-/** Content of a picture of so many px: the box of all that moves, the box of the content, and its least height; null if there is nothing. */
+/** Returns the content of a picture of a size in px: its box, the box of all moving bodies, and its minimum height; null if there is none. */
 function content(w = $('canvas').clientWidth, h = $('canvas').clientHeight) {
   const driven = [], fixed = [], planes = [], sizes = [], every = Math.ceil(bodies.size / MAX_SAMPLE), box = [0, 0, 0, 0];
   let nth = 0;
@@ -65,7 +66,7 @@ function content(w = $('canvas').clientWidth, h = $('canvas').clientHeight) {
     const own = looks(body);
     if (!own) continue;
     if (isDynamic(body)) {
-      // In worlds of many bodies a box holds its body however it turns: it is known without measuring.
+      // In worlds of many bodies a box contains its body at any angle and needs no measuring.
       const { x, y } = body, { reach } = own;
       if (bodies.size > MANY && isFinite(reach)) { box[0] = x - reach; box[1] = y - reach; box[2] = x + reach; box[3] = y + reach; } else bounds(body, own, null, box);
       if (!(box[0] <= box[2]) || !isFinite(box[0] + box[1] + box[2] + box[3])) continue;
@@ -81,14 +82,14 @@ function content(w = $('canvas').clientWidth, h = $('canvas').clientHeight) {
   }
   let core = moved ? moving_box(w, h) : null;
   const bodies_box = core;
-  // A drum, a vessel or a pusher belongs to the picture, a conveyor many times as long as the pile does not.
+  // A drum, a vessel or a pusher belongs to the picture; a conveyor many times as long as the pile does not.
   const holds_all = box => box[0] <= core[0] && box[1] <= core[1] && box[2] >= core[2] && box[3] >= core[3];
   for (const box of driven) if (core && seen_height(box, w, h) > 4 * seen_height(core, w, h) && !holds_all(box)) fixed.push(box); else core = join_boxes(core, box);
   if (!core) {
     const all = fixed.reduce(join_boxes, null);
     return all && { box: all, core: all, least: 0 };
   }
-  // The pin in the wall that a body hangs on is shown as a small fixed shape is.
+  // The pin in the wall on which a body hangs is treated as a small fixed shape.
   for (const ends of joints.map(ends_of)) if (ends) for (const [x, y] of [ends.a, ends.b]) fixed.push([x, y, x, y]);
   for (const [body, p] of planes) { const box = ground_of(body, p, core); if (box) fixed.push(box); }
   const typical = quantile(sizes, 0.5), seen = seen_height(core, w, h), roomy = Math.max(seen, LEAST_HEIGHT * typical), side = Math.max(NEAR_SIDE * seen, REACH * typical);
@@ -107,14 +108,14 @@ function content(w = $('canvas').clientWidth, h = $('canvas').clientHeight) {
   return { box: shown.reduce(join_boxes, near), core: bodies_box || core, least };
 }
 
-/** The view of the scene, if all that moves is in it. */
+/** Returns the view of the scene, if all moving bodies are in it. */
 function is_given({ core: [x0, y0, x1, y1] }) {
   if (!scene_view) return null;
   const { min, max } = scene_view;
   return x0 >= min[0] && y0 >= min[1] && x1 <= max[0] && y1 <= max[1] ? scene_view : null;
 }
 
-/** The camera that shows a box. */
+/** Returns the camera that shows a box. */
 function framing({ box, least }) {
   const { clientWidth: w, clientHeight: h } = $('canvas');
   const scale = (1 - 2 * MARGIN) * Math.min(w / Math.max(box[2] - box[0], 1e-6), h / Math.max(box[3] - box[1], 1e-6));

@@ -1,11 +1,11 @@
-// Graphs: energies of the world, and the motion of the selected body, over simulated time; as tables, too.
+// Graphs over simulated time: energies of the world and motion of the selected body; also as tables.
 
-/** Samples of a graph at most: then every other one goes. */
+/** Largest number of samples of a graph: beyond it every other one is dropped. */
 const MAX_SAMPLES = 4000;
-/** Milliseconds between two looks at the energies, at least; and between two paintings. */
+/** Minimum milliseconds between two requests for the energies, and between two paintings. */
 const ENERGY_EVERY = 200, PAINT_EVERY = 100;
 const X = '#4c78a8', Y = '#f58518', THIRD = '#54a24b', ALL = '';
-/** Graphs: unit, and lines by name with their columns and colours. Colour '' is that of text. */
+/** Graphs: unit, and lines by name with their columns and colours. The colour '' is that of text. */
 const GRAPHS = [
   { of: 'energies', title: 'Energy', unit: 'J', lines: [['kinetic', 1, X], ['potential', 2, Y], ['elastic', 3, THIRD], ['total', 4, ALL]] },
   { of: 'body', title: 'Position', unit: 'm', lines: [['x', 1, X], ['y', 2, Y]] },
@@ -18,10 +18,10 @@ const COLUMNS = {
   energies: ['time_s', 'kinetic_J', 'potential_J', 'elastic_J', 'total_J', 'step'],
   body: ['time_s', 'x_m', 'y_m', 'angle_rad', 'vx_m_per_s', 'vy_m_per_s', 'spin_rad_per_s', 'ax_m_per_s2', 'ay_m_per_s2', 'net_force_x_N', 'net_force_y_N', 'step', 'speed_m_per_s'],
 };
-/** Rows of samples: the time is the first column. */
+/** Rows of samples; the first column is the time. */
 let samples = { energies: [], body: [] }, sampled_body = '', sampled_world = null, graphs_shown = false, graphs_changed = false, measuring = false;
 
-/** Adds a row. What lies after it is of a past that was left. */
+/** Adds a row, and drops later rows, which were discarded by a rewind. */
 function add_sample(of, row) {
   const rows = samples[of];
   while (rows.length && rows.at(-1)[0] >= row[0] - 1e-9) rows.pop();
@@ -35,7 +35,7 @@ function forget_samples() {
   sampled_world = world;
   graphs_changed = true;
 }
-/** Begins the graphs of another body. One that took the place of `before` goes on. */
+/** Starts the graphs of another body. If it replaces `before`, the graphs continue. */
 function graph_selection(before = '') {
   const id = selected ? selected.id : '';
   if (id === sampled_body) return;
@@ -44,7 +44,7 @@ function graph_selection(before = '') {
   graphs_changed = true;
 }
 
-/** Takes the motion of the selected body of a frame that has velocities. */
+/** Samples the motion of the selected body from a frame with velocities. */
 function sample_body() {
   const body = graphs_shown && selected_body();
   if (!body) return;
@@ -55,7 +55,7 @@ function sample_body() {
   const ax = by ? (body.vx - last[4]) * by : 0, ay = by ? (body.vy - last[5]) * by : 0;
   add_sample('body', [time, body.x, body.y, body.angle, body.vx, body.vy, body.spin, ax, ay, mass * ax, mass * ay, step, Math.hypot(body.vx, body.vy)]);
 }
-/** Asks for the energies, at most as often as the service answers easily. */
+/** Requests the energies, at most as often as the service answers easily. */
 async function sample_energies() {
   if (!graphs_shown || measuring || !drawn || away || !status || status.state === 'failed') return;
   forget_samples();
@@ -66,7 +66,7 @@ async function sample_energies() {
   try {
     const { metrics: m, time, step } = await call('GET', on(own, '/metrics'));
     if (own === world) add_sample('energies', [time, m.kinetic_energy, m.potential_energy, m.elastic_energy, m.total_energy, step]);
-  } catch { /* The list says what is wrong. */ } finally { setTimeout(() => { measuring = false; }, 3 * (performance.now() - begun)); }
+  } catch { /* The list shows the problem. */ } finally { setTimeout(() => { measuring = false; }, 3 * (performance.now() - begun)); }
 }
 setInterval(sample_energies, ENERGY_EVERY);
 
@@ -94,7 +94,7 @@ const figures = GRAPHS.map(graph => {
   $('figures').append(figure);
   return { ...graph, figure, canvas };
 });
-/** Round numbers from `low` to `high`, about so many. */
+/** Returns round numbers from `low` to `high`, about as many as wanted. */
 function ticks(low, high, wanted) {
   const rough = (high - low) / wanted, power = 10 ** Math.floor(Math.log10(rough)), every = power * [1, 2, 5, 10].find(n => n * power >= rough * 0.999), found = [];
   for (let i = Math.ceil(low / every - 1e-9); i * every <= high + 1e-9 * every; i++) found.push(i * every);
@@ -109,11 +109,11 @@ function paint_graph({ of, title, unit, lines, canvas }, ink, soft, ratio) {
   let low = Infinity, high = -Infinity;
   for (const row of rows) for (const [, column] of lines) if (isFinite(row[column])) { low = Math.min(low, row[column]); high = Math.max(high, row[column]); }
   if (rows.length < 2 || low > high) {
-    c.fillText(of === 'body' && !selected ? 'Click a body.' : 'Let the world run.', 8, height / 2);
-    canvas.setAttribute('aria-label', `${title}: nothing yet`);
+    c.fillText(of === 'body' && !selected ? 'Click a body.' : 'Run the world.', 8, height / 2);
+    canvas.setAttribute('aria-label', `${title}: no data yet`);
     return;
   }
-  // A line that hardly changes is not blown up.
+  // A nearly constant line is not magnified.
   const least = Math.max(1e-3 * Math.max(Math.abs(low), Math.abs(high)), 1e-6);
   if (high - low < least) { low -= least; high += least; }
   const [left, right, top, bottom] = [46, 8, 6, 18], from = rows[0][0], to = rows.at(-1)[0], down = ticks(low, high, 4), along = ticks(from, to, 4);
@@ -152,7 +152,7 @@ function paint_graphs(now) {
 
 const table = of => [COLUMNS[of].join(','), ...samples[of].map(row => row.join(','))].join('\n') + '\n';
 const file_name = () => `${(status.name || status.id).replace(/[^\w-]+/g, '_')}-step-${simulated.step}`;
-/** Gives a text or a blob to the user as a file. */
+/** Offers a text or a blob to the user as a file. */
 function save_file(name, type, content) {
   const link = document.createElement('a');
   link.href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type })); link.download = name;

@@ -1,16 +1,16 @@
-// Gravity: an arrow in a dial that can be dragged, and keys that turn it.
+// Gravity: a dial with an arrow that can be dragged, and keys that turn it.
 
 /** Gravity at the rim of the dial, m/s², and its radius in the picture. */
 const RIM = 16, DIAL = 28, EARTH = 9.81, TILT = Math.PI / 12;
-/** Gravity that was set here and that the service has not told of yet, m/s²; of which world. */
+/** Gravity that was set here and is not in the status yet, m/s², with its world. */
 let wish = null;
-/** Turns for a dial that is being dragged. */
+/** True while the dial is being dragged. */
 let turning = false;
 
 const gravity = () => wish && wish.world === world ? wish.value : status ? status.gravity : [0, 0];
 const said = ([x, y]) => `${Math.hypot(x, y).toFixed(2)} m/s²`;
 
-/** Sets gravity, or that of the scene without a value. What is set while the service still works is told last. */
+/** Sets gravity, or that of the scene without a value. Of values set during a request only the last is sent. */
 async function set_gravity(value) {
   const own = world, waits = wish && wish.world === own && wish.busy;
   wish = { world: own, value: value || wish?.value || status.gravity, asked: value, busy: true };
@@ -31,14 +31,14 @@ const tilt = by => guard(async () => {
 });
 const scene_gravity = guard(() => set_gravity(null));
 
-/** Gravity of a place on the dial. Close to the middle it is none, and close to the Earth's, straight down or aside it is that. */
+/** Returns the gravity at a position on the dial. It snaps to zero close to the middle, to the Earth's value, and to the axes. */
 function gravity_at({ clientX, clientY }) {
   const box = $('gravity').getBoundingClientRect(), by = RIM / DIAL * 64 / box.width;
   let x = (clientX - box.x - box.width / 2) * by, y = -(clientY - box.y - box.height / 2) * by, size = Math.hypot(x, y);
   if (size < 1.5) return [0, 0];
   const quarter = Math.PI / 2, angle = Math.atan2(y, x), straight = Math.round(angle / quarter), to = size => {
     if (Math.abs(angle - straight * quarter) > 0.08) return [size * Math.cos(angle), size * Math.sin(angle)];
-    // Exactly, without what a cosine leaves of zero.
+    // Exact, without the rounding error of a cosine near zero.
     return [[size, 0], [0, size], [-size, 0], [0, -size]][(straight + 4) % 4];
   };
   if (Math.abs(size - EARTH) < 1) size = EARTH;
@@ -63,6 +63,6 @@ function dial() {
   $('arrow').setAttribute('transform', `rotate(${turn})`);
   $('arrow').setAttribute('d', length > 1 ? `M0 0H${length}M${length} 0l-6 -4M${length} 0l-6 4` : '');
   const text = size > 0 ? said([x, y]) : 'none';
-  $('gravity').title = `Gravity: ${text}. Drag the arrow; [ and ] turn it, \\ is that of the scene.`;
+  $('gravity').title = `Gravity: ${text}. Drag the arrow; [ and ] turn it, \\ restores that of the scene.`;
   $('gravity').setAttribute('aria-label', `Gravity ${text}`);
 }

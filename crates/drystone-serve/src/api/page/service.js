@@ -1,58 +1,58 @@
-// The service: requests, the list of worlds, and the stream of the world on show.
+// Connection to the service: requests, the list of worlds, and the stream of the displayed world.
 'use strict';
 const $ = id => document.getElementById(id);
 const HEADER = 64, FULL = 36, DELTA = 12;
-/** Beyond so many joints the service is not asked every second which ones broke. */
+/** Number of joints beyond which the page does not check every second which ones broke. */
 const MAX_WATCHED_JOINTS = 20000;
 let token = sessionStorage.getItem('token') || '';
 let world = null, socket = null, status = null;
-/** By slot: what a body is (shapes) and where it is. */
+/** Bodies by slot: their shapes, and their poses. */
 let shapes = new Map(), bodies = new Map();
-/** Part of the world that the scene wants to be shown, or null. */
+/** Region that the scene wants to be shown, or null. */
 let scene_view = null;
-/** Joints as the service tells them, and how many bodies and joints it had when it was asked. */
+/** Joints from the service, and the numbers of bodies and joints when they were requested. */
 let joints = [], jointed = '';
 /** True if a pointer holds a body. */
 let holds = false;
 let frames = [], dropped = 0, simulated = { step: 0, time: 0 }, serial = 0;
-/** The world whose bodies are being asked for, and whether they have changed since. */
+/** World whose bodies are being requested, and whether they have changed since. */
 let fetching = null, again = false;
-/** Lists asked for and applied, worlds opened: an answer that comes late changes nothing. */
+/** Numbers of lists requested and applied, and of worlds opened: a late answer is ignored. */
 let asked = 0, applied = 0, opening = 0;
-/** The world that is being deleted here. */
+/** World that is being deleted here. */
 let deleting = null;
 /** True while the service does not answer. */
 let away = false;
-/** A token that is asked for, and how those that wait hear of it. */
+/** Pending prompt for a token, and the callback of the requests that wait for it. */
 let asking = null, accepted = null;
-/** Work that is shown with a bar: its text, when it began, and how much of it is done (0 to 1, or unknown). */
-let busy = { text: 'Asking for the worlds', since: performance.now() };
-/** Why the world on show could not be opened. */
+/** Work in progress, shown with a bar: its text, its start, and its completed fraction (0 to 1, or unknown). */
+let busy = { text: 'Loading the list of worlds', since: performance.now() };
+/** Reason why the displayed world could not be opened. */
 let trouble = '';
 let known = -1, drawn = false;
-/** Pictures of worlds that were on show in this tab, by id. */
+/** Pictures of worlds displayed in this tab, by id. */
 const thumbnails = new Map();
-/** Frames and lists of joints so far. */
+/** Number of frames and lists of joints so far. */
 let taken = 0;
 
 const pause = milliseconds => new Promise(resolve => setTimeout(resolve, milliseconds));
 
-/** Text of a problem: its place once, and the line where the text was read line by line. */
+/** Returns the text of a problem: the path once, and the line where the text was parsed by line. */
 function told(problem) {
   const path = problem.path && !problem.detail.startsWith(problem.path) ? problem.path + ': ' : '';
   const line = problem.line && !problem.detail.includes('line') ? `line ${problem.line}, column ${problem.column}: ` : '';
-  const detail = problem.detail === 'syntax error' ? 'this is no JSON' : problem.detail;
+  const detail = problem.detail === 'syntax error' ? 'this is not JSON' : problem.detail;
   return line + path + detail + (problem.expected ? '; expected ' + problem.expected : '');
 }
 
-/** An error with the text of a problem. A proxy may answer in the service's place, in another form. */
+/** Returns an error with the text of a problem. A proxy may answer instead of the service, in another format. */
 async function problem(answer) {
   const json = await answer.json().catch(() => null);
-  const text = json && json.detail ? told(json) : `The service answers ${answer.status} ${answer.statusText}.`;
+  const text = json && json.detail ? told(json) : `The service answered ${answer.status} ${answer.statusText}.`;
   return Object.assign(new Error(text), { status: answer.status, line: json && json.line, column: json && json.column });
 }
 
-/** JSON, with word of how much of it has come. */
+/** Reads JSON, and reports the fraction that has arrived. */
 async function read(answer, tell) {
   const total = Number(answer.headers.get('Content-Length'));
   if (!tell || !total || !answer.body) return answer.json();
@@ -66,14 +66,14 @@ async function read(answer, tell) {
   }
 }
 
-const AWAY = 'The service does not answer. It is asked again.';
-/** The error of a request without an answer: the connection is lost, whatever was asked. */
+const AWAY = 'The service does not answer. Retrying.';
+/** Returns the error of a request without an answer: the connection is lost. */
 function lost() {
   away = true;
   return Object.assign(new Error(AWAY), { away });
 }
 
-/** Asks the service, and for a token if it wants one. */
+/** Sends a request, and asks the user for a token if the service requires one. */
 async function call(method, path, body, tell, as = 'json') {
   const key = crypto.getRandomValues(new Uint32Array(4)).join('-');
   for (;;) {
@@ -83,18 +83,18 @@ async function call(method, path, body, tell, as = 'json') {
     if (method !== 'GET') headers['Idempotency-Key'] = key;
     const answer = await fetch(path, { method, headers, body }).catch(() => { throw lost(); });
     if (answer.status === 401) {
-      // Another request may have heard of a new one meanwhile.
-      if (token === used) await ask(used ? 'The service does not accept this token any more.' : '');
+      // Another request may have obtained a new one meanwhile.
+      if (token === used) await ask(used ? 'The service no longer accepts this token.' : '');
       continue;
     }
     if (answer.status === 204) return null;
     if (!answer.ok) throw await problem(answer);
-    // A connection that is lost in the middle of an answer is lost as any other.
+    // A connection that breaks in the middle of an answer counts as lost, too.
     return (as === 'text' ? answer.text() : read(answer, tell)).catch(error => { throw error instanceof TypeError ? lost() : error; });
   }
 }
 
-/** Shows a mistake over the world. It stays until it is mended or something else is done. */
+/** Shows an error over the world. It stays until it is resolved or the next action. */
 const say = text => { $('say').textContent = text || ''; };
 /** Shows a message for some seconds. */
 const tell = text => {
@@ -102,15 +102,15 @@ const tell = text => {
   clearTimeout(tell.timer);
   tell.timer = setTimeout(() => { $('told').textContent = ''; }, 5000);
 };
-/** Ends an action, without a word, once another world is on show than the one that it began with. */
-const LEFT = new Error('another world is on show');
+/** Ends an action silently once another world is displayed than at its start. */
+const LEFT = new Error('another world is displayed');
 const stay = own => { if (world !== own) throw LEFT; };
 const guard = work => async (...args) => { try { say(); await work(...args); } catch (error) { if (error !== LEFT) say(error.message); } };
-/** Path of something of a world. An action names the world that it began with, as another one may be on show meanwhile. */
+/** Path of a resource of a world. An action keeps the id of its world, because another one may be displayed meanwhile. */
 const on = (id, path) => '/v1/worlds/' + id + path;
 const post = (id, path, body = {}) => call('POST', on(id, path), JSON.stringify(body));
 
-/** Asks for a token, once for all that wait for it. */
+/** Prompts for a token, once for all requests that wait for it. */
 function ask(text) {
   if (!asking) {
     asking = new Promise(resolve => { accepted = resolve; });
@@ -136,14 +136,14 @@ $('ask').onsubmit = async event => {
       asking = null;
       accepted();
     } else $('wrong').textContent = answer.status === 401 ? 'The service does not accept this token.' : (await problem(answer)).message;
-  } catch (error) { $('wrong').textContent = error instanceof TypeError ? 'This cannot be a token, or the service does not answer.' : error.message; }
+  } catch (error) { $('wrong').textContent = error instanceof TypeError ? 'This is not a valid token, or the service does not answer.' : error.message; }
   $('enter').disabled = false;
   panel();
   if (asking) $('token').select();
 };
 $('forget').onclick = () => { sessionStorage.removeItem('token'); location.replace(location.pathname); };
 
-/** Shows what stands before the view: a token is asked for, something is under way, has failed, or is missing. */
+/** Shows the panel over the view: a prompt for a token, work in progress, a failure, or an empty service. */
 function panel() {
   const failed = status && status.state === 'failed';
   const shown = asking ? 'ask' : busy ? 'opening' : !world ? (known === 0 ? 'none' : 'opening') : failed || trouble ? 'failed' : drawn ? '' : 'opening';
@@ -151,14 +151,14 @@ function panel() {
   for (const part of $('panel').children) part.hidden = part.id !== shown;
   $('forget').hidden = !token;
   if (shown === 'opening') {
-    const { text, since, done } = busy || { text: 'Waiting for the first picture' };
+    const { text, since, done } = busy || { text: 'Waiting for the first frame' };
     const seconds = since === undefined ? 0 : Math.floor((performance.now() - since) / 1000);
     $('doing').textContent = `${text} …` + (seconds > 1 ? ` ${seconds} s` : '');
     if (done > 0) $('progress').value = done; else $('progress').removeAttribute('value');
   } else if (shown === 'failed') {
     $('failure').textContent = failed ? `${status.name || status.id} has failed` : 'The world cannot be shown';
-    $('reason').textContent = failed ? status.problem || 'The service does not say why.' : trouble;
-    $('remedy').textContent = failed ? 'Its files are as they were found: the operator may restore them from a backup. Delete it if they are not needed. Other worlds are not affected.' : '';
+    $('reason').textContent = failed ? status.problem || 'The service gives no reason.' : trouble;
+    $('remedy').textContent = failed ? 'Its files are unchanged, and the operator may restore them from a backup. Delete the world if it is not needed. Other worlds are not affected.' : '';
     $('again').hidden = Boolean(failed);
   } else if (shown === 'none') {
     const header = token ? " -H 'Authorization: Bearer TOKEN'" : '';
@@ -167,7 +167,7 @@ function panel() {
 }
 setInterval(() => { if (busy) panel(); }, 500);
 
-/** All worlds, the newest first. A list that was asked for while another world was on show says nothing of this one. */
+/** Reads the list of worlds, newest first. A list requested while another world was displayed does not affect this one. */
 async function list() {
   const worlds = [], before = world, turn = ++asked;
   for (let after = ''; after !== undefined;) {
@@ -184,7 +184,7 @@ async function list() {
   buttons();
   if (status && drawn && jointed !== population()) loadJoints().catch(error => say(error.message));
   if (world && !status) {
-    if (world !== deleting) say('The world on show was deleted.');
+    if (world !== deleting) say('The displayed world was deleted.');
     close();
   }
   if (!world && !busy && worlds.length) open((worlds.find(w => w.state !== 'failed') || worlds[0]).id);
@@ -192,7 +192,7 @@ async function list() {
   return worlds;
 }
 
-/** Rows of the list, by world. They stay, so that a press that begins on one ends on it. */
+/** Rows of the list, by world. They are kept, so that a press that begins on one ends on it. */
 const items = new Map();
 function make_item(id) {
   const row = document.createElement('li'), button = document.createElement('button');
@@ -214,7 +214,7 @@ function show(worlds) {
     if (!items.has(w.id)) items.set(w.id, make_item(w.id));
     const { row, button, image, name, facts, fault } = items.get(w.id), picture = thumbnails.get(w.id);
     write(name, w.name || w.id);
-    write(facts, `${unwatched(w) ? 'paused: nobody watched' : w.state}, ${w.bodies.toLocaleString()} bodies, step ${w.step}`);
+    write(facts, `${unwatched(w) ? 'paused: no viewers' : w.state}, ${w.bodies.toLocaleString()} bodies, step ${w.step}`);
     write(fault, w.problem || '');
     if (w.problem && !fault.isConnected) button.append(fault); else if (!w.problem) fault.remove();
     if (picture && image.src !== picture) { image.src = picture; button.prepend(image); }
@@ -228,7 +228,7 @@ function show(worlds) {
   if (focused && focused.dataset.id && focused.isConnected) focused.focus({ preventScroll: true });
 }
 
-/** Lets those buttons be pressed that can do something. */
+/** Enables the buttons that can work. */
 function buttons() {
   const works = Boolean(status) && status.state !== 'failed' && !away, playing = Boolean(status) && status.state === 'playing';
   for (const button of [...['play', 'step', 'back', 'gravity', 'restart', 'fit', 'measure', 'picture', 'keep', 'save-scene', 'build', 'graph'].map($), ...document.querySelectorAll('[data-tool]')]) button.disabled = !works;
@@ -239,7 +239,7 @@ function buttons() {
   document.title = status ? `${status.name || status.id} – Drystone` : 'Drystone';
 }
 
-/** Shows no world. */
+/** Closes the displayed world. */
 function close() {
   letGo();
   select(null);
@@ -255,7 +255,7 @@ function close() {
   history.replaceState(null, '', location.pathname + location.search);
 }
 
-/** Shows a world, with a bar until it is drawn. */
+/** Opens a world, with a progress bar until it is drawn. */
 async function open(id) {
   close();
   const turn = ++opening, is_on = () => world === id && turn === opening;
@@ -275,7 +275,7 @@ async function open(id) {
     await Promise.all([load(done => { own.done = done; }), loadJoints()]);
     if (!is_on()) return;
     connect();
-    if (unwatched(status)) tell('paused: nobody watched; Space plays on');
+    if (unwatched(status)) tell('paused: no viewers; Space plays on');
   } catch (error) {
     if (is_on()) trouble = error.message;
   } finally {
@@ -285,7 +285,7 @@ async function open(id) {
 }
 $('again').onclick = guard(() => open(world));
 
-/** Opens the world of the address, else the newest that can be drawn, else the newest; none if the user has begun to make one. */
+/** Opens the world of the address, else the newest that can be drawn, else the newest; none if the user has begun to create one. */
 async function choose() {
   const own = busy, worlds = await list(), wanted = location.hash.slice(1);
   if (busy !== own || world) return;
@@ -295,7 +295,7 @@ async function choose() {
   panel();
 }
 
-/** Looks of bodies: asked for again when a body comes that is not known, and when the world has gone back. */
+/** Loads the shapes of the bodies: again when an unknown body arrives, and after a rewind. */
 async function load(tell) {
   if (fetching === world && !tell) { again = true; return; }
   const own = fetching = world;
@@ -305,17 +305,17 @@ async function load(tell) {
     shapes = new Map(answer.bodies.map(look));
     scene_view = answer.view || null;
   } finally { if (fetching === own) fetching = null; }
-  // The answer may be older than a body that has come meanwhile.
+  // The answer may be older than a body that has arrived meanwhile.
   if (again && own === world) { again = false; await load(); }
 }
 
-/** True if a world has stopped since nobody watched it. */
+/** Returns true if a world has paused because no client watched it. */
 const unwatched = w => Boolean(w && w.unwatched && w.state === 'paused');
 
-/** Counts on which the joints of a world depend. */
+/** Numbers on which the joints of a world depend. */
 const population = () => status ? [status.joints, status.bodies, status.alterations].join() : '';
 
-/** Joints: asked again when bodies or joints come and go, and while one may break. */
+/** Loads the joints: again when bodies or joints are added or removed, and while one may break. */
 async function loadJoints() {
   const own = world;
   jointed = population();
@@ -329,9 +329,9 @@ setInterval(() => {
   if (drawn && !away && status && status.state !== 'paused' && joints.length <= MAX_WATCHED_JOINTS && joints.some(joint => joint.breakable)) loadJoints().catch(() => {});
 }, 1000);
 
-/** The stream as it was asked for last. */
+/** Settings of the stream as last requested. */
 let wanted = { rate: 60, format: 'delta' };
-/** Stream at the rate at which a browser can draw so many bodies; with velocities where they are shown. */
+/** Returns settings at a rate at which a browser can draw so many bodies; with velocities where they are shown. */
 function wanted_stream() {
   const full = Boolean(layers.velocities || layers.forces || graphs_shown || selected);
   return { rate: shapes.size > 200000 ? 5 : shapes.size > 20000 || (full && shapes.size > 5000) ? 20 : 60, format: full ? 'full' : 'delta' };
@@ -345,7 +345,7 @@ function want_stream() {
 
 function connect() {
   const protocols = ['drystone.v1'];
-  // Not every token is a name of a protocol.
+  // Not every token is a valid protocol name.
   if (token) protocols.push('bearer-hex.' + [...new TextEncoder().encode(token)].map(byte => byte.toString(16).padStart(2, '0')).join(''));
   const { rate, format } = wanted = wanted_stream();
   const old = socket, own = socket = new WebSocket((location.protocol === 'https:' ? 'wss://' : 'ws://') + location.host + on(world, `/stream?rate=${rate}&format=${format}`), protocols);
@@ -358,13 +358,13 @@ function connect() {
       if (answer.problem) say(told(answer.problem));
     } else take(new DataView(data));
   };
-  // Tried again for as long as the world is the one on show.
+  // Reconnects for as long as the world is displayed.
   own.onclose = () => { if (own === socket) setTimeout(() => { if (own === socket && world) connect(); }, 1000); };
 }
 
-/** Number of the last frame with all bodies: a body that is not in it is gone. */
+/** Number of the last full frame: a body that is not in it was removed. */
 let census = 0;
-/** Adds a frame of the stream to what is known of the bodies. */
+/** Applies a frame of the stream to the bodies. */
 function take(view) {
   if (view.getUint32(0, true) !== 0x46595244) return;
   const has_all = view.getUint16(6, true) & 1;
@@ -372,17 +372,17 @@ function take(view) {
   const before = simulated.step;
   simulated = { step: Number(view.getBigUint64(16, true)), time: view.getFloat64(24, true) };
   const full = view.getUint32(32, true), deltas = view.getUint32(36, true), gone = view.getUint32(40, true);
-  // A world that has gone back may have other bodies by the same ids.
+  // A rewound world may have other bodies with the same ids.
   let p = HEADER, unknown = simulated.step < before;
   census++;
-  // Rows lie on multiples of four bytes; every browser runs on machines that are little-endian, as frames are.
+  // Rows are aligned to four bytes; frames are little-endian, like every machine with a browser.
   for (let i = 0; i < full; i++, p += FULL) {
     const slot = view.getUint32(p, true), generation = view.getUint32(p + 4, true);
     let body = bodies.get(slot);
-    // A body is one object for as long as it lives, so that frames leave nothing to be cleared away.
+    // A body is one object for its whole life, so that frames create no garbage.
     if (!body || body.generation !== generation) bodies.set(slot, body = { slot, generation, x: 0, y: 0, angle: 0, vx: 0, vy: 0, spin: 0, fx: 0, fy: 0, flags: 0, since: -1, census, color: undefined, shapes: null, own: null });
     const vx = view.getFloat32(p + 20, true), vy = view.getFloat32(p + 24, true);
-    // Net force: that which has changed the velocity since the last frame with velocities.
+    // Net force: the cause of the velocity's change since the last frame with velocities.
     const seconds = simulated.time - body.since, share = body.since >= 0 && seconds > 0 && seconds < 1 && !(body.flags & 6) ? (looks(body)?.mass ?? 0) / seconds : 0;
     if (seconds !== 0) { body.fx = (vx - body.vx) * share; body.fy = (vy - body.vy) * share; }
     body.x = view.getFloat32(p + 8, true); body.y = view.getFloat32(p + 12, true); body.angle = view.getFloat32(p + 16, true);

@@ -1,15 +1,15 @@
-// The view: what bodies look like, the camera, and the pointer over the world.
+// The view: shapes of bodies, the camera, and the pointer over the world.
 
 const camera = { x: 0, y: 0, scale: 20, fitted: false, follows: true, given: false };
-/** Where the camera goes while it follows. */
+/** Target of the camera while it follows. */
 let goal = null;
 const GRAB_MOUSE = 8, GRAB_TOUCH = 16;
 
-// Looks: the parts of a body, measured once.
+// Looks: the shapes of a body, measured once.
 
 const CIRCLE = 0, BOX = 1, CAPSULE = 2, POLYGON = 3, HALF_PLANE = 9;
 
-/** The part of a body that a shape is: kind, middle, turn and half sizes, in the frame of the body. */
+/** Returns a shape as drawn: kind, middle, angle and half sizes, in the frame of the body. */
 function part({ circle, polygon, half_plane: half, sensor = false }) {
   if (circle) return { kind: CIRCLE, x: circle.center[0], y: circle.center[1], cos: 1, sin: 0, a: circle.radius, b: 0, r: 0, sensor };
   if (half) return { kind: HALF_PLANE, x: half.point[0], y: half.point[1], cos: half.normal[0], sin: half.normal[1], a: 0, b: 0, r: 0, sensor };
@@ -26,16 +26,16 @@ function part({ circle, polygon, half_plane: half, sensor = false }) {
   return { kind: POLYGON, x, y, cos: 1, sin: 0, a: Math.max(...own.map(p => Math.hypot(...p))), b: 0, r, sensor, points: own };
 }
 
-/** A body of the service with its parts, and how far they reach from its origin. */
+/** Returns a body of the service with its shapes, its radius about the origin, and the start of its arrows. */
 function look(body) {
   const [slot, generation] = body.id.split('.').map(Number), parts = body.shapes.map(part);
   const reach = Math.max(0, ...parts.map(p => p.kind === HALF_PLANE ? Infinity : Math.hypot(p.x, p.y) + Math.hypot(p.a, p.b) + p.r));
-  // Arrows begin here: the middle of its shapes by their areas, which is that of mass where all are as dense.
+  // Arrows begin at the centroid of the shapes, which is the centre of mass if all have the same density.
   const areas = parts.map(p => p.kind === HALF_PLANE ? 0 : (p.a + p.r) * (p.b + p.r || p.a) || 1e-9), sum = areas.reduce((a, b) => a + b, 0) || 1;
   const middle = ['x', 'y'].map(axis => parts.reduce((at, p, i) => at + p[axis] * areas[i] / sum, 0));
   return [slot, { ...body, generation, parts, reach, middle }];
 }
-/** Looks of a body, or null while they are not known. Asked of every body in every frame, so the answer is kept with it. */
+/** Returns the looks of a body, or null while they are unknown. Cached in the body, because each frame needs them. */
 function looks(body) {
   if (body.shapes !== shapes) {
     const own = shapes.get(body.slot);
@@ -46,7 +46,7 @@ function looks(body) {
 }
 const isDynamic = body => !(body.flags & 6);
 
-/** Where a body is, or one part of it: low x, low y, high x, high y. Half planes are nowhere. */
+/** Returns the box of a body or of one of its shapes: low x, low y, high x, high y. Half planes have none. */
 function bounds(body, own, only = null, box = [0, 0, 0, 0]) {
   const cos = Math.cos(body.angle), sin = Math.sin(body.angle);
   box[0] = box[1] = Infinity; box[2] = box[3] = -Infinity;
@@ -72,9 +72,9 @@ function grow(box, x0, y0, x1, y1) {
   if (y1 > box[3]) box[3] = y1;
 }
 
-// The camera: where the world is in the picture.
+// The camera: the position of the world in the picture.
 
-/** Shows what the scene wants to be shown, if all that moves is there: the view stays where it is then. Else shows everything, and follows it from now on. */
+/** Shows the scene's view if all moving bodies are in it, and keeps it. Otherwise shows everything, and follows it from then on. */
 function fit() {
   const found = content(), given = found && is_given(found), { clientWidth: w, clientHeight: h } = $('canvas');
   const at = given ? { x: (given.min[0] + given.max[0]) / 2, y: (given.min[1] + given.max[1]) / 2, scale: Math.min(w / (given.max[0] - given.min[0]), h / (given.max[1] - given.min[1])) }
@@ -83,7 +83,7 @@ function fit() {
   goal = null;
 }
 
-/** Follows what moves, softly: the view changes when something is about to leave it, or when all has become small. */
+/** Follows moving bodies smoothly: the view changes when something is about to leave it, or when everything has become small. */
 function follow_bodies(seconds) {
   if (!camera.follows || !camera.fitted || camera.given || pointers.size) return;
   const now = performance.now(), { clientWidth: w, clientHeight: h } = $('canvas'), key = [taken, w, h].join();
@@ -93,7 +93,7 @@ function follow_bodies(seconds) {
     if (found) {
       const at = goal || camera, wanted = framing(found);
       if (leaves(at, found.box, w, h) || wanted.scale > 2 * at.scale) goal = wanted;
-      // A fast body is not lost on the way there.
+      // A fast body stays in view during the motion.
       if (goal && leaves(camera, found.box, 1.02 * w, 1.02 * h)) hold(found.box, w, h);
     }
   }
@@ -103,11 +103,11 @@ function follow_bodies(seconds) {
   camera.x += (goal.x - camera.x) * share; camera.y += (goal.y - camera.y) * share;
   camera.scale *= (goal.scale / camera.scale) ** share;
 }
-/** True if a box is not within 98 % of the picture of a camera. */
+/** Returns true if a box is not within 98 % of a camera's picture. */
 function leaves(at, [x0, y0, x1, y1], w, h) {
   return Math.max(at.x - x0, x1 - at.x) * at.scale > 0.49 * w || Math.max(at.y - y0, y1 - at.y) * at.scale > 0.49 * h;
 }
-/** Moves the camera as little as it takes to have a box in the picture. */
+/** Moves the camera as little as needed to show a box. */
 function hold([x0, y0, x1, y1], w, h) {
   camera.scale = Math.min(camera.scale, 0.96 * w / (x1 - x0), 0.96 * h / (y1 - y0));
   const x = 0.48 * w / camera.scale, y = 0.48 * h / camera.scale;
@@ -115,7 +115,7 @@ function hold([x0, y0, x1, y1], w, h) {
   camera.y = Math.max(y1 - y, Math.min(y0 + y, camera.y));
 }
 
-/** Says so when no body that moves is in view; of a world in which nothing moves, when no body is. */
+/** Shows a hint when no moving body is in view; in a world without moving bodies, when no body is. */
 function look_for_bodies() {
   const key = [taken, camera.x, camera.y, camera.scale, world, shapes.size].join(), now = performance.now();
   if (key === look_for_bodies.key || now - (look_for_bodies.since || 0) < 100) return;
@@ -133,7 +133,7 @@ function look_for_bodies() {
   $('lost').hidden = !drawn || bodies.size === 0 || (!some && still);
 }
 
-/** Zooms about a place of the canvas, px. */
+/** Zooms around a point of the canvas, px. */
 function zoom(factor, px = $('canvas').clientWidth / 2, py = $('canvas').clientHeight / 2) {
   const [x, y] = world_at(px, py), scale = Math.min(1e6, Math.max(1e-4, camera.scale * factor)), by = 1 / camera.scale - 1 / scale;
   camera.x += (px - $('canvas').clientWidth / 2) * by; camera.y -= (py - $('canvas').clientHeight / 2) * by;
@@ -142,12 +142,12 @@ function zoom(factor, px = $('canvas').clientWidth / 2, py = $('canvas').clientH
   return [x, y];
 }
 function pan(dx, dy) { camera.x -= dx / camera.scale; camera.y += dy / camera.scale; take_camera(); }
-/** The user moves the view: it follows no more. */
+/** Ends following: the user moves the view. */
 function take_camera() { camera.follows = camera.given = false; goal = null; }
 const world_at = (px, py) => [camera.x + (px - $('canvas').clientWidth / 2) / camera.scale, camera.y - (py - $('canvas').clientHeight / 2) / camera.scale];
 const pixel_of = ([x, y]) => [(x - camera.x) * camera.scale + $('canvas').clientWidth / 2, $('canvas').clientHeight / 2 - (y - camera.y) * camera.scale];
 
-// Joints: where their ends are now.
+// Joints: the current positions of their ends.
 
 const body_of = id => { const [slot, generation] = id.split('.').map(Number), body = bodies.get(slot); return body && body.generation === generation ? body : null; };
 const place_on = (body, [x, y]) => { const cos = Math.cos(body.angle), sin = Math.sin(body.angle); return [body.x + cos * x - sin * y, body.y + sin * x + cos * y]; };
@@ -157,13 +157,13 @@ function ends_of(joint) {
   return { first, second, a: first ? place_on(first, joint.anchor_a) : joint.anchor_a, b: place_on(second, joint.anchor_b) };
 }
 
-// Picking: the body nearest to a place.
+// Picking: the body nearest to a point.
 
-/** The place of a part that is nearest to a point, both in the frame of the body. */
+/** Returns the point of a shape nearest to a position, both in the frame of the body. */
 function nearest(p, x, y) {
   const dx = x - p.x, dy = y - p.y, u = p.cos * dx + p.sin * dy, v = p.cos * dy - p.sin * dx;
   const out = (a, b) => [p.x + p.cos * a - p.sin * b, p.y + p.sin * a + p.cos * b];
-  // From a place on the core as far as the radius goes.
+  // From the nearest point of the core, as far as the radius.
   const rounded = (a, b, r) => { const l = Math.hypot(u - a, v - b); return l <= r ? [x, y] : out(a + (u - a) * r / l, b + (v - b) * r / l); };
   if (p.kind === CIRCLE) return rounded(0, 0, p.a);
   if (p.kind === HALF_PLANE) { const d = dx * p.cos + dy * p.sin; return d <= 0 ? [x, y] : [x - d * p.cos, y - d * p.sin]; }
@@ -178,7 +178,7 @@ function nearest(p, x, y) {
   return inside || least <= p.r ? [x, y] : rounded(best[0], best[1], p.r);
 }
 
-/** The body nearest to a place, at most `slack` px away, and the place on it in its frame. Static ones only with `all`. */
+/** Returns the body nearest to a point, at most `slack` px away, and the point on it in its frame. Static ones only with `all`. */
 function pick([x, y], slack, all = false) {
   let found = null, least = slack / camera.scale;
   for (const body of bodies.values()) {
@@ -187,7 +187,7 @@ function pick([x, y], slack, all = false) {
     const cos = Math.cos(body.angle), sin = Math.sin(body.angle), px = cos * dx + sin * dy, py = cos * dy - sin * dx;
     for (const p of own.parts) {
       const point = nearest(p, px, py), d = Math.hypot(point[0] - px, point[1] - py);
-      // Among bodies that are as near, the one that is drawn last; one that moves before one that does not.
+      // Among equally near bodies, the one drawn last; a moving one before a fixed one.
       if (d > least || (found && d === least && isDynamic(found.body) && !isDynamic(body))) continue;
       least = d;
       found = { body, id: own.id, name: own.name, mass: own.mass, point };
@@ -198,19 +198,19 @@ function pick([x, y], slack, all = false) {
 
 // The pointer: pulls bodies, moves the view, pinches, uses tools.
 
-/** Pointers that are down, by id, px of the canvas; and the place of the last one, px, while it is over the world. */
+/** Pressed pointers by id, px of the canvas; and the position of the last one, px, while it is over the world. */
 const pointers = new Map();
 let hovered = null;
-/** The held body, or null. */
+/** Held body, or null. */
 let drag = null;
-/** A press that may become a drag or a click, or null. */
+/** Press that may become a drag or a click, or null. */
 let press = null;
 /** Milliseconds after which a press on a body holds it. */
 const HOLD = 250;
 const hand = 'page-' + crypto.getRandomValues(new Uint32Array(1))[0];
 
 function send(message) { if (socket && socket.readyState === 1) socket.send(JSON.stringify({ id: ++serial, ...message })); }
-/** Tells the service where the hand is, at most every 33 ms. */
+/** Sends the position of the pointer to the service, at most every 33 ms. */
 function pull() {
   if (!drag || !drag.moved || !drag.ready) return;
   drag.moved = false; drag.sent = true;
@@ -221,7 +221,7 @@ function letGo() {
   if (drag && drag.sent) {
     const commands = [{ release: { pointer: hand } }];
     pull();
-    // A world without a stream is told as well: it would hold the body for ever.
+    // Also sent to a world without a stream: it would otherwise hold the body forever.
     if (socket && socket.readyState === 1) send({ commands }); else post(drag.world, '/commands', { commands }).catch(() => {});
   }
   drag = null;
@@ -249,7 +249,7 @@ $('canvas').onpointerdown = event => {
     return;
   }
   press = event.button === 0 && drawn ? { at, moved: false, found: pick(world_at(...at), slack_of(event)), over: pick(world_at(...at), slack_of(event), true) } : null;
-  // A press that stays takes hold of a body as one that moves does; a short one selects it.
+  // A long press grabs a body like a drag does; a short one selects it.
   if (press?.found) press.timer = setTimeout(take_hold, HOLD, press);
   cursor(event);
 };
@@ -269,7 +269,7 @@ $('canvas').onpointermove = event => {
   } else {
     const other = [...pointers].find(([id]) => id !== event.pointerId)[1];
     const apart = p => Math.max(1, Math.hypot(p[0] - other[0], p[1] - other[1]));
-    // First the middle moves, then the picture grows about it.
+    // First the middle moves, then the picture is scaled around it.
     pan((at[0] - before[0]) / 2, (at[1] - before[1]) / 2);
     zoom(apart(at) / apart(before), (at[0] + other[0]) / 2, (at[1] + other[1]) / 2);
   }
@@ -282,7 +282,7 @@ $('canvas').onpointerup = event => {
 };
 $('canvas').onpointercancel = event => { end_draft(); lift(event); };
 function lift(event) { pointers.delete(event.pointerId); if (press) clearTimeout(press.timer); press = null; letGo(); cursor(event); }
-/** Takes hold of the body that is pressed. */
+/** Grabs the pressed body. */
 function take_hold(own) {
   clearTimeout(own.timer);
   if (own !== press || drag || pointers.size !== 1) return;
@@ -293,7 +293,7 @@ function take_hold(own) {
 $('canvas').onpointerleave = () => { if (!pointers.size) hovered = null; };
 $('canvas').oncontextmenu = event => event.preventDefault();
 $('canvas').onwheel = event => { event.preventDefault(); zoom(Math.exp(-event.deltaY * 0.001), ...offset(event)); };
-/** A hand over what can be grabbed. */
+/** Shows a hand over bodies that can be grabbed. */
 function cursor(event) {
   const over = drag ? 'held' : tool ? 'tool' : pointers.size ? 'pan' : drawn && pick(world_at(...offset(event)), slack_of(event)) ? 'body' : '';
   $('canvas').dataset.over = over;
