@@ -1,4 +1,4 @@
-//! What a newcomer reads first is true: links lead somewhere, files that are named exist, every setting is described, and
+//! Checks of what a newcomer reads first: links lead somewhere, files that are named exist, every setting is described, and
 //! pictures made from the code are those of the code. `DRYSTONE_WRITE_PICTURES=1` writes these pictures.
 
 use std::collections::{BTreeMap, BTreeSet};
