@@ -650,7 +650,11 @@ mod figures {
         let [readme, page] = committed.each_ref().map(String::as_str);
         let (ran, fresh) = written([readme, page]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
-        assert!(fresh[0] == readme, "the figures of README.md are stale: run .ci/figures. They should read\n{}", fresh[0]);
+        assert!(
+            fresh[0] == readme,
+            "the figures of README.md are stale: run .ci/figures. They should read\n{}",
+            fresh[0]
+        );
         assert!(fresh[1] == page, "the figures of {PAGE} are stale: run .ci/figures. They should read\n{}", fresh[1]);
         let edited = [readme, page].map(|text| text.replacen("---:|", "---:|---:|", 1));
         assert!(edited[0] != readme && edited[1] != page, "there are no figures");
