@@ -16,6 +16,7 @@ mod determinism;
 mod emitters;
 mod events;
 mod explosion;
+mod front_door;
 mod groups;
 mod issue_002_fixed_rotation;
 mod issue_002_snapshot_impulses;

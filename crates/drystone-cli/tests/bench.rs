@@ -608,18 +608,23 @@ mod compares {
     }
 }
 
-/// Figures of the README.
+/// Figures of the README and of the book.
 mod figures {
     use super::*;
+
+    /// Page of the book with the figures of all machines.
+    const PAGE: &str = "docs/book/src/figures.md";
 
     fn root(path: &str) -> std::path::PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
     }
 
-    /// What `.ci/figures` does, on a copy.
-    fn written(readme: &str) -> (Ran, String) {
+    /// Runs `.ci/figures` on copies of the README and of the book's page. Returns both as they are afterwards.
+    fn written([readme, page]: [&str; 2]) -> (Ran, [String; 2]) {
         let folder = folder();
         fs::write(folder.path().join("README.md"), readme).expect("file");
+        fs::create_dir_all(folder.path().join("docs/book/src")).expect("folder");
+        fs::write(folder.path().join(PAGE), page).expect("file");
         let results = folder.path().join("benches/results");
         for machine in fs::read_dir(root("benches/results")).expect("folder") {
             let machine = machine.expect("entry");
@@ -639,27 +644,33 @@ mod figures {
             .env("DRYSTONE", env!("CARGO_BIN_EXE_drystone"))
             .output();
         let ran = finished(output.expect("starts"));
-        let text = fs::read_to_string(folder.path().join("README.md")).expect("file");
-        (ran, text)
+        let text = |path| fs::read_to_string(folder.path().join(path)).expect("file");
+        (ran, [text("README.md"), text(PAGE)])
     }
 
     /// Stale figures, and an edited one, are put right by `.ci/figures`.
     #[cfg(unix)]
     #[test]
     fn are_those_of_the_results() {
-        let readme = fs::read_to_string(root("README.md")).expect("file");
-        let (ran, fresh) = written(&readme);
+        let committed = ["README.md", PAGE].map(|path| fs::read_to_string(root(path)).expect("file"));
+        let [readme, page] = committed.each_ref().map(String::as_str);
+        let (ran, fresh) = written([readme, page]);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
-        assert!(fresh == readme, "the figures of README.md are stale: run .ci/figures. They should read\n{fresh}");
-        let edited = readme.replacen("---:|", "---:|---:|", 1);
-        assert_ne!(edited, readme, "there are no figures");
-        assert_eq!(written(&edited).1, readme);
+        assert!(
+            fresh[0] == readme,
+            "the figures of README.md are stale: run .ci/figures. They should read\n{}",
+            fresh[0]
+        );
+        assert!(fresh[1] == page, "the figures of {PAGE} are stale: run .ci/figures. They should read\n{}", fresh[1]);
+        let edited = [readme, page].map(|text| text.replacen("---:|", "---:|---:|", 1));
+        assert!(edited[0] != readme && edited[1] != page, "there are no figures");
+        assert_eq!(written([&edited[0], &edited[1]]).1, committed);
     }
 
     #[cfg(unix)]
     #[test]
     fn need_their_place() {
-        let (ran, text) = written("# No marks\n");
+        let (ran, [text, _]) = written(["# No marks\n", ""]);
         assert_eq!((ran.code, text.as_str()), (2, "# No marks\n"));
         assert!(ran.stderr.contains("<!-- end of figures -->"), "{}", ran.stderr);
     }

@@ -1,0 +1,392 @@
+#!/usr/bin/env python3
+"""Makes the pictures, the plots and the measured tables of the book, and the movie of README.md.
+
+    docs/book/figures.py DRYSTONE    the command; .ci/pictures calls this
+
+Everything runs on the CPU with one thread, so that the same command gives the same bits. Layers of pictures are drawn by
+a graphics adapter, of which a software one will do. Standard library only.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+BOOK = Path(__file__).resolve().parent / "src"
+PICTURES = BOOK / "pictures"
+DOCS = BOOK.parent.parent
+Scene = dict[str, Any]
+
+
+class Drystone:
+    def __init__(self, program: str) -> None:
+        self.program = program
+        self.folder = Path(tempfile.mkdtemp())
+
+    def scene(self, name: str, **settings: Any) -> Scene:
+        """A scene of the catalogue, with other settings."""
+        file = self.folder / "scene.json"
+        self.call("scenes", name, "--write", str(file))
+        scene: Scene = json.loads(file.read_text())
+        scene.setdefault("settings", {}).update(settings)
+        return scene
+
+    def run(self, scene: Scene, steps: int, *options: str) -> dict[str, Any]:
+        """The report of a run."""
+        arguments = ["run", "-", "--backend", "cpu", "--threads", "1", "--steps", str(steps), "--json", "-", "--quiet"]
+        report: dict[str, Any] = json.loads(self.call(*arguments, *options, text=json.dumps(scene)))
+        return report
+
+    def picture(self, name: str, scene: Scene, steps: int, size: str = "240x200", *options: str) -> dict[str, Any]:
+        file = PICTURES / f"{name}.png"
+        report = self.run(scene, steps, "--picture", str(file), "--size", size, *options)
+        print(f"{file.relative_to(DOCS.parent)}")
+        return report
+
+    def heights(self, scene: Scene, steps: int, body: int) -> list[float]:
+        """Height of a body after each step, m."""
+        file = self.folder / "trace.npz"
+        self.run(scene, steps, "--trace", str(file))
+        with zipfile.ZipFile(file) as archive:
+            data = archive.read("position.npy")
+        # An .npy file: magic, version, length of the header, header, then rows of float32.
+        length = int.from_bytes(data[8:10], "little")
+        header = data[10 : 10 + length].decode()
+        bodies = int(header.split("'shape': (")[1].split(")")[0].split(",")[1])
+        values = array.array("f", data[10 + length :])
+        return [values[2 * (step * bodies + body) + 1] for step in range(len(values) // (2 * bodies))]
+
+    def call(self, *arguments: str, text: str | None = None) -> str:
+        environment = os.environ | {"NODEVICE_SELECT": "1"}
+        done = subprocess.run(
+            [self.program, *arguments], input=text, capture_output=True, text=True, env=environment, check=False
+        )
+        if done.returncode != 0:
+            raise SystemExit(f"{' '.join(arguments)}: {done.stderr}")
+        return done.stdout
+
+
+# ── Plots ──
+
+COLORS = ["#2f6f8f", "#d08a2e", "#8f3f5f", "#5f8f4f", "#6f5fa0"]
+
+
+def plot(name: str, x_label: str, y_label: str, lines: list[tuple[str, list[tuple[float, float]]]],
+         log_x: bool = False, log_y: bool = False) -> None:
+    """Lines over two axes, as SVG on a light card, readable on a dark page too."""
+    width, height, left, top, right, bottom = 560, 320, 64, 16, 16, 46
+    points = [point for _, line in lines for point in line]
+    ends = []
+    for axis, log in ((0, log_x), (1, log_y)):
+        low, high = min(point[axis] for point in points), max(point[axis] for point in points)
+        if not log:
+            low = min(low, 0.0)
+        ends.append((low, high if high > low else low + 1.0))
+
+    def place(value: float, axis: int) -> float:
+        (low, high), log = ends[axis], (log_x, log_y)[axis]
+        share = math.log(value / low) / math.log(high / low) if log else (value - low) / (high - low)
+        return left + share * (width - left - right) if axis == 0 else height - bottom - share * (height - top - bottom)
+
+    def ticks(axis: int) -> list[float]:
+        (low, high), log = ends[axis], (log_x, log_y)[axis]
+        if log:
+            powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+            found = [factor * 10.0**power for power in powers for factor in (1, 2, 5)]
+            found = [value for value in found if low * 0.999 <= value <= high * 1.001]
+            return found if len(found) < 8 else [value for value in found if f"{value:e}"[0] == "1"]
+        step = 10.0 ** math.floor(math.log10((high - low) / 2))
+        step = next(step * factor for factor in (1, 2, 5, 10) if (high - low) / (step * factor) <= 7)
+        first = math.ceil(low / step)
+        return [index * step for index in range(first, math.floor(high / step + 1e-9) + 1)]
+
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+        'font-family="system-ui, sans-serif" font-size="12" fill="#333">',
+        f'<rect width="{width}" height="{height}" rx="6" fill="#f6f4ee"/>',
+    ]
+    for value in ticks(0):
+        x = place(value, 0)
+        parts.append(f'<path d="M{x:.1f} {top}V{height - bottom}" stroke="#ddd9cf"/>')
+        parts.append(f'<text x="{x:.1f}" y="{height - bottom + 16}" text-anchor="middle">{value:g}</text>')
+    for value in ticks(1):
+        y = place(value, 1)
+        parts.append(f'<path d="M{left} {y:.1f}H{width - right}" stroke="#ddd9cf"/>')
+        parts.append(f'<text x="{left - 6}" y="{y + 4:.1f}" text-anchor="end">{value:g}</text>')
+    legend: list[str] = []
+    for index, (label, line) in enumerate(lines):
+        color = COLORS[index % len(COLORS)]
+        way = " ".join(f"{place(x, 0):.1f},{place(y, 1):.1f}" for x, y in line)
+        parts.append(f'<polyline points="{way}" fill="none" stroke="{color}" stroke-width="2"/>')
+        if len(line) < 20:
+            parts += [f'<circle cx="{place(x, 0):.1f}" cy="{place(y, 1):.1f}" r="3" fill="{color}"/>' for x, y in line]
+        if label:
+            y = top + 6 + 18 * index
+            legend.append(f'<rect x="{width - right - 168}" y="{y}" width="12" height="12" fill="{color}"/>')
+            legend.append(f'<text x="{width - right - 150}" y="{y + 10}">{label}</text>')
+    if legend:
+        size = f'width="174" height="{9 * len(legend) + 6}"'
+        parts.append(f'<rect x="{width - right - 174}" y="{top}" {size} fill="#f6f4ee" fill-opacity="0.85"/>')
+    parts += legend
+    parts.append(f'<text x="{(left + width - right) / 2}" y="{height - 10}" text-anchor="middle">{x_label}</text>')
+    middle = (top + height - bottom) / 2
+    parts.append(f'<text transform="translate(16 {middle}) rotate(-90)" text-anchor="middle">{y_label}</text></svg>')
+    file = PICTURES / f"{name}.svg"
+    file.write_text("\n".join(parts) + "\n")
+    print(file.relative_to(DOCS.parent))
+
+
+def table(page: str, name: str, head: list[str], rows: list[list[str]]) -> None:
+    """Writes a table between two marks of a page."""
+    file = BOOK / page
+    text = file.read_text()
+    marks = f"<!-- {name}: written by .ci/pictures -->\n", f"<!-- end of {name} -->"
+    before, rest = text.split(marks[0])
+    after = rest.split(marks[1], 1)[1]
+    lines = ["| " + " | ".join(row) + " |\n" for row in [head, ["---"] * len(head), *rows]]
+    file.write_text("".join([before, marks[0], "\n", *lines, "\n", marks[1], after]))
+    print(f"{file.relative_to(DOCS.parent)}: {name}")
+
+
+# ── Scenes that are not in the catalogue ──
+
+GROUND = {"type": "static", "shapes": [{"box": {"half": [200, 1]}, "offset": [0, -1]}]}
+
+
+def box(x: float, y: float, half: float = 0.5, density: float = 1.0, **shape: Any) -> Scene:
+    return {"type": "dynamic", "position": [x, y],
+            "shapes": [{"box": {"half": [half, half]}, "density": density, **shape}]}
+
+
+def disc(x: float, y: float, velocity: tuple[float, float] = (0, 0), restitution: float = 1.0, radius: float = 0.5) -> Scene:
+    return {"type": "dynamic", "position": [x, y], "velocity": list(velocity),
+            "shapes": [{"circle": {"radius": radius}, "friction": 0, "restitution": restitution}]}
+
+
+def world(name: str, bodies: list[Scene], **more: Any) -> Scene:
+    return {"version": 1, "name": name, "bodies": bodies, **more}
+
+
+def stack(side: float, count: int = 10, **settings: Any) -> Scene:
+    bodies = [box(0, side * (index + 0.5), side / 2) for index in range(count)]
+    return world("stack", [GROUND, *bodies], settings=settings)
+
+
+def load(density: float) -> Scene:
+    """A heavy box on a light one."""
+    return world("load", [GROUND, box(0, 0.5), box(0, 1.5, density=density)])
+
+
+def swing(ratio: float, links: int = 1, **settings: Any) -> Scene:
+    """A chain with a heavy ball at its end swings down from the horizontal."""
+    bodies: list[Scene] = [{"type": "static", "shapes": [{"circle": {"radius": 0.1}}]}]
+    joints: list[Scene] = []
+    for link in range(links):
+        bodies.append({"type": "dynamic", "position": [link + 0.5, 0], "mass": 1,
+                       "shapes": [{"box": {"half": [0.5, 0.1]}}]})
+        joints.append({"type": "revolute", "a": link, "b": link + 1,
+                       "anchor_a": [0.5 if link else 0, 0], "anchor_b": [-0.5, 0]})
+    bodies.append({"type": "dynamic", "position": [links, 0], "mass": ratio, "shapes": [{"circle": {"radius": 0.5}}]})
+    joints.append({"type": "revolute", "a": links, "b": links + 1, "anchor_a": [0.5, 0]})
+    return world("swing", bodies, joints=joints, settings=settings)
+
+
+def wrecking() -> Scene:
+    """A heavy ball on a chain swings into a pyramid."""
+    base, links = 15, 8
+    bodies: list[Scene] = [GROUND]
+    for row in range(base):
+        for column in range(base - row):
+            bodies.append(box(column - 0.5 * (base - 1 - row), row + 0.5))
+    pivot = (-9.0, 19.0)
+    first = len(bodies)
+    bodies.append({"type": "static", "position": list(pivot), "shapes": [{"circle": {"radius": 0.3}}]})
+    joints: list[Scene] = []
+    for link in range(links):
+        bodies.append({"type": "dynamic", "position": [pivot[0] - 1.4 * (link + 0.5), pivot[1]],
+                       "shapes": [{"capsule": {"a": [-0.5, 0], "b": [0.5, 0], "radius": 0.2}, "density": 3,
+                                   "filter": {"group": -1}}]})
+        joints.append({"type": "revolute", "a": first + link, "b": first + link + 1,
+                       "anchor_a": [-0.7 if link else 0, 0], "anchor_b": [0.7, 0]})
+    bodies.append({"type": "dynamic", "position": [pivot[0] - 1.4 * links - 1.6, pivot[1]],
+                   "shapes": [{"circle": {"radius": 1.6}, "density": 3, "filter": {"group": -1}}]})
+    joints.append({"type": "revolute", "a": first + links, "b": first + links + 1,
+                   "anchor_a": [-0.7, 0], "anchor_b": [1.6, 0]})
+    # The room that the movie shows.
+    return world("wrecking ball", bodies, joints=joints, view={"min": [-24, -1.5], "max": [19.5, 22]})
+
+
+# ── What each part of the book needs ──
+
+
+def movie(drystone: Drystone) -> None:
+    file = DOCS / "demo.gif"
+    drystone.run(wrecking(), 390, "--movie", str(file), "--size", "440x242")
+    size = file.stat().st_size
+    print(f"{file.relative_to(DOCS.parent)}: {size} bytes")
+    assert size < 1_500_000, "the movie is too large for a front page"
+
+
+def concepts(drystone: Drystone) -> None:
+    arch = drystone.scene("arch")
+    drystone.picture("boxes", arch, 60, "480x270", "--layers", "aabbs,search_cells")
+    drystone.picture("contacts", arch, 60, "480x270", "--layers", "contacts,normals,impulses")
+    pyramids = drystone.scene("many_pyramids:rows=1,columns=3,base=8", sleep=True)
+    drystone.picture("graph_color", drystone.scene("large_pyramid:base=14"), 60, "480x270", "--coloring", "graph_color")
+    drystone.picture("islands", pyramids, 20, "480x270", "--coloring", "island")
+    domino = drystone.scene("domino", sleep=True)
+    drystone.picture("sleep", domino, 60, "480x270", "--coloring", "sleep")
+
+
+def settings(drystone: Drystone) -> None:
+    tall = "160x300"
+    for substeps in (1, 4, 16):
+        drystone.picture(f"substeps-{substeps}", drystone.scene("vertical_stack:count=30", substeps=substeps), 600, tall,
+                         "--view", "-8,-1,8,31")
+    for iterations in (1, 10, 40):
+        scene = drystone.scene("vertical_stack:count=12", mode="baumgarte", iterations=iterations)
+        drystone.picture(f"iterations-{iterations}", scene, 600, tall, "--view=-4,-0.5,4,14.5")
+    for dt in (15, 60, 240):
+        scene = drystone.scene("vertical_stack:count=30", dt=1 / dt)
+        drystone.picture(f"dt-{dt}", scene, 10 * dt, tall, "--view=-8,-1,8,31")
+    for mode in ("soft", "baumgarte", "projection"):
+        drystone.picture(f"mode-{mode}", drystone.scene("large_pyramid:base=100", mode=mode), 300, "240x200",
+                         "--view=-90,-5,90,130")
+    for name, count in (("warm_start", 10), ("recycle", 20), ("accumulate", 10)):
+        for on in (False, True):
+            scene = drystone.scene(f"vertical_stack:count={count}", **{name: on})
+            steps = 60 if name == "accumulate" else 1200
+            drystone.picture(f"{name}-{'on' if on else 'off'}", scene, steps, tall,
+                             f"--view={-0.27 * count},-0.5,{0.27 * count},{count + 1}")
+    for share in (0.01, 0.2, 1):
+        scene = drystone.scene("overlap_recovery:base=6", mode="baumgarte", baumgarte=share)
+        drystone.picture(f"baumgarte-{share:g}", scene, 60, "240x200", "--view=-9,-1,9,14")
+    for friction in (0.1, 0.35, 0.6):
+        drystone.picture(f"friction-{friction:g}", drystone.scene(f"arch:friction={friction}"), 300)
+    for hertz in (2, 10, 60):
+        scene = drystone.scene("bridge:planks=40")
+        for joint in scene["joints"]:
+            joint["hertz"] = hertz
+        drystone.picture(f"hertz-{hertz}", scene, 600, "240x200", "--view=-24,-16,24,24")
+    lines = []
+    for restitution in (0.0, 0.5, 0.8, 1.0):
+        heights = drystone.heights(drystone.scene(f"bouncing_ball:restitution={restitution:g},height=4"), 360, 1)
+        lines.append((f"restitution {restitution:g}", [(step / 60, height) for step, height in enumerate(heights)]))
+    plot("restitution", "time, s", "height of the centre, m", lines)
+    lines = []
+    for threshold in (0.0, 1.0, 4.0):
+        scene = drystone.scene("bouncing_ball:restitution=0.7,height=2", restitution_threshold=threshold)
+        heights = drystone.heights(scene, 300, 1)
+        lines.append((f"threshold {threshold:g} m/s", [(step / 60, height) for step, height in enumerate(heights)]))
+    plot("restitution_threshold", "time, s", "height of the centre, m", lines)
+
+
+def solver(drystone: Drystone) -> None:
+    """How far one stack of ten is from rigid, by sweeps, with and without warm starting."""
+    lines = []
+    for warm in (True, False):
+        line = []
+        for sweeps in (1, 2, 4, 8, 16, 32, 64):
+            scene = drystone.scene("vertical_stack:count=10", mode="projection", iterations=sweeps, warm_start=warm)
+            scene["settings"]["correct_position"] = False
+            rest = drystone.run(scene, 30)["metrics"]
+            line.append((float(sweeps), 1e3 * rest["max_penetration"]))
+        lines.append(("warm start" if warm else "from zero", line))
+    plot("sweeps", "sweeps a step", "deepest overlap after 0.5 s, mm", lines, log_x=True, log_y=True)
+    line = []
+    for count in (1, 2, 4, 6, 8, 10, 15, 20):
+        report = drystone.run(drystone.scene(f"vertical_stack:count={count}"), 600)
+        line.append((float(count), 1e3 * report["metrics"]["max_penetration"]))
+    plot("compliance", "boxes in the stack", "deepest overlap, mm", [("", line)])
+
+
+def limits(drystone: Drystone) -> None:
+    """What is known not to hold, measured."""
+    def deepest(scene: Scene, steps: int) -> float:
+        return float(drystone.run(scene, steps)["metrics"]["max_penetration"])
+
+    rows = []
+    for side in (10, 1, 0.1, 0.05, 0.02, 0.01):
+        report = drystone.run(stack(side), 600)
+        rows.append([f"{side:g} m", f"{100 * report['metrics']['max_penetration'] / side:.2g} %"])
+    table("limits.md", "sizes", ["side of a box", "deepest overlap, share of the side"], rows)
+
+    rows = []
+    for density in (1, 10, 100, 1000):
+        report = drystone.run(load(density), 300)
+        middle = report["metrics"]["max_penetration"]
+        height = drystone.heights(load(density), 300, 2)[-1]
+        rows.append([f"{density} : 1", f"{1e3 * middle:.3g} mm", f"{height:.2f} m"])
+    table("limits.md", "loads", ["masses", "deepest overlap after 5 s", "height of the heavy box (1.5 m at the start)"], rows)
+
+    rows = []
+    for links, ratio in ((1, 1), (1, 10), (1, 100), (1, 1000), (1, 3000), (5, 1000)):
+        scenes = [swing(ratio, links, substeps=substeps) for substeps in (1, 4, 16)]
+        scenes.append(swing(ratio, links))
+        scenes[-1]["joints"].append({"type": "distance", "a": 0, "b": links + 1, "limits": [0, links]})
+        lowest = [-min(drystone.heights(scene, 900, links + 1)) for scene in scenes]
+        rows.append([f"{links} m", f"{ratio} : 1", *(f"{depth:.2f} m" for depth in lowest)])
+    head = ["length", "ball : link", "1 substep", "4 substeps", "16 substeps", "4, and a rope beside the chain"]
+    table("limits.md", "heavy ends", head, rows)
+
+    rows = []
+    # Each with its energy before and after, J. All bounce perfectly.
+    pair = world("two discs", [disc(0, 0, (2, 0)), disc(1.5, 0.2)], gravity=[0, 0])
+    two = world("one disc on two", [disc(-2, 0, (2, 0)), disc(0, 0.5), disc(0, -0.5)], gravity=[0, 0])
+    cradle = world("cradle", [disc(-2, 0, (2, 0)), *(disc(index, 0) for index in range(4))], gravity=[0, 0])
+    rack = [disc(5 + column * 0.9, (row - column / 2) * 1.04) for column in range(5) for row in range(column + 1)]
+    rack_scene = world("break", [disc(0, 0, (10, 0)), *rack], gravity=[0, 0])
+    for name, scene, steps in (("two discs", pair, 120), ("one disc hits two at once", two, 120),
+                               ("cradle of five that touch", cradle, 120), ("billiard break, 15 discs", rack_scene, 180)):
+        before = sum(0.5 * math.pi * 0.25 * (body["velocity"][0] ** 2 + body["velocity"][1] ** 2) for body in scene["bodies"])
+        for rate in (60, 600):
+            scene["settings"] = {"dt": 1 / rate}
+            after = drystone.run(scene, steps * rate // 60)["metrics"]["kinetic_energy"]
+            rows.append([name, f"1/{rate} s", f"{after / before:.3f}"])
+    table("limits.md", "impacts", ["restitution 1", "step", "energy after ÷ before"], rows)
+
+    rows = []
+    for spin in (5, 20, 47, 100):
+        scene = world("spin", [{"type": "dynamic", "angular_velocity": spin, "shapes": [{"box": {"half": [1, 0.1]}}]}],
+                      gravity=[0, 0])
+        file = drystone.folder / "state.json"
+        drystone.run(scene, 60, "--state", str(file))
+        state = json.loads(file.read_text())[0]
+        rows.append([f"{spin} rad/s", f"{state['angular_velocity']:.4g} rad/s"])
+    table("limits.md", "spins", ["spin as given", "spin after a second without torque"], rows)
+
+
+def reference(drystone: Drystone) -> None:
+    """Keys of bodies, shapes and joints, from the schema."""
+    schema = json.loads((DOCS.parent / "schema/scene-v1.schema.json").read_text())
+    for name in ("Body", "Shape", "Filter", "Joint", "Motor", "Spring", "Path", "PointField", "Emitter"):
+        rows = []
+        kind = schema["$defs"][name]
+        for key, value in kind["properties"].items():
+            default = "needed" if key in kind.get("required", []) else "–"
+            if "default" in value and not isinstance(value["default"], dict):
+                default = f"`{json.dumps(value['default'])}`"
+            rows.append([f"`{key}`", default, " ".join(value["description"].split())])
+        table("keys.md", f"keys of {name}", ["key", "default", "meaning"], rows)
+
+
+def main() -> None:
+    if len(sys.argv) < 2:
+        raise SystemExit(__doc__)
+    drystone = Drystone(sys.argv[1])
+    PICTURES.mkdir(exist_ok=True)
+    for part in (movie, concepts, settings, solver, limits, reference):
+        if len(sys.argv) == 2 or part.__name__ in sys.argv[2:]:
+            part(drystone)
+
+
+if __name__ == "__main__":
+    main()
