@@ -1,6 +1,9 @@
-//! What the pointer does to the world: it pulls bodies along, tells of them, drops, shoots and explodes.
+//! The pointer over the world: it grabs, drags and removes bodies, and asks which body is under it.
+//!
+//! Answers about a world on the device arrive some frames after the question ([`Pending`]); a grab goes through the stages
+//! of [`Grab`] meanwhile. Drops, shots and explosions are in `pointer/play.rs`.
 
-use std::f32::consts::TAU;
+mod play;
 
 use glam::Vec2;
 
@@ -12,18 +15,17 @@ use super::inspect::{Answer, Inspection, Pending, Wanted, ask_cpu, distance_to};
 use super::run::Run;
 use super::seat::Seat;
 use super::select::Choice;
-use super::sight::Poses;
 use drystone::Explosion;
 use drystone::JointCommand;
-use drystone::Query;
 use drystone::low_level::gpu::Arrival;
 use drystone::low_level::math::rotate;
 use drystone::low_level::state::body_energies;
 use drystone::low_level::types::{BodyState, DYNAMIC, KINEMATIC, Pose, VERTEX_COUNT_SHIFT};
-use drystone::{Body, Geometry, Joint, JointKind, Shape};
 use drystone::{BodyId, JointId};
+use drystone::{Joint, JointKind};
 use drystone::{World, WorldError};
-use drystone_draw::{DrawInputs, Scale};
+use drystone_draw::DrawInputs;
+pub(crate) use play::DROPS;
 
 /// The pull on a grabbed body is at most this many times its weight in earth's gravity.
 const PULL: f32 = 60.0;
@@ -40,11 +42,6 @@ const LONG_PRESS: u64 = 15;
 const LOOK_EVERY: u64 = 6;
 /// Frames between two looks where nothing is known of what is under it.
 const LOOK_SOON: u64 = 3;
-/// An explosion pushes with its full strength what is within this share of the height of the picture, and less and less
-/// what is up to as far again.
-const BLAST: f32 = 0.16;
-/// What it gives a box that stands at its edge, m/s for √(g · reach).
-const BLAST_SPEED: f32 = 1.4;
 
 /// What is held.
 #[derive(Debug, Default)]
@@ -368,6 +365,7 @@ impl App {
             self.hold(found, at);
         }
         self.look_at_selection()?;
+        self.look_at_overlap()?;
         if let Some((pixel, asked_at, pending)) = &mut self.pointer.look {
             let asked_at = *asked_at;
             let answer = pending.poll()?;
@@ -463,96 +461,6 @@ impl App {
         }
     }
 
-    /// How large a body is here, m: as the others, or by the picture.
-    fn typical(&self) -> f32 {
-        let compiled = self.run.here().map(|run| run.world().compiled());
-        let moving = compiled.filter(|compiled| compiled.bodies.iter().any(|body| body.kind == DYNAMIC));
-        moving.map_or(self.camera.height() / 24.0, |compiled| Scale::of(compiled).length)
-    }
-
-    /// Drops the chosen bodies at a place: side by side, row upon row, where nothing is yet.
-    pub fn drop_bodies(&mut self, at: Vec2) {
-        let size = self.typical();
-        let count = self.prefs.drop_count.clamp(1, 10_000);
-        let Some(run) = self.run.here_mut() else { return };
-        let places = match free_places(run.world_mut(), at, count, size) {
-            Ok(places) => places,
-            Err(error) => return self.say(format!("nothing was dropped: {error}")),
-        };
-        let bodies: Vec<Body> = places
-            .iter()
-            .zip(0..)
-            .map(|(&position, index)| {
-                let geometry = shape_of(&self.prefs.drop, index, 0.5 * size);
-                Body { position, ..Body::default() }.shape(Shape::new(geometry))
-            })
-            .collect();
-        let dropped = bodies.len();
-        match self.edit(&Edit::Add(bodies.into())) {
-            Ok(_) if dropped < count as usize => {
-                self.say(format!("{dropped} of {count} were dropped: there is no room above for more"));
-            }
-            Ok(_) => {}
-            Err(error) => self.say(format!("nothing was dropped: {error}")),
-        }
-    }
-
-    /// Shoots a heavy ball from the left edge of the picture at a place.
-    pub fn shoot(&mut self, at: Vec2) {
-        let size = self.typical();
-        let left = self
-            .world_at(self.camera.origin + Vec2::new(0.0, 0.25) * self.camera.height() / self.camera.metres_per_pixel);
-        let way = (at - left).try_normalize().unwrap_or(Vec2::X);
-        let speed = (2.0 * self.camera.height()).clamp(10.0, 200.0);
-        let velocity = way * speed;
-        self.pointer.shots += 1;
-        let ball = Shape::circle(0.75 * size).density(8.0).friction(0.3);
-        let body = Body { position: left, velocity, bullet: true, ..Body::default() }.shape(ball);
-        if let Err(error) = self.edit(&Edit::Add([body].into())) {
-            self.say(format!("no shot: {error}"));
-        }
-    }
-
-    /// Bursts at a place: what is near is pushed away.
-    pub fn explode(&mut self, at: Vec2) {
-        let Some(compiled) = self.run.here().map(|run| run.world().compiled()) else { return };
-        let radius = BLAST * self.camera.height();
-        let Scale { length, impulse, .. } = Scale::of(compiled);
-        // Of what is typical: its mass, by what carries it for a substep.
-        let gravity = Vec2::from(compiled.params.gravity).length();
-        let mass = impulse / ((if gravity > 0.0 { gravity } else { 10.0 }) * compiled.params.h);
-        let speed = BLAST_SPEED * (9.81 * 2.0 * radius).sqrt();
-        let explosion = Explosion {
-            position: at,
-            radius,
-            falloff: radius,
-            impulse_per_length: mass * speed / length,
-            ..Explosion::default()
-        };
-        if explosion.check().is_err() {
-            return self.say("no explosion: the place is too far out");
-        }
-        match self.poses() {
-            Some(Poses::Here(poses)) => self.burst(&explosion, &poses),
-            Some(Poses::Coming(arrival)) => self.pointer.blast = Some((explosion, arrival)),
-            None => {}
-        }
-    }
-
-    /// Pushes what is around, of bodies at these poses.
-    fn burst(&mut self, explosion: &Explosion, poses: &[Pose]) {
-        let Some(run) = self.run.here_mut() else { return };
-        let pushes = explosion.pushes(run.world().compiled(), poses);
-        let world = run.world_mut();
-        let pushes: Vec<_> = pushes.into_iter().filter_map(|(body, push)| Some((world.body_id(body)?, push))).collect();
-        if pushes.is_empty() {
-            return self.say("nothing near enough to be pushed");
-        }
-        if let Err(error) = self.edit(&Edit::Command(pushes.into())) {
-            self.say(format!("no explosion: {error}"));
-        }
-    }
-
     /// Removes the body at a place, m: the one that is there now, and not the one that was under the pointer a frame ago.
     ///
     /// # Errors
@@ -602,118 +510,6 @@ impl App {
         match self.remove_bodies(vec![id]) {
             Ok(()) => self.say(format!("removed {name}, {kind}, at {:.2}, {:.2} m · Z brings it back", at.x, at.y)),
             Err(error) => self.say(format!("{name} was not removed: {error}")),
-        }
-    }
-}
-
-/// Rows of a drop above the pointer in which free places are looked for, at most.
-const MAX_DROP_ROWS: u32 = 1000;
-/// Distance of two dropped bodies, in their sizes.
-const DROP_PITCH: f32 = 1.15;
-
-/// Places for up to `count` bodies of a size, m, in rows of a square from a place upwards: those where no shape of the world
-/// is. The lowest first, in a row those in the middle first.
-///
-/// # Errors
-/// The device is lost.
-#[allow(clippy::cast_precision_loss, reason = "at most 10,000")]
-fn free_places(world: &mut World, at: Vec2, count: u32, size: f32) -> Result<Vec<Vec2>, WorldError> {
-    let columns = count.isqrt() + u32::from(count.isqrt().pow(2) < count);
-    let middle = (columns as f32 - 1.0) / 2.0;
-    let mut across: Vec<f32> = (0..columns).map(|column| column as f32 - middle).collect();
-    across.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
-    let pitch = DROP_PITCH * size;
-    // Up to half way to the next.
-    let whole = Geometry::Box { half: Vec2::splat(0.5 * pitch), radius: 0.0 };
-    let (mut places, mut row) = (Vec::with_capacity(count as usize), 0);
-    while places.len() < count as usize && row < MAX_DROP_ROWS {
-        let missing = (count as usize - places.len()).div_ceil(columns as usize);
-        let rows = row..MAX_DROP_ROWS.min(row + u32::try_from(missing).unwrap_or(MAX_DROP_ROWS));
-        row = rows.end;
-        let tried: Vec<Vec2> =
-            rows.flat_map(|row| across.iter().map(move |&x| at + Vec2::new(x, row as f32) * pitch)).collect();
-        let queries: Vec<Query> = tried.iter().map(|&place| Query::overlap(whole.clone(), place, 0.0)).collect();
-        let answers = world.query(&queries)?;
-        let free = tried.iter().zip(0..).filter(|&(_, index)| answers.found(index).is_empty());
-        places.extend(free.map(|(&place, _)| place).take(count as usize - places.len()));
-    }
-    Ok(places)
-}
-
-/// What can be dropped.
-pub(crate) const DROPS: [&str; 6] = ["box", "circle", "capsule", "polygon", "particle", "mix"];
-
-/// An outline of about this half width, m.
-fn shape_of(name: &str, index: u32, half: f32) -> Geometry {
-    match name {
-        "circle" => Geometry::Circle { radius: half },
-        "capsule" => {
-            Geometry::Capsule { a: Vec2::new(-0.5 * half, 0.0), b: Vec2::new(0.5 * half, 0.0), radius: 0.5 * half }
-        }
-        "polygon" => {
-            let corners = 3 + index % 6;
-            #[allow(clippy::cast_precision_loss, reason = "at most 8")]
-            let corner = |k: u32| half * drystone::low_level::math::rotation(TAU * (k as f32 / corners as f32 - 0.5));
-            Geometry::Polygon { points: (0..corners).map(corner).collect(), radius: 0.0 }
-        }
-        "particle" => Geometry::Particle { radius: half },
-        "mix" => shape_of(DROPS[index as usize % 4], index / 4, half),
-        _ => Geometry::Box { half: Vec2::splat(half), radius: 0.0 },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Drops bodies over a heap, on a floor beside a wall, and returns the deepest overlap of two shapes, m.
-    fn deepest_after(kind: &str, counts: &[u32], place: impl Fn(&mut World, u32) -> Vec<Vec2>) -> f64 {
-        let mut scene = drystone::Scene::new("heap");
-        scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(500.0, 1.0)));
-        scene.add(Body::fixed(2.0, 5.0).shape(Shape::half_box(0.5, 5.0)));
-        for row in 0..4_u8 {
-            scene.add(Body::dynamic(0.2 * f32::from(row), 0.5 + f32::from(row)).shape(Shape::half_box(0.5, 0.5)));
-        }
-        let mut world = World::from(drystone::low_level::CpuWorld::new(&scene).unwrap());
-        for &count in counts {
-            let places = place(&mut world, count);
-            assert_eq!(places.len(), count as usize);
-            let bodies: Vec<Body> = places
-                .iter()
-                .zip(0..)
-                .map(|(at, index)| Body::dynamic(at.x, at.y).shape(Shape::new(shape_of(kind, index, 0.5))))
-                .collect();
-            world.add_bodies(&bodies).unwrap();
-        }
-        world.step().unwrap();
-        let snapshot = world.snapshot().unwrap();
-        drystone::low_level::state::metrics(world.compiled(), &snapshot).max_penetration
-    }
-
-    #[test]
-    fn dropped_bodies_overlap_nothing() {
-        let at = Vec2::new(0.0, 0.6);
-        for kind in DROPS {
-            let free = |world: &mut World, count| free_places(world, at, count, 1.0).unwrap();
-            let deepest = deepest_after(kind, &[1, 100, 1, 100], free);
-            assert!(deepest < 0.006, "{kind}: {deepest} m");
-        }
-        let free = |world: &mut World, count| free_places(world, at, count, 1.0).unwrap();
-        let deepest = deepest_after("mix", &[10_000], free);
-        assert!(deepest < 0.006, "{deepest} m");
-        // Negative control: without a look at what is there.
-        let blind = |_: &mut World, count: u32| (0..count).map(|index| at + index as f32 * Vec2::Y).collect();
-        assert!(deepest_after("box", &[100], blind) > 0.1);
-    }
-
-    #[test]
-    fn what_can_be_dropped_is_valid() {
-        for name in DROPS {
-            let mut scene = drystone::Scene::new(name);
-            for index in 0..24 {
-                scene.add(Body::dynamic(0.0, 0.0).shape(Shape::new(shape_of(name, index, 0.5))));
-            }
-            scene.check().unwrap();
         }
     }
 }

@@ -58,6 +58,8 @@ pub(crate) enum Line {
     Folder(PathBuf),
     /// Another program writes a file: the content of the first into the second.
     Rewrite(PathBuf, PathBuf),
+    /// Length of the frames that follow for the panel, s, as on a slow machine. The world does not see it.
+    FrameTime(f64),
     /// Whether frames come without waiting for the world, as for a user.
     Live(bool),
     /// True if keys and the pointer of the display are heard as well.
@@ -94,7 +96,7 @@ impl Script {
 }
 
 /// First words of lines, in the order of [`read`].
-const WORDS: [&str; 77] = [
+const WORDS: [&str; 78] = [
     "open",
     "restart",
     "pause",
@@ -161,6 +163,7 @@ const WORDS: [&str; 77] = [
     "place",
     "scale",
     "rewrite",
+    "frame_time",
     "live",
     "hear",
     "await",
@@ -325,6 +328,7 @@ fn read(line: &str) -> Option<Vec<Line>> {
             let (from, to) = rest.split_once(' ')?;
             Some(vec![Line::Rewrite(PathBuf::from(from), PathBuf::from(to.trim())), Line::Frames(2)])
         }
+        "frame_time" => Some(vec![Line::FrameTime(f64::from(number(0)?))]),
         "live" => Some(vec![Line::Live(rest != "off")]),
         "hear" => Some(vec![Line::Hear(rest != "off")]),
         // Events of the display from before the file came arrive some frames later.

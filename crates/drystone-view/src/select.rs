@@ -11,7 +11,8 @@ use super::inspect::{Answer, Inspection, Pending, Wanted};
 use drystone::BodyId;
 use drystone::Command;
 use drystone::WorldError;
-use drystone::{Body, BodyType};
+use drystone::low_level::scene::Compiled;
+use drystone::{Body, BodyType, Scene};
 use drystone_scenes::saved::Present;
 
 /// In worlds of more bodies, none can be changed: a look into the description of one takes seconds.
@@ -151,6 +152,8 @@ pub(crate) struct Selection {
     pub step: u64,
     /// kg.
     pub mass: f32,
+    /// Density of the first shape that gives this mass, kg/m².
+    pub density: f32,
     /// Last change of the world's bodies when it was looked at.
     changes: u64,
     look: Option<Pending>,
@@ -176,6 +179,19 @@ impl Selection {
             (Vec2::from(seen.pose.position) - drystone::low_level::math::rotate(turn, center), turn.y.atan2(turn.x))
         })
     }
+}
+
+/// Density of the first shape of a body of this mass, kg/m²: the one in its description, unless that gives a mass as well,
+/// which overrules the densities. Then all are taken in proportion.
+fn density(body: &Body, mass: f32) -> f32 {
+    let Some(first) = body.shapes.first() else { return 0.0 };
+    if body.mass.is_none() {
+        return first.density;
+    }
+    let mut scene = Scene::new("");
+    scene.add(Body { kind: BodyType::Dynamic, mass: None, inertia: None, path: None, ..body.clone() });
+    let by_density = Compiled::new(&scene).map_or(0.0, |compiled| compiled.mass[0].mass);
+    if by_density > 0.0 { first.density * mass / by_density } else { first.density }
 }
 
 impl App {
@@ -224,9 +240,9 @@ impl App {
         let (step, mass) = (run.steps(), run.world().compiled().mass.get(id.index as usize).map_or(0.0, |m| m.mass));
         match run.present(id) {
             Ok(Some(now)) => {
-                let changes = run.changes();
-                self.build.selection =
-                    Some(Selection { id, changes, now, step, mass, look: None, looked: 0, seen: None });
+                let (changes, density) = (run.changes(), density(&now.body, mass));
+                let selection = Selection { id, changes, now, step, mass, density, look: None, looked: 0, seen: None };
+                self.build.selection = Some(selection);
             }
             Ok(None) => self.build.selection = None,
             Err(error) => self.say(format!("body {}: {error}", id.index)),
@@ -292,6 +308,18 @@ impl App {
 mod tests {
     use super::*;
     use drystone::Shape;
+
+    /// A mass that overrules the densities shows as the density that gives it.
+    #[test]
+    fn density_and_mass_agree() {
+        let mut body = Body::dynamic(1.0, 2.0).shape(Shape::half_box(1.0, 1.0).density(3.0));
+        assert_eq!(density(&body, 12.0), 3.0);
+        Change::Mass(2.0).apply(&mut body);
+        assert_eq!(density(&body, 2.0), 0.5);
+        Change::Density(4.0).apply(&mut body);
+        assert_eq!((density(&body, 16.0), body.mass), (4.0, None));
+        assert_eq!(density(&Body::dynamic(0.0, 0.0), 1.0), 0.0, "without a shape");
+    }
 
     #[test]
     fn changes_change_what_they_name() {

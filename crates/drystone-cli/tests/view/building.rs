@@ -358,6 +358,82 @@ fn the_card_changes_the_body() {
     near(number(&b["selected"], "mass"), 32.0, 1e-2);
 }
 
+/// Density and mass on the card follow each other, whichever is typed; undone, both have their old values.
+#[test]
+fn density_and_mass_follow_each_other() {
+    let yard = Yard::new("cpu");
+    yard.play(
+        "draw box -1 3 1 5\nframes 3\nshot @/card.png\nclick 170 132\ntext 2\nkey Enter\nframes 3\nreport @/mass.json\nshot @/mass.png\n\
+         click 170 112\ntext 8\nkey Enter\nframes 3\nreport @/density.json\nundo\nreport @/undone.json\nkey J\nframes 2\n",
+    );
+    let values = |name: &str| ["mass", "density"].map(|key| number(&yard.report(name)["selected"], key));
+    assert_eq!(values("mass"), [2.0, 0.5]);
+    assert_eq!(values("density"), [32.0, 8.0]);
+    assert_eq!(values("undone"), [2.0, 0.5]);
+    // What is saved has that mass, and shows the same on the card when it is opened.
+    let file = yard.stage.path("drystone-yard-0.json");
+    yard.stage.play(
+        &[file.to_str().unwrap(), "--backend", "cpu", "--paused", "--fresh"],
+        "size 900 600\nselect 0 4\nreport @/opened.json\n",
+    );
+    assert_eq!(values("opened"), [2.0, 0.5]);
+}
+
+/// A body drawn into another is marked while it is drawn, and named when it is dropped; one that only touches is not. A body
+/// that cannot move overlaps nothing that cannot.
+#[test]
+fn overlaps_are_shown_before_the_drop_and_named_after_it() {
+    for backend in ["cpu", "gpu"] {
+        let yard = Yard::new(backend);
+        let begin = |from: [f64; 2], to: [f64; 2]| {
+            format!("move {}\nframes 1\ndown\nframes 1\nmove {}\nframes 6\n", yard.px(from), yard.px(to))
+        };
+        yard.play(&format!(
+            "key 2\n{}report @/free.json\nshot @/free.png\nmove {}\nframes 6\nreport @/deep.json\nshot @/deep.png\nup\nframes 1\n\
+             settle\nreport @/dropped.json\ndraw box -4 0 -3 1\nreport @/touches.json\nstock static 1 0.6 0 2 0.1\n{}\
+             report @/fixed.json\nmove {}\nframes 6\nreport @/both.json\nkey Escape\nframes 6\nreport @/gone.json\n",
+            begin([-1.0, 2.0], [1.0, 1.0]),
+            yard.px([1.0, -0.3]),
+            begin([3.0, 1.0], [2.0, -0.3]),
+            yard.px([0.5, -0.3]),
+        ));
+        let report = |name: &str| yard.report(name);
+        let overlaps = |name: &str| report(name)["overlaps"].as_str().map(str::to_owned);
+        assert_eq!(overlaps("free"), None, "{backend}");
+        assert_eq!(overlaps("deep").as_deref(), Some("ground"), "{backend}");
+        assert_eq!(number(&report("dropped"), "there"), 2.0, "it is made all the same");
+        let said = note(&report("dropped"));
+        assert!(said.contains("overlaps ground") && said.contains("Z takes it back"), "{backend}: {said}");
+        let said = note(&report("touches"));
+        assert!(said.contains("drawn") && !said.contains("overlaps"), "{backend}: {said}");
+        assert_eq!(overlaps("fixed"), None, "{backend}: static in static");
+        assert_eq!(overlaps("both").as_deref(), Some("body 1"), "{backend}: but not in a body that moves");
+        assert_eq!(overlaps("gone"), None);
+        // The ghost is red where it overlaps.
+        let red = |name: &str| {
+            let picture = yard.stage.shot(name);
+            picture.rgb.iter().filter(|[r, g, b]| *r > 150 && *g < 60 && *b < 60).count()
+        };
+        assert!(red("deep.png") > red("free.png") + 200, "{backend}: {} {}", red("deep.png"), red("free.png"));
+    }
+}
+
+/// A new scene begins paused and says so, also where the world before it ran; Space runs it.
+#[test]
+fn a_new_scene_begins_paused() {
+    let stage = Stage::new();
+    stage.play(
+        &["vertical_stack:count=4", "--backend", "cpu", "--fresh"],
+        "size 900 600\nrun 5\nreport @/before.json\nnew\nopened\nframes 30\nreport @/new.json\nkey Space\nframes 10\n\
+         report @/runs.json\n",
+    );
+    let [before, new, runs] = ["before.json", "new.json", "runs.json"].map(|name| stage.report(name));
+    assert_eq!(before["playing"].as_bool(), Some(true));
+    assert_eq!((new["playing"].as_bool(), number(&new, "step")), (Some(false), 0.0));
+    assert!(note(&new).contains("paused") && note(&new).contains("Space"), "{}", note(&new));
+    assert!(runs["playing"].as_bool() == Some(true) && number(&runs, "step") > 0.0);
+}
+
 /// A restart puts what was built back to where it was built, with its joints and changes, and it runs again to the same bits;
 /// what was dropped is gone. What hangs together by a joint begins where it was when the joint was made.
 #[test]

@@ -123,6 +123,6 @@ fn a_key_watches_the_body_under_the_pointer() {
     assert_eq!(watched("on.json"), serde_json::json!([["ball", 4]]), "its name, and four moments of steps 0 to 3");
     assert_eq!(watched("off.json"), serde_json::json!([]));
     assert_eq!(watched("between.json"), serde_json::json!([]));
-    assert_eq!(note("between.json"), "there is no body under the pointer: nothing is watched");
-    assert_eq!(note("nothing.json"), "no body is watched: W watches the one under the pointer");
+    assert_eq!(note("between.json"), "there is no body under the pointer to graph");
+    assert_eq!(note("nothing.json"), "no body is graphed: point at one and press W");
 }

@@ -69,6 +69,27 @@ fn every_scene_opens_at_full_size() {
     }
 }
 
+/// A search puts the scene of that name into the first row, and a name that begins with the text before descriptions with it;
+/// a click on that row opens what Enter opens.
+#[test]
+fn a_search_puts_names_first() {
+    let stage = Stage::new();
+    for (text, expected) in [("pendulum", "pendulum"), ("stack", "vertical_stack"), ("sta", "static_and_kinetic")] {
+        for choose in ["click 900 106", "key Enter"] {
+            stage.play(
+                &["arch", "--backend", "cpu", "--paused", "--fresh"],
+                &format!(
+                    "size 1280 720\nframes 3\nclick 1027 39\nframes 2\ntext {text}\nframes 2\nshot @/list.png\n{choose}\nopened\n\
+                     frames 2\nreport @/{text}.json\n"
+                ),
+            );
+            let scene = stage.report(&format!("{text}.json"))["scene"].as_str().unwrap().to_owned();
+            let name = scene.split(':').next().unwrap();
+            assert_eq!(name, expected, "{text}, {choose}");
+        }
+    }
+}
+
 /// On the device as well: those that are unlike each other.
 #[test]
 fn scenes_open_on_the_device() {

@@ -186,6 +186,66 @@ fn a_finger_reaches_further_than_a_mouse() {
     }
 }
 
+/// A view kept for drawing shows the same part of the world in a window of any size, and as it was when the old size is
+/// back; one that the user has moved keeps its middle and its scale. The scale bar is as in a window opened in that size.
+#[test]
+fn the_view_follows_a_resize() {
+    let stage = Stage::new();
+    let arguments = ["large_pyramid:base=10", "--backend", "cpu", "--paused", "--fresh"];
+    stage.play(
+        &arguments,
+        "size 640 400\nframes 3\nreport @/fresh.json\nshot @/fresh.png\nsize 1280 800\ntool box\ndraw box -9 8 -8 9\nreport @/wide.json\n\
+         size 640 400\nframes 3\nreport @/small.json\nsize 400 600\nframes 3\nreport @/high.json\nsize 1280 800\nframes 3\n\
+         report @/again.json\ndrag 900 100 800 160 4\n",
+    );
+    stage.play(
+        &arguments,
+        "size 1280 800\nframes 3\nsize 640 400\nframes 3\nreport @/resized.json\nshot @/resized.png\nmove 300 100\nwheel 3\nframes 30\n\
+         report @/moved.json\nsize 1280 800\nframes 3\nreport @/stays.json\n",
+    );
+    let report = |name: &str| stage.report(&format!("{name}.json"));
+    let camera = |name: &str| {
+        let report = report(name);
+        let read = |key: &str, side: usize| report["camera"][key][side].as_f64().unwrap();
+        let scale = number(&report["camera"], "metres_per_pixel");
+        let covered = number(&report["covered"], "left");
+        ([read("center", 0), read("center", 1)], [read("size", 0), read("size", 1)], scale, covered)
+    };
+    // Edges of the part of the picture over which nothing lies, m.
+    let free = |name: &str| {
+        let ([x, y], [width, height], scale, covered) = camera(name);
+        [
+            x + (covered - width / 2.0) * scale,
+            x + width / 2.0 * scale,
+            y - height / 2.0 * scale,
+            y + height / 2.0 * scale,
+        ]
+    };
+    let [left, right, bottom, top] = free("wide");
+    for name in ["small", "high"] {
+        let now = free(name);
+        let is_within =
+            now[0] <= left + 0.01 && now[1] >= right - 0.01 && now[2] <= bottom + 0.01 && now[3] >= top - 0.01;
+        assert!(is_within, "{name}: {now:?} of {:?}", free("wide"));
+        let is_tight = (now[0] - left).abs() < 0.01 || (now[3] - top).abs() < 0.01;
+        assert!(is_tight, "{name}: no closer than it need be: {now:?} of {:?}", free("wide"));
+    }
+    assert!((camera("again").2 / camera("wide").2 - 1.0).abs() < 1e-3, "{:?} {:?}", camera("again"), camera("wide"));
+    assert_eq!(
+        (camera("moved").0, camera("moved").2),
+        (camera("stays").0, camera("stays").2),
+        "the user has the camera"
+    );
+    // At the lower left is the scale bar.
+    let bar = |name: &str| {
+        let picture = stage.shot(name);
+        let rows = (320..360).flat_map(move |y| (0..150).map(move |x| y * 640 + x));
+        rows.map(|at| picture.rgb[at]).collect::<Vec<_>>()
+    };
+    assert_eq!(report("resized")["camera"], report("fresh")["camera"]);
+    assert!(bar("resized.png") == bar("fresh.png"), "the scale bar is as in a window of this size");
+}
+
 /// The list of scenes shows their pictures, in the colours of the window; only those in sight are drawn, by a thread
 /// beside the frames.
 #[test]

@@ -259,7 +259,7 @@ impl App {
         let (velocity, spin) = selection.motion(step);
         let center = self.run.here().and_then(|run| run.world().compiled().mass.get(slot as usize)).map(|m| m.center);
         let (position, angle) = selection.place(step, center.unwrap_or_default());
-        let (mass, moves) = (selection.mass, body.kind == BodyType::Dynamic);
+        let (mass, moves) = ([selection.density, selection.mass], body.kind == BodyType::Dynamic);
         let mut asked = None;
         let mut choice = None;
         let tool = self.build.tool;
@@ -307,9 +307,11 @@ impl App {
             return;
         };
         let painter = ui.painter_at(rect);
-        let ghost = Ghost { painter: &painter, camera, scale, stroke: Stroke::new(1.5, ui.visuals().hyperlink_color) };
+        let overlapped = self.build.overlap.bodies.as_ref();
+        let color = if overlapped.is_some() { ui.visuals().error_fg_color } else { ui.visuals().hyperlink_color };
+        let ghost = Ghost { painter: &painter, camera, scale, stroke: Stroke::new(1.5, color) };
         let to = camera.to_world(pixel);
-        let text = match &self.build.draft {
+        let mut text = match &self.build.draft {
             Draft::Drag(from) if self.build.tool == Tool::Box => {
                 ghost.line(&[*from, Vec2::new(to.x, from.y), to, Vec2::new(from.x, to.y)], true);
                 let size = (to - *from).abs();
@@ -341,6 +343,9 @@ impl App {
             }
             Draft::None => return,
         };
+        if let Some(bodies) = overlapped {
+            text = format!("{text}, overlaps {bodies}");
+        }
         let at = Pos2::new(pixel.x / scale, pixel.y / scale) + vec2(14.0, -10.0);
         plate(&painter, ui, at, Align2::LEFT_BOTTOM, &text);
     }
@@ -471,8 +476,8 @@ fn kinds(ui: &mut egui::Ui, kind: &mut BodyType) {
     });
 }
 
-/// Density, mass if it has one, friction, restitution.
-fn material(ui: &mut egui::Ui, body: &Body, mass: Option<f32>) -> Option<Change> {
+/// Fields for density and mass of a dynamic body, friction and restitution.
+fn material(ui: &mut egui::Ui, body: &Body, mass: Option<[f32; 2]>) -> Option<Change> {
     let first = body.shapes.first()?;
     let differ = |of: fn(&Shape) -> f32| body.shapes.iter().any(|shape| of(shape) != of(first));
     let hint = |hint: &str, of: fn(&Shape) -> f32| {
@@ -486,9 +491,10 @@ fn material(ui: &mut egui::Ui, body: &Body, mass: Option<f32>) -> Option<Change>
     let mut ask = |text: &str, hint: &str, value: f32, kind: Kind, change: fn(f32) -> Change| {
         asked = asked.take().or(field(ui, text, hint, value, kind, change));
     };
-    if let Some(mass) = mass {
-        ask("density", &hint("mass of a square metre", |s| s.density), first.density, DENSITY, Change::Density);
-        ask("mass", "of the whole body, whatever its density", mass, MASS, Change::Mass);
+    if let Some([density, mass]) = mass {
+        let of_density = "mass of a square metre; the mass follows it";
+        ask("density", &hint(of_density, |s| s.density), density, DENSITY, Change::Density);
+        ask("mass", "mass of the whole body; the density follows it", mass, MASS, Change::Mass);
     }
     let of = |shape: &Shape| shape.material.friction;
     ask("friction", &hint(FRICTION_HINT, of), of(first), FRICTION, Change::Friction);

@@ -52,8 +52,9 @@ impl App {
         });
         let beside = self.backend_name(self.run.on().other());
         let mut twin = self.twin.is_some();
-        let hint = "the same scene on both, side by side, coloured by how far they are apart (T)";
-        if ui.checkbox(&mut twin, format!("{beside} beside it")).on_hover_text(hint).changed() {
+        let hint =
+            "runs a copy of this world there, beside it, and colours bodies by their distance from their copies (T)";
+        if ui.checkbox(&mut twin, format!("compare with the {beside}")).on_hover_text(hint).changed() {
             self.ask_for(Action::Twin);
         }
     }

@@ -302,7 +302,7 @@ impl App {
                     lines.extend(pushed(track));
                 }
                 if over.asleep {
-                    lines.push("its contacts are kept as they are".to_owned());
+                    lines.push("contacts are not solved until it wakes".to_owned());
                 } else {
                     let points = if over.points == 1 { "point" } else { "points" };
                     let contacts = if over.touching == 1 { "contact" } else { "contacts" };

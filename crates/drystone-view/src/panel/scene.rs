@@ -49,10 +49,8 @@ impl App {
                     }
                     ui.separator();
                 }
-                for topic in Topic::ALL {
-                    let fits = |entry: &&Entry| entry.topic == topic && entry.mentions(&wanted);
-                    let mut entries = catalogue::entries().iter().filter(fits).peekable();
-                    if entries.peek().is_some() {
+                for (topic, entries) in listed(&wanted) {
+                    if let Some(topic) = topic {
                         ui.add_space(4.0);
                         ui.label(RichText::new(topic.title()).strong().small());
                     }
@@ -70,7 +68,7 @@ impl App {
             });
             self.thumbs.draw(&in_sight, &self.wake);
             if entered && !wanted.is_empty() {
-                let first = catalogue::search(&wanted).into_iter().next();
+                let first = found(&wanted).into_iter().next();
                 chosen = Some(first.map_or_else(|| self.search.trim().to_owned(), |entry| entry.name.to_owned()));
             }
             if let Some(spec) = chosen {
@@ -191,6 +189,27 @@ impl App {
     }
 }
 
+/// Scenes of the list: all, by topics, or those that a search finds.
+fn listed(wanted: &str) -> Vec<(Option<Topic>, Vec<&'static Entry>)> {
+    if wanted.trim().is_empty() {
+        let of = |topic| catalogue::entries().iter().filter(move |entry| entry.topic == topic).collect();
+        return Topic::ALL.into_iter().map(|topic| (Some(topic), of(topic))).collect();
+    }
+    vec![(None, found(wanted))]
+}
+
+/// Scenes that mention a text: first the one of that name, then names that begin with it, then names that contain it, then
+/// descriptions that do.
+fn found(wanted: &str) -> Vec<&'static Entry> {
+    let name = wanted.split_whitespace().collect::<Vec<_>>().join("_");
+    let mut found = catalogue::search(wanted);
+    found.sort_by_key(|entry| {
+        let is_so = [entry.name == name, entry.name.starts_with(&name), entry.name.contains(&name)];
+        is_so.iter().position(|&is_so| is_so).unwrap_or(is_so.len())
+    });
+    found
+}
+
 /// Shows a line of the list: the picture of a scene, its name and its summary, which is whole on hover.
 fn scene_entry(
     ui: &mut egui::Ui,
@@ -233,6 +252,20 @@ fn is_logarithmic(parameter: &Parameter) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A search puts the scene of that name first, then names that begin with the text.
+    #[test]
+    fn names_come_before_descriptions() {
+        let names = |wanted: &str| found(wanted).iter().map(|entry| entry.name).collect::<Vec<_>>();
+        for entry in catalogue::entries() {
+            assert_eq!(names(entry.name)[0], entry.name);
+            assert_eq!(names(&entry.name.replace('_', " "))[0], entry.name);
+        }
+        assert_eq!(names("pendulum")[0], "pendulum");
+        assert!(names("far")[..2].iter().all(|name| name.starts_with("far_")), "{:?}", names("far"));
+        let ranks: Vec<bool> = names("stack").iter().map(|name| !name.contains("stack")).collect();
+        assert!(ranks.is_sorted() && !ranks[0] && ranks.contains(&true), "{:?}", names("stack"));
+    }
 
     #[test]
     fn sizes_of_large_scenes_are_set_by_powers() {
