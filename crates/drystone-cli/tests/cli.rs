@@ -690,8 +690,8 @@ mod runs {
         assert!((49..=52).contains(&hundredths), "{hundredths}");
     }
 
-    /// The doll is to be seen in every frame of its movie, and moves in nearly all of them until it lies; where no view is
-    /// said, the movie has room for the whole run.
+    /// The doll is to be seen in every frame of its movie, and moves in nearly all of them until it lies; where no view
+    /// is said, the movie has room for the whole run.
     #[test]
     fn movies_frame_the_whole_run() {
         let folder = folder();

@@ -306,8 +306,8 @@ fn scenes_of_the_catalogue_are_carried() {
     }
 }
 
-/// The command: a file goes on alone; with another scene or other settings it says what differs; files of earlier releases
-/// go on with their scene.
+/// The command: a file goes on alone; with another scene or other settings it says what differs; files of earlier
+/// releases go on with their scene.
 #[test]
 fn the_command_goes_on_with_a_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -355,7 +355,8 @@ fn the_command_goes_on_with_a_file() {
     assert!(error.contains("is damaged in its scene, bytes 52 to "), "{error}");
 }
 
-/// Bodies of an emitter have no ids, as all its batches would have the same: neither has the scene that a world has become.
+/// Bodies of an emitter have no ids, as all its batches would have the same: neither has the scene that a world has
+/// become.
 #[test]
 fn batches_have_no_ids() {
     let mut scene = scene();

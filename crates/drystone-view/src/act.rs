@@ -13,8 +13,8 @@ use drystone::WorldError;
 use drystone_draw::Coloring;
 
 impl App {
-    /// Carries out the actions of the last frame. An action on a world in the middle of a step waits for its end, and actions
-    /// that must come after it wait as well.
+    /// Carries out the actions of the last frame. An action on a world in the middle of a step waits for its end, and
+    /// actions that must come after it wait as well.
     ///
     /// # Errors
     /// If the device is lost.
@@ -48,8 +48,8 @@ impl App {
         Ok(())
     }
 
-    /// Resolves an action to what it means now, although it may be done later; `None` if nothing is left to do. The newest
-    /// action wins: one of the same kind that waits is dropped, one under way is cancelled.
+    /// Resolves an action to what it means now, although it may be done later; `None` if nothing is left to do. The
+    /// newest action wins: one of the same kind that waits is dropped, one under way is cancelled.
     fn take_up(&self, action: Action, waiting: &mut Vec<Action>) -> Option<Action> {
         let (on, settings) = self.wanted(waiting);
         let action = match action {

@@ -1,5 +1,5 @@
-//! State of a window, apart from the window itself: the running world, the camera, the layers that are drawn, and the queue
-//! of actions that the user has asked for.
+//! State of a window, apart from the window itself: the running world, the camera, the layers that are drawn, and the
+//! queue of actions that the user has asked for.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -63,7 +63,8 @@ pub(crate) struct App {
     pub undoing: bool,
     /// Callback that wakes the event loop when a worker thread is done.
     pub wake: Wake,
-    /// Waits for worlds within a frame, as scripts do: the frame in which something happens then does not depend on speed.
+    /// Waits for worlds within a frame, as scripts do: the frame in which something happens then does not depend on
+    /// speed.
     pub patient: bool,
     pub pace: Pace,
     pub camera: Camera,
@@ -363,8 +364,8 @@ impl App {
         self.drop_twin();
     }
 
-    /// Continues on a new device after the old one was lost. A world on the CPU stays as it is; one on the device is stepped
-    /// again from its start to where it was. A scene that was being opened is begun again.
+    /// Continues on a new device after the old one was lost. A world on the CPU stays as it is; one on the device is
+    /// stepped again from its start to where it was. A scene that was being opened is begun again.
     ///
     /// # Errors
     /// If the world does not fit the new device.

@@ -1,5 +1,5 @@
-//! Building tools: bodies drawn with the pointer, joints made by two clicks, the properties of both, and the commands that
-//! clear a scene or begin an empty one.
+//! Building tools: bodies drawn with the pointer, joints made by two clicks, the properties of both, and the commands
+//! that clear a scene or begin an empty one.
 
 use std::f32::consts::TAU;
 use std::sync::Arc;
@@ -195,7 +195,7 @@ fn turning(corners: &[Vec2]) -> Option<f64> {
     }
 }
 
-/// One end of a joint.
+/// End of a joint that is being made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct End {
     /// Body that the joint holds; `None`: the world.
@@ -385,8 +385,8 @@ impl App {
             self.say("the first body is gone: no joint was made");
             return Ok(());
         };
-        // A hinge is at the fixed one of the two points, in either order of clicks; without one it is at the first click, as a
-        // weld is.
+        // A hinge is at the fixed one of the two points, in either order of clicks; without one it is at the first
+        // click, as a weld is.
         let pins_second = tool == Tool::Hinge && !is_nail && self.is_fixed(other) && !self.is_fixed(first.body);
         let first = if pins_second { self.end(first.body, at)? } else { first };
         let second_at = if matches!(tool, Tool::Hinge | Tool::Weld) && !pins_second { first_at } else { at };
@@ -519,8 +519,8 @@ impl App {
 }
 
 impl Stock {
-    /// Makes a spring of a rest length, m, with the stiffness and damping for the wanted frequency and damping ratio of the
-    /// bodies at its ends.
+    /// Makes a spring of a rest length, m, with the stiffness and damping for the wanted frequency and damping ratio of
+    /// the bodies at its ends.
     fn spring(&self, compiled: &Compiled, ends: [End; 2], length: f32) -> JointKind {
         let inverse = |end: End| {
             let mass = end.body.and_then(|id| compiled.mass.get(id.index as usize)).map_or(0.0, |mass| mass.mass);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Cancellation flag, shared by the thread that ordered the work and the one that does it. The worker checks it between two
-/// parts of the work, each of which is done whole.
+/// Cancellation flag, shared by the thread that ordered the work and the one that does it. The worker checks it between
+/// two parts of the work, each of which is done whole.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cancel(Arc<AtomicBool>);
 

@@ -33,8 +33,8 @@ impl Drawing {
         }
     }
 
-    /// Buffers from which a world is drawn. On the device these are the world's own, except in the middle of a step and while
-    /// it is away, when they are the copy; on the CPU the last upload.
+    /// Buffers from which a world is drawn. On the device these are the world's own, except in the middle of a step and
+    /// while it is away, when they are the copy; on the CPU the last upload.
     fn inputs<'a>(upload: &'a Upload, still: &'a Still, seat: &'a Seat) -> DrawInputs<'a> {
         match (seat.here().map(Run::world), seat.on()) {
             (Some(World::Gpu(world)), _) if !world.is_mid_step() => DrawInputs::of(world),

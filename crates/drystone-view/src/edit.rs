@@ -1,5 +1,5 @@
-//! Changes to a running world. Each is an [`Edit`] at a step, so that the past can be replayed to the same bits and a copy of
-//! the world can get the same change.
+//! Changes to a running world. Each is an [`Edit`] at a step, so that the past can be replayed to the same bits and a
+//! copy of the world can get the same change.
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Long jobs that a worker thread does with a world: going back in time, moving to another backend or other settings, making
-//! a copy to compare with. The world is drawn as it was when the job began until it is back; actions on it wait.
+//! Long jobs that a worker thread does with a world: going back in time, moving to another backend or other settings,
+//! making a copy to compare with. The world is drawn as it was when the job began until it is back; actions on it wait.
 
 use super::action::Action;
 use super::app::App;
@@ -23,8 +23,8 @@ pub(crate) enum Errand {
 }
 
 impl Errand {
-    /// Cancels the job at its next checkpoint. Going back is not cancelled: it is short, and of two worlds only one might have
-    /// got there.
+    /// Cancels the job at its next checkpoint. Going back is not cancelled: it is short, and of two worlds only one
+    /// might have got there.
     pub fn cancel(&self) {
         match self {
             Self::Back(_) => {}
@@ -151,8 +151,8 @@ impl App {
         self.sent()
     }
 
-    /// Undoes the last change in both worlds: at their present step, or by going back to the step of the change. Without a
-    /// change since the scene was opened, the world before it comes back.
+    /// Undoes the last change in both worlds: at their present step, or by going back to the step of the change.
+    /// Without a change since the scene was opened, the world before it comes back.
     pub(super) fn undo(&mut self) -> Result<(), WorldError> {
         self.release();
         let last = |seat: &Seat| seat.here().and_then(Run::last_change);

@@ -241,7 +241,8 @@ fn energies(figures: &Figures, dt: f64) -> String {
     text
 }
 
-/// Trace of the measured steps, as complete events one after the other: the time of a stage in a step is the sum of its parts.
+/// Trace of the measured steps, as complete events one after the other: the time of a stage in a step is the sum of its
+/// parts.
 fn trace(figures: &Figures) -> String {
     let mut events = Vec::new();
     let mut at = 0.0;

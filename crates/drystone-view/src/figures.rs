@@ -1,4 +1,5 @@
-//! Measurements of a running world: times of its stages, counters, and the quality of the result (penetration, energies).
+//! Measurements of a running world: times of its stages, counters, and the quality of the result (penetration,
+//! energies).
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -35,8 +36,8 @@ impl Sample {
         self.stages.iter().sum()
     }
 
-    /// Measures the step that a world on the CPU has just done, by the totals of its stages before it; `None` if all bodies
-    /// slept.
+    /// Measures the step that a world on the CPU has just done, by the totals of its stages before it; `None` if all
+    /// bodies slept.
     #[allow(clippy::cast_possible_truncation, reason = "ms for a plot")]
     pub fn since(before: &[f64; Stage::ALL.len()], run: &Run) -> Option<Self> {
         let now = run.stage_totals();

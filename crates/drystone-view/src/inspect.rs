@@ -1,5 +1,6 @@
 //! Queries for the body at a point, answered some frames later without waiting. On the GPU four small kernels
-//! (`shaders/inspect.wgsl`) go over all shapes and contacts, so that no grid has to be laid; on the CPU the world is queried.
+//! (`shaders/inspect.wgsl`) go over all shapes and contacts, so that no grid has to be laid; on the CPU the world is
+//! queried.
 
 use std::num::NonZeroU64;
 
@@ -26,8 +27,8 @@ const MOST_GROUPS: u32 = 4096;
 /// Body to look for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Wanted {
-    /// The body that a press at a point takes: the nearest dynamic one within reach, else the topmost other one under the
-    /// point.
+    /// The body that a press at a point takes: the nearest dynamic one within reach, else the topmost other one under
+    /// the point.
     Near(Vec2, f32),
     /// The body that a point means: the topmost one under it, dynamic ones first; else the nearest within reach.
     Under(Vec2, f32),

@@ -1,5 +1,5 @@
-//! The interactive window: shows a running scene, drawn from the solver's own buffers, and lets the user grab, build and
-//! change bodies while it runs.
+//! The interactive window: shows a running scene, drawn from the solver's own buffers, and lets the user grab, build
+//! and change bodies while it runs.
 //!
 //! ```no_run
 //! use drystone_view::{Options, Scene, run};
@@ -8,9 +8,9 @@
 //! # Ok::<(), drystone_view::ViewError>(())
 //! ```
 //!
-//! The surface is on the device that steps the world, so nothing is read back on the way to the screen. Worlds on the CPU
-//! are uploaded and drawn by the same shaders. `examples/embed_in_your_renderer.rs` draws a world in a render loop of your
-//! own instead.
+//! The surface is on the device that steps the world, so nothing is read back on the way to the screen. Worlds on the
+//! CPU are uploaded and drawn by the same shaders. `examples/embed_in_your_renderer.rs` draws a world in a render loop
+//! of your own instead.
 //!
 //! | file | content |
 //! |---|---|
@@ -30,14 +30,14 @@
 //!
 //! # Restart and undo
 //!
-//! A drawn body, a joint, a removed body and a change on the card are edits of the scene, and a restart (R) keeps them: bodies
-//! begin where they were drawn or where the card put them, jointed bodies where they were when the joint was made, and
-//! gravity stays as it was set. Dropped and shot bodies, pushes and pulls are not edits: a restart discards them, unless
-//! something was built onto them (`run/rebuild.rs`).
+//! A drawn body, a joint, a removed body and a change on the card are edits of the scene, and a restart (R) keeps them:
+//! bodies begin where they were drawn or where the card put them, jointed bodies where they were when the joint was
+//! made, and gravity stays as it was set. Dropped and shot bodies, pushes and pulls are not edits: a restart discards
+//! them, unless something was built onto them (`run/rebuild.rs`).
 //!
-//! Undo (Z) reverts the last change at the present step where it can: a built body is removed, a removed one comes back where
-//! it was, a property gets its old value. A push, a place or a velocity cannot be reverted at a later step: the world goes back
-//! to the step before it, and the message says which (`run/deeds.rs`).
+//! Undo (Z) reverts the last change at the present step where it can: a built body is removed, a removed one comes back
+//! where it was, a property gets its old value. A push, a place or a velocity cannot be reverted at a later step: the
+//! world goes back to the step before it, and the message says which (`run/deeds.rs`).
 
 mod act;
 mod action;
@@ -117,7 +117,8 @@ impl Default for Options {
 /// Scene of a window.
 #[derive(Clone, Debug)]
 pub enum Scene {
-    /// Scene of the catalogue, such as `large_pyramid:base=40`, or the path of a file, which is reloaded when it changes.
+    /// Scene of the catalogue, such as `large_pyramid:base=40`, or the path of a file, which is reloaded when it
+    /// changes.
     Spec(String),
     /// Scene built by the caller.
     Given(Box<drystone::Scene>),
@@ -156,8 +157,8 @@ pub enum ViewError {
 }
 
 impl ViewError {
-    /// Makes a display error with the system's reason, without the source location that winit puts before it, which is a path
-    /// of the machine that built this.
+    /// Makes a display error with the system's reason, without the source location that winit puts before it, which is
+    /// a path of the machine that built this.
     pub(crate) fn display(error: &dyn std::fmt::Display) -> Self {
         let text = error.to_string();
         let reason = text.split_once("os error at ").and_then(|(before, rest)| {

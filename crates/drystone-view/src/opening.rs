@@ -1,5 +1,5 @@
-//! Opens scenes in background threads: reading, building and laying out a large one takes seconds, during which the scene
-//! before it can still be used. The newest request wins; an older one that is not done is cancelled.
+//! Opens scenes in background threads: reading, building and laying out a large one takes seconds, during which the
+//! scene before it can still be used. The newest request wins; an older one that is not done is cancelled.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use drystone::low_level::gpu::DeviceError;
 use drystone::{Scene, Settings};
 use drystone_scenes::saved::SavedWorld;
 
-/// Maximum number of threads that open scenes at a time, with those that are cancelled and have not noticed it. Each may
-/// need as much memory as a world.
+/// Maximum number of threads that open scenes at a time, with those that are cancelled and have not noticed it. Each
+/// may need as much memory as a world.
 const MOST_JOBS: usize = 2;
 
 /// Reason for which a scene is opened.
@@ -188,8 +188,8 @@ impl Order {
 }
 
 impl App {
-    /// Opens a scene, in place of any that is being opened: a scripted window waits for it, any other shows it when it is
-    /// ready. `settings` replace those of the scene.
+    /// Opens a scene, in place of any that is being opened: a scripted window waits for it, any other shows it when it
+    /// is ready. `settings` replace those of the scene.
     ///
     /// # Errors
     /// If the device is lost.
@@ -261,7 +261,8 @@ impl App {
             Err(TryRecvError::Disconnected) => Ok(None),
         };
         if matches!(made, Err(Fault::World(WorldError::Device(_)))) {
-            // The loss is reported only after the work before it has ended; the scene is then opened again on a new device.
+            // The loss is reported only after the work before it has ended; the scene is then opened again on a new
+            // device.
             if let Err(lost @ DeviceError::Lost(_)) = self.context.wait() {
                 return Err(lost.into());
             }

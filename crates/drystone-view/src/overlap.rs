@@ -1,7 +1,8 @@
-//! Bodies that an outline overlaps while it is drawn: its ghost is red there, and a message names them when it is dropped.
+//! Bodies that an outline overlaps while it is drawn: its ghost is red there, and a message names them when it is
+//! dropped.
 //!
-//! Such a body is made all the same: one may build by overlapping and then weld or hinge the parts, which ends the contact
-//! between the two. Without a joint the solver pushes the shapes apart, and the deeper they overlap the harder.
+//! Such a body is made all the same: one may build by overlapping and then weld or hinge the parts, which ends the
+//! contact between the two. Without a joint the solver pushes the shapes apart, and the deeper they overlap the harder.
 
 use glam::Vec2;
 
@@ -109,8 +110,8 @@ impl App {
         Some(Query::overlap(geometry, body.position, 0.0))
     }
 
-    /// Names the bodies among those found that a new body would be pushed apart from: no sensors, and of two bodies at least
-    /// one that can move.
+    /// Names the bodies among those found that a new body would be pushed apart from: no sensors, and of two bodies at
+    /// least one that can move.
     fn overlapped(&self, answers: &Answers) -> Option<String> {
         let compiled = self.run.here()?.world().compiled();
         let moves = self.build.stock.kind == BodyType::Dynamic;

@@ -53,7 +53,8 @@ impl Prefs {
         Some(directories::ProjectDirs::from("", "", "drystone")?.config_dir().join("view.json"))
     }
 
-    /// Reads the file; gives the defaults if there is none or it is not valid, which must not keep the window from opening.
+    /// Reads the file; gives the defaults if there is none or it is not valid, which must not keep the window from
+    /// opening.
     pub fn load(path: Option<&std::path::Path>) -> Self {
         let text = path.and_then(|path| std::fs::read_to_string(path).ok());
         let mut prefs: Self = text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! The surface of the window, on the device that steps the world: its configuration, its size, its loss, and reading it back
-//! for screenshots.
+//! The surface of the window, on the device that steps the world: its configuration, its size, its loss, and reading it
+//! back for screenshots.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ pub(crate) struct Screen {
     adapter: wgpu::Adapter,
     instance: wgpu::Instance,
     config: wgpu::SurfaceConfiguration,
-    /// True if the surface was configured on a device that was not lost at the time; an unconfigured surface must not be asked
-    /// for a texture.
+    /// True if the surface was configured on a device that was not lost at the time; an unconfigured surface must not
+    /// be asked for a texture.
     configured: bool,
     /// True if the window has no size, so that nothing can be shown.
     hidden: bool,
@@ -38,7 +38,8 @@ pub(crate) enum Target {
 }
 
 impl Screen {
-    /// Makes a surface and a device that can draw on it. `quick` prefers a present mode that does not wait for the display.
+    /// Makes a surface and a device that can draw on it. `quick` prefers a present mode that does not wait for the
+    /// display.
     ///
     /// # Errors
     /// If there is no surface or no adapter of the wanted kind.
@@ -102,8 +103,8 @@ impl Screen {
         Ok(context)
     }
 
-    /// Makes a new surface after the old one was lost. Does nothing if the device is lost as well, which may not have been
-    /// noticed yet: the new device comes first.
+    /// Makes a new surface after the old one was lost. Does nothing if the device is lost as well, which may not have
+    /// been noticed yet: the new device comes first.
     ///
     /// # Errors
     /// If the system gives no surface.
@@ -124,8 +125,8 @@ impl Screen {
             return;
         }
         self.surface.configure(context.device(), &self.config);
-        // On a lost device `configure` does nothing and reports nothing. For a new surface the loss is waited for; an old one
-        // stays as it was.
+        // On a lost device `configure` does nothing and reports nothing. For a new surface the loss is waited for; an
+        // old one stays as it was.
         if !self.configured {
             self.configured = context.wait().is_ok();
         }

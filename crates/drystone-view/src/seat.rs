@@ -1,7 +1,7 @@
-//! Handle on a world that is either here or away with its worker thread. A world on the CPU is stepped by the worker, so that
-//! the window responds during a long step; any world goes to the worker for long jobs: back to a kept state, to the other
-//! backend, to be copied. Actions on a world that is away wait until it is back, between two steps, so that its course does
-//! not depend on what else the window does.
+//! Handle on a world that is either here or away with its worker thread. A world on the CPU is stepped by the worker,
+//! so that the window responds during a long step; any world goes to the worker for long jobs: back to a kept state, to
+//! the other backend, to be copied. Actions on a world that is away wait until it is back, between two steps, so that
+//! its course does not depend on what else the window does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -256,7 +256,8 @@ impl Seat {
         self.run = Some(run);
     }
 
-    /// Takes the world back from the worker, waiting up to this time (`None`: without limit); returns the result of its job.
+    /// Takes the world back from the worker, waiting up to this time (`None`: without limit); returns the result of its
+    /// job.
     pub fn take_back(&mut self, wait: Option<Duration>) -> Option<Outcome> {
         if let Some(done) = self.done.take() {
             self.note(&done);

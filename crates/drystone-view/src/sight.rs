@@ -1,5 +1,5 @@
-//! The camera: it shows the view that a scene gives, or else follows the bodies smoothly until the user moves it. F or the
-//! button "fit" lets it follow again.
+//! The camera: it shows the view that a scene gives, or else follows the bodies smoothly until the user moves it. F or
+//! the button "fit" lets it follow again.
 //!
 //! Tools, cards and a panel may lie over the picture; views are fitted into the part that they leave free.
 
@@ -26,8 +26,8 @@ const HALF_WAY: f64 = 0.07;
 const CLOSER: f32 = 2.5;
 /// Share of the picture that may be missing at its edges before the camera moves.
 const SLACK: f32 = 0.01;
-/// Number of checks for which a moving edge is extrapolated outwards: the poses come from the device late, and the camera
-/// takes its time.
+/// Number of checks for which a moving edge is extrapolated outwards: the poses come from the device late, and the
+/// camera takes its time.
 const AHEAD: f32 = 4.0;
 
 /// Frames for which the camera stands still after a body was released: the pointer is still there.
@@ -66,8 +66,8 @@ struct Free {
 }
 
 impl Covered {
-    /// Returns the free part of a picture. Where it would be less than a third of the width, first the right side and then
-    /// both sides are counted as free.
+    /// Returns the free part of a picture. Where it would be less than a third of the width, first the right side and
+    /// then both sides are counted as free.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -97,8 +97,8 @@ pub(crate) struct Sight {
     part: Free,
     /// True until the user moves the camera or takes a tool.
     pub follows: bool,
-    /// Extent that stays in the picture, however its size changes: the view in which a tool was taken, until the user moves
-    /// the camera.
+    /// Extent that stays in the picture, however its size changes: the view in which a tool was taken, until the user
+    /// moves the camera.
     kept: Option<Bounds>,
     /// Centre, m, and scale, m/px, at the end of the last frame: a camera that differs was moved by the user.
     left: Option<(Vec2, f32)>,
@@ -137,7 +137,8 @@ impl Sight {
 }
 
 impl App {
-    /// Sets the part of the window that shows the world, px, and moves the camera: to the first view, or after the bodies.
+    /// Sets the part of the window that shows the world, px, and moves the camera: to the first view, or after the
+    /// bodies.
     pub fn place(&mut self, origin: Vec2, size: [u32; 2]) {
         let size = [size[0].max(1), size[1].max(1)];
         // A view that the user has moved keeps its middle and its scale; any other is fitted below.
@@ -160,8 +161,8 @@ impl App {
         }
     }
 
-    /// Keeps the view as it is: it no longer follows bodies, and shows the same extent in a window of any size. A view that
-    /// the user has moved stays as it is.
+    /// Keeps the view as it is: it no longer follows bodies, and shows the same extent in a window of any size. A view
+    /// that the user has moved stays as it is.
     pub(super) fn keep_view(&mut self) {
         if self.sight.follows {
             self.sight.stay();
@@ -186,7 +187,8 @@ impl App {
         Camera { center, size: free.size, ..part }
     }
 
-    /// Moves the camera so that the free part of the picture shows the view of `wanted`; returns the new centre and scale.
+    /// Moves the camera so that the free part of the picture shows the view of `wanted`; returns the new centre and
+    /// scale.
     fn show(&mut self, wanted: &Camera) -> (Vec2, f32) {
         let scale = wanted.metres_per_pixel;
         let center = wanted.center - Vec2::new(self.free().shift * scale, 0.0);
@@ -371,8 +373,8 @@ impl App {
         Some(Poses::Coming(arrival))
     }
 
-    /// Fits the view to bodies at these poses, and follows them from there. The view that the scene gives is used if it shows
-    /// them all.
+    /// Fits the view to bodies at these poses, and follows them from there. The view that the scene gives is used if it
+    /// shows them all.
     pub fn look_at(&mut self, poses: &[Pose]) {
         let part = self.free();
         let Some(run) = self.run.here() else { return };

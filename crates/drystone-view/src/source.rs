@@ -1,5 +1,5 @@
-//! Origin of a scene: an entry of the catalogue with parameters, a file that is watched for changes, or a scene given by the
-//! caller.
+//! Origin of a scene: an entry of the catalogue with parameters, a file that is watched for changes, or a scene given
+//! by the caller.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -138,7 +138,8 @@ impl Source {
     }
 }
 
-/// Returns true for a file with the magic number of a saved world or a state. A pipe is not read: that can be done only once.
+/// Returns true for a file with the magic number of a saved world or a state. A pipe is not read: that can be done only
+/// once.
 fn is_saved_world(path: &Path) -> bool {
     let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
     let mut start = [0; 8];

@@ -1,5 +1,6 @@
-//! Small pictures of the catalogue's scenes, for the list of scenes. A background thread draws them on the CPU, one scene after
-//! the other and only those in sight; no frame waits for it. A cache folder keeps them from one session to the next.
+//! Small pictures of the catalogue's scenes, for the list of scenes. A background thread draws them on the CPU, one
+//! scene after the other and only those in sight; no frame waits for it. A cache folder keeps them from one session to
+//! the next.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,8 @@ use drystone_scenes::catalogue::Entry;
 const SIZE: [u32; 2] = [144, 96];
 /// Size of a picture in the list, points.
 pub(crate) const POINTS: egui::Vec2 = egui::vec2(72.0, 48.0);
-/// Approximate number of bodies in a picture: larger scenes are drawn in a smaller size, in which bodies can be told apart.
+/// Approximate number of bodies in a picture: larger scenes are drawn in a smaller size, in which bodies can be told
+/// apart.
 const BODIES: u64 = 300;
 /// Maximum number of bodies of a scene that is stepped; one that cannot be made smaller is drawn as it begins.
 const STEPPED: usize = 1_000;
@@ -110,7 +112,8 @@ impl Thumbs {
         Some(texture.id())
     }
 
-    /// Takes over the pictures that the thread has drawn, and starts it for the first of these scenes without a picture.
+    /// Takes over the pictures that the thread has drawn, and starts it for the first of these scenes without a
+    /// picture.
     pub fn draw(&mut self, in_sight: &[&'static Entry], wake: &Wake) {
         if let Some(job) = &self.job {
             match job.done.try_recv() {
@@ -142,7 +145,8 @@ impl Thumbs {
     }
 }
 
-/// Loads the pictures of a scene from the folder (true), or draws and stores them (false). An unusable folder is ignored.
+/// Loads the pictures of a scene from the folder (true), or draws and stores them (false). An unusable folder is
+/// ignored.
 fn kept_or_drawn(folder: Option<&Path>, entry: &Entry, cancel: &Cancel) -> Option<([Image; 2], bool)> {
     let path = folder.map(|folder| folder.join(file_name(entry.name)));
     if let Some(images) = path.as_deref().and_then(load) {

@@ -1,7 +1,7 @@
 //! Graphed bodies: their places and motion, step by step, for graphs and tables.
 //!
-//! A world on the CPU gives them after each step. On the device their rows are copied after each step, and arrive on the host
-//! later without any wait.
+//! A world on the CPU gives them after each step. On the device their rows are copied after each step, and arrive on
+//! the host later without any wait.
 
 use std::collections::VecDeque;
 
@@ -454,7 +454,8 @@ impl App {
         }
     }
 
-    /// Takes over states that have arrived, and removes those of steps from which the world has gone back. Once a frame.
+    /// Takes over states that have arrived, and removes those of steps from which the world has gone back. Once a
+    /// frame.
     ///
     /// # Errors
     /// If the device is lost.
@@ -499,7 +500,8 @@ impl App {
         run.watched = self.watch.tracks.iter().map(|track| track.body).collect();
     }
 
-    /// Graphs the same bodies in a new world of the same scene, with those that a restart built again; none in another scene.
+    /// Graphs the same bodies in a new world of the same scene, with those that a restart built again; none in another
+    /// scene.
     pub(super) fn watch_again(&mut self, same: bool, rebuilt: Option<&Rebuilt>) {
         self.watch.lose_device();
         let tracks = std::mem::take(&mut self.watch.tracks);

@@ -1,5 +1,5 @@
-//! The event loop of the window: it opens the window, passes events on, decides when a frame is due, runs the frame, and
-//! recovers from a lost device.
+//! The event loop of the window: it opens the window, passes events on, decides when a frame is due, runs the frame,
+//! and recovers from a lost device.
 
 mod follow;
 mod measure;

@@ -1,5 +1,5 @@
-//! Building and editing: bodies drawn and joints made with the pointer, bodies selected and changed, undone, made again,
-//! cleared and saved.
+//! Building and editing: bodies drawn and joints made with the pointer, bodies selected and changed, undone, made
+//! again, cleared and saved.
 
 use std::process::Command;
 
@@ -80,8 +80,8 @@ fn near(a: f64, b: f64, by: f64) {
     assert!((a - b).abs() < by, "{a} is not {b}");
 }
 
-/// A box, a circle and a polygon are drawn with the pointer, where it is and as large, of the density that was chosen; a click
-/// and a corner that turns inwards draw nothing and say why.
+/// A box, a circle and a polygon are drawn with the pointer, where it is and as large, of the density that was chosen;
+/// a click and a corner that turns inwards draw nothing and say why.
 #[test]
 fn bodies_are_drawn_with_the_pointer() {
     for backend in ["cpu", "gpu"] {
@@ -236,7 +236,8 @@ fn refusals_change_nothing() {
     }
 }
 
-/// Joints between two clicks of the pointer hold: a nail and a weld where the first click was, a rod at its length, a spring.
+/// Joints between two clicks of the pointer hold: a nail and a weld where the first click was, a rod at its length, a
+/// spring.
 #[test]
 fn joints_are_made_between_two_clicks() {
     let yard = Yard::new("cpu");
@@ -379,8 +380,8 @@ fn density_and_mass_follow_each_other() {
     assert_eq!(values("opened"), [2.0, 0.5]);
 }
 
-/// A body drawn into another is marked while it is drawn, and named when it is dropped; one that only touches is not. A body
-/// that cannot move overlaps nothing that cannot.
+/// A body drawn into another is marked while it is drawn, and named when it is dropped; one that only touches is not. A
+/// body that cannot move overlaps nothing that cannot.
 #[test]
 fn overlaps_are_shown_before_the_drop_and_named_after_it() {
     for backend in ["cpu", "gpu"] {
@@ -434,8 +435,8 @@ fn a_new_scene_begins_paused() {
     assert!(runs["playing"].as_bool() == Some(true) && number(&runs, "step") > 0.0);
 }
 
-/// A restart puts what was built back to where it was built, with its joints and changes, and it runs again to the same bits;
-/// what was dropped is gone. What hangs together by a joint begins where it was when the joint was made.
+/// A restart puts what was built back to where it was built, with its joints and changes, and it runs again to the same
+/// bits; what was dropped is gone. What hangs together by a joint begins where it was when the joint was made.
 #[test]
 fn a_restart_keeps_what_was_built() {
     for backend in ["cpu", "gpu"] {
@@ -506,7 +507,8 @@ fn another_scene_is_opened_and_the_one_before_comes_back() {
     }
 }
 
-/// A body that is changed is the same body: its number, its slot, its graph, the joints that hold it; and it can be named.
+/// A body that is changed is the same body: its number, its slot, its graph, the joints that hold it; and it can be
+/// named.
 #[test]
 fn a_changed_body_stays_the_same_body() {
     for backend in ["cpu", "gpu"] {
@@ -546,8 +548,8 @@ fn a_changed_body_stays_the_same_body() {
     }
 }
 
-/// Z takes a change back where the world is: a body goes, one that was removed comes back where it was with its joint, a
-/// property has its old value. A push takes the world back to the step before it, and says so.
+/// Z takes a change back where the world is: a body goes, one that was removed comes back where it was with its joint,
+/// a property has its old value. A push takes the world back to the step before it, and says so.
 #[test]
 fn undo_keeps_the_time_where_it_can() {
     for backend in ["cpu", "gpu"] {
@@ -592,7 +594,8 @@ fn undo_keeps_the_time_where_it_can() {
     }
 }
 
-/// A hinge pins a body to the fixed one of two points, whichever is clicked first; two clicks on one body nail it there.
+/// A hinge pins a body to the fixed one of two points, whichever is clicked first; two clicks on one body nail it
+/// there.
 #[test]
 fn a_hinge_turns_about_the_fixed_point() {
     for backend in ["cpu", "gpu"] {

@@ -26,8 +26,8 @@ fn is_free(report: &Value) -> bool {
     low > from + number(report, "/covered/left") && high < to - number(report, "/covered/right")
 }
 
-/// A scene is fitted beside the tools, beside an unfolded panel, and where F is pressed beside a card. When those go it has the
-/// whole picture again. A view that the user has moved stays.
+/// A scene is fitted beside the tools, beside an unfolded panel, and where F is pressed beside a card. When those go it
+/// has the whole picture again. A view that the user has moved stays.
 #[test]
 fn the_view_is_fitted_beside_what_lies_over_it() {
     for (width, height) in [(360, 640), (640, 400), (1280, 720)] {
@@ -92,8 +92,8 @@ fn the_card_of_a_small_window_is_a_line() {
     assert!(high[1] < 60, "folded again: {high:?}");
 }
 
-/// The plate about the body under the pointer goes at once when the pointer does, also where the answer to what is there now
-/// takes its time; over the same body it stays.
+/// The plate about the body under the pointer goes at once when the pointer does, also where the answer to what is
+/// there now takes its time; over the same body it stays.
 #[test]
 fn nothing_is_told_of_a_body_that_the_pointer_has_left() {
     for backend in ["cpu", "gpu"] {

@@ -55,8 +55,8 @@ fn a_mistake_is_told_until_it_is_mended() {
     assert!(reds("told.png") > before + 100 && reds("bare.png") > before + 100, "{} {before}", reds("told.png"));
 }
 
-/// A world that is saved after changes goes on alone: in the window, and in the command, to the same bits on either backend; and as a
-/// scene it starts where the world was.
+/// A world that is saved after changes goes on alone: in the window, and in the command, to the same bits on either
+/// backend; and as a scene it starts where the world was.
 #[test]
 fn what_is_kept_after_changes_opens_again() {
     for backend in ["cpu", "gpu"] {
@@ -271,7 +271,8 @@ fn a_changed_file_is_opened_anew() {
     assert_eq!((c["scene"].as_str(), c["step"].as_u64()), (Some("two"), Some(0)));
 }
 
-/// What stages took comes out as a table and as a trace, of both backends, without anybody having opened the panel's plots.
+/// What stages took comes out as a table and as a trace, of both backends, without anybody having opened the panel's
+/// plots.
 #[test]
 fn measurements_are_written() {
     for (backend, least) in [("cpu", 30), ("gpu", 2)] {

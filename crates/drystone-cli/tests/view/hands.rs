@@ -133,8 +133,8 @@ fn the_body_under_the_pointer_is_told_of() {
     }
 }
 
-/// A plank of a few centimetres is grabbed from beside it, and no further than within reach; while the world is paused a band
-/// shows that it is held.
+/// A plank of a few centimetres is grabbed from beside it, and no further than within reach; while the world is paused
+/// a band shows that it is held.
 #[test]
 fn thin_bodies_are_grabbed_from_beside_them() {
     let plank = r#"{ "version": 1, "name": "plank", "bodies": [
@@ -177,8 +177,8 @@ fn thin_bodies_are_grabbed_from_beside_them() {
     }
 }
 
-/// Delete takes the static body that is under the pointer also where a dynamic one is near, says so, and Z brings it back, to
-/// the same bits. Gravity and dropped bodies are taken back where the world is, and the time goes on.
+/// Delete takes the static body that is under the pointer also where a dynamic one is near, says so, and Z brings it
+/// back, to the same bits. Gravity and dropped bodies are taken back where the world is, and the time goes on.
 #[test]
 fn undo_takes_back_the_last_change() {
     for backend in ["cpu", "gpu"] {

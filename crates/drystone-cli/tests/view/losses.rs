@@ -2,7 +2,8 @@
 
 use crate::kit::{Stage, end};
 
-/// Resized, to nothing and back, on a finer screen, with its surface and its device lost: it goes on, and the world with it.
+/// Resized, to nothing and back, on a finer screen, with its surface and its device lost: it goes on, and the world
+/// with it.
 #[test]
 fn a_window_survives_what_happens_to_it() {
     let stage = Stage::new();

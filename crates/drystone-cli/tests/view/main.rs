@@ -1,5 +1,5 @@
-//! The window itself, on a display of its own (Xvfb) and with whatever adapter draws there: a user made of text drives it
-//! (`--script`), and what it shows and says is looked at.
+//! The window itself, on a display of its own (Xvfb) and with whatever adapter draws there: a user made of text drives
+//! it (`--script`), and what it shows and says is looked at.
 //!
 //! Screenshots are compared with `references/`; `DRYSTONE_NEW_REFERENCES=1` writes them anew.
 

@@ -129,7 +129,8 @@ fn frames_go_on_while_worlds_are_made() {
         reports.windows(2).map(|pair| number(&pair[1], "meanwhile") - number(&pair[0], "meanwhile")).collect::<Vec<_>>()
     };
     let live = meanwhile("live\n");
-    // Of opening, of going back, which is quick, of moving to a device that has yet to compile its kernels, of the twin.
+    // Of opening, of going back, which is quick, of moving to a device that has yet to compile its kernels, of the
+    // twin.
     assert!(live[0] >= 3 && live[2] >= 1 && live[3] >= 3 && live[4] >= 1, "{live:?}");
     assert_eq!(meanwhile(""), [0; 5]);
 }
@@ -154,7 +155,8 @@ fn moving_can_be_cancelled() {
     }
 }
 
-/// A window that is closed while a scene is opened is gone at once, be it that a file never ends or a device is at work.
+/// A window that is closed while a scene is opened is gone at once, be it that a file never ends or a device is at
+/// work.
 #[test]
 fn a_window_can_be_closed_while_a_scene_is_opened() {
     let stage = Stage::new();
@@ -188,7 +190,8 @@ fn a_device_can_be_lost_while_a_scene_is_opened() {
     assert_eq!((number(&b, "step"), number(&c, "step")), (0, 1));
 }
 
-/// A device that is lost while a world moves to it, or goes back on it, is replaced, and the world is where it should be.
+/// A device that is lost while a world moves to it, or goes back on it, is replaced, and the world is where it should
+/// be.
 #[test]
 fn a_device_can_be_lost_while_a_world_is_away() {
     for (backend, away) in [("cpu", "backend gpu"), ("gpu", "backend cpu"), ("gpu", "twin")] {

@@ -1,5 +1,5 @@
-//! Keys and the pointer as the display has them (XTEST), and not as a script makes them: they go through the server, winit and
-//! egui to the window, whatever has the focus there.
+//! Keys and the pointer as the display has them (XTEST), and not as a script makes them: they go through the server,
+//! winit and egui to the window, whatever has the focus there.
 
 use std::time::{Duration, Instant};
 
@@ -145,8 +145,8 @@ fn step(report: &Value) -> u64 {
     report["step"].as_u64().expect("a step")
 }
 
-/// Tab hides the panel and shows it again; Space, N and the arrows do what they say before and after, also when a button of the
-/// panel was pressed before. In a text field they are letters.
+/// Tab hides the panel and shows it again; Space, N and the arrows do what they say before and after, also when a
+/// button of the panel was pressed before. In a text field they are letters.
 #[test]
 fn keys_work_whatever_has_the_focus_and_are_letters_in_a_text_field() {
     with_hands(&["vertical_stack:count=4", "--backend", "cpu", "--paused", "--fresh"], 9, |_, hands| {
@@ -193,7 +193,8 @@ fn keys_work_whatever_has_the_focus_and_are_letters_in_a_text_field() {
     });
 }
 
-/// Delete removes what is under the pointer when the key comes, however short before the pointer came there; and Z brings it back.
+/// Delete removes what is under the pointer when the key comes, however short before the pointer came there; and Z
+/// brings it back.
 #[test]
 fn delete_removes_what_is_under_the_pointer_when_the_key_comes() {
     with_hands(&["vertical_stack:count=1", "--backend", "cpu", "--paused", "--fresh"], 4, |_, hands| {

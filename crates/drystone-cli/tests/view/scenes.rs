@@ -44,8 +44,8 @@ fn every_scene_opens() {
     }
 }
 
-/// And as large as it is meant to be. One window each: what is large needs its time. With `DRYSTONE_PICTURES=folder` the
-/// pictures are kept there, to be looked at.
+/// And as large as it is meant to be. One window each: what is large needs its time. With `DRYSTONE_PICTURES=folder`
+/// the pictures are kept there, to be looked at.
 #[test]
 #[ignore = "takes minutes"]
 fn every_scene_opens_at_full_size() {
@@ -69,8 +69,8 @@ fn every_scene_opens_at_full_size() {
     }
 }
 
-/// A search puts the scene of that name into the first row, and a name that begins with the text before descriptions with it;
-/// a click on that row opens what Enter opens.
+/// A search puts the scene of that name into the first row, and a name that begins with the text before descriptions
+/// with it; a click on that row opens what Enter opens.
 #[test]
 fn a_search_puts_names_first() {
     let stage = Stage::new();

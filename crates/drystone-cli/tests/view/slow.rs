@@ -19,8 +19,8 @@ fn hash(scene: &str, backend: &str, steps: u64) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// While the world on the CPU is busy with a step, many frames are drawn, keys do what they say, and what is asked of the
-/// world is done after it. A script that waits for each step sees as many frames as steps: the count can tell.
+/// While the world on the CPU is busy with a step, many frames are drawn, keys do what they say, and what is asked of
+/// the world is done after it. A script that waits for each step sees as many frames as steps: the count can tell.
 #[test]
 fn frames_do_not_wait_for_a_step() {
     let stage = Stage::new();
@@ -48,8 +48,9 @@ fn frames_do_not_wait_for_a_step() {
     assert!(steps + 4 >= frames, "{frames} frames, {steps} steps");
 }
 
-/// Checkboxes of the panel and bodies of the picture are clicked where the pointer was when the button came, however long a
-/// frame takes: with press, release and the way on in one frame, and with a frame of 1.5 s between press and release.
+/// Checkboxes of the panel and bodies of the picture are clicked where the pointer was when the button came, however
+/// long a frame takes: with press, release and the way on in one frame, and with a frame of 1.5 s between press and
+/// release.
 #[test]
 fn clicks_count_however_slow_the_frames_are() {
     let stage = Stage::new();
@@ -94,8 +95,8 @@ fn clicks_count_however_slow_the_frames_are() {
     assert_eq!(selected, Some(positions.len() as u64 - 1));
 }
 
-/// However frames and steps fall together, the world is that of the command, to the bit: on the CPU, on the device, and on
-/// a software adapter for which a step is so long that it is given in parts.
+/// However frames and steps fall together, the world is that of the command, to the bit: on the CPU, on the device, and
+/// on a software adapter for which a step is so long that it is given in parts.
 #[test]
 fn slow_frames_change_nothing() {
     for (scene, backend) in

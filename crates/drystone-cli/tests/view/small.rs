@@ -187,7 +187,8 @@ fn a_finger_reaches_further_than_a_mouse() {
 }
 
 /// A view kept for drawing shows the same part of the world in a window of any size, and as it was when the old size is
-/// back; one that the user has moved keeps its middle and its scale. The scale bar is as in a window opened in that size.
+/// back; one that the user has moved keeps its middle and its scale. The scale bar is as in a window opened in that
+/// size.
 #[test]
 fn the_view_follows_a_resize() {
     let stage = Stage::new();

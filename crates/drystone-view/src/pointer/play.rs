@@ -13,21 +13,21 @@ use drystone::{Explosion, Query};
 use drystone::{World, WorldError};
 use drystone_draw::Scale;
 
-/// An explosion pushes with its full strength what is within this share of the height of the picture, and less and less
-/// what is up to as far again.
+/// Radius of full strength of an explosion, as a share of the height of the picture; the strength falls to 0 over the
+/// same distance again.
 const BLAST: f32 = 0.16;
-/// What it gives a box that stands at its edge, m/s for √(g · reach).
+/// Speed that an explosion gives to a typical box at the edge of its radius, in units of √(g · 2 radius).
 const BLAST_SPEED: f32 = 1.4;
 
 impl App {
-    /// How large a body is here, m: as the others, or by the picture.
+    /// Size for a new body, m: that of typical bodies of the scene, or a share of the picture.
     fn typical(&self) -> f32 {
         let compiled = self.run.here().map(|run| run.world().compiled());
         let moving = compiled.filter(|compiled| compiled.bodies.iter().any(|body| body.kind == DYNAMIC));
         moving.map_or(self.camera.height() / 24.0, |compiled| Scale::of(compiled).length)
     }
 
-    /// Drops the chosen bodies at a place: side by side, row upon row, where nothing is yet.
+    /// Drops bodies of the chosen kind and number at a place, m: side by side, row upon row, in places that are free.
     pub fn drop_bodies(&mut self, at: Vec2) {
         let size = self.typical();
         let count = self.prefs.drop_count.clamp(1, 10_000);
@@ -54,7 +54,7 @@ impl App {
         }
     }
 
-    /// Shoots a heavy ball from the left edge of the picture at a place.
+    /// Shoots a heavy ball from the left edge of the picture at a place, m.
     pub fn shoot(&mut self, at: Vec2) {
         let size = self.typical();
         let left = self
@@ -70,12 +70,12 @@ impl App {
         }
     }
 
-    /// Bursts at a place: what is near is pushed away.
+    /// Makes an explosion at a place, m, as soon as the poses of all bodies are known.
     pub fn explode(&mut self, at: Vec2) {
         let Some(compiled) = self.run.here().map(|run| run.world().compiled()) else { return };
         let radius = BLAST * self.camera.height();
         let Scale { length, impulse, .. } = Scale::of(compiled);
-        // Of what is typical: its mass, by what carries it for a substep.
+        // Mass of a typical body, from the impulse that carries it for a substep.
         let gravity = Vec2::from(compiled.params.gravity).length();
         let mass = impulse / ((if gravity > 0.0 { gravity } else { 10.0 }) * compiled.params.h);
         let speed = BLAST_SPEED * (9.81 * 2.0 * radius).sqrt();
@@ -96,14 +96,14 @@ impl App {
         }
     }
 
-    /// Pushes what is around, of bodies at these poses.
+    /// Pushes the bodies around an explosion, which are at these poses.
     pub(super) fn burst(&mut self, explosion: &Explosion, poses: &[Pose]) {
         let Some(run) = self.run.here_mut() else { return };
         let pushes = explosion.pushes(run.world().compiled(), poses);
         let world = run.world_mut();
         let pushes: Vec<_> = pushes.into_iter().filter_map(|(body, push)| Some((world.body_id(body)?, push))).collect();
         if pushes.is_empty() {
-            return self.say("nothing near enough to be pushed");
+            return self.say("no body is near enough to be pushed");
         }
         if let Err(error) = self.edit(&Edit::Command(pushes.into())) {
             self.say(format!("no explosion: {error}"));
@@ -111,13 +111,13 @@ impl App {
     }
 }
 
-/// Rows of a drop above the pointer in which free places are looked for, at most.
+/// Maximum number of rows above the pointer in which free places are looked for.
 const MAX_DROP_ROWS: u32 = 1000;
-/// Distance of two dropped bodies, in their sizes.
+/// Distance of two dropped bodies, in units of their size.
 const DROP_PITCH: f32 = 1.15;
 
-/// Places for up to `count` bodies of a size, m, in rows of a square from a place upwards: those where no shape of the world
-/// is. The lowest first, in a row those in the middle first.
+/// Finds up to `count` places that no shape covers, for bodies of a size, m, in rows from a place upwards: the lowest
+/// first, in a row those in the middle first.
 ///
 /// # Errors
 /// The device is lost.
@@ -128,7 +128,7 @@ fn free_places(world: &mut World, at: Vec2, count: u32, size: f32) -> Result<Vec
     let mut across: Vec<f32> = (0..columns).map(|column| column as f32 - middle).collect();
     across.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
     let pitch = DROP_PITCH * size;
-    // Up to half way to the next.
+    // Each place reaches half way to its neighbours.
     let whole = Geometry::Box { half: Vec2::splat(0.5 * pitch), radius: 0.0 };
     let (mut places, mut row) = (Vec::with_capacity(count as usize), 0);
     while places.len() < count as usize && row < MAX_DROP_ROWS {
@@ -145,10 +145,10 @@ fn free_places(world: &mut World, at: Vec2, count: u32, size: f32) -> Result<Vec
     Ok(places)
 }
 
-/// What can be dropped.
+/// Kinds of bodies that can be dropped.
 pub(crate) const DROPS: [&str; 6] = ["box", "circle", "capsule", "polygon", "particle", "mix"];
 
-/// An outline of about this half width, m.
+/// Shape of a kind with about this half width, m; `index` varies polygons and the mix.
 fn shape_of(name: &str, index: u32, half: f32) -> Geometry {
     match name {
         "circle" => Geometry::Circle { radius: half },
@@ -206,7 +206,7 @@ mod tests {
         let free = |world: &mut World, count| free_places(world, at, count, 1.0).unwrap();
         let deepest = deepest_after("mix", &[10_000], free);
         assert!(deepest < 0.006, "{deepest} m");
-        // Negative control: without a look at what is there.
+        // Negative control: without the search for free places they overlap.
         let blind = |_: &mut World, count: u32| (0..count).map(|index| at + index as f32 * Vec2::Y).collect();
         assert!(deepest_after("box", &[100], blind) > 0.1);
     }

@@ -1,5 +1,5 @@
-//! Measures how quickly a window responds: a thread moves the pointer again and again, and the time until the frame that
-//! shows it is taken, beside the rates of frames and steps.
+//! Measures how quickly a window responds: a thread moves the pointer again and again, and the time until the frame
+//! that shows it is taken, beside the rates of frames and steps.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,5 @@
-//! Input and picture of a frame: runs the panel on the events since the last frame, sends its textures, and draws the worlds
-//! and the panel.
+//! Input and picture of a frame: runs the panel on the events since the last frame, sends its textures, and draws the
+//! worlds and the panel.
 
 use std::time::Instant;
 
@@ -48,9 +48,9 @@ pub(super) fn painter(context: &Context, format: wgpu::TextureFormat) -> egui_wg
 impl Shown {
     /// Runs the panel on the input since the last frame, and returns what it draws.
     ///
-    /// Each press and each release of a button gets a pass of its own: egui tests hits only for the pointer's last place in a
-    /// pass, so that in slow frames a click would hit what the pointer has reached since, and a press with its release in
-    /// the picture would be lost.
+    /// Each press and each release of a button gets a pass of its own: egui tests hits only for the pointer's last
+    /// place in a pass, so that in slow frames a click would hit what the pointer has reached since, and a press with
+    /// its release in the picture would be lost.
     pub(super) fn hear(&mut self) -> egui::FullOutput {
         let context = self.egui.egui_ctx().clone();
         let longest = LONGEST_CLICK + 2.0 * self.frame_seconds.min(10.0);
