@@ -338,7 +338,7 @@ impl App {
     pub fn prepare(&mut self, encoder: &mut wgpu::CommandEncoder, scale: f32) -> Result<(), DrawError> {
         let mut layers = self.layers;
         layers.line_scale = scale;
-        // The selected body stays set off, wherever the pointer is.
+        // The selected body stays highlighted at any place of the pointer.
         let selected = self.build.selection.as_ref().map(|selection| selection.id.index);
         layers.highlight = selected.or_else(|| self.pointer.highlighted());
         let style = self.style();

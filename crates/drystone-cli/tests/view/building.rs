@@ -1,5 +1,5 @@
-//! Building and editing: bodies drawn and joints made with the pointer, bodies selected and changed, undone, made
-//! again, cleared and saved.
+//! Building: bodies drawn and joints made with the pointer, bodies selected and changed; undo, redo, restart, clearing
+//! and saving of built worlds.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ fn note(report: &Value) -> String {
     report["note"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Pixels of a place in the world, by a report.
+/// Pixel of a place in the world, by the camera of a report.
 fn pixel(report: &Value, [x, y]: [f64; 2]) -> [f64; 2] {
     let camera = &report["camera"];
     let read = |key: &str, index: usize| camera[key][index].as_f64().unwrap();
@@ -30,11 +30,11 @@ fn position(report: &Value, body: usize) -> [f64; 2] {
     serde_json::from_value(report["positions"][body].clone()).unwrap()
 }
 
-/// A scene with a ground and nothing else, as a file.
+/// Scene file with a ground and nothing else.
 const GROUND: &str = r#"{ "version": 1, "name": "yard", "view": { "min": [-6, -1], "max": [6, 6] }, "bodies": [
     { "id": "ground", "type": "static", "position": [0, -0.5], "shapes": [ { "box": { "half": [20, 0.5] } } ] } ] }"#;
 
-/// A stage with that scene, and a report of an open window on it.
+/// Stage with that scene, and the report of a window that shows it.
 struct Yard {
     stage: Stage,
     backend: &'static str,
@@ -61,7 +61,7 @@ impl Yard {
         self.stage.report(&format!("{name}.json"))
     }
 
-    /// A place in the world as a script has it, px.
+    /// Text of a place in the world for a script, px.
     fn px(&self, at: [f64; 2]) -> String {
         let [x, y] = pixel(&self.start, at);
         format!("{x} {y}")
@@ -80,8 +80,8 @@ fn near(a: f64, b: f64, by: f64) {
     assert!((a - b).abs() < by, "{a} is not {b}");
 }
 
-/// A box, a circle and a polygon are drawn with the pointer, where it is and as large, of the density that was chosen;
-/// a click and a corner that turns inwards draw nothing and say why.
+/// A box, a circle and a polygon drawn with the pointer have the drawn place and size and the chosen properties; a
+/// click and a corner that turns inwards add nothing and give the reason.
 #[test]
 fn bodies_are_drawn_with_the_pointer() {
     for backend in ["cpu", "gpu"] {
@@ -128,7 +128,7 @@ fn bodies_are_drawn_with_the_pointer() {
     }
 }
 
-/// A click selects, a drag does not, a click on nothing deselects; and none of it counts as a change.
+/// A click on a body selects it, a drag does not, a click on nothing deselects; none of these counts as a change.
 #[test]
 fn a_click_selects() {
     for backend in ["cpu", "gpu"] {
@@ -156,8 +156,8 @@ fn a_click_selects() {
     }
 }
 
-/// A change of the selected body is one of the world: its mass, its type, its velocity; its joints hold the new one
-/// as they held the old one. All of it is undone and made again, to the same bits.
+/// Changes of the selected body (mass, type, velocity) change the world, and keep its joints. Undo and redo of all of
+/// them give the same bits.
 #[test]
 fn the_selected_body_is_changed() {
     for backend in ["cpu", "gpu"] {
@@ -191,14 +191,14 @@ fn the_selected_body_is_changed() {
         assert!(same("heavy", "redone"), "{backend}: made again, to the same bits");
         assert!(!same("heavy", "before"), "the comparison can fail");
         near(number(&report("redone")["selected"], "mass"), 2.0, 1e-3);
-        // Later: the mass is taken back where the world is, the velocity with its time, and the rest at that step.
+        // At a later step: the mass is undone in place, the velocity by going back, and the rest at that step.
         let untied = report("untied");
         assert_eq!((number(&untied, "step"), number(&untied, "joints")), (20.0, 1.0), "{backend}: {untied}");
         near(number(&untied["selected"], "mass"), 4.0, 1e-3);
     }
 }
 
-/// A refusal changes nothing and says why: on a body, on its joints, between two clicks.
+/// A refused change of a body or a joint, or between two clicks, changes nothing and gives the reason.
 #[test]
 fn refusals_change_nothing() {
     for backend in ["cpu", "gpu"] {
@@ -236,8 +236,7 @@ fn refusals_change_nothing() {
     }
 }
 
-/// Joints between two clicks of the pointer hold: a nail and a weld where the first click was, a rod at its length, a
-/// spring.
+/// Joints made by two clicks hold: a hinge and a weld at the first click, a rod at its length, and a spring.
 #[test]
 fn joints_are_made_between_two_clicks() {
     let yard = Yard::new("cpu");
@@ -271,7 +270,7 @@ fn joints_are_made_between_two_clicks() {
     assert!(left[1] < 1.0, "what is welded falls as one: {left:?}");
 }
 
-/// Clear takes all dynamic bodies out and Z brings them back; a new scene is empty but for its ground.
+/// Clear removes all dynamic bodies and Z restores them; a new scene has only its ground.
 #[test]
 fn a_world_is_cleared_and_begun() {
     let stage = Stage::new();
@@ -289,7 +288,7 @@ fn a_world_is_cleared_and_begun() {
     assert_eq!(number(&report("drawn"), "there"), 2.0);
 }
 
-/// A built world is saved as a scene, and runs elsewhere: in the window and by `drystone run`.
+/// A built world is saved as a scene, which runs in another window and by `drystone run`.
 #[test]
 fn what_was_built_is_saved_and_runs() {
     let yard = Yard::new("cpu");
@@ -310,7 +309,7 @@ fn what_was_built_is_saved_and_runs() {
     for key in ["there", "joints"] {
         assert_eq!(built[key], opened[key], "{key}");
     }
-    // In another order, as the changed ball came last.
+    // Compared by heights, as the changed ball is the last body in the file.
     let heights = |report: &Value| {
         let mut all: Vec<f64> =
             report["positions"].as_array().unwrap().iter().map(|at| at[1].as_f64().unwrap()).collect();
@@ -328,7 +327,7 @@ fn what_was_built_is_saved_and_runs() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A state that is kept after changes goes on to the same bits, and a second world beside the first gets them too.
+/// A state saved after changes is resumed to the same bits, and a copy on the other backend gets all changes.
 #[test]
 fn changes_are_kept_and_both_worlds_get_them() {
     let yard = Yard::new("cpu");
@@ -348,7 +347,7 @@ fn changes_are_kept_and_both_worlds_get_them() {
     near(number(&both["selected"], "mass"), 3.0, 1e-3);
 }
 
-/// The fields of the card change the body: a number is typed into the density, and a button makes it static.
+/// A density typed on the card changes the body.
 #[test]
 fn the_card_changes_the_body() {
     let yard = Yard::new("cpu");
@@ -371,7 +370,7 @@ fn density_and_mass_follow_each_other() {
     assert_eq!(values("mass"), [2.0, 0.5]);
     assert_eq!(values("density"), [32.0, 8.0]);
     assert_eq!(values("undone"), [2.0, 0.5]);
-    // What is saved has that mass, and shows the same on the card when it is opened.
+    // The saved scene has that mass, and the card shows the same values.
     let file = yard.stage.path("drystone-yard-0.json");
     yard.stage.play(
         &[file.to_str().unwrap(), "--backend", "cpu", "--paused", "--fresh"],
@@ -380,8 +379,8 @@ fn density_and_mass_follow_each_other() {
     assert_eq!(values("opened"), [2.0, 0.5]);
 }
 
-/// A body drawn into another is marked while it is drawn, and named when it is dropped; one that only touches is not. A
-/// body that cannot move overlaps nothing that cannot.
+/// A body drawn into another is red while it is drawn, and the message names the other; one that only touches is not.
+/// Two bodies that cannot move do not count as overlapping.
 #[test]
 fn overlaps_are_shown_before_the_drop_and_named_after_it() {
     for backend in ["cpu", "gpu"] {
@@ -435,8 +434,8 @@ fn a_new_scene_begins_paused() {
     assert!(runs["playing"].as_bool() == Some(true) && number(&runs, "step") > 0.0);
 }
 
-/// A restart puts what was built back to where it was built, with its joints and changes, and it runs again to the same
-/// bits; what was dropped is gone. What hangs together by a joint begins where it was when the joint was made.
+/// A restart puts built bodies back to where they were built, with joints and changes, and the world runs to the same
+/// bits again; dropped bodies are gone. Jointed bodies begin where they were when the joint was made.
 #[test]
 fn a_restart_keeps_what_was_built() {
     for backend in ["cpu", "gpu"] {
@@ -456,7 +455,7 @@ fn a_restart_keeps_what_was_built() {
         assert_eq!(again["hash"], ran["hash"], "{backend}: it runs as it did");
         assert_ne!(ran["hash"], dropped["hash"], "the comparison can fail");
         assert!(note(&restarted).contains("2 built bodies, 1 joint kept"), "{}", note(&restarted));
-        // Back at the start they are there, and what is built next comes to them.
+        // They exist at the start, together with bodies that are built next.
         assert_eq!((number(&report("sought"), "step"), &report("sought")["hash"]), (0.0, &built["hash"]), "{backend}");
         assert_eq!(number(&report("more"), "there"), number(&built, "there") + 1.0);
         assert_eq!(number(&report("twice"), "there"), number(&built, "there") + 1.0);
@@ -474,8 +473,8 @@ fn a_restart_keeps_what_was_built() {
     assert_eq!(position(&restarted, 2), position(&built, 2), "what has no joint begins where it was drawn");
 }
 
-/// Removed bodies stay removed after a restart; the scene opened by its name is as it was made, and Z goes back to the
-/// world before, with all that was built and at its step. Y leaves that again.
+/// Removed bodies stay removed after a restart; a scene opened by its name has no changes, and Z returns to the world
+/// before it, with its changes and at its step. Y goes to the opened scene again.
 #[test]
 fn another_scene_is_opened_and_the_one_before_comes_back() {
     for backend in ["cpu", "gpu"] {
@@ -507,8 +506,7 @@ fn another_scene_is_opened_and_the_one_before_comes_back() {
     }
 }
 
-/// A body that is changed is the same body: its number, its slot, its graph, the joints that hold it; and it can be
-/// named.
+/// A changed body keeps its id, its slot, its graph and its joints, and can be named.
 #[test]
 fn a_changed_body_stays_the_same_body() {
     for backend in ["cpu", "gpu"] {
@@ -548,8 +546,8 @@ fn a_changed_body_stays_the_same_body() {
     }
 }
 
-/// Z takes a change back where the world is: a body goes, one that was removed comes back where it was with its joint,
-/// a property has its old value. A push takes the world back to the step before it, and says so.
+/// Z undoes a change at the present step: a body is removed, a removed one comes back with its joint, a property gets
+/// its old value. A push is undone by going back to the step before it, and the message says so.
 #[test]
 fn undo_keeps_the_time_where_it_can() {
     for backend in ["cpu", "gpu"] {
@@ -594,8 +592,8 @@ fn undo_keeps_the_time_where_it_can() {
     }
 }
 
-/// A hinge pins a body to the fixed one of two points, whichever is clicked first; two clicks on one body nail it
-/// there.
+/// A hinge holds a body at the fixed one of two points, in either order of clicks; two clicks on one body pin it to the
+/// world there.
 #[test]
 fn a_hinge_turns_about_the_fixed_point() {
     for backend in ["cpu", "gpu"] {

@@ -1,13 +1,13 @@
-//! Every scene of the catalogue opens.
+//! Scenes of the catalogue: every one opens in the window, and the search of the list finds them by name.
 
 use drystone_scenes::catalogue::{Entry, entries};
 
 use crate::kit::Stage;
 
-/// Bodies of a scene here at most.
+/// Maximum number of bodies of a scene in these tests.
 const MOST: u64 = 500;
 
-/// A scene cut down until it is small: its whole numbers are halved, as far as they may.
+/// Spec of a scene in a small size: its integer parameters are halved, down to their minimum.
 fn small(entry: &Entry) -> String {
     let mut values: Vec<f64> = entry.parameters.iter().map(|parameter| parameter.default).collect();
     for _ in 0..20 {
@@ -44,8 +44,8 @@ fn every_scene_opens() {
     }
 }
 
-/// And as large as it is meant to be. One window each: what is large needs its time. With `DRYSTONE_PICTURES=folder`
-/// the pictures are kept there, to be looked at.
+/// Every scene opens in its default size, each in a window of its own. With `DRYSTONE_PICTURES=folder` screenshots are
+/// kept there.
 #[test]
 #[ignore = "takes minutes"]
 fn every_scene_opens_at_full_size() {
@@ -69,8 +69,8 @@ fn every_scene_opens_at_full_size() {
     }
 }
 
-/// A search puts the scene of that name into the first row, and a name that begins with the text before descriptions
-/// with it; a click on that row opens what Enter opens.
+/// A search puts the scene of that name into the first row, and names that begin with the text before descriptions; a
+/// click on that row opens the same scene as Enter.
 #[test]
 fn a_search_puts_names_first() {
     let stage = Stage::new();
@@ -90,7 +90,7 @@ fn a_search_puts_names_first() {
     }
 }
 
-/// On the device as well: those that are unlike each other.
+/// A few scenes of different kinds open on the device.
 #[test]
 fn scenes_open_on_the_device() {
     let stage = Stage::new();

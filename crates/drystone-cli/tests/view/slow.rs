@@ -1,4 +1,4 @@
-//! A step that takes long: the window goes on, and the world comes out as without it.
+//! Slow steps and slow frames: the window responds, clicks count, and the world is the same to the bit.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ fn number(report: &serde_json::Value, key: &str) -> u64 {
     report[key].as_u64().unwrap_or_else(|| panic!("no {key} in {report}"))
 }
 
-/// The hash that the command says a scene has after so many steps.
+/// Hash of a scene after a number of steps, by the command.
 fn hash(scene: &str, backend: &str, steps: u64) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_drystone"))
         .args(["run", scene, "--backend", backend, "--hash", "--steps", &steps.to_string()])
@@ -19,12 +19,12 @@ fn hash(scene: &str, backend: &str, steps: u64) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// While the world on the CPU is busy with a step, many frames are drawn, keys do what they say, and what is asked of
-/// the world is done after it. A script that waits for each step sees as many frames as steps: the count can tell.
+/// During a long step on the CPU many frames are drawn, keys work, and actions on the world are done after the step. A
+/// script that waits for each step sees as many frames as steps: the count can fail.
 #[test]
 fn frames_do_not_wait_for_a_step() {
     let stage = Stage::new();
-    // A few thousand sweeps a step.
+    // A few thousand sweeps per step.
     stage.play(
         &["large_pyramid:base=40", "--backend", "cpu", "--paused", "--no-sleep", "--fresh"],
         "size 480 320\nsetting substeps 64\nsetting iterations 64\nreport @/a.json\nlive\ntoggle\nframes 3\n\
@@ -48,9 +48,8 @@ fn frames_do_not_wait_for_a_step() {
     assert!(steps + 4 >= frames, "{frames} frames, {steps} steps");
 }
 
-/// Checkboxes of the panel and bodies of the picture are clicked where the pointer was when the button came, however
-/// long a frame takes: with press, release and the way on in one frame, and with a frame of 1.5 s between press and
-/// release.
+/// Clicks on checkboxes and bodies act at the place of the press, however slow the frames are: with press, release and
+/// further movement in one frame, and with a frame of 1.5 s between press and release.
 #[test]
 fn clicks_count_however_slow_the_frames_are() {
     let stage = Stage::new();
@@ -75,7 +74,7 @@ fn clicks_count_however_slow_the_frames_are() {
         rgb.iter().flatten().map(|&c| u64::from(c)).sum::<u64>() / (3 * rgb.len() as u64)
     };
     assert!(brightness("light.png") > 150 && brightness("dark.png") < 100, "night fell");
-    // A body of the picture, in one frame as well.
+    // A click on a body in one frame.
     stage.play(
         &["vertical_stack:count=1", "--backend", "cpu", "--paused", "--fresh"],
         "size 900 500\nreport @/where.json\n",
@@ -95,8 +94,8 @@ fn clicks_count_however_slow_the_frames_are() {
     assert_eq!(selected, Some(positions.len() as u64 - 1));
 }
 
-/// However frames and steps fall together, the world is that of the command, to the bit: on the CPU, on the device, and
-/// on a software adapter for which a step is so long that it is given in parts.
+/// The world is that of the command, to the bit, however frames and steps interleave: on the CPU, on the device, and on
+/// a software adapter that gets long steps in parts.
 #[test]
 fn slow_frames_change_nothing() {
     for (scene, backend) in

@@ -22,8 +22,8 @@ fn changed(a: &Picture, b: &Picture) -> [[usize; 2]; 2] {
     })
 }
 
-/// A narrow window folds its panel. Unfolded by Tab or the button it lies over the world, which keeps its size; what
-/// was chosen in the wide window is there again when the window is wide.
+/// A narrow window folds its panel. Unfolded by Tab or the button, the panel lies over the picture, which keeps its
+/// size; a wide window again has the choice made in the wide one.
 #[test]
 fn a_narrow_window_folds_its_panel() {
     let stage = Stage::new();
@@ -40,7 +40,7 @@ fn a_narrow_window_folds_its_panel() {
     assert_eq!(shown.map(shows), [true, false, true, false, true, true, false, true, false, false, false], "{shown:?}");
     assert_eq!((world(&report("wide"))[0], world(&report("narrow"))[0]), (666, 640));
     assert_eq!(world(&report("over")), world(&report("narrow")), "it lies over the world");
-    // The panel takes the right of the picture; at the left the view is fitted anew.
+    // The panel takes the right of the picture; at the left the view is fitted again.
     let (narrow, over) = (stage.shot("narrow.png"), stage.shot("over.png"));
     let changed_in = |columns: std::ops::Range<usize>| {
         let inside: Vec<usize> = (0..640 * 360).filter(|at| columns.contains(&(at % 640))).collect();
@@ -61,7 +61,7 @@ fn a_narrow_window_folds_its_panel() {
     assert!(width == 360 && height >= 230, "there is a world to see: {width} × {height}");
 }
 
-/// The bar of the smallest window has its buttons, the clock and the slider: they work there.
+/// The buttons and the slider of the bar work in the smallest window.
 #[test]
 fn the_bar_of_the_smallest_window_works() {
     let stage = Stage::new();
@@ -79,8 +79,8 @@ fn the_bar_of_the_smallest_window_works() {
     assert_eq!((report("panel")["keys"].as_bool(), report("panel")["panel"].as_bool()), (Some(false), Some(true)));
 }
 
-/// The list of keys stays within the world of any window, scrolls there to its last line, and is closed by its
-/// button, by Esc and by the key that opens it.
+/// The list of keys fits the picture of any window, scrolls to its last line, and is closed by its button, by Esc and
+/// by the key that opens it.
 #[test]
 fn the_list_of_keys_fits_any_window() {
     let stage = Stage::new();
@@ -115,7 +115,7 @@ fn the_list_of_keys_fits_any_window() {
     assert_eq!((open("open.json"), open("closed.json")), (Some(true), Some(false)));
 }
 
-/// Over the list of keys, D, S, X and Delete do nothing to the world behind it; beside it, or without it, they do.
+/// Keys that act at the pointer (D, S, X, Delete) do nothing while it is over the list of keys.
 #[test]
 fn keys_over_a_window_leave_the_world_alone() {
     let stage = Stage::new();
@@ -141,7 +141,7 @@ fn keys_over_a_window_leave_the_world_alone() {
     assert_ne!(pushed["hash"], nothing["hash"], "the explosion pushed");
 }
 
-/// A finger takes hold of a body 12 points away, a mouse does not; at 20 points neither does.
+/// A finger grabs a body 12 points away, a mouse does not; at 20 points neither does.
 #[test]
 fn a_finger_reaches_further_than_a_mouse() {
     let plank = r#"{ "version": 1, "name": "plank", "bodies": [
@@ -212,7 +212,7 @@ fn the_view_follows_a_resize() {
         let covered = number(&report["covered"], "left");
         ([read("center", 0), read("center", 1)], [read("size", 0), read("size", 1)], scale, covered)
     };
-    // Edges of the part of the picture over which nothing lies, m.
+    // Edges of the free part of the picture, m.
     let free = |name: &str| {
         let ([x, y], [width, height], scale, covered) = camera(name);
         [
@@ -247,8 +247,7 @@ fn the_view_follows_a_resize() {
     assert!(bar("resized.png") == bar("fresh.png"), "the scale bar is as in a window of this size");
 }
 
-/// The list of scenes shows their pictures, in the colours of the window; only those in sight are drawn, by a thread
-/// beside the frames.
+/// The list of scenes shows their pictures in light or dark colours; only those in sight are drawn, in the background.
 #[test]
 fn the_list_of_scenes_has_pictures() {
     let stage = Stage::new();
