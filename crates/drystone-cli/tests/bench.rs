@@ -1,4 +1,5 @@
-//! `drystone bench` as a user and as a script see it. Of times only is asserted what a file says of them.
+//! Tests of `drystone bench`: output, files and exit codes. No test depends on how fast the machine is; only the form
+//! of times in the files is checked.
 
 use std::fs;
 use std::path::Path;
@@ -52,10 +53,10 @@ fn json_of(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).expect("file")).expect("JSON")
 }
 
-/// Two small scenes' worth of options.
+/// Options for two small scenes.
 const TINY: &str = "--scenes large_pyramid --sizes 100 --steps 5 --repeats 3";
 
-/// What every file has, and every row.
+/// Checks the fields that every file and every row must have.
 fn schema() -> Value {
     let number = json!({ "type": "number", "minimum": 0 });
     let count = json!({ "type": "integer", "minimum": 0 });
@@ -145,7 +146,7 @@ fn the_schema_is_one_that_can_fail() {
 mod runs {
     use super::*;
 
-    /// The real thing, small: both backends, all files.
+    /// A small run on both backends writes all files.
     #[test]
     fn a_pyramid_on_both_backends() {
         let folder = folder();
@@ -162,7 +163,7 @@ mod runs {
         assert_valid(&results);
         let rows = results["rows"].as_array().expect("rows");
         assert_eq!(rows.len(), if gpu { 6 } else { 4 });
-        // Sizes from the smallest; 50 is nearest to 45 and 55 alike.
+        // Sizes are in ascending order; 50 is as near to 45 as to 55.
         assert_eq!((&rows[0]["scene"], &rows[0]["size"]), (&"large_pyramid:base=9".into(), &50.into()));
         let last = &rows[rows.len() - 1];
         assert_eq!(
@@ -170,7 +171,7 @@ mod runs {
             (&"large_pyramid:base=14".into(), &100.into(), &106.into())
         );
 
-        // The end is what the library makes of it: one step that is not timed and five that are.
+        // The final state is that of the library after one untimed and five timed steps.
         let mut world = CpuWorld::new(&catalogue::build("large_pyramid:base=14").expect("scene")).expect("world");
         (0..6).for_each(|_| world.step().unwrap());
         let hash = format!("{:016x}", state::hash(&world.snapshot()));
@@ -189,7 +190,7 @@ mod runs {
             assert!(row["stages_ms"]["solve"].as_f64().expect("ms") > 0.0);
             assert_eq!(row["contacts"], world.counters().touching);
         }
-        // The median over the time for memory alone, whichever is longer; and it says so.
+        // The column is the median over the time that memory traffic alone would take; a legend says so.
         let row = of("cpu1");
         let [median, memory] = [&row["ms_per_step"]["median"], &row["limit"]["ms"]].map(|ms| ms.as_f64().expect("ms"));
         let line = ran.stdout.lines().rfind(|line| line.starts_with("cpu1 ") && line.contains(" |")).expect("its row");
@@ -204,7 +205,7 @@ mod runs {
             let row = of("gpu");
             assert!(row["dispatches_per_step"].as_u64().expect("count") > 30);
             assert!(row["device_bytes"].as_u64().expect("bytes") > 10_000);
-            // Both backends come to the same quality, and are measured the same way.
+            // Both backends have the same quality, measured in the same way.
             let sink = |row: &Value| row["quality"]["sink"].as_f64().expect("m");
             assert!((sink(row) - sink(of("cpu1"))).abs() < 1e-5, "{row}");
             if row["adapter"]["type"] == "cpu" {
@@ -213,11 +214,11 @@ mod runs {
                 assert!(!bare.contains("GPU"), "{}", ran.stdout);
             }
             let told = [" is faster than ", " stays slower than "].map(|words| ran.stdout.contains(words));
-            assert!(told.contains(&true), "a crossover is told: {}", ran.stdout);
+            assert!(told.contains(&true), "the output names a crossover: {}", ran.stdout);
         }
         let csv = fs::read_to_string(folder.path().join("a.csv")).expect("file");
         assert_eq!(csv.lines().count(), rows.len() + 1);
-        // Names have commas of their own, in quotes.
+        // Names may contain commas, and are quoted.
         let columns = |line: &str| line.split('"').step_by(2).map(|part| part.matches(',').count()).sum::<usize>();
         let header = columns(csv.lines().next().expect("header"));
         assert!(header > 20 && csv.lines().all(|line| columns(line) == header), "{csv}");
@@ -226,7 +227,7 @@ mod runs {
         let info = decoder.read_info().expect("a PNG");
         assert_eq!((info.info().width, info.info().height), (860, 520));
 
-        // The file is shown again as it was, but for what is written.
+        // The file is shown again as before, without the lines about written files.
         let again = bench(folder.path(), "--from a.json --stages");
         assert_eq!(again.code, 0, "{}", again.stderr);
         assert!(ran.stdout.starts_with(&again.stdout), "{}\n{}", ran.stdout, again.stdout);
@@ -259,7 +260,7 @@ fn a_scene_whose_bodies_come_and_go() {
     let before = there(&world);
     (0..131).for_each(|_| world.step().unwrap());
     let now = world.snapshot();
-    assert!(there(&world) > before, "nobody came");
+    assert!(there(&world) > before, "no body came");
     for row in file["rows"].as_array().expect("rows") {
         assert_eq!(row["bodies"], there(&world), "those that are there at the end: {row}");
         assert_eq!(row["repeats_exactly"], true);
@@ -337,7 +338,7 @@ mod mistakes {
         }
     }
 
-    /// Somebody who asks for another engine learns how to get it; who does not, does not miss it.
+    /// A missing engine is reported with the way to get it if it was asked for, and else not mentioned.
     #[test]
     fn no_peers_program() {
         let folder = folder();
@@ -370,7 +371,7 @@ mod mistakes {
     }
 }
 
-/// Programs that are no peers.
+/// Programs in place of a peer engine.
 #[cfg(unix)]
 mod stubs {
     use std::os::unix::fs::PermissionsExt;
@@ -380,14 +381,15 @@ mod stubs {
 
     const ABOUT: &str = r#"{"about":{"protocol":1,"engines":[{"name":"box2d","version":"a stub","most_threads":1}]}}"#;
 
-    /// Runs with a shell script as the program.
+    /// Runs the benchmark with a shell script as the peer program.
     fn with(script: &str, more: &str) -> (Ran, TempDir) {
         let folder = folder();
         let path = folder.path().join("stub");
         fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("file");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("permissions");
         let start = Instant::now();
-        // Written a moment ago by a process with threads: it may still be open for writing in one of their children.
+        // The script was just written by a process with threads: a child of one of them may still have it open for
+        // writing.
         let ran = loop {
             let scene = "--scenes large_pyramid:base=2 --steps 5 --repeats 3 --json a.json";
             let ran = bench(folder.path(), &format!("{scene} --peers stub --peers-timeout 1 {more}"));
@@ -421,19 +423,19 @@ mod stubs {
         assert_eq!((&row["backend"], &row["peer"]), (&"box2d".into(), &"a stub".into()));
         assert_eq!(row["ms_per_step"]["median"], 0.5);
         assert_eq!(row["ms_per_step"]["first"], 2.0);
-        // Found anew: two boxes on the ground and side by side, one on both.
+        // Contacts found again: two boxes side by side on the ground, and one on both.
         assert_eq!((&row["contacts"], &row["quality"]["touching"]), (&5.into(), &5.into()));
         assert_eq!(row["quality"]["sink"], 0.0);
         assert_eq!((&row["limit"], &row["metrics"]), (&Value::Null, &Value::Null));
         assert_eq!(results["machine"]["peers"][0]["version"], "a stub");
-        // Without being asked it takes part, on as many threads as it can.
+        // It is included by default, on all threads.
         let (ran, folder) = with(&script, "--threads 2");
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         let rows = json_of(&folder.path().join("a.json"))["rows"].clone();
         let backends: Vec<&str> =
             rows.as_array().expect("rows").iter().filter_map(|row| row["backend"].as_str()).collect();
         assert!(backends.starts_with(&["box2d", "cpu1", "cpuN"]), "{backends:?}");
-        // One box sinks: that is seen.
+        // One box sinks, which the quality shows.
         let sunk = STANDING.replace("[0,1.5,", "[0,1.25,");
         let (ran, folder) = with(&script.replace(STANDING, &sunk), "--backends box2d");
         assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -500,7 +502,7 @@ mod stubs {
     }
 }
 
-/// A file of results with these rows.
+/// File of results with these rows.
 fn made_up(rows: &[(&str, &[f64])]) -> Value {
     let rows: Vec<Value> = rows
         .iter()
@@ -545,7 +547,7 @@ mod compares {
             ran.stdout
         );
         assert!(ran.stdout.contains("compared 2 rows with the old file: 1 slower"), "{}", ran.stdout);
-        // The other way round it is faster, which is no failure.
+        // In the other order it is faster, which is no failure.
         let ran = compared(&slower, &old);
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
         assert!(ran.stdout.contains("faster: large_pyramid:base=14 of 100 on cpu1"), "{}", ran.stdout);
@@ -582,7 +584,7 @@ mod compares {
         );
     }
 
-    /// After a run, too: against itself made ten times faster everything is slower.
+    /// A run is compared as well: against its own results with a tenth of the times, everything is slower.
     #[test]
     fn a_run_is_compared_at_its_end() {
         let folder = folder();
@@ -598,7 +600,7 @@ mod compares {
         }
         fs::write(folder.path().join("fast.json"), fast.to_string()).expect("file");
         let ran = bench(folder.path(), &format!("{TINY} --backends cpu1 --compare fast.json --json b.json"));
-        // A noisy machine may hide even this: then the noise that is told is as large as the time.
+        // A noisy machine may hide even this: then the stated noise is as large as the time.
         let slow = json_of(&folder.path().join("b.json"));
         let row = &slow["rows"][0];
         let key = if row["cpu_ms_per_step"].is_null() { "ms_per_step" } else { "cpu_ms_per_step" };
@@ -648,7 +650,7 @@ mod figures {
         (ran, [text("README.md"), text(PAGE)])
     }
 
-    /// Stale figures, and an edited one, are put right by `.ci/figures`.
+    /// `.ci/figures` corrects stale and edited figures.
     #[cfg(unix)]
     #[test]
     fn are_those_of_the_results() {

@@ -1,4 +1,4 @@
-//! The `drystone` command as a user and as a script see it: output, files, exit codes. No timing is asserted.
+//! Tests of the `drystone` command: output, files and exit codes. No test depends on times.
 
 mod bench;
 mod saved_worlds;
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 fn drystone(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_drystone"));
     command.current_dir(folder).env("NO_COLOR", "1").env_remove("CLICOLOR_FORCE").env_remove("FORCE_COLOR");
-    // Without it, some Vulkan drivers write to our standard error.
+    // Without it, some Vulkan drivers write to standard error.
     command.env("XDG_RUNTIME_DIR", std::env::temp_dir());
     command
 }
@@ -37,7 +37,7 @@ fn finished(output: Output) -> Ran {
     }
 }
 
-/// Runs with arguments as one would type them.
+/// Runs the command with arguments as they would be typed.
 fn run_in(folder: &Path, arguments: &str) -> Ran {
     finished(drystone(folder).args(arguments.split_whitespace()).output().expect("starts"))
 }
@@ -46,7 +46,7 @@ fn run(arguments: &str) -> Ran {
     run_in(&std::env::temp_dir(), arguments)
 }
 
-/// The folder's files, hidden ones included.
+/// Files of a folder, with hidden ones.
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = fs::read_dir(folder)
         .expect("folder")
@@ -64,7 +64,7 @@ fn json(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).expect("file")).expect("JSON")
 }
 
-/// What the library makes of a scene.
+/// Snapshot of a scene after some steps, by the library.
 fn simulated(spec: &str, steps: u64) -> Snapshot {
     let mut world = CpuWorld::new(&catalogue::build(spec).expect("scene")).expect("world");
     for _ in 0..steps {
@@ -95,7 +95,7 @@ mod help {
     fn all_commands() {
         let text = shown("--help");
         assert_eq!(text.contains("serve"), cfg!(feature = "serve"));
-        // In a build with the service there is one line more.
+        // A build with the service lists one more command.
         let text: String = text.split_inclusive('\n').filter(|line| !line.starts_with("  serve ")).collect();
         insta::assert_snapshot!(text);
     }
@@ -119,7 +119,7 @@ mod help {
         assert!(ran.stderr.contains("unrecognized subcommand 'fly'"), "{}", ran.stderr);
     }
 
-    /// Texts are wrapped to the terminal, and nowhere else: no line is half as long as the one before without a reason.
+    /// Texts are wrapped only at the width of the terminal: no line is half as long as the one before without a reason.
     #[cfg(feature = "serve")]
     #[test]
     fn paragraphs_fill_their_lines() {
@@ -138,7 +138,7 @@ mod help {
         };
         let text = shown("serve --help");
         let (_, below) = text.split_once("Print help").expect("options");
-        // The form of a token stands by itself.
+        // The line with the form of a token is short on purpose.
         let ragged_here: Vec<String> = ragged(below).into_iter().filter(|line| !line.starts_with("A token")).collect();
         assert_eq!(ragged_here, [""; 0], "{below}");
         assert_eq!(
@@ -156,7 +156,7 @@ mod help {
 mod mistakes {
     use super::*;
 
-    /// Exit code 2, nothing on standard output, and this said.
+    /// Checks for exit code 2, no output and this error.
     fn refused(folder: &Path, arguments: &str, says: &str) -> String {
         let before = names(folder);
         let ran = run_in(folder, arguments);
@@ -265,14 +265,14 @@ mod mistakes {
         fs::write(folder.path().join("bad.json"), text.replace(": 1", "; 1")).expect("file");
         insta::assert_snapshot!("syntax", refused(folder.path(), "run bad.json", "bad.json"));
 
-        // One long line is not printed, but its place is.
+        // A long line is not printed, but its place is.
         let long = text.replace(['\n', ' '], "").replace("\"version\":1", &format!("\"version\":1{}", " ".repeat(200)));
         fs::write(folder.path().join("bad.json"), &long).expect("file");
         let line = file::parse(&long, "bad.json").expect_err("bad").to_string();
         assert!(line.contains("bad.json:1:2"), "{line}");
         assert_eq!(refused(folder.path(), "run bad.json", ""), format!("error: {line}\n"));
 
-        // A file must not steer the terminal.
+        // Control characters of a file must not reach the terminal.
         fs::write(folder.path().join("bad.json"), text.replace("static", "\u{1b}[2Jstatic")).expect("file");
         let shown = refused(folder.path(), "run bad.json", "bad.json:4");
         assert!(!shown.contains('\u{1b}'), "{shown:?}");
@@ -299,7 +299,7 @@ mod mistakes {
         fs::create_dir(folder.path().join("taken.json")).expect("folder");
         fs::write(folder.path().join("scene.json"), file::write_json(&catalogue::build("slope").expect("scene")))
             .expect("file");
-        // A million steps of a large scene: whoever does not look first is noticed.
+        // A million steps of a large scene: a check made after the run would never come.
         for (arguments, says) in [
             ("--json report.txt", "--json report.txt: the file name must end in .json"),
             ("--json report", "must end in .json"),
@@ -340,7 +340,7 @@ mod mistakes {
         fs::set_permissions(&closed, fs::Permissions::from_mode(0o555)).expect("permissions");
         let root = File::create(closed.join("probe")).is_ok();
         if root {
-            // Root writes anywhere, but not into /proc.
+            // The root user can write everywhere except into /proc.
             refused(folder.path(), "run slope --json /proc/a.json", "cannot create files in its folder");
         } else {
             refused(folder.path(), "run slope --json closed/a.json", "cannot create files in its folder: permission");
@@ -373,7 +373,7 @@ mod scenes {
         assert!(!names.contains(&"tumbler") && run("scenes").stdout.contains("\ntumbler "), "{}", ran.stdout);
     }
 
-    /// The hint alone names the alternatives.
+    /// Only the hint names the alternatives.
     #[test]
     fn an_unknown_one_is_told_with_one_remedy() {
         let ran = run("run zzzz");
@@ -551,7 +551,7 @@ mod runs {
             assert_eq!(ran.code, 0, "{}", ran.stderr);
             ran.stdout
         };
-        // Boxes; joints of one row and of several, limits, motors and springs; rolling, sliding and what bounces.
+        // Boxes; joints of one row and of several, limits, motors and springs; rolling, sliding and bouncing.
         for spec in ["large_pyramid:base=12", "joint_grid:size=9", "ragdoll", "card_house", "spinner:bodies=90"] {
             assert_eq!(hash(spec, 40, ""), hash(spec, 40, "off"), "{spec}");
             assert_ne!(hash(spec, 40, ""), hash(spec, 41, "off"), "{spec}");
@@ -589,7 +589,7 @@ mod runs {
         assert!(expected.iter().any(|body| body.angle != 0.0 && body.angular_velocity != 0.0));
 
         let bodies = json(&folder.path().join("a.json"));
-        // By way of text, where an f32 is shortest.
+        // Compared as text, in which an f32 is shortest.
         let text = serde_json::to_string(&expected).expect("JSON");
         assert_eq!(bodies, serde_json::from_str::<Value>(&text).expect("JSON"));
 
@@ -617,12 +617,12 @@ mod runs {
         let (shape, positions) = floats(&mut npz, "position");
         assert_eq!(shape, [3, 1, 2]);
         for (frame, step) in [0, 4, 8].into_iter().enumerate() {
-            // The thruster's frame is its centre of mass.
+            // The frame of the thruster is at its centre of mass.
             assert_eq!(positions[2 * frame..2 * frame + 2], simulated("thruster", step).poses[0].position, "{step}");
         }
     }
 
-    /// Rows of slots that nobody lives in are not numbers; the last state has the living only, by their slots.
+    /// Rows of vacant slots are NaN; the last state has only existing bodies, by their slots.
     #[test]
     fn bodies_that_come_and_go() {
         let folder = folder();
@@ -632,7 +632,7 @@ mod runs {
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         let mut npz = NpzArchive::open(folder.path().join("t.npz")).expect("archive");
         let (shape, angles) = floats(&mut npz, "angle");
-        // The ground, two columns of a ragdoll, and room for one that replaces the other.
+        // The ground, two ragdolls, and slots for one that replaces another.
         assert_eq!(shape, [8, 34]);
         let there: Vec<String> = angles
             .chunks(34)
@@ -646,7 +646,7 @@ mod runs {
         assert_eq!(floats(&mut npz, "angle").0, [23]);
         let report = json(&folder.path().join("a.json"));
         assert_eq!((&report["bodies"], &report["joints"]), (&23.into(), &20.into()));
-        // 501 tiles, and 13 shapes a ragdoll.
+        // 501 tiles, and 13 shapes per ragdoll.
         assert_eq!(report["shapes"], 501 + 2 * 13);
     }
 
@@ -695,20 +695,20 @@ mod runs {
             frames += 1;
             hundredths += frame.delay;
         }
-        // Frames that look like the one before are merged with it.
+        // Frames that equal the one before are merged with it.
         assert!((2..=13).contains(&frames), "{frames}");
         assert!((49..=52).contains(&hundredths), "{hundredths}");
     }
 
-    /// The doll is to be seen in every frame of its movie, and moves in nearly all of them until it lies; where no view is
-    /// said, the movie has room for the whole run.
+    /// The ragdoll is visible in every frame of its movie, and moves in nearly all of them until it lies; without a
+    /// given view the movie shows the whole run.
     #[test]
     fn movies_frame_the_whole_run() {
         let folder = folder();
         let mut scene = catalogue::build("ragdoll").expect("scene");
         assert!(scene.view.take().is_some());
         fs::write(folder.path().join("doll.json"), file::write_json(&scene)).expect("file");
-        // Colours of the ground and of what is behind it, and no doll.
+        // Colours of the ground and the background, without the ragdoll.
         let blank = |arguments: &str| {
             let ran = run_in(
                 folder.path(),
@@ -727,7 +727,7 @@ mod runs {
                     screen[at..at + 4].copy_from_slice(pixel);
                 }
                 frames += 1;
-                // A doll's colours are far from grey.
+                // Colours of the ragdoll are far from grey.
                 let colored = |p: &[u8]| p[..3].iter().max().zip(p[..3].iter().min()).is_some_and(|(a, b)| a - b > 60);
                 without += usize::from(screen.chunks_exact(4).filter(|pixel| colored(pixel)).count() < 40);
             }
@@ -741,7 +741,7 @@ mod runs {
         assert_eq!(frames, without, "and a view beside it shows none");
     }
 
-    /// Layers are drawn from either backend, and look the same from both.
+    /// Layers look the same on both backends.
     #[test]
     fn pictures_with_layers() {
         let folder = folder();
@@ -768,7 +768,7 @@ mod runs {
         let [tiny, usual, long] = ["--arrows 0.1", "", "--arrows 4"].map(arrows);
         assert_eq!(usual, arrows("--arrows 1"));
         assert!(mean(&tiny, &usual) > 0.05 && mean(&tiny, &long) > 1.2 * mean(&tiny, &usual));
-        // Joints are there unless they are not wanted, on any backend.
+        // Joints are drawn unless they are switched off, on any backend.
         let jointed = |arguments: &str| {
             let arguments = format!("run springs --steps 30 --size 320x200 --quiet --picture p.png {arguments}");
             let ran = run_in(folder.path(), &arguments);
@@ -818,12 +818,12 @@ mod runs {
     }
 }
 
-/// What `--save` writes and `--resume` goes on from.
+/// Files that `--save` writes and `--resume` continues.
 mod resuming {
     use super::*;
 
-    /// Contacts in one, joints in the other, some of each; and one in which bodies come and go: the second column has
-    /// come and the first one gone and come again when a run is cut.
+    /// Scenes with contacts, with joints and with both; and one in which bodies come and go: when the run is cut, the
+    /// second ragdoll has come, and the first has gone and come again.
     const SCENES: [&str; 3] =
         ["large_pyramid:base=5", "ball_and_chain:links=6,radius=1", "rain:rows=1,columns=2,group=1,delay=9"];
 
@@ -837,8 +837,8 @@ mod resuming {
     fn goes_on_to_the_same_bits() {
         let folder = folder();
         for backend in ["cpu", "gpu"] {
-            // The last of them on the CPU alone: a start takes seconds on a software adapter, and the library's tests
-            // do it.
+            // The last one only on the CPU: a start takes seconds on a software adapter, and tests of the library cover
+            // it.
             for scene in if backend == "gpu" { &SCENES[..2] } else { &SCENES[..] } {
                 let with =
                     |arguments: &str| hash_of(folder.path(), &format!("{scene} --backend {backend} {arguments}"));
@@ -847,7 +847,7 @@ mod resuming {
                 assert_eq!(with("--resume a.snap --steps 15"), whole, "{scene} on {backend}");
                 assert_ne!(with("--resume a.snap --steps 14"), whole);
                 assert_ne!(with("--steps 15"), whole);
-                // From a file onto itself, twice.
+                // From a file to the same file, twice.
                 with("--resume a.snap --steps 5 --save a.snap");
                 assert_eq!(with("--resume a.snap --steps 10"), whole, "{scene} on {backend}, in three parts");
             }
@@ -855,7 +855,7 @@ mod resuming {
         assert_eq!(names(folder.path()), ["a.snap"]);
     }
 
-    /// The file is the library's: what one writes the other reads.
+    /// Command and library read each other's files.
     #[test]
     fn is_the_saved_world_of_the_library() {
         let folder = folder();
@@ -881,7 +881,7 @@ mod resuming {
         let report = json(&folder.path().join("a.json"));
         assert_eq!((&report["steps"], &report["steps_before"]), (&4.into(), &25.into()));
         assert_eq!(report["hash"], hash(scene, 29));
-        // Times of stages are of the steps that this run did: together they are no longer than a step.
+        // Times of stages are those of this run only: their sum is at most the time of a step.
         let stages = report["stages_ms"].as_object().expect("stages").values().filter_map(Value::as_f64).sum::<f64>();
         let steps = report["wall_seconds"].as_f64().expect("seconds") * 1e3 / 4.0;
         assert!(stages > 0.3 * steps && stages < steps, "{stages} of {steps} ms");
@@ -889,7 +889,7 @@ mod resuming {
         assert_eq!(npz.by_name("step").expect("archive").expect("array").into_vec::<u64>().expect("u64"), [25, 27, 29]);
     }
 
-    /// The file and what was expected are named, and nothing is written.
+    /// The error names the file and what was expected, and nothing is written.
     #[test]
     fn refuses_what_is_no_such_file() {
         let folder = folder();
@@ -930,7 +930,7 @@ mod resuming {
     }
 }
 
-/// When a world came to rest.
+/// Report of the time at which a world came to rest.
 mod rest {
     use super::*;
 
@@ -941,7 +941,7 @@ mod rest {
         report["metrics"]["time_to_rest"].clone()
     }
 
-    /// A box dropped from 5 cm lands after 0.1 s and lies; one on a slope that is too steep does not.
+    /// A box dropped from 5 cm lands after 0.1 s and rests; one on a slope that is too steep does not.
     #[test]
     fn is_told() {
         let drop = "vertical_stack:count=2,pitch=1.05";
@@ -949,7 +949,7 @@ mod rest {
         let seconds = cpu.as_f64().expect("a time");
         assert!((0.05..0.4).contains(&seconds), "{seconds}");
         assert_eq!(time("slope:friction=0.1 --backend cpu"), Value::Null);
-        // A GPU is asked after every step only if someone wants to know.
+        // On a GPU the check after every step is made only on request.
         assert_eq!(time(&format!("{drop} --backend gpu")), Value::Null);
         let gpu = time(&format!("{drop} --backend gpu --rest")).as_f64().expect("a time");
         assert!((gpu - seconds).abs() < 0.04, "{gpu} {seconds}");
@@ -964,7 +964,7 @@ mod backends {
         let adapters = drystone::low_level::gpu::adapters();
         let Some(software) = adapters.iter().map(wgpu::Adapter::get_info).find(drystone::low_level::gpu::is_software)
         else {
-            // The other half of this test is `without_any_adapter`.
+            // `without_any_adapter` tests the other case.
             return;
         };
         if adapters.len() > 1 {
@@ -983,7 +983,7 @@ mod backends {
         assert_eq!(report["adapter"]["name"], software.name);
         assert!(report["dispatches_per_step"].as_u64().is_some_and(|n| n > 10), "{report}");
         assert!(report["stages_ms"]["solve"].as_f64().is_some_and(|ms| ms > 0.0), "{report}");
-        // The twins agree on what a pyramid at rest looks like.
+        // Both backends agree about a pyramid at rest.
         assert_eq!(report["contacts"], simulated("large_pyramid:base=6", 30).counters.touching);
         let again = run("run large_pyramid:base=6 --backend gpu --steps 30 --hash -q");
         assert_eq!(report["hash"], again.stdout.trim(), "profiling and another process change nothing");
@@ -993,7 +993,7 @@ mod backends {
         assert!(auto.stderr.contains(&format!("no hardware GPU adapter; found: {} (software)", software.name)));
     }
 
-    /// With a Vulkan loader that finds no driver. Elsewhere adapters cannot be hidden.
+    /// Runs with a Vulkan loader that finds no driver. On other systems adapters cannot be hidden.
     #[cfg(target_os = "linux")]
     #[test]
     fn without_any_adapter() {
@@ -1056,7 +1056,7 @@ mod validates {
     }
 }
 
-/// A limit on the size of files stands for a full disk.
+/// Full disk, imitated by a limit on the size of files.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_disk_leaves_nothing_half() {
@@ -1077,7 +1077,7 @@ mod signals {
 
     use super::*;
 
-    /// Starts a run that would take for ever, and waits until its temporary files are there.
+    /// Starts a run that would never end, and waits until its temporary files exist.
     fn started(folder: &Path) -> std::process::Child {
         let child = drystone(folder)
             .args("run large_pyramid:base=30 --backend cpu --steps 100000000".split(' '))
@@ -1091,7 +1091,7 @@ mod signals {
             assert!(Instant::now() < deadline, "no temporary files: {:?}", names(folder));
             std::thread::sleep(Duration::from_millis(10));
         }
-        // Let it get into the loop.
+        // Time for the run to get into its loop.
         std::thread::sleep(Duration::from_millis(300));
         child
     }
@@ -1128,7 +1128,7 @@ mod signals {
     #[test]
     fn twice_exits_at_once() {
         let folder = folder();
-        // Steps of this one take long enough for the second signal to come within one.
+        // A step of this scene takes long enough for the second signal to come within it.
         let child = drystone(folder.path())
             .args("run large_pyramid:base=600 --backend cpu --threads 1 --steps 1000 --json a.json".split(' '))
             .stdout(Stdio::piped())

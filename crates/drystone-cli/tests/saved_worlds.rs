@@ -1,4 +1,5 @@
-//! Worlds in one piece: saved after any change, they go on alone and to the same bits, or are refused with a reason.
+//! Saved worlds: saved after any change, they are resumed from the file alone to the same bits, or refused with a
+//! reason.
 
 #[path = "../../../tests/support/mod.rs"]
 mod support;
@@ -19,7 +20,7 @@ fn steps(world: &mut World, count: u32) {
     (0..count).for_each(|_| world.step().unwrap());
 }
 
-/// A heap that sleeps, with a motor, a spring without a length of its own, and an emitter.
+/// Scene with a sleeping heap, a motor, a spring without a given length, and an emitter.
 fn scene() -> Scene {
     let mut scene = pile(3, 30);
     scene.settings.sleep = true;
@@ -39,7 +40,7 @@ fn scene() -> Scene {
     scene
 }
 
-/// Does to a world what a hand does, and writes it down.
+/// Makes the changes of a user in a world, and writes them into a journal.
 fn change(world: &mut World) -> Journal {
     let mut journal = Journal::default();
     let mut note = |world: &mut World, change: Alteration| journal.push(world.steps(), change);
@@ -64,7 +65,7 @@ fn change(world: &mut World) -> Journal {
     world.remove_bodies(&[old]).unwrap();
     note(world, Alteration::RemoveBodies(vec![old]));
     steps(world, 1);
-    // Takes the place of the one that has left.
+    // Reuses the slot of the removed body.
     let late = vec![Body::dynamic(-3.0, 20.0).shape(Shape::circle(0.4))];
     world.add_bodies(&late).unwrap();
     note(world, Alteration::AddBodies(late));
@@ -91,7 +92,7 @@ fn a_changed_world_goes_on_alone_to_the_same_bits() {
             second.step().unwrap();
             assert_eq!(hash(&mut first), hash(&mut second), "{step} steps on");
         }
-        // Without the changes it is another world.
+        // Without the changes the state differs.
         let bare = {
             let mut bare = saved;
             bare.journal = Journal::default();
@@ -101,7 +102,7 @@ fn a_changed_world_goes_on_alone_to_the_same_bits() {
     }
 }
 
-/// Gravity is changed by the window; here only in the journal.
+/// Changes of gravity, which the window makes, are read from the journal.
 #[test]
 fn gravity_of_the_journal_counts() {
     let scene = pile(3, 4);
@@ -155,7 +156,7 @@ fn every_changed_byte_is_noticed_and_told_where() {
     }
     let longer = [&bytes[..], b"x"].concat();
     assert!(SavedWorld::from_bytes(&longer).unwrap_err().to_string().contains("extra bytes follow its state"));
-    // No memory is allocated for a length that is only stated.
+    // A stated length allocates no memory before its content is read.
     let mut endless = bytes.clone();
     endless[16..24].fill(0xff);
     let sealed = crc32fast::hash(&endless[16..52]);
@@ -165,7 +166,7 @@ fn every_changed_byte_is_noticed_and_told_where() {
     assert!(SavedWorld::from_bytes(&state).unwrap_err().to_string().contains("a state and no scene"));
 }
 
-/// A saved world with another number of steps done, and all checksums right.
+/// Saved world with another number of steps, and valid checksums.
 fn forged(mut bytes: Vec<u8>, steps: u64) -> Vec<u8> {
     let length = |part: usize| u64::from_le_bytes(bytes[16 + 12 * part..][..8].try_into().unwrap());
     let state = usize::try_from(52 + length(0) + length(1)).unwrap();
@@ -179,8 +180,8 @@ fn forged(mut bytes: Vec<u8>, steps: u64) -> Vec<u8> {
     bytes
 }
 
-/// A number of steps from a file is gone through only where something comes or goes: a file that claims many opens at
-/// once, and is refused at once if emitters would have had too much to do by then.
+/// The steps that a file claims are not replayed one by one, only those at which bodies come or go: a file that claims
+/// many steps opens at once, and is refused at once if emitters would have too much to do.
 #[test]
 fn many_steps_that_a_file_claims_take_no_time() {
     for make in [|scene: &Scene| World::from(cpu(scene)), |scene: &Scene| World::from(gpu(scene))] {
@@ -208,7 +209,7 @@ fn many_steps_that_a_file_claims_take_no_time() {
         assert!(error.contains("is of step 4611686018427387904; expected at most"), "{error}");
         let mut rain = pile(2, 2);
         let drop = Emitter::new([Body::dynamic(0.0, 30.0).shape(Shape::circle(0.25))]).every(1);
-        // All drops have come long before: the same bodies.
+        // All drops came long before: the bodies are the same.
         rain.emit(drop.clone().count(3));
         assert_eq!(resume(&rain, 9, far), Ok(far + 1));
         rain.emit(drop.keep(2));
@@ -217,7 +218,7 @@ fn many_steps_that_a_file_claims_take_no_time() {
     }
 }
 
-/// The difference is named.
+/// A saved world names its difference from another scene.
 #[test]
 fn another_scene_is_told_apart() {
     let scene = scene();
@@ -242,7 +243,7 @@ fn another_scene_is_told_apart() {
     assert_eq!(differs(|scene| scene.joints[1].collide = true), "joints[1] differs");
 }
 
-/// The scene that a world has become starts as the world is, and needs nothing else.
+/// A scene made of a world starts with the state of the world, and needs no other file.
 #[test]
 fn a_world_becomes_a_scene() {
     let mut world: World = cpu(&scene()).into();
@@ -263,7 +264,7 @@ fn a_world_becomes_a_scene() {
         assert!(near(&[before.angle.sin(), before.angle.cos()], &[after.angle.sin(), after.angle.cos()]));
         assert_eq!((before.velocity, &before.id), (after.velocity, &after.id));
     }
-    // The hand's pull is left out; the motor runs as it was told, and the spring is as long as it was measured.
+    // The mouse joint is left out; the motor keeps its command, and the spring its measured length.
     assert_eq!(now.joints.len(), 2);
     assert!(matches!(&now.joints[0].kind, JointKind::Revolute { motor: Some(motor), .. } if motor.speed == -3.0));
     assert!(
@@ -277,7 +278,7 @@ fn a_world_becomes_a_scene() {
     steps(&mut again, 60);
     steps(&mut world, 60);
     assert_eq!(again.compiled().bodies.len(), world.compiled().bodies.len(), "the emitter goes on");
-    // A world that has done nothing becomes the scene that it was made of.
+    // A world without a step becomes the scene from which it was made.
     for spec in ["large_pyramid:base=4", "rod_chain", "ragdoll", "bridge", "springs", "particles_in_a_turning_box"] {
         let scene = drystone_scenes::catalogue::build(spec).unwrap();
         let mut world: World = cpu(&scene).into();
@@ -290,7 +291,7 @@ fn a_world_becomes_a_scene() {
     }
 }
 
-/// Every scene of the catalogue is carried by its text.
+/// Every scene of the catalogue is the same after being written and read as text.
 #[test]
 fn scenes_of_the_catalogue_are_carried() {
     for entry in drystone_scenes::catalogue::entries() {
@@ -306,8 +307,8 @@ fn scenes_of_the_catalogue_are_carried() {
     }
 }
 
-/// The command: a file goes on alone; with another scene or other settings it says what differs; files of earlier releases
-/// go on with their scene.
+/// The command resumes a file alone; with another scene or other settings it names the difference; files of earlier
+/// releases are resumed with their scene.
 #[test]
 fn the_command_goes_on_with_a_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -329,7 +330,7 @@ fn the_command_goes_on_with_a_file() {
     assert_eq!(alone, whole);
     assert_ne!(run(&["--resume", &snap, "--steps", "11"]).unwrap(), whole);
     assert_eq!(run(&[stack, "--sleep", "--substeps", "3", "--resume", &snap, "--steps", "12"]).unwrap(), whole);
-    // The scene that it has become starts where it ended.
+    // The scene made of it starts with its last state.
     run(&[&json, "--steps", "10"]).unwrap();
     let error = run(&["--resume", &snap, "--substeps", "4"]).unwrap_err();
     assert!(error.contains("settings.substeps is 4, but 3 in the saved world"), "{error}");
@@ -338,7 +339,7 @@ fn the_command_goes_on_with_a_file() {
     assert!(error.contains("without a scene and settings"), "{error}");
     let error = run(&[&snap]).unwrap_err();
     assert!(error.contains("--resume") && error.contains("drystone view"), "{error}");
-    // As an earlier release wrote it.
+    // A file as an earlier release wrote it.
     let scene = drystone_scenes::catalogue::build(stack).unwrap();
     let mut world: World = cpu(&scene).into();
     steps(&mut world, 8);
@@ -355,7 +356,8 @@ fn the_command_goes_on_with_a_file() {
     assert!(error.contains("is damaged in its scene, bytes 52 to "), "{error}");
 }
 
-/// Bodies of an emitter have no ids, as all its batches would have the same: neither has the scene that a world has become.
+/// Bodies of an emitter have no names, as all its batches would have the same ones; nor have they in a scene made of
+/// the world.
 #[test]
 fn batches_have_no_ids() {
     let mut scene = scene();

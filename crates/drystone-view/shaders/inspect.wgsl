@@ -1,26 +1,26 @@
-// Body under the pointer: src/inspect.rs. `rank` finds how well a shape suits best, `pick` the topmost that suits
-// as well, `describe` tells of its body, `count` of its contacts.
+// Query for the body at a point (src/inspect.rs), in four kernels: `rank` finds the highest rank of a shape, `pick` the
+// topmost shape of that rank, `describe` reads the state of its body, `count` its contacts.
 
 //#import types
 //#import math
 
 struct Request {
-    // m.
+    // Point to look at, m.
     point: vec2<f32>,
-    // A body to tell of, or NONE to look for one under the point.
+    // Body to describe, or NONE to find one at the point.
     body: u32,
     shape_count: u32,
-    // Distance at which a shape is still meant, m.
+    // Distance from the point up to which a shape is meant, m.
     reach: f32,
-    // True if a shape that lies under the point goes before one that moves and lies near.
+    // 1 if a shape under the point goes before a dynamic one near it, else 0.
     exact: u32,
     pad: vec2<u32>,
 }
 
 struct Found {
-    // Index of the shape and one more; 0 for none.
+    // Index of the shape, plus one; 0 for none.
     picked: atomic<u32>,
-    // Contacts of the body that touch, their points, and their graph colours as bits.
+    // Touching contacts of the body, their points, and their graph colours as bits.
     touching: atomic<u32>,
     points: atomic<u32>,
     colors: atomic<u32>,
@@ -45,11 +45,11 @@ struct Found {
 @group(0) @binding(6) var<storage, read> counters: Counters;
 @group(0) @binding(7) var<storage, read_write> found: Found;
 
-// Bits of a rank below its class, and the highest number in them.
+// Number of bits below the class of a rank, and the value in them for distance 0.
 const CLASS_SHIFT: u32 = 28u;
 const RANK_STEPS: f32 = 1048576.0;
 
-/// Distance to the edge of the core; negative inside. p in the shape's frame.
+/// Distance of a point from the edge of a polygon without its radius, m; negative inside. `p` is in the shape's frame.
 fn polygon_distance(shape: u32, p: vec2<f32>) -> f32 {
     let count = (shapes[shape].kind >> VERTEX_COUNT_SHIFT) & 0xfu;
     var squared = 1e30;
@@ -93,10 +93,10 @@ fn distance_to(index: u32) -> f32 {
     }
 }
 
-/// Rank of a shape: the class in the highest bits, then how near it is; 0 for not at all.
+/// Rank of a shape: its class in the highest bits, then its nearness; 0 if it is not meant.
 fn rank_of(index: u32) -> u32 {
     let distance = distance_to(index);
-    // Also what is not a number.
+    // False for NaN as well.
     if !(distance <= request.reach) {
         return 0u;
     }
@@ -135,7 +135,7 @@ fn pick(@builtin(global_invocation_id) id: vec3<u32>, @builtin(num_workgroups) g
     }
     for (var index = id.x; index < request.shape_count; index += groups.x * 64u) {
         let own = rank_of(index);
-        // A driver may round otherwise here than there.
+        // A driver may round differently in the two kernels.
         if own + 2u >= best && (own >> CLASS_SHIFT) == (best >> CLASS_SHIFT) {
             atomicMax(&found.picked, index + 1u);
         }

@@ -1,4 +1,4 @@
-//! Does what was asked for.
+//! The queue of actions: each is carried out between two frames, as soon as the world it needs is ready.
 
 use glam::Vec2;
 
@@ -13,8 +13,8 @@ use drystone::WorldError;
 use drystone_draw::Coloring;
 
 impl App {
-    /// Does what was asked for since the last frame. What is asked of a world in the middle of a step waits for its end,
-    /// and what must come after that waits as well.
+    /// Carries out the actions of the last frame. An action on a world in the middle of a step waits for its end, and
+    /// actions that must come after it wait as well.
     ///
     /// # Errors
     /// If the device is lost.
@@ -24,12 +24,12 @@ impl App {
         for action in std::mem::take(&mut self.queue) {
             let Some(action) = self.take_up(action, &mut waiting) else { continue };
             let waits = match action.needs() {
-                // A restart keeps what was built, also what is yet to be.
+                // A restart keeps built bodies, also those that wait in the queue.
                 Needs::Another if action == Action::Restart => waiting.iter().any(Action::builds),
                 Needs::Nothing | Needs::Another => false,
                 Needs::Turn => !waiting.is_empty(),
-                // An explosion that has yet to learn where the bodies are comes before what follows it.
-                // Before a world has come back to a change that is undone, its log has more than it has done.
+                // An explosion that waits for the poses comes before the actions after it.
+                // Until an undo has reached its step, the log has entries that the world has not done.
                 Needs::World => !waiting.is_empty() || !self.is_settled() || self.pointer.stops_time() || self.undoing,
             };
             if waits {
@@ -42,14 +42,14 @@ impl App {
                 waiting.clear();
             }
         }
-        // What came of them comes after those that wait.
+        // Actions queued by these actions come after those that wait.
         waiting.append(&mut self.queue);
         self.queue = waiting;
         Ok(())
     }
 
-    /// Says what is meant as things stand now, whenever it will be done. The newest wish wins: one of the same kind that
-    /// waits is dropped, one that is under way is cancelled.
+    /// Resolves an action to what it means now, although it may be done later; `None` if nothing is left to do. The
+    /// newest action wins: one of the same kind that waits is dropped, one under way is cancelled.
     fn take_up(&self, action: Action, waiting: &mut Vec<Action>) -> Option<Action> {
         let (on, settings) = self.wanted(waiting);
         let action = match action {
@@ -89,7 +89,7 @@ impl App {
                 }
             }
             Action::Restart => {
-                // With the settings and on the backend that were chosen while it ran, and with what was built.
+                // Keeps the settings and the backend that were chosen while it ran, and what was built.
                 let settings = (self.opened > 0).then(|| self.wanted(&[]).1);
                 self.open(self.source.clone(), Why::Restart, settings)?;
             }
@@ -115,7 +115,7 @@ impl App {
                 self.say(super::panel::speed_text(self.speed));
             }
             Action::Carry(on, settings) => self.carry_over(on, *settings)?,
-            // What they mean was said when they were taken up.
+            // `take_up` has made them to `Carry`.
             Action::On(_) | Action::OtherBackend | Action::Settings(_) => {}
             Action::Twin => self.toggle_twin()?,
             Action::FrameAll => self.frame_all(),

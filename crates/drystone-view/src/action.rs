@@ -1,4 +1,5 @@
-//! What a user can ask for: one vocabulary for keys, buttons and scripts.
+//! Actions of the user, the same for keys, buttons and scripts; the list of keys; and the state of the world that each
+//! action needs.
 
 use glam::Vec2;
 
@@ -7,30 +8,31 @@ use super::run::On;
 use super::select::{Change, Choice};
 use drystone::Settings;
 
-/// Something asked for; done between two frames.
+/// Action of the user, done between two frames.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Action {
-    /// A scene by its name, spec or path.
+    /// Opens a scene by its name, spec or path.
     Open(String),
-    /// A parameter of the catalogue's scene, by its place; builds the scene anew.
+    /// Sets a parameter of a catalogue scene, by its index, and builds the scene again.
     Parameter(usize, f64),
-    /// Begins the scene anew, with what was built in it.
+    /// Takes the scene back to its start, with everything that was built in it.
     Restart,
     TogglePause,
     Pause,
-    /// So many steps, then pause.
+    /// Pauses, and does this number of steps.
     Step(u64),
-    /// So many steps back.
+    /// Goes back by this number of steps.
     Back(u64),
+    /// Goes to a step.
     Seek(u64),
-    /// Simulated seconds a second.
+    /// Sets the speed, simulated seconds per second.
     Speed(f64),
     Slower,
     Faster,
     On(On),
     OtherBackend,
     Settings(Box<Settings>),
-    /// Backend and settings: what the three above mean.
+    /// Moves the world to a backend, with settings: the three above become this.
     Carry(On, Box<Settings>),
     Twin,
     FrameAll,
@@ -38,33 +40,33 @@ pub(crate) enum Action {
     /// Turns gravity, rad.
     Tilt(f32),
     ResetGravity,
-    /// Drops what is chosen, m.
+    /// Drops bodies of the chosen kind at a place, m.
     Drop(Vec2),
     Shoot(Vec2),
     Explode(Vec2),
     /// Removes the body at a place, m; `None`: the pointer is not over the world.
     Remove(Option<Vec2>),
-    /// Watches the body at a place, m, or stops watching it; `None`: the pointer is not over the world.
+    /// Graphs the body at a place, m, or stops graphing it; `None`: the pointer is not over the world.
     Watch(Option<Vec2>),
-    /// Stops watching a body, by its place among those that are watched.
+    /// Stops graphing a body, by its index among those that are graphed.
     Unwatch(usize),
-    /// Writes the graphs of watched bodies as a table.
+    /// Writes the graphs of bodies as a table.
     SaveGraphs,
     /// Writes the energies of the world over time as a table.
     SaveEnergies,
-    /// Takes back the last change; without one, the opening of this scene.
+    /// Reverts the last change; without one, the opening of this scene.
     Undo,
-    /// Makes the change again that was undone last.
+    /// Makes the last undone change again.
     Redo,
-    /// Takes a tool into the hand.
+    /// Activates a tool.
     Tool(Tool),
-    /// Chooses what new bodies and springs are made of.
+    /// Sets the properties of new bodies and springs.
     Stock(Stock),
-    /// Puts a body of an outline into the world.
+    /// Adds a body with an outline.
     Draw(Outline),
     /// Closes the polygon that is being drawn.
     Finish,
-    /// A click with a tool that ties bodies together, m.
+    /// A click with a tool that makes joints, at a place, m.
     Pick(Tool, Vec2),
     Select(Choice),
     /// Changes the selected body.
@@ -89,33 +91,33 @@ pub(crate) enum Action {
     Trace,
     DropCount(u32),
     DropKind(String),
-    /// Cancels what takes its time.
+    /// Cancels the newest of: opening, job, seek, drawing, tool, selection.
     LeaveOff,
-    /// A world on its way to a step stays where it is.
+    /// Stops a world on its way to a step where it is.
     Halt,
     Quit,
 }
 
-/// What must be so before something that was asked for can be done.
+/// Condition for an action to be carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
-    /// Nothing: it changes only what is seen.
+    /// None: the action changes only the picture or the panel.
     Nothing,
-    /// Nothing, but it comes after what was asked for before.
+    /// All actions before it have been carried out.
     Turn,
-    /// The world, between two steps.
+    /// All actions before it have been carried out, and the world is between two steps.
     World,
-    /// Nothing, and what was asked of the world before is void: there is another one.
+    /// None; another world comes, and actions on the old one that still wait are dropped.
     Another,
 }
 
 impl Action {
-    /// Returns true for what happens at a place in the world.
+    /// Returns true for actions at a place in the world.
     pub fn has_place(&self) -> bool {
         matches!(self, Self::Drop(_) | Self::Shoot(_) | Self::Explode(_) | Self::Remove(_))
     }
 
-    /// Returns true for what a restart keeps.
+    /// Returns true for actions whose effect a restart keeps.
     pub fn builds(&self) -> bool {
         matches!(
             self,
@@ -123,7 +125,7 @@ impl Action {
         )
     }
 
-    /// See [`Needs`].
+    /// Condition for the action to be carried out.
     pub fn needs(&self) -> Needs {
         match self {
             Self::Open(_) | Self::Parameter(..) | Self::Restart | Self::NewScene => Needs::Another,
@@ -181,12 +183,12 @@ impl Action {
     }
 }
 
-/// A key, what it asks for, and what is said of it.
+/// A key with its action, and its line in the list of keys.
 pub(crate) struct Key {
     pub code: egui::Key,
     pub shown: &'static str,
     pub meaning: &'static str,
-    /// Given the place under the pointer.
+    /// Makes the action for the place under the pointer.
     pub action: fn(Under) -> Action,
 }
 
@@ -247,7 +249,7 @@ pub(crate) const KEYS: [Key; 40] = [
     key(egui::Key::Questionmark, "?", "these keys", |_| Action::Keys),
 ];
 
-/// What the pointer does.
+/// Lines about the pointer in the list of keys.
 pub(crate) const POINTER: [(&str, &str); 6] = [
     ("click a body", "select it, to change it"),
     ("drag a body", "pull it along"),
@@ -266,7 +268,7 @@ pub(crate) fn with_control(key: egui::Key, shift: bool) -> Option<Action> {
     }
 }
 
-/// rad.
+/// Turn of gravity by one press of a key, rad.
 const TILT: f32 = std::f32::consts::PI / 12.0;
 
 const fn key(code: egui::Key, shown: &'static str, meaning: &'static str, action: fn(Under) -> Action) -> Key {

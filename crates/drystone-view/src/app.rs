@@ -1,4 +1,5 @@
-//! The state of a window, without the window: a scene that runs, the camera, what is drawn, and what was asked for.
+//! State of a window, apart from the window itself: the running world, the camera, the layers that are drawn, and the
+//! queue of actions that the user has asked for.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,12 +31,12 @@ use drystone::WorldError;
 use drystone::low_level::gpu::is_software;
 use drystone_draw::{Camera, Coloring, DrawError, Layers, Style};
 
-/// How long a message stays.
+/// Time for which a message is shown.
 const NOTE: Duration = Duration::from_secs(6);
-/// How long a window that is closed waits for what it has begun on the device.
+/// Longest time that a closing window waits for its work on the device.
 const LEAVE: Duration = Duration::from_secs(20);
 
-/// All that a window shows and does.
+/// State of a window.
 #[derive(Debug)]
 pub(crate) struct App {
     pub context: Context,
@@ -44,41 +45,42 @@ pub(crate) struct App {
     pub threads: usize,
     pub source: Source,
     pub run: Seat,
-    /// The same scene on the other backend, beside the first.
+    /// Copy of the world on the other backend, shown beside it for comparison.
     pub twin: Option<Seat>,
-    /// A scene that takes the place of the one that runs as soon as it is there.
+    /// Scene that is being opened; it replaces the running one when it is ready.
     pub opening: Option<Opening>,
     /// Threads that open scenes.
     pub jobs: Jobs,
-    /// Worlds that were left for other scenes, and can be gone back to.
+    /// Worlds that were left for other scenes, kept for undo.
     pub left: LeftWorlds,
-    /// Why the first scene could not be opened: there is nothing to show.
+    /// Reason why the first scene could not be opened; the window then closes.
     pub failed: Option<String>,
-    /// Where the first scene is to run.
+    /// Backend for the first scene.
     pub first_on: On,
-    /// What worlds are away for, if that takes long.
+    /// Long job for which the worlds are away with worker threads.
     pub errand: Option<Errand>,
-    /// A change is being undone: the world is on its way to the step before it.
+    /// True while an undo takes the world to the step before the change.
     pub undoing: bool,
-    /// Told when a world has come back.
+    /// Callback that wakes the event loop when a worker thread is done.
     pub wake: Wake,
-    /// Waits for worlds within a frame, as scripts do: what happens in which frame then does not depend on speed.
+    /// Waits for worlds within a frame, as scripts do: the frame in which something happens then does not depend on
+    /// speed.
     pub patient: bool,
     pub pace: Pace,
     pub camera: Camera,
-    /// Of the screen that it is on.
+    /// Pixels of a point of the screen that the window is on.
     pub pixels_per_point: f32,
     /// Pixels of a point of the panel: that of the screen times the zoom of the panel.
     pub points_to_pixels: f32,
     pub layers: Layers,
     pub prefs: Prefs,
     pub playing: bool,
-    /// Simulated seconds a second.
+    /// Simulated seconds per second.
     pub speed: f64,
-    /// Steps to be done whether it runs or not.
+    /// Steps still to do for step commands, also while paused.
     pub owed: u64,
     pub pointer: Pointer,
-    /// The tool in the hand, and the body that is selected.
+    /// Active tool, drawing in progress and selected body.
     pub build: Build,
     pub figures: Figures,
     pub watch: Watch,
@@ -87,43 +89,43 @@ pub(crate) struct App {
     pub fold: Fold,
     /// Shape of the pointer over the world.
     pub cursor: &'static str,
-    /// Whether keys went to a field of the panel.
+    /// True if keys belong to a text field or an open list of the panel.
     pub typing: bool,
     pub search: String,
     pub thumbs: Thumbs,
-    /// Whether the panel wants stage times, and quality.
+    /// Measurements that the open sections of the panel show.
     pub wants: Wants,
     pub quit: bool,
     pub queue: Vec<Action>,
     /// Scenes opened so far.
     pub opened: u64,
     note: Option<(String, Instant)>,
-    /// A file that cannot be opened, until it can be or another scene is.
+    /// File that cannot be opened, until it is corrected or another scene is opened.
     pub fault: Option<BrokenFile>,
     /// Frames drawn.
     pub frames: u64,
-    /// Those that were drawn while a world was made.
+    /// Frames drawn while a scene was being opened or a world was away for a long job.
     pub meanwhile: u64,
-    /// ms from frame to frame, averaged.
+    /// Running mean of the time from frame to frame, ms.
     pub frame_ms: f64,
-    /// Where files go.
+    /// Folder for the files that the window writes.
     pub folder: PathBuf,
     pub fit: Fit,
     pub sight: Sight,
-    /// What the scene said of sleep before the window switched it on.
+    /// True if the window switched sleep on in a scene that does not enable it.
     pub overridden: bool,
 }
 
-/// A file that cannot be opened.
+/// Scene file that cannot be opened.
 #[derive(Clone, Debug)]
 pub(crate) struct BrokenFile {
-    /// Watched, and opened as soon as it is right.
+    /// The file; it is watched, and opened as soon as it is valid.
     pub source: Source,
-    /// The mistake, with its line.
+    /// The error, with its line.
     pub text: String,
 }
 
-/// What is worth measuring: what somebody looks at.
+/// Measurements that are shown at the moment; others are left out or made seldom.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Wants {
     pub stages: bool,
@@ -131,10 +133,10 @@ pub(crate) struct Wants {
 }
 
 impl App {
-    /// Begins to open a scene.
+    /// Makes the state of a window, with an empty world, and begins to open its first scene.
     ///
     /// # Errors
-    /// If there can be no world at all.
+    /// If the device is lost.
     pub fn new(
         context: Context,
         format: wgpu::TextureFormat,
@@ -212,7 +214,7 @@ impl App {
         self.layers.coloring = coloring.filter(|&coloring| coloring != Coloring::Difference).unwrap_or_default();
     }
 
-    /// Keeps what is on among the remembered choices.
+    /// Copies layers and colouring to the remembered choices.
     pub fn layers_to_prefs(&mut self) {
         let mut layers = self.layers;
         self.prefs.layers = Layers::NAMES
@@ -225,8 +227,9 @@ impl App {
         }
     }
 
+    /// Puts the scene first in the list of recent scenes.
     pub fn remember_scene(&mut self) {
-        // Only what can be opened by its name.
+        // A scene given by the caller cannot be opened by name.
         if matches!(self.source, Source::Given(_)) {
             return;
         }
@@ -236,7 +239,7 @@ impl App {
         self.prefs.recent.truncate(8);
     }
 
-    /// Colours of the world.
+    /// Colours of the picture.
     pub fn style(&self) -> Style {
         if self.prefs.dark { Style::dark() } else { Style::light() }
     }
@@ -246,24 +249,24 @@ impl App {
         if self.opened == 0 { "Drystone".to_owned() } else { format!("{} – Drystone", self.source.title()) }
     }
 
-    /// Says something to the user for a while.
+    /// Shows a message to the user for a few seconds.
     pub fn say(&mut self, text: impl Into<String>) {
         self.note = Some((text.into(), Instant::now()));
     }
 
-    /// What is to be said now.
+    /// Message shown now.
     pub fn note(&self) -> Option<&str> {
         self.note.as_ref().filter(|(_, since)| since.elapsed() < NOTE).map(|(text, _)| text.as_str())
     }
 
-    /// What the device is, in words. A software adapter is never called a GPU.
+    /// Kind and name of the device. A software adapter is never called a GPU.
     pub fn device_name(&self) -> String {
         let info = self.context.info();
         let kind = if is_software(info) { "software adapter" } else { "GPU" };
         format!("{kind} {}", info.name)
     }
 
-    /// What the first world runs on.
+    /// Name of a backend on this device.
     pub fn backend_name(&self, on: On) -> &'static str {
         match on {
             On::Cpu => "CPU",
@@ -272,17 +275,18 @@ impl App {
         }
     }
 
-    /// All worlds that are shown.
+    /// Handles of the worlds that are shown: one or two.
     pub fn seats(&self) -> Vec<&Seat> {
         std::iter::once(&self.run).chain(&self.twin).collect()
     }
 
-    /// How many.
+    /// Number of worlds that are shown, 1 or 2.
     pub fn worlds(&self) -> usize {
         1 + usize::from(self.twin.is_some())
     }
 
-    /// Whether all worlds are here, between two steps and at the same one: only then may anything be asked of them.
+    /// Returns true if no world is away or in the middle of a step, and all are at the same step: only then may they be
+    /// queried or changed.
     pub fn is_settled(&self) -> bool {
         let between = |seat: &Seat| !seat.is_away() && !seat.is_mid_step();
         self.pace.follow == 0
@@ -290,12 +294,12 @@ impl App {
             && self.twin.as_ref().is_none_or(|twin| between(twin) && !self.seeks() && twin.steps() == self.run.steps())
     }
 
-    /// Whether a world is on its way to a step it was sent to.
+    /// Returns true while a world is on its way to a step it was sent to.
     pub fn seeks(&self) -> bool {
         self.seats().iter().any(|seat| seat.target().is_some())
     }
 
-    /// Whether something moves, so that frames must go on.
+    /// Returns true if something moves, so that frames must follow one another.
     pub fn is_busy(&self) -> bool {
         self.playing
             || self.owed > 0
@@ -312,14 +316,14 @@ impl App {
         f64::from(self.run.scene().settings.dt)
     }
 
-    /// Measures the quality of the world as it is.
+    /// Measures the quality of the first world at its present step.
     pub fn measure(&mut self) {
         if let Some(run) = self.run.here_mut() {
             self.figures.measure(run);
         }
     }
 
-    /// Uploads what a world on the CPU has come to.
+    /// Uploads the present state of worlds on the CPU, to be drawn.
     pub fn refresh(&mut self) {
         let seats: Vec<&Seat> = std::iter::once(&self.run).chain(&self.twin).collect();
         if let Err(error) = self.drawing.refresh(&seats, self.layers.needs_tables()) {
@@ -334,7 +338,7 @@ impl App {
     pub fn prepare(&mut self, encoder: &mut wgpu::CommandEncoder, scale: f32) -> Result<(), DrawError> {
         let mut layers = self.layers;
         layers.line_scale = scale;
-        // The selected body stays set off, wherever the pointer is.
+        // The selected body stays highlighted at any place of the pointer.
         let selected = self.build.selection.as_ref().map(|selection| selection.id.index);
         layers.highlight = selected.or_else(|| self.pointer.highlighted());
         let style = self.style();
@@ -347,12 +351,12 @@ impl App {
         self.drawing.prepare(&self.context, encoder, &seats, &camera, &style, &layers)
     }
 
-    /// What is told of the first world.
+    /// Facts about the first world, known also while it is away.
     pub fn facts(&self) -> &Facts {
         self.run.facts()
     }
 
-    /// Stops where it is, after something went wrong; two worlds may have parted then.
+    /// Pauses after an error, and ends a comparison: the two worlds may be at different steps.
     pub fn stop(&mut self) {
         self.playing = false;
         self.owed = 0;
@@ -360,13 +364,13 @@ impl App {
         self.drop_twin();
     }
 
-    /// Goes on after a device was lost: a world on the CPU as it is, one that was on the device from its start to where it
-    /// was. A scene that was about to be opened is begun again.
+    /// Continues on a new device after the old one was lost. A world on the CPU stays as it is; one on the device is
+    /// stepped again from its start to where it was. A scene that was being opened is begun again.
     ///
     /// # Errors
-    /// If the new device cannot hold it.
+    /// If the world does not fit the new device.
     pub fn revive(&mut self, context: Context, format: wgpu::TextureFormat) -> Result<(), WorldError> {
-        // What it was away for ends soon, as the device is lost.
+        // A job on a lost device fails soon.
         if let Some(errand) = self.errand.take() {
             errand.cancel();
             let _ = self.run.take_back(None);
@@ -387,8 +391,7 @@ impl App {
         self.run.revive(&self.context)
     }
 
-    /// The window is closed. Nothing is at work on the device any more when this returns: a driver that is unloaded
-    /// meanwhile would fall over it.
+    /// Ends all work on the device before the window closes: a driver that is unloaded while a thread uses it crashes.
     pub fn leave(&mut self) {
         let end = Instant::now() + LEAVE;
         self.opening = None;

@@ -1,4 +1,5 @@
-//! Building: bodies drawn with the pointer, joints between two clicks, and what both are made of.
+//! Building tools: bodies drawn with the pointer, joints made by two clicks, the properties of both, and the commands
+//! that clear a scene or begin an empty one.
 
 use std::f32::consts::TAU;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use super::app::App;
 use super::edit::{Deed, Edit, Meaning, Stand};
 use super::inspect::{Answer, Wanted};
 use super::opening::Why;
+use super::overlap::Overlap;
 use super::select::Selection;
 use super::source::Source;
 use drystone::BodyId;
@@ -20,14 +22,14 @@ use drystone::low_level::scene::{Compiled, MAX_POSITION};
 use drystone::low_level::types::{DYNAMIC, Pose};
 use drystone::{Body, BodyType, Geometry, Joint, JointKind, Scene, Shape};
 
-/// Points that a drag has at least: what is shorter is a click.
+/// Minimum length of a drag, points; a shorter one is a click.
 pub(crate) const CLICK: f32 = 4.0;
-/// Points around the first corner of a polygon in which a click closes it.
+/// Distance from the first corner of a polygon within which a click closes it, points.
 const CLOSE: f32 = 10.0;
-/// Corners of a polygon at most.
+/// Maximum number of corners of a polygon, as for a shape.
 const MAX_CORNERS: usize = 8;
 
-/// Tool in the hand: use of the pointer in the world.
+/// Tool: use of the pointer in the world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Tool {
     /// Selects bodies, pulls them along, moves the view.
@@ -43,7 +45,7 @@ pub(crate) enum Tool {
 }
 
 impl Tool {
-    /// All, in the order in which they are shown.
+    /// All tools, in the order in which they are shown.
     pub const ALL: [Self; 8] =
         [Self::Move, Self::Box, Self::Circle, Self::Polygon, Self::Hinge, Self::Spring, Self::Rod, Self::Weld];
 
@@ -60,7 +62,7 @@ impl Tool {
         }
     }
 
-    /// Its use, in a sentence.
+    /// Instructions for the tool.
     pub fn hint(self) -> &'static str {
         match self {
             Self::Move => "click a body to select it, drag it to pull it along",
@@ -77,7 +79,7 @@ impl Tool {
         }
     }
 
-    /// Next click of a joint that has its first end, in a sentence.
+    /// Instructions for the second click of a joint.
     pub fn next_hint(self, first_is_fixed: bool) -> &'static str {
         match (self, first_is_fixed) {
             (Self::Hinge, true) => "now click the body that swings about this point",
@@ -89,7 +91,7 @@ impl Tool {
         }
     }
 
-    /// True for those that tie bodies together.
+    /// Returns true for tools that make joints.
     pub fn is_joint(self) -> bool {
         matches!(self, Self::Hinge | Self::Spring | Self::Rod | Self::Weld)
     }
@@ -98,11 +100,11 @@ impl Tool {
 /// An outline drawn in the world, m.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Outline {
-    /// By two opposite corners.
+    /// Rectangle, by two opposite corners.
     Box(Vec2, Vec2),
-    /// By its centre and a point of its rim.
+    /// Circle, by its centre and a point of its rim.
     Circle(Vec2, Vec2),
-    /// By its corners, either way round.
+    /// Polygon, by its corners, clockwise or counter-clockwise.
     Polygon(Vec<Vec2>),
 }
 
@@ -116,7 +118,7 @@ pub(crate) struct Stock {
     pub restitution: f32,
     /// Frequency at which two bodies swing on a new spring, Hz.
     pub hertz: f32,
-    /// Its damping ratio; 1 is critical.
+    /// Damping ratio of a new spring; 1 is critical.
     pub damping: f32,
 }
 
@@ -127,10 +129,10 @@ impl Default for Stock {
 }
 
 impl Stock {
-    /// A body of this outline.
+    /// Makes a body with an outline.
     ///
     /// # Errors
-    /// The mistake, in words.
+    /// The reason why the outline is no body, in words.
     pub fn body(&self, outline: &Outline) -> Result<Body, String> {
         let (position, geometry) = match outline {
             Outline::Box(a, b) => ((*a + *b) / 2.0, Geometry::Box { half: (*b - *a).abs() / 2.0, radius: 0.0 }),
@@ -150,15 +152,15 @@ impl Stock {
     }
 }
 
-/// A mistake in the only body or joint that was given, without the place in a list.
+/// Text of an error about the only body or joint of a list, without its index.
 pub(crate) fn plain(error: &dyn std::fmt::Display) -> String {
     error.to_string().replace("bodies[0].", "").replace("joints[0].", "").replace("joints[0]", "it")
 }
 
-/// The middle of a polygon and its corners about that, counter-clockwise, m.
+/// Mean of the corners of a polygon, and its corners relative to that, counter-clockwise, m.
 fn polygon(corners: &[Vec2]) -> Result<(Vec2, Vec<Vec2>), String> {
     if !(3..=MAX_CORNERS).contains(&corners.len()) {
-        return Err(format!("a polygon has 3 to {MAX_CORNERS} corners, and not {}", corners.len()));
+        return Err(format!("a polygon has 3 to {MAX_CORNERS} corners, not {}", corners.len()));
     }
     let Some(way) = turning(corners) else { return Err(NOT_CONVEX.to_owned()) };
     #[allow(clippy::cast_precision_loss, reason = "at most 8")]
@@ -172,7 +174,7 @@ fn polygon(corners: &[Vec2]) -> Result<(Vec2, Vec<Vec2>), String> {
 
 const NOT_CONVEX: &str = "a corner turns inwards: a shape is convex; weld two together for other outlines";
 
-/// 1 for a convex outline that goes counter-clockwise, −1 for one that goes clockwise, else `None`.
+/// Direction of a convex outline: 1 counter-clockwise, −1 clockwise, `None` if it is not convex.
 fn turning(corners: &[Vec2]) -> Option<f64> {
     let count = corners.len();
     let corner = |index: usize| corners[index % count].as_dvec2();
@@ -193,46 +195,49 @@ fn turning(corners: &[Vec2]) -> Option<f64> {
     }
 }
 
-/// One end of a joint.
+/// End of a joint that is being made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct End {
-    /// `None`: the world.
+    /// Body that the joint holds; `None`: the world.
     pub body: Option<BodyId>,
-    /// In the frame of the body, or in the world, m.
+    /// Anchor in the frame of the body, or in the world, m.
     anchor: Vec2,
-    /// In the world, where it was clicked, m.
+    /// Place of the click in the world, m.
     pub at: Vec2,
 }
 
-/// Drawing that is not finished yet.
+/// Drawing in progress.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Draft {
     #[default]
     None,
-    /// From here, m, to the pointer.
+    /// A box or a circle, from this place, m, to the pointer.
     Drag(Vec2),
+    /// Corners of a polygon so far, m.
     Corners(Vec<Vec2>),
-    /// The first end of a joint.
+    /// First end of a joint.
     Joint(Tool, End),
 }
 
-/// The tool in the hand, what is drawn with it, and the body that is selected.
+/// Active tool with the properties of what it makes, drawing in progress, and selected body.
 #[derive(Debug, Default)]
 pub(crate) struct Build {
     pub tool: Tool,
     pub stock: Stock,
     pub draft: Draft,
     pub selection: Option<Selection>,
+    pub overlap: Overlap,
 }
 
 impl Build {
-    /// Another world is shown: what was begun in the one before is void.
+    /// Drops the drawing and the selection, which are of the world before.
     pub fn of_another_world(&mut self) {
         self.draft = Draft::None;
         self.selection = None;
+        self.overlap = Overlap::default();
     }
 
-    /// Gives up what was begun, else the tool, else the selection; false if there is nothing to give up.
+    /// Drops the drawing in progress, else the tool, else the selection; returns false if there was none of them.
     pub fn step_back(&mut self) -> bool {
         if self.draft != Draft::None {
             self.draft = Draft::None;
@@ -246,23 +251,23 @@ impl Build {
 }
 
 impl App {
-    /// Takes a tool into the hand. The camera stays where it is from then on: what is drawn shall not move away.
+    /// Activates a tool. The camera stops following bodies, so that a drawing in progress does not move away.
     pub(super) fn take_tool(&mut self, tool: Tool) {
         self.build.draft = Draft::None;
         self.build.tool = tool;
         if tool != Tool::Move {
-            // The card is the tool's, until it has made something.
+            // The card shows the tool until it has made a body.
             self.build.selection = None;
-            self.sight.stay();
+            self.keep_view();
         }
     }
 
-    /// Length of so many points in the world, m.
+    /// Converts a length on the screen, points, to one in the world, m.
     fn points(&self, points: f32) -> f32 {
         points * self.points_to_pixels * self.camera.metres_per_pixel
     }
 
-    /// The button went down over the world, with a tool that draws.
+    /// Handles a press over the world with a building tool.
     pub(super) fn begin_drawing(&mut self, pixel: Vec2) {
         let at = self.world_at(pixel);
         match self.build.tool {
@@ -273,7 +278,7 @@ impl App {
         }
     }
 
-    /// The button came up, with a tool that draws.
+    /// Handles a release with a building tool: ends a drag.
     pub(super) fn end_drawing(&mut self) {
         let Draft::Drag(from) = self.build.draft else { return };
         self.build.draft = Draft::None;
@@ -287,6 +292,7 @@ impl App {
         self.queue.push(Action::Draw(outline));
     }
 
+    /// Adds a corner to the polygon that is being drawn, or closes it.
     fn add_corner(&mut self, at: Vec2) {
         let mut corners = match std::mem::take(&mut self.build.draft) {
             Draft::Corners(corners) => corners,
@@ -324,22 +330,26 @@ impl App {
         self.queue.push(Action::Draw(Outline::Polygon(corners)));
     }
 
-    /// Puts a body of an outline into the world, and selects it.
+    /// Adds a body with an outline, selects it, and says which bodies it overlaps.
     pub(super) fn draw_body(&mut self, outline: &Outline) {
         let built = |body: Body| Deed::new(Edit::Add([body].into()), Meaning::Build);
+        let overlapped = self.overlaps(outline);
         let made = self.build.stock.body(outline).and_then(|body| self.edit(built(body)));
         match made {
             Ok(made) => {
                 if let Some(&id) = made.bodies.first() {
                     self.select_body(id);
-                    self.say(format!("body {} drawn · Z takes it back", id.index));
+                    let overlaps = overlapped.map_or_else(String::new, |bodies| {
+                        format!(", overlaps {bodies}: they are pushed apart, unless welded or hinged")
+                    });
+                    self.say(format!("body {} drawn{overlaps} · Z takes it back", id.index));
                 }
             }
             Err(error) => self.say(format!("nothing was drawn: {}", plain(&error))),
         }
     }
 
-    /// A click with a tool that ties bodies together: the first end of a joint, or the second.
+    /// Handles a click with a joint tool: it sets the first end, or makes the joint to the second.
     ///
     /// # Errors
     /// If the device is lost.
@@ -375,8 +385,8 @@ impl App {
             self.say("the first body is gone: no joint was made");
             return Ok(());
         };
-        // A pin is at the fixed one of two points, whichever was clicked first; else it holds where the first click was, as a
-        // weld does.
+        // A hinge is at the fixed one of the two points, in either order of clicks; without one it is at the first
+        // click, as a weld is.
         let pins_second = tool == Tool::Hinge && !is_nail && self.is_fixed(other) && !self.is_fixed(first.body);
         let first = if pins_second { self.end(first.body, at)? } else { first };
         let second_at = if matches!(tool, Tool::Hinge | Tool::Weld) && !pins_second { first_at } else { at };
@@ -385,7 +395,7 @@ impl App {
         Ok(())
     }
 
-    /// Returns true for the world, and for a body that nothing moves.
+    /// Returns true for the world, and for a body that is not dynamic.
     pub(super) fn is_fixed(&self, body: Option<BodyId>) -> bool {
         let compiled = self.run.here().map(|run| run.world().compiled());
         let kind =
@@ -393,6 +403,7 @@ impl App {
         body.is_none_or(|id| kind(id) != Some(DYNAMIC))
     }
 
+    /// Makes the joint of a tool between two ends.
     fn tie(&mut self, tool: Tool, first: End, second: End, length: f32) {
         let Some(compiled) = self.run.here().map(|run| run.world().compiled()) else { return };
         let kind = match tool {
@@ -401,7 +412,7 @@ impl App {
             Tool::Weld => JointKind::weld(),
             _ => JointKind::hinge(),
         };
-        // Without a body A, B is held to the world.
+        // A joint without body A holds B to the world.
         let (a, b) = if second.body.is_some() { (first, second) } else { (second, first) };
         let Some(body) = b.body else { return };
         let collide = matches!(tool, Tool::Spring | Tool::Rod);
@@ -424,7 +435,7 @@ impl App {
         }
     }
 
-    /// One end of a joint, at a place in the world.
+    /// Makes an end of a joint at a place in the world, m.
     fn end(&mut self, body: Option<BodyId>, at: Vec2) -> Result<End, WorldError> {
         let Some(id) = body else { return Ok(End { body: None, anchor: at, at }) };
         let Some((pose, center)) = self.frame_of(id)? else { return Ok(End { body: None, anchor: at, at }) };
@@ -432,7 +443,7 @@ impl App {
         Ok(End { body: Some(id), anchor: own + center, at })
     }
 
-    /// Where an end is now, m; `None` if its body is gone.
+    /// Present place of an end of a joint, m; `None` if its body is gone.
     fn place_of(&mut self, end: End) -> Result<Option<Vec2>, WorldError> {
         let Some(id) = end.body else { return Ok(Some(end.anchor)) };
         let frame = self.frame_of(id)?;
@@ -442,7 +453,7 @@ impl App {
         Ok(frame.map(place))
     }
 
-    /// Pose of the centre of mass of a body, and that centre in its frame, m.
+    /// Pose of the centre of mass of a body, and that centre in the body's frame, m. Waits for the device.
     fn frame_of(&mut self, id: BodyId) -> Result<Option<(Pose, Vec2)>, WorldError> {
         let slot = id.index as usize;
         let Some(run) = self.run.here_mut() else { return Ok(None) };
@@ -460,7 +471,7 @@ impl App {
         }
     }
 
-    /// Bodies at a place: the one that is meant by it, then all others under it.
+    /// Bodies at a place: first the one that a click there means, then the others under it. Waits for the device.
     fn bodies_at(&mut self, at: Vec2) -> Result<Vec<BodyId>, WorldError> {
         let mut pending = self.ask(Wanted::Under(at, self.reach(false)))?;
         let meant = loop {
@@ -482,7 +493,7 @@ impl App {
         Ok(slots.into_iter().filter_map(|slot| world.body_id(slot)).collect())
     }
 
-    /// Takes all dynamic bodies out.
+    /// Removes all dynamic bodies.
     pub(super) fn clear(&mut self) {
         let Some(run) = self.run.here_mut() else { return };
         let bodies = &run.world().compiled().bodies;
@@ -498,17 +509,18 @@ impl App {
         }
     }
 
-    /// Opens an empty scene: a ground, and room to build on it.
+    /// Opens an empty scene, paused: a ground, and room to build on it.
     ///
     /// # Errors
     /// If the device is lost.
     pub(super) fn new_scene(&mut self) -> Result<(), WorldError> {
-        self.open(Source::Given(Arc::new(empty_scene())), Why::Asked, None)
+        self.open(Source::Given(Arc::new(empty_scene())), Why::New, None)
     }
 }
 
 impl Stock {
-    /// A spring of a length, on which the bodies at its ends swing as asked for.
+    /// Makes a spring of a rest length, m, with the stiffness and damping for the wanted frequency and damping ratio of
+    /// the bodies at its ends.
     fn spring(&self, compiled: &Compiled, ends: [End; 2], length: f32) -> JointKind {
         let inverse = |end: End| {
             let mass = end.body.and_then(|id| compiled.mass.get(id.index as usize)).map_or(0.0, |mass| mass.mass);
@@ -525,7 +537,7 @@ impl Stock {
     }
 }
 
-/// A ground that goes on to all sides and downwards, and room to build on it.
+/// Scene with a ground, a half plane with its surface at the height 0, and a view of the room above it.
 fn empty_scene() -> Scene {
     let mut scene = Scene::new("new scene").view([-8.0, -1.5], [8.0, 7.5]);
     scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane(Vec2::Y, 0.0)).id("ground"));
@@ -550,7 +562,7 @@ mod tests {
         assert_eq!((density, material.friction, material.restitution), (2.0, 0.3, 0.5));
         let body = stock.body(&Outline::Circle(Vec2::ONE, Vec2::new(1.0, 3.0))).unwrap();
         assert_eq!((body.position, &body.shapes[0].geometry), (Vec2::ONE, &Geometry::Circle { radius: 2.0 }));
-        // Either way round, the same body.
+        // Corners in either direction make the same body.
         let square = corners(&[[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.0, 2.0]]);
         let mut clockwise = square.clone();
         clockwise.reverse();
@@ -592,7 +604,7 @@ mod tests {
         empty_scene().check().unwrap();
     }
 
-    /// Two bodies on a spring of the window swing at the frequency that was asked for.
+    /// Two bodies on a spring of the window swing at the wanted frequency.
     #[test]
     fn springs_swing_as_asked_for() {
         let mut scene = Scene::new("spring").gravity(0.0, 0.0);

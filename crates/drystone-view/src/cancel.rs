@@ -1,14 +1,15 @@
-//! Whether something that another thread does is still wanted.
+//! Flag by which one thread cancels the work of another.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Shared by who asked and who does it. Who does it looks at it between two parts of the work, each of which is done whole.
+/// Cancellation flag, shared by the thread that ordered the work and the one that does it. The worker checks it between
+/// two parts of the work, each of which is done whole.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cancel(Arc<AtomicBool>);
 
 impl Cancel {
-    /// It is not wanted any more.
+    /// Asks the worker to stop.
     pub fn cancel(&self) {
         self.0.store(true, Ordering::SeqCst);
     }

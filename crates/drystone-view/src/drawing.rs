@@ -1,4 +1,4 @@
-//! The worlds of a window on the screen: one, or two side by side.
+//! Draws the worlds of a window: one, or two side by side, on the CPU, on the device, or in the middle of a step.
 
 use glam::Vec2;
 
@@ -8,15 +8,16 @@ use drystone::Context;
 use drystone::World;
 use drystone_draw::{Camera, Coloring, DrawError, DrawInputs, Frame, Layers, Renderer, Still, Style, Upload};
 
-/// Pipelines, and what is prepared of the next picture.
+/// Renderer, prepared pictures, and the copies from which worlds are drawn that cannot be drawn directly.
 #[derive(Debug)]
 pub(crate) struct Drawing {
     renderer: Renderer,
     frames: Vec<Frame>,
+    /// Number of worlds in the next picture.
     shown: usize,
-    /// For worlds on the CPU.
+    /// Uploaded states of worlds on the CPU.
     uploads: [Upload; 2],
-    /// For one on the device, in the middle of a step or away.
+    /// Copied state of a world on the device that is in the middle of a step or away.
     still: Still,
 }
 
@@ -32,8 +33,8 @@ impl Drawing {
         }
     }
 
-    /// What a world is drawn from. One on the device is drawn from its own buffers, but in the middle of a step and while it
-    /// is away; one on the CPU from what was uploaded last.
+    /// Buffers from which a world is drawn. On the device these are the world's own, except in the middle of a step and
+    /// while it is away, when they are the copy; on the CPU the last upload.
     fn inputs<'a>(upload: &'a Upload, still: &'a Still, seat: &'a Seat) -> DrawInputs<'a> {
         match (seat.here().map(Run::world), seat.on()) {
             (Some(World::Gpu(world)), _) if !world.is_mid_step() => DrawInputs::of(world),
@@ -43,7 +44,7 @@ impl Drawing {
         }
     }
 
-    /// Puts by what a world on the device is drawn from, before a step that is given to it in parts, or before it goes away.
+    /// Copies the state of a world on the device, from which it is drawn during a step in parts or while it is away.
     pub fn keep(&mut self, context: &Context, seat: &Seat, layers: &Layers) {
         if let Some(World::Gpu(world)) = seat.here().map(Run::world) {
             let mut encoder =
@@ -53,12 +54,12 @@ impl Drawing {
         }
     }
 
-    /// Lets go of what was put by.
+    /// Drops that copy.
     pub fn release(&mut self) {
         self.still.release();
     }
 
-    /// Uploads what worlds on the CPU have come to, those that are here.
+    /// Uploads the state of the worlds on the CPU that are not away.
     ///
     /// # Errors
     /// If it does not fit the device.
@@ -93,7 +94,7 @@ impl Drawing {
                 let other = Self::inputs(&self.uploads[1 - index], &self.still, seats[1 - index]);
                 inputs = inputs.against(other.poses);
             }
-            // A layer that was switched on while the world is away comes with it.
+            // A layer that needs tables of the solver is shown once the world is back.
             let there = if inputs.tables.is_some() || !layers.needs_tables() { *layers } else { bare(layers) };
             match self.frames.get_mut(index) {
                 Some(frame) => self.renderer.update(frame, device, queue, &inputs, camera, style, &there)?,
@@ -105,7 +106,7 @@ impl Drawing {
         Ok(())
     }
 
-    /// Draws what was prepared.
+    /// Draws the prepared pictures.
     pub fn draw(&self, pass: &mut wgpu::RenderPass<'_>) {
         for frame in &self.frames[..self.shown.min(self.frames.len())] {
             self.renderer.draw(pass, frame);
@@ -113,7 +114,7 @@ impl Drawing {
     }
 }
 
-/// What can be shown of layers without the tables of the solver.
+/// Layers with those switched off that need tables of the solver.
 fn bare(layers: &Layers) -> Layers {
     let Layers { shapes, outlines, highlight, line_scale, .. } = *layers;
     let mut bare = Layers { coloring: Coloring::Body, shapes, outlines, highlight, line_scale, ..*layers };
@@ -125,7 +126,7 @@ fn bare(layers: &Layers) -> Layers {
     bare
 }
 
-/// The cameras of so many worlds beside each other: each looks at the same place, as closely.
+/// Cameras of `count` worlds side by side, which share the picture and have the same centre and scale.
 pub(crate) fn split(camera: &Camera, count: usize) -> Vec<Camera> {
     if count < 2 {
         return vec![*camera];

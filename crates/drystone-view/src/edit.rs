@@ -1,5 +1,5 @@
-//! What a user does to a running world. Everything is an [`Edit`] at a step, so that the past can be played again to the
-//! same bits, and a second world beside the first gets the same.
+//! Changes to a running world. Each is an [`Edit`] at a step, so that the past can be replayed to the same bits and a
+//! copy of the world can get the same change.
 
 use std::sync::Arc;
 
@@ -12,39 +12,39 @@ use drystone::{Body, Joint};
 use drystone::{BodyId, JointId};
 use drystone::{Command, JointCommand};
 
-/// One change, made between two steps.
+/// Change of a world, made between two steps.
 #[derive(Clone, Debug)]
 pub(crate) enum Edit {
-    /// New bodies.
+    /// Adds bodies.
     Add(Arc<[Body]>),
-    /// Takes bodies out; those that are gone already are passed over.
+    /// Removes bodies, except those that are gone already.
     Remove(Arc<[BodyId]>),
-    /// Ties a body to the hand.
+    /// Adds the mouse joint that pulls a grabbed body.
     Join(BodyId, Box<Joint>),
-    /// New joints, each between two bodies or between the world and a body.
+    /// Adds joints, each between two bodies or between the world and a body.
     Tie(Arc<[(Option<BodyId>, BodyId, Joint)]>),
-    /// Another description of a body, which keeps its id; its joints go.
+    /// Replaces the description of a body, which keeps its id; its joints are removed.
     Replace(BodyId, Arc<Body>),
-    /// Changes that are one for a user: all of them or none.
+    /// Changes made together: all of them or none.
     Group(Arc<[Edit]>),
-    /// Lets go of a body that was tied to the hand, if that joint is still there.
+    /// Removes the mouse joint of a grabbed body, if it is still there.
     Part(JointId),
-    /// Takes joints out; those that are gone already are passed over.
+    /// Removes joints, except those that are gone already.
     Untie(Arc<[JointId]>),
-    /// Asks something of a joint, if it is still there.
+    /// Gives a command to a joint, if it is still there.
     Joint(JointId, JointCommand),
-    /// Asks something of bodies; those that are gone already are passed over.
+    /// Gives commands to bodies, except those that are gone already.
     Command(Arc<[(BodyId, Command)]>),
-    /// Gravity from here on, m/s².
+    /// Sets gravity, m/s².
     Gravity(Vec2),
-    /// A change in the journal of a saved world.
+    /// Makes a change from the journal of a saved world.
     Saved(Arc<Alteration>),
 }
 
 /// Joint between bodies by their ids, or between the world and a body.
 pub(crate) type Tie = (Option<BodyId>, BodyId, Joint);
 
-/// Bodies that were taken out, as they were, and the joints that held them.
+/// Removed bodies, as they were, and the joints that held them.
 #[derive(Debug)]
 pub(crate) struct Taken {
     pub ids: Vec<BodyId>,
@@ -52,7 +52,7 @@ pub(crate) struct Taken {
     pub joints: Vec<(JointId, Tie)>,
 }
 
-/// Place of a body: its origin, m, and its angle, rad.
+/// Body with its origin, m, and its angle, rad.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Stand {
     pub body: BodyId,
@@ -60,34 +60,35 @@ pub(crate) struct Stand {
     pub angle: f32,
 }
 
-/// Meaning of a change: what taking it back and a restart make of it.
+/// Kind of a change, which decides how undo reverts it and whether a restart keeps it.
 #[derive(Clone, Debug)]
 pub(crate) enum Meaning {
-    /// Something of the moment: bodies are dropped, shot, pushed, pulled. A restart leaves it out.
+    /// Bodies are dropped, shot, pushed or pulled. A restart leaves it out.
     Play,
     /// Bodies are built.
     Build,
-    /// A body gets another property; with its description from before.
+    /// A property of a body is changed; with its description from before.
     Change(BodyId, Change, Arc<Body>),
-    /// A body is put where it began, by a restart; it is no change of a user.
+    /// A restart puts a body where it began; this is no change of the user.
     Place(Stand),
-    /// Bodies are taken out; with what they were, unless that is too much.
+    /// Bodies are removed; with their descriptions, unless there are too many.
     Remove(Option<Arc<Taken>>),
-    /// Joints are built; with the places of all bodies that hang on them, if the world had run.
+    /// Joints are built; with the places of all jointed bodies, if the world had run.
     Tie(Arc<[Stand]>),
+    /// Gravity is set.
     Gravity,
-    /// Takes a change back: the one or those in a row of these numbers.
+    /// A change is undone, or several in a row, by their numbers.
     TakeBack(Arc<[u64]>),
 }
 
-/// A change, and what is to be known of it later.
+/// Change with its kind, as the log keeps it.
 #[derive(Clone, Debug)]
 pub(crate) struct Deed {
     pub edit: Edit,
     pub meaning: Meaning,
-    /// Makes a change again that was taken back.
+    /// True if it makes an undone change again.
     pub again: bool,
-    /// Bodies for which the new ones stand, and joints.
+    /// Ids that its bodies and joints had before they were undone, which later entries of the log may name.
     pub was: Arc<(Vec<BodyId>, Vec<JointId>)>,
 }
 
@@ -96,7 +97,7 @@ impl Deed {
         Self { edit, meaning, again: false, was: Arc::default() }
     }
 
-    /// The change in a few words, as in "undone: 3 new bodies".
+    /// Short text, as in "undone: 3 new bodies".
     pub fn words(&self) -> String {
         match &self.meaning {
             Meaning::Change(_, change, _) => change.words(),
@@ -115,7 +116,7 @@ impl From<&Edit> for Deed {
     }
 }
 
-/// Bodies and joints that a change made.
+/// Bodies and joints that a change added.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Made {
     pub bodies: Vec<BodyId>,
@@ -133,7 +134,7 @@ impl Made {
 }
 
 impl Edit {
-    /// The change without what is gone already; `None` where nothing is left of it.
+    /// Leaves out bodies and joints that are gone already; returns `None` if nothing is left.
     pub fn effective(self, world: &mut World) -> Option<Self> {
         match self {
             Self::Remove(ids) => {
@@ -150,7 +151,7 @@ impl Edit {
         }
     }
 
-    /// The change in a few words, as in "undone: 3 new bodies".
+    /// Short text, as in "undone: 3 new bodies".
     pub fn words(&self) -> String {
         let count = |n: usize, one: &str, more: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {more}") };
         match self {
@@ -166,7 +167,7 @@ impl Edit {
         }
     }
 
-    /// The change as the journal of a saved world has it; nothing where the state has it.
+    /// Entries for the journal of a saved world; none for changes that are part of the saved state.
     pub fn alterations(&self) -> Vec<Alteration> {
         match self {
             Self::Group(edits) => edits.iter().flat_map(Self::alterations).collect(),
@@ -189,7 +190,7 @@ impl Edit {
         })
     }
 
-    /// Gravity that it sets.
+    /// Gravity that the change sets, m/s².
     pub fn gravity(&self) -> Option<Vec2> {
         match self {
             Self::Gravity(gravity) => Some(*gravity),
@@ -204,7 +205,7 @@ impl Edit {
     /// Makes the change.
     ///
     /// # Errors
-    /// Why not, in words; then nothing has changed, but for the first of a group.
+    /// The reason, in words. Nothing has changed then, except by the first changes of a group.
     #[allow(clippy::too_many_lines, reason = "one arm a kind of change")]
     pub fn apply(&self, world: &mut World) -> Result<Made, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();

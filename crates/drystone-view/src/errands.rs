@@ -1,5 +1,5 @@
-//! What a world is sent away for, as it takes long for large ones: back in time, to the other backend or by other settings,
-//! to get a twin. It is shown as it left until it is back, and what is asked of it waits.
+//! Long jobs that a worker thread does with a world: going back in time, moving to another backend or other settings,
+//! making a copy to compare with. The world is drawn as it was when the job began until it is back; actions on it wait.
 
 use super::action::Action;
 use super::app::App;
@@ -11,23 +11,20 @@ use drystone::Settings;
 use drystone::WorldError;
 use drystone_draw::Coloring;
 
-/// What worlds are away for.
+/// Long job of the worker threads.
 #[derive(Debug)]
 pub(crate) enum Errand {
-    /// To a step of the past.
+    /// Going back to a step.
     Back(u64),
-    Carry {
-        from: On,
-        on: On,
-        settings: Box<Settings>,
-        cancel: Cancel,
-    },
+    /// Moving to a backend or to other settings.
+    Carry { from: On, on: On, settings: Box<Settings>, cancel: Cancel },
+    /// Making a copy on the other backend.
     Twin(Cancel),
 }
 
 impl Errand {
-    /// It is not wanted any more, and left off as soon as that can be. Going back is not: it is short, and of two worlds one
-    /// would be there.
+    /// Cancels the job at its next checkpoint. Going back is not cancelled: it is short, and of two worlds only one
+    /// might have got there.
     pub fn cancel(&self) {
         match self {
             Self::Back(_) => {}
@@ -37,7 +34,7 @@ impl Errand {
 }
 
 impl App {
-    /// Backend and settings as they will be when all is done that was asked for, `waiting` as well.
+    /// Backend and settings after all jobs and waiting actions.
     pub fn wanted(&self, waiting: &[Action]) -> (On, Settings) {
         let asked = waiting.iter().rev().find_map(|action| match action {
             Action::Carry(on, settings) => Some((*on, **settings)),
@@ -51,7 +48,7 @@ impl App {
         asked.unwrap_or_else(now)
     }
 
-    /// What takes its time at the moment, in words.
+    /// Text about the job or seek in progress, with the key that cancels it.
     pub fn doing(&self) -> Option<String> {
         if let Some(opening) = &self.opening {
             return Some(format!("opening {} …  Esc cancels", opening.source.title()));
@@ -62,7 +59,7 @@ impl App {
             }
             Some(Errand::Carry { .. }) => Some("changing settings …  Esc cancels".to_owned()),
             Some(Errand::Twin(_)) => {
-                Some(format!("starting {} beside it …  Esc cancels", self.backend_name(self.run.on().other())))
+                Some(format!("starting a copy on the {} …  Esc cancels", self.backend_name(self.run.on().other())))
             }
             Some(Errand::Back(step)) => Some(format!("going to step {step} …")),
             None => {
@@ -73,7 +70,7 @@ impl App {
         }
     }
 
-    /// Leaves off what takes its time, the newest first.
+    /// Cancels the newest thing in progress: an opening, a job, a seek, a drawing; else hides the error of a file.
     pub(super) fn leave_off(&mut self) {
         if let Some(opening) = self.opening.take() {
             self.say(format!("opening {} cancelled", opening.source.title()));
@@ -86,7 +83,7 @@ impl App {
         }
     }
 
-    /// A world that was sent to a step stays where it is.
+    /// Ends a seek: the world stays at the step that it has reached.
     pub(super) fn halt(&mut self) -> Result<(), WorldError> {
         let here = self.run.steps();
         if let Some(run) = self.run.here_mut() {
@@ -96,7 +93,7 @@ impl App {
         Ok(())
     }
 
-    /// Uploads or puts by what worlds are drawn from while they are away.
+    /// Uploads or copies the state from which worlds are drawn while they are away.
     fn put_by(&mut self) {
         self.refresh();
         for seat in std::iter::once(&self.run).chain(&self.twin) {
@@ -104,7 +101,7 @@ impl App {
         }
     }
 
-    /// Sends the first world away.
+    /// Hands the first world to a worker thread for a job.
     fn send(&mut self, errand: Errand, order: Order) -> Result<(), WorldError> {
         self.put_by();
         self.errand = Some(errand);
@@ -112,10 +109,15 @@ impl App {
         self.sent()
     }
 
+    /// Waits for the worlds that were handed out, if this window waits for everything.
     fn sent(&mut self) -> Result<(), WorldError> {
         if self.patient { self.take_back(None) } else { Ok(()) }
     }
 
+    /// Sends all worlds to a step that all of them can reach, and pauses.
+    ///
+    /// # Errors
+    /// If the device is lost.
     pub(super) fn seek(&mut self, step: u64) -> Result<(), WorldError> {
         self.playing = false;
         self.owed = 0;
@@ -126,11 +128,11 @@ impl App {
         }
         let mut range = (first, furthest);
         if let Some(twin) = self.twin.as_ref().map(Seat::facts) {
-            // Where both have been.
+            // The steps that both have done.
             range = (first.max(twin.first), furthest.min(twin.furthest));
             if step < range.0 {
                 let since = range.0;
-                self.say(format!("both have run side by side since step {since}"));
+                self.say(format!("the comparison began at step {since}: both worlds go back no further"));
             }
         }
         let step = step.clamp(range.0.min(range.1), range.1);
@@ -149,14 +151,14 @@ impl App {
         self.sent()
     }
 
-    /// Takes back the last change, in both worlds: where they are, or with their time. Where nothing was changed since the
-    /// scene was opened, the world that was there before comes back.
+    /// Undoes the last change in both worlds: at their present step, or by going back to the step of the change.
+    /// Without a change since the scene was opened, the world before it comes back.
     pub(super) fn undo(&mut self) -> Result<(), WorldError> {
         self.release();
         let last = |seat: &Seat| seat.here().and_then(Run::last_change);
         let change = last(&self.run);
         if change.is_some() && self.twin.as_ref().is_some_and(|twin| last(twin) != change) {
-            self.say("this change was made before both ran side by side: T ends that");
+            self.say("this change was made before the comparison began: T ends it");
             return Ok(());
         }
         let here = self.run.steps();
@@ -169,7 +171,7 @@ impl App {
                 Ok(())
             }
             Some(Undoing::Rewind(..)) if !both_rewind => {
-                self.say("this change was made before both ran side by side: T ends that");
+                self.say("this change was made before the comparison began: T ends it");
                 Ok(())
             }
             Some(Undoing::Rewind(step, words)) => {
@@ -189,7 +191,7 @@ impl App {
         }
     }
 
-    /// Makes the change again that was undone last, in both worlds, or goes back to the world from which Z led away.
+    /// Makes the last undone change again in both worlds, or returns to the world that an undo left.
     pub(super) fn redo(&mut self) -> Result<(), WorldError> {
         self.release();
         match self.run.here_mut().and_then(Run::make_again) {
@@ -202,7 +204,7 @@ impl App {
             Some(Ok(Undoing::Rewind(step, words))) => {
                 let undone = |seat: &Seat| seat.here().and_then(Run::undone_at);
                 if self.twin.as_ref().is_some_and(|twin| undone(twin) != Some(step)) {
-                    self.say("this change was undone before both ran side by side: T ends that");
+                    self.say("this change was undone before the comparison began: T ends it");
                     return Ok(());
                 }
                 self.say(format!("made again: {words} · at step {step}"));
@@ -220,7 +222,7 @@ impl App {
         }
     }
 
-    /// Sends both worlds to the step of a change.
+    /// Sends both worlds to the step of an undone or repeated change.
     fn rewind(&mut self, step: u64, order: &Order) -> Result<(), WorldError> {
         self.playing = false;
         self.owed = 0;
@@ -233,16 +235,20 @@ impl App {
         self.sent()
     }
 
-    /// Does in the world beside the first what was done there.
+    /// Makes a change of the first world in its copy as well.
     pub(super) fn follow_deed(&mut self, deed: Deed) {
         let Some(other) = &mut self.twin else { return };
         let done = other.here_mut().map(|run| run.edit(deed));
         other.learn();
         if let Some(Err(error)) = done {
-            self.say(format!("not done in the world beside it: {error}"));
+            self.say(format!("not done in the copy: {error}"));
         }
     }
 
+    /// Begins to move the world to a backend and to settings, unless it has both.
+    ///
+    /// # Errors
+    /// If the device is lost.
     pub(super) fn carry_over(&mut self, on: On, settings: Settings) -> Result<(), WorldError> {
         let from = self.run.on();
         if on == from && settings == self.run.scene().settings {
@@ -255,6 +261,10 @@ impl App {
         self.send(Errand::Carry { from, on, settings, cancel }, order)
     }
 
+    /// Begins or ends the comparison with a copy on the other backend.
+    ///
+    /// # Errors
+    /// If the device is lost.
     pub(super) fn toggle_twin(&mut self) -> Result<(), WorldError> {
         if self.twin.is_some() {
             self.drop_twin();
@@ -265,10 +275,10 @@ impl App {
         self.send(Errand::Twin(cancel.clone()), Order::Twin { context, cancel })
     }
 
-    /// There is one world again.
+    /// Ends the comparison: drops the copy.
     pub(super) fn drop_twin(&mut self) {
         if self.twin.take().is_some() {
-            // As much is seen of it as was seen of each.
+            // The extent that was seen of each world fills the whole picture.
             self.zoom_along(0.5);
         }
         if self.layers.coloring == Coloring::Difference {
@@ -276,10 +286,10 @@ impl App {
         }
     }
 
-    /// A world is back, the first one or the one beside it.
+    /// Takes over the result of a worker thread, of the first world or its copy.
     ///
     /// # Errors
-    /// If the device is lost, or a step was refused.
+    /// If the device is lost, or a step failed.
     pub(super) fn arrived(&mut self, outcome: Outcome) -> Result<(), WorldError> {
         match outcome {
             Outcome::Steps(stepped) => self.stepped(stepped),
@@ -288,7 +298,7 @@ impl App {
             Outcome::Twin(twin) => {
                 if self.seat_twin(twin)? {
                     self.layers.coloring = Coloring::Difference;
-                    // As much is seen of each as was seen of one.
+                    // The extent that was seen of one world fits into half of the picture.
                     self.zoom_along(2.0);
                 }
                 Ok(())
@@ -296,6 +306,7 @@ impl App {
         }
     }
 
+    /// Takes over the result of a move to another backend or settings.
     fn carried(&mut self, carried: Result<bool, WorldError>, twin: Option<Twin>) -> Result<(), WorldError> {
         let from = match &self.errand {
             Some(Errand::Carry { from, .. }) => *from,
@@ -313,7 +324,7 @@ impl App {
         if self.run.on() != from {
             self.say(format!("on {} from step {}", self.backend_name(self.run.on()), self.run.steps()));
         }
-        // The one beside it is of other settings.
+        // The old copy has other settings.
         if let Some(twin) = twin
             && !self.seat_twin(twin)?
         {
@@ -322,7 +333,7 @@ impl App {
         Ok(())
     }
 
-    /// Puts a world beside the first; whether there is one.
+    /// Shows a copy beside the first world; returns false if there is none.
     fn seat_twin(&mut self, twin: Twin) -> Result<bool, WorldError> {
         match twin {
             Ok(Some(twin)) => {
@@ -332,7 +343,7 @@ impl App {
             Ok(None) => Ok(false),
             Err(WorldError::Device(error)) => Err(WorldError::Device(error)),
             Err(error) => {
-                self.say(format!("nothing beside it: {error}"));
+                self.say(format!("no copy to compare with: {error}"));
                 Ok(false)
             }
         }

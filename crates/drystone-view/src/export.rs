@@ -1,4 +1,4 @@
-//! Files that the window writes: pictures, movies, states, measurements.
+//! Files that the window writes: pictures, movies, states and scenes, tables of measurements and graphs.
 
 use std::fs::{self, File};
 use std::io::BufWriter;
@@ -17,7 +17,7 @@ use drystone_scenes::file::write_json;
 /// Longest side of a movie, px.
 const MOVIE_SIDE: u32 = 800;
 
-/// A movie in the making.
+/// Movie that is being recorded.
 #[derive(Debug)]
 pub(crate) struct Recording {
     movie: Movie<BufWriter<File>>,
@@ -31,7 +31,7 @@ pub(crate) struct Recording {
 }
 
 impl App {
-    /// A name that says what it is, and is not taken.
+    /// Path of a new file, named after the scene and the step.
     fn free_path(&self, extension: &str) -> PathBuf {
         let scene: String =
             self.run.scene().name.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).take(40).collect();
@@ -43,7 +43,7 @@ impl App {
         unused.unwrap_or(first)
     }
 
-    /// Writes a file and says so.
+    /// Writes a file, and shows its path or the error.
     fn write(&mut self, extension: &str, content: Result<Vec<u8>, String>) {
         let path = self.free_path(extension);
         let written = content.and_then(|bytes| fs::write(&path, bytes).map_err(|error| error.to_string()));
@@ -53,7 +53,7 @@ impl App {
         }
     }
 
-    /// A picture of the world as it is shown, without the panel.
+    /// Picture of the world as it is shown, without the panel.
     pub fn picture(&mut self) -> Result<Image, String> {
         let mut offscreen =
             Offscreen::new(self.context.device(), self.context.queue()).map_err(|error| error.to_string())?;
@@ -81,19 +81,20 @@ impl App {
         picture.map_err(|error| error.to_string())
     }
 
+    /// Writes a picture of the world as PNG.
     pub fn save_picture(&mut self) {
         let png = self.picture().and_then(|image| image.to_png().map_err(|error| error.to_string()));
         self.write("png", png);
     }
 
-    /// Writes the world with its scene: this window and `drystone run --resume` go on from it.
+    /// Writes the world with its scene, to be continued by this window or `drystone run --resume`.
     pub fn save_state(&mut self) {
         let Some(run) = self.run.here_mut() else { return };
         let saved = run.save().map_err(|error| error.to_string());
         self.write("snap", saved.and_then(|saved| saved.to_bytes().map_err(|error| error.to_string())));
     }
 
-    /// Writes the world as it is now as a scene file.
+    /// Writes the present world as a scene file.
     pub fn save_scene(&mut self) {
         let Some(run) = self.run.here_mut() else { return };
         let saved = run.save().map_err(|error| error.to_string());
@@ -101,34 +102,34 @@ impl App {
         self.write("json", scene.map(|scene| write_json(&scene).into_bytes()));
     }
 
-    /// Measured steps as a table: one row a step, ms a stage, counters.
+    /// Writes the measured steps as a table: a row per step, with the times of stages, ms, and counters.
     pub fn save_csv(&mut self) {
         let csv = csv(&self.figures);
         self.write("csv", Ok(csv.into_bytes()));
     }
 
-    /// Motion of the watched bodies as a table: one row a step.
+    /// Writes the motion of graphed bodies as a table: a row per step.
     pub fn save_graphs(&mut self) {
         if self.watch.tracks.is_empty() {
-            return self.say("no body is watched: W watches the one under the pointer");
+            return self.say("no body is graphed: point at one and press W");
         }
         let csv = self.watch.csv();
         self.write("graphs.csv", Ok(csv.into_bytes()));
     }
 
-    /// Measured energies of the world as a table: one row a measurement.
+    /// Writes the measured energies of the world as a table: a row per measurement.
     pub fn save_energies(&mut self) {
         let csv = energies(&self.figures, self.dt());
         self.write("energies.csv", Ok(csv.into_bytes()));
     }
 
-    /// Measured steps for a browser's tracing page.
+    /// Writes the measured steps in the trace event format, for the tracing page of a browser.
     pub fn save_trace(&mut self) {
         let trace = trace(&self.figures);
         self.write("trace.json", Ok(trace.into_bytes()));
     }
 
-    /// Begins a movie, or ends the one that is being made.
+    /// Begins to record a movie, or ends the one that is being recorded.
     pub fn toggle_recording(&mut self) {
         if let Some(recording) = self.recording.take() {
             let Recording { movie, path, first_step, last_step, .. } = recording;
@@ -172,12 +173,12 @@ impl App {
         Ok(Recording { movie, camera, style, path, first_step: step, last_step: step, offscreen, upload })
     }
 
-    /// After a step: adds it to the movie, if there is one and it is due.
+    /// Adds a picture to the movie after a step, if there is one and a picture is due.
     pub fn record_frame(&mut self) {
         let Some(mut recording) = self.recording.take() else { return };
         let dt = f64::from(self.run.scene().settings.dt);
         let step = self.run.steps();
-        // After a step back the movie goes on from there.
+        // After a step back the movie continues from there.
         if step <= recording.last_step {
             recording.first_step = step.saturating_sub(recording.last_step - recording.first_step + 1);
         }
@@ -198,6 +199,7 @@ impl App {
     }
 }
 
+/// Table of the measured steps.
 fn csv(figures: &Figures) -> String {
     let mut text = String::from("step,total_ms");
     for stage in Stage::ALL {
@@ -226,6 +228,7 @@ fn csv(figures: &Figures) -> String {
     text
 }
 
+/// Table of the measured energies.
 #[allow(clippy::cast_precision_loss, reason = "a time")]
 fn energies(figures: &Figures, dt: f64) -> String {
     let mut text = String::from("step,time (s),kinetic (J),potential (J),elastic (J),total (J),deepest overlap (mm)\n");
@@ -238,7 +241,8 @@ fn energies(figures: &Figures, dt: f64) -> String {
     text
 }
 
-/// Of complete events, one after the other: a stage's time in a step is the sum of its parts.
+/// Trace of the measured steps, as complete events one after the other: the time of a stage in a step is the sum of its
+/// parts.
 fn trace(figures: &Figures) -> String {
     let mut events = Vec::new();
     let mut at = 0.0;

@@ -1,4 +1,5 @@
-//! What is measured while a world runs: milliseconds of its stages, counters, and how good the result is.
+//! Measurements of a running world: times of its stages, counters, and the quality of the result (penetration,
+//! energies).
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -9,34 +10,34 @@ use drystone::low_level::state::{Metrics, metrics};
 use drystone::low_level::step::Stage;
 use drystone::low_level::types::Counters;
 
-/// Measured steps that are kept, for plots and exports.
+/// Maximum number of measurements that are kept, for plots and exports.
 const MOST: usize = 3600;
-/// Steps from one measurement of the quality to the next.
+/// Steps between two measurements of the quality.
 const QUALITY_EVERY: u64 = 30;
-/// Steps from one measurement to the next of small worlds: their curves show every swing of a spring.
+/// Steps between two measurements in small worlds: their curves show every swing of a spring.
 const QUALITY_EVERY_SMALL: u64 = 3;
-/// Bodies of a small world, at most.
+/// Maximum number of bodies of a small world.
 const SMALL: usize = 500;
-/// Of the largest worlds the quality is measured only when asked for: it takes a second of a core.
+/// Number of bodies above which the quality is measured only on request: it takes a second of a core.
 const LARGE: usize = 50_000;
 
-/// A step that was measured.
+/// Measurement of a step.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
     pub step: u64,
-    /// Of each stage of [`Stage::ALL`].
+    /// Times of the stages in [`Stage::ALL`], ms.
     pub stages: [f32; Stage::ALL.len()],
     pub counters: Option<Counters>,
 }
 
 impl Sample {
-    /// ms.
+    /// Time of all stages, ms.
     pub fn total(&self) -> f32 {
         self.stages.iter().sum()
     }
 
-    /// Of the step that a world on the CPU has just done, by what its stages had taken before. Nothing of a step in
-    /// which all slept.
+    /// Measures the step that a world on the CPU has just done, by the totals of its stages before it; `None` if all
+    /// bodies slept.
     #[allow(clippy::cast_possible_truncation, reason = "ms for a plot")]
     pub fn since(before: &[f64; Stage::ALL.len()], run: &Run) -> Option<Self> {
         let now = run.stage_totals();
@@ -44,30 +45,32 @@ impl Sample {
         Self::new(run.steps(), stages, run.counters().map(|(_, all)| all))
     }
 
-    /// Of a step, unless nothing was done in it.
+    /// Makes the measurement of a step; `None` if no stage took any time.
     pub fn new(step: u64, stages: [f32; Stage::ALL.len()], counters: Option<Counters>) -> Option<Self> {
         stages.iter().any(|&ms| ms > 0.0).then_some(Self { step, stages, counters })
     }
 }
 
-/// How good a step came out.
+/// Quality of the state after a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Quality {
     pub step: u64,
     pub metrics: Metrics,
 }
 
-/// All that was measured of one world.
+/// Measurements of one world.
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     pub samples: VecDeque<Sample>,
     pub qualities: VecDeque<Quality>,
+    /// Measurement that another thread makes.
     pending: Option<Receiver<Quality>>,
+    /// Step of the last measurement, plus one; 0 for none.
     last_asked: u64,
 }
 
 impl Figures {
-    /// Takes over what a step was measured to take.
+    /// Adds the measurement of a step.
     pub fn note(&mut self, sample: Sample) {
         if self.samples.len() == MOST {
             self.samples.pop_front();
@@ -75,24 +78,23 @@ impl Figures {
         self.samples.push_back(sample);
     }
 
-    /// Forgets what belongs to another world.
+    /// Removes all measurements, as another world is shown.
     pub fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Whether the quality is to be measured again.
+    /// Returns true if the quality is due to be measured again.
     pub fn is_due(&self, steps: u64, bodies: usize) -> bool {
         let every = if bodies <= SMALL { QUALITY_EVERY_SMALL } else { QUALITY_EVERY };
         (steps + 1).abs_diff(self.last_asked) >= every
     }
 
-    /// Whether penetration and energy are measured by themselves.
+    /// Returns true for worlds in which penetration and energies are measured without a request.
     pub fn measures_itself(bodies: usize) -> bool {
         bodies <= LARGE
     }
 
-    /// Measures penetration and energies of the world as it is, in a thread of its own: the window goes on. At most one
-    /// at a time.
+    /// Measures penetration and energies of the present state in another thread, one measurement at a time.
     pub fn measure(&mut self, run: &mut Run) {
         if self.pending.is_some() || self.last_asked == run.steps() + 1 {
             return;
@@ -116,7 +118,7 @@ impl Figures {
                     Err(_) => return,
                 },
             };
-            // Nobody listens any more if the window is closed.
+            // The receiver is gone if the window is closed.
             let _ = sender.send(Quality { step, metrics: metrics(&compiled, &snapshot) });
         };
         if std::thread::Builder::new().name("quality".to_owned()).spawn(work).is_ok() {
@@ -124,7 +126,7 @@ impl Figures {
         }
     }
 
-    /// Takes over what has been measured.
+    /// Adds the quality that the other thread has measured.
     pub fn poll(&mut self) {
         let Some(receiver) = &self.pending else { return };
         match receiver.try_recv() {

@@ -1,6 +1,6 @@
-//! Body under the pointer, without waiting: a few words come back some frames later. On the GPU four small kernels
-//! (`shaders/inspect.wgsl`) look at every shape and every contact, so that no grid has to be laid; on the CPU the same
-//! is asked of the world.
+//! Queries for the body at a point, answered some frames later without waiting. On the GPU four small kernels
+//! (`shaders/inspect.wgsl`) go over all shapes and contacts, so that no grid has to be laid; on the CPU the world is
+//! queried.
 
 use std::num::NonZeroU64;
 
@@ -20,45 +20,46 @@ use drystone::{Context, Query, WorldError};
 use drystone_draw::DrawInputs;
 
 const SOURCES: &[Source] = drystone::shader_sources!("view/": "inspect");
-/// Threads of a workgroup, and workgroups at most; the kernels go on in strides.
+/// Threads of a workgroup, and maximum number of workgroups; the kernels cover more items in strides.
 const LANES: u32 = 64;
 const MOST_GROUPS: u32 = 4096;
 
-/// What to look for.
+/// Body to look for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Wanted {
-    /// The body that a press at a point takes: the nearest dynamic one within reach, else the topmost other one under the
-    /// point.
+    /// The body that a press at a point takes: the nearest dynamic one within reach, else the topmost other one under
+    /// the point.
     Near(Vec2, f32),
-    /// The body that is meant by a point: the topmost one under it, dynamic ones first; else the nearest within reach.
+    /// The body that a point means: the topmost one under it, dynamic ones first; else the nearest within reach.
     Under(Vec2, f32),
     /// A body, by its slot.
     Body(u32),
 }
 
-/// A body as it was when it was asked about.
+/// State of a body at the time of a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Inspection {
-    /// Slot.
+    /// Slot of the body.
     pub body: usize,
-    /// Index of its shape that was meant; `None` where the body was asked about by its slot.
+    /// Index of the shape at the point; `None` for a query by slot.
     pub shape: Option<usize>,
-    /// Of the centre of mass.
+    /// Pose of the centre of mass.
     pub pose: Pose,
-    /// m/s.
+    /// Velocity of the centre of mass, m/s.
     pub velocity: Vec2,
-    /// rad/s.
+    /// Angular velocity, rad/s.
     pub spin: f32,
-    /// Whether it sleeps. Contacts of bodies asleep are put by and not counted.
+    /// True if it sleeps. Contacts of sleeping bodies are archived and not counted.
     pub asleep: bool,
-    /// Contacts that touch.
+    /// Number of touching contacts.
     pub touching: u32,
-    /// Their points.
+    /// Number of their points.
     pub points: u32,
     /// Graph colours of its contacts, as bits.
     pub colors: u32,
 }
 
+/// Query as the shader reads it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 struct Request {
@@ -70,7 +71,7 @@ struct Request {
     pad: [u32; 2],
 }
 
-/// Field for field `Found` of the shader.
+/// Answer as the shader writes it, field for field.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 struct Found {
@@ -89,7 +90,7 @@ struct Found {
     pad: u32,
 }
 
-/// What came of a question.
+/// Answer to a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Answer {
     OnItsWay,
@@ -97,17 +98,17 @@ pub(crate) enum Answer {
     Body(Inspection),
 }
 
-/// A question on its way.
+/// Query that may not be answered yet.
 #[derive(Debug)]
 pub(crate) enum Pending {
     /// Answered at once.
     Done(Option<Inspection>),
-    /// On the device.
+    /// Submitted to the device.
     Sent(Arrival),
 }
 
 impl Pending {
-    /// The answer, if it is there.
+    /// Returns the answer, if it has arrived.
     ///
     /// # Errors
     /// If the device is lost.
@@ -136,7 +137,7 @@ impl Pending {
     }
 }
 
-/// The kernels.
+/// Kernels that answer queries on the device.
 #[derive(Debug)]
 pub(crate) struct Inspector {
     layout: wgpu::BindGroupLayout,
@@ -144,7 +145,7 @@ pub(crate) struct Inspector {
 }
 
 impl Inspector {
-    /// Compiles them.
+    /// Compiles the kernels.
     ///
     /// # Errors
     /// If the shader does not compose.
@@ -190,7 +191,7 @@ impl Inspector {
         Ok(Self { layout, kernels })
     }
 
-    /// Asks about a world on the device, after all that was submitted so far.
+    /// Submits a query about a world on the device, after all work submitted so far.
     pub fn ask(&self, context: &Context, inputs: &DrawInputs<'_>, wanted: Wanted) -> Pending {
         let Some(tables) = &inputs.tables else { return Pending::Done(None) };
         let (device, queue) = (context.device(), context.queue());
@@ -252,7 +253,7 @@ impl Inspector {
     }
 }
 
-/// The body that a point means, as `rank` and `pick` of the shader find it.
+/// Finds the body and the shape that a point means, as `rank` and `pick` of the shader do.
 fn pick(
     world: &mut CpuWorld,
     point: Vec2,
@@ -322,7 +323,7 @@ fn polygon_distance(vertices: &[[f32; 2]], p: Vec2) -> f32 {
     if inside { -squared.sqrt() } else { squared.sqrt() }
 }
 
-/// Asks about a world on the CPU.
+/// Queries a world on the CPU.
 ///
 /// # Errors
 /// If the point is too far out.

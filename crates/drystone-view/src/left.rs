@@ -1,5 +1,5 @@
-//! Worlds that were left when another scene was opened: Z brings them back as they were, with all that was built, and Y leaves
-//! them again.
+//! Worlds that were left when another scene was opened: undo (Z) brings them back as they were, with everything built
+//! in them, and redo (Y) returns to the later one.
 
 use super::app::App;
 use super::pointer::Pointer;
@@ -9,14 +9,14 @@ use super::source::Source;
 use drystone::Context;
 use drystone_draw::Camera;
 
-/// Worlds that are kept at most: each takes the memory of a world.
+/// Maximum number of kept worlds: each takes the memory of a world.
 const MAX_WORLDS: usize = 3;
-/// A world of more bodies is not kept.
+/// Number of bodies above which a world is not kept.
 const MAX_BODIES: usize = 200_000;
-/// Bytes of states that a kept world may go back to.
+/// Maximum size of the states that a kept world can go back to, bytes.
 const MAX_STATES: u64 = 48 << 20;
 
-/// A world that was left.
+/// World that was left, with its camera.
 #[derive(Debug)]
 struct Left {
     seat: Seat,
@@ -26,29 +26,29 @@ struct Left {
     follows: bool,
 }
 
-/// Worlds that can be gone back to.
+/// Worlds that undo and redo can show again.
 #[derive(Debug, Default)]
 pub(crate) struct LeftWorlds {
-    /// The one before the world that is shown comes last.
+    /// Worlds for undo, the newest last.
     before: Vec<Left>,
-    /// Those from which Z led away, the last one last.
+    /// Worlds for redo, the last one left by undo at the end.
     after: Vec<Left>,
 }
 
 impl Left {
-    /// Returns true if a user changed something in it.
+    /// Returns true if the user changed something in it.
     fn is_touched(&self) -> bool {
         self.seat.facts().log.iter().any(super::run::Entry::is_deed)
     }
 }
 
 impl LeftWorlds {
-    /// Forgets the worlds from which Z led away: something else came after that.
+    /// Drops the worlds for redo after another change.
     pub fn forget_after(&mut self) {
         self.after.clear();
     }
 
-    /// Goes on after a device was lost. A world that the new one cannot hold is given up.
+    /// Continues on a new device after the old one was lost. A world that does not fit it is dropped.
     pub fn revive(&mut self, context: &Context) {
         for list in [&mut self.before, &mut self.after] {
             list.retain_mut(|left| {
@@ -60,8 +60,8 @@ impl LeftWorlds {
 }
 
 impl App {
-    /// Keeps a world for which another scene was opened; one without changes not if `only_touched`. Returns true if Z brings
-    /// changes of a user back with it.
+    /// Keeps a world that is left for another scene; with `only_touched` only if the user changed something in it.
+    /// Returns true if undo brings changes of the user back with it.
     pub(super) fn leave_world(&mut self, mut seat: Seat, only_touched: bool) -> bool {
         self.left.after.clear();
         if let Some(run) = seat.here_mut() {
@@ -77,14 +77,14 @@ impl App {
         let before = &mut self.left.before;
         before.push(left);
         if before.len() > MAX_WORLDS {
-            // One in which nothing was done is missed the least; never the newest.
+            // An unchanged one is dropped first, but never the newest.
             let at = before[..MAX_WORLDS].iter().position(|left| !left.is_touched()).unwrap_or(0);
             before.remove(at);
         }
         touched
     }
 
-    /// Brings back the world that was there before this one; false if there is none.
+    /// Shows the world before this one again; returns false if there is none.
     pub(super) fn bring_back_world(&mut self) -> bool {
         let Some(left) = self.left.before.pop() else { return false };
         let now = self.show_world(left);
@@ -93,7 +93,7 @@ impl App {
         true
     }
 
-    /// Shows the world again from which Z led away; false if there is none.
+    /// Shows the world that the last undo left; returns false if there is none.
     pub(super) fn leave_again(&mut self) -> bool {
         let Some(left) = self.left.after.pop() else { return false };
         let now = self.show_world(left);
@@ -102,7 +102,7 @@ impl App {
         true
     }
 
-    /// Puts a world in the place of the one that is shown, which is returned.
+    /// Shows a kept world, and returns the one that was shown.
     fn show_world(&mut self, mut left: Left) -> Left {
         self.opening = None;
         self.drop_twin();

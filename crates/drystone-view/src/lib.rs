@@ -1,4 +1,5 @@
-//! The window: a scene that runs, drawn from the solver's own buffers, to be watched, grabbed and taken apart.
+//! The interactive window: shows a running scene, drawn from the solver's own buffers, and lets the user grab, build
+//! and change bodies while it runs.
 //!
 //! ```no_run
 //! use drystone_view::{Options, Scene, run};
@@ -7,37 +8,36 @@
 //! # Ok::<(), drystone_view::ViewError>(())
 //! ```
 //!
-//! The surface is on the device that steps the world, so nothing is read back on the way to the screen. Worlds on the CPU
-//! are drawn by the same shaders from what is uploaded of them. To draw a world in a window of your own instead, in your
-//! own render loop: `examples/embed_in_your_renderer.rs`.
+//! The surface is on the device that steps the world, so nothing is read back on the way to the screen. Worlds on the
+//! CPU are uploaded and drawn by the same shaders. `examples/embed_in_your_renderer.rs` draws a world in a render loop
+//! of your own instead.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `window.rs`, `screen.rs` | events of the window, or lines of a script; its surface, lost and found |
-//! | `app.rs`, `sight.rs` | what there is to see, and from where |
-//! | `act.rs`, `action.rs` | what was asked for |
-//! | `pace.rs` | how time passes: so many steps a frame, and what waits for what |
-//! | `run.rs`, `edit.rs` | a world with its past: exact steps back, backends and settings changed while it runs |
-//! | `seat.rs`, `errands.rs` | where it is: here, or in a thread of its own, for steps and for what takes longer |
-//! | `opening.rs`, `cancel.rs`, `left.rs` | a scene is opened by a thread, while the one before it stays; Z brings that one back |
-//! | `pointer.rs`, `inspect.rs` | grab, drop, shoot, explode; what is under the pointer |
-//! | `build.rs`, `select.rs` | bodies and joints drawn with the pointer; the selected body, and changes of it |
-//! | `panel/` | transport, panel, keys |
-//! | `drawing.rs`, `figures.rs`, `export.rs` | pictures, measurements, files |
-//! | `watch.rs` | how watched bodies move, step by step |
-//! | `prefs.rs`, `source.rs`, `script.rs` | what is remembered; where scenes come from; a user made of text, for tests |
-
+//! | `window.rs`, `screen.rs` | event loop and frames; the surface, and its recovery when it is lost |
+//! | `app.rs`, `sight.rs` | state of the window; its camera |
+//! | `act.rs`, `action.rs` | actions of the user: the queue that carries them out, and their list |
+//! | `pace.rs` | frame pacing: number of steps in each frame, on the CPU and on the device |
+//! | `run.rs`, `edit.rs` | a world with its history: exact steps back, undo, change of backend and settings |
+//! | `seat.rs`, `errands.rs` | handle on a world that a worker thread may have; long jobs for that thread |
+//! | `opening.rs`, `cancel.rs`, `left.rs` | scenes opened in the background; worlds left for them, which Z brings back |
+//! | `pointer.rs`, `inspect.rs` | grab, drop, shoot, explode; queries for the body under the pointer |
+//! | `build.rs`, `overlap.rs`, `select.rs` | bodies and joints drawn with the pointer; the selected body and its changes |
+//! | `panel/` | bar at the bottom, panel at the right, tools and cards over the picture |
+//! | `drawing.rs`, `figures.rs`, `export.rs` | drawing of worlds; measurements; files that the window writes |
+//! | `watch.rs`, `thumbs.rs` | motion of graphed bodies, step by step; small pictures of scenes for the list |
+//! | `prefs.rs`, `source.rs`, `script.rs` | remembered choices; origins of scenes; a scripted user for tests |
 //!
-//! # What is built, and what only happens
+//! # Restart and undo
 //!
-//! A body that is drawn, a joint, a body that is removed, and what the card changes belong to the scene as it is edited. A
-//! restart (R) keeps them: bodies begin where they were drawn or put by the card, those that hang together by a joint where
-//! they were when it was made, and gravity stays as it was set. What is dropped, shot, pushed or pulled belongs to the moment
-//! and is gone, unless something was built to it. `run/rebuild.rs`
+//! A drawn body, a joint, a removed body and a change on the card are edits of the scene, and a restart (R) keeps them:
+//! bodies begin where they were drawn or where the card put them, jointed bodies where they were when the joint was
+//! made, and gravity stays as it was set. Dropped and shot bodies, pushes and pulls are not edits: a restart discards
+//! them, unless something was built onto them (`run/rebuild.rs`).
 //!
-//! Z takes the last change back where the world is, and the time goes on: a built body goes, a removed one comes back where
-//! it was, a property has its old value. Pushes, places and velocities have no such opposite: the world goes back to the step
-//! before them, and the message says to which. `run/deeds.rs`
+//! Undo (Z) reverts the last change at the present step where it can: a built body is removed, a removed one comes back
+//! where it was, a property gets its old value. A push, a place or a velocity cannot be reverted at a later step: the
+//! world goes back to the step before it, and the message says which (`run/deeds.rs`).
 
 mod act;
 mod action;
@@ -52,6 +52,7 @@ mod figures;
 mod inspect;
 mod left;
 mod opening;
+mod overlap;
 mod pace;
 mod panel;
 mod pointer;
@@ -72,29 +73,30 @@ use std::path::PathBuf;
 use drystone::WorldError;
 use drystone::low_level::gpu::ContextError;
 
-/// What to open a window on.
+/// Settings of a window.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// What runs in it.
+    /// The scene that it opens.
     pub scene: Scene,
-    /// Where it is stepped at first.
+    /// Backend that steps the world at first; the user can change it.
     pub backend: Backend,
     /// Threads of the CPU backend.
     pub threads: usize,
-    /// Does not run until it is told to.
+    /// Begins paused.
     pub paused: bool,
-    /// Bodies at rest fall asleep also in scenes that do not ask for it.
+    /// Lets bodies at rest sleep, also in scenes that do not enable it.
     pub sleep: bool,
     /// Size of the window at first, in logical pixels; `None` for the last size.
     pub size: Option<[u32; 2]>,
     /// Dark or light colours; `None`: as last time.
+    /// Dark or light colours; `None`: those of the last session.
     pub dark: Option<bool>,
-    /// Starts from the choices of last time, and keeps those of this time.
+    /// Starts with the choices of the last session, and saves those of this one.
     pub remember: bool,
-    /// A file that says what happens, in place of a user; for tests and pictures.
+    /// File with the lines of a scripted user, for tests and pictures.
     #[doc(hidden)]
     pub script: Option<PathBuf>,
-    /// Runs for so many seconds, tells how many frames there were and how soon the pointer was followed, and ends.
+    /// Seconds after which the window prints its frame rate and the delay of the pointer, and closes.
     #[doc(hidden)]
     pub measure: Option<f64>,
 }
@@ -116,50 +118,51 @@ impl Default for Options {
     }
 }
 
-/// A scene for a window.
+/// Scene of a window.
 #[derive(Clone, Debug)]
 pub enum Scene {
-    /// Of the catalogue, such as `large_pyramid:base=40`, or the path of a file, which is then watched.
+    /// Scene of the catalogue, such as `large_pyramid:base=40`, or the path of a file, which is reloaded when it
+    /// changes.
     Spec(String),
-    /// This one.
+    /// Scene built by the caller.
     Given(Box<drystone::Scene>),
 }
 
-/// Where the world of a window is stepped.
+/// Backend that steps the world of a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backend {
-    /// On the device that draws if that is hardware, else on the CPU.
+    /// The device that draws if it is hardware, else the CPU.
     #[default]
     Auto,
-    /// On the device that draws, also if that is a software adapter.
+    /// The device that draws, also if it is a software adapter.
     Gpu,
-    /// On the CPU.
+    /// The CPU.
     Cpu,
 }
 
-/// Why there is no window, or no longer.
+/// Error that keeps a window from opening, or ends it.
 #[derive(Debug, thiserror::Error)]
 pub enum ViewError {
-    /// No display to open it on.
+    /// No display was found.
     #[error("no window: {0}")]
     Display(String),
-    /// Nothing that can draw in it.
+    /// No adapter can draw in the window.
     #[error(transparent)]
     Adapter(ContextError),
-    /// The scene cannot be opened.
+    /// The first scene cannot be opened.
     #[error("{0}")]
     Scene(String),
-    /// The device failed, and another one as well.
-    #[error("the window cannot go on: {0}")]
+    /// The device failed, and a new one as well.
+    #[error("the window cannot continue: {0}")]
     World(#[from] WorldError),
-    /// A script says something that cannot be done.
+    /// A script has a line that cannot be read or done.
     #[error("{0}")]
     Script(String),
 }
 
 impl ViewError {
-    /// No display, with the system's reason and without the place in the source that winit puts before it: a path of the
-    /// machine that built this.
+    /// Makes a display error with the system's reason, without the source location that winit puts before it, which is
+    /// a path of the machine that built this.
     pub(crate) fn display(error: &dyn std::fmt::Display) -> Self {
         let text = error.to_string();
         let reason = text.split_once("os error at ").and_then(|(before, rest)| {
@@ -174,7 +177,7 @@ impl ViewError {
 /// Opens a window and runs it until it is closed. Call it on the main thread.
 ///
 /// # Errors
-/// If there is no display or nothing that can draw on it, or the scene is wrong.
+/// If there is no display or no adapter that can draw on it, or the scene is not valid.
 pub fn run(options: Options) -> Result<(), ViewError> {
     window::run(options)
 }

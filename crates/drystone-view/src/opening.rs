@@ -1,5 +1,5 @@
-//! Scenes are opened by threads: reading, building and laying out a large one takes its time, and the one before it stays,
-//! to be used meanwhile. The newest wish wins: what was wished before is cancelled.
+//! Opens scenes in background threads: reading, building and laying out a large one takes seconds, during which the
+//! scene before it can still be used. The newest request wins; an older one that is not done is cancelled.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,38 +20,41 @@ use drystone::low_level::gpu::DeviceError;
 use drystone::{Scene, Settings};
 use drystone_scenes::saved::SavedWorld;
 
-/// Threads that open scenes at a time, those among them that are cancelled and have yet to notice. Each may need as much
-/// memory as a world.
+/// Maximum number of threads that open scenes at a time, with those that are cancelled and have not noticed it. Each
+/// may need as much memory as a world.
 const MOST_JOBS: usize = 2;
 
-/// Why a scene is opened.
+/// Reason for which a scene is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Why {
+    /// The user asked for it.
     Asked,
+    /// An empty scene to build in, which begins paused.
+    New,
     /// Its file has changed.
     Changed,
-    /// The scene begins anew, and what was built stays.
+    /// Restart of the scene, which keeps what was built.
     Restart,
-    /// A value of it was changed.
+    /// A parameter of the scene was changed.
     Parameter,
 }
 
-/// A scene that is about to be opened.
+/// Scene that is being opened.
 #[derive(Debug)]
 pub(crate) struct Opening {
     pub source: Source,
     why: Why,
-    /// Those that it is to have, whatever the scene says.
+    /// Settings that replace those of the scene.
     settings: Option<Settings>,
-    /// Changes of the world before, of which the built ones are made again.
+    /// Log of the world before, for a restart: its building changes are made again.
     built: Option<Arc<Vec<Entry>>>,
-    /// `None`: there are threads enough.
+    /// Thread that opens it; `None` while [`MOST_JOBS`] others are at work.
     job: Option<Job>,
-    /// Whether a device was lost over it.
+    /// True after a device was lost while it was opened.
     again: bool,
 }
 
-/// A thread at work on it. Nobody waits for one that is let go of.
+/// Thread that opens a scene. Dropping it cancels the thread, without waiting.
 #[derive(Debug)]
 struct Job {
     done: Receiver<Result<Option<Opened>, Fault>>,
@@ -65,24 +68,26 @@ impl Drop for Job {
     }
 }
 
+/// Result of such a thread.
 #[derive(Debug)]
 struct Opened {
     run: Run,
-    /// Whether sleep was switched on by the window.
+    /// True if the window switched sleep on.
     overridden: bool,
-    /// Bodies and joints that were built again.
+    /// Bodies and joints that a restart built again.
     rebuilt: Option<Rebuilt>,
-    /// On the device; goes after what is on it.
+    /// Mark that the device is in use; dropped after the world that is on it.
     _busy: Option<AtWork>,
 }
 
+/// Error of such a thread.
 #[derive(Debug)]
 enum Fault {
     Scene(String),
     World(WorldError),
 }
 
-/// Threads at work.
+/// Number of threads that open scenes, and of those that use the device.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
     all: Arc<AtomicUsize>,
@@ -90,17 +95,18 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// How many there are, those among them that are cancelled.
+    /// Number of threads, with cancelled ones that have not ended.
     pub fn count(&self) -> usize {
         self.all.load(Ordering::SeqCst)
     }
 
+    /// Returns true while a thread uses the device.
     pub fn are_on_device(&self) -> bool {
         self.on_device.load(Ordering::SeqCst) > 0
     }
 }
 
-/// Counted among those at work, as long as it is there.
+/// Mark that increments a counter as long as it exists.
 #[derive(Debug)]
 struct AtWork(Arc<AtomicUsize>);
 
@@ -117,12 +123,12 @@ impl Drop for AtWork {
     }
 }
 
-/// What a thread is told.
+/// Work of a thread that opens a scene.
 struct Order {
     source: Source,
     settings: Option<Settings>,
     built: Option<Arc<Vec<Entry>>>,
-    /// Bodies sleep also in scenes that do not ask for it.
+    /// True if bodies sleep also in scenes that do not enable it.
     sleep: bool,
     on: On,
     context: Context,
@@ -132,6 +138,7 @@ struct Order {
 }
 
 impl Order {
+    /// Makes the world, with what a restart builds again; `None` if it was cancelled.
     fn work(self) -> Result<Option<Opened>, Fault> {
         let built = self.built.clone();
         let mut opened = self.begin()?;
@@ -141,7 +148,7 @@ impl Order {
         Ok(opened)
     }
 
-    /// Makes the world as its scene, or its file, has it.
+    /// Makes the world from the scene or the file.
     fn begin(self) -> Result<Option<Opened>, Fault> {
         if let Some(saved) = self.source.saved_world().map_err(Fault::Scene)? {
             return self.resume(&saved);
@@ -154,7 +161,7 @@ impl Order {
         scene.settings.sleep |= overridden;
         scene.settings = self.settings.unwrap_or(scene.settings);
         let busy = (self.on == On::Gpu).then(|| AtWork::new(&self.on_device));
-        // Who leaves cancels first and then looks who is busy.
+        // A closing window cancels first and checks the counter afterwards.
         if self.cancel.is_cancelled() {
             return Ok(None);
         }
@@ -162,7 +169,7 @@ impl Order {
         Ok(run.map_err(Fault::World)?.map(|run| Opened { run, overridden, rebuilt: None, _busy: busy }))
     }
 
-    /// Goes on with a saved world, by its own settings unless others are wanted.
+    /// Resumes a saved world, with its own settings unless others are given.
     fn resume(self, saved: &SavedWorld) -> Result<Option<Opened>, Fault> {
         let busy = (self.on == On::Gpu).then(|| AtWork::new(&self.on_device));
         if self.cancel.is_cancelled() {
@@ -181,8 +188,8 @@ impl Order {
 }
 
 impl App {
-    /// Opens a scene, in place of any that was about to be opened: at once if it is waited for, else as soon as it is there.
-    /// With `settings` it has those, else its own.
+    /// Opens a scene, in place of any that is being opened: a scripted window waits for it, any other shows it when it
+    /// is ready. `settings` replace those of the scene.
     ///
     /// # Errors
     /// If the device is lost.
@@ -191,17 +198,19 @@ impl App {
         if self.patient { self.look_at_opening() } else { Ok(()) }
     }
 
+    /// Begins to open a scene, in place of any that is being opened.
     pub(super) fn begin_to_open(&mut self, source: Source, why: Why, settings: Option<Settings>) {
         let built = (why == Why::Restart).then(|| self.facts().log.clone());
         self.opening = Some(Opening { source, why, settings, built, job: None, again: false });
         self.start_job();
     }
 
-    /// What is opened, or about to be: what the user wishes.
+    /// Source of the scene that the user chose last, although it may not be open yet.
     pub fn wished(&self) -> &Source {
         self.opening.as_ref().map_or(&self.source, |opening| &opening.source)
     }
 
+    /// Starts the thread for the scene that is to be opened, unless too many are at work.
     fn start_job(&mut self) {
         let on = self.wanted(&self.queue).0;
         let Some(opening) = self.opening.as_mut().filter(|opening| opening.job.is_none()) else { return };
@@ -226,21 +235,21 @@ impl App {
         let refused = give.clone();
         let work = move || {
             let made = catch_unwind(AssertUnwindSafe(|| order.work()));
-            let wrong = || Err(Fault::Scene("something went wrong that should not".to_owned()));
-            // Nobody listens any more if it was cancelled.
+            let wrong = || Err(Fault::Scene("internal error: the thread that opened the scene panicked".to_owned()));
+            // The receiver is gone if it was cancelled.
             let _ = give.send(made.unwrap_or_else(|_| wrong()));
             drop(at_work);
             (wake.0)();
         };
         if let Err(error) = std::thread::Builder::new().name("opens".to_owned()).spawn(work) {
-            let _ = refused.send(Err(Fault::Scene(format!("no thread to open it: {error}"))));
+            let _ = refused.send(Err(Fault::Scene(format!("the system gave no thread to open the scene: {error}"))));
         }
     }
 
-    /// Takes over a scene that is there; waits for it if everything is waited for.
+    /// Shows a scene that is ready; in a scripted window waits for it.
     ///
     /// # Errors
-    /// If the device was lost over it.
+    /// If the device was lost while it was opened.
     pub(super) fn look_at_opening(&mut self) -> Result<(), WorldError> {
         self.start_job();
         let Some(job) = self.opening.as_ref().and_then(|opening| opening.job.as_ref()) else { return Ok(()) };
@@ -252,7 +261,8 @@ impl App {
             Err(TryRecvError::Disconnected) => Ok(None),
         };
         if matches!(made, Err(Fault::World(WorldError::Device(_)))) {
-            // A device that is lost says so only once it has nothing left to do; then this is begun again on another.
+            // The loss is reported only after the work before it has ended; the scene is then opened again on a new
+            // device.
             if let Err(lost @ DeviceError::Lost(_)) = self.context.wait() {
                 return Err(lost.into());
             }
@@ -270,7 +280,7 @@ impl App {
                     self.failed = Some(why.clone());
                 }
                 if matches!(opening.source, Source::File { .. }) {
-                    // It stays until the file is right.
+                    // Shown until the file is valid.
                     self.fault = Some(BrokenFile { source: opening.source, text: why });
                 } else {
                     self.say(why);
@@ -280,7 +290,7 @@ impl App {
         Ok(())
     }
 
-    /// Another scene takes the place of the one that ran.
+    /// Replaces the running world by a scene that has been opened.
     fn move_in(&mut self, opening: Opening, opened: Opened) {
         let Opening { source, why, settings, .. } = opening;
         let same = self.opened > 0 && source.spec() == self.source.spec();
@@ -303,7 +313,8 @@ impl App {
         self.figures.clear();
         self.watch_again(same, opened.rebuilt.as_ref());
         self.owed = 0;
-        // What was asked of the world before is void.
+        self.playing &= why != Why::New;
+        // Actions on the world before are dropped.
         self.queue.retain(|action| action.needs() != Needs::World);
         if !same || self.sight.follows {
             self.fit = Fit::Wanted;
@@ -316,8 +327,11 @@ impl App {
                 self.select_body(id);
             }
             if let Some(words) = rebuilt.words() {
-                self.say(format!("restarted: {words} · the scene's name in the list opens it without them"));
+                self.say(format!("restarted: {words} · choose the scene in the list to open it without them"));
             }
+        } else if why == Why::New {
+            let back = if brings_back { " · Z brings the world before it back" } else { "" };
+            self.say(format!("new scene, paused: build, then Space runs it{back}"));
         } else if brings_back && why == Why::Changed {
             self.say("the file has changed: reloaded · Z brings the world before it back");
         } else if why == Why::Changed {
@@ -327,7 +341,7 @@ impl App {
         }
     }
 
-    /// Begins anew what a lost device was to be used for; not a second time, as that may be why it was lost.
+    /// Opens a scene again for which a lost device was used; not a second time, as the scene may be why it was lost.
     pub(super) fn open_on_another_device(&mut self) {
         let job = self.opening.as_ref().and_then(|opening| opening.job.as_ref());
         if job.is_some_and(|job| job.on == On::Cpu) {
@@ -335,7 +349,8 @@ impl App {
         }
         let Some(opening) = self.opening.take() else { return };
         if opening.again {
-            return self.say(format!("{}: not opened, as the device was lost over it twice", opening.source.spec()));
+            return self
+                .say(format!("{}: not opened, as the device was lost twice while opening it", opening.source.spec()));
         }
         self.opening = Some(Opening { job: None, again: true, ..opening });
         self.start_job();

@@ -1,4 +1,6 @@
-//! How time passes: what is due of it becomes steps of worlds, here or in threads, at a pace at which the window answers.
+//! Frame pacing: turns real time into steps of the worlds, done by worker threads on the CPU or submitted to the
+//! device, so that the window responds however long a step takes. Steps that take longer than a frame are submitted in
+//! parts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,58 +14,62 @@ use super::sight::Fit;
 use drystone::low_level::gpu::is_software;
 use drystone::{World, WorldError};
 
-/// Steps a frame at most, when the world has fallen behind: after that it runs slower than time, and not otherwise.
+/// Maximum number of steps per frame: a world that falls further behind runs slower than real time, with the same
+/// results.
 const MOST_STEPS: u32 = 8;
-/// A frame stops stepping after this long; one step is always done.
+/// Time after which a frame begins no more steps; one step is always done.
 const STEP_BUDGET: Duration = Duration::from_millis(24);
-/// Steps on the device that are not done yet, at most. More would only make the window answer later.
+/// Maximum number of submissions that the device has not finished. More would only delay the response of the window.
 const MOST_IN_FLIGHT: u64 = 2;
-/// A step on the device that takes longer than this is given to it in parts, ms.
+/// Time of a step on the device above which it is submitted in parts, ms.
 const LONG: f64 = 40.0;
-/// What a part takes at least, and at most, ms. Between them it is what a picture takes: half of the time is for each.
+/// Minimum and maximum time of a part, ms. Between them a part takes as long as a picture, so that each gets half of
+/// the time.
 const PART: [f64; 2] = [24.0, 120.0];
-/// What a step may take on a software adapter before one was measured, ms a body.
+/// Assumed time of a step on a software adapter before one was measured, ms per body.
 const GUESS: f64 = 0.01;
-/// One in so many steps is measured on the device while somebody looks at the times.
+/// Steps per measured step on the device while the panel shows the times.
 const PROFILE_EVERY: u64 = 4;
-/// And while nobody does.
+/// Steps per measured step while it does not.
 const PROBE_EVERY: u64 = 24;
-/// A world of which a frame's steps take less is waited for: the frame then shows them.
+/// Time below which a frame waits for its steps on the CPU, to show them in the same frame.
 const QUICK: Duration = Duration::from_millis(5);
 
-/// Where worlds are on their way through time.
+/// State of the stepping: due time, steps to submit, and measured times.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    /// Steps that the device still has to be given, to come to where the world on the CPU is or what was due.
+    /// Steps that are still to be submitted to the device: those due, or those by which its world is behind that on the
+    /// CPU.
     pub follow: u64,
-    /// Whether those on the CPU are to be followed.
+    /// True if steps on the CPU are repeated by the copy on the device.
     paired: bool,
-    /// What a frame's steps on the CPU took of late.
+    /// Time of the steps of the last frame on the CPU.
     took: Duration,
-    /// Simulated seconds that are due.
+    /// Simulated time that is due, s.
     due: f64,
-    /// ms that it takes until a picture is on the screen, averaged; without what the device does before it.
+    /// Running mean of the time until a picture is on the screen, without the work of the device before it, ms.
     picture_ms: f64,
-    /// ms that the device is expected to take for the part of a step that it was given last.
+    /// Expected time of the last submitted part of a step, ms.
     part_ms: f64,
+    /// Number of submissions that the device has finished.
     submitted: Arc<AtomicU64>,
-    /// ns that the device took for a step of late, with the pictures between.
+    /// Time of the last steps on the device, with the pictures between them, ns per step.
     device_ns: Arc<AtomicU64>,
+    /// Number of submissions.
     sent: u64,
 }
 
 impl Pace {
-    /// Nothing is known of a world yet.
+    /// State for a new world; the times of pictures stay.
     pub fn of_another_world(&self) -> Self {
         Self { picture_ms: self.picture_ms, part_ms: self.part_ms, ..Self::default() }
     }
 }
 
 impl App {
-    /// Whether nothing new can be shown before a world comes back or the device has done what it was given. Looks whether
-    /// that has happened.
+    /// Returns true if nothing new can be shown before a worker thread or the device is done; polls the device.
     pub fn must_wait(&mut self) -> bool {
-        // What went wrong is found by the next frame.
+        // The next frame finds and handles an error.
         let _ = self.context.poll(wgpu::PollType::Poll);
         let away = self.run.is_still_away() || self.twin.as_mut().is_some_and(Seat::is_still_away);
         if away && self.pace.follow == 0 {
@@ -72,17 +78,17 @@ impl App {
         self.pace.follow > 0 && self.in_flight() > 0
     }
 
-    /// Whether the device has done what it was given of a step, and awaits the rest.
+    /// Returns true if the device has finished a part of a step and the next part can be submitted.
     pub fn awaits_parts(&self) -> bool {
         self.pace.follow > 0 && self.seats().iter().any(|seat| seat.is_mid_step()) && self.in_flight() == 0
     }
 
-    /// The world on the device, or the one on the CPU.
+    /// Handle of the world on a backend.
     fn seat_on(&mut self, on: On) -> Option<&mut Seat> {
         std::iter::once(&mut self.run).chain(&mut self.twin).find(|seat| seat.on() == on)
     }
 
-    /// Takes back worlds that have come back, and gives the device what it has yet to be given of steps under way.
+    /// Takes over finished jobs and opened scenes, and submits the next parts of steps.
     ///
     /// # Errors
     /// If the device is lost or a buffer outgrows it.
@@ -113,8 +119,8 @@ impl App {
         Ok(())
     }
 
-    /// Lets time pass: real seconds since the last frame. Steps are always as long as the scene says; a slow frame makes
-    /// fewer of them.
+    /// Advances the worlds by the real time since the last frame, s. Steps always have the length that the scene gives;
+    /// when frames are slow there are fewer steps.
     ///
     /// # Errors
     /// If the device is lost or a buffer outgrows it.
@@ -123,13 +129,13 @@ impl App {
         if self.playing {
             self.pace.due = (self.pace.due + seconds * self.speed).min(dt * f64::from(MOST_STEPS));
         }
-        // A world that has yet to be looked at stays until it was, and one of which something is about to be known.
+        // Waits for the first view of a scene, and for answers about the world as it is now.
         if self.opened > 0 && self.is_settled() && self.fit == Fit::Done && !self.pointer.stops_time() {
             self.begin(dt)?;
         } else if self.twin.is_some() && self.seeks() {
             self.seek_on();
         }
-        // What could not be done in time is let go of: the world runs slower, not otherwise.
+        // Time that could not be made up is dropped: the world runs slower, with the same results.
         self.pace.due = self.pace.due.min(dt * 1.999);
         if self.patient {
             self.settle()?;
@@ -151,7 +157,7 @@ impl App {
         Ok(())
     }
 
-    /// Begins the steps that are due, all worlds being settled.
+    /// Begins the steps that are due. All worlds must be settled.
     fn begin(&mut self, dt: f64) -> Result<(), WorldError> {
         let mut due = 0;
         if self.playing {
@@ -163,7 +169,7 @@ impl App {
         if let Some(target) = self.run.target() {
             steps = steps.max(target - self.run.steps().min(target));
         }
-        // A movie sees every step.
+        // A movie gets a picture after every step.
         if self.recording.is_some() {
             steps = steps.min(1);
         }
@@ -188,7 +194,7 @@ impl App {
         }
     }
 
-    /// Sends two worlds on, each to where it was sent.
+    /// Steps two worlds on towards their targets, each at its own pace.
     fn seek_on(&mut self) {
         self.pace.paired = false;
         let left = |seat: &Seat| seat.target().map(|target| target.saturating_sub(seat.steps()));
@@ -202,7 +208,7 @@ impl App {
         }
     }
 
-    /// Sends the world on the CPU away to be stepped.
+    /// Hands the world on the CPU to its worker to be stepped.
     fn lend(&mut self, steps: u64) {
         let wake = self.wake.clone();
         if let Some(seat) = self.seat_on(On::Cpu) {
@@ -210,7 +216,7 @@ impl App {
         }
     }
 
-    /// Worlds that are away, if they are back within this time; `None`: however long that takes.
+    /// Takes over the results of worker threads that end within this time; `None`: waits for all.
     pub(super) fn take_back(&mut self, wait: Option<Duration>) -> Result<(), WorldError> {
         let mut result = Ok(());
         if let Some(outcome) = self.run.take_back(wait) {
@@ -225,7 +231,7 @@ impl App {
         result
     }
 
-    /// The world on the CPU is back, after so many steps.
+    /// Takes over the result of steps on the CPU.
     pub(super) fn stepped(&mut self, stepped: Stepped) -> Result<(), WorldError> {
         let Stepped { steps, took, samples, seen, result } = stepped;
         self.pace.took = took;
@@ -243,12 +249,12 @@ impl App {
         result
     }
 
-    /// So many steps of the first world are done.
+    /// Counts steps of the first world that are done.
     fn done(&mut self, steps: u64) {
         self.owed = self.owed.saturating_sub(steps);
     }
 
-    /// Gives the device steps, or a part of one, as long as it has not too much to do already.
+    /// Submits steps to the device, or a part of one, unless it has enough work already.
     fn give_device(&mut self) -> Result<(), WorldError> {
         let (begin, mut given) = (Instant::now(), 0);
         let leads = self.run.on() == On::Gpu;
@@ -307,14 +313,14 @@ impl App {
         Ok(())
     }
 
-    /// A picture was shown, this long after it was begun.
+    /// Notes that a picture is on the screen, and its time.
     pub fn painted(&mut self, took: Duration) {
         self.meanwhile += u64::from(self.opening.is_some() || self.errand.is_some());
         let before = if self.seats().iter().any(|seat| seat.is_mid_step()) { self.pace.part_ms } else { 0.0 };
         self.pace.picture_ms += 0.2 * ((1e3 * took.as_secs_f64() - before).max(0.0) - self.pace.picture_ms);
     }
 
-    /// What the device takes for a step, ms, as far as that is known.
+    /// Measured or assumed time of a step on the device, ms.
     #[allow(clippy::cast_precision_loss, reason = "a time")]
     fn step_ms(&mut self) -> f64 {
         if is_software(self.context.info()) {
@@ -329,7 +335,7 @@ impl App {
         self.pace.device_ns.load(Ordering::Acquire) as f64 * 1e-6
     }
 
-    /// Takes over how long stages took on the device.
+    /// Takes over the times of stages that have arrived from the device.
     fn take_times(&mut self) {
         let leads = self.run.on() == On::Gpu;
         let Some(seat) = self.seat_on(On::Gpu) else { return };
@@ -348,18 +354,20 @@ impl App {
         }
     }
 
+    /// Number of submissions that the device has not finished.
     fn in_flight(&self) -> u64 {
         self.pace.sent - self.pace.submitted.load(Ordering::Acquire).min(self.pace.sent)
     }
 
-    /// Steps that the device is expected to do within the time of a frame, at least one. The window waits for what it was
-    /// given before it can show anything.
+    /// Number of steps that the device is expected to do within a frame, at least 1. A picture can be shown only after
+    /// them.
     fn most_steps(&self) -> u64 {
         let each = self.pace.device_ns.load(Ordering::Acquire).max(1);
         (u64::try_from(STEP_BUDGET.as_nanos()).unwrap_or(u64::MAX) / each).max(1)
     }
 
-    /// Marks where the device is, and learns how long it takes for so many steps.
+    /// Counts a submission, and measures the time until the device has finished it; with `steps`, also the time per
+    /// step.
     fn note_submission(&mut self, steps: Option<u64>) {
         self.pace.sent += 1;
         let (mark, reached, each, begin) =

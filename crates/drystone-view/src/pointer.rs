@@ -1,6 +1,9 @@
-//! What the pointer does to the world: it pulls bodies along, tells of them, drops, shoots and explodes.
+//! The pointer over the world: it grabs, drags and removes bodies, and asks which body is under it.
+//!
+//! Answers about a world on the device arrive some frames after the question ([`Pending`]); a grab goes through the
+//! stages of [`Grab`] meanwhile. Drops, shots and explosions are in `pointer/play.rs`.
 
-use std::f32::consts::TAU;
+mod play;
 
 use glam::Vec2;
 
@@ -12,184 +15,182 @@ use super::inspect::{Answer, Inspection, Pending, Wanted, ask_cpu, distance_to};
 use super::run::Run;
 use super::seat::Seat;
 use super::select::Choice;
-use super::sight::Poses;
 use drystone::Explosion;
 use drystone::JointCommand;
-use drystone::Query;
 use drystone::low_level::gpu::Arrival;
 use drystone::low_level::math::rotate;
 use drystone::low_level::state::body_energies;
 use drystone::low_level::types::{BodyState, DYNAMIC, KINEMATIC, Pose, VERTEX_COUNT_SHIFT};
-use drystone::{Body, Geometry, Joint, JointKind, Shape};
 use drystone::{BodyId, JointId};
+use drystone::{Joint, JointKind};
 use drystone::{World, WorldError};
-use drystone_draw::{DrawInputs, Scale};
+use drystone_draw::DrawInputs;
+pub(crate) use play::DROPS;
 
-/// The pull on a grabbed body is at most this many times its weight in earth's gravity.
+/// Maximum force on a grabbed body, in units of its weight on earth.
 const PULL: f32 = 60.0;
-/// How a grabbed body follows, Hz.
+/// Frequency of the soft joint by which a grabbed body follows the pointer, Hz.
 const PULL_HERTZ: f32 = 5.0;
-/// Points at which a body beside the pointer is still meant, and beside a finger.
+/// Distance up to which a body beside the pointer is grabbed or shown, and beside a finger, points.
 const REACH: f32 = 8.0;
 const TOUCH_REACH: f32 = 16.0;
-/// Pixels that the pointer may have moved on since it was asked what is under it.
+/// Distance from the place of the last query up to which its answer shows the grab cursor, px.
 const STALE: f32 = 16.0;
-/// Frames after which a press that has not moved takes hold of the body.
+/// Frames after which a press that has not moved grabs the body.
 const LONG_PRESS: u64 = 15;
-/// Frames between two looks at what is under a resting pointer.
+/// Frames between two queries for the body under the pointer.
 const LOOK_EVERY: u64 = 6;
-/// Frames between two looks where nothing is known of what is under it.
+/// Frames between two queries while the last answer is out of date.
 const LOOK_SOON: u64 = 3;
-/// An explosion pushes with its full strength what is within this share of the height of the picture, and less and less
-/// what is up to as far again.
-const BLAST: f32 = 0.16;
-/// What it gives a box that stands at its edge, m/s for √(g · reach).
-const BLAST_SPEED: f32 = 1.4;
 
-/// What is held.
+/// Stage of a grab, from the press to the release.
 #[derive(Debug, Default)]
 enum Grab {
     #[default]
     None,
-    /// The button went down at this place, m, by a finger or not; it is looked there for a body as soon as the world can be
-    /// asked.
+    /// Pressed at this place, m, by a finger (true) or not; the query for a body waits until the world is settled.
     Wanted(Vec2, bool),
-    /// Looking for a body at that place.
+    /// The query for a body at that place is on its way.
     Asked(Vec2, Pending),
-    /// A body under a press that may yet be a click, and the place of the press, m.
+    /// There is a body, but the press may still be a click; with the place of the press, m.
     Found(Inspection, Vec2),
-    /// A body, and where it is to be pulled from now on, m.
+    /// A body is held; with its new target, m, if the pointer has moved.
     Holding(Hold, Option<Vec2>),
-    /// There is none: the view moves.
+    /// There is no body: the drag moves the view.
     Panning,
 }
 
-/// A body in the hand.
+/// Grabbed body.
 #[derive(Clone, Copy, Debug)]
 struct Hold {
+    /// Mouse joint that pulls it.
     joint: JointId,
     /// Slot of the body.
     body: usize,
-    /// Where it is held, from its centre of mass in its frame, m.
+    /// Point at which it is held, from its centre of mass in its frame, m.
     anchor: Vec2,
 }
 
-/// A button that went down.
+/// Press of the button that may become a click.
 #[derive(Clone, Copy, Debug)]
 struct Press {
-    /// px.
+    /// Place on the screen, px.
     pixel: Vec2,
-    /// m.
+    /// Place in the world, m.
     at: Vec2,
-    /// Distance that the pointer moves in a click at most, px.
+    /// Maximum movement of a click, px.
     slack: f32,
-    /// Number of the frame in which it went down.
+    /// Number of the frame of the press.
     frame: u64,
 }
 
-/// The pointer over the world.
+/// State of the pointer over the world: grab, press, and queries with their last answers.
 #[derive(Debug, Default)]
 pub(crate) struct Pointer {
-    /// px, while it is over the world.
+    /// Its place, px, while it is over the world.
     pub pixel: Option<Vec2>,
     grab: Grab,
-    /// The press that is a click if it ends where it began.
+    /// Press that is a click if it ends where it began.
     press: Option<Press>,
-    /// What was let go of, and is yet to be parted from the hand.
+    /// Mouse joints of released bodies that are still to be removed.
     parted: Vec<JointId>,
-    /// Place, px, and step of a question on its way.
+    /// Query for the body under it, with place, px, and step.
     look: Option<(Vec2, u64, Pending)>,
-    /// What is under it.
+    /// Body found by the last query.
     pub over: Option<Inspection>,
-    /// What else is told of that.
+    /// More facts about that body.
     pub about: About,
-    /// Where it was looked for, px.
+    /// Place of the last query, px.
     over_at: Vec2,
-    /// True while the body found last is still under the pointer.
+    /// True while that body is still under the pointer.
     pub is_fresh: bool,
+    /// Number of the frame.
     frame: u64,
+    /// Frame of the last query.
     looked: u64,
-    /// Poses on their way, to frame them all.
+    /// Poses on their way, to fit the view to all bodies.
     pub poses: Option<Arrival>,
-    /// An explosion that waits for the poses.
+    /// Explosion that waits for the poses.
     blast: Option<(Explosion, Arrival)>,
-    /// A body that is to be removed, looked for at this place, m.
+    /// Query for a body to remove, with its place, m.
     removal: Option<(Vec2, Pending)>,
+    /// Number of shots.
     shots: u32,
 }
 
-/// What a world knows of a body beside its state.
+/// Facts about a body that a query does not answer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct About {
-    /// Its id in the scene.
+    /// Name of the body in the scene.
     pub name: Option<String>,
-    /// [`drystone::low_level::types::DYNAMIC`] …
+    /// Type of the body, such as [`drystone::low_level::types::DYNAMIC`].
     pub kind: u32,
-    /// kg.
+    /// Mass, kg.
     pub mass: f32,
     /// Kinetic and potential energy, J.
     pub energies: [f64; 2],
-    /// Shape that was meant, and the vertices of all.
+    /// Shape under the pointer, with its vertices.
     outline: Option<(drystone::low_level::types::Shape, Vec<[f32; 2]>)>,
-    /// Steps done when it was asked about.
+    /// Step of the query.
     step: u64,
 }
 
 impl Pointer {
-    /// Whether an answer is awaited or something is held.
+    /// Returns true while a query is not answered or something is grabbed.
     pub fn is_busy(&self) -> bool {
         !matches!(self.grab, Grab::None) || self.awaits() || self.look.is_some()
     }
 
-    /// Whether an answer is awaited that something depends on.
+    /// Returns true while an action waits for an answer.
     pub fn awaits(&self) -> bool {
         let asked = matches!(self.grab, Grab::Wanted(..) | Grab::Asked(..)) || self.removal.is_some();
         asked || self.poses.is_some() || self.blast.is_some() || !self.parted.is_empty()
     }
 
-    /// Whether no step may be done before an answer is there: it is about the world as it is.
+    /// Returns true while no step may be done, as an action waits for an answer about the present state.
     pub fn stops_time(&self) -> bool {
         self.blast.is_some() || self.removal.is_some()
     }
 
-    /// Whether a body is held.
+    /// Returns true while a body is held.
     pub fn holds(&self) -> bool {
         matches!(self.grab, Grab::Holding(..))
     }
 
-    /// Returns true if a press would take hold of the body under the pointer.
+    /// Returns true if a press would grab the body under the pointer.
     pub fn can_hold(&self) -> bool {
         let is_near = self.pixel.is_some_and(|pixel| pixel.distance(self.over_at) < STALE);
         is_near && self.over.is_some() && self.about.kind == DYNAMIC && !self.holds() && !self.pans()
     }
 
-    /// Where the held body is held, in the world, m, as far as is known.
+    /// Point at which a body is held, in the world, m, by the last answer.
     pub fn held_at(&self) -> Option<Vec2> {
         let Grab::Holding(hold, _) = &self.grab else { return None };
         let over = self.over.filter(|over| over.body == hold.body)?;
         Some(Vec2::from(over.pose.position) + rotate(over.pose.rotation.into(), hold.anchor))
     }
 
-    /// Whether a drag moves the view.
+    /// Returns true while a drag moves the view.
     pub fn pans(&self) -> bool {
         matches!(self.grab, Grab::Panning)
     }
 
-    /// The body to be set off.
+    /// Slot of the body to highlight.
     pub fn highlighted(&self) -> Option<u32> {
         self.over
             .filter(|_| self.pixel.is_some() && self.is_fresh || self.holds())
             .and_then(|over| u32::try_from(over.body).ok())
     }
 
-    /// Answer for the body under the pointer and where it is shown; none once the body is elsewhere.
+    /// Answer about the body under the pointer, and the place to show it, px; `None` once the body is elsewhere.
     pub fn told(&self) -> Option<(&Inspection, Vec2)> {
         let pixel = self.pixel?;
         self.over.as_ref().filter(|_| self.is_fresh && !self.holds()).map(|over| (over, pixel))
     }
 
-    /// Notes whether the body that was found is under the pointer now, at this place, m, after so many steps of `dt` s: the pointer
-    /// rests where it was asked, within reach of the body, or the place is inside the body, as far as it has moved meanwhile.
+    /// Updates `is_fresh`: whether the last body is still under the pointer, at this place, m, after `steps` steps of
+    /// `dt`, s. That is so if the pointer rests within reach of the body, or is inside it, as it has moved since by its
+    /// velocity.
     pub fn refresh(&mut self, at: Vec2, reach: f32, steps: u64, dt: f32) {
         let (Some(over), Some(pixel)) = (&self.over, self.pixel) else {
             self.is_fresh = false;
@@ -207,13 +208,13 @@ impl Pointer {
     }
 }
 
-/// Does the same to both worlds.
+/// Makes a change in the first world and its copy.
 fn edit_both(seat: &mut Seat, twin: &mut Option<Seat>, deed: Deed) -> Result<Made, String> {
     let away = || "the world is in the middle of a step".to_owned();
     let made = seat.here_mut().ok_or_else(away)?.edit(deed.clone())?;
     seat.learn();
     if let Some(other) = twin {
-        // Bodies and joints come to the same places in both.
+        // New bodies and joints get the same ids in both.
         other.here_mut().ok_or_else(away)?.edit(deed)?;
         other.learn();
     }
@@ -221,16 +222,20 @@ fn edit_both(seat: &mut Seat, twin: &mut Option<Seat>, deed: Deed) -> Result<Mad
 }
 
 impl App {
-    /// Does something to the world, and to the one beside it.
+    /// Makes a change in the world, and in its copy if there is one.
     ///
     /// # Errors
-    /// Why not; then nothing has changed.
+    /// The reason, in words. Nothing has changed then.
     pub fn edit(&mut self, deed: impl Into<Deed>) -> Result<Made, String> {
         let made = edit_both(&mut self.run, &mut self.twin, deed.into())?;
         self.left.forget_after();
         Ok(made)
     }
 
+    /// Submits a query for a body in the first world.
+    ///
+    /// # Errors
+    /// If the place is too far out.
     pub(super) fn ask(&mut self, wanted: Wanted) -> Result<Pending, WorldError> {
         match self.run.here_mut().map(Run::world_mut) {
             None => Ok(Pending::Done(None)),
@@ -239,7 +244,7 @@ impl App {
         }
     }
 
-    /// Asks which body is meant by a place, m.
+    /// Submits a query for the body that a place means, m.
     ///
     /// # Errors
     /// If the place is too far out.
@@ -247,13 +252,13 @@ impl App {
         self.ask(Wanted::Near(at, self.reach(false)))
     }
 
-    /// Distance at which a body beside the pointer, or a finger, is still meant, m.
+    /// Distance up to which a body beside the pointer, or a finger, is meant, m.
     pub(super) fn reach(&self, touched: bool) -> f32 {
         let points = if touched { TOUCH_REACH } else { REACH };
         points * self.points_to_pixels * self.camera.metres_per_pixel
     }
 
-    /// The button went down over the world, or a finger.
+    /// Handles a press of the button or a finger over the world.
     pub fn press(&mut self, pixel: Vec2, touched: bool) {
         let (at, frame) = (self.world_at(pixel), self.pointer.frame);
         self.pointer.grab = Grab::Wanted(at, touched);
@@ -261,7 +266,7 @@ impl App {
         self.pointer.press = Some(Press { pixel, at, slack, frame });
     }
 
-    /// The button came up.
+    /// Handles the release: a click selects, and a held body is let go.
     pub fn release(&mut self) {
         let grab = std::mem::take(&mut self.pointer.grab);
         if let Some(press) = self.pointer.press.take() {
@@ -270,7 +275,7 @@ impl App {
                 _ => None,
             };
             let choice = meant.map_or(Choice::At(press.at), Choice::Body);
-            // A press on a body is for a while a click or a drag; one on nothing that ends where it began is a click.
+            // Until a body is held, a press on it that has not moved is a click, as is one on nothing.
             if !matches!(grab, Grab::Holding(..) | Grab::None) {
                 self.queue.push(Action::Select(choice));
             }
@@ -283,7 +288,7 @@ impl App {
         }
     }
 
-    /// Lets go of what is not held any more.
+    /// Removes the mouse joints of released bodies.
     fn part(&mut self) {
         for joint in std::mem::take(&mut self.pointer.parted) {
             if let Err(error) = self.edit(&Edit::Part(joint)) {
@@ -292,7 +297,7 @@ impl App {
         }
     }
 
-    /// The pointer moved while the button is down.
+    /// Handles a movement of the pointer while the button is down.
     pub fn drag(&mut self, pixel: Vec2, moved: Vec2) {
         let at = self.world_at(pixel);
         self.pointer.press = self.pointer.press.filter(|press| press.pixel.distance(pixel) <= press.slack);
@@ -303,8 +308,8 @@ impl App {
         }
     }
 
-    /// Once a frame: takes answers that have arrived, and asks what is under the pointer. A world in the middle of a step
-    /// is not asked, and what the hand does waits for its end.
+    /// Evaluates answers that have arrived, carries out what waits for them, and submits the next queries. Once a
+    /// frame; in the middle of a step all of it waits for the end of the step.
     ///
     /// # Errors
     /// If the device is lost.
@@ -368,6 +373,7 @@ impl App {
             self.hold(found, at);
         }
         self.look_at_selection()?;
+        self.look_at_overlap()?;
         if let Some((pixel, asked_at, pending)) = &mut self.pointer.look {
             let asked_at = *asked_at;
             let answer = pending.poll()?;
@@ -387,7 +393,7 @@ impl App {
                     .unwrap_or_default();
             }
         }
-        // A pointer that has moved on is answered sooner.
+        // After a movement the next query comes sooner.
         let every = if self.pointer.is_fresh { LOOK_EVERY } else { LOOK_SOON };
         if self.pointer.look.is_none() && self.pointer.frame >= self.pointer.looked + every {
             self.pointer.looked = self.pointer.frame;
@@ -409,7 +415,7 @@ impl App {
         Ok(())
     }
 
-    /// What the world knows of a body.
+    /// Facts about a body from the tables of the world.
     fn about(&self, body: usize) -> About {
         let Some(compiled) = self.run.here().map(|run| run.world().compiled()) else { return About::default() };
         let Some(of) = compiled.bodies.get(body) else { return About::default() };
@@ -417,7 +423,7 @@ impl App {
         About { name, kind: of.kind, mass: compiled.mass[body].mass, ..About::default() }
     }
 
-    /// Copy of a shape with its vertices, which tells whether it is under the pointer also while its world is away.
+    /// Copy of a shape with its vertices, to test whether it is under the pointer while its world is away.
     fn outline(&self, shape: Option<usize>) -> Option<(drystone::low_level::types::Shape, Vec<[f32; 2]>)> {
         let compiled = self.run.here()?.world().compiled();
         let mut shape = *compiled.shapes.get(shape?)?;
@@ -436,7 +442,7 @@ impl App {
         body_energies(&compiled.params, mass, of.gravity_scale, &over.pose, &state)
     }
 
-    /// Takes hold of what was found at the place where the button went down.
+    /// Grabs a dynamic body that was found at the place of the press, m.
     fn hold(&mut self, found: Inspection, at: Vec2) {
         self.pointer.grab = Grab::Panning;
         let target = self.pointer.pixel.map_or(at, |pixel| self.world_at(pixel));
@@ -463,97 +469,7 @@ impl App {
         }
     }
 
-    /// How large a body is here, m: as the others, or by the picture.
-    fn typical(&self) -> f32 {
-        let compiled = self.run.here().map(|run| run.world().compiled());
-        let moving = compiled.filter(|compiled| compiled.bodies.iter().any(|body| body.kind == DYNAMIC));
-        moving.map_or(self.camera.height() / 24.0, |compiled| Scale::of(compiled).length)
-    }
-
-    /// Drops the chosen bodies at a place: side by side, row upon row, where nothing is yet.
-    pub fn drop_bodies(&mut self, at: Vec2) {
-        let size = self.typical();
-        let count = self.prefs.drop_count.clamp(1, 10_000);
-        let Some(run) = self.run.here_mut() else { return };
-        let places = match free_places(run.world_mut(), at, count, size) {
-            Ok(places) => places,
-            Err(error) => return self.say(format!("nothing was dropped: {error}")),
-        };
-        let bodies: Vec<Body> = places
-            .iter()
-            .zip(0..)
-            .map(|(&position, index)| {
-                let geometry = shape_of(&self.prefs.drop, index, 0.5 * size);
-                Body { position, ..Body::default() }.shape(Shape::new(geometry))
-            })
-            .collect();
-        let dropped = bodies.len();
-        match self.edit(&Edit::Add(bodies.into())) {
-            Ok(_) if dropped < count as usize => {
-                self.say(format!("{dropped} of {count} were dropped: there is no room above for more"));
-            }
-            Ok(_) => {}
-            Err(error) => self.say(format!("nothing was dropped: {error}")),
-        }
-    }
-
-    /// Shoots a heavy ball from the left edge of the picture at a place.
-    pub fn shoot(&mut self, at: Vec2) {
-        let size = self.typical();
-        let left = self
-            .world_at(self.camera.origin + Vec2::new(0.0, 0.25) * self.camera.height() / self.camera.metres_per_pixel);
-        let way = (at - left).try_normalize().unwrap_or(Vec2::X);
-        let speed = (2.0 * self.camera.height()).clamp(10.0, 200.0);
-        let velocity = way * speed;
-        self.pointer.shots += 1;
-        let ball = Shape::circle(0.75 * size).density(8.0).friction(0.3);
-        let body = Body { position: left, velocity, bullet: true, ..Body::default() }.shape(ball);
-        if let Err(error) = self.edit(&Edit::Add([body].into())) {
-            self.say(format!("no shot: {error}"));
-        }
-    }
-
-    /// Bursts at a place: what is near is pushed away.
-    pub fn explode(&mut self, at: Vec2) {
-        let Some(compiled) = self.run.here().map(|run| run.world().compiled()) else { return };
-        let radius = BLAST * self.camera.height();
-        let Scale { length, impulse, .. } = Scale::of(compiled);
-        // Of what is typical: its mass, by what carries it for a substep.
-        let gravity = Vec2::from(compiled.params.gravity).length();
-        let mass = impulse / ((if gravity > 0.0 { gravity } else { 10.0 }) * compiled.params.h);
-        let speed = BLAST_SPEED * (9.81 * 2.0 * radius).sqrt();
-        let explosion = Explosion {
-            position: at,
-            radius,
-            falloff: radius,
-            impulse_per_length: mass * speed / length,
-            ..Explosion::default()
-        };
-        if explosion.check().is_err() {
-            return self.say("no explosion: the place is too far out");
-        }
-        match self.poses() {
-            Some(Poses::Here(poses)) => self.burst(&explosion, &poses),
-            Some(Poses::Coming(arrival)) => self.pointer.blast = Some((explosion, arrival)),
-            None => {}
-        }
-    }
-
-    /// Pushes what is around, of bodies at these poses.
-    fn burst(&mut self, explosion: &Explosion, poses: &[Pose]) {
-        let Some(run) = self.run.here_mut() else { return };
-        let pushes = explosion.pushes(run.world().compiled(), poses);
-        let world = run.world_mut();
-        let pushes: Vec<_> = pushes.into_iter().filter_map(|(body, push)| Some((world.body_id(body)?, push))).collect();
-        if pushes.is_empty() {
-            return self.say("nothing near enough to be pushed");
-        }
-        if let Err(error) = self.edit(&Edit::Command(pushes.into())) {
-            self.say(format!("no explosion: {error}"));
-        }
-    }
-
-    /// Removes the body at a place, m: the one that is there now, and not the one that was under the pointer a frame ago.
+    /// Removes the body at a place, m, by a query for the present state: another body may have been there a frame ago.
     ///
     /// # Errors
     /// If the device is lost.
@@ -568,7 +484,7 @@ impl App {
         Ok(())
     }
 
-    /// Removes the selected body; if there is none, says why nothing was removed.
+    /// Removes the selected body; without one, shows the reason why nothing was removed.
     fn remove_selected(&mut self, why: &str) {
         let step = self.run.steps();
         let selected = self.build.selection.as_ref().map(|selection| (selection.id.index as usize, selection));
@@ -581,14 +497,17 @@ impl App {
         }
     }
 
-    /// Removes bodies, and keeps what it takes to bring them back.
+    /// Removes bodies, and keeps their descriptions for undo.
+    ///
+    /// # Errors
+    /// The reason, in words. Nothing has changed then.
     pub(super) fn remove_bodies(&mut self, ids: Vec<BodyId>) -> Result<(), String> {
         let run = self.run.here_mut().ok_or("the world is in the middle of a step")?;
         let taken = run.taken(&ids)?;
         self.edit(Deed::new(Edit::Remove(ids.into()), Meaning::Remove(taken))).map(drop)
     }
 
-    /// Removes a body and says so.
+    /// Removes a body and shows a message.
     fn take_out(&mut self, body: usize, at: Vec2) {
         let About { name, kind, .. } = self.about(body);
         let Some(id) = self.run.here_mut().and_then(|run| run.world_mut().body_id(body)) else { return };
@@ -602,118 +521,6 @@ impl App {
         match self.remove_bodies(vec![id]) {
             Ok(()) => self.say(format!("removed {name}, {kind}, at {:.2}, {:.2} m · Z brings it back", at.x, at.y)),
             Err(error) => self.say(format!("{name} was not removed: {error}")),
-        }
-    }
-}
-
-/// Rows of a drop above the pointer in which free places are looked for, at most.
-const MAX_DROP_ROWS: u32 = 1000;
-/// Distance of two dropped bodies, in their sizes.
-const DROP_PITCH: f32 = 1.15;
-
-/// Places for up to `count` bodies of a size, m, in rows of a square from a place upwards: those where no shape of the world
-/// is. The lowest first, in a row those in the middle first.
-///
-/// # Errors
-/// The device is lost.
-#[allow(clippy::cast_precision_loss, reason = "at most 10,000")]
-fn free_places(world: &mut World, at: Vec2, count: u32, size: f32) -> Result<Vec<Vec2>, WorldError> {
-    let columns = count.isqrt() + u32::from(count.isqrt().pow(2) < count);
-    let middle = (columns as f32 - 1.0) / 2.0;
-    let mut across: Vec<f32> = (0..columns).map(|column| column as f32 - middle).collect();
-    across.sort_by(|a, b| a.abs().total_cmp(&b.abs()));
-    let pitch = DROP_PITCH * size;
-    // Up to half way to the next.
-    let whole = Geometry::Box { half: Vec2::splat(0.5 * pitch), radius: 0.0 };
-    let (mut places, mut row) = (Vec::with_capacity(count as usize), 0);
-    while places.len() < count as usize && row < MAX_DROP_ROWS {
-        let missing = (count as usize - places.len()).div_ceil(columns as usize);
-        let rows = row..MAX_DROP_ROWS.min(row + u32::try_from(missing).unwrap_or(MAX_DROP_ROWS));
-        row = rows.end;
-        let tried: Vec<Vec2> =
-            rows.flat_map(|row| across.iter().map(move |&x| at + Vec2::new(x, row as f32) * pitch)).collect();
-        let queries: Vec<Query> = tried.iter().map(|&place| Query::overlap(whole.clone(), place, 0.0)).collect();
-        let answers = world.query(&queries)?;
-        let free = tried.iter().zip(0..).filter(|&(_, index)| answers.found(index).is_empty());
-        places.extend(free.map(|(&place, _)| place).take(count as usize - places.len()));
-    }
-    Ok(places)
-}
-
-/// What can be dropped.
-pub(crate) const DROPS: [&str; 6] = ["box", "circle", "capsule", "polygon", "particle", "mix"];
-
-/// An outline of about this half width, m.
-fn shape_of(name: &str, index: u32, half: f32) -> Geometry {
-    match name {
-        "circle" => Geometry::Circle { radius: half },
-        "capsule" => {
-            Geometry::Capsule { a: Vec2::new(-0.5 * half, 0.0), b: Vec2::new(0.5 * half, 0.0), radius: 0.5 * half }
-        }
-        "polygon" => {
-            let corners = 3 + index % 6;
-            #[allow(clippy::cast_precision_loss, reason = "at most 8")]
-            let corner = |k: u32| half * drystone::low_level::math::rotation(TAU * (k as f32 / corners as f32 - 0.5));
-            Geometry::Polygon { points: (0..corners).map(corner).collect(), radius: 0.0 }
-        }
-        "particle" => Geometry::Particle { radius: half },
-        "mix" => shape_of(DROPS[index as usize % 4], index / 4, half),
-        _ => Geometry::Box { half: Vec2::splat(half), radius: 0.0 },
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Drops bodies over a heap, on a floor beside a wall, and returns the deepest overlap of two shapes, m.
-    fn deepest_after(kind: &str, counts: &[u32], place: impl Fn(&mut World, u32) -> Vec<Vec2>) -> f64 {
-        let mut scene = drystone::Scene::new("heap");
-        scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(500.0, 1.0)));
-        scene.add(Body::fixed(2.0, 5.0).shape(Shape::half_box(0.5, 5.0)));
-        for row in 0..4_u8 {
-            scene.add(Body::dynamic(0.2 * f32::from(row), 0.5 + f32::from(row)).shape(Shape::half_box(0.5, 0.5)));
-        }
-        let mut world = World::from(drystone::low_level::CpuWorld::new(&scene).unwrap());
-        for &count in counts {
-            let places = place(&mut world, count);
-            assert_eq!(places.len(), count as usize);
-            let bodies: Vec<Body> = places
-                .iter()
-                .zip(0..)
-                .map(|(at, index)| Body::dynamic(at.x, at.y).shape(Shape::new(shape_of(kind, index, 0.5))))
-                .collect();
-            world.add_bodies(&bodies).unwrap();
-        }
-        world.step().unwrap();
-        let snapshot = world.snapshot().unwrap();
-        drystone::low_level::state::metrics(world.compiled(), &snapshot).max_penetration
-    }
-
-    #[test]
-    fn dropped_bodies_overlap_nothing() {
-        let at = Vec2::new(0.0, 0.6);
-        for kind in DROPS {
-            let free = |world: &mut World, count| free_places(world, at, count, 1.0).unwrap();
-            let deepest = deepest_after(kind, &[1, 100, 1, 100], free);
-            assert!(deepest < 0.006, "{kind}: {deepest} m");
-        }
-        let free = |world: &mut World, count| free_places(world, at, count, 1.0).unwrap();
-        let deepest = deepest_after("mix", &[10_000], free);
-        assert!(deepest < 0.006, "{deepest} m");
-        // Negative control: without a look at what is there.
-        let blind = |_: &mut World, count: u32| (0..count).map(|index| at + index as f32 * Vec2::Y).collect();
-        assert!(deepest_after("box", &[100], blind) > 0.1);
-    }
-
-    #[test]
-    fn what_can_be_dropped_is_valid() {
-        for name in DROPS {
-            let mut scene = drystone::Scene::new(name);
-            for index in 0..24 {
-                scene.add(Body::dynamic(0.0, 0.0).shape(Shape::new(shape_of(name, index, 0.5))));
-            }
-            scene.check().unwrap();
         }
     }
 }

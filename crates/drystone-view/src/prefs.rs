@@ -1,4 +1,4 @@
-//! What is remembered from one time to the next: a JSON file in the user's configuration folder.
+//! Choices that are remembered from one session to the next, in a JSON file in the user's configuration folder.
 
 use std::path::PathBuf;
 
@@ -10,21 +10,21 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Prefs {
     /// Dark colours.
     pub dark: bool,
-    /// Names of layers that are on ([`drystone_draw::Layers::NAMES`]).
+    /// Names of active layers ([`drystone_draw::Layers::NAMES`]).
     pub layers: Vec<String>,
-    /// [`drystone_draw::Coloring::name`].
+    /// Name of the colouring ([`drystone_draw::Coloring::name`]).
     pub coloring: String,
-    /// Whether the panel is open.
+    /// True if the panel is shown in a wide window.
     pub panel: bool,
-    /// Bodies sleep in scenes that do not say so.
+    /// True if bodies sleep also in scenes that do not enable it.
     pub sleep: bool,
-    /// What is dropped: its name, and how many.
+    /// Name of the kind of bodies that are dropped.
     pub drop: String,
-    /// 1, 100 or 10,000.
+    /// Number of bodies of a drop: 1, 100 or 10,000.
     pub drop_count: u32,
-    /// Of the window, points.
+    /// Size of the window, points.
     pub size: [u32; 2],
-    /// Factor on the size of letters.
+    /// Factor on the size of the panel.
     pub zoom: f32,
     /// Scenes opened last, the newest first.
     pub recent: Vec<String>,
@@ -48,12 +48,13 @@ impl Default for Prefs {
 }
 
 impl Prefs {
-    /// Where they are kept, if the system has such a place.
+    /// Path of the file, if the system has a configuration folder.
     pub fn path() -> Option<PathBuf> {
         Some(directories::ProjectDirs::from("", "", "drystone")?.config_dir().join("view.json"))
     }
 
-    /// Those kept in a file; the defaults if there is none or it cannot be read, which is no reason not to start.
+    /// Reads the file; gives the defaults if there is none or it is not valid, which must not keep the window from
+    /// opening.
     pub fn load(path: Option<&std::path::Path>) -> Self {
         let text = path.and_then(|path| std::fs::read_to_string(path).ok());
         let mut prefs: Self = text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
@@ -63,7 +64,7 @@ impl Prefs {
         prefs
     }
 
-    /// Keeps them.
+    /// Writes the file.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -71,7 +72,7 @@ impl Prefs {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder)?;
         }
-        // Whole or not at all.
+        // The file is replaced whole or not at all.
         let fresh = path.with_extension("json.new");
         std::fs::write(&fresh, serde_json::to_string_pretty(self)? + "\n")?;
         std::fs::rename(&fresh, path)

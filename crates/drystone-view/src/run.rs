@@ -1,8 +1,9 @@
-//! A running world with its past: it can be stepped back, scrubbed, moved to the other backend and given other settings.
+//! A running world with its history: it can be stepped back, scrubbed, undone, moved to the other backend and given
+//! other settings.
 //!
-//! The past is what was done ([`Edit`]s, each at its step) and a state every few steps. To go back is to take the last
-//! state before that moment and to step on from there, which gives the same bits. On the GPU such states stay on the
-//! device ([`DeviceCopy`]): taking one reads nothing back.
+//! The history is a log of changes ([`Edit`]s, each at its step) and a kept state every few steps. Going back restores
+//! the last state before the wanted step and steps on from there, which gives the same bits. On the GPU such states
+//! stay on the device ([`DeviceCopy`]): keeping one reads nothing back.
 
 mod carry;
 mod deeds;
@@ -32,12 +33,12 @@ use drystone_scenes::saved::SavedWorld;
 pub(crate) use log::Entry;
 pub(crate) use rebuild::Rebuilt;
 
-/// Steps between two states at first; doubled whenever they would take more than [`BUDGET`].
+/// Initial number of steps between two kept states; doubled when they would take more than [`BUDGET`].
 const FIRST_SPACING: u64 = 8;
-/// Bytes that states may take, on the device or in memory.
+/// Maximum size of the kept states, on the device or in memory, bytes.
 const BUDGET: u64 = 384 << 20;
 
-/// Where a world is stepped.
+/// Backend of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum On {
     Cpu,
@@ -45,6 +46,7 @@ pub(crate) enum On {
 }
 
 impl On {
+    /// The other backend.
     pub fn other(self) -> Self {
         match self {
             Self::Cpu => Self::Gpu,
@@ -53,48 +55,53 @@ impl On {
     }
 }
 
-/// A state to go back to.
+/// Kept state, in memory or on the device.
 #[derive(Debug)]
 enum State {
     Host(Box<Snapshot>),
     Device(Box<DeviceCopy>),
 }
 
+/// Kept state of a step.
 #[derive(Debug)]
 struct Checkpoint {
     step: u64,
-    /// Entries of the log that it knows of.
+    /// Number of entries of the log that the state includes.
     done: usize,
     bytes: u64,
     state: State,
 }
 
-/// A world, what was done to it, and where it has been.
+/// World with the log of its changes and its kept states.
 #[derive(Debug)]
 pub(crate) struct Run {
     scene: Arc<Scene>,
     world: World,
     threads: usize,
     log: Arc<Vec<Entry>>,
-    /// Changes made so far: the number of the next.
+    /// Number of the next change.
     numbered: u64,
-    /// The first entry of the log that has not been done yet: before the end while the past is played again.
+    /// Index of the next entry of the log to apply: before the end of the log while the past is replayed.
     next: usize,
-    /// Changes that were undone, the last at the end.
+    /// Undone changes, the last one at the end.
     undone: Vec<Undone>,
-    /// True if changes at the step to which it was sent are made on arrival.
+    /// True if the log's changes at the target step are made on arrival.
     redoes: bool,
     past: Vec<Checkpoint>,
+    /// Steps between two kept states.
     spacing: u64,
+    /// First step to which it can go back.
     first: u64,
+    /// Last step that was reached.
     furthest: u64,
+    /// Step to which it is on its way.
     target: Option<u64>,
-    /// Bodies of which every step is told.
+    /// Graphed bodies, whose states are given after each step.
     pub watched: Vec<BodyId>,
 }
 
 impl Run {
-    /// Starts a scene; `None`: it was cancelled before it was done.
+    /// Starts a scene; returns `None` if it was cancelled.
     ///
     /// # Errors
     /// If the scene is not valid or does not fit.
@@ -131,10 +138,10 @@ impl Run {
         }))
     }
 
-    /// Goes on with a saved world, to the same bits; `None`: it was cancelled before it was done.
+    /// Resumes a saved world, to the same bits; returns `None` if it was cancelled.
     ///
     /// # Errors
-    /// If the parts of the saved world do not fit one another, or it does not fit the device.
+    /// If the parts of the saved world contradict one another, or it does not fit the device.
     pub fn resume(
         saved: &SavedWorld,
         on: On,
@@ -156,7 +163,7 @@ impl Run {
         Ok(if cancel.is_cancelled() { None } else { Some(run) })
     }
 
-    /// The world as it is, with all that it takes to go on elsewhere.
+    /// Saves the present world with everything that is needed to resume it.
     ///
     /// # Errors
     /// If the device is lost.
@@ -190,32 +197,32 @@ impl Run {
         self.world.steps()
     }
 
-    /// The first step to which there is a way back.
+    /// First step to which the world can go back.
     pub fn first(&self) -> u64 {
         self.first
     }
 
-    /// The last step that was ever reached: up to there the past can be played again.
+    /// Last step that was reached: up to it the past can be replayed.
     pub fn furthest(&self) -> u64 {
         self.furthest
     }
 
-    /// Whether it is on its way to a step it was sent to.
+    /// Step to which the world is on its way.
     pub fn target(&self) -> Option<u64> {
         self.target
     }
 
-    /// Bytes of all states kept, and how many steps apart they are.
+    /// Bytes of all kept states, and steps between two of them.
     pub fn kept(&self) -> (u64, u64) {
         (self.past.iter().map(|kept| kept.bytes).sum(), self.spacing)
     }
 
-    /// Gravity as it is now, m/s².
+    /// Present gravity, m/s².
     pub fn gravity(&self) -> Vec2 {
         self.world.compiled().params.gravity.into()
     }
 
-    /// Counters of the last step, or of the newest that has arrived from the device, with its number.
+    /// Counters of the last step, or of the newest step whose counters have arrived from the device, with its number.
     pub fn counters(&self) -> Option<(u64, Counters)> {
         match &self.world {
             World::Cpu(world) => Some((world.steps(), *world.counters())),
@@ -223,10 +230,10 @@ impl Run {
         }
     }
 
-    /// Does something to the world now. What would have happened from here on is forgotten.
+    /// Makes a change at the present step. Later steps that were reached, and undone changes, are dropped.
     ///
     /// # Errors
-    /// Why it cannot be done; then nothing has changed.
+    /// The reason, in words. Nothing has changed then.
     pub fn edit(&mut self, deed: impl Into<Deed>) -> Result<Made, String> {
         let (step, deed) = (self.steps(), deed.into());
         let Some(edit) = deed.edit.clone().effective(&mut self.world) else { return Ok(Made::default()) };
@@ -239,7 +246,7 @@ impl Run {
         Ok(made)
     }
 
-    /// Writes down a change that was made.
+    /// Adds a change that was made to the log.
     fn note(&mut self, step: u64, deed: Deed, made: Made) {
         match &deed.meaning {
             Meaning::TakeBack(numbers) => {
@@ -259,23 +266,24 @@ impl Run {
         self.target = None;
     }
 
-    /// Changes that were made, and those that are yet to be made again on the way to the furthest step.
+    /// Log of changes, with those that are still to be replayed on the way to the furthest step.
     pub fn log(&self) -> &Arc<Vec<Entry>> {
         &self.log
     }
 
-    /// Number of the last change in effect that may have made bodies come, go or be others: it tells whether to look again.
+    /// Number of the last change in effect that may have added, removed or replaced bodies: when it changes, cached
+    /// descriptions are out of date.
     pub fn changes(&self) -> u64 {
         self.log[..self.next].iter().rev().find(|entry| entry.changes_bodies()).map_or(0, |entry| entry.number)
     }
 
-    /// The step at which the scene, or the saved world, began.
+    /// Step at which the scene, or the saved world, began.
     fn first_step(&self) -> u64 {
         let is_saved = |entry: &Entry| matches!(entry.deed.edit, Edit::Saved(_));
         if self.log.first().is_some_and(is_saved) { self.first } else { 0 }
     }
 
-    /// Does what the log says of this step.
+    /// Applies the log's changes up to the present step.
     fn catch_up(&mut self) {
         let now = self.steps();
         while self.log.get(self.next).is_some_and(|entry| entry.step <= now) {
@@ -283,16 +291,17 @@ impl Run {
         }
     }
 
-    /// Does what the log says next.
+    /// Applies the next change of the log.
     fn do_next(&mut self) {
         if let Some(entry) = self.log.get(self.next) {
-            // What could be done once can be done again; if the device has failed meanwhile, the step says so.
+            // A change that succeeded once succeeds again; if the device is lost, the next step reports it.
             let _ = entry.deed.edit.apply(&mut self.world);
             self.next += 1;
         }
     }
 
-    /// Builds what was built at this step before anything else was done there: it belongs to what there is.
+    /// Applies the building changes at the present step that come before any other change there, so that a seek to the
+    /// step shows them.
     fn build_up(&mut self) {
         let now = self.steps();
         while self.log.get(self.next).is_some_and(|entry| entry.step <= now && entry.is_built()) {
@@ -300,7 +309,7 @@ impl Run {
         }
     }
 
-    /// One step, with what was done then if it is played again.
+    /// Does one step, after the log's changes at that step if it is a replay.
     ///
     /// # Errors
     /// If the device is lost or a buffer outgrows it.
@@ -308,7 +317,7 @@ impl Run {
         self.step_measured(false)
     }
 
-    /// As [`Self::step`]; with `measured` the times of its stages arrive later ([`Self::take_times`]).
+    /// Does one step as [`Self::step`]; with `measured` the times of its stages arrive later ([`Self::take_times`]).
     ///
     /// # Errors
     /// As [`Self::step`].
@@ -321,7 +330,7 @@ impl Run {
         self.stepped()
     }
 
-    /// A share of a step on the device, from where the last one ended; whether the step is complete.
+    /// Submits a share of a step to the device, from where the last part ended; returns true if the step is complete.
     ///
     /// # Errors
     /// As [`Self::step`].
@@ -343,7 +352,7 @@ impl Run {
         Ok(complete)
     }
 
-    /// ms that stages took on the CPU so far.
+    /// Total times of stages on the CPU so far, ms.
     pub fn stage_totals(&self) -> [f64; Stage::ALL.len()] {
         let mut totals = [0.0; Stage::ALL.len()];
         if let World::Cpu(world) = &self.world {
@@ -354,7 +363,7 @@ impl Run {
         totals
     }
 
-    /// ms that stages took on the device, of the measured steps that have arrived since this was last asked.
+    /// Takes the stage times of measured steps on the device that have arrived.
     pub fn take_times(&mut self) -> Vec<StageTimes> {
         match &mut self.world {
             World::Cpu(_) => Vec::new(),
@@ -362,13 +371,14 @@ impl Run {
         }
     }
 
+    /// Updates the bounds of the history after a step, ends a seek at its target, and keeps a state when one is due.
     fn stepped(&mut self) -> Result<(), WorldError> {
         let now = self.steps();
         self.furthest = self.furthest.max(now);
         if self.target.is_some_and(|target| now >= target) {
             self.target = None;
             if std::mem::take(&mut self.redoes) || now == self.furthest {
-                // Back where it was, with what was done there since.
+                // The step that was reached last, with the changes made there.
                 self.catch_up();
             } else {
                 self.build_up();
@@ -380,7 +390,8 @@ impl Run {
         Ok(())
     }
 
-    /// Whether the device has room for a few states. Of the largest worlds there are none: they go back to their start.
+    /// Returns true if the device has memory for a few states. The largest worlds keep none: they go back to their
+    /// start.
     fn can_keep(&self) -> bool {
         match &self.world {
             World::Cpu(_) => true,
@@ -388,7 +399,7 @@ impl Run {
         }
     }
 
-    /// Keeps a state in memory.
+    /// Keeps a snapshot as a state to go back to.
     fn keep_as(&mut self, snapshot: Snapshot) {
         self.past.push(Checkpoint {
             step: snapshot.step,
@@ -398,7 +409,7 @@ impl Run {
         });
     }
 
-    /// Keeps the state as it is.
+    /// Keeps the present state, and removes others to stay within the budget.
     fn keep(&mut self) -> Result<(), WorldError> {
         match &mut self.world {
             World::Cpu(world) => {
@@ -415,13 +426,13 @@ impl Run {
                 });
             }
         }
-        // A single one that is larger than the budget is kept: without it there is no way back but from the start.
+        // A single state larger than the budget is kept: without it every way back begins at the start.
         while self.past.len() > 1 && self.kept().0 > BUDGET {
             self.spacing *= 2;
             let spacing = self.spacing;
             let last = self.past.last().map(|kept| kept.step);
             let first = (self.first > 0).then_some(self.first);
-            // To where the world came from elsewhere there is no other way back.
+            // A world that came from a file or a backend cannot go back to its first step in any other way.
             let stays = |step| step % spacing == 0 || Some(step) == last || Some(step) == first;
             let before = self.past.len();
             self.past.retain(|kept| stays(kept.step));
@@ -432,7 +443,8 @@ impl Run {
         Ok(())
     }
 
-    /// Sends the world to a step, back or forth up to the furthest that was reached. [`Self::step`] does the rest.
+    /// Sends the world to a step between the first and the furthest. Calls of [`Self::step`] do the way from the kept
+    /// state.
     ///
     /// # Errors
     /// If the device is lost.
@@ -449,7 +461,7 @@ impl Run {
         Ok(())
     }
 
-    /// Lets go of states until the rest takes so many bytes at most: the way back gets longer.
+    /// Removes states until the rest takes at most this many bytes; going back then takes more steps.
     pub fn thin(&mut self, bytes: u64) {
         while self.past.len() > 1 && self.kept().0 > bytes {
             let (mut index, last) = (0, self.past.len() - 1);
@@ -464,7 +476,7 @@ impl Run {
         }
     }
 
-    /// To the last state kept at or before a step.
+    /// Restores the last kept state at or before a step, or the start.
     fn go_back(&mut self, step: u64) -> Result<(), WorldError> {
         let Some(kept) = self.past.iter().rev().find(|kept| kept.step <= step) else {
             self.world = self.open(CpuWorld::new(&self.scene)?.into_books())?;
@@ -479,13 +491,13 @@ impl Run {
         Ok(())
     }
 
-    /// Gravity after so many entries of the log.
+    /// Gravity after a number of entries of the log, m/s².
     fn gravity_after(&self, done: usize) -> Vec2 {
         let mut told = self.log[..done].iter().rev();
         told.find_map(|entry| entry.deed.edit.gravity()).unwrap_or(self.scene.gravity)
     }
 
-    /// Bodies and joints as they had come and gone after so many steps and entries of the log.
+    /// Tables of bodies and joints as of a step, after a number of entries of the log.
     fn books(&self, scene: &Scene, steps: u64, done: usize) -> Result<Books, WorldError> {
         let mut world = World::from(CpuWorld::new(scene)?);
         // Without loops over steps: their number may come from a file.
@@ -496,7 +508,7 @@ impl Run {
         };
         for entry in self.log[..done].iter().take_while(|entry| entry.step <= steps) {
             skip(&mut world, entry.step);
-            // Each was possible once.
+            // A change that succeeded once succeeds again.
             let _ = entry.deed.edit.apply(&mut world);
         }
         skip(&mut world, steps);
@@ -506,6 +518,7 @@ impl Run {
         }
     }
 
+    /// Makes a world on the present backend from tables of bodies and joints.
     fn open(&self, books: Books) -> Result<World, WorldError> {
         Ok(match &self.world {
             World::Cpu(_) => CpuWorld::from_books(books).with_threads(self.threads)?.into(),
@@ -514,7 +527,7 @@ impl Run {
     }
 }
 
-/// In memory, without what is small.
+/// Size of a snapshot in memory, without its small parts, bytes.
 fn bytes_of(snapshot: &Snapshot) -> u64 {
     let tables = [
         size_of_val(&snapshot.poses[..]),
@@ -540,7 +553,7 @@ mod tests {
     use drystone::{Body, Command, Shape};
 
     fn start(scene: &Arc<Scene>, on: On, context: &Context) -> Run {
-        Run::start(scene.clone(), on, context, 1, &Cancel::default()).unwrap().expect("nobody cancelled it")
+        Run::start(scene.clone(), on, context, 1, &Cancel::default()).unwrap().expect("it was not cancelled")
     }
 
     fn to(run: &mut Run, step: u64) -> u64 {
@@ -556,8 +569,8 @@ mod tests {
         run.edit(&Edit::Command([(id, force)].into())).unwrap();
     }
 
-    /// Also a force that was given between the state that is kept and the step that is gone back to, and one that came later:
-    /// the way back knows which one pulled then.
+    /// Going back to a step restores the force that acted there: also one given after the kept state, and not a later
+    /// one.
     #[test]
     fn forces_of_commands_are_kept_by_the_past() {
         let mut scene = Scene::new("pulled").gravity(0.0, 0.0);
@@ -592,7 +605,7 @@ mod tests {
         }
     }
 
-    /// What is cancelled is not done, and leaves the world and its past as they were.
+    /// A cancelled job leaves the world and its history as they were.
     #[test]
     fn what_is_cancelled_changes_nothing() {
         let scene = Arc::new(drystone_scenes::catalogue::build("vertical_stack:count=5").unwrap());
@@ -616,7 +629,7 @@ mod tests {
         }
     }
 
-    /// A step that is given to the device in parts is the same step.
+    /// A step submitted in parts gives the same bits as a whole step.
     #[test]
     fn parts_of_a_step_make_the_step() {
         let scene = Arc::new(drystone_scenes::catalogue::build("vertical_stack:count=5").unwrap());
@@ -634,7 +647,7 @@ mod tests {
         }
         assert!(pieces > 30, "only {pieces} times there was a part left");
         assert_eq!(whole.steps(), parts.steps());
-        // What its stages took has arrived, nobody having waited for it.
+        // The times of its stages have arrived without a wait.
         if context.has_timestamps() {
             let times = parts.take_times();
             assert!(

@@ -1,4 +1,5 @@
-//! The window's surface, on the device that steps the world.
+//! The surface of the window, on the device that steps the world: its configuration, its size, its loss, and reading it
+//! back for screenshots.
 
 use std::sync::Arc;
 
@@ -9,33 +10,36 @@ use drystone::low_level::gpu::{ContextError, adapters, is_software};
 use drystone::{AdapterChoice, Context};
 use drystone_draw::Image;
 
-/// A surface that is configured for a window.
+/// Surface of a window with its configuration.
 #[derive(Debug)]
 pub(crate) struct Screen {
     surface: wgpu::Surface<'static>,
     adapter: wgpu::Adapter,
     instance: wgpu::Instance,
     config: wgpu::SurfaceConfiguration,
-    /// The surface is on a device that was not lost meanwhile: one that never was must not be asked for a texture.
+    /// True if the surface was configured on a device that was not lost at the time; an unconfigured surface must not
+    /// be asked for a texture.
     configured: bool,
-    /// Nothing can be shown: the window has no size.
+    /// True if the window has no size, so that nothing can be shown.
     hidden: bool,
+    /// True if textures of the surface can be read back.
     copies: bool,
 }
 
-/// A texture to draw on, or why there is none this time.
+/// Texture to draw on, or the reason why there is none.
 #[derive(Debug)]
 pub(crate) enum Target {
     /// Draw on it, then present it.
     Ready(wgpu::SurfaceTexture),
-    /// Nothing to show, or not now.
+    /// There is none for this frame.
     Skip,
-    /// The surface is lost for good: make another.
+    /// The surface is lost; a new one must be made.
     Lost,
 }
 
 impl Screen {
-    /// Takes a device that can draw on the window.
+    /// Makes a surface and a device that can draw on it. `quick` prefers a present mode that does not wait for the
+    /// display.
     ///
     /// # Errors
     /// If there is no surface or no adapter of the wanted kind.
@@ -50,7 +54,7 @@ impl Screen {
         let instance = wgpu::Instance::new(descriptor);
         let surface = match instance.create_surface(window.clone()) {
             Ok(surface) => surface,
-            // Without a single driver there is no surface either.
+            // Without any driver there is no surface either.
             Err(_) if adapters().is_empty() => {
                 let (wanted, found) = ("Vulkan, Metal or DirectX 12", "none".to_owned());
                 return Err(ContextError::NoAdapter { wanted, found }.into());
@@ -74,7 +78,7 @@ impl Screen {
             width: size.width.max(1),
             height: size.height.max(1),
             present_mode: quickest.unwrap_or(wgpu::PresentMode::Fifo),
-            // Pictures that wait their turn would only make a software adapter answer later.
+            // Queued pictures would only delay a software adapter.
             desired_maximum_frame_latency: if is_software(context.info()) { 1 } else { 2 },
             alpha_mode: wgpu::CompositeAlphaMode::Auto,
             view_formats: Vec::new(),
@@ -88,10 +92,10 @@ impl Screen {
         Ok((screen, context))
     }
 
-    /// Another device of the same adapter, where the one before is lost.
+    /// Makes a new device of the same adapter after the old one was lost.
     ///
     /// # Errors
-    /// If the adapter gives none any more.
+    /// If the adapter gives no device any more.
     pub fn new_device(&mut self) -> Result<Context, ViewError> {
         let context = Context::from_adapter(&self.adapter)?;
         self.configured = false;
@@ -99,11 +103,11 @@ impl Screen {
         Ok(context)
     }
 
-    /// Another surface of the window, where the one before is lost. Nothing changes if that is because the device is, which
-    /// may not have been noticed: another device comes first.
+    /// Makes a new surface after the old one was lost. Does nothing if the device is lost as well, which may not have
+    /// been noticed yet: the new device comes first.
     ///
     /// # Errors
-    /// If there is none.
+    /// If the system gives no surface.
     pub fn new_surface(&mut self, window: &Arc<Window>, context: &Context) -> Result<(), ViewError> {
         if context.wait().is_err() {
             return Ok(());
@@ -115,19 +119,20 @@ impl Screen {
         Ok(())
     }
 
+    /// Configures the surface for its size.
     fn configure(&mut self, context: &Context) {
         if self.hidden {
             return;
         }
         self.surface.configure(context.device(), &self.config);
-        // On a lost device nothing was done, and nothing said. Whoever has a new surface waits for the loss to be noticed; one
-        // that was there before stays as it was.
+        // On a lost device `configure` does nothing and reports nothing. For a new surface the loss is waited for; an
+        // old one stays as it was.
         if !self.configured {
             self.configured = context.wait().is_ok();
         }
     }
 
-    /// Follows the window, also to no size at all.
+    /// Takes over the size of the window, which may be 0.
     pub fn resize(&mut self, context: &Context, [width, height]: [u32; 2]) {
         self.hidden = width == 0 || height == 0;
         if !self.hidden {
@@ -138,27 +143,27 @@ impl Screen {
         }
     }
 
-    /// px.
+    /// Width and height, px.
     pub fn size(&self) -> [u32; 2] {
         [self.config.width, self.config.height]
     }
 
-    /// Of what is drawn on.
+    /// Format of the textures to draw on.
     pub fn format(&self) -> wgpu::TextureFormat {
         self.config.format
     }
 
-    /// Whether there is anything to draw on.
+    /// Returns true if the window has no size.
     pub fn is_hidden(&self) -> bool {
         self.hidden
     }
 
-    /// Whether what is shown can be read back.
+    /// Returns true if textures can be read back.
     pub fn copies(&self) -> bool {
         self.copies
     }
 
-    /// The next texture.
+    /// Next texture to draw on.
     pub fn next(&mut self, context: &Context) -> Target {
         if self.hidden || !self.configured {
             return Target::Skip;
@@ -166,7 +171,7 @@ impl Screen {
         match self.surface.get_current_texture() {
             wgpu::CurrentSurfaceTexture::Success(texture) => Target::Ready(texture),
             wgpu::CurrentSurfaceTexture::Suboptimal(texture) => {
-                // The window has changed: this picture is still shown, stretched, if its size is right.
+                // The window has changed; a picture of the right size can still be shown.
                 let size = texture.texture.size();
                 if [size.width, size.height] == self.size() {
                     return Target::Ready(texture);
@@ -185,6 +190,7 @@ impl Screen {
     }
 }
 
+/// Error of an adapter that cannot draw on the surface.
 fn no_surface(adapter: &wgpu::Adapter) -> ViewError {
     ViewError::Display(format!("{} cannot draw in this window", adapter.get_info().name))
 }
@@ -198,7 +204,7 @@ impl From<ContextError> for ViewError {
 /// Reads a texture of 8-bit colours; waits for the device.
 ///
 /// # Errors
-/// What went wrong.
+/// If the device is lost.
 pub(crate) fn read(context: &Context, texture: &wgpu::Texture) -> Result<Image, String> {
     let (device, size) = (context.device(), texture.size());
     let pitch = (size.width * 4).next_multiple_of(wgpu::COPY_BYTES_PER_ROW_ALIGNMENT);

@@ -1,5 +1,6 @@
-//! A user made of text: lines that move the pointer, press keys, ask for things, resize and lose the window, and take
-//! screenshots. For tests and for the pictures of the documentation. While it runs every frame is 1/60 s.
+//! Scripted user: reads lines that move the pointer, press keys, queue actions, resize the window, lose its surface or
+//! device, and take screenshots. For tests and the pictures of the documentation. While a script runs, every frame is
+//! 1/60 s.
 //!
 //! ```text
 //! open vertical_stack:count=5     # any action by its word
@@ -18,64 +19,79 @@ use super::run::On;
 use super::select::{Change, Choice};
 use drystone::BodyType;
 
-/// One line.
+/// Line of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Line {
+    /// Queues an action.
     Act(Action),
-    /// Lets so many frames pass.
+    /// Lets a number of frames pass.
     Frames(u32),
-    /// Lets frames pass until so many steps more are done, if it runs at all.
+    /// Lets frames pass until a number of steps more are done; the world must run.
     Run(u64),
-    /// Lets frames pass until nothing is owed, sought or asked.
+    /// Lets frames pass until all steps, seeks, jobs, queries and actions are done.
     Settle,
-    /// Lets frames pass until so many scenes of the open list have their pictures.
+    /// Lets frames pass until a number of scenes of the open list have their pictures.
     Thumbs(usize),
-    /// Lets frames pass until nothing is about to be opened; with `true` until what was cancelled has been left off as well.
+    /// Lets frames pass until no scene is being opened; with `true` until cancelled threads have ended as well.
     Opened(bool),
+    /// Moves the pointer, px.
     Move([f32; 2]),
+    /// Presses (true) or releases a button.
     Button(bool, egui::PointerButton),
-    /// A finger comes down, moves or goes up.
+    /// Puts down, moves or lifts a finger, at a place, px.
     Touch(egui::TouchPhase, [f32; 2]),
+    /// Turns the wheel, lines.
     Wheel(f32),
+    /// Presses and releases a key.
     Key(egui::Key),
+    /// Types text.
     Text(String),
+    /// Drops a file onto the window.
     DropFile(PathBuf),
-    /// Of the window, px.
+    /// Resizes the window, px.
     Size([u32; 2]),
-    /// Of the window on the screen, px.
+    /// Moves the window on the screen, px.
     Place([f32; 2]),
+    /// Sets the pixels per point of the screen.
     Scale(f32),
-    /// As if the system had said so.
+    /// Gives the surface no size, as a minimized window has.
     Minimize,
+    /// Makes a new surface, as after a loss.
     LoseSurface,
+    /// Destroys the device.
     LoseDevice,
-    /// As if the window's own button had been pressed.
+    /// Closes the window, as its own button does.
     Close,
+    /// Writes a screenshot.
     Shot(PathBuf),
+    /// Writes the state as JSON.
     Report(PathBuf),
+    /// Writes the remembered choices.
     Prefs(PathBuf),
-    /// Where files go.
+    /// Sets the folder for files that the window writes.
     Folder(PathBuf),
-    /// Another program writes a file: the content of the first into the second.
+    /// Copies the content of the first file into the second, as another program would.
     Rewrite(PathBuf, PathBuf),
-    /// Whether frames come without waiting for the world, as for a user.
+    /// Length of the frames that follow for the panel, s, as on a slow machine. The world does not see it.
+    FrameTime(f64),
+    /// Switches frames that do not wait for the world, as for a user, on (true) or off.
     Live(bool),
-    /// True if keys and the pointer of the display are heard as well.
+    /// Switches input of the display on (true) or off.
     Hear(bool),
-    /// Lets frames pass until there is a file.
+    /// Lets frames pass until a file exists.
     Await(PathBuf),
-    /// A setting by its name in a scene file, and its value.
+    /// Changes a setting, by its name in a scene file and its value.
     Setting(String),
 }
 
-/// Lines that have yet to be done.
+/// Lines of a script that are still to be played.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Script {
     pub lines: VecDeque<Line>,
 }
 
 impl Script {
-    /// Reads it.
+    /// Reads a script.
     ///
     /// # Errors
     /// The first line that cannot be read.
@@ -94,7 +110,7 @@ impl Script {
 }
 
 /// First words of lines, in the order of [`read`].
-const WORDS: [&str; 77] = [
+const WORDS: [&str; 78] = [
     "open",
     "restart",
     "pause",
@@ -161,6 +177,7 @@ const WORDS: [&str; 77] = [
     "place",
     "scale",
     "rewrite",
+    "frame_time",
     "live",
     "hear",
     "await",
@@ -174,7 +191,7 @@ const WORDS: [&str; 77] = [
     "prefs",
 ];
 
-/// Reason why a line cannot be read: a word that there is not, with the nearest and all others, or what follows the word.
+/// Error text for a line: an unknown word with the nearest known one and a list of all, or the text after a known word.
 fn fault(line: &str) -> String {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     if WORDS.contains(&word) {
@@ -187,9 +204,10 @@ fn fault(line: &str) -> String {
     let likeness = |other: &str| strsim::jaro_winkler(&wanted, other);
     let nearest = WORDS.iter().copied().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
     let meant = nearest.filter(|word| likeness(word) > 0.8).map(|word| format!("; did you mean `{word}`?"));
-    format!("{word:?} is no word of a script{}\nwords: {}", meant.unwrap_or_default(), WORDS.join(", "))
+    format!("unknown word {word:?} in a script{}\nwords: {}", meant.unwrap_or_default(), WORDS.join(", "))
 }
 
+/// Reads a line; `None` if it cannot be read.
 fn read(line: &str) -> Option<Vec<Line>> {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     let rest = rest.trim();
@@ -290,7 +308,7 @@ fn read(line: &str) -> Option<Vec<Line>> {
             let ([x, y], [to_x, to_y]) = (point(0)?, point(2)?);
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few frames")]
             let frames = number(4).unwrap_or(10.0).clamp(1.0, 10_000.0) as u32;
-            // Time for what is under the pointer to be found.
+            // Time for the query for the body under the pointer.
             let mut lines =
                 vec![Line::Move([x, y]), Line::Frames(2), Line::Button(true, primary), Line::Frames(1), Line::Settle];
             for frame in 1..=frames {
@@ -325,9 +343,10 @@ fn read(line: &str) -> Option<Vec<Line>> {
             let (from, to) = rest.split_once(' ')?;
             Some(vec![Line::Rewrite(PathBuf::from(from), PathBuf::from(to.trim())), Line::Frames(2)])
         }
+        "frame_time" => Some(vec![Line::FrameTime(f64::from(number(0)?))]),
         "live" => Some(vec![Line::Live(rest != "off")]),
         "hear" => Some(vec![Line::Hear(rest != "off")]),
-        // Events of the display from before the file came arrive some frames later.
+        // Events of the display sent before the file was written arrive some frames later.
         "await" => Some(vec![Line::Await(path()?), Line::Frames(4), Line::Settle]),
         "minimize" => Some(vec![Line::Minimize, Line::Frames(3)]),
         "lose_surface" => Some(vec![Line::LoseSurface, Line::Frames(2)]),
@@ -364,7 +383,7 @@ fn kind(name: &str) -> Option<BodyType> {
     }
 }
 
-/// Properties of new bodies: kind, density, friction, restitution; of springs frequency and damping.
+/// Reads properties of new bodies (type, density, friction, restitution) and springs (frequency, damping).
 fn stock(text: &str) -> Option<Stock> {
     let (name, numbers) = text.split_once(' ')?;
     let numbers: Vec<f32> = numbers.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
@@ -372,7 +391,7 @@ fn stock(text: &str) -> Option<Stock> {
     Some(Stock { kind: kind(name)?, density, friction, restitution, hertz, damping })
 }
 
-/// An outline by its name and the places that make it, m.
+/// Reads an outline: its name and the places that define it, m.
 fn drawn(name: &str, places: &str) -> Option<Outline> {
     let numbers: Vec<f32> = places.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
     let places: Vec<glam::Vec2> = numbers.chunks_exact(2).map(|pair| glam::Vec2::new(pair[0], pair[1])).collect();
@@ -384,7 +403,7 @@ fn drawn(name: &str, places: &str) -> Option<Outline> {
     }
 }
 
-/// A change of the selected body, by the name of what is changed.
+/// Reads a change of the selected body: the name of a property and its value.
 fn change(name: &str, value: &str) -> Option<Change> {
     let number = || value.parse::<f32>().ok();
     let on = || match value {
@@ -414,7 +433,7 @@ fn change(name: &str, value: &str) -> Option<Change> {
 /// Changes one setting by its name in a scene file.
 ///
 /// # Errors
-/// If there is none of that name or it cannot have the value.
+/// If there is no such setting or it cannot have the value.
 pub(crate) fn change_setting(settings: &mut drystone::Settings, text: &str) -> Result<(), String> {
     let wrong = || format!("cannot set {text:?}");
     let (name, value) = text.split_once(' ').ok_or_else(wrong)?;
@@ -458,7 +477,7 @@ mod tests {
         let error = Script::parse("open arch\nfly 3").unwrap_err();
         assert!(error.contains("line 2") && error.contains("fly"), "{error}");
         assert!(Script::parse("key NoSuchKey").is_err() && Script::parse("touch 3 4").is_err());
-        // A word that there is not is named with the nearest and all others, one that there is with what follows it.
+        // The error names an unknown word with the nearest and all known ones, a known word with the text after it.
         let error = Script::parse("restrat").unwrap_err();
         assert!(error.contains("did you mean `restart`?") && error.contains("words: open, restart, "), "{error}");
         assert!(!Script::parse("fly 3").unwrap_err().contains("did you mean"));
@@ -467,7 +486,8 @@ mod tests {
         let touch = Script::parse("touch down 3 4").unwrap();
         assert_eq!(touch.lines[0], Line::Touch(egui::TouchPhase::Start, [3.0, 4.0]));
     }
-    /// The list of words is that of the lines that are read.
+
+    /// The list of words has all words that lines can begin with.
     #[test]
     fn all_words_are_listed() {
         let source = include_str!("script.rs");

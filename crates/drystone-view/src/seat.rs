@@ -1,7 +1,7 @@
-//! Where a run is: here, or away with a thread of its own. Worlds on the CPU are stepped there, so that the window answers
-//! while a step takes its time; and whichever it is on, a world goes there for what takes long: back to a state that was
-//! kept, to the other backend, to get a twin. What is asked of a world that is away waits until it is back, between two
-//! steps; so a run is the same whatever else the window does.
+//! Handle on a world that is either here or away with its worker thread. A world on the CPU is stepped by the worker,
+//! so that the window responds during a long step; any world goes to the worker for long jobs: back to a kept state, to
+//! the other backend, to be copied. Actions on a world that is away wait until it is back, between two steps, so that
+//! its course does not depend on what else the window does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use drystone::low_level::types::{Counters, GEOMETRY_MASK, NO_SHAPE, VACANT};
 use drystone::{Scene, Settings};
 use drystone::{World, WorldError};
 
-/// Called when a run has come back.
+/// Callback for the end of a worker's job; it wakes the event loop.
 #[derive(Clone)]
 pub(crate) struct Wake(pub Arc<dyn Fn() + Send + Sync>);
 
@@ -30,7 +30,7 @@ impl std::fmt::Debug for Wake {
     }
 }
 
-/// What is told of a run, also while it is away: as it was when it left.
+/// Facts about a world, known also while it is away: then as it was when it left.
 #[derive(Clone, Debug)]
 pub(crate) struct Facts {
     pub scene: Arc<Scene>,
@@ -41,24 +41,25 @@ pub(crate) struct Facts {
     pub target: Option<u64>,
     /// m/s².
     pub gravity: Vec2,
-    /// With the step that they are of.
+    /// Counters of the newest step that are known, with its number.
     pub counters: Option<(u64, Counters)>,
-    /// Slots, vacant ones among them.
+    /// Number of slots for bodies, with vacant ones.
     pub bodies: usize,
-    /// Bodies that are there.
+    /// Number of bodies.
     pub there: usize,
-    /// Shapes that are there.
+    /// Number of shapes.
     pub shapes: usize,
     pub joints: usize,
-    /// Of the device.
+    /// Number of contacts for which the device has buffers; `None` on the CPU.
     pub contact_capacity: Option<u32>,
+    /// Dispatches of a step on the device.
     pub dispatches: Option<u32>,
     pub device_bytes: u64,
-    /// Steps that dropped contacts.
+    /// Number of steps that dropped contacts because a buffer was too small.
     pub overflows: usize,
-    /// Bytes of all states kept, and how many steps apart they are.
+    /// Bytes of all kept states, and steps between two of them.
     pub kept: (u64, u64),
-    /// Changes that were made to it.
+    /// Log of the changes that were made to it.
     pub log: Arc<Vec<Entry>>,
 }
 
@@ -92,7 +93,7 @@ impl Facts {
         }
     }
 
-    /// What a step changes of them.
+    /// Updates the facts that a step changes.
     fn follow(&mut self, run: &Run) {
         self.steps = run.steps();
         self.furthest = run.furthest();
@@ -103,61 +104,62 @@ impl Facts {
     }
 }
 
-/// What a worker is to do.
+/// Job for a worker thread.
 #[derive(Clone, Debug)]
 pub(crate) enum Order {
-    /// Steps, so many at most, one at least; none begins after the budget is spent.
+    /// Does up to this number of steps, at least one; none begins after this time.
     Steps(u64, Duration),
-    /// Goes back to this step, or as far back that steps lead there.
+    /// Goes back to a step, or to the kept state before it.
     GoBack(u64),
-    /// Takes back the last change, and goes back to where it was made.
+    /// Undoes the last change by going back to its step.
     Undo,
-    /// Makes the change again that was undone last.
+    /// Makes the last undone change again.
     Redo,
-    /// The same world elsewhere or by other settings; with a twin if there was one.
+    /// Moves the world to a backend and settings; with a copy on the other backend if there was one.
     Carry { on: On, context: Context, settings: Box<Settings>, twin: bool, cancel: Cancel },
-    /// The same world on the other backend, beside it.
+    /// Makes a copy of the world on the other backend.
     Twin { context: Context, cancel: Cancel },
 }
 
-/// Steps that were done.
+/// Result of steps on the CPU.
 #[derive(Debug)]
 pub(crate) struct Stepped {
     pub steps: u64,
-    /// How long they took.
+    /// Time that they took.
     pub took: Duration,
     pub samples: Vec<Sample>,
-    /// Watched bodies after each step.
+    /// Graphed bodies after each step.
     pub seen: Vec<(BodyId, Moment)>,
     pub result: Result<(), WorldError>,
 }
 
-/// A world to run beside another; `None`: it was cancelled.
+/// Copy of a world on the other backend; `None`: it was cancelled.
 pub(crate) type Twin = Result<Option<Box<Run>>, WorldError>;
 
-/// What came of an order.
+/// Result of a job.
 #[derive(Debug)]
 pub(crate) enum Outcome {
     Steps(Stepped),
     WentBack(Result<(), WorldError>),
-    /// Whether it was carried over and not cancelled; and its twin, if it was to have one.
+    /// True if the world was moved, false if that was cancelled; and its copy, if it was to have one.
     Carried(Result<bool, WorldError>, Option<Twin>),
     Twin(Twin),
 }
 
+/// Channels to a worker thread.
 #[derive(Debug)]
 struct Worker {
     orders: Sender<(Run, Order)>,
     done: Receiver<(Run, Outcome)>,
 }
 
-/// A run, or the place to which it comes back.
+/// Handle on a world that is here or away with its worker thread.
 #[derive(Debug)]
 pub(crate) struct Seat {
     run: Option<Run>,
     facts: Facts,
     worker: Option<Worker>,
-    /// Done here, as there is no thread to do it.
+    /// Result that is still to be taken: of a job done without a thread, or found by [`Self::is_still_away`].
     done: Option<Outcome>,
 }
 
@@ -166,21 +168,22 @@ impl Seat {
         Self { facts: Facts::of(&run), run: Some(run), worker: None, done: None }
     }
 
-    /// The run, if it is here.
+    /// The world, unless it is away.
     pub fn here(&self) -> Option<&Run> {
         self.run.as_ref()
     }
 
-    /// The run, if it is here. What is changed is told after [`Self::learn`].
+    /// The world, unless it is away. After changes, [`Self::learn`] updates the facts.
     pub fn here_mut(&mut self) -> Option<&mut Run> {
         self.run.as_mut()
     }
 
+    /// Returns true while the worker has the world.
     pub fn is_away(&self) -> bool {
         self.run.is_none()
     }
 
-    /// Whether the run is away and not about to come back at once.
+    /// Returns true while the worker has the world, after taking it back if the worker is done.
     pub fn is_still_away(&mut self) -> bool {
         if self.is_away()
             && let Some((run, outcome)) = self.worker.as_ref().and_then(|worker| worker.done.try_recv().ok())
@@ -191,12 +194,12 @@ impl Seat {
         self.is_away()
     }
 
-    /// Whether a step is under way on the device, of which the rest has yet to be given to it.
+    /// Returns true in the middle of a step that is submitted to the device in parts.
     pub fn is_mid_step(&self) -> bool {
         matches!(self.run.as_ref().map(Run::world), Some(World::Gpu(world)) if world.is_mid_step())
     }
 
-    /// What is told of it.
+    /// Facts about the world, of now or of when it left.
     pub fn facts(&self) -> &Facts {
         &self.facts
     }
@@ -213,22 +216,22 @@ impl Seat {
         &self.facts.scene
     }
 
-    /// Whether it is on its way to a step it was sent to.
+    /// Step to which the world is on its way.
     pub fn target(&self) -> Option<u64> {
         self.facts.target
     }
 
-    /// Takes notice of what was done to the run.
+    /// Updates all facts after changes to the world.
     pub fn learn(&mut self) {
         if let Some(run) = &self.run {
             self.facts = Facts::of(run);
         }
     }
 
-    /// Takes notice of steps.
+    /// Updates the facts after steps.
     pub fn follow(&mut self) {
         if let Some(run) = &self.run {
-            // Emitters make bodies as they please.
+            // Emitters add and remove bodies in any step.
             if run.world().compiled().bodies.len() == self.facts.bodies && run.scene().emitters.is_empty() {
                 self.facts.follow(run);
             } else {
@@ -237,7 +240,7 @@ impl Seat {
         }
     }
 
-    /// Sends the run away. It is here all the time if the system gives no thread.
+    /// Hands the world to the worker for a job. If the system gives no thread, the job is done here.
     pub fn lend(&mut self, order: Order, wake: &Wake) {
         let Some(mut run) = self.run.take() else { return };
         if self.worker.is_none() {
@@ -253,7 +256,8 @@ impl Seat {
         self.run = Some(run);
     }
 
-    /// The run comes back, if it was away and is done, or if it is waited for so long; `None`: without end.
+    /// Takes the world back from the worker, waiting up to this time (`None`: without limit); returns the result of its
+    /// job.
     pub fn take_back(&mut self, wait: Option<Duration>) -> Option<Outcome> {
         if let Some(done) = self.done.take() {
             self.note(&done);
@@ -273,6 +277,7 @@ impl Seat {
         Some(outcome)
     }
 
+    /// Updates the facts after a job.
     fn note(&mut self, outcome: &Outcome) {
         if matches!(outcome, Outcome::Steps(_)) {
             self.follow();
@@ -281,7 +286,7 @@ impl Seat {
         }
     }
 
-    /// Goes on with another device. The run is here.
+    /// Continues on a new device. The world must be here.
     ///
     /// # Errors
     /// As [`Run::revive`].
@@ -294,14 +299,14 @@ impl Seat {
     }
 }
 
-/// A thread that steps what it is given until nobody gives it anything any more.
+/// Starts a worker thread. It ends when its handle is dropped.
 fn start(wake: Wake) -> Option<Worker> {
     let (orders, taken) = channel::<(Run, Order)>();
     let (give, done) = channel();
     let work = move || {
         while let Ok((mut run, order)) = taken.recv() {
             let outcome = work(&mut run, order);
-            // Another scene was opened meanwhile, or the window was closed.
+            // The handle is gone: another scene was opened, or the window was closed.
             if give.send((run, outcome)).is_err() {
                 return;
             }
@@ -312,12 +317,13 @@ fn start(wake: Wake) -> Option<Worker> {
     Some(Worker { orders, done })
 }
 
-/// A run must come back, whatever happens.
+/// Runs a job and turns a panic into an error, so that the world always comes back.
 fn caught<T>(work: impl FnOnce() -> Result<T, WorldError>) -> Result<T, WorldError> {
     let done = catch_unwind(AssertUnwindSafe(work));
-    done.unwrap_or_else(|_| Err(WorldError::Kernel("something went wrong that should not".to_owned())))
+    done.unwrap_or_else(|_| Err(WorldError::Kernel("internal error: a worker thread panicked".to_owned())))
 }
 
+/// Does a job.
 fn work(run: &mut Run, order: Order) -> Outcome {
     match order {
         Order::Steps(most, budget) => Outcome::Steps(step(run, most, budget)),
@@ -333,12 +339,13 @@ fn work(run: &mut Run, order: Order) -> Outcome {
     }
 }
 
-/// The same world on the other backend.
+/// Makes a copy of a world on the other backend.
 fn twin_of(run: &mut Run, context: &Context, cancel: &Cancel) -> Twin {
     let on = run.on().other();
     Ok(run.twin(on, context, cancel)?.map(Box::new))
 }
 
+/// Does up to `most` steps within a time.
 fn step(run: &mut Run, most: u64, budget: Duration) -> Stepped {
     let begin = Instant::now();
     let mut stepped = Stepped { steps: 0, took: Duration::ZERO, samples: Vec::new(), seen: Vec::new(), result: Ok(()) };

@@ -1,5 +1,5 @@
-//! The body that is selected, and what is changed of it. A velocity is a command; any other change gives the body another
-//! description: it keeps its number, and gets the joints again that held it.
+//! The selected body and changes of its properties. A velocity is set by a command; any other change replaces the
+//! description of the body, which keeps its id and gets its joints again.
 
 use std::sync::Arc;
 
@@ -11,15 +11,16 @@ use super::inspect::{Answer, Inspection, Pending, Wanted};
 use drystone::BodyId;
 use drystone::Command;
 use drystone::WorldError;
-use drystone::{Body, BodyType};
+use drystone::low_level::scene::Compiled;
+use drystone::{Body, BodyType, Scene};
 use drystone_scenes::saved::Present;
 
-/// In worlds of more bodies, none can be changed: a look into the description of one takes seconds.
+/// Number of bodies above which none can be selected: reading the description of one takes seconds.
 const MAX_EDITED: usize = 400_000;
-/// Frames between two looks at the selected body.
+/// Frames between two queries for the selected body.
 const LOOK_EVERY: u64 = 6;
 
-/// Wanted selection.
+/// Body to select.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Choice {
     Nothing,
@@ -31,12 +32,12 @@ pub(crate) enum Choice {
 /// A change of the selected body.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Change {
-    /// By which reports, graphs and files know it; `None`: by its number.
+    /// Name in messages, graphs and files; `None`: its index.
     Name(Option<String>),
     Kind(BodyType),
-    /// kg/m², of all its shapes.
+    /// Density of all its shapes, kg/m².
     Density(f32),
-    /// kg.
+    /// Mass, kg.
     Mass(f32),
     Friction(f32),
     Restitution(f32),
@@ -45,20 +46,20 @@ pub(crate) enum Change {
     FixedRotation(bool),
     Bullet(bool),
     CanSleep(bool),
-    /// m.
+    /// Place of its origin, m.
     Position(Vec2),
-    /// rad.
+    /// Angle, rad.
     Angle(f32),
-    /// m/s.
+    /// Velocity, m/s.
     Velocity(Vec2),
-    /// rad/s.
+    /// Angular velocity, rad/s.
     Spin(f32),
-    /// Everything but place and velocity as in this description.
+    /// All properties of a description except place, velocity and force.
     Like(Arc<Body>),
 }
 
 impl Change {
-    /// The command that does it, if one does.
+    /// Command that makes the change, if there is one.
     pub fn command(&self) -> Option<Command> {
         match *self {
             Self::Velocity(velocity) => Some(Command::Velocity(velocity)),
@@ -67,12 +68,12 @@ impl Change {
         }
     }
 
-    /// Returns true for what a body is made of: it can have its old value again whatever has happened since.
+    /// Returns true for properties that can get their old value again at any later step.
     pub fn is_property(&self) -> bool {
         !matches!(self, Self::Position(_) | Self::Angle(_) | Self::Velocity(_) | Self::Spin(_))
     }
 
-    /// The change in words, as in "undone: density changed".
+    /// Short text, as in "undone: density changed".
     pub fn words(&self) -> String {
         let what = match self {
             Self::Name(_) => "name",
@@ -94,7 +95,7 @@ impl Change {
         format!("{what} changed")
     }
 
-    /// Changes the description of a body.
+    /// Makes the change in the description of a body.
     pub fn apply(&self, body: &mut Body) {
         match *self {
             Self::Name(ref name) => body.id.clone_from(name),
@@ -106,7 +107,7 @@ impl Change {
             }
             Self::Kind(kind) => {
                 body.kind = kind;
-                // Only kinematic bodies are led, and what is static stands.
+                // Only kinematic bodies follow a path, and static ones have no velocity.
                 body.path = body.path.filter(|_| kind == BodyType::Kinematic);
                 if kind == BodyType::Static {
                     (body.velocity, body.angular_velocity) = (Vec2::ZERO, 0.0);
@@ -120,7 +121,7 @@ impl Change {
             Self::Friction(friction) => {
                 for shape in &mut body.shapes {
                     let material = &mut shape.material;
-                    // The share that is left of it while sliding stays.
+                    // The ratio of kinetic to static friction stays.
                     let share =
                         material.kinetic_friction.map(|kinetic| kinetic / material.friction.max(f32::MIN_POSITIVE));
                     material.kinetic_friction = share.map(|share| (share * friction).min(friction));
@@ -142,20 +143,25 @@ impl Change {
     }
 }
 
-/// The body that is selected.
+/// Selected body.
 #[derive(Debug)]
 pub(crate) struct Selection {
     pub id: BodyId,
-    /// As it was at a step, with the joints that hold it.
+    /// Description at a step, with the joints that hold it.
     pub now: Present,
+    /// Step of the description.
     pub step: u64,
-    /// kg.
+    /// Mass, kg.
     pub mass: f32,
-    /// Last change of the world's bodies when it was looked at.
+    /// Density of the first shape that gives this mass, kg/m².
+    pub density: f32,
+    /// Number of the last change to the world's bodies when the description was read.
     changes: u64,
+    /// Query for its present state.
     look: Option<Pending>,
+    /// Frame of the last query.
     looked: u64,
-    /// As it was seen last.
+    /// Answer to the last query.
     pub seen: Option<Inspection>,
 }
 
@@ -167,7 +173,7 @@ impl Selection {
         seen.map_or(told, |seen| (seen.velocity, seen.spin))
     }
 
-    /// Position of its origin, m, and angle, rad, at a step; `center` is that of mass in its frame.
+    /// Place of its origin, m, and angle, rad, at a step; `center` is its centre of mass in its frame, m.
     pub fn place(&self, step: u64, center: Vec2) -> (Vec2, f32) {
         let told = (self.now.body.position, self.now.body.angle);
         let seen = self.seen.filter(|_| step != self.step && self.now.body.path.is_none());
@@ -176,6 +182,19 @@ impl Selection {
             (Vec2::from(seen.pose.position) - drystone::low_level::math::rotate(turn, center), turn.y.atan2(turn.x))
         })
     }
+}
+
+/// Density of the first shape of a body of this mass, kg/m²: the one in its description, unless that gives a mass as
+/// well, which overrules the densities. Then all are taken in proportion.
+fn density(body: &Body, mass: f32) -> f32 {
+    let Some(first) = body.shapes.first() else { return 0.0 };
+    if body.mass.is_none() {
+        return first.density;
+    }
+    let mut scene = Scene::new("");
+    scene.add(Body { kind: BodyType::Dynamic, mass: None, inertia: None, path: None, ..body.clone() });
+    let by_density = Compiled::new(&scene).map_or(0.0, |compiled| compiled.mass[0].mass);
+    if by_density > 0.0 { first.density * mass / by_density } else { first.density }
 }
 
 impl App {
@@ -206,34 +225,35 @@ impl App {
         Ok(())
     }
 
-    /// Selects a body that is there.
+    /// Selects an existing body.
     pub(super) fn select_body(&mut self, id: BodyId) {
         self.build.selection = None;
         if self.facts().bodies > MAX_EDITED {
             return self.say(format!(
-                "a body is selected and changed in worlds of at most {} bodies",
+                "bodies can be selected only in worlds of at most {} bodies",
                 super::panel::group(MAX_EDITED as u64)
             ));
         }
         self.take_in(id);
     }
 
-    /// Looks what a body is, and makes it the selected one.
+    /// Reads the description of a body and makes it the selected one.
     fn take_in(&mut self, id: BodyId) {
         let Some(run) = self.run.here_mut() else { return };
         let (step, mass) = (run.steps(), run.world().compiled().mass.get(id.index as usize).map_or(0.0, |m| m.mass));
         match run.present(id) {
             Ok(Some(now)) => {
-                let changes = run.changes();
-                self.build.selection =
-                    Some(Selection { id, changes, now, step, mass, look: None, looked: 0, seen: None });
+                let (changes, density) = (run.changes(), density(&now.body, mass));
+                let selection = Selection { id, changes, now, step, mass, density, look: None, looked: 0, seen: None };
+                self.build.selection = Some(selection);
             }
             Ok(None) => self.build.selection = None,
             Err(error) => self.say(format!("body {}: {error}", id.index)),
         }
     }
 
-    /// Once a frame, all worlds being settled: looks where the selected body is, and whether it is there.
+    /// Updates the selected body by queries: its place and motion, and whether it still exists. Once a frame, all
+    /// worlds being settled.
     ///
     /// # Errors
     /// If the device is lost.
@@ -242,7 +262,7 @@ impl App {
         let Some(selection) = &mut self.build.selection else { return Ok(()) };
         let Some(run) = self.run.here_mut() else { return Ok(()) };
         if selection.changes != run.changes() {
-            // A change of it may have been undone, or made again; it may be gone, or back.
+            // An undo may have changed, removed or restored it.
             let id = run.resolve(selection.id);
             self.build.selection = None;
             self.take_in(id);
@@ -267,7 +287,7 @@ impl App {
         Ok(())
     }
 
-    /// Changes the selected body, at once.
+    /// Changes the selected body.
     pub(super) fn change(&mut self, change: &Change) {
         let Some(selection) = &self.build.selection else { return self.say("no body is selected: click one") };
         let id = selection.id;
@@ -292,6 +312,18 @@ impl App {
 mod tests {
     use super::*;
     use drystone::Shape;
+
+    /// A mass that overrules the densities shows as the density that gives it.
+    #[test]
+    fn density_and_mass_agree() {
+        let mut body = Body::dynamic(1.0, 2.0).shape(Shape::half_box(1.0, 1.0).density(3.0));
+        assert_eq!(density(&body, 12.0), 3.0);
+        Change::Mass(2.0).apply(&mut body);
+        assert_eq!(density(&body, 2.0), 0.5);
+        Change::Density(4.0).apply(&mut body);
+        assert_eq!((density(&body, 16.0), body.mass), (4.0, None));
+        assert_eq!(density(&Body::dynamic(0.0, 0.0), 1.0), 0.0, "without a shape");
+    }
 
     #[test]
     fn changes_change_what_they_name() {

@@ -1,7 +1,7 @@
-//! Where the camera looks.
+//! The camera: it shows the view that a scene gives, or else follows the bodies smoothly until the user moves it. F or
+//! the button "fit" lets it follow again.
 //!
-//! A scene with a view is shown so. In any other the camera follows the bodies, softly, until the user moves it; F or the
-//! button "fit" gives it back.
+//! Tools, cards and a panel may lie over the picture; views are fitted into the part that they leave free.
 
 use glam::Vec2;
 
@@ -12,60 +12,62 @@ use drystone::low_level::gpu::Arrival;
 use drystone::low_level::types::Pose;
 use drystone_draw::{Bounds, Camera, DrawInputs, Framing};
 
-/// Frames between two looks at where the bodies are …
+/// Frames between two checks of the places of all bodies …
 const LOOK_EVERY: u32 = 4;
-/// … in worlds of at most so many shapes; …
+/// … in worlds of at most this many shapes; …
 const FEW_SHAPES: usize = 5_000;
 /// … and in larger ones.
 const LOOK_SELDOM: u32 = 15;
-/// Worlds of more shapes are not followed: a look at them takes longer than a frame.
+/// Number of shapes above which a world is not followed: reading its poses takes longer than a frame.
 const MOST_SHAPES: usize = 100_000;
-/// In this time the camera comes half of the way, s.
+/// Time in which the camera covers half of its way, s.
 const HALF_WAY: f64 = 0.07;
-/// The camera comes closer only where it could come this many times closer.
+/// Factor by which the wanted view must be smaller before the camera comes closer.
 const CLOSER: f32 = 2.5;
 /// Share of the picture that may be missing at its edges before the camera moves.
 const SLACK: f32 = 0.01;
-/// Where an edge of the picture moves outwards, there is room for as many looks to come: an answer of the device and the
-/// camera take their time.
+/// Number of checks for which a moving edge is extrapolated outwards: the poses come from the device late, and the
+/// camera takes its time.
 const AHEAD: f32 = 4.0;
 
-/// Frames for which the camera stands still after a body was let go of: the hand is still there.
+/// Frames for which the camera stands still after a body was released: the pointer is still there.
 const REST: u32 = 30;
 
-/// Where bodies are.
+/// Poses of all bodies, at once or later.
 #[derive(Debug)]
 pub(crate) enum Poses {
     Here(Vec<Pose>),
-    /// From the device.
+    /// On their way from the device.
     Coming(Arrival),
 }
 
-/// Whether the camera has yet to be put where it sees the scene.
+/// State of the first view of a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fit {
     Done,
+    /// The camera is still to be placed.
     Wanted,
 }
 
-/// Sides of the picture over which tools, cards or the panel lie, px.
+/// Widths at the sides of the picture that tools, cards or the panel cover, px.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Covered {
     pub left: f32,
     pub right: f32,
 }
 
-/// Rectangle of the picture over which nothing lies: what is fitted is fitted into it.
+/// Part of the picture that nothing covers.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Free {
-    /// Its middle from the middle of the picture, px to the right.
+    /// Distance of its middle from that of the picture, to the right, px.
     shift: f32,
     /// px.
     size: [u32; 2],
 }
 
 impl Covered {
-    /// The rest of a picture. Where it is less than a third of the width, what lies over the picture is not made room for.
+    /// Returns the free part of a picture. Where it would be less than a third of the width, first the right side and
+    /// then both sides are counted as free.
     #[allow(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -86,55 +88,60 @@ impl Covered {
     }
 }
 
-/// Bodies as the camera knows them, and its next move.
+/// State of the camera: whether it follows, what it has seen of the bodies, and its next move.
 #[derive(Debug, Default)]
 pub(crate) struct Sight {
-    /// The world as the camera began to follow it.
+    /// Framing of the world when the camera began to follow it.
     first: Option<Framing>,
-    /// Part of the picture that the framing is for.
+    /// Free part of the picture for which the framing was made.
     part: Free,
-    /// The user has not taken the camera.
+    /// True until the user moves the camera or takes a tool.
     pub follows: bool,
-    /// The camera as this left it: a camera elsewhere was moved by the user.
+    /// Extent that stays in the picture, however its size changes: the view in which a tool was taken, until the user
+    /// moves the camera.
+    kept: Option<Bounds>,
+    /// Centre, m, and scale, m/px, at the end of the last frame: a camera that differs was moved by the user.
     left: Option<(Vec2, f32)>,
-    /// Place that the middle of the free part is to show, m, and m/px.
+    /// Centre of the free part to move to, m, and scale, m/px.
     goal: Option<(Vec2, f32)>,
-    /// The next look puts the camera where it belongs at once.
+    /// True if the next check places the camera at once, without a smooth move.
     jumps: bool,
     coming: Option<Arrival>,
-    /// Extent that was to be shown at the last look.
+    /// Extent to be shown at the last check.
     wanted: Option<Bounds>,
-    /// Steps done and the camera at the last look.
+    /// Steps done, centre and scale at the last check.
     looked: Option<(u64, Vec2, f32)>,
+    /// Frames since the last check.
     frames: u32,
-    /// Frames that the camera has yet to stand still.
+    /// Frames for which the camera still stands still.
     rests: u32,
-    /// There are dynamic bodies, and none is in the picture.
+    /// True if there are dynamic bodies, and none is in the picture.
     pub blank: bool,
 }
 
 impl Sight {
-    /// Drops an answer that a lost device will not give.
+    /// Drops a request that a lost device cannot answer.
     pub fn forget(&mut self) {
         self.coming = None;
     }
 
-    /// Lets the camera stay where it is, as if the user had taken it.
+    /// Lets the camera stay where it is, as if the user had moved it there.
     pub fn stay(&mut self) {
-        (self.follows, self.goal) = (false, None);
+        (self.follows, self.goal, self.kept) = (false, None, None);
     }
 
-    /// True while the camera is on its way.
+    /// Returns true while the camera is on its way.
     pub fn moves(&self) -> bool {
         self.goal.is_some()
     }
 }
 
 impl App {
-    /// The part of the window that shows the world, px.
+    /// Sets the part of the window that shows the world, px, and moves the camera: to the first view, or after the
+    /// bodies.
     pub fn place(&mut self, origin: Vec2, size: [u32; 2]) {
         let size = [size[0].max(1), size[1].max(1)];
-        // The middle stays in the middle, as large as it was; where the camera follows, the next look fits it.
+        // A view that the user has moved keeps its middle and its scale; any other is fitted below.
         self.camera.size = size;
         let part = self.free();
         if self.fit == Fit::Wanted
@@ -142,7 +149,7 @@ impl App {
         {
             let compiled = run.world().compiled();
             let framing = Framing::new(compiled, &compiled.poses, part.size);
-            // A world that goes on from a file may be far from where its scene began.
+            // The bodies of a saved world may be far from where its scene began.
             let jumps = run.steps() > 0 && !framing.is_given();
             let left = Some(self.show(&framing.camera()));
             self.sight = Sight { first: Some(framing), part, follows: true, left, jumps, ..Sight::default() };
@@ -154,24 +161,34 @@ impl App {
         }
     }
 
-    /// The camera of the first world: all of the window, or the left half of it.
+    /// Keeps the view as it is: it no longer follows bodies, and shows the same extent in a window of any size. A view
+    /// that the user has moved stays as it is.
+    pub(super) fn keep_view(&mut self) {
+        if self.sight.follows {
+            self.sight.stay();
+            self.sight.kept = Some(self.free_part().seen());
+        }
+    }
+
+    /// Camera of the first world: the whole picture, or its left half.
     fn first_part(&self) -> Camera {
         split(&self.camera, self.worlds())[0]
     }
 
-    /// The part of the first world's picture over which nothing lies.
+    /// Free part of the first world's picture.
     fn free(&self) -> Free {
         self.fold.covered.rest(self.first_part().size)
     }
 
-    /// The camera of that part alone.
+    /// Camera of the free part of the first world's picture.
     fn free_part(&self) -> Camera {
         let (part, free) = (self.first_part(), self.free());
         let center = part.center + Vec2::new(free.shift * part.metres_per_pixel, 0.0);
         Camera { center, size: free.size, ..part }
     }
 
-    /// Shows in the free part of the picture what a camera shows; returns the camera of the whole picture.
+    /// Moves the camera so that the free part of the picture shows the view of `wanted`; returns the new centre and
+    /// scale.
     fn show(&mut self, wanted: &Camera) -> (Vec2, f32) {
         let scale = wanted.metres_per_pixel;
         let center = wanted.center - Vec2::new(self.free().shift * scale, 0.0);
@@ -179,11 +196,11 @@ impl App {
         (center, scale)
     }
 
-    /// Once a frame: looks now and then where the bodies are, and moves the camera.
+    /// Moves the camera, once a frame, and checks now and then where the bodies are.
     fn follow(&mut self, part: Free) {
         let now = (self.camera.center, self.camera.metres_per_pixel);
         if self.sight.left.is_some_and(|left| left != now) {
-            (self.sight.follows, self.sight.goal) = (false, None);
+            self.sight.stay();
         }
         self.sight.rests = if self.pointer.holds() { REST } else { self.sight.rests.saturating_sub(1) };
         if self.sight.part != part {
@@ -194,9 +211,14 @@ impl App {
         self.sight.left = Some((self.camera.center, self.camera.metres_per_pixel));
     }
 
-    /// The window has another size, or something else lies over it: the whole picture is framed for it, unless the user has the camera.
+    /// Fits the view to another free part of the picture, unless the user has moved the camera.
     fn fit_anew(&mut self, part: Free) {
-        // A world that is away is asked again when it is back.
+        if let Some(kept) = self.sight.kept {
+            self.sight.part = part;
+            self.show(&Camera::fit(kept, part.size, 0.0));
+            return;
+        }
+        // If the world is away, the next frame tries again.
         let Some(run) = self.run.here() else { return };
         self.sight.part = part;
         if !self.sight.follows {
@@ -214,6 +236,7 @@ impl App {
         }
     }
 
+    /// Requests the poses of all bodies when a check is due, and evaluates those that have arrived.
     fn look_around(&mut self) {
         if let Some(arrival) = &self.sight.coming {
             match arrival.take() {
@@ -222,7 +245,7 @@ impl App {
                     self.see(&drystone::low_level::gpu::cast::<Pose>(&bytes));
                 }
                 Ok(None) => {}
-                // The caller that steps the world says so.
+                // The next step reports the loss of the device.
                 Err(_) => self.sight.coming = None,
             }
             return;
@@ -244,20 +267,20 @@ impl App {
         }
     }
 
-    /// The bodies are at these poses.
+    /// Notes whether any body is in the picture, and sets the next goal of a camera that follows.
     fn see(&mut self, poses: &[Pose]) {
         let now = self.free_part();
         let whole = self.first_part();
         let Some(run) = self.run.here() else { return };
         let compiled = run.world().compiled();
         let blank = Framing::sees_any(&whole, &compiled.shapes, poses) == Some(false);
-        // A held body goes where the pointer is: the picture must not go after it.
+        // A grabbed body follows the pointer: a camera that followed the body would move under the pointer.
         let follows = self.sight.follows && self.sight.rests == 0;
         let framing = self.sight.first.as_ref().filter(|framing| follows && !framing.is_given());
         let wanted = framing.map(|framing| framing.camera_later(compiled, poses));
         self.sight.blank = blank;
         let Some(wanted) = wanted else { return };
-        // Softly, unless there is nothing to be seen meanwhile.
+        // Smoothly, unless nothing would be seen on the way.
         if std::mem::take(&mut self.sight.jumps) || blank {
             (self.sight.goal, self.sight.blank) = (None, false);
             self.show(&wanted);
@@ -279,6 +302,7 @@ impl App {
         }
     }
 
+    /// Moves the camera part of the way to its goal.
     #[allow(clippy::cast_possible_truncation, reason = "a share")]
     fn move_camera(&mut self) {
         let Some((center, metres_per_pixel)) = self.sight.goal.filter(|_| self.sight.rests == 0) else { return };
@@ -290,7 +314,7 @@ impl App {
         camera.metres_per_pixel *= (metres_per_pixel / camera.metres_per_pixel).powf(share);
         let near = (camera.metres_per_pixel / metres_per_pixel - 1.0).abs() < 1e-3
             && camera.center.distance(center) < 0.5 * metres_per_pixel;
-        // Far from the origin a part of the way may be less than coordinates tell apart.
+        // Far from the origin a part of the way may be less than the resolution of coordinates.
         if near || before == (camera.center, camera.metres_per_pixel) {
             (camera.center, camera.metres_per_pixel) = (center, metres_per_pixel);
             self.sight.goal = None;
@@ -298,7 +322,7 @@ impl App {
         self.show(&camera);
     }
 
-    /// On a screen with so many pixels a point. On one of finer pixels all is as large as it was.
+    /// Takes over the pixels per point of the screen; on a finer screen everything keeps its size.
     pub fn on_screen(&mut self, pixels_per_point: f32) {
         if pixels_per_point != self.pixels_per_point && pixels_per_point > 0.0 {
             self.zoom_along(self.pixels_per_point / pixels_per_point);
@@ -306,7 +330,7 @@ impl App {
         }
     }
 
-    /// Zooms for another reason than the user's: the camera goes on to follow.
+    /// Zooms without counting as a move of the user: the camera keeps following.
     pub fn zoom_along(&mut self, factor: f32) {
         self.camera.metres_per_pixel *= factor;
         for (_, metres_per_pixel) in [&mut self.sight.left, &mut self.sight.goal].into_iter().flatten() {
@@ -314,14 +338,14 @@ impl App {
         }
     }
 
-    /// A place in the world under a pixel, whichever of two worlds it is in.
+    /// Place in the world under a pixel, m, in the first world or its copy.
     pub fn world_at(&self, pixel: Vec2) -> Vec2 {
         let cameras = split(&self.camera, self.worlds());
         let over = cameras.iter().rev().find(|camera| pixel.x >= camera.origin.x).or(cameras.first());
         over.map_or(Vec2::ZERO, |camera| camera.to_world(pixel))
     }
 
-    /// Frames the world as it is, beside a card if there is one: on the GPU as soon as its poses have arrived.
+    /// Fits the view to all bodies, beside a card if there is one; on the GPU as soon as the poses have arrived.
     pub fn frame_all(&mut self) {
         self.fold.beside_card = true;
         match self.poses() {
@@ -331,7 +355,7 @@ impl App {
         }
     }
 
-    /// Where the bodies are: at once, or on their way from the device.
+    /// Requests the poses of all bodies; `None` while the world is away.
     pub fn poses(&self) -> Option<Poses> {
         let world = self.run.here()?.world();
         let World::Gpu(of) = world else {
@@ -349,8 +373,8 @@ impl App {
         Some(Poses::Coming(arrival))
     }
 
-    /// Puts the camera where it sees bodies at these poses: where the scene says, if they are all there. From there it
-    /// follows them.
+    /// Fits the view to bodies at these poses, and follows them from there. The view that the scene gives is used if it
+    /// shows them all.
     pub fn look_at(&mut self, poses: &[Pose]) {
         let part = self.free();
         let Some(run) = self.run.here() else { return };

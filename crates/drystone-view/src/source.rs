@@ -1,4 +1,5 @@
-//! Where a scene of the window comes from: the catalogue with parameters, or a file that is watched.
+//! Origin of a scene: an entry of the catalogue with parameters, a file that is watched for changes, or a scene given
+//! by the caller.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -10,22 +11,22 @@ use drystone_scenes::catalogue::{self, Entry};
 use drystone_scenes::file;
 use drystone_scenes::saved::{SavedWorld, SavedWorldError};
 
-/// A scene that can be opened again.
+/// Origin of a scene, from which it can be opened again.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
-    /// Of the catalogue, with what differs from its defaults.
+    /// Entry of the catalogue, with values for all its parameters.
     Catalogue { entry: &'static Entry, values: Vec<f64> },
-    /// A file, and when it was changed last.
+    /// File, with the time of its last known change.
     File { path: PathBuf, changed: Option<SystemTime> },
-    /// As it was given by the program that opened the window.
+    /// Scene given by the program that opened the window.
     Given(Arc<Scene>),
 }
 
 impl Source {
-    /// By the name of a scene of the catalogue, a spec with parameters, or a path.
+    /// Reads the name of a catalogue scene, a spec with parameters, or a path.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// If there is no such scene, parameter or file, or a value is out of range.
     pub fn parse(text: &str) -> Result<Self, String> {
         let base = text.split(':').next().unwrap_or(text).trim();
         if let Some(entry) = catalogue::entries().iter().find(|entry| entry.name == base) {
@@ -40,7 +41,7 @@ impl Source {
                     values[index] = value;
                 }
             }
-            // Says what is wrong, if anything is.
+            // Reports unknown parameters and values out of range.
             catalogue::check(text).map_err(|error| error.to_string())?;
             return Ok(Self::Catalogue { entry, values });
         }
@@ -56,10 +57,10 @@ impl Source {
         }
     }
 
-    /// Builds it.
+    /// Builds the scene.
     ///
     /// # Errors
-    /// What is wrong, with the place in a file.
+    /// The first error, with its place in a file.
     pub fn build(&self) -> Result<Scene, String> {
         match self {
             Self::Catalogue { entry, values } => {
@@ -78,7 +79,7 @@ impl Source {
         }
     }
 
-    /// The saved world in the file, if there is one and not a scene.
+    /// Reads the saved world in the file; `None` if it is a scene.
     ///
     /// # Errors
     /// Error of the file, with the path.
@@ -89,14 +90,14 @@ impl Source {
         }
         SavedWorld::read(path).map(Some).map_err(|error| {
             let remedy = match error {
-                SavedWorldError::OnlyState => "; `drystone run SCENE --resume` goes on with it",
+                SavedWorldError::OnlyState => "; continue it with `drystone run SCENE --resume`",
                 _ => "",
             };
             format!("{}: {error}{remedy}", path.display())
         })
     }
 
-    /// As it is called in a few words: of a file only its name.
+    /// Short name: of a file its name without the folder.
     pub fn title(&self) -> String {
         match self {
             Self::Catalogue { .. } | Self::Given(_) => self.spec(),
@@ -106,7 +107,7 @@ impl Source {
         }
     }
 
-    /// What opens it again.
+    /// Text that opens the scene again: spec or path.
     pub fn spec(&self) -> String {
         match self {
             Self::Catalogue { entry, values } => {
@@ -125,7 +126,7 @@ impl Source {
         }
     }
 
-    /// Whether its file was changed since this was last asked.
+    /// Returns true if the file has changed since the last call.
     pub fn has_changed(&mut self) -> bool {
         let Self::File { path, changed: known } = self else { return false };
         let now = changed(path);
@@ -137,7 +138,8 @@ impl Source {
     }
 }
 
-/// Returns true for a file that begins as a saved world or a state does. A pipe is not looked at: it can be read once.
+/// Returns true for a file with the magic number of a saved world or a state. A pipe is not read: that can be done only
+/// once.
 fn is_saved_world(path: &Path) -> bool {
     let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
     let mut start = [0; 8];
@@ -145,7 +147,7 @@ fn is_saved_world(path: &Path) -> bool {
     is_file && std::fs::File::open(path).is_ok_and(reads) && (&start == b"DRYSNAP\n" || SavedWorld::is_one(&start))
 }
 
-/// Of a pipe, which can be read once, nothing.
+/// Time of the last change of a file; `None` for a pipe, which can be read only once.
 fn changed(path: &Path) -> Option<SystemTime> {
     std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file)?.modified().ok()
 }

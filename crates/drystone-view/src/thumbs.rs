@@ -1,6 +1,6 @@
-//! Small pictures of the scenes of the catalogue, for the list of scenes. A thread of its own draws them on the CPU,
-//! one scene after the other, and only those that are in sight; no frame waits for it. They are kept in a folder from one
-//! time to the next.
+//! Small pictures of the catalogue's scenes, for the list of scenes. A background thread draws them on the CPU, one
+//! scene after the other and only those in sight; no frame waits for it. A cache folder keeps them from one session to
+//! the next.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,31 +16,32 @@ use drystone_scenes::catalogue::Entry;
 
 /// Size of a picture, px: two for each point of [`POINTS`], for fine screens.
 const SIZE: [u32; 2] = [144, 96];
-/// Size in the list, points.
+/// Size of a picture in the list, points.
 pub(crate) const POINTS: egui::Vec2 = egui::vec2(72.0, 48.0);
-/// Bodies of a scene in its picture, about: of larger scenes a smaller one is drawn, in which bodies can be told apart.
+/// Approximate number of bodies in a picture: larger scenes are drawn in a smaller size, in which bodies can be told
+/// apart.
 const BODIES: u64 = 300;
 /// Maximum number of bodies of a scene that is stepped; one that cannot be made smaller is drawn as it begins.
 const STEPPED: usize = 1_000;
 /// Steps done before the picture: by then things move, and few have come to rest.
 const STEPS: u32 = 75;
-/// Time for the steps of a scene. On a slow machine there are fewer.
+/// Longest time for these steps; a slow machine does fewer.
 const TIME: Duration = Duration::from_secs(2);
 
-/// Bytes of all files in the folder at most, and of one that is read.
+/// Maximum size of all files in the folder, and of one that is read, bytes.
 const MAX_KEPT: u64 = 4 << 20;
 const MAX_FILE: u64 = 1 << 20;
-/// Counted up where pictures come out in another way for a reason that no fingerprint tells.
+/// Number to be increased when pictures change for a reason that no fingerprint covers.
 const EDITION: u32 = 1;
 
 /// Pictures of scenes, by their names.
 #[derive(Default)]
 pub(crate) struct Thumbs {
-    /// Folder in which they are kept, if they are.
+    /// Cache folder, if there is one.
     folder: Option<PathBuf>,
-    /// Number of those that were in it.
+    /// Number of scenes whose pictures were in the folder.
     kept: usize,
-    /// `None`: the scene cannot be drawn.
+    /// Pictures by the names of scenes; `None` for a scene that cannot be drawn.
     known: HashMap<&'static str, Option<Pictures>>,
     job: Option<Job>,
 }
@@ -51,10 +52,10 @@ struct Pictures {
     textures: [Option<egui::TextureHandle>; 2],
 }
 
-/// A thread that draws a scene.
+/// Thread that draws a scene. Dropping it cancels the thread.
 struct Job {
     name: &'static str,
-    /// Pictures, and true if they were in the folder.
+    /// Receives the pictures, and true if they were in the folder.
     done: Receiver<Option<([Image; 2], bool)>>,
     cancel: Cancel,
 }
@@ -77,7 +78,7 @@ impl Thumbs {
         Some(directories::ProjectDirs::from("", "", "drystone")?.cache_dir().join("scenes"))
     }
 
-    /// Keeps pictures in a folder, and takes those that are in it.
+    /// Sets the cache folder.
     pub fn keep_in(&mut self, folder: PathBuf) {
         self.folder = Some(folder);
     }
@@ -92,7 +93,7 @@ impl Thumbs {
         self.known.len()
     }
 
-    /// Forgets what is on a device that was lost. The pictures stay.
+    /// Drops the textures after the device was lost; the pictures stay.
     pub fn forget_textures(&mut self) {
         for pictures in self.known.values_mut().flatten() {
             pictures.textures = [None, None];
@@ -111,12 +112,13 @@ impl Thumbs {
         Some(texture.id())
     }
 
-    /// Takes up what the thread has drawn, and has it draw the first of these scenes that has no picture.
+    /// Takes over the pictures that the thread has drawn, and starts it for the first of these scenes without a
+    /// picture.
     pub fn draw(&mut self, in_sight: &[&'static Entry], wake: &Wake) {
         if let Some(job) = &self.job {
             match job.done.try_recv() {
                 Err(TryRecvError::Empty) => return,
-                // A scene that broke the thread has no picture.
+                // A scene on which the thread panicked has no picture.
                 drawn => {
                     let drawn = drawn.ok().flatten();
                     self.kept += usize::from(drawn.as_ref().is_some_and(|(_, was_kept)| *was_kept));
@@ -138,12 +140,13 @@ impl Thumbs {
             drop(to);
             (wake.0)();
         };
-        // Without a thread the scene has no picture: the next look finds the other end closed.
+        // Without a thread the scene has no picture: the next call finds the channel closed.
         let _ = std::thread::Builder::new().name("thumbnail".to_owned()).spawn(work);
     }
 }
 
-/// Pictures of a scene from the folder, with true, or drawn, and put into it. A folder that cannot be used is none.
+/// Loads the pictures of a scene from the folder (true), or draws and stores them (false). An unusable folder is
+/// ignored.
 fn kept_or_drawn(folder: Option<&Path>, entry: &Entry, cancel: &Cancel) -> Option<([Image; 2], bool)> {
     let path = folder.map(|folder| folder.join(file_name(entry.name)));
     if let Some(images) = path.as_deref().and_then(load) {
@@ -151,18 +154,18 @@ fn kept_or_drawn(folder: Option<&Path>, entry: &Entry, cancel: &Cancel) -> Optio
     }
     let images = picture(entry, cancel)?;
     if let (Some(folder), Some(path)) = (folder, path) {
-        // Without it the scene is drawn again next time.
+        // Without the file the scene is drawn again in the next session.
         let _ = store(folder, &path, &images);
     }
     Some((images, false))
 }
 
-/// Builds that draw other pictures have other names.
+/// Name of a scene's file, with fingerprints, so that builds that draw other pictures use other files.
 fn file_name(scene: &str) -> String {
     format!("{scene}-{EDITION}-{}-{}.png", drystone::FINGERPRINT, drystone_scenes::FINGERPRINT)
 }
 
-/// A file's pictures, the light one above the dark one; `None` if there is none, or it is damaged.
+/// Reads the pictures in a file, the light one above the dark one; `None` if there is no file or it is damaged.
 fn load(path: &Path) -> Option<[Image; 2]> {
     if std::fs::metadata(path).ok()?.len() > MAX_FILE {
         return None;
@@ -173,7 +176,7 @@ fn load(path: &Path) -> Option<[Image; 2]> {
     Some([rgba, dark].map(|rgba| Image { width: SIZE[0], height: SIZE[1], rgba }))
 }
 
-/// Writes a file, whole or not at all, and removes those that have no room beside it.
+/// Writes a file, whole or not at all, and removes others to keep the folder within its size.
 fn store(folder: &Path, path: &Path, [light, dark]: &[Image; 2]) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let rgba = [&light.rgba[..], &dark.rgba[..]].concat();
@@ -186,7 +189,7 @@ fn store(folder: &Path, path: &Path, [light, dark]: &[Image; 2]) -> std::io::Res
     make_room(folder, MAX_KEPT)
 }
 
-/// Removes files until all that are left have so many bytes: those of other builds first, then the oldest.
+/// Removes files until the rest has at most `most` bytes: those of other builds first, then the oldest.
 fn make_room(folder: &Path, most: u64) -> std::io::Result<()> {
     let own = file_name("");
     let mut files = Vec::new();
@@ -209,7 +212,7 @@ fn make_room(folder: &Path, most: u64) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Pictures of a scene shortly after its start, light and dark; `None`: it cannot be drawn, or is not wanted any more.
+/// Draws a scene shortly after its start, in light and dark colours; `None` if it cannot be drawn or was cancelled.
 fn picture(entry: &Entry, cancel: &Cancel) -> Option<[Image; 2]> {
     let is_large = entry.body_count(&[]).ok()? > BODIES;
     let given = if is_large { entry.sized(BODIES).ok().flatten() } else { None };
@@ -229,7 +232,7 @@ fn picture(entry: &Entry, cancel: &Cancel) -> Option<[Image; 2]> {
     }
     let snapshot = world.snapshot();
     let camera = framing.camera_later(world.compiled(), &snapshot.poses);
-    // The grid and the ticks would be most of what is seen.
+    // In a picture this small, grid and ticks would hide the scene.
     let plain = |style: Style| Style { grid_strength: 0.0, marks: 0.0, ..style };
     let draw = |style: Style| raster::picture_of_world(world.compiled(), &snapshot, true, &camera, &style).ok();
     Some([draw(plain(Style::light()))?, draw(plain(Style::dark()))?])

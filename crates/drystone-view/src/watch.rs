@@ -1,7 +1,7 @@
-//! Bodies that are watched: where they are and how they move, step by step, for graphs and tables.
+//! Graphed bodies: their places and motion, step by step, for graphs and tables.
 //!
-//! A world on the CPU tells of them as it steps. On the device their rows are copied behind each step, and come to the host
-//! later, without anything waiting for them.
+//! A world on the CPU gives them after each step. On the device their rows are copied after each step, and arrive on
+//! the host later without any wait.
 
 use std::collections::VecDeque;
 
@@ -19,12 +19,12 @@ use drystone::low_level::types::{BodyState, DYNAMIC, Params, Pose};
 use drystone::{World, WorldError};
 use drystone_draw::DrawInputs;
 
-/// Bodies that can be watched at the same time.
+/// Maximum number of graphed bodies.
 pub(crate) const MOST_WATCHED: usize = 4;
-/// Steps that are kept of each: a minute at 60 steps a second.
+/// Number of steps that are kept of each: a minute at 60 steps per second.
 pub(crate) const KEPT: usize = 3600;
 
-/// A watched body after a step.
+/// State of a graphed body after a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Moment {
     pub step: u64,
@@ -32,17 +32,17 @@ pub(crate) struct Moment {
     pub dt: f64,
     /// Centre of mass, m.
     pub position: DVec2,
-    /// Angle with full turns counted while it is watched, rad.
+    /// Angle, with full turns counted while it is graphed, rad.
     pub angle: f64,
     /// Velocity of the centre of mass, m/s.
     pub velocity: DVec2,
     /// Angular velocity, rad/s.
     pub spin: f64,
-    /// Energy of moving and turning, J.
+    /// Kinetic energy, of translation and rotation, J.
     pub kinetic: f64,
-    /// Energy in gravity and fields, J.
+    /// Potential energy in gravity and fields, J.
     pub potential: f64,
-    /// kg.
+    /// Mass, kg.
     pub mass: f64,
 }
 
@@ -62,14 +62,14 @@ impl Moment {
         }
     }
 
-    /// Seconds since the world began.
+    /// Simulated time, s.
     #[allow(clippy::cast_precision_loss, reason = "a time")]
     pub fn time(&self) -> f64 {
         self.step as f64 * self.dt
     }
 }
 
-/// Quantity that can be drawn over time.
+/// Quantity of which a graph can be drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quantity {
     X,
@@ -133,7 +133,7 @@ impl Quantity {
         }
     }
 
-    /// Value at the later of two moments; `None` where the moment before is not known and it takes both.
+    /// Value at a step; `None` if it depends on the step before, which is not known.
     pub fn of(self, before: Option<&Moment>, now: &Moment) -> Option<f64> {
         let acceleration = || {
             let before = before.filter(|before| before.step + 1 == now.step)?;
@@ -160,18 +160,18 @@ impl Quantity {
     }
 }
 
-/// A watched body and where it was.
+/// Graphed body with its states so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Track {
     pub body: BodyId,
     pub name: String,
-    /// Number of its colour: another than those of the others.
+    /// Index of its colour, which no other graphed body has.
     pub color: usize,
     pub moments: VecDeque<Moment>,
 }
 
 impl Track {
-    /// Takes over a moment. What was known of this step and of later ones is forgotten.
+    /// Adds a state, and removes those of the same and later steps.
     fn push(&mut self, mut moment: Moment) {
         self.cut(moment.step);
         if let Some(last) = self.moments.back() {
@@ -184,14 +184,14 @@ impl Track {
         self.moments.push_back(moment);
     }
 
-    /// Forgets this step and later ones.
+    /// Removes states of this step and later ones.
     fn cut(&mut self, step: u64) {
         while self.moments.back().is_some_and(|last| last.step >= step) {
             self.moments.pop_back();
         }
     }
 
-    /// A quantity over time: seconds and values.
+    /// Graph of a quantity: pairs of time, s, and value.
     pub fn curve(&self, quantity: Quantity) -> Vec<[f64; 2]> {
         let before = std::iter::once(None).chain(self.moments.iter().map(Some));
         let value =
@@ -199,7 +199,7 @@ impl Track {
         before.zip(&self.moments).filter_map(value).collect()
     }
 
-    /// The newest value of a quantity.
+    /// Newest value of a quantity.
     pub fn now(&self, quantity: Quantity) -> Option<f64> {
         let mut last = self.moments.iter().rev();
         let now = last.next()?;
@@ -207,7 +207,7 @@ impl Track {
     }
 }
 
-/// Mass and gravity of a watched body: what its energies depend on beside its state.
+/// Mass and gravity of a graphed body, on which its energies depend beside its state.
 #[derive(Clone, Copy, Debug)]
 struct Weighed {
     body: BodyId,
@@ -228,7 +228,7 @@ impl Weighed {
     }
 }
 
-/// Rows of watched bodies on their way from the device.
+/// Rows of graphed bodies on their way from the device.
 #[derive(Debug)]
 struct Flight {
     step: u64,
@@ -237,15 +237,15 @@ struct Flight {
     arrival: Arrival,
 }
 
-/// All watched bodies.
+/// All graphed bodies.
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub tracks: Vec<Track>,
-    /// Quantities of which graphs are drawn.
+    /// Quantities whose graphs are shown.
     pub shown: Vec<Quantity>,
     /// True until the panel has opened its section.
     pub opens: bool,
-    /// Looking for the body that is meant.
+    /// Query for the body to graph.
     asked: Option<Pending>,
     /// Last change of the world's bodies when names were looked up.
     changes: u64,
@@ -260,7 +260,7 @@ impl Default for Watch {
 }
 
 impl Watch {
-    /// The track of a slot's body.
+    /// Track of the body in a slot.
     pub fn of(&self, slot: usize) -> Option<&Track> {
         self.tracks.iter().find(|track| track.body.index as usize == slot)
     }
@@ -270,13 +270,13 @@ impl Watch {
         self.asked.is_some() || !self.flights.is_empty()
     }
 
-    /// Gives up what a device that was lost was asked.
+    /// Drops requests that a lost device cannot answer.
     pub fn lose_device(&mut self) {
         self.flights.clear();
         self.asked = None;
     }
 
-    /// Takes over what was seen.
+    /// Adds states of bodies to their tracks.
     pub fn note(&mut self, seen: impl IntoIterator<Item = (BodyId, Moment)>) {
         for (body, moment) in seen {
             if let Some(track) = self.tracks.iter_mut().find(|track| track.body == body) {
@@ -285,13 +285,13 @@ impl Watch {
         }
     }
 
-    /// Forgets what is later than a step: the world has gone back to it.
+    /// Removes what is later than a step, to which the world has gone back.
     fn cut(&mut self, now: u64) {
         self.tracks.iter_mut().for_each(|track| track.cut(now + 1));
         self.flights.retain(|flight| flight.step <= now);
     }
 
-    /// All tracks as a table: a row a step, a column for each quantity of each body with its unit.
+    /// Table of all tracks: a row per step, a column for each quantity of each body, with its unit.
     pub fn csv(&self) -> String {
         let plain = |name: &str| -> String {
             name.chars().map(|c| if c.is_alphanumeric() || "_-. ".contains(c) { c } else { '_' }).collect()
@@ -328,14 +328,14 @@ impl Watch {
 }
 
 impl Run {
-    /// Watched bodies that are there.
+    /// Graphed bodies that exist now.
     fn watched_now(&self) -> Vec<Weighed> {
         let compiled = self.world().compiled();
         let is_there = |body: &&BodyId| self.world().contains(**body);
         self.watched.iter().filter(is_there).map(|&body| Weighed::of(compiled, body)).collect()
     }
 
-    /// Watched bodies as they are now; none of a world on the device.
+    /// Present states of graphed bodies; none for a world on the device.
     pub fn seen(&self) -> Vec<(BodyId, Moment)> {
         let World::Cpu(world) = self.world() else { return Vec::new() };
         let params = &world.compiled().params;
@@ -347,7 +347,7 @@ impl Run {
         self.watched_now().into_iter().filter_map(moment).collect()
     }
 
-    /// Asks the device for watched bodies as they will be when it has done what it was given.
+    /// Requests the states of graphed bodies after all work submitted so far.
     fn send_watched(&self, context: &Context) -> Option<Flight> {
         let World::Gpu(world) = self.world() else { return None };
         let bodies = self.watched_now();
@@ -383,7 +383,7 @@ impl Run {
 }
 
 impl Flight {
-    /// Reads what has arrived.
+    /// Reads the states from the rows that have arrived.
     fn read(&self, bytes: &[u8]) -> Vec<(BodyId, Moment)> {
         let each = size_of::<Pose>() + size_of::<BodyState>();
         let moment = |(weighed, row): (&Weighed, &[u8])| {
@@ -397,7 +397,7 @@ impl Flight {
 }
 
 impl App {
-    /// Watches the body at a place, m, or stops watching it.
+    /// Graphs the body at a place, m, or stops graphing it.
     ///
     /// # Errors
     /// If the place is too far out.
@@ -409,7 +409,7 @@ impl App {
         Ok(())
     }
 
-    /// Watches the body in a slot, or stops watching it.
+    /// Graphs the body in a slot, or stops graphing it.
     pub fn watch_body(&mut self, slot: usize) {
         let Some(run) = self.run.here_mut() else { return };
         let compiled = run.world().compiled();
@@ -419,11 +419,11 @@ impl App {
         }
         let name = compiled.ids[slot].clone().unwrap_or_else(|| format!("body {slot}"));
         if self.watch.tracks.len() == MOST_WATCHED {
-            return self.say(format!("{MOST_WATCHED} bodies are watched at most: {name} is not"));
+            return self.say(format!("at most {MOST_WATCHED} bodies are graphed: stop graphing one to add {name}"));
         }
         let taken = |color: &usize| self.watch.tracks.iter().any(|track| track.color == *color);
         let color = (0..MOST_WATCHED).find(|color| !taken(color)).unwrap_or(0);
-        let said = format!("{name} is watched: see Body graphs");
+        let said = format!("graphing {name}: see Body graphs");
         self.watch.tracks.push(Track { body, name, color, moments: VecDeque::new() });
         self.watch.opens = true;
         run.watched.push(body);
@@ -433,7 +433,7 @@ impl App {
         self.say(said);
     }
 
-    /// Stops watching, by place among the tracks.
+    /// Stops graphing a body, by its index among the tracks.
     pub fn unwatch(&mut self, at: usize) {
         if at >= self.watch.tracks.len() {
             return;
@@ -442,10 +442,10 @@ impl App {
         if let Some(run) = self.run.here_mut() {
             run.watched.retain(|&body| body != track.body);
         }
-        self.say(format!("{} is not watched any more", track.name));
+        self.say(format!("stopped graphing {}", track.name));
     }
 
-    /// Asks the device for the watched bodies of the first world after a step that it was given.
+    /// Requests the states of graphed bodies of the first world, if it is on the device, after a step.
     pub(super) fn send_watched(&mut self) {
         if self.run.on() == On::Gpu
             && let Some(flight) = self.run.here().and_then(|run| run.send_watched(&self.context))
@@ -454,7 +454,8 @@ impl App {
         }
     }
 
-    /// Takes what has arrived, and forgets what the world has gone back from: once a frame.
+    /// Takes over states that have arrived, and removes those of steps from which the world has gone back. Once a
+    /// frame.
     ///
     /// # Errors
     /// If the device is lost.
@@ -475,13 +476,13 @@ impl App {
             self.watch.asked = None;
             match answer {
                 Answer::Body(found) => self.watch_body(found.body),
-                _ => self.say("there is no body under the pointer: nothing is watched"),
+                _ => self.say("there is no body under the pointer to graph"),
             }
         }
         Ok(())
     }
 
-    /// Watched bodies may have got other names, or have been brought back under other numbers.
+    /// Updates names and ids of graphed bodies, which may have been renamed, or restored under other ids.
     fn follow_names(&mut self) {
         let Some(run) = self.run.here_mut() else { return };
         if self.watch.tracks.is_empty() || self.watch.changes == run.changes() {
@@ -499,8 +500,8 @@ impl App {
         run.watched = self.watch.tracks.iter().map(|track| track.body).collect();
     }
 
-    /// Watches the same bodies in another world of the same scene, from its start, those that were built again among them;
-    /// none of another scene.
+    /// Graphs the same bodies in a new world of the same scene, with those that a restart built again; none in another
+    /// scene.
     pub(super) fn watch_again(&mut self, same: bool, rebuilt: Option<&Rebuilt>) {
         self.watch.lose_device();
         let tracks = std::mem::take(&mut self.watch.tracks);
@@ -517,7 +518,7 @@ impl App {
                 return None;
             }
             let name = compiled.ids[slot].clone().unwrap_or_else(|| format!("body {slot}"));
-            // In a file that has changed another body may have its number.
+            // In a changed file another body may have the same index.
             (again.is_some() || name == track.name).then_some((wanted, name))
         };
         for track in tracks {

@@ -1,4 +1,5 @@
-//! The window and its events.
+//! The event loop of the window: it opens the window, passes events on, decides when a frame is due, runs the frame,
+//! and recovers from a lost device.
 
 mod follow;
 mod measure;
@@ -34,13 +35,13 @@ use drystone::low_level::gpu::{DeviceError, is_software};
 
 /// Minimum size of the window, points.
 const SMALLEST: [u32; 2] = [360, 300];
-/// How often it is looked whether the device has done what it was given.
+/// Time between two checks whether the device has finished its work.
 const TICK: Duration = Duration::from_millis(3);
-/// How often files are looked at, and frames come while nothing happens.
+/// Time between two checks of the scene's file, and between two frames while nothing happens.
 const IDLE: Duration = Duration::from_millis(250);
-/// A scripted frame, s.
+/// Length of a scripted frame, s.
 const SCRIPTED: f64 = 1.0 / 60.0;
-/// Devices that may be lost in a row.
+/// Number of devices that may be lost in a row.
 const MOST_LOSSES: u32 = 3;
 
 /// Opens a window and runs it until it is closed.
@@ -77,7 +78,7 @@ pub(super) fn run(options: Options) -> Result<(), ViewError> {
         shown.app.leave();
     }
     if let (Some(shown), Some(path)) = (&handler.shown, &handler.prefs_path) {
-        // Nothing depends on it.
+        // Without it the next session begins with the old choices.
         let _ = shown.app.prefs.save(path);
     }
     match (handler.failed, ended) {
@@ -87,15 +88,16 @@ pub(super) fn run(options: Options) -> Result<(), ViewError> {
     }
 }
 
-/// What another thread has to tell.
+/// Event from another thread.
 #[derive(Clone, Copy, Debug)]
 enum Woken {
-    /// A world has come back.
+    /// A worker thread is done.
     Back,
-    /// A measurement moves the pointer, and wants to know when that is seen.
+    /// A measurement moves the pointer, and takes the time until the next frame.
     Poke(Instant),
 }
 
+/// State of the event loop, with the window once it is open.
 struct Handler {
     display: winit::event_loop::OwnedDisplayHandle,
     proxy: EventLoopProxy<Woken>,
@@ -107,21 +109,27 @@ struct Handler {
     failed: Option<ViewError>,
 }
 
-/// A window that is there.
+/// Open window.
 struct Shown {
-    // The surface goes before the window.
+    // The surface must be dropped before the window.
     screen: Screen,
     painter: egui_wgpu::Renderer,
     egui: egui_winit::State,
     app: App,
     window: Arc<Window>,
     last_frame: Instant,
+    /// Time from the frame before to this one for the panel, s.
+    frame_seconds: f64,
+    /// Time of the panel in a scripted window, s.
+    clock: f64,
+    /// Length of a scripted frame for the panel, s.
+    scripted: f64,
     last_look: Instant,
     script: Option<Script>,
-    /// True if there is a user at the display: a scripted window has none unless the script says so.
+    /// True if input of the display is heard; in a scripted window only if the script says so.
     hears: bool,
     waiting: Wait,
-    /// Events that a script made.
+    /// Events that a script or a measurement made.
     made: Vec<egui::Event>,
     made_files: Vec<PathBuf>,
     pointer: egui::Pos2,
@@ -129,30 +137,31 @@ struct Shown {
     shot: Option<PathBuf>,
     report: Option<PathBuf>,
     themed: Option<bool>,
-    /// Title of the window, as it is now.
+    /// Present title of the window.
     title: String,
+    /// Devices lost since the last good frame.
     losses: u32,
-    /// When the panel wants to be drawn again.
+    /// Time at which the panel wants to be drawn again.
     repaint_at: Option<Instant>,
-    /// What went wrong between two frames.
+    /// Error between two frames, which the next frame handles.
     trouble: Option<WorldError>,
     measured: Option<Measured>,
-    /// When the pointer was moved that the next frame shows.
+    /// Times of the pointer movements that the next frame shows.
     poked: Vec<Instant>,
 }
 
-/// What a script waits for.
+/// Condition for which a script waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Wait {
     Nothing,
     Frames(u32),
     Steps(u64, u32),
     Settled(u32),
-    /// Until so many scenes have small pictures, or this moment has come.
+    /// A number of scenes have small pictures; fails after this time.
     Thumbs(usize, Instant),
-    /// Until nothing is about to be opened; with `true` until no thread is at work on it either.
+    /// No scene is being opened; with `true` no thread is at work on a cancelled one either.
     Opened(bool, u32),
-    /// Until there is a file, or this moment has come.
+    /// A file exists; fails after this time.
     File(PathBuf, Instant),
 }
 
@@ -189,7 +198,7 @@ impl Handler {
         let painter = painter(&context, screen.format());
         let proxy = self.proxy.clone();
         let wake = Wake(Arc::new(move || {
-            // Nobody listens any more where the window is closed.
+            // The event loop is gone if the window is closed.
             let _ = proxy.send_event(Woken::Back);
         }));
         let threads = self.options.threads.max(1);
@@ -209,6 +218,9 @@ impl Handler {
             app,
             window,
             last_frame: Instant::now(),
+            frame_seconds: 0.0,
+            clock: 0.0,
+            scripted: SCRIPTED,
             last_look: Instant::now(),
             script: self.script.take(),
             hears: !scripted,
@@ -267,7 +279,7 @@ impl ApplicationHandler<Woken> for Handler {
         match event {
             WindowEvent::CloseRequested => event_loop.exit(),
             WindowEvent::Resized(size) => shown.resize(size),
-            // Its size on another screen comes by itself if it is another one.
+            // A change of size on another screen is an event of its own.
             WindowEvent::ScaleFactorChanged { .. } => shown.resize(shown.window.inner_size()),
             WindowEvent::Moved(_) | WindowEvent::Occluded(false) => shown.window.request_redraw(),
             WindowEvent::DroppedFile(path) => shown.open_file(&path),
@@ -309,13 +321,13 @@ impl Shown {
         self.window.request_redraw();
     }
 
-    /// When the next frame is to be drawn, or looked whether it is; `None`: now.
+    /// Time at which to draw the next frame or to check again; `None`: now.
     fn next_frame(&mut self) -> Option<Instant> {
         if self.script.is_some() {
             return None;
         }
         let now = Instant::now();
-        // Without a size there is nothing to draw, and no display to wait for.
+        // A window without a size draws nothing and is not paced by the display.
         if self.screen.is_hidden() {
             return if self.app.is_busy() { Some(now + TICK) } else { Some(now + IDLE) };
         }
@@ -329,7 +341,7 @@ impl Shown {
         if self.app.must_wait() {
             return Some(now + TICK);
         }
-        // While nobody does anything there is no new picture in the middle of a step.
+        // Without input there is no new picture in the middle of a step.
         if self.app.awaits_parts() && self.poked.is_empty() {
             match self.app.go_on() {
                 Ok(()) if self.app.is_settled() => {}
@@ -344,13 +356,13 @@ impl Shown {
         self.app.queue.push(Action::Open(path.display().to_string()));
     }
 
-    /// Looks whether the scene's file has changed.
+    /// Reopens the scene's file if it has changed.
     fn watch(&mut self) {
         if self.last_look.elapsed() < IDLE {
             return;
         }
         self.last_look = Instant::now();
-        // What the user wishes comes first. The scene that runs stays until the file is right again.
+        // A scene chosen by the user comes first. The running scene stays until the file is valid again.
         if self.app.opening.is_some() {
             return;
         }
@@ -365,16 +377,19 @@ impl Shown {
         }
     }
 
-    /// One frame: input, what was asked for, steps, pictures.
+    /// Runs one frame, and recovers from its errors.
     fn frame(&mut self, event_loop: &ActiveEventLoop) -> Result<(), ViewError> {
         let now = Instant::now();
         let real = now.duration_since(self.last_frame).as_secs_f64();
         self.last_frame = now;
         self.app.frame_ms += (1e3 * real - self.app.frame_ms) * if self.app.frames < 8 { 0.5 } else { 0.05 };
         self.app.frames += 1;
+        self.frame_seconds = real;
         if self.script.is_some() {
             self.follow_script(event_loop)?;
             self.app.frame_ms = 1e3 * SCRIPTED;
+            self.frame_seconds = self.scripted;
+            self.clock += self.scripted;
         }
         let title = self.app.window_title();
         if self.title != title {
@@ -393,7 +408,7 @@ impl Shown {
             }
             Err(WorldError::Device(DeviceError::Lost(why))) => self.recover(&why),
             Err(error) => {
-                // The world stays as it is, to be looked at; a step that fails again says so again.
+                // The world stays as it is; a step that fails again reports it again.
                 self.app.stop();
                 self.app.say(format!("stopped: {error}"));
                 if self.app.context.check().is_err() { self.recover(&error.to_string()) } else { Ok(()) }
@@ -401,6 +416,7 @@ impl Shown {
         }
     }
 
+    /// Runs one frame: finished work, actions, answers, steps, input and picture.
     fn work(&mut self, seconds: f64) -> Result<(), WorldError> {
         self.trouble.take().map_or(Ok(()), Err)?;
         self.app.go_on()?;
@@ -411,11 +427,8 @@ impl Shown {
         let target = match self.screen.next(&self.app.context) {
             Target::Ready(target) => target,
             Target::Skip => {
-                // Keys and clicks are heard all the same.
-                let input = self.take_input();
-                let app = &mut self.app;
-                let mut output = self.egui.egui_ctx().clone().run_ui(input, |ui| app.ui(ui));
-                self.send_textures(&mut output.textures_delta);
+                // Keys and clicks count although nothing is drawn.
+                let mut output = self.hear();
                 self.free_textures(&mut output.textures_delta);
                 return Ok(self.app.context.check()?);
             }
@@ -430,7 +443,7 @@ impl Shown {
         Ok(self.app.context.check()?)
     }
 
-    /// Goes on with another device where the one before is lost.
+    /// Continues with a new device after the old one was lost.
     fn recover(&mut self, why: &str) -> Result<(), ViewError> {
         self.losses += 1;
         if self.losses > MOST_LOSSES {
@@ -438,7 +451,7 @@ impl Shown {
         }
         let context = self.screen.new_device()?;
         self.painter = painter(&context, self.screen.format());
-        // The letters were on the lost device: all of egui is sent again.
+        // The glyphs were on the lost device; a new context sends them again.
         let fresh = egui::Context::default();
         fresh.set_zoom_factor(self.app.prefs.zoom);
         self.egui = egui_winit::State::new(
@@ -451,7 +464,7 @@ impl Shown {
         );
         self.themed = None;
         self.app.revive(context, self.screen.format())?;
-        self.app.say(format!("the device was lost ({why}); going on with another"));
+        self.app.say(format!("the device was lost ({why}); continuing on a new one"));
         Ok(())
     }
 }

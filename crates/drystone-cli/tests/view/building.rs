@@ -1,5 +1,5 @@
-//! Building and editing: bodies drawn and joints made with the pointer, bodies selected and changed, undone, made again,
-//! cleared and saved.
+//! Building: bodies drawn and joints made with the pointer, bodies selected and changed; undo, redo, restart, clearing
+//! and saving of built worlds.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ fn note(report: &Value) -> String {
     report["note"].as_str().unwrap_or_default().to_owned()
 }
 
-/// Pixels of a place in the world, by a report.
+/// Pixel of a place in the world, by the camera of a report.
 fn pixel(report: &Value, [x, y]: [f64; 2]) -> [f64; 2] {
     let camera = &report["camera"];
     let read = |key: &str, index: usize| camera[key][index].as_f64().unwrap();
@@ -30,11 +30,11 @@ fn position(report: &Value, body: usize) -> [f64; 2] {
     serde_json::from_value(report["positions"][body].clone()).unwrap()
 }
 
-/// A scene with a ground and nothing else, as a file.
+/// Scene file with a ground and nothing else.
 const GROUND: &str = r#"{ "version": 1, "name": "yard", "view": { "min": [-6, -1], "max": [6, 6] }, "bodies": [
     { "id": "ground", "type": "static", "position": [0, -0.5], "shapes": [ { "box": { "half": [20, 0.5] } } ] } ] }"#;
 
-/// A stage with that scene, and a report of an open window on it.
+/// Stage with that scene, and the report of a window that shows it.
 struct Yard {
     stage: Stage,
     backend: &'static str,
@@ -61,7 +61,7 @@ impl Yard {
         self.stage.report(&format!("{name}.json"))
     }
 
-    /// A place in the world as a script has it, px.
+    /// Text of a place in the world for a script, px.
     fn px(&self, at: [f64; 2]) -> String {
         let [x, y] = pixel(&self.start, at);
         format!("{x} {y}")
@@ -80,8 +80,8 @@ fn near(a: f64, b: f64, by: f64) {
     assert!((a - b).abs() < by, "{a} is not {b}");
 }
 
-/// A box, a circle and a polygon are drawn with the pointer, where it is and as large, of the density that was chosen; a click
-/// and a corner that turns inwards draw nothing and say why.
+/// A box, a circle and a polygon drawn with the pointer have the drawn place and size and the chosen properties; a
+/// click and a corner that turns inwards add nothing and give the reason.
 #[test]
 fn bodies_are_drawn_with_the_pointer() {
     for backend in ["cpu", "gpu"] {
@@ -128,7 +128,7 @@ fn bodies_are_drawn_with_the_pointer() {
     }
 }
 
-/// A click selects, a drag does not, a click on nothing deselects; and none of it counts as a change.
+/// A click on a body selects it, a drag does not, a click on nothing deselects; none of these counts as a change.
 #[test]
 fn a_click_selects() {
     for backend in ["cpu", "gpu"] {
@@ -156,8 +156,8 @@ fn a_click_selects() {
     }
 }
 
-/// A change of the selected body is one of the world: its mass, its type, its velocity; its joints hold the new one
-/// as they held the old one. All of it is undone and made again, to the same bits.
+/// Changes of the selected body (mass, type, velocity) change the world, and keep its joints. Undo and redo of all of
+/// them give the same bits.
 #[test]
 fn the_selected_body_is_changed() {
     for backend in ["cpu", "gpu"] {
@@ -191,14 +191,14 @@ fn the_selected_body_is_changed() {
         assert!(same("heavy", "redone"), "{backend}: made again, to the same bits");
         assert!(!same("heavy", "before"), "the comparison can fail");
         near(number(&report("redone")["selected"], "mass"), 2.0, 1e-3);
-        // Later: the mass is taken back where the world is, the velocity with its time, and the rest at that step.
+        // At a later step: the mass is undone in place, the velocity by going back, and the rest at that step.
         let untied = report("untied");
         assert_eq!((number(&untied, "step"), number(&untied, "joints")), (20.0, 1.0), "{backend}: {untied}");
         near(number(&untied["selected"], "mass"), 4.0, 1e-3);
     }
 }
 
-/// A refusal changes nothing and says why: on a body, on its joints, between two clicks.
+/// A refused change of a body or a joint, or between two clicks, changes nothing and gives the reason.
 #[test]
 fn refusals_change_nothing() {
     for backend in ["cpu", "gpu"] {
@@ -236,7 +236,7 @@ fn refusals_change_nothing() {
     }
 }
 
-/// Joints between two clicks of the pointer hold: a nail and a weld where the first click was, a rod at its length, a spring.
+/// Joints made by two clicks hold: a hinge and a weld at the first click, a rod at its length, and a spring.
 #[test]
 fn joints_are_made_between_two_clicks() {
     let yard = Yard::new("cpu");
@@ -270,7 +270,7 @@ fn joints_are_made_between_two_clicks() {
     assert!(left[1] < 1.0, "what is welded falls as one: {left:?}");
 }
 
-/// Clear takes all dynamic bodies out and Z brings them back; a new scene is empty but for its ground.
+/// Clear removes all dynamic bodies and Z restores them; a new scene has only its ground.
 #[test]
 fn a_world_is_cleared_and_begun() {
     let stage = Stage::new();
@@ -288,7 +288,7 @@ fn a_world_is_cleared_and_begun() {
     assert_eq!(number(&report("drawn"), "there"), 2.0);
 }
 
-/// A built world is saved as a scene, and runs elsewhere: in the window and by `drystone run`.
+/// A built world is saved as a scene, which runs in another window and by `drystone run`.
 #[test]
 fn what_was_built_is_saved_and_runs() {
     let yard = Yard::new("cpu");
@@ -309,7 +309,7 @@ fn what_was_built_is_saved_and_runs() {
     for key in ["there", "joints"] {
         assert_eq!(built[key], opened[key], "{key}");
     }
-    // In another order, as the changed ball came last.
+    // Compared by heights, as the changed ball is the last body in the file.
     let heights = |report: &Value| {
         let mut all: Vec<f64> =
             report["positions"].as_array().unwrap().iter().map(|at| at[1].as_f64().unwrap()).collect();
@@ -327,7 +327,7 @@ fn what_was_built_is_saved_and_runs() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// A state that is kept after changes goes on to the same bits, and a second world beside the first gets them too.
+/// A state saved after changes is resumed to the same bits, and a copy on the other backend gets all changes.
 #[test]
 fn changes_are_kept_and_both_worlds_get_them() {
     let yard = Yard::new("cpu");
@@ -347,7 +347,7 @@ fn changes_are_kept_and_both_worlds_get_them() {
     near(number(&both["selected"], "mass"), 3.0, 1e-3);
 }
 
-/// The fields of the card change the body: a number is typed into the density, and a button makes it static.
+/// A density typed on the card changes the body.
 #[test]
 fn the_card_changes_the_body() {
     let yard = Yard::new("cpu");
@@ -358,8 +358,84 @@ fn the_card_changes_the_body() {
     near(number(&b["selected"], "mass"), 32.0, 1e-2);
 }
 
-/// A restart puts what was built back to where it was built, with its joints and changes, and it runs again to the same bits;
-/// what was dropped is gone. What hangs together by a joint begins where it was when the joint was made.
+/// Density and mass on the card follow each other, whichever is typed; undone, both have their old values.
+#[test]
+fn density_and_mass_follow_each_other() {
+    let yard = Yard::new("cpu");
+    yard.play(
+        "draw box -1 3 1 5\nframes 3\nshot @/card.png\nclick 170 132\ntext 2\nkey Enter\nframes 3\nreport @/mass.json\nshot @/mass.png\n\
+         click 170 112\ntext 8\nkey Enter\nframes 3\nreport @/density.json\nundo\nreport @/undone.json\nkey J\nframes 2\n",
+    );
+    let values = |name: &str| ["mass", "density"].map(|key| number(&yard.report(name)["selected"], key));
+    assert_eq!(values("mass"), [2.0, 0.5]);
+    assert_eq!(values("density"), [32.0, 8.0]);
+    assert_eq!(values("undone"), [2.0, 0.5]);
+    // The saved scene has that mass, and the card shows the same values.
+    let file = yard.stage.path("drystone-yard-0.json");
+    yard.stage.play(
+        &[file.to_str().unwrap(), "--backend", "cpu", "--paused", "--fresh"],
+        "size 900 600\nselect 0 4\nreport @/opened.json\n",
+    );
+    assert_eq!(values("opened"), [2.0, 0.5]);
+}
+
+/// A body drawn into another is red while it is drawn, and the message names the other; one that only touches is not.
+/// Two bodies that cannot move do not count as overlapping.
+#[test]
+fn overlaps_are_shown_before_the_drop_and_named_after_it() {
+    for backend in ["cpu", "gpu"] {
+        let yard = Yard::new(backend);
+        let begin = |from: [f64; 2], to: [f64; 2]| {
+            format!("move {}\nframes 1\ndown\nframes 1\nmove {}\nframes 6\n", yard.px(from), yard.px(to))
+        };
+        yard.play(&format!(
+            "key 2\n{}report @/free.json\nshot @/free.png\nmove {}\nframes 6\nreport @/deep.json\nshot @/deep.png\nup\nframes 1\n\
+             settle\nreport @/dropped.json\ndraw box -4 0 -3 1\nreport @/touches.json\nstock static 1 0.6 0 2 0.1\n{}\
+             report @/fixed.json\nmove {}\nframes 6\nreport @/both.json\nkey Escape\nframes 6\nreport @/gone.json\n",
+            begin([-1.0, 2.0], [1.0, 1.0]),
+            yard.px([1.0, -0.3]),
+            begin([3.0, 1.0], [2.0, -0.3]),
+            yard.px([0.5, -0.3]),
+        ));
+        let report = |name: &str| yard.report(name);
+        let overlaps = |name: &str| report(name)["overlaps"].as_str().map(str::to_owned);
+        assert_eq!(overlaps("free"), None, "{backend}");
+        assert_eq!(overlaps("deep").as_deref(), Some("ground"), "{backend}");
+        assert_eq!(number(&report("dropped"), "there"), 2.0, "it is made all the same");
+        let said = note(&report("dropped"));
+        assert!(said.contains("overlaps ground") && said.contains("Z takes it back"), "{backend}: {said}");
+        let said = note(&report("touches"));
+        assert!(said.contains("drawn") && !said.contains("overlaps"), "{backend}: {said}");
+        assert_eq!(overlaps("fixed"), None, "{backend}: static in static");
+        assert_eq!(overlaps("both").as_deref(), Some("body 1"), "{backend}: but not in a body that moves");
+        assert_eq!(overlaps("gone"), None);
+        // The ghost is red where it overlaps.
+        let red = |name: &str| {
+            let picture = yard.stage.shot(name);
+            picture.rgb.iter().filter(|[r, g, b]| *r > 150 && *g < 60 && *b < 60).count()
+        };
+        assert!(red("deep.png") > red("free.png") + 200, "{backend}: {} {}", red("deep.png"), red("free.png"));
+    }
+}
+
+/// A new scene begins paused and says so, also where the world before it ran; Space runs it.
+#[test]
+fn a_new_scene_begins_paused() {
+    let stage = Stage::new();
+    stage.play(
+        &["vertical_stack:count=4", "--backend", "cpu", "--fresh"],
+        "size 900 600\nrun 5\nreport @/before.json\nnew\nopened\nframes 30\nreport @/new.json\nkey Space\nframes 10\n\
+         report @/runs.json\n",
+    );
+    let [before, new, runs] = ["before.json", "new.json", "runs.json"].map(|name| stage.report(name));
+    assert_eq!(before["playing"].as_bool(), Some(true));
+    assert_eq!((new["playing"].as_bool(), number(&new, "step")), (Some(false), 0.0));
+    assert!(note(&new).contains("paused") && note(&new).contains("Space"), "{}", note(&new));
+    assert!(runs["playing"].as_bool() == Some(true) && number(&runs, "step") > 0.0);
+}
+
+/// A restart puts built bodies back to where they were built, with joints and changes, and the world runs to the same
+/// bits again; dropped bodies are gone. Jointed bodies begin where they were when the joint was made.
 #[test]
 fn a_restart_keeps_what_was_built() {
     for backend in ["cpu", "gpu"] {
@@ -379,7 +455,7 @@ fn a_restart_keeps_what_was_built() {
         assert_eq!(again["hash"], ran["hash"], "{backend}: it runs as it did");
         assert_ne!(ran["hash"], dropped["hash"], "the comparison can fail");
         assert!(note(&restarted).contains("2 built bodies, 1 joint kept"), "{}", note(&restarted));
-        // Back at the start they are there, and what is built next comes to them.
+        // They exist at the start, together with bodies that are built next.
         assert_eq!((number(&report("sought"), "step"), &report("sought")["hash"]), (0.0, &built["hash"]), "{backend}");
         assert_eq!(number(&report("more"), "there"), number(&built, "there") + 1.0);
         assert_eq!(number(&report("twice"), "there"), number(&built, "there") + 1.0);
@@ -397,8 +473,8 @@ fn a_restart_keeps_what_was_built() {
     assert_eq!(position(&restarted, 2), position(&built, 2), "what has no joint begins where it was drawn");
 }
 
-/// Removed bodies stay removed after a restart; the scene opened by its name is as it was made, and Z goes back to the
-/// world before, with all that was built and at its step. Y leaves that again.
+/// Removed bodies stay removed after a restart; a scene opened by its name has no changes, and Z returns to the world
+/// before it, with its changes and at its step. Y goes to the opened scene again.
 #[test]
 fn another_scene_is_opened_and_the_one_before_comes_back() {
     for backend in ["cpu", "gpu"] {
@@ -430,7 +506,7 @@ fn another_scene_is_opened_and_the_one_before_comes_back() {
     }
 }
 
-/// A body that is changed is the same body: its number, its slot, its graph, the joints that hold it; and it can be named.
+/// A changed body keeps its id, its slot, its graph and its joints, and can be named.
 #[test]
 fn a_changed_body_stays_the_same_body() {
     for backend in ["cpu", "gpu"] {
@@ -470,8 +546,8 @@ fn a_changed_body_stays_the_same_body() {
     }
 }
 
-/// Z takes a change back where the world is: a body goes, one that was removed comes back where it was with its joint, a
-/// property has its old value. A push takes the world back to the step before it, and says so.
+/// Z undoes a change at the present step: a body is removed, a removed one comes back with its joint, a property gets
+/// its old value. A push is undone by going back to the step before it, and the message says so.
 #[test]
 fn undo_keeps_the_time_where_it_can() {
     for backend in ["cpu", "gpu"] {
@@ -516,7 +592,8 @@ fn undo_keeps_the_time_where_it_can() {
     }
 }
 
-/// A hinge pins a body to the fixed one of two points, whichever is clicked first; two clicks on one body nail it there.
+/// A hinge holds a body at the fixed one of two points, in either order of clicks; two clicks on one body pin it to the
+/// world there.
 #[test]
 fn a_hinge_turns_about_the_fixed_point() {
     for backend in ["cpu", "gpu"] {

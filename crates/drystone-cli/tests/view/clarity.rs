@@ -1,4 +1,4 @@
-//! Clear pictures in windows of every size: nothing lies over the scene, nothing is told of what is not there.
+//! Clear pictures in windows of every size: tools and panels do not cover the scene, texts are about what is shown.
 
 use serde_json::Value;
 
@@ -8,7 +8,7 @@ fn number(report: &Value, path: &str) -> f64 {
     report.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("no {path} in {report}"))
 }
 
-/// Columns of the dynamic bodies' centres, px of the window: those above the ground.
+/// Lowest and highest column of the centres of bodies above the ground, px of the window.
 fn columns(report: &Value) -> [f64; 2] {
     let at: Vec<[f64; 2]> = serde_json::from_value(report["positions"].clone()).unwrap();
     let scale = number(report, "/camera/metres_per_pixel");
@@ -18,7 +18,7 @@ fn columns(report: &Value) -> [f64; 2] {
     all.fold([f64::MAX, f64::MIN], |[low, high], x| [low.min(x), high.max(x)])
 }
 
-/// Returns true if all bodies are in the part of the picture over which nothing lies.
+/// Returns true if all bodies are in the part of the picture that nothing covers.
 fn is_free(report: &Value) -> bool {
     let [low, high] = columns(report);
     let from = number(report, "/camera/origin/0");
@@ -26,7 +26,7 @@ fn is_free(report: &Value) -> bool {
     low > from + number(report, "/covered/left") && high < to - number(report, "/covered/right")
 }
 
-/// A scene is fitted beside the tools, beside an unfolded panel, and where F is pressed beside a card. When those go it has the
+/// The view is fitted beside the tools, beside an unfolded panel, and after F beside a card. Without these it has the
 /// whole picture again. A view that the user has moved stays.
 #[test]
 fn the_view_is_fitted_beside_what_lies_over_it() {
@@ -43,7 +43,7 @@ fn the_view_is_fitted_beside_what_lies_over_it() {
         );
         let report = |name: &str| stage.report(&format!("{name}.json"));
         let size = format!("{width} × {height}");
-        // In the narrowest window the panel leaves next to nothing, and is not made room for.
+        // In the narrowest window the panel leaves too little, and the view is not fitted beside it.
         for name in
             ["plain", "panel", "again", "card", "beside", "gone"].iter().filter(|&&n| width > 360 || n != "panel")
         {
@@ -66,7 +66,7 @@ fn the_view_is_fitted_beside_what_lies_over_it() {
     }
 }
 
-/// Places that differ, to the right of a column.
+/// Smallest and largest column and row in which two pictures differ, to the right of a column.
 fn changed(a: &Picture, b: &Picture, left: usize) -> [[usize; 2]; 2] {
     let places = (0..a.rgb.len()).filter(|&at| a.rgb[at] != b.rgb[at]).map(|at| [at % a.size[0], at / a.size[0]]);
     places.filter(|at| at[0] >= left).fold([[usize::MAX; 2], [0; 2]], |[low, high], at| {
@@ -92,8 +92,8 @@ fn the_card_of_a_small_window_is_a_line() {
     assert!(high[1] < 60, "folded again: {high:?}");
 }
 
-/// The plate about the body under the pointer goes at once when the pointer does, also where the answer to what is there now
-/// takes its time; over the same body it stays.
+/// The text about the body under the pointer disappears as soon as the pointer leaves the body, before the next query
+/// is answered; over the same body it stays.
 #[test]
 fn nothing_is_told_of_a_body_that_the_pointer_has_left() {
     for backend in ["cpu", "gpu"] {
@@ -137,7 +137,7 @@ fn nothing_is_told_of_a_body_that_the_pointer_has_left() {
     }
 }
 
-/// A body that hangs shows what holds it and its weight, in the colours of the legend; without the layer it does not.
+/// The layer "forces" shows the joint force and the weight of a hanging body in the colours of the legend.
 #[test]
 fn forces_of_joints_and_weights_are_shown() {
     let hanging = r#"{ "version": 1, "name": "hanging", "bodies": [
@@ -170,7 +170,7 @@ fn forces_of_joints_and_weights_are_shown() {
     }
 }
 
-/// Pictures of scenes are there at once the next time; damaged files are no obstacle; a fresh window keeps none.
+/// Pictures of scenes are kept for the next session; damaged files are replaced; a fresh window keeps none.
 #[test]
 fn pictures_of_scenes_are_kept_from_one_time_to_the_next() {
     let stage = Stage::new();

@@ -1,4 +1,4 @@
-//! Files that the window opens, watches and writes; and what it remembers.
+//! Files that the window opens, watches and writes, and the choices that it remembers.
 
 use std::fs;
 use std::process::Command;
@@ -27,7 +27,7 @@ fn a_file_can_be_dropped_and_a_wrong_one_changes_nothing() {
     assert!(a["fault"].is_null());
 }
 
-/// The mistake in a file is told until the file is right, whatever else is said; then the file is opened.
+/// The error in a file is shown until the file is valid, beside other messages; then the file is opened.
 #[test]
 fn a_mistake_is_told_until_it_is_mended() {
     let stage = Stage::new();
@@ -55,8 +55,8 @@ fn a_mistake_is_told_until_it_is_mended() {
     assert!(reds("told.png") > before + 100 && reds("bare.png") > before + 100, "{} {before}", reds("told.png"));
 }
 
-/// A world that is saved after changes goes on alone: in the window, and in the command, to the same bits on either backend; and as a
-/// scene it starts where the world was.
+/// A world saved after changes is resumed without its scene file, in the window and by the command, to the same bits on
+/// either backend; saved as a scene, it starts with the state of the world.
 #[test]
 fn what_is_kept_after_changes_opens_again() {
     for backend in ["cpu", "gpu"] {
@@ -78,7 +78,7 @@ fn what_is_kept_after_changes_opens_again() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let hash = String::from_utf8(output.stdout).unwrap().trim().to_owned();
         assert_eq!(later["hash"].as_str(), Some(&*hash), "{backend}");
-        // In a window it goes on, and back to where it was kept; what is done there is kept again.
+        // In a window it goes on, back to the step at which it was saved, and is saved again with new changes.
         stage.play(
             &[&snap, "--backend", backend, "--paused", "--fresh"],
             "size 800 500\nframes 2\nfolder @\nreport @/opened.json\nstep 100\nreport @/on.json\nseek 40\nseek 35\nreport @/back.json\n\
@@ -93,7 +93,7 @@ fn what_is_kept_after_changes_opens_again() {
             "{backend}"
         );
         assert_eq!((&report("on")["hash"], &report("back")["hash"]), (&later["hash"], &kept["hash"]), "{backend}");
-        // The dropped body goes; the time stays.
+        // The dropped body is removed, and the step stays.
         assert_eq!(
             (&report("undone")["there"], report("undone")["step"].as_u64()),
             (&kept["there"], Some(60)),
@@ -103,7 +103,7 @@ fn what_is_kept_after_changes_opens_again() {
         assert_eq!(report("end")["hash"], report("beyond")["hash"], "{backend}");
         assert_eq!(report("restarted")["hash"], report("again")["hash"], "{backend}: back to what was kept");
         assert_ne!(report("again")["hash"], kept["hash"]);
-        // As a scene.
+        // Saved as a scene.
         let scene = at("json").display().to_string();
         stage.play(
             &[&scene, "--backend", backend, "--paused", "--no-sleep", "--fresh"],
@@ -118,7 +118,7 @@ fn what_is_kept_after_changes_opens_again() {
     }
 }
 
-/// A file of an earlier release, a damaged one and one that is none: each says so, and the world stays.
+/// A file of an earlier release, a damaged one and one of another kind give an error each, and the world stays.
 #[test]
 fn files_that_cannot_go_on_say_why() {
     let stage = Stage::new();
@@ -169,7 +169,7 @@ fn what_is_written_can_be_read() {
     assert!(picture.colors() > 20 && picture.size[0] < 800, "without the panel");
     let gif = fs::read(written("gif")).unwrap();
     assert!(gif.starts_with(b"GIF89a") && gif.ends_with(&[0x3b]) && gif.len() > 1000);
-    // What is kept goes on elsewhere, to the bit.
+    // The saved state is resumed by the command to the same bits.
     let run = |arguments: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_drystone"))
             .args(["run", "vertical_stack:count=4", "--backend", "cpu", "--hash"])
@@ -186,7 +186,7 @@ fn what_is_written_can_be_read() {
     assert_eq!(stage.report("a.json")["hash"].as_str(), Some(run(&["--steps", "12"]).as_str()));
 }
 
-/// The buttons of the panel write what the keys write; beside them is nothing.
+/// The buttons of the panel write the same files as the keys; a click beside them writes none.
 #[test]
 fn buttons_write_files() {
     let files = |clicks: &str| {
@@ -224,11 +224,11 @@ fn buttons_write_files() {
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    // Where no button is.
+    // A place without a button.
     assert_eq!(files("click 1240 608\nclick 1240 631\nframes 2\n"), []);
 }
 
-/// Of picture, record GIF, state, times as CSV, times as trace: where they are in the panel, px.
+/// Places of the buttons picture, record GIF, state, times as CSV and times as trace, px.
 const BUTTONS: [[u32; 2]; 5] = [[1001, 608], [1075, 608], [1145, 608], [1017, 631], [1117, 631]];
 
 #[test]
@@ -250,7 +250,7 @@ fn choices_are_remembered() {
     assert_eq!(third, second, "what is tried out is not kept");
 }
 
-/// A scene is opened anew when its file changes; a file that is wrong changes nothing until it is right again.
+/// A scene is reopened when its file changes; an invalid file changes nothing until it is valid again.
 #[test]
 fn a_changed_file_is_opened_anew() {
     let stage = Stage::new();
@@ -271,7 +271,8 @@ fn a_changed_file_is_opened_anew() {
     assert_eq!((c["scene"].as_str(), c["step"].as_u64()), (Some("two"), Some(0)));
 }
 
-/// What stages took comes out as a table and as a trace, of both backends, without anybody having opened the panel's plots.
+/// The times of stages are written as a table and as a trace, on both backends, also if the panel's plots were never
+/// opened.
 #[test]
 fn measurements_are_written() {
     for (backend, least) in [("cpu", 30), ("gpu", 2)] {
@@ -300,7 +301,7 @@ fn measurements_are_written() {
 }
 
 /// A file that claims 2^52 steps opens, moves to the other backend and goes on; one that claims more is refused.
-/// Neither is gone through step by step.
+/// Neither takes time for each of the steps.
 #[test]
 fn many_steps_that_a_file_claims_take_no_time() {
     let stage = Stage::new();

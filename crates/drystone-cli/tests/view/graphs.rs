@@ -1,4 +1,4 @@
-//! Watched bodies: what their graphs and tables say is what mechanics says, on both backends, also after steps back.
+//! Graphed bodies: their tables agree with mechanics, on both backends, also after steps back.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ const SCENE: &str = r#"{ "version": 1, "gravity": [0, -10], "bodies": [
     { "id": "kite", "position": [3, 10], "velocity": [0.3, 0.4], "gravity_scale": 0,
       "shapes": [ { "circle": { "radius": 0.5 } } ] } ] }"#;
 
-/// Columns of a table by their names. What is not known is not a number.
+/// Columns of a table by their names; NaN for empty cells.
 struct Table(HashMap<String, Vec<f64>>);
 
 impl Table {
@@ -32,7 +32,7 @@ impl Table {
     }
 }
 
-/// The bodies fall as symplectic Euler has them fall, with 4 substeps of 1/240 s.
+/// The bodies fall as in symplectic Euler integration with 4 substeps of 1/240 s.
 fn check(table: &Table, last: u32) {
     let steps: Vec<f64> = (0..=last).map(f64::from).collect();
     assert_eq!(table.column("step"), steps);
@@ -63,7 +63,7 @@ fn check(table: &Table, last: u32) {
     assert!(table.column("ball a (m/s²)")[0].is_nan(), "an acceleration takes two steps");
 }
 
-/// Steps, a step back, another future, a restart and the other backend.
+/// Tables stay right after steps, a step back with other changes, a restart and a move to the other backend.
 fn graphs(backend: &str) {
     let stage = Stage::new();
     std::fs::write(stage.path("fall.json"), SCENE).expect("a scene");
@@ -95,7 +95,7 @@ fn graphs_show_a_fall_on_the_device() {
     graphs("gpu");
 }
 
-/// W watches the body under the pointer, and does not any more when it comes again.
+/// W graphs the body under the pointer, and ends that when it is pressed again.
 #[test]
 fn a_key_watches_the_body_under_the_pointer() {
     let stage = Stage::new();
@@ -123,6 +123,6 @@ fn a_key_watches_the_body_under_the_pointer() {
     assert_eq!(watched("on.json"), serde_json::json!([["ball", 4]]), "its name, and four moments of steps 0 to 3");
     assert_eq!(watched("off.json"), serde_json::json!([]));
     assert_eq!(watched("between.json"), serde_json::json!([]));
-    assert_eq!(note("between.json"), "there is no body under the pointer: nothing is watched");
-    assert_eq!(note("nothing.json"), "no body is watched: W watches the one under the pointer");
+    assert_eq!(note("between.json"), "there is no body under the pointer to graph");
+    assert_eq!(note("nothing.json"), "no body is graphed: point at one and press W");
 }

@@ -1,4 +1,4 @@
-//! What a user does with keys and in the panel: by keys and by the pointer alone, at places where things are seen.
+//! Keys and the panel, by scripted keys and a pointer at the places where buttons and bodies are seen.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ fn gravity(report: &Value) -> [f64; 2] {
     serde_json::from_value(report["gravity"].clone()).unwrap()
 }
 
-/// Runs, stops, steps, goes back, slows down, tilts, drops and removes: each by its key.
+/// Each key does what the list of keys says: run, stop, step, go back, slow down, tilt, drop and remove.
 #[test]
 fn keys_do_what_they_say() {
     let stage = Stage::new();
@@ -44,7 +44,7 @@ fn keys_do_what_they_say() {
     );
 }
 
-/// Tab hides the panel and shows it again, and moves no focus: the keys after it do what they did before.
+/// Tab hides the panel and shows it again without moving the focus: keys work after it as before.
 #[test]
 fn keys_work_whatever_has_the_focus() {
     let stage = Stage::new();
@@ -63,7 +63,7 @@ fn keys_work_whatever_has_the_focus() {
     assert!(unlike("panel.png", "again.png") < 0.1, "the panel is back");
 }
 
-/// A scene is searched and opened with the return key; its slider builds it anew; ten thousand bodies are dropped.
+/// A scene is searched and opened with the return key; its slider builds it again; ten thousand bodies are dropped.
 #[test]
 fn scenes_are_found_and_sliders_build_them() {
     let stage = Stage::new();
@@ -91,7 +91,7 @@ fn scenes_are_found_and_sliders_build_them() {
     assert_eq!(number(&report("d"), "step"), 1.0);
 }
 
-/// An explosion pushes what is near and leaves no body behind, on both backends; and it is played again like all else.
+/// An explosion pushes near bodies and adds none, on both backends; and it is replayed like any other change.
 #[test]
 fn an_explosion_pushes_and_is_gone() {
     let hashes = ["cpu", "gpu"].map(|backend| {
@@ -115,7 +115,7 @@ fn an_explosion_pushes_and_is_gone() {
     assert!(hashes.iter().all(Value::is_string));
 }
 
-/// What is said of the body under the pointer is there, and goes with it.
+/// The text about the body under the pointer is shown, and follows the body.
 #[test]
 fn the_body_under_the_pointer_is_told_of() {
     for backend in ["cpu", "gpu"] {
@@ -133,8 +133,8 @@ fn the_body_under_the_pointer_is_told_of() {
     }
 }
 
-/// A plank of a few centimetres is grabbed from beside it, and no further than within reach; while the world is paused a band
-/// shows that it is held.
+/// A plank of a few centimetres is grabbed from beside it within reach, and not from further away; while the world is
+/// paused a band shows that it is held.
 #[test]
 fn thin_bodies_are_grabbed_from_beside_them() {
     let plank = r#"{ "version": 1, "name": "plank", "bodies": [
@@ -177,8 +177,8 @@ fn thin_bodies_are_grabbed_from_beside_them() {
     }
 }
 
-/// Delete takes the static body that is under the pointer also where a dynamic one is near, says so, and Z brings it back, to
-/// the same bits. Gravity and dropped bodies are taken back where the world is, and the time goes on.
+/// Delete removes the static body under the pointer although a dynamic one is near, and says so; Z restores it to the
+/// same bits. Changes of gravity and drops are undone at the present step, and time goes on.
 #[test]
 fn undo_takes_back_the_last_change() {
     for backend in ["cpu", "gpu"] {

@@ -1,4 +1,4 @@
-//! A display, a window, a script.
+//! Helpers for tests of the window: a display, a window that plays a script, and comparisons of screenshots.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// A window that does not end by itself in this time hangs.
+/// Time after which a window that has not ended counts as hanging.
 const PATIENCE: Duration = Duration::from_secs(150);
 
-/// An X server without a screen.
+/// X server without a screen.
 pub struct Display {
     server: Child,
     number: String,
@@ -19,7 +19,7 @@ pub struct Display {
 impl Display {
     pub fn new() -> Self {
         let mut server = Command::new("Xvfb")
-            // Without `-noreset` it starts over when a window is closed, and refuses the next one meanwhile.
+            // Without `-noreset` the server restarts when a window is closed, and refuses the next one while it does.
             .args(["-displayfd", "1", "-screen", "0", "1600x1000x24", "-nolisten", "tcp", "-noreset"])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -43,13 +43,13 @@ impl Drop for Display {
     }
 }
 
-/// A window to be: its display, and a folder for what it writes.
+/// Display for a window, and a folder for the files that it writes.
 pub struct Stage {
     display: Display,
     pub folder: tempfile::TempDir,
 }
 
-/// What a window said when it ended.
+/// Exit code and output of a window that has ended.
 pub struct Ended {
     pub code: Option<i32>,
     pub stderr: String,
@@ -71,6 +71,7 @@ impl Stage {
         assert!(!ended.stderr.contains("panicked") && !ended.stderr.contains("bug in"), "{}", ended.stderr);
     }
 
+    /// Plays a script to its end, with any exit code.
     pub fn play_anyhow(&self, arguments: &[&str], script: &str) -> Ended {
         self.begin(arguments, script).end()
     }
@@ -85,7 +86,7 @@ impl Stage {
         Running::begin(&mut command)
     }
 
-    /// As programs know the display.
+    /// Value of `DISPLAY`.
     pub fn display_name(&self) -> String {
         format!(":{}", self.display.number)
     }
@@ -99,6 +100,7 @@ impl Stage {
         }
     }
 
+    /// Command that opens a window on this display, with a configuration and a cache of its own.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_drystone"));
         command.arg("view").args(arguments).env("DISPLAY", format!(":{}", self.display.number));
@@ -111,23 +113,24 @@ impl Stage {
         command
     }
 
-    /// A report that a script wrote.
+    /// Reads a report that a script wrote.
     pub fn report(&self, name: &str) -> Value {
         let text = std::fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
         serde_json::from_str(&text).expect("a report is JSON")
     }
 
+    /// Reads a screenshot that a script wrote.
     pub fn shot(&self, name: &str) -> Picture {
         Picture::read(&self.path(name))
     }
 }
 
-/// Runs a command to its end, which has to come.
+/// Runs a command to its end, which must come in time.
 pub fn end(command: &mut Command) -> Ended {
     Running::begin(command).end()
 }
 
-/// A window that is open. It ends with this, whatever happens.
+/// Open window. Dropping it ends the window.
 pub struct Running(Option<Child>);
 
 impl Running {
@@ -136,7 +139,7 @@ impl Running {
         Self(Some(command.spawn().expect("drystone starts")))
     }
 
-    /// Waits for its end, which has to come.
+    /// Waits for the end, which must come in time.
     pub fn end(mut self) -> Ended {
         let mut child = self.0.take().expect("it ends once");
         let begin = Instant::now();
@@ -164,13 +167,13 @@ impl Drop for Running {
     }
 }
 
-/// 8-bit colours.
+/// Picture of 8-bit colours.
 pub struct Picture {
     pub size: [usize; 2],
     pub rgb: Vec<[u8; 3]>,
 }
 
-/// How unlike two pictures are.
+/// Difference of two pictures.
 #[derive(Debug)]
 pub struct Unlike {
     /// Mean difference of a channel, 0 – 255.
@@ -179,7 +182,7 @@ pub struct Unlike {
     pub share: f64,
 }
 
-/// A difference that one sees: blends along edges differ by less from one version of a driver to the next.
+/// Difference of a channel that is visible: blends along edges differ by less between versions of a driver.
 const VISIBLE: u8 = 40;
 
 impl Picture {
@@ -205,13 +208,13 @@ impl Picture {
         Unlike { mean: sum as f64 / (3.0 * pixels), share: visible as f64 / pixels }
     }
 
-    /// How many colours there are.
+    /// Number of different colours.
     pub fn colors(&self) -> usize {
         self.rgb.iter().collect::<std::collections::HashSet<_>>().len()
     }
 }
 
-/// Whether a screenshot is the one that was kept, up to what drivers do differently. Writes it if asked to.
+/// Checks that a screenshot is like its reference, up to differences between drivers; writes the reference on request.
 pub fn assert_as_kept(stage: &Stage, name: &str) {
     let reference = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/view/references").join(name);
     if std::env::var_os("DRYSTONE_NEW_REFERENCES").is_some() {
@@ -221,7 +224,7 @@ pub fn assert_as_kept(stage: &Stage, name: &str) {
     assert!(is_alike(&unlike), "{name}: {unlike:?}; compare {} with the reference", stage.path(name).display());
 }
 
-/// Letters and edges may differ by a shade, in a hundredth of the pixels by more.
+/// Returns true if letters and edges differ by a shade only, and at most a hundredth of the pixels by more.
 pub fn is_alike(unlike: &Unlike) -> bool {
     unlike.mean < 1.0 && unlike.share < 0.01
 }

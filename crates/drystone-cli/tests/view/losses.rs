@@ -1,8 +1,10 @@
-//! What can happen to a window, and where there is none.
+//! Losses: a window without a size, moved to another screen, with its surface or device lost; and starts without a
+//! display.
 
 use crate::kit::{Stage, end};
 
-/// Resized, to nothing and back, on a finer screen, with its surface and its device lost: it goes on, and the world with it.
+/// The window and its world go on after a resize to nothing and back, on a finer screen, and after the loss of the
+/// surface and the device.
 #[test]
 fn a_window_survives_what_happens_to_it() {
     let stage = Stage::new();
@@ -27,7 +29,7 @@ fn a_window_survives_what_happens_to_it() {
     assert!(stage.shot("after.png").colors() > 20);
 }
 
-/// Moved to a screen of finer pixels and back: the world is seen as large as it was, and is the same to the bit.
+/// On a screen of finer pixels and back the world keeps its size in the picture, and its bits.
 #[test]
 fn a_window_goes_from_screen_to_screen() {
     let stage = Stage::new();
@@ -49,7 +51,7 @@ fn a_window_goes_from_screen_to_screen() {
     assert!(stage.shot("fine.png").colors() > 20);
 }
 
-/// A world on the CPU does not notice that the device which draws it is lost.
+/// The loss of the device that draws does not change a world on the CPU.
 #[test]
 fn a_lost_device_is_nothing_to_the_cpu() {
     let stage = Stage::new();
@@ -70,7 +72,7 @@ fn without_a_display_it_says_so() {
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     assert!(ended.stderr.contains("no window") && ended.stderr.contains("--picture"), "{}", ended.stderr);
     assert!(!ended.stderr.contains("bug in"), "{}", ended.stderr);
-    // One that nobody serves: without the place in the source that winit tells.
+    // A display without a server: the error has no source location of winit.
     let mut command = stage.command(&["arch", "--fresh"]);
     let ended = end(command.env("DISPLAY", ":54321"));
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);

@@ -1,7 +1,7 @@
-//! The window itself, on a display of its own (Xvfb) and with whatever adapter draws there: a user made of text drives it
-//! (`--script`), and what it shows and says is looked at.
+//! Tests of the window, on a display of their own (Xvfb) and with any adapter that draws there. A scripted user
+//! (`--script`) drives it; reports and screenshots are checked.
 //!
-//! Screenshots are compared with `references/`; `DRYSTONE_NEW_REFERENCES=1` writes them anew.
+//! Screenshots are compared with `references/`; `DRYSTONE_NEW_REFERENCES=1` writes new ones.
 
 #![cfg(all(feature = "view", target_os = "linux"))]
 

@@ -1,4 +1,5 @@
-//! What takes long for a large scene goes on beside the window: opening it, moving it to the other backend, going back.
+//! Long jobs run in the background while the window responds: opening a large scene, moving it to the other backend,
+//! going back.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,25 +17,25 @@ fn number(report: &Value, key: &str) -> u64 {
     report[key].as_u64().unwrap_or_else(|| panic!("no {key} in {report}"))
 }
 
-/// A file that is as slow as one wants: whoever reads it waits until it is written to.
+/// Slow file: a pipe, whose reader waits until something is written to it.
 fn slow_file(stage: &Stage) -> PathBuf {
     let path = stage.path("slow.json");
     assert!(Command::new("mkfifo").arg(&path).status().expect("mkfifo").success());
     path
 }
 
-/// Writes it as soon as the window has written a report.
+/// Writes to the slow file as soon as the window has written a report.
 fn feed(path: &Path, after: &Path) -> std::thread::JoinHandle<()> {
     let (path, after) = (path.to_owned(), after.to_owned());
     std::thread::spawn(move || {
         while !after.exists() {
             std::thread::sleep(Duration::from_millis(5));
         }
-        fs::write(path, BALL).expect("somebody reads it");
+        fs::write(path, BALL).expect("the window reads it");
     })
 }
 
-/// While a scene is read the one before it runs, is drawn and does what it is told; then the other takes its place.
+/// While a scene is read, the scene before it runs, is drawn and can be changed; then the new one replaces it.
 #[test]
 fn a_scene_stays_while_another_is_opened() {
     let stage = Stage::new();
@@ -58,7 +59,7 @@ fn a_scene_stays_while_another_is_opened() {
     assert_eq!(after["note"].as_str(), Some("opened slow.json · Z brings the world before it back"));
 }
 
-/// Escape keeps the scene that there is, whatever is read afterwards.
+/// Escape cancels an opening: the present scene stays although the file is read later.
 #[test]
 fn opening_can_be_cancelled() {
     let stage = Stage::new();
@@ -76,7 +77,7 @@ fn opening_can_be_cancelled() {
     assert_eq!((&after["scene"], &after["hash"]), (&opening["scene"], &opening["hash"]));
 }
 
-/// Of two scenes that are asked for the later one is opened, though the earlier one would be there last.
+/// The later of two requested scenes is opened, also if the earlier one is read last.
 #[test]
 fn the_newest_scene_is_opened() {
     let stage = Stage::new();
@@ -91,7 +92,7 @@ fn the_newest_scene_is_opened() {
     assert_eq!((newest["scene"].as_str(), after["scene"].as_str()), (Some("circle_stack"), Some("circle_stack")));
 }
 
-/// What is wrong with a scene is said when it is found; the scene before it stays.
+/// An error in a scene is shown when it is found; the scene before it stays.
 #[test]
 fn a_scene_that_cannot_be_opened_changes_nothing() {
     let stage = Stage::new();
@@ -105,8 +106,8 @@ fn a_scene_that_cannot_be_opened_changes_nothing() {
     assert!(b["fault"].as_str().is_some_and(|note| note.contains("wrong.json") && note.contains("radius")), "{b}");
 }
 
-/// Frames go on while a large scene is opened, moved, doubled and sent back. A script that waits for each sees none
-/// meanwhile: the count can tell.
+/// Frames go on while a large scene is opened, moved, copied and sent back. A script that waits for each job sees no
+/// frames during it: the count can fail.
 #[test]
 fn frames_go_on_while_worlds_are_made() {
     let meanwhile = |live: &str| {
@@ -129,12 +130,13 @@ fn frames_go_on_while_worlds_are_made() {
         reports.windows(2).map(|pair| number(&pair[1], "meanwhile") - number(&pair[0], "meanwhile")).collect::<Vec<_>>()
     };
     let live = meanwhile("live\n");
-    // Of opening, of going back, which is quick, of moving to a device that has yet to compile its kernels, of the twin.
+    // Frames during the opening, during going back, which is quick, during the move to a device that must compile its
+    // kernels, and during the copy.
     assert!(live[0] >= 3 && live[2] >= 1 && live[3] >= 3 && live[4] >= 1, "{live:?}");
     assert_eq!(meanwhile(""), [0; 5]);
 }
 
-/// Moving to the other backend can be cancelled, and taken back: then the world is as it was, with its past.
+/// A move to the other backend can be cancelled or reversed; then the world is as it was, with its history.
 #[test]
 fn moving_can_be_cancelled() {
     for cancel in ["key Escape", "backend cpu"] {
@@ -154,7 +156,7 @@ fn moving_can_be_cancelled() {
     }
 }
 
-/// A window that is closed while a scene is opened is gone at once, be it that a file never ends or a device is at work.
+/// A window closes at once while a scene is opened, also if a file never ends or the device is at work.
 #[test]
 fn a_window_can_be_closed_while_a_scene_is_opened() {
     let stage = Stage::new();
@@ -173,7 +175,7 @@ fn a_window_can_be_closed_while_a_scene_is_opened() {
     );
 }
 
-/// A device that is lost while a scene is opened on it: the scene is opened on another.
+/// A scene is opened on a new device when the old one is lost during the opening.
 #[test]
 fn a_device_can_be_lost_while_a_scene_is_opened() {
     let stage = Stage::new();
@@ -188,7 +190,7 @@ fn a_device_can_be_lost_while_a_scene_is_opened() {
     assert_eq!((number(&b, "step"), number(&c, "step")), (0, 1));
 }
 
-/// A device that is lost while a world moves to it, or goes back on it, is replaced, and the world is where it should be.
+/// A world arrives on a new device when the old one is lost while the world moves to it or goes back on it.
 #[test]
 fn a_device_can_be_lost_while_a_world_is_away() {
     for (backend, away) in [("cpu", "backend gpu"), ("gpu", "backend cpu"), ("gpu", "twin")] {

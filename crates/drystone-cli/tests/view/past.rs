@@ -1,4 +1,5 @@
-//! Steps back, backends and settings changed while it runs, and what is read back.
+//! History of a world: exact steps back, changes of backend and settings, comparison of two backends, and the bytes
+//! that are read back from the device.
 
 use serde_json::Value;
 
@@ -13,7 +14,7 @@ fn number(report: &Value, key: &str) -> u64 {
     report[key].as_u64().unwrap_or_else(|| panic!("no {key} in {report}"))
 }
 
-/// There and back again, over drops, a shot that comes and goes, and gravity: the same bits.
+/// Seeks back and forth over drops, a shot and changes of gravity give the same bits.
 fn goes_back(backend: &str) {
     let stage = Stage::new();
     stage.play(
@@ -51,7 +52,7 @@ fn steps_back_are_exact_on_the_device() {
     goes_back("gpu");
 }
 
-/// What happens after a step back takes the place of what had happened.
+/// A change after a step back replaces what had happened after that step.
 #[test]
 fn another_future_replaces_the_first() {
     let stage = Stage::new();
@@ -66,7 +67,7 @@ fn another_future_replaces_the_first() {
     assert_eq!(number(&first, "there"), number(&second, "there"));
 }
 
-/// A world goes from one backend to the other, and to other settings, as it stands.
+/// A world keeps its state when it moves to the other backend or to other settings.
 #[test]
 fn a_running_world_moves() {
     let stage = Stage::new();
@@ -85,12 +86,12 @@ fn a_running_world_moves() {
     assert_eq!(number(&settings, "step"), 40);
     assert_eq!((end["backend"].as_str(), number(&end, "step")), (Some("cpu"), 105));
     assert_eq!(number(&end, "there"), number(&cpu, "there"));
-    // It stands, whatever it ran on: nothing fell through the ground, and nothing flew off.
+    // It stands on either backend: nothing fell through the ground, and nothing flew off.
     assert!(positions(&end).iter().all(|p| p[1] > -2.0 && p[1] < 12.0 && p[0].abs() < 60.0), "{end}");
 }
 
-/// Frames are drawn from the buffers of the solver: the counters of steps come back from the device, and those are as
-/// long for a large world as for a small one.
+/// Frames are drawn from the buffers of the solver: only counters come back from the device in each step, and they have
+/// the same size for large and small worlds.
 #[test]
 fn nothing_is_read_back_on_the_way_to_the_screen() {
     let sent = |base: u32| {
@@ -106,19 +107,19 @@ fn nothing_is_read_back_on_the_way_to_the_screen() {
     let [large, after] = sent(30);
     assert!(number(&large, "frames") > 20 && number(&large, "bodies") > 400);
     for report in [&small, &large] {
-        // But for the poses that the camera looks at, every fourth frame while bodies move.
+        // Except the poses for the camera, in every fourth frame while bodies move.
         let (sent, a_look) = (number(report, "sent_otherwise"), 16 * number(report, "bodies"));
         assert!(sent % a_look == 0 && sent / a_look <= number(report, "frames") / 4 + 1, "{report}");
         assert!(number(report, "sent_by_steps") > 0);
     }
     let a_step = |report: &Value| number(report, "sent_by_steps") / number(report, "step");
     assert_eq!(a_step(&small), a_step(&large));
-    // The first report took a snapshot, and that is counted: it has more of a body than its pose.
+    // The snapshot of the first report is counted: it has more than the poses.
     let more = number(&after, "sent_otherwise") - number(&large, "sent_otherwise");
     assert!(more > 16 * number(&after, "bodies"), "{after}");
 }
 
-/// Two worlds beside each other begin alike, and get what is done to either.
+/// A world and its copy begin with the same state, and both get every change.
 #[test]
 fn both_backends_run_side_by_side() {
     let stage = Stage::new();

@@ -1,8 +1,8 @@
-//! What the window looks like, and what a hand does in it.
+//! Pictures of the window compared with references, and the pointer in the picture: pulling, zooming, moving the view.
 
 use crate::kit::{Stage, assert_as_kept, is_alike};
 
-/// Pixels of a place in the world, by a report.
+/// Pixel of a place in the world, by the camera of a report.
 fn pixel(report: &serde_json::Value, [x, y]: [f64; 2]) -> [f64; 2] {
     let camera = &report["camera"];
     let read = |key: &str, index: usize| camera[key][index].as_f64().unwrap();
@@ -17,7 +17,7 @@ fn at(report: &serde_json::Value, body: usize) -> [f64; 2] {
     serde_json::from_value(report["positions"][body].clone()).unwrap()
 }
 
-/// Takes the box at the top of a stack, pulls it aside and lets go.
+/// The box at the top of a stack is grabbed, pulled aside and let go.
 fn drags(backend: &str) {
     let stage = Stage::new();
     let arguments = ["vertical_stack:count=5", "--backend", backend, "--fresh"];
@@ -40,7 +40,7 @@ fn drags(backend: &str) {
     assert!(pulled[1] > from[1] - 0.2 && pulled[0] < from[0] - 1.0, "{from:?} → {pulled:?}");
     assert!(fell[1] < pulled[1] - 1.0, "it falls when it is let go of: {pulled:?} → {fell:?}");
     assert_eq!(c["joints"].as_u64(), before["joints"].as_u64(), "the hand is gone");
-    // Without a hand nothing moves.
+    // Without the pull nothing moves.
     stage.play(&arguments, &format!("{start}frames 36\nreport @/still.json\n"));
     let still = at(&stage.report("still.json"), top);
     assert!((still[0] - from[0]).hypot(still[1] - from[1]) < 0.1, "{from:?} → {still:?}");
@@ -56,7 +56,7 @@ fn a_body_can_be_dragged_on_the_device() {
     drags("gpu");
 }
 
-/// The wheel zooms at the pointer, a drag of nothing moves the view, F finds everything again.
+/// The wheel zooms at the pointer, a drag beside bodies moves the view, and F shows all bodies again.
 #[test]
 fn the_view_follows_the_hand() {
     let stage = Stage::new();
@@ -82,7 +82,7 @@ fn the_view_follows_the_hand() {
     assert!((scale(&d) / scale(&a) - 1.0).abs() < 0.05, "all of it is seen again");
 }
 
-/// What it looks like: light and dark, with its keys, and with layers.
+/// The window looks like its references: light and dark, with the list of keys, and with layers.
 #[test]
 fn it_looks_as_it_did() {
     let stage = Stage::new();
@@ -94,7 +94,7 @@ fn it_looks_as_it_did() {
     for name in ["light.png", "dark.png", "keys.png"] {
         assert_as_kept(&stage, name);
     }
-    // The comparison can fail, and not only by day and night.
+    // The comparison can fail, and not only between light and dark.
     let [light, dark, keys] = ["light.png", "dark.png", "keys.png"].map(|name| stage.shot(name));
     assert!(!is_alike(&light.unlike(&dark)) && !is_alike(&dark.unlike(&keys)));
     assert_eq!(light.size, [1280, 720]);

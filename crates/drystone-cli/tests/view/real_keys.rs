@@ -1,5 +1,5 @@
-//! Keys and the pointer as the display has them (XTEST), and not as a script makes them: they go through the server, winit and
-//! egui to the window, whatever has the focus there.
+//! Real keys and pointer events of the display (XTEST) instead of a script's: they go through the server, winit and
+//! egui to the window.
 
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,7 @@ const RIGHT: u32 = 0xff53;
 const SPACE: u32 = 0x20;
 const CONTROL: u32 = 0xffe3;
 
-/// Someone at the display of a window.
+/// Keyboard and pointer of a display.
 struct Hands<'a> {
     stage: &'a Stage,
     connection: RustConnection,
@@ -110,10 +110,10 @@ impl<'a> Hands<'a> {
         self.send(if down { BUTTON_PRESS_EVENT } else { BUTTON_RELEASE_EVENT }, 1, [0, 0]);
     }
 
-    /// Returns the window's report after it has heard all this.
+    /// Waits until the window has got all events so far, and returns its report.
     fn report(&mut self) -> Value {
         self.asked += 1;
-        // All events are on their way to the window before the file is there.
+        // The server has sent all events before the file is written.
         self.connection.get_input_focus().unwrap().reply().unwrap();
         std::fs::write(self.stage.path(&format!("go{}", self.asked)), "").unwrap();
         self.stage.wait_for(&format!("done{}", self.asked));
@@ -121,11 +121,11 @@ impl<'a> Hands<'a> {
     }
 }
 
-/// A script that hears the display, and reports as often as it is asked.
+/// Script that takes input of the display, and writes a number of reports on request.
 fn listening(reports: u32) -> String {
     let each = |n: u32| format!("await @/go{n}\nreport @/{n}.json\nframes 2\nrewrite @/{n}.json @/done{n}\n");
     let lines: String = (1..=reports).map(each).collect();
-    // A report means that a frame can be drawn.
+    // The first report shows that frames are drawn.
     format!(
         "size 720 400\nplace 0 0\nframes 4\nhear on\nreport @/report.json\nframes 2\nrewrite @/report.json @/ready.json\n{lines}"
     )
@@ -145,8 +145,8 @@ fn step(report: &Value) -> u64 {
     report["step"].as_u64().expect("a step")
 }
 
-/// Tab hides the panel and shows it again; Space, N and the arrows do what they say before and after, also when a button of the
-/// panel was pressed before. In a text field they are letters.
+/// Tab hides the panel and shows it again; Space, N and the arrows do what they say before and after, also when a
+/// button of the panel was pressed before. In a text field they are letters.
 #[test]
 fn keys_work_whatever_has_the_focus_and_are_letters_in_a_text_field() {
     with_hands(&["vertical_stack:count=4", "--backend", "cpu", "--paused", "--fresh"], 9, |_, hands| {
@@ -193,7 +193,8 @@ fn keys_work_whatever_has_the_focus_and_are_letters_in_a_text_field() {
     });
 }
 
-/// Delete removes what is under the pointer when the key comes, however short before the pointer came there; and Z brings it back.
+/// Delete removes the body under the pointer at the time of the key, also if the pointer has just arrived; Z restores
+/// it.
 #[test]
 fn delete_removes_what_is_under_the_pointer_when_the_key_comes() {
     with_hands(&["vertical_stack:count=1", "--backend", "cpu", "--paused", "--fresh"], 4, |_, hands| {
@@ -231,7 +232,7 @@ fn delete_removes_what_is_under_the_pointer_when_the_key_comes() {
     });
 }
 
-/// Presses of a key count each, however fast they come; and the window says in its title which scene it shows.
+/// Each press of a key counts, however fast they come; and the title of the window names the scene.
 #[test]
 fn fast_presses_count_each_and_the_title_names_the_scene() {
     with_hands(&["vertical_stack:count=1", "--backend", "cpu", "--paused", "--fresh"], 2, |_, hands| {
@@ -251,7 +252,7 @@ fn fast_presses_count_each_and_the_title_names_the_scene() {
     });
 }
 
-/// Draws with the tool in hand, from one place to another: a report as the pointer comes, and one when all is drawn.
+/// Draws with the active tool from one place to another; returns a report from before the press and one from the end.
 fn draw(hands: &mut Hands<'_>, from: [i16; 2], to: [i16; 2]) -> [Value; 2] {
     hands.place(from);
     let over = hands.report();
@@ -263,7 +264,7 @@ fn draw(hands: &mut Hands<'_>, from: [i16; 2], to: [i16; 2]) -> [Value; 2] {
     [over, hands.report()]
 }
 
-/// The pointer of the display draws a box and selects what is clicked; keys with Ctrl undo and make again.
+/// The pointer of the display draws a box and selects by clicks; keys with Ctrl undo and redo.
 #[test]
 fn hands_draw_select_and_undo() {
     with_hands(&["vertical_stack:count=1", "--backend", "cpu", "--paused", "--fresh"], 10, |_, hands| {
@@ -294,7 +295,7 @@ fn hands_draw_select_and_undo() {
     });
 }
 
-/// A box drawn by hand is named on its card and kept by a restart with R; Z takes it back.
+/// A box drawn with the pointer is named on its card and kept by a restart (R); Z removes it.
 #[test]
 fn what_hands_built_outlives_a_restart() {
     with_hands(&["vertical_stack:count=1", "--backend", "cpu", "--paused", "--fresh"], 10, |_, hands| {

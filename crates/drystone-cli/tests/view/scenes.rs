@@ -1,13 +1,13 @@
-//! Every scene of the catalogue opens.
+//! Scenes of the catalogue: every one opens in the window, and the search of the list finds them by name.
 
 use drystone_scenes::catalogue::{Entry, entries};
 
 use crate::kit::Stage;
 
-/// Bodies of a scene here at most.
+/// Maximum number of bodies of a scene in these tests.
 const MOST: u64 = 500;
 
-/// A scene cut down until it is small: its whole numbers are halved, as far as they may.
+/// Spec of a scene in a small size: its integer parameters are halved, down to their minimum.
 fn small(entry: &Entry) -> String {
     let mut values: Vec<f64> = entry.parameters.iter().map(|parameter| parameter.default).collect();
     for _ in 0..20 {
@@ -44,8 +44,8 @@ fn every_scene_opens() {
     }
 }
 
-/// And as large as it is meant to be. One window each: what is large needs its time. With `DRYSTONE_PICTURES=folder` the
-/// pictures are kept there, to be looked at.
+/// Every scene opens in its default size, each in a window of its own. With `DRYSTONE_PICTURES=folder` screenshots are
+/// kept there.
 #[test]
 #[ignore = "takes minutes"]
 fn every_scene_opens_at_full_size() {
@@ -69,7 +69,28 @@ fn every_scene_opens_at_full_size() {
     }
 }
 
-/// On the device as well: those that are unlike each other.
+/// A search puts the scene of that name into the first row, and names that begin with the text before descriptions; a
+/// click on that row opens the same scene as Enter.
+#[test]
+fn a_search_puts_names_first() {
+    let stage = Stage::new();
+    for (text, expected) in [("pendulum", "pendulum"), ("stack", "vertical_stack"), ("sta", "static_and_kinetic")] {
+        for choose in ["click 900 106", "key Enter"] {
+            stage.play(
+                &["arch", "--backend", "cpu", "--paused", "--fresh"],
+                &format!(
+                    "size 1280 720\nframes 3\nclick 1027 39\nframes 2\ntext {text}\nframes 2\nshot @/list.png\n{choose}\nopened\n\
+                     frames 2\nreport @/{text}.json\n"
+                ),
+            );
+            let scene = stage.report(&format!("{text}.json"))["scene"].as_str().unwrap().to_owned();
+            let name = scene.split(':').next().unwrap();
+            assert_eq!(name, expected, "{text}, {choose}");
+        }
+    }
+}
+
+/// A few scenes of different kinds open on the device.
 #[test]
 fn scenes_open_on_the_device() {
     let stage = Stage::new();

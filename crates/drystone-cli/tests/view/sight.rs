@@ -1,10 +1,10 @@
-//! The camera of the window: what it follows, and what it leaves to the user.
+//! The camera of the window: it follows bodies until the user moves it, and shows the view that a scene gives.
 
 use serde_json::Value;
 
 use crate::kit::Stage;
 
-/// A ball that falls for ever.
+/// Scene file with a ball that falls without end.
 const FALLING: &str = r#"{ "version": 1, "gravity": [0, -5], "bodies": [
     { "position": [0, 0], "shapes": [ { "circle": { "radius": 0.5 } } ] } ] }"#;
 
@@ -25,7 +25,7 @@ fn follows(backend: &str) {
     let stage = Stage::new();
     std::fs::write(stage.path("falling.json"), FALLING).unwrap();
     let path = stage.path("falling.json").display().to_string();
-    // The camera goes with the ball until the user takes it; F gives it back.
+    // The camera follows the ball until the user moves it; after F it follows again.
     stage.play(
         &[&path, "--backend", backend, "--fresh"],
         "size 900 600\npause\nframes 2\nreport @/start.json\ntoggle\nrun 40\nreport @/falls.json\nrun 60\n\
@@ -55,8 +55,8 @@ fn the_camera_follows_on_the_device() {
     follows("gpu");
 }
 
-/// A scene with a view is shown so, whatever happens in it, in a window of any size; without the view the ragdoll is in
-/// the picture as well.
+/// A scene that gives a view is shown in that view at all times and in windows of any size; a scene without one stays
+/// in the picture as well.
 #[test]
 fn scenes_stay_in_the_window() {
     let stage = Stage::new();

@@ -22,8 +22,8 @@ fn changed(a: &Picture, b: &Picture) -> [[usize; 2]; 2] {
     })
 }
 
-/// A narrow window folds its panel. Unfolded by Tab or the button it lies over the world, which keeps its size; what
-/// was chosen in the wide window is there again when the window is wide.
+/// A narrow window folds its panel. Unfolded by Tab or the button, the panel lies over the picture, which keeps its
+/// size; a wide window again has the choice made in the wide one.
 #[test]
 fn a_narrow_window_folds_its_panel() {
     let stage = Stage::new();
@@ -40,7 +40,7 @@ fn a_narrow_window_folds_its_panel() {
     assert_eq!(shown.map(shows), [true, false, true, false, true, true, false, true, false, false, false], "{shown:?}");
     assert_eq!((world(&report("wide"))[0], world(&report("narrow"))[0]), (666, 640));
     assert_eq!(world(&report("over")), world(&report("narrow")), "it lies over the world");
-    // The panel takes the right of the picture; at the left the view is fitted anew.
+    // The panel takes the right of the picture; at the left the view is fitted again.
     let (narrow, over) = (stage.shot("narrow.png"), stage.shot("over.png"));
     let changed_in = |columns: std::ops::Range<usize>| {
         let inside: Vec<usize> = (0..640 * 360).filter(|at| columns.contains(&(at % 640))).collect();
@@ -61,7 +61,7 @@ fn a_narrow_window_folds_its_panel() {
     assert!(width == 360 && height >= 230, "there is a world to see: {width} × {height}");
 }
 
-/// The bar of the smallest window has its buttons, the clock and the slider: they work there.
+/// The buttons and the slider of the bar work in the smallest window.
 #[test]
 fn the_bar_of_the_smallest_window_works() {
     let stage = Stage::new();
@@ -79,8 +79,8 @@ fn the_bar_of_the_smallest_window_works() {
     assert_eq!((report("panel")["keys"].as_bool(), report("panel")["panel"].as_bool()), (Some(false), Some(true)));
 }
 
-/// The list of keys stays within the world of any window, scrolls there to its last line, and is closed by its
-/// button, by Esc and by the key that opens it.
+/// The list of keys fits the picture of any window, scrolls to its last line, and is closed by its button, by Esc and
+/// by the key that opens it.
 #[test]
 fn the_list_of_keys_fits_any_window() {
     let stage = Stage::new();
@@ -115,7 +115,7 @@ fn the_list_of_keys_fits_any_window() {
     assert_eq!((open("open.json"), open("closed.json")), (Some(true), Some(false)));
 }
 
-/// Over the list of keys, D, S, X and Delete do nothing to the world behind it; beside it, or without it, they do.
+/// Keys that act at the pointer (D, S, X, Delete) do nothing while it is over the list of keys.
 #[test]
 fn keys_over_a_window_leave_the_world_alone() {
     let stage = Stage::new();
@@ -141,7 +141,7 @@ fn keys_over_a_window_leave_the_world_alone() {
     assert_ne!(pushed["hash"], nothing["hash"], "the explosion pushed");
 }
 
-/// A finger takes hold of a body 12 points away, a mouse does not; at 20 points neither does.
+/// A finger grabs a body 12 points away, a mouse does not; at 20 points neither does.
 #[test]
 fn a_finger_reaches_further_than_a_mouse() {
     let plank = r#"{ "version": 1, "name": "plank", "bodies": [
@@ -186,8 +186,68 @@ fn a_finger_reaches_further_than_a_mouse() {
     }
 }
 
-/// The list of scenes shows their pictures, in the colours of the window; only those in sight are drawn, by a thread
-/// beside the frames.
+/// A view kept for drawing shows the same part of the world in a window of any size, and as it was when the old size is
+/// back; one that the user has moved keeps its middle and its scale. The scale bar is as in a window opened in that
+/// size.
+#[test]
+fn the_view_follows_a_resize() {
+    let stage = Stage::new();
+    let arguments = ["large_pyramid:base=10", "--backend", "cpu", "--paused", "--fresh"];
+    stage.play(
+        &arguments,
+        "size 640 400\nframes 3\nreport @/fresh.json\nshot @/fresh.png\nsize 1280 800\ntool box\ndraw box -9 8 -8 9\nreport @/wide.json\n\
+         size 640 400\nframes 3\nreport @/small.json\nsize 400 600\nframes 3\nreport @/high.json\nsize 1280 800\nframes 3\n\
+         report @/again.json\ndrag 900 100 800 160 4\n",
+    );
+    stage.play(
+        &arguments,
+        "size 1280 800\nframes 3\nsize 640 400\nframes 3\nreport @/resized.json\nshot @/resized.png\nmove 300 100\nwheel 3\nframes 30\n\
+         report @/moved.json\nsize 1280 800\nframes 3\nreport @/stays.json\n",
+    );
+    let report = |name: &str| stage.report(&format!("{name}.json"));
+    let camera = |name: &str| {
+        let report = report(name);
+        let read = |key: &str, side: usize| report["camera"][key][side].as_f64().unwrap();
+        let scale = number(&report["camera"], "metres_per_pixel");
+        let covered = number(&report["covered"], "left");
+        ([read("center", 0), read("center", 1)], [read("size", 0), read("size", 1)], scale, covered)
+    };
+    // Edges of the free part of the picture, m.
+    let free = |name: &str| {
+        let ([x, y], [width, height], scale, covered) = camera(name);
+        [
+            x + (covered - width / 2.0) * scale,
+            x + width / 2.0 * scale,
+            y - height / 2.0 * scale,
+            y + height / 2.0 * scale,
+        ]
+    };
+    let [left, right, bottom, top] = free("wide");
+    for name in ["small", "high"] {
+        let now = free(name);
+        let is_within =
+            now[0] <= left + 0.01 && now[1] >= right - 0.01 && now[2] <= bottom + 0.01 && now[3] >= top - 0.01;
+        assert!(is_within, "{name}: {now:?} of {:?}", free("wide"));
+        let is_tight = (now[0] - left).abs() < 0.01 || (now[3] - top).abs() < 0.01;
+        assert!(is_tight, "{name}: no closer than it need be: {now:?} of {:?}", free("wide"));
+    }
+    assert!((camera("again").2 / camera("wide").2 - 1.0).abs() < 1e-3, "{:?} {:?}", camera("again"), camera("wide"));
+    assert_eq!(
+        (camera("moved").0, camera("moved").2),
+        (camera("stays").0, camera("stays").2),
+        "the user has the camera"
+    );
+    // At the lower left is the scale bar.
+    let bar = |name: &str| {
+        let picture = stage.shot(name);
+        let rows = (320..360).flat_map(move |y| (0..150).map(move |x| y * 640 + x));
+        rows.map(|at| picture.rgb[at]).collect::<Vec<_>>()
+    };
+    assert_eq!(report("resized")["camera"], report("fresh")["camera"]);
+    assert!(bar("resized.png") == bar("fresh.png"), "the scale bar is as in a window of this size");
+}
+
+/// The list of scenes shows their pictures in light or dark colours; only those in sight are drawn, in the background.
 #[test]
 fn the_list_of_scenes_has_pictures() {
     let stage = Stage::new();

@@ -1,4 +1,5 @@
-//! The tools at the left of the picture, the card beside them, and what is drawn before it is there.
+//! The strip of tools at the left of the picture, the card of the tool or the selected body beside it, and the ghost of
+//! the outline that is being drawn.
 
 use std::ops::RangeInclusive;
 
@@ -16,31 +17,31 @@ use drystone::low_level::scene::MAX_POSITION;
 use drystone::{Body, BodyType, Shape};
 use drystone_draw::Camera;
 
-/// Side of a button, points.
+/// Side of a tool button, points.
 const SIDE: f32 = 28.0;
-/// From the left and the top of the picture, points: under what is said of two worlds.
+/// Left and top of the tools in the picture, points: below the captions of two worlds.
 const CORNER: [f32; 2] = [8.0, 42.0];
 /// Width of the card, points.
 const CARD: f32 = 196.0;
-/// Characters of a body's name at most.
+/// Maximum length of a body's name, characters.
 const MAX_NAME: usize = 60;
 /// Width of names on the card, points.
 const NAME: f32 = 76.0;
 
-/// Height of a picture below which the tools begin at its top, and the card is folded, points.
+/// Height of a picture below which the tools begin at its top and the card is folded, points.
 const LOW: f32 = 380.0;
 
-/// Layout of the tools: columns as even as they can be, which leave the scale bar free.
+/// Layout of the tools in even columns that leave the scale bar free.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Strip {
-    /// From the top of the picture, points.
+    /// Distance from the top of the picture, points.
     top: f32,
     rows: usize,
     columns: usize,
 }
 
 impl Strip {
-    /// Layout in a picture of this size, points, with so many pixels a point.
+    /// Makes the layout for a picture of this size, points, with `scale` pixels per point.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few buttons; pixels")]
     fn new(size: egui::Vec2, scale: f32) -> Self {
         let top = if size.y < LOW { CORNER[0] } else { CORNER[1] };
@@ -62,12 +63,12 @@ impl Strip {
 /// Margins and lines of the frame around the tools, both sides together, points.
 const FRAME: f32 = 6.0;
 
-/// True for a picture in which a card would cover what it is about.
+/// Returns true for a picture in which an unfolded card would cover the scene.
 fn is_small(size: egui::Vec2) -> bool {
     size.x < super::fold::NARROW - 200.0 || size.y < LOW
 }
 
-/// Button below the tools.
+/// Button for a command, below the tools.
 struct Deed {
     sign: &'static str,
     hint: &'static str,
@@ -77,8 +78,8 @@ struct Deed {
 const DEEDS: [Deed; 4] = [
     Deed {
         sign: "↩",
-        hint: "undo the last change (Z): what was built goes, what was removed comes back, and the time goes on; a push is undone \
-               by going back to before it; the opening of another scene as well",
+        hint: "undo the last change (Z): a built body goes, a removed one comes back, and time goes on; a push is undone by going \
+               back to the step before it; after that, the opening of this scene is undone",
         action: || Action::Undo,
     },
     Deed { sign: "↪", hint: "make the undone change again (Y)", action: || Action::Redo },
@@ -91,7 +92,7 @@ const DEEDS: [Deed; 4] = [
 ];
 
 impl App {
-    /// The tools, the card, and the ghost of what is drawn, over the picture.
+    /// Shows the tools, the card and the ghost over the picture.
     pub(super) fn build_over(&mut self, ui: &egui::Ui, rect: Rect, scale: f32) {
         self.ghost(ui, rect, scale);
         let strip = Strip::new(rect.size(), scale);
@@ -121,31 +122,31 @@ impl App {
         });
     }
 
-    /// Returns true if a tool or a body has its card.
+    /// Returns true if there is a card: of a building tool or a selected body.
     fn has_card(&self) -> bool {
         self.build.tool != Tool::Move || self.build.selection.is_some()
     }
 
-    /// Returns true if the card is that of a body: one is selected and nothing is being drawn.
+    /// Returns true if the card is that of the selected body, and not that of a tool.
     fn shows_body(&self) -> bool {
         let has_drawn = self.build.selection.is_some() && self.build.draft == Draft::None;
         self.build.tool == Tool::Move || has_drawn
     }
 
-    /// Notes what lies over a picture of the world: the view is fitted beside it.
+    /// Notes the widths that tools, card and panel cover at the sides of the picture: the view is fitted between them.
     pub(super) fn cover(&mut self, rect: Rect, scale: f32) {
         self.fold.card = self.has_card();
         self.fold.card_is_open &= self.fold.card;
         self.fold.beside_card &= self.fold.card;
         let folded = is_small(rect.size()) && !self.fold.card_is_open;
         let strip = CORNER[0] + Strip::new(rect.size(), scale).width() + 6.0;
-        // The card of a moment moves nothing; with it there, F fits beside it.
+        // A card does not move the view; F while it is there fits the view beside it.
         let card = if self.fold.beside_card && !folded { CARD + 24.0 } else { 0.0 };
         let over = self.width_over(rect.width());
         self.fold.covered = Covered { left: (strip + card) * scale, right: over * scale };
     }
 
-    /// Title of a card in a small window, with the button that unfolds it; returns true where it is unfolded.
+    /// Shows the title of a card in a small window, with the button that unfolds it; returns true if it is unfolded.
     fn card_head(&mut self, ui: &mut egui::Ui) -> bool {
         let open = self.fold.card_is_open;
         let name = match &self.build.selection {
@@ -167,6 +168,7 @@ impl App {
         open
     }
 
+    /// Shows the buttons of tools and commands, in columns of `rows`.
     fn strip(&mut self, ui: &mut egui::Ui, rows: usize) {
         ui.spacing_mut().item_spacing = vec2(1.0, 1.0);
         ui.horizontal_top(|ui| {
@@ -207,7 +209,7 @@ impl App {
         }
     }
 
-    /// Purpose of the tool, and properties of what it makes.
+    /// Shows the instructions of the tool, and the properties of what it makes.
     fn tool_card(&mut self, ui: &mut egui::Ui) {
         let tool = self.build.tool;
         ui.label(RichText::new(tool.name()).strong());
@@ -236,7 +238,7 @@ impl App {
         ui.horizontal(|ui| self.draft_buttons(ui));
     }
 
-    /// Buttons that end what is being drawn.
+    /// Shows the buttons that end the drawing in progress.
     fn draft_buttons(&mut self, ui: &mut egui::Ui) {
         let tool = self.build.tool;
         if self.build.draft != Draft::None {
@@ -250,7 +252,7 @@ impl App {
         }
     }
 
-    /// The selected body, and fields that change it.
+    /// Shows the properties of the selected body, in fields that change them.
     fn body_card(&mut self, ui: &mut egui::Ui) {
         let step = self.run.steps();
         let Some(selection) = &self.build.selection else { return };
@@ -259,7 +261,7 @@ impl App {
         let (velocity, spin) = selection.motion(step);
         let center = self.run.here().and_then(|run| run.world().compiled().mass.get(slot as usize)).map(|m| m.center);
         let (position, angle) = selection.place(step, center.unwrap_or_default());
-        let (mass, moves) = (selection.mass, body.kind == BodyType::Dynamic);
+        let (mass, moves) = ([selection.density, selection.mass], body.kind == BodyType::Dynamic);
         let mut asked = None;
         let mut choice = None;
         let tool = self.build.tool;
@@ -299,7 +301,7 @@ impl App {
         }
     }
 
-    /// Outline of what is being drawn, with its size.
+    /// Shows the outline that is being drawn, with its size and the bodies that it overlaps.
     fn ghost(&self, ui: &egui::Ui, rect: Rect, scale: f32) {
         let Some(pixel) = self.pointer.pixel.filter(|_| self.build.tool != Tool::Move) else { return };
         let cameras = split(&self.camera, self.worlds());
@@ -307,9 +309,11 @@ impl App {
             return;
         };
         let painter = ui.painter_at(rect);
-        let ghost = Ghost { painter: &painter, camera, scale, stroke: Stroke::new(1.5, ui.visuals().hyperlink_color) };
+        let overlapped = self.build.overlap.bodies.as_ref();
+        let color = if overlapped.is_some() { ui.visuals().error_fg_color } else { ui.visuals().hyperlink_color };
+        let ghost = Ghost { painter: &painter, camera, scale, stroke: Stroke::new(1.5, color) };
         let to = camera.to_world(pixel);
-        let text = match &self.build.draft {
+        let mut text = match &self.build.draft {
             Draft::Drag(from) if self.build.tool == Tool::Box => {
                 ghost.line(&[*from, Vec2::new(to.x, from.y), to, Vec2::new(from.x, to.y)], true);
                 let size = (to - *from).abs();
@@ -333,7 +337,7 @@ impl App {
             Draft::Joint(tool, end) => {
                 ghost.line(&[end.at, to], false);
                 ghost.dot(end.at);
-                // A pin and a weld have no length.
+                // A hinge and a weld have no length.
                 if matches!(tool, Tool::Hinge | Tool::Weld) {
                     return;
                 }
@@ -341,12 +345,15 @@ impl App {
             }
             Draft::None => return,
         };
+        if let Some(bodies) = overlapped {
+            text = format!("{text}, overlaps {bodies}");
+        }
         let at = Pos2::new(pixel.x / scale, pixel.y / scale) + vec2(14.0, -10.0);
         plate(&painter, ui, at, Align2::LEFT_BOTTOM, &text);
     }
 }
 
-/// A pen over the picture.
+/// Pen for lines over the picture, in world coordinates.
 struct Ghost<'a> {
     painter: &'a egui::Painter,
     camera: &'a Camera,
@@ -372,7 +379,7 @@ impl Ghost<'_> {
     }
 }
 
-/// Range of a number, its change a point of a drag, and its unit.
+/// Kind of a number field: its range, its change per point of a drag, and its unit.
 struct Kind {
     range: RangeInclusive<f32>,
     speed: f64,
@@ -397,7 +404,7 @@ const DAMPING: Kind = kind(0.0..=10.0, 0.01, "");
 const FRICTION_HINT: &str = "Coulomb's coefficient: 0 is ice, 1 is rubber";
 const RESTITUTION_HINT: &str = "share of its speed with which it bounces back, 0 to 1";
 
-/// A number that can be dragged or typed: true when it has another value for good.
+/// Shows a number that can be dragged or typed; returns true when the user has set another value.
 fn number(ui: &mut egui::Ui, key: &str, value: &mut f32, kind: Kind) -> bool {
     let id = ui.scope_id().with(key);
     let mut now = ui.data(|data| data.get_temp::<f32>(id)).unwrap_or(*value);
@@ -412,7 +419,7 @@ fn number(ui: &mut egui::Ui, key: &str, value: &mut f32, kind: Kind) -> bool {
     if response.changed() {
         ui.data_mut(|data| data.insert_temp(id, now));
     }
-    // While it is dragged nothing is changed: the last value counts.
+    // During a drag nothing is changed: the last value counts.
     let settled = response.drag_stopped() || (response.changed() && !response.dragged());
     let new = if settled { ui.data_mut(|data| data.remove_temp::<f32>(id)) } else { None };
     let Some(new) = new.filter(|new| new != value) else { return false };
@@ -420,7 +427,7 @@ fn number(ui: &mut egui::Ui, key: &str, value: &mut f32, kind: Kind) -> bool {
     true
 }
 
-/// A row of the card: a name, and what is beside it.
+/// Shows a row of the card: a name, and a field beside it.
 fn row<T>(ui: &mut egui::Ui, text: &str, hint: &str, content: impl FnOnce(&mut egui::Ui) -> T) -> T {
     ui.horizontal(|ui| {
         super::name(ui, text, NAME, hint);
@@ -429,7 +436,7 @@ fn row<T>(ui: &mut egui::Ui, text: &str, hint: &str, content: impl FnOnce(&mut e
     .inner
 }
 
-/// A row with one number; what is asked for when that has another value.
+/// Shows a row with a number; returns the change when the user has set another value.
 fn field(
     ui: &mut egui::Ui,
     text: &str,
@@ -442,7 +449,7 @@ fn field(
     row(ui, text, hint, |ui| number(ui, text, &mut new, kind)).then(|| change(new))
 }
 
-/// Two rows with a number each; what is asked for when one of them has another value.
+/// Shows two rows with a number each; returns the change when the user has set another value in one of them.
 fn pair(
     ui: &mut egui::Ui,
     texts: [&str; 2],
@@ -457,6 +464,7 @@ fn pair(
     changed.then(|| change(new))
 }
 
+/// Shows the choice of a body's type.
 fn kinds(ui: &mut egui::Ui, kind: &mut BodyType) {
     ui.horizontal(|ui| {
         for (value, text, hint) in [
@@ -471,13 +479,13 @@ fn kinds(ui: &mut egui::Ui, kind: &mut BodyType) {
     });
 }
 
-/// Density, mass if it has one, friction, restitution.
-fn material(ui: &mut egui::Ui, body: &Body, mass: Option<f32>) -> Option<Change> {
+/// Shows density and mass of a dynamic body, friction, restitution and the factor on gravity.
+fn material(ui: &mut egui::Ui, body: &Body, mass: Option<[f32; 2]>) -> Option<Change> {
     let first = body.shapes.first()?;
     let differ = |of: fn(&Shape) -> f32| body.shapes.iter().any(|shape| of(shape) != of(first));
     let hint = |hint: &str, of: fn(&Shape) -> f32| {
         if differ(of) {
-            format!("{hint}; its shapes differ, this is the first one's, and a change is of all")
+            format!("{hint}; the shapes differ: this is the value of the first one, a change sets all")
         } else {
             hint.to_owned()
         }
@@ -486,9 +494,10 @@ fn material(ui: &mut egui::Ui, body: &Body, mass: Option<f32>) -> Option<Change>
     let mut ask = |text: &str, hint: &str, value: f32, kind: Kind, change: fn(f32) -> Change| {
         asked = asked.take().or(field(ui, text, hint, value, kind, change));
     };
-    if let Some(mass) = mass {
-        ask("density", &hint("mass of a square metre", |s| s.density), first.density, DENSITY, Change::Density);
-        ask("mass", "of the whole body, whatever its density", mass, MASS, Change::Mass);
+    if let Some([density, mass]) = mass {
+        let of_density = "mass of a square metre; the mass follows it";
+        ask("density", &hint(of_density, |s| s.density), density, DENSITY, Change::Density);
+        ask("mass", "mass of the whole body; the density follows it", mass, MASS, Change::Mass);
     }
     let of = |shape: &Shape| shape.material.friction;
     ask("friction", &hint(FRICTION_HINT, of), of(first), FRICTION, Change::Friction);
@@ -500,17 +509,20 @@ fn material(ui: &mut egui::Ui, body: &Body, mass: Option<f32>) -> Option<Change>
     asked
 }
 
+/// Shows the place and the angle.
 fn place(ui: &mut egui::Ui, position: Vec2, angle: f32) -> Option<Change> {
     let at = pair(ui, ["x", "y"], position, [PLACE, PLACE], Change::Position);
     let turn = |degrees: f32| Change::Angle(degrees.to_radians());
     at.or(field(ui, "angle", "counter-clockwise", angle.to_degrees(), ANGLE, turn))
 }
 
+/// Shows the velocities.
 fn motion(ui: &mut egui::Ui, velocity: Vec2, spin: f32) -> Option<Change> {
     let speed = pair(ui, ["velocity x", "velocity y"], velocity, [SPEED, SPEED], Change::Velocity);
     speed.or(field(ui, "spin", "angular velocity, counter-clockwise", spin, SPIN, Change::Spin))
 }
 
+/// Shows the switches of a dynamic body.
 fn locks(ui: &mut egui::Ui, body: &Body) -> Option<Change> {
     let mut asked = None;
     let mut switch = |ui: &mut egui::Ui, on: bool, text: &str, hint: &str, change: fn(bool) -> Change| {
@@ -527,7 +539,7 @@ fn locks(ui: &mut egui::Ui, body: &Body) -> Option<Change> {
     asked
 }
 
-/// Shows the name of a body, to be changed; without one its number. A new name counts when the field is left.
+/// Shows the name of a body, or its index, in a field that changes it when it is left.
 fn name_field(ui: &mut egui::Ui, body: &Body, slot: u32) -> Option<Change> {
     let id = ui.scope_id().with("name");
     let known = body.id.clone().unwrap_or_default();
@@ -551,7 +563,7 @@ fn name_field(ui: &mut egui::Ui, body: &Body, slot: u32) -> Option<Change> {
     (name != known && !cancelled).then(|| Change::Name((!name.is_empty()).then(|| name.to_owned())))
 }
 
-/// Name of a body where there is little room.
+/// Short name of a body.
 fn title(body: &Body, slot: u32) -> String {
     match &body.id {
         Some(name) if name.chars().count() > 14 => format!("{}…", name.chars().take(13).collect::<String>()),
@@ -560,11 +572,12 @@ fn title(body: &Body, slot: u32) -> String {
     }
 }
 
+/// Frame of the tools.
 fn plain_frame(ui: &egui::Ui) -> egui::Frame {
     egui::Frame::popup(ui.style()).inner_margin(2.0).shadow(egui::Shadow::NONE)
 }
 
-/// A sign for a tool.
+/// Draws the icon of a tool.
 fn icon(painter: &egui::Painter, rect: Rect, tool: Tool, color: Color32) {
     let (middle, pen) = (rect.center(), Stroke::new(1.6, color));
     let at = |x: f32, y: f32| middle + vec2(x, y);
@@ -614,7 +627,7 @@ fn icon(painter: &egui::Painter, rect: Rect, tool: Tool, color: Color32) {
 mod tests {
     use super::*;
 
-    /// In a picture of any size no column of the tools is more than one button longer than another, and the scale bar is free.
+    /// In pictures of any size the columns of tools differ by at most one button, and the scale bar is free.
     #[test]
     fn tools_are_even_and_leave_the_scale_bar_free() {
         let total = Tool::ALL.len() + DEEDS.len();

@@ -1,4 +1,5 @@
-//! What was measured: stage times, counters against capacities, colours, quality.
+//! Sections of the panel for measurements: stage times, counters with capacities and colours, quality; and the buttons
+//! that write files.
 
 use egui::{Align2, Color32, RichText, Sense, vec2};
 use egui_plot::{Bar, BarChart, Line, Plot, PlotPoints};
@@ -12,12 +13,12 @@ use drystone::low_level::step::Stage;
 use drystone::low_level::types::{COLOR_COUNT, OVERFLOW_COLOR};
 use drystone_draw::Style;
 
-/// Steps that plots show.
+/// Number of steps that plots show.
 const SHOWN: usize = 240;
-/// Stages that take less than this share have no name in the legend.
+/// Share of the time below which a stage is not in the legend.
 const SMALL: f32 = 0.02;
 
-/// One colour a stage, along the ramp of the world's colours.
+/// Colour of a stage, along the ramp of the world's colours.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "a colour")]
 fn stage_color(index: usize) -> Color32 {
     let ramp = Style::light().ramp;
@@ -30,7 +31,7 @@ fn stage_color(index: usize) -> Color32 {
     Color32::from_rgb(byte(0), byte(1), byte(2))
 }
 
-/// A stage in the legend, in its place: its colour, its name, its time.
+/// Shows a stage in the legend: its colour, its name, its time.
 fn stage_entry(ui: &mut egui::Ui, width: f32, index: usize, time: f32) {
     let (rect, _) = ui.allocate_exact_size(vec2(width, 14.0), Sense::hover());
     let painter = ui.painter_at(rect);
@@ -43,7 +44,7 @@ fn stage_entry(ui: &mut egui::Ui, width: f32, index: usize, time: f32) {
     painter.text(rect.right_center(), Align2::RIGHT_CENTER, amount(time), font, ink);
 }
 
-/// Number of contacts, those of bodies asleep among them, and for how many there is room.
+/// Text with the number of contacts, those of sleeping bodies among them, and the capacity of the buffer.
 fn contacts(awake: u64, asleep: u64, capacity: Option<u64>) -> String {
     let all = awake + asleep;
     let of = capacity.map_or_else(String::new, |capacity| format!(" of {}", group(capacity)));
@@ -57,6 +58,7 @@ fn contacts(awake: u64, asleep: u64, capacity: Option<u64>) -> String {
 }
 
 impl App {
+    /// Shows the times of stages.
     #[allow(clippy::cast_precision_loss, reason = "plots")]
     pub(super) fn times_section(&mut self, ui: &mut egui::Ui) {
         self.wants.stages = true;
@@ -77,7 +79,7 @@ impl App {
             }
         }
         let total: f32 = mean.iter().sum::<f32>().max(1e-6);
-        // Of small worlds in a unit in which they have few digits.
+        // Small worlds in a unit in which they have few digits.
         let (unit, scale) = if total < 1.0 { ("µs", 1e3) } else { ("ms", 1.0) };
         ui.label(format!("{} {unit} a step, step {}", amount(scale * total), last.step));
         let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), 22.0), Sense::hover());
@@ -126,6 +128,7 @@ impl App {
             });
     }
 
+    /// Shows the counters of the last step.
     #[allow(clippy::cast_precision_loss, reason = "plots")]
     pub(super) fn counters_section(&mut self, ui: &mut egui::Ui) {
         let Some((_, counters)) = self.facts().counters else {
@@ -144,13 +147,13 @@ impl App {
         egui::Grid::new("counters").num_columns(4).spacing([10.0, 2.0]).show(ui, |ui| {
             let rows = [
                 ("pairs", u64::from(counters.pairs_found), "pairs of shapes whose boxes overlap"),
-                ("touching", counters.touching.into(), "contacts of bodies awake that touch and are solved; those asleep are counted beside them"),
+                ("touching", counters.touching.into(), "touching contacts of awake bodies, which are solved"),
                 (
                     "kept points",
                     counters.recycled.into(),
                     "contacts whose points were kept from the step before (recycled), as the bodies hardly moved against each other",
                 ),
-                ("asleep", counters.sleeping_contacts.into(), "contacts of bodies asleep, kept until they wake"),
+                ("asleep", counters.sleeping_contacts.into(), "contacts of sleeping bodies, kept until they wake"),
                 (
                     "colour passes",
                     counters.rounds.into(),
@@ -158,16 +161,16 @@ impl App {
                 ),
                 ("new", counters.uncolored.into(), "contacts that had no colour when the step began"),
                 ("bodies awake", counters.awake.into(), "dynamic bodies that do not sleep"),
-                ("stopped", counters.continuous.into(), "fast bodies that were held at what they would have gone through"),
+                ("stopped", counters.continuous.into(), "fast bodies that were stopped at a shape through which they would have passed"),
                 (
                     "quarantined",
                     counters.quarantined.into(),
-                    "bodies taken out of the simulation, as a number of theirs was not finite",
+                    "bodies taken out of the simulation because their state was not finite",
                 ),
                 (
                     "overflows",
                     self.facts().overflows as u64,
-                    "steps in which a buffer was too small and something was left out; it grew then",
+                    "steps in which a buffer was too small and contacts were left out; the buffer then grew",
                 ),
             ];
             for (index, (name, value, meaning)) in rows.into_iter().enumerate() {
@@ -221,12 +224,13 @@ impl App {
         let overflow = starts[OVERFLOW_COLOR as usize + 1].saturating_sub(starts[OVERFLOW_COLOR as usize]);
         if overflow > 0 {
             ui.label(format!(
-                "{} solved one after the other: all colours are taken",
+                "{} solved one after the other: no colour was left for them",
                 count(overflow.into(), "contact")
             ));
         }
     }
 
+    /// Shows the quality of the last measured state.
     pub(super) fn quality_section(&mut self, ui: &mut egui::Ui) {
         self.wants.quality = true;
         if !Figures::measures_itself(self.facts().bodies) && ui.button("measure").clicked() {
@@ -269,7 +273,7 @@ impl App {
                 row(
                     "elastic energy",
                     format!("{} J", short(m.elastic_energy)),
-                    "of the springs of joints, soft rods and welds, and of the hand that pulls a body",
+                    "of springs, soft rods and welds, and of the joint that pulls a grabbed body",
                 );
             }
             row(
@@ -281,25 +285,25 @@ impl App {
             row(
                 "complementarity",
                 format!("{} m/s", short(m.complementarity)),
-                "a contact either pushes or opens: the most by which one that pushes does not stand still; 0 is exact",
+                "a contact either pushes or opens: largest normal speed of one that pushes; 0 is exact",
             );
             row(
                 "beyond friction cone",
                 format!("{} N·s", short(m.cone_violation)),
-                "the most by which a friction impulse is larger than friction times the normal impulse; 0 is exact",
+                "largest excess of a friction impulse over friction times the normal impulse; 0 is exact",
             );
             if let Some(ratio) = m.ground_impulse_ratio {
                 row(
                     "ground less weight",
                     format!("{} % of the weight", short(100.0 * ratio)),
-                    "what static bodies carry in a step, less what gravity gives: 0 at rest, below it in free fall",
+                    "impulse on static bodies in a step, less that of gravity: 0 at rest, negative in free fall",
                 );
             }
             if m.joint_error > 0.0 {
                 row(
                     "joints apart",
                     format!("{} mm", short(1e3 * m.joint_error)),
-                    "the most by which a joint is off the place that it holds",
+                    "largest error of a position or a length that a joint holds",
                 );
             }
         });
@@ -307,6 +311,7 @@ impl App {
         self.energies_plot(ui);
     }
 
+    /// Shows the buttons that write files.
     pub(super) fn files_section(&mut self, ui: &mut egui::Ui) {
         let record = if self.recording.is_some() { "stop GIF" } else { "record GIF" };
         let things = [("picture", Action::SavePicture), (record, Action::Record), ("state", Action::SaveState)];
@@ -315,7 +320,7 @@ impl App {
         for row in [&things[..], &times[..], &scene[..]] {
             ui.horizontal(|ui| {
                 for (text, action) in row {
-                    // As wide whether it records or not.
+                    // The same width for both texts.
                     let width = if *action == Action::Record { 76.0 } else { 0.0 };
                     if ui.add(egui::Button::new(*text).min_size(vec2(width, 0.0))).clicked() {
                         self.ask_for(action.clone());

@@ -1,4 +1,4 @@
-//! Panel beside the world or over it: in a narrow window it is folded, and lies over the world when it is unfolded.
+//! Places the panel beside the picture, or in a narrow window, when the user unfolds it, over the picture.
 
 use egui::{Align2, Frame, Order, Sense};
 
@@ -8,23 +8,23 @@ use super::{ROOM, WIDTH};
 
 /// Width of a window below which the panel is folded, points.
 pub(super) const NARROW: f32 = 700.0;
-/// Width of a window that is left free of an unfolded panel at least, points: a press there still reaches the world.
+/// Minimum width of a window that an unfolded panel leaves free, points: a press there still reaches the world.
 const FREE: f32 = 20.0;
 
-/// State of the panel in a narrow window.
+/// State of what folds: the panel in a narrow window, and the card in a small one.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Fold {
     /// Part of the picture that tools and panels cover.
     pub covered: Covered,
-    /// The card beside the tools is there.
+    /// True if there is a card beside the tools.
     pub card: bool,
-    /// The card of a small window is unfolded.
+    /// True if the card of a small window is unfolded.
     pub card_is_open: bool,
-    /// The view was fitted beside the card that is there.
+    /// True if the view was fitted beside the present card.
     pub beside_card: bool,
-    /// The window is too narrow for the panel beside the world.
+    /// True if the window is too narrow for the panel beside the picture.
     is_narrow: bool,
-    /// The user has unfolded the panel there. A window that has been wide starts folded again.
+    /// True if the user has unfolded the panel in the narrow window. After the window was wide it is folded again.
     is_unfolded: bool,
 }
 
@@ -76,7 +76,7 @@ impl App {
             return;
         }
         let area = egui::Area::new(egui::Id::unique("panel over the world"));
-        // All of it is the panel's: a press between two lines does not reach the world.
+        // The panel takes all presses on it: one between two lines does not reach the world.
         let area = area.order(Order::Middle).sense(Sense::click_and_drag());
         area.anchor(Align2::LEFT_TOP, world.right_top().to_vec2() - egui::vec2(width, 0.0)).show(ctx, |ui| {
             let frame = Frame::side_top_panel(ui.style()).stroke(ui.visuals().window_stroke);
@@ -90,9 +90,10 @@ impl App {
         });
     }
 
+    /// Shows the panel in a scroll area, with content of this width, points.
     fn scrolled_panel(&mut self, ui: &mut egui::Ui, room: f32) {
         egui::ScrollArea::vertical().auto_shrink([false, false]).show(ui, |ui| {
-            // As if the bar were there: text is not broken anew when it comes.
+            // Without the width of the scroll bar, so that text does not rewrap when the bar appears.
             ui.set_max_width(room);
             ui.add_space(4.0);
             self.panel(ui);

@@ -1,4 +1,4 @@
-//! Graphs over time: energies of the world, and the motion of watched bodies.
+//! Graphs over time: energies of the world, and the motion of graphed bodies.
 
 use egui::{Align2, Color32, RichText, Sense, vec2};
 use egui_plot::{HoverPosition, Line, Plot, PlotPoints};
@@ -8,9 +8,9 @@ use super::super::app::App;
 use super::super::watch::{KEPT, MOST_WATCHED, Quantity, Track};
 use super::amount;
 
-/// Points of a curve that are drawn at most.
+/// Maximum number of drawn points of a curve.
 const MOST_POINTS: usize = 800;
-/// Colours of watched bodies: seen on light and on dark.
+/// Colours of graphed bodies, visible on light and on dark.
 const BODY_COLORS: [Color32; MOST_WATCHED] = [
     Color32::from_rgb(0x2f, 0x7f, 0xd0),
     Color32::from_rgb(0xe0, 0x7a, 0x2c),
@@ -21,18 +21,18 @@ const KINETIC: Color32 = Color32::from_rgb(0xe0, 0x7a, 0x2c);
 const POTENTIAL: Color32 = Color32::from_rgb(0x2f, 0x7f, 0xd0);
 const ELASTIC: Color32 = Color32::from_rgb(0x9b, 0x6d, 0xc4);
 
-/// Colour of a watched body.
+/// Colour of a graphed body.
 pub(super) fn body_color(track: &Track) -> Color32 {
     BODY_COLORS[track.color % MOST_WATCHED]
 }
 
-/// Three digits of a value for a graph.
+/// Writes a value with three significant digits.
 #[allow(clippy::cast_possible_truncation, reason = "shown with three digits")]
 fn short(value: f64) -> String {
     amount(value as f32)
 }
 
-/// A curve of fewer points: of those that share a place on the screen the lowest and the highest.
+/// Reduces the points of a curve: of those that share a place on the screen, the lowest and the highest stay.
 fn thin(points: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
     if points.len() <= MOST_POINTS {
         return points;
@@ -77,7 +77,7 @@ pub(super) fn plot(
         });
 }
 
-/// A coloured square with a text, as in a legend.
+/// Shows an entry of a legend: a coloured square with a text.
 fn entry(ui: &mut egui::Ui, color: Color32, text: &str) {
     let font = egui::TextStyle::Small.resolve(ui.style());
     let galley = ui.painter().layout_no_wrap(text.to_owned(), font.clone(), ui.visuals().text_color());
@@ -89,7 +89,7 @@ fn entry(ui: &mut egui::Ui, color: Color32, text: &str) {
 }
 
 impl App {
-    /// Energies over time. Potential energy is drawn as it has changed: where its zero is says nothing.
+    /// Shows the energies over time. Of potential energy the change is drawn, as its zero is arbitrary.
     #[allow(clippy::cast_precision_loss, reason = "plots")]
     pub(super) fn energies_plot(&mut self, ui: &mut egui::Ui) {
         let all = &self.figures.qualities;
@@ -122,13 +122,13 @@ impl App {
         let points = all.iter().map(|q| [q.step as f64 * dt, 1e3 * q.metrics.max_penetration]).collect();
         let hint = "how far the two shapes that overlap most are inside each other";
         plot(ui, "deepest overlap", "mm", hint, 80.0, vec![("deepest".to_owned(), POTENTIAL, points)]);
-        let hint = "energies and deepest overlap, a row a measurement, as far as these curves go";
+        let hint = "energies and deepest overlap, a row per measurement, over the time that these curves show";
         if ui.button("energies as CSV").on_hover_text(hint).clicked() {
             self.ask_for(Action::SaveEnergies);
         }
     }
 
-    /// The section of watched bodies. It opens, and comes into sight, when a body is watched.
+    /// Shows the section of graphed bodies. It opens and scrolls into sight when a body is added.
     pub(super) fn graphs_header(&mut self, ui: &mut egui::Ui) {
         let opens = std::mem::take(&mut self.watch.opens).then_some(true);
         let header = egui::CollapsingHeader::new(RichText::new("Body graphs").strong()).open(opens);
@@ -141,7 +141,7 @@ impl App {
         }
     }
 
-    /// Watched bodies, what is drawn of them, and its curves.
+    /// Shows the graphed bodies, the choice of quantities, and their curves.
     fn graphs_section(&mut self, ui: &mut egui::Ui) {
         if self.watch.tracks.is_empty() {
             let text = format!("point at a body and press W: it is graphed; {MOST_WATCHED} bodies at most");
@@ -192,14 +192,14 @@ impl App {
             });
         }
         ui.horizontal(|ui| {
-            let hint = format!("all quantities of these bodies, a row a step; the last {KEPT} steps are kept");
+            let hint = format!("all quantities of these bodies, a row per step; the last {KEPT} steps are kept");
             if ui.button("graphs as CSV").on_hover_text(hint).clicked() {
                 self.ask_for(Action::SaveGraphs);
             }
         });
     }
 
-    /// Rings around watched bodies, in the colours of their curves.
+    /// Shows rings around graphed bodies, in the colours of their curves.
     pub(super) fn watched_rings(&self, painter: &egui::Painter, scale: f32) {
         let Some(camera) = super::split(&self.camera, self.worlds()).first().copied() else { return };
         for track in &self.watch.tracks {

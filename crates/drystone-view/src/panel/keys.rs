@@ -1,4 +1,4 @@
-//! List of the keys and of what the pointer does.
+//! The window with the list of keys and the uses of the pointer.
 
 use egui::{Align2, RichText};
 
@@ -42,7 +42,7 @@ impl App {
     }
 }
 
-/// Keys with their meanings, and behind them, with `pointer`, what the pointer does.
+/// Shows keys with their meanings, and with `pointer` the uses of the pointer after them.
 fn column(ui: &mut egui::Ui, keys: &[Key], pointer: bool) {
     let id = keys.first().map_or("", |key| key.shown);
     egui::Grid::new(id).num_columns(2).spacing([10.0, 5.0]).show(ui, |ui| {

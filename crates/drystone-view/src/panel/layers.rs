@@ -1,4 +1,4 @@
-//! What is drawn.
+//! Section of the panel for what is drawn: layers, arrow length, colouring, dark colours, comparison of backends.
 
 use super::super::action::Action;
 use super::super::app::App;
@@ -6,6 +6,7 @@ use super::{name, plain, slider};
 use drystone_draw::{Coloring, Layers};
 
 impl App {
+    /// Shows the section.
     pub(super) fn layers_section(&mut self, ui: &mut egui::Ui) {
         let mut layers = self.layers;
         egui::Grid::new("layers").num_columns(3).spacing([10.0, 4.0]).show(ui, |ui| {
@@ -52,21 +53,23 @@ impl App {
         });
         let beside = self.backend_name(self.run.on().other());
         let mut twin = self.twin.is_some();
-        let hint = "the same scene on both, side by side, coloured by how far they are apart (T)";
-        if ui.checkbox(&mut twin, format!("{beside} beside it")).on_hover_text(hint).changed() {
+        let hint =
+            "runs a copy of this world there, beside it, and colours bodies by their distance from their copies (T)";
+        if ui.checkbox(&mut twin, format!("compare with the {beside}")).on_hover_text(hint).changed() {
             self.ask_for(Action::Twin);
         }
     }
 }
 
+/// Hover text of a layer.
 fn meaning(name: &str) -> &'static str {
     match name {
         "grid" => {
             "cells of the grid in which the solver looks for neighbours (broad phase), darker the more shapes they hold"
         }
-        "shapes" => "the insides of shapes",
-        "outlines" => "the edges of shapes, and what shows how they turn",
-        "sleep" => "bodies asleep are dimmed",
+        "shapes" => "fills the shapes",
+        "outlines" => "edges of shapes, with a mark that shows how they turn",
+        "sleep" => "dims sleeping bodies",
         "aabbs" => "upright boxes around shapes (AABBs): only where two overlap can shapes touch",
         "constraints" => {
             "a line from body to body over each contact that is solved (constraint); those of one colour are solved at the same time"
@@ -86,14 +89,17 @@ fn meaning(name: &str) -> &'static str {
     }
 }
 
+/// Hover text of a colouring.
 fn coloring_meaning(coloring: Coloring) -> &'static str {
     match coloring {
         Coloring::Body => "each body has a colour of its own, along the scene",
         Coloring::Speed => "by speed of the centre of mass, on a logarithmic scale",
-        Coloring::GraphColor => "by the last graph colour of its contacts: how long a sweep has to wait for it",
+        Coloring::GraphColor => {
+            "by the last graph colour of its contacts: colours are solved one after the other in a sweep"
+        }
         Coloring::Sleep => "awake, quiet for a while, asleep",
-        Coloring::Island => "by what hangs together through contacts and joints",
-        Coloring::Difference => "by distance to the same body of the other world, on a logarithmic scale",
+        Coloring::Island => "by island: bodies connected by contacts and joints have one colour",
+        Coloring::Difference => "by distance from the same body of the other world, on a logarithmic scale",
     }
 }
 

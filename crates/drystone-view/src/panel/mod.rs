@@ -1,4 +1,5 @@
-//! What lies around the world: the transport at the bottom, the panel at the right, and what is told over the picture.
+//! The user interface around and over the picture: its colours, the layout of the bar and the panel, keys, the pointer
+//! over the picture, and the texts on it. The parts of the panel are in the files beside this one.
 
 mod build;
 mod figures;
@@ -22,14 +23,14 @@ use drystone_draw::Coloring;
 
 /// Width of the panel, points.
 const WIDTH: f32 = 334.0;
-/// Of that, beside what is scrolled, points.
+/// Width of the panel's scroll bar, points.
 const SCROLL_BAR: f32 = 9.0;
-/// Of that, for what is in it, points: without the bar, the margins and the line at the left.
+/// Width of the panel's content, points: without the scroll bar, the margins and the line at the left.
 const ROOM: f32 = WIDTH - SCROLL_BAR - 17.0;
-/// Wheel points for a factor of e.
+/// Wheel movement that zooms by a factor of e, points.
 const WHEEL: f32 = 400.0;
 
-/// Colours of the panel beside those of the world. Text stands out from what is behind it by 4.5 to 1 at least.
+/// Colours of the panel. The contrast of text with its background is at least 4.5 to 1.
 fn visuals(dark: bool) -> egui::Visuals {
     let mut visuals = if dark { egui::Visuals::dark() } else { egui::Visuals::light() };
     let corner = CornerRadius::same(4);
@@ -55,7 +56,7 @@ fn visuals(dark: bool) -> egui::Visuals {
     };
     visuals.panel_fill = panel;
     visuals.window_fill = panel;
-    // Of the title of a window as well.
+    // The title bar of a window has this colour.
     visuals.widgets.open.weak_bg_fill = panel;
     visuals.window_stroke = Stroke::new(1.0, edge);
     visuals.widgets.noninteractive.bg_stroke = Stroke::new(1.0, edge);
@@ -70,7 +71,7 @@ fn visuals(dark: bool) -> egui::Visuals {
     visuals
 }
 
-/// Takes the colours and sizes of the panel.
+/// Sets the colours and sizes of the panel.
 pub(crate) fn apply_theme(ctx: &egui::Context, dark: bool) {
     ctx.all_styles_mut(|style| {
         style.spacing.scroll.floating_allocated_width = SCROLL_BAR;
@@ -81,7 +82,7 @@ pub(crate) fn apply_theme(ctx: &egui::Context, dark: bool) {
 }
 
 impl App {
-    /// One frame of everything but the world itself. What is asked for goes into the queue.
+    /// Runs the user interface of a frame. Actions of the user go into the queue.
     pub fn ui(&mut self, ui: &mut egui::Ui) {
         let width = ui.available_width();
         egui::Panel::bottom("transport").show(ui, |ui| self.transport(ui));
@@ -96,6 +97,7 @@ impl App {
         self.note_typing(ui.ctx());
     }
 
+    /// Shows the sections of the panel.
     fn panel(&mut self, ui: &mut egui::Ui) {
         section(ui, "Scene", true, |ui| self.scene_section(ui));
         section(ui, "Tools", true, |ui| self.tools_section(ui));
@@ -108,16 +110,17 @@ impl App {
         section(ui, "Files", false, |ui| self.files_section(ui));
     }
 
-    /// Asks for something.
+    /// Queues an action.
     pub(super) fn ask_for(&mut self, action: Action) {
         self.queue.push(action);
     }
 
-    /// Takes the keys of the window out of the input, before a button or a slider with the focus sees them: Tab would move
-    /// the focus, Space press a button. Text fields and open lists have all keys for themselves.
+    /// Takes the keys of the window out of the input, before a widget with the focus gets them: Tab would move the
+    /// focus, Space press a button. While a text field or a list is open, all keys are left to it.
     ///
-    /// A key means the place where the pointer is when it comes, also if the pointer has moved since the last frame.
-    /// Over a window of the panel, such as the list of keys, it means no place, and keys that need one do nothing.
+    /// A key that acts at a place uses the pointer's place at the time of the key, also if the pointer has moved since
+    /// the last frame. Over a window of the panel, such as the list of keys, there is no place, and such keys do
+    /// nothing.
     pub fn take_keys(&mut self, input: &mut egui::RawInput, ctx: &egui::Context) {
         if self.typing {
             return;
@@ -128,7 +131,7 @@ impl App {
         let mut covered = ctx.pointer_hover_pos().is_some_and(covers);
         let mut pixel = self.pointer.pixel;
         let mut asked = Vec::new();
-        // Several presses of a key in one frame count each; a release without its press means nothing to a widget.
+        // Each press in a frame counts. Releases are taken out as well: widgets ignore a release without its press.
         input.events.retain(|event| {
             match event {
                 egui::Event::PointerMoved(to) | egui::Event::PointerButton { pos: to, .. } => {
@@ -161,7 +164,7 @@ impl App {
         }
     }
 
-    /// Returns true if a pixel of the window is one of the picture.
+    /// Returns true if a pixel of the window is within the picture.
     #[allow(clippy::cast_precision_loss, reason = "pixels")]
     fn is_over_the_world(&self, pixel: Vec2) -> bool {
         let own = pixel - self.camera.origin;
@@ -174,7 +177,7 @@ impl App {
         self.typing = ctx.text_edit_focused() || egui::Popup::is_any_open(ctx);
     }
 
-    /// The part of the window that shows the world.
+    /// Handles the pointer over the picture, and shows the texts and tools on it.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "pixels")]
     fn canvas(&mut self, ui: &mut egui::Ui) {
         let rect = ui.available_rect_before_wrap();
@@ -224,7 +227,7 @@ impl App {
                 let closest = 1e-5;
                 let to = (self.camera.metres_per_pixel * factor).clamp(closest, 1e4);
                 let factor = to / self.camera.metres_per_pixel;
-                // Of two worlds both are zoomed about the place under the pointer.
+                // Both worlds are zoomed about the place under the pointer.
                 let cameras = split(&self.camera, runs);
                 let own = cameras.iter().rev().find(|camera| pixel(pos).x >= camera.origin.x).copied();
                 let mut own = own.unwrap_or(self.camera);
@@ -248,7 +251,7 @@ impl App {
         self.build_over(ui, rect, scale);
     }
 
-    /// What is told over the picture.
+    /// Shows messages and facts over the picture.
     fn over_the_world(&mut self, ui: &egui::Ui, rect: egui::Rect, scale: f32) {
         let ink = ui.visuals().text_color();
         let painter = ui.painter_at(rect);
@@ -302,7 +305,7 @@ impl App {
                     lines.extend(pushed(track));
                 }
                 if over.asleep {
-                    lines.push("its contacts are kept as they are".to_owned());
+                    lines.push("contacts are not solved until it wakes".to_owned());
                 } else {
                     let points = if over.points == 1 { "point" } else { "points" };
                     let contacts = if over.touching == 1 { "contact" } else { "contacts" };
@@ -323,7 +326,7 @@ impl App {
             _ => lines.push("static".to_owned()),
         }
         let near = egui::pos2(pixel.x / scale, pixel.y / scale) + egui::vec2(16.0, 18.0);
-        // On the side where there is room.
+        // Beside the pointer, on the side where there is room.
         let flip = near.x + 220.0 > rect.right();
         let up = near.y + 130.0 > rect.bottom();
         let at = near - egui::vec2(if flip { 32.0 } else { 0.0 }, if up { 30.0 } else { 0.0 });
@@ -336,15 +339,16 @@ impl App {
         plate(&painter, ui, at, align, &lines.join("\n"));
     }
 
-    /// The mistake in a file that cannot be opened, until it can be.
+    /// Shows the error of a file that cannot be opened.
     fn fault_note(&self, ui: &mut egui::Ui) {
         if let Some(fault) = &self.fault {
             ui.label(RichText::new(&fault.text).color(ui.visuals().error_fg_color));
-            ui.label(RichText::new("opened as soon as the file is right; Esc hides this").weak().small());
+            ui.label(RichText::new("reloads when the file is corrected; Esc hides this").weak().small());
         }
     }
 
-    /// The band between a held body and the pointer; while the world stands, what makes the body follow.
+    /// Shows a band between a held body and the pointer; while the world is paused, with a hint how to let the body
+    /// follow.
     fn band(&self, painter: &egui::Painter, ui: &egui::Ui, scale: f32) {
         let (Some(held), Some(pixel)) = (self.pointer.held_at(), self.pointer.pixel) else { return };
         let cameras = split(&self.camera, self.worlds());
@@ -369,29 +373,29 @@ impl App {
     }
 }
 
-/// Place and angle of a body, for people.
+/// Text with the place and the angle of a body.
 fn place_of(pose: &drystone::low_level::types::Pose) -> String {
     let [x, y] = pose.position.map(amount);
     let degrees = pose.rotation[1].atan2(pose.rotation[0]).to_degrees();
     format!("at {x}, {y} m, {}°", amount(if degrees.abs() < 0.05 { 0.0 } else { degrees }))
 }
 
-/// Acceleration and net force of a watched body, if the last two steps are known.
+/// Text with the acceleration and the net force of a graphed body, if the last two steps are known.
 #[allow(clippy::cast_possible_truncation, reason = "shown with three digits")]
 fn pushed(track: &Track) -> Option<String> {
     let [acceleration, force] = [Quantity::Acceleration, Quantity::Force].map(|quantity| track.now(quantity));
     Some(format!("{} m/s², net force {} N", amount(acceleration? as f32), amount(force? as f32)))
 }
 
-/// Text on a plate, so that it can be read over anything.
+/// Shows text on a plate, so that it can be read over any picture.
 fn plate(painter: &egui::Painter, ui: &egui::Ui, at: egui::Pos2, align: Align2, text: &str) {
     plate_in(painter, ui, at, align, text, ui.visuals().strong_text_color());
 }
 
-/// Text of a colour on a plate.
+/// Shows text of a colour on a plate.
 fn plate_in(painter: &egui::Painter, ui: &egui::Ui, at: egui::Pos2, align: Align2, text: &str, color: Color32) {
     let font = egui::TextStyle::Body.resolve(ui.style());
-    // What is wrong with a file can be long.
+    // Errors of files can be long.
     let most = (painter.clip_rect().width() - 40.0).max(60.0);
     let galley = painter.layout(text.to_owned(), font, color, most);
     let rect = align.anchor_size(at, galley.size() + egui::vec2(16.0, 10.0));
@@ -405,7 +409,7 @@ fn plate_in(painter: &egui::Painter, ui: &egui::Ui, at: egui::Pos2, align: Align
     painter.galley(rect.min + egui::vec2(8.0, 5.0), galley, ui.visuals().text_color());
 }
 
-/// A part of the panel that can be folded away.
+/// Shows a section of the panel, which can be folded.
 fn section(ui: &mut egui::Ui, title: &str, open: bool, content: impl FnOnce(&mut egui::Ui)) {
     egui::CollapsingHeader::new(RichText::new(title).strong()).default_open(open).show(ui, |ui| {
         content(ui);
@@ -413,7 +417,7 @@ fn section(ui: &mut egui::Ui, title: &str, open: bool, content: impl FnOnce(&mut
     });
 }
 
-/// Three digits, without a tail of noise.
+/// Writes a number with three significant digits.
 pub(super) fn amount(value: f32) -> String {
     let size = value.abs();
     if size == 0.0 {
@@ -434,13 +438,13 @@ pub(super) fn amount(value: f32) -> String {
     }
 }
 
-/// `1 body`, `12,345 bodies`.
+/// Writes a number with its noun: `1 body`, `12,345 bodies`.
 pub(super) fn count(n: u64, noun: &str) -> String {
     let plural = noun.strip_suffix('y').map_or_else(|| format!("{noun}s"), |stem| format!("{stem}ies"));
     format!("{} {}", group(n), if n == 1 { noun } else { &plural })
 }
 
-/// 12,345.
+/// Writes a number with thousands separators: `12,345`.
 pub(super) fn group(n: u64) -> String {
     let digits = n.to_string();
     let mut text = String::new();
@@ -453,7 +457,7 @@ pub(super) fn group(n: u64) -> String {
     text
 }
 
-/// The name of something that is set beside it, as wide as its neighbours.
+/// Shows the name of a field, in a column of this width, points.
 pub(super) fn name(ui: &mut egui::Ui, text: &str, width: f32, hint: &str) {
     let (rect, response) = ui.allocate_exact_size(egui::vec2(width, 18.0), Sense::hover());
     let font = egui::TextStyle::Body.resolve(ui.style());
@@ -463,12 +467,12 @@ pub(super) fn name(ui: &mut egui::Ui, text: &str, width: f32, hint: &str) {
     }
 }
 
-/// A slider that changes nothing by itself: what it shows is rounded, what it is about is not.
+/// Makes a slider that does not change a value outside its range unless the user moves it.
 pub(super) fn slider<N: egui::emath::Numeric>(value: &mut N, range: std::ops::RangeInclusive<N>) -> egui::Slider<'_> {
     egui::Slider::new(value, range).clamping(egui::SliderClamping::Edits)
 }
 
-/// A number for people: four digits at most, and no zeros at its end.
+/// Writes a number with at most four significant digits and no trailing zeros.
 pub(super) fn plain(value: f64, _: std::ops::RangeInclusive<usize>) -> String {
     let size = value.abs();
     if size == 0.0 {
@@ -483,7 +487,7 @@ pub(super) fn plain(value: f64, _: std::ops::RangeInclusive<usize>) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// So many digits behind the point.
+/// Writes a number with `N` decimals.
 pub(super) fn digits<const N: usize>(value: f64, _: std::ops::RangeInclusive<usize>) -> String {
     format!("{value:.N$}")
 }
@@ -527,7 +531,7 @@ mod tests {
         (text.max(on) + 0.05) / (text.min(on) + 0.05)
     }
 
-    /// All text can be read on what is behind it, day and night, chosen and under the pointer.
+    /// All text has enough contrast with its background, light and dark, selected and under the pointer.
     #[test]
     fn text_stands_out_from_what_is_behind_it() {
         for dark in [false, true] {
@@ -550,7 +554,7 @@ mod tests {
                 let found = contrast(text, on);
                 assert!(found >= 4.5, "{what}, dark {dark}: {found:.2}");
             }
-            // Weak text on what is chosen is what could not be read.
+            // Egui's own weak text on the selection colour has too little.
             assert!(!dark || contrast(egui::Visuals::dark().weak_text_color(), selected) < 4.5);
         }
         assert!((contrast(Color32::BLACK, Color32::WHITE) - 21.0).abs() < 0.01);

@@ -1,4 +1,4 @@
-//! Which scene, with what parameters; and what can be done to it.
+//! Sections of the panel for the scene (list with search, parameters, counts) and for drops and gravity.
 
 use egui::RichText;
 use glam::Vec2;
@@ -11,13 +11,14 @@ use super::super::thumbs::POINTS;
 use super::{count, digits, group, name, plain, slider};
 use drystone_scenes::catalogue::{self, Entry, Parameter, Topic};
 
-/// Height of the list of scenes, points; in a lower window less, but never less than this.
+/// Height of the list of scenes, points, and its minimum in a low window.
 const LIST: f32 = 460.0;
 const LEAST_LIST: f32 = 120.0;
 /// Height of a window that the list leaves free, points.
 const AROUND_LIST: f32 = 110.0;
 
 impl App {
+    /// Shows the list of scenes, and the parameters and counts of the open one.
     pub(super) fn scene_section(&mut self, ui: &mut egui::Ui) {
         let wished = self.wished().clone();
         let title = match &wished {
@@ -28,7 +29,7 @@ impl App {
             ui.set_min_width(330.0);
             let field = egui::TextEdit::singleline(&mut self.search).hint_text("search scenes, or a path");
             let search = ui.add(field.margin(egui::Margin::symmetric(6, 4)).desired_width(318.0));
-            // Asked before the focus is taken back.
+            // Must be read before the field gets the focus back.
             let entered = search.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
             if ui.memory(|memory| memory.focused().is_none()) {
                 search.request_focus();
@@ -41,7 +42,7 @@ impl App {
                 ui.set_width(330.0);
                 let recent: Vec<String> = self.prefs.recent.iter().skip(1).take(4).cloned().collect();
                 if wanted.is_empty() && !recent.is_empty() {
-                    ui.label(RichText::new("lately").weak().small());
+                    ui.label(RichText::new("recent").weak().small());
                     for spec in recent {
                         if ui.selectable_label(false, &spec).clicked() {
                             chosen = Some(spec);
@@ -49,10 +50,8 @@ impl App {
                     }
                     ui.separator();
                 }
-                for topic in Topic::ALL {
-                    let fits = |entry: &&Entry| entry.topic == topic && entry.mentions(&wanted);
-                    let mut entries = catalogue::entries().iter().filter(fits).peekable();
-                    if entries.peek().is_some() {
+                for (topic, entries) in listed(&wanted) {
+                    if let Some(topic) = topic {
                         ui.add_space(4.0);
                         ui.label(RichText::new(topic.title()).strong().small());
                     }
@@ -70,7 +69,7 @@ impl App {
             });
             self.thumbs.draw(&in_sight, &self.wake);
             if entered && !wanted.is_empty() {
-                let first = catalogue::search(&wanted).into_iter().next();
+                let first = found(&wanted).into_iter().next();
                 chosen = Some(first.map_or_else(|| self.search.trim().to_owned(), |entry| entry.name.to_owned()));
             }
             if let Some(spec) = chosen {
@@ -84,7 +83,7 @@ impl App {
                 ui.label(RichText::new(entry.summary).weak());
                 let (mut asked, mut planned) = (None, None);
                 for (index, (parameter, value)) in entry.parameters.iter().zip(&values).enumerate() {
-                    // The window has a slider for gravity of its own, which needs no restart.
+                    // The slider for gravity in the section Tools needs no restart.
                     if parameter.name == "gravity" {
                         continue;
                     }
@@ -98,7 +97,7 @@ impl App {
                             handle = handle.logarithmic(true);
                         }
                         let response = ui.add(handle).on_hover_text(parameter.meaning);
-                        // While the handle is dragged nothing is built: the last place counts.
+                        // During a drag nothing is built: the last value counts.
                         let id = ui.scope_id().with(("parameter", entry.name, parameter.name));
                         if response.changed() {
                             ui.data_mut(|data| data.insert_temp(id, new));
@@ -134,7 +133,7 @@ impl App {
             Source::Given(_) => {}
         }
         self.fault_note(ui);
-        // What is above is of the scene to come.
+        // The parameters above are of the scene that is being opened; the counts below would be of the old one.
         if self.opening.is_some() {
             ui.label("opening …");
             return;
@@ -146,6 +145,7 @@ impl App {
         ui.label(format!("{bodies}, {shapes}, {joints}"));
     }
 
+    /// Shows the choices for drops, and gravity.
     pub(super) fn tools_section(&mut self, ui: &mut egui::Ui) {
         ui.horizontal(|ui| {
             ui.label("D drops").on_hover_text("at the pointer");
@@ -191,7 +191,28 @@ impl App {
     }
 }
 
-/// Shows a line of the list: the picture of a scene, its name and its summary, which is whole on hover.
+/// Scenes of the list: all of them by topics, or the result of a search.
+fn listed(wanted: &str) -> Vec<(Option<Topic>, Vec<&'static Entry>)> {
+    if wanted.trim().is_empty() {
+        let of = |topic| catalogue::entries().iter().filter(move |entry| entry.topic == topic).collect();
+        return Topic::ALL.into_iter().map(|topic| (Some(topic), of(topic))).collect();
+    }
+    vec![(None, found(wanted))]
+}
+
+/// Searches the catalogue: first the scene of that name, then names that begin with the text, then names that contain
+/// it, then scenes with the text in their description.
+fn found(wanted: &str) -> Vec<&'static Entry> {
+    let name = wanted.split_whitespace().collect::<Vec<_>>().join("_");
+    let mut found = catalogue::search(wanted);
+    found.sort_by_key(|entry| {
+        let is_so = [entry.name == name, entry.name.starts_with(&name), entry.name.contains(&name)];
+        is_so.iter().position(|&is_so| is_so).unwrap_or(is_so.len())
+    });
+    found
+}
+
+/// Shows a row of the list: picture, name and summary of a scene. The whole summary is in its hover text.
 fn scene_entry(
     ui: &mut egui::Ui,
     entry: &Entry,
@@ -208,7 +229,7 @@ fn scene_entry(
     text.append(&format!("\n{}", entry.summary), 0.0, format);
     let frame = egui::IdSalt::new("picture");
     text.wrap.max_width = ui.available_width() - POINTS.x - 24.0;
-    // The name, and two lines.
+    // The name, and two lines of the summary.
     text.wrap.max_rows = 3;
     let space = egui::Atom::custom(frame, POINTS);
     let button = egui::Button::selectable(is_selected, (space, text)).min_size(egui::vec2(ui.available_width(), 0.0));
@@ -225,7 +246,8 @@ fn scene_entry(
     shown.response.on_hover_text(format!("{}\n\n{}", entry.summary, entry.source))
 }
 
-/// Returns true for a slider by powers: else sizes that one uses are a few pixels from its left end.
+/// Returns true for a parameter whose slider is logarithmic: on a linear one, usual values would be a few pixels from
+/// its left end.
 fn is_logarithmic(parameter: &Parameter) -> bool {
     parameter.min >= 0.0 && parameter.max > 20.0 * parameter.default.abs().max(1.0)
 }
@@ -233,6 +255,20 @@ fn is_logarithmic(parameter: &Parameter) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A search puts the scene of that name first, then names that begin with the text.
+    #[test]
+    fn names_come_before_descriptions() {
+        let names = |wanted: &str| found(wanted).iter().map(|entry| entry.name).collect::<Vec<_>>();
+        for entry in catalogue::entries() {
+            assert_eq!(names(entry.name)[0], entry.name);
+            assert_eq!(names(&entry.name.replace('_', " "))[0], entry.name);
+        }
+        assert_eq!(names("pendulum")[0], "pendulum");
+        assert!(names("far")[..2].iter().all(|name| name.starts_with("far_")), "{:?}", names("far"));
+        let ranks: Vec<bool> = names("stack").iter().map(|name| !name.contains("stack")).collect();
+        assert!(ranks.is_sorted() && !ranks[0] && ranks.contains(&true), "{:?}", names("stack"));
+    }
 
     #[test]
     fn sizes_of_large_scenes_are_set_by_powers() {

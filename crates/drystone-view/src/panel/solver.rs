@@ -1,4 +1,4 @@
-//! Backend and settings of the running scene: a change carries the state over.
+//! Section of the panel for the backend and the settings of the solver. A change keeps the state of the world.
 
 use egui::RichText;
 
@@ -9,6 +9,7 @@ use super::{digits, name, slider};
 use drystone::{Mode, RestitutionMix, Settings};
 
 impl App {
+    /// Shows the section.
     pub(super) fn solver_section(&mut self, ui: &mut egui::Ui) {
         let (now, before) = self.wanted(&self.queue);
         ui.horizontal(|ui| {
@@ -24,7 +25,7 @@ impl App {
         let mut settings = before;
         settings_ui(ui, &mut settings);
         if settings != before {
-            // A number that is dragged comes here many times; the last one counts.
+            // A drag gives many values; the last one counts.
             let busy = ui.ctx().egui_is_using_pointer();
             if busy {
                 ui.data_mut(|data| data.insert_temp(id, Waiting(Some(settings))));
@@ -42,10 +43,11 @@ impl App {
     }
 }
 
+/// Settings of a drag that is not over.
 #[derive(Clone, Default)]
 struct Waiting(Option<Settings>);
 
-/// Every setting.
+/// Shows all settings.
 fn settings_ui(ui: &mut egui::Ui, settings: &mut Settings) {
     ui.horizontal(|ui| {
         for (mode, text) in [(Mode::Soft, "soft"), (Mode::Baumgarte, "baumgarte"), (Mode::Projection, "projection")] {
@@ -56,14 +58,14 @@ fn settings_ui(ui: &mut egui::Ui, settings: &mut Settings) {
     let label = |ui: &mut egui::Ui, text: &str, hint: &str| name(ui, text, 112.0, hint);
     let mut substeps = settings.substep_count();
     ui.horizontal(|ui| {
-        label(ui, "substeps", "solver substeps a step");
+        label(ui, "substeps", "substeps of the solver per step");
         if ui.add(slider(&mut substeps, 1..=64).logarithmic(true)).changed() {
             settings.substeps = Some(substeps);
         }
     });
     let mut iterations = settings.iteration_count();
     ui.horizontal(|ui| {
-        label(ui, "iterations", "sweeps a substep");
+        label(ui, "iterations", "sweeps over the constraints per substep");
         if ui.add(slider(&mut iterations, 1..=64).logarithmic(true)).changed() {
             settings.iterations = Some(iterations);
         }
@@ -76,11 +78,11 @@ fn settings_ui(ui: &mut egui::Ui, settings: &mut Settings) {
         }
     });
     ui.horizontal(|ui| {
-        label(ui, "baumgarte", "share of the penetration removed at a time");
+        label(ui, "baumgarte", "share of the penetration that is removed in a substep");
         ui.add(slider(&mut settings.baumgarte, 0.0..=1.0).custom_formatter(digits::<2>));
     });
     ui.horizontal(|ui| {
-        label(ui, "slop", "penetration that is left alone");
+        label(ui, "slop", "penetration that is not corrected");
         let mut millimetres = settings.slop * 1e3;
         if ui.add(slider(&mut millimetres, 0.0..=50.0).suffix(" mm").custom_formatter(digits::<1>)).changed() {
             settings.slop = millimetres * 1e-3;
@@ -92,13 +94,13 @@ fn settings_ui(ui: &mut egui::Ui, settings: &mut Settings) {
     });
     egui::Grid::new("switches").num_columns(2).spacing([14.0, 4.0]).show(ui, |ui| {
         let switches = [
-            (&mut settings.relax, "relax", "soft mode: a sweep without bias after positions moved"),
-            (&mut settings.warm_start, "warm start", "from the impulses of the step before"),
+            (&mut settings.relax, "relax", "soft mode: one more sweep, without bias, after positions were integrated"),
+            (&mut settings.warm_start, "warm start", "begin with the impulses of the step before"),
             (&mut settings.accumulate, "accumulate", "clamp the sum of impulses, not each"),
             (&mut settings.correct_position, "correct position", "push overlaps apart"),
-            (&mut settings.recycle, "recycle", "keep manifolds while a pair hardly moves"),
-            (&mut settings.sleep, "sleep", "bodies at rest fall asleep by islands"),
-            (&mut settings.strict, "strict", "repeat steps that outgrew a buffer"),
+            (&mut settings.recycle, "recycle", "keep the contact points of a pair that hardly moves"),
+            (&mut settings.sleep, "sleep", "bodies at rest fall asleep, whole islands at a time"),
+            (&mut settings.strict, "strict", "repeat a step in which a buffer was too small, with a larger one"),
         ];
         for (index, (on, name, hint)) in switches.into_iter().enumerate() {
             ui.checkbox(on, name).on_hover_text(hint);

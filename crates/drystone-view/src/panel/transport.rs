@@ -1,4 +1,4 @@
-//! The bar at the bottom: run, step, scrub, speed, and what runs where.
+//! The bar at the bottom: run, step, speed, clock, slider over the steps, and facts about the running world.
 
 use egui::{RichText, Slider};
 
@@ -6,21 +6,22 @@ use super::super::action::Action;
 use super::super::app::App;
 use super::count;
 
-/// Simulated seconds a second that can be chosen.
+/// Speeds to choose from, simulated seconds per second.
 pub(crate) const SPEEDS: [f64; 8] = [0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 
-/// Width of the slider over the steps at least, points.
+/// Minimum width of the slider over the steps, points.
 const SCRUBBER: f32 = 90.0;
 /// Width of the clock of steps and seconds, points.
 const CLOCK: f32 = 134.0;
 /// Width of the bar below which the clock and the slider have a line of their own, points.
 const ONE_LINE: f32 = 480.0;
 
-/// Meaning of a restart.
-const RESTART_HINT: &str = "restart (R): all bodies go back to where they began, those that you built too. What was dropped, shot \
-                            or pushed is gone; what you removed stays removed. The scene's name in the list opens it as it was made";
+/// Hover text of the restart button.
+const RESTART_HINT: &str = "restart (R): all bodies go back to where they began, also those that you built. Drops, shots and pushes \
+                            are gone; removed bodies stay removed. Choose the scene in the list to open it without your changes";
 
 impl App {
+    /// Shows the bar.
     pub(super) fn transport(&mut self, ui: &mut egui::Ui) {
         ui.add_space(2.0);
         let is_narrow = ui.available_width() < ONE_LINE;
@@ -29,7 +30,7 @@ impl App {
                 ui.spacing_mut().item_spacing.x = 4.0;
             }
             self.step_buttons(ui);
-            // The text at the right gets its place first.
+            // From the right, so that the slider gets the width that is left.
             ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                 self.window_buttons(ui, is_narrow);
                 if !is_narrow {
@@ -48,6 +49,7 @@ impl App {
         ui.add_space(1.0);
     }
 
+    /// Shows the buttons for restart, steps, run and speed.
     fn step_buttons(&mut self, ui: &mut egui::Ui) {
         let button = |ui: &mut egui::Ui, text: &str, hint: &str| {
             ui.add_sized([26.0, 22.0], egui::Button::new(text)).on_hover_text(hint).clicked()
@@ -92,7 +94,7 @@ impl App {
         }
     }
 
-    /// Shows frames a second, bodies and backend, as far as the slider over the steps leaves room.
+    /// Shows frames per second, number of bodies and backend, as far as the slider over the steps leaves room.
     fn facts_of_the_bar(&mut self, ui: &mut egui::Ui) {
         let wide = |least: f32, ui: &egui::Ui| ui.available_width() > least;
         let rate = if self.frame_ms > 0.0 { format!("{:.0} fps", 1e3 / self.frame_ms) } else { String::new() };
@@ -107,19 +109,21 @@ impl App {
         }
     }
 
+    /// Shows the step and the simulated time.
     fn clock(&self, ui: &mut egui::Ui) {
         if ui.available_width() <= SCRUBBER + CLOCK + 2.0 {
             return;
         }
         #[allow(clippy::cast_precision_loss, reason = "a clock")]
         let time = self.run.steps() as f64 * self.dt();
-        // From the left, so that it stands still while its numbers grow.
+        // Aligned left, so that it stands still while its numbers grow.
         let clock = format!("step {:<5} {time:.2} s", self.run.steps());
         let (rect, _) = ui.allocate_exact_size(egui::vec2(CLOCK, 18.0), egui::Sense::hover());
         let (ink, font) = (ui.visuals().text_color(), egui::FontId::monospace(11.0));
         ui.painter_at(rect).text(rect.left_center(), egui::Align2::LEFT_CENTER, clock, font, ink);
     }
 
+    /// Shows the slider over the steps.
     fn scrubber(&mut self, ui: &mut egui::Ui) {
         let (first, last) = (self.facts().first, self.facts().furthest);
         let mut step = self.run.target().unwrap_or(self.run.steps());
@@ -131,6 +135,7 @@ impl App {
     }
 }
 
+/// Text of a speed.
 pub(crate) fn speed_text(speed: f64) -> String {
     format!("× {speed}")
 }

@@ -1,4 +1,4 @@
-//! The same world elsewhere: on the other backend, by other settings, beside itself, on a device after the one it was on.
+//! Moves a world with its state to another backend, other settings or a new device, and makes copies of it.
 
 use std::sync::Arc;
 
@@ -15,9 +15,9 @@ use drystone::low_level::types::{ASLEEP, QUIET_MASK};
 use drystone::{World, WorldError};
 
 impl Run {
-    /// The same world, going on elsewhere or by other rules: bodies, velocities and impulses are carried over. Its past
-    /// is that of another computation and is forgotten; the world can go back to this moment and not before. `false`: it
-    /// was cancelled meanwhile.
+    /// Moves the world to a backend and settings, with bodies, velocities and impulses. The history is dropped, as it
+    /// is of another computation: the world can go back to the present step and not before. Returns false if it was
+    /// cancelled.
     ///
     /// # Errors
     /// If it does not fit there, or a setting is out of range. Then, and if it was cancelled, nothing has changed.
@@ -40,7 +40,7 @@ impl Run {
         adapt(&mut snapshot, &books);
         let Some(mut world) = self.make(books, on, context, cancel)? else { return Ok(false) };
         world.restore(&snapshot)?;
-        // From here on it is a state of that world.
+        // The state belongs to the new world.
         snapshot.lineage = world.lineage();
         if cancel.is_cancelled() {
             return Ok(false);
@@ -57,8 +57,8 @@ impl Run {
         Ok(true)
     }
 
-    /// The same scene and everything done so far, on another backend, at the same state: what runs beside this one. `None`:
-    /// it was cancelled meanwhile.
+    /// Makes a copy of the world on a backend, with its log and its state, to run beside this one. Returns `None` if it
+    /// was cancelled.
     ///
     /// # Errors
     /// If it does not fit there.
@@ -72,7 +72,7 @@ impl Run {
         adapt(&mut snapshot, &books);
         let Some(mut world) = self.make(books, on, context, cancel)? else { return Ok(None) };
         world.restore(&snapshot)?;
-        // From here on it is a state of that world.
+        // The state belongs to the copy.
         snapshot.lineage = world.lineage();
         let mut twin = Self {
             scene: self.scene.clone(),
@@ -94,7 +94,7 @@ impl Run {
         Ok(if cancel.is_cancelled() { None } else { Some(twin) })
     }
 
-    /// A world that goes on by books; `None`: it was cancelled before it was made.
+    /// Makes a world from tables of bodies and joints; returns `None` if it was cancelled.
     fn make(&self, books: Books, on: On, context: &Context, cancel: &Cancel) -> Result<Option<World>, WorldError> {
         if cancel.is_cancelled() {
             return Ok(None);
@@ -105,21 +105,21 @@ impl Run {
         }))
     }
 
-    /// Goes on after a device was lost. What was on it is computed anew: from the start of the scene, or from where the world
-    /// came to the device, up to where it was.
+    /// Continues on a new device after the old one was lost. A world that was on it is computed again, from the start
+    /// of the scene or from the step at which it came to the device.
     ///
     /// # Errors
-    /// If another device cannot hold it.
+    /// If it does not fit the new device.
     pub fn revive(&mut self, context: &Context) -> Result<(), WorldError> {
         if self.on() == On::Cpu {
             return Ok(());
         }
         let step = self.steps();
         self.past.retain(|kept| matches!(kept.state, State::Host(_)));
-        // The lost world only says which backend is meant, and on which device.
+        // Replaces the lost world, which gives `go_back` the backend and the device.
         self.world = GpuWorld::new(context, &self.scene)?.into();
         self.next = 0;
-        // A state in memory is where the world came from elsewhere, or from a file.
+        // A state in memory is from the step at which the world came from a file or another backend.
         if !self.past.is_empty() {
             self.go_back(step)?;
         }
@@ -128,7 +128,7 @@ impl Run {
     }
 }
 
-/// Makes a state one of a world of the same bodies with other settings.
+/// Adapts a state to a world of the same bodies with other settings.
 fn adapt(snapshot: &mut Snapshot, books: &Books) {
     let Books { compiled, population, .. } = books;
     snapshot.lineage = Lineage::default();
@@ -150,7 +150,7 @@ fn adapt(snapshot: &mut Snapshot, books: &Books) {
     }
 }
 
-/// Puts contacts that were put by back among the others, each behind those of the same shape.
+/// Merges archived contacts of sleeping bodies into the others, each after those of the same shape.
 fn merge(snapshot: &mut Snapshot, starts: &[u32], put_by: &[drystone::low_level::types::SleepingContact]) {
     if put_by.is_empty() || snapshot.pair_starts.is_empty() {
         return;

@@ -1,8 +1,8 @@
-//! Changes as a user counts them: taken back, made again, and made as a whole or not at all.
+//! Undo and redo of changes, and changes that are made as a whole or not at all.
 //!
-//! A change that time has passed over since is taken back where the world is now: a new body is removed, a removed one comes
-//! back where it was, a property gets its old value. Only what has no opposite, such as a push, takes the world back to the
-//! step before it; and so does any change at whose step the world still is, to the same bits.
+//! A change at an earlier step is undone at the present step: a new body is removed, a removed one comes back where it
+//! was, a property gets its old value. A change that cannot be reverted so, such as a push, takes the world back to the
+//! step before it. A change at the present step is undone by restoring the state before it, to the same bits.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -16,53 +16,54 @@ use drystone::{BodyId, JointId};
 use drystone::{World, WorldError};
 use drystone_scenes::saved::Present;
 
-/// Steps between two changes of gravity that are undone together: a slider gives one a frame.
+/// Maximum number of steps between two changes of gravity that are undone together: a slider makes one per frame.
 const GRAVITY_IN_A_ROW: u64 = 30;
-/// Bodies whose descriptions are kept when they are removed together; more come back only with their time.
+/// Maximum number of bodies removed together whose descriptions are kept; more come back only by going back in time.
 const MAX_TAKEN: usize = 20_000;
 
-/// A change that was undone.
+/// Change that was undone.
 #[derive(Debug)]
 pub(super) enum Undone {
-    /// With its time.
+    /// By going back in time.
     Rewound {
         step: u64,
-        /// It, and what came after it.
+        /// The change, and those after it.
         changes: Vec<Entry>,
-        /// Last step that had been reached.
+        /// Last step that was reached before.
         furthest: u64,
     },
-    /// Taken back where the world was: itself, or those in a row.
+    /// At the step of the undo: the change, or several in a row.
     Now(Vec<Entry>),
 }
 
 impl Undone {
-    /// The change in words.
+    /// Short text about the change.
     fn words(&self) -> Option<String> {
         let (Self::Rewound { changes, .. } | Self::Now(changes)) = self;
         changes.first().map(|entry| entry.deed.words())
     }
 }
 
-/// Way in which the last change is undone, or made again, with its words.
+/// Way in which the last change is undone or repeated, with its text.
 #[derive(Debug)]
 pub(crate) enum Undoing {
-    /// The world goes to a step.
+    /// The world has to go to a step.
     Rewind(u64, String),
-    /// This change, which has been made already, does it.
+    /// Done by this change, which has been made already.
     Now(Deed, String),
 }
 
-/// Role of a change in undoing.
+/// Role of a change in undo and redo.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Role {
-    /// Numbers of the changes that it takes back.
+    /// Numbers of the changes that it undoes.
     takes_back: Option<Arc<[u64]>>,
-    /// Makes a change again.
+    /// True if it repeats an undone change.
     again: bool,
 }
 
 impl Role {
+    /// Makes a change with this role.
     fn deed(&self, edit: Edit, meaning: Meaning) -> Deed {
         let meaning = self.takes_back.clone().map_or(meaning, Meaning::TakeBack);
         Deed { again: self.again, ..Deed::new(edit, meaning) }
@@ -70,8 +71,8 @@ impl Role {
 }
 
 impl Run {
-    /// Takes back the last change that a user made: the world goes back to where it was made, and is sent there if no state
-    /// of that step is kept. Returns that step, or `None` if there is nothing to take back.
+    /// Undoes the last change of the user by going back in time: the world goes to its step, or is sent there from the
+    /// kept state before it. Returns that step, or `None` if there is nothing to undo.
     ///
     /// # Errors
     /// If the device is lost.
@@ -94,14 +95,14 @@ impl Run {
         Ok(Some(step))
     }
 
-    /// Number and step of the last change that can be taken back.
+    /// Number and step of the last change that can be undone.
     pub fn last_change(&self) -> Option<(u64, u64)> {
         let (index, step) = self.last_deed()?;
         Some((self.log[index].number, step))
     }
 
-    /// Place in the log of the last change that a user sees as one, and its step: letting go of a body and leading it
-    /// belong to grabbing it, changes of gravity in a row to the first of them.
+    /// Index in the log and step of the last change as the user counts them: moving and releasing a body belong to
+    /// grabbing it, changes of gravity in a row to the first of them.
     fn last_deed(&self) -> Option<(usize, u64)> {
         let done = &self.log[..self.next];
         let taken = taken_back(done);
@@ -117,8 +118,8 @@ impl Run {
         Some((last, done[last].step))
     }
 
-    /// Returns true if the world can go back to before a change: not to before it was opened from a file, or came from
-    /// elsewhere.
+    /// Returns true if the world can go back to before a change. It cannot go back to before it was opened from a file
+    /// or came from another backend.
     fn can_rewind(&self, index: usize, step: u64) -> bool {
         let known = self.past.first().filter(|kept| kept.step == self.first).map_or(0, |kept| kept.done);
         step > self.first || (step == self.first && index >= known)
@@ -129,8 +130,8 @@ impl Run {
         self.last_deed().is_some_and(|(index, step)| self.can_rewind(index, step))
     }
 
-    /// Takes the last change back where the world is, if that can be and time has passed since; else says to which step the
-    /// world is to go. `None`: there is nothing to take back.
+    /// Undoes the last change at the present step, if it was made earlier and can be reverted; else returns the step to
+    /// which the world has to go. Returns `None` if there is nothing to undo.
     pub fn take_back(&mut self) -> Option<Undoing> {
         let (index, step) = self.last_deed()?;
         let words = self.log[index].deed.words();
@@ -143,7 +144,7 @@ impl Run {
         can_rewind.then_some(Undoing::Rewind(step, words))
     }
 
-    /// Makes the opposite of a change; `None` if it has none.
+    /// Reverts a change at the present step; returns `None` if that is not possible.
     fn take_back_now(&mut self, index: usize) -> Option<Result<Deed, String>> {
         let entry = self.log[index].clone();
         let numbers = match entry.deed.meaning {
@@ -178,17 +179,17 @@ impl Run {
         }
     }
 
-    /// Numbers of changes of gravity in a row, from the first.
+    /// Numbers of the changes of gravity in a row from an index of the log.
     fn gravity_row(&self, first: usize) -> Arc<[u64]> {
         let is_gravity = |entry: &&Entry| matches!(entry.deed.meaning, Meaning::Gravity);
         self.log[first..self.next].iter().take_while(is_gravity).map(|entry| entry.number).collect()
     }
 
-    /// Makes the change again that was taken back last: where the world is, if it was taken back there; else says where the
-    /// world is to go. `None`: there is nothing to make again.
+    /// Repeats the last undone change at the present step, if it was undone without going back in time; else returns
+    /// the step to which the world has to go. Returns `None` if there is nothing to repeat.
     ///
     /// # Errors
-    /// Why it cannot be made again, in words.
+    /// The reason, in words.
     pub fn make_again(&mut self) -> Option<Result<Undoing, String>> {
         let words = self.undone.last()?.words()?;
         let entries = match self.undone.last()? {
@@ -202,6 +203,7 @@ impl Run {
         Some(made.map(|deed| Undoing::Now(deed, words)))
     }
 
+    /// Repeats a change at the present step.
     fn make_again_now(&mut self, entries: &[Entry]) -> Result<Deed, String> {
         let role = Role { takes_back: None, again: true };
         let Some(entry) = entries.last() else { return Err("there is nothing to make again".to_owned()) };
@@ -229,15 +231,15 @@ impl Run {
         }
     }
 
-    /// Makes a change, for a world beside this one as well.
+    /// Makes a change and returns it, to be made in a copy of the world as well.
     fn do_deed(&mut self, deed: Deed) -> Result<Deed, String> {
         let before = self.numbered;
         self.edit(deed.clone())?;
         if self.numbered == before { Err("nothing is left of it".to_owned()) } else { Ok(deed) }
     }
 
-    /// Makes the change again that was undone last with its time: the world goes back, or on, to where it was made. Returns
-    /// that step, or `None` if there is nothing to make again.
+    /// Repeats the last change that was undone by going back in time: the world goes to its step. Returns that step, or
+    /// `None` if there is nothing to repeat.
     ///
     /// # Errors
     /// If the device is lost.
@@ -257,7 +259,7 @@ impl Run {
         Ok(Some(step))
     }
 
-    /// The step to which making a change again would take the world.
+    /// Step to which a redo would take the world.
     pub fn undone_at(&self) -> Option<u64> {
         match self.undone.last()? {
             Undone::Rewound { step, .. } => Some(*step),
@@ -265,12 +267,12 @@ impl Run {
         }
     }
 
-    /// Forgets what was undone: something else came after it.
+    /// Drops the undone changes after another change.
     pub fn forget_undone(&mut self) {
         self.undone.clear();
     }
 
-    /// Changes the world by several calls: if one of them is refused, it is as it was.
+    /// Changes the world by several calls, and restores it if one of them fails.
     pub(super) fn attempt<T>(&mut self, change: impl FnOnce(&mut World) -> Result<T, String>) -> Result<T, String> {
         let text = |error: WorldError| error.to_string();
         let before = self.world.snapshot().map_err(text)?;
@@ -281,10 +283,10 @@ impl Run {
         changed
     }
 
-    /// Description of a body as it is, and the joints that hold it; `None` if it is gone.
+    /// Present description of a body, with the joints that hold it; `None` if it is gone.
     ///
     /// # Errors
-    /// Why it cannot be told, in words.
+    /// The reason, in words.
     pub fn present(&mut self, id: BodyId) -> Result<Option<Present>, String> {
         if !self.world.contains(id) {
             return Ok(None);
@@ -294,13 +296,13 @@ impl Run {
             let found = Present::of(&mut self.world, &[(slot, model)], &joints);
             return Ok(found.map_err(|error| error.to_string())?.pop());
         }
-        // An emitter made it, or it is of a saved world: the whole scene tells.
+        // It comes from an emitter or a saved world: the description is found by saving the world.
         let saved = self.save().map_err(|error| error.to_string())?;
         saved.present(slot).map_err(|error| error.to_string())
     }
 
-    /// Bodies as they are, with the joints that hold them, to be brought back after they are taken out. `None`: there are too
-    /// many, or not all of them are known here.
+    /// Present descriptions of bodies and their joints, to restore them after a removal. `None`: there are too many, or
+    /// the log does not know all of them.
     ///
     /// # Errors
     /// If the device is lost.
@@ -330,7 +332,7 @@ impl Run {
         Ok(Some(Arc::new(Taken { ids: there, bodies, joints })))
     }
 
-    /// Brings bodies back that were taken out, with their joints where the other body is still there.
+    /// Restores removed bodies, with joints whose other body still exists.
     fn bring(&mut self, taken: &Taken, role: &Role) -> Result<Deed, String> {
         let step = self.steps();
         let others: Vec<[Option<BodyId>; 2]> =
@@ -363,14 +365,15 @@ impl Run {
         Ok(deed)
     }
 
-    /// Changes a body. Returns the change, for a world beside this one; `None` if nothing differs.
+    /// Changes a body. Returns the change, to be made in a copy of the world as well; `None` if nothing differs.
     ///
     /// # Errors
-    /// Why not, in words; then nothing has changed.
+    /// The reason, in words. Nothing has changed then.
     pub fn change(&mut self, id: BodyId, change: &Change) -> Result<Option<Deed>, String> {
         self.change_as(id, change, &Role::default())
     }
 
+    /// Changes a body, as a change with a role.
     fn change_as(&mut self, id: BodyId, change: &Change, role: &Role) -> Result<Option<Deed>, String> {
         let Present { body, joints } = self.present(id)?.ok_or("the body is gone")?;
         let meaning = Meaning::Change(id, change.clone(), Arc::new(body.clone()));
@@ -387,7 +390,7 @@ impl Run {
         self.replace(id, new, joints, role.deed(Edit::Group(Arc::default()), meaning)).map(Some)
     }
 
-    /// Puts a body where it began, if it is elsewhere.
+    /// Places a body, unless it is there already.
     pub(super) fn place(&mut self, stand: Stand) -> Result<(), String> {
         let Present { mut body, joints } = self.present(stand.body)?.ok_or("the body is gone")?;
         if body.position == stand.position && body.angle == stand.angle {
@@ -398,7 +401,7 @@ impl Run {
         self.replace(stand.body, body, joints, deed).map(drop)
     }
 
-    /// Gives a body another description, and the joints that held it, between bodies by their slots.
+    /// Replaces the description of a body, and makes its joints again, which are given with the slots of their bodies.
     fn replace(
         &mut self,
         id: BodyId,

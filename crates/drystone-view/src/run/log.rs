@@ -1,4 +1,5 @@
-//! Log of a world: what was done to it, in its order, each change at its step, with what it made and what it means.
+//! Log of a world: its changes in their order, each with its step, its kind, and the bodies and joints that it added;
+//! and searches in it for descriptions and present ids.
 
 use std::collections::{HashMap, HashSet};
 
@@ -9,13 +10,13 @@ use drystone::{Body, Joint};
 use drystone::{BodyId, BodyTransform, JointId};
 use drystone_scenes::saved::JointModel;
 
-/// Joints that have been followed to one body at most before a joint is built: the places of more are not kept.
+/// Maximum number of connected bodies whose places are kept when a joint is built.
 const MAX_STANDS: usize = 4096;
 
-/// A change that was made.
+/// Change that was made.
 #[derive(Clone, Debug)]
 pub(crate) struct Entry {
-    /// Number of the change, its own in this world.
+    /// Number of the change, unique in this world.
     pub number: u64,
     pub step: u64,
     pub deed: Deed,
@@ -23,18 +24,18 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// A change that was in a saved world.
+    /// Entry for a change in the journal of a saved world.
     pub fn saved(step: u64, change: Alteration) -> Self {
         let deed = Deed::new(Edit::Saved(change.into()), Meaning::Play);
         Self { number: 0, step, deed, made: Made::default() }
     }
 
-    /// Returns true for what a user made to stay: a restart makes it again.
+    /// Returns true for building changes, which a restart keeps.
     pub fn is_built(&self) -> bool {
         !matches!(self.deed.meaning, Meaning::Play)
     }
 
-    /// Returns true unless it only moves bodies.
+    /// Returns true unless the change only moves bodies.
     pub fn changes_bodies(&self) -> bool {
         let is_push = matches!(self.deed.edit, Edit::Join(..) | Edit::Part(_) | Edit::Joint(..) | Edit::Command(_));
         match self.deed.meaning {
@@ -44,13 +45,13 @@ impl Entry {
         }
     }
 
-    /// Returns true for what a user sees as a change that can be taken back.
+    /// Returns true for changes that the user can undo.
     pub fn is_deed(&self) -> bool {
         let is_part = matches!(self.deed.edit, Edit::Part(_) | Edit::Joint(..) | Edit::Saved(_));
         !is_part && !matches!(self.deed.meaning, Meaning::TakeBack(_) | Meaning::Place(_))
     }
 
-    /// Edits of which the change is made.
+    /// Edits that make up the change.
     fn edits(&self) -> &[Edit] {
         match &self.deed.edit {
             Edit::Group(edits) => edits,
@@ -58,7 +59,7 @@ impl Entry {
         }
     }
 
-    /// Description of a body that this change gave.
+    /// Description that this change gave to a body.
     fn description(&self, id: BodyId) -> Option<Body> {
         let mut made = self.made.bodies.iter();
         self.edits().iter().find_map(|edit| match edit {
@@ -72,7 +73,7 @@ impl Entry {
         })
     }
 
-    /// Description of a joint that this change made, between bodies by their slots.
+    /// Description of a joint that this change added, with the slots of its bodies.
     fn joint(&self, id: JointId) -> Option<Joint> {
         let mut made = self.made.joints.iter();
         let slot = |id: BodyId| id.index as usize;
@@ -89,7 +90,7 @@ impl Entry {
     }
 }
 
-/// Numbers of changes that others took back.
+/// Numbers of changes that were undone by later entries.
 pub(super) fn taken_back(log: &[Entry]) -> HashSet<u64> {
     let numbers = log.iter().filter_map(|entry| match &entry.deed.meaning {
         Meaning::TakeBack(numbers) => Some(numbers.iter().copied()),
@@ -99,7 +100,7 @@ pub(super) fn taken_back(log: &[Entry]) -> HashSet<u64> {
 }
 
 impl Run {
-    /// The body that stands for one that was taken out and brought back.
+    /// Present id of a body, which may have been removed and restored.
     pub fn resolve(&self, id: BodyId) -> BodyId {
         self.log[..self.next].iter().fold(id, |id, entry| {
             let at = entry.deed.was.0.iter().position(|was| *was == id);
@@ -107,7 +108,7 @@ impl Run {
         })
     }
 
-    /// The joint that stands for one that was replaced.
+    /// Present id of a joint, which may have been replaced.
     pub(super) fn resolve_joint(&self, id: JointId) -> JointId {
         self.log[..self.next].iter().fold(id, |id, entry| {
             let at = entry.deed.was.1.iter().position(|was| *was == id);
@@ -115,15 +116,15 @@ impl Run {
         })
     }
 
-    /// Description of a body as it came, or as it was changed last; `None` where only the journal of a saved world or an
-    /// emitter knows it.
+    /// Description with which a body was added or last changed; `None` if it comes from the journal of a saved world or
+    /// an emitter.
     pub(super) fn description(&self, id: BodyId) -> Option<Body> {
         let told = self.log[..self.next].iter().rev().find_map(|entry| entry.description(id));
         let of_scene = || self.scene.bodies.get(id.index as usize).filter(|_| id.generation == 0).cloned();
         told.or_else(of_scene)
     }
 
-    /// Joints that hold one of these bodies, by slots, as they came; `None` if one of them is not known here.
+    /// Joints at the bodies in these slots, as they were added; `None` if the log does not know one of them.
     pub(super) fn joints_of(&self, slots: &HashSet<u32>) -> Option<Vec<JointModel>> {
         let mut found = Vec::new();
         for index in 0..self.world.compiled().joints.ids.len() {
@@ -143,14 +144,14 @@ impl Run {
         Some(found)
     }
 
-    /// Slots of the bodies of a joint; none for the world.
+    /// Slots of the bodies of a joint, `None` for the world.
     pub(super) fn laid(&self, id: JointId) -> Option<[Option<u32>; 2]> {
         let compiled = self.world.compiled();
         let joint = compiled.joints.joints.get(joint_place(compiled, id)?)?;
         Some([(joint.flags & drystone::low_level::types::WORLD_A == 0).then_some(joint.body_a), Some(joint.body_b)])
     }
 
-    /// Places of the bodies that hang together with some of them by joints, those among them; none before the first step.
+    /// Places of bodies and of all bodies connected to them by joints; none before the first step.
     pub fn stands(&mut self, of: &[BodyId]) -> Result<Vec<Stand>, String> {
         if self.steps() == self.first_step() {
             return Ok(Vec::new());

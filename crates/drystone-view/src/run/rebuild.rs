@@ -1,5 +1,5 @@
-//! A restart keeps what was built: in a world that begins anew, what a user built, changed and removed in the one before is
-//! built, changed and removed again, before the first step.
+//! Restart: repeats the building changes of the old world (built, changed and removed bodies, joints) in a new world of
+//! the same scene, before its first step.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,35 +8,35 @@ use super::Run;
 use super::log::{Entry, taken_back};
 use drystone::BodyId;
 
-/// Result of building it again.
+/// Result of repeating the building changes.
 #[derive(Debug, Default)]
 pub(crate) struct Rebuilt {
-    /// Numbers of bodies that were built, of joints, of bodies that were changed, and removed.
+    /// Numbers of built bodies, joints, changed bodies and removed bodies.
     pub counts: [usize; 4],
-    /// Changes that could not be made again.
+    /// Number of changes that could not be repeated.
     pub lost: usize,
-    /// Bodies of the world before, by hand and of the scene, and those that stand for them now.
+    /// Ids in the new world of bodies of the old one.
     ids: HashMap<BodyId, BodyId>,
-    /// Bodies of the world as it begins.
+    /// Ids of the scene's bodies, by slot.
     start: Vec<Option<BodyId>>,
-    /// Bodies that were brought back in the world before, and for which they stand.
+    /// First ids of bodies that were removed and restored in the old world, by their later ids.
     same: HashMap<BodyId, BodyId>,
-    /// Bodies that were made by hand in the world before.
+    /// Bodies that the user added in the old world.
     made: HashSet<BodyId>,
 }
 
 impl Rebuilt {
-    /// The body that stands for one of the world before.
+    /// Id in the new world of a body of the old one.
     pub fn id(&self, old: BodyId) -> Option<BodyId> {
         let old = self.same.get(&old).copied().unwrap_or(old);
         if self.made.contains(&old) {
             return self.ids.get(&old).copied();
         }
-        // A body of the scene; what an emitter made has yet to come.
+        // A body of the scene. Bodies of an emitter do not exist yet.
         self.start.get(old.index as usize).copied().flatten().filter(|id| *id == old)
     }
 
-    /// In words; `None` if nothing was built.
+    /// Text for a message; `None` if nothing was repeated.
     pub fn words(&self) -> Option<String> {
         let count = |n: usize, one: &str, more: &str, did: &str| match n {
             0 => None,
@@ -58,7 +58,7 @@ impl Rebuilt {
 }
 
 impl Run {
-    /// Builds in this world, which has yet to step, what was built in another one of the same scene.
+    /// Repeats the building changes in the log of an old world of the same scene. This world must be at its start.
     pub fn rebuild(&mut self, log: &[Entry]) -> Rebuilt {
         if !log.iter().any(Entry::is_built) {
             return Rebuilt::default();
@@ -105,6 +105,7 @@ impl Run {
         rebuilt
     }
 
+    /// Adds bodies again, those that are wanted.
     fn build_again(
         &mut self,
         entry: &Entry,
@@ -125,10 +126,12 @@ impl Run {
         Ok(())
     }
 
+    /// Places a body again.
     fn place_again(&mut self, stand: Stand, rebuilt: &Rebuilt) -> Result<(), String> {
         rebuilt.id(stand.body).map_or(Ok(()), |body| self.place(Stand { body, ..stand }))
     }
 
+    /// Removes bodies again.
     fn remove_again(&mut self, ids: &[BodyId], rebuilt: &mut Rebuilt) -> Result<(), String> {
         let mut there: Vec<BodyId> = ids.iter().filter_map(|&id| rebuilt.id(id)).collect();
         there.retain(|&id| self.world.contains(id));
@@ -143,6 +146,7 @@ impl Run {
         self.edit(Deed::new(Edit::Remove(there.into()), Meaning::Remove(taken))).map(drop)
     }
 
+    /// Makes joints again, with their bodies at the places where they were jointed.
     fn tie_again(&mut self, stands: &[Stand], ties: &[Tie], rebuilt: &mut Rebuilt) -> Result<(), String> {
         let end = |id: BodyId| rebuilt.id(id).ok_or("a body of a joint is gone");
         let mut new = Vec::with_capacity(ties.len());
@@ -158,7 +162,7 @@ impl Run {
     }
 }
 
-/// Bodies to which something was built, or of which something was changed: they stay, however they came.
+/// Bodies with joints that were built or properties that were changed: a restart keeps them, also if they were dropped.
 fn used<'a>(log: impl Iterator<Item = &'a Entry>, rebuilt: &Rebuilt) -> HashSet<BodyId> {
     let first = |id: BodyId| rebuilt.same.get(&id).copied().unwrap_or(id);
     let mut used = HashSet::new();

@@ -1,4 +1,5 @@
-//! Follows a script: one line after the other, each in its frame; takes screenshots and reports.
+//! Plays a script in the window: reads one line after the other, waits for the condition that a line names, makes input
+//! events, takes screenshots and writes reports.
 
 use std::path::Path;
 
@@ -17,10 +18,10 @@ use drystone::low_level::state;
 
 /// Longest time that a script waits for a file, or for pictures of scenes.
 const AWAIT: std::time::Duration = std::time::Duration::from_mins(1);
-/// Frames that a script waits for something at most.
+/// Maximum number of frames that a script waits for a condition.
 const PATIENCE: u32 = 20_000;
 
-/// The selected body as the card has it.
+/// Values of the selected body, as its card shows them.
 fn selected(app: &App) -> Option<serde_json::Value> {
     let selection = app.build.selection.as_ref()?;
     let (body, step) = (&selection.now.body, app.run.steps());
@@ -28,16 +29,17 @@ fn selected(app: &App) -> Option<serde_json::Value> {
     let material = body.shapes.first()?.material;
     Some(serde_json::json!({
         "index": selection.id.index, "name": body.id, "kind": format!("{:?}", body.kind), "mass": selection.mass,
-        "density": body.shapes.first()?.density, "friction": material.friction, "restitution": material.restitution,
+        "density": selection.density, "friction": material.friction, "restitution": material.restitution,
         "velocity": [velocity.x, velocity.y], "spin": spin, "position": [body.position.x, body.position.y],
         "fixed_rotation": body.fixed_rotation, "joints": selection.now.joints.len(),
     }))
 }
 
 impl Shown {
+    /// Writes a texture as PNG.
     pub(super) fn take_shot(&mut self, path: &Path, texture: &wgpu::Texture) {
         if !self.screen.copies() {
-            self.app.say("this surface cannot be read");
+            self.app.say("screenshots are not available: this surface cannot be read back");
             return;
         }
         let image = read(&self.app.context, texture);
@@ -47,7 +49,7 @@ impl Shown {
         }
     }
 
-    /// What a test wants to know.
+    /// Writes the state of the window and its worlds as JSON, for tests.
     pub(super) fn write_report(&mut self, path: &Path) -> Result<(), WorldError> {
         let sent = self.app.context.bytes_sent();
         self.app.settle()?;
@@ -83,6 +85,7 @@ impl Shown {
         report["thumbs_kept"] = app.thumbs.kept().into();
         let [left, right] = [app.fold.covered.left, app.fold.covered.right];
         report["covered"] = serde_json::json!({ "left": left, "right": right, "card": app.fold.card });
+        report["overlaps"] = serde_json::json!(app.build.overlap.bodies);
         report["tool"] = app.build.tool.name().into();
         report["selected"] = serde_json::json!(selected(app));
         report["watched"] = serde_json::json!(watched);
@@ -92,7 +95,7 @@ impl Shown {
         Ok(())
     }
 
-    /// Does lines of the script until one takes a frame.
+    /// Plays lines of the script until one needs a frame.
     pub(super) fn follow_script(&mut self, event_loop: &ActiveEventLoop) -> Result<(), ViewError> {
         loop {
             match &mut self.waiting {
@@ -155,7 +158,7 @@ impl Shown {
             self.waiting = Wait::Nothing;
             let Some(line) = self.script.as_mut().and_then(|script| script.lines.pop_front()) else {
                 event_loop.exit();
-                // Nothing more happens until the window is gone.
+                // No more lines until the window is closed.
                 self.waiting = Wait::Frames(u32::MAX);
                 return Ok(());
             };
@@ -163,6 +166,7 @@ impl Shown {
         }
     }
 
+    /// Plays one line.
     fn follow(&mut self, line: Line, event_loop: &ActiveEventLoop) -> Result<(), ViewError> {
         let modifiers = egui::Modifiers::NONE;
         let scale = self.scale.unwrap_or(1.0);
@@ -171,7 +175,7 @@ impl Shown {
             Line::Frames(frames) => self.waiting = Wait::Frames(frames),
             Line::Run(steps) => self.waiting = Wait::Steps(self.app.run.steps() + steps, PATIENCE),
             Line::Settle => {
-                // What was just asked for is done first.
+                // Actions of the lines before are done first.
                 self.waiting = Wait::Settled(PATIENCE);
             }
             Line::Thumbs(count) => self.waiting = Wait::Thumbs(count, std::time::Instant::now() + AWAIT),
@@ -199,7 +203,7 @@ impl Shown {
             Line::Text(text) => self.made.push(egui::Event::Text(text)),
             Line::DropFile(path) => self.made_files.push(path),
             Line::Size([width, height]) => {
-                // Without a window manager the system follows; if it does not, the window is told all the same.
+                // Some systems resize at once and send no event.
                 let size = PhysicalSize::new(width, height);
                 if let Some(size) = self.window.request_inner_size(size) {
                     self.resize(size);
@@ -228,13 +232,14 @@ impl Shown {
                 let failed = |error: std::io::Error| ViewError::Script(format!("{}: {error}", to.display()));
                 let text = std::fs::read(&from).map_err(failed)?;
                 std::fs::write(&to, text).map_err(failed)?;
-                // Clocks of files may be coarse.
+                // The time stamps of a file system may be coarse.
                 let later = std::time::SystemTime::now() + super::IDLE;
                 let file = std::fs::File::options().write(true).open(&to).map_err(failed)?;
                 file.set_modified(later).map_err(failed)?;
-                // It is looked for changes at once, and not in a while.
+                // The check for changes is due at once.
                 self.last_look = self.last_look.checked_sub(super::IDLE).unwrap_or(self.last_look);
             }
+            Line::FrameTime(seconds) => self.scripted = seconds.clamp(1e-3, 10.0),
             Line::Live(on) => self.app.patient = !on,
             Line::Hear(on) => self.hears = on,
             Line::Await(path) => self.waiting = Wait::File(path, std::time::Instant::now() + AWAIT),
@@ -247,7 +252,7 @@ impl Shown {
         Ok(())
     }
 
-    /// Makes the events of a finger, with those of the pointer that it stands for, as the window's own input does.
+    /// Makes the events of a finger, with the pointer events that winit's input adds to them.
     fn touch(&mut self, phase: egui::TouchPhase, pos: egui::Pos2) {
         let (device_id, id) = (egui::TouchDeviceId(0), egui::TouchId::from(0_u64));
         self.made.push(egui::Event::Touch { device_id, id, phase, pos, force: None });

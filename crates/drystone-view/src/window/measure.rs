@@ -1,4 +1,5 @@
-//! How quickly a window answers: the pointer is moved again and again, and the time is taken until that is on the screen.
+//! Measures how quickly a window responds: a thread moves the pointer again and again, and the time until the frame
+//! that shows it is taken, beside the rates of frames and steps.
 
 use std::time::{Duration, Instant};
 
@@ -6,17 +7,20 @@ use winit::event_loop::EventLoopProxy;
 
 use super::{Shown, Woken};
 
-/// From one movement to the next; no multiple of a frame.
+/// Time between two movements; not a multiple of a frame.
 const EVERY: Duration = Duration::from_millis(97);
-/// What opening takes is not measured.
+/// Time after the first frame of the scene that is not measured.
 const WARM_UP: Duration = Duration::from_secs(2);
 
-/// What was measured so far.
+/// Measurement in progress.
 #[derive(Debug)]
 pub(super) struct Measured {
+    /// Length of the measurement, s.
     seconds: f64,
+    /// Time and step at which it began.
     begin: Option<(Instant, u64)>,
     frames: Vec<Instant>,
+    /// Delays from a movement to the frame that shows it.
     answers: Vec<Duration>,
     pokes: u32,
 }
@@ -27,7 +31,7 @@ impl Measured {
     }
 }
 
-/// Moves the pointer from another thread, as a user does: whatever the window is busy with.
+/// Moves the pointer from another thread, so that movements come while the window is busy.
 pub(super) fn poke(proxy: EventLoopProxy<Woken>, seconds: f64) {
     let end = Instant::now() + WARM_UP + Duration::from_secs_f64(seconds.clamp(1.0, 3600.0)) * 2;
     let poke = move || {
@@ -35,10 +39,11 @@ pub(super) fn poke(proxy: EventLoopProxy<Woken>, seconds: f64) {
             std::thread::sleep(EVERY);
         }
     };
-    // Without it nothing is measured, and that is told.
+    // Without the thread the measurement reports no movements.
     let _ = std::thread::Builder::new().name("poke".to_owned()).spawn(poke);
 }
 
+/// Value below which a share of the sorted values lies.
 fn share(sorted: &[f64], share: f64) -> f64 {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
     let at = ((sorted.len().saturating_sub(1)) as f64 * share).round() as usize;
@@ -46,7 +51,7 @@ fn share(sorted: &[f64], share: f64) -> f64 {
 }
 
 impl Shown {
-    /// The pointer moves a little, around the middle of the world.
+    /// Moves the pointer a little, around the middle of the picture.
     pub(super) fn poke(&mut self, sent: Instant) {
         let Some(measured) = &mut self.measured else { return };
         measured.pokes += 1;
@@ -60,7 +65,7 @@ impl Shown {
         self.made.push(egui::Event::PointerMoved(to));
     }
 
-    /// A frame is on the screen, and with it what was asked for before.
+    /// Notes that a frame is on the screen; prints the result and closes the window at the end.
     pub(super) fn seen(&mut self) {
         let Some(measured) = self.measured.as_mut().filter(|_| self.app.opened > 0) else { return };
         let now = Instant::now();
@@ -83,7 +88,7 @@ impl Shown {
         let mut frames: Vec<f64> =
             measured.frames.windows(2).map(|pair| 1e3 * (pair[1] - pair[0]).as_secs_f64()).collect();
         frames.sort_by(f64::total_cmp);
-        #[allow(clippy::print_stdout, reason = "it is what was asked for")]
+        #[allow(clippy::print_stdout, reason = "the result of `--measure`")]
         {
             println!(
                 "{}: {:.1} frames/s (of {:.0} ms, 95 % within {:.0} ms), {:.1} steps/s; {} movements of the pointer seen \

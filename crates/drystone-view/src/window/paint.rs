@@ -1,19 +1,44 @@
-//! What a frame shows, and what it hears: the input of the panel, its letters, the pictures.
+//! Input and picture of a frame: runs the panel on the events since the last frame, sends its textures, and draws the
+//! worlds and the panel.
 
 use std::time::Instant;
 
 use super::super::action::Action;
 use super::super::panel::apply_theme;
-use super::{SCRIPTED, Shown};
+use super::Shown;
 use drystone::Context;
 use drystone::WorldError;
 
+/// Longest time from a press to a release that are a click, s. Both are timed by frames: where these are slow, two more
+/// of them are granted.
+const LONGEST_CLICK: f64 = 0.8;
+
+/// Parts of the events of a frame: in each at most one press or release of a button, and after that no movement.
+fn by_buttons(events: Vec<egui::Event>) -> Vec<Vec<egui::Event>> {
+    let mut parts = vec![Vec::new()];
+    let mut has_button = false;
+    for event in events {
+        let is_button = matches!(event, egui::Event::PointerButton { .. });
+        let is_next = is_button || matches!(event, egui::Event::PointerMoved(_) | egui::Event::Touch { .. });
+        if has_button && is_next {
+            parts.push(Vec::new());
+            has_button = false;
+        }
+        has_button |= is_button;
+        if let Some(part) = parts.last_mut() {
+            part.push(event);
+        }
+    }
+    parts
+}
+
+/// Renderer of the panel.
 pub(super) fn painter(context: &Context, format: wgpu::TextureFormat) -> egui_wgpu::Renderer {
     egui_wgpu::Renderer::new(
         context.device(),
         format,
         egui_wgpu::RendererOptions {
-            // A pixel is the same on every adapter.
+            // Dithering differs between adapters.
             dithering: false,
             ..egui_wgpu::RendererOptions::default()
         },
@@ -21,10 +46,39 @@ pub(super) fn painter(context: &Context, format: wgpu::TextureFormat) -> egui_wg
 }
 
 impl Shown {
-    pub(super) fn take_input(&mut self) -> egui::RawInput {
+    /// Runs the panel on the input since the last frame, and returns what it draws.
+    ///
+    /// Each press and each release of a button gets a pass of its own: egui tests hits only for the pointer's last
+    /// place in a pass, so that in slow frames a click would hit what the pointer has reached since, and a press with
+    /// its release in the picture would be lost.
+    pub(super) fn hear(&mut self) -> egui::FullOutput {
+        let context = self.egui.egui_ctx().clone();
+        let longest = LONGEST_CLICK + 2.0 * self.frame_seconds.min(10.0);
+        context.options_mut(|options| options.input_options.max_click_duration = longest);
+        let input = self.take_input();
+        let mut parts = by_buttons(input.events.clone()).into_iter().peekable();
+        loop {
+            let events = parts.next().unwrap_or_default();
+            let mut part = egui::RawInput { events, ..input.clone() };
+            let app = &mut self.app;
+            app.take_keys(&mut part, &context);
+            let mut output = context.run_ui(part, |ui| app.ui(ui));
+            if self.hears {
+                self.egui.handle_platform_output(&self.window, std::mem::take(&mut output.platform_output));
+            }
+            self.send_textures(&mut output.textures_delta);
+            if parts.peek().is_none() {
+                return output;
+            }
+            self.free_textures(&mut output.textures_delta);
+        }
+    }
+
+    /// Input of the panel since the last frame, from the display or the script.
+    fn take_input(&mut self) -> egui::RawInput {
         let mut input = self.egui.take_egui_input(&self.window);
         if self.script.is_some() {
-            input.time = Some(f64::from(u32::try_from(self.app.frames).unwrap_or(u32::MAX)) * SCRIPTED);
+            input.time = Some(self.clock);
             input.focused = true;
             if !self.hears {
                 input.events.clear();
@@ -47,7 +101,7 @@ impl Shown {
         input
     }
 
-    /// Sends letters and pictures that changed to the device.
+    /// Uploads changed textures of the panel: glyphs and small pictures.
     pub(super) fn send_textures(&mut self, delta: &mut egui::TexturesDelta) {
         let (device, queue) = (self.app.context.device(), self.app.context.queue());
         for (id, images) in &delta.set {
@@ -58,7 +112,7 @@ impl Shown {
         delta.set.clear();
     }
 
-    /// Lets go of those that are not used any more, after they were drawn for the last time.
+    /// Frees textures that are not used any more, after they were drawn for the last time.
     pub(super) fn free_textures(&mut self, delta: &mut egui::TexturesDelta) {
         for id in &delta.free {
             self.painter.free_texture(id);
@@ -66,7 +120,7 @@ impl Shown {
         delta.clear();
     }
 
-    /// Draws a frame: the world, and what lies around it.
+    /// Draws a frame: the worlds, and the panel over and around them.
     pub(super) fn paint(&mut self, target: wgpu::SurfaceTexture) -> Result<(), WorldError> {
         let begin = Instant::now();
         let context = self.egui.egui_ctx().clone();
@@ -74,23 +128,16 @@ impl Shown {
             self.themed = Some(self.app.prefs.dark);
             apply_theme(&context, self.app.prefs.dark);
             if self.script.is_some() {
-                // Screenshots show what is there, not what is coming.
+                // Screenshots show final states, no animations.
                 context.all_styles_mut(|style| style.animation_time = 0.0);
             }
         }
-        let mut input = self.take_input();
-        let app = &mut self.app;
-        app.take_keys(&mut input, &context);
-        let mut output = context.run_ui(input, |ui| app.ui(ui));
-        if self.hears {
-            self.egui.handle_platform_output(&self.window, output.platform_output);
-        }
+        let mut output = self.hear();
         let again = output.viewport_output.get(&egui::ViewportId::ROOT).map(|viewport| viewport.repaint_delay);
         self.repaint_at = again.and_then(|delay| Instant::now().checked_add(delay));
         let scale = output.pixels_per_point;
         let jobs = context.tessellate(output.shapes, scale);
         let (device, queue) = (self.app.context.device().clone(), self.app.context.queue().clone());
-        self.send_textures(&mut output.textures_delta);
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("frame") });
         let screen = egui_wgpu::ScreenDescriptor { size_in_pixels: self.screen.size(), pixels_per_point: scale };
         let more = self.painter.update_buffers(&device, &queue, &mut encoder, &jobs, &screen);
