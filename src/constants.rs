@@ -19,6 +19,13 @@ pub const DEFAULT_SUBSTEPS: u32 = 4;
 pub const DEFAULT_ITERATIONS: u32 = 10;
 /// Share of the penetration beyond the slop that a step of those solvers takes back. Much more, and stacks jitter.
 pub const DEFAULT_BAUMGARTE: f32 = 0.2;
+/// Contact stiffness, Hz; never above [`DEFAULT_HERTZ_SHARE`] of the substep rate. Box2D. More, and tall stacks take longer to come to rest; less,
+/// and they sag.
+pub const DEFAULT_CONTACT_HERTZ: f32 = 30.0;
+/// Contact damping ratio; far above critical, so that nothing rings. Box2D.
+pub const DEFAULT_CONTACT_DAMPING_RATIO: f32 = 10.0;
+/// Fastest push-out, m/s. Box2D. More, and bodies that start inside each other fly apart.
+pub const DEFAULT_PUSH_SPEED: f32 = 3.0;
 /// Penetration that is left alone, m; Box2D's linear slop. Less, and contacts at rest come and go; more is seen.
 pub const DEFAULT_SLOP: f32 = 0.005;
 /// Approach speed from which on bodies bounce, m/s; Box2D's. Less, and what rests trembles.
@@ -91,12 +98,10 @@ pub const ROUNDING: f32 = 1e-6;
 
 // ── Contacts ──
 
-/// Contact stiffness, Hz; never above an eighth of the substep rate. Box2D. More, and stacks jitter; less, and they sag.
-pub const CONTACT_HERTZ: f32 = 30.0;
-/// Contact damping ratio; far above critical, so that nothing rings. Box2D.
-pub const CONTACT_DAMPING_RATIO: f32 = 10.0;
-/// Fastest push-out, m/s. Box2D. More, and bodies that start inside each other fly apart.
-pub const PUSH_SPEED: f32 = 3.0;
+/// Share of the substep rate above which no stiffness of a contact or joint acts. Box2D. More, and a substep overshoots.
+pub const MAX_HERTZ_SHARE: f32 = 0.25;
+/// Share of the substep rate that bounds [`DEFAULT_CONTACT_HERTZ`]. At a quarter, fewer than four substeps let stacks jitter.
+pub const DEFAULT_HERTZ_SHARE: f32 = 0.125;
 /// Largest position correction in one sweep, m. Box2D 2.4.
 pub const MAX_CORRECTION: f32 = 0.2;
 /// Share of the slop from which on a gap counts as one. The formulae for gap and touch differ by a few per cent of the
