@@ -21,6 +21,13 @@ pub const DEFAULT_ITERATIONS: u32 = 10;
 /// Share of the penetration beyond the slop that a step of the solvers without substeps corrects. Much more: stacks
 /// jitter.
 pub const DEFAULT_BAUMGARTE: f32 = 0.2;
+/// Contact stiffness, Hz; never above [`DEFAULT_HERTZ_SHARE`] of the substep rate. Box2D. More: tall stacks take longer to
+/// come to rest. Less: they sag.
+pub const DEFAULT_CONTACT_HERTZ: f32 = 30.0;
+/// Contact damping ratio; far above critical, so that contacts do not ring. Box2D.
+pub const DEFAULT_CONTACT_DAMPING_RATIO: f32 = 10.0;
+/// Fastest push-out, m/s. Box2D. More: bodies that start inside each other fly apart.
+pub const DEFAULT_PUSH_SPEED: f32 = 3.0;
 /// Penetration that is not corrected, m; Box2D's linear slop. Less: contacts at rest come and go. More is visible.
 pub const DEFAULT_SLOP: f32 = 0.005;
 /// Approach speed from which on bodies bounce, m/s; Box2D's. Less: resting bodies tremble.
@@ -93,12 +100,10 @@ pub const ROUNDING: f32 = 1e-6;
 
 // ── Contacts ──
 
-/// Contact stiffness, Hz; never above an eighth of the substep rate. Box2D. More: stacks jitter. Less: they sag.
-pub const CONTACT_HERTZ: f32 = 30.0;
-/// Contact damping ratio; far above critical, so that contacts do not ring. Box2D.
-pub const CONTACT_DAMPING_RATIO: f32 = 10.0;
-/// Fastest push-out, m/s. Box2D. More: bodies that start inside each other fly apart.
-pub const PUSH_SPEED: f32 = 3.0;
+/// Largest stiffness of a contact or joint, as a share of the substep rate. Box2D. More: a substep overshoots.
+pub const MAX_HERTZ_SHARE: f32 = 0.25;
+/// Largest default stiffness of a contact, as a share of the substep rate. More: stacks jitter at fewer than four substeps.
+pub const DEFAULT_HERTZ_SHARE: f32 = 0.125;
 /// Largest position correction in one sweep, m. Box2D 2.4.
 pub const MAX_CORRECTION: f32 = 0.2;
 /// Smallest gap between two shapes, as a share of the slop; below it they count as touching. The formulae for gap and

@@ -343,11 +343,7 @@ fn examples_run() {
     }
 }
 
-<<<<<<< HEAD
-/// Examples are short, about one idea each, and the README or the front page of the documentation names each.
-=======
 /// Examples of one idea each are short, and the book or the front page of the documentation names each.
->>>>>>> w7
 #[test]
 fn examples_are_short_and_named() {
     let text = |path: &str| fs::read_to_string(root(path)).unwrap();

@@ -104,6 +104,28 @@ impl Settings {
         self
     }
 
+    /// Returns the settings with this stiffness of contacts in soft mode, Hz; at most a quarter of the substep rate acts.
+    /// Default 30, at most an eighth of the substep rate.
+    #[must_use]
+    pub fn contact_hertz(mut self, hertz: f32) -> Self {
+        self.contact_hertz = Some(hertz);
+        self
+    }
+
+    /// Returns the settings with this damping ratio of contacts in soft mode. Default 10.
+    #[must_use]
+    pub fn contact_damping_ratio(mut self, ratio: f32) -> Self {
+        self.contact_damping_ratio = ratio;
+        self
+    }
+
+    /// Returns the settings in which overlaps are pushed out at most at this speed in soft mode, m/s. Default 3.
+    #[must_use]
+    pub fn push_speed(mut self, speed: f32) -> Self {
+        self.push_speed = speed;
+        self
+    }
+
     /// Returns the settings with this approach speed, m/s, below which bodies do not bounce. Default 1.
     #[must_use]
     pub fn restitution_threshold(mut self, speed: f32) -> Self {

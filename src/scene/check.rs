@@ -129,6 +129,8 @@ const RATE: Range = Range::new("a rate", -MAX_ANGLE, MAX_ANGLE, "rad/s");
 const SHARE: Range = Range::new("a share", 0.0, 1.0, "");
 const SLOP: Range = Range::new("a penetration", 0.0, MAX_LENGTH, "m");
 const THRESHOLD: Range = Range::new("a speed", 0.0, MAX_VALUE, "m/s");
+const STIFFNESS: Range = Range::above("a frequency", 0.0, MAX_HERTZ, "Hz");
+const DAMPING_RATIO: Range = Range::above("a damping ratio", 0.0, MAX_HERTZ, "");
 
 /// Checks a gravity for a running world.
 ///
@@ -365,6 +367,11 @@ fn check_settings(settings: &Settings) -> Result<(), SceneError> {
     }
     SHARE.check(settings.baumgarte, format_args!("settings.baumgarte"))?;
     SLOP.check(settings.slop, format_args!("settings.slop"))?;
+    if let Some(hertz) = settings.contact_hertz {
+        STIFFNESS.check(hertz, format_args!("settings.contact_hertz"))?;
+    }
+    DAMPING_RATIO.check(settings.contact_damping_ratio, format_args!("settings.contact_damping_ratio"))?;
+    THRESHOLD.check(settings.push_speed, format_args!("settings.push_speed"))?;
     THRESHOLD.check(settings.restitution_threshold, format_args!("settings.restitution_threshold"))
 }
 

@@ -4,7 +4,7 @@ use glam::Vec2;
 
 use super::compile::{soft, u32_from};
 use super::{Joint, JointKind, Mode, Motor, Settings, Spring};
-use crate::constants::{MOUSE_DAMPING_RATIO, MOUSE_HERTZ, RIGID_DAMPING_RATIO, RIGID_HERTZ};
+use crate::constants::{MAX_HERTZ_SHARE, MOUSE_DAMPING_RATIO, MOUSE_HERTZ, RIGID_DAMPING_RATIO, RIGID_HERTZ};
 use crate::types::{
     self, JOINT_APART, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_FRESH, JOINT_TYPE_SHIFT, JointRow,
     JointState, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_EQUALITY, ROW_LOWER, ROW_MEASURE,
@@ -195,10 +195,10 @@ impl RowBuilder<'_> {
         let damping_ratio = damping_ratio.unwrap_or(RIGID_DAMPING_RATIO);
         match hertz {
             _ if max < f32::MAX => {
-                let hertz = hertz.unwrap_or(RIGID_HERTZ).min(0.25 / self.h());
+                let hertz = hertz.unwrap_or(RIGID_HERTZ).min(MAX_HERTZ_SHARE / self.h());
                 self.swinging(geometry, Spring { hertz, damping_ratio, target: goal }, max);
             }
-            Some(hertz) if hertz < RIGID_HERTZ.min(0.25 / self.h()) => {
+            Some(hertz) if hertz < RIGID_HERTZ.min(MAX_HERTZ_SHARE / self.h()) => {
                 self.swinging(geometry, Spring { hertz, damping_ratio, target: goal }, max);
             }
             _ => {

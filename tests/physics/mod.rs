@@ -17,3 +17,4 @@ mod motion;
 mod paths;
 mod rest;
 mod scenes;
+mod softness;

@@ -139,6 +139,9 @@ fn every_key_is_read() {
         warm_start: false,
         accumulate: false,
         baumgarte: 0.3,
+        contact_hertz: Some(90.0),
+        contact_damping_ratio: 5.0,
+        push_speed: 2.0,
         slop: 0.001,
         correct_position: false,
         recycle: false,
@@ -603,11 +606,14 @@ fn scenes_from_rust_are_checked_like_files() {
     for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         // Every number of the model, by its path.
         type Set = fn(&mut Scene, f32);
-        let numbers: [(&str, Set); 58] = [
+        let numbers: [(&str, Set); 61] = [
             ("gravity[0]", |s, x| s.gravity.x = x),
             ("gravity[1]", |s, x| s.gravity.y = x),
             ("settings.dt", |s, x| s.settings.dt = x),
             ("settings.baumgarte", |s, x| s.settings.baumgarte = x),
+            ("settings.contact_hertz", |s, x| s.settings.contact_hertz = Some(x)),
+            ("settings.contact_damping_ratio", |s, x| s.settings.contact_damping_ratio = x),
+            ("settings.push_speed", |s, x| s.settings.push_speed = x),
             ("settings.slop", |s, x| s.settings.slop = x),
             ("settings.restitution_threshold", |s, x| s.settings.restitution_threshold = x),
             ("bodies[0].position[0]", |s, x| s.bodies[0].position.x = x),
@@ -731,6 +737,9 @@ fn the_ends_of_every_range_are_valid() {
         ("iterations", "64"),
         ("baumgarte", "0"),
         ("baumgarte", "1"),
+        ("contact_hertz", "1000000"),
+        ("contact_damping_ratio", "1000000"),
+        ("push_speed", "0"),
         ("slop", "0"),
         ("restitution_threshold", "0"),
     ] {
@@ -1025,14 +1034,18 @@ fn any_settings() -> impl Strategy<Value = Settings> {
         (number(1e-9, 1e3), prop::option::of(1_u32..=64), prop::option::of(1_u32..=64), mode, mix),
         (number(0.0, 1.0), number(0.0, 1e5), number(0.0, 1e15)),
         any::<[bool; 8]>(),
+        (prop::option::of(number(1e-3, 1e6)), number(1e-3, 1e6), number(0.0, 1e15)),
     )
-        .prop_map(|(a, b, c)| Settings {
+        .prop_map(|(a, b, c, d)| Settings {
             dt: a.0,
             substeps: a.1,
             iterations: a.2,
             mode: a.3,
             restitution_mix: a.4,
             baumgarte: b.0,
+            contact_hertz: d.0,
+            contact_damping_ratio: d.1,
+            push_speed: d.2,
             slop: b.1,
             restitution_threshold: b.2,
             relax: c[0],

@@ -88,7 +88,6 @@ pub struct Options {
     pub sleep: bool,
     /// Size of the window at first, in logical pixels; `None` for the last size.
     pub size: Option<[u32; 2]>,
-    /// Dark or light colours; `None`: as last time.
     /// Dark or light colours; `None`: those of the last session.
     pub dark: Option<bool>,
     /// Starts with the choices of the last session, and saves those of this one.

@@ -446,6 +446,9 @@ pub(crate) fn change_setting(settings: &mut drystone::Settings, text: &str) -> R
     match name {
         "substeps" => settings.substeps = Some(value.parse().map_err(|_| wrong())?),
         "iterations" => settings.iterations = Some(value.parse().map_err(|_| wrong())?),
+        "contact_hertz" => settings.contact_hertz = Some(value.parse().map_err(|_| wrong())?),
+        "contact_damping_ratio" => settings.contact_damping_ratio = value.parse().map_err(|_| wrong())?,
+        "push_speed" => settings.push_speed = value.parse().map_err(|_| wrong())?,
         "dt" => settings.dt = value.parse().map_err(|_| wrong())?,
         "sleep" => settings.sleep = on()?,
         "relax" => settings.relax = on()?,

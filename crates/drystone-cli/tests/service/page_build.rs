@@ -198,8 +198,7 @@ fn a_body_is_selected_and_changed() {
     };
     // A value out of range changes nothing.
     set(&mut browser, "restitution", "7");
-    browser
-        .until("$('say').textContent.startsWith('restitution: 7 is not valid') && fields.restitution.value === '0'");
+    browser.until("$('say').textContent.startsWith('restitution: 7 is not valid') && fields.restitution.value === '0'");
     assert_eq!(service.hash(&world), first);
     set(&mut browser, "density", "4");
     until_told(&mut browser, "density changed");

@@ -197,6 +197,17 @@ pub struct SettingsRecord {
     /// Share of the penetration that is corrected per step (baumgarte) or sweep (projection).
     #[schemars(range(min = 0, max = 1))]
     pub baumgarte: f32,
+    /// Soft mode: stiffness of contacts, Hz; at most a quarter of the substep rate acts. Left out: 30, at most an eighth of
+    /// the substep rate.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f32", extend("exclusiveMinimum" = 0), range(max = check::MAX_HERTZ))]
+    pub contact_hertz: Option<f32>,
+    /// Soft mode: damping ratio of contacts; 1 is critical damping.
+    #[schemars(extend("exclusiveMinimum" = 0), range(max = check::MAX_HERTZ))]
+    pub contact_damping_ratio: f32,
+    /// Soft mode: fastest speed at which overlaps are pushed out, m/s.
+    #[schemars(range(min = 0, max = check::MAX_VALUE))]
+    pub push_speed: f32,
     /// Penetration that is tolerated, m.
     #[schemars(range(min = 0, max = check::MAX_LENGTH))]
     pub slop: f32,
@@ -229,6 +240,9 @@ impl Default for SettingsRecord {
             warm_start: s.warm_start,
             accumulate: s.accumulate,
             baumgarte: s.baumgarte,
+            contact_hertz: s.contact_hertz,
+            contact_damping_ratio: s.contact_damping_ratio,
+            push_speed: s.push_speed,
             slop: s.slop,
             correct_position: s.correct_position,
             recycle: s.recycle,

@@ -146,6 +146,8 @@ fn is_default(settings: &Settings) -> bool {
     let default = Settings::default();
     *settings == default
         && settings.baumgarte.same(&default.baumgarte)
+        && settings.contact_damping_ratio.same(&default.contact_damping_ratio)
+        && settings.push_speed.same(&default.push_speed)
         && settings.slop.same(&default.slop)
         && settings.restitution_threshold.same(&default.restitution_threshold)
 }
@@ -211,7 +213,7 @@ impl Serialize for Out<'_, Emitter> {
 impl Serialize for Out<'_, Settings> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (s, d) = (self.0, Settings::default());
-        let mut keys = Keys(serializer.serialize_struct("Settings", 15)?);
+        let mut keys = Keys(serializer.serialize_struct("Settings", 18)?);
         keys.number("dt", s.dt, d.dt)?;
         keys.given("substeps", s.substeps.as_ref())?;
         keys.given("iterations", s.iterations.as_ref())?;
@@ -220,6 +222,9 @@ impl Serialize for Out<'_, Settings> {
         keys.switch("warm_start", s.warm_start, d.warm_start)?;
         keys.switch("accumulate", s.accumulate, d.accumulate)?;
         keys.number("baumgarte", s.baumgarte, d.baumgarte)?;
+        keys.given("contact_hertz", s.contact_hertz.as_ref())?;
+        keys.number("contact_damping_ratio", s.contact_damping_ratio, d.contact_damping_ratio)?;
+        keys.number("push_speed", s.push_speed, d.push_speed)?;
         keys.number("slop", s.slop, d.slop)?;
         keys.switch("correct_position", s.correct_position, d.correct_position)?;
         keys.switch("recycle", s.recycle, d.recycle)?;

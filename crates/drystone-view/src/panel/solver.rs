@@ -81,6 +81,27 @@ fn settings_ui(ui: &mut egui::Ui, settings: &mut Settings) {
         label(ui, "baumgarte", "share of the penetration that is removed in a substep");
         ui.add(slider(&mut settings.baumgarte, 0.0..=1.0).custom_formatter(digits::<2>));
     });
+    let mut hertz = settings.contact_hertz.unwrap_or(30.0);
+    ui.horizontal(|ui| {
+        label(
+            ui,
+            "contact stiffness",
+            "soft mode: less overlap under load, but tall stacks take longer to come to rest",
+        );
+        let slider = slider(&mut hertz, 5.0..=480.0).logarithmic(true).suffix(" Hz").custom_formatter(digits::<0>);
+        if ui.add(slider).changed() {
+            settings.contact_hertz = Some(hertz);
+        }
+    });
+    ui.horizontal(|ui| {
+        label(ui, "contact damping", "soft mode: 1 is critical damping; less lets stacks ring");
+        let damping = slider(&mut settings.contact_damping_ratio, 0.5..=50.0);
+        ui.add(damping.logarithmic(true).custom_formatter(digits::<1>));
+    });
+    ui.horizontal(|ui| {
+        label(ui, "push speed", "soft mode: overlaps are pushed out no faster");
+        ui.add(slider(&mut settings.push_speed, 0.0..=20.0).suffix(" m/s").custom_formatter(digits::<1>));
+    });
     ui.horizontal(|ui| {
         label(ui, "slop", "penetration that is not corrected");
         let mut millimetres = settings.slop * 1e3;

@@ -1,0 +1,91 @@
+//! Stiffness, damping and push speed of contacts, against the closed form of the soft step: overlap at rest, and how fast
+//! overlaps are pushed out.
+
+use std::f64::consts::TAU;
+
+use drystone::{Body, Scene, Settings, Shape};
+
+use crate::common::{Backend, far, near};
+
+on_every_backend!(overlap_at_rest, overlaps_decay, push_out_is_bounded);
+
+const GRAVITY: f64 = 10.0;
+
+/// Overlap at rest of a load on a spring of this frequency with that effective mass: `F / (m ω²)`.
+fn sag(load: f64, mass: f64, hertz: f64) -> f64 {
+    load / (mass * (TAU * hertz).powi(2))
+}
+
+/// A ball of 1 kg on the ground and one on top of it: the ground's spring has twice the frequency and carries both, the
+/// spring between the balls acts on half a ball's mass.
+fn overlap_at_rest(backend: Backend) {
+    // Frequency, substeps, and what acts of it: at most a quarter of the substep rate; by default an eighth.
+    let cases = [
+        (None, 4, 30.0),
+        (None, 2, 15.0),
+        (Some(15.0), 4, 15.0),
+        (Some(60.0), 4, 60.0),
+        (Some(1e6), 4, 60.0),
+        (Some(1e6), 2, 30.0),
+        (Some(90.0), 8, 90.0),
+    ];
+    for (hertz, substeps, acts) in cases {
+        let what = format!("{hertz:?} Hz, {substeps} substeps");
+        let mut scene = Scene::new("sag").gravity(0.0, -GRAVITY as f32);
+        scene.settings = Settings { contact_hertz: hertz, substeps: Some(substeps), ..Settings::default() };
+        scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(5.0, 1.0)));
+        for y in [0.5, 1.5] {
+            scene.add(Body { mass: Some(1.0), ..Body::dynamic(0.0, y) }.shape(Shape::circle(0.5)));
+        }
+        let bodies = backend.start(&scene).advance(300).bodies();
+        let [low, high] = [1, 2].map(|body| f64::from(bodies[body].position[1]));
+        let (ground, between) = (sag(2.0 * GRAVITY, 1.0, 2.0 * acts), sag(GRAVITY, 0.5, acts));
+        near(&format!("{what}: overlap with the ground"), 0.5 - low, ground, 0.01 * ground + 2e-7);
+        near(&format!("{what}: overlap of the balls"), 1.0 - (high - low), between, 0.01 * between + 2e-7);
+        // The same figures at twice the frequency would be noticed.
+        far(
+            "the overlap of a spring that is twice as fast",
+            1.0 - (high - low),
+            sag(GRAVITY, 0.5, 2.0 * acts),
+            0.1 * between,
+        );
+    }
+}
+
+/// Without loads, an overlap shrinks by the same factor every substep: `1 − h r s`, with the rate `r = ω / (2ζ + hω)` and the mass
+/// scale `s = hωa / (1 + hωa)` of `a = 2ζ + hω`.
+fn overlaps_decay(backend: Backend) {
+    let h = 1.0 / 240.0;
+    let factor = |hertz: f64, ratio: f64| {
+        let a = 2.0 * ratio + h * TAU * hertz;
+        let product = h * TAU * hertz * a;
+        1.0 - h * (TAU * hertz / a) * (product / (1.0 + product))
+    };
+    for (hertz, ratio) in [(30.0, 10.0), (30.0, 5.0), (60.0, 10.0), (60.0, 2.0)] {
+        let mut scene = Scene::new("decay").gravity(0.0, 0.0);
+        scene.settings =
+            Settings { contact_hertz: Some(hertz as f32), contact_damping_ratio: ratio as f32, ..Settings::default() };
+        for x in [0.0, 0.99] {
+            scene.add(Body::dynamic(x, 0.0).shape(Shape::circle(0.5)));
+        }
+        let bodies = backend.start(&scene).advance(5).bodies();
+        let overlap = 1.0 - f64::from(bodies[1].position[0] - bodies[0].position[0]);
+        let wanted = 0.01 * factor(hertz, ratio).powi(20);
+        near(&format!("overlap after 20 substeps at {hertz} Hz, damping {ratio}"), overlap, wanted, 2e-3 * 0.01);
+        far("that of twice the damping", overlap, 0.01 * factor(hertz, 2.0 * ratio).powi(20), 1e-4);
+    }
+}
+
+/// Deep overlaps are pushed out at the push speed, and not at all at 0.
+fn push_out_is_bounded(backend: Backend) {
+    for speed in [0.0, 1.0, 2.5] {
+        let mut scene = Scene::new("push").gravity(0.0, 0.0);
+        scene.settings = Settings { push_speed: speed, ..Settings::default() };
+        for x in [0.0, 0.5] {
+            scene.add(Body::dynamic(x, 0.0).shape(Shape::circle(0.5)));
+        }
+        let bodies = backend.start(&scene).advance(3).bodies();
+        let distance = bodies[1].position[0] - bodies[0].position[0];
+        near(&format!("distance at {speed} m/s"), distance, 0.5 + f64::from(speed) * 0.05, 1e-4);
+    }
+}
