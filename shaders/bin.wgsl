@@ -6,7 +6,7 @@
 //#import grid
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> shapes: array<Shape>;
+@group(0) @binding(1) var<storage, read> shapes: array<ShapeData>;
 @group(0) @binding(2) var<storage, read> aabbs: array<Aabb>;
 @group(0) @binding(3) var<storage, read_write> cell_ends: array<atomic<u32>>;
 @group(0) @binding(4) var<storage, read_write> shape_cells: array<u32>;

@@ -7,9 +7,9 @@
 //#import hull
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> shapes: array<Shape>;
+@group(0) @binding(1) var<storage, read> shapes: array<ShapeData>;
 @group(0) @binding(2) var<storage, read> poses: array<Pose>;
-@group(0) @binding(3) var<storage, read> swings: array<f32>;
+@group(0) @binding(3) var<storage, read> motion_extents: array<f32>;
 @group(0) @binding(4) var<storage, read> manifolds_previous: array<Manifold>;
 @group(0) @binding(5) var<storage, read_write> contacts: array<Contact>;
 @group(0) @binding(6) var<storage, read_write> manifolds: array<Manifold>;
@@ -336,20 +336,20 @@ fn collide_contact(index: u32, hulls: bool) {
     let b = contacts[index].body_b;
     let shape_a = contacts[index].shape_a;
     let shape_b = contacts[index].shape_b;
-    // Result of recall: the index of the contact in the previous step.
+    // Result of match_contacts: the index of the contact in the previous step.
     let old = contacts[index].color;
-    let recalled = contacts[index].flags;
-    let flags = recalled & ((1u << PAST_COLOR_SHIFT) - 1u);
-    var color = recalled >> PAST_COLOR_SHIFT;
+    let past_flags = contacts[index].flags;
+    let flags = past_flags & ((1u << PAST_COLOR_SHIFT) - 1u);
+    var color = past_flags >> PAST_COLOR_SHIFT;
     if old == NONE || color >= COLOR_COUNT {
         color = NONE;
     }
     let on_plane = shape_b < params.half_plane_count;
     if (params.switches & RECYCLE) != 0u && (flags & (CACHED | SENSOR)) == CACHED {
-        let swing_a = swings[a];
-        let swing_b = swings[b];
-        if swing_a >= 0.0 && swing_b >= 0.0 {
-            if recycle(index, old, flags, a, b, on_plane, max(swing_a, select(swing_b, 0.0, on_plane))) {
+        let motion_extent_a = motion_extents[a];
+        let motion_extent_b = motion_extents[b];
+        if motion_extent_a >= 0.0 && motion_extent_b >= 0.0 {
+            if recycle(index, old, flags, a, b, on_plane, max(motion_extent_a, select(motion_extent_b, 0.0, on_plane))) {
                 contacts[index].flags = flags | RECYCLED;
                 contacts[index].color = color;
                 atomicAdd(&counters.recycled, 1u);

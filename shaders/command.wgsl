@@ -5,14 +5,14 @@
 //#import math
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> commands: array<Command>;
-@group(0) @binding(2) var<storage, read_write> bodies: array<Body>;
+@group(0) @binding(1) var<storage, read> commands: array<CommandData>;
+@group(0) @binding(2) var<storage, read_write> bodies: array<BodyData>;
 @group(0) @binding(3) var<storage, read_write> poses: array<Pose>;
 @group(0) @binding(4) var<storage, read_write> states: array<BodyState>;
 @group(0) @binding(5) var<storage, read> islands: array<u32>;
 @group(0) @binding(6) var<storage, read_write> island_flags: array<atomic<u32>>;
 @group(0) @binding(7) var<storage, read_write> counters: Counters;
-@group(0) @binding(8) var<storage, read_write> joints: array<Joint>;
+@group(0) @binding(8) var<storage, read_write> joints: array<JointData>;
 @group(0) @binding(9) var<storage, read_write> joint_rows: array<JointRow>;
 @group(0) @binding(10) var<storage, read_write> joint_states: array<JointState>;
 

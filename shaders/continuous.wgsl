@@ -10,13 +10,13 @@
 //#import outline
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> shapes: array<Shape>;
+@group(0) @binding(1) var<storage, read> shapes: array<ShapeData>;
 @group(0) @binding(2) var<storage, read> vertices: array<vec2<f32>>;
 @group(0) @binding(3) var<storage, read> poses: array<Pose>;
 @group(0) @binding(4) var<storage, read_write> states: array<BodyState>;
 @group(0) @binding(5) var<storage, read> cell_ends: array<u32>;
 @group(0) @binding(6) var<storage, read> cell_shapes: array<u32>;
-@group(0) @binding(7) var<storage, read_write> movers: array<Mover>;
+@group(0) @binding(7) var<storage, read_write> ccd_bodies: array<CcdBody>;
 @group(0) @binding(8) var<storage, read_write> counters: Counters;
 @group(0) @binding(9) var<storage, read> partners: array<u32>;
 @group(1) @binding(0) var<uniform> sweep: Sweep;
@@ -228,8 +228,8 @@ struct Size {
 }
 
 fn size_of_body(first: u32) -> Size {
-    let extent = movers[first].extent;
-    let min_extent = movers[first].min_extent;
+    let extent = ccd_bodies[first].extent;
+    let min_extent = ccd_bodies[first].min_extent;
     let least = extent * STOP_EXTENT;
     let goal = min(params.speculative_distance * STOP_SHARE, max(min_extent * STOP_THICKNESS, least));
     return Size(max(min_extent, least), goal, goal * STOP_TOLERANCE);
@@ -405,7 +405,7 @@ fn sweep_shape(size: Size, base: vec2<f32>, motion: Motion, own: u32, bullets: b
     let start = base + rotate(motion.rotation, offset);
     let end = base + motion.moved + rotate(mul_rotation(motion.turned, motion.rotation), offset);
     var rim = shapes[own].bound + length(offset) * chord_of(motion.turned) + size.goal
-        + bitcast<f32>(atomicLoad(&movers[0].reach));
+        + bitcast<f32>(atomicLoad(&ccd_bodies[0].reach));
     if bullets {
         rim += params.max_speed * params.dt;
     }
@@ -457,9 +457,9 @@ fn continuous_reach(
         return;
     }
     let body = shapes[index].body;
-    let moved = length(states[body].delta_position) + chord_of(states[body].delta_rotation) * movers[index].extent;
+    let moved = length(states[body].delta_position) + chord_of(states[body].delta_rotation) * ccd_bodies[index].extent;
     if is_finite(moved) {
-        atomicMax(&movers[0].reach, bitcast<u32>(moved));
+        atomicMax(&ccd_bodies[0].reach, bitcast<u32>(moved));
     }
 }
 
@@ -474,14 +474,14 @@ fn continuous_sweep(
     if index >= params.shape_count {
         return;
     }
-    let half = 0.5 * movers[index].min_extent;
+    let half = 0.5 * ccd_bodies[index].min_extent;
     if half > FAR {
         return;
     }
     let body = shapes[index].body;
-    var moved = length(states[body].delta_position) + chord_of(states[body].delta_rotation) * movers[index].extent;
+    var moved = length(states[body].delta_position) + chord_of(states[body].delta_rotation) * ccd_bodies[index].extent;
     if (shapes[index].kind & BULLET_SHAPE) != 0u {
-        moved += bitcast<f32>(atomicLoad(&movers[0].reach));
+        moved += bitcast<f32>(atomicLoad(&ccd_bodies[0].reach));
     }
     // Negated, so that a NaN counts as not fast.
     if !(moved > half) {
@@ -498,7 +498,7 @@ fn continuous_sweep(
     var own = index;
     while own != NONE {
         stop = sweep_shape(size, base, motion, own, bullets, stop);
-        own = movers[own].next;
+        own = ccd_bodies[own].next;
     }
     if !(stop.time < 1.0) {
         return;
@@ -506,15 +506,15 @@ fn continuous_sweep(
     let position = motion.moved * stop.time;
     let turn = turn_at(motion, stop.time);
     if (shapes[stop.shape].kind & BULLET_SHAPE) != 0u {
-        movers[index].stop_position = position;
-        movers[index].stop_rotation = turn;
+        ccd_bodies[index].stop_position = position;
+        ccd_bodies[index].stop_rotation = turn;
         return;
     }
     let other = motion_of(base, shapes[stop.shape].body);
     let rest = inv_mul_rotation(turn_at(other, stop.time), other.turned);
     let arm = position - other.start - other.moved * stop.time;
-    movers[index].stop_position = other.start + other.moved + rotate(rest, arm);
-    movers[index].stop_rotation = mul_rotation(rest, turn);
+    ccd_bodies[index].stop_position = other.start + other.moved + rotate(rest, arm);
+    ccd_bodies[index].stop_rotation = mul_rotation(rest, turn);
 }
 
 // One thread per shape; the first shape of a body acts.
@@ -529,15 +529,15 @@ fn continuous_move(
         return;
     }
     if index == 0u {
-        atomicStore(&movers[0].reach, 0u);
+        atomicStore(&ccd_bodies[0].reach, 0u);
     }
-    let rotation = movers[index].stop_rotation;
+    let rotation = ccd_bodies[index].stop_rotation;
     if rotation.x == 0.0 && rotation.y == 0.0 {
         return;
     }
     let body = shapes[index].body;
-    states[body].delta_position = movers[index].stop_position;
+    states[body].delta_position = ccd_bodies[index].stop_position;
     states[body].delta_rotation = rotation;
-    movers[index].stop_rotation = vec2<f32>(0.0);
+    ccd_bodies[index].stop_rotation = vec2<f32>(0.0);
     atomicAdd(&counters.continuous, 1u);
 }

@@ -4,7 +4,7 @@
 //#import math
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> bodies: array<Body>;
+@group(0) @binding(1) var<storage, read> bodies: array<BodyData>;
 @group(0) @binding(2) var<storage, read> states: array<BodyState>;
 @group(0) @binding(3) var<storage, read_write> poses: array<Pose>;
 

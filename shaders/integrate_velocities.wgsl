@@ -6,7 +6,7 @@
 //#import constants
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> bodies: array<Body>;
+@group(0) @binding(1) var<storage, read> bodies: array<BodyData>;
 @group(0) @binding(2) var<storage, read> poses: array<Pose>;
 @group(0) @binding(3) var<storage, read_write> states: array<BodyState>;
 @group(0) @binding(4) var<storage, read_write> accumulators: array<Accumulator>;

@@ -11,8 +11,8 @@ const SHAPE_MARKED: u32 = 0x40000000u;
 const SHAPE_ASLEEP: u32 = 0x80000000u;
 
 fn are_joined(a: u32, b: u32) -> bool {
-    let of_a = params.tie_heads + 2u * a;
-    let of_b = params.tie_heads + 2u * b;
+    let of_a = params.exclusion_heads + 2u * a;
+    let of_b = params.exclusion_heads + 2u * b;
     var link = partners[of_a];
     var other = b;
     if partners[of_a + 1u] > partners[of_b + 1u] {
@@ -20,7 +20,7 @@ fn are_joined(a: u32, b: u32) -> bool {
         other = a;
     }
     while link != NONE {
-        let at = params.tie_links + 2u * link;
+        let at = params.exclusion_links + 2u * link;
         if partners[at] == other {
             return true;
         }

@@ -8,7 +8,7 @@
 //#import joined
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> shapes: array<Shape>;
+@group(0) @binding(1) var<storage, read> shapes: array<ShapeData>;
 @group(0) @binding(2) var<storage, read> aabbs: array<Aabb>;
 @group(0) @binding(3) var<storage, read> cell_ends: array<u32>;
 @group(0) @binding(4) var<storage, read> cell_shapes: array<u32>;
@@ -18,12 +18,12 @@
 // Results of pair_count, so that pair_emit need not search again: PARTNER_WORDS words per shape, the count and then the
 // first partners. Shapes with more partners are searched twice. Behind it are the pairs that joints exclude (Ties).
 @group(0) @binding(8) var<storage, read_write> partners: array<u32>;
-@group(0) @binding(9) var<storage, read> joints: array<Joint>;
+@group(0) @binding(9) var<storage, read> joints: array<JointData>;
 @group(0) @binding(10) var<storage, read> joint_states: array<JointState>;
 
 // One thread per joint: its bodies may touch if it broke or is disabled. Runs in worlds where that can change.
 @compute @workgroup_size(LANES)
-fn pair_tie(
+fn pair_exclude(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
@@ -33,7 +33,7 @@ fn pair_tie(
         return;
     }
     let parted = (joints[place].flags & JOINT_DISABLED) != 0u || (joint_states[place].status & BROKEN) != 0u;
-    let at = params.tie_links + 4u * place;
+    let at = params.exclusion_links + 4u * place;
     partners[at] = select(joints[place].body_b, NONE, parted);
     partners[at + 2u] = select(joints[place].body_a, NONE, parted);
 }

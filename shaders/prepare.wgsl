@@ -5,8 +5,8 @@
 //#import math
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> bodies: array<Body>;
-@group(0) @binding(2) var<storage, read> shapes: array<Shape>;
+@group(0) @binding(1) var<storage, read> bodies: array<BodyData>;
+@group(0) @binding(2) var<storage, read> shapes: array<ShapeData>;
 @group(0) @binding(3) var<storage, read> states: array<BodyState>;
 @group(0) @binding(4) var<storage, read> contacts: array<Contact>;
 @group(0) @binding(5) var<storage, read> manifolds: array<Manifold>;

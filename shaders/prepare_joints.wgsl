@@ -6,10 +6,10 @@
 //#import constants
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> bodies: array<Body>;
+@group(0) @binding(1) var<storage, read> bodies: array<BodyData>;
 @group(0) @binding(2) var<storage, read> poses: array<Pose>;
 @group(0) @binding(3) var<storage, read> states: array<BodyState>;
-@group(0) @binding(4) var<storage, read_write> joints: array<Joint>;
+@group(0) @binding(4) var<storage, read_write> joints: array<JointData>;
 @group(0) @binding(5) var<storage, read_write> joint_rows: array<JointRow>;
 @group(0) @binding(6) var<storage, read_write> joint_states: array<JointState>;
 @group(0) @binding(7) var<storage, read_write> joint_impulses: array<vec2<f32>>;

@@ -9,7 +9,7 @@
 //#import outline
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> shapes: array<Shape>;
+@group(0) @binding(1) var<storage, read> shapes: array<ShapeData>;
 @group(0) @binding(2) var<storage, read> vertices: array<vec2<f32>>;
 @group(0) @binding(3) var<storage, read> poses: array<Pose>;
 @group(0) @binding(4) var<storage, read> aabbs: array<Aabb>;

@@ -8,12 +8,12 @@
 //#import union_find
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read> bodies: array<Body>;
+@group(0) @binding(1) var<storage, read> bodies: array<BodyData>;
 @group(0) @binding(2) var<storage, read_write> counters: Counters;
 @group(0) @binding(3) var<storage, read_write> states: array<BodyState>;
 @group(0) @binding(4) var<storage, read_write> islands: array<atomic<u32>>;
 @group(0) @binding(5) var<storage, read_write> island_flags: array<atomic<u32>>;
-@group(0) @binding(6) var<storage, read> joints: array<Joint>;
+@group(0) @binding(6) var<storage, read> joints: array<JointData>;
 @group(0) @binding(7) var<storage, read> joint_states: array<JointState>;
 @group(0) @binding(8) var<storage, read_write> contacts: array<Contact>;
 @group(0) @binding(9) var<storage, read> pair_starts: array<u32>;

@@ -5,7 +5,7 @@ const LANES: u32 = 64u;
 const COLOR_BLOCK: u32 = 256u;
 const DYNAMIC_COLORS: u32 = 23u;
 const OVERFLOW_COLOR: u32 = 23u;
-const FIRST_FIXED_COLOR: u32 = 24u;
+const FIXED_COLORS_START: u32 = 24u;
 const COLOR_COUNT: u32 = 32u;
 const CLAIM_SLOTS: u32 = 8u;
 const MAX_COLOR_ROUNDS: u32 = 31u;
@@ -153,7 +153,7 @@ struct Level {
     bands: u32,
 }
 
-struct Field {
+struct FieldData {
     position: vec2<f32>,
     force: f32,
     acceleration: f32,
@@ -191,12 +191,12 @@ struct Params {
     sleep_speed: f32,
     sleep_steps: u32,
     pad: vec2<u32>,
-    tie_heads: u32,
-    tie_links: u32,
+    exclusion_heads: u32,
+    exclusion_links: u32,
     field_count: u32,
     late_plane_count: u32,
     late_planes: array<vec4<u32>, 4>,
-    fields: array<Field, 4>,
+    fields: array<FieldData, 4>,
     levels: array<Level, 24>,
 }
 
@@ -207,7 +207,7 @@ struct Sweep {
     round: u32,
 }
 
-struct Body {
+struct BodyData {
     inv_mass: f32,
     inv_inertia: f32,
     linear_damping: f32,
@@ -223,7 +223,7 @@ struct Body {
     pad: vec2<u32>,
 }
 
-struct Mover {
+struct CcdBody {
     extent: f32,
     min_extent: f32,
     next: u32,
@@ -251,7 +251,7 @@ struct Accumulator {
     pad: u32,
 }
 
-struct Shape {
+struct ShapeData {
     half: vec2<f32>,
     radius: f32,
     kind: u32,
@@ -278,7 +278,7 @@ struct Surface {
     rolling_impulse: f32,
 }
 
-struct Event {
+struct EventData {
     kind: u32,
     shape_a: u32,
     shape_b: u32,
@@ -287,7 +287,7 @@ struct Event {
     normal: vec2<f32>,
 }
 
-struct Command {
+struct CommandData {
     kind: u32,
     body: u32,
     row: u32,
@@ -389,7 +389,7 @@ struct Rebound {
     pad_1: vec2<u32>,
 }
 
-struct Joint {
+struct JointData {
     body_a: u32,
     body_b: u32,
     first_row: u32,

@@ -12,10 +12,10 @@
 @group(0) @binding(3) var<storage, read_write> states: array<BodyState>;
 @group(0) @binding(4) var<storage, read> islands: array<u32>;
 @group(0) @binding(5) var<storage, read_write> island_flags: array<atomic<u32>>;
-@group(0) @binding(6) var<storage, read> bodies: array<Body>;
-@group(0) @binding(7) var<storage, read> joints: array<Joint>;
+@group(0) @binding(6) var<storage, read> bodies: array<BodyData>;
+@group(0) @binding(7) var<storage, read> joints: array<JointData>;
 @group(0) @binding(8) var<storage, read> joint_states: array<JointState>;
-@group(0) @binding(9) var<storage, read> shapes: array<Shape>;
+@group(0) @binding(9) var<storage, read> shapes: array<ShapeData>;
 @group(0) @binding(10) var<storage, read_write> partners: array<u32>;
 @group(0) @binding(11) var<storage, read_write> pair_starts_previous: array<u32>;
 @group(0) @binding(12) var<storage, read_write> contacts_previous: array<Contact>;

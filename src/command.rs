@@ -14,7 +14,7 @@ use glam::Vec2;
 pub use joint::JointCommand;
 
 use crate::math::{rotate, rotation};
-use crate::population::{BodyId, Change, JointId};
+use crate::population::{BodyId, JointId, PopulationChange};
 use crate::scene::{Compiled, MAX_ANGLE, MAX_POSITION, MAX_VALUE, SceneError};
 use crate::types::{self, DYNAMIC, JOINT_VACANT, KINEMATIC, VACANT};
 
@@ -138,8 +138,8 @@ impl Command {
         self,
         compiled: &Compiled,
         body: usize,
-        commands: &mut Vec<types::Command>,
-    ) -> Result<types::Command, CommandError> {
+        commands: &mut Vec<types::CommandData>,
+    ) -> Result<types::CommandData, CommandError> {
         let flat = self.flatten(compiled, body)?;
         commands.push(flat);
         if flat.kind == types::COMMAND_TELEPORT && compiled.bodies[body].kind != DYNAMIC {
@@ -149,7 +149,7 @@ impl Command {
     }
 
     /// Returns the record of the command for a step, checked against the world.
-    fn flatten(self, compiled: &Compiled, body: usize) -> Result<types::Command, CommandError> {
+    fn flatten(self, compiled: &Compiled, body: usize) -> Result<types::CommandData, CommandError> {
         let count = compiled.bodies.len();
         let Some(target) = compiled.bodies.get(body).filter(|body| body.kind != VACANT) else {
             return Err(CommandError::NoBody { body, count });
@@ -175,7 +175,7 @@ impl Command {
         };
         #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
         let body = body as u32;
-        Ok(types::Command { kind, body, value: value.into(), other: other.into(), ..types::Command::default() })
+        Ok(types::CommandData { kind, body, value: value.into(), other: other.into(), ..types::CommandData::default() })
     }
 
     fn check_kind(self, kind: u32, body: usize) -> Result<(), CommandError> {
@@ -231,31 +231,35 @@ impl Command {
 }
 
 /// Wakes every body, where bodies sleep.
-pub(crate) fn wake_all(compiled: &Compiled, commands: &mut Vec<types::Command>) {
+pub(crate) fn wake_all(compiled: &Compiled, commands: &mut Vec<types::CommandData>) {
     // Every command names a body, and a world without bodies has none to name.
     if compiled.settings.sleep && !compiled.bodies.is_empty() {
-        commands.push(types::Command { kind: types::COMMAND_WAKE_ALL, ..types::Command::default() });
+        commands.push(types::CommandData { kind: types::COMMAND_WAKE_ALL, ..types::CommandData::default() });
     }
 }
 
 /// Wakes bodies, where bodies sleep.
-pub(crate) fn rouse(compiled: &Compiled, bodies: impl IntoIterator<Item = u32>, commands: &mut Vec<types::Command>) {
+pub(crate) fn wake_bodies(
+    compiled: &Compiled,
+    bodies: impl IntoIterator<Item = u32>,
+    commands: &mut Vec<types::CommandData>,
+) {
     if compiled.settings.sleep {
-        let wake = |body| types::Command { kind: types::COMMAND_WAKE, body, ..types::Command::default() };
+        let wake = |body| types::CommandData { kind: types::COMMAND_WAKE, body, ..types::CommandData::default() };
         commands.extend(bodies.into_iter().map(wake));
     }
 }
 
 /// Wakes the islands of removed bodies, and the bodies of joints that were added or removed.
-pub(crate) fn wake_affected(compiled: &Compiled, change: &Change, commands: &mut Vec<types::Command>) {
-    rouse(compiled, change.bodies.iter().chain(&change.roused).copied(), commands);
+pub(crate) fn wake_affected(compiled: &Compiled, change: &PopulationChange, commands: &mut Vec<types::CommandData>) {
+    wake_bodies(compiled, change.bodies.iter().chain(&change.woken).copied(), commands);
     if change.fixed {
         wake_all(compiled, commands);
     }
 }
 
 /// Sorts commands by body and then by joint; those of one body or joint stay in the order in which they were given.
-pub(crate) fn by_body(commands: &mut [types::Command]) {
+pub(crate) fn by_body(commands: &mut [types::CommandData]) {
     // A stable sort would allocate. The order is kept in the field that later holds the world's index.
     for (order, command) in (0..).zip(&mut *commands) {
         command.world = order;
@@ -267,13 +271,13 @@ pub(crate) fn by_body(commands: &mut [types::Command]) {
 }
 
 /// Drops pending commands for a body whose description was replaced.
-pub(crate) fn drop_commands_to(commands: &mut Vec<types::Command>, body: u32) {
+pub(crate) fn drop_commands_to(commands: &mut Vec<types::CommandData>, body: u32) {
     let wakes = |kind: u32| kind == types::COMMAND_WAKE || kind == types::COMMAND_WAKE_ALL;
     commands.retain(|command| command.is_for_joint() || command.body != body || wakes(command.kind));
 }
 
 /// Drops pending commands for removed bodies and joints, except wake commands: what slept with them still wakes.
-pub(crate) fn forget(commands: &mut Vec<types::Command>, compiled: &Compiled) {
+pub(crate) fn forget(commands: &mut Vec<types::CommandData>, compiled: &Compiled) {
     commands.retain(|command| {
         let place = command.body as usize;
         if command.kind == types::COMMAND_WAKE || command.kind == types::COMMAND_WAKE_ALL {

@@ -24,16 +24,16 @@ use std::time::Instant;
 
 use crate::cancel::CancelToken;
 use crate::cpu::blocks::Blocks;
-use crate::cpu::islands::Groups;
+use crate::cpu::islands::IslandBatches;
 use crate::cpu::joint_blocks::JointBlocks;
-use crate::cpu::neighbors::Search;
+use crate::cpu::neighbors::SearchKind;
 use crate::cpu::schedule::Schedule;
 use crate::cpu::stages::color::ColorScratch;
-use crate::cpu::stages::continuous::{ContinuousScratch, Walls};
+use crate::cpu::stages::continuous::{CcdCandidates, ContinuousScratch};
+use crate::cpu::stages::match_contacts::Past;
 use crate::cpu::stages::pair;
-use crate::cpu::stages::pair::near::Near;
+use crate::cpu::stages::pair::neighbor_list::NeighborList;
 use crate::cpu::stages::prepare::PrepareScratch;
-use crate::cpu::stages::recall::Past;
 use crate::cpu::stages::sleep::{SleepScratch, update_archive};
 use crate::cpu::stages::wake::WakeScratch;
 use crate::cpu::team::TeamScratch;
@@ -41,10 +41,10 @@ pub use crate::host::Books;
 use crate::host::{Host, WorldEngine};
 use crate::scene::{Compiled, Scene};
 use crate::snapshot::{first_islands, is_at_rest};
-use crate::step::{Op, Stage, plan};
+use crate::step::{PlannedStage, Stage, plan};
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    Aabb, Accumulator, BodyState, Contact, Counters, Event, FORCE_OVERFLOW, JointFrame, JointState, Manifold, Pose,
+    Aabb, Accumulator, BodyState, Contact, Counters, EventData, FORCE_OVERFLOW, JointFrame, JointState, Manifold, Pose,
     SleepingContact, Surface,
 };
 use crate::world::WorldError;
@@ -64,10 +64,10 @@ const SWEEP_FROM: usize = 8192;
 #[derive(Debug)]
 pub struct CpuWorld {
     host: Host,
-    plan: Vec<Op>,
+    plan: Vec<PlannedStage>,
     threads: Threads,
-    times: StageTimes,
-    step_events: Vec<Event>,
+    times: StageTotals,
+    step_events: Vec<EventData>,
     /// True after a step in which all bodies slept, with no command since: further steps change nothing.
     is_idle: bool,
     /// Runs idle steps as well. For tests.
@@ -86,12 +86,12 @@ pub struct CpuWorld {
 
     kept: KeptTables,
     scheduling: Scheduling,
-    scratch: Scratch,
+    scratch: StepScratch,
 }
 
 /// Time spent in the stages.
 #[derive(Debug)]
-struct StageTimes {
+struct StageTotals {
     /// Number of steps that this object has run, without those before a snapshot it continued from.
     steps: u64,
     /// Milliseconds of each stage.
@@ -107,8 +107,8 @@ pub struct BodyTables {
     pub states: Rows<BodyState, 4>,
     /// Sum of the impulses of each body, for warm starting.
     pub accumulators: Rows<Accumulator, 2>,
-    /// Motion extent of each body, m ([`guard`](crate::stages::guard)).
-    pub swings: Vec<f32>,
+    /// Motion extent of each body, m ([`quarantine`](crate::stages::quarantine)).
+    pub motion_extents: Vec<f32>,
 }
 
 /// Broad phase: AABBs and the uniform grid.
@@ -183,16 +183,16 @@ pub struct JointTables {
 #[derive(Debug, Default)]
 struct KeptTables {
     /// Plan of the search for contacts in the last step.
-    search: Search,
-    near: Near,
-    walls: Walls,
+    search: SearchKind,
+    neighbor_list: NeighborList,
+    ccd_candidates: CcdCandidates,
     shortcuts: Shortcuts,
 }
 
 /// Schedule of the solver, and the sizes by which it is chosen.
 #[derive(Debug)]
 struct Scheduling {
-    groups: Groups,
+    island_batches: IslandBatches,
     /// Schedule of the last step.
     schedule: Schedule,
     /// Number of bodies, contacts and joints from which on threads share a step.
@@ -208,7 +208,7 @@ struct Scheduling {
 impl Default for Scheduling {
     fn default() -> Self {
         Self {
-            groups: Groups::default(),
+            island_batches: IslandBatches::default(),
             schedule: Schedule::default(),
             share_from: SHARE_FROM,
             team_from: TEAM_FROM,
@@ -227,20 +227,20 @@ pub struct Shortcuts {
     /// Steps that found their pairs in a list of an earlier step.
     pub listed: u64,
     /// Steps in which bodies were swept against a few walls.
-    pub walls: u64,
+    pub ccd_candidates: u64,
     /// Steps in which joint frames were computed in blocks.
     pub joints: u64,
 }
 
 /// Memory of the stages while they run. Kept to avoid allocation.
 #[derive(Debug, Default)]
-struct Scratch {
+struct StepScratch {
     coloring: ColorScratch,
     pair: pair::PairScratch,
     prepare: PrepareScratch,
     team: TeamScratch,
     wake: WakeScratch,
-    report: Vec<Vec<Event>>,
+    collect_events: Vec<Vec<EventData>>,
     continuous: ContinuousScratch,
     sleep: SleepScratch,
 }
@@ -291,7 +291,7 @@ impl CpuWorld {
         Self {
             plan: plan(&compiled.settings, compiled.bounces, compiled.joints.count() > 0),
             threads: Threads::default().watching(host.limits.latch()),
-            times: StageTimes { steps: 0, stage_ms: Stage::ALL.map(|stage| (stage, 0.0)).into() },
+            times: StageTotals { steps: 0, stage_ms: Stage::ALL.map(|stage| (stage, 0.0)).into() },
             step_events: Vec::new(),
             is_idle: false,
             never_idle: false,
@@ -300,7 +300,7 @@ impl CpuWorld {
                 poses: compiled.poses.clone(),
                 states: Rows::new(&compiled.states),
                 accumulators: Rows::new(&vec![Accumulator::default(); bodies]),
-                swings: vec![0.0; bodies],
+                motion_extents: vec![0.0; bodies],
             },
             grid: GridTables {
                 aabbs: vec![Aabb::default(); compiled.shapes.len()],
@@ -325,7 +325,7 @@ impl CpuWorld {
             },
             kept: KeptTables::default(),
             scheduling: Scheduling::default(),
-            scratch: Scratch::default(),
+            scratch: StepScratch::default(),
             host,
         }
     }
@@ -357,16 +357,16 @@ impl CpuWorld {
     /// For tests.
     #[doc(hidden)]
     #[must_use]
-    pub fn with_groups_of(mut self, size: u32) -> Self {
-        self.scheduling.groups = Groups::of(size);
+    pub fn with_island_batches_of(mut self, size: u32) -> Self {
+        self.scheduling.island_batches = IslandBatches::of(size);
         self
     }
 
     /// Uses island batches that cut islands (fault injection for tests).
     #[doc(hidden)]
     #[must_use]
-    pub fn with_blind_groups_of(mut self, size: u32) -> Self {
-        self.scheduling.groups = Groups::of(size).blind();
+    pub fn with_blind_island_batches_of(mut self, size: u32) -> Self {
+        self.scheduling.island_batches = IslandBatches::of(size).blind();
         self
     }
 
@@ -383,15 +383,15 @@ impl CpuWorld {
     /// Returns the number of steps that a worker team solved.
     #[doc(hidden)]
     #[must_use]
-    pub fn crew_steps(&self) -> u64 {
+    pub fn team_steps(&self) -> u64 {
         self.scheduling.team_steps
     }
 
     /// Returns the number of island batches in the last step; 0 if it was solved as a whole.
     #[doc(hidden)]
     #[must_use]
-    pub fn group_count(&self) -> usize {
-        self.scheduling.groups.count()
+    pub fn island_batch_count(&self) -> usize {
+        self.scheduling.island_batches.count()
     }
 
     /// Leaves a stage out of every step. For tests.
@@ -414,7 +414,7 @@ impl CpuWorld {
     #[doc(hidden)]
     #[must_use]
     pub fn with_blind_list(mut self) -> Self {
-        self.kept.near.blind();
+        self.kept.neighbor_list.blind();
         self
     }
 
@@ -484,7 +484,7 @@ impl CpuWorld {
             }
             return Err(error);
         }
-        self.host.hear(self.host.steps, self.step_events.drain(..));
+        self.host.process_readbacks(self.host.steps, self.step_events.drain(..));
         self.times.steps = self.times.steps.saturating_add(1);
         self.is_idle = !asked && self.host.compiled.settings.sleep && is_at_rest(&self.counters);
         self.match_capacities();
@@ -554,7 +554,7 @@ impl CpuWorld {
     ///
     /// # Errors
     /// Those of [`Self::run`].
-    fn run_timed(&mut self, op: Op) -> Result<(), WorldError> {
+    fn run_timed(&mut self, op: PlannedStage) -> Result<(), WorldError> {
         let start = Instant::now();
         let is_done = match op.stage {
             Stage::PrepareJoints => self.prepare_joint_blocks(),

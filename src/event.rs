@@ -66,7 +66,12 @@ pub struct Event {
 
 impl Event {
     /// Returns the event for users. `population` is the present one, which also knows the bodies of earlier steps.
-    pub(crate) fn new(compiled: &Compiled, population: Option<&Population>, step: u64, event: &types::Event) -> Self {
+    pub(crate) fn new(
+        compiled: &Compiled,
+        population: Option<&Population>,
+        step: u64,
+        event: &types::EventData,
+    ) -> Self {
         if event.kind == EVENT_JOINT_BROKE {
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index, or -1")]
             let body = |index: f32| if index < 0.0 { NONE } else { index as u32 };

@@ -12,7 +12,7 @@ use crate::math::{cross, inv_rotate, is_finite, mul_rotation, rotate};
 use crate::query::narrow::is_placed;
 use crate::scene::{Compiled, MAX_POSITION, MAX_VALUE};
 use crate::stages::collide::hull::Hull;
-use crate::types::{DYNAMIC, GEOMETRY_MASK, HALF_PLANE, NO_SHAPE, Pose, SENSOR_SHAPE, Shape};
+use crate::types::{DYNAMIC, GEOMETRY_MASK, HALF_PLANE, NO_SHAPE, Pose, SENSOR_SHAPE, ShapeData};
 
 /// Distance from the centre below which the direction of a push would be noise, so that it goes to the right, m.
 const NEAREST: f32 = 1e-6;
@@ -92,7 +92,7 @@ impl Explosion {
     }
 
     /// Returns the impulse on a shape and the point at which it acts, if the shape is in reach.
-    fn push(&self, shape: &Shape, vertices: &[[f32; 2]], pose: &Pose) -> Option<(Vec2, Vec2)> {
+    fn push(&self, shape: &ShapeData, vertices: &[[f32; 2]], pose: &Pose) -> Option<(Vec2, Vec2)> {
         let turn = mul_rotation(pose.rotation.into(), shape.rotation.into());
         let center = Vec2::from(pose.position) + rotate(pose.rotation.into(), shape.offset.into());
         let place = inv_rotate(turn, self.position - center);

@@ -10,6 +10,7 @@
 
 mod ask;
 mod books;
+mod capacity;
 mod clock;
 mod context;
 mod engine;
@@ -21,7 +22,6 @@ mod profile;
 mod query;
 mod readback;
 mod record;
-mod room;
 pub mod shader;
 mod state;
 mod strict;
@@ -34,6 +34,7 @@ pub use worlds::pool;
 use std::sync::Arc;
 use std::time::Duration;
 
+use capacity::Capacity;
 use clock::Clock;
 pub use context::{AdapterChoice, Context, ContextError, DeviceError, adapters, is_software};
 use engine::{Engine, at_parity};
@@ -44,8 +45,7 @@ pub use profile::StageTimes;
 pub use query::PendingQuery;
 pub use readback::cast;
 use readback::{Arrived, StepRing};
-use record::{Extent, Load, joint_runs};
-use room::Room;
+use record::{DispatchBounds, StepStats, joint_runs};
 pub use strict::StepStart;
 
 pub use books::DeviceCopy;
@@ -59,9 +59,9 @@ use crate::host::{Host, WorldEngine, world_verbs};
 use crate::scene::{Compiled, Scene};
 use crate::snapshot::{Snapshot, is_at_rest};
 use crate::state::{JointReaction, joint_reactions};
-use crate::step::{Op, Stage, plan};
+use crate::step::{PlannedStage, Stage, plan};
 use crate::tables::Tables;
-use crate::types::{self, Counters, Event, FORCE_OVERFLOW, OVERFLOW_CONTACTS};
+use crate::types::{self, Counters, EventData, FORCE_OVERFLOW, OVERFLOW_CONTACTS};
 use crate::world::WorldError;
 
 /// Maximum workgroups in one dimension of a dispatch (wgpu's default limit).
@@ -71,7 +71,7 @@ const SCAN_BLOCK: u32 = 1024;
 /// Words per shape that store its pairs between counting and emitting (`shaders/pair.wgsl`).
 const PARTNER_WORDS: usize = 8;
 /// Initial capacity for events of one step.
-const FIRST_EVENTS: u32 = 1024;
+const INITIAL_EVENTS: u32 = 1024;
 /// Number of steps whose counters may be in flight.
 const RING: usize = 3;
 
@@ -82,7 +82,7 @@ const RING: usize = 3;
 pub struct GpuWorld {
     engine: Engine,
     host: Host,
-    plan: Vec<Op>,
+    plan: Vec<PlannedStage>,
 
     ring: StepRing,
     /// Event capacity that a past step has lacked.
@@ -100,11 +100,11 @@ pub struct GpuWorld {
     /// The next recorded step is to be measured.
     measures: bool,
     /// Stage times that have arrived and were not taken yet.
-    times: parts::Times,
+    times: parts::MeasuredSteps,
     /// Progress of a step that is submitted in parts.
-    part: Option<parts::Part>,
+    part: Option<parts::StepPart>,
     /// Buffer sizes learned from past queries of this world.
-    query_load: ask::Load,
+    query_stats: ask::QueryStats,
     /// Transforms in flight to the host.
     transforms: transforms::Sent,
 }
@@ -149,9 +149,9 @@ impl GpuWorld {
         context.check()?;
         let compiled = &host.compiled;
         let features = Features::of(compiled);
-        let mut engine = Engine::new(context, kernels, 1, features, Room::first(compiled));
+        let mut engine = Engine::new(context, kernels, 1, features, Capacity::first(compiled));
         engine.contact_capacity = contact_capacity.unwrap_or_else(|| estimate_contacts(compiled, 256, 1024)).max(1);
-        engine.event_capacity = if features.events { FIRST_EVENTS } else { 0 };
+        engine.event_capacity = if features.events { INITIAL_EVENTS } else { 0 };
         engine.joint_runs = joint_runs([&compiled.joints]);
         let mut world = Self {
             engine,
@@ -166,9 +166,9 @@ impl GpuWorld {
             clock: None,
             last_duration: None,
             measures: false,
-            times: parts::Times::default(),
+            times: parts::MeasuredSteps::default(),
             part: None,
-            query_load: ask::Load::default(),
+            query_stats: ask::QueryStats::default(),
             transforms: transforms::Sent::default(),
             host,
         };
@@ -177,7 +177,7 @@ impl GpuWorld {
         world.engine.fill(&[&world.host.compiled]);
         world.bind();
         world.engine.follow(&world.plan);
-        world.engine.compile(&world.plan, &Extent::of(&world.host.compiled))?;
+        world.engine.compile(&world.plan, &DispatchBounds::of(&world.host.compiled))?;
         world.engine.context.check()?;
         Ok(world)
     }
@@ -215,7 +215,7 @@ impl GpuWorld {
 
     /// Skips the step if it is known to change nothing: all bodies sleep, and a step that included the latest command
     /// has arrived and began and ended with all bodies asleep. Then the step count advances and nothing is recorded.
-    fn rests(&mut self) -> bool {
+    fn is_idle(&mut self) -> bool {
         let sleeps = !self.never_rests && self.host.is_idle();
         let known = self.known.is_some_and(|(step, counters)| step >= self.host.asked && is_at_rest(&counters));
         if sleeps && known {
@@ -253,7 +253,7 @@ impl GpuWorld {
             return self.step_strictly();
         }
         self.wait_for_room()?;
-        if self.rests() {
+        if self.is_idle() {
             return Ok(());
         }
         let mut encoder = self.engine.encoder();
@@ -283,7 +283,7 @@ impl GpuWorld {
             if lost_events {
                 self.event_need = self.event_need.max(event_count);
             }
-            self.host.hear(step, events);
+            self.host.process_readbacks(step, events);
             if self.known.is_none_or(|(known, _)| known <= step) {
                 self.known = Some((step, counters));
             }
@@ -332,7 +332,7 @@ impl GpuWorld {
     pub fn record(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
         self.host.limits.check()?;
         self.poll()?;
-        if self.rests() {
+        if self.is_idle() {
             return Ok(());
         }
         self.begin_recording(encoder)?;
@@ -395,7 +395,7 @@ impl GpuWorld {
         if self.host.compiled.settings.events {
             let total = u64::from(self.host.compiled.params.shape_count + self.host.compiled.params.joint_count) * 4;
             parts.push((&self.engine.buffers["event_starts"], total, 4));
-            let bytes = u64::from(self.engine.event_capacity) * size_of::<Event>() as u64;
+            let bytes = u64::from(self.engine.event_capacity) * size_of::<EventData>() as u64;
             parts.push((&self.engine.buffers["events"], 0, bytes));
         }
         if let Some(clock) = &self.clock {
@@ -417,21 +417,21 @@ impl GpuWorld {
         if op.stage == Stage::Command {
             return self.send_commands(pass);
         }
-        let known = self.known.map(|(_, counters)| Load::of(&counters));
-        let (line, extent) = ((index, op), Extent::of(&self.host.compiled));
+        let known = self.known.map(|(_, counters)| StepStats::of(&counters));
+        let (line, bounds) = ((index, op), DispatchBounds::of(&self.host.compiled));
         if apart {
-            return self.engine.run_apart(pass, line, &extent, known.as_ref());
+            return self.engine.run_apart(pass, line, &bounds, known.as_ref());
         }
-        self.engine.run_line(pass, line, &extent, known.as_ref())
+        self.engine.run_line(pass, line, &bounds, known.as_ref())
     }
 
     /// Runs one stage without the rest of the plan.
-    fn run(&mut self, pass: &mut wgpu::ComputePass, op: Op) -> Result<(), WorldError> {
+    fn run(&mut self, pass: &mut wgpu::ComputePass, op: PlannedStage) -> Result<(), WorldError> {
         if op.stage == Stage::Command {
             return self.send_commands(pass);
         }
-        let known = self.known.map(|(_, counters)| Load::of(&counters));
-        self.engine.run(pass, op, &Extent::of(&self.host.compiled), known.as_ref())
+        let known = self.known.map(|(_, counters)| StepStats::of(&counters));
+        self.engine.run(pass, op, &DispatchBounds::of(&self.host.compiled), known.as_ref())
     }
 
     /// Uploads and dispatches the commands since the last step, in a new buffer each time, as steps that are recorded
@@ -520,7 +520,7 @@ impl GpuWorld {
 
     /// Returns the stages of a step, in order.
     #[must_use]
-    pub fn plan(&self) -> &[Op] {
+    pub fn plan(&self) -> &[PlannedStage] {
         &self.plan
     }
 
@@ -603,7 +603,7 @@ impl GpuWorld {
     ///
     /// # Errors
     /// If the device is lost or has no kernel for the stage.
-    pub fn run_alone(&mut self, op: Op) -> Result<(), WorldError> {
+    pub fn run_stage(&mut self, op: PlannedStage) -> Result<(), WorldError> {
         let mut encoder = self.engine.encoder();
         {
             let mut pass = encoder.begin_compute_pass(&wgpu::ComputePassDescriptor::default());
@@ -631,8 +631,8 @@ impl GpuWorld {
 fn estimate_contacts(compiled: &Compiled, least: u64, lot: u64) -> u32 {
     let mut probe = CpuWorld::from_compiled(compiled.clone());
     // Pairs beyond the default limit of a world are not counted; the tables grow once their number is known.
-    let stages = [Stage::Guard, Stage::Bound, Stage::Bin, Stage::Pair];
-    let _ = stages.into_iter().try_for_each(|stage| probe.run(Op { stage, flags: 0 }));
+    let stages = [Stage::Quarantine, Stage::Bound, Stage::Bin, Stage::Pair];
+    let _ = stages.into_iter().try_for_each(|stage| probe.run(PlannedStage { stage, flags: 0 }));
     let start = u64::from(probe.counters().pairs_found) * 3 / 2;
     let pile = 4 * (u64::from(compiled.params.shape_count) + compiled.script.most.shapes as u64);
     u32::try_from(start.max(pile).max(least).next_multiple_of(lot)).unwrap_or(u32::MAX)

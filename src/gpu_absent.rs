@@ -5,8 +5,8 @@ use crate::body_view::{BodyTransform, BodyView};
 use crate::cancel::CancelToken;
 use crate::device_error::DeviceError;
 use crate::event::Event;
-use crate::host::{Host, Parts, Recorder, WorldEngine};
-use crate::population::{BodyId, Change, Population};
+use crate::host::{Host, PartCounts, Recorder, WorldEngine};
+use crate::population::{BodyId, Population, PopulationChange};
 use crate::query::{Answers, Query, QueryBounds};
 use crate::scene::Compiled;
 use crate::snapshot::Snapshot;
@@ -73,13 +73,13 @@ impl WorldEngine for GpuWorld {
     absent! {
         host(&self) -> &Host;
         host_mut(&mut self) -> &mut Host;
-        has_room_for(&self, more: Parts) -> bool;
+        has_room_for(&self, more: PartCounts) -> bool;
         is_limited(&self) -> bool;
         make_room(&mut self, recorder: Option<&mut Recorder>) -> Result<(), WorldError>;
-        follow(&mut self, change: &Change, recorder: Option<&mut Recorder>) -> Result<(), WorldError>;
+        follow(&mut self, change: &PopulationChange, recorder: Option<&mut Recorder>) -> Result<(), WorldError>;
         clear_lists(&mut self);
         state(&mut self) -> Result<Snapshot, WorldError>;
-        settle(&mut self) -> Result<(), WorldError>;
+        finish_steps(&mut self) -> Result<(), WorldError>;
         make_room_for(&mut self, snapshot: &Snapshot) -> Result<(), WorldError>;
         put(&mut self, snapshot: &Snapshot, recorder: Option<&mut Recorder>);
     }

@@ -12,7 +12,7 @@
 //!            │                               written once, in terms of Host and of the calls below to the tables
 //!            ├── Host                        compiled, population, origin, commands, events, steps, limits
 //!            ▼
-//! tables     make_room · follow · clear_lists · state · settle · make_room_for · put
+//! tables     make_room · follow · clear_lists · state · finish_steps · make_room_for · put
 //!            CpuWorld (vectors) · GpuWorld (buffers of its own) · One (slots in buffers that a batch shares)
 //! ```
 //!
@@ -20,11 +20,11 @@
 //! its tables and copies the change. If it cannot grow them, the host is set back to a copy from before, so a refused
 //! change leaves no trace.
 //!
-//! **A snapshot** is one value with one builder, [`Snapshot::new`], of a [`Moment`] of the host and the tables of the engine.
-//! It carries its [`Lineage`]: the fingerprint of the scene, gravity and, if bodies or joints were added or removed by
-//! hand, the population of that moment, shared by all snapshots between two changes. So a world can be restored to a
-//! time before additions and removals, and refuses the snapshot of another scene. Bytes carry no lineage: a journal
-//! takes its place ([`World::load_with`](crate::World::load_with)).
+//! **A snapshot** is one value with one builder, [`Snapshot::new`], of a [`SnapshotMoment`] of the host and the tables
+//! of the engine. It carries its [`Lineage`]: the fingerprint of the scene, gravity and, if bodies or joints were added
+//! or removed by hand, the population of that moment, shared by all snapshots between two changes. So a world can be
+//! restored to a time before additions and removals, and refuses the snapshot of another scene. Bytes carry no lineage:
+//! a journal takes its place ([`World::load_with`](crate::World::load_with)).
 //!
 //! **Restoring** a snapshot drops the events of later steps, which have not happened then. [`Host::undo_step`] returns
 //! to the start of a step that outgrew its tables, for a single world and for one of a batch.
@@ -38,11 +38,13 @@ pub(crate) use engine::WorldEngine;
 pub(crate) use verbs::world_verbs;
 
 use crate::cancel::StepLimits;
-use crate::command::{Command, CommandError, JointCommand, forget, rouse, wake_affected, wake_all};
+use crate::command::{Command, CommandError, JointCommand, forget, wake_affected, wake_all, wake_bodies};
 use crate::event::Event;
-use crate::population::{BodyId, Change, JointId, Journal, Population, body_of_slot, ends, joint_id, slot_of};
+use crate::population::{
+    BodyId, JointId, Journal, Population, PopulationChange, body_of_slot, ends, joint_id, slot_of,
+};
 use crate::scene::{Body, Compiled};
-use crate::snapshot::{Lineage, Moment, Snapshot, SnapshotError, SnapshotFileError};
+use crate::snapshot::{Lineage, Snapshot, SnapshotError, SnapshotFileError, SnapshotMoment};
 use crate::types::{self, Pose};
 use crate::world::WorldError;
 
@@ -56,7 +58,7 @@ pub(crate) enum Recorder {}
 
 /// Numbers of bodies, shapes and joints.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Parts {
+pub struct PartCounts {
     /// Number of bodies.
     pub bodies: usize,
     /// Number of shapes of all bodies.
@@ -65,7 +67,7 @@ pub struct Parts {
     pub joints: usize,
 }
 
-impl Parts {
+impl PartCounts {
     /// Returns the numbers of bodies and their shapes, without joints.
     #[must_use]
     pub fn of_bodies(bodies: &[Body]) -> Self {
@@ -84,7 +86,7 @@ pub(crate) struct Host {
     /// so.
     pub origin: Option<Box<Compiled>>,
     /// Commands for the next step.
-    pub commands: Vec<types::Command>,
+    pub commands: Vec<types::CommandData>,
     /// Events that have arrived and were not taken yet.
     pub events: Vec<Event>,
     /// Steps that dropped contacts or events, as far as known.
@@ -101,12 +103,12 @@ pub(crate) struct Host {
     /// True once bodies or joints were added or removed by hand: then the scene alone does not give this population.
     changed_by_hand: bool,
     /// The present population, shared by the snapshots that are taken before the next change.
-    kept: OnceLock<Arc<Kept>>,
+    kept: OnceLock<Arc<SavedPopulation>>,
 }
 
 /// A population and the scene laid out for it, as a snapshot carries them.
 #[derive(Debug)]
-pub(crate) struct Kept {
+pub(crate) struct SavedPopulation {
     compiled: Compiled,
     population: Population,
 }
@@ -114,16 +116,16 @@ pub(crate) struct Kept {
 /// Host state at the start of a step, to return to if the step outgrows its tables.
 #[derive(Clone, Debug)]
 pub(crate) struct HostStart {
-    commands: Vec<types::Command>,
+    commands: Vec<types::CommandData>,
     /// Slots vacated since the previous step.
     vacated: Vec<u32>,
 }
 
 /// Host state before a change that the engine may refuse.
-pub(crate) struct Backup {
+pub(crate) struct HostBackup {
     compiled: Compiled,
     population: Option<Population>,
-    commands: Vec<types::Command>,
+    commands: Vec<types::CommandData>,
 }
 
 /// Bodies and joints of a world with their ids, without their state.
@@ -231,7 +233,7 @@ impl Host {
         compiled.joints.may_part |= matches!(command, JointCommand::Enable(_));
         commands.extend(records);
         let ends = compiled.joints.place(joint.index).map(|place| ends(&compiled.joints.joints[place]));
-        rouse(compiled, ends.into_iter().flatten(), commands);
+        wake_bodies(compiled, ends.into_iter().flatten(), commands);
         self.asked = self.steps;
         Ok(())
     }
@@ -273,7 +275,7 @@ impl Host {
     }
 
     /// Appends the events of a step.
-    pub fn hear(&mut self, step: u64, events: impl IntoIterator<Item = types::Event>) {
+    pub fn process_readbacks(&mut self, step: u64, events: impl IntoIterator<Item = types::EventData>) {
         let Self { compiled, population, events: heard, .. } = self;
         heard.extend(events.into_iter().map(|event| Event::new(compiled, population.as_ref(), step, &event)));
         if let Some(population) = population {
@@ -299,7 +301,7 @@ impl Host {
         }
     }
 
-    fn people(&mut self) -> (&mut Compiled, &mut Population) {
+    fn scene_and_population(&mut self) -> (&mut Compiled, &mut Population) {
         let Self { compiled, population, .. } = self;
         let population = population.get_or_insert_with(|| Population::new(compiled));
         (compiled, population)
@@ -323,28 +325,28 @@ impl Host {
     }
 
     /// Drops commands to removed bodies and joints, and wakes the islands that they leave.
-    fn let_go(&mut self, change: &Change) {
+    fn let_go(&mut self, change: &PopulationChange) {
         forget(&mut self.commands, &self.compiled);
         wake_affected(&self.compiled, change, &mut self.commands);
     }
 
-    fn backup(&self) -> Backup {
+    fn backup(&self) -> HostBackup {
         let Self { compiled, population, commands, .. } = self;
-        Backup { compiled: compiled.clone(), population: population.clone(), commands: commands.clone() }
+        HostBackup { compiled: compiled.clone(), population: population.clone(), commands: commands.clone() }
     }
 
     /// Returns the lineage of snapshots that are taken now.
     pub fn lineage(&self) -> Lineage {
         let kept = self.population.as_ref().filter(|_| self.changed_by_hand).map(|population| {
-            let kept = || Arc::new(Kept { compiled: self.compiled.clone(), population: population.clone() });
+            let kept = || Arc::new(SavedPopulation { compiled: self.compiled.clone(), population: population.clone() });
             self.kept.get_or_init(kept).clone()
         });
         Lineage::new(self.fingerprint(), self.compiled.params.gravity, kept)
     }
 
     /// Returns the host's part of a snapshot that is taken now.
-    pub fn moment(&self) -> Moment {
-        Moment {
+    pub fn moment(&self) -> SnapshotMoment {
+        SnapshotMoment {
             step: self.steps,
             sleeps: self.compiled.settings.sleep,
             commands: self.commands.clone(),
@@ -431,7 +433,7 @@ impl Host {
     ///
     /// # Errors
     /// This world has done a step, or an entry is refused.
-    pub fn relived_from(&self, bytes: &[u8], journal: &Journal) -> Result<Rewound, WorldError> {
+    pub fn replay_journal(&self, bytes: &[u8], journal: &Journal) -> Result<Rewound, WorldError> {
         if self.steps > 0 {
             #[allow(clippy::cast_possible_truncation, reason = "for the message")]
             let found = self.steps as usize;

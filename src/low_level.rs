@@ -14,24 +14,24 @@
 //! command               bodies commands island_flags islands        bodies counters island_flags joint_rows
 //!                       joint_rows joint_states joints poses        joint_states joints poses states
 //!                       states
-//! guard                 bodies counters poses states                accumulators color_claims color_masks counters
-//!                                                                   poses states swings
+//! quarantine            bodies counters poses states                accumulators color_claims color_masks counters
+//!                                                                   motion_extents poses states
 //! bound                 counters poses shapes states vertices       aabbs counters partners
 //! bin                   aabbs cell_ends cell_unsorted shape_cells   cell_ends cell_shapes cell_unsorted shape_cells
 //!                       shapes
 //! pair                  aabbs cell_ends cell_shapes contacts        contacts counters pair_starts partners
 //!                       counters joint_states joints pair_starts
 //!                       partners shapes
-//! recall                contacts contacts_previous counters         contacts
+//! match_contacts        contacts contacts_previous counters         contacts
 //!                       pair_starts_previous
-//! collide               contacts counters manifolds_previous poses  contacts counters manifolds
-//!                       shapes swings vertices
+//! collide               contacts counters manifolds_previous        contacts counters manifolds
+//!                       motion_extents poses shapes vertices
 //! wake                  bodies contacts contacts_previous counters  contacts contacts_previous counters island_flags
 //!                       island_flags islands joint_states joints    manifolds manifolds_previous merged_starts
 //!                       manifolds manifolds_previous merged_starts  pair_starts_previous partners sleeping states
 //!                       pair_starts_previous shapes sleeping
 //!                       sleeping_starts states
-//! report                contacts contacts_previous event_starts     event_starts events joint_states
+//! collect_events        contacts contacts_previous event_starts     event_starts events joint_states
 //!                       joint_states joints manifolds pair_starts
 //!                       pair_starts_previous poses states
 //! color                 color_claims color_histogram color_masks    color_claims color_histogram color_masks
@@ -61,7 +61,7 @@
 //! ── at the end of the step ──────────────────────────────────────────────────────────────────────────────────────
 //! restitution           color_starts constraints rebounds states    constraints rebounds states
 //! store_impulses        constraints counters slots surfaces         contacts manifolds
-//! continuous            cell_ends cell_shapes counters movers       counters movers states
+//! continuous            ccd_bodies cell_ends cell_shapes counters   ccd_bodies counters states
 //!                       partners poses shapes states vertices
 //! finalize              bodies poses states                         poses
 //! sleep                 bodies contacts contacts_previous counters  contacts contacts_previous counters island_flags
@@ -73,8 +73,8 @@
 //!
 //! 1. [`command`](stages::command) applies the commands since the last step.
 //! 2. [`bound`](stages::bound), [`bin`](stages::bin) and [`pair`](stages::pair) find the pairs of shapes whose boxes overlap.
-//! 3. [`recall`](stages::recall) finds each pair's contact of the previous step, [`collide`](stages::collide) its contact
-//!    points now.
+//! 3. [`match_contacts`](stages::match_contacts) finds each pair's contact of the previous step,
+//!    [`collide`](stages::collide) its contact points now.
 //! 4. [`color`](stages::color) sorts the contacts into colours, so that no two of a colour move the same body, and
 //!    [`prepare`](stages::prepare) lays them out for the solver. Joints are sorted into colours once.
 //! 5. In each substep: gravity and the last impulses, a [`solve`](stages::solve) sweep that pushes bodies apart, motion, and

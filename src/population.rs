@@ -26,7 +26,7 @@ use crate::scene::{
 use crate::state::Fnv;
 use crate::types::{
     self, DYNAMIC, GEOMETRY_MASK, JOINED_SHAPE, JOINT_APART, JOINT_VACANT, MAX_LATE_PLANES, MAX_VERTICES, NO_SHAPE,
-    ROW_COUNT_MASK, Shape, VACANT, VERTEX_COUNT_SHIFT, WORLD_A,
+    ROW_COUNT_MASK, ShapeData, VACANT, VERTEX_COUNT_SHIFT, WORLD_A,
 };
 
 /// Id of a body: its slot, and a generation that tells it from later bodies in that slot.
@@ -98,7 +98,7 @@ pub(crate) fn joint_id(compiled: &Compiled, index: usize) -> Option<JointId> {
 }
 
 /// Returns the bodies of a joint.
-pub(crate) fn ends(joint: &types::Joint) -> impl Iterator<Item = u32> {
+pub(crate) fn ends(joint: &types::JointData) -> impl Iterator<Item = u32> {
     let a = (joint.flags & WORLD_A == 0).then_some(joint.body_a);
     a.into_iter().chain([joint.body_b])
 }
@@ -128,7 +128,7 @@ pub enum PopulationError {
 
 /// Rows of the tables that an addition or a removal changed, for the engine to copy.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Change {
+pub(crate) struct PopulationChange {
     /// Slots of bodies, each once.
     pub bodies: BTreeSet<u32>,
     /// Slots of shapes, each once.
@@ -140,10 +140,10 @@ pub(crate) struct Change {
     /// True if bodies that are not dynamic were removed: sleeping islands may have rested on them.
     pub fixed: bool,
     /// Bodies of joints that were added or removed.
-    pub roused: BTreeSet<u32>,
+    pub woken: BTreeSet<u32>,
 }
 
-impl Change {
+impl PopulationChange {
     /// Returns the change of all rows.
     pub(crate) fn all(compiled: &Compiled) -> Self {
         #[allow(clippy::cast_possible_truncation, reason = "what is in tables is counted in u32")]
@@ -158,11 +158,11 @@ impl Change {
                 rows: upto(joints.rows.len()),
                 order: BTreeSet::new(),
                 relaid: true,
-                heads: upto(joints.ties.heads.len()),
-                links: upto(joints.ties.links.len()),
+                heads: upto(joints.exclusions.heads.len()),
+                links: upto(joints.exclusions.links.len()),
             },
             fixed: false,
-            roused: BTreeSet::new(),
+            woken: BTreeSet::new(),
         }
     }
 }
@@ -297,21 +297,21 @@ impl Population {
         compiled: &mut Compiled,
         bodies: &[Body],
         steps: u64,
-    ) -> Result<(Vec<BodyId>, Change), PopulationError> {
+    ) -> Result<(Vec<BodyId>, PopulationChange), PopulationError> {
         check(compiled, bodies)?;
         self.by_hand = true;
-        let mut change = Change::default();
+        let mut change = PopulationChange::default();
         let ids = bodies.iter().map(|body| self.insert(compiled, body, steps, &mut change)).collect();
         self.finish_adding(compiled, &mut change);
         Ok((ids, change))
     }
 
     /// Updates grid, switches, joints and history for added bodies.
-    fn finish_adding(&mut self, compiled: &mut Compiled, change: &mut Change) {
+    fn finish_adding(&mut self, compiled: &mut Compiled, change: &mut PopulationChange) {
         let room = compiled.fit_levels(&change.shapes);
         // With many more shapes than the grid was built for, cells would hold many shapes each.
         if !room || compiled.shapes.len() > 4 * self.laid_for.max(64) {
-            compiled.lay_grid();
+            compiled.build_grid();
             self.laid_for = compiled.shapes.len();
             change.grid = true;
         }
@@ -319,7 +319,7 @@ impl Population {
         compiled.refresh_switches();
     }
 
-    fn insert(&mut self, compiled: &mut Compiled, body: &Body, steps: u64, change: &mut Change) -> BodyId {
+    fn insert(&mut self, compiled: &mut Compiled, body: &Body, steps: u64, change: &mut PopulationChange) -> BodyId {
         #[allow(clippy::cast_possible_truncation, reason = "bodies and shapes are counted in u32")]
         let index = self.free_bodies.pop_first().unwrap_or(compiled.bodies.len() as u32);
         let mut laid = Compiled::compile_body(body, index);
@@ -393,7 +393,7 @@ impl Population {
         id: BodyId,
         body: &Body,
         steps: u64,
-    ) -> Result<Change, PopulationError> {
+    ) -> Result<PopulationChange, PopulationError> {
         let slot = id.index as usize;
         if self.id(compiled, slot) != Some(id) {
             return Err(PopulationError::Gone(id));
@@ -407,14 +407,15 @@ impl Population {
             return Err(SceneError::new("bodies[0].id", problem, "an id of its own").into());
         }
         let mut laid = Compiled::compile_body(body, id.index);
-        let outline = |shape: &Shape| (shape.kind & GEOMETRY_MASK, shape.kind >> VERTEX_COUNT_SHIFT & 0xf);
+        let outline = |shape: &ShapeData| (shape.kind & GEOMETRY_MASK, shape.kind >> VERTEX_COUNT_SHIFT & 0xf);
         let places = &self.shapes[slot];
-        let is_same = |(place, (shape, _)): (&u32, &(Shape, Vec<[f32; 2]>))| {
+        let is_same = |(place, (shape, _)): (&u32, &(ShapeData, Vec<[f32; 2]>))| {
             let old = compiled.shapes.get(*place as usize);
             old.is_some_and(|old| outline(old) == outline(shape))
         };
-        let fits =
-            |shapes: &[(Shape, Vec<[f32; 2]>)]| places.len() == shapes.len() && places.iter().zip(shapes).all(is_same);
+        let fits = |shapes: &[(ShapeData, Vec<[f32; 2]>)]| {
+            places.len() == shapes.len() && places.iter().zip(shapes).all(is_same)
+        };
         if !fits(&laid.shapes) {
             // Half planes of the scene come before its other shapes.
             laid.shapes.sort_by_key(|(shape, _)| shape.kind & GEOMETRY_MASK != types::HALF_PLANE);
@@ -422,7 +423,7 @@ impl Population {
         if !fits(&laid.shapes) {
             return Err(PopulationError::Outline(id));
         }
-        let mut change = Change::default();
+        let mut change = PopulationChange::default();
         change.bodies.insert(id.index);
         // Sleeping bodies may rest on it, and its own island is lost.
         change.fixed = true;
@@ -445,7 +446,7 @@ impl Population {
         for (&place, (shape, vertices)) in self.shapes[slot].iter().zip(laid.shapes) {
             let old = &mut compiled.shapes[place as usize];
             let first = old.first_vertex;
-            *old = Shape { first_vertex: first, ..shape };
+            *old = ShapeData { first_vertex: first, ..shape };
             compiled.vertices[first as usize..][..vertices.len()].copy_from_slice(&vertices);
             self.history = self.history.bytes(bytemuck::bytes_of(old));
             change.shapes.insert(place);
@@ -457,7 +458,11 @@ impl Population {
     }
 
     /// Removes bodies and their joints, all or none.
-    pub(crate) fn remove(&mut self, compiled: &mut Compiled, ids: &[BodyId]) -> Result<Change, PopulationError> {
+    pub(crate) fn remove(
+        &mut self,
+        compiled: &mut Compiled,
+        ids: &[BodyId],
+    ) -> Result<PopulationChange, PopulationError> {
         let mut seen = HashSet::new();
         for &id in ids {
             if self.id(compiled, id.index as usize) != Some(id) {
@@ -471,13 +476,13 @@ impl Population {
     }
 
     /// Removes bodies that exist, each given once.
-    fn remove_checked(&mut self, compiled: &mut Compiled, ids: &[BodyId]) -> Change {
-        let mut change = Change::default();
+    fn remove_checked(&mut self, compiled: &mut Compiled, ids: &[BodyId]) -> PopulationChange {
+        let mut change = PopulationChange::default();
         for id in ids {
             let slot = id.index as usize;
             change.fixed |= compiled.bodies[slot].kind != DYNAMIC;
             self.history = self.history.bytes(&id.index.to_le_bytes());
-            compiled.bodies[slot] = types::Body { kind: VACANT, ..types::Body::default() };
+            compiled.bodies[slot] = types::BodyData { kind: VACANT, ..types::BodyData::default() };
             compiled.poses[slot] = types::Pose::default();
             compiled.states[slot] = types::BodyState::default();
             compiled.mass[slot] = MassProperties::default();
@@ -489,8 +494,8 @@ impl Population {
                     self.free_vertices[count].push(shape.first_vertex);
                 }
                 // Half planes of the scene stay in front: their slots are not reused.
-                *shape = Shape { kind: NO_SHAPE, body: id.index, ..Shape::default() };
-                compiled.movers[place as usize] = types::Mover::default();
+                *shape = ShapeData { kind: NO_SHAPE, body: id.index, ..ShapeData::default() };
+                compiled.ccd_bodies[place as usize] = types::CcdBody::default();
                 change.shapes.insert(place);
             }
             self.shapes[slot].retain(|&place| place >= compiled.params.half_plane_count);
@@ -510,7 +515,7 @@ impl Population {
         &mut self,
         compiled: &mut Compiled,
         joints: &[Joint],
-    ) -> Result<(Vec<JointId>, Change), PopulationError> {
+    ) -> Result<(Vec<JointId>, PopulationChange), PopulationError> {
         let named = joints.iter().any(|joint| joint.id.is_some());
         let taken = compiled.joints.ids.iter().filter(|_| named).flatten().map(String::as_str);
         check_new_joints(joints, &compiled.bodies, taken)?;
@@ -541,8 +546,13 @@ impl Population {
     }
 
     /// Adds joints that were checked.
-    fn insert_joints(&mut self, compiled: &mut Compiled, joints: &[Joint], by_hand: bool) -> (Vec<JointId>, Change) {
-        let mut change = Change::default();
+    fn insert_joints(
+        &mut self,
+        compiled: &mut Compiled,
+        joints: &[Joint],
+        by_hand: bool,
+    ) -> (Vec<JointId>, PopulationChange) {
+        let mut change = PopulationChange::default();
         let mut ids = Vec::with_capacity(joints.len());
         for joint in joints {
             let place =
@@ -556,7 +566,7 @@ impl Population {
                 models.joints.push((id, joint.clone(), by_hand));
             }
             ids.push(id);
-            change.roused.extend(ends(laid));
+            change.woken.extend(ends(laid));
             if laid.flags & JOINT_APART != 0 {
                 for body in [laid.body_a, laid.body_b] {
                     for &shape in &self.shapes[body as usize] {
@@ -575,7 +585,7 @@ impl Population {
         &mut self,
         compiled: &mut Compiled,
         ids: &[JointId],
-    ) -> Result<Change, PopulationError> {
+    ) -> Result<PopulationChange, PopulationError> {
         let mut seen = HashSet::new();
         let mut places = Vec::with_capacity(ids.len());
         for &id in ids {
@@ -584,13 +594,13 @@ impl Population {
                 return Err(PopulationError::JointTwice(id));
             }
         }
-        let mut change = Change::default();
+        let mut change = PopulationChange::default();
         for place in places {
             #[allow(clippy::cast_possible_truncation, reason = "joints are counted in u32")]
             let place = place as u32;
             // Marked, so that the history differs from that of a removed body.
             self.history = self.history.bytes(b"joint").bytes(&place.to_le_bytes());
-            change.roused.extend(ends(&compiled.joints.joints[place as usize]));
+            change.woken.extend(ends(&compiled.joints.joints[place as usize]));
             compiled.joints.remove(place, &mut change.joints);
         }
         Ok(change)

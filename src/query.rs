@@ -7,7 +7,7 @@ pub(crate) mod walk;
 use glam::Vec2;
 
 pub(crate) use flat::Flat;
-use walk::Tables;
+use walk::QueryTables;
 
 pub use crate::constants::{MAX_QUERIES, MIN_RAY};
 use crate::population::BodyId;
@@ -287,7 +287,7 @@ impl Answers {
 /// every query.
 pub(crate) fn answer(
     threads: &Threads,
-    tables: &Tables,
+    tables: &QueryTables,
     flat: &Flat,
     brute: bool,
     bounds: &QueryBounds,

@@ -8,25 +8,25 @@
 use glam::Vec2;
 
 use crate::command::by_body;
-use crate::scene::{Compiled, Joints, Scene};
+use crate::scene::{Compiled, JointTable, Scene};
 use crate::snapshot::first_islands;
 use crate::stages::prepare::ContactConstraint;
 use crate::stages::{
-    bin, bound, collide, color, command, continuous, finalize, guard, integrate_positions, integrate_velocities, pair,
-    prepare, prepare_joints, project, project_joints, recall, report, restitution, sleep, solve, solve_joints,
-    store_impulses, wake, warm_start, warm_start_joints,
+    bin, bound, collect_events, collide, color, command, continuous, finalize, integrate_positions,
+    integrate_velocities, match_contacts, pair, prepare, prepare_joints, project, project_joints, quarantine,
+    restitution, sleep, solve, solve_joints, store_impulses, wake, warm_start, warm_start_joints,
 };
-use crate::step::{Op, Stage, plan};
+use crate::step::{PlannedStage, Stage, plan};
 use crate::tables::Tables;
-use crate::types::{Accumulator, BOUNCES, Command, FORCE_OVERFLOW, JointFrame, Manifold, Rebound, SLEEP};
+use crate::types::{Accumulator, BOUNCES, CommandData, FORCE_OVERFLOW, JointFrame, Manifold, Rebound, SLEEP};
 use crate::world::WorldError;
 
 /// World of plain tables.
 #[derive(Clone, Debug)]
 pub struct Reference {
     compiled: Compiled,
-    plan: Vec<Op>,
-    commands: Vec<Command>,
+    plan: Vec<PlannedStage>,
+    commands: Vec<CommandData>,
     steps: u64,
     /// Tables between two stages, except constraints, rebounds and the constant tables of joints, which are derived
     /// from the fields beside it.
@@ -53,7 +53,7 @@ impl Reference {
             poses: compiled.poses.clone(),
             states: compiled.states.clone(),
             accumulators: vec![Accumulator::default(); bodies],
-            swings: vec![0.0; bodies],
+            motion_extents: vec![0.0; bodies],
             aabbs: vec![bound::EMPTY; shapes],
             cell_ends: vec![0; compiled.params.cell_count as usize + 1],
             cell_shapes: vec![0; shapes],
@@ -77,7 +77,7 @@ impl Reference {
 
     /// Takes over scene, plan, step number and commands from an engine in which bodies may have come and gone. The
     /// tables follow by [`Self::load`].
-    pub fn follow(&mut self, compiled: &Compiled, plan: &[Op], steps: u64, commands: &[Command]) {
+    pub fn follow(&mut self, compiled: &Compiled, plan: &[PlannedStage], steps: u64, commands: &[CommandData]) {
         self.compiled.clone_from(compiled);
         self.plan = plan.to_vec();
         self.steps = steps;
@@ -85,7 +85,7 @@ impl Reference {
     }
 
     /// Adds commands for the next step.
-    pub fn command(&mut self, commands: &[Command]) {
+    pub fn command(&mut self, commands: &[CommandData]) {
         self.commands.extend_from_slice(commands);
     }
 
@@ -144,20 +144,20 @@ impl Reference {
 
     /// Runs one stage.
     #[allow(clippy::too_many_lines, reason = "one line a stage and its tables")]
-    pub fn run(&mut self, op: Op) {
+    pub fn run(&mut self, op: PlannedStage) {
         if op.stage == Stage::Command {
             self.compiled.lead_on(&mut self.commands, self.steps);
         }
         let Self { compiled, commands, tables, constraints, nudge, .. } = self;
-        let Compiled { params, bodies, shapes, vertices, movers, joints, .. } = &mut *compiled;
-        let Joints { joints, rows: joint_rows, starts: joint_starts, ties, may_part, fresh, .. } = joints;
-        let Tables { poses, states, accumulators, swings, aabbs, cell_ends, cell_shapes, .. } = tables;
+        let Compiled { params, bodies, shapes, vertices, ccd_bodies, joints, .. } = &mut *compiled;
+        let JointTable { joints, rows: joint_rows, starts: joint_starts, exclusions, may_part, fresh, .. } = joints;
+        let Tables { poses, states, accumulators, motion_extents, aabbs, cell_ends, cell_shapes, .. } = tables;
         let Tables { pair_starts_previous, contacts_previous, .. } = tables;
         let Tables { contacts, manifolds, slots, surfaces, counters, .. } = tables;
         let Tables { joint_frames, joint_states, joint_impulses, .. } = tables;
         // Contacts are searched a second time only if a body woke.
         let is_found = params.switches & SLEEP != 0 && counters.again == 0;
-        if is_found && matches!(op.stage, Stage::Pair | Stage::Recall | Stage::Collide) {
+        if is_found && matches!(op.stage, Stage::Pair | Stage::MatchContacts | Stage::Collide) {
             return;
         }
         match op.stage {
@@ -166,14 +166,16 @@ impl Reference {
                 command::command(commands, compiled, tables);
                 commands.clear();
             }
-            Stage::Guard => guard::guard(params, bodies, poses, states, accumulators, swings, counters),
+            Stage::Quarantine => {
+                quarantine::quarantine(params, bodies, poses, states, accumulators, motion_extents, counters)
+            }
             Stage::Bound => {
                 counters.awake_levels |= bound::bound(params, shapes, vertices, poses, states, aabbs);
             }
             Stage::Bin => bin::bin(params, shapes, aabbs, cell_ends, cell_shapes),
             Stage::Pair => {
                 if *may_part {
-                    pair::tie(joints, |joint| joint_states[joint], &mut ties.links);
+                    pair::update_exclusions(joints, |joint| joint_states[joint], &mut exclusions.links);
                 }
                 pair::pair(compiled, tables);
                 let Tables { contacts, manifolds, counters, .. } = tables;
@@ -182,10 +184,10 @@ impl Reference {
                 let count = contacts.len() as u32;
                 (counters.pairs_found, counters.contacts) = (count, count);
             }
-            Stage::Recall => recall::recall(pair_starts_previous, contacts_previous, contacts),
+            Stage::MatchContacts => match_contacts::match_contacts(pair_starts_previous, contacts_previous, contacts),
             Stage::Collide => tables.counters.recycled = collide::collide(compiled, tables),
             Stage::Wake => wake::wake(compiled, tables),
-            Stage::Report => report::report(&compiled.joints.joints, tables),
+            Stage::CollectEvents => collect_events::collect_events(&compiled.joints.joints, tables),
             Stage::Color => color::color(params, states, contacts, slots, counters),
             Stage::Prepare => {
                 prepare::prepare(params, bodies, shapes, states, contacts, manifolds, slots, constraints, surfaces);
@@ -243,12 +245,12 @@ impl Reference {
                     params,
                     shapes,
                     vertices,
-                    ties,
+                    exclusions,
                     poses,
                     states,
                     cell_ends,
                     cell_shapes,
-                    movers,
+                    ccd_bodies,
                     *nudge,
                 );
             }

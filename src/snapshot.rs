@@ -9,13 +9,14 @@ use bytemuck::{Pod, Zeroable};
 
 pub use file::SnapshotFileError;
 
-use crate::host::Kept;
+use crate::host::SavedPopulation;
 use crate::math::is_finite;
 use crate::population::Population;
-use crate::scene::{Compiled, Joints};
+use crate::scene::{Compiled, JointTable};
 use crate::types::{
-    ASLEEP, Body, BodyState, COMMAND_JOINT_ENABLE, Command, Contact, Counters, DYNAMIC, JOINT_DISABLED, JOINT_FRESH,
-    Joint, JointRow, JointState, Manifold, POINT_COUNT_MASK, Pose, ROW_MEASURE, SleepingContact, VACANT,
+    ASLEEP, BodyData, BodyState, COMMAND_JOINT_ENABLE, CommandData, Contact, Counters, DYNAMIC, JOINT_DISABLED,
+    JOINT_FRESH, JointData, JointRow, JointState, Manifold, POINT_COUNT_MASK, Pose, ROW_MEASURE, SleepingContact,
+    VACANT,
 };
 
 /// The state of a world between two steps. Both backends write and restore it, so a run can move from one to the other.
@@ -63,19 +64,19 @@ pub struct Snapshot {
     /// Constant force and torque of each body, which commands change.
     pub forces: Vec<Force>,
     /// Commands given since the last step.
-    pub commands: Vec<Command>,
+    pub commands: Vec<CommandData>,
     /// Hash of all additions and removals before. A world with a different history can be restored to this one if the
     /// snapshot has its [`Lineage`], or if all changes are those of the scene's emitters.
     pub population: u64,
     /// Slots vacated since the last step.
     pub vacated: Vec<u32>,
-    /// State of each joint, by slot, as in [`crate::scene::Joints::joints`].
+    /// State of each joint, by slot, as in [`crate::scene::JointTable::joints`].
     pub joint_states: Vec<JointState>,
     /// Fields of each joint that commands change, by slot.
     pub joint_goals: Vec<JointGoal>,
     /// Fields of each joint row that commands change.
     pub row_goals: Vec<RowGoal>,
-    /// Impulses of the last substep, N·s, or N·m·s for angles, for each row of [`crate::scene::Joints::rows`]. Only
+    /// Impulses of the last substep, N·s, or N·m·s for angles, for each row of [`crate::scene::JointTable::rows`]. Only
     /// rows of points use the second coordinate.
     pub joint_impulses: Vec<[f32; 2]>,
     /// World of which it was taken. Not in bytes.
@@ -91,7 +92,7 @@ pub struct Snapshot {
 pub struct Lineage {
     fingerprint: Option<u64>,
     gravity: Option<[f32; 2]>,
-    kept: Option<Arc<Kept>>,
+    kept: Option<Arc<SavedPopulation>>,
 }
 
 impl PartialEq for Lineage {
@@ -101,7 +102,7 @@ impl PartialEq for Lineage {
 }
 
 impl Lineage {
-    pub(crate) fn new(fingerprint: u64, gravity: [f32; 2], kept: Option<Arc<Kept>>) -> Self {
+    pub(crate) fn new(fingerprint: u64, gravity: [f32; 2], kept: Option<Arc<SavedPopulation>>) -> Self {
         Self { fingerprint: Some(fingerprint), gravity: Some(gravity), kept }
     }
 
@@ -113,20 +114,20 @@ impl Lineage {
         self.gravity
     }
 
-    pub(crate) fn kept(&self) -> Option<&Arc<Kept>> {
+    pub(crate) fn kept(&self) -> Option<&Arc<SavedPopulation>> {
         self.kept.as_ref()
     }
 }
 
 /// Host's part of a snapshot: the number of steps, commands, and the population.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Moment {
+pub(crate) struct SnapshotMoment {
     /// Number of steps done.
     pub step: u64,
     /// True if bodies sleep.
     pub sleeps: bool,
     /// Commands for the next step.
-    pub commands: Vec<Command>,
+    pub commands: Vec<CommandData>,
     /// Hash of all additions and removals ([`Population::history`]).
     pub population: u64,
     /// Slots vacated since the last step.
@@ -146,8 +147,8 @@ pub(crate) struct Carried<'a> {
     pub sleeping_starts: Vec<u32>,
     pub sleeping: Vec<SleepingContact>,
     pub counters: Counters,
-    pub bodies: &'a [Body],
-    pub joints: &'a [Joint],
+    pub bodies: &'a [BodyData],
+    pub joints: &'a [JointData],
     pub joint_rows: &'a [JointRow],
     pub joint_states: Vec<JointState>,
     pub joint_impulses: Vec<[f32; 2]>,
@@ -168,11 +169,11 @@ pub struct Force {
 impl Force {
     /// Returns the constant force and torque of a body.
     #[must_use]
-    pub fn of(body: &Body) -> Self {
+    pub fn of(body: &BodyData) -> Self {
         Self { force: body.force, point: body.force_point, torque: body.torque }
     }
 
-    pub(crate) fn put(self, body: &mut Body) {
+    pub(crate) fn put(self, body: &mut BodyData) {
         body.force = self.force;
         body.force_point = self.point;
         body.torque = self.torque;
@@ -183,11 +184,11 @@ impl Force {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct JointGoal {
-    /// Value of [`Joint::anchor_a`], m.
+    /// Value of [`JointData::anchor_a`], m.
     pub anchor_a: [f32; 2],
-    /// Value of [`Joint::reference_angle`], rad.
+    /// Value of [`JointData::reference_angle`], rad.
     pub reference_angle: f32,
-    /// Flags [`JOINT_DISABLED`] and [`JOINT_FRESH`] of [`Joint::flags`].
+    /// Flags [`JOINT_DISABLED`] and [`JOINT_FRESH`] of [`JointData::flags`].
     pub flags: u32,
 }
 
@@ -206,12 +207,12 @@ pub struct RowGoal {
 impl JointGoal {
     const FLAGS: u32 = JOINT_DISABLED | JOINT_FRESH;
 
-    pub(crate) fn of(joint: &Joint) -> Self {
-        let Joint { anchor_a, reference_angle, flags, .. } = *joint;
+    pub(crate) fn of(joint: &JointData) -> Self {
+        let JointData { anchor_a, reference_angle, flags, .. } = *joint;
         Self { anchor_a, reference_angle, flags: flags & Self::FLAGS }
     }
 
-    fn put(self, joint: &mut Joint) {
+    fn put(self, joint: &mut JointData) {
         (joint.anchor_a, joint.reference_angle) = (self.anchor_a, self.reference_angle);
         joint.flags = joint.flags & !Self::FLAGS | self.flags;
     }
@@ -244,7 +245,7 @@ pub fn check_snapshot(
 
 impl Snapshot {
     /// Writes the goals of the snapshot to the joints.
-    pub(crate) fn put_goals(&self, joints: &mut Joints) {
+    pub(crate) fn put_goals(&self, joints: &mut JointTable) {
         for (joint, goal) in joints.joints.iter_mut().zip(&self.joint_goals) {
             goal.put(joint);
         }
@@ -255,8 +256,8 @@ impl Snapshot {
     }
 
     /// Returns a snapshot. Every snapshot of a world is made here.
-    pub(crate) fn new(moment: Moment, carried: Carried) -> Self {
-        let Moment { step, sleeps, commands, population, vacated, lineage } = moment;
+    pub(crate) fn new(moment: SnapshotMoment, carried: Carried) -> Self {
+        let SnapshotMoment { step, sleeps, commands, population, vacated, lineage } = moment;
         let Carried { bodies, joints, joint_rows, states, .. } = carried;
         Self {
             step,
@@ -283,13 +284,13 @@ impl Snapshot {
 
     /// Returns the snapshot of a world before its first step.
     pub(crate) fn of_start(compiled: &Compiled) -> Self {
-        let moment = Moment {
+        let moment = SnapshotMoment {
             sleeps: compiled.settings.sleep,
             population: Population::history(None),
             lineage: Lineage { gravity: Some(compiled.params.gravity), ..Lineage::default() },
-            ..Moment::default()
+            ..SnapshotMoment::default()
         };
-        let Joints { joints, rows, states, .. } = &compiled.joints;
+        let JointTable { joints, rows, states, .. } = &compiled.joints;
         let carried = Carried {
             poses: compiled.poses.clone(),
             states: compiled.states.clone(),
@@ -458,9 +459,15 @@ pub fn first_islands(compiled: &Compiled) -> Vec<u32> {
 
 /// Returns the islands of sleeping bodies, without the scratch values that the search leaves. Slots that were just
 /// vacated keep theirs: what slept with their bodies has yet to wake.
-fn sleeping_islands(bodies: &[Body], sleeps: bool, states: &[BodyState], islands: &[u32], vacated: &[u32]) -> Vec<u32> {
+fn sleeping_islands(
+    bodies: &[BodyData],
+    sleeps: bool,
+    states: &[BodyState],
+    islands: &[u32],
+    vacated: &[u32],
+) -> Vec<u32> {
     let rows = (0_u32..).zip(islands).zip(states.iter().zip(bodies));
-    let is_asleep = |state: &BodyState, body: &Body| body.kind == DYNAMIC && state.status & ASLEEP != 0;
+    let is_asleep = |state: &BodyState, body: &BodyData| body.kind == DYNAMIC && state.status & ASLEEP != 0;
     let mut roots: Vec<u32> =
         rows.map(|((index, &island), (state, body))| if is_asleep(state, body) { island } else { index }).collect();
     for &slot in vacated.iter().filter(|_| sleeps) {

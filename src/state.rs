@@ -6,13 +6,13 @@ use serde::Serialize;
 
 pub use crate::constants::REST_SPEED;
 use crate::math::{cross_scalar, right_perp, rotate};
-use crate::scene::{Compiled, Joints, MassProperties};
+use crate::scene::{Compiled, JointTable, MassProperties};
 use crate::snapshot::{JointGoal, Snapshot};
 use crate::stages::collide::manifold;
 use crate::stages::prepare_joints::frame_of;
 use crate::stages::solve_joints::{Stance, rows_of, stiffness, total};
 use crate::types::{
-    ASLEEP, BROKEN, BodyState, Contact, DYNAMIC, FIXED_A, FIXED_B, JOINT_DISABLED, JOINT_VACANT, Joint, JointFrame,
+    ASLEEP, BROKEN, BodyState, Contact, DYNAMIC, FIXED_A, FIXED_B, JOINT_DISABLED, JOINT_VACANT, JointData, JointFrame,
     JointRow, JointState, Manifold, POINT_COUNT_MASK, Params, Pose, QUARANTINED, ROW_ANGLE, ROW_EQUALITY, ROW_GEOMETRY,
     ROW_LOWER, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, VACANT,
 };
@@ -138,7 +138,7 @@ pub struct JointReaction {
 /// Returns all joints in the order of their indices, without removed ones.
 #[must_use]
 pub fn joint_reactions(compiled: &Compiled, snapshot: &Snapshot) -> Vec<JointReaction> {
-    let Joints { joints, rows, ids, .. } = &compiled.joints;
+    let JointTable { joints, rows, ids, .. } = &compiled.joints;
     let mut reactions: Vec<_> = joints
         .iter()
         .zip(&snapshot.joint_states)
@@ -146,7 +146,7 @@ pub fn joint_reactions(compiled: &Compiled, snapshot: &Snapshot) -> Vec<JointRea
         .filter(|((joint, _), _)| joint.flags & JOINT_VACANT == 0)
         .map(|((joint, state), goal)| {
             let JointGoal { anchor_a, reference_angle, .. } = *goal;
-            let joint = Joint { anchor_a, reference_angle, ..*joint };
+            let joint = JointData { anchor_a, reference_angle, ..*joint };
             let (frame, stance) = stand(compiled, snapshot, &joint, state);
             let own = rows_of(&frame);
             let (impulse, spin) = total(&rows[own.clone()], &snapshot.joint_impulses[own], &stance);
@@ -166,7 +166,7 @@ pub fn joint_reactions(compiled: &Compiled, snapshot: &Snapshot) -> Vec<JointRea
 }
 
 /// Returns a joint's frame and coordinates at the poses of a snapshot.
-fn stand(compiled: &Compiled, snapshot: &Snapshot, joint: &Joint, state: &JointState) -> (JointFrame, Stance) {
+fn stand(compiled: &Compiled, snapshot: &Snapshot, joint: &JointData, state: &JointState) -> (JointFrame, Stance) {
     let frame = frame_of(joint, &compiled.bodies, &snapshot.poses, state.angle);
     let rest = BodyState::default();
     (frame, Stance::new(&frame, &rest, &rest))
@@ -273,7 +273,7 @@ pub fn body_energies(
 
 /// Returns the energy in the springs of joints, J ([`Metrics::elastic_energy`]).
 fn elastic_energy(compiled: &Compiled, snapshot: &Snapshot) -> f64 {
-    let Joints { joints, rows, .. } = &compiled.joints;
+    let JointTable { joints, rows, .. } = &compiled.joints;
     let mut energy = 0.0;
     for ((joint, state), goal) in joints.iter().zip(&snapshot.joint_states).zip(&snapshot.joint_goals) {
         let lost = |body: u32| snapshot.states[body as usize].status & QUARANTINED != 0;
@@ -282,7 +282,7 @@ fn elastic_energy(compiled: &Compiled, snapshot: &Snapshot) -> f64 {
             continue;
         }
         // A joint added to a running world on a device has its length measured there, not here.
-        let joint = Joint { anchor_a: goal.anchor_a, reference_angle: goal.reference_angle, ..*joint };
+        let joint = JointData { anchor_a: goal.anchor_a, reference_angle: goal.reference_angle, ..*joint };
         let (frame, stance) = stand(compiled, snapshot, &joint, state);
         for row in rows_of(&frame) {
             let goal = snapshot.row_goals[row];

@@ -9,22 +9,22 @@ use crate::types::{DEPOSIT, FRESH, MEASURED, USE_BIAS, USE_FRICTION, WITHDRAW};
 pub enum Stage {
     /// Applies commands ([`crate::stages::command`]).
     Command,
-    /// Quarantines bodies with a NaN ([`crate::stages::guard`]).
-    Guard,
+    /// Quarantines bodies with a NaN ([`crate::stages::quarantine`]).
+    Quarantine,
     /// Computes the boxes of shapes ([`crate::stages::bound`]).
     Bound,
     /// Sorts shapes into the grid ([`crate::stages::bin`]).
     Bin,
     /// Finds pairs whose boxes overlap ([`crate::stages::pair`]).
     Pair,
-    /// Finds the contacts of the previous step ([`crate::stages::recall`]).
-    Recall,
+    /// Finds the contacts of the previous step ([`crate::stages::match_contacts`]).
+    MatchContacts,
     /// Computes contact points ([`crate::stages::collide`]).
     Collide,
     /// Wakes islands ([`crate::stages::wake`]).
     Wake,
-    /// Collects events ([`crate::stages::report`]).
-    Report,
+    /// Collects events ([`crate::stages::collect_events`]).
+    CollectEvents,
     /// Colours the contacts ([`crate::stages::color`]).
     Color,
     /// Lays out contact constraints ([`crate::stages::prepare`]).
@@ -67,14 +67,14 @@ impl Stage {
     /// All stages, in the order in which they first run.
     pub const ALL: [Self; 27] = [
         Self::Command,
-        Self::Guard,
+        Self::Quarantine,
         Self::Bound,
         Self::Bin,
         Self::Pair,
-        Self::Recall,
+        Self::MatchContacts,
         Self::Collide,
         Self::Wake,
-        Self::Report,
+        Self::CollectEvents,
         Self::Color,
         Self::Prepare,
         Self::PrepareJoints,
@@ -100,14 +100,14 @@ impl Stage {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Command => "command",
-            Self::Guard => "guard",
+            Self::Quarantine => "quarantine",
             Self::Bound => "bound",
             Self::Bin => "bin",
             Self::Pair => "pair",
-            Self::Recall => "recall",
+            Self::MatchContacts => "match_contacts",
             Self::Collide => "collide",
             Self::Wake => "wake",
-            Self::Report => "report",
+            Self::CollectEvents => "collect_events",
             Self::Color => "color",
             Self::Prepare => "prepare",
             Self::PrepareJoints => "prepare_joints",
@@ -132,7 +132,7 @@ impl Stage {
 
 /// A line of the plan: a stage with its flags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Op {
+pub struct PlannedStage {
     /// Stage to run.
     pub stage: Stage,
     /// Flags of a solver sweep ([`crate::types::Sweep::flags`]), else 0.
@@ -141,27 +141,27 @@ pub struct Op {
 
 /// Returns the stages of one step in their order. `bounces` is true if two shapes can bounce, `joints` if there are joints.
 #[must_use]
-pub fn plan(settings: &Settings, bounces: bool, joints: bool) -> Vec<Op> {
+pub fn plan(settings: &Settings, bounces: bool, joints: bool) -> Vec<PlannedStage> {
     let mut ops = Vec::new();
-    let mut run = |stage, flags| ops.push(Op { stage, flags });
+    let mut run = |stage, flags| ops.push(PlannedStage { stage, flags });
 
     run(Stage::Command, 0);
-    run(Stage::Guard, 0);
+    run(Stage::Quarantine, 0);
     run(Stage::Bound, 0);
     run(Stage::Bin, 0);
     run(Stage::Pair, 0);
-    run(Stage::Recall, 0);
+    run(Stage::MatchContacts, 0);
     run(Stage::Collide, 0);
     if settings.sleep {
         run(Stage::Wake, 0);
         // A body that woke needs its contacts in this step: without them it would stand like a wall. These do nothing if
         // no body woke.
         run(Stage::Pair, 0);
-        run(Stage::Recall, 0);
+        run(Stage::MatchContacts, 0);
         run(Stage::Collide, 0);
     }
     if settings.events {
-        run(Stage::Report, 0);
+        run(Stage::CollectEvents, 0);
     }
     run(Stage::Color, 0);
     run(Stage::Prepare, 0);

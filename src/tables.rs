@@ -1,8 +1,8 @@
 //! All tables of a step as plain vectors, by which tests compare the two backends stage by stage.
 
 use crate::types::{
-    Aabb, Accumulator, BodyState, Constraint, Contact, Counters, Event, Joint, JointFrame, JointRow, JointState,
-    Manifold, Pose, Rebound, SleepingContact, Surface,
+    Aabb, Accumulator, BodyState, Constraint, Contact, Counters, EventData, JointData, JointFrame, JointRow,
+    JointState, Manifold, Pose, Rebound, SleepingContact, Surface,
 };
 
 /// A copy of all tables, cut to the rows in use.
@@ -15,7 +15,7 @@ pub struct Tables {
     /// Sums of the contacts' impulses on each body.
     pub accumulators: Vec<Accumulator>,
     /// Turn of each body that the relax sweep took back.
-    pub swings: Vec<f32>,
+    pub motion_extents: Vec<f32>,
     /// Box of each shape, margin included.
     pub aabbs: Vec<Aabb>,
     /// End of each cell's run in `cell_shapes`, and one more.
@@ -43,7 +43,7 @@ pub struct Tables {
     /// Archived contacts of sleeping bodies, with their impulses.
     pub sleeping: Vec<SleepingContact>,
     /// Contacts and sensors that began or ended, in order.
-    pub events: Vec<Event>,
+    pub events: Vec<EventData>,
     /// Index of each contact's constraint.
     pub slots: Vec<u32>,
     /// Normal parts of the contacts, by colour.
@@ -53,7 +53,7 @@ pub struct Tables {
     /// Friction parts of the contacts, by colour.
     pub surfaces: Vec<Surface>,
     /// Constant properties of the joints.
-    pub joints: Vec<Joint>,
+    pub joints: Vec<JointData>,
     /// Rows of the joints' equations.
     pub joint_rows: Vec<JointRow>,
     /// Anchors and masses of each joint in this step.

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use crate::cancel::Latch;
 
-pub use rows::{Alone, AloneRow, Eight, Halves, Row, Rows, Table};
+pub use rows::{Alone, AloneRow, Eight, Halves, RowHandle, RowTable, Rows};
 
 /// Pieces per thread, at most: a few more than one, so that a thread that is done early takes another.
 const PIECES: usize = 4;
@@ -146,7 +146,7 @@ impl Threads {
     /// longer than most loops.
     pub fn enter<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         match &self.pool {
-            Some(pool) => pool.install(|| Watch::new(pool.current_num_threads() - 1).during(work)),
+            Some(pool) => pool.install(|| StandbyHelpers::new(pool.current_num_threads() - 1).during(work)),
             None => work(),
         }
     }
@@ -300,13 +300,13 @@ fn first_parts<P: Default>(parts: &mut Vec<P>, count: usize) -> &mut [P] {
 
 /// Keeps helper threads awake while one thread leads, so that they run the tasks it shares out.
 #[derive(Debug)]
-struct Watch {
+struct StandbyHelpers {
     helpers: usize,
     arrived: AtomicUsize,
     done: AtomicBool,
 }
 
-impl Watch {
+impl StandbyHelpers {
     fn new(helpers: usize) -> Self {
         Self { helpers, arrived: AtomicUsize::new(0), done: AtomicBool::new(false) }
     }
@@ -320,7 +320,7 @@ impl Watch {
     /// before `work` is done.
     fn beside<R: Send>(&self, offers: usize, work: impl FnOnce() -> R + Send) -> R {
         if offers == 0 {
-            let _end = End(&self.done);
+            let _end = EndSignal(&self.done);
             return work();
         }
         rayon::join(|| self.beside(offers - 1, work), || self.keep()).0
@@ -363,9 +363,9 @@ impl Pause {
 }
 
 /// Sets the flag when the work ends, also by a panic.
-struct End<'a>(&'a AtomicBool);
+struct EndSignal<'a>(&'a AtomicBool);
 
-impl Drop for End<'_> {
+impl Drop for EndSignal<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Release);
     }

@@ -66,7 +66,7 @@ use crate::world::WorldError;
 /// number of substeps, or sleeping.
 #[derive(Debug)]
 pub struct WorldBatch {
-    inner: Inner,
+    inner: BatchEngine,
     /// Snapshot of each world at its start.
     starts: Vec<Snapshot>,
     /// True for slots without a world.
@@ -74,7 +74,7 @@ pub struct WorldBatch {
 }
 
 #[derive(Debug)]
-enum Inner {
+enum BatchEngine {
     Cpu { worlds: Vec<CpuWorld>, threads: Threads },
     Gpu(Box<GpuWorlds>),
 }
@@ -151,7 +151,7 @@ impl WorldBatch {
         let worlds = scenes.iter().map(CpuWorld::new).collect::<Result<Vec<_>, _>>()?;
         let starts = worlds.iter().map(CpuWorld::snapshot).collect();
         let empty = vec![false; worlds.len()];
-        Ok(Self { inner: Inner::Cpu { worlds, threads: Threads::new(threads)? }, starts, empty })
+        Ok(Self { inner: BatchEngine::Cpu { worlds, threads: Threads::new(threads)? }, starts, empty })
     }
 
     /// Makes a world for each scene on the GPU, at most 65,535.
@@ -164,15 +164,15 @@ impl WorldBatch {
         let members = scenes.iter().map(Compiled::new).collect::<Result<Vec<_>, _>>()?;
         let starts = members.iter().map(Snapshot::of_start).collect();
         let empty = vec![false; members.len()];
-        Ok(Self { inner: Inner::Gpu(Box::new(GpuWorlds::new(context, members)?)), starts, empty })
+        Ok(Self { inner: BatchEngine::Gpu(Box::new(GpuWorlds::new(context, members)?)), starts, empty })
     }
 
     /// Returns the number of worlds, including empty slots.
     #[must_use]
     pub fn count(&self) -> usize {
         match &self.inner {
-            Inner::Cpu { worlds, .. } => worlds.len(),
-            Inner::Gpu(worlds) => worlds.len(),
+            BatchEngine::Cpu { worlds, .. } => worlds.len(),
+            BatchEngine::Gpu(worlds) => worlds.len(),
         }
     }
 
@@ -209,7 +209,7 @@ impl WorldBatch {
     pub fn step_some(&mut self, which: &[usize]) -> Result<(), WorldError> {
         let given = self.check_all(which.iter().copied())?;
         match &mut self.inner {
-            Inner::Cpu { worlds, threads } => {
+            BatchEngine::Cpu { worlds, threads } => {
                 let mut those: Vec<_> = worlds
                     .iter_mut()
                     .zip(given)
@@ -218,7 +218,7 @@ impl WorldBatch {
                 threads.each(&mut those, |(world, stepped)| *stepped = world.step());
                 those.into_iter().try_for_each(|(_, stepped)| stepped)
             }
-            Inner::Gpu(worlds) => worlds.step(which),
+            BatchEngine::Gpu(worlds) => worlds.step(which),
         }
     }
 
@@ -226,16 +226,18 @@ impl WorldBatch {
     /// world that has given up a step must be restored from a snapshot ([`Self::restore`], [`Self::reset`]).
     pub fn set_cancel_token(&mut self, token: &CancelToken) {
         match &mut self.inner {
-            Inner::Cpu { worlds, .. } => worlds.iter_mut().for_each(|world| world.set_cancel_token(token.clone())),
-            Inner::Gpu(worlds) => worlds.set_cancel_token(token),
+            BatchEngine::Cpu { worlds, .. } => {
+                worlds.iter_mut().for_each(|world| world.set_cancel_token(token.clone()))
+            }
+            BatchEngine::Gpu(worlds) => worlds.set_cancel_token(token),
         }
     }
 
     /// Sets the largest number of contacts of a step of each world ([`crate::World::set_contact_limit`]).
     pub fn set_contact_limit(&mut self, limit: usize) {
         match &mut self.inner {
-            Inner::Cpu { worlds, .. } => worlds.iter_mut().for_each(|world| world.set_contact_limit(limit)),
-            Inner::Gpu(worlds) => worlds.set_contact_limit(limit),
+            BatchEngine::Cpu { worlds, .. } => worlds.iter_mut().for_each(|world| world.set_contact_limit(limit)),
+            BatchEngine::Gpu(worlds) => worlds.set_contact_limit(limit),
         }
     }
 
@@ -251,23 +253,23 @@ impl WorldBatch {
     /// If the device is lost.
     pub fn wait(&self) -> Result<(), WorldError> {
         match &self.inner {
-            Inner::Cpu { .. } => Ok(()),
-            Inner::Gpu(worlds) => Ok(worlds.context().wait()?),
+            BatchEngine::Cpu { .. } => Ok(()),
+            BatchEngine::Gpu(worlds) => Ok(worlds.context().wait()?),
         }
     }
 
     fn host(&self, world: usize) -> Option<&Host> {
         match &self.inner {
-            Inner::Cpu { worlds, .. } => worlds.get(world).map(WorldEngine::host),
-            Inner::Gpu(worlds) => (world < worlds.len()).then(|| worlds.host(world)),
+            BatchEngine::Cpu { worlds, .. } => worlds.get(world).map(WorldEngine::host),
+            BatchEngine::Gpu(worlds) => (world < worlds.len()).then(|| worlds.host(world)),
         }
     }
 
     fn host_mut(&mut self, world: usize) -> Result<&mut Host, WorldError> {
         self.check(world)?;
         Ok(match &mut self.inner {
-            Inner::Cpu { worlds, .. } => worlds[world].host_mut(),
-            Inner::Gpu(worlds) => worlds.host_mut(world),
+            BatchEngine::Cpu { worlds, .. } => worlds[world].host_mut(),
+            BatchEngine::Gpu(worlds) => worlds.host_mut(world),
         })
     }
 
@@ -276,8 +278,8 @@ impl WorldBatch {
     fn in_world<T>(&mut self, world: usize, what: impl FnOnce(&mut dyn WorldEngine) -> T) -> Result<T, WorldError> {
         self.check(world)?;
         Ok(match &mut self.inner {
-            Inner::Cpu { worlds, .. } => what(&mut worlds[world]),
-            Inner::Gpu(worlds) => what(&mut worlds.one(world)),
+            BatchEngine::Cpu { worlds, .. } => what(&mut worlds[world]),
+            BatchEngine::Gpu(worlds) => what(&mut worlds.one(world)),
         })
     }
 
@@ -310,8 +312,8 @@ impl WorldBatch {
     pub fn command(&mut self, world: usize, body: impl Into<BodyId>, command: Command) -> Result<(), WorldError> {
         let slot = self.host_mut(world)?.slot_of(body.into())?;
         let stays = match &self.inner {
-            Inner::Cpu { worlds, .. } => worlds[world].stays_by(slot, command),
-            Inner::Gpu(_) => None,
+            BatchEngine::Cpu { worlds, .. } => worlds[world].stays_by(slot, command),
+            BatchEngine::Gpu(_) => None,
         };
         Ok(self.host_mut(world)?.command_slot(slot, command, stays)?)
     }
@@ -356,7 +358,7 @@ impl WorldBatch {
     /// If there is no such world, or the device is lost.
     pub fn take_events(&mut self, world: usize) -> Result<Vec<Event>, WorldError> {
         self.check(world)?;
-        if let Inner::Gpu(worlds) = &mut self.inner {
+        if let BatchEngine::Gpu(worlds) = &mut self.inner {
             worlds.poll()?;
         }
         Ok(std::mem::take(&mut self.host_mut(world)?.events))
@@ -369,7 +371,7 @@ impl WorldBatch {
     /// If the device is lost.
     pub fn bodies(&mut self) -> Result<BodyRows, WorldError> {
         match &mut self.inner {
-            Inner::Cpu { worlds, .. } => {
+            BatchEngine::Cpu { worlds, .. } => {
                 let counts: Vec<usize> = worlds.iter().map(|world| world.poses().len()).collect();
                 let stride = counts.iter().copied().max().unwrap_or(0);
                 let mut rows = BodyRows { stride, counts, ..BodyRows::default() };
@@ -381,7 +383,7 @@ impl WorldBatch {
                 }
                 Ok(rows)
             }
-            Inner::Gpu(worlds) => worlds.bodies(),
+            BatchEngine::Gpu(worlds) => worlds.bodies(),
         }
     }
 
@@ -392,8 +394,8 @@ impl WorldBatch {
     /// If the device is lost.
     pub fn hashes(&mut self) -> Result<Vec<u64>, WorldError> {
         match &mut self.inner {
-            Inner::Cpu { worlds, .. } => Ok(worlds.iter().map(|world| state::hash(&world.snapshot())).collect()),
-            Inner::Gpu(worlds) => worlds.hashes(),
+            BatchEngine::Cpu { worlds, .. } => Ok(worlds.iter().map(|world| state::hash(&world.snapshot())).collect()),
+            BatchEngine::Gpu(worlds) => worlds.hashes(),
         }
     }
 
@@ -404,7 +406,7 @@ impl WorldBatch {
     /// If there is no such world, or the device is lost.
     pub fn snapshot(&mut self, world: usize) -> Result<Snapshot, WorldError> {
         let snapshot = self.in_world(world, |engine| engine.snapshot())??;
-        if let Inner::Gpu(worlds) = &mut self.inner {
+        if let BatchEngine::Gpu(worlds) = &mut self.inner {
             worlds.poll()?;
         }
         Ok(snapshot)
@@ -466,8 +468,8 @@ impl WorldBatch {
     pub fn query(&mut self, queries: &[(usize, Query)]) -> Result<Answers, WorldError> {
         queries.iter().try_for_each(|&(world, _)| self.check(world))?;
         match &mut self.inner {
-            Inner::Cpu { worlds, threads } => query_each(worlds, threads, queries),
-            Inner::Gpu(worlds) => worlds.query(queries),
+            BatchEngine::Cpu { worlds, threads } => query_each(worlds, threads, queries),
+            BatchEngine::Gpu(worlds) => worlds.query(queries),
         }
     }
 
@@ -476,8 +478,8 @@ impl WorldBatch {
     #[must_use]
     pub fn query_repeats(&self) -> u64 {
         match &self.inner {
-            Inner::Cpu { .. } => 0,
-            Inner::Gpu(worlds) => worlds.query_repeats(),
+            BatchEngine::Cpu { .. } => 0,
+            BatchEngine::Gpu(worlds) => worlds.query_repeats(),
         }
     }
 
@@ -505,8 +507,8 @@ impl WorldBatch {
     #[must_use]
     pub fn dispatches(&self) -> Option<u32> {
         match &self.inner {
-            Inner::Cpu { .. } => None,
-            Inner::Gpu(worlds) => Some(worlds.dispatches()),
+            BatchEngine::Cpu { .. } => None,
+            BatchEngine::Gpu(worlds) => Some(worlds.dispatches()),
         }
     }
 
@@ -514,13 +516,13 @@ impl WorldBatch {
     #[must_use]
     pub fn device_bytes(&self) -> Option<u64> {
         match &self.inner {
-            Inner::Cpu { .. } => None,
-            Inner::Gpu(worlds) => Some(worlds.device_bytes()),
+            BatchEngine::Cpu { .. } => None,
+            BatchEngine::Gpu(worlds) => Some(worlds.device_bytes()),
         }
     }
 }
 
-impl Inner {
+impl BatchEngine {
     fn restore(&mut self, which: &[(usize, &Snapshot)], untaken: Untaken) -> Result<(), WorldError> {
         match self {
             Self::Cpu { worlds, .. } => {
@@ -530,7 +532,7 @@ impl Inner {
                 }
                 for (&(world, snapshot), rewound) in which.iter().zip(rewound) {
                     if let Some(rewound) = rewound {
-                        worlds[world].become_another(rewound)?;
+                        worlds[world].reset_to(rewound)?;
                     }
                     worlds[world].resume(snapshot, untaken, None);
                 }

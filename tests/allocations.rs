@@ -158,11 +158,11 @@ fn steps_ask_for_no_memory() {
         // Until all bodies have touched something, and fast ones were stopped by continuous collision detection.
         pools.assert_none(|| plain(spec), 250, nothing, "as it is");
     }
-    let grouped = || plain("many_pyramids:base=4,rows=3,columns=4").with_groups_of(60);
+    let grouped = || plain("many_pyramids:base=4,rows=3,columns=4").with_island_batches_of(60);
     pools.assert_none(grouped, 60, nothing, "in groups");
     let mut world = grouped();
     world.step().unwrap();
-    assert!(world.group_count() > 1, "there are no groups");
+    assert!(world.island_batch_count() > 1, "there are no groups");
 
     // Tables that are swapped from step to step are allocated in pairs: the second step allocates only short lists.
     for spec in ["large_pyramid:base=30", "joint_grid:size=12"] {

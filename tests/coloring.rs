@@ -12,7 +12,7 @@ use drystone::low_level::scene::Compiled;
 use drystone::low_level::stages::color::claim_key;
 use drystone::low_level::threads::{Rows, Threads};
 use drystone::low_level::types::{
-    Contact, Counters, DYNAMIC_COLORS, FIRST_FIXED_COLOR, FIXED_A, FIXED_B, MAX_COLOR_ROUNDS, NONE, OVERFLOW_COLOR,
+    Contact, Counters, DYNAMIC_COLORS, FIXED_A, FIXED_B, FIXED_COLORS_START, MAX_COLOR_ROUNDS, NONE, OVERFLOW_COLOR,
 };
 use drystone::low_level::{CpuWorld, GpuWorld, state};
 use drystone::{Body, Scene, Shape, Snapshot, World};
@@ -249,7 +249,7 @@ fn fixed_bodies_take_no_color() {
             let counters = &snapshot.counters;
             let what = format!("{kind:?} on {}: {counters:?}", name(&world));
             assert_eq!((counters.touching, counters.rounds, colors_used(&snapshot)), (1_000, 1, 1), "{what}");
-            let last = snapshot.contacts.iter().all(|contact| contact.color >= FIRST_FIXED_COLOR);
+            let last = snapshot.contacts.iter().all(|contact| contact.color >= FIXED_COLORS_START);
             assert!(last && snapshot.contacts.iter().all(|c| c.flags & (FIXED_A | FIXED_B) != 0), "{what}");
         }
     }

@@ -7,7 +7,7 @@
 
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::stages::collide::manifold;
-use drystone::low_level::stages::continuous::{Motion, Party, time_of_impact};
+use drystone::low_level::stages::continuous::{Party, SweepMotion, time_of_impact};
 use drystone::low_level::step::Stage;
 use drystone::low_level::types::Pose;
 use drystone::{Body, Scene, Shape};
@@ -52,7 +52,7 @@ fn shots() -> Vec<Shape> {
 }
 
 /// Returns walls along y through the origin, 5 cm thick at most, all beyond x = -0.025.
-fn walls() -> Vec<(&'static str, Shape)> {
+fn ccd_candidates() -> Vec<(&'static str, Shape)> {
     vec![
         ("box", Shape::half_box(0.025, 150.0)),
         ("segment", Shape::segment([0.0, -150.0], [0.0, 150.0])),
@@ -100,7 +100,7 @@ fn deepest(mut sim: Sim, center: Vec2, angle: f32) -> Vec<f32> {
 }
 
 fn walls_hold(backend: Backend) {
-    for (index, (name, wall)) in walls().into_iter().enumerate() {
+    for (index, (name, wall)) in ccd_candidates().into_iter().enumerate() {
         let angle = [0.0, 0.7, -1.9][index % 3];
         let scene = shooting(&wall, Vec2::ZERO, angle, 5 + index as u64);
         for (shot, x) in deepest(backend.start(&scene), Vec2::ZERO, angle).into_iter().enumerate() {
@@ -118,7 +118,7 @@ fn walls_hold(backend: Backend) {
 /// 20 km from the origin positions are rounded to 2 mm.
 fn walls_hold_far_out(backend: Backend) {
     let center = Vec2::new(2e4, -2e4);
-    for (index, (name, wall)) in walls().into_iter().enumerate() {
+    for (index, (name, wall)) in ccd_candidates().into_iter().enumerate() {
         let scene = shooting(&wall, center, 0.0, 50 + index as u64);
         for (shot, x) in deepest(backend.start(&scene), center, 0.0).into_iter().enumerate() {
             // The slow ones may not get there.
@@ -189,7 +189,7 @@ fn bullets_are_caught(backend: Backend) {
 
 /// A ball with 100 m/s and restitution 1 bounces off a thin wall with the same speed.
 fn balls_bounce(backend: Backend) {
-    for (name, wall) in walls() {
+    for (name, wall) in ccd_candidates() {
         let mut scene = Scene::new("bounce").gravity(0.0, 0.0);
         scene.settings.restitution_mix = drystone::RestitutionMix::Max;
         scene.add(Body::fixed(0.0, 0.0).shape(wall.restitution(1.0)));
@@ -311,9 +311,9 @@ fn sensors_do_not_change_the_extents_of_a_body() {
             None => body,
         });
         let compiled = Compiled::new(&scene).expect("valid");
-        let mover = compiled.movers[0];
-        assert_eq!([mover.extent, mover.min_extent], [compiled.bodies[0].extent, compiled.bodies[0].min_extent]);
-        [mover.extent, mover.min_extent]
+        let ccd_body = compiled.ccd_bodies[0];
+        assert_eq!([ccd_body.extent, ccd_body.min_extent], [compiled.bodies[0].extent, compiled.bodies[0].min_extent]);
+        [ccd_body.extent, ccd_body.min_extent]
     };
     let plain = size(None);
     assert_eq!(size(Some(feeler.clone().sensor())), plain);
@@ -334,14 +334,14 @@ fn slow_bodies_are_left_alone(backend: Backend) {
 }
 
 /// Returns a turning box, 4 m in half size, made of half planes, thin boxes or segments on one kinematic body.
-fn turning_box(walls: &str, speed: f32) -> Scene {
+fn turning_box(ccd_candidates: &str, speed: f32) -> Scene {
     let mut random = Random(99);
     let mut scene = Scene::new("turning box").gravity(0.0, -10.0);
     scene.settings.restitution_mix = drystone::RestitutionMix::Max;
     let mut drum = Body::kinematic(0.0, 0.0).angular_velocity(speed);
     for index in 0..4_u8 {
         let angle = std::f32::consts::FRAC_PI_2 * f32::from(index);
-        let wall = match walls {
+        let wall = match ccd_candidates {
             "half planes" => Shape::half_plane([0.0, 1.0], -4.0),
             "thin boxes" => Shape::half_box(4.05, 0.025).offset(0.0, -4.0),
             _ => Shape::segment([-4.1, -4.0], [4.1, -4.0]),
@@ -369,22 +369,22 @@ fn escaped(sim: &mut Sim, steps: usize) -> usize {
 }
 
 fn hold(backend: Backend, steps: usize) {
-    for walls in ["half planes", "thin boxes", "segments"] {
-        let mut sim = backend.start(&turning_box(walls, 0.5));
+    for ccd_candidates in ["half planes", "thin boxes", "segments"] {
+        let mut sim = backend.start(&turning_box(ccd_candidates, 0.5));
         for done in 0..steps / 600 {
-            assert_eq!(escaped(&mut sim, 600), 0, "got out of {walls} in {} s", 10 * (done + 1));
+            assert_eq!(escaped(&mut sim, 600), 0, "got out of {ccd_candidates} in {} s", 10 * (done + 1));
         }
         let energy = sim.metrics().kinetic_energy;
-        println!("{walls}: kinetic energy {energy} J after {steps} steps");
+        println!("{ccd_candidates}: kinetic energy {energy} J after {steps} steps");
     }
 }
 
 /// Two minutes on one thread, 10 s on the other backends, which are equal or slower.
 fn turning_boxes_hold(backend: Backend) {
     hold(backend, if backend == Backend::Cpu1 { 7200 } else { 600 });
-    for walls in ["thin boxes", "segments"] {
-        let mut sim = backend.start_without(&turning_box(walls, 0.5), Stage::Continuous);
-        assert!(escaped(&mut sim, 600) > 10, "{walls} hold also unwatched: nothing is tested");
+    for ccd_candidates in ["thin boxes", "segments"] {
+        let mut sim = backend.start_without(&turning_box(ccd_candidates, 0.5), Stage::Continuous);
+        assert!(escaped(&mut sim, 600) > 10, "{ccd_candidates} hold also unwatched: nothing is tested");
     }
 }
 
@@ -425,7 +425,7 @@ fn no_body_leaves_the_spinner() {
 
 /// Returns the vertices of a shape in f64 at a fraction of the step, in the world: the same motion as the solver's,
 /// computed independently.
-fn outline_at(scene: &Compiled, shape: usize, motion: &Motion, time: f64) -> Vec<DVec2> {
+fn outline_at(scene: &Compiled, shape: usize, motion: &SweepMotion, time: f64) -> Vec<DVec2> {
     let turn = |q: Vec2| DVec2::new(f64::from(q.x), f64::from(q.y)).normalize();
     let shape = &scene.shapes[shape];
     let count = (shape.kind >> drystone::low_level::types::VERTEX_COUNT_SHIFT & 0xf) as usize;
@@ -502,7 +502,7 @@ fn times_of_impact_are_those_of_an_oracle() {
         let mut motion = |far: f64| {
             let mut between = |low: f64, high: f64| random.between(low, high) as f32;
             let from = Vec2::from_angle(between(-3.2, 3.2));
-            Motion {
+            SweepMotion {
                 start: from * between(0.0, far),
                 rotation: Vec2::from_angle(between(-3.2, 3.2)),
                 moved: Vec2::from_angle(between(-0.4, 0.4)).rotate(from) * between(-8.0, 0.0),
@@ -552,7 +552,7 @@ fn the_oracle_agrees_with_collide() {
     scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_box(0.5, 0.3)));
     scene.add(Body::fixed(0.0, 0.0).shape(Shape::capsule([-0.6, 0.0], [0.6, 0.0], 0.2)));
     let compiled = Compiled::new(&scene).expect("valid");
-    let still = |start: Vec2| Motion { start, rotation: Vec2::X, moved: Vec2::ZERO, turned: Vec2::X };
+    let still = |start: Vec2| SweepMotion { start, rotation: Vec2::X, moved: Vec2::ZERO, turned: Vec2::X };
     for (y, want) in [(0.505, 0.005), (0.51, 0.01)] {
         let motions = [still(Vec2::ZERO), still(Vec2::new(0.3, y))];
         let gap =

@@ -6,7 +6,7 @@ use drystone::low_level::step::Stage;
 use drystone::low_level::types::NONE;
 use drystone::low_level::{GpuWorld, state};
 use drystone::{Body, Command, Event, EventKind, Joint, JointKind, Scene, Shape, World};
-use drystone_validate::{Options, compare, validate};
+use drystone_validate::{ValidationOptions, compare, validate};
 use glam::Vec2;
 
 fn floor() -> Scene {
@@ -180,7 +180,7 @@ fn a_step_with_many_events() {
 fn both_backends_agree_and_a_wrong_shader_is_detected() {
     let mut scene = pile(3, 80);
     scene.settings.events = true;
-    let options = Options { steps: 60, ..Options::default() };
+    let options = ValidationOptions { steps: 60, ..ValidationOptions::default() };
     let report = validate(context(), &scene, options, |_| {}).unwrap();
     assert!(report.passed(), "{:?}", report.first_difference);
     for (from, to) in [
@@ -188,9 +188,9 @@ fn both_backends_agree_and_a_wrong_shader_is_detected() {
         ("&& !touches_now(producer, contacts_previous[index].shape_b)", ""),
         ("&& (contacts[index].flags & TOUCHED) == 0u", ""),
     ] {
-        let patched = GpuWorld::patched(context(), &scene, &[Patch { shader: "report", from, to }]).unwrap();
+        let patched = GpuWorld::patched(context(), &scene, &[Patch { shader: "collect_events", from, to }]).unwrap();
         let report = compare(patched, &scene, options, |_| {}).unwrap();
-        assert_eq!(report.first_failure(), Some(Stage::Report.name()), "{from}: {:?}", report.first_difference);
+        assert_eq!(report.first_failure(), Some(Stage::CollectEvents.name()), "{from}: {:?}", report.first_difference);
     }
 }
 

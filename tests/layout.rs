@@ -84,26 +84,26 @@ structs! {
         gravity, dt, h, body_count, shape_count, contact_capacity, cell_count, contact_softness, fixed_softness,
         push_speed, speculative_distance, restitution_threshold, recycle_distance, recycle_distance_apart, aabb_margin,
         max_speed, max_spin, projection_rate, max_correction, linear_slop, switches, level_count, color_blocks,
-        half_plane_count, joint_count, sleep_speed, sleep_steps, pad, tie_heads, tie_links, field_count,
+        half_plane_count, joint_count, sleep_speed, sleep_steps, pad, exclusion_heads, exclusion_links, field_count,
         late_plane_count, late_planes, fields, levels,
     }
-    Field { position, force, acceleration, core, pad_0, pad_1 }
+    FieldData { position, force, acceleration, core, pad_0, pad_1 }
     Sweep { first_color, end_color, flags, round }
-    Body {
+    BodyData {
         inv_mass, inv_inertia, linear_damping, angular_damping, force, force_point, torque, gravity_scale, extent,
         min_extent, kind, can_sleep, pad,
     }
-    Mover { extent, min_extent, next, reach, stop_position, stop_rotation }
+    CcdBody { extent, min_extent, next, reach, stop_position, stop_rotation }
     Pose { position, rotation }
     BodyState { velocity, angular_velocity, status, delta_position, delta_rotation }
     Accumulator { velocity, angular_velocity, pad }
-    Shape {
+    ShapeData {
         half, radius, kind, offset, rotation, friction, restitution, body, level, category, mask, group, bound,
         kinetic_friction, tangent_speed, rolling_resistance, first_vertex,
     }
     Surface { kinetic_friction, tangent_speed, rolling_resistance, rolling_impulse }
-    Event { kind, shape_a, shape_b, approach_speed, point, normal }
-    Command { kind, body, row, world, value, other }
+    EventData { kind, shape_a, shape_b, approach_speed, point, normal }
+    CommandData { kind, body, row, world, value, other }
     Aabb { min, max }
     Ray { origin, delta, category, mask, group, world }
     Hit { point, normal, fraction, shape, pad }
@@ -119,7 +119,7 @@ structs! {
         r_a, r_b, measured, impulses,
     }
     Rebound { restitution, pad_0, relative_velocities, max_impulses, pad_1 }
-    Joint {
+    JointData {
         body_a, body_b, first_row, flags, anchor_a, anchor_b, axis, reference_angle, id, break_force, break_torque,
         generation, pad,
     }
@@ -136,7 +136,7 @@ structs! {
 }
 
 constants! {
-    NONE LANES COLOR_BLOCK DYNAMIC_COLORS OVERFLOW_COLOR FIRST_FIXED_COLOR COLOR_COUNT CLAIM_SLOTS MAX_COLOR_ROUNDS
+    NONE LANES COLOR_BLOCK DYNAMIC_COLORS OVERFLOW_COLOR FIXED_COLORS_START COLOR_COUNT CLAIM_SLOTS MAX_COLOR_ROUNDS
     CIRCLE BOX GEOMETRY_MASK FIXED_SHAPE KINEMATIC_SHAPE JOINED_SHAPE BULLET_SHAPE NO_SHAPE MOVING_WALLS BULLETS
     ONLY_BULLETS STATIC KINEMATIC DYNAMIC VACANT QUARANTINED ASLEEP WOKEN READY QUIET_SHIFT QUIET_MASK SLEEP
     ISLAND_WAKE ISLAND_BLOCKED AWAKE_HALF_PLANE UPRIGHT_SHAPE

@@ -6,18 +6,17 @@
 mod common;
 mod support;
 
-mod alone;
 mod capacity;
 mod coloring;
 mod commands;
 mod continuous;
-mod crew;
 mod determinism;
 mod emitters;
 mod events;
 mod explosion;
 mod front_door;
-mod groups;
+mod fused;
+mod island_batches;
 mod issue_002_fixed_rotation;
 mod issue_002_snapshot_impulses;
 mod joints;
@@ -36,6 +35,7 @@ mod shortcuts;
 mod sleep;
 mod snapshots_as_bytes;
 mod twins;
+mod worker_team;
 mod worlds;
 mod worlds_learning;
 mod worlds_population;

@@ -14,9 +14,9 @@ const SCAN: &str = "scan";
 /// Queries: not a stage, but a shader with a module of the same name, `src/query.rs`.
 const QUERY: &str = "query";
 /// The fused kernel: not a stage, but all sweeps of a step in one kernel, made of the functions of their shaders.
-const ALONE: &str = "alone";
+const FUSED: &str = "fused";
 /// The parity copy: not a stage, but copies the state of worlds that skip a step while others of their batch step.
-const CARRY: &str = "carry";
+const PARITY_COPY: &str = "parity_copy";
 /// Lines before and after the map in the docs of `low_level`.
 const MAP: (&str, &str) = ("//! ```text\n", "//! ```\n");
 
@@ -72,8 +72,8 @@ fn a_stage_is_two_files() {
     }
     assert!(shaders.remove(SCAN), "shaders/{SCAN}.wgsl is gone");
     assert!(shaders.remove(QUERY), "shaders/{QUERY}.wgsl is gone");
-    assert!(shaders.remove(ALONE), "shaders/{ALONE}.wgsl is gone");
-    assert!(shaders.remove(CARRY), "shaders/{CARRY}.wgsl is gone");
+    assert!(shaders.remove(FUSED), "shaders/{FUSED}.wgsl is gone");
+    assert!(shaders.remove(PARITY_COPY), "shaders/{PARITY_COPY}.wgsl is gone");
     assert_eq!(shaders, words(), "shaders");
 }
 
@@ -170,7 +170,7 @@ fn the_engine_has_stages_of_the_same_names() {
 fn entry_points_bear_the_name_of_their_file() {
     let compiled: BTreeSet<String> = SHADERS.iter().map(|shader| shader.name.to_owned()).collect();
     let mut expected = words();
-    expected.extend([SCAN.to_owned(), QUERY.to_owned(), ALONE.to_owned(), CARRY.to_owned()]);
+    expected.extend([SCAN.to_owned(), QUERY.to_owned(), FUSED.to_owned(), PARITY_COPY.to_owned()]);
     assert_eq!(compiled, expected);
     for shader in SHADERS {
         let uses = uses(shader.name);

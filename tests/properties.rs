@@ -11,7 +11,7 @@ use drystone::{
     Body, BodyId, BodyType, Command, Filter, Joint, JointKind, Mode, Motor, Scene, Settings, Shape, Snapshot, Spring,
     World,
 };
-use drystone_validate::{Options, validate};
+use drystone_validate::{ValidationOptions, validate};
 use glam::{DVec2, Vec2};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -271,8 +271,8 @@ proptest! {
         scene.add(Body::fixed(0.0, 4.0).shape(Shape::circle(1.0).sensor()));
         let mut worlds = vec![
             cpu(&scene),
-            cpu(&scene).with_threads(2).expect("threads").with_sharing_from(0).with_groups_of(0),
-            cpu(&scene).with_threads(3).expect("threads").with_sharing_from(0).with_groups_of(2),
+            cpu(&scene).with_threads(2).expect("threads").with_sharing_from(0).with_island_batches_of(0),
+            cpu(&scene).with_threads(3).expect("threads").with_sharing_from(0).with_island_batches_of(2),
         ];
         assert_equal_to_reference("random", &mut worlds, 40, |_, _| ());
     }
@@ -572,7 +572,7 @@ proptest! {
     fn the_backends_agree(pieces in pieces(2..14), ties in ties(0..8), walls in 0_u8..3, mode in 0_u8..3) {
         let mut scene = in_a_room(&pieces, &ties, walls);
         scene.settings.mode = [Mode::Soft, Mode::Baumgarte, Mode::Projection][usize::from(mode)];
-        let report = validate(context(), &scene, Options { steps: 60, ..Options::default() }, |_| {}).expect("a run");
+        let report = validate(context(), &scene, ValidationOptions { steps: 60, ..ValidationOptions::default() }, |_| {}).expect("a run");
         let failed: Vec<_> = report.metrics.iter().filter(|metric| !metric.passed).collect();
         prop_assert!(report.passed(), "{:?} {:?}", report.first_difference, failed);
     }

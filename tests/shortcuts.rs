@@ -38,7 +38,7 @@ fn nothing(_: u64, _: &mut CpuWorld) {}
 /// Every scene of the catalogue, reduced in size.
 #[test]
 fn shortcuts_leave_no_trace() {
-    let (mut listed, mut walls, mut joints) = (0, 0, 0);
+    let (mut listed, mut ccd_candidates, mut joints) = (0, 0, 0);
     for entry in catalogue::entries() {
         let small = match entry.name {
             "large_pyramid" | "far_pyramid" => ":base=12",
@@ -57,11 +57,11 @@ fn shortcuts_leave_no_trace() {
         let steps = if small.is_empty() { 60 } else { 100 };
         let done = assert_no_trace(&build(&format!("{}{small}", entry.name)), steps, nothing).shortcuts();
         listed += u64::from(done.listed > done.lists);
-        walls += u64::from(done.walls > 0);
+        ccd_candidates += u64::from(done.ccd_candidates > 0);
         joints += u64::from(done.joints > 0);
     }
     // Otherwise the shortcuts were not tested.
-    assert!(listed >= 20 && walls >= 20 && joints >= 8, "in {listed}, {walls} and {joints} scenes");
+    assert!(listed >= 20 && ccd_candidates >= 20 && joints >= 8, "in {listed}, {ccd_candidates} and {joints} scenes");
 }
 
 /// Returns shapes of all sizes, long ones among them, thrown about in a small torus of cells.
@@ -121,7 +121,7 @@ fn shortcuts_leave_no_trace_when_the_world_is_changed() {
         }
     };
     let done = assert_no_trace(&scene, 240, act).shortcuts();
-    assert!(done.listed > 20 && done.walls > 100 && done.joints > 20, "{done:?}");
+    assert!(done.listed > 20 && done.ccd_candidates > 100 && done.joints > 20, "{done:?}");
 }
 
 /// Rods to the world, which disable no collisions; one of them breaks under its ball.
@@ -177,7 +177,12 @@ fn few_moving_walls_are_found_as_in_the_grid() {
     }
     let stopped = Cell::new(0);
     let done = assert_no_trace(&scene, 90, |_, world| stopped.set(stopped.get() + world.counters().continuous));
-    assert!(stopped.get() > 60 && done.shortcuts().walls == 90, "{} stops, {:?}", stopped.get(), done.shortcuts());
+    assert!(
+        stopped.get() > 60 && done.shortcuts().ccd_candidates == 90,
+        "{} stops, {:?}",
+        stopped.get(),
+        done.shortcuts()
+    );
 }
 
 /// Negative control: the comparison fails if a neighbor list is used beyond its validity.
@@ -318,7 +323,7 @@ fn a_reference_without_a_stage_is_detected() {
             reference.step();
             let (expected, found) = (reference.tables(), world.tables());
             // Events are drained by the engine; the reference without the stage has none.
-            let events = stage == Stage::Report && !world.take_events().is_empty() && expected.events.is_empty();
+            let events = stage == Stage::CollectEvents && !world.take_events().is_empty() && expected.events.is_empty();
             events || difference(&expected, &found).is_some()
         });
         assert!(differs, "{} is not missed", stage.name());

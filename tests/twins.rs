@@ -7,7 +7,7 @@ use drystone::low_level::math::{inv_rotate, rotation};
 use drystone::low_level::step::Stage;
 use drystone::{AdapterChoice, Body, Context, Joint, JointKind, Mode, Scene, Shape};
 use drystone_scenes::catalogue;
-use drystone_validate::{Options, Report, compare, validate};
+use drystone_validate::{ValidationOptions, ValidationReport, compare, validate};
 
 fn context() -> Context {
     Context::new(AdapterChoice::Any).expect("these tests need a Vulkan adapter; lavapipe will do")
@@ -15,12 +15,13 @@ fn context() -> Context {
 
 fn check(spec: &str, steps: u64) {
     let scene = catalogue::build(spec).expect("a catalogue scene");
-    let report = validate(&context(), &scene, Options { steps, ..Options::default() }, |_| {}).expect("a run");
+    let report = validate(&context(), &scene, ValidationOptions { steps, ..ValidationOptions::default() }, |_| {})
+        .expect("a run");
     assert_passed(spec, &report);
     assert!(report.stages.len() >= 14, "{spec}: only {} stages were compared", report.stages.len());
 }
 
-fn assert_passed(spec: &str, report: &Report) {
+fn assert_passed(spec: &str, report: &ValidationReport) {
     let failed: Vec<_> = report.metrics.iter().filter(|metric| !metric.passed).collect();
     assert!(report.passed(), "{spec}: {:#?} {failed:#?}", report.first_difference);
 }
@@ -98,7 +99,8 @@ fn cards_agree_as_far_as_their_corners_are_known() {
     let from = "let out = rotate(turn_ref, gap / distance);";
     let to = "let out = rotate(turn_ref, rotate(vec2<f32>(1.0, 3e-4), gap / distance));";
     let gpu = GpuWorld::patched(&context(), &scene, &[Patch { shader: "collide", from, to }]).expect("patched");
-    let report = compare(gpu, &scene, Options { steps: 19, ..Options::default() }, |_| {}).expect("a run");
+    let report =
+        compare(gpu, &scene, ValidationOptions { steps: 19, ..ValidationOptions::default() }, |_| {}).expect("a run");
     assert_eq!(report.first_failure(), Some("collide"), "{:?}", report.first_difference);
 }
 
@@ -119,7 +121,7 @@ fn sliding() -> Scene {
 
 #[test]
 fn bodies_that_slide_along_a_wall_agree() {
-    let options = Options { steps: 40, ..Options::default() };
+    let options = ValidationOptions { steps: 40, ..ValidationOptions::default() };
     let report = validate(&context(), &sliding(), options, |_| {}).expect("a run");
     println!("{:?}", report.stages.iter().find(|stage| stage.stage == "continuous"));
     assert_passed("sliding", &report);
@@ -228,11 +230,12 @@ fn sleepy() -> Scene {
 
 #[test]
 fn sleepy_scenes_agree() {
-    let options = Options { steps: 60, ..Options::default() };
+    let options = ValidationOptions { steps: 60, ..ValidationOptions::default() };
     assert_passed("sleepy", &validate(&context(), &sleepy(), options, |_| {}).expect("a run"));
     for mut scene in [lively(Mode::Soft), jointed(Mode::Soft), fast()] {
         scene.settings.sleep = true;
-        let report = validate(&context(), &scene, Options { steps: 60, ..Options::default() }, |_| {});
+        let report =
+            validate(&context(), &scene, ValidationOptions { steps: 60, ..ValidationOptions::default() }, |_| {});
         assert_passed(&scene.name, &report.expect("a run"));
     }
 }
@@ -248,7 +251,8 @@ fn scene_for(stage: Stage) -> Scene {
 
 #[test]
 fn fast_scenes_agree() {
-    let report = validate(&context(), &fast(), Options { steps: 60, ..Options::default() }, |_| {}).expect("a run");
+    let report = validate(&context(), &fast(), ValidationOptions { steps: 60, ..ValidationOptions::default() }, |_| {})
+        .expect("a run");
     println!("{:?}", report.stages);
     assert_passed("fast", &report);
 }
@@ -257,7 +261,8 @@ fn fast_scenes_agree() {
 fn lively_scenes_agree_in_every_mode() {
     for mode in [Mode::Soft, Mode::Baumgarte, Mode::Projection] {
         for scene in [lively(mode), jointed(mode)] {
-            let report = validate(&context(), &scene, Options { steps: 60, ..Options::default() }, |_| {});
+            let report =
+                validate(&context(), &scene, ValidationOptions { steps: 60, ..ValidationOptions::default() }, |_| {});
             assert_passed(&format!("{mode:?}"), &report.expect("a run"));
         }
     }
@@ -269,7 +274,7 @@ fn a_stage_missing_on_the_cpu_is_detected() {
     let context = context();
     // No body receives commands here; tests/commands.rs covers that stage.
     for stage in Stage::ALL.into_iter().filter(|&stage| stage != Stage::Command) {
-        let options = Options { steps: 40, cpu_fault: Some(stage) };
+        let options = ValidationOptions { steps: 40, cpu_fault: Some(stage) };
         let report = validate(&context, &scene_for(stage), options, |_| {}).expect("a run");
         assert_eq!(report.first_failure(), Some(stage.name()), "{:?}", report.first_difference);
     }
@@ -281,15 +286,15 @@ fn a_wrong_shader_is_detected() {
     let context = context();
     let faults = [
         (
-            Stage::Guard,
-            "guard",
+            Stage::Quarantine,
+            "quarantine",
             "state.delta_rotation = vec2<f32>(1.0, 0.0);",
             "state.delta_rotation = vec2<f32>(1.0, 1e-3);",
         ),
         (Stage::Bound, "bound", "Aabb(center - reach, center + reach)", "Aabb(center - reach, center + reach * 0.99)"),
         (Stage::Bin, "bin", "if cell_unsorted[slot] < index {", "if cell_unsorted[slot] > index {"),
         (Stage::Pair, "pair", "if own_level && other <= index {", "if own_level && other >= index {"),
-        (Stage::Recall, "recall", "contacts[index].color = old;", "contacts[index].color = old + 1u;"),
+        (Stage::MatchContacts, "match_contacts", "contacts[index].color = old;", "contacts[index].color = old + 1u;"),
         (
             Stage::Collide,
             "collide",
@@ -302,7 +307,7 @@ fn a_wrong_shader_is_detected() {
             "atomicOr(&island_flags[islands[sleeper]], ISLAND_WAKE);",
             "atomicOr(&island_flags[sleeper], ISLAND_WAKE);",
         ),
-        (Stage::Report, "report", "let approach = -dot(", "let approach = -1.01 * dot("),
+        (Stage::CollectEvents, "collect_events", "let approach = -dot(", "let approach = -1.01 * dot("),
         (
             Stage::Color,
             "color",
@@ -378,7 +383,8 @@ fn a_wrong_shader_is_detected() {
     for (stage, shader, from, to) in faults {
         let scene = scene_for(stage);
         let gpu = GpuWorld::patched(&context, &scene, &[Patch { shader, from, to }]).expect("a patched shader");
-        let report = compare(gpu, &scene, Options { steps: 40, ..Options::default() }, |_| {}).expect("a run");
+        let report = compare(gpu, &scene, ValidationOptions { steps: 40, ..ValidationOptions::default() }, |_| {})
+            .expect("a run");
         assert_eq!(report.first_failure(), Some(stage.name()), "{:?}", report.first_difference);
     }
 }
@@ -390,7 +396,8 @@ fn a_wrong_choice_of_contact_formula_is_detected() {
     let scene = lively(Mode::Soft);
     let patch = Patch { shader: "constants", from: "const GAP: f32 = 1e-3;", to: "const GAP: f32 = 0.1;" };
     let gpu = GpuWorld::patched(&context, &scene, &[patch]).expect("a patched shader");
-    let report = compare(gpu, &scene, Options { steps: 100, ..Options::default() }, |_| {}).expect("a run");
+    let report =
+        compare(gpu, &scene, ValidationOptions { steps: 100, ..ValidationOptions::default() }, |_| {}).expect("a run");
     assert!(matches!(report.first_failure(), Some("solve" | "relax")), "{:?}", report.first_difference);
 }
 
@@ -407,7 +414,9 @@ fn a_different_world_is_detected_by_its_metrics() {
     let mut other = lively(Mode::Soft);
     other.gravity.y *= 1.2;
     let gpu = GpuWorld::new(&context(), &other).expect("a world");
-    let report = compare(gpu, &lively(Mode::Soft), Options { steps: 40, ..Options::default() }, |_| {}).expect("a run");
+    let report =
+        compare(gpu, &lively(Mode::Soft), ValidationOptions { steps: 40, ..ValidationOptions::default() }, |_| {})
+            .expect("a run");
     assert!(!report.passed());
 }
 
@@ -427,7 +436,7 @@ fn surfaces() -> Scene {
 #[test]
 fn surfaces_agree_and_a_wrong_one_is_detected() {
     let context = context();
-    let options = Options { steps: 60, ..Options::default() };
+    let options = ValidationOptions { steps: 60, ..ValidationOptions::default() };
     assert_passed("surfaces", &validate(&context, &surfaces(), options, |_| {}).expect("a run"));
     for (stage, shader, from, to) in [
         (Stage::Prepare, "prepare", "surface.tangent_speed = shapes", "surface.tangent_speed = 1.01 * shapes"),
@@ -439,7 +448,8 @@ fn surfaces_agree_and_a_wrong_one_is_detected() {
         (Stage::StoreImpulses, "store_impulses", "= surfaces[slot].rolling_impulse;", "= 0.0;"),
     ] {
         let gpu = GpuWorld::patched(&context, &surfaces(), &[Patch { shader, from, to }]).expect("a valid patch");
-        let report = compare(gpu, &surfaces(), Options { steps: 40, ..Options::default() }, |_| {}).expect("a run");
+        let report = compare(gpu, &surfaces(), ValidationOptions { steps: 40, ..ValidationOptions::default() }, |_| {})
+            .expect("a run");
         assert_eq!(report.first_failure(), Some(stage.name()), "{from}: {:?}", report.first_difference);
     }
 }

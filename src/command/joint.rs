@@ -44,7 +44,7 @@ pub enum JointCommand {
 
 impl JointCommand {
     /// Returns the records of the command for a step, checked against the world.
-    pub(crate) fn flatten(self, compiled: &Compiled, id: JointId) -> Result<Vec<types::Command>, CommandError> {
+    pub(crate) fn flatten(self, compiled: &Compiled, id: JointId) -> Result<Vec<types::CommandData>, CommandError> {
         let place = joint_place(compiled, id).ok_or(CommandError::NoJoint(id))?;
         let joint = &compiled.joints.joints[place];
         let name = JointKind::NAMES[(joint.flags >> JOINT_TYPE_SHIFT) as usize & 7];
@@ -56,12 +56,12 @@ impl JointCommand {
         let role = |role: u32| find(&|kind| kind & ROW_ROLE == role);
         let refuse = |expected: &'static str| Err(CommandError::JointKind { joint: id, found: name, expected });
         #[allow(clippy::cast_possible_truncation, reason = "joints are counted in u32")]
-        let record = |kind, row, value: [f32; 2]| types::Command {
+        let record = |kind, row, value: [f32; 2]| types::CommandData {
             kind,
             body: place as u32,
             row,
             value,
-            ..types::Command::default()
+            ..types::CommandData::default()
         };
         let h = compiled.params.h;
         Ok(match self {

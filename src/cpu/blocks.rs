@@ -226,7 +226,7 @@ pub fn width(color: usize) -> usize {
 
 impl Blocks {
     /// Allocates blocks for the number of constraints of each colour, and clears those that will not be full.
-    pub fn lay(&mut self, counters: &Counters, bounces: bool) {
+    pub fn build(&mut self, counters: &Counters, bounces: bool) {
         let mut end = 0;
         for (color, start) in (0..COLOR_COUNT).zip(&mut self.starts) {
             *start = end;
@@ -278,13 +278,13 @@ impl Blocks {
     }
 
     /// Returns a sweep over the blocks that shares each colour among threads.
-    pub fn by<'a>(&'a mut self, threads: &'a Threads, counters: &'a Counters) -> Sweep<'a> {
-        Sweep { blocks: self, threads, counters }
+    pub fn by<'a>(&'a mut self, threads: &'a Threads, counters: &'a Counters) -> ContactSweep<'a> {
+        ContactSweep { blocks: self, threads, counters }
     }
 
     /// Replaces the constraints by these, which are in colour order.
     pub(crate) fn load(&mut self, counters: &Counters, constraints: &[Constraint], rebounds: &[Rebound]) {
-        self.lay(counters, !rebounds.is_empty());
+        self.build(counters, !rebounds.is_empty());
         for color in 0..COLOR_COUNT {
             let first = counters.color_starts[color as usize] as usize;
             for rank in 0..counters.color_size(color) as usize {
@@ -314,7 +314,7 @@ impl Blocks {
 pub trait Visit {
     /// Visits all blocks, batch by batch and colour by colour. Blocks of one colour share no dynamic body and may be
     /// visited in parallel; those of the overflow are visited in order.
-    fn visit_batches(&mut self, each: impl Fn(Batch) + Sync);
+    fn visit_batches(&mut self, each: impl Fn(ContactBatch) + Sync);
 
     /// Visits all blocks one by one, each with the slot of its first constraint.
     fn visit(&mut self, each: impl Fn(usize, &mut Block, Option<&mut Bounce>) + Sync) {
@@ -328,7 +328,7 @@ pub trait Visit {
 
 /// Adjacent blocks of one colour.
 #[derive(Debug)]
-pub struct Batch<'a> {
+pub struct ContactBatch<'a> {
     /// Slot of the first constraint.
     pub slot: usize,
     /// Number of constraints in a block.
@@ -339,12 +339,12 @@ pub struct Batch<'a> {
     pub bounces: &'a mut [Bounce],
 }
 
-impl<'a> Batch<'a> {
+impl<'a> ContactBatch<'a> {
     /// Splits off the first blocks, at most `count`.
     #[must_use]
     pub fn take_first(&mut self, count: usize) -> Self {
         let count = count.min(self.blocks.len());
-        let first = Batch {
+        let first = ContactBatch {
             slot: self.slot,
             width: self.width,
             blocks: self.blocks.split_off_mut(..count).unwrap_or_default(),
@@ -365,14 +365,14 @@ impl<'a> Batch<'a> {
 
 impl Blocks {
     /// Returns all blocks, one batch per colour.
-    pub fn batches<'a>(&'a mut self, counters: &Counters) -> impl Iterator<Item = Batch<'a>> + use<'a> {
+    pub fn batches<'a>(&'a mut self, counters: &Counters) -> impl Iterator<Item = ContactBatch<'a>> + use<'a> {
         let Self { all, bounces, starts } = self;
         let (mut all, mut bounces) = (&mut all[..], &mut bounces[..]);
         let slots = counters.color_starts;
         let counts = starts.windows(2).map(|ends| ends[1] - ends[0]);
         counts.enumerate().map(move |(color, count)| {
             let bounce_count = count.min(bounces.len());
-            Batch {
+            ContactBatch {
                 slot: slots[color] as usize,
                 width: width(color),
                 blocks: all.split_off_mut(..count).unwrap_or_default(),
@@ -384,25 +384,25 @@ impl Blocks {
 
 /// All blocks, and the threads that share each colour.
 #[derive(Debug)]
-pub struct Sweep<'a> {
+pub struct ContactSweep<'a> {
     blocks: &'a mut Blocks,
     threads: &'a Threads,
     counters: &'a Counters,
 }
 
-impl Visit for Sweep<'_> {
-    fn visit_batches(&mut self, each: impl Fn(Batch) + Sync) {
+impl Visit for ContactSweep<'_> {
+    fn visit_batches(&mut self, each: impl Fn(ContactBatch) + Sync) {
         let alone = Threads::default();
         for (color, batch) in self.blocks.batches(self.counters).enumerate() {
-            let Batch { slot, width, blocks, bounces } = batch;
+            let ContactBatch { slot, width, blocks, bounces } = batch;
             let threads = if color == OVERFLOW_COLOR as usize { &alone } else { self.threads };
             if bounces.is_empty() {
                 threads.for_chunks(CUT, blocks, |start, blocks| {
-                    each(Batch { slot: slot + start * width, width, blocks, bounces: &mut [] });
+                    each(ContactBatch { slot: slot + start * width, width, blocks, bounces: &mut [] });
                 });
             } else {
                 threads.for_chunk_pairs(CUT, blocks, bounces, |start, blocks, bounces| {
-                    each(Batch { slot: slot + start * width, width, blocks, bounces });
+                    each(ContactBatch { slot: slot + start * width, width, blocks, bounces });
                 });
             }
         }

@@ -19,7 +19,7 @@ use crate::cpu::blocks::Blocks;
 use crate::cpu::lanes::WIDTH;
 use crate::cpu::stages::integrate_positions::integrate_positions_of;
 use crate::cpu::stages::integrate_velocities::integrate_velocities_of;
-use crate::cpu::stages::prepare::{Source, prepare_of};
+use crate::cpu::stages::prepare::{ConstraintTables, prepare_of};
 use crate::cpu::stages::project::project;
 use crate::cpu::stages::restitution::restitution;
 use crate::cpu::stages::solve::solve;
@@ -27,7 +27,7 @@ use crate::cpu::stages::store_impulses::store_impulses_listed;
 use crate::cpu::stages::warm_start::warm_start;
 use crate::scene::Compiled;
 use crate::stages::store_impulses::store_impulses_of;
-use crate::step::{Op, Stage};
+use crate::step::{PlannedStage, Stage};
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
     Accumulator, BOUNCES, BodyState, COLOR_COUNT, Contact, Counters, FIXED_A, FIXED_B, KINEMATIC, Manifold, NONE,
@@ -46,11 +46,11 @@ const TIMES: u32 = 4;
 /// Steps between two attempts to split batches; doubled after each attempt that did not help.
 const PATIENCE: u32 = 16;
 /// Largest number of steps between two attempts.
-const MOST_PATIENCE: u32 = 1024;
+const MAX_PATIENCE: u32 = 1024;
 
 /// Island batches of a world, and the memory to solve them.
 #[derive(Debug)]
-pub struct Groups {
+pub struct IslandBatches {
     /// Contacts and bodies at which a batch is full.
     full: u32,
     /// Batch of each body when islands were last searched; [`NONE`] for a static body. Empty if there are no batches.
@@ -79,10 +79,10 @@ pub struct Groups {
     wait: u32,
     patience: u32,
     /// Solver memory of each thread.
-    scratches: Vec<Mutex<Scratch>>,
+    scratches: Vec<Mutex<IslandScratch>>,
     /// Result of each contact, if several threads work.
     returned: Rows<Returned, 3>,
-    room: Room,
+    room: ThreadCapacity,
     /// Number of batches in the last step.
     count: usize,
     /// True if contacts are ignored, so that batches are wrong. For tests.
@@ -91,7 +91,7 @@ pub struct Groups {
 
 /// Solver memory of a thread, for one batch.
 #[derive(Debug, Default)]
-struct Scratch {
+struct IslandScratch {
     slots: Vec<u32>,
     counters: Counters,
     constraints: Blocks,
@@ -100,7 +100,7 @@ struct Scratch {
 
 /// Capacity of each thread's memory: contacts of a batch, and those of them in the overflow.
 #[derive(Clone, Copy, Debug, Default)]
-struct Room {
+struct ThreadCapacity {
     contacts: u32,
     overflow: u32,
 }
@@ -110,15 +110,15 @@ struct Room {
 struct Touching {
     contacts: Vec<u32>,
     /// Runs of contacts in one batch.
-    runs: Vec<Run>,
+    runs: Vec<ContactRun>,
     /// Pairs of batches that a contact connects.
     ties: Vec<(u32, u32)>,
 }
 
 /// Consecutive touching contacts in one batch.
 #[derive(Clone, Copy, Debug)]
-struct Run {
-    group: u32,
+struct ContactRun {
+    batch: u32,
     /// Index of the first contact in the part's list.
     first: u32,
     count: u32,
@@ -136,7 +136,7 @@ struct Returned {
 
 /// Tables of a world that the solver reads and writes.
 #[derive(Clone, Copy, Debug)]
-pub struct Given<'a> {
+pub struct SolverTables<'a> {
     /// Settings, bodies, shapes.
     pub compiled: &'a Compiled,
     /// Pose of each body.
@@ -147,13 +147,13 @@ pub struct Given<'a> {
     pub accumulators: &'a Rows<Accumulator, 2>,
 }
 
-impl Default for Groups {
+impl Default for IslandBatches {
     fn default() -> Self {
         Self::of(FULL)
     }
 }
 
-impl Groups {
+impl IslandBatches {
     /// Creates island batches that are full with `full` contacts and bodies; none if 0.
     pub fn of(full: u32) -> Self {
         Self {
@@ -176,7 +176,7 @@ impl Groups {
             patience: PATIENCE,
             scratches: Vec::new(),
             returned: Rows::default(),
-            room: Room::default(),
+            room: ThreadCapacity::default(),
             count: 0,
             blind: false,
         }
@@ -241,7 +241,7 @@ impl Groups {
     /// one island.
     fn split(&mut self, full: u32, compiled: &Compiled, contacts: &[Contact]) {
         self.wait = self.patience;
-        self.patience = (2 * self.patience).min(MOST_PATIENCE);
+        self.patience = (2 * self.patience).min(MAX_PATIENCE);
         self.found.clear();
         let bodies = &compiled.bodies;
         // A body on a path takes part in every batch that it touches.
@@ -250,7 +250,7 @@ impl Groups {
         }
         // The lowest body of an island is its root.
         let Ok(count) = u32::try_from(bodies.len()) else { return };
-        let Self { parents: roots, sizes, next: groups, blind, .. } = self;
+        let Self { parents: roots, sizes, next: batches, blind, .. } = self;
         let blind = *blind;
         roots.clear();
         roots.extend(0..count);
@@ -271,9 +271,9 @@ impl Groups {
             return;
         }
         // Islands in the order of their roots, so that a batch is as contiguous in memory as touching bodies are.
-        let (mut group, mut size) = (0, 0);
-        groups.clear();
-        groups.resize(bodies.len(), NONE);
+        let (mut batch, mut size) = (0, 0);
+        batches.clear();
+        batches.resize(bodies.len(), NONE);
         self.body_counts.clear();
         for body in 0..count {
             if bodies[body as usize].kind == STATIC {
@@ -281,16 +281,16 @@ impl Groups {
                 continue;
             }
             let root = root(roots, body) as usize;
-            if groups[root] == NONE {
+            if batches[root] == NONE {
                 if size >= full {
-                    (group, size) = (group + 1, 0);
+                    (batch, size) = (batch + 1, 0);
                 }
-                groups[root] = group;
+                batches[root] = batch;
                 size += sizes[root];
             }
-            self.body_counts.resize(group as usize + 1, 0);
-            self.body_counts[groups[root] as usize] += 1;
-            self.found.push(groups[root]);
+            self.body_counts.resize(batch as usize + 1, 0);
+            self.body_counts[batches[root] as usize] += 1;
+            self.found.push(batches[root]);
         }
         self.merged.clear();
         self.merged.extend((0..).take(self.body_counts.len()));
@@ -309,12 +309,12 @@ impl Groups {
         }
         sizes.clone_from(body_counts);
         for run in touching.iter().flat_map(|part| &part.runs) {
-            sizes[run.group as usize] += run.count;
+            sizes[run.batch as usize] += run.count;
         }
-        for group in (0..).take(sizes.len()) {
-            let root = root(merged, group);
-            if root != group {
-                sizes[root as usize] += sizes[group as usize];
+        for batch in (0..).take(sizes.len()) {
+            let root = root(merged, batch);
+            if root != batch {
+                sizes[root as usize] += sizes[batch as usize];
             }
         }
         sizes.iter().copied().max().unwrap_or(0)
@@ -328,10 +328,10 @@ impl Groups {
         before.clone_from(places);
         let mut count = 0;
         places.clear();
-        for group in (0..).take(merged.len()) {
+        for batch in (0..).take(merged.len()) {
             // A root is lower than all batches merged into it.
-            let place = match root(merged, group) {
-                root if root == group => count,
+            let place = match root(merged, batch) {
+                root if root == batch => count,
                 root => places[root as usize],
             };
             count += u32::from(place == count);
@@ -340,15 +340,15 @@ impl Groups {
         if places != before {
             body_starts.clear();
             body_starts.resize(count as usize + 1, 0);
-            let place = |group: u32| places.get(group as usize).map(|&place| place as usize);
+            let place = |batch: u32| places.get(batch as usize).map(|&place| place as usize);
             for place in found.iter().copied().filter_map(place) {
                 body_starts[place + 1] += 1;
             }
             add_up(body_starts);
             bodies.resize(body_starts[count as usize] as usize, 0);
             next.clone_from(body_starts);
-            for (body, &group) in (0..).zip(&*found) {
-                let Some(place) = place(group) else { continue };
+            for (body, &batch) in (0..).zip(&*found) {
+                let Some(place) = place(batch) else { continue };
                 bodies[next[place] as usize] = body;
                 next[place] += 1;
             }
@@ -357,14 +357,14 @@ impl Groups {
         contact_starts.clear();
         contact_starts.resize(count as usize + 1, 0);
         for run in touching.iter().flat_map(|part| &part.runs) {
-            contact_starts[places[run.group as usize] as usize + 1] += run.count;
+            contact_starts[places[run.batch as usize] as usize + 1] += run.count;
         }
         add_up(contact_starts);
         contacts.resize(contact_starts[count as usize] as usize, 0);
         next.clone_from(contact_starts);
         for part in touching {
             for run in &part.runs {
-                let next = &mut next[places[run.group as usize] as usize];
+                let next = &mut next[places[run.batch as usize] as usize];
                 contacts[*next as usize..][..run.count as usize]
                     .copy_from_slice(&part.contacts[run.first as usize..][..run.count as usize]);
                 *next += run.count;
@@ -377,7 +377,7 @@ impl Groups {
         let Self { scratches, contact_starts, room, .. } = self;
         if scratches.len() < threads {
             scratches.resize_with(threads, Mutex::default);
-            *room = Room::default();
+            *room = ThreadCapacity::default();
         }
         let contacts = contact_starts.windows(2).map(|ends| ends[1] - ends[0]).max().unwrap_or(0);
         let overflow = contacts.min(counters.color_size(OVERFLOW_COLOR));
@@ -395,8 +395,8 @@ impl Groups {
     pub fn run(
         &mut self,
         threads: &Threads,
-        ops: &[Op],
-        given: Given,
+        ops: &[PlannedStage],
+        given: SolverTables,
         contacts: &mut [Contact],
         manifolds: &mut [Manifold],
         counters: &Counters,
@@ -407,8 +407,8 @@ impl Groups {
         let scratches = &mut scratches[..threads.count()];
         let spent = Stage::ALL.map(|_| AtomicU64::new(0));
         let start = Instant::now();
-        let solve = |group: usize, scratch: &mut Scratch, contacts: &[Contact], manifolds: &[Manifold]| {
-            let part = |starts: &[u32]| starts[group] as usize..starts[group + 1] as usize;
+        let solve = |batch: usize, scratch: &mut IslandScratch, contacts: &[Contact], manifolds: &[Manifold]| {
+            let part = |starts: &[u32]| starts[batch] as usize..starts[batch + 1] as usize;
             let (listed, bodies) = (&listed[part(contact_starts)], &bodies[part(body_starts)]);
             for &op in ops {
                 if threads.is_cancelled() {
@@ -420,11 +420,11 @@ impl Groups {
             }
         };
         let stores = ops.iter().any(|op| op.stage == Stage::StoreImpulses);
-        let groups = *count;
+        let batches = *count;
         if let [alone] = scratches {
             let scratch = alone.get_mut().unwrap_or_else(PoisonError::into_inner);
-            for group in 0..groups {
-                solve(group, scratch, contacts, manifolds);
+            for batch in 0..batches {
+                solve(batch, scratch, contacts, manifolds);
                 // The memory may still hold another batch.
                 if threads.is_cancelled() {
                     return;
@@ -440,9 +440,9 @@ impl Groups {
         } else {
             returned.resize(contacts.len());
             let (returned, scratches) = (&*returned, &*scratches);
-            threads.for_tasks(groups, |group, thread| {
+            threads.for_tasks(batches, |batch, thread| {
                 let mut scratch = scratches[thread].lock().unwrap_or_else(PoisonError::into_inner);
-                solve(group, &mut scratch, contacts, manifolds);
+                solve(batch, &mut scratch, contacts, manifolds);
                 if threads.is_cancelled() {
                     return;
                 }
@@ -478,22 +478,22 @@ impl Touching {
         touching.clear();
         runs.clear();
         ties.clear();
-        let mut run = Run { group: NONE, first: 0, count: 0 };
+        let mut run = ContactRun { batch: NONE, first: 0, count: 0 };
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
         for (index, contact) in (first as u32..).zip(&contacts[first..end]) {
             if contact.flags & POINT_COUNT_MASK == 0 {
                 continue;
             }
-            let group = found[moving(contact) as usize];
+            let batch = found[moving(contact) as usize];
             if contact.flags & (FIXED_A | FIXED_B) == 0 {
                 let other = found[contact.body_a as usize];
-                if other != group && !blind && ties.last() != Some(&(group, other)) {
-                    ties.push((group, other));
+                if other != batch && !blind && ties.last() != Some(&(batch, other)) {
+                    ties.push((batch, other));
                 }
             }
-            if group != run.group {
+            if batch != run.batch {
                 runs.extend((run.count > 0).then_some(run));
-                run = Run { group, first: run.first + run.count, count: 0 };
+                run = ContactRun { batch, first: run.first + run.count, count: 0 };
             }
             run.count += 1;
             touching.push(index);
@@ -502,15 +502,15 @@ impl Touching {
     }
 }
 
-impl Scratch {
-    fn reserve(&mut self, room: Room, switches: u32) {
+impl IslandScratch {
+    fn reserve(&mut self, room: ThreadCapacity, switches: u32) {
         // As if all were of one colour, with one more block per colour that does not fill its last.
         #[allow(clippy::cast_possible_truncation, reason = "lanes of a block")]
         let others = room.contacts + COLOR_COUNT * WIDTH as u32;
         let mut most = Counters::default();
         most.color_starts[1..].fill(others);
         most.color_starts[OVERFLOW_COLOR as usize + 1..].fill(others + room.overflow);
-        self.constraints.lay(&most, switches & BOUNCES != 0);
+        self.constraints.build(&most, switches & BOUNCES != 0);
         let contacts = room.contacts as usize;
         self.slots.reserve(contacts.saturating_sub(self.slots.len()));
         self.surfaces.resize(if switches & SURFACES == 0 { 0 } else { contacts });
@@ -519,17 +519,17 @@ impl Scratch {
     /// Runs a stage for one batch.
     fn run(
         &mut self,
-        op: Op,
-        given: Given,
+        op: PlannedStage,
+        given: SolverTables,
         contacts: &[Contact],
         manifolds: &[Manifold],
         listed: &[u32],
         listed_bodies: &[u32],
     ) {
-        let Given { compiled: Compiled { params, bodies, shapes, .. }, poses, states, accumulators } = given;
+        let SolverTables { compiled: Compiled { params, bodies, shapes, .. }, poses, states, accumulators } = given;
         let Self { slots, counters, constraints, surfaces } = self;
         if op.stage == Stage::Prepare {
-            let source = Source { params, bodies, shapes, states, contacts, manifolds };
+            let source = ConstraintTables { params, bodies, shapes, states, contacts, manifolds };
             prepare_of(listed, &source, slots, counters, constraints, surfaces);
             return;
         }
@@ -555,7 +555,7 @@ impl Scratch {
 }
 
 /// Returns the range of the solver in a plan without joints, if it begins at `first` and is complete.
-pub fn solver(plan: &[Op], first: usize) -> Option<std::ops::Range<usize>> {
+pub fn solver(plan: &[PlannedStage], first: usize) -> Option<std::ops::Range<usize>> {
     let last = plan.iter().rposition(|op| op.stage == Stage::StoreImpulses)?;
     (plan.get(first)?.stage == Stage::Prepare && first < last).then_some(first..last + 1)
 }

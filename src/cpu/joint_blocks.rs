@@ -16,8 +16,8 @@ use crate::cpu::lanes::{
 use crate::stages::solve_joints::rows_of;
 use crate::threads::{Alone, Cut, Rows, Threads};
 use crate::types::{
-    Body, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, Joint, JointFrame, JointRow, JointState, NONE,
-    Pose, ROW_BY_MASS, ROW_COUNT_MASK, ROW_GEOMETRY, ROW_ROLE, WORLD_A,
+    BodyData, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointData, JointFrame, JointRow, JointState,
+    NONE, Pose, ROW_BY_MASS, ROW_COUNT_MASK, ROW_GEOMETRY, ROW_ROLE, WORLD_A,
 };
 
 /// Granularity at which a colour is shared among threads. A block takes about 100 ns.
@@ -102,7 +102,7 @@ const NEUTRAL_FRAME: JointFrame = JointFrame {
     pad: [0; 3],
 };
 
-/// [`Joint`], [`Body`] or [`Pose`] as groups of four numbers.
+/// [`JointData`], [`BodyData`] or [`Pose`] as groups of four numbers.
 type JointHalves = [[f32; 4]; 4];
 type BodyHalves = [[f32; 4]; 4];
 type PoseHalves = [[f32; 4]; 1];
@@ -152,12 +152,12 @@ impl JointBlock {
     fn update_frames<S: Simd>(
         &mut self,
         simd: S,
-        joints: &[Joint],
-        bodies: &[Body],
+        joints: &[JointData],
+        bodies: &[BodyData],
         poses: &[Pose],
         joint_states: &Rows<JointState, 2>,
     ) {
-        let (no_joint, no_body, no_pose) = (Joint::default(), Body::default(), Pose::default());
+        let (no_joint, no_body, no_pose) = (JointData::default(), BodyData::default(), Pose::default());
         let Self { places, body_a, body_b, flags, .. } = self;
         let in_world: [bool; WIDTH] = flags.map(|flags| flags & WORLD_A != 0);
         let joint = |lane: usize| -> &JointHalves {
@@ -307,10 +307,10 @@ fn row_count(frame: &JointFrame) -> u8 {
 
 impl JointBlocks {
     /// Builds the blocks from the joint frames, rows and impulses.
-    pub fn lay(
+    pub fn build(
         &mut self,
         joint_starts: &[u32],
-        joints: &[Joint],
+        joints: &[JointData],
         joint_frames: &[JointFrame],
         joint_rows: &[JointRow],
         joint_impulses: &Rows<[f32; 2], 1>,
@@ -340,19 +340,19 @@ impl JointBlocks {
         self.holds_impulses = true;
         self.holds_frames = false;
         let lanes = self.blocks.iter().flat_map(|block| block.places).filter(|&place| place != NONE).count();
-        let lasts = |joint: &Joint| joint.break_force == f32::MAX && joint.break_torque == f32::MAX;
+        let lasts = |joint: &JointData| joint.break_force == f32::MAX && joint.break_torque == f32::MAX;
         self.is_whole = lanes == joint_frames.len() && joints.iter().all(lasts);
     }
 
     /// Updates the frames in the blocks from the poses, if all joints are here as in the previous step: the result of
-    /// [`prepare_joints`](crate::stages::prepare_joints::prepare_joints) and [`lay`](Self::lay), without the table
+    /// [`prepare_joints`](crate::stages::prepare_joints::prepare_joints) and [`build`](Self::build), without the table
     /// between. Returns false, and does nothing, elsewhere. No joint may sleep, and no body be quarantined.
     pub fn update_frames(
         &mut self,
         threads: &Threads,
         joint_starts: &[u32],
-        joints: &[Joint],
-        bodies: &[Body],
+        joints: &[JointData],
+        bodies: &[BodyData],
         poses: &[Pose],
         joint_states: &Rows<JointState, 2>,
     ) -> bool {
@@ -461,29 +461,29 @@ impl JointBlocks {
 
     /// Visits the blocks colour by colour, run by run. Those of one colour share no dynamic body and may be visited in
     /// parallel.
-    pub fn for_each_run(&self, threads: &Threads, each: impl Fn(Run, &Rows<VecLanes, 8>) + Sync) {
+    pub fn for_each_run(&self, threads: &Threads, each: impl Fn(JointBatch, &Rows<VecLanes, 8>) + Sync) {
         for ends in self.starts.windows(2) {
             let blocks = &self.blocks[ends[0]..ends[1]];
             threads.for_ranges(CUT, blocks.len(), |first, end| {
-                each(Run { blocks: &blocks[first..end], rows: &self.rows }, &self.impulses);
+                each(JointBatch { blocks: &blocks[first..end], rows: &self.rows }, &self.impulses);
             });
         }
     }
 
     /// Returns all blocks, one colour after the other, and their impulses, for a single thread.
-    pub fn alone(&mut self) -> (Run<'_>, Alone<'_, VecLanes, 4>) {
-        (Run { blocks: &self.blocks, rows: &self.rows }, self.impulses.alone())
+    pub fn alone(&mut self) -> (JointBatch<'_>, Alone<'_, VecLanes, 4>) {
+        (JointBatch { blocks: &self.blocks, rows: &self.rows }, self.impulses.alone())
     }
 }
 
 /// Adjacent blocks of one colour.
 #[derive(Clone, Copy, Debug)]
-pub struct Run<'a> {
+pub struct JointBatch<'a> {
     blocks: &'a [JointBlock],
     rows: &'a [RowBlock],
 }
 
-impl<'a> Run<'a> {
+impl<'a> JointBatch<'a> {
     /// Returns each block with its rows, and the index of the first.
     #[inline(always)]
     pub fn blocks(self) -> impl Iterator<Item = (&'a JointBlock, &'a [RowBlock], usize)> {

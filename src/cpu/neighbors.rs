@@ -2,9 +2,9 @@
 //! Results are the same to the last bit.
 //!
 //! The search for contacts has two plans. That of the grid is the one of [`step::plan`](crate::step::plan): `bound`,
-//! `bin`, `pair`, `recall`. That of the neighbor list needs no grid while a list of an earlier step is valid: `bound`,
-//! and then the list gives the pairs together with their contacts of the previous step. The choice is made once a step
-//! ([`Search`]), when the AABBs are known.
+//! `bin`, `pair`, `match_contacts`. That of the neighbor list needs no grid while a list of an earlier step is valid:
+//! `bound`, and then the list gives the pairs together with their contacts of the previous step. The choice is made
+//! once a step ([`SearchKind`]), when the AABBs are known.
 
 use std::time::Instant;
 
@@ -12,19 +12,19 @@ use super::{BodyTables, CpuWorld, GridTables, KeptTables};
 use crate::cpu::stages::bin::{bin_find, bin_place};
 use crate::cpu::stages::bound::{bound, bound_and_find};
 use crate::cpu::stages::continuous::continuous;
+use crate::cpu::stages::match_contacts::match_contacts;
 use crate::cpu::stages::pair::TooMany;
-use crate::cpu::stages::pair::near::Moving;
+use crate::cpu::stages::pair::neighbor_list::Moving;
 use crate::cpu::stages::pair::pair;
-use crate::cpu::stages::recall::recall;
-use crate::scene::{Compiled, Joints};
-use crate::stages::pair::tie;
+use crate::scene::{Compiled, JointTable};
+use crate::stages::pair::update_exclusions;
 use crate::step::Stage;
 use crate::types::{BULLETS, Manifold, SLEEP};
 use crate::world::WorldError;
 
 /// Plan of the search for contacts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Search {
+pub(super) enum SearchKind {
     /// Grid of this step.
     #[default]
     Grid,
@@ -36,7 +36,7 @@ impl CpuWorld {
     /// Returns true if the stages that search for contacts come next in the plan, none is left out, and no body can
     /// sleep: for sleeping bodies there is a faster way.
     pub(super) fn can_search_by_list(&self, next: usize) -> bool {
-        let stages = [Stage::Bound, Stage::Bin, Stage::Pair, Stage::Recall];
+        let stages = [Stage::Bound, Stage::Bin, Stage::Pair, Stage::MatchContacts];
         self.host.compiled.params.switches & SLEEP == 0
             && self.plan[next..].iter().map(|op| op.stage).take(stages.len()).eq(stages)
     }
@@ -60,12 +60,12 @@ impl CpuWorld {
         if threads.is_cancelled() {
             return Err(WorldError::Cancelled);
         }
-        let is_valid = kept.near.is_valid(threads, &grid.aabbs, compiled.joints.may_part);
-        kept.search = if is_valid { Search::List } else { Search::Grid };
+        let is_valid = kept.neighbor_list.is_valid(threads, &grid.aabbs, compiled.joints.may_part);
+        kept.search = if is_valid { SearchKind::List } else { SearchKind::Grid };
         self.spend(Stage::Bound, start);
 
         let start = Instant::now();
-        if self.kept.search == Search::Grid {
+        if self.kept.search == SearchKind::Grid {
             self.build_grid();
         }
         self.spend(Stage::Bin, start);
@@ -80,10 +80,10 @@ impl CpuWorld {
         self.host.limits.check()?;
 
         let start = Instant::now();
-        if self.kept.search == Search::Grid {
-            recall(&self.threads, self.previous.past(), &mut self.current.contacts);
+        if self.kept.search == SearchKind::Grid {
+            match_contacts(&self.threads, self.previous.past(), &mut self.current.contacts);
         }
-        self.spend(Stage::Recall, start);
+        self.spend(Stage::MatchContacts, start);
         Ok(next + 4)
     }
 
@@ -91,29 +91,29 @@ impl CpuWorld {
     /// list built from this step's grid, else from the grid.
     fn find_pairs(&mut self, limit: usize) -> Result<(), TooMany> {
         let Self { threads, bodies, grid, previous, current, kept, counters, scratch, .. } = self;
-        let KeptTables { search, near, shortcuts, .. } = kept;
+        let KeptTables { search, neighbor_list, shortcuts, .. } = kept;
         let compiled = &mut self.host.compiled;
         let mut past = None;
         let mut listed = true;
         match search {
-            Search::List => {
+            SearchKind::List => {
                 past = Some(previous.past());
                 shortcuts.listed += 1;
             }
-            Search::Grid => {
+            SearchKind::Grid => {
                 let (Compiled { params, shapes, joints, .. }, aabbs) = (&*compiled, &grid.aabbs);
                 let BodyTables { poses, states, .. } = bodies;
                 let moving = Moving { params, shapes, aabbs, poses, states };
-                listed = near.build(threads, moving, grid, joints, limit, &mut current.contacts);
+                listed = neighbor_list.build(threads, moving, grid, joints, limit, &mut current.contacts);
                 shortcuts.lists += u64::from(listed);
             }
         }
-        let Joints { joints, ties, may_part, .. } = &mut compiled.joints;
+        let JointTable { joints, exclusions, may_part, .. } = &mut compiled.joints;
         if *may_part {
-            tie(joints, |place| self.joints.states.get(place), &mut ties.links);
+            update_exclusions(joints, |place| self.joints.states.get(place), &mut exclusions.links);
         }
         if listed {
-            return near.pair(threads, compiled, grid, past, current, limit);
+            return neighbor_list.pair(threads, compiled, grid, past, current, limit);
         }
         let states = &bodies.states;
         pair(threads, compiled, states, grid, counters.awake_levels, current, limit, &mut scratch.pair)
@@ -132,7 +132,7 @@ impl CpuWorld {
     pub(super) fn prepare_joint_blocks(&mut self) -> bool {
         let Self { threads, bodies: BodyTables { poses, .. }, joints: tables, counters, .. } = self;
         let Compiled { params, bodies, joints, .. } = &self.host.compiled;
-        let Joints { joints, starts, fresh, .. } = joints;
+        let JointTable { joints, starts, fresh, .. } = joints;
         let is_done = fresh.is_empty()
             && counters.quarantined == 0
             && params.switches & SLEEP == 0
@@ -142,29 +142,30 @@ impl CpuWorld {
         is_done
     }
 
-    /// Sweeps fast bodies against a few walls, if no body can sleep. Returns false, and does nothing, if there are many
-    /// walls.
+    /// Sweeps fast bodies against a few candidates, if no body can sleep. Returns false, and does nothing, if there are
+    /// many candidates.
     pub(super) fn sweep_against_walls(&mut self) -> bool {
         let compiled = &self.host.compiled;
         if compiled.params.switches & SLEEP != 0
-            || !self.kept.walls.update(compiled, &self.grid.own_cells, &self.bodies)
+            || !self.kept.ccd_candidates.update(compiled, &self.grid.own_cells, &self.bodies)
         {
             return false;
         }
-        self.kept.shortcuts.walls += 1;
+        self.kept.shortcuts.ccd_candidates += 1;
         if compiled.params.switches & BULLETS != 0 {
             // Bullets may stop at any body.
             self.refresh_grid();
         }
         let Self { threads, bodies, grid, kept, counters, scratch, .. } = self;
-        let walls = Some(&kept.walls);
-        counters.continuous = continuous(threads, &self.host.compiled, bodies, grid, walls, &mut scratch.continuous);
+        let ccd_candidates = Some(&kept.ccd_candidates);
+        counters.continuous =
+            continuous(threads, &self.host.compiled, bodies, grid, ccd_candidates, &mut scratch.continuous);
         true
     }
 
     /// Builds the grid of this step, if the present one is older.
     pub(super) fn refresh_grid(&mut self) {
-        if std::mem::take(&mut self.kept.search) == Search::List {
+        if std::mem::take(&mut self.kept.search) == SearchKind::List {
             self.build_grid();
         }
     }
@@ -177,10 +178,10 @@ impl CpuWorld {
 
     /// Invalidates all tables kept from earlier steps.
     pub(super) fn forget(&mut self) {
-        self.scheduling.groups.forget();
-        self.kept.near.forget();
-        self.kept.walls.forget();
+        self.scheduling.island_batches.forget();
+        self.kept.neighbor_list.forget();
+        self.kept.ccd_candidates.forget();
         self.joints.blocks.forget();
-        self.kept.search = Search::Grid;
+        self.kept.search = SearchKind::Grid;
     }
 }

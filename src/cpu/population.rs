@@ -2,9 +2,9 @@
 
 use super::CpuWorld;
 use crate::command::Command;
-use crate::host::{Books, Host, Parts, Recorder, WorldEngine, world_verbs};
-use crate::population::{Change, Population};
-use crate::scene::{Compiled, Joints};
+use crate::host::{Books, Host, PartCounts, Recorder, WorldEngine, world_verbs};
+use crate::population::{Population, PopulationChange};
+use crate::scene::{Compiled, JointTable};
 use crate::snapshot::Snapshot;
 use crate::step::plan;
 use crate::threads::Rows;
@@ -25,7 +25,7 @@ impl WorldEngine for CpuWorld {
         matches!(command, Command::Teleport { .. }).then(|| self.body_in(slot)).flatten()?.stays_by(command)
     }
 
-    fn has_room_for(&self, _: Parts) -> bool {
+    fn has_room_for(&self, _: PartCounts) -> bool {
         true
     }
 
@@ -37,7 +37,7 @@ impl WorldEngine for CpuWorld {
         Ok(())
     }
 
-    fn follow(&mut self, change: &Change, _: Option<&mut Recorder>) -> Result<(), WorldError> {
+    fn follow(&mut self, change: &PopulationChange, _: Option<&mut Recorder>) -> Result<(), WorldError> {
         self.forget();
         let Compiled { bodies, poses, states, shapes, settings, bounces, joints, .. } = &self.host.compiled;
         self.plan = plan(settings, *bounces, joints.count() > 0);
@@ -45,7 +45,7 @@ impl WorldEngine for CpuWorld {
         self.bodies.poses.resize(bodies.len(), Pose::default());
         self.bodies.states.resize(bodies.len());
         self.bodies.accumulators.resize(bodies.len());
-        self.bodies.swings.resize(bodies.len(), 0.0);
+        self.bodies.motion_extents.resize(bodies.len(), 0.0);
         self.grid.aabbs.resize(shapes.len(), Aabb::default());
         if settings.sleep {
             #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
@@ -62,7 +62,7 @@ impl WorldEngine for CpuWorld {
                 self.sleep.islands[slot] = index;
             }
         }
-        let Joints { joints, rows, states, .. } = joints;
+        let JointTable { joints, rows, states, .. } = joints;
         self.joints.frames.resize(joints.len(), JointFrame::default());
         self.joints.states.resize(joints.len());
         self.joints.impulses.resize(rows.len());
@@ -82,7 +82,7 @@ impl WorldEngine for CpuWorld {
         Ok(Self::snapshot(self))
     }
 
-    fn settle(&mut self) -> Result<(), WorldError> {
+    fn finish_steps(&mut self) -> Result<(), WorldError> {
         Ok(())
     }
 

@@ -1,23 +1,23 @@
 //! Dispatch of one stage on the CPU: the tables that each stage reads and writes.
 
-use super::neighbors::Search;
+use super::neighbors::SearchKind;
 use super::{BodyTables, ConstraintSet, CpuWorld, GridTables, JointTables};
 use crate::command::by_body;
 use crate::cpu::stages::bound::bound;
+use crate::cpu::stages::collect_events::collect_events;
 use crate::cpu::stages::collide::collide;
 use crate::cpu::stages::color::{color, color_sort};
 use crate::cpu::stages::command::command;
 use crate::cpu::stages::continuous::continuous;
 use crate::cpu::stages::finalize::finalize;
-use crate::cpu::stages::guard::guard;
 use crate::cpu::stages::integrate_positions::integrate_positions;
 use crate::cpu::stages::integrate_velocities::integrate_velocities;
+use crate::cpu::stages::match_contacts::match_contacts;
 use crate::cpu::stages::pair::TooMany;
 use crate::cpu::stages::prepare::prepare;
 use crate::cpu::stages::project::project;
 use crate::cpu::stages::project_joints::project_joints;
-use crate::cpu::stages::recall::recall;
-use crate::cpu::stages::report::report;
+use crate::cpu::stages::quarantine::quarantine;
 use crate::cpu::stages::restitution::restitution;
 use crate::cpu::stages::sleep::sleep;
 use crate::cpu::stages::solve::{solve, solve_batch};
@@ -25,9 +25,9 @@ use crate::cpu::stages::store_impulses::store_impulses;
 use crate::cpu::stages::wake::wake;
 use crate::cpu::stages::warm_start::{warm_start, warm_start_batch};
 use crate::cpu::stages::{bin, pair, prepare_joints, solve_joints};
-use crate::scene::{Compiled, Joints};
+use crate::scene::{Compiled, JointTable};
 use crate::stages::prepare_joints::measure;
-use crate::step::{Op, Stage};
+use crate::step::{PlannedStage, Stage};
 use crate::types::{self, SLEEP};
 use crate::world::WorldError;
 
@@ -36,7 +36,7 @@ impl CpuWorld {
     ///
     /// # Errors
     /// [`WorldError::TooManyContacts`]: then the tables of this step's contacts are empty. [`WorldError::Cancelled`].
-    pub fn run(&mut self, op: Op) -> Result<(), WorldError> {
+    pub fn run(&mut self, op: PlannedStage) -> Result<(), WorldError> {
         let limit = self.contact_limit();
         match op.stage {
             Stage::Command => self.host.compiled.lead_on(&mut self.host.commands, self.host.steps),
@@ -49,20 +49,20 @@ impl CpuWorld {
         let (compiled, commands) = (&mut self.host.compiled, &mut self.host.commands);
         if compiled.params.switches & SLEEP != 0
             && counters.again == 0
-            && matches!(op.stage, Stage::Pair | Stage::Recall | Stage::Collide)
+            && matches!(op.stage, Stage::Pair | Stage::MatchContacts | Stage::Collide)
         {
             return Ok(());
         }
         match op.stage {
             Stage::Command => {
                 by_body(commands);
-                if commands.iter().any(types::Command::is_for_joint) {
+                if commands.iter().any(types::CommandData::is_for_joint) {
                     joint_tables.blocks.forget();
                 }
                 command(commands, compiled, tables, &joint_tables.states, sleepers, counters);
                 commands.clear();
             }
-            Stage::Guard => guard(threads, compiled, tables, counters),
+            Stage::Quarantine => quarantine(threads, compiled, tables, counters),
 
             Stage::Bound => counters.awake_levels |= bound(threads, compiled, tables, &mut grid.aabbs),
             Stage::Bin => {
@@ -74,12 +74,16 @@ impl CpuWorld {
                     return Err(WorldError::Cancelled);
                 }
                 bin::bin_place(params, own_cells, cell_ends, cell_shapes);
-                self.kept.search = Search::Grid;
+                self.kept.search = SearchKind::Grid;
             }
             Stage::Pair => {
-                let Joints { joints, ties, may_part, .. } = &mut compiled.joints;
+                let JointTable { joints, exclusions, may_part, .. } = &mut compiled.joints;
                 if *may_part {
-                    crate::stages::pair::tie(joints, |place| joint_tables.states.get(place), &mut ties.links);
+                    crate::stages::pair::update_exclusions(
+                        joints,
+                        |place| joint_tables.states.get(place),
+                        &mut exclusions.links,
+                    );
                 }
                 // Archived contacts may all come back at once.
                 let archived = sleepers.contacts.len();
@@ -89,17 +93,26 @@ impl CpuWorld {
                 self.count_contacts();
             }
 
-            Stage::Recall => recall(threads, previous.past(), &mut current.contacts),
+            Stage::MatchContacts => match_contacts(threads, previous.past(), &mut current.contacts),
             Stage::Collide => counters.recycled = collide(threads, compiled, tables, &previous.manifolds, current),
             Stage::Wake => {
                 let (contacts, scratch) = (&current.contacts, &mut scratch.wake);
                 let (joint_states, states) = (&joint_tables.states, &tables.states);
                 wake(compiled, joint_states, contacts, states, sleepers, previous, counters, scratch);
             }
-            Stage::Report => {
+            Stage::CollectEvents => {
                 let (joints, events) = (&compiled.joints.joints, &mut self.step_events);
                 let joint_states = &joint_tables.states;
-                report(threads, tables, previous, current, joints, joint_states, events, &mut scratch.report);
+                collect_events(
+                    threads,
+                    tables,
+                    previous,
+                    current,
+                    joints,
+                    joint_states,
+                    events,
+                    &mut scratch.collect_events,
+                );
             }
             Stage::Color => {
                 let (params, coloring) = (&compiled.params, &mut scratch.coloring);
@@ -115,9 +128,9 @@ impl CpuWorld {
                     measure(bodies, &tables.poses, &mut joints.joints[joint as usize], &mut joints.rows);
                 }
                 prepare_joints::prepare_joints(threads, compiled, tables, joint_tables);
-                let Joints { joints, rows, starts, .. } = &compiled.joints;
+                let JointTable { joints, rows, starts, .. } = &compiled.joints;
                 let JointTables { frames, blocks, impulses, .. } = joint_tables;
-                blocks.lay(starts, joints, frames, rows, impulses);
+                blocks.build(starts, joints, frames, rows, impulses);
             }
 
             Stage::WarmStart if sweepers.count() == 1 => {

@@ -13,7 +13,7 @@ use crate::cpu::stages::solve::solve;
 use crate::cpu::stages::warm_start::warm_start;
 use crate::cpu::team::WorkerTeam;
 use crate::scene::Compiled;
-use crate::step::{Op, Stage};
+use crate::step::{PlannedStage, Stage};
 use crate::threads::Threads;
 use crate::world::WorldError;
 
@@ -74,9 +74,9 @@ impl CpuWorld {
                 let compiled = &self.host.compiled;
                 let BodyTables { poses, states, accumulators, .. } = bodies;
                 let ContactTables { contacts, manifolds, .. } = current;
-                let given = islands::Given { compiled, poses, states, accumulators };
+                let given = islands::SolverTables { compiled, poses, states, accumulators };
                 let (ops, stage_ms) = (&self.plan[solver.clone()], &mut times.stage_ms);
-                scheduling.groups.run(threads, ops, given, contacts, manifolds, counters, stage_ms);
+                scheduling.island_batches.run(threads, ops, given, contacts, manifolds, counters, stage_ms);
                 Ok(solver.end)
             }
             Schedule::WorkerTeam => {
@@ -94,10 +94,10 @@ impl CpuWorld {
     fn choose_schedule(&mut self) -> Schedule {
         let sweepers = self.sweepers().count();
         let Self { threads, current, counters, scheduling, .. } = self;
-        let Scheduling { groups, team_from, .. } = scheduling;
+        let Scheduling { island_batches, team_from, .. } = scheduling;
         let compiled = &self.host.compiled;
         // Batches are solved by all threads or not at all.
-        if sweepers == threads.count() && groups.find(threads, compiled, &current.contacts, counters.touching) {
+        if sweepers == threads.count() && island_batches.find(threads, compiled, &current.contacts, counters.touching) {
             Schedule::IslandBatches
         } else if threads.count() > 1 && compiled.joints.count() == 0 && counters.touching as usize >= *team_from {
             Schedule::WorkerTeam
@@ -107,7 +107,7 @@ impl CpuWorld {
     }
 
     /// Runs the sweeps of a step on a team of all threads.
-    fn run_team(&mut self, ops: &[Op]) {
+    fn run_team(&mut self, ops: &[PlannedStage]) {
         self.scheduling.team_steps += 1;
         let Self { threads, bodies, solver, counters, scratch, times, .. } = self;
         let BodyTables { poses, states, accumulators, .. } = bodies;

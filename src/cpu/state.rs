@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::{CpuWorld, GridTables, WorldTables};
 use crate::population::owner;
 use crate::query::{Answers, Flat, Query, QueryBounds, walk};
-use crate::scene::{Compiled, Joints};
+use crate::scene::{Compiled, JointTable};
 use crate::snapshot::{Carried, Snapshot};
 use crate::state::{JointReaction, joint_reactions, max_speed};
-use crate::step::{Op, Stage};
+use crate::step::{PlannedStage, Stage};
 use crate::tables::Tables;
 use crate::threads::Rows;
 use crate::types::{BodyState, Counters, JointFrame, Pose};
@@ -66,19 +66,20 @@ impl CpuWorld {
         // grid that was cut short would give wrong answers.
         let unwatched = self.threads.unwatched();
         let watching = std::mem::replace(&mut self.threads, unwatched);
-        let ran = [Stage::Bound, Stage::Bin].into_iter().try_for_each(|stage| self.run(Op { stage, flags: 0 }));
+        let ran =
+            [Stage::Bound, Stage::Bin].into_iter().try_for_each(|stage| self.run(PlannedStage { stage, flags: 0 }));
         let unwatched = std::mem::replace(&mut self.threads, watching);
         ran?;
         let Compiled { params, shapes, vertices, .. } = &self.host.compiled;
         let (poses, GridTables { aabbs, cell_ends, cell_shapes, .. }) = (&self.bodies.poses, &self.grid);
-        let tables = walk::Tables { params, shapes, vertices, poses, aabbs, cell_ends, cell_shapes };
+        let tables = walk::QueryTables { params, shapes, vertices, poses, aabbs, cell_ends, cell_shapes };
         let body_of = |shape| owner(&self.host.compiled, self.host.population.as_ref(), shape);
         query::answer(&unwatched, &tables, &flat, brute, bounds, body_of)
     }
 
     /// Returns the stages of a step.
     #[must_use]
-    pub fn plan(&self) -> &[Op] {
+    pub fn plan(&self) -> &[PlannedStage] {
         &self.plan
     }
 
@@ -182,7 +183,7 @@ impl CpuWorld {
             poses: self.bodies.poses.clone(),
             states: self.bodies.states.to_vec(),
             accumulators: self.bodies.accumulators.to_vec(),
-            swings: self.bodies.swings.clone(),
+            motion_extents: self.bodies.motion_extents.clone(),
             aabbs: self.grid.aabbs.clone(),
             cell_ends: self.grid.cell_ends.clone(),
             cell_shapes: self.grid.cell_shapes.clone(),
@@ -231,7 +232,7 @@ impl CpuWorld {
         self.bodies.poses.clone_from(&tables.poses);
         self.bodies.states = Rows::new(&tables.states);
         self.bodies.accumulators = Rows::new(&tables.accumulators);
-        self.bodies.swings.clone_from(&tables.swings);
+        self.bodies.motion_extents.clone_from(&tables.motion_extents);
         self.grid.aabbs.clone_from(&tables.aabbs);
         self.grid.cell_ends.clone_from(&tables.cell_ends);
         self.grid.cell_shapes.clone_from(&tables.cell_shapes);
@@ -252,10 +253,10 @@ impl CpuWorld {
         self.host.compiled.joints.rows.clone_from(&tables.joint_rows);
         self.host.compiled.joints.refresh();
         self.joints.frames.clone_from(&tables.joint_frames);
-        let Joints { joints, starts, rows, .. } = &self.host.compiled.joints;
+        let JointTable { joints, starts, rows, .. } = &self.host.compiled.joints;
         self.joints.states = Rows::new(&tables.joint_states);
         self.joints.impulses = Rows::new(&tables.joint_impulses);
-        self.joints.blocks.lay(starts, joints, &self.joints.frames, rows, &self.joints.impulses);
+        self.joints.blocks.build(starts, joints, &self.joints.frames, rows, &self.joints.impulses);
         self.counters = tables.counters;
     }
 }

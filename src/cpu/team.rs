@@ -13,12 +13,12 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::cpu::blocks::{Batch, Blocks, Visit};
+use crate::cpu::blocks::{Blocks, ContactBatch, Visit};
 use crate::threads::{Pause, Threads, emptied};
 use crate::types::{COLOR_COUNT, Counters, OVERFLOW_COLOR};
 
-/// Minimum number of constraint blocks ([`Batch::blocks`]) in a work block: about a microsecond of work, ten times the
-/// cost of claiming it.
+/// Minimum number of constraint blocks ([`ContactBatch::blocks`]) in a work block: about a microsecond of work, ten
+/// times the cost of claiming it.
 const MIN_BLOCKS: usize = 16;
 /// Minimum number of bodies in a work block.
 const MIN_BODIES: usize = 64;
@@ -39,7 +39,7 @@ pub struct WorkerTeam<'a> {
 #[derive(Debug, Default)]
 struct TeamLists<'a> {
     /// Work blocks of all colours.
-    work_blocks: Vec<TeamBlock<Mutex<Batch<'a>>>>,
+    work_blocks: Vec<TeamBlock<Mutex<ContactBatch<'a>>>>,
     /// End of each colour in the list.
     ends: [usize; COLOR_COUNT as usize],
     /// Work blocks over the bodies: first and end.
@@ -179,7 +179,7 @@ impl Drop for PanicSignal<'_> {
 }
 
 impl Visit for Worker<'_, '_> {
-    fn visit_batches(&mut self, each: impl Fn(Batch) + Sync) {
+    fn visit_batches(&mut self, each: impl Fn(ContactBatch) + Sync) {
         let TeamLists { work_blocks, ends, .. } = &self.team.lists;
         let mut first = 0;
         for &end in ends {
@@ -190,8 +190,8 @@ impl Visit for Worker<'_, '_> {
             }
             self.run_stage(color, |batch| {
                 let mut batch = batch.lock().unwrap_or_else(PoisonError::into_inner);
-                let Batch { slot, width, blocks, bounces } = &mut *batch;
-                each(Batch { slot: *slot, width: *width, blocks, bounces });
+                let ContactBatch { slot, width, blocks, bounces } = &mut *batch;
+                each(ContactBatch { slot: *slot, width: *width, blocks, bounces });
             });
         }
     }
@@ -227,7 +227,7 @@ mod tests {
         }
         counters.color_starts[COLOR_COUNT as usize] = end;
         let mut constraints = Blocks::default();
-        constraints.lay(&counters, false);
+        constraints.build(&counters, false);
         (constraints, counters)
     }
 

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use super::SCAN_BLOCK;
 use super::engine::Engine;
 use super::readback::{Arrival, cast};
-use super::record::{Work, scan};
+use super::record::{Dispatch, scan};
 use crate::population::BodyId;
 use crate::query::{Answers, Flat};
 use crate::types::{Hit, Ray, Region};
 use crate::world::WorldError;
 
 /// Initial estimate of the shapes that one region finds.
-const FIRST_GUESS: u64 = 4;
+const INITIAL_GUESS: u64 = 4;
 /// Minimum item capacity of a piece.
-const LEAST_ITEMS: u64 = 1024;
+const MIN_ITEMS: u64 = 1024;
 /// Size of a uniform, in bytes.
 const UNIFORM_BYTES: u64 = 16;
 /// Number of spare buffers kept of each kind (results, copies of the state), enough for a few batches in flight.
@@ -26,7 +26,7 @@ const KERNELS: [&str; 7] =
 
 /// Result sizes of the last queries of a world, by which the next buffers are sized, and its spare buffers.
 #[derive(Debug, Default)]
-pub(super) struct Load {
+pub(super) struct QueryStats {
     /// Identity of the population, compared by pointer: replaced whenever bodies are added or removed.
     pub population: Arc<()>,
     /// Identity of the world, compared by pointer, to reject queries that another world was asked.
@@ -51,7 +51,7 @@ pub(super) struct Load {
     pub spare_pasts: Vec<Vec<wgpu::Buffer>>,
 }
 
-impl Load {
+impl QueryStats {
     /// Invalidates the cached bodies of shapes after bodies were added or removed.
     pub fn forget_bodies(&mut self) {
         (self.population, self.bodies) = (Arc::default(), None);
@@ -68,25 +68,25 @@ impl Load {
     pub fn guess(&self, regions: usize) -> u64 {
         let regions = regions as u64;
         let like_before = (self.share * regions).min(2 * self.total);
-        (like_before + like_before / 4).max(FIRST_GUESS * regions)
+        (like_before + like_before / 4).max(INITIAL_GUESS * regions)
     }
 }
 
 /// Consecutive rays or regions of a batch that fit the device's buffers together.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(super) struct QueryChunk {
     pub rays: bool,
     /// First ray or region of the batch, and the one after the last.
     pub first: usize,
     pub end: usize,
     /// Item capacity.
     capacity: u64,
-    pub state: PieceState,
+    pub state: QueryChunkState,
 }
 
 /// Progress of a piece.
 #[derive(Debug)]
-pub(super) enum PieceState {
+pub(super) enum QueryChunkState {
     InFlight(Arrival),
     /// More items than the capacity: their number, and the start of each region's items. To be repeated.
     Outgrown(u64, Vec<u32>),
@@ -95,41 +95,41 @@ pub(super) enum PieceState {
     Items(Vec<u32>),
 }
 
-impl Piece {
+impl QueryChunk {
     /// Reads the results, if they have arrived.
     ///
     /// # Errors
     /// If the device is lost.
-    pub fn take(&mut self, load: &mut Load) -> Result<(), WorldError> {
-        let PieceState::InFlight(arrival) = &mut self.state else { return Ok(()) };
+    pub fn take(&mut self, stats: &mut QueryStats) -> Result<(), WorldError> {
+        let QueryChunkState::InFlight(arrival) = &mut self.state else { return Ok(()) };
         let Some(bytes) = arrival.take()? else { return Ok(()) };
-        load.spare_arrivals.extend(arrival.buffer());
-        if load.spare_arrivals.len() > SPARES {
-            load.spare_arrivals.remove(0);
+        stats.spare_arrivals.extend(arrival.buffer());
+        if stats.spare_arrivals.len() > SPARES {
+            stats.spare_arrivals.remove(0);
         }
         if self.rays {
-            self.state = PieceState::Hits(cast(&bytes));
+            self.state = QueryChunkState::Hits(cast(&bytes));
             return Ok(());
         }
         let mut words: Vec<u32> = cast(&bytes);
         let regions = self.end - self.first;
         let total = u64::from(words[regions]);
-        load.learn(total, regions);
+        stats.learn(total, regions);
         self.state = if total > self.capacity {
             words.truncate(regions + 1);
-            PieceState::Outgrown(total, words)
+            QueryChunkState::Outgrown(total, words)
         } else {
-            PieceState::Items(words)
+            QueryChunkState::Items(words)
         };
         Ok(())
     }
 
     pub fn is_in_flight(&self) -> bool {
-        matches!(self.state, PieceState::InFlight(_))
+        matches!(self.state, QueryChunkState::InFlight(_))
     }
 
     pub fn is_outgrown(&self) -> bool {
-        matches!(self.state, PieceState::Outgrown(..))
+        matches!(self.state, QueryChunkState::Outgrown(..))
     }
 }
 
@@ -137,7 +137,7 @@ impl Piece {
 #[derive(Debug)]
 pub(super) struct QuerySender<'a> {
     pub engine: &'a mut Engine,
-    pub load: &'a mut Load,
+    pub stats: &'a mut QueryStats,
     /// Number of shapes, in the world that has the most.
     pub shapes: u32,
 }
@@ -147,15 +147,15 @@ impl QuerySender<'_> {
     ///
     /// # Errors
     /// If a buffer does not fit the device, or a kernel does not compile.
-    pub fn send_all(&mut self, encoder: &mut wgpu::CommandEncoder, flat: &Flat) -> Result<Vec<Piece>, WorldError> {
+    pub fn send_all(&mut self, encoder: &mut wgpu::CommandEncoder, flat: &Flat) -> Result<Vec<QueryChunk>, WorldError> {
         let mut pieces = Vec::new();
         for (rays, count, most) in
             [(true, flat.rays.len(), self.most_rays()), (false, flat.regions.len(), self.most_regions())]
         {
             for first in (0..count).step_by(most) {
                 let end = count.min(first + most);
-                let room = self.load.guess(end - first);
-                pieces.push(self.send(encoder, flat, rays, first, end, room)?);
+                let capacity = self.stats.guess(end - first);
+                pieces.push(self.send(encoder, flat, rays, first, end, capacity)?);
             }
         }
         Ok(pieces)
@@ -169,13 +169,13 @@ impl QuerySender<'_> {
         &mut self,
         encoder: &mut wgpu::CommandEncoder,
         flat: &Flat,
-        pieces: &[Piece],
-    ) -> Result<Vec<Piece>, WorldError> {
+        pieces: &[QueryChunk],
+    ) -> Result<Vec<QueryChunk>, WorldError> {
         let most = self.limit() / 4;
         let mut fresh = Vec::new();
         for piece in pieces {
-            let &Piece { first, end, state: PieceState::Outgrown(total, _), .. } = piece else { continue };
-            self.load.repeats += 1;
+            let &QueryChunk { first, end, state: QueryChunkState::Outgrown(total, _), .. } = piece else { continue };
+            self.stats.repeats += 1;
             // A piece whose items exceed a buffer is split in two, again and again until each half fits.
             let cut = total + (end - first) as u64 + 1 > most && end - first > 1;
             let middle = if cut { usize::midpoint(first, end) } else { end };
@@ -193,7 +193,7 @@ impl QuerySender<'_> {
     fn limit(&self) -> u64 {
         let all = 4 * (u64::from(self.shapes) + 2);
         let least = all.max(size_of::<Region>() as u64).next_multiple_of(16);
-        (self.load.limit.unwrap_or(u64::MAX).max(least).min(self.engine.largest_buffer())) & !15
+        (self.stats.limit.unwrap_or(u64::MAX).max(least).min(self.engine.largest_buffer())) & !15
     }
 
     /// Returns the number of rays whose records fit a buffer.
@@ -210,7 +210,7 @@ impl QuerySender<'_> {
         fit(records.min(u64::from(u32::MAX) / shapes))
     }
 
-    /// Records rays or regions `first .. end` of a batch, with capacity for `room` items.
+    /// Records rays or regions `first .. end` of a batch, with capacity for `capacity` items.
     fn send(
         &mut self,
         encoder: &mut wgpu::CommandEncoder,
@@ -218,15 +218,15 @@ impl QuerySender<'_> {
         rays: bool,
         first: usize,
         end: usize,
-        room: u64,
-    ) -> Result<Piece, WorldError> {
+        capacity: u64,
+    ) -> Result<QueryChunk, WorldError> {
         let dispatches = self.engine.dispatches;
         let count = u32::try_from(end - first).unwrap_or(u32::MAX);
         let words = u64::from(count) + 1;
         // At most every shape for every region, and at most one buffer.
         let all = u64::from(count) * u64::from(self.shapes);
         let most = (self.limit() / 4).saturating_sub(words);
-        let capacity = room.max(LEAST_ITEMS).min(all).min(most);
+        let capacity = capacity.max(MIN_ITEMS).min(all).min(most);
         let blocks = words.div_ceil(u64::from(SCAN_BLOCK));
         #[allow(clippy::cast_possible_truncation, reason = "at most all items, which are counted in u32")]
         let uniforms = [
@@ -259,26 +259,26 @@ impl QuerySender<'_> {
             let mut pass = encoder
                 .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("query"), timestamp_writes: None });
             // One layer: each ray or region names its world.
-            let mut one_layer = |work: &Work| self.engine.execute_in(&mut pass, work, 1);
+            let mut one_layer = |work: &Dispatch| self.engine.execute_in(&mut pass, work, 1);
             if rays {
-                one_layer(&Work::new("query_ray", count))?;
+                one_layer(&Dispatch::new("query_ray", count))?;
             } else {
-                one_layer(&Work::new("query_count", count + 1))?;
+                one_layer(&Dispatch::new("query_count", count + 1))?;
                 for work in scan("regions", count + 1) {
                     one_layer(&work)?;
                 }
-                one_layer(&Work::new("query_emit", count))?;
+                one_layer(&Dispatch::new("query_emit", count))?;
             }
         }
         self.engine.dispatches = dispatches;
-        self.load.pieces += 1;
+        self.stats.pieces += 1;
         // Leaves much larger spare buffers to batches that need them.
         let fits = |spare: &wgpu::Buffer| spare.size() >= bytes && spare.size() / 4 <= bytes.max(4096);
-        let load = &mut *self.load;
-        let spare = load.spare_arrivals.iter().position(fits).map(|index| load.spare_arrivals.swap_remove(index));
-        load.made += u64::from(spare.is_none());
+        let stats = &mut *self.stats;
+        let spare = stats.spare_arrivals.iter().position(fits).map(|index| stats.spare_arrivals.swap_remove(index));
+        stats.made += u64::from(spare.is_none());
         let arrival = Arrival::send(self.engine.context.device(), encoder, &self.engine.buffers[results], bytes, spare);
-        Ok(Piece { rays, first, end, capacity, state: PieceState::InFlight(arrival) })
+        Ok(QueryChunk { rays, first, end, capacity, state: QueryChunkState::InFlight(arrival) })
     }
 
     /// Records a copy into buffers, executed by the encoder: earlier pieces have used their contents by then.
@@ -298,7 +298,7 @@ impl QuerySender<'_> {
             return Ok(());
         }
         self.engine.create(name, (bytes + bytes / 2).min(self.limit()).max(bytes))?;
-        self.load.made += 1;
+        self.stats.made += 1;
         for kernel in KERNELS {
             self.engine.unbind(kernel);
         }
@@ -315,7 +315,7 @@ impl QuerySender<'_> {
             usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
             mapped_at_creation: false,
         });
-        self.load.made += 1;
+        self.stats.made += 1;
         self.engine.buffers.insert(name, buffer);
     }
 }
@@ -329,13 +329,13 @@ fn fit(count: u64) -> usize {
 ///
 /// # Errors
 /// [`WorldError::TooManyFound`].
-pub(super) fn check_found(pieces: &[Piece], flat: &Flat, limit: usize) -> Result<(), WorldError> {
+pub(super) fn check_found(pieces: &[QueryChunk], flat: &Flat, limit: usize) -> Result<(), WorldError> {
     if limit == usize::MAX {
         return Ok(());
     }
     let mut known: Vec<(usize, &[u32])> = Vec::new();
     for piece in pieces {
-        if let PieceState::Outgrown(_, starts) | PieceState::Items(starts) = &piece.state {
+        if let QueryChunkState::Outgrown(_, starts) | QueryChunkState::Items(starts) = &piece.state {
             known.push((piece.first, &starts[..=piece.end - piece.first]));
         }
     }
@@ -354,15 +354,15 @@ pub(super) fn check_found(pieces: &[Piece], flat: &Flat, limit: usize) -> Result
 }
 
 /// Combines the pieces of a batch into answers, in the order of the queries.
-pub(super) fn collect(pieces: &mut [Piece], flat: &Flat, body_of: impl Fn(usize, u32) -> BodyId) -> Answers {
+pub(super) fn collect(pieces: &mut [QueryChunk], flat: &Flat, body_of: impl Fn(usize, u32) -> BodyId) -> Answers {
     pieces.sort_by_key(|piece| (piece.rays, piece.first));
     let mut hits = Vec::with_capacity(flat.rays.len());
     let mut lists = Vec::with_capacity(flat.regions.len());
     for piece in pieces {
         match &mut piece.state {
-            PieceState::InFlight(_) | PieceState::Outgrown(..) => {}
-            PieceState::Hits(found) => hits.extend_from_slice(found),
-            PieceState::Items(words) => {
+            QueryChunkState::InFlight(_) | QueryChunkState::Outgrown(..) => {}
+            QueryChunkState::Hits(found) => hits.extend_from_slice(found),
+            QueryChunkState::Items(words) => {
                 let (starts, mut rest) = words.split_at_mut(piece.end - piece.first + 1);
                 for pair in starts.windows(2) {
                     let (list, after) = rest.split_at_mut((pair[1] - pair[0]) as usize);

@@ -7,7 +7,7 @@ use super::state::complete;
 use super::{Context, GpuWorld};
 use crate::host::{Books, Host};
 use crate::population::Population;
-use crate::snapshot::{Carried, Moment, Snapshot};
+use crate::snapshot::{Carried, Snapshot, SnapshotMoment};
 use crate::types::{self, BodyState, Contact, Counters, JointState, Manifold, Pose, SleepingContact};
 use crate::world::WorldError;
 
@@ -29,13 +29,13 @@ const KEPT: [&str; 14] = [
     "sleeping",
 ];
 /// First of the tables whose copies hold only the rows that may be in use.
-const FIRST_LONG: usize = 11;
+const LONG_PARTS_START: usize = 11;
 
 /// State between two steps, in buffers of the device. Read back only on request ([`Self::read`]).
 #[derive(Debug)]
 pub struct DeviceCopy {
     context: Context,
-    moment: Moment,
+    moment: SnapshotMoment,
     parts: Vec<wgpu::Buffer>,
     bodies: usize,
     shapes: usize,
@@ -78,9 +78,9 @@ impl DeviceCopy {
             producers * 4,
             self.joints * size_of::<JointState>(),
             self.rows * size_of::<[f32; 2]>(),
-            self.joints * size_of::<types::Joint>(),
+            self.joints * size_of::<types::JointData>(),
             self.rows * size_of::<types::JointRow>(),
-            self.bodies * size_of::<types::Body>(),
+            self.bodies * size_of::<types::BodyData>(),
         ];
         let wanted: Vec<_> = self.parts.iter().zip(lengths).map(|(buffer, bytes)| (buffer, 0, bytes as u64)).collect();
         let head = download(&self.context, &wanted)?;
@@ -90,16 +90,16 @@ impl DeviceCopy {
         let mut sleeping_starts: Vec<u32> = cast(&head[5]);
         complete(&mut sleeping_starts);
         let contacts = u64::from(counters.contacts).min(self.capacity);
-        let put_by = u64::from(sleeping_starts.last().copied().unwrap_or(0)).min(self.capacity);
+        let archived = u64::from(sleeping_starts.last().copied().unwrap_or(0)).min(self.capacity);
         let tail = download(
             &self.context,
             &[
-                (&self.parts[FIRST_LONG], 0, contacts * size_of::<Contact>() as u64),
-                (&self.parts[FIRST_LONG + 1], 0, contacts * size_of::<Manifold>() as u64),
-                (&self.parts[FIRST_LONG + 2], 0, put_by * size_of::<SleepingContact>() as u64),
+                (&self.parts[LONG_PARTS_START], 0, contacts * size_of::<Contact>() as u64),
+                (&self.parts[LONG_PARTS_START + 1], 0, contacts * size_of::<Manifold>() as u64),
+                (&self.parts[LONG_PARTS_START + 2], 0, archived * size_of::<SleepingContact>() as u64),
             ],
         )?;
-        let mut bodies: Vec<types::Body> = cast(&head[10]);
+        let mut bodies: Vec<types::BodyData> = cast(&head[10]);
         // Commands that are queued but not executed yet are unknown to the device: applies them to the bodies here.
         for command in self.moment.commands.iter().filter(|command| !command.is_for_joint()) {
             if let Some(body) = bodies.get_mut(command.body as usize) {
@@ -117,7 +117,7 @@ impl DeviceCopy {
             sleeping: cast(&tail[2]),
             counters,
             bodies: &bodies,
-            joints: &cast::<types::Joint>(&head[8]),
+            joints: &cast::<types::JointData>(&head[8]),
             joint_rows: &cast::<types::JointRow>(&head[9]),
             joint_states: cast(&head[6]),
             joint_impulses: cast(&head[7]),
@@ -135,20 +135,20 @@ impl GpuWorld {
         self.poll()?;
         // The exact lengths if the counters of the last step have arrived, else the capacities.
         let known = self.known.filter(|(step, _)| step + 1 == self.host.steps).map(|(_, counters)| counters);
-        let room = u64::from(self.engine.contact_capacity);
-        let contacts = known.map_or(room, |counters| u64::from(counters.contacts).min(room));
-        let put_by = known.map_or(room, |counters| u64::from(counters.sleeping_contacts).min(room));
+        let capacity = u64::from(self.engine.contact_capacity);
+        let contacts = known.map_or(capacity, |counters| u64::from(counters.contacts).min(capacity));
+        let archived = known.map_or(capacity, |counters| u64::from(counters.sleeping_contacts).min(capacity));
         let lengths = [
             contacts * size_of::<Contact>() as u64,
             contacts * size_of::<Manifold>() as u64,
-            put_by * size_of::<SleepingContact>() as u64,
+            archived * size_of::<SleepingContact>() as u64,
         ];
         let device = self.context().device().clone();
         let mut encoder = self.engine.encoder();
         let mut parts = Vec::with_capacity(KEPT.len());
         for (index, name) in KEPT.iter().enumerate() {
             let from = &self.engine.buffers[at_parity(name, self.engine.parity)];
-            let most = index.checked_sub(FIRST_LONG).map_or(from.size(), |long| lengths[long].min(from.size()));
+            let most = index.checked_sub(LONG_PARTS_START).map_or(from.size(), |long| lengths[long].min(from.size()));
             let size = most.next_multiple_of(4).max(16).min(from.size());
             let to = device.create_buffer(&wgpu::BufferDescriptor {
                 label: Some("checkpoint"),
@@ -168,7 +168,7 @@ impl GpuWorld {
             shapes: self.host.compiled.shapes.len(),
             joints: self.host.compiled.joints.joints.len(),
             rows: self.host.compiled.joints.rows.len(),
-            capacity: contacts.max(put_by),
+            capacity: contacts.max(archived),
         })
     }
 

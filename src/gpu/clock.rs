@@ -1,7 +1,7 @@
 //! Device time of whole steps: two timestamps around the passes of a step, read back with its counters. Unlike the
 //! stage times of [`super::profile`], this does not change how a step runs.
 
-use super::readback::{Part, cast};
+use super::readback::{BufferRange, cast};
 
 /// Size of the two timestamps of a step (begin, end), in bytes.
 const BYTES: u64 = 2 * wgpu::QUERY_SIZE as u64;
@@ -47,7 +47,7 @@ impl Clock {
     }
 
     /// Resolves the timestamps after the last pass; they are to be read back as the last part of the step.
-    pub fn resolve(&self, encoder: &mut wgpu::CommandEncoder) -> Part<'_> {
+    pub fn resolve(&self, encoder: &mut wgpu::CommandEncoder) -> BufferRange<'_> {
         encoder.resolve_query_set(&self.queries, 0..2, &self.resolved, 0);
         (&self.resolved, 0, BYTES)
     }

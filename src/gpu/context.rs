@@ -11,8 +11,8 @@ use super::kernel::Kernels;
 pub use crate::device_error::DeviceError;
 
 /// Maximum storage buffers per kernel to request from the device. One world needs 8, except the fused kernel with
-/// joints (`shaders/alone.wgsl`), which needs 12 and is only used where available.
-const MOST_TABLES: u32 = 14;
+/// joints (`shaders/fused.wgsl`), which needs 12 and is only used where available.
+const MAX_TABLES: u32 = 14;
 
 /// Interval at which a thread waiting for the device checks for cancellation.
 const PATIENCE: Duration = Duration::from_millis(10);
@@ -52,10 +52,10 @@ pub enum ContextError {
 /// A device and its queue. Cheap to clone; clones share the compiled kernels.
 #[derive(Clone)]
 pub struct Context {
-    inner: Arc<Inner>,
+    inner: Arc<ContextInner>,
 }
 
-struct Inner {
+struct ContextInner {
     info: wgpu::AdapterInfo,
     device: wgpu::Device,
     queue: wgpu::Queue,
@@ -180,7 +180,7 @@ impl Context {
         // The default limits, including 8 storage buffers per stage, are available everywhere; only sizes are raised.
         // Kernels for many worlds use two storage buffers more, the fused kernel with joints four.
         let limits = wgpu::Limits {
-            max_storage_buffers_per_shader_stage: most.max_storage_buffers_per_shader_stage.clamp(8, MOST_TABLES),
+            max_storage_buffers_per_shader_stage: most.max_storage_buffers_per_shader_stage.clamp(8, MAX_TABLES),
             max_buffer_size: most.max_buffer_size,
             max_storage_buffer_binding_size: most.max_storage_buffer_binding_size,
             max_texture_dimension_2d: most.max_texture_dimension_2d,
@@ -217,7 +217,7 @@ impl Context {
             remember(&lost, DeviceError::Lost(format!("{reason:?} {message}").trim().to_owned()));
         });
         Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(ContextInner {
                 info,
                 device,
                 queue,

@@ -6,17 +6,17 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::capacity::Capacity;
 use super::context::Context;
 use super::kernel::{Kernel, Kernels};
 use super::memory::{Features, Group, Sizes, TABLES, buffer_bytes};
-use super::record::{ALONE, Run, Work, program};
-use super::room::Room;
+use super::record::{ColorRun, Dispatch, FUSED, program};
 use super::shader::LAYERS;
 use super::{MAX_WORKGROUPS, SCAN_BLOCK};
-use crate::scene::{Compiled, Joints};
+use crate::scene::{Compiled, JointTable};
 use crate::snapshot::first_islands;
-use crate::step::Op;
-use crate::types::{COLOR_COUNT, Command, Constraint, Event, Params, SleepingContact, Sweep};
+use crate::step::PlannedStage;
+use crate::types::{COLOR_COUNT, CommandData, Constraint, EventData, Params, SleepingContact, Sweep};
 use crate::world::WorldError;
 use bytemuck::Pod;
 
@@ -26,11 +26,11 @@ const MAX_SWEEPS: usize = 4096;
 const UNIFORM_STRIDE: usize = 256;
 
 /// A kernel, and the list it scans if it is a scan kernel.
-pub(super) type Key = (&'static str, &'static str);
+pub(super) type KernelKey = (&'static str, &'static str);
 
 /// A kernel with its bind groups.
 #[derive(Debug)]
-struct Bound {
+struct BoundKernel {
     kernel: Arc<Kernel>,
     /// By parity, which alternates every step: it selects which of the two contact buffers is the current one.
     groups: [wgpu::BindGroup; 2],
@@ -50,12 +50,12 @@ pub(super) struct Engine {
     /// Bind group of the same list, for kernels of many worlds.
     layer_group: Option<wgpu::BindGroup>,
     pub features: Features,
-    pub room: Room,
+    pub capacity: Capacity,
     pub contact_capacity: u32,
     pub event_capacity: u32,
-    pub joint_runs: Vec<Run>,
+    pub joint_runs: Vec<ColorRun>,
     pub buffers: HashMap<&'static str, wgpu::Buffer>,
-    bound: HashMap<Key, Bound>,
+    bound: HashMap<KernelKey, BoundKernel>,
     /// Constants of the (first) world for which the bind groups were made; `None` after a buffer was replaced.
     pub bound_for: Option<Params>,
     pub parity: usize,
@@ -72,7 +72,7 @@ pub(super) struct Engine {
 
 impl Engine {
     /// Creates an engine without buffers.
-    pub fn new(context: &Context, kernels: Arc<Kernels>, worlds: u32, features: Features, room: Room) -> Self {
+    pub fn new(context: &Context, kernels: Arc<Kernels>, worlds: u32, features: Features, capacity: Capacity) -> Self {
         let device = context.device();
         let sweep_buffer = device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("sweeps"),
@@ -99,7 +99,7 @@ impl Engine {
             layers: vec![0],
             layer_group: None,
             features,
-            room,
+            capacity,
             contact_capacity: 0,
             event_capacity: 0,
             joint_runs: Vec::new(),
@@ -118,12 +118,12 @@ impl Engine {
 
     /// Uploads the program of the fused kernel for this plan, in a new buffer, as steps that are recorded but not yet
     /// submitted still refer to theirs.
-    pub fn follow(&mut self, plan: &[Op]) {
+    pub fn follow(&mut self, plan: &[PlannedStage]) {
         let (solver, program) = program(plan);
         self.solver = solver;
         let program = bytemuck::cast_slice(&program);
         self.buffers.insert("program", self.context.buffer_with("program", program, wgpu::BufferUsages::UNIFORM));
-        for name in ALONE.into_iter().flat_map(|(_, names)| names) {
+        for name in FUSED.into_iter().flat_map(|(_, names)| names) {
             self.unbind(name);
         }
     }
@@ -145,7 +145,7 @@ impl Engine {
 
     /// Returns the element capacities of one world.
     pub fn sizes(&self) -> Sizes {
-        Sizes::new(self.room, self.contact_capacity, self.event_capacity)
+        Sizes::new(self.capacity, self.contact_capacity, self.event_capacity)
     }
 
     /// Returns the largest storage buffer that the device allows, in bytes.
@@ -162,7 +162,7 @@ impl Engine {
 
     /// Returns the largest event capacity per world that the device allows.
     pub fn most_events(&self) -> u32 {
-        let most = self.largest_buffer() / (size_of::<Event>() as u64 * u64::from(self.worlds));
+        let most = self.largest_buffer() / (size_of::<EventData>() as u64 * u64::from(self.worlds));
         u32::try_from(most).unwrap_or(u32::MAX)
     }
 
@@ -209,10 +209,10 @@ impl Engine {
     pub fn place(&self, params: &mut Params) {
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let sizes = self.sizes();
-        let [heads, links] = sizes.ties().map(count);
+        let [heads, links] = sizes.exclusions().map(count);
         params.contact_capacity = self.contact_capacity;
         params.color_blocks = count(sizes.color_blocks());
-        (params.tie_heads, params.tie_links) = (heads, links);
+        (params.exclusion_heads, params.exclusion_links) = (heads, links);
     }
 
     /// Returns the rows per world of a table.
@@ -259,7 +259,7 @@ impl Engine {
         self.upload("states", members, |member| Cow::Borrowed(&member.states[..]));
         self.upload("shapes", members, |member| Cow::Borrowed(&member.shapes[..]));
         self.upload("vertices", members, |member| Cow::Borrowed(&member.vertices[..]));
-        self.upload("movers", members, |member| Cow::Borrowed(&member.movers[..]));
+        self.upload("ccd_bodies", members, |member| Cow::Borrowed(&member.ccd_bodies[..]));
         self.upload("islands", members, |member| Cow::Owned(first_islands(member)));
         self.fill_joints(members);
     }
@@ -271,10 +271,10 @@ impl Engine {
         self.upload("joint_starts", members, |member| Cow::Borrowed(&member.joints.starts[..]));
         self.upload("joint_states", members, |member| Cow::Borrowed(&member.joints.states[..]));
         // Pair exclusions are stored after the partners: the heads per body, then the links per joint.
-        let [heads, links] = self.sizes().ties();
+        let [heads, links] = self.sizes().exclusions();
         if let [alone] = members {
-            let Joints { ties, .. } = &alone.joints;
-            for (at, words) in [(heads, &ties.heads), (links, &ties.links)] {
+            let JointTable { exclusions, .. } = &alone.joints;
+            for (at, words) in [(heads, &exclusions.heads), (links, &exclusions.links)] {
                 if !words.is_empty() {
                     let bytes = bytemuck::cast_slice(words);
                     self.context.queue().write_buffer(&self.buffers["partners"], 4 * at as u64, bytes);
@@ -283,11 +283,11 @@ impl Engine {
             return;
         }
         self.upload("partners", members, |member| {
-            let Joints { ties, .. } = &member.joints;
+            let JointTable { exclusions, .. } = &member.joints;
             let mut words = vec![0_u32; heads];
-            words.extend_from_slice(ties.heads.as_flattened());
+            words.extend_from_slice(exclusions.heads.as_flattened());
             words.resize(links, 0);
-            words.extend_from_slice(ties.links.as_flattened());
+            words.extend_from_slice(exclusions.links.as_flattened());
             Cow::Owned(words)
         });
     }
@@ -331,7 +331,7 @@ impl Engine {
     }
 
     /// Creates the bind groups of a kernel.
-    fn bound(&self, name: &'static str, key: Key) -> Result<Bound, WorldError> {
+    fn bound(&self, name: &'static str, key: KernelKey) -> Result<BoundKernel, WorldError> {
         let kernel = self.kernels.get(name)?;
         let device = self.context.device();
         let group = |parity: usize| {
@@ -374,14 +374,14 @@ impl Engine {
                 entries: &[wgpu::BindGroupEntry { binding: 0, resource: buffer.as_entire_binding() }],
             })
         });
-        Ok(Bound { kernel, groups, strides })
+        Ok(BoundKernel { kernel, groups, strides })
     }
 
     /// Dispatches a kernel over all current layers.
     ///
     /// # Errors
     /// If it does not compile.
-    pub fn execute(&mut self, pass: &mut wgpu::ComputePass, work: &Work) -> Result<(), WorldError> {
+    pub fn execute(&mut self, pass: &mut wgpu::ComputePass, work: &Dispatch) -> Result<(), WorldError> {
         self.execute_in(pass, work, u32::try_from(self.layers.len()).unwrap_or(u32::MAX))
     }
 
@@ -389,8 +389,8 @@ impl Engine {
     ///
     /// # Errors
     /// If it does not compile.
-    pub fn execute_in(&mut self, pass: &mut wgpu::ComputePass, work: &Work, layers: u32) -> Result<(), WorldError> {
-        let Work { name, key, threads, sweep } = *work;
+    pub fn execute_in(&mut self, pass: &mut wgpu::ComputePass, work: &Dispatch, layers: u32) -> Result<(), WorldError> {
+        let Dispatch { name, key, threads, sweep } = *work;
         if threads == 0 {
             return Ok(());
         }
@@ -402,7 +402,7 @@ impl Engine {
             let slot = self.slot_of(sweep)?;
             pass.set_bind_group(1, &self.sweep_group, &[slot]);
         }
-        let Bound { kernel, groups, strides } = &self.bound[&key];
+        let BoundKernel { kernel, groups, strides } = &self.bound[&key];
         let workgroups = threads.div_ceil(kernel.reflection.workgroup_size);
         let (x, y) = (workgroups.min(MAX_WORKGROUPS), workgroups.div_ceil(MAX_WORKGROUPS));
         pass.set_pipeline(&kernel.pipeline);
@@ -444,10 +444,10 @@ impl Engine {
     ///
     /// # Errors
     /// If a kernel does not compile.
-    pub fn send_commands(&mut self, pass: &mut wgpu::ComputePass, commands: &[Command]) -> Result<(), WorldError> {
+    pub fn send_commands(&mut self, pass: &mut wgpu::ComputePass, commands: &[CommandData]) -> Result<(), WorldError> {
         // In pieces that the device allows; a body's commands may be split between two and stay in order.
         #[allow(clippy::cast_possible_truncation, reason = "a share of a buffer's limit")]
-        let most = (self.largest_buffer() / size_of::<Command>() as u64).min(1 << 24) as usize;
+        let most = (self.largest_buffer() / size_of::<CommandData>() as u64).min(1 << 24) as usize;
         for piece in commands.chunks(most.max(1)) {
             let contents = bytemuck::cast_slice(piece);
             let buffer = self.context.buffer_with("commands", contents, wgpu::BufferUsages::STORAGE);
@@ -458,7 +458,7 @@ impl Engine {
                 if count > 0 {
                     // One layer: each command names its world.
                     let threads = u32::try_from(piece.len()).unwrap_or(u32::MAX);
-                    self.execute_in(pass, &Work::new(name, threads), 1)?;
+                    self.execute_in(pass, &Dispatch::new(name, threads), 1)?;
                 }
             }
         }
@@ -483,7 +483,7 @@ pub(super) fn part_bytes(sizes: &Sizes, features: Features, name: &str) -> u64 {
 }
 
 /// Returns the buffer that a kernel's binding refers to.
-fn renamed(binding: &str, (name, list): Key) -> &str {
+fn renamed(binding: &str, (name, list): KernelKey) -> &str {
     let of_sums = name == "scan_blocks of sums";
     match (binding, list) {
         ("values", "colors") if of_sums => "color_block_sums",

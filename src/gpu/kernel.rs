@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use wgpu::naga;
 
 pub use super::shader::Patch;
-use super::shader::{Composed, Composer, LAYERS, SHADERS, ShaderError, Source};
+use super::shader::{Composed, Composer, LAYERS, SHADERS, ShaderError, ShaderSource};
 
 /// A kernel that could not be created.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -298,7 +298,7 @@ impl Kernels {
 
 /// Returns the shader of an entry point, by its name: `collide_sharp` is in `collide`.
 fn shader_of(name: &str) -> Option<usize> {
-    let is_of = |shader: &&(usize, &Source)| {
+    let is_of = |shader: &&(usize, &ShaderSource)| {
         name.strip_prefix(shader.1.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
     };
     let all: Vec<_> = SHADERS.iter().enumerate().collect();

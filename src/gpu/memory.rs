@@ -1,17 +1,17 @@
 //! Device memory of a world: every table, the element it has a row for, and its size. Buffers are created from this
 //! list, and `drystone info` prints the totals.
 
-use super::room::Room;
+use super::capacity::Capacity;
 use super::{PARTNER_WORDS, SCAN_BLOCK};
 use crate::scene::Compiled;
 use crate::types::{
-    self, Aabb, Accumulator, BodyState, CLAIM_SLOTS, COLOR_BLOCK, COLOR_COUNT, Constraint, Contact, Counters, Event,
-    JointFrame, JointState, Manifold, Pose, Rebound, SURFACES, SleepingContact, Surface,
+    self, Aabb, Accumulator, BodyState, CLAIM_SLOTS, COLOR_BLOCK, COLOR_COUNT, Constraint, Contact, Counters,
+    EventData, JointFrame, JointState, Manifold, Pose, Rebound, SURFACES, SleepingContact, Surface,
 };
 use crate::world::WorldError;
 
 /// Minimum size of a buffer, in bytes: a binding must hold at least one element, even in a world without bodies.
-const SMALLEST_BUFFER: u64 = 256;
+const MIN_BUFFER: u64 = 256;
 
 /// Element that a table has a row for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,7 +69,7 @@ pub enum Where {
 
 /// A table on the device.
 #[derive(Clone, Copy, Debug)]
-pub struct Table {
+pub struct DeviceTable {
     /// Name of the table in the shaders.
     pub name: &'static str,
     /// Element it has a row for.
@@ -82,26 +82,26 @@ pub struct Table {
     pub only: Where,
 }
 
-const fn table<T>(name: &'static str, per: Per) -> Table {
-    Table { name, per, bytes: size_of::<T>(), more: 0, only: Where::Always }
+const fn table<T>(name: &'static str, per: Per) -> DeviceTable {
+    DeviceTable { name, per, bytes: size_of::<T>(), more: 0, only: Where::Always }
 }
 
-const fn only(table: Table, only: Where) -> Table {
-    Table { only, ..table }
+const fn only(table: DeviceTable, only: Where) -> DeviceTable {
+    DeviceTable { only, ..table }
 }
 
 /// Adds one row, for the total of a scan.
-const fn total(table: Table) -> Table {
-    Table { more: 1, ..table }
+const fn total(table: DeviceTable) -> DeviceTable {
+    DeviceTable { more: 1, ..table }
 }
 
 /// All tables of a world.
-pub const TABLES: &[Table] = &[
-    table::<types::Body>("bodies", Per::Body),
+pub const TABLES: &[DeviceTable] = &[
+    table::<types::BodyData>("bodies", Per::Body),
     table::<Pose>("poses", Per::Body),
     table::<BodyState>("states", Per::Body),
     table::<Accumulator>("accumulators", Per::Body),
-    table::<f32>("swings", Per::Body),
+    table::<f32>("motion_extents", Per::Body),
     table::<u32>("color_masks", Per::Body),
     table::<[u32; CLAIM_SLOTS as usize]>("color_claims", Per::Body),
     only(table::<Pose>("poses_backup", Per::Body), Where::Strict),
@@ -109,8 +109,8 @@ pub const TABLES: &[Table] = &[
     only(table::<u32>("islands", Per::Body), Where::Sleep),
     only(table::<u32>("island_flags", Per::Body), Where::Sleep),
     only(table::<u32>("islands_backup", Per::Body), Where::StrictSleep),
-    table::<types::Shape>("shapes", Per::Shape),
-    table::<types::Mover>("movers", Per::Shape),
+    table::<types::ShapeData>("shapes", Per::Shape),
+    table::<types::CcdBody>("ccd_bodies", Per::Shape),
     table::<Aabb>("aabbs", Per::Shape),
     table::<u32>("shape_cells", Per::Shape),
     table::<u32>("cell_unsorted", Per::Shape),
@@ -127,7 +127,7 @@ pub const TABLES: &[Table] = &[
     table::<[u32; COLOR_COUNT as usize + 1]>("color_starts", Per::World),
     table::<u32>("partners", Per::Partner),
     table::<u32>("block_sums", Per::ScanBlock),
-    table::<types::Joint>("joints", Per::Joint),
+    table::<types::JointData>("joints", Per::Joint),
     table::<JointState>("joint_states", Per::Joint),
     table::<JointFrame>("joint_frames", Per::Joint),
     only(table::<JointState>("joint_states_backup", Per::Joint), Where::Strict),
@@ -136,7 +136,7 @@ pub const TABLES: &[Table] = &[
     only(table::<[f32; 2]>("joint_impulses_backup", Per::JointRow), Where::Strict),
     table::<u32>("joint_starts", Per::JointOrder),
     total(only(table::<u32>("event_starts", Per::Reporter), Where::Events)),
-    only(table::<Event>("events", Per::Event), Where::Events),
+    only(table::<EventData>("events", Per::Event), Where::Events),
     table::<Contact>("contacts_0", Per::Contact),
     table::<Contact>("contacts_1", Per::Contact),
     table::<Manifold>("manifolds_0", Per::Contact),
@@ -165,7 +165,7 @@ pub(super) enum Group {
     Events,
 }
 
-impl Table {
+impl DeviceTable {
     pub(super) fn group(&self) -> Group {
         match self.per {
             Per::World | Per::Body | Per::Shape | Per::Vertex | Per::Cell => Group::Bodies,
@@ -248,8 +248,8 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    pub(super) fn new(room: Room, contacts: u32, events: u32) -> Self {
-        let Room { bodies, shapes, vertices, cells, joints, rows, order } = room;
+    pub(super) fn new(capacity: Capacity, contacts: u32, events: u32) -> Self {
+        let Capacity { bodies, shapes, vertices, cells, joints, rows, order } = capacity;
         let (contacts, events) = (contacts as usize, events as usize);
         Self { bodies, shapes, vertices, cells, joints, rows, order, contacts, events }
     }
@@ -262,13 +262,13 @@ impl Sizes {
 
     /// Returns the offsets in `partners`, in words, of the pair exclusions: heads of bodies, links of joints.
     #[must_use]
-    pub fn ties(&self) -> [usize; 2] {
+    pub fn exclusions(&self) -> [usize; 2] {
         [self.shapes * PARTNER_WORDS, self.shapes * PARTNER_WORDS + 2 * self.bodies]
     }
 
     /// Returns the rows of a table.
     #[must_use]
-    pub fn rows_of(&self, table: &Table, features: Features) -> usize {
+    pub fn rows_of(&self, table: &DeviceTable, features: Features) -> usize {
         if !features.have(table.only) {
             return 0;
         }
@@ -279,7 +279,7 @@ impl Sizes {
             Per::Shape => self.shapes,
             Per::Vertex => self.vertices,
             Per::Cell => self.cells,
-            Per::Partner => self.ties()[1] + 4 * self.joints,
+            Per::Partner => self.exclusions()[1] + 4 * self.joints,
             Per::ScanBlock => (self.cells + 1).max(self.shapes + self.joints + 1).div_ceil(SCAN_BLOCK as usize),
             Per::Joint => self.joints,
             Per::JointRow => self.rows,
@@ -295,7 +295,7 @@ impl Sizes {
 
     /// Returns the size of a table's buffer for this number of worlds, in bytes.
     #[must_use]
-    pub fn bytes_of(&self, table: &Table, features: Features, worlds: u32) -> u64 {
+    pub fn bytes_of(&self, table: &DeviceTable, features: Features, worlds: u32) -> u64 {
         buffer_bytes(self.rows_of(table, features) as u64 * table.bytes as u64 * u64::from(worlds))
     }
 
@@ -337,7 +337,7 @@ impl Sizes {
 
 /// Returns a valid buffer size for a number of bytes: never zero, and a multiple of 16.
 pub(super) fn buffer_bytes(bytes: u64) -> u64 {
-    bytes.max(SMALLEST_BUFFER).next_multiple_of(16)
+    bytes.max(MIN_BUFFER).next_multiple_of(16)
 }
 
 /// Returns the largest number of bodies (with one shape each) and of contacts for which no table of one world exceeds a

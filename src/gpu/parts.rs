@@ -12,7 +12,7 @@ const MOST: usize = 64;
 
 /// Progress of a step.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Part {
+pub(super) struct StepPart {
     /// Next line of the plan.
     next: usize,
     /// Slot of the profiler, if the step is measured.
@@ -21,13 +21,13 @@ pub(super) struct Part {
 
 /// Times of measured steps that have arrived.
 #[derive(Debug, Default)]
-pub(super) struct Times {
+pub(super) struct MeasuredSteps {
     untaken: VecDeque<StageTimes>,
     /// Milliseconds of each line of the plan in the latest measured step.
     last: Vec<f64>,
 }
 
-impl Times {
+impl MeasuredSteps {
     pub fn arrived(&mut self, times: StageTimes) {
         self.last = times.ops.iter().map(|(_, ms)| *ms).collect();
         if self.untaken.len() == MOST {
@@ -72,13 +72,13 @@ impl GpuWorld {
             Some(part) => (self.engine.encoder(), part),
             None => {
                 self.wait_for_room()?;
-                if self.rests() {
+                if self.is_idle() {
                     return Ok(true);
                 }
                 let mut encoder = self.engine.encoder();
                 self.begin_recording(&mut encoder)?;
                 self.measures = true;
-                (encoder, Part { next: 0, measured: self.begin_measuring() })
+                (encoder, StepPart { next: 0, measured: self.begin_measuring() })
             }
         };
         let end = self.end_of_part(part.next, share);
@@ -87,7 +87,7 @@ impl GpuWorld {
         if complete {
             self.end_recording(&mut encoder, part.measured);
         } else {
-            self.part = Some(Part { next: end, ..part });
+            self.part = Some(StepPart { next: end, ..part });
         }
         self.submit(encoder)?;
         Ok(complete)

@@ -1,16 +1,16 @@
 //! Adding and removing bodies and joints in a single GPU world: uploads the host's decisions to the device.
 
 use super::GpuWorld;
+use super::capacity::Capacity;
 use super::engine::Engine;
 use super::memory::Features;
 use super::record::joint_runs;
-use super::room::Room;
 use super::state;
 use super::transforms::Sent;
 use super::writes::Writes;
-use crate::host::{Host, Parts, Recorder, WorldEngine};
-use crate::population::Change;
-use crate::scene::{Compiled, JointChange, Joints};
+use crate::host::{Host, PartCounts, Recorder, WorldEngine};
+use crate::population::PopulationChange;
+use crate::scene::{Compiled, JointChange, JointTable};
 use crate::snapshot::{Snapshot, first_islands};
 use crate::step::plan;
 use crate::types::{JOINT_COLORS, Params, VACANT};
@@ -25,8 +25,8 @@ impl WorldEngine for GpuWorld {
         &mut self.host
     }
 
-    fn has_room_for(&self, more: Parts) -> bool {
-        self.engine.room.holds(Room::of(&self.host.compiled).with(more))
+    fn has_room_for(&self, more: PartCounts) -> bool {
+        self.engine.capacity.holds(Capacity::of(&self.host.compiled).with(more))
     }
 
     fn is_limited(&self) -> bool {
@@ -35,13 +35,13 @@ impl WorldEngine for GpuWorld {
 
     fn make_room(&mut self, recorder: Option<&mut Recorder>) -> Result<(), WorldError> {
         let features = Features::of(&self.host.compiled);
-        if self.engine.make_room(Room::of(&self.host.compiled), features, recorder)? {
+        if self.engine.make_room(Capacity::of(&self.host.compiled), features, recorder)? {
             self.engine.place(&mut self.host.compiled.params);
         }
         Ok(())
     }
 
-    fn follow(&mut self, change: &Change, recorder: Option<&mut Recorder>) -> Result<(), WorldError> {
+    fn follow(&mut self, change: &PopulationChange, recorder: Option<&mut Recorder>) -> Result<(), WorldError> {
         self.host.asked = self.host.steps;
         let Compiled { settings, bounces, joints, .. } = &self.host.compiled;
         let plan = plan(settings, *bounces, joints.count() > 0);
@@ -50,12 +50,12 @@ impl WorldEngine for GpuWorld {
             self.plan = plan;
         }
         if !change.bodies.is_empty() {
-            self.query_load.forget_bodies();
+            self.query_stats.forget_bodies();
         }
         if !change.joints.places.is_empty() {
             self.engine.joint_runs = joint_runs([&self.host.compiled.joints]);
         }
-        self.engine.tell(&change_writes(&self.host.compiled, change), 0, recorder);
+        self.engine.upload_writes(&change_writes(&self.host.compiled, change), 0, recorder);
         // Most changes leave the constants as they are.
         if !self.engine.is_bound_for(&self.host.compiled.params) {
             self.bind();
@@ -65,7 +65,7 @@ impl WorldEngine for GpuWorld {
     }
 
     fn clear_lists(&mut self) {
-        self.engine.tell(&self.engine.cleared_lists(), 0, None);
+        self.engine.upload_writes(&self.engine.cleared_lists(), 0, None);
     }
 
     fn state(&mut self) -> Result<Snapshot, WorldError> {
@@ -74,7 +74,7 @@ impl WorldEngine for GpuWorld {
         Ok(state::snapshot(&self.host, tables))
     }
 
-    fn settle(&mut self) -> Result<(), WorldError> {
+    fn finish_steps(&mut self) -> Result<(), WorldError> {
         self.engine.context.wait()?;
         self.poll()
     }
@@ -95,7 +95,7 @@ impl WorldEngine for GpuWorld {
             self.bind();
         }
         let writes = state::restored(&self.host.compiled, self.engine.parity, snapshot);
-        self.engine.tell(&writes, 0, recorder);
+        self.engine.upload_writes(&writes, 0, recorder);
     }
 }
 
@@ -111,7 +111,7 @@ impl GpuWorld {
 }
 
 /// Returns the buffer writes for a change of bodies, shapes and joints.
-pub(super) fn change_writes(compiled: &Compiled, change: &Change) -> Writes {
+pub(super) fn change_writes(compiled: &Compiled, change: &PopulationChange) -> Writes {
     let mut writes = Writes::default();
     if !change.bodies.is_empty() {
         writes.all("vertices", &compiled.vertices);
@@ -125,7 +125,7 @@ pub(super) fn change_writes(compiled: &Compiled, change: &Change) -> Writes {
     writes.some("bodies", &compiled.bodies, &change.bodies);
     writes.some("poses", &compiled.poses, &change.bodies);
     writes.some("states", &compiled.states, &change.bodies);
-    writes.some("movers", &compiled.movers, &change.shapes);
+    writes.some("ccd_bodies", &compiled.ccd_bodies, &change.shapes);
     if change.grid {
         writes.all("shapes", &compiled.shapes);
     } else {
@@ -138,7 +138,7 @@ pub(super) fn change_writes(compiled: &Compiled, change: &Change) -> Writes {
 /// Adds the writes of changed joints. Impulses, angles and goals of other joints are newer on the device and stay as
 /// they are.
 fn add_joint_writes(compiled: &Compiled, change: &JointChange, writes: &mut Writes) {
-    let Joints { joints, rows, states, starts, ties, .. } = &compiled.joints;
+    let JointTable { joints, rows, states, starts, exclusions, .. } = &compiled.joints;
     writes.some("joints", joints, &change.places);
     writes.some("joint_states", states, &change.places);
     writes.some("joint_rows", rows, &change.rows);
@@ -151,9 +151,9 @@ fn add_joint_writes(compiled: &Compiled, change: &JointChange, writes: &mut Writ
         writes.all("joint_starts", &starts[..2 * JOINT_COLORS as usize]);
         writes.some("joint_starts", starts, &change.order);
     }
-    let Params { tie_heads, tie_links, .. } = compiled.params;
-    writes.some_from("partners", 4 * u64::from(tie_heads), &ties.heads, &change.heads);
-    writes.some_from("partners", 4 * u64::from(tie_links), &ties.links, &change.links);
+    let Params { exclusion_heads, exclusion_links, .. } = compiled.params;
+    writes.some_from("partners", 4 * u64::from(exclusion_heads), &exclusions.heads, &change.heads);
+    writes.some_from("partners", 4 * u64::from(exclusion_links), &exclusions.links, &change.links);
 }
 
 impl Engine {

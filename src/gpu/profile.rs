@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use super::readback::cast;
-use crate::step::Op;
+use crate::step::PlannedStage;
 use crate::step::Stage;
 
 /// Maximum number of measured steps in flight.
@@ -22,7 +22,7 @@ pub struct StageTimes {
     /// Number of steps done at its end.
     pub step: u64,
     /// Milliseconds of each line of the plan.
-    pub ops: Vec<(Op, f64)>,
+    pub ops: Vec<(PlannedStage, f64)>,
 }
 
 impl StageTimes {
@@ -39,17 +39,17 @@ impl StageTimes {
 }
 
 #[derive(Debug)]
-struct Slot {
+struct ProfileSlot {
     queries: wgpu::QuerySet,
     resolved: wgpu::Buffer,
     arrived: wgpu::Buffer,
     state: Arc<AtomicU8>,
-    plan: Vec<Op>,
+    plan: Vec<PlannedStage>,
     step: u64,
 }
 
-impl Slot {
-    fn new(device: &wgpu::Device, plan: &[Op]) -> Self {
+impl ProfileSlot {
+    fn new(device: &wgpu::Device, plan: &[PlannedStage]) -> Self {
         let count = u32::try_from(2 * plan.len()).unwrap_or(u32::MAX);
         let buffer = |label, usage| {
             let size = u64::from(count) * u64::from(wgpu::QUERY_SIZE);
@@ -73,7 +73,7 @@ impl Slot {
 /// Measured steps in flight.
 #[derive(Debug, Default)]
 pub(super) struct Profiler {
-    slots: Vec<Slot>,
+    slots: Vec<ProfileSlot>,
 }
 
 impl Profiler {
@@ -83,19 +83,19 @@ impl Profiler {
     }
 
     /// Begins to measure a step of this plan and returns its slot; `None` if too many are in flight.
-    pub fn begin(&mut self, device: &wgpu::Device, plan: &[Op]) -> Option<usize> {
+    pub fn begin(&mut self, device: &wgpu::Device, plan: &[PlannedStage]) -> Option<usize> {
         let free = self.slots.iter().position(|slot| slot.state.load(Ordering::Acquire) == FREE);
         let index = match free {
             Some(index) => index,
             None if self.slots.len() < SLOTS && !plan.is_empty() => {
-                self.slots.push(Slot::new(device, plan));
+                self.slots.push(ProfileSlot::new(device, plan));
                 self.slots.len() - 1
             }
             None => return None,
         };
         let slot = &mut self.slots[index];
         if slot.plan != plan {
-            *slot = Slot::new(device, plan);
+            *slot = ProfileSlot::new(device, plan);
         }
         slot.state.store(TAKEN, Ordering::Release);
         Some(index)

@@ -10,10 +10,10 @@
 use std::sync::Arc;
 
 use super::GpuWorld;
-use super::ask::{Piece, QuerySender, SPARES, check_found, collect};
+use super::ask::{QueryChunk, QuerySender, SPARES, check_found, collect};
 use crate::population::{BodyId, owner};
 use crate::query::{Answers, Flat, Query, QueryBounds, QueryError};
-use crate::step::{Op, Stage};
+use crate::step::{PlannedStage, Stage};
 use crate::types::Params;
 use crate::world::WorldError;
 
@@ -24,7 +24,7 @@ const STATE: [&str; 4] = ["poses", "states", "shapes", "vertices"];
 #[derive(Debug)]
 pub struct PendingQuery {
     flat: Flat,
-    pieces: Vec<Piece>,
+    pieces: Vec<QueryChunk>,
     /// Identity of the queried world.
     world: Arc<()>,
     /// Identity of its population, its constants, and the body of each shape, at the time of the query.
@@ -75,12 +75,12 @@ impl GpuWorld {
         let past = if flat.regions.is_empty() { Vec::new() } else { self.copy_state(&mut encoder) };
         let (compiled, population) = (&self.host.compiled, self.host.population.as_ref());
         let owners = || (0..).take(compiled.shapes.len()).map(|shape| owner(compiled, population, shape)).collect();
-        let bodies = self.query_load.bodies.get_or_insert_with(owners).clone();
+        let bodies = self.query_stats.bodies.get_or_insert_with(owners).clone();
         let mut pending = PendingQuery {
             flat,
             pieces: Vec::new(),
-            world: self.query_load.world.clone(),
-            population: self.query_load.population.clone(),
+            world: self.query_stats.world.clone(),
+            population: self.query_stats.population.clone(),
             params: self.host.compiled.params,
             bodies,
             past,
@@ -99,7 +99,7 @@ impl GpuWorld {
     /// # Errors
     /// If the device is lost, the answers do not fit, or the queries were sent to another world.
     pub fn query_poll(&mut self, pending: &mut PendingQuery) -> Result<Option<Answers>, WorldError> {
-        if !Arc::ptr_eq(&pending.world, &self.query_load.world) {
+        if !Arc::ptr_eq(&pending.world, &self.query_stats.world) {
             return Err(QueryError {
                 index: 0,
                 problem: "belongs to another world".to_owned(),
@@ -109,13 +109,13 @@ impl GpuWorld {
         }
         self.poll()?;
         for piece in &mut pending.pieces {
-            piece.take(&mut self.query_load)?;
+            piece.take(&mut self.query_stats)?;
         }
         check_found(&pending.pieces, &pending.flat, pending.limit)?;
-        if pending.pieces.iter().any(Piece::is_outgrown) {
+        if pending.pieces.iter().any(QueryChunk::is_outgrown) {
             self.repeat(pending)?;
         }
-        if pending.pieces.iter().any(Piece::is_in_flight) {
+        if pending.pieces.iter().any(QueryChunk::is_in_flight) {
             return Ok(None);
         }
         self.keep_state(std::mem::take(&mut pending.past));
@@ -127,7 +127,7 @@ impl GpuWorld {
     #[doc(hidden)]
     #[must_use]
     pub fn with_query_limit(mut self, bytes: u64) -> Self {
-        self.query_load.limit = Some(bytes);
+        self.query_stats.limit = Some(bytes);
         self
     }
 
@@ -135,19 +135,19 @@ impl GpuWorld {
     #[doc(hidden)]
     #[must_use]
     pub fn query_effort(&self) -> [u64; 2] {
-        [self.query_load.pieces, self.query_load.made]
+        [self.query_stats.pieces, self.query_stats.made]
     }
 
     /// Returns how often a batch, or a part of one, found more than fitted and was repeated.
     #[must_use]
     pub fn query_repeats(&self) -> u64 {
-        self.query_load.repeats
+        self.query_stats.repeats
     }
 
     /// Repeats outgrown pieces with capacity for all their items, in the world as it was.
     fn repeat(&mut self, pending: &mut PendingQuery) -> Result<(), WorldError> {
         // Only capacities may differ otherwise, and queries do not use them.
-        let moved_on = !Arc::ptr_eq(&pending.population, &self.query_load.population);
+        let moved_on = !Arc::ptr_eq(&pending.population, &self.query_stats.population);
         let params = self.host.compiled.params;
         if moved_on {
             self.host.compiled.params = pending.params;
@@ -178,21 +178,21 @@ impl GpuWorld {
     }
 
     fn query_sender(&mut self) -> QuerySender<'_> {
-        let Self { engine, query_load: load, host, .. } = self;
-        QuerySender { engine, load, shapes: host.compiled.params.shape_count }
+        let Self { engine, query_stats: stats, host, .. } = self;
+        QuerySender { engine, stats, shapes: host.compiled.params.shape_count }
     }
 
     /// Records a copy of the [`STATE`] tables.
     fn copy_state(&mut self, encoder: &mut wgpu::CommandEncoder) -> Vec<wgpu::Buffer> {
         let from = STATE.map(|name| &self.engine.buffers[name]);
         let fits = |spare: &Vec<wgpu::Buffer>| spare.iter().zip(from).all(|(spare, from)| spare.size() == from.size());
-        let load = &mut self.query_load;
-        let copies = match load.spare_pasts.iter().position(fits) {
-            Some(index) => load.spare_pasts.swap_remove(index),
+        let stats = &mut self.query_stats;
+        let copies = match stats.spare_pasts.iter().position(fits) {
+            Some(index) => stats.spare_pasts.swap_remove(index),
             None => {
                 // Copies of another size will never fit again.
-                load.spare_pasts.clear();
-                load.made += STATE.len() as u64;
+                stats.spare_pasts.clear();
+                stats.made += STATE.len() as u64;
                 let usage = wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
                 let device = self.engine.context.device();
                 let like = |from: &wgpu::Buffer| wgpu::BufferDescriptor {
@@ -212,8 +212,8 @@ impl GpuWorld {
 
     /// Keeps a copy that is no longer needed for the next query. Work submitted with it comes first.
     fn keep_state(&mut self, copies: Vec<wgpu::Buffer>) {
-        if !copies.is_empty() && self.query_load.spare_pasts.len() < SPARES {
-            self.query_load.spare_pasts.push(copies);
+        if !copies.is_empty() && self.query_stats.spare_pasts.len() < SPARES {
+            self.query_stats.spare_pasts.push(copies);
         }
     }
 
@@ -231,7 +231,7 @@ impl GpuWorld {
         let mut pass = encoder
             .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("query grid"), timestamp_writes: None });
         for stage in [Stage::Bound, Stage::Bin] {
-            self.run(&mut pass, Op { stage, flags: 0 })?;
+            self.run(&mut pass, PlannedStage { stage, flags: 0 })?;
         }
         self.engine.dispatches = dispatches;
         Ok(())

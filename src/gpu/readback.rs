@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use bytemuck::{Pod, Zeroable};
 
 use super::context::{Context, DeviceError};
-use crate::types::{Counters, Event};
+use crate::types::{Counters, EventData};
 
 /// Copies parts of buffers to the host and waits for them.
-pub(crate) fn download(context: &Context, wanted: &[Part]) -> Result<Vec<Vec<u8>>, DeviceError> {
+pub(crate) fn download(context: &Context, wanted: &[BufferRange]) -> Result<Vec<Vec<u8>>, DeviceError> {
     let device = context.device();
     let total: u64 = wanted.iter().map(|(.., bytes)| bytes.next_multiple_of(8)).sum();
     if total == 0 {
@@ -61,13 +61,13 @@ const READY: u8 = 2;
 const FAILED: u8 = 3;
 
 #[derive(Debug)]
-struct Slot {
+struct ReadbackSlot {
     buffer: wgpu::Buffer,
     state: Arc<AtomicU8>,
     step: u64,
 }
 
-impl Slot {
+impl ReadbackSlot {
     fn new(device: &wgpu::Device, bytes: u64) -> Self {
         Self { buffer: Self::buffer(device, bytes), state: Arc::new(AtomicU8::new(FREE)), step: 0 }
     }
@@ -91,19 +91,19 @@ pub(crate) struct Arrived {
 }
 
 /// A buffer, an offset and a length, in bytes.
-pub(crate) type Part<'a> = (&'a wgpu::Buffer, u64, u64);
+pub(crate) type BufferRange<'a> = (&'a wgpu::Buffer, u64, u64);
 
 /// Counters and events of recent steps, in flight to the host.
 #[derive(Debug)]
 pub(crate) struct StepRing {
-    slots: Vec<Slot>,
+    slots: Vec<ReadbackSlot>,
     refused: bool,
 }
 
 impl StepRing {
     pub fn new(device: &wgpu::Device, length: usize) -> Self {
         let bytes = size_of::<Counters>() as u64;
-        Self { slots: (0..length).map(|_| Slot::new(device, bytes)).collect(), refused: false }
+        Self { slots: (0..length).map(|_| ReadbackSlot::new(device, bytes)).collect(), refused: false }
     }
 
     /// Returns true if a readback failed since the last call; its step was not run.
@@ -119,16 +119,22 @@ impl StepRing {
     /// Records copies of parts of buffers, the counters first, as they are after `encoder` has run. Adds a slot if all
     /// are in flight, as when a user records many steps into one encoder: otherwise a dropped contact could go
     /// unnoticed.
-    pub fn record(&mut self, device: &wgpu::Device, encoder: &mut wgpu::CommandEncoder, parts: &[Part], step: u64) {
+    pub fn record(
+        &mut self,
+        device: &wgpu::Device,
+        encoder: &mut wgpu::CommandEncoder,
+        parts: &[BufferRange],
+        step: u64,
+    ) {
         let total: u64 = parts.iter().map(|(.., bytes)| bytes).sum();
         let free = self.slots.iter().position(|slot| slot.state.load(Ordering::Acquire) == FREE);
         let index = free.unwrap_or_else(|| {
-            self.slots.push(Slot::new(device, total));
+            self.slots.push(ReadbackSlot::new(device, total));
             self.slots.len() - 1
         });
         let slot = &mut self.slots[index];
         if slot.buffer.size() != total {
-            slot.buffer = Slot::buffer(device, total);
+            slot.buffer = ReadbackSlot::buffer(device, total);
         }
         slot.step = step;
         slot.state.store(PENDING, Ordering::Release);
@@ -168,14 +174,14 @@ impl StepRing {
 }
 
 /// Splits the readback of one world's step into its counters, the events that fitted, and the number of events.
-pub(crate) fn unpack(bytes: &[u8]) -> (Counters, Vec<Event>, u32) {
+pub(crate) fn unpack(bytes: &[u8]) -> (Counters, Vec<EventData>, u32) {
     let (head, rest) = bytes.split_at(size_of::<Counters>());
     let mut counters = Counters::zeroed();
     bytemuck::bytes_of_mut(&mut counters).copy_from_slice(head);
     let (mut events, mut event_count) = (Vec::new(), 0);
     if let Some((count, list)) = rest.split_first_chunk() {
         event_count = u32::from_le_bytes(*count);
-        let fitted = list.len().min(event_count as usize * size_of::<Event>());
+        let fitted = list.len().min(event_count as usize * size_of::<EventData>());
         events = cast(&list[..fitted]);
     }
     (counters, events, event_count)

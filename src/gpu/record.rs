@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use super::SCAN_BLOCK;
 use super::context::is_software;
-use super::engine::{Engine, Key};
-use crate::scene::{Compiled, Joints};
-use crate::step::{Op, Stage};
+use super::engine::{Engine, KernelKey};
+use crate::scene::{Compiled, JointTable};
+use crate::step::{PlannedStage, Stage};
 use crate::types::{
     BOUNCES, BULLETS, COLOR_BLOCK, COLOR_COUNT, Counters, JOINT_COLORS, JOINT_OVERFLOW, MAX_OPS, MOVING_WALLS,
     ONLY_BULLETS, OP_END, OP_INTEGRATE_POSITIONS, OP_INTEGRATE_VELOCITIES, OP_PROJECT, OP_PROJECT_JOINTS,
@@ -31,10 +31,10 @@ const FEW_UNCOLORED: u32 = 2048;
 /// Hardly any colour of such a world is wide, so that each sweep is one workgroup anyway, and the launches are saved.
 const FEW: u32 = 2048;
 /// Fused kernels, by number of lanes, without and with joints.
-pub(super) const ALONE: [(u32, [&str; 2]); 3] = [
-    (8, ["alone_narrow", "alone_joints_narrow"]),
-    (64, ["alone", "alone_joints"]),
-    (256, ["alone_wide", "alone_joints_wide"]),
+pub(super) const FUSED: [(u32, [&str; 2]); 3] = [
+    (8, ["fused_narrow", "fused_joints_narrow"]),
+    (64, ["fused", "fused_joints"]),
+    (256, ["fused_wide", "fused_joints_wide"]),
 ];
 /// Maximum size of the largest colour for which the narrowest fused kernel is used, on software adapters only. They
 /// execute eight lanes at a time, idle ones included; no other single-workgroup kernel is faster there.
@@ -44,14 +44,14 @@ const MORE_LANES: u32 = 96;
 
 /// Consecutive colours that one dispatch solves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Run {
+pub(super) enum ColorRun {
     Wide { color: u32, threads: u32 },
     Tail { first: u32, end: u32 },
 }
 
 /// Inputs that decide which kernels a step runs and over how many threads; for many worlds the maximum of each.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Extent {
+pub(super) struct DispatchBounds {
     pub params: Params,
     /// There are shapes other than sharp boxes and circles.
     hulls: bool,
@@ -59,7 +59,7 @@ pub(super) struct Extent {
     pub may_part: bool,
 }
 
-impl Extent {
+impl DispatchBounds {
     pub fn of(compiled: &Compiled) -> Self {
         Self { params: compiled.params, hulls: compiled.hulls, may_part: compiled.joints.may_part }
     }
@@ -89,12 +89,12 @@ impl Extent {
 
 /// Statistics of a past step by which the next ones are recorded. Outdated figures never change a result.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Load {
+pub(super) struct StepStats {
     colors: [u32; COLOR_COUNT as usize],
     uncolored: u32,
 }
 
-impl Load {
+impl StepStats {
     pub fn of(counters: &Counters) -> Self {
         let mut load = Self { uncolored: counters.uncolored, ..Self::default() };
         for (color, size) in (0..).zip(&mut load.colors) {
@@ -121,9 +121,9 @@ impl Load {
     }
 }
 
-/// Returns the range of the plan that the fused kernel can run, and its program for `shaders/alone.wgsl`.
-pub(super) fn program(plan: &[Op]) -> (Range<usize>, Vec<[u32; 4]>) {
-    let line = |op: &Op| {
+/// Returns the range of the plan that the fused kernel can run, and its program for `shaders/fused.wgsl`.
+pub(super) fn program(plan: &[PlannedStage]) -> (Range<usize>, Vec<[u32; 4]>) {
+    let line = |op: &PlannedStage| {
         let kind = match op.stage {
             Stage::WarmStart => OP_WARM_START,
             Stage::WarmStartJoints => OP_WARM_START_JOINTS,
@@ -151,16 +151,16 @@ pub(super) fn program(plan: &[Op]) -> (Range<usize>, Vec<[u32; 4]>) {
 
 /// A dispatch of one kernel.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Work {
+pub(super) struct Dispatch {
     /// Kernel.
     pub name: &'static str,
     /// Kernel and the list it scans, if it is a scan.
-    pub key: Key,
+    pub key: KernelKey,
     pub threads: u32,
     pub sweep: Option<Sweep>,
 }
 
-impl Work {
+impl Dispatch {
     /// A kernel with this many threads.
     pub fn new(name: &'static str, threads: u32) -> Self {
         Self { name, key: (name, ""), threads, sweep: None }
@@ -169,19 +169,19 @@ impl Work {
 
 /// Collects the dispatches of one or more stages.
 #[derive(Debug)]
-pub(super) struct Recorder<'a> {
-    pub extent: &'a Extent,
-    pub known: Option<&'a Load>,
+pub(super) struct StepRecorder<'a> {
+    pub bounds: &'a DispatchBounds,
+    pub known: Option<&'a StepStats>,
     /// Contact capacity.
     pub contacts: u32,
-    pub joint_runs: &'a [Run],
+    pub joint_runs: &'a [ColorRun],
     /// Dispatches collected so far.
-    pub works: Vec<Work>,
+    pub works: Vec<Dispatch>,
 }
 
-impl Recorder<'_> {
+impl StepRecorder<'_> {
     /// Adds the dispatches of a stage, except [`Stage::Command`], which the owner of the tables dispatches.
-    pub fn stage(&mut self, op: Op) {
+    pub fn stage(&mut self, op: PlannedStage) {
         let Params {
             body_count: bodies,
             shape_count: shapes,
@@ -190,11 +190,11 @@ impl Recorder<'_> {
             joint_count: joints,
             switches,
             ..
-        } = self.extent.params;
+        } = self.bounds.params;
         let contacts = self.contacts;
         match op.stage {
             Stage::Command => {}
-            Stage::Guard => self.dispatch("guard", bodies.max(1)),
+            Stage::Quarantine => self.dispatch("quarantine", bodies.max(1)),
 
             Stage::Bound => self.dispatch("bound", shapes),
             Stage::Bin => {
@@ -205,8 +205,8 @@ impl Recorder<'_> {
                 self.dispatch("bin_sort", shapes);
             }
             Stage::Pair => {
-                if self.extent.may_part {
-                    self.dispatch("pair_tie", joints);
+                if self.bounds.may_part {
+                    self.dispatch("pair_exclude", joints);
                 }
                 self.dispatch("pair_count", shapes + 1);
                 if switches & SLEEP != 0 {
@@ -216,9 +216,9 @@ impl Recorder<'_> {
                 self.dispatch("pair_emit", shapes + 1);
             }
 
-            Stage::Recall => self.dispatch("recall", contacts),
+            Stage::MatchContacts => self.dispatch("match_contacts", contacts),
             Stage::Collide => {
-                let kernel = if self.extent.hulls { "collide" } else { "collide_sharp" };
+                let kernel = if self.bounds.hulls { "collide" } else { "collide_sharp" };
                 self.dispatch(kernel, contacts);
             }
             Stage::Wake => {
@@ -231,12 +231,12 @@ impl Recorder<'_> {
                 self.dispatch("wake_gather", shapes);
                 self.dispatch("wake_copy", contacts.max(shapes + 1));
             }
-            Stage::Report => {
-                self.dispatch("report_count", shapes + joints + 1);
+            Stage::CollectEvents => {
+                self.dispatch("collect_events_count", shapes + joints + 1);
                 self.scan("events", shapes + joints + 1);
-                self.dispatch("report_end", shapes);
-                self.dispatch("report_begin", shapes);
-                self.dispatch("report_joints", joints);
+                self.dispatch("collect_events_end", shapes);
+                self.dispatch("collect_events_begin", shapes);
+                self.dispatch("collect_events_joints", joints);
             }
             Stage::Color => {
                 self.dispatch("color_inherit", contacts);
@@ -316,14 +316,14 @@ impl Recorder<'_> {
         self.sweep_runs(wide, tail, flags, self.joint_runs);
     }
 
-    fn sweep_runs(&mut self, wide: &'static str, tail: &'static str, flags: u32, runs: &[Run]) {
+    fn sweep_runs(&mut self, wide: &'static str, tail: &'static str, flags: u32, runs: &[ColorRun]) {
         for &run in runs {
             match run {
-                Run::Wide { color, threads } => {
+                ColorRun::Wide { color, threads } => {
                     let sweep = Sweep { first_color: color, end_color: color + 1, flags, round: 0 };
                     self.dispatch_sweep(wide, sweep, threads);
                 }
-                Run::Tail { first, end } => {
+                ColorRun::Tail { first, end } => {
                     let sweep = Sweep { first_color: first, end_color: end, flags, round: 0 };
                     self.dispatch_sweep(tail, sweep, 1);
                 }
@@ -331,7 +331,7 @@ impl Recorder<'_> {
         }
     }
 
-    fn color_runs(&self) -> Vec<Run> {
+    fn color_runs(&self) -> Vec<ColorRun> {
         let threads = |color: u32| match self.known {
             // Slightly more than last known; a wide kernel loops if that is too few.
             Some(load) => {
@@ -347,9 +347,9 @@ impl Recorder<'_> {
         let mut runs = Vec::new();
         for color in 0..COLOR_COUNT {
             match (if color == OVERFLOW_COLOR { None } else { threads(color) }, runs.last_mut()) {
-                (Some(threads), _) => runs.push(Run::Wide { color, threads }),
-                (None, Some(Run::Tail { end, .. })) => *end = color + 1,
-                (None, _) => runs.push(Run::Tail { first: color, end: color + 1 }),
+                (Some(threads), _) => runs.push(ColorRun::Wide { color, threads }),
+                (None, Some(ColorRun::Tail { end, .. })) => *end = color + 1,
+                (None, _) => runs.push(ColorRun::Tail { first: color, end: color + 1 }),
             }
         }
         runs
@@ -367,17 +367,17 @@ impl Recorder<'_> {
     }
 
     fn dispatch(&mut self, name: &'static str, threads: u32) {
-        self.works.push(Work::new(name, threads));
+        self.works.push(Dispatch::new(name, threads));
     }
 
     fn dispatch_sweep(&mut self, name: &'static str, sweep: Sweep, threads: u32) {
-        self.works.push(Work { sweep: Some(sweep), ..Work::new(name, threads) });
+        self.works.push(Dispatch { sweep: Some(sweep), ..Dispatch::new(name, threads) });
     }
 }
 
 /// Returns the dispatches that replace the counts of a list by their prefix sums.
-pub(super) fn scan(which: &'static str, length: u32) -> Vec<Work> {
-    let work = |key, name, threads| Work { key: (key, which), ..Work::new(name, threads) };
+pub(super) fn scan(which: &'static str, length: u32) -> Vec<Dispatch> {
+    let work = |key, name, threads| Dispatch { key: (key, which), ..Dispatch::new(name, threads) };
     if length <= SCAN_ALONE {
         return vec![work("scan_blocks", "scan_blocks", 1)];
     }
@@ -397,17 +397,17 @@ impl Engine {
     pub fn run_line(
         &mut self,
         pass: &mut wgpu::ComputePass,
-        (index, op): (usize, Op),
-        extent: &Extent,
-        known: Option<&Load>,
+        (index, op): (usize, PlannedStage),
+        bounds: &DispatchBounds,
+        known: Option<&StepStats>,
     ) -> Result<(), WorldError> {
         if !self.solver.contains(&index) {
-            return self.run(pass, op, extent, known);
+            return self.run(pass, op, bounds, known);
         }
-        match self.alone(extent, known)? {
+        match self.fused_kernel(bounds, known)? {
             Some(_) if index > self.solver.start => Ok(()),
-            Some(kernel) => self.execute(pass, &Work::new(kernel, 1)),
-            None => self.run(pass, op, extent, known),
+            Some(kernel) => self.execute(pass, &Dispatch::new(kernel, 1)),
+            None => self.run(pass, op, bounds, known),
         }
     }
 
@@ -419,24 +419,28 @@ impl Engine {
     pub fn run_apart(
         &mut self,
         pass: &mut wgpu::ComputePass,
-        (index, op): (usize, Op),
-        extent: &Extent,
-        known: Option<&Load>,
+        (index, op): (usize, PlannedStage),
+        bounds: &DispatchBounds,
+        known: Option<&StepStats>,
     ) -> Result<(), WorldError> {
         let before = self.dispatches;
-        self.run(pass, op, extent, known)?;
-        if self.solver.contains(&index) && self.alone(extent, known)?.is_some() {
+        self.run(pass, op, bounds, known)?;
+        if self.solver.contains(&index) && self.fused_kernel(bounds, known)?.is_some() {
             self.dispatches = before + u32::from(index == self.solver.start);
         }
         Ok(())
     }
 
     /// Returns the fused kernel to use, if it is faster by counts that may be outdated; the result is the same.
-    fn alone(&self, extent: &Extent, known: Option<&Load>) -> Result<Option<&'static str>, WorldError> {
-        let Params { body_count, joint_count, .. } = extent.params;
+    fn fused_kernel(
+        &self,
+        bounds: &DispatchBounds,
+        known: Option<&StepStats>,
+    ) -> Result<Option<&'static str>, WorldError> {
+        let Params { body_count, joint_count, .. } = bounds.params;
         // The capacity holds 1.5 times the first contacts, and four per shape.
-        let contacts = known.map_or(self.contact_capacity / 2, Load::contacts);
-        let largest = known.map_or(contacts / BLIND_WIDE_COLORS, Load::largest_color);
+        let contacts = known.map_or(self.contact_capacity / 2, StepStats::contacts);
+        let largest = known.map_or(contacts / BLIND_WIDE_COLORS, StepStats::largest_color);
         let software = is_software(self.context.info());
         let usual = if contacts.max(body_count).max(joint_count) > FEW {
             None
@@ -446,9 +450,9 @@ impl Engine {
             // Where bodies hardly touch, the passes over all bodies dominate.
             Some(1 + usize::from(largest.max(body_count / 8) > MORE_LANES))
         };
-        let forced = self.forced_lanes.map(|forced| ALONE.iter().position(|&(lanes, _)| lanes == forced));
+        let forced = self.forced_lanes.map(|forced| FUSED.iter().position(|&(lanes, _)| lanes == forced));
         let Some(size) = forced.unwrap_or(usual).filter(|_| !self.solver.is_empty()) else { return Ok(None) };
-        let kernel = ALONE[size].1[usize::from(joint_count > 0)];
+        let kernel = FUSED[size].1[usize::from(joint_count > 0)];
         Ok(self.kernels.fits(kernel)?.then_some(kernel))
     }
 
@@ -459,13 +463,13 @@ impl Engine {
     pub fn run(
         &mut self,
         pass: &mut wgpu::ComputePass,
-        op: Op,
-        extent: &Extent,
-        known: Option<&Load>,
+        op: PlannedStage,
+        bounds: &DispatchBounds,
+        known: Option<&StepStats>,
     ) -> Result<(), WorldError> {
         let joint_runs = std::mem::take(&mut self.joint_runs);
         let mut recorder =
-            Recorder { extent, known, contacts: self.contact_capacity, joint_runs: &joint_runs, works: Vec::new() };
+            StepRecorder { bounds, known, contacts: self.contact_capacity, joint_runs: &joint_runs, works: Vec::new() };
         recorder.stage(op);
         let works = recorder.works;
         self.joint_runs = joint_runs;
@@ -477,28 +481,28 @@ impl Engine {
     ///
     /// # Errors
     /// If a kernel does not compile.
-    pub fn compile(&self, plan: &[Op], extent: &Extent) -> Result<(), WorldError> {
-        let mut recorder = Recorder {
-            extent,
+    pub fn compile(&self, plan: &[PlannedStage], bounds: &DispatchBounds) -> Result<(), WorldError> {
+        let mut recorder = StepRecorder {
+            bounds,
             known: None,
             contacts: self.contact_capacity,
             joint_runs: &self.joint_runs,
             works: Vec::new(),
         };
-        let alone = self.alone(extent, None)?;
+        let fused_kernel = self.fused_kernel(bounds, None)?;
         for (index, &op) in plan.iter().enumerate() {
-            if alone.is_none() || !self.solver.contains(&index) {
+            if fused_kernel.is_none() || !self.solver.contains(&index) {
                 recorder.stage(op);
             }
         }
         let works = recorder.works.iter().filter(|work| work.threads > 0);
-        Ok(self.kernels.prepare(works.map(|work| work.name).chain(alone))?)
+        Ok(self.kernels.prepare(works.map(|work| work.name).chain(fused_kernel))?)
     }
 }
 
 /// Returns the dispatches of a sweep over joints, by their colours. Colours that are empty in all worlds are skipped.
-pub(super) fn joint_runs<'a>(worlds: impl IntoIterator<Item = &'a Joints>) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
+pub(super) fn joint_runs<'a>(worlds: impl IntoIterator<Item = &'a JointTable>) -> Vec<ColorRun> {
+    let mut runs: Vec<ColorRun> = Vec::new();
     let mut sizes = [0_u32; JOINT_COLORS as usize];
     for joints in worlds {
         for (color, size) in sizes.iter_mut().enumerate() {
@@ -508,9 +512,9 @@ pub(super) fn joint_runs<'a>(worlds: impl IntoIterator<Item = &'a Joints>) -> Ve
     for (color, size) in (0..).zip(sizes) {
         match runs.last_mut() {
             _ if size == 0 => {}
-            _ if size >= WIDE_COLOR && color != JOINT_OVERFLOW => runs.push(Run::Wide { color, threads: size }),
-            Some(Run::Tail { end, .. }) => *end = color + 1,
-            _ => runs.push(Run::Tail { first: color, end: color + 1 }),
+            _ if size >= WIDE_COLOR && color != JOINT_OVERFLOW => runs.push(ColorRun::Wide { color, threads: size }),
+            Some(ColorRun::Tail { end, .. }) => *end = color + 1,
+            _ => runs.push(ColorRun::Tail { first: color, end: color + 1 }),
         }
     }
     runs

@@ -1,14 +1,14 @@
 //! Shader composer: combines WGSL files into modules, for the stages of a step, for drawing and for batches of worlds.
 //!
-//! A [`Source`] is a named WGSL file. It declares the files it depends on in lines of its own, which other WGSL tools
-//! read as comments:
+//! A [`ShaderSource`] is a named WGSL file. It declares the files it depends on in lines of its own, which other WGSL
+//! tools read as comments:
 //!
 //! ```text
 //! //#import grid          the whole file `grid.wgsl`, once per module
 //! //#functions solve      the functions of `solve.wgsl`: everything before its first entry point, without its bindings
 //! ```
 //!
-//! `functions` is for a kernel that calls functions of other kernels with bindings of its own (`shaders/alone.wgsl`);
+//! `functions` is for a kernel that calls functions of other kernels with bindings of its own (`shaders/fused.wgsl`);
 //! files imported by those are included without bindings, too. Unknown names, import cycles and malformed directives
 //! are errors that name file and line.
 //!
@@ -19,7 +19,7 @@
 //! [`Composer::compose`] resolves imports, depth first. Each file is included once per module.
 //! [`Composed::batched`] turns the module for one world into one for many (`src/gpu/shader/batch.rs`).
 //!
-//! Each line of a module keeps its [`Place`], so that errors of naga name the file and its line.
+//! Each line of a module keeps its [`SourceLine`], so that errors of naga name the file and its line.
 //!
 //! Helpers that need a table of their importer call functions that the importer defines, as WGSL cannot pass pointers
 //! to storage buffers: `sweep.wgsl` calls `each_constraint`, `union_find.wgsl` calls `parent_of`.
@@ -35,19 +35,19 @@ pub(super) use batch::LAYERS;
 
 /// WGSL file.
 #[derive(Clone, Copy, Debug)]
-pub struct Source {
+pub struct ShaderSource {
     /// Name in imports: the file's stem, with a prefix where several crates have shaders (`draw/`).
     pub name: &'static str,
     /// Text of the file.
     pub text: &'static str,
 }
 
-/// Lists files of the calling crate's folder `shaders/` as [`Source`](crate::gpu::shader::Source)s:
+/// Lists files of the calling crate's folder `shaders/` as [`ShaderSource`](crate::gpu::shader::ShaderSource)s:
 /// `shader_sources!("draw/": "view", "palette")` names `shaders/view.wgsl` `draw/view`.
 #[macro_export]
 macro_rules! shader_sources {
     ($prefix:literal: $($name:literal),+ $(,)?) => {
-        &[$($crate::low_level::gpu::shader::Source {
+        &[$($crate::low_level::gpu::shader::ShaderSource {
             name: concat!($prefix, $name),
             text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/shaders/", $name, ".wgsl")),
         }),+]
@@ -55,18 +55,18 @@ macro_rules! shader_sources {
 }
 
 /// Files without entry points: tables, arithmetic, and helpers shared by several kernels.
-pub const SHARED: &[Source] = shader_sources!("":
+pub const SHARED: &[ShaderSource] = shader_sources!("":
     "types", "math", "constants", "grid", "cells", "joined", "outline", "hull", "sweep", "joint_sweep", "prefix_sum",
     "union_find",
 );
 
-/// Files with entry points: the stages, and `scan`, `carry`, `query` and `alone`. The name of an entry point is that of
-/// its file, optionally followed by an underscore and more.
-pub const SHADERS: &[Source] = shader_sources!("":
-    "command", "guard", "bound", "bin", "scan", "pair", "recall", "carry", "collide", "wake", "report", "color", "prepare",
+/// Files with entry points: the stages, and `scan`, `parity_copy`, `query` and `alone`. The name of an entry point is
+/// that of its file, optionally followed by an underscore and more.
+pub const SHADERS: &[ShaderSource] = shader_sources!("":
+    "command", "quarantine", "bound", "bin", "scan", "pair", "match_contacts", "parity_copy", "collide", "wake", "collect_events", "color", "prepare",
     "prepare_joints", "warm_start", "warm_start_joints", "integrate_velocities", "solve_joints", "solve",
     "integrate_positions", "project_joints", "project", "restitution", "store_impulses", "continuous", "finalize", "sleep",
-    "query", "alone",
+    "query", "fused",
 );
 
 /// Shader that could not be composed or validated.
@@ -140,7 +140,7 @@ pub struct Patch {
 /// Composer over libraries of files. If two libraries have the same name, the earlier one is used.
 #[derive(Clone, Copy, Debug)]
 pub struct Composer<'a> {
-    libraries: &'a [&'static [Source]],
+    libraries: &'a [&'static [ShaderSource]],
     patches: &'a [Patch],
 }
 
@@ -152,7 +152,7 @@ impl Composer<'static> {
 impl<'a> Composer<'a> {
     /// Creates a composer over these libraries. With [`SHARED`] among them, shaders can read the tables of the solver.
     #[must_use]
-    pub const fn new(libraries: &'a [&'static [Source]]) -> Self {
+    pub const fn new(libraries: &'a [&'static [ShaderSource]]) -> Self {
         Self { libraries, patches: &[] }
     }
 
@@ -188,12 +188,12 @@ impl<'a> Composer<'a> {
     }
 
     /// Returns a file by its name.
-    fn find(&self, name: &str) -> Option<&'static Source> {
+    fn find(&self, name: &str) -> Option<&'static ShaderSource> {
         self.libraries.iter().flat_map(|library| library.iter()).find(|source| source.name == name)
     }
 
     /// Returns the text of a file with its patches applied.
-    fn text_of(&self, source: &Source) -> Result<Cow<'static, str>, ShaderError> {
+    fn text_of(&self, source: &ShaderSource) -> Result<Cow<'static, str>, ShaderError> {
         let mut text = Cow::Borrowed(source.text);
         for &Patch { shader, from, to } in self.patches.iter().filter(|patch| patch.shader == source.name) {
             let count = text.matches(from).count();
@@ -211,11 +211,11 @@ impl<'a> Composer<'a> {
         &self,
         name: &str,
         functions: bool,
-        path: &mut Vec<Place>,
+        path: &mut Vec<SourceLine>,
         included: &mut Vec<(&'static str, bool)>,
         module: &mut Composed,
     ) -> Result<(), ShaderError> {
-        let place = || path.last().map_or_else(|| "composer".to_owned(), Place::to_string);
+        let place = || path.last().map_or_else(|| "composer".to_owned(), SourceLine::to_string);
         let Some(source) = self.find(name) else {
             return Err(ShaderError::Missing { name: name.to_owned(), place: place() });
         };
@@ -231,7 +231,7 @@ impl<'a> Composer<'a> {
             return Ok(());
         }
         let text = self.text_of(source)?;
-        for (place, line) in (1..).map(|line| Place { file: source.name, line }).zip(text.lines()) {
+        for (place, line) in (1..).map(|line| SourceLine { file: source.name, line }).zip(text.lines()) {
             match directive(line) {
                 Ok(None) if functions && is_entry_point(line) => break,
                 Ok(None) if functions && is_binding(line) => {}
@@ -281,14 +281,14 @@ fn is_entry_point(line: &str) -> bool {
 
 /// Position of a line in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLine {
     /// Name of the file; empty for a generated line.
     pub file: &'static str,
     /// Number of the line, from 1.
     pub line: usize,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for SourceLine {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Self { file, line } = self;
         if file.is_empty() { write!(f, "generated:{line}") } else { write!(f, "{file}.wgsl:{line}") }
@@ -301,7 +301,7 @@ pub struct Composed {
     name: String,
     text: String,
     /// Origin of each line.
-    places: Vec<Place>,
+    places: Vec<SourceLine>,
     strided: Vec<String>,
 }
 
@@ -311,12 +311,12 @@ impl Composed {
     pub fn from_text(name: &'static str, text: &str) -> Self {
         let mut module = Self { name: name.to_owned(), ..Self::default() };
         for (line, text) in (1..).zip(text.lines()) {
-            module.push(text, Place { file: name, line });
+            module.push(text, SourceLine { file: name, line });
         }
         module
     }
 
-    fn push(&mut self, line: &str, place: Place) {
+    fn push(&mut self, line: &str, place: SourceLine) {
         self.text.push_str(line);
         self.text.push('\n');
         self.places.push(place);
@@ -336,7 +336,7 @@ impl Composed {
 
     /// Returns the origin of a line of the text, counted from 1.
     #[must_use]
-    pub fn place(&self, line: usize) -> Option<Place> {
+    pub fn place(&self, line: usize) -> Option<SourceLine> {
         self.places.get(line.checked_sub(1)?).copied()
     }
 
@@ -408,25 +408,25 @@ fn chain(error: &dyn Error) -> String {
 mod tests {
     use super::*;
 
-    const FILES: &[Source] = &[
-        Source { name: "base", text: "// base\nconst ONE: u32 = 1u;\n" },
-        Source {
+    const FILES: &[ShaderSource] = &[
+        ShaderSource { name: "base", text: "// base\nconst ONE: u32 = 1u;\n" },
+        ShaderSource {
             name: "left",
             text: "// left\n//#import base\n@group(0) @binding(0) var<storage, read_write> table: array<u32>;\n\
                    fn left() -> u32 {\n    return ONE;\n}\n@compute @workgroup_size(1)\nfn left_main() {\n    table[0] = left();\n}\n",
         },
-        Source { name: "right", text: "//#import base\nfn right() -> u32 {\n    return ONE;\n}\n" },
-        Source {
+        ShaderSource { name: "right", text: "//#import base\nfn right() -> u32 {\n    return ONE;\n}\n" },
+        ShaderSource {
             name: "both",
             text: "//#import left\n//#import right\nfn both() -> u32 {\n    return left() + right();\n}\n",
         },
-        Source { name: "part", text: "//#functions left\nfn part() -> u32 {\n    return left();\n}\n" },
-        Source { name: "late", text: "//#functions left\n//#import left\n" },
-        Source { name: "bad", text: "//#import right\nfn bad() -> u32 {\n    return right() + 1.5;\n}\n" },
-        Source { name: "odd", text: "//#import right\nfn odd() -> u32 {\n    retrun right();\n}\n" },
-        Source { name: "lost", text: "fn lost() {}\n//#import nowhere\n" },
-        Source { name: "round", text: "//#import about\n" },
-        Source { name: "about", text: "//\n//#import round\n" },
+        ShaderSource { name: "part", text: "//#functions left\nfn part() -> u32 {\n    return left();\n}\n" },
+        ShaderSource { name: "late", text: "//#functions left\n//#import left\n" },
+        ShaderSource { name: "bad", text: "//#import right\nfn bad() -> u32 {\n    return right() + 1.5;\n}\n" },
+        ShaderSource { name: "odd", text: "//#import right\nfn odd() -> u32 {\n    retrun right();\n}\n" },
+        ShaderSource { name: "lost", text: "fn lost() {}\n//#import nowhere\n" },
+        ShaderSource { name: "round", text: "//#import about\n" },
+        ShaderSource { name: "about", text: "//\n//#import round\n" },
     ];
 
     fn compose(name: &str) -> Result<Composed, ShaderError> {

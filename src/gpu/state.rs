@@ -9,7 +9,7 @@ use crate::scene::Compiled;
 use crate::snapshot::{Carried, Snapshot};
 use crate::tables::Tables;
 use crate::types::{
-    self, Aabb, Accumulator, BodyState, COLOR_COUNT, Constraint, Contact, Counters, Event, JointFrame, JointState,
+    self, Aabb, Accumulator, BodyState, COLOR_COUNT, Constraint, Contact, Counters, EventData, JointFrame, JointState,
     Manifold, Params, Pose, Rebound, SURFACES, SleepingContact, Surface,
 };
 use crate::world::WorldError;
@@ -103,9 +103,9 @@ impl Engine {
                 of("island_flags", sleepers * 4),
                 of("sleeping_starts", producers * 4),
                 of("event_starts", if compiled.settings.events { (shapes + joints + 1) * 4 } else { 0 }),
-                of("joints", joints * size_of::<types::Joint>() as u64),
+                of("joints", joints * size_of::<types::JointData>() as u64),
                 of("joint_rows", rows * size_of::<types::JointRow>() as u64),
-                of("swings", bodies * 4),
+                of("motion_extents", bodies * 4),
             ],
         )?;
         let counters = cast::<Counters>(&head[0])[0];
@@ -115,7 +115,7 @@ impl Engine {
         complete(&mut pair_starts);
         let mut sleeping_starts: Vec<u32> = cast(&head[14]);
         complete(&mut sleeping_starts);
-        let put_by = u64::from(sleeping_starts.last().copied().unwrap_or(0).min(self.contact_capacity));
+        let archived = u64::from(sleeping_starts.last().copied().unwrap_or(0).min(self.contact_capacity));
         let contacts = u64::from(counters.contacts.min(self.contact_capacity));
         let previous = u64::from(pair_starts_previous.last().copied().unwrap_or(0).min(self.contact_capacity));
         let constraints = u64::from(counters.color_starts[COLOR_COUNT as usize].min(self.contact_capacity));
@@ -131,8 +131,8 @@ impl Engine {
                 of("slots", constraints * 4),
                 of("constraints", constraints * size_of::<Constraint>() as u64),
                 of("surfaces", surfaces * size_of::<Surface>() as u64),
-                of("events", reported * size_of::<Event>() as u64),
-                of("sleeping", put_by * size_of::<SleepingContact>() as u64),
+                of("events", reported * size_of::<EventData>() as u64),
+                of("sleeping", archived * size_of::<SleepingContact>() as u64),
                 of(at_parity("manifolds_previous", parity), previous * size_of::<Manifold>() as u64),
                 of(at_parity("manifolds", parity), contacts * size_of::<Manifold>() as u64),
                 of("rebounds", rebounds * size_of::<Rebound>() as u64),
@@ -142,7 +142,7 @@ impl Engine {
             poses: cast(&head[1]),
             states: cast(&head[2]),
             accumulators: cast(&head[3]),
-            swings: cast(&head[18]),
+            motion_extents: cast(&head[18]),
             aabbs: cast(&head[4]),
             cell_ends: cast(&head[5]),
             cell_shapes: cast(&head[6]),

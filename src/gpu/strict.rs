@@ -4,8 +4,8 @@
 use std::time::{Duration, Instant};
 
 use super::GpuWorld;
+use super::capacity::FoundContacts;
 use super::clock::Clock;
-use super::room::FoundContacts;
 use crate::host::HostStart;
 use crate::types::{Counters, SleepingContact};
 use crate::world::WorldError;
@@ -29,14 +29,14 @@ const BATCH: Duration = Duration::from_millis(10);
 /// thousand shapes with the default settings.
 const LITTLE_WORK: usize = 250_000;
 /// Lines of the plan per batch while the duration of a step is unknown.
-const FIRST_BATCH: usize = 8;
+const INITIAL_BATCH: usize = 8;
 
 /// Host-side state at the start of a step, to return to.
 #[derive(Debug)]
 pub struct StepStart {
     host: HostStart,
     /// Size of the archived contacts, in bytes.
-    put_by: u64,
+    archived: u64,
     /// Latest counters at that time.
     known: Option<Box<(u64, Counters)>>,
 }
@@ -55,15 +55,15 @@ impl GpuWorld {
     /// sleep.
     fn begin_strictly(&mut self) -> Result<Option<StepStart>, WorldError> {
         self.poll()?;
-        if self.rests() {
+        if self.is_idle() {
             return Ok(None);
         }
         self.emit(None)?;
         // Archived contacts rarely change, and their table is as large as that of all contacts: only the part in use is
         // copied.
-        let put_by = u64::from(self.known.map_or(0, |(_, counters)| counters.sleeping_contacts));
-        let put_by = put_by * size_of::<SleepingContact>() as u64;
-        Ok(Some(StepStart { host: self.host.start(), put_by, known: self.known.map(Box::new) }))
+        let archived = u64::from(self.known.map_or(0, |(_, counters)| counters.sleeping_contacts));
+        let archived = archived * size_of::<SleepingContact>() as u64;
+        Ok(Some(StepStart { host: self.host.start(), archived, known: self.known.map(Box::new) }))
     }
 
     fn run_until_it_fits(&mut self, start: &StepStart) -> Result<(), WorldError> {
@@ -122,7 +122,7 @@ impl GpuWorld {
                 (lines as f64 * (BATCH.as_secs_f64() / last_duration.as_secs_f64())).ceil() as usize
             }
             None if shapes as usize * lines <= LITTLE_WORK => lines,
-            None => FIRST_BATCH.min(lines),
+            None => INITIAL_BATCH.min(lines),
         }
     }
 
@@ -150,7 +150,7 @@ impl GpuWorld {
             encoder.copy_buffer_to_buffer(&buffers[from], 0, &buffers[to], 0, buffers[pair.0].size());
         }
         let (from, to) = direction(("sleeping", "sleeping_backup"));
-        encoder.copy_buffer_to_buffer(&buffers[from], 0, &buffers[to], 0, start.put_by);
+        encoder.copy_buffer_to_buffer(&buffers[from], 0, &buffers[to], 0, start.archived);
     }
 
     /// Returns true if the last step fitted. If not, restores the state before it and grows the buffers.
@@ -245,17 +245,17 @@ mod tests {
 
     /// Worlds of which the first and the last start with hardly any contact capacity and must grow it.
     fn worlds(context: &Context) -> Vec<GpuWorld> {
-        let room = [
+        let capacity = [
             (samples::pyramid(5), Some(1)),
             (samples::cards(), None),
             (samples::rods(), None),
             (samples::dominoes(), Some(2)),
         ];
-        let world = |(mut scene, room): (Scene, Option<u32>)| {
+        let world = |(mut scene, capacity): (Scene, Option<u32>)| {
             scene.settings.strict = true;
-            GpuWorld::from_compiled(context, Compiled::new(&scene).unwrap(), room).unwrap().with_clock()
+            GpuWorld::from_compiled(context, Compiled::new(&scene).unwrap(), capacity).unwrap().with_clock()
         };
-        room.into_iter().map(world).collect()
+        capacity.into_iter().map(world).collect()
     }
 
     fn hashes(worlds: &mut [GpuWorld]) -> Vec<u64> {

@@ -22,18 +22,18 @@ pub(super) struct Sent {
     copies: VecDeque<PoseCopy>,
     newest: Option<(u64, Vec<BodyTransform>)>,
     /// Bodies with their centres of mass, and the population history they belong to.
-    bodies: Option<(u64, Bodies)>,
+    bodies: Option<(u64, BodyCenters)>,
     spare: Option<wgpu::Buffer>,
 }
 
 /// Existing bodies, with the local centre of mass of each.
-type Bodies = Arc<[(BodyId, Vec2)]>;
+type BodyCenters = Arc<[(BodyId, Vec2)]>;
 
 /// Copy of the poses in flight.
 #[derive(Debug)]
 struct PoseCopy {
     step: u64,
-    bodies: Bodies,
+    bodies: BodyCenters,
     poses: Arrival,
 }
 
@@ -127,14 +127,14 @@ impl GpuWorld {
         self.submit(encoder)
     }
 
-    fn bodies_with_centers(&mut self) -> Bodies {
+    fn bodies_with_centers(&mut self) -> BodyCenters {
         let population = self.host.population.as_ref();
         let history = Population::history(population);
         match &self.transforms.bodies {
             Some((then, bodies)) if *then == history => bodies.clone(),
             _ => {
                 let center = |id: BodyId| (id, self.host.compiled.mass[id.index as usize].center);
-                let bodies: Bodies = living(&self.host.compiled, population).map(center).collect();
+                let bodies: BodyCenters = living(&self.host.compiled, population).map(center).collect();
                 self.transforms.bodies = Some((history, bodies.clone()));
                 bodies
             }

@@ -5,14 +5,14 @@
 //! owned by someone else ([`pool`]), so that slots are only ever asked together with the worlds concerned.
 //! [`GpuWorlds`] owns both.
 
-mod member;
-mod places;
 pub mod pool;
 mod population;
 mod query;
+mod slots;
 mod state;
 mod steps;
 mod strict;
+mod world_host;
 
 use super::Context;
 use crate::cancel::CancelToken;
@@ -23,23 +23,23 @@ use crate::scene::Compiled;
 use crate::snapshot::Snapshot;
 use crate::world::WorldError;
 use crate::worlds::BodyRows;
-use member::Member;
-use places::{Places, Seat, step_alike};
 use population::One;
+use slots::{BatchSlots, SlotRef, step_alike};
+use world_host::WorldHost;
 
 /// Maximum layers of a dispatch, and so of worlds.
-const MOST_WORLDS: usize = 65_535;
+const MAX_WORLDS: usize = 65_535;
 /// Minimum contact capacity per world, and the unit by which it grows: worlds with a few bodies must cost little.
-const LEAST_CONTACTS: u64 = 64;
+const MIN_CONTACTS: u64 = 64;
 /// Initial event capacity of a step, over all worlds.
-const FIRST_EVENTS_OF_ALL: u32 = 1 << 20;
+const INITIAL_EVENTS_OF_ALL: u32 = 1 << 20;
 
 /// Batch of worlds on the GPU, with their host-side state.
 #[derive(Debug)]
 pub(crate) struct GpuWorlds {
-    places: Places,
+    slots: BatchSlots,
     /// Host-side state of each slot's world.
-    members: Vec<Member>,
+    world_hosts: Vec<WorldHost>,
 }
 
 impl GpuWorlds {
@@ -47,44 +47,44 @@ impl GpuWorlds {
     ///
     /// # Errors
     /// If the list is empty or too long, the settings differ in their stages, or the worlds do not fit the device.
-    pub fn new(context: &Context, members: Vec<Compiled>) -> Result<Self, WorldError> {
-        let mut members: Vec<_> = members.into_iter().map(Member::new).collect();
-        let events = FIRST_EVENTS_OF_ALL / u32::try_from(members.len().max(1)).unwrap_or(u32::MAX);
-        let places = Places::new(context, &mut members, 0, events)?;
-        Ok(Self { places, members })
+    pub fn new(context: &Context, world_hosts: Vec<Compiled>) -> Result<Self, WorldError> {
+        let mut world_hosts: Vec<_> = world_hosts.into_iter().map(WorldHost::new).collect();
+        let events = INITIAL_EVENTS_OF_ALL / u32::try_from(world_hosts.len().max(1)).unwrap_or(u32::MAX);
+        let slots = BatchSlots::new(context, &mut world_hosts, 0, events)?;
+        Ok(Self { slots, world_hosts })
     }
 
     /// Returns the host-side state of a world. Panics, like all methods here, if there is no such world.
     pub fn host(&self, world: usize) -> &Host {
-        &self.members[world].host
+        &self.world_hosts[world].host
     }
 
     pub fn host_mut(&mut self, world: usize) -> &mut Host {
-        &mut self.members[world].host
+        &mut self.world_hosts[world].host
     }
 
     pub fn len(&self) -> usize {
-        self.members.len()
+        self.world_hosts.len()
     }
 
     pub fn context(&self) -> &Context {
-        self.places.context()
+        self.slots.context()
     }
 
     pub fn dispatches(&self) -> u32 {
-        self.places.dispatches()
+        self.slots.dispatches()
     }
 
     pub fn device_bytes(&self) -> u64 {
-        self.places.device_bytes()
+        self.slots.device_bytes()
     }
 
     pub fn set_cancel_token(&mut self, token: &CancelToken) {
-        self.members.iter_mut().for_each(|member| member.host.limits.set_token(token.clone()));
+        self.world_hosts.iter_mut().for_each(|world_host| world_host.host.limits.set_token(token.clone()));
     }
 
     pub fn set_contact_limit(&mut self, limit: usize) {
-        self.members.iter_mut().for_each(|member| member.host.limits.set_contacts(limit));
+        self.world_hosts.iter_mut().for_each(|world_host| world_host.host.limits.set_contacts(limit));
     }
 
     /// Advances some worlds, each named once, by one step with shared dispatches, without waiting for it unless several
@@ -94,33 +94,33 @@ impl GpuWorlds {
     /// # Errors
     /// If the device is lost or does not allow a buffer as large as needed.
     pub fn step(&mut self, which: &[usize]) -> Result<(), WorldError> {
-        which.iter().try_for_each(|&world| self.members[world].host.limits.check())?;
-        self.places.make_way(|| which.iter().any(|&world| self.members[world].host.limits.check().is_err()))?;
-        self.hear();
-        let mut here: Vec<_> = self.members.iter_mut().map(Some).collect();
-        let seat = |&place: &usize| Some(Seat { place, member: here[place].take()? });
-        let stepped = self.places.step(which.iter().filter_map(seat).collect());
-        self.hear();
+        which.iter().try_for_each(|&world| self.world_hosts[world].host.limits.check())?;
+        self.slots.make_way(|| which.iter().any(|&world| self.world_hosts[world].host.limits.check().is_err()))?;
+        self.process_readbacks();
+        let mut here: Vec<_> = self.world_hosts.iter_mut().map(Some).collect();
+        let slot_ref = |&slot: &usize| Some(SlotRef { slot, world_host: here[slot].take()? });
+        let stepped = self.slots.step(which.iter().filter_map(slot_ref).collect());
+        self.process_readbacks();
         stepped
     }
 
     /// Processes what has arrived, without waiting.
     pub fn poll(&mut self) -> Result<(), WorldError> {
-        self.places.poll()?;
-        self.hear();
+        self.slots.poll()?;
+        self.process_readbacks();
         Ok(())
     }
 
     /// Hands each world the results that have arrived for it.
-    fn hear(&mut self) {
-        for (place, member) in self.members.iter_mut().enumerate() {
-            self.places.deliver_readbacks(place, member);
+    fn process_readbacks(&mut self) {
+        for (slot, world_host) in self.world_hosts.iter_mut().enumerate() {
+            self.slots.deliver_readbacks(slot, world_host);
         }
     }
 
     /// Returns access to one world in its slot.
     pub fn one(&mut self, world: usize) -> One<'_> {
-        One { places: &mut self.places, place: world, member: &mut self.members[world] }
+        One { slots: &mut self.slots, slot: world, world_host: &mut self.world_hosts[world] }
     }
 
     /// Replaces one world by a new one at its start; other worlds are unaffected. Waits for the device.
@@ -129,16 +129,16 @@ impl GpuWorlds {
     /// If its settings run other stages than those of the batch, or it does not fit the device; then nothing is
     /// changed.
     pub fn replace(&mut self, world: usize, compiled: Compiled) -> Result<(), WorldError> {
-        if !step_alike(&compiled.settings, &self.members[world].host.compiled.settings) {
+        if !step_alike(&compiled.settings, &self.world_hosts[world].host.compiled.settings) {
             return Err(WorldError::Many("its settings need other stages than those of the batch".to_owned()));
         }
         // Results in flight belong to the old world.
         self.context().wait()?;
         self.poll()?;
-        let mut member = Member::new(compiled);
-        member.host.limits.clone_from(&self.members[world].host.limits);
-        self.places.settle(world, &mut member, None)?;
-        self.members[world] = member;
+        let mut world_host = WorldHost::new(compiled);
+        world_host.host.limits.clone_from(&self.world_hosts[world].host.limits);
+        self.slots.insert(world, &mut world_host, None)?;
+        self.world_hosts[world] = world_host;
         Ok(())
     }
 
@@ -147,19 +147,19 @@ impl GpuWorlds {
     /// # Errors
     /// The first query with a value out of range; or if the device is lost or the batch does not fit.
     pub fn query(&mut self, queries: &[(usize, Query)]) -> Result<Answers, WorldError> {
-        let Self { places, members } = self;
+        let Self { slots, world_hosts } = self;
         let body_of = |query: usize, shape: u32| {
-            let host = &members[queries[query].0].host;
+            let host = &world_hosts[queries[query].0].host;
             owner(&host.compiled, host.population.as_ref(), shape)
         };
-        let answers = places.query(queries, usize::MAX, body_of)?;
-        self.hear();
+        let answers = slots.query(queries, usize::MAX, body_of)?;
+        self.process_readbacks();
         Ok(answers)
     }
 
     /// Returns how often a batch, or a part of one, found more than fitted and was repeated. For tests.
     pub fn query_repeats(&self) -> u64 {
-        self.places.query_repeats()
+        self.slots.query_repeats()
     }
 
     /// Continues worlds from snapshots, bitwise. Waits for the device; other worlds are unaffected.
@@ -173,10 +173,10 @@ impl GpuWorlds {
         self.poll()?;
         // Their earlier states have fitted before.
         for (world, other) in others {
-            self.one(world).become_another(other)?;
+            self.one(world).reset_to(other)?;
         }
-        self.places.make_room_for(which.iter().map(|(_, snapshot)| *snapshot))?;
-        let mut encoder = self.places.encoder();
+        self.slots.make_room_for(which.iter().map(|(_, snapshot)| *snapshot))?;
+        let mut encoder = self.slots.encoder();
         for &(world, snapshot) in which {
             self.one(world).resume(snapshot, untaken, Some(&mut encoder));
         }
@@ -186,7 +186,7 @@ impl GpuWorlds {
 
     /// Returns poses and velocities of all worlds, in one download. Waits for the device.
     pub fn bodies(&mut self) -> Result<BodyRows, WorldError> {
-        let rows = self.places.bodies(&self.members)?;
+        let rows = self.slots.bodies(&self.world_hosts)?;
         self.poll()?;
         Ok(rows)
     }
@@ -194,6 +194,6 @@ impl GpuWorlds {
     /// Returns the hash of every world's state, in two downloads. Waits for the device.
     pub fn hashes(&mut self) -> Result<Vec<u64>, WorldError> {
         let rows = self.bodies()?;
-        self.places.hashes(&self.members, &rows)
+        self.slots.hashes(&self.world_hosts, &rows)
     }
 }

@@ -51,7 +51,7 @@ impl Writes {
 
 impl Engine {
     /// Writes to the tables of a world: before the next submission, or at the current position of the caller's encoder.
-    pub fn tell(&self, writes: &Writes, world: usize, recorded: Option<&mut wgpu::CommandEncoder>) {
+    pub fn upload_writes(&self, writes: &Writes, world: usize, recorded: Option<&mut wgpu::CommandEncoder>) {
         let begin = |write: &Write| self.offset(write.name, world) + write.offset;
         let Some(encoder) = recorded else {
             for write in &writes.0 {

@@ -1,9 +1,9 @@
 //! The interface between host and engine: the calls that an engine implements on its tables, and the methods of a world
 //! that are written once in terms of them: adding and removing, gravity, emitters, snapshots.
 
-use super::{Backup, Host, Parts, Recorder, Rewound, Untaken};
+use super::{Host, HostBackup, PartCounts, Recorder, Rewound, Untaken};
 use crate::command::{Command, drop_commands_to, wake_affected};
-use crate::population::{BodyId, Change, JointId, Journal};
+use crate::population::{BodyId, JointId, Journal, PopulationChange};
 use crate::scene::{Body, Joint, check_gravity};
 use crate::snapshot::Snapshot;
 use crate::types::Pose;
@@ -17,7 +17,7 @@ pub(crate) trait WorldEngine {
     fn host_mut(&mut self) -> &mut Host;
 
     /// Returns true if the tables have room for these additions.
-    fn has_room_for(&self, more: Parts) -> bool;
+    fn has_room_for(&self, more: PartCounts) -> bool;
 
     /// Returns true if growing the tables can fail.
     fn is_limited(&self) -> bool;
@@ -32,7 +32,7 @@ pub(crate) trait WorldEngine {
     ///
     /// # Errors
     /// If the device is lost.
-    fn follow(&mut self, change: &Change, recorder: Option<&mut Recorder>) -> Result<(), WorldError>;
+    fn follow(&mut self, change: &PopulationChange, recorder: Option<&mut Recorder>) -> Result<(), WorldError>;
 
     /// Empties the contact tables, as before the first step.
     fn clear_lists(&mut self);
@@ -47,7 +47,7 @@ pub(crate) trait WorldEngine {
     ///
     /// # Errors
     /// If the device is lost.
-    fn settle(&mut self) -> Result<(), WorldError>;
+    fn finish_steps(&mut self) -> Result<(), WorldError>;
 
     /// Grows the tables for the contacts of a snapshot.
     ///
@@ -77,11 +77,11 @@ pub(crate) trait WorldEngine {
     /// # Errors
     /// The first value that is out of range; or the tables do not fit the device.
     fn add_bodies(&mut self, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
-        let backup = self.backup_for(Parts::of_bodies(bodies));
+        let backup = self.backup_for(PartCounts::of_bodies(bodies));
         let host = self.host_mut();
         host.keep_origin();
         let steps = host.steps;
-        let (compiled, population) = host.people();
+        let (compiled, population) = host.scene_and_population();
         let (ids, change) = population.add(compiled, bodies, steps)?;
         self.make_room_or_undo(backup, None)?;
         self.host_mut().mark_changed_by_hand();
@@ -94,10 +94,10 @@ pub(crate) trait WorldEngine {
     /// # Errors
     /// The first value that is out of range; or the tables do not fit the device.
     fn add_joints(&mut self, joints: &[Joint]) -> Result<Vec<JointId>, WorldError> {
-        let backup = self.backup_for(Parts { joints: joints.len(), ..Parts::default() });
+        let backup = self.backup_for(PartCounts { joints: joints.len(), ..PartCounts::default() });
         let host = self.host_mut();
         host.keep_origin();
-        let (compiled, population) = host.people();
+        let (compiled, population) = host.scene_and_population();
         let (ids, change) = population.add_joints(compiled, joints)?;
         self.make_room_or_undo(backup, None)?;
         let host = self.host_mut();
@@ -112,7 +112,7 @@ pub(crate) trait WorldEngine {
     /// # Errors
     /// A body does not exist or was removed; those of [`Self::add_joints`].
     fn add_joints_between(&mut self, joints: &[(Option<BodyId>, BodyId, Joint)]) -> Result<Vec<JointId>, WorldError> {
-        let (compiled, population) = self.host_mut().people();
+        let (compiled, population) = self.host_mut().scene_and_population();
         let joints = population.between(compiled, joints)?;
         self.add_joints(&joints)
     }
@@ -124,7 +124,7 @@ pub(crate) trait WorldEngine {
     fn remove_joints(&mut self, ids: &[JointId]) -> Result<(), WorldError> {
         let host = self.host_mut();
         host.keep_origin();
-        let (compiled, population) = host.people();
+        let (compiled, population) = host.scene_and_population();
         let change = population.remove_joints(compiled, ids)?;
         host.mark_changed_by_hand();
         host.let_go(&change);
@@ -138,7 +138,7 @@ pub(crate) trait WorldEngine {
     fn remove_bodies(&mut self, ids: &[BodyId]) -> Result<(), WorldError> {
         let host = self.host_mut();
         host.keep_origin();
-        let (compiled, population) = host.people();
+        let (compiled, population) = host.scene_and_population();
         let change = population.remove(compiled, ids)?;
         host.mark_changed_by_hand();
         host.let_go(&change);
@@ -156,7 +156,7 @@ pub(crate) trait WorldEngine {
         let host = self.host_mut();
         host.keep_origin();
         let steps = host.steps;
-        let (compiled, population) = host.people();
+        let (compiled, population) = host.scene_and_population();
         let change = population.replace(compiled, id, body, steps)?;
         self.make_room_or_undo(backup, None)?;
         let host = self.host_mut();
@@ -175,7 +175,7 @@ pub(crate) trait WorldEngine {
         let host = self.host_mut();
         host.fingerprint();
         if host.compiled.change_gravity(gravity.into()) {
-            self.follow(&Change::default(), None)?;
+            self.follow(&PopulationChange::default(), None)?;
             self.host_mut().wake_all();
         }
         Ok(())
@@ -197,13 +197,13 @@ pub(crate) trait WorldEngine {
         let backup = (population.by_hand() && self.is_limited()).then(|| host.backup());
         let host = self.host_mut();
         host.invalidate_kept();
-        let (compiled, population) = host.people();
+        let (compiled, population) = host.scene_and_population();
         let left = population.retire(compiled, steps);
         if let Some(change) = &left {
             // Before other bodies take the slots.
             host.let_go(change);
         }
-        let (compiled, population) = host.people();
+        let (compiled, population) = host.scene_and_population();
         let [came, tied] = population.emit(compiled, steps);
         wake_affected(&host.compiled, &tied, &mut host.commands);
         self.make_room_or_undo(backup, recorder.as_deref_mut())?;
@@ -220,8 +220,8 @@ pub(crate) trait WorldEngine {
     /// An entry of the journal is refused, the bytes are not of this world, or the tables do not fit the device.
     fn load_with(&mut self, bytes: &[u8], journal: &Journal) -> Result<(), WorldError> {
         if !journal.is_empty() {
-            let relived = self.host().relived_from(bytes, journal)?;
-            self.become_another(relived)?;
+            let replayed = self.host().replay_journal(bytes, journal)?;
+            self.reset_to(replayed)?;
         }
         let snapshot = Snapshot::from_bytes(bytes, self.host().compiled.fingerprint())?;
         self.restore(&snapshot)
@@ -231,7 +231,7 @@ pub(crate) trait WorldEngine {
     ///
     /// # Errors
     /// If it does not fit the device; then nothing is done.
-    fn become_another(&mut self, other: Rewound) -> Result<(), WorldError> {
+    fn reset_to(&mut self, other: Rewound) -> Result<(), WorldError> {
         let host = self.host_mut();
         host.keep_origin();
         let backup = host.backup();
@@ -240,7 +240,7 @@ pub(crate) trait WorldEngine {
         let host = self.host_mut();
         host.changed_by_hand = other.changed_by_hand;
         host.invalidate_kept();
-        let all = Change::all(&host.compiled);
+        let all = PopulationChange::all(&host.compiled);
         self.follow(&all, None)?;
         self.clear_lists();
         Ok(())
@@ -260,9 +260,9 @@ pub(crate) trait WorldEngine {
     /// If it is of another world, or the device is lost; then nothing has changed.
     fn restore(&mut self, snapshot: &Snapshot) -> Result<(), WorldError> {
         let rewound = self.host().rewound(snapshot)?;
-        self.settle()?;
+        self.finish_steps()?;
         if let Some(rewound) = rewound {
-            self.become_another(rewound)?;
+            self.reset_to(rewound)?;
         }
         self.make_room_for(snapshot)?;
         self.resume(snapshot, Untaken::Dropped, None);
@@ -276,13 +276,17 @@ pub(crate) trait WorldEngine {
     }
 
     /// Copies the host if the engine may fail to grow for these additions, so that the change can be undone.
-    fn backup_for(&self, more: Parts) -> Option<Backup> {
+    fn backup_for(&self, more: PartCounts) -> Option<HostBackup> {
         (!self.has_room_for(more)).then(|| self.host().backup())
     }
 
-    fn make_room_or_undo(&mut self, backup: Option<Backup>, recorder: Option<&mut Recorder>) -> Result<(), WorldError> {
+    fn make_room_or_undo(
+        &mut self,
+        backup: Option<HostBackup>,
+        recorder: Option<&mut Recorder>,
+    ) -> Result<(), WorldError> {
         let made = self.make_room(recorder);
-        if let (Err(_), Some(Backup { compiled, population, commands })) = (&made, backup) {
+        if let (Err(_), Some(HostBackup { compiled, population, commands })) = (&made, backup) {
             let host = self.host_mut();
             (host.compiled, host.population, host.commands) = (compiled, population, commands);
         }

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use super::{BodyId, Change, Population};
+use super::{BodyId, Population, PopulationChange};
 use crate::scene::{Compiled, Emitter, Joint};
 use crate::snapshot::{Snapshot, SnapshotError};
 
@@ -39,11 +39,11 @@ pub(super) struct Emitted {
     /// Number of batches added.
     made: u64,
     /// Batches that will be removed, the oldest first.
-    batches: VecDeque<Batch>,
+    batches: VecDeque<EmittedBatch>,
 }
 
 #[derive(Clone, Debug)]
-struct Batch {
+struct EmittedBatch {
     /// First step with the batch.
     born: u64,
     bodies: Vec<BodyId>,
@@ -70,7 +70,7 @@ impl Population {
     }
 
     /// Removes the batches that are too old or one too many. Called before [`Self::emit`].
-    pub(crate) fn retire(&mut self, compiled: &mut Compiled, step: u64) -> Option<Change> {
+    pub(crate) fn retire(&mut self, compiled: &mut Compiled, step: u64) -> Option<PopulationChange> {
         let emitters = compiled.script.emitters.clone();
         let mut gone = Vec::new();
         for (emitter, emitted) in emitters.iter().zip(&mut self.emitted) {
@@ -90,9 +90,9 @@ impl Population {
     }
 
     /// Adds the batches that are due. Returns the changes by the bodies and by their joints.
-    pub(crate) fn emit(&mut self, compiled: &mut Compiled, step: u64) -> [Change; 2] {
+    pub(crate) fn emit(&mut self, compiled: &mut Compiled, step: u64) -> [PopulationChange; 2] {
         let emitters = compiled.script.emitters.clone();
-        let mut change = Change::default();
+        let mut change = PopulationChange::default();
         let mut joints = Vec::new();
         let mut all = std::mem::take(&mut self.emitted);
         for (emitter, emitted) in emitters.iter().zip(&mut all) {
@@ -107,7 +107,7 @@ impl Population {
             }));
             emitted.made += 1;
             if emitter.keep.is_some() || emitter.lifetime.is_some() {
-                emitted.batches.push_back(Batch { born, bodies });
+                emitted.batches.push_back(EmittedBatch { born, bodies });
             }
         }
         self.emitted = all;

@@ -16,7 +16,7 @@ use crate::math::{cross, inv_rotate, is_finite, mul_rotation, right_perp, rotate
 use crate::stages::bound::bound_shape;
 use crate::stages::collide::hull::Hull;
 use crate::stages::pair::{overlap, reaches};
-use crate::types::{Aabb, GEOMETRY_MASK, HALF_PLANE, MAX_VERTICES, Pose, Ray, Region, Shape};
+use crate::types::{Aabb, GEOMETRY_MASK, HALF_PLANE, MAX_VERTICES, Pose, Ray, Region, ShapeData};
 
 /// Returns false if a value of the pose is NaN or infinite. Such bodies are quarantined only when the next step begins.
 pub fn is_placed(pose: &Pose) -> bool {
@@ -25,7 +25,7 @@ pub fn is_placed(pose: &Pose) -> bool {
 }
 
 /// Returns true if the filter of a query matches a shape ([`crate::stages::pair::may_meet`]).
-pub fn sees(category: u32, mask: u32, group: i32, shape: &Shape) -> bool {
+pub fn sees(category: u32, mask: u32, group: i32, shape: &ShapeData) -> bool {
     if group == shape.group && group != 0 {
         return group > 0;
     }
@@ -50,7 +50,7 @@ pub fn is_near(ray: &Ray, fraction: f32, slack: f32, aabb: &Aabb) -> bool {
 }
 
 /// Returns the fraction of its length at which a ray enters a shape, and the normal there.
-pub fn ray_shape(ray: &Ray, shape: &Shape, vertices: &[[f32; 2]], pose: &Pose) -> Option<(f32, Vec2)> {
+pub fn ray_shape(ray: &Ray, shape: &ShapeData, vertices: &[[f32; 2]], pose: &Pose) -> Option<(f32, Vec2)> {
     let turn = mul_rotation(pose.rotation.into(), shape.rotation.into());
     let center = Vec2::from(pose.position) + rotate(pose.rotation.into(), shape.offset.into());
     let from = inv_rotate(turn, Vec2::from(ray.origin) - center);
@@ -166,7 +166,7 @@ fn ray_corner(corner: Vec2, radius: f32, from: Vec2, delta: Vec2) -> Option<(f32
 }
 
 /// Returns true if a region reaches a shape. A common boundary is enough.
-pub fn region_shape(region: &Region, shape: &Shape, vertices: &[[f32; 2]], pose: &Pose) -> bool {
+pub fn region_shape(region: &Region, shape: &ShapeData, vertices: &[[f32; 2]], pose: &Pose) -> bool {
     let half_plane = shape.kind & GEOMETRY_MASK == HALF_PLANE;
     if region.count == 0 {
         let bounds = bound_shape(shape, vertices, pose, 0.0);

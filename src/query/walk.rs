@@ -17,14 +17,14 @@ use crate::cpu::stages::bin::cells_between;
 use crate::stages::bin::{cell_index, cell_of, cells, runs_of_row};
 use crate::stages::pair::overlap;
 use crate::types::{
-    Aabb, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, Hit, Level, NONE, Params, Pose, Ray, Region, Shape,
+    Aabb, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, Hit, Level, NONE, Params, Pose, Ray, Region, ShapeData,
 };
 
 /// Tables that queries read: the world, and the grid for its present poses.
 #[derive(Clone, Copy)]
-pub struct Tables<'a> {
+pub struct QueryTables<'a> {
     pub params: &'a Params,
-    pub shapes: &'a [Shape],
+    pub shapes: &'a [ShapeData],
     pub vertices: &'a [[f32; 2]],
     pub poses: &'a [Pose],
     pub aabbs: &'a [Aabb],
@@ -32,7 +32,7 @@ pub struct Tables<'a> {
     pub cell_shapes: &'a [u32],
 }
 
-impl Tables<'_> {
+impl QueryTables<'_> {
     fn pose(&self, shape: u32) -> &Pose {
         &self.poses[self.shapes[shape as usize].body as usize]
     }
@@ -52,7 +52,7 @@ struct Nearest {
 
 /// Returns the first hit of a ray; among several shapes at the same fraction the one of lowest index. Adds the number
 /// of shapes and cells tested to `effort`.
-pub fn ray(tables: &Tables, ray: &Ray, effort: &mut u64) -> Hit {
+pub fn ray(tables: &QueryTables, ray: &Ray, effort: &mut u64) -> Hit {
     let mut nearest = Nearest { fraction: 1.0, normal: Vec2::ZERO, shape: NONE };
     for plane in tables.params.planes().filter(|&plane| tables.has_half_plane(plane)) {
         *effort += 1;
@@ -65,7 +65,7 @@ pub fn ray(tables: &Tables, ray: &Ray, effort: &mut u64) -> Hit {
 }
 
 /// Returns the first hit of a ray by testing every shape, without the grid.
-pub fn ray_brute(tables: &Tables, ray: &Ray) -> Hit {
+pub fn ray_brute(tables: &QueryTables, ray: &Ray) -> Hit {
     let mut nearest = Nearest { fraction: 1.0, normal: Vec2::ZERO, shape: NONE };
     for shape in 0..tables.params.shape_count {
         if is_there(tables, shape) {
@@ -81,13 +81,13 @@ fn hit(ray: &Ray, fraction: f32, normal: Vec2, shape: u32) -> Hit {
 }
 
 /// Returns false if the body of a shape is quarantined.
-fn is_there(tables: &Tables, shape: u32) -> bool {
+fn is_there(tables: &QueryTables, shape: u32) -> bool {
     let aabb = &tables.aabbs[shape as usize];
     let plane = tables.shapes[shape as usize].kind & GEOMETRY_MASK == HALF_PLANE;
     aabb.has_room() || (plane && tables.has_half_plane(shape))
 }
 
-fn meet(tables: &Tables, ray: &Ray, shape: u32, nearest: &mut Nearest) {
+fn meet(tables: &QueryTables, ray: &Ray, shape: u32, nearest: &mut Nearest) {
     let there = &tables.shapes[shape as usize];
     if !sees(ray.category, ray.mask, ray.group, there) || !is_placed(tables.pose(shape)) {
         return;
@@ -100,7 +100,7 @@ fn meet(tables: &Tables, ray: &Ray, shape: u32, nearest: &mut Nearest) {
 
 /// Tests the ray against the shapes of cells `first ..= last`.
 fn meet_cells(
-    tables: &Tables,
+    tables: &QueryTables,
     ray: &Ray,
     slack: f32,
     [first, last]: [u32; 2],
@@ -116,7 +116,7 @@ fn meet_cells(
     }
 }
 
-fn ray_level(tables: &Tables, ray: &Ray, level: &Level, nearest: &mut Nearest, effort: &mut u64) {
+fn ray_level(tables: &QueryTables, ray: &Ray, level: &Level, nearest: &mut Nearest, effort: &mut u64) {
     let from = Vec2::from(ray.origin);
     let delta = Vec2::from(ray.delta);
     let slack = RAY_SLACK * (from.abs() + delta.abs()).max_element();
@@ -172,9 +172,9 @@ fn ray_level(tables: &Tables, ray: &Ray, level: &Level, nearest: &mut Nearest, e
 }
 
 /// Appends the indices of the shapes that a region reaches. Adds the number of shapes and cells tested to `effort`.
-pub fn region(tables: &Tables, region: &Region, found: &mut Vec<u32>, effort: &mut u64) {
+pub fn region(tables: &QueryTables, region: &Region, found: &mut Vec<u32>, effort: &mut u64) {
     let start = found.len();
-    let Tables { params, aabbs, cell_ends, cell_shapes, .. } = *tables;
+    let QueryTables { params, aabbs, cell_ends, cell_shapes, .. } = *tables;
     for plane in params.planes().filter(|&plane| tables.has_half_plane(plane)) {
         *effort += 1;
         if lies_in(tables, region, plane) {
@@ -202,13 +202,13 @@ pub fn region(tables: &Tables, region: &Region, found: &mut Vec<u32>, effort: &m
 }
 
 /// Appends the indices of the shapes that a region reaches by testing every shape, without the grid.
-pub fn region_brute(tables: &Tables, region: &Region, found: &mut Vec<u32>) {
+pub fn region_brute(tables: &QueryTables, region: &Region, found: &mut Vec<u32>) {
     found.extend(
         (0..tables.params.shape_count).filter(|&shape| is_there(tables, shape) && lies_in(tables, region, shape)),
     );
 }
 
-fn lies_in(tables: &Tables, region: &Region, shape: u32) -> bool {
+fn lies_in(tables: &QueryTables, region: &Region, shape: u32) -> bool {
     let there = &tables.shapes[shape as usize];
     sees(region.category, region.mask, region.group, there)
         && is_placed(tables.pose(shape))

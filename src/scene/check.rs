@@ -297,7 +297,7 @@ fn check_batch(emitter: &Emitter, at: &str) -> Result<(), SceneError> {
 /// Checks joints that are to be added to a running world; `taken` are the names of its joints.
 pub(crate) fn check_new_joints<'a>(
     joints: &'a [Joint],
-    bodies: &[types::Body],
+    bodies: &[types::BodyData],
     mut taken: impl Iterator<Item = &'a str>,
 ) -> Result<(), SceneError> {
     let mut ids = HashMap::new();

@@ -18,8 +18,8 @@ use params::params;
 pub(super) use params::soft;
 pub(crate) use shape::Outline;
 
-use super::emitter::Script;
-use super::joint_table::Joints;
+use super::emitter::EmitterScript;
+use super::joint_table::JointTable;
 use super::{Scene, SceneError, Settings, ViewBox};
 use crate::state::Fnv;
 use crate::types::{self, BodyState, Params, Pose};
@@ -35,7 +35,7 @@ pub struct Compiled {
     /// Constants of a step.
     pub params: Params,
     /// Constant properties of the bodies.
-    pub bodies: Vec<types::Body>,
+    pub bodies: Vec<types::BodyData>,
     /// Poses of the bodies' centres of mass.
     pub poses: Vec<Pose>,
     /// Velocities and status of the bodies.
@@ -45,9 +45,9 @@ pub struct Compiled {
     /// Names of the bodies.
     pub ids: Vec<Option<String>>,
     /// Shapes of all bodies.
-    pub shapes: Vec<types::Shape>,
+    pub shapes: Vec<types::ShapeData>,
     /// Data for continuous collision, one row a shape.
-    pub movers: Vec<types::Mover>,
+    pub ccd_bodies: Vec<types::CcdBody>,
     /// Vertices of all polygons, about the centre of their shape, m.
     pub vertices: Vec<[f32; 2]>,
     /// True if two shapes can bounce; if not, the restitution stage is left out.
@@ -55,21 +55,21 @@ pub struct Compiled {
     /// True if there are, or were, shapes other than circles and boxes with sharp corners.
     pub hulls: bool,
     /// Tables of the joints.
-    pub joints: Joints,
+    pub joints: JointTable,
     /// Kinematic bodies on paths.
-    pub paths: Vec<Led>,
+    pub paths: Vec<PathBody>,
     /// Part of the plane that pictures show, as in the scene.
     pub view: Option<ViewBox>,
     /// Slots of the bodies of the scene and its emitters. Colouring runs over this many, also if bodies are added by
     /// hand.
     pub scene_slots: u32,
     /// Emitters of the scene, and the slots reserved for them.
-    pub(crate) script: Script,
+    pub(crate) script: EmitterScript,
 }
 
 /// A kinematic body on a path.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Led {
+pub struct PathBody {
     /// Index of the body.
     pub body: u32,
     /// Position about which it moves, m.
@@ -108,7 +108,7 @@ impl Compiled {
     /// Returns the world without its emitters.
     #[must_use]
     pub fn without_emitters(mut self) -> Self {
-        self.script = Script::default();
+        self.script = EmitterScript::default();
         self
     }
 
@@ -128,15 +128,15 @@ impl Compiled {
             mass: Vec::with_capacity(scene.bodies.len()),
             ids: scene.bodies.iter().map(|b| b.id.clone()).collect(),
             shapes: Vec::new(),
-            movers: Vec::new(),
+            ccd_bodies: Vec::new(),
             vertices: Vec::new(),
             bounces: false,
             hulls: false,
-            joints: Joints::default(),
+            joints: JointTable::default(),
             paths: Vec::new(),
             view: scene.view,
             scene_slots: 0,
-            script: Script::new(scene),
+            script: EmitterScript::new(scene),
         };
         compiled.scene_slots = u32_from(compiled.most_slots().max(scene.bodies.len()));
         let mut shapes = Vec::with_capacity(scene.bodies.len());
@@ -159,8 +159,8 @@ impl Compiled {
         compiled.params.half_plane_count = u32_from(compiled.shapes.len());
         compiled.shapes.append(&mut shapes);
         compiled.link_all();
-        compiled.joints = Joints::new(scene, &compiled.mass);
-        let heads = &compiled.joints.ties.heads;
+        compiled.joints = JointTable::new(scene, &compiled.mass);
+        let heads = &compiled.joints.exclusions.heads;
         for shape in compiled.shapes.iter_mut().filter(|shape| heads[shape.body as usize][1] > 0) {
             shape.kind |= types::JOINED_SHAPE;
         }
@@ -187,17 +187,17 @@ impl Compiled {
 
     /// Links these shapes as all those of one body, in the rows for continuous collision.
     pub(crate) fn link(&mut self, places: &[u32]) {
-        self.movers.resize(self.shapes.len(), types::Mover::default());
+        self.ccd_bodies.resize(self.shapes.len(), types::CcdBody::default());
         for (index, &place) in places.iter().enumerate() {
             let next = places.get(index + 1).copied().unwrap_or(types::NONE);
-            self.movers[place as usize] = types::Mover { next, ..types::Mover::default() };
+            self.ccd_bodies[place as usize] = types::CcdBody { next, ..types::CcdBody::default() };
         }
         if let Some(&first) = places.first() {
             let body = &self.bodies[self.shapes[first as usize].body as usize];
-            let mover = &mut self.movers[first as usize];
-            mover.extent = body.extent;
+            let ccd_body = &mut self.ccd_bodies[first as usize];
+            ccd_body.extent = body.extent;
             if body.kind == types::DYNAMIC {
-                mover.min_extent = body.min_extent;
+                ccd_body.min_extent = body.min_extent;
             }
         }
     }

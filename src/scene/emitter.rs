@@ -9,7 +9,7 @@ use super::{Body, BodyType, Compiled, Geometry, Joint, Scene};
 use crate::types::{GEOMETRY_MASK, HALF_PLANE, Pose};
 
 /// Most rows of a joint.
-pub(crate) const MOST_ROWS: usize = 7;
+pub(crate) const MAX_ROWS: usize = 7;
 
 /// An emitter: adds a batch of bodies, with joints among them, at the start of a step, once or periodically.
 ///
@@ -219,7 +219,7 @@ pub(crate) fn most(emitters: &[Emitter], leaving: bool) -> Amount {
 
 /// The emitters of a world, and the slots that it reserves for them.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Script {
+pub(crate) struct EmitterScript {
     /// Emitters, without the names of their bodies. Shared, as worlds are copied for backups.
     pub emitters: Arc<[Emitter]>,
     /// Most slots that they take beside those of the scene.
@@ -230,7 +230,7 @@ pub(crate) struct Script {
     pub fingerprint: Option<u64>,
 }
 
-impl Script {
+impl EmitterScript {
     pub fn new(scene: &Scene) -> Self {
         let nameless = |emitter: &Emitter| {
             let mut emitter = emitter.clone();
@@ -306,7 +306,7 @@ impl Compiled {
     /// Returns the poses and shapes of a world, followed by those of one batch of each emitter at its start: the area
     /// that a picture of the whole run should show.
     #[must_use]
-    pub fn with_what_comes(&self, poses: &[Pose]) -> (Vec<Pose>, Vec<crate::types::Shape>) {
+    pub fn with_what_comes(&self, poses: &[Pose]) -> (Vec<Pose>, Vec<crate::types::ShapeData>) {
         let (mut poses, mut shapes) = (poses.to_vec(), self.shapes.clone());
         for body in self.script.emitters.iter().flat_map(|emitter| &emitter.bodies) {
             let laid = Self::compile_body(body, u32_from(poses.len()));
@@ -335,7 +335,7 @@ impl Compiled {
                 }
             }
         }
-        self.lay_grid();
+        self.build_grid();
         self.refresh_switches();
         self.shapes.truncate(own.0);
         self.vertices.truncate(own.1);

@@ -273,7 +273,7 @@ impl JointKind {
         Self::Weld { reference_angle: None, angular_hertz: None, angular_damping_ratio: None }
     }
 
-    /// Returns the type's number in [`types::Joint::flags`](crate::types::Joint::flags).
+    /// Returns the type's number in [`types::JointData::flags`](crate::types::JointData::flags).
     pub(crate) fn number(&self) -> u32 {
         match self {
             Self::Distance { .. } => 0,

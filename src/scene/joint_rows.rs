@@ -12,17 +12,17 @@ use crate::types::{
 };
 
 /// The two bodies of a joint, as far as its rows depend on them.
-pub(super) struct Ends {
+pub(super) struct JointEnds {
     /// True for A and B if the body is dynamic.
     pub moves: [bool; 2],
     /// Centres of mass of A and B, in their frames, m.
     pub centers: [Vec2; 2],
     /// Positions of the bodies at the start; `None` in a running world, where they are measured on the device.
-    pub start: Option<Start>,
+    pub start: Option<InitialPoses>,
 }
 
 /// Relative position of two bodies when a scene starts.
-pub(super) struct Start {
+pub(super) struct InitialPoses {
     /// Distance of the anchors, m.
     pub distance: f32,
     /// Angle of B against A, rad.
@@ -44,9 +44,9 @@ impl Joint {
 pub(super) fn build_joint(
     settings: &Settings,
     joint: &Joint,
-    ends: &Ends,
+    ends: &JointEnds,
     rows: &mut Vec<JointRow>,
-) -> (types::Joint, JointState) {
+) -> (types::JointData, JointState) {
     let mut flags = joint.kind.number() << JOINT_TYPE_SHIFT;
     let given = match &joint.kind {
         JointKind::Revolute { reference_angle, .. }
@@ -74,7 +74,7 @@ pub(super) fn build_joint(
         _ => Vec2::X,
     };
     push_rows(settings, joint, ends.start.as_ref().map(|start| start.distance), rows);
-    let laid = types::Joint {
+    let laid = types::JointData {
         body_a: u32_from(joint.a.unwrap_or(joint.b)),
         body_b: u32_from(joint.b),
         first_row: 0,

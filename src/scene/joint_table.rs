@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use glam::Vec2;
 
 use super::compile::{MassProperties, u32_from};
-use super::joint_rows::{Ends, Start, build_joint};
+use super::joint_rows::{InitialPoses, JointEnds, build_joint};
 use super::{BodyType, Joint, JointKind, Scene, Settings};
 use crate::math::{rotate, rotation};
 use crate::types::{
@@ -24,18 +24,18 @@ use crate::types::{
     JointState, NONE, ROW_COUNT_MASK, WORLD_A,
 };
 
-/// First of the ends of the colours in [`Joints::starts`].
+/// First of the ends of the colours in [`JointTable::starts`].
 const ENDS: usize = JOINT_COLORS as usize;
-/// First of the slots in [`Joints::starts`].
+/// First of the slots in [`JointTable::starts`].
 const HEADER: usize = 2 * ENDS;
 /// Spare capacity of a colour's list, beside half of its length.
-const FIRST_ROOM: usize = 4;
+const INITIAL_CAPACITY: usize = 4;
 
 /// The joints of a world, laid out for the solver.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Joints {
+pub struct JointTable {
     /// Joints by slot: those of the scene by colour, within a colour in scene order; later ones in free slots.
-    pub joints: Vec<types::Joint>,
+    pub joints: Vec<types::JointData>,
     /// Rows of all joints. Those of one joint are consecutive, in the order in which they are solved.
     pub rows: Vec<JointRow>,
     /// Initial state of each joint.
@@ -44,10 +44,11 @@ pub struct Joints {
     /// `c`, in the order in which the overflow is solved. Up to `starts[starts[c + 1]]` is spare capacity.
     pub starts: Vec<u32>,
     /// Pairs of bodies that do not collide.
-    pub ties: Ties,
+    pub exclusions: PairExclusions,
     /// Names, by index.
     pub ids: Vec<Option<String>>,
-    /// True if a joint can end its exclusion, by breaking or by command, so that [`crate::stages::pair::tie`] must run.
+    /// True if a joint can end its exclusion, by breaking or by command, so that [`crate::stages::pair::exclude`] must
+    /// run.
     pub may_part: bool,
     /// Slots of joints that are not measured yet ([`JOINT_FRESH`]). Used by the CPU.
     pub(crate) fresh: Vec<u32>,
@@ -72,22 +73,22 @@ pub(crate) struct JointChange {
     pub places: BTreeSet<u32>,
     /// Rows of those joints.
     pub rows: BTreeSet<u32>,
-    /// Changed words of [`Joints::starts`] beside its header.
+    /// Changed words of [`JointTable::starts`] beside its header.
     pub order: BTreeSet<u32>,
-    /// True if all of [`Joints::starts`] is new.
+    /// True if all of [`JointTable::starts`] is new.
     pub relaid: bool,
-    /// Changed rows of [`Ties::heads`].
+    /// Changed rows of [`PairExclusions::heads`].
     pub heads: BTreeSet<u32>,
-    /// Changed rows of [`Ties::links`].
+    /// Changed rows of [`PairExclusions::links`].
     pub links: BTreeSet<u32>,
 }
 
-impl Joints {
+impl JointTable {
     /// Lays out the joints of a scene that was checked.
     pub(super) fn new(scene: &Scene, masses: &[MassProperties]) -> Self {
         let moves = |body: usize| scene.bodies[body].kind == BodyType::Dynamic;
         let mut table = Self { taken: vec![0; scene.bodies.len()], ..Self::default() };
-        table.ties.heads = vec![[NONE, 0]; scene.bodies.len()];
+        table.exclusions.heads = vec![[NONE, 0]; scene.bodies.len()];
         let ends = |joint: &Joint| [joint.a.filter(|&a| moves(a)), Some(joint.b).filter(|&b| moves(b))];
         let colors: Vec<u32> = scene.joints.iter().map(|joint| table.take_color(ends(joint))).collect();
         let mut order: Vec<usize> = (0..scene.joints.len()).collect();
@@ -110,8 +111,8 @@ impl Joints {
         }
         table.positions = vec![[0; 2]; table.joints.len()];
         table.build_lists(&lists);
-        table.ties.links = vec![[NONE; 2]; 2 * table.joints.len()];
-        table.ties.before = vec![NONE; 2 * table.joints.len()];
+        table.exclusions.links = vec![[NONE; 2]; 2 * table.joints.len()];
+        table.exclusions.before = vec![NONE; 2 * table.joints.len()];
         for index in 0..scene.joints.len() {
             let place = table.places[index];
             table.add_exclusion(place, &mut JointChange::default());
@@ -138,8 +139,8 @@ impl Joints {
 
     /// Grows the tables to this number of bodies.
     pub(crate) fn resize_bodies(&mut self, bodies: usize, change: &mut JointChange) {
-        change.heads.extend(u32_from(self.ties.heads.len())..u32_from(bodies));
-        self.ties.heads.resize(bodies, [NONE, 0]);
+        change.heads.extend(u32_from(self.exclusions.heads.len())..u32_from(bodies));
+        self.exclusions.heads.resize(bodies, [NONE, 0]);
         self.taken.resize(bodies, 0);
     }
 
@@ -148,12 +149,12 @@ impl Joints {
         &mut self,
         settings: &Settings,
         joint: &Joint,
-        bodies: &[types::Body],
+        bodies: &[types::BodyData],
         masses: &[MassProperties],
         change: &mut JointChange,
     ) -> u32 {
         let moves = |body: usize| bodies[body].kind == DYNAMIC;
-        let ends = Ends {
+        let ends = JointEnds {
             moves: [joint.a.is_some_and(moves), moves(joint.b)],
             centers: [joint.a.map_or(Vec2::ZERO, |a| masses[a].center), masses[joint.b].center],
             start: None,
@@ -179,8 +180,8 @@ impl Joints {
             self.states.push(state);
             self.places.push(place);
             self.positions.push([0; 2]);
-            self.ties.links.extend([[NONE; 2]; 2]);
-            self.ties.before.extend([NONE; 2]);
+            self.exclusions.links.extend([[NONE; 2]; 2]);
+            self.exclusions.before.extend([NONE; 2]);
             change.links.extend([2 * place, 2 * place + 1]);
             self.ids.push(joint.id.clone());
             place
@@ -219,11 +220,11 @@ impl Joints {
         self.rows[joint.first_row as usize..(joint.first_row + count) as usize].fill(JointRow::default());
         change.rows.extend(joint.first_row..joint.first_row + count);
         self.free_rows[count as usize].push(joint.first_row);
-        self.joints[at] = types::Joint {
+        self.joints[at] = types::JointData {
             flags: JOINT_VACANT | JOINT_DISABLED,
             id: joint.id,
             generation: joint.generation.wrapping_add(1),
-            ..types::Joint::default()
+            ..types::JointData::default()
         };
         self.states[at] = JointState::default();
         self.ids[joint.id as usize] = None;
@@ -238,7 +239,7 @@ impl Joints {
     pub(crate) fn refresh(&mut self) {
         let fresh = (0_u32..).zip(&self.joints).filter(|(_, joint)| joint.flags & JOINT_FRESH != 0);
         self.fresh = fresh.map(|(place, _)| place).collect();
-        self.may_part |= self.joints.iter().zip(self.ties.links.chunks_exact(2)).any(|(joint, links)| {
+        self.may_part |= self.joints.iter().zip(self.exclusions.links.chunks_exact(2)).any(|(joint, links)| {
             joint.flags & JOINT_APART != 0 && (links[0][0] == NONE) != (joint.flags & JOINT_DISABLED != 0)
         });
     }
@@ -309,7 +310,7 @@ impl Joints {
                 self.positions[place as usize] = [u32_from(color), u32_from(turn)];
             }
             self.starts.extend_from_slice(list);
-            self.starts.resize(first + list.len() + list.len() / 2 + FIRST_ROOM, 0);
+            self.starts.resize(first + list.len() + list.len() / 2 + INITIAL_CAPACITY, 0);
         }
     }
 
@@ -323,13 +324,13 @@ impl Joints {
         let holds = joint.flags & JOINT_DISABLED == 0;
         for (link, own, other) in [(2 * place, joint.body_a, joint.body_b), (2 * place + 1, joint.body_b, joint.body_a)]
         {
-            let [first, count] = self.ties.heads[own as usize];
-            self.ties.links[link as usize] = [if holds { other } else { NONE }, first];
-            self.ties.before[link as usize] = NONE;
+            let [first, count] = self.exclusions.heads[own as usize];
+            self.exclusions.links[link as usize] = [if holds { other } else { NONE }, first];
+            self.exclusions.before[link as usize] = NONE;
             if first != NONE {
-                self.ties.before[first as usize] = link;
+                self.exclusions.before[first as usize] = link;
             }
-            self.ties.heads[own as usize] = [link, count + 1];
+            self.exclusions.heads[own as usize] = [link, count + 1];
             change.heads.insert(own);
             change.links.insert(link);
         }
@@ -341,20 +342,20 @@ impl Joints {
             return;
         }
         for (link, own) in [(2 * place, joint.body_a), (2 * place + 1, joint.body_b)] {
-            let next = self.ties.links[link as usize][1];
-            let before = self.ties.before[link as usize];
-            let head = &mut self.ties.heads[own as usize];
+            let next = self.exclusions.links[link as usize][1];
+            let before = self.exclusions.before[link as usize];
+            let head = &mut self.exclusions.heads[own as usize];
             head[1] -= 1;
             if before == NONE {
                 head[0] = next;
             } else {
-                self.ties.links[before as usize][1] = next;
+                self.exclusions.links[before as usize][1] = next;
                 change.links.insert(before);
             }
             if next != NONE {
-                self.ties.before[next as usize] = before;
+                self.exclusions.before[next as usize] = before;
             }
-            self.ties.links[link as usize] = [NONE; 2];
+            self.exclusions.links[link as usize] = [NONE; 2];
             change.heads.insert(own);
             change.links.insert(link);
         }
@@ -362,7 +363,7 @@ impl Joints {
 
     /// Returns the joints of these bodies, by slot.
     pub(crate) fn of_bodies(&self, bodies: &BTreeSet<u32>) -> Vec<u32> {
-        let tied = |joint: &types::Joint| {
+        let tied = |joint: &types::JointData| {
             joint.flags & JOINT_VACANT == 0
                 && (bodies.contains(&joint.body_b) || (joint.flags & WORLD_A == 0 && bodies.contains(&joint.body_a)))
         };
@@ -372,9 +373,9 @@ impl Joints {
 
 /// Pair exclusions: bodies that do not collide because a joint connects them. A linked list for each body, so that
 /// joints can be added and removed. A joint that is broken or switched off excludes nothing
-/// ([`crate::stages::pair::tie`]).
+/// ([`crate::stages::pair::exclude`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Ties {
+pub struct PairExclusions {
     /// Index of the first link of each body, or [`NONE`], and the number of its links.
     pub heads: Vec<[u32; 2]>,
     /// Two links a joint slot, the first in the list of its body A: the other body, or [`NONE`] while the joint
@@ -384,7 +385,7 @@ pub struct Ties {
     before: Vec<u32>,
 }
 
-impl Ties {
+impl PairExclusions {
     /// Returns true if a joint excludes the pair of bodies from collision.
     #[inline]
     #[must_use]
@@ -403,17 +404,17 @@ impl Ties {
     }
 }
 
-fn ends_of(scene: &Scene, masses: &[MassProperties], joint: &Joint) -> Ends {
+fn ends_of(scene: &Scene, masses: &[MassProperties], joint: &Joint) -> JointEnds {
     let moves = |body: usize| scene.bodies[body].kind == BodyType::Dynamic;
     let place = |body: Option<usize>, anchor| match body {
         Some(body) => scene.bodies[body].position + rotate(rotation(scene.bodies[body].angle), anchor),
         None => anchor,
     };
     let angle = |body: Option<usize>| body.map_or(0.0, |body| scene.bodies[body].angle);
-    Ends {
+    JointEnds {
         moves: [joint.a.is_some_and(moves), moves(joint.b)],
         centers: [joint.a.map_or(Vec2::ZERO, |a| masses[a].center), masses[joint.b].center],
-        start: Some(Start {
+        start: Some(InitialPoses {
             distance: (place(Some(joint.b), joint.anchor_b) - place(joint.a, joint.anchor_on_a())).length(),
             turned: angle(Some(joint.b)) - angle(joint.a),
         }),

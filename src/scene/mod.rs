@@ -16,13 +16,13 @@ pub(crate) use check::check_gravity;
 pub use check::{MAX_ANGLE, MAX_BODIES, MAX_EMITTERS, MAX_JOINTS, MAX_POSITION, MAX_SHAPES, MAX_VALUE, SceneError};
 pub(crate) use check::{check_angle, check_geometry, check_joint_command, check_new_joints, check_position};
 pub(crate) use compile::Outline;
-pub use compile::{Compiled, Led, MassProperties};
+pub use compile::{Compiled, MassProperties, PathBody};
 pub use emitter::Emitter;
 #[cfg(feature = "gpu")]
-pub(crate) use emitter::MOST_ROWS;
+pub(crate) use emitter::MAX_ROWS;
 pub use joint::{Joint, JointKind, Motor, Spring};
 pub(crate) use joint_table::JointChange;
-pub use joint_table::{Joints, Ties};
+pub use joint_table::{JointTable, PairExclusions};
 pub use model::{
     Body, BodyType, Field, Filter, Geometry, Material, Mode, Path, RestitutionMix, Scene, Settings, Shape, ViewBox,
 };

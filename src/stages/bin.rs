@@ -14,10 +14,16 @@ use std::ops::Range;
 
 use glam::Vec2;
 
-use crate::types::{Aabb, Level, NONE, Params, Shape};
+use crate::types::{Aabb, Level, NONE, Params, ShapeData};
 
 /// Fills `cell_ends` and `cell_shapes`.
-pub fn bin(params: &Params, shapes: &[Shape], aabbs: &[Aabb], cell_ends: &mut Vec<u32>, cell_shapes: &mut Vec<u32>) {
+pub fn bin(
+    params: &Params,
+    shapes: &[ShapeData],
+    aabbs: &[Aabb],
+    cell_ends: &mut Vec<u32>,
+    cell_shapes: &mut Vec<u32>,
+) {
     let shape_cells: Vec<u32> =
         shapes.iter().zip(aabbs).map(|(shape, aabb)| cell_of_shape(params, shape, aabb)).collect();
     bin_place(params, &shape_cells, cell_ends, cell_shapes);
@@ -53,7 +59,7 @@ pub fn bin_place(params: &Params, shape_cells: &[u32], cell_ends: &mut Vec<u32>,
 /// Returns the cell of a shape with this AABB, or [`NONE`] for inverted boxes (half planes, quarantined bodies).
 #[inline(always)]
 #[must_use]
-pub fn cell_of_shape(params: &Params, shape: &Shape, aabb: &Aabb) -> u32 {
+pub fn cell_of_shape(params: &Params, shape: &ShapeData, aabb: &Aabb) -> u32 {
     if aabb.has_room() {
         let level = &params.levels[level_of(params, shape.level, aabb) as usize];
         let (column, row) = cell_of(level, middle(aabb));

@@ -9,7 +9,7 @@ use glam::Vec2;
 use crate::math::{mul_rotation, rotate};
 use crate::types::{
     ASLEEP, AWAKE_HALF_PLANE, Aabb, BodyState, CIRCLE, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, NO_SHAPE, POLYGON,
-    Params, Pose, QUARANTINED, SLEEP, Shape, VERTEX_COUNT_SHIFT,
+    Params, Pose, QUARANTINED, SLEEP, ShapeData, VERTEX_COUNT_SHIFT,
 };
 
 /// An AABB that overlaps nothing.
@@ -18,7 +18,7 @@ pub const EMPTY: Aabb = Aabb { min: [1e30, 1e30], max: [-1e30, -1e30] };
 /// Fills `aabbs`, and returns the grid levels that have an awake shape ([`level_bits`]); 0 if sleeping is off.
 pub fn bound(
     params: &Params,
-    shapes: &[Shape],
+    shapes: &[ShapeData],
     vertices: &[[f32; 2]],
     poses: &[Pose],
     states: &[BodyState],
@@ -43,7 +43,7 @@ pub fn bound(
 /// their own.
 #[inline]
 #[must_use]
-pub fn level_bits(params: &Params, shape: &Shape) -> u32 {
+pub fn level_bits(params: &Params, shape: &ShapeData) -> u32 {
     if shape.kind & GEOMETRY_MASK == HALF_PLANE {
         return AWAKE_HALF_PLANE;
     }
@@ -54,7 +54,7 @@ pub fn level_bits(params: &Params, shape: &Shape) -> u32 {
 /// Returns the AABB of one shape on a body at `pose`, grown by `margin` on each side. For a half plane: its surface.
 #[inline]
 #[must_use]
-pub fn bound_shape(shape: &Shape, vertices: &[[f32; 2]], pose: &Pose, margin: f32) -> Aabb {
+pub fn bound_shape(shape: &ShapeData, vertices: &[[f32; 2]], pose: &Pose, margin: f32) -> Aabb {
     let rotation = Vec2::from(pose.rotation);
     let center = Vec2::from(pose.position) + rotate(rotation, shape.offset.into());
     let reach = match shape.kind & GEOMETRY_MASK {

@@ -1,9 +1,9 @@
 //! **collide**: computes the manifold of every pair: normal, points, separations. Points that persist keep their
 //! impulses. Box2D: `b2UpdateContact`.
 //!
-//! Reads shapes, vertices, poses, swings and manifolds_previous; reads and writes contacts; writes manifolds. Visits
-//! one contact after the other. A contact that [`recall`](super::recall) found starts with the manifold, impulses and
-//! colour of the previous step.
+//! Reads shapes, vertices, poses, motion_extents and manifolds_previous; reads and writes contacts; writes manifolds.
+//! Visits one contact after the other. A contact that [`match_contacts`](super::match_contacts) found starts with the
+//! manifold, impulses and colour of the previous step.
 //!
 //! Boxes: separating axes, then clipping. The face with the largest separation is the reference face, and the most
 //! antiparallel face of the other box is clipped to its width. Ties go to box A and to x, by a margin, so that aligned
@@ -30,16 +30,17 @@ use crate::scene::Compiled;
 use crate::tables::Tables;
 use crate::types::{
     BOX, CACHED, CIRCLE, COLOR_COUNT, Contact, ContactPoint, FIXED_A, FIXED_B, GEOMETRY_MASK, HALF_PLANE, Manifold,
-    NONE, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, Params, Pose, RECYCLE, RECYCLED, SENSOR, Shape, TOUCHED,
+    NONE, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, Params, Pose, RECYCLE, RECYCLED, SENSOR, ShapeData, TOUCHED,
 };
 
 /// Fills `manifolds`. Marks contacts that kept their manifold as [`RECYCLED`], and returns their number.
 pub fn collide(compiled: &Compiled, tables: &mut Tables) -> u32 {
     let Compiled { params, shapes, vertices, .. } = compiled;
-    let Tables { poses, swings, manifolds_previous, contacts, manifolds, .. } = tables;
+    let Tables { poses, motion_extents, manifolds_previous, contacts, manifolds, .. } = tables;
     let mut recycled = 0;
     for (contact, manifold) in contacts.iter_mut().zip(manifolds) {
-        let kept = collide_contact(params, shapes, vertices, poses, swings, manifolds_previous, contact, manifold);
+        let kept =
+            collide_contact(params, shapes, vertices, poses, motion_extents, manifolds_previous, contact, manifold);
         recycled += u32::from(kept);
     }
     recycled
@@ -49,10 +50,10 @@ pub fn collide(compiled: &Compiled, tables: &mut Tables) -> u32 {
 #[inline]
 pub fn collide_contact(
     params: &Params,
-    shapes: &[Shape],
+    shapes: &[ShapeData],
     vertices: &[[f32; 2]],
     poses: &[Pose],
-    swings: &[f32],
+    motion_extents: &[f32],
     manifolds_previous: &[Manifold],
     contact: &mut Contact,
     to: &mut Manifold,
@@ -67,12 +68,12 @@ pub fn collide_contact(
     }
     contact.flags &= (1 << PAST_COLOR_SHIFT) - 1;
     let on_plane = contact.shape_b < params.half_plane_count;
-    let swings = [swings[a], swings[b]];
+    let motion_extents = [motion_extents[a], motion_extents[b]];
     if params.switches & RECYCLE != 0
         && contact.flags & (CACHED | SENSOR) == CACHED
-        && swings.iter().all(|&swing| swing >= 0.0)
+        && motion_extents.iter().all(|&swing| swing >= 0.0)
         && let Some(old) = old
-        && recycle(params, swings, pose_a, pose_b, on_plane, old, contact, to)
+        && recycle(params, motion_extents, pose_a, pose_b, on_plane, old, contact, to)
     {
         return true;
     }
@@ -107,12 +108,12 @@ pub struct Drift {
 }
 
 impl Drift {
-    /// Computes the motion. `swings` must not be negative (slow bodies).
+    /// Computes the motion. `motion_extents` must not be negative (slow bodies).
     #[inline]
     #[must_use]
     pub fn new(
         params: &Params,
-        swings: [f32; 2],
+        motion_extents: [f32; 2],
         pose_a: &Pose,
         pose_b: &Pose,
         on_plane: bool,
@@ -125,9 +126,9 @@ impl Drift {
         let turn_b = inv_mul_rotation(cached_b, q_b);
         let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
         let moved = inv_rotate(if on_plane { q_b } else { q_a }, between) - Vec2::from(manifold.cached_position);
-        let extent_b = if on_plane { 0.0 } else { swings[1] };
+        let extent_b = if on_plane { 0.0 } else { motion_extents[1] };
         // Uses the sine of the rotation of B relative to A.
-        let turned = swings[0].max(extent_b) * inv_mul_rotation(turn_a, turn_b).y.abs();
+        let turned = motion_extents[0].max(extent_b) * inv_mul_rotation(turn_a, turn_b).y.abs();
         let touches = flags & POINT_COUNT_MASK > 0;
         let limit = if touches { params.recycle_distance } else { params.recycle_distance_apart };
         Self { turn_a, turn_b, between, moved, turned, limit }
@@ -138,7 +139,7 @@ impl Drift {
 #[inline]
 fn recycle(
     params: &Params,
-    swings: [f32; 2],
+    motion_extents: [f32; 2],
     pose_a: &Pose,
     pose_b: &Pose,
     on_plane: bool,
@@ -147,7 +148,7 @@ fn recycle(
     manifold: &mut Manifold,
 ) -> bool {
     let Drift { turn_a, turn_b, between, moved, turned, limit } =
-        Drift::new(params, swings, pose_a, pose_b, on_plane, contact.flags, old);
+        Drift::new(params, motion_extents, pose_a, pose_b, on_plane, contact.flags, old);
     if turn_a.x <= RECYCLE_COS || turn_b.x <= RECYCLE_COS || moved.length() + turned >= limit {
         return false;
     }
@@ -256,8 +257,8 @@ struct Local {
 #[inline]
 #[must_use]
 pub fn manifold(
-    a: &Shape,
-    b: &Shape,
+    a: &ShapeData,
+    b: &ShapeData,
     vertices: &[[f32; 2]],
     pose_a: &Pose,
     pose_b: &Pose,

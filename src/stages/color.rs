@@ -18,14 +18,14 @@
 //! all contacts (`color_claim`, `color_commit`) or inside one workgroup (`color_finish`).
 
 use crate::types::{
-    ASLEEP, BodyState, CLAIM_SLOTS, COLOR_COUNT, Contact, Counters, DYNAMIC_COLORS, FIRST_FIXED_COLOR, FIXED_A,
-    FIXED_B, FORCE_OVERFLOW, MAX_COLOR_ROUNDS, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Params, SLEEP,
+    ASLEEP, BodyState, CLAIM_SLOTS, COLOR_COUNT, Contact, Counters, DYNAMIC_COLORS, FIXED_A, FIXED_B,
+    FIXED_COLORS_START, FORCE_OVERFLOW, MAX_COLOR_ROUNDS, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Params, SLEEP,
 };
 
 /// Colours for contacts of two dynamic bodies.
 const DYNAMIC_MASK: u32 = (1 << DYNAMIC_COLORS) - 1;
 /// Colours for contacts with a fixed body.
-const FIXED_MASK: u32 = !((1 << FIRST_FIXED_COLOR) - 1);
+const FIXED_MASK: u32 = !((1 << FIXED_COLORS_START) - 1);
 
 /// Colours the contacts, and fills `slots` and the colour starts of `counters`.
 pub fn color(

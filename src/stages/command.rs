@@ -15,15 +15,15 @@ use crate::math::{angle_of, cross, inv_mul_rotation, rotate, tangent_of};
 use crate::scene::{Compiled, Joints};
 use crate::tables::Tables;
 use crate::types::{
-    ASLEEP, Body, BodyState, COMMAND_ANGULAR_IMPULSE, COMMAND_ANGULAR_VELOCITY, COMMAND_FORCE, COMMAND_IMPULSE,
+    ASLEEP, BodyData, BodyState, COMMAND_ANGULAR_IMPULSE, COMMAND_ANGULAR_VELOCITY, COMMAND_FORCE, COMMAND_IMPULSE,
     COMMAND_JOINT_ANCHOR, COMMAND_JOINT_ENABLE, COMMAND_JOINT_GOAL, COMMAND_JOINT_MOTOR, COMMAND_JOINT_REFERENCE,
-    COMMAND_TARGET, COMMAND_TELEPORT, COMMAND_TORQUE, COMMAND_VELOCITY, COMMAND_WAKE, COMMAND_WAKE_ALL, Command,
-    DYNAMIC, ISLAND_WAKE, JOINT_DISABLED, Joint, JointRow, JointState, Params, Pose, QUIET_MASK, ROW_MEASURE, SLEEP,
-    VACANT, WOKEN,
+    COMMAND_TARGET, COMMAND_TELEPORT, COMMAND_TORQUE, COMMAND_VELOCITY, COMMAND_WAKE, COMMAND_WAKE_ALL, CommandData,
+    DYNAMIC, ISLAND_WAKE, JOINT_DISABLED, JointData, JointRow, JointState, Params, Pose, QUIET_MASK, ROW_MEASURE,
+    SLEEP, VACANT, WOKEN,
 };
 
 /// Executes all commands.
-pub fn command(commands: &[Command], compiled: &mut Compiled, tables: &mut Tables) {
+pub fn command(commands: &[CommandData], compiled: &mut Compiled, tables: &mut Tables) {
     let Compiled { params, bodies, joints, .. } = compiled;
     let Joints { joints, rows: joint_rows, .. } = joints;
     let Tables { poses, states, islands, island_flags, counters, joint_states, .. } = tables;
@@ -44,7 +44,13 @@ pub fn command(commands: &[Command], compiled: &mut Compiled, tables: &mut Table
 }
 
 /// Executes a command to a body. Returns true if that wakes the body.
-pub fn obey(params: &Params, command: &Command, body: &mut Body, pose: &mut Pose, state: &mut BodyState) -> bool {
+pub fn obey(
+    params: &Params,
+    command: &CommandData,
+    body: &mut BodyData,
+    pose: &mut Pose,
+    state: &mut BodyState,
+) -> bool {
     let mut wakes = false;
     if params.switches & SLEEP != 0 {
         let sleeps = body.kind == DYNAMIC && state.status & ASLEEP != 0;
@@ -85,7 +91,7 @@ pub fn obey(params: &Params, command: &Command, body: &mut Body, pose: &mut Pose
 }
 
 /// Executes a command to a joint.
-pub fn set_joint(command: &Command, joint: &mut Joint, joint_rows: &mut [JointRow], state: &mut JointState) {
+pub fn set_joint(command: &CommandData, joint: &mut JointData, joint_rows: &mut [JointRow], state: &mut JointState) {
     let [value, most] = command.value;
     match command.kind {
         COMMAND_JOINT_GOAL => {

@@ -1,7 +1,7 @@
 //! **continuous**: stops fast bodies at the time of impact, before they tunnel through other shapes. Box2D:
 //! `b2SolveContinuous`.
 //!
-//! Reads movers, states, poses, shapes, vertices, the grid of the step's start and the pairs that joints exclude;
+//! Reads ccd_bodies, states, poses, shapes, vertices, the grid of the step's start and the pairs that joints exclude;
 //! writes the deltas of states. Runs before `finalize`, while poses are those of the start of the step. Visits one body
 //! after the other, by its first shape. The device runs `continuous_reach` if there are kinematic bodies (how far they
 //! move), `continuous_sweep` (where each body stops) and `continuous_move` (writes the deltas); if there are bullets
@@ -9,7 +9,7 @@
 //! finds the body just before the wall and creates a contact, which stops it or lets it bounce.
 //!
 //! A dynamic body is *fast* if some point of it moved more than half its thickness in this step
-//! ([`Mover::min_extent`]); a slower one cannot pass the middle of anything in one step, and contacts push it back. A
+//! ([`CcdBody::min_extent`]); a slower one cannot pass the middle of anything in one step, and contacts push it back. A
 //! fast body is swept against static and kinematic shapes; a bullet also against dynamic ones. Between start and end
 //! both bodies move and turn at constant rates. A fast wall may still jump over a slow body, as in Box2D; not over a
 //! bullet, which counts as fast also if its own motion plus the largest motion of any kinematic body exceeds the bound.
@@ -44,14 +44,14 @@ use super::pair::{kept_apart, may_meet};
 pub(crate) use crate::constants::{CORE, STOP_SHARE, STOP_TOLERANCE, TOUCH};
 use crate::constants::{STOP_EXTENT, STOP_THICKNESS, STOUT};
 use crate::math::{inv_mul_rotation, is_finite, mul_rotation, rotate};
-use crate::scene::Ties;
+use crate::scene::PairExclusions;
 use crate::types::{
-    BULLET_SHAPE, BULLETS, BodyState, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, MOVING_WALLS, Mover,
-    NONE, Params, Pose, QUARANTINED, SENSOR_SHAPE, Shape,
+    BULLET_SHAPE, BULLETS, BodyState, CcdBody, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, MOVING_WALLS,
+    NONE, Params, Pose, QUARANTINED, SENSOR_SHAPE, ShapeData,
 };
 pub(crate) use impact::from_segment;
 use impact::overlap;
-pub use impact::{Motion, Party, time_of_impact};
+pub use impact::{Party, SweepMotion, time_of_impact};
 pub(crate) use impact::{gap, place};
 
 /// Sweeps the fast bodies and moves those that must stop back to their stop. Returns the number of stops. Each shape
@@ -59,39 +59,40 @@ pub(crate) use impact::{gap, place};
 /// normal step, else to test what rounding decides.
 pub fn continuous(
     params: &Params,
-    shapes: &[Shape],
+    shapes: &[ShapeData],
     vertices: &[[f32; 2]],
-    ties: &Ties,
+    exclusions: &PairExclusions,
     poses: &[Pose],
     states: &mut [BodyState],
     cell_ends: &[u32],
     cell_shapes: &[u32],
-    movers: &[Mover],
+    ccd_bodies: &[CcdBody],
     nudge: Vec2,
 ) -> u32 {
     let moving = params.switches & MOVING_WALLS != 0;
-    let reach = if moving { continuous_reach(shapes, |body| states[body as usize], movers) } else { 0.0 };
+    let reach = if moving { continuous_reach(shapes, |body| states[body as usize], ccd_bodies) } else { 0.0 };
     let mut stopped = 0;
     for bullets in [false, true] {
         if bullets && params.switches & BULLETS == 0 {
             continue;
         }
-        let sweep = Sweep {
+        let sweep = SweepTables {
             params,
             shapes,
             vertices,
-            ties,
+            exclusions,
             poses,
             states,
             cell_ends,
             cell_shapes,
-            movers,
+            ccd_bodies,
             reach: if bullets { 0.0 } else { reach },
             bullets,
             nudge,
         };
         // All are swept before any is moved back.
-        let stops: Vec<_> = (0..).zip(movers).map(|(shape, mover)| sweep.continuous_sweep(shape, mover)).collect();
+        let stops: Vec<_> =
+            (0..).zip(ccd_bodies).map(|(shape, ccd_body)| sweep.continuous_sweep(shape, ccd_body)).collect();
         for (shape, stop) in shapes.iter().zip(stops) {
             if let Some((position, rotation)) = stop {
                 let state = &mut states[shape.body as usize];
@@ -104,16 +105,16 @@ pub fn continuous(
 }
 
 /// Tables that a sweep reads, and its mode.
-struct Sweep<'a> {
+struct SweepTables<'a> {
     params: &'a Params,
-    shapes: &'a [Shape],
+    shapes: &'a [ShapeData],
     vertices: &'a [[f32; 2]],
-    ties: &'a Ties,
+    exclusions: &'a PairExclusions,
     poses: &'a [Pose],
     states: &'a [BodyState],
     cell_ends: &'a [u32],
     cell_shapes: &'a [u32],
-    movers: &'a [Mover],
+    ccd_bodies: &'a [CcdBody],
     /// Largest motion of a kinematic body, m ([`continuous_reach`]).
     reach: f32,
     /// True if only bullets are swept, and only against dynamic bodies.
@@ -121,30 +122,30 @@ struct Sweep<'a> {
     nudge: Vec2,
 }
 
-impl Sweep<'_> {
+impl SweepTables<'_> {
     /// Returns the deltas at which a body stops, if the shape is the first of its body and the body stops.
-    fn continuous_sweep(&self, first: u32, mover: &Mover) -> Option<(Vec2, Vec2)> {
+    fn continuous_sweep(&self, first: u32, ccd_body: &CcdBody) -> Option<(Vec2, Vec2)> {
         let Self { params, shapes, poses, states, .. } = *self;
         let (body, kind) = (shapes[first as usize].body as usize, shapes[first as usize].kind);
         let base = Vec2::from(poses[body].position);
-        let motion = Motion::new(base, &poses[body], &states[body]);
-        if !is_fast(mover, &motion, kind, self.reach) || states[body].status & QUARANTINED != 0 {
+        let motion = SweepMotion::new(base, &poses[body], &states[body]);
+        if !is_fast(ccd_body, &motion, kind, self.reach) || states[body].status & QUARANTINED != 0 {
             return None;
         }
-        let size = Size::new(params, mover);
+        let size = Size::new(params, ccd_body);
         let mut stop = Stop { time: 1.0, shape: 0 };
         let mut own = first;
         while own != NONE {
             self.sweep_shape(&size, base, &motion, own, &mut stop);
-            own = self.movers[own as usize].next;
+            own = self.ccd_bodies[own as usize].next;
         }
         let wall = &shapes[stop.shape as usize];
-        let other = Motion::new(base, &poses[wall.body as usize], &states[wall.body as usize]);
+        let other = SweepMotion::new(base, &poses[wall.body as usize], &states[wall.body as usize]);
         (stop.time < 1.0).then(|| stopped_at(&motion, stop.time, wall, &other))
     }
 
     /// Finds the first stop of one shape among all others.
-    fn sweep_shape(&self, size: &Size, base: Vec2, motion: &Motion, own: u32, stop: &mut Stop) {
+    fn sweep_shape(&self, size: &Size, base: Vec2, motion: &SweepMotion, own: u32, stop: &mut Stop) {
         let Self { params, shapes, cell_ends, cell_shapes, .. } = *self;
         let shape = &shapes[own as usize];
         if shape.kind & SENSOR_SHAPE != 0 || (self.bullets && shape.kind & BULLET_SHAPE == 0) {
@@ -168,13 +169,13 @@ impl Sweep<'_> {
     }
 
     /// Updates `stop` if the shape `own` of a body has to stop at `other` earlier.
-    fn meet(&self, size: &Size, base: Vec2, motion: &Motion, own: u32, other: u32, stop: &mut Stop) {
+    fn meet(&self, size: &Size, base: Vec2, motion: &SweepMotion, own: u32, other: u32, stop: &mut Stop) {
         let (a, b) = (&self.shapes[own as usize], &self.shapes[other as usize]);
         let state = &self.states[b.body as usize];
-        if !may_stop(self.ties, self.bullets, a, b) || state.status & QUARANTINED != 0 {
+        if !may_stop(self.exclusions, self.bullets, a, b) || state.status & QUARANTINED != 0 {
             return;
         }
-        let other_motion = Motion::new(base, &self.poses[b.body as usize], state);
+        let other_motion = SweepMotion::new(base, &self.poses[b.body as usize], state);
         let (first, second) = ((own, a, motion), (other, b, &other_motion));
         let time = time_of_stop(self.params, self.vertices, size, first, second, self.nudge, stop.time);
         if time < stop.time {
@@ -199,33 +200,33 @@ pub(crate) struct Size {
 }
 
 impl Size {
-    pub fn new(params: &Params, mover: &Mover) -> Self {
-        let least = mover.extent * STOP_EXTENT;
-        let target = (params.speculative_distance * STOP_SHARE).min((mover.min_extent * STOP_THICKNESS).max(least));
-        Self { half: mover.min_extent.max(least), target, tolerance: target * STOP_TOLERANCE }
+    pub fn new(params: &Params, ccd_body: &CcdBody) -> Self {
+        let least = ccd_body.extent * STOP_EXTENT;
+        let target = (params.speculative_distance * STOP_SHARE).min((ccd_body.min_extent * STOP_THICKNESS).max(least));
+        Self { half: ccd_body.min_extent.max(least), target, tolerance: target * STOP_TOLERANCE }
     }
 }
 
 /// Returns true for the first shape of a dynamic body that moves more than half its thickness. The motion of a bullet
 /// counts `reach` more.
-pub(crate) fn is_fast(mover: &Mover, motion: &Motion, kind: u32, reach: f32) -> bool {
-    if mover.min_extent == f32::MAX {
+pub(crate) fn is_fast(ccd_body: &CcdBody, motion: &SweepMotion, kind: u32, reach: f32) -> bool {
+    if ccd_body.min_extent == f32::MAX {
         return false;
     }
-    let mut moved = motion.moved.length() + motion.chord() * mover.extent;
+    let mut moved = motion.moved.length() + motion.chord() * ccd_body.extent;
     if kind & BULLET_SHAPE != 0 {
         moved += reach;
     }
-    is_finite(moved) && moved > 0.5 * mover.min_extent
+    is_finite(moved) && moved > 0.5 * ccd_body.min_extent
 }
 
 /// Returns true if a shape of a swept body can stop at another shape at all.
-pub(crate) fn may_stop(ties: &Ties, bullets: bool, a: &Shape, b: &Shape) -> bool {
+pub(crate) fn may_stop(exclusions: &PairExclusions, bullets: bool, a: &ShapeData, b: &ShapeData) -> bool {
     a.body != b.body
         && bullets == (b.kind & FIXED_SHAPE == 0)
         && (a.kind | b.kind) & SENSOR_SHAPE == 0
         && may_meet(a, b)
-        && !kept_apart(ties, a, b)
+        && !kept_apart(exclusions, a, b)
 }
 
 /// Returns the time at which shape `a` with index `own` must stop at shape `b` with index `other`, as a share of the
@@ -234,8 +235,8 @@ pub(crate) fn time_of_stop(
     params: &Params,
     vertices: &[[f32; 2]],
     size: &Size,
-    (own, a, motion): (u32, &Shape, &Motion),
-    (other, b, other_motion): (u32, &Shape, &Motion),
+    (own, a, motion): (u32, &ShapeData, &SweepMotion),
+    (other, b, other_motion): (u32, &ShapeData, &SweepMotion),
     nudge: Vec2,
     limit: f32,
 ) -> f32 {
@@ -256,13 +257,13 @@ pub(crate) fn time_of_stop(
 }
 
 /// Returns a motion that starts `nudge` rounding errors away.
-fn nudged(nudge: Vec2, motion: &Motion, a: &Shape, b: &Shape, other: &Motion) -> Motion {
+fn nudged(nudge: Vec2, motion: &SweepMotion, a: &ShapeData, b: &ShapeData, other: &SweepMotion) -> SweepMotion {
     if nudge == Vec2::ZERO {
         return *motion;
     }
     let lengths = (motion.start - other.start).length() + motion.moved.length() + other.moved.length();
     let lengths = lengths + Vec2::from(a.offset).length() + Vec2::from(b.offset).length() + a.bound + b.bound;
-    Motion { start: motion.start + nudge * (lengths * f32::EPSILON), ..*motion }
+    SweepMotion { start: motion.start + nudge * (lengths * f32::EPSILON), ..*motion }
 }
 
 /// Returns the time at which the shape `a` of a fast body must stop at `b`, or `limit` if not before. `together`: both
@@ -291,7 +292,7 @@ pub(crate) fn stop_time(size: &Size, a: &Party, b: &Party, together: bool, limit
 }
 
 /// Returns true if the bounding circles of two shapes come near each other.
-fn circles_meet(size: &Size, a: &Shape, motion_a: &Motion, b: &Shape, motion_b: &Motion) -> bool {
+fn circles_meet(size: &Size, a: &ShapeData, motion_a: &SweepMotion, b: &ShapeData, motion_b: &SweepMotion) -> bool {
     let (offset_a, offset_b) = (Vec2::from(a.offset), Vec2::from(b.offset));
     let start = rotate(motion_a.rotation, offset_a) - motion_b.start - rotate(motion_b.rotation, offset_b);
     let end = motion_a.moved + rotate(mul_rotation(motion_a.turned, motion_a.rotation), offset_a)
@@ -310,8 +311,8 @@ pub(crate) fn passage(
     params: &Params,
     size: &Size,
     base: Vec2,
-    motion: &Motion,
-    shape: &Shape,
+    motion: &SweepMotion,
+    shape: &ShapeData,
     reach: f32,
     bullets: bool,
 ) -> (Vec2, Vec2) {
@@ -327,7 +328,7 @@ pub(crate) fn passage(
 }
 
 /// Returns the deltas of a body that stops at the shape `wall`, whose body has the motion `other`.
-pub(crate) fn stopped_at(motion: &Motion, time: f32, wall: &Shape, other: &Motion) -> (Vec2, Vec2) {
+pub(crate) fn stopped_at(motion: &SweepMotion, time: f32, wall: &ShapeData, other: &SweepMotion) -> (Vec2, Vec2) {
     let (position, turn) = (motion.moved * time, motion.turn(time));
     if wall.kind & BULLET_SHAPE != 0 {
         return (position, turn);
@@ -339,12 +340,12 @@ pub(crate) fn stopped_at(motion: &Motion, time: f32, wall: &Shape, other: &Motio
 }
 
 /// Returns the largest motion of any point of a kinematic body in this step, half planes aside, m.
-pub(crate) fn continuous_reach(shapes: &[Shape], state: impl Fn(u32) -> BodyState, movers: &[Mover]) -> f32 {
+pub(crate) fn continuous_reach(shapes: &[ShapeData], state: impl Fn(u32) -> BodyState, ccd_bodies: &[CcdBody]) -> f32 {
     let mut reach = 0.0_f32;
-    for (shape, mover) in shapes.iter().zip(movers).filter(|(shape, _)| shape.kind & KINEMATIC_SHAPE != 0) {
+    for (shape, ccd_body) in shapes.iter().zip(ccd_bodies).filter(|(shape, _)| shape.kind & KINEMATIC_SHAPE != 0) {
         let state = state(shape.body);
         let chord = (Vec2::from(state.delta_rotation) - Vec2::new(1.0, 0.0)).length();
-        let moved = Vec2::from(state.delta_position).length() + chord * mover.extent;
+        let moved = Vec2::from(state.delta_position).length() + chord * ccd_body.extent;
         if is_finite(moved) && moved > reach {
             reach = moved;
         }

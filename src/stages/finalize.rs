@@ -6,10 +6,10 @@
 use glam::Vec2;
 
 use crate::math::mul_rotation;
-use crate::types::{ASLEEP, Body, BodyState, Pose, QUARANTINED, STATIC};
+use crate::types::{ASLEEP, BodyData, BodyState, Pose, QUARANTINED, STATIC};
 
 /// Moves all poses.
-pub fn finalize(bodies: &[Body], states: &[BodyState], poses: &mut [Pose]) {
+pub fn finalize(bodies: &[BodyData], states: &[BodyState], poses: &mut [Pose]) {
     for ((body, state), pose) in bodies.iter().zip(states).zip(poses) {
         finalize_body(body, state, pose);
     }
@@ -17,7 +17,7 @@ pub fn finalize(bodies: &[Body], states: &[BodyState], poses: &mut [Pose]) {
 
 /// Moves the pose of one body by its delta.
 #[inline]
-pub fn finalize_body(body: &Body, state: &BodyState, pose: &mut Pose) {
+pub fn finalize_body(body: &BodyData, state: &BodyState, pose: &mut Pose) {
     if body.kind == STATIC || state.status & (QUARANTINED | ASLEEP) != 0 {
         return;
     }

@@ -6,17 +6,17 @@
 use glam::Vec2;
 
 use crate::math::integrate_rotation;
-use crate::types::{ASLEEP, Body, BodyState, Params, STATIC};
+use crate::types::{ASLEEP, BodyData, BodyState, Params, STATIC};
 
 /// Advances the deltas by one substep.
-pub fn integrate_positions(params: &Params, bodies: &[Body], states: &mut [BodyState]) {
+pub fn integrate_positions(params: &Params, bodies: &[BodyData], states: &mut [BodyState]) {
     for (body, state) in bodies.iter().zip(states) {
         integrate_position(params, body, state);
     }
 }
 
 /// Advances the deltas of one body.
-fn integrate_position(params: &Params, body: &Body, state: &mut BodyState) {
+fn integrate_position(params: &Params, body: &BodyData, state: &mut BodyState) {
     if body.kind == STATIC || state.status & ASLEEP != 0 {
         return;
     }

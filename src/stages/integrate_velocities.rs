@@ -7,20 +7,22 @@
 //! The sum of a body's contact impulses does not have to be formed again in each substep: since it was last applied, it
 //! has changed by as much as the sweeps changed the velocity. So an accumulator holds the sum minus the velocity after
 //! integration, and adding the velocity at the end of the substep gives the sum for the next one.
-//! [`guard`](super::guard) initialises it with minus the velocity, [`warm_start`](super::warm_start) adds the impulses
-//! of the previous step, and joints, whose directions turn, update their share themselves
+//! [`quarantine`](super::quarantine) initialises it with minus the velocity, [`warm_start`](super::warm_start) adds the
+//! impulses of the previous step, and joints, whose directions turn, update their share themselves
 //! ([`solve_joints`](super::solve_joints)).
 
 use glam::Vec2;
 
 pub use crate::constants::MAX_SUM;
 use crate::math::{cross, larger, mul_rotation, rotate, smaller};
-use crate::types::{ASLEEP, Accumulator, Body, BodyState, DYNAMIC, Field, Params, Pose, QUARANTINED, WARM_START};
+use crate::types::{
+    ASLEEP, Accumulator, BodyData, BodyState, DYNAMIC, FieldData, Params, Pose, QUARANTINED, WARM_START,
+};
 
 /// Advances the velocities by one substep.
 pub fn integrate_velocities(
     params: &Params,
-    bodies: &[Body],
+    bodies: &[BodyData],
     poses: &[Pose],
     states: &mut [BodyState],
     accumulators: &mut [Accumulator],
@@ -31,7 +33,7 @@ pub fn integrate_velocities(
 }
 
 /// Advances the velocity of one body.
-fn integrate_velocity(params: &Params, body: &Body, pose: &Pose, state: &mut BodyState, sum: &mut Accumulator) {
+fn integrate_velocity(params: &Params, body: &BodyData, pose: &Pose, state: &mut BodyState, sum: &mut Accumulator) {
     if body.kind != DYNAMIC || state.status & (QUARANTINED | ASLEEP) != 0 {
         return;
     }
@@ -66,7 +68,7 @@ fn integrate_velocity(params: &Params, body: &Body, pose: &Pose, state: &mut Bod
 /// Returns the velocity change of a body by forces and fields in one substep: m/s and rad/s.
 #[inline]
 #[must_use]
-pub fn pushed(params: &Params, body: &Body, pose: &Pose, state: &BodyState) -> (Vec2, f32) {
+pub fn pushed(params: &Params, body: &BodyData, pose: &Pose, state: &BodyState) -> (Vec2, f32) {
     let force = Vec2::from(body.force);
     let mut torque = body.torque;
     // Most bodies have no force, so that their rotation is not needed.
@@ -82,7 +84,7 @@ pub fn pushed(params: &Params, body: &Body, pose: &Pose, state: &BodyState) -> (
 }
 
 /// Returns the acceleration towards the point of a field, m/s².
-fn pull(field: &Field, body: &Body, position: Vec2) -> Vec2 {
+fn pull(field: &FieldData, body: &BodyData, position: Vec2) -> Vec2 {
     let way = Vec2::from(field.position) - position;
     let distance = way.length();
     if distance > field.core {

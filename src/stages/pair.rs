@@ -6,9 +6,9 @@
 //! device runs `pair_count`, scan, `pair_emit`.
 //!
 //! The producer is the shape on the finer level; on the same level, the one with the lower index (bands count as the
-//! level they belong to). This rule never changes for a pair, so that [`recall`](super::recall) finds last step's
-//! contact in the list of the same shape. The price is that each shape searches all of the up to nine cells around it
-//! instead of half of them.
+//! level they belong to). This rule never changes for a pair, so that [`match_contacts`](super::match_contacts) finds
+//! last step's contact in the list of the same shape. The price is that each shape searches all of the up to nine cells
+//! around it instead of half of them.
 //!
 //! Half planes are in no cell. Every dynamic shape tests each of them, before the grid: scenes have a handful.
 //!
@@ -20,21 +20,21 @@
 use glam::Vec2;
 
 use super::bin::{cells, cells_between, runs_of_row};
-use crate::scene::{Compiled, Joints, Ties};
+use crate::scene::{Compiled, Joints, PairExclusions};
 use crate::tables::Tables;
 use crate::types::{
     ASLEEP, AWAKE_HALF_PLANE, Aabb, BROKEN, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW, JOINED_SHAPE,
-    JOINT_APART, JOINT_DISABLED, Joint, JointState, NONE, Params, SENSOR, SENSOR_SHAPE, SLEEP, Shape,
+    JOINT_APART, JOINT_DISABLED, JointData, JointState, NONE, Params, SENSOR, SENSOR_SHAPE, SLEEP, ShapeData,
 };
 
 /// Fills `pair_starts` and `contacts`.
 pub fn pair(compiled: &Compiled, tables: &mut Tables) {
-    let Compiled { params, shapes, joints: Joints { ties, .. }, .. } = compiled;
+    let Compiled { params, shapes, joints: Joints { exclusions, .. }, .. } = compiled;
     let Tables { aabbs, cell_ends, cell_shapes, states, counters, pair_starts, contacts, .. } = tables;
     let awake_levels = counters.awake_levels;
     let sleeps = params.switches & SLEEP != 0;
     let asleep = shapes.iter().map(|shape| sleeps && states[shape.body as usize].status & ASLEEP != 0).collect();
-    let search = Search { params, shapes, aabbs, cell_ends, cell_shapes, ties, asleep, awake_levels };
+    let search = PairSearch { params, shapes, aabbs, cell_ends, cell_shapes, exclusions, asleep, awake_levels };
     // pair_count, for the marks it leaves.
     let mut marked = vec![false; shapes.len()];
     if sleeps {
@@ -52,19 +52,19 @@ pub fn pair(compiled: &Compiled, tables: &mut Tables) {
 }
 
 /// Tables that a search reads.
-struct Search<'a> {
+struct PairSearch<'a> {
     params: &'a Params,
-    shapes: &'a [Shape],
+    shapes: &'a [ShapeData],
     aabbs: &'a [Aabb],
     cell_ends: &'a [u32],
     cell_shapes: &'a [u32],
-    ties: &'a Ties,
+    exclusions: &'a PairExclusions,
     /// True for each shape whose body is asleep.
     asleep: Vec<bool>,
     awake_levels: u32,
 }
 
-impl Search<'_> {
+impl PairSearch<'_> {
     /// Calls `found` for each shape that pairs with `index`, which is its producer, and `mark` for each sleeping shape
     /// that meets `index` and is the producer itself. `is_marked`: an awake shape has met this sleeping one.
     fn pairs_of(&self, index: usize, is_marked: bool, mut found: impl FnMut(usize), mut mark: impl FnMut(usize)) {
@@ -116,15 +116,15 @@ impl Search<'_> {
     }
 
     /// Returns true if two shapes whose boxes overlap may touch.
-    fn may_pair(&self, a: &Shape, b: &Shape) -> bool {
-        a.body != b.body && a.kind & b.kind & FIXED_SHAPE == 0 && may_meet(a, b) && !kept_apart(self.ties, a, b)
+    fn may_pair(&self, a: &ShapeData, b: &ShapeData) -> bool {
+        a.body != b.body && a.kind & b.kind & FIXED_SHAPE == 0 && may_meet(a, b) && !kept_apart(self.exclusions, a, b)
     }
 }
 
 /// Returns a new contact, without points.
 #[inline]
 #[must_use]
-pub fn emit_contact(shapes: &[Shape], index: usize, other: usize) -> Contact {
+pub fn emit_contact(shapes: &[ShapeData], index: usize, other: usize) -> Contact {
     let (producer, partner) = (&shapes[index], &shapes[other]);
     let mut flags = 0;
     if producer.kind & FIXED_SHAPE != 0 {
@@ -145,7 +145,7 @@ pub fn emit_contact(shapes: &[Shape], index: usize, other: usize) -> Contact {
 /// Returns true if the filters of two shapes let them touch (Box2D's rule).
 #[inline]
 #[must_use]
-pub fn may_meet(a: &Shape, b: &Shape) -> bool {
+pub fn may_meet(a: &ShapeData, b: &ShapeData) -> bool {
     if a.group == b.group && a.group != 0 {
         return a.group > 0;
     }
@@ -153,8 +153,8 @@ pub fn may_meet(a: &Shape, b: &Shape) -> bool {
 }
 
 /// Updates the pairs that joints exclude: a joint that broke or is disabled excludes none. Visits one joint after the
-/// other, before the search (`pair_tie`), in worlds where that can change.
-pub fn tie(joints: &[Joint], joint_state: impl Fn(usize) -> JointState, links: &mut [[u32; 2]]) {
+/// other, before the search (`pair_exclude`), in worlds where that can change.
+pub fn update_exclusions(joints: &[JointData], joint_state: impl Fn(usize) -> JointState, links: &mut [[u32; 2]]) {
     for (place, joint) in joints.iter().enumerate().filter(|(_, joint)| joint.flags & JOINT_APART != 0) {
         let holds = joint.flags & JOINT_DISABLED == 0 && joint_state(place).status & BROKEN == 0;
         links[2 * place][0] = if holds { joint.body_b } else { NONE };
@@ -165,8 +165,8 @@ pub fn tie(joints: &[Joint], joint_state: impl Fn(usize) -> JointState, links: &
 /// Returns true if a joint excludes contacts between two shapes.
 #[inline]
 #[must_use]
-pub fn kept_apart(ties: &Ties, a: &Shape, b: &Shape) -> bool {
-    a.kind & b.kind & JOINED_SHAPE != 0 && ties.keep_apart(a.body, b.body)
+pub fn kept_apart(exclusions: &PairExclusions, a: &ShapeData, b: &ShapeData) -> bool {
+    a.kind & b.kind & JOINED_SHAPE != 0 && exclusions.keep_apart(a.body, b.body)
 }
 
 /// Returns true if two AABBs overlap.

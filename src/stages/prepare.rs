@@ -12,15 +12,15 @@ use glam::Vec2;
 
 use crate::math::{cross_scalar, effective_mass, right_perp};
 use crate::types::{
-    ASLEEP, BOUNCES, Body, BodyState, Constraint, Contact, Manifold, POINT_COUNT_MASK, Params, RESTITUTION_MAX,
-    Rebound, SLEEP, SURFACES, Shape, Surface, WARM_START,
+    ASLEEP, BOUNCES, BodyData, BodyState, Constraint, Contact, Manifold, POINT_COUNT_MASK, Params, RESTITUTION_MAX,
+    Rebound, SLEEP, SURFACES, ShapeData, Surface, WARM_START,
 };
 
 /// Fills `constraints` and, if any material needs more than friction and restitution, `surfaces`.
 pub fn prepare(
     params: &Params,
-    bodies: &[Body],
-    shapes: &[Shape],
+    bodies: &[BodyData],
+    shapes: &[ShapeData],
     states: &[BodyState],
     contacts: &[Contact],
     manifolds: &[Manifold],
@@ -56,15 +56,15 @@ pub fn prepare(
 #[must_use]
 pub fn prepare_contact(
     params: &Params,
-    [mut body_a, mut body_b]: [&Body; 2],
-    [shape_a, shape_b]: [&Shape; 2],
+    [mut body_a, mut body_b]: [&BodyData; 2],
+    [shape_a, shape_b]: [&ShapeData; 2],
     [state_a, state_b]: [BodyState; 2],
     contact: &Contact,
     manifold: &Manifold,
 ) -> ContactConstraint {
     let bounces = params.switches & BOUNCES != 0;
     // A sleeping body acts as a static one. It has no contact to solve, unless a buffer was too small.
-    let resting = Body::default();
+    let resting = BodyData::default();
     if params.switches & SLEEP != 0 && state_a.status & ASLEEP != 0 {
         body_a = &resting;
     }
@@ -111,7 +111,7 @@ pub fn prepare_contact(
 
 /// Returns the material parameters of a contact beside friction and restitution.
 #[must_use]
-pub fn prepare_surface(params: &Params, [a, b]: [&Shape; 2], contact: &Contact) -> Surface {
+pub fn prepare_surface(params: &Params, [a, b]: [&ShapeData; 2], contact: &Contact) -> Surface {
     Surface {
         kinetic_friction: (a.kinetic_friction * b.kinetic_friction).sqrt(),
         tangent_speed: a.tangent_speed + b.tangent_speed,

@@ -14,17 +14,17 @@ use super::solve_joints::{Stance, rows_of, total};
 use crate::constants::MIN_LENGTH;
 use crate::math::{angle_of, inv_mul_rotation, rotate};
 use crate::types::{
-    ASLEEP, BROKEN, Body, BodyState, JOINT_DISABLED, JOINT_FRESH, Joint, JointFrame, JointRow, JointState, Params,
-    Pose, QUARANTINED, ROW_COUNT_MASK, ROW_MEASURE, WORLD_A,
+    ASLEEP, BROKEN, BodyData, BodyState, JOINT_DISABLED, JOINT_FRESH, JointData, JointFrame, JointRow, JointState,
+    Params, Pose, QUARANTINED, ROW_COUNT_MASK, ROW_MEASURE, WORLD_A,
 };
 
 /// Fills `joint_frames`.
 pub fn prepare_joints(
     params: &Params,
-    bodies: &[Body],
+    bodies: &[BodyData],
     poses: &[Pose],
     states: &[BodyState],
-    joints: &mut [Joint],
+    joints: &mut [JointData],
     joint_rows: &mut [JointRow],
     joint_states: &mut [JointState],
     joint_impulses: &mut [[f32; 2]],
@@ -42,7 +42,7 @@ pub fn prepare_joints(
 
 /// Returns the rows of a joint, also if the joint is disabled.
 #[must_use]
-pub fn first_rows(joint: &Joint) -> std::ops::Range<usize> {
+pub fn first_rows(joint: &JointData) -> std::ops::Range<usize> {
     let first = joint.first_row as usize;
     first..first + (joint.flags & ROW_COUNT_MASK) as usize
 }
@@ -52,10 +52,10 @@ pub fn first_rows(joint: &Joint) -> std::ops::Range<usize> {
 #[inline(always)]
 pub fn prepare_joint(
     params: &Params,
-    bodies: &[Body],
+    bodies: &[BodyData],
     poses: &[Pose],
     status: impl Fn(u32) -> u32,
-    joint: &Joint,
+    joint: &JointData,
     rows: &[JointRow],
     impulses: &mut [[f32; 2]],
     state: &mut JointState,
@@ -89,7 +89,7 @@ pub fn prepare_joint(
 
 /// Sets the reference angle and the length of a joint added to a running world from the current poses, if the scene
 /// gave none.
-pub fn measure(bodies: &[Body], poses: &[Pose], joint: &mut Joint, joint_rows: &mut [JointRow]) {
+pub fn measure(bodies: &[BodyData], poses: &[Pose], joint: &mut JointData, joint_rows: &mut [JointRow]) {
     if joint.flags & JOINT_FRESH == 0 {
         return;
     }
@@ -110,7 +110,7 @@ pub fn measure(bodies: &[Body], poses: &[Pose], joint: &mut Joint, joint_rows: &
 /// nearest to it among those that differ by full turns.
 #[inline(always)]
 #[must_use]
-pub fn frame_of(joint: &Joint, bodies: &[Body], poses: &[Pose], last: f32) -> JointFrame {
+pub fn frame_of(joint: &JointData, bodies: &[BodyData], poses: &[Pose], last: f32) -> JointFrame {
     let world = joint.flags & WORLD_A != 0;
     let (a, b) = (joint.body_a as usize, joint.body_b as usize);
     let pose_a = if world { Pose::default() } else { poses[a] };

@@ -15,16 +15,16 @@
 
 use glam::Vec2;
 
-use super::guard::is_moving;
-use super::report::produced;
+use super::collect_events::produced;
+use super::quarantine::is_moving;
 use super::wake::holds;
 pub use crate::constants::MAX_QUIET;
 use crate::constants::MOVED_SHARE;
 use crate::scene::Compiled;
 use crate::tables::Tables;
 use crate::types::{
-    ASLEEP, Body, BodyState, Contact, Counters, DYNAMIC, ISLAND_BLOCKED, Joint, JointState, KINEMATIC, Manifold,
-    POINT_COUNT_MASK, Params, QUARANTINED, QUIET_MASK, QUIET_SHIFT, READY, STATIC, SleepingContact, VACANT,
+    ASLEEP, BodyData, BodyState, Contact, Counters, DYNAMIC, ISLAND_BLOCKED, JointData, JointState, KINEMATIC,
+    Manifold, POINT_COUNT_MASK, Params, QUARANTINED, QUIET_MASK, QUIET_SHIFT, READY, STATIC, SleepingContact, VACANT,
 };
 
 /// Puts the islands that are ready to sleep, and archives their contacts.
@@ -65,7 +65,7 @@ pub struct Timed {
 
 /// Updates the time for which a body has been quiet, and marks the body if it is ready to sleep.
 #[inline]
-pub fn sleep_timer(params: &Params, overflowed: bool, body: &Body, state: &mut BodyState) -> Timed {
+pub fn sleep_timer(params: &Params, overflowed: bool, body: &BodyData, state: &mut BodyState) -> Timed {
     if state.status & (ASLEEP | QUARANTINED) != 0 || body.kind == VACANT {
         return Timed::default();
     }
@@ -87,7 +87,7 @@ pub fn sleep_timer(params: &Params, overflowed: bool, body: &Body, state: &mut B
 
 /// Returns true if a body is slow and has hardly moved in this step.
 #[inline]
-fn is_quiet(params: &Params, body: &Body, state: &BodyState) -> bool {
+fn is_quiet(params: &Params, body: &BodyData, state: &BodyState) -> bool {
     let speed = Vec2::from(state.velocity).length() + state.angular_velocity.abs() * body.extent;
     let moved = Vec2::from(state.delta_position).length() + state.delta_rotation[1].abs() * body.extent;
     // Written so that a NaN is not quiet.
@@ -98,7 +98,7 @@ fn is_quiet(params: &Params, body: &Body, state: &BodyState) -> bool {
 /// a joint by index.
 pub(crate) fn pairs<'a>(
     contacts: &'a [Contact],
-    joints: &'a [Joint],
+    joints: &'a [JointData],
     state: impl Fn(usize) -> JointState + Clone + 'a,
 ) -> impl Iterator<Item = (u32, u32)> + Clone + 'a {
     let touching = contacts.iter().filter(|contact| contact.flags & POINT_COUNT_MASK != 0);

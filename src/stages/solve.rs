@@ -45,7 +45,7 @@ fn solve_contact(
 ) {
     let (state_a, state_b) = (states[c.body_a as usize], states[c.body_b as usize]);
     let normal = Vec2::from(c.normal);
-    let mut motion = Motion::new(c, &state_a, &state_b);
+    let mut motion = ContactMotion::new(c, &state_a, &state_b);
     if sweep_flags & MEASURED == 0 {
         let moved = Vec2::from(state_b.delta_position) - Vec2::from(state_a.delta_position);
         let (turn_a, turn_b) = (state_a.delta_rotation.into(), state_b.delta_rotation.into());
@@ -153,7 +153,7 @@ fn clamp(value: f32, most: f32) -> f32 {
 }
 
 /// Velocities of the two bodies while a contact is solved.
-struct Motion {
+struct ContactMotion {
     v_a: Vec2,
     w_a: f32,
     v_b: Vec2,
@@ -162,7 +162,7 @@ struct Motion {
     inv: [f32; 4],
 }
 
-impl Motion {
+impl ContactMotion {
     fn new(c: &ContactConstraint, state_a: &BodyState, state_b: &BodyState) -> Self {
         Self {
             v_a: state_a.velocity.into(),

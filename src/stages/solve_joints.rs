@@ -52,7 +52,7 @@ pub fn solve_joints(
 ) {
     for joint in in_order(joint_starts) {
         let frame = &joint_frames[joint];
-        let mut ends = Ends::of(frame, states, accumulators);
+        let mut ends = BodyPair::of(frame, states, accumulators);
         let rows = rows_of(frame);
         solve_joint(params, flags, frame, &joint_rows[rows.clone()], &mut joint_impulses[rows], &mut ends);
         ends.put(frame, states, accumulators);
@@ -69,14 +69,14 @@ pub fn in_order(joint_starts: &[u32]) -> impl Iterator<Item = usize> {
 
 /// Both bodies of a joint while it is solved. The world is a body at rest.
 #[derive(Clone, Copy, Debug)]
-pub struct Ends {
+pub struct BodyPair {
     /// States of A and B.
     pub states: [BodyState; 2],
     /// Accumulators of A and B.
     pub sums: [Accumulator; 2],
 }
 
-impl Ends {
+impl BodyPair {
     /// Reads the bodies of a joint.
     #[must_use]
     pub fn of(frame: &JointFrame, states: &[BodyState], accumulators: &[Accumulator]) -> Self {
@@ -108,7 +108,7 @@ pub fn solve_joint(
     frame: &JointFrame,
     rows: &[JointRow],
     impulses: &mut [[f32; 2]],
-    ends: &mut Ends,
+    ends: &mut BodyPair,
 ) {
     let stance = Stance::new(frame, &ends.states[0], &ends.states[1]);
     let warm = params.switches & WARM_START != 0;
@@ -116,7 +116,7 @@ pub fn solve_joint(
         accumulate(frame, rows, impulses, &stance, 1.0, &mut ends.sums);
     }
     let [state_a, state_b] = &mut ends.states;
-    let mut motion = Motion {
+    let mut motion = JointMotion {
         v_a: state_a.velocity.into(),
         w_a: state_a.angular_velocity,
         v_b: state_b.velocity.into(),
@@ -225,14 +225,14 @@ impl Stance {
 
 /// Velocities of the two bodies while a joint is solved.
 #[derive(Clone, Copy, Debug)]
-struct Motion {
+struct JointMotion {
     v_a: Vec2,
     w_a: f32,
     v_b: Vec2,
     w_b: f32,
 }
 
-impl Motion {
+impl JointMotion {
     /// Returns the velocity of B relative to A at the point of action, m/s.
     #[inline]
     fn velocity(&self, stance: &Stance) -> Vec2 {
@@ -328,7 +328,7 @@ fn solve_row(
     frame: &JointFrame,
     rule: &JointRow,
     stance: &Stance,
-    motion: &Motion,
+    motion: &JointMotion,
     old: f32,
 ) -> f32 {
     let geometry = rule.kind & ROW_GEOMETRY;
@@ -372,7 +372,7 @@ fn solve_point(
     frame: &JointFrame,
     rule: &JointRow,
     stance: &Stance,
-    motion: &Motion,
+    motion: &JointMotion,
     old: Vec2,
 ) -> Vec2 {
     let k = inverse_point_mass(frame, stance.arm_a, stance.arm_b);

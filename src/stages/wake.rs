@@ -7,16 +7,16 @@
 //! `wake_count`, scan, `wake_gather`, `wake_copy`, of which all but the first three do something only if a body woke.
 //!
 //! A body wakes if an awake body touches any body of its island (with contact points; not a sensor) or is joined to it,
-//! or if a command addressed it. After this stage, `pair`, `recall` and `collide` run again, so that the impact of this
-//! very step is solved with all of them.
+//! or if a command addressed it. After this stage, `pair`, `match_contacts` and `collide` run again, so that the impact
+//! of this very step is solved with all of them.
 
 use super::bound::level_bits;
-use super::report::produced;
+use super::collect_events::produced;
 use crate::scene::Compiled;
 use crate::tables::Tables;
 use crate::types::{
     ASLEEP, BROKEN, Contact, DYNAMIC, FIXED_A, FIXED_B, GEOMETRY_MASK, ISLAND_WAKE, JOINT_DISABLED, JOINT_FIXED_A,
-    JOINT_FIXED_B, Joint, JointState, NO_SHAPE, POINT_COUNT_MASK, QUARANTINED, QUIET_MASK, SleepingContact, WOKEN,
+    JOINT_FIXED_B, JointData, JointState, NO_SHAPE, POINT_COUNT_MASK, QUARANTINED, QUIET_MASK, SleepingContact, WOKEN,
     WORLD_A,
 };
 
@@ -65,7 +65,7 @@ pub(crate) fn wake_find(contacts: &[Contact], status: &impl Fn(u32) -> u32, isla
 
 /// Flags the islands that a joint wakes. `state` returns that of a joint, `status` that of a body.
 pub(crate) fn wake_joints(
-    joints: &[Joint],
+    joints: &[JointData],
     state: impl Fn(usize) -> JointState,
     status: &impl Fn(u32) -> u32,
     islands: &[u32],
@@ -83,7 +83,7 @@ pub(crate) fn wake_joints(
 
 /// Returns true if a joint connects two bodies.
 #[must_use]
-pub fn holds(joint: &Joint, state: &JointState) -> bool {
+pub fn holds(joint: &JointData, state: &JointState) -> bool {
     joint.flags & (WORLD_A | JOINT_DISABLED) == 0 && state.status & BROKEN == 0
 }
 

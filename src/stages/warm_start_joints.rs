@@ -5,7 +5,7 @@
 //! ([`solve_joints`](super::solve_joints)), else once a substep.
 //! turns the impulses with the rows ([`solve_joints`](super::solve_joints)), else once a substep.
 
-use super::solve_joints::{Ends, Stance, accumulate, in_order, rows_of};
+use super::solve_joints::{BodyPair, Stance, accumulate, in_order, rows_of};
 use crate::types::{Accumulator, BodyState, JointFrame, JointRow};
 
 /// Adds the joint impulses to `accumulators`.
@@ -19,7 +19,7 @@ pub fn warm_start_joints(
 ) {
     for joint in in_order(joint_starts) {
         let frame = &joint_frames[joint];
-        let mut ends = Ends::of(frame, states, accumulators);
+        let mut ends = BodyPair::of(frame, states, accumulators);
         let stance = Stance::new(frame, &ends.states[0], &ends.states[1]);
         let rows = rows_of(frame);
         accumulate(frame, &joint_rows[rows.clone()], &joint_impulses[rows], &stance, 1.0, &mut ends.sums);

@@ -113,7 +113,7 @@ impl<T: Pod> Rows<T, 8> {
 
 /// Table of rows that sweeps read and write, each row made of halves of sixteen bytes: [`Rows`], which several threads
 /// share, or [`Alone`], for one thread.
-pub trait Table: Copy {
+pub trait RowTable: Copy {
     /// Type of a row's content.
     type Item: Pod;
     /// Handle of a row.
@@ -146,13 +146,13 @@ pub trait Halves: Copy {
     fn set_lanes<S: Simd>(self, half: usize, lanes: f32x4<S>);
 }
 
-impl<'a, T: Pod, const W: usize> Table for &'a Rows<T, W> {
+impl<'a, T: Pod, const W: usize> RowTable for &'a Rows<T, W> {
     type Item = T;
-    type Row = Row<'a, W>;
+    type Row = RowHandle<'a, W>;
 
     #[inline(always)]
-    fn row(self, index: usize) -> Row<'a, W> {
-        Row(&self.words[index])
+    fn row(self, index: usize) -> RowHandle<'a, W> {
+        RowHandle(&self.words[index])
     }
 
     #[inline(always)]
@@ -168,9 +168,9 @@ impl<'a, T: Pod, const W: usize> Table for &'a Rows<T, W> {
 
 /// Handle of a row of [`Rows`], so that the index is checked once.
 #[derive(Clone, Copy, Debug)]
-pub struct Row<'a, const W: usize>(&'a [AtomicU64; W]);
+pub struct RowHandle<'a, const W: usize>(&'a [AtomicU64; W]);
 
-impl<const W: usize> Halves for Row<'_, W> {
+impl<const W: usize> Halves for RowHandle<'_, W> {
     /// The numbers never pass through memory on the way: a wide load of two narrow stores would stall every time.
     #[inline(always)]
     fn lanes<S: Simd>(self, simd: S, half: usize) -> f32x4<S> {
@@ -203,7 +203,7 @@ impl<T, const H: usize> Clone for Alone<'_, T, H> {
 
 impl<T, const H: usize> Copy for Alone<'_, T, H> {}
 
-impl<'a, T: Pod, const H: usize> Table for Alone<'a, T, H> {
+impl<'a, T: Pod, const H: usize> RowTable for Alone<'a, T, H> {
     type Item = T;
     type Row = AloneRow<'a, H>;
 
@@ -239,7 +239,7 @@ impl<const H: usize> Halves for AloneRow<'_, H> {
     }
 }
 
-/// Handles of eight rows of a [`Table`].
+/// Handles of eight rows of a [`RowTable`].
 #[derive(Clone, Copy, Debug)]
 pub struct Eight<R>([R; WIDTH]);
 
@@ -282,7 +282,7 @@ impl<R: Halves> Eight<R> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Halves, Rows, Table};
+    use super::{Halves, RowTable, Rows};
     use crate::cpu::lanes::{SimdBase, dispatch};
 
     /// Exclusive access reads and writes the same bytes as shared access.
@@ -291,7 +291,7 @@ mod tests {
         let numbers: Vec<[f32; 8]> = (0..20).map(|row| std::array::from_fn(|at| (10 * row + at) as f32)).collect();
         let mut rows: Rows<[f32; 8], 4> = Rows::new(&numbers);
         dispatch!(simd => {
-            let shared = Table::row(&rows, 7).lanes(simd, 1).to_array();
+            let shared = RowTable::row(&rows, 7).lanes(simd, 1).to_array();
             let alone = rows.alone();
             assert_eq!(shared, [74.0, 75.0, 76.0, 77.0]);
             assert_eq!(alone.row(7).lanes(simd, 1).to_array(), shared);

@@ -4,13 +4,13 @@ use bytemuck::{Pod, Zeroable};
 
 use super::NONE;
 
-/// [`Body::kind`]: the body never moves.
+/// [`BodyData::kind`]: the body never moves.
 pub const STATIC: u32 = 0;
-/// [`Body::kind`]: the body moves by its velocity alone.
+/// [`BodyData::kind`]: the body moves by its velocity alone.
 pub const KINEMATIC: u32 = 1;
-/// [`Body::kind`]: the body moves by forces and impulses.
+/// [`BodyData::kind`]: the body moves by forces and impulses.
 pub const DYNAMIC: u32 = 2;
-/// [`Body::kind`]: a vacant slot.
+/// [`BodyData::kind`]: a vacant slot.
 pub const VACANT: u32 = 3;
 /// [`BodyState::status`]: the body held a NaN or an infinity and was taken out of the simulation.
 pub const QUARANTINED: u32 = 1;
@@ -33,7 +33,7 @@ pub const ISLAND_BLOCKED: u32 = 2;
 /// Properties of a body that stay while it moves.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
-pub struct Body {
+pub struct BodyData {
     /// Inverse mass, 1/kg; 0 for static and kinematic bodies.
     pub inv_mass: f32,
     /// Inverse moment of inertia about the centre of mass, 1/(kg·m²); 0 for static and kinematic bodies and for fixed
@@ -68,10 +68,10 @@ pub struct Body {
 /// the body.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
-pub struct Mover {
-    /// Copy of [`Body::extent`], m; 0 where this is not the first shape of its body.
+pub struct CcdBody {
+    /// Copy of [`BodyData::extent`], m; 0 where this is not the first shape of its body.
     pub extent: f32,
-    /// Copy of [`Body::min_extent`], m; `f32::MAX` where the body is not dynamic, or this not its first shape.
+    /// Copy of [`BodyData::min_extent`], m; `f32::MAX` where the body is not dynamic, or this not its first shape.
     pub min_extent: f32,
     /// Index of the next shape of the body, or [`NONE`](super::NONE).
     pub next: u32,
@@ -83,7 +83,7 @@ pub struct Mover {
     pub stop_rotation: [f32; 2],
 }
 
-impl Default for Mover {
+impl Default for CcdBody {
     fn default() -> Self {
         Self {
             extent: 0.0,

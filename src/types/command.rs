@@ -2,43 +2,44 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::body::Body;
+use super::body::BodyData;
 
-/// [`Command::kind`]: an impulse at a point.
+/// [`CommandData::kind`]: an impulse at a point.
 pub const COMMAND_IMPULSE: u32 = 0;
-/// [`Command::kind`]: an angular impulse.
+/// [`CommandData::kind`]: an angular impulse.
 pub const COMMAND_ANGULAR_IMPULSE: u32 = 1;
-/// [`Command::kind`]: sets the constant force.
+/// [`CommandData::kind`]: sets the constant force.
 pub const COMMAND_FORCE: u32 = 2;
-/// [`Command::kind`]: sets the constant torque.
+/// [`CommandData::kind`]: sets the constant torque.
 pub const COMMAND_TORQUE: u32 = 3;
-/// [`Command::kind`]: sets the velocity.
+/// [`CommandData::kind`]: sets the velocity.
 pub const COMMAND_VELOCITY: u32 = 4;
-/// [`Command::kind`]: sets the angular velocity.
+/// [`CommandData::kind`]: sets the angular velocity.
 pub const COMMAND_ANGULAR_VELOCITY: u32 = 5;
-/// [`Command::kind`]: sets the pose.
+/// [`CommandData::kind`]: sets the pose.
 pub const COMMAND_TELEPORT: u32 = 6;
-/// [`Command::kind`]: sets the velocities that reach a pose in one step.
+/// [`CommandData::kind`]: sets the velocities that reach a pose in one step.
 pub const COMMAND_TARGET: u32 = 7;
-/// [`Command::kind`]: wakes a body and its island. Also given for the slot of a removed body: what slept with it wakes.
+/// [`CommandData::kind`]: wakes a body and its island. Also given for the slot of a removed body: what slept with it
+/// wakes.
 pub const COMMAND_WAKE: u32 = 8;
-/// [`Command::kind`]: wakes every body.
+/// [`CommandData::kind`]: wakes every body.
 pub const COMMAND_WAKE_ALL: u32 = 9;
-/// [`Command::kind`]: sets the goal of a joint's row. This kind and all that follow are for joints.
+/// [`CommandData::kind`]: sets the goal of a joint's row. This kind and all that follow are for joints.
 pub const COMMAND_JOINT_GOAL: u32 = 10;
-/// [`Command::kind`]: sets the goal of a row and its largest impulse.
+/// [`CommandData::kind`]: sets the goal of a row and its largest impulse.
 pub const COMMAND_JOINT_MOTOR: u32 = 11;
-/// [`Command::kind`]: sets the anchor on A, or in the world.
+/// [`CommandData::kind`]: sets the anchor on A, or in the world.
 pub const COMMAND_JOINT_ANCHOR: u32 = 12;
-/// [`Command::kind`]: sets the reference angle.
+/// [`CommandData::kind`]: sets the reference angle.
 pub const COMMAND_JOINT_REFERENCE: u32 = 13;
-/// [`Command::kind`]: switches the joint on if the value is not 0, else off.
+/// [`CommandData::kind`]: switches the joint on if the value is not 0, else off.
 pub const COMMAND_JOINT_ENABLE: u32 = 14;
 
 /// A command to a body or a joint; it acts at the start of a step.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
-pub struct Command {
+pub struct CommandData {
     /// Kind: [`COMMAND_IMPULSE`], …
     pub kind: u32,
     /// Index of the body, or slot of the joint.
@@ -53,7 +54,7 @@ pub struct Command {
     pub other: [f32; 2],
 }
 
-impl Command {
+impl CommandData {
     /// Returns true if the command is for a joint.
     #[must_use]
     pub fn is_for_joint(&self) -> bool {
@@ -61,7 +62,7 @@ impl Command {
     }
 
     /// Copies the lasting part of the command, force and torque, to the host's copy of the body.
-    pub(crate) fn mirror(&self, body: &mut Body) {
+    pub(crate) fn mirror(&self, body: &mut BodyData) {
         match self.kind {
             COMMAND_FORCE => (body.force, body.force_point) = (self.value, self.other),
             COMMAND_TORQUE => body.torque = self.value[0],

@@ -20,7 +20,8 @@ pub const CACHED: u32 = 32;
 pub const TOUCHED: u32 = 64;
 /// [`Contact::flags`]: `wake` or `sleep` is about to move this contact. Set only on the device and while they run.
 pub const MARKED: u32 = 128;
-/// [`Contact::flags`]: first bit of the colour in the previous step, 255 for none. Set from `recall` to `collide`.
+/// [`Contact::flags`]: first bit of the colour in the previous step, 255 for none. Set from `match_contacts` to
+/// `collide`.
 pub const PAST_COLOR_SHIFT: u32 = 24;
 
 /// A contact point of a [`Manifold`].
@@ -59,8 +60,8 @@ pub struct Contact {
     pub body_b: u32,
     /// Flags: [`POINT_COUNT_MASK`], [`FIXED_A`], …
     pub flags: u32,
-    /// Colour, or [`NONE`](super::NONE) while not touching. From `recall` to `collide`: the index of this contact in
-    /// the previous step, or `NONE`.
+    /// Colour, or [`NONE`](super::NONE) while not touching. From `match_contacts` to `collide`: the index of this
+    /// contact in the previous step, or `NONE`.
     pub color: u32,
     /// Vertices of A and B that made each point: 16 bits a point, point 0 in the low ones.
     pub features: u32,

@@ -42,7 +42,7 @@ pub struct Counters {
     pub slept: u32,
     /// 1 from the command that wakes every body until `sleep` has run.
     pub wake_all: u32,
-    /// 1 while `pair`, `recall` and `collide` have work: in their first run, and in the second if bodies woke.
+    /// 1 while `pair`, `match_contacts` and `collide` have work: in their first run, and in the second if bodies woke.
     pub again: u32,
     /// Grid levels with a shape that is not [`ASLEEP`](super::ASLEEP), as bits;
     /// [`AWAKE_HALF_PLANE`](super::AWAKE_HALF_PLANE).

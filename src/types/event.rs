@@ -2,22 +2,22 @@
 
 use bytemuck::{Pod, Zeroable};
 
-/// [`Event::kind`]: two shapes came into contact.
+/// [`EventData::kind`]: two shapes came into contact.
 pub const EVENT_BEGIN: u32 = 0;
-/// [`Event::kind`]: a contact ended.
+/// [`EventData::kind`]: a contact ended.
 pub const EVENT_END: u32 = 1;
-/// [`Event::kind`]: a shape began to overlap a sensor.
+/// [`EventData::kind`]: a shape began to overlap a sensor.
 pub const EVENT_SENSOR_BEGIN: u32 = 2;
-/// [`Event::kind`]: a shape no longer overlaps a sensor.
+/// [`EventData::kind`]: a shape no longer overlaps a sensor.
 pub const EVENT_SENSOR_END: u32 = 3;
-/// [`Event::kind`]: a joint broke. `shape_a` is the joint's index, `shape_b` its generation, and `point` holds the
+/// [`EventData::kind`]: a joint broke. `shape_a` is the joint's index, `shape_b` its generation, and `point` holds the
 /// indices of its bodies, −1 for the world: the joint may be gone when the host reads the event.
 pub const EVENT_JOINT_BROKE: u32 = 4;
 
 /// An event of a pair of shapes, or of a joint.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
-pub struct Event {
+pub struct EventData {
     /// Kind: [`EVENT_BEGIN`], …
     pub kind: u32,
     /// Index of the producer of the pair.

@@ -6,25 +6,25 @@ use bytemuck::{Pod, Zeroable};
 pub const JOINT_COLORS: u32 = 32;
 /// Overflow colour of joints: their last.
 pub const JOINT_OVERFLOW: u32 = JOINT_COLORS - 1;
-/// [`Joint::flags`]: the number of rows, 1 … 7.
+/// [`JointData::flags`]: the number of rows, 1 … 7.
 pub const ROW_COUNT_MASK: u32 = 7;
-/// [`Joint::flags`]: body A is the world; [`Joint::body_a`] repeats body B and is not used. Set beside
+/// [`JointData::flags`]: body A is the world; [`JointData::body_a`] repeats body B and is not used. Set beside
 /// [`JOINT_FIXED_A`].
 pub const WORLD_A: u32 = 8;
-/// [`Joint::flags`]: body A is static, kinematic or the world.
+/// [`JointData::flags`]: body A is static, kinematic or the world.
 pub const JOINT_FIXED_A: u32 = 16;
-/// [`Joint::flags`]: body B is static or kinematic.
+/// [`JointData::flags`]: body B is static or kinematic.
 pub const JOINT_FIXED_B: u32 = 32;
-/// [`Joint::flags`]: switched off.
+/// [`JointData::flags`]: switched off.
 pub const JOINT_DISABLED: u32 = 64;
-/// [`Joint::flags`]: a vacant slot, without rows. Set beside [`JOINT_DISABLED`].
+/// [`JointData::flags`]: a vacant slot, without rows. Set beside [`JOINT_DISABLED`].
 pub const JOINT_VACANT: u32 = 128;
-/// [`Joint::flags`]: the two bodies do not touch each other while the joint holds.
+/// [`JointData::flags`]: the two bodies do not touch each other while the joint holds.
 pub const JOINT_APART: u32 = 256;
-/// [`Joint::flags`]: added to a running world. Its reference angle, and the goals of its rows with [`ROW_MEASURE`], are
-/// measured when the next step begins.
+/// [`JointData::flags`]: added to a running world. Its reference angle, and the goals of its rows with [`ROW_MEASURE`],
+/// are measured when the next step begins.
 pub const JOINT_FRESH: u32 = 512;
-/// [`Joint::flags`]: first bit of the type, four bits: the variant's number in [`crate::scene::JointKind`], from 0.
+/// [`JointData::flags`]: first bit of the type, four bits: the variant's number in [`crate::scene::JointKind`], from 0.
 pub const JOINT_TYPE_SHIFT: u32 = 12;
 /// [`JointState::status`]: the joint broke.
 pub const BROKEN: u32 = 1;
@@ -61,10 +61,10 @@ pub const ROW_BY_MASS: u32 = 0x100;
 /// [`JointRow::kind`]: the goal is set to the distance of the anchors when the next step begins ([`JOINT_FRESH`]).
 pub const ROW_MEASURE: u32 = 0x200;
 
-/// Constant properties of a joint. No two joints of a colour move the same body ([`crate::scene::Joints::starts`]).
+/// Constant properties of a joint. No two joints of a colour move the same body ([`crate::scene::JointTable::starts`]).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
-pub struct Joint {
+pub struct JointData {
     /// Index of body A.
     pub body_a: u32,
     /// Index of body B.
@@ -135,7 +135,7 @@ pub struct JointFrame {
     pub body_b: u32,
     /// Index of the first row.
     pub first_row: u32,
-    /// Copy of [`Joint::flags`], with no rows if the joint is switched off, broken, or holds a quarantined body.
+    /// Copy of [`JointData::flags`], with no rows if the joint is switched off, broken, or holds a quarantined body.
     pub flags: u32,
     /// Anchor from A's centre of mass when the step began, world axes, m.
     pub r_a: [f32; 2],

@@ -95,11 +95,11 @@ pub struct Params {
     pub sleep_steps: u32,
     /// Unused.
     pub pad: [u32; 2],
-    /// Word of the device's `partners` at which the pair exclusions' heads begin ([`crate::scene::Ties`]): two words a
-    /// body.
-    pub tie_heads: u32,
+    /// Word of the device's `partners` at which the pair exclusions' heads begin ([`crate::scene::PairExclusions`]):
+    /// two words a body.
+    pub exclusion_heads: u32,
     /// Word of `partners` at which the exclusions' links begin: four words a slot of a joint.
-    pub tie_links: u32,
+    pub exclusion_links: u32,
     /// Number of force fields in use.
     pub field_count: u32,
     /// Number of half planes added to the running world.
@@ -107,7 +107,7 @@ pub struct Params {
     /// Indices of those half planes among the shapes, four a row.
     pub late_planes: [[u32; 4]; MAX_LATE_PLANES / 4],
     /// Force fields that attract bodies.
-    pub fields: [Field; MAX_FIELDS],
+    pub fields: [FieldData; MAX_FIELDS],
     /// Levels of the grid.
     pub levels: [Level; MAX_LEVELS],
 }
@@ -115,7 +115,7 @@ pub struct Params {
 /// A force field that attracts dynamic bodies to a point.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
-pub struct Field {
+pub struct FieldData {
     /// Point to which it attracts, m.
     pub position: [f32; 2],
     /// Force on every body, N.

@@ -2,33 +2,33 @@
 
 use bytemuck::{Pod, Zeroable};
 
-/// [`Shape::kind`], low byte: a disc.
+/// [`ShapeData::kind`], low byte: a disc.
 pub const CIRCLE: u32 = 0;
-/// [`Shape::kind`], low byte: a box, with or without rounded corners.
+/// [`ShapeData::kind`], low byte: a box, with or without rounded corners.
 pub const BOX: u32 = 1;
-/// [`Shape::kind`], low byte: [`VERTEX_COUNT_SHIFT`] vertices from [`Shape::first_vertex`] on, counter-clockwise, and a
-/// radius. Two vertices are a segment or a capsule.
+/// [`ShapeData::kind`], low byte: [`VERTEX_COUNT_SHIFT`] vertices from [`ShapeData::first_vertex`] on,
+/// counter-clockwise, and a radius. Two vertices are a segment or a capsule.
 pub const POLYGON: u32 = 2;
-/// [`Shape::kind`], low byte: all points below the line through the shape's centre along its x axis. A scene's half
+/// [`ShapeData::kind`], low byte: all points below the line through the shape's centre along its x axis. A scene's half
 /// planes come first among the shapes.
 pub const HALF_PLANE: u32 = 3;
-/// [`Shape::kind`], low byte: a vacant slot.
+/// [`ShapeData::kind`], low byte: a vacant slot.
 pub const NO_SHAPE: u32 = 4;
-/// [`Shape::kind`]: the low byte is the geometry.
+/// [`ShapeData::kind`]: the low byte is the geometry.
 pub const GEOMETRY_MASK: u32 = 0xff;
-/// [`Shape::kind`]: the body is static or kinematic.
+/// [`ShapeData::kind`]: the body is static or kinematic.
 pub const FIXED_SHAPE: u32 = 0x100;
-/// [`Shape::kind`]: the body is kinematic. Set beside [`FIXED_SHAPE`].
+/// [`ShapeData::kind`]: the body is kinematic. Set beside [`FIXED_SHAPE`].
 pub const KINEMATIC_SHAPE: u32 = 0x200;
-/// [`Shape::kind`]: the body is, or was, jointed to one that it does not touch ([`crate::scene::Ties`]).
+/// [`ShapeData::kind`]: the body is, or was, jointed to one that it does not touch ([`crate::scene::PairExclusions`]).
 pub const JOINED_SHAPE: u32 = 0x400;
-/// [`Shape::kind`]: the shape is a sensor: it detects overlaps and touches nothing.
+/// [`ShapeData::kind`]: the shape is a sensor: it detects overlaps and touches nothing.
 pub const SENSOR_SHAPE: u32 = 0x800;
-/// [`Shape::kind`]: the body is dynamic and a bullet: it does not tunnel through other dynamic bodies either.
+/// [`ShapeData::kind`]: the body is dynamic and a bullet: it does not tunnel through other dynamic bodies either.
 pub const BULLET_SHAPE: u32 = 0x1_0000;
-/// [`Shape::kind`]: the body is dynamic and nothing turns it. Read only by pictures.
+/// [`ShapeData::kind`]: the body is dynamic and nothing turns it. Read only by pictures.
 pub const UPRIGHT_SHAPE: u32 = 0x10_0000;
-/// [`Shape::kind`]: first bit of the number of vertices, four bits.
+/// [`ShapeData::kind`]: first bit of the number of vertices, four bits.
 pub const VERTEX_COUNT_SHIFT: u32 = 12;
 /// Most vertices of a polygon.
 pub const MAX_VERTICES: u32 = 8;
@@ -36,7 +36,7 @@ pub const MAX_VERTICES: u32 = 8;
 /// A shape on a body: its outline, place, filter and material.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
-pub struct Shape {
+pub struct ShapeData {
     /// Half width and half height of a box, m.
     pub half: [f32; 2],
     /// Radius of a circle, or of the rounding, m.

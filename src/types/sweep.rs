@@ -1,4 +1,4 @@
-//! Sweeps over the constraints: their colours, their flags, and the op list of the fused kernel (`shaders/alone.wgsl`),
+//! Sweeps over the constraints: their colours, their flags, and the op list of the fused kernel (`shaders/fused.wgsl`),
 //! which runs a whole step's sweeps in one workgroup.
 
 use bytemuck::{Pod, Zeroable};
@@ -14,7 +14,7 @@ pub const DYNAMIC_COLORS: u32 = 23;
 pub const OVERFLOW_COLOR: u32 = 23;
 /// First colour of contacts with a static or kinematic body: 24 … 31, assigned from the highest. A sweep solves them
 /// last, so that their push wins: fewer bodies are pushed through walls.
-pub const FIRST_FIXED_COLOR: u32 = 24;
+pub const FIXED_COLORS_START: u32 = 24;
 /// Number of colours. A sweep solves them in the order of their numbers.
 pub const COLOR_COUNT: u32 = 32;
 /// Claims a body can hold at a time while colouring; colour `c` uses slot `c % CLAIM_SLOTS`.
@@ -38,9 +38,9 @@ pub const ONLY_BULLETS: u32 = 32;
 /// [`Sweep::flags`], joints only: the first sweep after bodies moved; before it a joint adds its impulses back, in
 /// their new directions.
 pub const DEPOSIT: u32 = 64;
-/// Most ops in the list of the fused kernel (`shaders/alone.wgsl`). 8 KiB; usual plans have less than a hundred.
+/// Most ops in the list of the fused kernel (`shaders/fused.wgsl`). 8 KiB; usual plans have less than a hundred.
 pub const MAX_OPS: u32 = 512;
-/// Op of the fused kernel: end of the list (`shaders/alone.wgsl`).
+/// Op of the fused kernel: end of the list (`shaders/fused.wgsl`).
 pub const OP_END: u32 = 0;
 /// Op of the fused kernel: [`crate::step::Stage::WarmStart`].
 pub const OP_WARM_START: u32 = 1;

@@ -1,6 +1,6 @@
 //! Adding and removing in a batch of worlds: bodies and joints of each world, and worlds themselves.
 
-use super::{Inner, WorldBatch};
+use super::{BatchEngine, WorldBatch};
 use crate::cpu::CpuWorld;
 use crate::population::{BodyId, JointId};
 use crate::scene::{Body, Compiled, Joint, Scene};
@@ -102,11 +102,11 @@ impl WorldBatch {
         let compiled = Compiled::new(scene)?;
         let start = Snapshot::of_start(&compiled);
         match &mut self.inner {
-            Inner::Cpu { worlds, .. } => {
+            BatchEngine::Cpu { worlds, .. } => {
                 let next = CpuWorld::from_compiled(compiled).with_limits_of(&worlds[world]);
                 worlds[world] = next;
             }
-            Inner::Gpu(worlds) => worlds.replace(world, compiled)?,
+            BatchEngine::Gpu(worlds) => worlds.replace(world, compiled)?,
         }
         self.starts[world] = start;
         self.empty[world] = false;

@@ -53,8 +53,8 @@ fn spring(stiffness: f32, damping: f32) -> Scene {
 /// Euler's orbit is out of round by half of ωh = 0.4 %.
 fn a_spring_swings_at_the_root_of_k_over_m(backend: Backend) {
     let mut sim = backend.start(&spring(4.0, 0.0));
-    let swings = if backend == Backend::Gpu { 5 } else { 100 };
-    let steps = swings * 189;
+    let motion_extents = if backend == Backend::Gpu { 5 } else { 100 };
+    let steps = motion_extents * 189;
     let found = period(&mut sim, steps, |sim| f64::from(sim.body(0).position[0]) - 2.0);
     near("period", found, TAU / 2.0, 1e-3 * TAU / 2.0);
     let mut most = 0.0_f64;

@@ -301,7 +301,7 @@ impl World {
             let points = core.into_iter().map(|point| center + turn(rotation, point)).collect();
             Solid::Round { points, radius: f64::from(shape.radius) }
         });
-        let filter = |shape: &drystone::low_level::types::Shape| Filter {
+        let filter = |shape: &drystone::low_level::types::ShapeData| Filter {
             category: shape.category,
             mask: shape.mask,
             group: shape.group,

@@ -7,7 +7,7 @@
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::stages::collide::{Touch, manifold};
 use drystone::low_level::types::{
-    BOX, CIRCLE, GEOMETRY_MASK, HALF_PLANE, POLYGON, Pose, Shape as Flat, VERTEX_COUNT_SHIFT,
+    BOX, CIRCLE, GEOMETRY_MASK, HALF_PLANE, POLYGON, Pose, ShapeData as Flat, VERTEX_COUNT_SHIFT,
 };
 use drystone::{Body, Scene, Shape};
 use glam::{DVec2, Vec2};

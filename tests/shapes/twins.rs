@@ -3,7 +3,7 @@
 use drystone::low_level::GpuWorld;
 use drystone::low_level::gpu::kernel::Patch;
 use drystone::{AdapterChoice, Body, Context, Scene, Shape};
-use drystone_validate::{Options, Report, compare, validate};
+use drystone_validate::{ValidationOptions, ValidationReport, compare, validate};
 use glam::Vec2;
 
 use crate::shapes::kit::{Random, regular, shapes};
@@ -47,7 +47,7 @@ fn every_pair(seed: u64, times: usize) -> Scene {
     scene
 }
 
-fn assert_passed(report: &Report) {
+fn assert_passed(report: &ValidationReport) {
     let failed: Vec<_> = report.metrics.iter().filter(|metric| !metric.passed).collect();
     assert!(report.passed(), "{:#?} {failed:#?}", report.first_difference);
 }
@@ -55,8 +55,13 @@ fn assert_passed(report: &Report) {
 #[test]
 fn every_pair_of_shapes() {
     for seed in [3, 77] {
-        let report = validate(&context(), &every_pair(seed, 4), Options { steps: 3, ..Options::default() }, |_| {})
-            .expect("a run");
+        let report = validate(
+            &context(),
+            &every_pair(seed, 4),
+            ValidationOptions { steps: 3, ..ValidationOptions::default() },
+            |_| {},
+        )
+        .expect("a run");
         let collide = report.stages.iter().find(|stage| stage.stage == "collide").expect("collide was compared");
         println!("{collide:?}");
         assert_eq!(collide.checks, 3);
@@ -98,7 +103,8 @@ fn corners_that_nearly_touch() {
     let context = context();
     for seed in [5, 6] {
         let report =
-            validate(&context, &corners(seed), Options { steps: 2, ..Options::default() }, |_| {}).expect("a run");
+            validate(&context, &corners(seed), ValidationOptions { steps: 2, ..ValidationOptions::default() }, |_| {})
+                .expect("a run");
         println!("{:?}", report.stages.iter().find(|stage| stage.stage == "collide"));
         assert_passed(&report);
     }
@@ -113,7 +119,8 @@ fn corners_that_nearly_touch() {
     for (from, to) in patches {
         let patch = Patch { shader: "hull", from, to };
         let gpu = GpuWorld::patched(&context, &corners(5), &[patch]).expect("a patched shader");
-        let report = compare(gpu, &corners(5), Options { steps: 1, ..Options::default() }, |_| {}).expect("a run");
+        let report = compare(gpu, &corners(5), ValidationOptions { steps: 1, ..ValidationOptions::default() }, |_| {})
+            .expect("a run");
         assert_eq!(report.first_failure(), Some("collide"), "{to}: {:?}", report.first_difference);
     }
 }
@@ -134,7 +141,8 @@ fn a_wrong_shape_shader_is_detected() {
     ];
     for (stage, shader, from, to) in faults {
         let gpu = GpuWorld::patched(&context, &scene, &[Patch { shader, from, to }]).expect("a patched shader");
-        let report = compare(gpu, &scene, Options { steps: 1, ..Options::default() }, |_| {}).expect("a run");
+        let report = compare(gpu, &scene, ValidationOptions { steps: 1, ..ValidationOptions::default() }, |_| {})
+            .expect("a run");
         assert_eq!(report.first_failure(), Some(stage), "{to}: {:?}", report.first_difference);
     }
 }

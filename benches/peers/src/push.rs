@@ -16,7 +16,7 @@ pub struct Push {
 }
 
 /// Kinematic body on a path.
-pub struct Led {
+pub struct PathBody {
     /// Index of the body in the scene.
     pub body: usize,
     path: Path,
@@ -24,7 +24,7 @@ pub struct Led {
     start: drystone::Body,
 }
 
-impl Led {
+impl PathBody {
     /// Returns the position of the origin (m) and the angle (rad) after a number of steps of `dt` seconds.
     pub fn place(&self, steps: u64, dt: f32) -> ([f32; 2], f32) {
         // Drystone's own function is private; it reduces the angle in double precision, too.
@@ -40,7 +40,7 @@ pub struct Pushes {
     /// Constant forces.
     pub forces: Vec<Push>,
     /// Bodies on paths.
-    pub led: Vec<Led>,
+    pub led: Vec<PathBody>,
     /// Fields of the scene.
     pub fields: Vec<Field>,
 }
@@ -51,7 +51,7 @@ impl Pushes {
         let mut this = Self { forces: Vec::new(), led: Vec::new(), fields: scene.fields.clone() };
         for (index, body) in scene.bodies.iter().enumerate() {
             if let Some(path) = body.path {
-                this.led.push(Led { body: index, path, start: body.clone() });
+                this.led.push(PathBody { body: index, path, start: body.clone() });
             }
             let acts = body.force.length_squared() > 0.0 || body.torque != 0.0;
             if acts && body.kind == BodyType::Dynamic {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use drystone::Scene;
-use drystone_bench::{About, Engine, Job, PROTOCOL, Ran, Reply, Request, Times};
+use drystone_bench::{PeerInfo, PeerEngine, PeerJob, PROTOCOL, PeerRun, PeerReply, PeerRequest, PeerTimes};
 use drystone_scenes::file;
 
 use crate::box2d::{self, Box2d};
@@ -24,7 +24,7 @@ pub trait World {
     fn note_profile(&mut self) -> Result<()>;
     /// Returns the total milliseconds of each stage over all recorded steps.
     fn stage_ms(&self) -> &[(&'static str, f64)];
-    /// Returns the state of all bodies, as in [`Ran::bodies`].
+    /// Returns the state of all bodies, as in [`PeerRun::bodies`].
     fn bodies(&mut self) -> Result<Vec<[f32; 7]>>;
 }
 
@@ -36,10 +36,10 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<()> {
     for line in input.lines() {
         let line = line?;
         let reply = match serde_json::from_str(&line).with_context(|| format!("invalid request: {line}"))? {
-            Request::About => Reply::About(about()),
-            Request::Run(job) => match run(&job, &mut output) {
-                Ok(ran) => Reply::Ran(ran),
-                Err(error) => Reply::Refused(format!("{error:#}").replace('\n', " ")),
+            PeerRequest::About => PeerReply::About(about()),
+            PeerRequest::Run(job) => match run(&job, &mut output) {
+                Ok(ran) => PeerReply::Ran(ran),
+                Err(error) => PeerReply::Refused(format!("{error:#}").replace('\n', " ")),
             },
         };
         send(&mut output, &reply)?;
@@ -47,24 +47,24 @@ pub fn serve(input: impl BufRead, mut output: impl Write) -> Result<()> {
     Ok(())
 }
 
-fn send(output: &mut impl Write, reply: &Reply) -> Result<()> {
+fn send(output: &mut impl Write, reply: &PeerReply) -> Result<()> {
     serde_json::to_writer(&mut *output, reply)?;
     output.write_all(b"\n")?;
     Ok(output.flush()?)
 }
 
-fn about() -> About {
+fn about() -> PeerInfo {
     let box2d = format!("{} ({}, -O2 {})", box2d::VERSION, box2d::SIMD, env!("PEERS_CFLAGS"));
-    About {
+    PeerInfo {
         protocol: PROTOCOL,
         engines: vec![
-            Engine { name: "box2d".into(), version: box2d, most_threads: 32 },
-            Engine { name: "rapier".into(), version: rapier::VERSION.into(), most_threads: 1 },
+            PeerEngine { name: "box2d".into(), version: box2d, most_threads: 32 },
+            PeerEngine { name: "rapier".into(), version: rapier::VERSION.into(), most_threads: 1 },
         ],
     }
 }
 
-fn run(job: &Job, output: &mut impl Write) -> Result<Ran> {
+fn run(job: &PeerJob, output: &mut impl Write) -> Result<PeerRun> {
     let scene = file::read(&job.scene)?;
     let threads = job.threads as usize;
     let mut world: Box<dyn World> = match job.engine.as_str() {
@@ -78,16 +78,16 @@ fn run(job: &Job, output: &mut impl Write) -> Result<Ran> {
     step(&scene, world.as_mut(), job, output)
 }
 
-fn step(scene: &Scene, world: &mut dyn World, job: &Job, output: &mut impl Write) -> Result<Ran> {
+fn step(scene: &Scene, world: &mut dyn World, job: &PeerJob, output: &mut impl Write) -> Result<PeerRun> {
     let mut spoke = Instant::now();
-    let times = Times::of(job.steps, job.threads as usize, |watch, index| {
+    let times = PeerTimes::of(job.steps, job.threads as usize, |watch, index| {
         world.push()?;
         watch.time(|| world.step())?;
         if index > 0 {
             world.note_profile()?;
         }
         if spoke.elapsed() > ALIVE {
-            send(output, &Reply::Alive(index))?;
+            send(output, &PeerReply::Alive(index))?;
             spoke = Instant::now();
         }
         anyhow::Ok(())
@@ -102,7 +102,7 @@ fn step(scene: &Scene, world: &mut dyn World, job: &Job, output: &mut impl Write
         scene.bodies.len()
     );
     ensure!(bodies.as_flattened().iter().all(|x| x.is_finite()), "the state of a body is NaN or infinite");
-    Ok(Ran { times, stages_ms, bodies })
+    Ok(PeerRun { times, stages_ms, bodies })
 }
 
 #[cfg(test)]
@@ -113,7 +113,7 @@ mod tests {
 
     use super::*;
 
-    fn asked(lines: &str) -> Result<Vec<Reply>> {
+    fn asked(lines: &str) -> Result<Vec<PeerReply>> {
         let mut output = Vec::new();
         serve(lines.as_bytes(), &mut output)?;
         Ok(String::from_utf8(output)?.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
@@ -123,11 +123,11 @@ mod tests {
         let name = format!("peers-{}-{}-{engine}-{threads}.json", std::process::id(), spec.replace([':', '='], "-"));
         let path = std::env::temp_dir().join(name);
         std::fs::write(&path, file::write_json(&catalogue::build(spec).unwrap())).unwrap();
-        let request = Request::Run(Job { scene: path.clone(), engine: engine.into(), threads, steps: 20 });
+        let request = PeerRequest::Run(PeerJob { scene: path.clone(), engine: engine.into(), threads, steps: 20 });
         (path, serde_json::to_string(&request).unwrap())
     }
 
-    fn run(spec: &str, engine: &str, threads: u32) -> Reply {
+    fn run(spec: &str, engine: &str, threads: u32) -> PeerReply {
         let (path, line) = job(spec, engine, threads);
         let reply = asked(&line).unwrap().pop().unwrap();
         std::fs::remove_file(path).unwrap();
@@ -137,7 +137,7 @@ mod tests {
     #[test]
     fn it_says_who_it_is() {
         let replies = asked("\"about\"\n\"about\"\n").unwrap();
-        let [Reply::About(about), _] = &replies[..] else { panic!("{replies:?}") };
+        let [PeerReply::About(about), _] = &replies[..] else { panic!("{replies:?}") };
         assert_eq!(about.protocol, PROTOCOL);
         let names: Vec<&str> = about.engines.iter().map(|engine| engine.name.as_str()).collect();
         assert_eq!(names, ["box2d", "rapier"]);
@@ -152,7 +152,7 @@ mod tests {
         let Snapshot { poses, .. } = world.snapshot();
         let mut first = None;
         for (engine, threads) in [("box2d", 1), ("box2d", 2), ("rapier", 1)] {
-            let Reply::Ran(ran) = run("large_pyramid:base=5", engine, threads) else { panic!("{engine}") };
+            let PeerReply::Ran(ran) = run("large_pyramid:base=5", engine, threads) else { panic!("{engine}") };
             assert!(ran.times.ms > 0.0 && ran.times.first_ms > 0.0, "{:?}", ran.times);
             assert_eq!(ran.bodies.len(), poses.len());
             for (theirs, ours) in ran.bodies.iter().zip(&poses) {
@@ -173,10 +173,10 @@ mod tests {
             ("bouncing_ball", "rapier", 1, "`restitution`"),
             ("slope", "havok", 1, "unknown engine havok"),
         ] {
-            let Reply::Refused(why) = run(spec, engine, threads) else { panic!("{spec} {engine}") };
+            let PeerReply::Refused(why) = run(spec, engine, threads) else { panic!("{spec} {engine}") };
             assert!(why.contains(says), "{spec} {engine}: {why}");
         }
         let missing = r#"{"run":{"scene":"/nowhere/a.json","engine":"box2d","threads":1,"steps":1}}"#;
-        assert!(matches!(&asked(missing).unwrap()[..], [Reply::Refused(why)] if why.contains("/nowhere/a.json")));
+        assert!(matches!(&asked(missing).unwrap()[..], [PeerReply::Refused(why)] if why.contains("/nowhere/a.json")));
     }
 }

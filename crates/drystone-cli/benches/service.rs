@@ -128,9 +128,9 @@ fn table(report: &Value) {
 
 /// Durations of requests of one kind, ms.
 #[derive(Clone, Default)]
-struct Times(Arc<Mutex<Vec<f64>>>);
+struct RequestTimes(Arc<Mutex<Vec<f64>>>);
 
-impl Times {
+impl RequestTimes {
     fn add(&self, since: Instant) {
         self.0.lock().unwrap().push(1e3 * since.elapsed().as_secs_f64());
     }
@@ -201,7 +201,7 @@ impl Http {
 
 /// Counters shared by all clients.
 #[derive(Clone, Default)]
-struct Tally {
+struct LoadTally {
     over: Arc<AtomicBool>,
     statuses: Arc<Mutex<BTreeMap<u16, u64>>>,
     frames: Arc<AtomicU64>,
@@ -210,7 +210,7 @@ struct Tally {
     let_go: Arc<AtomicU64>,
 }
 
-impl Tally {
+impl LoadTally {
     fn goes_on(&self) -> bool {
         !self.over.load(Ordering::Relaxed)
     }
@@ -226,7 +226,7 @@ impl Tally {
     }
 }
 
-fn caller(address: &str, world: &str, seed: u64, tally: &Tally, times: &[Times; 4]) {
+fn caller(address: &str, world: &str, seed: u64, tally: &LoadTally, times: &[RequestTimes; 4]) {
     let (mut http, mut dice) = (Http::open(address), Dice(seed));
     while tally.goes_on() {
         let kind = [0, 0, 0, 0, 0, 1, 1, 2, 2, 3][dice.below(10) as usize];
@@ -268,7 +268,7 @@ fn stream(address: &str, path: &str) -> TcpStream {
 }
 
 /// Reads everything that arrives.
-fn viewer(address: &str, path: &str, tally: &Tally) {
+fn viewer(address: &str, path: &str, tally: &LoadTally) {
     let mut socket = stream(address, path);
     let mut buffer = vec![0; 64 << 10];
     while tally.goes_on() {
@@ -286,7 +286,7 @@ fn viewer(address: &str, path: &str, tally: &Tally) {
 }
 
 /// Reads 20 kB per second of a stream that provides far more.
-fn slow_viewer(address: &str, path: &str, tally: &Tally) {
+fn slow_viewer(address: &str, path: &str, tally: &LoadTally) {
     let mut socket = stream(address, path);
     let mut buffer = vec![0; 2 << 10];
     while tally.goes_on() {
@@ -307,7 +307,7 @@ fn slow_viewer(address: &str, path: &str, tally: &Tally) {
 }
 
 /// Requests a large state and reads it at 20 kB per second.
-fn slow_reader(address: &str, path: &str, tally: &Tally) {
+fn slow_reader(address: &str, path: &str, tally: &LoadTally) {
     let mut buffer = vec![0; 1 << 10];
     while tally.goes_on() {
         let mut http = Http::open(address);
@@ -333,7 +333,7 @@ fn slow_reader(address: &str, path: &str, tally: &Tally) {
 }
 
 /// Sends a request byte by byte.
-fn slow_writer(address: &str, path: &str, tally: &Tally) {
+fn slow_writer(address: &str, path: &str, tally: &LoadTally) {
     while tally.goes_on() {
         let mut http = Http::open(address);
         let text = http.text("POST", path, r#"{"steps":1}"#);
@@ -377,9 +377,10 @@ fn crowd(service: &Service, long: Duration) -> Value {
     }
     let (mut system, pid) = (System::new().expect("a system"), Pid::from_u32(service.pid()));
     let before = memory(&mut system, pid);
-    let (tally, times): (_, [Times; 4]) = (Tally::default(), std::array::from_fn(|_| Times::default()));
+    let (tally, times): (_, [RequestTimes; 4]) =
+        (LoadTally::default(), std::array::from_fn(|_| RequestTimes::default()));
     let mut clients: Vec<JoinHandle<()>> = Vec::new();
-    let mut start = |client: Box<dyn FnOnce(String, Tally) + Send>| {
+    let mut start = |client: Box<dyn FnOnce(String, LoadTally) + Send>| {
         let (address, tally) = (service.address.clone(), tally.clone());
         let stack = thread::Builder::new().stack_size(256 << 10);
         clients.push(stack.spawn(move || client(address, tally)).expect("a thread"));
@@ -444,7 +445,7 @@ fn crowd(service: &Service, long: Duration) -> Value {
 fn fairness(service: &Service, huge: &str, long: Duration) -> Value {
     let small: Vec<String> = (0..SMALL).map(|_| service.make(&json!({ "scene": "large_pyramid:base=4" }))).collect();
     let measure = || {
-        let (tally, times) = (Tally::default(), Times::default());
+        let (tally, times) = (LoadTally::default(), RequestTimes::default());
         let clients: Vec<_> = small
             .iter()
             .cloned()

@@ -24,11 +24,11 @@ pub enum Backend {
 }
 
 /// A world with a description of its backend.
-pub struct Opened {
+pub struct OpenedWorld {
     /// World at its start.
     pub world: World,
     /// Description for users.
-    pub about: About,
+    pub about: BackendInfo,
 }
 
 /// Adapter as in reports.
@@ -46,7 +46,7 @@ pub struct Adapter {
 
 /// Description of the backend of a world.
 #[derive(Clone, Debug, Serialize)]
-pub struct About {
+pub struct BackendInfo {
     /// `gpu` or `cpu`.
     pub backend: &'static str,
     /// Adapter; `none` for the CPU.
@@ -58,7 +58,7 @@ pub struct About {
     pub reason: String,
 }
 
-impl About {
+impl BackendInfo {
     /// Describes the CPU backend.
     pub fn cpu(threads: usize, reason: String) -> Self {
         let adapter = Adapter { name: "none".to_owned(), kind: "none".to_owned(), driver: String::new() };
@@ -92,12 +92,12 @@ impl About {
 ///
 /// # Errors
 /// An invalid scene; no usable GPU although one was required; threads that cannot be started.
-pub fn open(scene: &Scene, backend: Backend, threads: Option<u32>) -> Result<Opened, Failure> {
+pub fn open(scene: &Scene, backend: Backend, threads: Option<u32>) -> Result<OpenedWorld, Failure> {
     let threads = threads.map_or_else(default_threads, |n| n as usize);
     match choose(backend)? {
-        Choice::Cpu { reason } => on_cpu(scene, threads, reason),
-        Choice::Gpu { context, reason } => match GpuWorld::new(&context, scene) {
-            Ok(world) => Ok(Opened { world: world.into(), about: About::gpu(&context, reason) }),
+        BackendChoice::Cpu { reason } => on_cpu(scene, threads, reason),
+        BackendChoice::Gpu { context, reason } => match GpuWorld::new(&context, scene) {
+            Ok(world) => Ok(OpenedWorld { world: world.into(), about: BackendInfo::gpu(&context, reason) }),
             Err(error @ WorldError::Scene(_)) => Err(error.into()),
             Err(error) if backend == Backend::Auto => {
                 on_cpu(scene, threads, format!("{} cannot run this: {error}", context.info().name))
@@ -107,13 +107,13 @@ pub fn open(scene: &Scene, backend: Backend, threads: Option<u32>) -> Result<Ope
     }
 }
 
-fn on_cpu(scene: &Scene, threads: usize, reason: String) -> Result<Opened, Failure> {
+fn on_cpu(scene: &Scene, threads: usize, reason: String) -> Result<OpenedWorld, Failure> {
     let world = CpuWorld::new(scene)?.with_threads(threads)?;
-    Ok(Opened { world: world.into(), about: About::cpu(threads, reason) })
+    Ok(OpenedWorld { world: world.into(), about: BackendInfo::cpu(threads, reason) })
 }
 
 /// Selected backend.
-pub enum Choice {
+pub enum BackendChoice {
     /// CPU backend.
     Cpu {
         /// Reason for the selection.
@@ -132,16 +132,16 @@ pub enum Choice {
 ///
 /// # Errors
 /// No usable GPU although one was required.
-pub fn choose(backend: Backend) -> Result<Choice, Failure> {
+pub fn choose(backend: Backend) -> Result<BackendChoice, Failure> {
     match backend {
-        Backend::Cpu => Ok(Choice::Cpu { reason: AS_ASKED.to_owned() }),
+        Backend::Cpu => Ok(BackendChoice::Cpu { reason: AS_ASKED.to_owned() }),
         Backend::Gpu => match Context::new(AdapterChoice::Any) {
-            Ok(context) => Ok(Choice::Gpu { context, reason: AS_ASKED.to_owned() }),
+            Ok(context) => Ok(BackendChoice::Gpu { context, reason: AS_ASKED.to_owned() }),
             Err(error) => Err(Failure::new(Code::NoGpu, error).hint("`--backend cpu` needs no GPU")),
         },
         Backend::Auto => Ok(match Context::new(AdapterChoice::Hardware) {
-            Ok(context) => Choice::Gpu { context, reason: "hardware GPU found".to_owned() },
-            Err(error) => Choice::Cpu { reason: error.to_string() },
+            Ok(context) => BackendChoice::Gpu { context, reason: "hardware GPU found".to_owned() },
+            Err(error) => BackendChoice::Cpu { reason: error.to_string() },
         }),
     }
 }

@@ -4,13 +4,13 @@ use std::fmt::{self, Display};
 use std::io::{self, Write};
 
 use drystone::WorldError;
-use drystone_scenes::file::{FileError, Place};
+use drystone_scenes::file::{FileError, TextPosition};
 use miette::{LabeledSpan, MietteHandlerOpts, NamedSource};
 
 /// Maximum length of lines of a scene file that are printed, in bytes.
-const LONGEST_LINE: usize = 160;
+const MAX_LINE: usize = 160;
 /// Maximum length of a remark beside a line, in characters; longer ones are printed below.
-const LONGEST_LABEL: usize = 60;
+const MAX_LABEL: usize = 60;
 
 /// Exit codes. Those below 70 are documented (0 success, 1 a check failed, 2 invalid usage or input, 3 no GPU); the
 /// others follow `sysexits.h`.
@@ -121,14 +121,14 @@ impl From<FileError> for Failure {
 /// characters, which could manipulate the terminal.
 fn picture(error: FileError) -> Option<miette::Report> {
     let FileError { source_name, place, path, problem, expected, .. } = error;
-    let Place { line, span, text, .. } = *place?;
+    let TextPosition { line, span, text, .. } = *place?;
     let shown = text.lines().skip(line.saturating_sub(2)).take(3);
-    if shown.into_iter().any(|line| line.len() > LONGEST_LINE || line.chars().any(|c| c.is_control() && c != '\t')) {
+    if shown.into_iter().any(|line| line.len() > MAX_LINE || line.chars().any(|c| c.is_control() && c != '\t')) {
         return None;
     }
     let message = if path.is_empty() { problem } else { format!("{path}: {problem}") };
     let expected = format!("expected {expected}");
-    let report = if expected.chars().count() <= LONGEST_LABEL {
+    let report = if expected.chars().count() <= MAX_LABEL {
         miette::miette!(labels = vec![LabeledSpan::at(span, expected)], "{message}")
     } else {
         miette::miette!(labels = vec![LabeledSpan::underline(span)], help = expected, "{message}")

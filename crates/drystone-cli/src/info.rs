@@ -7,20 +7,20 @@ use drystone::low_level::cpu::lanes;
 use drystone::low_level::gpu;
 use drystone::low_level::gpu::memory::{self, Features};
 
-use super::backend::{self, About, Backend, Choice};
+use super::backend::{self, Backend, BackendChoice, BackendInfo};
 use super::console;
 use super::failure::Failure;
 use super::report::{count, group, significant};
 
 /// List adapters and their limits, and show which backend would be used and why
 #[derive(clap::Args, Debug)]
-pub struct Options {}
+pub struct InfoOptions {}
 
 /// Runs the command.
 ///
 /// # Errors
 /// If standard output cannot be written.
-pub fn run(_: &Options) -> Result<(), Failure> {
+pub fn run(_: &InfoOptions) -> Result<(), Failure> {
     let mut text = format!("drystone {}\n\n", env!("CARGO_PKG_VERSION"));
     let adapters = gpu::adapters();
     for (index, adapter) in adapters.iter().enumerate() {
@@ -34,8 +34,8 @@ pub fn run(_: &Options) -> Result<(), Failure> {
     let _ = writeln!(text, "CPU: {}, {}\n", count(threads as u64, "thread"), lanes::instruction_set());
     for (option, backend) in [("auto", Backend::Auto), ("gpu", Backend::Gpu), ("cpu", Backend::Cpu)] {
         let used = match backend::choose(backend) {
-            Ok(Choice::Cpu { reason }) => About::cpu(threads, reason),
-            Ok(Choice::Gpu { context, reason }) => About::gpu(&context, reason),
+            Ok(BackendChoice::Cpu { reason }) => BackendInfo::cpu(threads, reason),
+            Ok(BackendChoice::Gpu { context, reason }) => BackendInfo::gpu(&context, reason),
             Err(failure) => {
                 let _ = writeln!(text, "--backend {option:<4}  {failure}");
                 continue;

@@ -54,23 +54,23 @@ Exit codes: 0 success; 1 a check or the simulation failed; 2 invalid usage or in
 #[command(name = "drystone", version, after_help = EXIT_CODES, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<CliCommand>,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
-    Run(Box<run::Options>),
-    Validate(validate::Options),
-    Bench(Box<bench::Options>),
-    Scenes(scenes::Options),
-    Info(info::Options),
+enum CliCommand {
+    Run(Box<run::RunOptions>),
+    Validate(validate::ValidateOptions),
+    Bench(Box<bench::BenchOptions>),
+    Scenes(scenes::ScenesOptions),
+    Info(info::InfoOptions),
     #[cfg(feature = "view")]
-    View(Box<view::Options>),
+    View(Box<view::ViewOptions>),
     #[cfg(not(feature = "view"))]
     #[command(hide = true, disable_help_flag = true)]
     View(Later),
     #[cfg(feature = "serve")]
-    Serve(serve::Options),
+    Serve(serve::ServeOptions),
     #[cfg(not(feature = "serve"))]
     #[command(hide = true, disable_help_flag = true)]
     Serve(Later),
@@ -101,22 +101,22 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn dispatch(command: Option<Command>) -> Result<(), Failure> {
+fn dispatch(command: Option<CliCommand>) -> Result<(), Failure> {
     match command {
         None => console::print(WELCOME),
-        Some(Command::Run(options)) => run::run(&options),
-        Some(Command::Validate(options)) => validate::run(&options),
-        Some(Command::Bench(options)) => bench::run(&options),
-        Some(Command::Scenes(options)) => scenes::run(&options),
-        Some(Command::Info(options)) => info::run(&options),
+        Some(CliCommand::Run(options)) => run::run(&options),
+        Some(CliCommand::Validate(options)) => validate::run(&options),
+        Some(CliCommand::Bench(options)) => bench::run(&options),
+        Some(CliCommand::Scenes(options)) => scenes::run(&options),
+        Some(CliCommand::Info(options)) => info::run(&options),
         #[cfg(feature = "view")]
-        Some(Command::View(options)) => view::run(&options),
+        Some(CliCommand::View(options)) => view::run(&options),
         #[cfg(not(feature = "view"))]
-        Some(Command::View(_)) => Err(Failure::usage("this build has no `drystone view`")),
+        Some(CliCommand::View(_)) => Err(Failure::usage("this build has no `drystone view`")),
         #[cfg(feature = "serve")]
-        Some(Command::Serve(options)) => serve::run(&options),
+        Some(CliCommand::Serve(options)) => serve::run(&options),
         #[cfg(not(feature = "serve"))]
-        Some(Command::Serve(_)) => Err(Failure::usage("this build has no `drystone serve`")
+        Some(CliCommand::Serve(_)) => Err(Failure::usage("this build has no `drystone serve`")
             .hint("build it with `cargo build --release --features serve`")),
     }
 }

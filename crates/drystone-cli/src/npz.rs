@@ -16,7 +16,7 @@ const BYTES_PER_BODY: u64 = 24;
 /// Additional bytes per frame: step (u64) and time (f64).
 const BYTES_PER_FRAME: u64 = 16;
 /// Maximum size of a trace, in bytes. Assembling it needs twice as much disk space.
-pub const LARGEST_TRACE: u64 = 16 << 30;
+pub const MAX_TRACE_BYTES: u64 = 16 << 30;
 
 /// A trace in progress: the state arrays with a leading time axis, and `step (t)` u64, `time (t)` f64 in s. There is
 /// one row for every slot that may ever hold a body, NaN while it holds none; a slot may hold another body later. With
@@ -41,7 +41,7 @@ impl Trace {
     /// Creates a trace for `frames` states of a shape: slots of bodies, or worlds and slots.
     ///
     /// # Errors
-    /// If the trace would be larger than [`LARGEST_TRACE`].
+    /// If the trace would be larger than [`MAX_TRACE_BYTES`].
     pub fn new(destination: Destination, shape: &[u64], frames: u64) -> Result<Self, Failure> {
         let bodies = shape.iter().product();
         check_size(&destination, bodies, frames)?;
@@ -112,12 +112,12 @@ impl Trace {
 
 fn check_size(destination: &Destination, bodies: u64, frames: u64) -> Result<(), Failure> {
     let frame = bodies * BYTES_PER_BODY + BYTES_PER_FRAME;
-    if frames.saturating_mul(frame) <= LARGEST_TRACE {
+    if frames.saturating_mul(frame) <= MAX_TRACE_BYTES {
         return Ok(());
     }
     let size = frames as f64 * frame as f64 / (1_u64 << 30) as f64;
-    let (option, shown, limit) = (destination.option, &destination.shown, LARGEST_TRACE >> 30);
-    let most = LARGEST_TRACE / frame;
+    let (option, shown, limit) = (destination.option, &destination.shown, MAX_TRACE_BYTES >> 30);
+    let most = MAX_TRACE_BYTES / frame;
     Err(Failure::usage(format_args!("{option} {shown}: needs {size:.1} GiB; the limit is {limit} GiB"))
         .hint(format!("{most} states of {bodies} bodies fit; use --every N to write fewer")))
 }
@@ -208,8 +208,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let open = || Destination::open("--trace", &folder.path().join("a.npz"), &["npz"]).unwrap();
         let frame = 1000 * BYTES_PER_BODY + BYTES_PER_FRAME;
-        assert!(Trace::new(open(), &[1000], LARGEST_TRACE / frame).is_ok());
-        assert!(Trace::new(open(), &[1000], LARGEST_TRACE / frame + 1).is_err());
+        assert!(Trace::new(open(), &[1000], MAX_TRACE_BYTES / frame).is_ok());
+        assert!(Trace::new(open(), &[1000], MAX_TRACE_BYTES / frame + 1).is_err());
         assert!(Trace::new(open(), &[1000], u64::MAX).is_err());
     }
 }

@@ -15,8 +15,8 @@ use super::failure::{Code, Failure};
 use super::number::arrow_scale;
 use super::output::Destination;
 
-/// Values of [`Look::layers`]. Shapes and outlines are always drawn, except with `wires`. Three layers have a plain
-/// name and the solver's name: search_cells is grid, boxes is aabbs, contact_lines is constraints.
+/// Values of [`PictureStyle::layers`]. Shapes and outlines are always drawn, except with `wires`. Three layers have a
+/// plain name and the solver's name: search_cells is grid, boxes is aabbs, contact_lines is constraints.
 const LAYERS: [&str; 15] = [
     "grid",
     "search_cells",
@@ -34,12 +34,12 @@ const LAYERS: [&str; 15] = [
     "forces",
     "velocities",
 ];
-/// Values of [`Look::coloring`]. Differences are missing, as they need a second world.
+/// Values of [`PictureStyle::coloring`]. Differences are missing, as they need a second world.
 const COLORINGS: [&str; 5] = ["body", "speed", "graph_color", "sleep", "island"];
 
 /// Appearance of picture and movie.
 #[derive(Args, Clone, Debug)]
-pub struct Look {
+pub struct PictureStyle {
     /// Draw picture and movie in dark colours
     #[arg(long)]
     dark: bool,
@@ -69,7 +69,7 @@ fn view(text: &str) -> Result<ViewBox, String> {
     scene.view.ok_or_else(wrong)
 }
 
-impl Look {
+impl PictureStyle {
     /// Returns true if an option was given that only pictures use.
     pub fn is_chosen(&self) -> bool {
         self.dark || !self.layers.is_empty() || self.coloring.is_some() || self.no_joints || self.view.is_some()
@@ -119,7 +119,7 @@ impl Artist {
     ///
     /// # Errors
     /// If layers are requested and there is no adapter.
-    pub fn new(look: &Look, world: &World) -> Result<Self, Failure> {
+    pub fn new(look: &PictureStyle, world: &World) -> Result<Self, Failure> {
         let style = if look.dark { Style::dark() } else { Style::light() };
         let layered = look.layers().map(|layers| Layered::new(layers, world)).transpose()?;
         Ok(Self { style, joints: !look.no_joints, layered })

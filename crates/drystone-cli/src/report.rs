@@ -8,16 +8,16 @@ use drystone::low_level::types::{COLOR_COUNT, Counters, GEOMETRY_MASK, NO_SHAPE,
 use drystone::{Mode, Snapshot, World};
 use serde::{Serialize, Serializer};
 
-use super::backend::About;
+use super::backend::BackendInfo;
 
 /// Report of a run. Numbers that are not finite are written as `null`.
 #[derive(Debug, Serialize)]
-pub struct Report {
+pub struct RunReport {
     /// Name of the scene.
     pub scene: String,
     /// Backend.
     #[serde(flatten)]
-    pub backend: About,
+    pub backend: BackendInfo,
     /// Version of this program.
     pub version: &'static str,
     /// Number of steps in this run.
@@ -56,9 +56,9 @@ pub struct Report {
     #[serde(serialize_with = "as_map")]
     pub stages_ms: Vec<(&'static str, f64)>,
     /// Metrics of the final state and of the whole run.
-    pub metrics: Measured,
+    pub metrics: RunMeasurements,
     /// Buffers that overflowed.
-    pub overflows: Vec<Overflow>,
+    pub overflows: Vec<BufferOverflow>,
     /// Number of bodies quarantined because of a NaN or an infinity.
     pub quarantined: u32,
     /// Simulated time, s.
@@ -71,7 +71,7 @@ pub struct Report {
 
 /// Metrics of a run.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Measured {
+pub struct RunMeasurements {
     /// Metrics of the final state.
     #[serde(flatten)]
     pub last: Metrics,
@@ -82,7 +82,7 @@ pub struct Measured {
 
 /// Buffer that overflowed.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Overflow {
+pub struct BufferOverflow {
     /// Name of the buffer.
     pub buffer: &'static str,
     /// Number of steps in which data did not fit and was dropped.
@@ -93,7 +93,7 @@ pub struct Overflow {
 
 /// Measured times of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Times {
+pub struct StepTimes {
     /// Duration of each timed step, ms.
     counted: Vec<f32>,
     /// Total duration of all steps.
@@ -104,7 +104,7 @@ pub struct Times {
     rest_since: Option<u64>,
 }
 
-impl Times {
+impl StepTimes {
     /// Creates empty times for a run that starts after `before` steps.
     pub fn from_step(before: u64) -> Self {
         Self { before, ..Self::default() }
@@ -186,10 +186,10 @@ fn stages(world: &World) -> Vec<(&'static str, f64)> {
     world.stage_ms().into_iter().filter(|&(_, ms)| ms > 0.0).map(|(stage, ms)| (stage.name(), ms)).collect()
 }
 
-fn overflows(world: &World) -> Vec<Overflow> {
+fn overflows(world: &World) -> Vec<BufferOverflow> {
     let steps = world.overflowed_steps();
     match steps.first() {
-        Some(&first) => vec![Overflow { buffer: "contacts", steps: steps.len() as u64, first_step: first + 1 }],
+        Some(&first) => vec![BufferOverflow { buffer: "contacts", steps: steps.len() as u64, first_step: first + 1 }],
         None => Vec::new(),
     }
 }
@@ -198,9 +198,9 @@ fn as_map<S: Serializer>(pairs: &[(&'static str, f64)], serializer: S) -> Result
     serializer.collect_map(pairs.iter().copied())
 }
 
-impl Report {
+impl RunReport {
     /// Creates the report of a run.
-    pub fn new(about: &About, world: &World, snapshot: &Snapshot, times: &Times) -> Self {
+    pub fn new(about: &BackendInfo, world: &World, snapshot: &Snapshot, times: &StepTimes) -> Self {
         let compiled = world.compiled();
         let counters = &snapshot.counters;
         let dt = f64::from(compiled.params.dt);
@@ -228,7 +228,7 @@ impl Report {
             dispatches_per_step: world.dispatches(),
             ms_per_step: Timing::of(&times.counted),
             stages_ms: stages(world),
-            metrics: Measured {
+            metrics: RunMeasurements {
                 last: state::metrics(compiled, snapshot),
                 time_to_rest: times.rest_since.map(|step| step as f64 * dt),
             },
@@ -286,7 +286,7 @@ impl Report {
     /// Returns warnings about dropped contacts, uncolored contacts and quarantined bodies.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
-        for Overflow { buffer, steps, first_step } in &self.overflows {
+        for BufferOverflow { buffer, steps, first_step } in &self.overflows {
             let (steps, first) = (count(*steps, "step"), group(*first_step));
             warnings.push(format!(
                 "the {buffer} buffer overflowed in {steps}, first in step {first}; the excess was dropped \
@@ -399,7 +399,7 @@ mod tests {
     #[test]
     fn rest_begins_after_the_last_time_that_something_moved() {
         let rest = |speeds: &[f64]| {
-            let mut times = Times::from_step(7);
+            let mut times = StepTimes::from_step(7);
             (7..).zip(speeds).for_each(|(step, &speed)| times.note_speed(step, speed));
             times.rest_since
         };

@@ -16,24 +16,24 @@ use super::npz::Trace;
 use super::number::{self, whole};
 use super::output::{self, Destination};
 use super::overrides::Overrides;
-use super::picture::{Artist, Look};
-use super::report::{self, Report, Times};
+use super::picture::{Artist, PictureStyle};
+use super::report::{self, RunReport, StepTimes};
 use super::snapshot::{self, Resumed};
-use super::source::{self, Source};
+use super::source::{self, LoadedScene};
 use super::worlds::{self, Many};
 use super::{console, progress, stop};
 
 /// Default number of steps for scene files, that of Box2D's benchmarks.
 const DEFAULT_STEPS: u64 = 500;
 /// Maximum number of steps: half a year at 60 steps per second.
-const MOST_STEPS: u64 = 1_000_000_000;
+const MAX_STEPS: u64 = 1_000_000_000;
 /// Usage line: clap's own would show the scene as optional in any case.
 const USAGE: &str = "drystone run [OPTIONS] <SCENE>\n       drystone run [OPTIONS] --resume <FILE>";
 
 /// Simulate a scene, print a summary and write the requested files
 #[derive(Args, Debug)]
 #[command(override_usage = USAGE)]
-pub struct Options {
+pub struct RunOptions {
     /// A scene file (JSON or RON), - for standard input, or a built-in scene such as large_pyramid:base=50; optional
     /// with --resume
     #[arg(value_name = "SCENE", required_unless_present = "resume")]
@@ -46,7 +46,7 @@ pub struct Options {
     pub(super) threads: Option<u32>,
     /// Number of steps [default: that of the built-in scene, 500 for files]
     #[arg(long, value_name = "N", conflicts_with = "seconds", allow_negative_numbers = true,
-        value_parser = whole::<u64>(0..=MOST_STEPS))]
+        value_parser = whole::<u64>(0..=MAX_STEPS))]
     steps: Option<u64>,
     /// Simulated time in seconds, instead of --steps
     #[arg(long, value_name = "S", allow_negative_numbers = true, value_parser = seconds)]
@@ -67,7 +67,7 @@ pub struct Options {
     trace: Option<PathBuf>,
     /// Steps between two states of the trace [default: 1]
     #[arg(long, value_name = "N", requires = "trace", allow_negative_numbers = true,
-        value_parser = whole::<u64>(1..=MOST_STEPS))]
+        value_parser = whole::<u64>(1..=MAX_STEPS))]
     pub(super) every: Option<u64>,
     /// Draw the final state (.png)
     #[arg(long, value_name = "FILE")]
@@ -80,7 +80,7 @@ pub struct Options {
     #[arg(long, value_name = "WxH", default_value = "960x540", value_parser = number::picture_size)]
     size: (u32, u32),
     #[command(flatten)]
-    look: Look,
+    look: PictureStyle,
     /// Save the world with everything needed to continue it bitwise (.snap)
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
@@ -117,15 +117,15 @@ fn hash(text: &str) -> Result<u64, String> {
     u64::from_str_radix(text, 16).map_err(|_| "expected 16 hex digits".to_owned())
 }
 
-impl Options {
+impl RunOptions {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive; saturates, then is refused")]
     fn step_count(&self, dt: f32, suggested: Option<u64>) -> Result<u64, Failure> {
         let steps = match self.seconds {
             Some(seconds) => (seconds / f64::from(dt)).round() as u64,
             None => self.steps.or(suggested).unwrap_or(DEFAULT_STEPS),
         };
-        if steps > MOST_STEPS {
-            let most = report::group(MOST_STEPS);
+        if steps > MAX_STEPS {
+            let most = report::group(MAX_STEPS);
             return Err(Failure::usage(format_args!("--seconds: {steps} steps exceed the limit of {most}")));
         }
         Ok(steps)
@@ -136,7 +136,7 @@ impl Options {
 ///
 /// # Errors
 /// Invalid input, no backend, a failed simulation, files that cannot be written, Ctrl-C.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &RunOptions) -> Result<(), Failure> {
     let json_on_stdout = options.json.as_deref() == Some(Path::new("-"));
     if json_on_stdout && options.hash.is_some() {
         return Err(Failure::usage("--json - and --hash both use standard output")
@@ -152,9 +152,9 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         None => None,
         Some(path) => Some((Resumed::read(path)?, path)),
     };
-    let Source { mut scene, path, steps: suggested } = match (&options.scene, &resumed) {
+    let LoadedScene { mut scene, path, steps: suggested } = match (&options.scene, &resumed) {
         (Some(scene), _) => source::load(scene)?,
-        (None, Some((resumed, path))) => Source { scene: resumed.scene(path)?, path: None, steps: None },
+        (None, Some((resumed, path))) => LoadedScene { scene: resumed.scene(path)?, path: None, steps: None },
         // Guaranteed by clap.
         (None, None) => return Err(Failure::usage("SCENE or --resume FILE is required")),
     };
@@ -171,8 +171,8 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let journal = resumed.as_ref().map(|(resumed, _)| resumed.journal()).unwrap_or_default();
 
     stop::install()?;
-    let outputs = Outputs::open(options, json_on_stdout, path.as_deref())?;
-    let open = || -> Result<backend::Opened, Failure> {
+    let outputs = RunOutputs::open(options, json_on_stdout, path.as_deref())?;
+    let open = || -> Result<backend::OpenedWorld, Failure> {
         let mut opened = backend::open(&scene, options.backend, options.threads)?;
         if let Some((resumed, path)) = &resumed {
             resumed.resume(&mut opened.world, path)?;
@@ -197,12 +197,12 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let camera = framing.as_ref().map(Framing::camera);
     let movie = outputs.movie.zip(camera);
     let filmed = movie.is_some();
-    let mut recorder = Recorder::new(outputs.trace, movie, options, &mut opened.world, steps)?;
+    let mut recorder = RunRecorder::new(outputs.trace, movie, options, &mut opened.world, steps)?;
     // Stage times are only used by the report.
     let profiled = if options.json.is_some() { profiled_steps(&opened.world, steps) } else { 0 };
-    let mut times = Times::from_step(opened.world.steps());
+    let mut times = StepTimes::from_step(opened.world.steps());
     let watches = options.rest || matches!(opened.world, World::Cpu(_));
-    let mut each = |world: &mut World, times: &mut Times, step| {
+    let mut each = |world: &mut World, times: &mut StepTimes, step| {
         if watches {
             times.note_speed(world.steps(), world.max_speed().map_err(|error| failed(step, error))?);
         }
@@ -212,7 +212,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     simulate(&mut opened.world, steps, profiled, &mut times, &mut each, !options.quiet)?;
 
     let snapshot = opened.world.snapshot()?;
-    let report = Report::new(&opened.about, &opened.world, &snapshot, &times);
+    let report = RunReport::new(&opened.about, &opened.world, &snapshot, &times);
     let (mut destinations, mut artist) = recorder.finish(&snapshot)?;
     if let Some(mut state) = outputs.state {
         write_state(&mut state, &opened.world, &snapshot)?;
@@ -258,7 +258,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     check_hash(options, &report)
 }
 
-fn check_hash(options: &Options, report: &Report) -> Result<(), Failure> {
+fn check_hash(options: &RunOptions, report: &RunReport) -> Result<(), Failure> {
     let Some(expected) = options.hash else { return Ok(()) };
     console::print(&format!("{}\n", report.hash))?;
     match expected.map(|hash| format!("{hash:016x}")) {
@@ -270,7 +270,7 @@ fn check_hash(options: &Options, report: &Report) -> Result<(), Failure> {
 }
 
 /// Files written at the end or during the run.
-pub(super) struct Outputs {
+pub(super) struct RunOutputs {
     pub json: Option<Destination>,
     pub state: Option<Destination>,
     pub trace: Option<Destination>,
@@ -280,8 +280,8 @@ pub(super) struct Outputs {
     save_scene: Option<Destination>,
 }
 
-impl Outputs {
-    pub fn open(options: &Options, json_on_stdout: bool, input: Option<&Path>) -> Result<Self, Failure> {
+impl RunOutputs {
+    pub fn open(options: &RunOptions, json_on_stdout: bool, input: Option<&Path>) -> Result<Self, Failure> {
         let open = |option, path: &Option<PathBuf>, extensions: &[&str]| {
             path.as_deref().map(|path| Destination::open(option, path, extensions)).transpose()
         };
@@ -301,7 +301,7 @@ impl Outputs {
     }
 }
 
-fn first_framing(options: &Options, world: &mut World) -> Result<Framing, Failure> {
+fn first_framing(options: &RunOptions, world: &mut World) -> Result<Framing, Failure> {
     let first = world.snapshot()?;
     Ok(options.look.framing(world.compiled(), &first.poses, options.size))
 }
@@ -341,8 +341,8 @@ fn simulate(
     world: &mut World,
     steps: u64,
     profiled: u64,
-    times: &mut Times,
-    each: &mut impl FnMut(&mut World, &mut Times, u64) -> Result<(), Failure>,
+    times: &mut StepTimes,
+    each: &mut impl FnMut(&mut World, &mut StepTimes, u64) -> Result<(), Failure>,
     wants_bar: bool,
 ) -> Result<(), Failure> {
     let bar = progress::bar(steps, wants_bar);
@@ -372,7 +372,7 @@ fn failed(step: u64, error: WorldError) -> Failure {
 }
 
 /// Output during the run: trace and movie.
-struct Recorder {
+struct RunRecorder {
     trace: Option<Trace>,
     every: u64,
     movie: Option<(Movie<Destination>, Camera, String)>,
@@ -382,11 +382,11 @@ struct Recorder {
     before: u64,
 }
 
-impl Recorder {
+impl RunRecorder {
     fn new(
         trace: Option<Destination>,
         movie: Option<(Destination, Camera)>,
-        options: &Options,
+        options: &RunOptions,
         world: &mut World,
         steps: u64,
     ) -> Result<Self, Failure> {

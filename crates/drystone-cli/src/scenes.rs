@@ -14,7 +14,7 @@ use super::source;
 
 /// List the built-in scenes, or show one with its parameters
 #[derive(clap::Args, Debug)]
-pub struct Options {
+pub struct ScenesOptions {
     /// Name of a scene; with --write also with parameters, such as large_pyramid:base=50
     name: Option<String>,
     /// List only scenes whose name, summary or keywords contain all of these words, such as pendulum
@@ -29,7 +29,7 @@ pub struct Options {
 ///
 /// # Errors
 /// An unknown scene, no match for the search, or a file that cannot be written.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &ScenesOptions) -> Result<(), Failure> {
     if let Some(words) = &options.find {
         let found = catalogue::search(words);
         if found.is_empty() {

@@ -9,7 +9,7 @@ use drystone::AdapterChoice;
 use drystone_serve as serve;
 use drystone_serve::{Config, Device, ServeError};
 
-use super::backend::{self, About, Backend, Choice};
+use super::backend::{self, Backend, BackendChoice, BackendInfo};
 use super::console;
 use super::failure::{Code, Failure};
 use super::number::whole;
@@ -20,7 +20,7 @@ use super::number::whole;
 /// API, and python/ contains a client.
 #[derive(Args, Debug)]
 #[command(after_long_help = MORE)]
-pub struct Options {
+pub struct ServeOptions {
     /// Address and port [default: 127.0.0.1:7878]; all but loopback addresses require a token. Port 0 selects a free
     /// port
     #[arg(long, value_name = "ADDRESS")]
@@ -67,7 +67,7 @@ nothing that it has acknowledged.";
 ///
 /// # Errors
 /// Invalid settings, no backend, or a store or address that cannot be used.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &ServeOptions) -> Result<(), Failure> {
     let environment: Vec<(String, String)> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .collect();
@@ -85,12 +85,12 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         return console::print(&config.to_toml());
     }
     let (device, about) = match backend::choose(options.backend)? {
-        Choice::Cpu { reason } => {
+        BackendChoice::Cpu { reason } => {
             let threads = options.threads as usize;
-            (Device::cpu(threads), About::cpu(threads, reason))
+            (Device::cpu(threads), BackendInfo::cpu(threads, reason))
         }
-        Choice::Gpu { context, reason } => {
-            let about = About::gpu(&context, reason);
+        BackendChoice::Gpu { context, reason } => {
+            let about = BackendInfo::gpu(&context, reason);
             let choice = if options.backend == Backend::Auto { AdapterChoice::Hardware } else { AdapterChoice::Any };
             (Device::gpu(context, choice), about)
         }

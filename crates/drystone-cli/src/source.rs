@@ -12,7 +12,7 @@ use super::failure::{Failure, reason};
 
 /// Scene and its origin.
 #[derive(Debug)]
-pub struct Source {
+pub struct LoadedScene {
     /// The scene, validated if it came from a file; a world validates it in any case.
     pub scene: Scene,
     /// Path of the file; `None` for standard input and the catalogue.
@@ -27,9 +27,9 @@ pub struct Source {
 ///
 /// # Errors
 /// If the scene is unknown or invalid.
-pub fn load(name: &str) -> Result<Source, Failure> {
+pub fn load(name: &str) -> Result<LoadedScene, Failure> {
     if name == "-" {
-        return Ok(Source { scene: standard_input()?, path: None, steps: None });
+        return Ok(LoadedScene { scene: standard_input()?, path: None, steps: None });
     }
     let path = Path::new(name);
     if looks_like_file(path) {
@@ -43,7 +43,7 @@ pub fn load(name: &str) -> Result<Source, Failure> {
             let scene = catalogue::build(name).map_err(|error| {
                 Failure::usage(error).hint(format!("`drystone scenes {base}` lists its parameters"))
             })?;
-            Ok(Source { scene, path: None, steps: Some(entry.steps.into()) })
+            Ok(LoadedScene { scene, path: None, steps: Some(entry.steps.into()) })
         }
     }
 }
@@ -71,7 +71,7 @@ pub fn is_saved_world(path: &Path) -> bool {
     is_file && std::fs::File::open(path).is_ok_and(begins) && (&start == b"DRYSNAP\n" || SavedWorld::is_one(&start))
 }
 
-fn from_file(path: &Path) -> Result<Source, Failure> {
+fn from_file(path: &Path) -> Result<LoadedScene, Failure> {
     let refuse = |why: String| Failure::usage(format_args!("{}: {why}", path.display()));
     match std::fs::metadata(path) {
         Err(e) => return Err(refuse(reason(&e))),
@@ -83,7 +83,7 @@ fn from_file(path: &Path) -> Result<Source, Failure> {
             .hint(format!("`drystone run --resume {0}` continues it, `drystone view {0}` shows it", path.display())));
     }
     let scene = file::read(path).map_err(Failure::from)?;
-    Ok(Source { scene, path: Some(path.to_owned()), steps: None })
+    Ok(LoadedScene { scene, path: Some(path.to_owned()), steps: None })
 }
 
 fn standard_input() -> Result<Scene, Failure> {

@@ -6,25 +6,25 @@ use std::path::{Path, PathBuf};
 
 use drystone::World;
 use drystone::low_level::step::Stage;
-use drystone_validate::{Difference, MetricReport, Report, StageReport, compare};
+use drystone_validate::{Difference, MetricReport, StageReport, ValidationReport, compare};
 use serde::Serialize;
 
-use super::backend::{self, About, Backend};
+use super::backend::{self, Backend, BackendInfo};
 use super::failure::{Code, Failure};
 use super::number::whole;
 use super::output::{self, Destination};
 use super::overrides::Overrides;
 use super::progress;
 use super::report::{count, significant};
-use super::source::{self, Source};
+use super::source::{self, LoadedScene};
 use super::{console, stop};
 
 /// Maximum length of a printed value, in characters; the JSON report contains all of it.
-const LONGEST_VALUE: usize = 400;
+const MAX_VALUE_LENGTH: usize = 400;
 
 /// Compare the GPU with the CPU: every stage, single steps and the whole run; exit code 1 if they differ
 #[derive(clap::Args, Debug)]
-pub struct Options {
+pub struct ValidateOptions {
     /// A scene file (JSON or RON), - for standard input, or a built-in scene such as large_pyramid:base=50
     #[arg(value_name = "SCENE")]
     scene: String,
@@ -51,22 +51,22 @@ fn stage(name: &str) -> Result<Stage, String> {
 
 /// JSON report.
 #[derive(Serialize)]
-struct Written<'a> {
+struct ValidateReport<'a> {
     #[serde(flatten)]
-    about: &'a About,
+    about: &'a BackendInfo,
     version: &'static str,
     passed: bool,
     first_failure: Option<&'static str>,
     #[serde(flatten)]
-    report: &'a Report,
+    report: &'a ValidationReport,
 }
 
 /// Runs the command.
 ///
 /// # Errors
 /// Backends that differ; invalid input, no GPU, files that cannot be written, Ctrl-C.
-pub fn run(options: &Options) -> Result<(), Failure> {
-    let Source { mut scene, path, .. } = source::load(&options.scene)?;
+pub fn run(options: &ValidateOptions) -> Result<(), Failure> {
+    let LoadedScene { mut scene, path, .. } = source::load(&options.scene)?;
     options.overrides.apply(&mut scene);
     stop::install()?;
     let json_on_stdout = options.json.as_deref() == Some(Path::new("-"));
@@ -86,7 +86,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         console::note(&format!("comparing {} on the CPU and on {}", count(steps, "step"), about.line()));
     }
     let bar = progress::bar(steps, !options.quiet);
-    let settings = drystone_validate::Options { steps, cpu_fault: options.leave_out };
+    let settings = drystone_validate::ValidationOptions { steps, cpu_fault: options.leave_out };
     let report = compare(*gpu, &scene, settings, |step| {
         bar.set_position(step);
         if stop::requested() {
@@ -98,7 +98,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     bar.finish_and_clear();
     let report = report?;
 
-    let written = Written {
+    let written = ValidateReport {
         about: &about,
         version: env!("CARGO_PKG_VERSION"),
         passed: report.passed(),
@@ -123,7 +123,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 }
 
 /// Returns a failure with exit code 1, naming the first difference, if a tolerance was exceeded.
-fn conclude(report: &Report) -> Result<(), Failure> {
+fn conclude(report: &ValidationReport) -> Result<(), Failure> {
     match (&report.first_difference, report.first_failure()) {
         (_, None) => Ok(()),
         (Some(Difference { step, stage, table, index, .. }), _) if *stage == "step" => Err(Failure::new(
@@ -142,7 +142,7 @@ fn conclude(report: &Report) -> Result<(), Failure> {
     }
 }
 
-fn tables(report: &Report, about: &About) -> String {
+fn tables(report: &ValidationReport, about: &BackendInfo) -> String {
     let scene = if report.scene.is_empty() { "unnamed scene" } else { &report.scene };
     let mut text = format!("{scene}: {} on the CPU and on {}\n\n", count(report.steps, "step"), about.line());
     stages(&mut text, report);
@@ -159,7 +159,7 @@ fn tables(report: &Report, about: &About) -> String {
 }
 
 /// Appends the table of stages. Differences are fractions of the tolerance.
-fn stages(text: &mut String, report: &Report) {
+fn stages(text: &mut String, report: &ValidationReport) {
     let _ = writeln!(text, "  {:<22} {:>6} {:>5}  {:>20}", "stage", "checks", "ties", "largest / allowed");
     let mut row = |name: &str, checks: u32, ties: u32, worst: f64| {
         let worst = if worst.is_finite() { significant(worst) } else { "not equal".to_owned() };
@@ -186,7 +186,7 @@ fn metrics(text: &mut String, metrics: &[MetricReport]) {
 }
 
 fn cut(value: &str) -> String {
-    match value.char_indices().nth(LONGEST_VALUE) {
+    match value.char_indices().nth(MAX_VALUE_LENGTH) {
         Some((end, _)) => format!("{} …", &value[..end]),
         None => value.to_owned(),
     }
@@ -196,8 +196,8 @@ fn cut(value: &str) -> String {
 mod tests {
     use super::*;
 
-    fn report() -> Report {
-        Report {
+    fn report() -> ValidationReport {
+        ValidationReport {
             scene: "a".to_owned(),
             steps: 10,
             stepwise: vec![0],
@@ -208,23 +208,23 @@ mod tests {
         }
     }
 
-    fn differing(stage: &'static str) -> Report {
+    fn differing(stage: &'static str) -> ValidationReport {
         let (cpu, gpu) = ("1".repeat(1000), "2".to_owned());
         let first = Difference { step: 2, stage, table: "poses", index: 7, cpu, gpu, error: 2.0, tolerance: 1.0 };
-        Report { first_difference: Some(first), ..report() }
+        ValidationReport { first_difference: Some(first), ..report() }
     }
 
     #[test]
     fn agreement_ends_well() {
         assert!(conclude(&report()).is_ok());
-        let about = About::cpu(1, String::new());
+        let about = BackendInfo::cpu(1, String::new());
         let shown = tables(&report(), &about);
         assert!(shown.ends_with("CPU and GPU agree\n") && !shown.contains("differs"), "{shown}");
     }
 
     #[test]
     fn every_kind_of_difference_is_named() {
-        let about = About::cpu(1, String::new());
+        let about = BackendInfo::cpu(1, String::new());
         let mut metric = report();
         metric.metrics[0].passed = false;
         for (report, says) in [
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_step_with_a_broken_stage_is_not_compared() {
-        let about = About::cpu(1, String::new());
+        let about = BackendInfo::cpu(1, String::new());
         assert!(!tables(&differing("solve"), &about).contains("one step"));
         assert!(tables(&differing("step"), &about).contains("one step"));
     }

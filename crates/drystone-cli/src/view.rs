@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use drystone_scenes::{SavedWorld, SavedWorldError};
 use drystone_view as view;
-use drystone_view::{Backend, ViewError};
+use drystone_view::{ViewBackend, ViewError};
 
 use super::failure::{Code, Failure};
 use super::number::{self, whole};
@@ -14,7 +14,7 @@ use super::number::{self, whole};
 ///
 /// Press ? in the window for its keys. Drag bodies with the mouse. A scene file is reloaded whenever it changes.
 #[derive(Args, Debug)]
-pub struct Options {
+pub struct ViewOptions {
     /// A scene file (.json, .ron), a saved world (.snap), or a built-in scene with parameters, such as large_pyramid:base=20
     #[arg(default_value = "large_pyramid:base=40")]
     scene: String,
@@ -51,7 +51,7 @@ pub struct Options {
 ///
 /// # Errors
 /// No display, no adapter, or an invalid scene.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &ViewOptions) -> Result<(), Failure> {
     // An invalid scene is reported with its location in the file before a window opens.
     let path = std::path::Path::new(&options.scene);
     let scene = if super::source::is_saved_world(path) {
@@ -67,12 +67,12 @@ pub fn run(options: &Options) -> Result<(), Failure> {
         super::source::load(&options.scene)?.scene
     };
     scene.check().map_err(Failure::usage)?;
-    let settings = view::Options {
-        scene: view::Scene::Spec(options.scene.clone()),
+    let settings = view::WindowOptions {
+        scene: view::WindowScene::Spec(options.scene.clone()),
         backend: match options.backend {
-            super::backend::Backend::Auto => Backend::Auto,
-            super::backend::Backend::Gpu => Backend::Gpu,
-            super::backend::Backend::Cpu => Backend::Cpu,
+            super::backend::Backend::Auto => ViewBackend::Auto,
+            super::backend::Backend::Gpu => ViewBackend::Gpu,
+            super::backend::Backend::Cpu => ViewBackend::Cpu,
         },
         threads: options.threads.map_or_else(super::backend::default_threads, |n| n as usize),
         paused: options.paused,
@@ -85,7 +85,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     };
     // Standard input can be read only once.
     let settings = if options.scene == "-" {
-        view::Options { scene: view::Scene::Given(Box::new(scene)), ..settings }
+        view::WindowOptions { scene: view::WindowScene::Given(Box::new(scene)), ..settings }
     } else {
         settings
     };

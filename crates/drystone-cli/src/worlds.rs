@@ -11,24 +11,24 @@ use drystone::{Scene, Snapshot, WorldBatch, WorldError};
 use glam::Vec2;
 use serde::Serialize;
 
-use super::backend::{self, About, Backend, Choice};
+use super::backend::{self, Backend, BackendChoice, BackendInfo};
 use super::failure::{Code, Failure};
 use super::npz::Trace;
 use super::number::whole;
 use super::output::{self, Destination};
 use super::report::{self, Timing, mode_name};
-use super::run::{Options, Outputs};
+use super::run::{RunOptions, RunOutputs};
 use super::{console, progress, stop};
 
 /// Maximum number of worlds: the layers of a dispatch.
-const MOST_WORLDS: u64 = 65_535;
+const MAX_WORLDS: u64 = 65_535;
 
 /// Options for several worlds.
 #[derive(Args, Debug)]
 pub struct Many {
     /// Simulate N independent copies at once, each bitwise equal to a single run
     #[arg(long, value_name = "N", allow_negative_numbers = true,
-        value_parser = whole::<u32>(1..=MOST_WORLDS),
+        value_parser = whole::<u32>(1..=MAX_WORLDS),
         conflicts_with_all = ["picture", "movie", "save", "save_scene", "resume", "rest"])]
     pub worlds: Option<u32>,
     /// Offset every dynamic body of every world but the first by a random vector of up to M metres in x and in y
@@ -79,10 +79,10 @@ fn share(bits: u64) -> f32 {
 
 /// Report of `--json` for many worlds.
 #[derive(Debug, Serialize)]
-struct Report {
+struct WorldsReport {
     scene: String,
     #[serde(flatten)]
-    backend: About,
+    backend: BackendInfo,
     version: &'static str,
     /// Number of worlds.
     worlds: usize,
@@ -108,14 +108,14 @@ struct Report {
     simulated_seconds: f64,
     wall_seconds: f64,
     /// Worlds whose contact buffer overflowed.
-    overflows: Vec<Overflow>,
+    overflows: Vec<StepOverflow>,
     /// Hash of each world, 16 hex digits.
     hashes: Vec<String>,
 }
 
 /// Steps of a world that overflowed its contact buffer.
 #[derive(Debug, Serialize)]
-struct Overflow {
+struct StepOverflow {
     world: usize,
     steps: u64,
     /// First of these steps, counted from 1.
@@ -126,10 +126,10 @@ struct Overflow {
 ///
 /// # Errors
 /// Those of [`super::run::run`].
-pub fn run(options: &Options, scene: &Scene, worlds: u32, steps: u64, input: Option<&Path>) -> Result<(), Failure> {
+pub fn run(options: &RunOptions, scene: &Scene, worlds: u32, steps: u64, input: Option<&Path>) -> Result<(), Failure> {
     let json_on_stdout = options.json.as_deref() == Some(Path::new("-"));
     stop::install()?;
-    let outputs = Outputs::open(options, json_on_stdout, input)?;
+    let outputs = RunOutputs::open(options, json_on_stdout, input)?;
     let scenes = options.many.scenes(scene, worlds);
     let (mut opened, about) = open(&scenes, options.backend, options.threads)?;
     if options.threads.is_some() && about.threads.is_none() {
@@ -206,7 +206,7 @@ pub fn run(options: &Options, scene: &Scene, worlds: u32, steps: u64, input: Opt
 }
 
 /// Prints the hash of each world for `--hash`; if a value is given, compares each with it.
-fn check_hashes(options: &Options, report: &Report) -> Result<(), Failure> {
+fn check_hashes(options: &RunOptions, report: &WorldsReport) -> Result<(), Failure> {
     let Some(expected) = options.hash else { return Ok(()) };
     console::print(&report.hashes.iter().map(|hash| format!("{hash}\n")).collect::<String>())?;
     let Some(expected) = expected.map(|hash| format!("{hash:016x}")) else { return Ok(()) };
@@ -218,13 +218,13 @@ fn check_hashes(options: &Options, report: &Report) -> Result<(), Failure> {
     }
 }
 
-fn open(scenes: &[Scene], backend: Backend, threads: Option<u32>) -> Result<(WorldBatch, About), Failure> {
+fn open(scenes: &[Scene], backend: Backend, threads: Option<u32>) -> Result<(WorldBatch, BackendInfo), Failure> {
     let threads = threads.map_or_else(backend::default_threads, |n| n as usize);
-    let on_cpu = |reason| Ok((WorldBatch::on_cpu(scenes, threads)?, About::cpu(threads, reason)));
+    let on_cpu = |reason| Ok((WorldBatch::on_cpu(scenes, threads)?, BackendInfo::cpu(threads, reason)));
     match backend::choose(backend)? {
-        Choice::Cpu { reason } => on_cpu(reason),
-        Choice::Gpu { context, reason } => match WorldBatch::on_gpu(&context, scenes) {
-            Ok(worlds) => Ok((worlds, About::gpu(&context, reason))),
+        BackendChoice::Cpu { reason } => on_cpu(reason),
+        BackendChoice::Gpu { context, reason } => match WorldBatch::on_gpu(&context, scenes) {
+            Ok(worlds) => Ok((worlds, BackendInfo::gpu(&context, reason))),
             Err(error @ WorldError::Scene(_)) => Err(error.into()),
             Err(error) if backend == Backend::Auto => {
                 on_cpu(format!("{} cannot run this: {error}", context.info().name))
@@ -264,22 +264,22 @@ fn write_state(
 }
 
 fn report(
-    about: &About,
+    about: &BackendInfo,
     worlds: &mut WorldBatch,
-    options: &Options,
+    options: &RunOptions,
     steps: u64,
     times: &[f32],
     total: Duration,
-) -> Result<Report, Failure> {
+) -> Result<WorldsReport, Failure> {
     let overflow = |world| {
         let steps = worlds.overflowed_steps(world);
-        steps.first().map(|&first| Overflow { world, steps: steps.len() as u64, first_step: first + 1 })
+        steps.first().map(|&first| StepOverflow { world, steps: steps.len() as u64, first_step: first + 1 })
     };
     let overflows = (0..worlds.count()).filter_map(overflow).collect();
     let hashes = worlds.hashes()?.iter().map(|hash| format!("{hash:016x}")).collect();
     let Some(first) = worlds.compiled(0) else { return Err(Failure::new(Code::Bug, "no worlds")) };
     let timing = Timing::of(times);
-    Ok(Report {
+    Ok(WorldsReport {
         scene: first.name.clone(),
         backend: about.clone(),
         version: env!("CARGO_PKG_VERSION"),
@@ -304,7 +304,7 @@ fn report(
     })
 }
 
-impl Report {
+impl WorldsReport {
     /// Returns the summary for users.
     fn summary(&self) -> String {
         let mut text = String::new();

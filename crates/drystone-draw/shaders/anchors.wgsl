@@ -12,7 +12,7 @@ struct Anchors {
     turn_a: vec2<f32>,
 }
 
-fn joint_anchors(joint: Joint, pose_a: Pose, pose_b: Pose) -> Anchors {
+fn joint_anchors(joint: JointData, pose_a: Pose, pose_b: Pose) -> Anchors {
     let anchor_b = (pose_b.position - view.center) + rotate(pose_b.rotation, joint.anchor_b);
     if (joint.flags & WORLD_A) != 0u {
         return Anchors(joint.anchor_a - view.center, anchor_b, vec2<f32>(1.0, 0.0));

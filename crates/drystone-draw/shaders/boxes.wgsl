@@ -6,7 +6,7 @@
 //#import draw/view
 
 @group(0) @binding(1) var<uniform> params: Params;
-@group(0) @binding(2) var<storage, read> shapes: array<Shape>;
+@group(0) @binding(2) var<storage, read> shapes: array<ShapeData>;
 @group(0) @binding(3) var<storage, read> poses: array<Pose>;
 @group(0) @binding(4) var<storage, read> vertices: array<vec2<f32>>;
 @group(0) @binding(5) var<storage, read> states: array<BodyState>;

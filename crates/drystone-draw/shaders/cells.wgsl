@@ -14,7 +14,7 @@
 @group(0) @binding(4) var<storage, read> aabbs: array<Aabb>;
 
 // Maximum number of shapes examined per cell.
-const MOST_SEEN: u32 = 64u;
+const MAX_SEEN: u32 = 64u;
 // Number of shapes at which a cell has its darkest colour.
 const FULL_CELL: f32 = 8.0;
 
@@ -36,7 +36,7 @@ fn shapes_in(level: u32, at: vec2<i32>) -> u32 {
         return 0u;
     }
     let start = slots_before(index);
-    let end = min(min(cell_ends[index], start + MOST_SEEN), arrayLength(&cell_shapes));
+    let end = min(min(cell_ends[index], start + MAX_SEEN), arrayLength(&cell_shapes));
     var count = 0u;
     for (var slot = start; slot < end; slot += 1u) {
         let shape = cell_shapes[slot];

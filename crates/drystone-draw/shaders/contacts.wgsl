@@ -24,7 +24,7 @@ const FORCE_PART: u32 = 6u;
 const ASLEEP_OPACITY: f32 = 0.45;
 const IDLE_OPACITY: f32 = 0.5;
 // Maximum length of an impulse arrow, in widths of a typical body.
-const LONGEST_ARROW: f32 = 2.5;
+const MAX_ARROW: f32 = 2.5;
 
 /// Returns the rotation of a body since its manifold was computed.
 fn turn_since(now: vec2<f32>, then: vec2<f32>) -> vec2<f32> {
@@ -36,7 +36,7 @@ fn turn_since(now: vec2<f32>, then: vec2<f32>) -> vec2<f32> {
 /// CPU: src/keys.rs.
 fn arrow_length(impulse: f32) -> f32 {
     let far = view.arrow * sqrt(impulse);
-    return far / (1.0 + far / (LONGEST_ARROW * max(view.length, 1e-3)));
+    return far / (1.0 + far / (MAX_ARROW * max(view.length, 1e-3)));
 }
 
 fn push_mark(vertex: u32, at: vec2<f32>, far: vec2<f32>, pushes_both: bool, head: f32, color: vec4<f32>) -> Mark {

@@ -8,7 +8,7 @@
 //#import draw/view
 
 @group(0) @binding(1) var<storage, read> poses: array<Pose>;
-@group(0) @binding(2) var<storage, read> shapes: array<Shape>;
+@group(0) @binding(2) var<storage, read> shapes: array<ShapeData>;
 @group(0) @binding(4) var<storage, read_write> visible: array<u32>;
 // Results of cull_count for cull_emit: two bits per shape, one word per lane.
 @group(0) @binding(6) var<storage, read_write> found: array<u32>;

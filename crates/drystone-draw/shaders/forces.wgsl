@@ -10,8 +10,8 @@
 @group(0) @binding(1) var<uniform> params: Params;
 @group(0) @binding(2) var<storage, read> poses: array<Pose>;
 @group(0) @binding(3) var<storage, read> states: array<BodyState>;
-@group(0) @binding(4) var<storage, read> bodies: array<Body>;
-@group(0) @binding(5) var<storage, read> joints: array<Joint>;
+@group(0) @binding(4) var<storage, read> bodies: array<BodyData>;
+@group(0) @binding(5) var<storage, read> joints: array<JointData>;
 @group(0) @binding(6) var<storage, read> joint_states: array<JointState>;
 @group(0) @binding(7) var<storage, read> joint_rows: array<JointRow>;
 @group(0) @binding(8) var<storage, read> joint_impulses: array<vec2<f32>>;
@@ -46,7 +46,7 @@ fn weight_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
 }
 
 /// Returns the impulse of a joint on its body B in the last substep: `total` of src/stages/solve_joints.rs.
-fn joint_impulse(joint: Joint, axis: vec2<f32>, between: vec2<f32>) -> vec2<f32> {
+fn joint_impulse(joint: JointData, axis: vec2<f32>, between: vec2<f32>) -> vec2<f32> {
     var along = vec2<f32>(0.0, 1.0);
     if dot(between, between) > 0.0 {
         along = normalize(between);

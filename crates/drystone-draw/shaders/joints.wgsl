@@ -9,7 +9,7 @@
 //#import draw/anchors
 
 @group(0) @binding(1) var<storage, read> poses: array<Pose>;
-@group(0) @binding(2) var<storage, read> joints: array<Joint>;
+@group(0) @binding(2) var<storage, read> joints: array<JointData>;
 @group(0) @binding(3) var<storage, read> joint_states: array<JointState>;
 
 // Values of JointKind, from 0 (src/scene/joint.rs).

@@ -62,8 +62,8 @@ fn graph_color(color: u32) -> vec3<f32> {
     if color == OVERFLOW_COLOR {
         return view.accent.rgb;
     }
-    if color >= FIRST_FIXED_COLOR {
-        return mix(none_color(), view.cell.rgb, f32(color - FIRST_FIXED_COLOR) / 7.0);
+    if color >= FIXED_COLORS_START {
+        return mix(none_color(), view.cell.rgb, f32(color - FIXED_COLORS_START) / 7.0);
     }
     // Golden-ratio steps: neighbours, and neighbours of neighbours, are far apart.
     return hue_color(fract(0.08 + f32(color) * 0.618034));

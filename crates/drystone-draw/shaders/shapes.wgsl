@@ -8,7 +8,7 @@
 //#import draw/palette
 
 @group(0) @binding(1) var<storage, read> poses: array<Pose>;
-@group(0) @binding(2) var<storage, read> shapes: array<Shape>;
+@group(0) @binding(2) var<storage, read> shapes: array<ShapeData>;
 @group(0) @binding(3) var<storage, read> vertices: array<vec2<f32>>;
 // Indices of visible shapes, fixed bodies first, so that they lie below.
 @group(0) @binding(4) var<storage, read> visible: array<u32>;

@@ -19,7 +19,7 @@
 @group(0) @binding(7) var<storage, read> contacts: array<Contact>;
 @group(0) @binding(8) var<storage, read> sleeping: array<SleepingContact>;
 @group(0) @binding(9) var<storage, read> islands: array<u32>;
-@group(0) @binding(10) var<storage, read> joints: array<Joint>;
+@group(0) @binding(10) var<storage, read> joints: array<JointData>;
 @group(0) @binding(11) var<storage, read> joint_states: array<JointState>;
 @group(0) @binding(12) var<storage, read> reference: array<Pose>;
 @group(0) @binding(13) var<uniform> params: Params;

@@ -5,7 +5,7 @@ use glam::Vec2;
 use super::framing;
 use drystone::ViewBox;
 use drystone::low_level::math::rotate;
-use drystone::low_level::types::{BOX, CIRCLE, GEOMETRY_MASK, HALF_PLANE, NO_SHAPE, Pose, Shape};
+use drystone::low_level::types::{BOX, CIRCLE, GEOMETRY_MASK, HALF_PLANE, NO_SHAPE, Pose, ShapeData};
 
 /// Default width and height of a picture, px.
 pub const DEFAULT_SIZE: [u32; 2] = [1600, 900];
@@ -29,7 +29,7 @@ impl Bounds {
     /// Returns the bounding box of a shape; `None` if it is not finite or has no body, and for half planes, which are
     /// unbounded.
     #[must_use]
-    pub fn of(shape: &Shape, poses: &[Pose]) -> Option<Self> {
+    pub fn of(shape: &ShapeData, poses: &[Pose]) -> Option<Self> {
         let pose = poses.get(shape.body as usize)?;
         let rotation = Vec2::from(pose.rotation);
         let center = Vec2::from(pose.position) + rotate(rotation, shape.offset.into());
@@ -135,7 +135,7 @@ impl Camera {
     /// tables contain neither the scene's own view nor gravity nor motors; use [`Framing`](super::Framing) where they
     /// matter.
     #[must_use]
-    pub fn fit_scene(poses: &[Pose], shapes: &[Shape], size: [u32; 2]) -> Self {
+    pub fn fit_scene(poses: &[Pose], shapes: &[ShapeData], size: [u32; 2]) -> Self {
         framing::fit(poses, shapes, size)
     }
 

@@ -1,7 +1,7 @@
 //! A prepared picture: the pipelines to run, their buffers, and the number of threads or vertices of each.
 
 use super::legend::{self, Plate};
-use super::programs::{Base, Bound, Kernel, More, Pen};
+use super::programs::{Base, BoundPipeline, DrawKernel, More, Pen};
 use super::view::View;
 use super::{Coloring, DrawError, DrawInputs, Layers};
 use drystone::low_level::types::{Contact, SleepingContact};
@@ -24,20 +24,20 @@ const DRAW_SLEEPING: u64 = 32;
 pub struct Frame {
     pub(super) view: View,
     pub(super) buffers: Buffers,
-    kernels: Vec<(Bound<wgpu::ComputePipeline>, u32)>,
-    pens: Vec<(Bound<wgpu::RenderPipeline>, Count)>,
+    kernels: Vec<(BoundPipeline<wgpu::ComputePipeline>, u32)>,
+    pens: Vec<(BoundPipeline<wgpu::RenderPipeline>, DrawCount)>,
 }
 
 /// Number of vertices or instances that a pen draws.
 #[derive(Clone, Copy, Debug)]
-enum Count {
+enum DrawCount {
     Vertices(u32),
     /// Byte offset of indirect arguments.
     OnDevice(u64),
 }
 
 /// Inputs of one frame.
-pub(super) struct Given<'a> {
+pub(super) struct FrameInputs<'a> {
     pub device: &'a wgpu::Device,
     pub inputs: &'a DrawInputs<'a>,
     pub layers: &'a Layers,
@@ -51,16 +51,16 @@ impl Frame {
         buffers: Buffers,
         base: &Base,
         more: Option<&More>,
-        given: &Given<'_>,
+        given: &FrameInputs<'_>,
     ) -> Result<Self, DrawError> {
         let mut frame = Self { view: *view, buffers, kernels: Vec::new(), pens: Vec::new() };
-        let Given { inputs, layers, plates, .. } = *given;
+        let FrameInputs { inputs, layers, plates, .. } = *given;
         let shows_shapes = inputs.shape_count > 0 && (layers.shapes || layers.outlines || layers.highlight.is_some());
         let tables = inputs.tables.as_ref().zip(more);
 
-        frame.pen(&base.backdrop, Count::Vertices(4), given)?;
+        frame.pen(&base.backdrop, DrawCount::Vertices(4), given)?;
         if let Some((_, more)) = tables.filter(|_| layers.grid) {
-            frame.pen(&more.cells, Count::Vertices(QUAD), given)?;
+            frame.pen(&more.cells, DrawCount::Vertices(QUAD), given)?;
         }
         if shows_shapes {
             let lanes = frame.view.block_count * CULL_LANES;
@@ -70,30 +70,30 @@ impl Frame {
             if let Some((_, more)) = tables.filter(|_| frame.view.tinted != 0) {
                 frame.tints(more, given)?;
             }
-            frame.pen(&base.shapes, Count::OnDevice(DRAW_SHAPES), given)?;
+            frame.pen(&base.shapes, DrawCount::OnDevice(DRAW_SHAPES), given)?;
         }
         if let Some((tables, more)) = tables {
             if layers.aabbs {
-                frame.pen(&more.boxes, Count::Vertices(inputs.shape_count.saturating_mul(QUAD)), given)?;
+                frame.pen(&more.boxes, DrawCount::Vertices(inputs.shape_count.saturating_mul(QUAD)), given)?;
             }
             if layers.joints && tables.joint_count > 0 {
                 let vertices = tables.joint_count.saturating_mul(JOINT_MARKS * QUAD);
-                frame.pen(&more.joints, Count::Vertices(vertices), given)?;
+                frame.pen(&more.joints, DrawCount::Vertices(vertices), given)?;
             }
             if layers.shows_contacts() {
                 frame.kernel(&more.cull_contacts, 1, given)?;
-                frame.pen(&more.sleeping, Count::OnDevice(DRAW_SLEEPING), given)?;
-                frame.pen(&more.contacts, Count::OnDevice(DRAW_CONTACTS), given)?;
+                frame.pen(&more.sleeping, DrawCount::OnDevice(DRAW_SLEEPING), given)?;
+                frame.pen(&more.contacts, DrawCount::OnDevice(DRAW_CONTACTS), given)?;
             }
             if layers.forces {
-                frame.pen(&more.weights, Count::Vertices(inputs.body_count.saturating_mul(QUAD)), given)?;
+                frame.pen(&more.weights, DrawCount::Vertices(inputs.body_count.saturating_mul(QUAD)), given)?;
                 if tables.joint_count > 0 {
                     // One arrow at each anchor.
-                    frame.pen(&more.pulls, Count::Vertices(tables.joint_count.saturating_mul(2 * QUAD)), given)?;
+                    frame.pen(&more.pulls, DrawCount::Vertices(tables.joint_count.saturating_mul(2 * QUAD)), given)?;
                 }
             }
             if layers.velocities {
-                frame.pen(&more.velocities, Count::Vertices(inputs.body_count.saturating_mul(QUAD)), given)?;
+                frame.pen(&more.velocities, DrawCount::Vertices(inputs.body_count.saturating_mul(QUAD)), given)?;
             }
         }
         if let Some(more) = more.filter(|_| !plates.is_empty()) {
@@ -101,16 +101,16 @@ impl Frame {
                 frame.kernel(&more.legend_value, 1, given)?;
             }
             let count = u32::try_from(plates.len()).unwrap_or(0);
-            frame.pen(&more.legend, Count::Vertices(count * QUAD), given)?;
+            frame.pen(&more.legend, DrawCount::Vertices(count * QUAD), given)?;
         }
         if frame.view.has_bar() {
-            frame.pen(&base.bar, Count::Vertices(4), given)?;
+            frame.pen(&base.bar, DrawCount::Vertices(4), given)?;
         }
         Ok(frame)
     }
 
     /// Records the kernels that compute the colours of bodies.
-    fn tints(&mut self, more: &More, given: &Given<'_>) -> Result<(), DrawError> {
+    fn tints(&mut self, more: &More, given: &FrameInputs<'_>) -> Result<(), DrawError> {
         let Some(tables) = &given.inputs.tables else { return Ok(()) };
         let fit = |buffer: &wgpu::Buffer, each: usize| u32::try_from(buffer.size() / each as u64).unwrap_or(u32::MAX);
         let bodies = given.inputs.body_count;
@@ -136,21 +136,21 @@ impl Frame {
         Ok(())
     }
 
-    fn kernel(&mut self, kernel: &Kernel, threads: u32, given: &Given<'_>) -> Result<(), DrawError> {
+    fn kernel(&mut self, kernel: &DrawKernel, threads: u32, given: &FrameInputs<'_>) -> Result<(), DrawError> {
         let bound = kernel.bind(given.device, |name| self.buffer(name, given))?;
         self.kernels.push((bound, threads));
         Ok(())
     }
 
-    fn pen(&mut self, pen: &Pen, count: Count, given: &Given<'_>) -> Result<(), DrawError> {
+    fn pen(&mut self, pen: &Pen, count: DrawCount, given: &FrameInputs<'_>) -> Result<(), DrawError> {
         let bound = pen.bind(given.device, |name| self.buffer(name, given))?;
         self.pens.push((bound, count));
         Ok(())
     }
 
     /// Returns a buffer by the name of its variable in WGSL.
-    fn buffer<'a>(&'a self, name: &str, given: &'a Given<'_>) -> Option<&'a wgpu::Buffer> {
-        let Given { inputs, nothing, .. } = *given;
+    fn buffer<'a>(&'a self, name: &str, given: &'a FrameInputs<'_>) -> Option<&'a wgpu::Buffer> {
+        let FrameInputs { inputs, nothing, .. } = *given;
         let of_inputs = |buffer| if inputs.shape_count == 0 { nothing } else { buffer };
         Some(match (name, &inputs.tables) {
             ("view", _) => &self.buffers.view,
@@ -206,8 +206,8 @@ impl Frame {
         for (pen, count) in &self.pens {
             pen.set(pass);
             match *count {
-                Count::Vertices(vertices) => pass.draw(0..vertices, 0..1),
-                Count::OnDevice(at) => pass.draw_indirect(&self.buffers.draws, at),
+                DrawCount::Vertices(vertices) => pass.draw(0..vertices, 0..1),
+                DrawCount::OnDevice(at) => pass.draw_indirect(&self.buffers.draws, at),
             }
         }
     }
@@ -222,7 +222,7 @@ impl Frame {
 
 /// Number of elements for which the buffers of a frame have space.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Room {
+pub(super) struct FrameCapacity {
     shapes: u32,
     /// 0 if bodies have the colours of the palette.
     tints: u32,
@@ -233,7 +233,7 @@ pub(super) struct Room {
     glyphs: u32,
 }
 
-impl Room {
+impl FrameCapacity {
     pub fn of(inputs: &DrawInputs<'_>, layers: &Layers, plates: usize, glyphs: usize) -> Self {
         let bodies = |needed: bool| if needed { inputs.body_count } else { 0 };
         Self {
@@ -275,7 +275,7 @@ impl Room {
 /// Buffers owned by a frame. Clones share the same buffers.
 #[derive(Clone, Debug)]
 pub(super) struct Buffers {
-    pub room: Room,
+    pub room: FrameCapacity,
     pub view: wgpu::Buffer,
     pub plates: wgpu::Buffer,
     pub glyphs: wgpu::Buffer,
@@ -289,7 +289,7 @@ pub(super) struct Buffers {
 }
 
 impl Buffers {
-    pub fn new(device: &wgpu::Device, room: Room, limits: &wgpu::Limits) -> Result<Self, DrawError> {
+    pub fn new(device: &wgpu::Device, room: FrameCapacity, limits: &wgpu::Limits) -> Result<Self, DrawError> {
         use wgpu::BufferUsages as Usages;
         let limit = limits.max_storage_buffer_binding_size.min(limits.max_buffer_size);
         let create = |what: &'static str, bytes: u64, usage| {

@@ -9,7 +9,7 @@ use glam::Vec2;
 
 use super::{Bounds, Camera};
 use drystone::low_level::scene::Compiled;
-use drystone::low_level::types::{FIXED_SHAPE, KINEMATIC, KINEMATIC_SHAPE, Pose, Shape};
+use drystone::low_level::types::{FIXED_SHAPE, KINEMATIC, KINEMATIC_SHAPE, Pose, ShapeData};
 
 /// Free space on each side of a fitted scene, as a share of its size.
 const MARGIN: f32 = 0.06;
@@ -22,7 +22,7 @@ const LARGE_SHAPE: f32 = 4.0;
 /// Ratio of the two view heights from which ignoring outliers is worth it.
 const MIN_OUTLIER_GAIN: f32 = 1.25;
 /// Minimum height of a picture, in typical shapes (centre to corner), so that a single box has space around it.
-const LEAST_HEIGHT: f32 = 7.0;
+const MIN_HEIGHT: f32 = 7.0;
 /// Maximum size of a small fixed shape, relative to all moving shapes. A small one is shown whole …
 const SMALL_FIXED: f32 = 0.5;
 /// … if that makes the picture at most this much higher.
@@ -55,7 +55,7 @@ struct SortedShapes {
 }
 
 impl SortedShapes {
-    fn new(poses: &[Pose], shapes: &[Shape]) -> Self {
+    fn new(poses: &[Pose], shapes: &[ShapeData]) -> Self {
         let mut sorted = Self::default();
         let mut reaches = Vec::new();
         for shape in shapes {
@@ -76,7 +76,7 @@ impl SortedShapes {
     }
 
     /// Sorts a world's shapes, and adds gravity and the motion of kinematic bodies, which shapes alone do not tell.
-    fn of_world(compiled: &Compiled, poses: &[Pose], shapes: &[Shape]) -> Self {
+    fn of_world(compiled: &Compiled, poses: &[Pose], shapes: &[ShapeData]) -> Self {
         let mut sorted = Self::new(poses, shapes);
         sorted.down = Vec2::from(compiled.params.gravity).normalize_or_zero();
         for shape in shapes.iter().filter(|shape| shape.kind & KINEMATIC_SHAPE != 0) {
@@ -104,7 +104,7 @@ impl SortedShapes {
         let typical = self.typical;
         // Shapes that moving ones touch or will touch: small fixed shapes whole, the near side of large ones …
         let seen = visible_height(core, size);
-        let roomy = seen.max(LEAST_HEIGHT * typical);
+        let roomy = seen.max(MIN_HEIGHT * typical);
         let near_side = (MAX_GROWTH_NEAR_SIDE * seen).max(MAX_REACH * typical);
         let mut near = core;
         for &bounds in &fixed {
@@ -121,11 +121,11 @@ impl SortedShapes {
             }
         }
         // … with a margin.
-        let rim = near.grow(CLIP_MARGIN * near.size().max_element().max(LEAST_HEIGHT * typical));
+        let rim = near.grow(CLIP_MARGIN * near.size().max_element().max(MIN_HEIGHT * typical));
         let all = fixed.iter().filter_map(|bounds| bounds.intersection(rim)).fold(near, Bounds::union);
         let camera = Camera::fit(all, size, MARGIN);
         #[allow(clippy::cast_precision_loss, reason = "pixels")]
-        let least = LEAST_HEIGHT * typical / size[1].max(1) as f32;
+        let least = MIN_HEIGHT * typical / size[1].max(1) as f32;
         Camera { metres_per_pixel: camera.metres_per_pixel.max(least), ..camera }
     }
 
@@ -139,7 +139,7 @@ impl SortedShapes {
 }
 
 /// Returns the bounding box of a kinematic body's shape over its whole motion, turning in place or moving on a path.
-fn swept(compiled: &Compiled, shape: &Shape, poses: &[Pose]) -> Option<Bounds> {
+fn swept(compiled: &Compiled, shape: &ShapeData, poses: &[Pose]) -> Option<Bounds> {
     let index = shape.body as usize;
     let body = compiled.bodies.get(index).filter(|body| body.kind == KINEMATIC)?;
     let center = Vec2::from(poses.get(index)?.position);
@@ -266,7 +266,7 @@ impl Framing {
 
     /// Returns true if a camera sees any dynamic body; `None` if the world has none.
     #[must_use]
-    pub fn sees_any(camera: &Camera, shapes: &[Shape], poses: &[Pose]) -> Option<bool> {
+    pub fn sees_any(camera: &Camera, shapes: &[ShapeData], poses: &[Pose]) -> Option<bool> {
         let seen = camera.seen();
         let mut bounds =
             shapes.iter().filter(|shape| shape.kind & FIXED_SHAPE == 0).filter_map(|shape| Bounds::of(shape, poses));
@@ -276,7 +276,7 @@ impl Framing {
 }
 
 /// Implements [`Camera::fit_scene`].
-pub(super) fn fit(poses: &[Pose], shapes: &[Shape], size: [u32; 2]) -> Camera {
+pub(super) fn fit(poses: &[Pose], shapes: &[ShapeData], size: [u32; 2]) -> Camera {
     let sorted = SortedShapes::new(poses, shapes);
     sorted.frame(without_outliers(&sorted.moving, size), size)
 }

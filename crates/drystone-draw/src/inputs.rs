@@ -4,8 +4,8 @@ use super::{Coloring, DrawError, Layers};
 use drystone::low_level::GpuWorld;
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::types::{
-    Aabb, Body, BodyState, Contact, Counters, DYNAMIC, Joint, JointRow, JointState, Manifold, Params, Pose, Shape,
-    SleepingContact,
+    Aabb, BodyData, BodyState, Contact, Counters, DYNAMIC, JointData, JointRow, JointState, Manifold, Params, Pose,
+    ShapeData, SleepingContact,
 };
 
 /// Maximum number of bodies sampled for the typical scale.
@@ -19,7 +19,7 @@ const SAMPLE: usize = 1024;
 pub struct DrawInputs<'a> {
     /// `array<Pose>`, centre-of-mass frames.
     pub poses: &'a wgpu::Buffer,
-    /// `array<Shape>`.
+    /// `array<ShapeData>`.
     pub shapes: &'a wgpu::Buffer,
     /// `array<vec2<f32>>`, the vertices of polygons.
     pub vertices: &'a wgpu::Buffer,
@@ -32,7 +32,7 @@ pub struct DrawInputs<'a> {
     /// colours.
     pub ramp_bodies: u32,
     /// Solver tables for layers other than shapes.
-    pub tables: Option<Tables<'a>>,
+    pub tables: Option<DrawTables<'a>>,
     /// `array<Pose>` of the same bodies in another world on the same device, for
     /// [`Coloring::Difference`](super::Coloring::Difference). Bodies past its end count as being at the same position.
     pub reference: Option<&'a wgpu::Buffer>,
@@ -54,7 +54,7 @@ impl<'a> DrawInputs<'a> {
     }
 
     /// Creates inputs from buffers found by the names of these fields and, if there is a scale, of the fields of
-    /// [`Tables`]. The counts are shapes, bodies, joints, and [`Self::ramp_bodies`].
+    /// [`DrawTables`]. The counts are shapes, bodies, joints, and [`Self::ramp_bodies`].
     pub(crate) fn from_buffers(
         buffer: impl Fn(&'static str) -> &'a wgpu::Buffer,
         [shape_count, body_count, joint_count, ramp_bodies]: [u32; 4],
@@ -67,7 +67,7 @@ impl<'a> DrawInputs<'a> {
             shape_count,
             body_count,
             ramp_bodies,
-            tables: scale.map(|scale| Tables {
+            tables: scale.map(|scale| DrawTables {
                 params: buffer("params"),
                 counters: buffer("counters"),
                 states: buffer("states"),
@@ -101,10 +101,10 @@ impl DrawInputs<'_> {
     /// Checks that the buffers have the required usage and length.
     pub(super) fn check(&self, layers: &Layers, limits: &wgpu::Limits) -> Result<(), DrawError> {
         if self.shape_count > 0 {
-            let shape_bytes = u64::from(self.shape_count) * size_of::<Shape>() as u64;
+            let shape_bytes = u64::from(self.shape_count) * size_of::<ShapeData>() as u64;
             check_buffer("poses", self.poses, size_of::<Pose>(), limits)?;
             check_buffer("vertices", self.vertices, size_of::<[f32; 2]>(), limits)?;
-            check_buffer("shapes", self.shapes, size_of::<Shape>(), limits)?;
+            check_buffer("shapes", self.shapes, size_of::<ShapeData>(), limits)?;
             if self.shapes.size() < shape_bytes {
                 return Err(DrawError::Inputs { buffer: "shapes", problem: "is shorter than its count" });
             }
@@ -127,7 +127,7 @@ impl DrawInputs<'_> {
 
 /// Tables of the solver between two steps, with [`wgpu::BufferUsages::STORAGE`].
 #[derive(Clone, Copy, Debug)]
-pub struct Tables<'a> {
+pub struct DrawTables<'a> {
     /// `Params`, with [`wgpu::BufferUsages::UNIFORM`].
     pub params: &'a wgpu::Buffer,
     /// `Counters`.
@@ -148,7 +148,7 @@ pub struct Tables<'a> {
     pub sleeping: &'a wgpu::Buffer,
     /// `array<u32>`: roots of sleeping islands, one per body; shorter if sleeping is disabled.
     pub islands: &'a wgpu::Buffer,
-    /// `array<Joint>`.
+    /// `array<JointData>`.
     pub joints: &'a wgpu::Buffer,
     /// `array<JointState>`, one per joint.
     pub joint_states: &'a wgpu::Buffer,
@@ -156,7 +156,7 @@ pub struct Tables<'a> {
     pub joint_rows: &'a wgpu::Buffer,
     /// `array<vec2<f32>>`, impulses of the last substep, one per row.
     pub joint_impulses: &'a wgpu::Buffer,
-    /// `array<Body>`.
+    /// `array<BodyData>`.
     pub bodies: &'a wgpu::Buffer,
     /// Number of joint slots.
     pub joint_count: u32,
@@ -164,7 +164,7 @@ pub struct Tables<'a> {
     pub scale: Scale,
 }
 
-impl Tables<'_> {
+impl DrawTables<'_> {
     fn check(&self, limits: &wgpu::Limits) -> Result<(), DrawError> {
         for (name, buffer, least) in [
             ("counters", self.counters, size_of::<Counters>()),
@@ -176,11 +176,11 @@ impl Tables<'_> {
             ("manifolds", self.manifolds, size_of::<Manifold>()),
             ("sleeping", self.sleeping, size_of::<SleepingContact>()),
             ("islands", self.islands, 4),
-            ("joints", self.joints, size_of::<Joint>()),
+            ("joints", self.joints, size_of::<JointData>()),
             ("joint_states", self.joint_states, size_of::<JointState>()),
             ("joint_rows", self.joint_rows, size_of::<JointRow>()),
             ("joint_impulses", self.joint_impulses, size_of::<[f32; 2]>()),
-            ("bodies", self.bodies, size_of::<Body>()),
+            ("bodies", self.bodies, size_of::<BodyData>()),
         ] {
             check_buffer(name, buffer, least, limits)?;
         }

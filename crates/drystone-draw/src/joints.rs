@@ -2,11 +2,11 @@
 
 use glam::Vec2;
 
-use super::marks::{Form, Mark, sign_size};
+use super::marks::{Mark, MarkShape, sign_size};
 use super::view::View;
 use drystone::low_level::math::rotate;
 use drystone::low_level::types::{
-    BROKEN, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_TYPE_SHIFT, JOINT_VACANT, Joint, JointState, Pose,
+    BROKEN, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_TYPE_SHIFT, JOINT_VACANT, JointData, JointState, Pose,
     WORLD_A,
 };
 
@@ -24,7 +24,7 @@ const DISABLED_OPACITY: f32 = 0.35;
 const ARM_OPACITY: f32 = 0.55;
 
 /// Returns the marks of all joints in drawing order. Broken joints, and joints whose bodies do not exist, have none.
-pub(super) fn marks(view: &View, joints: &[Joint], states: &[JointState], poses: &[Pose]) -> Vec<Mark> {
+pub(super) fn marks(view: &View, joints: &[JointData], states: &[JointState], poses: &[Pose]) -> Vec<Mark> {
     let mut marks = Vec::new();
     for (index, joint) in joints.iter().enumerate() {
         let is_broken = states.get(index).is_some_and(|state| state.status & BROKEN != 0);
@@ -35,7 +35,7 @@ pub(super) fn marks(view: &View, joints: &[Joint], states: &[JointState], poses:
     marks
 }
 
-fn add(view: &View, joint: &Joint, poses: &[Pose], marks: &mut Vec<Mark>) {
+fn add(view: &View, joint: &JointData, poses: &[Pose], marks: &mut Vec<Mark>) {
     let (Some(pose_a), Some(pose_b)) = (poses.get(joint.body_a as usize), poses.get(joint.body_b as usize)) else {
         return;
     };
@@ -68,10 +68,10 @@ fn add(view: &View, joint: &Joint, poses: &[Pose], marks: &mut Vec<Mark>) {
     let mut mark = |form, a, b, pens, color| marks.extend(Mark::new(view, form, a, b, pens, color));
 
     if !has(JOINT_FIXED_A) {
-        mark(Form::Line, to_pixel(from_camera(pose_a)), a, [0.5 * unit, 0.0], arm);
+        mark(MarkShape::Line, to_pixel(from_camera(pose_a)), a, [0.5 * unit, 0.0], arm);
     }
     if !has(JOINT_FIXED_B) {
-        mark(Form::Line, to_pixel(from_camera(pose_b)), b, [0.5 * unit, 0.0], arm);
+        mark(MarkShape::Line, to_pixel(from_camera(pose_b)), b, [0.5 * unit, 0.0], arm);
     }
     match kind {
         _ if slides => {
@@ -79,28 +79,28 @@ fn add(view: &View, joint: &Joint, poses: &[Pose], marks: &mut Vec<Mark>) {
             let travel = (b - a).dot(axis);
             let over = (0.35 * view.length).max(2.0 * size);
             let start = a + axis * (travel.min(0.0) - over);
-            mark(Form::Line, start, a + axis * (travel.max(0.0) + over), [pen, 0.0], color);
+            mark(MarkShape::Line, start, a + axis * (travel.max(0.0) + over), [pen, 0.0], color);
         }
-        SPRING => mark(Form::Zigzag, a, b, [pen, (1.1 * size).min(0.2 * (b - a).length())], color),
-        MOTOR | MOUSE => mark(Form::Dashes, a, b, [pen, 0.0], color),
+        SPRING => mark(MarkShape::Zigzag, a, b, [pen, (1.1 * size).min(0.2 * (b - a).length())], color),
+        MOTOR | MOUSE => mark(MarkShape::Dashes, a, b, [pen, 0.0], color),
         // For a hinge or a weld this line shows the position error.
-        _ => mark(Form::Line, a, b, [pen * if kind == DISTANCE { 1.4 } else { 1.0 }, 0.0], color),
+        _ => mark(MarkShape::Line, a, b, [pen * if kind == DISTANCE { 1.4 } else { 1.0 }, 0.0], color),
     }
     match kind {
-        REVOLUTE => mark(Form::Ring, a, b, [0.8 * unit, size], sign),
-        WELD => mark(Form::Square, a, a + axis, [0.0, 0.75 * size], sign),
-        MOTOR => mark(Form::Square, a, a + Vec2::ONE, [0.0, 0.9 * size], sign),
-        MOUSE => mark(Form::Cross, a, a, [0.8 * unit, 1.4 * size], sign),
-        _ => mark(Form::Disc, a, a, [0.0, 0.55 * size], sign),
+        REVOLUTE => mark(MarkShape::Ring, a, b, [0.8 * unit, size], sign),
+        WELD => mark(MarkShape::Square, a, a + axis, [0.0, 0.75 * size], sign),
+        MOTOR => mark(MarkShape::Square, a, a + Vec2::ONE, [0.0, 0.9 * size], sign),
+        MOUSE => mark(MarkShape::Cross, a, a, [0.8 * unit, 1.4 * size], sign),
+        _ => mark(MarkShape::Disc, a, a, [0.0, 0.55 * size], sign),
     }
     match kind {
-        REVOLUTE | WELD => mark(Form::Disc, b, b, [0.0, 0.35 * size], sign),
-        PRISMATIC => mark(Form::Frame, b, b + axis, [0.8 * unit, size], sign),
-        WHEEL => mark(Form::Ring, b, b, [0.8 * unit, 1.2 * size], sign),
-        _ => mark(Form::Disc, b, b, [0.0, 0.55 * size], sign),
+        REVOLUTE | WELD => mark(MarkShape::Disc, b, b, [0.0, 0.35 * size], sign),
+        PRISMATIC => mark(MarkShape::Frame, b, b + axis, [0.8 * unit, size], sign),
+        WHEEL => mark(MarkShape::Ring, b, b, [0.8 * unit, 1.2 * size], sign),
+        _ => mark(MarkShape::Disc, b, b, [0.0, 0.55 * size], sign),
     }
     if has(WORLD_A) && kind != MOUSE {
         // An anchor in the world is drawn in a frame.
-        mark(Form::Frame, a, a, [0.6 * unit, 1.6 * size], sign);
+        mark(MarkShape::Frame, a, a, [0.6 * unit, 1.6 * size], sign);
     }
 }

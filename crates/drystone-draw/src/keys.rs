@@ -12,11 +12,11 @@ const ARROWS: f32 = 72.0;
 /// Height of a row, in legend units.
 const ROW: f32 = 12.0;
 /// Maximum length of an impulse's arrow, in widths of a typical body (`shaders/contacts.wgsl`).
-const LONGEST_ARROW: f32 = 2.5;
+const MAX_ARROW: f32 = 2.5;
 
 /// A sample arrow with its value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Key {
+struct ArrowKey {
     name: &'static str,
     measure: &'static str,
     color: [f32; 4],
@@ -29,21 +29,21 @@ struct Key {
 /// Returns the length of an impulse's arrow, px. Twin on the GPU: `arrow_length` of `shaders/contacts.wgsl`.
 fn impulse_length(view: &View, impulse: f32) -> f32 {
     let far = view.arrow * impulse.sqrt();
-    far / (1.0 + far / (LONGEST_ARROW * view.length.max(1e-3)))
+    far / (1.0 + far / (MAX_ARROW * view.length.max(1e-3)))
 }
 
 /// Returns the impulse whose arrow has this length, px.
 fn impulse_of(view: &View, length: f32) -> f32 {
-    let far = length / (1.0 - length / (LONGEST_ARROW * view.length.max(1e-3)));
+    let far = length / (1.0 - length / (MAX_ARROW * view.length.max(1e-3)));
     (far / view.arrow).powi(2)
 }
 
 /// Returns the sample arrows for the kinds that these layers draw. `most` is their maximum length, px.
-fn keys(view: &View, layers: &Layers, scale: Scale, most: f32) -> Vec<Key> {
+fn keys(view: &View, layers: &Layers, scale: Scale, most: f32) -> Vec<ArrowKey> {
     let mut keys = Vec::new();
     let mut add = |on: bool, name, measure, color, value_of: &dyn Fn(f32) -> f32, length_of: &dyn Fn(f32) -> f32| {
         if let Some(value) = round(value_of(most)).filter(|_| on) {
-            keys.push(Key { name, measure, color, value, length: length_of(value) });
+            keys.push(ArrowKey { name, measure, color, value, length: length_of(value) });
         }
     };
     // Force per pixel of arrow. A force is its impulse over the substep.
@@ -59,7 +59,7 @@ fn keys(view: &View, layers: &Layers, scale: Scale, most: f32) -> Vec<Key> {
         add(layers.forces && there, name, "N", color, &|px| px / newton, &|value| value * newton);
     }
     // Impulse arrows saturate; sample arrows stay below that length.
-    let pressed = |px: f32| impulse_of(view, px.min(0.6 * LONGEST_ARROW * view.length));
+    let pressed = |px: f32| impulse_of(view, px.min(0.6 * MAX_ARROW * view.length));
     add(layers.impulses, "impulse", "N·s", view.impulse, &pressed, &|value| impulse_length(view, value));
     add(layers.friction, "friction", "N·s", view.friction, &pressed, &|value| impulse_length(view, value));
     keys
@@ -118,7 +118,7 @@ pub(super) fn lay(sheet: &mut Sheet, view: &View, layers: &Layers, scale: Option
 }
 
 /// Draws a horizontal arrow centred at a height, px: a shaft, and a head made of columns.
-fn arrow(sheet: &mut Sheet, key: &Key, y: f32) {
+fn arrow(sheet: &mut Sheet, key: &ArrowKey, y: f32) {
     let unit = sheet.unit;
     let [r, g, b, _] = key.color;
     let color: Rgb = [r, g, b];

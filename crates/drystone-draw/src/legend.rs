@@ -3,7 +3,7 @@
 
 use bytemuck::{Pod, Zeroable};
 
-use super::text::{self, HEIGHT, Strip};
+use super::text::{self, HEIGHT, TextStrip};
 use super::view::{View, letter_unit};
 use super::{Coloring, Layers, Rgb, Scale, keys};
 
@@ -172,20 +172,20 @@ impl Sheet {
     }
 
     /// Stores the coverage of a text and returns its offset.
-    fn keep(&mut self, strip: &Strip) -> u32 {
+    fn keep(&mut self, strip: &TextStrip) -> u32 {
         let at = self.used + self.glyphs.len();
         self.glyphs.extend(&strip.coverage);
         u32::try_from(at).unwrap_or(u32::MAX)
     }
 
     /// Returns the rectangle of a text in a row: `x` in legend units from the left edge, `y` in pixels.
-    fn place(&self, x: f32, y: f32, strip: &Strip) -> [f32; 4] {
+    fn place(&self, x: f32, y: f32, strip: &TextStrip) -> [f32; 4] {
         let top = y.floor() + strip.rise as f32;
         [(self.left + x * self.unit).floor(), top, strip.width as f32, strip.height as f32]
     }
 
     /// Adds a cell for a letter that the device chooses.
-    fn cell(&mut self, x: f32, y: f32, cell: &Strip) {
+    fn cell(&mut self, x: f32, y: f32, cell: &TextStrip) {
         let place = self.place(x, y, cell);
         self.plates.push(Plate { place, kind: PLATE_LETTER, color: 0, bits: 0, pad: 0 });
     }

@@ -109,7 +109,7 @@ pub use camera::{Bounds, Camera, DEFAULT_SIZE};
 pub use frame::Frame;
 pub use framing::Framing;
 pub use image::Image;
-pub use inputs::{DrawInputs, Scale, Tables};
+pub use inputs::{DrawInputs, DrawTables, Scale};
 pub use layers::{Coloring, Layers};
 pub use offscreen::Offscreen;
 pub use render::Renderer;
@@ -152,7 +152,7 @@ pub enum DrawError {
     /// A buffer does not meet its requirements.
     #[error("the {buffer} buffer {problem}")]
     Inputs {
-        /// Name of the buffer, such as `poses`: a field of [`DrawInputs`] or [`Tables`].
+        /// Name of the buffer, such as `poses`: a field of [`DrawInputs`] or [`DrawTables`].
         buffer: &'static str,
         /// Description of the violated requirement.
         problem: &'static str,

@@ -17,7 +17,7 @@ const TURNS: [f32; 2] = [3.0, 12.0];
 
 /// Shape of a mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum MarkShape {
     Line,
     Dashes,
     /// A spring, as wide as the sign.
@@ -33,7 +33,7 @@ pub(super) enum Form {
 /// A mark on the picture.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Mark {
-    form: Form,
+    form: MarkShape,
     /// Start, px, y down.
     a: Vec2,
     /// Unit vector to the other end.
@@ -57,13 +57,13 @@ impl Mark {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the picture")]
     pub fn new(
         view: &View,
-        form: Form,
+        form: MarkShape,
         a: Vec2,
         b: Vec2,
         [half_width, size]: [f32; 2],
         color: [f32; 4],
     ) -> Option<Self> {
-        let is_square = matches!(form, Form::Square | Form::Frame);
+        let is_square = matches!(form, MarkShape::Square | MarkShape::Frame);
         let reach = half_width.max(if is_square { 1.5 * size } else { size }) + RIM + 1.0;
         let picture = Vec2::from(view.size);
         let (low, high) = (a.min(b) - reach, a.max(b) + reach);
@@ -96,7 +96,7 @@ impl Mark {
         let p = Vec2::new(away.dot(self.along), self.along.x * away.y - self.along.y * away.x);
         let distance = self.distance(view, p);
         // A line thinner than a pixel is paler instead.
-        let filled = matches!(self.form, Form::Disc | Form::Square);
+        let filled = matches!(self.form, MarkShape::Disc | MarkShape::Square);
         let thin = if filled { 1.0 } else { (2.0 * self.half_width).min(1.0) };
         let core = (0.5 - distance).clamp(0.0, 1.0) * thin;
         let room = (view.length / 24.0).clamp(0.2, 1.0);
@@ -113,15 +113,15 @@ impl Mark {
     fn distance(&self, view: &View, p: Vec2) -> f32 {
         let (half_width, size) = (self.half_width, self.size);
         match self.form {
-            Form::Line => self.segment_distance(p) - half_width,
-            Form::Dashes => {
+            MarkShape::Line => self.segment_distance(p) - half_width,
+            MarkShape::Dashes => {
                 let period = 8.0 * half_width;
                 let middle = ((p.x / period).floor() + 0.5) * period;
                 let from_middle = (p.x - middle).abs() - 0.25 * period;
                 let dash = Vec2::new(from_middle.max(0.0), p.y).length() - half_width;
                 dash.max(self.segment_distance(p) - half_width)
             }
-            Form::Zigzag => {
+            MarkShape::Zigzag => {
                 let turns = spring_turns(view);
                 let period = (self.length - 2.0 * size).max(0.1) / turns;
                 let t = (p.x - size) / period;
@@ -134,11 +134,11 @@ impl Mark {
                 }
                 distance.max(self.segment_distance(p) - size) - half_width
             }
-            Form::Disc => p.length() - size,
-            Form::Ring => (p.length() - size).abs() - half_width,
-            Form::Square => p.abs().max_element() - size,
-            Form::Frame => (p.abs().max_element() - size).abs() - half_width,
-            Form::Cross => {
+            MarkShape::Disc => p.length() - size,
+            MarkShape::Ring => (p.length() - size).abs() - half_width,
+            MarkShape::Square => p.abs().max_element() - size,
+            MarkShape::Frame => (p.abs().max_element() - size).abs() - half_width,
+            MarkShape::Cross => {
                 let q = p.abs();
                 let diagonal = (q.x - q.y).abs() * FRAC_1_SQRT_2;
                 (diagonal - half_width).max((q.x + q.y) * FRAC_1_SQRT_2 - size)

@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use super::{Camera, DrawError, DrawInputs, Frame, Image, Layers, Renderer, Style};
-use drystone::low_level::types::{Pose, Shape};
+use drystone::low_level::types::{Pose, ShapeData};
 
 /// sRGB-encoded values, blended as they are, as in the rasteriser.
 const FORMAT: wgpu::TextureFormat = wgpu::TextureFormat::Rgba8Unorm;
@@ -15,12 +15,12 @@ pub struct Offscreen {
     queue: wgpu::Queue,
     renderer: Renderer,
     frame: Option<Frame>,
-    target: Option<Target>,
+    target: Option<OffscreenTarget>,
 }
 
 /// Render target and readback buffer for one picture size.
 #[derive(Debug)]
-struct Target {
+struct OffscreenTarget {
     size: [u32; 2],
     texture: wgpu::Texture,
     readback: wgpu::Buffer,
@@ -71,7 +71,7 @@ impl Offscreen {
             if target.as_ref().is_none_or(|t| t.size != camera.size) {
                 // Dropped before the new one is created, so that only one is in memory.
                 *target = None;
-                *target = Some(Target::new(device, camera.size)?);
+                *target = Some(OffscreenTarget::new(device, camera.size)?);
             }
             let Some(target) = target else {
                 return Err(DrawError::Device("no target".into()));
@@ -88,7 +88,7 @@ impl Offscreen {
     pub fn picture_of(
         &mut self,
         poses: &[Pose],
-        shapes: &[Shape],
+        shapes: &[ShapeData],
         vertices: &[[f32; 2]],
         camera: &Camera,
         style: &Style,
@@ -138,7 +138,7 @@ pub fn picture_of(
     device: &wgpu::Device,
     queue: &wgpu::Queue,
     poses: &[Pose],
-    shapes: &[Shape],
+    shapes: &[ShapeData],
     vertices: &[[f32; 2]],
     camera: &Camera,
     style: &Style,
@@ -146,7 +146,7 @@ pub fn picture_of(
     Offscreen::new(device, queue)?.picture_of(poses, shapes, vertices, camera, style)
 }
 
-impl Target {
+impl OffscreenTarget {
     fn new(device: &wgpu::Device, size: [u32; 2]) -> Result<Self, DrawError> {
         let [width, height] = size;
         let pitch = (u64::from(width) * 4).next_multiple_of(u64::from(wgpu::COPY_BYTES_PER_ROW_ALIGNMENT));

@@ -3,10 +3,10 @@
 
 use super::DrawError;
 use drystone::low_level::gpu::kernel::{Binding, BindingKind, reflect};
-use drystone::low_level::gpu::shader::{Composer, SHARED, Source};
+use drystone::low_level::gpu::shader::{Composer, SHARED, ShaderSource};
 
 /// Shaders of this crate; imports from `shaders/` of the solver have no prefix.
-const SOURCES: &[Source] = drystone::shader_sources!("draw/":
+const SOURCES: &[ShaderSource] = drystone::shader_sources!("draw/":
     "view", "palette", "marks", "anchors", "backdrop", "shapes", "cull", "tint", "cells", "boxes", "joints", "contacts", "velocities",
     "forces", "legend",
 );
@@ -15,11 +15,11 @@ const SOURCES: &[Source] = drystone::shader_sources!("draw/":
 pub(crate) const COMPOSER: Composer<'static> = Composer::new(&[SHARED, SOURCES]);
 
 /// Maximum number of workgroups in one dimension of a dispatch.
-const MOST_GROUPS: u32 = 65_535;
+const MAX_WORKGROUPS: u32 = 65_535;
 
 /// Colour format and sample count of a render pipeline.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Target {
+pub(crate) struct RenderTarget {
     pub format: wgpu::TextureFormat,
     pub samples: u32,
 }
@@ -33,7 +33,7 @@ pub(crate) struct Program<P> {
     lanes: u32,
 }
 
-pub(crate) type Kernel = Program<wgpu::ComputePipeline>;
+pub(crate) type DrawKernel = Program<wgpu::ComputePipeline>;
 pub(crate) type Pen = Program<wgpu::RenderPipeline>;
 
 impl<P: Clone> Program<P> {
@@ -42,7 +42,7 @@ impl<P: Clone> Program<P> {
         &self,
         device: &wgpu::Device,
         buffer: impl Fn(&str) -> Option<&'a wgpu::Buffer>,
-    ) -> Result<Bound<P>, DrawError> {
+    ) -> Result<BoundPipeline<P>, DrawError> {
         let mut entries = Vec::with_capacity(self.bindings.len());
         for binding in &self.bindings {
             let Some(buffer) = buffer(&binding.name) else {
@@ -55,30 +55,30 @@ impl<P: Clone> Program<P> {
             layout: &self.layout,
             entries: &entries,
         });
-        Ok(Bound { pipeline: self.pipeline.clone(), group, lanes: self.lanes })
+        Ok(BoundPipeline { pipeline: self.pipeline.clone(), group, lanes: self.lanes })
     }
 }
 
 /// A pipeline with its buffers.
 #[derive(Debug)]
-pub(crate) struct Bound<P> {
+pub(crate) struct BoundPipeline<P> {
     pipeline: P,
     group: wgpu::BindGroup,
     lanes: u32,
 }
 
-impl Bound<wgpu::ComputePipeline> {
+impl BoundPipeline<wgpu::ComputePipeline> {
     pub fn dispatch(&self, pass: &mut wgpu::ComputePass<'_>, threads: u32) {
         let groups = threads.div_ceil(self.lanes.max(1));
         if groups > 0 {
             pass.set_pipeline(&self.pipeline);
             pass.set_bind_group(0, &self.group, &[]);
-            pass.dispatch_workgroups(groups.min(MOST_GROUPS), groups.div_ceil(MOST_GROUPS), 1);
+            pass.dispatch_workgroups(groups.min(MAX_WORKGROUPS), groups.div_ceil(MAX_WORKGROUPS), 1);
         }
     }
 }
 
-impl Bound<wgpu::RenderPipeline> {
+impl BoundPipeline<wgpu::RenderPipeline> {
     pub fn set(&self, pass: &mut wgpu::RenderPass<'_>) {
         pass.set_pipeline(&self.pipeline);
         pass.set_bind_group(0, &self.group, &[]);
@@ -110,7 +110,7 @@ impl ParsedShader {
     }
 
     /// Creates a compute pipeline.
-    pub fn kernel(&self, device: &wgpu::Device, name: &str) -> Result<Kernel, DrawError> {
+    pub fn kernel(&self, device: &wgpu::Device, name: &str) -> Result<DrawKernel, DrawError> {
         let point = self.find(name)?;
         let layout = layout(device, name, &point.bindings, |_| wgpu::ShaderStages::COMPUTE);
         let pipeline = device.create_compute_pipeline(&wgpu::ComputePipelineDescriptor {
@@ -129,7 +129,7 @@ impl ParsedShader {
     pub fn pen(
         &self,
         device: &wgpu::Device,
-        target: Target,
+        target: RenderTarget,
         name: &str,
         fragment: &str,
         topology: wgpu::PrimitiveTopology,
@@ -216,13 +216,13 @@ pub(crate) struct Base {
     pub backdrop: Pen,
     pub shapes: Pen,
     pub bar: Pen,
-    pub count: Kernel,
-    pub scan: Kernel,
-    pub emit: Kernel,
+    pub count: DrawKernel,
+    pub scan: DrawKernel,
+    pub emit: DrawKernel,
 }
 
 impl Base {
-    pub fn new(device: &wgpu::Device, target: Target) -> Result<Self, DrawError> {
+    pub fn new(device: &wgpu::Device, target: RenderTarget) -> Result<Self, DrawError> {
         use wgpu::PrimitiveTopology::{TriangleList, TriangleStrip};
         let backdrop = ParsedShader::new(device, "backdrop")?;
         let cull = ParsedShader::new(device, "cull")?;
@@ -250,9 +250,9 @@ pub(crate) struct More {
     pub weights: Pen,
     pub pulls: Pen,
     pub legend: Pen,
-    pub legend_value: Kernel,
-    pub cull_contacts: Kernel,
-    tints: Vec<(&'static str, Kernel)>,
+    pub legend_value: DrawKernel,
+    pub cull_contacts: DrawKernel,
+    tints: Vec<(&'static str, DrawKernel)>,
 }
 
 /// The kernels of `tint.wgsl`.
@@ -272,7 +272,7 @@ const TINTS: [&str; 12] = [
 ];
 
 impl More {
-    pub fn new(device: &wgpu::Device, target: Target) -> Result<Self, DrawError> {
+    pub fn new(device: &wgpu::Device, target: RenderTarget) -> Result<Self, DrawError> {
         let pen = |shader: &ParsedShader, name, fragment| {
             shader.pen(device, target, name, fragment, wgpu::PrimitiveTopology::TriangleList, true)
         };
@@ -299,7 +299,7 @@ impl More {
         })
     }
 
-    pub fn tint(&self, name: &str) -> Result<&Kernel, DrawError> {
+    pub fn tint(&self, name: &str) -> Result<&DrawKernel, DrawError> {
         let found = self.tints.iter().find(|(known, _)| *known == name);
         found.map(|(_, kernel)| kernel).ok_or_else(|| DrawError::Device(format!("kernel {name} not found")))
     }

@@ -5,15 +5,15 @@ use rayon::prelude::*;
 
 use super::marks::Mark;
 use super::sprite::Sprite;
-use super::text::Strip;
+use super::text::TextStrip;
 use super::view::{View, bar_text};
 use super::{Camera, DrawError, Image, Layers, Rgb, Scale, Style, backdrop, joints, palette};
 use drystone::Snapshot;
 use drystone::low_level::scene::Compiled;
-use drystone::low_level::types::{FIXED_SHAPE, Pose, Shape};
+use drystone::low_level::types::{FIXED_SHAPE, Pose, ShapeData};
 
 /// Maximum side length of a picture, px: an f32 resolves quarter pixels up to there, and no screen is larger.
-const LONGEST_SIDE: u32 = 32_768;
+const MAX_SIDE: u32 = 32_768;
 /// Rows per task of a thread.
 const BAND: usize = 16;
 
@@ -24,7 +24,7 @@ const BAND: usize = 16;
 /// [`DrawError::Size`] and [`DrawError::Camera`].
 pub fn picture(
     poses: &[Pose],
-    shapes: &[Shape],
+    shapes: &[ShapeData],
     vertices: &[[f32; 2]],
     camera: &Camera,
     style: &Style,
@@ -59,16 +59,16 @@ pub fn picture_of_world(
     ))
 }
 
-fn view(camera: &Camera, style: &Style, shapes: &[Shape], poses: &[Pose]) -> Result<View, DrawError> {
+fn view(camera: &Camera, style: &Style, shapes: &[ShapeData], poses: &[Pose]) -> Result<View, DrawError> {
     let [width, height] = camera.size;
-    let fits = |side: u32| (1..=LONGEST_SIDE).contains(&side);
+    let fits = |side: u32| (1..=MAX_SIDE).contains(&side);
     if !fits(width) || !fits(height) {
-        return Err(DrawError::Size { width, height, limit: LONGEST_SIDE });
+        return Err(DrawError::Size { width, height, limit: MAX_SIDE });
     }
     View::new(camera, style, count(shapes.len()), count(poses.len()))
 }
 
-fn sprites(view: &View, poses: &[Pose], shapes: &[Shape], vertices: &[[f32; 2]]) -> Vec<Sprite> {
+fn sprites(view: &View, poses: &[Pose], shapes: &[ShapeData], vertices: &[[f32; 2]]) -> Vec<Sprite> {
     let mut sprites = Vec::new();
     // Fixed bodies first, so that they lie below.
     for fixed in [true, false] {
@@ -82,7 +82,7 @@ fn sprites(view: &View, poses: &[Pose], shapes: &[Shape], vertices: &[[f32; 2]])
     sprites
 }
 
-fn paint(view: &View, text: &Strip, sprites: &[Sprite], marks: &[Mark]) -> Image {
+fn paint(view: &View, text: &TextStrip, sprites: &[Sprite], marks: &[Mark]) -> Image {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes are whole")]
     let [width, height] = view.size.map(|side| side as u32);
     let columns: Vec<f32> = (0..width).map(|x| backdrop::grid_strength(view, 0, middle(x))).collect();

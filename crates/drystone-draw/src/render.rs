@@ -2,15 +2,15 @@
 
 use std::sync::OnceLock;
 
-use super::frame::{Buffers, Frame, Given, Room};
-use super::programs::{Base, More, Target};
+use super::frame::{Buffers, Frame, FrameCapacity, FrameInputs};
+use super::programs::{Base, More, RenderTarget};
 use super::view::{View, bar_text};
 use super::{Camera, DrawError, DrawInputs, Layers, Style, legend};
 
 /// Render pipelines for one kind of target.
 #[derive(Debug)]
 pub struct Renderer {
-    target: Target,
+    target: RenderTarget,
     base: Result<Base, DrawError>,
     more: OnceLock<Result<More, DrawError>>,
     /// Replaces the solver's buffers when there is nothing to draw.
@@ -22,7 +22,7 @@ impl Renderer {
     /// sample is enough, since outlines are analytic; more samples are for windows that need them for other reasons.
     #[must_use]
     pub fn new(device: &wgpu::Device, target_format: wgpu::TextureFormat, sample_count: u32) -> Self {
-        let target = Target { format: target_format, samples: sample_count };
+        let target = RenderTarget { format: target_format, samples: sample_count };
         Self {
             target,
             base: Base::new(device, target),
@@ -106,7 +106,7 @@ impl Renderer {
         } else {
             None
         };
-        let need = Room::of(inputs, layers, plates.len(), glyphs.len());
+        let need = FrameCapacity::of(inputs, layers, plates.len(), glyphs.len());
         view.block_count = need.blocks();
         let buffers = match old {
             Some(old) if old.room.holds(need) => old.clone(),
@@ -120,7 +120,7 @@ impl Renderer {
         if !glyphs.is_empty() {
             queue.write_buffer(&buffers.glyphs, 0, &glyphs);
         }
-        let given = Given { device, inputs, layers, nothing: &self.nothing, plates: &plates };
+        let given = FrameInputs { device, inputs, layers, nothing: &self.nothing, plates: &plates };
         Frame::new(&view, buffers, base, more, &given)
     }
 

@@ -8,7 +8,7 @@ use super::palette::{fill_color, mix};
 use super::view::View;
 use drystone::low_level::math::{is_finite, rotate};
 use drystone::low_level::types::{
-    BOX, CIRCLE, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, MAX_VERTICES, POLYGON, Pose, Shape,
+    BOX, CIRCLE, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, MAX_VERTICES, POLYGON, Pose, ShapeData,
     UPRIGHT_SHAPE, VERTEX_COUNT_SHIFT,
 };
 
@@ -23,7 +23,7 @@ const LINE: f32 = 0.75;
 
 /// Method of measuring the distance to an outline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum OutlineMetric {
     /// A box with sharp corners, from its two half widths.
     Box,
     /// A circle, or a shape too small to be told from one.
@@ -36,14 +36,14 @@ enum Form {
 
 /// The core of a rounded shape: vertices, px, y up, counter-clockwise.
 #[derive(Clone, Copy, Debug)]
-struct Hull {
+struct SpriteHull {
     count: usize,
     points: [Vec2; MAX_VERTICES as usize],
 }
 
-impl Hull {
+impl SpriteHull {
     /// Reads the core's vertices; `None` if they do not exist.
-    fn new(shape: &Shape, vertices: &[[f32; 2]], scale: f32) -> Option<Self> {
+    fn new(shape: &ShapeData, vertices: &[[f32; 2]], scale: f32) -> Option<Self> {
         let mut points = [Vec2::ZERO; MAX_VERTICES as usize];
         if shape.kind & GEOMETRY_MASK == BOX {
             let [x, y] = shape.half;
@@ -93,8 +93,8 @@ pub(crate) struct Sprite {
     /// Outline width, px.
     outline: f32,
     opacity: f32,
-    form: Form,
-    hull: Option<Hull>,
+    form: OutlineMetric,
+    hull: Option<SpriteHull>,
     /// Strength of the radius line or tick.
     detail: f32,
     fill: Rgb,
@@ -107,7 +107,7 @@ pub(crate) struct Sprite {
 impl Sprite {
     /// Projects a shape; `None` if it is outside the picture, not finite, or has no body.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the picture")]
-    pub(crate) fn new(view: &View, shape: &Shape, vertices: &[[f32; 2]], poses: &[Pose]) -> Option<Self> {
+    pub(crate) fn new(view: &View, shape: &ShapeData, vertices: &[[f32; 2]], poses: &[Pose]) -> Option<Self> {
         let pose = poses.get(shape.body as usize)?;
         let all_finite = |row: &[f32]| row.iter().all(|&v| is_finite(v));
         if !(all_finite(&pose.position)
@@ -130,16 +130,16 @@ impl Sprite {
         let geometry = shape.kind & GEOMETRY_MASK;
         let rounded = geometry == POLYGON || (geometry == BOX && shape.radius > 0.0);
         let form = match geometry {
-            HALF_PLANE => Form::HalfPlane,
+            HALF_PLANE => OutlineMetric::HalfPlane,
             // A shape smaller than a pixel is a dot.
-            _ if rounded && shape.bound * scale >= 1.0 => Form::Hull,
-            BOX if !rounded => Form::Box,
-            _ => Form::Circle,
+            _ if rounded && shape.bound * scale >= 1.0 => OutlineMetric::Hull,
+            BOX if !rounded => OutlineMetric::Box,
+            _ => OutlineMetric::Circle,
         };
-        let hull = if form == Form::Hull { Some(Hull::new(shape, vertices, scale)?) } else { None };
+        let hull = if form == OutlineMetric::Hull { Some(SpriteHull::new(shape, vertices, scale)?) } else { None };
         let half = match form {
-            Form::Box => Vec2::from(shape.half) * scale,
-            Form::Circle if geometry != CIRCLE => Vec2::splat(shape.bound * scale),
+            OutlineMetric::Box => Vec2::from(shape.half) * scale,
+            OutlineMetric::Circle if geometry != CIRCLE => Vec2::splat(shape.bound * scale),
             _ => Vec2::splat(shape.radius * scale),
         };
         // A zoom that overflows draws nothing instead of something wrong.
@@ -158,13 +158,13 @@ impl Sprite {
             thick = if hull.count > 2 { half } else { half.max(Vec2::splat(LINE)) };
             shown = 1.0;
             thinnest = (thick.x - hull.distance(Vec2::ZERO)).max(0.5);
-        } else if form == Form::HalfPlane {
+        } else if form == OutlineMetric::HalfPlane {
             shown = 1.0;
             thinnest = 1e3;
         }
         let outline = view.outline.min(0.3 * thinnest);
         // A shape that never turns needs no mark.
-        let moves = shape.kind & (FIXED_SHAPE | KINEMATIC_SHAPE) != FIXED_SHAPE && form != Form::HalfPlane;
+        let moves = shape.kind & (FIXED_SHAPE | KINEMATIC_SHAPE) != FIXED_SHAPE && form != OutlineMetric::HalfPlane;
         let turns = moves && shape.kind & UPRIGHT_SHAPE == 0;
         let detail = if turns { ((thinnest - 4.0) / 6.0).clamp(0.0, 1.0) } else { 0.0 };
 
@@ -173,13 +173,13 @@ impl Sprite {
         // pixel the cost is the number of pixels.
         let full = thick + (0.5 * outline + 0.51);
         let reach = match form {
-            Form::Box => Vec2::new(a.x * full.x + a.y * full.y, a.y * full.x + a.x * full.y),
-            Form::Circle | Form::HalfPlane => full,
-            Form::Hull => Vec2::splat(shape.bound * scale + LINE + 0.5 * outline + 1.0),
+            OutlineMetric::Box => Vec2::new(a.x * full.x + a.y * full.y, a.y * full.x + a.x * full.y),
+            OutlineMetric::Circle | OutlineMetric::HalfPlane => full,
+            OutlineMetric::Hull => Vec2::splat(shape.bound * scale + LINE + 0.5 * outline + 1.0),
         };
         let mut low = (center - reach - 0.5).ceil().clamp(Vec2::ZERO, size);
         let mut high = (center + reach + 0.5).floor().clamp(Vec2::ZERO, size);
-        if form == Form::HalfPlane {
+        if form == OutlineMetric::HalfPlane {
             (low, high) = (Vec2::ZERO, size);
         }
         if !(low.x < high.x && low.y < high.y) {
@@ -209,7 +209,7 @@ impl Sprite {
         let p = Vec2::new(q.x * away.x - q.y * away.y, -q.y * away.x - q.x * away.y);
         let pen = 0.5 * self.outline;
         let (outer, inner, mark);
-        if self.form == Form::Box {
+        if self.form == OutlineMetric::Box {
             let d = p.abs();
             outer = cover(d.x, self.half.x + pen) * cover(d.y, self.half.y + pen);
             if outer <= 0.0 {
@@ -222,7 +222,7 @@ impl Sprite {
         } else {
             let r = match &self.hull {
                 Some(hull) => hull.distance(p),
-                None if self.form == Form::HalfPlane => p.y + self.half.x,
+                None if self.form == OutlineMetric::HalfPlane => p.y + self.half.x,
                 None => p.length(),
             };
             outer = (self.half.x + pen + 0.5 - r).clamp(0.0, 1.0);

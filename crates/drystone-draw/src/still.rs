@@ -3,14 +3,14 @@
 
 use std::collections::HashMap;
 
-use super::held::Held;
+use super::held::HeldInputs;
 use super::{Coloring, DrawInputs, Layers};
 
 /// Buffers of a picture at one moment: device copies of those that a step changes, shared handles of the others.
 #[derive(Debug, Default)]
 pub struct Still {
     copies: HashMap<&'static str, wgpu::Buffer>,
-    held: Option<Held>,
+    held: Option<HeldInputs>,
 }
 
 impl Still {
@@ -22,11 +22,11 @@ impl Still {
         inputs: &DrawInputs<'_>,
         layers: &Layers,
     ) {
-        let mut held = Held {
+        let mut held = HeldInputs {
             shape_count: inputs.shape_count,
             body_count: inputs.body_count,
             ramp_bodies: inputs.ramp_bodies,
-            ..Held::default()
+            ..HeldInputs::default()
         };
         let mut hold = |name: &'static str, from: &wgpu::Buffer, copied: bool| {
             let buffer = if copied { self.copy(device, encoder, name, from) } else { from.clone() };
@@ -89,7 +89,7 @@ impl Still {
 
     /// Returns inputs made of the copies, with the world's own buffers where none was taken.
     pub fn inputs(&self) -> Option<DrawInputs<'_>> {
-        self.held.as_ref().map(Held::inputs)
+        self.held.as_ref().map(HeldInputs::inputs)
     }
 
     /// Drops the copies' inputs: pictures are drawn from the world itself again.

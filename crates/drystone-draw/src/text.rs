@@ -18,11 +18,11 @@ const STRENGTH: f32 = 0.7;
 const MAX_KEPT: usize = 512;
 
 /// Cache of rasterised texts, by their letters and the bits of their unit.
-type Kept = HashMap<(String, u32), Arc<Strip>>;
+type TextCache = HashMap<(String, u32), Arc<TextStrip>>;
 
 /// A rasterised text: coverage of each pixel, rows from the top.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Strip {
+pub(crate) struct TextStrip {
     /// Width, px.
     pub width: u32,
     /// Height, px.
@@ -35,8 +35,8 @@ pub(crate) struct Strip {
 }
 
 /// Rasterises a text at a unit, px; empty if there is no font or no letter.
-pub(crate) fn strip(text: &str, unit: f32) -> Arc<Strip> {
-    static KEPT: OnceLock<Mutex<Kept>> = OnceLock::new();
+pub(crate) fn strip(text: &str, unit: f32) -> Arc<TextStrip> {
+    static KEPT: OnceLock<Mutex<TextCache>> = OnceLock::new();
     let mut kept = KEPT.get_or_init(Mutex::default).lock().unwrap_or_else(PoisonError::into_inner);
     let key = (text.to_owned(), unit.to_bits());
     if let Some(strip) = kept.get(&key) {
@@ -52,11 +52,11 @@ pub(crate) fn strip(text: &str, unit: f32) -> Arc<Strip> {
 
 /// Rasterises a letter left-aligned or right-aligned in a cell; all cells of a unit have the same size. Also returns
 /// the width of a digit, px.
-pub(crate) fn cell(letter: char, unit: f32, to_right: bool) -> (Strip, u32) {
+pub(crate) fn cell(letter: char, unit: f32, to_right: bool) -> (TextStrip, u32) {
     let own = strip(&letter.to_string(), unit);
     let digit = strip("0", unit).width;
     let width = strip("m", unit).width.max(digit);
-    let mut cell = Strip { width, coverage: vec![0; (width * own.height) as usize], ..(*own).clone() };
+    let mut cell = TextStrip { width, coverage: vec![0; (width * own.height) as usize], ..(*own).clone() };
     let shift = match letter {
         // Centred in a digit's cell.
         '.' => digit.saturating_sub(own.width) / 2,
@@ -84,8 +84,8 @@ fn font() -> Option<&'static FontRef<'static>> {
     clippy::cast_possible_wrap,
     reason = "a few hundred pixels; `as` clamps"
 )]
-fn draw(text: &str, unit: f32) -> Strip {
-    let Some(font) = font() else { return Strip::default() };
+fn draw(text: &str, unit: f32) -> TextStrip {
+    let Some(font) = font() else { return TextStrip::default() };
     let em = (EM * unit).max(MIN_EM);
     let scale = PxScale::from(em * font.height_unscaled() / font.units_per_em().unwrap_or(1000.0));
     let scaled = font.as_scaled(scale);
@@ -116,7 +116,7 @@ fn draw(text: &str, unit: f32) -> Strip {
     }
     // Capitals are vertically centred in the row.
     let rise = (0.5 * (HEIGHT * unit + CAPITALS * em) - baseline).round() as i32;
-    Strip { width, height, rise, coverage }
+    TextStrip { width, height, rise, coverage }
 }
 
 /// Returns true if the font has the letter.

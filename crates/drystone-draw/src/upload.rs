@@ -2,11 +2,11 @@
 
 use bytemuck::Pod;
 
-use super::held::Held;
+use super::held::HeldInputs;
 use super::{DrawError, DrawInputs, Scale};
 use drystone::low_level::CpuWorld;
 use drystone::low_level::types::{
-    Aabb, Body, BodyState, Contact, Counters, Joint, JointRow, JointState, Manifold, Params, Pose, Shape,
+    Aabb, BodyData, BodyState, Contact, Counters, JointData, JointRow, JointState, Manifold, Params, Pose, ShapeData,
     SleepingContact,
 };
 
@@ -19,7 +19,7 @@ const SMALLEST: u64 = 256;
 pub struct Upload {
     device: wgpu::Device,
     queue: wgpu::Queue,
-    held: Held,
+    held: HeldInputs,
 }
 
 impl Upload {
@@ -27,7 +27,7 @@ impl Upload {
     #[must_use]
     pub fn new(device: &wgpu::Device, queue: &wgpu::Queue) -> Self {
         let (device, queue) = (device.clone(), queue.clone());
-        let mut upload = Self { device, queue, held: Held::default() };
+        let mut upload = Self { device, queue, held: HeldInputs::default() };
         for name in ["poses", "shapes", "vertices"] {
             upload.create(name, SMALLEST, wgpu::BufferUsages::STORAGE);
         }
@@ -43,7 +43,7 @@ impl Upload {
         let compiled = world.compiled();
         let params = &compiled.params;
         self.put::<Pose>("poses", world.poses())?;
-        self.put::<Shape>("shapes", &compiled.shapes)?;
+        self.put::<ShapeData>("shapes", &compiled.shapes)?;
         self.put::<[f32; 2]>("vertices", &compiled.vertices)?;
         self.held.shape_count = params.shape_count;
         self.held.body_count = params.body_count;
@@ -62,11 +62,11 @@ impl Upload {
             self.put::<Manifold>("manifolds", all.manifolds)?;
             self.put::<SleepingContact>("sleeping", all.sleeping)?;
             self.put::<u32>("islands", all.islands)?;
-            self.put::<Joint>("joints", &compiled.joints.joints)?;
+            self.put::<JointData>("joints", &compiled.joints.joints)?;
             self.put::<JointState>("joint_states", &all.joint_states)?;
             self.put::<JointRow>("joint_rows", &compiled.joints.rows)?;
             self.put::<[f32; 2]>("joint_impulses", &all.joint_impulses)?;
-            self.put::<Body>("bodies", &compiled.bodies)?;
+            self.put::<BodyData>("bodies", &compiled.bodies)?;
             self.held.scale = Some(Scale::of(compiled));
         }
         Ok(())

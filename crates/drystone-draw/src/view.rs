@@ -4,7 +4,7 @@ use bytemuck::{Pod, Zeroable};
 
 use std::sync::Arc;
 
-use super::text::{self, Strip};
+use super::text::{self, TextStrip};
 use super::{Camera, Coloring, DrawError, Layers, Rgb, Scale, Style};
 use drystone::low_level::types::NONE;
 
@@ -273,14 +273,14 @@ fn scale_bar(camera: &Camera) -> Option<([f32; 4], String)> {
 }
 
 /// Rasterises the text of the scale bar; empty if there is none.
-pub(crate) fn bar_text(camera: &Camera, style: &Style) -> Arc<Strip> {
+pub(crate) fn bar_text(camera: &Camera, style: &Style) -> Arc<TextStrip> {
     let text = scale_bar(camera).filter(|_| style.scale_bar);
     text.map_or_else(Arc::default, |(bar, text)| text::strip(&text, bar[3]))
 }
 
 /// Returns the rectangle of the text beside a scale bar.
 #[allow(clippy::cast_precision_loss, reason = "pixels")]
-fn label_place([x, y, length, unit]: [f32; 4], strip: &Strip) -> [f32; 4] {
+fn label_place([x, y, length, unit]: [f32; 4], strip: &TextStrip) -> [f32; 4] {
     let left = (x + length + 4.0 * unit).floor();
     [left, y + strip.rise as f32, strip.width as f32, strip.height as f32]
 }

@@ -20,7 +20,7 @@ pub fn emit(name: &str, folders: &[&str], lock: &str) {
         files.push(PathBuf::from(lock));
     }
     files.sort();
-    let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
+    let mut hash = FingerprintHasher(0xcbf2_9ce4_8422_2325);
     hash.add(compiler().as_bytes());
     hash.add(std::env::var("TARGET").unwrap_or_default().as_bytes());
     for file in files {
@@ -40,9 +40,9 @@ pub fn compiler() -> String {
 }
 
 /// FNV-1a hash.
-struct Fnv(u64);
+struct FingerprintHasher(u64);
 
-impl Fnv {
+impl FingerprintHasher {
     fn add(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);

@@ -41,7 +41,7 @@ use std::io::Read;
 use std::path::Path;
 
 use drystone::Scene;
-pub use error::{FileError, FileErrorKind, Place};
+pub use error::{FileError, FileErrorKind, TextPosition};
 pub(crate) use journal::{parse_journal, write_journal};
 use read::Syntax;
 pub use schema::json_schema;
@@ -66,7 +66,7 @@ pub fn parse(text: &str, source_name: &str) -> Result<Scene, FileError> {
     let fail = |kind, span, path: String, problem: &str, expected: &str| FileError {
         kind,
         source_name: source_name.to_owned(),
-        place: Some(Box::new(Place::new(text, span))),
+        place: Some(Box::new(TextPosition::new(text, span))),
         path,
         problem: error::one_line(problem),
         expected: error::one_line(expected),

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 /// State of a world: its bodies and their velocities.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct State {
+pub struct StateAnswer {
     /// Steps done.
     pub step: u64,
     /// Simulated seconds.
@@ -15,12 +15,12 @@ pub struct State {
     /// Hash of poses and velocities, 16 hexadecimal digits. Equal runs have equal hashes.
     pub hash: String,
     /// Bodies, in the order of their slots.
-    pub bodies: Vec<BodyState>,
+    pub bodies: Vec<BodyStateAnswer>,
 }
 
 /// Position and velocity of a body.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct BodyState {
+pub struct BodyStateAnswer {
     /// Id of the body: `slot.generation`.
     pub id: String,
     /// Name in the scene.
@@ -43,20 +43,20 @@ pub struct BodyState {
 
 /// Bodies of a world with their shapes.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Bodies {
+pub struct BodiesAnswer {
     /// Steps done.
     pub step: u64,
     /// Region that the scene wants to be shown first. Omitted if the scene names none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    pub view: Option<View>,
+    pub view: Option<ViewRect>,
     /// Bodies, in the order of their slots.
-    pub bodies: Vec<Look>,
+    pub bodies: Vec<BodyShapes>,
 }
 
 /// Axis-aligned rectangle in world coordinates.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct View {
+pub struct ViewRect {
     /// Lower left corner, m.
     pub min: [f64; 2],
     /// Upper right corner, m.
@@ -65,7 +65,7 @@ pub struct View {
 
 /// Type, mass and shapes of a body.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Look {
+pub struct BodyShapes {
     /// Id of the body: `slot.generation`.
     pub id: String,
     /// Name in the scene.
@@ -78,12 +78,12 @@ pub struct Look {
     /// Mass, kg; 0 for static and kinematic bodies.
     pub mass: f64,
     /// Shapes, in the frame of the body.
-    pub shapes: Vec<Outline>,
+    pub shapes: Vec<ShapeOutline>,
 }
 
 /// Shape for drawing. Exactly one of `circle`, `polygon` and `half_plane` is present.
 #[derive(Debug, Default, Serialize, ToSchema)]
-pub struct Outline {
+pub struct ShapeOutline {
     /// A circle.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -91,11 +91,11 @@ pub struct Outline {
     /// Points with a radius around them: also boxes, capsules and segments.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    pub polygon: Option<Polygon>,
+    pub polygon: Option<PolygonOutline>,
     /// Everything below a line.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
-    pub half_plane: Option<HalfPlane>,
+    pub half_plane: Option<HalfPlaneOutline>,
     /// True for a sensor, which detects other shapes and pushes none. Omitted if not.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     #[schema(required = false)]
@@ -113,7 +113,7 @@ pub struct Circle {
 
 /// Points with a radius around them.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Polygon {
+pub struct PolygonOutline {
     /// Corners, m, counter-clockwise.
     pub points: Vec<[f64; 2]>,
     /// Radius, m.
@@ -122,7 +122,7 @@ pub struct Polygon {
 
 /// Everything below a line.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct HalfPlane {
+pub struct HalfPlaneOutline {
     /// Unit vector out of the half plane.
     pub normal: [f64; 2],
     /// Point on the line, m.
@@ -131,7 +131,7 @@ pub struct HalfPlane {
 
 /// Joints of a world.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Joints {
+pub struct JointsAnswer {
     /// Steps done.
     pub step: u64,
     /// Joints, in the order of their indices.
@@ -186,7 +186,7 @@ pub struct JointLook {
 
 /// Quality and energy of a world.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Metrics {
+pub struct MetricsAnswer {
     /// Steps done.
     pub step: u64,
     /// Simulated seconds.
@@ -210,7 +210,7 @@ pub struct Metrics {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Events {
     /// Events, the oldest first.
-    pub events: Vec<Event>,
+    pub events: Vec<EventAnswer>,
     /// Value of `from` for the next request.
     pub next: u64,
     /// Number of events between `from` and the oldest event still kept.
@@ -219,7 +219,7 @@ pub struct Events {
 
 /// Contact that began or ended, sensor overlap, or joint that broke.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Event {
+pub struct EventAnswer {
     /// Number of the event, counted from the creation of the world or the start of the service.
     pub number: u64,
     /// Step in which it happened.
@@ -249,26 +249,26 @@ pub struct Event {
 
 /// Answers to queries, in the order of the queries.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Answers {
+pub struct QueryAnswers {
     /// Steps done.
     pub step: u64,
     /// Answers, one per query.
-    pub answers: Vec<Found>,
+    pub answers: Vec<QueryAnswer>,
 }
 
 /// Answer to one query.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Found {
+pub enum QueryAnswer {
     /// Answer to a ray: the first hit, or `null`.
-    Hit(Option<Hit>),
+    Hit(Option<RayAnswer>),
     /// Answer to other queries: all shapes found.
     Found(Vec<ShapeOf>),
 }
 
 /// Hit of a ray.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Hit {
+pub struct RayAnswer {
     /// Id of the body.
     pub body: Option<String>,
     /// Index of the shape in the world.

@@ -60,7 +60,7 @@ pub struct Config {
     /// Limits.
     pub limits: Limits,
     /// Log output.
-    pub log: Log,
+    pub log: LogConfig,
 }
 
 /// Access to a bucket. Missing values come from the usual environment variables (`AWS_REGION`, `AWS_ACCESS_KEY_ID`,
@@ -166,7 +166,7 @@ impl Token {
 /// Log output.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Log {
+pub struct LogConfig {
     /// `text` or `json`.
     pub format: String,
     /// `error`, `warn`, `info`, `debug` or `trace`.
@@ -192,7 +192,7 @@ impl Default for Config {
             local_state: String::new(),
             other_build: "warn".to_owned(),
             limits: Limits::default(),
-            log: Log::default(),
+            log: LogConfig::default(),
         }
     }
 }
@@ -212,7 +212,7 @@ impl Default for S3 {
     }
 }
 
-impl Default for Log {
+impl Default for LogConfig {
     fn default() -> Self {
         Self { format: "text".to_owned(), level: "info".to_owned(), access: true }
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use super::hosted::Hosted;
 use drystone::Scene;
 use drystone::low_level::gpu::is_software;
-use drystone::low_level::gpu::pool::{Newcomer, Pool};
+use drystone::low_level::gpu::pool::{Pool, PoolCandidate};
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::{CpuWorld, GpuWorld};
 use drystone::{AdapterChoice, Context, World, WorldError};
@@ -45,7 +45,7 @@ impl Current {
     }
 
     /// Returns a slot for a small world in a pool of worlds that step together, or `None` if there is no room.
-    fn pooled(&mut self, newcomer: &Newcomer) -> Result<Option<Hosted>, WorldError> {
+    fn pooled(&mut self, candidate: &PoolCandidate) -> Result<Option<Hosted>, WorldError> {
         // A world that does not fit into a pool, or a device without kernels for pools, may still work with a world
         // of its own.
         let unless_lost = |error| match error {
@@ -57,11 +57,11 @@ impl Current {
         };
         self.pools.retain(|pool| pool.strong_count() > 0);
         for pool in self.pools.iter().filter_map(Weak::upgrade) {
-            if let Some(world) = pool.admit(newcomer).or_else(unless_lost)? {
+            if let Some(world) = pool.admit(candidate).or_else(unless_lost)? {
                 return Ok(Some(Hosted::Pooled(world)));
             }
         }
-        let Some(world) = Pool::open(&self.context, newcomer).map(Some).or_else(unless_lost)? else {
+        let Some(world) = Pool::open(&self.context, candidate).map(Some).or_else(unless_lost)? else {
             return Ok(None);
         };
         self.pools.push(Arc::downgrade(world.pool()));
@@ -149,8 +149,8 @@ impl Device {
         let mut current = gpu.current();
         let (generation, context) = (current.generation, current.context.clone());
         if !apart
-            && let Some(newcomer) = Newcomer::at_start(&context, &compiled)
-            && let Some(world) = current.pooled(&newcomer)?
+            && let Some(candidate) = PoolCandidate::at_start(&context, &compiled)
+            && let Some(world) = current.pooled(&candidate)?
         {
             return Ok((world, generation));
         }
@@ -166,8 +166,8 @@ impl Device {
         let (Some(gpu), Hosted::Own(World::Gpu(own))) = (&self.gpu, &mut *world) else { return Ok(()) };
         let mut current = gpu.current();
         if current.generation == generation
-            && let Some(newcomer) = Newcomer::of(own)?
-            && let Some(pooled) = current.pooled(&newcomer)?
+            && let Some(candidate) = PoolCandidate::of(own)?
+            && let Some(pooled) = current.pooled(&candidate)?
         {
             *world = pooled;
         }

@@ -9,7 +9,7 @@ use glam::Vec2;
 use drystone::Event;
 use drystone::Snapshot;
 use drystone::low_level::Journal;
-use drystone::low_level::gpu::pool::{Parts, Pool, PooledWorld};
+use drystone::low_level::gpu::pool::{PartCounts, Pool, PooledWorld};
 use drystone::low_level::gpu::{DeviceError, GpuWorld};
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::step::Stage;
@@ -70,7 +70,7 @@ impl Hosted {
     }
 
     /// Moves the world out of its pool if `more` would make it too large for the pool.
-    fn move_out_for(&mut self, more: Parts) -> Result<(), WorldError> {
+    fn move_out_for(&mut self, more: PartCounts) -> Result<(), WorldError> {
         if matches!(self, Self::Pooled(world) if !world.holds(more)) {
             self.move_out()?;
         }
@@ -141,7 +141,7 @@ impl Hosted {
     }
 
     pub fn add_bodies(&mut self, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
-        self.move_out_for(Parts::of_bodies(bodies))?;
+        self.move_out_for(PartCounts::of_bodies(bodies))?;
         either!(self, world => world.add_bodies(bodies))
     }
 
@@ -153,7 +153,7 @@ impl Hosted {
         &mut self,
         joints: &[(Option<BodyId>, BodyId, Joint)],
     ) -> Result<Vec<JointId>, WorldError> {
-        self.move_out_for(Parts { joints: joints.len(), ..Parts::default() })?;
+        self.move_out_for(PartCounts { joints: joints.len(), ..PartCounts::default() })?;
         either!(self, world => world.add_joints_between(joints))
     }
 

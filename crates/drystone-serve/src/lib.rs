@@ -133,7 +133,7 @@ pub mod session;
 pub mod store;
 pub mod stream;
 mod suspects;
-mod turns;
+mod time_slices;
 mod watch;
 mod writer;
 
@@ -163,7 +163,7 @@ pub fn log_bug(message: &str, place: &str) {
 }
 
 /// Longest time from the stop signal to the end of the process.
-const MOST_DRAIN: Duration = Duration::from_secs(25);
+const MAX_DRAIN: Duration = Duration::from_secs(25);
 
 /// Interval at which histograms are summed up.
 const UPKEEP: Duration = Duration::from_secs(5);
@@ -245,7 +245,7 @@ pub fn run(
     let outcome = runtime.block_on(serve(&config, &scheduler, recorder, reload, announce));
     let stopping = Instant::now();
     tracing::info!("writing checkpoints");
-    let whole = scheduler.stop(MOST_DRAIN);
+    let whole = scheduler.stop(MAX_DRAIN);
     tracing::info!(whole, seconds = stopping.elapsed().as_secs_f64(), "stopped");
     // Requests that still wait get no answer any more.
     runtime.shutdown_timeout(Duration::from_secs(1));
@@ -265,7 +265,7 @@ async fn serve(
     let listener = tokio::net::TcpListener::bind(address).await.map_err(refused)?;
     let local = listener.local_addr().map_err(refused)?;
     tokio::spawn(keep_figures_small(recorder.clone()));
-    let state = api::State::new(config.clone(), scheduler.clone(), recorder, local);
+    let state = api::ApiState::new(config.clone(), scheduler.clone(), recorder, local);
     let stopping = state.stopping.clone();
     let stop = stopping.subscribe();
     if config.tokens.len() > 1 && config.tokens.iter().any(|token| token.name == config::ENVIRONMENT) {
@@ -305,7 +305,7 @@ async fn keep_figures_small(recorder: metrics_exporter_prometheus::PrometheusHan
 }
 
 /// Warns of worlds that no token can see, once all worlds are known.
-async fn warn_of_lost_worlds(state: api::State) {
+async fn warn_of_lost_worlds(state: api::ApiState) {
     let mut tick = tokio::time::interval(LISTED_TICK);
     while !state.scheduler.is_listed() {
         tick.tick().await;
@@ -317,7 +317,7 @@ async fn warn_of_lost_worlds(state: api::State) {
 }
 
 /// Reloads the tokens of the configuration at each SIGHUP.
-async fn change_tokens(state: api::State, reload: Reload) {
+async fn change_tokens(state: api::ApiState, reload: Reload) {
     #[cfg(unix)]
     {
         let Ok(mut hangup) = tokio::signal::unix::signal(tokio::signal::unix::SignalKind::hangup()) else { return };

@@ -39,7 +39,7 @@ const SHORT_PATIENCE: Duration = Duration::from_secs(2);
 /// Interval of the check whether the client of a request in progress is still connected.
 const TICK: Duration = Duration::from_millis(100);
 /// Largest head of a request, and minimum memory of a connection, bytes.
-const MOST_HEAD: usize = 32 << 10;
+const MAX_HEAD: usize = 32 << 10;
 /// Buffer of a connection, bytes.
 const BUFFER: usize = 64 << 10;
 
@@ -79,7 +79,7 @@ pub fn open_files(limits: &Limits) {
 
 /// Connection, as requests on it find it among their extensions.
 #[derive(Debug)]
-pub struct Line {
+pub struct ConnectionInfo {
     /// Address of the client, or of the proxy before it.
     pub peer: SocketAddr,
     number: u64,
@@ -93,7 +93,7 @@ pub struct Line {
     evicted: Notify,
 }
 
-impl Line {
+impl ConnectionInfo {
     /// Marks the connection as known after a request with a valid token. Returns false, and the connection stays a
     /// stranger, if there are `several` tokens and this one has half of all connections.
     pub fn know(&self, token: &str, several: bool) -> bool {
@@ -123,10 +123,10 @@ impl Line {
 }
 
 /// Request in progress, counted until dropped.
-struct Busy(Arc<Line>);
+struct Busy(Arc<ConnectionInfo>);
 
 impl Busy {
-    fn new(line: &Arc<Line>) -> Self {
+    fn new(line: &Arc<ConnectionInfo>) -> Self {
         line.busy.fetch_add(1, Ordering::Relaxed);
         Self(line.clone())
     }
@@ -152,7 +152,7 @@ struct Lines {
 struct LineTable {
     next: u64,
     /// Connections with a slot. An evicted one has none, though it may still be closing.
-    places: HashMap<u64, Arc<Line>>,
+    places: HashMap<u64, Arc<ConnectionInfo>>,
     /// Connections that have not shown a token, by number: the oldest first.
     strangers: BTreeMap<u64, IpAddr>,
     /// Token names of the other connections.
@@ -192,7 +192,7 @@ impl Lines {
 
     /// Assigns a slot to a new connection, perhaps that of a stranger. None if all slots belong to clients with a
     /// token.
-    fn admit(self: &Arc<Self>, peer: SocketAddr) -> Option<Arc<Line>> {
+    fn admit(self: &Arc<Self>, peer: SocketAddr) -> Option<Arc<ConnectionInfo>> {
         let mut table = self.lock();
         if table.strangers.len() >= self.max_strangers {
             table.evict(self.max_strangers / CROWD);
@@ -202,7 +202,7 @@ impl Lines {
         }
         let number = table.next;
         table.next += 1;
-        let line = Arc::new(Line { number, lines: Some(self.clone()), ..Line::beyond(peer) });
+        let line = Arc::new(ConnectionInfo { number, lines: Some(self.clone()), ..ConnectionInfo::beyond(peer) });
         table.places.insert(number, line.clone());
         table.strangers.insert(number, network(peer.ip()));
         drop(table);
@@ -220,7 +220,7 @@ impl Lines {
     }
 }
 
-impl Line {
+impl ConnectionInfo {
     /// Returns a connection without a slot.
     fn beyond(peer: SocketAddr) -> Self {
         Self {
@@ -237,7 +237,7 @@ impl Line {
 
 /// Serves `app` until `stop` is true. Connections beyond the limit get `full` instead, which must answer quickly.
 pub async fn serve(listener: TcpListener, app: Router, full: Router, limits: &Limits, stop: watch::Receiver<bool>) {
-    let pace = Pace {
+    let pace = ConnectionTimes {
         patience: Duration::from_secs_f64(limits.idle_seconds),
         stranger: Duration::from_secs_f64(limits.stranger_seconds),
         min_speed: limits.min_speed as f64,
@@ -264,7 +264,7 @@ pub async fn serve(listener: TcpListener, app: Router, full: Router, limits: &Li
             metrics::counter!("drystone_connections_refused_total").increment(1);
             let Ok(permit) = beyond.clone().try_acquire_owned() else { continue };
             let patience = pace.patience.min(SHORT_PATIENCE);
-            (Arc::new(Line::beyond(peer)), Some(permit), full.clone(), Pace { patience, ..pace })
+            (Arc::new(ConnectionInfo::beyond(peer)), Some(permit), full.clone(), ConnectionTimes { patience, ..pace })
         };
         // Answers are small, and a client waits for each.
         let _ = stream.set_nodelay(true);
@@ -276,7 +276,7 @@ pub async fn serve(listener: TcpListener, app: Router, full: Router, limits: &Li
 
 /// Timeouts of a connection.
 #[derive(Clone, Copy, Debug)]
-struct Pace {
+struct ConnectionTimes {
     /// Timeout for the head of a request, and for an answer of which nothing is read.
     patience: Duration,
     /// Timeout for the first request with a token.
@@ -289,7 +289,7 @@ struct Pace {
 async fn connection(stream: Counted, app: Router, stop: watch::Receiver<bool>) {
     let (line, pace) = (stream.line.clone(), stream.pace);
     let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(pace.patience).max_header_size(MOST_HEAD).max_buf_size(BUFFER);
+    builder.timer(TokioTimer::new()).header_read_timeout(pace.patience).max_header_size(MAX_HEAD).max_buf_size(BUFFER);
     let (app, own) = (TowerToHyperService::new(app), line.clone());
     let service = hyper::service::service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(own.clone());
@@ -341,8 +341,8 @@ async fn stopped(mut stop: watch::Receiver<bool>) {
 /// fails when written data is not read, or is read too slowly, and when the client disconnects during a request.
 struct Counted {
     stream: TcpStream,
-    pace: Pace,
-    line: Arc<Line>,
+    pace: ConnectionTimes,
+    line: Arc<ConnectionInfo>,
     /// Time for which writing may wait before the connection fails. Bytes that the client reads earn it, up to
     /// `pace.patience`.
     credit: Duration,
@@ -358,7 +358,12 @@ struct Counted {
 }
 
 impl Counted {
-    fn new(stream: TcpStream, pace: Pace, line: Arc<Line>, permit: Option<OwnedSemaphorePermit>) -> Self {
+    fn new(
+        stream: TcpStream,
+        pace: ConnectionTimes,
+        line: Arc<ConnectionInfo>,
+        permit: Option<OwnedSemaphorePermit>,
+    ) -> Self {
         metrics::gauge!("drystone_connections").increment(1.0);
         let (credit, reckoned) = (pace.patience, Instant::now());
         Self { stream, pace, line, credit, reckoned, stuck: None, tick: None, was_closed: false, _permit: permit }

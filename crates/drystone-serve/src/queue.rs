@@ -12,7 +12,7 @@ const HICCUP: f64 = 0.1;
 /// Number of short time slices in a row after which a hiccup is ignored.
 const CALM_TURNS: u8 = 10;
 /// Largest number of worlds in one time slice.
-const MOST_TOGETHER: usize = 64;
+const MAX_TOGETHER: usize = 64;
 
 /// Computing time of a world.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -77,7 +77,7 @@ impl Account {
 
 /// Recent lengths of a world's time slices. They qualify it for the worker for short time slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Record {
+pub struct SliceHistory {
     /// Numbers of short time slices with and without steps since the last long one, up to [`SHORT_TURNS`].
     steps: u8,
     rests: u8,
@@ -87,7 +87,7 @@ pub struct Record {
     is_long: bool,
 }
 
-impl Record {
+impl SliceHistory {
     /// Records a time slice. The caller leaves out those that opened the world: they say nothing about the next.
     pub fn note(&mut self, took: f64, steps: u32) {
         if took > SHORT {
@@ -137,7 +137,7 @@ pub struct Due<T> {
 /// owner with the least. With `together`, the worlds that follow in this order share the time slice, up to the first
 /// whose expected work does not fit. No world is overtaken, except by those that share dispatches with a selected
 /// one: their step runs in any case, and each is charged its part.
-pub fn choose<T: Ord>(due: &mut [Due<T>], together: bool, turn: Duration) -> &[Due<T>] {
+pub fn choose<T: Ord>(due: &mut [Due<T>], together: bool, time_slice: Duration) -> &[Due<T>] {
     // Ties are broken by id, so that the order does not depend on a hash table.
     let order = |a: &Due<T>, b: &Due<T>| {
         let by_owner = a.owner.total_cmp(&b.owner);
@@ -158,7 +158,7 @@ pub fn choose<T: Ord>(due: &mut [Due<T>], together: bool, turn: Duration) -> &[D
         let joins = series.is_some_and(|(pool, _)| shared.contains(&pool));
         if !joins {
             sum += series.map_or_else(|| account.next(*expected), |(_, seconds)| seconds);
-            full |= sum > turn.as_secs_f64();
+            full |= sum > time_slice.as_secs_f64();
         }
         if count == 0 || joins || !full {
             shared.extend(series.filter(|_| !joins).map(|(pool, _)| pool));
@@ -166,7 +166,7 @@ pub fn choose<T: Ord>(due: &mut [Due<T>], together: bool, turn: Duration) -> &[D
             due[count..=at].rotate_right(1);
             count += 1;
         }
-        if count == MOST_TOGETHER {
+        if count == MAX_TOGETHER {
             break;
         }
     }
@@ -177,7 +177,7 @@ pub fn choose<T: Ord>(due: &mut [Due<T>], together: bool, turn: Duration) -> &[D
 mod tests {
     use super::*;
 
-    const TURN: Duration = Duration::from_millis(4);
+    const TIME_SLICE: Duration = Duration::from_millis(4);
 
     /// Returns a world that is due for a step.
     fn due(id: u32, had: f64, step: f64) -> Due<u32> {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     fn chosen(due: &[Due<u32>], together: bool) -> Vec<u32> {
-        choose(&mut due.to_vec(), together, TURN).iter().map(|due| due.id).collect()
+        choose(&mut due.to_vec(), together, TIME_SLICE).iter().map(|due| due.id).collect()
     }
 
     #[test]
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(with(Due { account, ..other }), [10], "or that is to be alone");
         assert_eq!(chosen(&[], true), [0; 0]);
         let tiny: Vec<_> = (0..100).map(|id| due(id, 0.0, 1e-6)).collect();
-        assert_eq!(chosen(&tiny, true).len(), MOST_TOGETHER);
+        assert_eq!(chosen(&tiny, true).len(), MAX_TOGETHER);
     }
 
     #[test]
@@ -246,7 +246,7 @@ mod tests {
         let suspect = Due { account: Account { alone: true, ..rest.account }, ..of(7, 0.05, 2) };
         assert_eq!(with(&pooled(0.05, &[1]), &[suspect]), [1]);
         let many: Vec<u32> = (0..100).collect();
-        assert_eq!(chosen(&pooled(0.05, &many), true), many[..MOST_TOGETHER]);
+        assert_eq!(chosen(&pooled(0.05, &many), true), many[..MAX_TOGETHER]);
     }
 
     #[test]
@@ -274,7 +274,7 @@ mod tests {
         let mut all: Vec<_> = (0..51).map(|id| due(id, 0.0, cost(id))).collect();
         let (mut time, mut steps) = (0.0, [0_u32; 51]);
         while time < 60.0 {
-            let next: Vec<u32> = choose(&mut all, true, TURN).iter().map(|due| due.id).collect();
+            let next: Vec<u32> = choose(&mut all, true, TIME_SLICE).iter().map(|due| due.id).collect();
             for id in next {
                 time += cost(id);
                 steps[id as usize] += 1;
@@ -300,7 +300,7 @@ mod tests {
         let mut all: Vec<_> = (0..41).map(|id| due(id, 0.0, 0.001)).collect();
         let (mut time, mut steps, mut owners) = (0.0, 0, [0.0; 2]);
         while time < 60.0 {
-            let next: Vec<u32> = choose(&mut all, together, TURN).iter().map(|due| due.id).collect();
+            let next: Vec<u32> = choose(&mut all, together, TIME_SLICE).iter().map(|due| due.id).collect();
             for id in next {
                 time += 0.001;
                 steps += u32::from(id == 0);
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn a_record_of_short_turns_is_measured() {
-        let mut record = Record::default();
+        let mut record = SliceHistory::default();
         let all = [Expected::Anything, Expected::Step, Expected::Rest];
         assert_eq!(all.map(|expected| record.is_short(expected)), [false; 3], "nothing is known");
         (0..10).for_each(|_| record.note(0.001, 0));
@@ -349,7 +349,7 @@ mod tests {
     /// A world is not delayed behind long ones because the machine was busy for a moment.
     #[test]
     fn one_hiccup_in_many_turns_is_forgiven() {
-        let mut record = Record::default();
+        let mut record = SliceHistory::default();
         (0..CALM_TURNS).for_each(|_| record.note(0.001, 1));
         record.note(HICCUP, 1);
         assert!(record.is_short(Expected::Step) && record.is_clean());

@@ -1,6 +1,6 @@
 //! Scheduler: assigns time slices of the worker threads to worlds. A time slice goes to the owner whose worlds have
 //! used the least time so far, and among these to the world that has used the least; idle worlds save nothing up. On
-//! a GPU small worlds that are next share a time slice (turns.rs).
+//! a GPU small worlds that are next share a time slice (time_slices.rs).
 //!
 //! With several workers, one is reserved for worlds whose recent time slices were all short; the others open new
 //! worlds. While all others are held up by long time slices, it also takes small worlds without a record. From any
@@ -23,12 +23,14 @@ use std::time::{Duration, Instant};
 use super::config::Config;
 use super::device::Device;
 use super::problem::Problem;
-use super::queue::{Account, Due, Expected, Record, choose};
-use super::session::{Answer, Bodies, Facts, Handle, Poke, Request, Session, Shared, Wake, open_facts};
+use super::queue::{Account, Due, Expected, SliceHistory, choose};
+use super::session::{
+    Answer, BodyQuota, Handle, NextWake, Poke, Session, SessionRequest, Shared, WorldFacts, open_facts,
+};
 use super::store::{Store, Trouble, WORLD};
-use super::suspects::{Place as Passed, Suspects};
-use super::turns::{Member, TURN, run};
-use super::watch::Watch;
+use super::suspects::{RiskyWork as Passed, Suspects};
+use super::time_slices::{SliceMember, TIME_SLICE, run};
+use super::watch::Watchdog;
 use super::writer::Writer;
 use permissions::Leave;
 
@@ -45,7 +47,7 @@ const READERS: [usize; 2] = [4, 16];
 #[derive(Debug)]
 pub struct Scheduler {
     shared: Arc<Shared>,
-    state: Mutex<State>,
+    state: Mutex<SchedulerState>,
     changed: Condvar,
     /// True while the service stops: nothing new is begun.
     pub draining: AtomicBool,
@@ -55,10 +57,10 @@ pub struct Scheduler {
     /// Number of worlds that were in the store at the start and are not open yet.
     starting: AtomicUsize,
     workers: usize,
-    watch: Arc<Watch>,
+    watch: Arc<Watchdog>,
     suspects: Suspects,
     /// Message that names the service that has fenced this one.
-    taken: Mutex<Option<String>>,
+    fenced: Mutex<Option<String>>,
     /// Signals that another service has fenced this one.
     pub evicted: tokio::sync::Notify,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -66,9 +68,9 @@ pub struct Scheduler {
 }
 
 #[derive(Debug, Default)]
-struct State {
-    worlds: HashMap<String, Entry>,
-    owners: Vec<Owner>,
+struct SchedulerState {
+    worlds: HashMap<String, ScheduledWorld>,
+    owners: Vec<OwnerAccount>,
     /// Minimum time of the owners whose worlds wait.
     least: f64,
     /// Number of suspect worlds in a time slice: one at most.
@@ -79,18 +81,18 @@ struct State {
 
 /// Computing time of an owner's worlds.
 #[derive(Debug)]
-struct Owner {
+struct OwnerAccount {
     name: String,
     had: f64,
     /// Minimum time of the owner's waiting worlds.
     least: f64,
 }
 
-impl State {
+impl SchedulerState {
     /// Returns the index of an owner, adding it if it is new.
     fn owner(&mut self, name: &str) -> usize {
         self.owners.iter().position(|owner| owner.name == name).unwrap_or_else(|| {
-            self.owners.push(Owner { name: name.to_owned(), had: self.least, least: 0.0 });
+            self.owners.push(OwnerAccount { name: name.to_owned(), had: self.least, least: 0.0 });
             self.owners.len() - 1
         })
     }
@@ -98,9 +100,9 @@ impl State {
 
 /// Reservation for a world that is being created, until it is added or dropped.
 #[derive(Debug)]
-pub struct Place(Arc<Scheduler>, String);
+pub struct CreationPermit(Arc<Scheduler>, String);
 
-impl Drop for Place {
+impl Drop for CreationPermit {
     fn drop(&mut self) {
         let mut state = self.0.lock();
         if let Some(at) = state.making.iter().position(|owner| *owner == self.1) {
@@ -110,16 +112,16 @@ impl Drop for Place {
 }
 
 #[derive(Debug)]
-struct Entry {
+struct ScheduledWorld {
     handle: Arc<Handle>,
     /// Session; None during a time slice.
     session: Option<Box<Session>>,
-    wake: Wake,
+    wake: NextWake,
     /// True if a request arrived during a time slice.
     poked: bool,
     account: Account,
     owner: usize,
-    record: Record,
+    record: SliceHistory,
     /// Number of bodies when the record began.
     bodies: usize,
     /// True if the world may have ended the previous process.
@@ -129,13 +131,13 @@ struct Entry {
 }
 
 /// Takes a world's session out for a time slice.
-fn take(state: &mut State, (id, expected): (String, Expected), leave: Leave) -> Option<Member> {
+fn take(state: &mut SchedulerState, (id, expected): (String, Expected), leave: Leave) -> Option<SliceMember> {
     let entry = state.worlds.get_mut(&id)?;
     entry.poked = false;
     let mut session = entry.session.take()?;
     (session.may_take_long, session.may_step) = (leave.may_take_long, leave.may_step);
     state.suspects += usize::from(entry.is_suspect);
-    Some(Member::new(id, session, expected))
+    Some(SliceMember::new(id, session, expected))
 }
 
 impl Scheduler {
@@ -146,9 +148,9 @@ impl Scheduler {
     pub fn start(config: Arc<Config>, device: Device, store: Arc<Store>) -> io::Result<Arc<Self>> {
         let (writer, writers) = Writer::start(&store)?;
         let (pokes, poked) = mpsc::channel();
-        let taken = Mutex::new(pokes.clone());
+        let fenced = Mutex::new(pokes.clone());
         store.when_taken(Box::new(move |detail| {
-            let _ = taken.lock().unwrap_or_else(PoisonError::into_inner).send(Poke::Taken(detail));
+            let _ = fenced.lock().unwrap_or_else(PoisonError::into_inner).send(Poke::Taken(detail));
         }));
         let workers = match (device.backend(), config.workers) {
             ("gpu", _) => 1,
@@ -164,7 +166,7 @@ impl Scheduler {
             writer,
             pokes,
             total: Arc::default(),
-            resident: Bodies::default(),
+            resident: BodyQuota::default(),
             taking: AtomicUsize::new(0),
             several_tokens: AtomicBool::new(several),
         });
@@ -179,7 +181,7 @@ impl Scheduler {
             workers,
             watch: Arc::default(),
             suspects,
-            taken: Mutex::default(),
+            fenced: Mutex::default(),
             evicted: tokio::sync::Notify::new(),
             threads: Mutex::default(),
             writers: Mutex::new(writers),
@@ -238,7 +240,7 @@ impl Scheduler {
         let Some(read) = read else { return };
         let facts = read.unwrap_or_else(|error| {
             tracing::error!(world = id, %error, "the world cannot be read");
-            Facts { name: String::new(), created: 0, key: None, owner: String::new(), bodies: 0 }
+            WorldFacts { name: String::new(), created: 0, key: None, owner: String::new(), bodies: 0 }
         });
         self.starting.fetch_add(1, Ordering::SeqCst);
         self.insert(id, facts, true);
@@ -262,7 +264,7 @@ impl Scheduler {
         None
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, SchedulerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -287,8 +289,8 @@ impl Scheduler {
     /// Returns the reason why the service is not ready, if there is one.
     #[must_use]
     pub fn hindrance(&self) -> Option<String> {
-        if let Some(taken) = self.evicted_by() {
-            return Some(format!("another service has taken the store over: {taken}"));
+        if let Some(fenced) = self.evicted_by() {
+            return Some(format!("another service has taken the store over: {fenced}"));
         }
         if self.draining.load(Ordering::SeqCst) {
             return Some("the service is stopping".to_owned());
@@ -297,8 +299,9 @@ impl Scheduler {
         if !self.is_listed() || starting > 0 {
             return Some(format!("worlds are being restored: {starting} are not open yet"));
         }
-        let (most, turn) = (self.shared.config.limits.turn_seconds, self.watch.longest()?.as_secs_f64());
-        (turn > most).then(|| format!("a time slice has taken {turn:.1} s so far; limits.turn_seconds is {most}"))
+        let (most, time_slice) = (self.shared.config.limits.turn_seconds, self.watch.longest()?.as_secs_f64());
+        (time_slice > most)
+            .then(|| format!("a time slice has taken {time_slice:.1} s so far; limits.turn_seconds is {most}"))
     }
 
     /// Returns the age of the oldest time slice in progress; 0 if there is none.
@@ -316,7 +319,7 @@ impl Scheduler {
     /// Returns the message that names the service that has fenced this one.
     #[must_use]
     pub fn evicted_by(&self) -> Option<String> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.fenced.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Returns all worlds in the order of their creation.
@@ -346,7 +349,7 @@ impl Scheduler {
     ///
     /// # Errors
     /// The owner, or the service, has as many worlds as allowed.
-    pub fn reserve(self: &Arc<Self>, owner: &str, own_most: usize) -> Result<Place, Problem> {
+    pub fn reserve(self: &Arc<Self>, owner: &str, own_most: usize) -> Result<CreationPermit, Problem> {
         let mut state = self.lock();
         let there = state.worlds.values().filter(|entry| !entry.handle.is_gone());
         let (mut all, mut own) = (state.making.len(), state.making.iter().filter(|by| *by == owner).count());
@@ -363,17 +366,17 @@ impl Scheduler {
             return Err(Problem::too_many(detail, 60));
         }
         state.making.push(owner.to_owned());
-        Ok(Place(self.clone(), owner.to_owned()))
+        Ok(CreationPermit(self.clone(), owner.to_owned()))
     }
 
     /// Adds a world that has been written to the store.
-    pub fn add(&self, id: &str, facts: Facts, place: Place) {
+    pub fn add(&self, id: &str, facts: WorldFacts, place: CreationPermit) {
         self.insert(id, facts, false);
         drop(place);
         self.changed.notify_all();
     }
 
-    fn insert(&self, id: &str, facts: Facts, starting: bool) {
+    fn insert(&self, id: &str, facts: WorldFacts, starting: bool) {
         let (owner, bodies) = (facts.owner.clone(), facts.bodies);
         let (mut session, handle) = Session::new(id, facts, self.shared.clone());
         if let Some(verdict) = self.suspects.verdict(id) {
@@ -381,14 +384,14 @@ impl Scheduler {
         }
         let mut state = self.lock();
         let owner = state.owner(&owner);
-        let entry = Entry {
+        let entry = ScheduledWorld {
             handle,
             session: Some(Box::new(session)),
-            wake: Wake::Now,
+            wake: NextWake::Now,
             poked: false,
             account: Account::new(state.owners[owner].least),
             owner,
-            record: Record::default(),
+            record: SliceHistory::default(),
             bodies,
             is_suspect: self.suspects.has(id),
             starting,
@@ -404,7 +407,7 @@ impl Scheduler {
     pub async fn ask(
         &self,
         id: &str,
-        request: impl FnOnce(super::session::Reply) -> Request,
+        request: impl FnOnce(super::session::ReplySender) -> SessionRequest,
     ) -> Result<Answer, Problem> {
         let handle = self.existing(id)?;
         let (reply, answer) = tokio::sync::oneshot::channel();
@@ -420,20 +423,20 @@ impl Scheduler {
     /// Requests a time slice for a world.
     pub fn poke(&self, id: &str) {
         let mut state = self.lock();
-        let State { worlds, owners, least, .. } = &mut *state;
+        let SchedulerState { worlds, owners, least, .. } = &mut *state;
         if let Some(entry) = worlds.get_mut(id) {
             entry.poked = true;
             let owner = &mut owners[entry.owner];
             if entry.starting {
                 // Among the worlds that are being opened, a requested one comes first.
                 entry.account.had = entry.account.had.min(owner.least - 1e-6);
-            } else if entry.session.is_some() && entry.wake != Wake::Now {
+            } else if entry.session.is_some() && entry.wake != NextWake::Now {
                 // An idle world keeps no credit.
                 entry.account.had = entry.account.had.max(owner.least);
                 owner.had = owner.had.max(*least);
             }
             if entry.session.is_some() {
-                entry.wake = Wake::Now;
+                entry.wake = NextWake::Now;
             }
             self.changed.notify_all();
         }
@@ -445,10 +448,10 @@ impl Scheduler {
                 Poke::Turn(id) => self.poke(&id),
                 Poke::Press(bodies, owner) => self.press(bodies, owner.as_deref()),
                 Poke::Taken(detail) => {
-                    let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-                    if taken.is_none() {
+                    let mut fenced = self.fenced.lock().unwrap_or_else(PoisonError::into_inner);
+                    if fenced.is_none() {
                         tracing::error!(detail, "another service has taken the store over: this service stops");
-                        *taken = Some(detail);
+                        *fenced = Some(detail);
                         self.evicted.notify_one();
                     }
                 }
@@ -460,7 +463,7 @@ impl Scheduler {
     /// Has idle worlds written to disk that have `bodies` bodies together, the longest unused first; only worlds of
     /// `owner` if one is given.
     fn press(&self, bodies: usize, owner: Option<&str>) {
-        let idle = |entry: &Entry| {
+        let idle = |entry: &ScheduledWorld| {
             let is_meant = owner.is_none_or(|owner| entry.handle.facts.owner == owner);
             let idle = entry.handle.idle_since().filter(|_| is_meant);
             idle.map(|(used, bodies)| (used, bodies, entry.handle.clone()))
@@ -492,23 +495,23 @@ impl Scheduler {
 
     /// Returns true if the reserved worker takes a world. `is_held_up` says that all other workers are in long time
     /// slices.
-    fn suits(entry: &Entry, session: &Session, is_held_up: bool) -> bool {
+    fn suits(entry: &ScheduledWorld, session: &Session, is_held_up: bool) -> bool {
         Self::is_harmless(entry, is_held_up) || (!session.is_opening() && entry.record.is_short(session.expected()))
     }
 
     /// Returns true if the reserved worker may also step the world. A record of short answers says nothing about
     /// steps.
-    fn may_step(entry: &Entry, is_held_up: bool) -> bool {
+    fn may_step(entry: &ScheduledWorld, is_held_up: bool) -> bool {
         Self::is_harmless(entry, is_held_up) || entry.record.is_short(Expected::Step)
     }
 
     /// Returns true for a small world without a record while all other workers are held up.
-    fn is_harmless(entry: &Entry, is_held_up: bool) -> bool {
+    fn is_harmless(entry: &ScheduledWorld, is_held_up: bool) -> bool {
         is_held_up && entry.record.is_clean() && (1..=SMALL).contains(&entry.bodies)
     }
 
     /// Waits for the next worlds due: one, or on a device perhaps several. None when the scheduler ends.
-    fn next(&self, only_short: bool) -> Option<Vec<Member>> {
+    fn next(&self, only_short: bool) -> Option<Vec<SliceMember>> {
         let together = self.shared.device.backend() == "gpu";
         let mut state = self.lock();
         loop {
@@ -522,8 +525,8 @@ impl Scheduler {
             for (id, entry) in &state.worlds {
                 let Some(session) = &entry.session else { continue };
                 match entry.wake {
-                    Wake::At(at) if at > now => soonest = Some(soonest.map_or(at, |soonest| soonest.min(at))),
-                    Wake::Now | Wake::At(_) => {
+                    NextWake::At(at) if at > now => soonest = Some(soonest.map_or(at, |soonest| soonest.min(at))),
+                    NextWake::Now | NextWake::At(_) => {
                         let is_urgent = session.is_urgent(now);
                         if entry.is_suspect && state.suspects > 0 && !is_urgent {
                             // Waits until the other suspect is back, or its own deadline.
@@ -554,10 +557,10 @@ impl Scheduler {
                         };
                         due.push(Due { id, owner, account, expected, series });
                     }
-                    Wake::Idle | Wake::Gone => {}
+                    NextWake::Idle | NextWake::Gone => {}
                 }
             }
-            let chosen = choose(&mut due, together, TURN);
+            let chosen = choose(&mut due, together, TIME_SLICE);
             if let Some(first) = chosen.first() {
                 let (least, of_owner) = (first.owner, first.account.had);
                 let chosen: Vec<_> = chosen.iter().map(|due| (due.id.clone(), due.expected)).collect();
@@ -589,20 +592,20 @@ impl Scheduler {
         }
     }
 
-    fn give_back(&self, members: Vec<Member>) {
+    fn give_back(&self, members: Vec<SliceMember>) {
         let mut state = self.lock();
-        let State { worlds, owners, suspects, .. } = &mut *state;
-        for Member { id, session, expected, is_opening, wake, took, steps, .. } in members {
-            let wake = wake.unwrap_or(Wake::Now);
+        let SchedulerState { worlds, owners, suspects, .. } = &mut *state;
+        for SliceMember { id, session, expected, is_opening, wake, took, steps, .. } in members {
+            let wake = wake.unwrap_or(NextWake::Now);
             let Some(entry) = worlds.get_mut(&id) else { continue };
             if entry.is_suspect {
                 *suspects = suspects.saturating_sub(1);
                 let passed = session.steps().filter(|_| !session.is_opening());
-                entry.is_suspect =
-                    wake != Wake::Gone && !passed.is_some_and(|steps| self.suspects.passed(&id, Passed::Step(steps)));
+                entry.is_suspect = wake != NextWake::Gone
+                    && !passed.is_some_and(|steps| self.suspects.passed(&id, Passed::Step(steps)));
             }
             owners[entry.owner].had += took;
-            if wake == Wake::Gone {
+            if wake == NextWake::Gone {
                 self.suspects.forget(&id);
                 if entry.starting {
                     self.starting.fetch_sub(1, Ordering::SeqCst);
@@ -618,7 +621,7 @@ impl Scheduler {
             }
             if bodies > entry.bodies + entry.bodies / 2 + 64 {
                 // Its old record no longer applies.
-                (entry.bodies, entry.record) = (bodies, Record::default());
+                (entry.bodies, entry.record) = (bodies, SliceHistory::default());
             }
             if !is_opening {
                 entry.record.note(took, steps);
@@ -628,7 +631,7 @@ impl Scheduler {
                 .increment(u64::try_from(micros).unwrap_or(u64::MAX));
             entry.account.charge(took, expected, steps);
             entry.account.alone = session.is_suspect() || entry.is_suspect;
-            entry.wake = if entry.poked { Wake::Now } else { wake };
+            entry.wake = if entry.poked { NextWake::Now } else { wake };
             entry.session = Some(session);
         }
         drop(state);
@@ -654,7 +657,8 @@ impl Scheduler {
         loop {
             let settled = {
                 let state = self.lock();
-                let settled = |entry: &Entry| entry.session.as_ref().is_some_and(|session| session.is_settled());
+                let settled =
+                    |entry: &ScheduledWorld| entry.session.as_ref().is_some_and(|session| session.is_settled());
                 state.worlds.values().all(settled)
             };
             if settled {

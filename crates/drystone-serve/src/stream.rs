@@ -54,16 +54,16 @@ const DELTA_ROW: usize = 12;
 
 /// Poses and velocities of all bodies after a step.
 #[derive(Clone, Debug, Default)]
-pub struct Frame {
+pub struct StreamFrame {
     /// Steps done.
     pub step: u64,
     /// Simulated seconds.
     pub time: f64,
-    rows: Vec<Row>,
+    rows: Vec<FrameRow>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Row {
+struct FrameRow {
     slot: u32,
     generation: u32,
     position: [f32; 2],
@@ -73,7 +73,7 @@ struct Row {
     flags: u32,
 }
 
-impl Frame {
+impl StreamFrame {
     /// Takes a frame of a world. On a GPU this waits for the device.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl Frame {
                 KINEMATIC => KINEMATIC_ROW,
                 _ => STATIC_ROW,
             };
-            rows.push(Row {
+            rows.push(FrameRow {
                 slot: id.index,
                 generation: id.generation,
                 position: body.position,
@@ -120,7 +120,7 @@ impl Frame {
     /// Encodes all bodies.
     #[must_use]
     pub fn full(&self, sequence: u32, dropped: u32) -> Vec<u8> {
-        let rows: Vec<&Row> = self.rows.iter().collect();
+        let rows: Vec<&FrameRow> = self.rows.iter().collect();
         encode(self, ALL, sequence, dropped, &rows, &[], &[])
     }
 }
@@ -132,11 +132,11 @@ struct Delta {
 }
 
 fn encode(
-    frame: &Frame,
+    frame: &StreamFrame,
     flags: u16,
     sequence: u32,
     dropped: u32,
-    full: &[&Row],
+    full: &[&FrameRow],
     deltas: &[Delta],
     gone: &[u32],
 ) -> Vec<u8> {
@@ -191,7 +191,7 @@ pub struct Wish {
 
 /// Encoder of one client's stream, with the values that the client holds.
 #[derive(Debug)]
-pub struct View {
+pub struct ClientView {
     wish: Wish,
     sequence: u32,
     has: HashMap<u32, Has>,
@@ -207,7 +207,7 @@ struct Has {
     flags: u32,
 }
 
-impl View {
+impl ClientView {
     /// Creates the encoder of a new client.
     #[must_use]
     pub fn new(wish: Wish) -> Self {
@@ -227,15 +227,15 @@ impl View {
     }
 
     /// Encodes a frame for this client.
-    pub fn encode(&mut self, frame: &Frame, dropped: u32) -> Vec<u8> {
-        let inside = |row: &&Row| match self.wish.region {
+    pub fn encode(&mut self, frame: &StreamFrame, dropped: u32) -> Vec<u8> {
+        let inside = |row: &&FrameRow| match self.wish.region {
             None => true,
             Some([x0, y0, x1, y1]) => {
                 let [x, y] = row.position;
                 x >= x0 && x <= x1 && y >= y0 && y <= y1
             }
         };
-        let rows: Vec<&Row> = frame.rows.iter().filter(inside).collect();
+        let rows: Vec<&FrameRow> = frame.rows.iter().filter(inside).collect();
         let sequence = self.sequence;
         self.sequence = self.sequence.wrapping_add(1);
         if self.afresh || !self.wish.delta {
@@ -278,7 +278,7 @@ impl View {
 }
 
 impl Has {
-    fn of(row: &Row) -> Self {
+    fn of(row: &FrameRow) -> Self {
         Self {
             generation: row.generation,
             position: row.position.map(f64::from),
@@ -288,7 +288,7 @@ impl Has {
     }
 
     /// Moves to the row by whole quanta and returns them, if they fit.
-    fn follow(&mut self, row: &Row) -> Option<[i16; 3]> {
+    fn follow(&mut self, row: &FrameRow) -> Option<[i16; 3]> {
         let turn = std::f64::consts::TAU;
         let quanta = |by: f64, quantum: f32| {
             let count = (by / f64::from(quantum)).round();
@@ -311,13 +311,13 @@ impl Has {
 
 /// Schedule of a stream's frames, which counts those that a slow client misses.
 #[derive(Debug)]
-pub struct Pace {
+pub struct FrameDrops {
     last: Option<Instant>,
     /// Number of frames skipped so far.
     pub dropped: u32,
 }
 
-impl Pace {
+impl FrameDrops {
     /// Creates the schedule of a new stream.
     #[must_use]
     pub fn new() -> Self {
@@ -343,14 +343,14 @@ impl Pace {
     }
 }
 
-impl Default for Pace {
+impl Default for FrameDrops {
     fn default() -> Self {
         Self::new()
     }
 }
 
 /// Frame as published to the streams.
-pub type Shown = Option<Arc<Frame>>;
+pub type LatestFrame = Option<Arc<StreamFrame>>;
 
 #[cfg(test)]
 mod tests {
@@ -391,8 +391,8 @@ mod tests {
         }
     }
 
-    fn row(slot: u32, x: f32, y: f32, angle: f32) -> Row {
-        Row { slot, position: [x, y], angle, ..Row::default() }
+    fn row(slot: u32, x: f32, y: f32, angle: f32) -> FrameRow {
+        FrameRow { slot, position: [x, y], angle, ..FrameRow::default() }
     }
 
     fn wish(delta: bool, region: Option<[f32; 4]>) -> Wish {
@@ -401,11 +401,11 @@ mod tests {
 
     #[test]
     fn errors_do_not_add_up() {
-        let (mut view, mut client) = (View::new(wish(true, None)), Client::default());
+        let (mut view, mut client) = (ClientView::new(wish(true, None)), Client::default());
         for step in 0..5000_u16 {
             let t = f32::from(step) * 0.0173;
             let (x, y, angle) = (t * 0.37, 3.0 * t.sin(), (1.1 * t).sin() * 3.1);
-            let frame = Frame { step: u64::from(step), time: 0.0, rows: vec![row(7, x, y, angle)] };
+            let frame = StreamFrame { step: u64::from(step), time: 0.0, rows: vec![row(7, x, y, angle)] };
             client.take(&view.encode(&frame, 0));
             let (position, at) = client.0[&7];
             let half = 0.5 * f64::from(POSITION_QUANTUM) + 1e-12;
@@ -418,8 +418,8 @@ mod tests {
 
     #[test]
     fn only_what_moved_and_who_is_new_or_gone() {
-        let (mut view, mut client) = (View::new(wish(true, None)), Client::default());
-        let frame = |rows: Vec<Row>| Frame { step: 0, time: 0.0, rows };
+        let (mut view, mut client) = (ClientView::new(wish(true, None)), Client::default());
+        let frame = |rows: Vec<FrameRow>| StreamFrame { step: 0, time: 0.0, rows };
         let three = vec![row(0, 0.0, 0.0, 0.0), row(1, 1.0, 0.0, 0.0), row(2, 2.0, 0.0, 0.0)];
         assert_eq!(client.take(&view.encode(&frame(three.clone()), 0)), [3, 0, 0]);
         assert_eq!(client.take(&view.encode(&frame(three.clone()), 0)), [0, 0, 0]);
@@ -438,8 +438,8 @@ mod tests {
 
     #[test]
     fn a_region_hides_what_leaves_it() {
-        let (mut view, mut client) = (View::new(wish(true, Some([0.0, 0.0, 2.0, 2.0]))), Client::default());
-        let frame = |x: f32| Frame { step: 0, time: 0.0, rows: vec![row(0, x, 1.0, 0.0), row(1, 9.0, 9.0, 0.0)] };
+        let (mut view, mut client) = (ClientView::new(wish(true, Some([0.0, 0.0, 2.0, 2.0]))), Client::default());
+        let frame = |x: f32| StreamFrame { step: 0, time: 0.0, rows: vec![row(0, x, 1.0, 0.0), row(1, 9.0, 9.0, 0.0)] };
         assert_eq!(client.take(&view.encode(&frame(1.0), 0)), [1, 0, 0]);
         assert_eq!(client.take(&view.encode(&frame(2.5), 0)), [0, 0, 1]);
         assert_eq!(client.take(&view.encode(&frame(1.5), 0)), [1, 0, 0]);

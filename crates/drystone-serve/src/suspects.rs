@@ -36,7 +36,7 @@ const MAX_OPEN_DEATHS: u32 = 3;
 /// Work during which the process may end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Place {
+pub enum RiskyWork {
     /// Reading the checkpoint and the log.
     Open,
     /// A step, with the number of steps done before it.
@@ -47,12 +47,12 @@ pub enum Place {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 struct Suspicion {
     deaths: u32,
-    place: Place,
+    place: RiskyWork,
 }
 
 impl Suspicion {
     fn is_enough(self) -> bool {
-        let most = if self.place == Place::Open { MAX_OPEN_DEATHS } else { MAX_STEP_DEATHS };
+        let most = if self.place == RiskyWork::Open { MAX_OPEN_DEATHS } else { MAX_STEP_DEATHS };
         self.deaths >= most
     }
 }
@@ -127,14 +127,14 @@ impl Suspects {
     }
 
     /// Marks the worlds that a worker is about to compute.
-    pub fn mark<'a>(&self, worker: usize, worlds: impl Iterator<Item = (&'a str, Place)>) {
+    pub fn mark<'a>(&self, worker: usize, worlds: impl Iterator<Item = (&'a str, RiskyWork)>) {
         let Some(file) = &self.marks else { return };
         let mut text = String::with_capacity(96);
         for (id, place) in worlds {
             // Writing to a string cannot fail.
             let _ = match place {
-                Place::Open => writeln!(text, "{id} open"),
-                Place::Step(step) => writeln!(text, "{id} {step}"),
+                RiskyWork::Open => writeln!(text, "{id} open"),
+                RiskyWork::Step(step) => writeln!(text, "{id} {step}"),
             };
         }
         text.truncate(PART_BYTES - 1);
@@ -168,8 +168,8 @@ impl Suspects {
         let suspicion = self.lock().worlds.get(id).copied().filter(|suspicion| suspicion.is_enough())?;
         let deaths = suspicion.deaths;
         let what = match suspicion.place {
-            Place::Open => "was opened".to_owned(),
-            Place::Step(step) => format!("computed a step (about step {})", step + 1),
+            RiskyWork::Open => "was opened".to_owned(),
+            RiskyWork::Step(step) => format!("computed a step (about step {})", step + 1),
         };
         Some(format!(
             "the process ended {deaths} times while this world {what}: delete the world, or start the service once with \
@@ -179,13 +179,13 @@ impl Suspects {
 
     /// Clears a suspect if `place` is past the work during which the process ended. Returns true if the world is no
     /// suspect any more.
-    pub fn passed(&self, id: &str, place: Place) -> bool {
+    pub fn passed(&self, id: &str, place: RiskyWork) -> bool {
         let mut notes = self.lock();
         let Some(suspicion) = notes.worlds.get(id) else { return true };
         let passed = match (suspicion.place, place) {
-            (Place::Open, Place::Step(_)) => true,
-            (Place::Step(before), Place::Step(now)) => now >= before + MARK_STEPS,
-            (_, Place::Open) => false,
+            (RiskyWork::Open, RiskyWork::Step(_)) => true,
+            (RiskyWork::Step(before), RiskyWork::Step(now)) => now >= before + MARK_STEPS,
+            (_, RiskyWork::Open) => false,
         };
         if passed {
             notes.worlds.remove(id);
@@ -249,13 +249,13 @@ fn make_own(folder: &Path) -> io::Result<()> {
 }
 
 /// Returns the worlds named by marks.
-fn parse_marks(bytes: &[u8]) -> BTreeMap<String, Place> {
+fn parse_marks(bytes: &[u8]) -> BTreeMap<String, RiskyWork> {
     let mut worlds = BTreeMap::new();
     for part in bytes.chunks(PART_BYTES) {
         let text = String::from_utf8_lossy(part);
         for line in text.split('\n').take_while(|line| !line.is_empty()) {
             let Some((id, place)) = line.split_once(' ') else { continue };
-            let place = if place == "open" { Some(Place::Open) } else { place.parse().ok().map(Place::Step) };
+            let place = if place == "open" { Some(RiskyWork::Open) } else { place.parse().ok().map(RiskyWork::Step) };
             if let Some(place) = place.filter(|_| super::store::is_id(id)) {
                 worlds.insert(id.to_owned(), place);
             }
@@ -268,7 +268,7 @@ fn parse_marks(bytes: &[u8]) -> BTreeMap<String, Place> {
 /// only one in its time slice, so the other worlds that ran beside it are not to blame.
 fn update_suspicions(
     mut suspects: BTreeMap<String, Suspicion>,
-    left: BTreeMap<String, Place>,
+    left: BTreeMap<String, RiskyWork>,
 ) -> BTreeMap<String, Suspicion> {
     let known = left.keys().any(|id| suspects.contains_key(id));
     for (id, place) in left {
@@ -311,16 +311,16 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let suspects = open(folder.path());
         // Two workers, two worlds: the process ends.
-        suspects.mark(0, [("good", Place::Step(7))].into_iter());
-        suspects.mark(1, [("bad", Place::Step(3))].into_iter());
+        suspects.mark(0, [("good", RiskyWork::Step(7))].into_iter());
+        suspects.mark(1, [("bad", RiskyWork::Step(3))].into_iter());
         let suspects = open(folder.path());
         assert!(suspects.has("good") && suspects.has("bad") && suspects.verdict("bad").is_none());
         // Each is tried alone; worlds that run beside it are not to blame.
-        suspects.mark(0, [("good", Place::Step(20))].into_iter());
-        assert!(!suspects.passed("good", Place::Step(22)), "not far enough");
-        assert!(suspects.passed("good", Place::Step(7 + MARK_STEPS)));
-        suspects.mark(0, [("other", Place::Step(90))].into_iter());
-        suspects.mark(1, [("bad", Place::Step(3))].into_iter());
+        suspects.mark(0, [("good", RiskyWork::Step(20))].into_iter());
+        assert!(!suspects.passed("good", RiskyWork::Step(22)), "not far enough");
+        assert!(suspects.passed("good", RiskyWork::Step(7 + MARK_STEPS)));
+        suspects.mark(0, [("other", RiskyWork::Step(90))].into_iter());
+        suspects.mark(1, [("bad", RiskyWork::Step(3))].into_iter());
         let suspects = open(folder.path());
         assert!(!suspects.has("other") && !suspects.has("good"));
         let verdict = suspects.verdict("bad").unwrap();
@@ -334,18 +334,18 @@ mod tests {
     fn a_process_that_ends_in_order_leaves_no_suspects() {
         let folder = tempfile::tempdir().unwrap();
         let suspects = open(folder.path());
-        suspects.mark(3, [("one", Place::Open), ("two", Place::Step(1))].into_iter());
+        suspects.mark(3, [("one", RiskyWork::Open), ("two", RiskyWork::Step(1))].into_iter());
         suspects.clear(3);
-        suspects.mark(5, [("three", Place::Open)].into_iter());
+        suspects.mark(5, [("three", RiskyWork::Open)].into_iter());
         suspects.close();
         let suspects = open(folder.path());
         assert!(!suspects.has("one") && !suspects.has("two") && !suspects.has("three"));
         // Negative control.
-        suspects.mark(3, [("one", Place::Open), ("two", Place::Step(1))].into_iter());
+        suspects.mark(3, [("one", RiskyWork::Open), ("two", RiskyWork::Step(1))].into_iter());
         let suspects = open(folder.path());
         assert!(suspects.has("one") && suspects.has("two"));
-        assert!(suspects.passed("one", Place::Step(0)), "it is open");
-        assert!(!suspects.passed("two", Place::Open));
+        assert!(suspects.passed("one", RiskyWork::Step(0)), "it is open");
+        assert!(!suspects.passed("two", RiskyWork::Open));
     }
 
     #[test]

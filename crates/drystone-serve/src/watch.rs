@@ -13,8 +13,8 @@ const IDLE_TICKS: u32 = 100;
 
 /// Time slices in progress, and the state of the thread that watches them.
 #[derive(Debug, Default)]
-pub struct Watch {
-    turns: Mutex<Turns>,
+pub struct Watchdog {
+    time_slices: Mutex<Turns>,
     changed: Condvar,
     is_asleep: AtomicBool,
 }
@@ -33,18 +33,18 @@ struct Running {
     worlds: Vec<Arc<Handle>>,
 }
 
-impl Watch {
+impl Watchdog {
     fn lock(&self) -> MutexGuard<'_, Turns> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+        self.time_slices.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Registers a time slice. Returns its number, for [`Self::end`].
     pub fn begin(&self, worlds: Vec<Arc<Handle>>) -> u64 {
-        let mut turns = self.lock();
-        let number = turns.next;
-        turns.next += 1;
-        turns.running.push(Running { number, began: Instant::now(), worlds });
-        drop(turns);
+        let mut time_slices = self.lock();
+        let number = time_slices.next;
+        time_slices.next += 1;
+        time_slices.running.push(Running { number, began: Instant::now(), worlds });
+        drop(time_slices);
         if self.is_asleep.load(Ordering::SeqCst) {
             self.changed.notify_all();
         }
@@ -77,21 +77,23 @@ impl Watch {
     /// Watches until [`Self::stop`]. While `draining` is true all steps are cancelled.
     pub fn run(&self, draining: &AtomicBool) {
         let mut idle = 0;
-        let mut turns = self.lock();
-        while !turns.has_ended {
+        let mut time_slices = self.lock();
+        while !time_slices.has_ended {
             let now = Instant::now();
-            idle = if turns.running.is_empty() { idle + 1 } else { 0 };
-            for world in turns.running.iter().flat_map(|running| &running.worlds) {
+            idle = if time_slices.running.is_empty() { idle + 1 } else { 0 };
+            for world in time_slices.running.iter().flat_map(|running| &running.worlds) {
                 world.give_up_if_unwanted(now, draining.load(Ordering::SeqCst));
             }
-            turns = if idle > IDLE_TICKS {
+            time_slices = if idle > IDLE_TICKS {
                 self.is_asleep.store(true, Ordering::SeqCst);
-                let woken = self.changed.wait_while(turns, |turns| turns.running.is_empty() && !turns.has_ended);
+                let woken = self
+                    .changed
+                    .wait_while(time_slices, |time_slices| time_slices.running.is_empty() && !time_slices.has_ended);
                 self.is_asleep.store(false, Ordering::SeqCst);
                 idle = 0;
                 woken.unwrap_or_else(PoisonError::into_inner)
             } else {
-                self.changed.wait_timeout(turns, TICK).unwrap_or_else(PoisonError::into_inner).0
+                self.changed.wait_timeout(time_slices, TICK).unwrap_or_else(PoisonError::into_inner).0
             };
         }
     }

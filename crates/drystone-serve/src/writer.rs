@@ -17,7 +17,7 @@ use std::time::Instant;
 use super::lock;
 use super::store::{LogEnd, Store, Trouble};
 
-pub use super::store::Done;
+pub use super::store::WriteCallback;
 
 /// Number of threads that append to logs, each for some of the worlds: a disk does several syncs in the time of one.
 const LOG_THREADS: usize = 8;
@@ -29,10 +29,10 @@ const SLOW_THREADS: usize = 4;
 const SAVE_THREADS: usize = 2;
 
 /// Work that may take long.
-type Work = Box<dyn FnOnce(&Store) -> io::Result<()> + Send>;
+type SlowWork = Box<dyn FnOnce(&Store) -> io::Result<()> + Send>;
 
 /// Job for a writer thread.
-pub enum Job {
+pub enum WriteJob {
     /// Records to append to a log.
     Append {
         /// Id of the world.
@@ -42,31 +42,31 @@ pub enum Job {
         /// Encoded records.
         rows: Vec<u8>,
         /// Called with the result, once it is known whether they are durable.
-        done: Done,
+        done: WriteCallback,
     },
     /// Work that may take long.
     Slow {
         /// Id of the world. Jobs of one world are done in order.
         id: String,
         /// Urgency of the job.
-        kind: Kind,
+        kind: JobUrgency,
         /// Work of the job.
-        work: Work,
+        work: SlowWork,
         /// Called with the result.
-        done: Done,
+        done: WriteCallback,
     },
 }
 
 /// Kind of a slow job, which determines its priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum JobUrgency {
     /// The world, or space on the disk, waits for the job.
     World,
     /// A client requested a named checkpoint.
     Save,
 }
 
-impl fmt::Debug for Job {
+impl fmt::Debug for WriteJob {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Append { id, end, .. } => write!(f, "Append({id}, {})", end.number()),
@@ -77,14 +77,14 @@ impl fmt::Debug for Job {
 
 /// Slow job in the queue.
 struct Slow {
-    kind: Kind,
-    work: Work,
-    done: Done,
+    kind: JobUrgency,
+    work: SlowWork,
+    done: WriteCallback,
 }
 
 /// Slow jobs of all worlds.
 #[derive(Default)]
-struct Jobs {
+struct SlowJobs {
     /// Waiting jobs of each world that has a waiting or running job, in order.
     waiting: HashMap<String, VecDeque<Slow>>,
     /// Worlds with waiting jobs and no running one, the longest waiting first.
@@ -98,25 +98,25 @@ struct Jobs {
 /// Queue between sessions and slow threads.
 #[derive(Default)]
 struct Queue {
-    jobs: Mutex<Jobs>,
+    jobs: Mutex<SlowJobs>,
     changed: Condvar,
     /// Bytes of named checkpoints that wait to be written.
     bytes: Mutex<usize>,
 }
 
 /// Bytes that wait to be written, until dropped.
-pub struct Reserved {
+pub struct ReservedBytes {
     queue: Arc<Queue>,
     bytes: usize,
 }
 
-impl fmt::Debug for Reserved {
+impl fmt::Debug for ReservedBytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Reserved({})", self.bytes)
     }
 }
 
-impl Drop for Reserved {
+impl Drop for ReservedBytes {
     fn drop(&mut self) {
         let mut bytes = lock(&self.queue.bytes);
         *bytes = bytes.saturating_sub(self.bytes);
@@ -145,10 +145,10 @@ impl Queue {
     fn next(&self) -> Option<(String, Slow)> {
         let mut jobs = lock(&self.jobs);
         loop {
-            let Jobs { waiting, ready, saving, .. } = &mut *jobs;
+            let SlowJobs { waiting, ready, saving, .. } = &mut *jobs;
             let may = |id: &String| {
                 let first = waiting.get(id).and_then(VecDeque::front);
-                first.is_some_and(|slow| slow.kind == Kind::World || *saving < SAVE_THREADS)
+                first.is_some_and(|slow| slow.kind == JobUrgency::World || *saving < SAVE_THREADS)
             };
             let place = ready.iter().position(may);
             let next = place.and_then(|place| ready.remove(place)).and_then(|id| {
@@ -156,7 +156,7 @@ impl Queue {
                 Some((id, slow))
             });
             if let Some((id, slow)) = next {
-                *saving += usize::from(slow.kind == Kind::Save);
+                *saving += usize::from(slow.kind == JobUrgency::Save);
                 return Some((id, slow));
             }
             if jobs.closed && jobs.waiting.is_empty() {
@@ -167,9 +167,9 @@ impl Queue {
     }
 
     /// Records that a job has ended: the world's next one may begin.
-    fn ended(&self, id: String, kind: Kind) {
+    fn ended(&self, id: String, kind: JobUrgency) {
         let mut jobs = lock(&self.jobs);
-        jobs.saving -= usize::from(kind == Kind::Save);
+        jobs.saving -= usize::from(kind == JobUrgency::Save);
         if jobs.waiting.get(&id).is_some_and(|waiting| !waiting.is_empty()) {
             jobs.ready.push_back(id);
         } else {
@@ -188,7 +188,7 @@ impl Queue {
 /// Handle of the writer threads.
 pub struct Writer {
     store: Arc<Store>,
-    quick: Vec<Sender<Job>>,
+    quick: Vec<Sender<WriteJob>>,
     slow: Arc<Queue>,
 }
 
@@ -227,23 +227,23 @@ impl Writer {
     }
 
     /// Passes a job to its thread.
-    pub fn give(&self, job: Job) {
+    pub fn give(&self, job: WriteJob) {
         let stopping = || Err(io::Error::other("the service is stopping"));
         match job {
-            Job::Append { id, end, rows, done } if self.store.is_remote() => {
+            WriteJob::Append { id, end, rows, done } if self.store.is_remote() => {
                 self.store.append_later(&id, &end, rows, counted(done));
             }
-            Job::Append { id, end, rows, done } => {
+            WriteJob::Append { id, end, rows, done } => {
                 // Records of a world keep their order.
                 let thread = self.quick.get(crc32fast::hash(id.as_bytes()) as usize % LOG_THREADS);
                 let Some(thread) = thread else { return done(stopping()) };
-                if let Err(mpsc::SendError(Job::Append { done, .. } | Job::Slow { done, .. })) =
-                    thread.send(Job::Append { id, end, rows, done })
+                if let Err(mpsc::SendError(WriteJob::Append { done, .. } | WriteJob::Slow { done, .. })) =
+                    thread.send(WriteJob::Append { id, end, rows, done })
                 {
                     done(stopping());
                 }
             }
-            Job::Slow { id, kind, work, done } => {
+            WriteJob::Slow { id, kind, work, done } => {
                 if let Err(slow) = self.slow.push(id, Slow { kind, work, done }) {
                     (slow.done)(stopping());
                 }
@@ -254,19 +254,19 @@ impl Writer {
     /// Reserves bytes to be written for a client, out of `most` for all. A larger amount is accepted while nothing
     /// else waits. None if there is no room.
     #[must_use]
-    pub fn reserve(&self, bytes: usize, most: usize) -> Option<Reserved> {
+    pub fn reserve(&self, bytes: usize, most: usize) -> Option<ReservedBytes> {
         let mut waiting = lock(&self.slow.bytes);
         if *waiting > 0 && waiting.saturating_add(bytes) > most {
             return None;
         }
         *waiting = waiting.saturating_add(bytes);
         drop(waiting);
-        Some(Reserved { queue: self.slow.clone(), bytes })
+        Some(ReservedBytes { queue: self.slow.clone(), bytes })
     }
 }
 
 /// Wraps a callback to count the result and the duration in the metrics.
-fn counted(done: Done) -> Done {
+fn counted(done: WriteCallback) -> WriteCallback {
     let start = Instant::now();
     Box::new(move |outcome| {
         let name = if outcome.is_ok() { "drystone_log_appends_total" } else { "drystone_log_failures_total" };
@@ -290,7 +290,7 @@ fn panic_message(panic: &(dyn Any + Send)) -> &str {
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("it is in the log")
 }
 
-fn tell(done: Done, outcome: io::Result<()>) {
+fn tell(done: WriteCallback, outcome: io::Result<()>) {
     let _ = guarded(|| {
         done(outcome);
         Ok(())
@@ -305,13 +305,13 @@ fn run(store: &Store, queue: &Queue) {
 }
 
 /// Appends all waiting records, then syncs each log once.
-fn write_logs(store: &Store, jobs: &Receiver<Job>) {
+fn write_logs(store: &Store, jobs: &Receiver<WriteJob>) {
     while let Ok(first) = jobs.recv() {
         let start = Instant::now();
         let rest = std::iter::from_fn(|| jobs.try_recv().ok()).take(MAX_APPENDS);
-        let mut written: BTreeMap<(String, u64), Vec<Done>> = BTreeMap::new();
+        let mut written: BTreeMap<(String, u64), Vec<WriteCallback>> = BTreeMap::new();
         for job in std::iter::once(first).chain(rest) {
-            let Job::Append { id, end, rows, done } = job else { continue };
+            let WriteJob::Append { id, end, rows, done } = job else { continue };
             match guarded(|| store.append(&id, &end, &rows)) {
                 Ok(()) => written.entry((id, end.number())).or_default().push(done),
                 Err(error) => {
@@ -356,12 +356,12 @@ mod tests {
     fn slow(
         writer: &Writer,
         id: &str,
-        kind: Kind,
+        kind: JobUrgency,
         work: impl FnOnce() -> io::Result<()> + Send + 'static,
     ) -> Receiver<io::Result<()>> {
         let (told, outcome) = mpsc::channel();
-        let done: Done = Box::new(move |outcome| told.send(outcome).unwrap());
-        writer.give(Job::Slow { id: id.to_owned(), kind, work: Box::new(move |_| work()), done });
+        let done: WriteCallback = Box::new(move |outcome| told.send(outcome).unwrap());
+        writer.give(WriteJob::Slow { id: id.to_owned(), kind, work: Box::new(move |_| work()), done });
         outcome
     }
 
@@ -376,21 +376,21 @@ mod tests {
         let mut saves = Vec::new();
         for world in 0..gates {
             let gate = gate.clone();
-            saves.push(slow(&writer, &format!("w{world}"), Kind::Save, move || {
+            saves.push(slow(&writer, &format!("w{world}"), JobUrgency::Save, move || {
                 drop(lock(&gate));
                 Ok(())
             }));
         }
         for number in 0..3 {
             let order = order.clone();
-            saves.push(slow(&writer, "w0", Kind::Save, move || {
+            saves.push(slow(&writer, "w0", JobUrgency::Save, move || {
                 lock(&order).push(number);
                 Ok(())
             }));
         }
         // Jobs of other worlds run while all saves wait for the gate.
         for world in 0..4 {
-            let outcome = slow(&writer, &format!("other{world}"), Kind::World, || Ok(()));
+            let outcome = slow(&writer, &format!("other{world}"), JobUrgency::World, || Ok(()));
             outcome.recv_timeout(SOON).expect("it does not wait for saves").unwrap();
         }
         assert!(lock(&order).is_empty(), "the first one of this world waits");
@@ -405,14 +405,14 @@ mod tests {
     fn a_panic_ends_its_job_and_no_other() {
         let writer = writer();
         for _ in 0..2 * SLOW_THREADS {
-            let outcome = slow(&writer, "w", Kind::World, || panic!("on purpose"));
+            let outcome = slow(&writer, "w", JobUrgency::World, || panic!("on purpose"));
             let error = outcome.recv_timeout(SOON).expect("it is reported").unwrap_err();
             assert!(matches!(Trouble::of(&error), Some(Trouble::InDoubt(text)) if text.contains("on purpose")));
         }
         // A panic of a callback ends no other job either.
-        let done: Done = Box::new(|_| panic!("on purpose, too"));
-        writer.give(Job::Slow { id: "w".to_owned(), kind: Kind::World, work: Box::new(|_| Ok(())), done });
-        assert!(slow(&writer, "w", Kind::World, || Ok(())).recv_timeout(SOON).expect("it goes on").is_ok());
+        let done: WriteCallback = Box::new(|_| panic!("on purpose, too"));
+        writer.give(WriteJob::Slow { id: "w".to_owned(), kind: JobUrgency::World, work: Box::new(|_| Ok(())), done });
+        assert!(slow(&writer, "w", JobUrgency::World, || Ok(())).recv_timeout(SOON).expect("it goes on").is_ok());
     }
 
     #[test]

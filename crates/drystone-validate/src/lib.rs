@@ -35,7 +35,7 @@ const TIES: f64 = 1e-3;
 
 /// Options of a validation.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct ValidationOptions {
     /// Number of steps to run.
     pub steps: u64,
     /// Stage that the CPU skips (fault injection for tests).
@@ -43,7 +43,7 @@ pub struct Options {
     pub cpu_fault: Option<Stage>,
 }
 
-impl Default for Options {
+impl Default for ValidationOptions {
     fn default() -> Self {
         Self { steps: 300, cpu_fault: None }
     }
@@ -100,7 +100,7 @@ pub struct MetricReport {
 
 /// Result of a validation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Report {
+pub struct ValidationReport {
     /// Name of the scene.
     pub scene: String,
     /// Number of steps.
@@ -117,7 +117,7 @@ pub struct Report {
     pub first_difference: Option<Difference>,
 }
 
-impl Report {
+impl ValidationReport {
     /// Returns true if everything is within tolerance.
     #[must_use]
     pub fn passed(&self) -> bool {
@@ -141,9 +141,9 @@ impl Report {
 pub fn validate(
     context: &Context,
     scene: &Scene,
-    options: Options,
+    options: ValidationOptions,
     progress: impl FnMut(u64),
-) -> Result<Report, WorldError> {
+) -> Result<ValidationReport, WorldError> {
     compare(GpuWorld::new(context, scene)?, scene, options, progress)
 }
 
@@ -154,15 +154,15 @@ pub fn validate(
 pub fn compare(
     mut gpu: GpuWorld,
     scene: &Scene,
-    options: Options,
+    options: ValidationOptions,
     mut progress: impl FnMut(u64),
-) -> Result<Report, WorldError> {
+) -> Result<ValidationReport, WorldError> {
     let compiled = Compiled::new(scene)?;
     let mut reference = CpuWorld::from_compiled(compiled.clone());
     // One CPU world adds and removes bodies; the reference compares stage by stage.
     let mut host = CpuWorld::from_compiled(compiled.clone());
     let mut twin = Reference::from_compiled(compiled.clone());
-    let mut report = Report {
+    let mut report = ValidationReport {
         scene: scene.name.clone(),
         steps: options.steps,
         stepwise: Vec::new(),
@@ -217,9 +217,9 @@ pub fn compare(
 fn step_by_stages(
     gpu: &mut GpuWorld,
     (host, twin): (&mut CpuWorld, &mut Reference),
-    report: &mut Report,
+    report: &mut ValidationReport,
     step: u64,
-    options: Options,
+    options: ValidationOptions,
 ) -> Result<(), WorldError> {
     gpu.emit(None)?;
     gpu.begin_step();
@@ -227,7 +227,7 @@ fn step_by_stages(
     twin.follow(host.compiled(), host.plan(), gpu.steps(), &host.snapshot().commands);
     let mut before = gpu.tables()?;
     for op in gpu.plan().to_vec() {
-        gpu.run_alone(op)?;
+        gpu.run_stage(op)?;
         let after = gpu.tables()?;
         twin.load(&before);
         if options.cpu_fault != Some(op.stage) {
@@ -273,7 +273,7 @@ fn compare_step(
     cpu: &CpuWorld,
     before: &Snapshot,
     gpu: &mut GpuWorld,
-    report: &mut Report,
+    report: &mut ValidationReport,
     step: u64,
 ) -> Result<(), WorldError> {
     let (once, gpu) = (cpu.snapshot(), gpu.snapshot()?);
@@ -357,7 +357,7 @@ mod tests {
         let mut cpu = CpuWorld::new(&scene.gravity(0.0, gravity)).expect("a world");
         cpu.restore(&before).expect("the snapshot");
         cpu.step().expect("a step");
-        let mut report = Report::default();
+        let mut report = ValidationReport::default();
         compare_step(&cpu, &before, &mut gpu, &mut report, 0).expect("a comparison");
         report.first_difference.map(|difference| difference.stage)
     }

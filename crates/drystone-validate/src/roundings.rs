@@ -17,7 +17,9 @@ use drystone::low_level::math::rotate;
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::stages::collide::FACE_PREFERENCE;
 use drystone::low_level::tables::Tables;
-use drystone::low_level::types::{BOX, CIRCLE, Contact, GEOMETRY_MASK, HALF_PLANE, Manifold, POINT_COUNT_MASK, Shape};
+use drystone::low_level::types::{
+    BOX, CIRCLE, Contact, GEOMETRY_MASK, HALF_PLANE, Manifold, POINT_COUNT_MASK, ShapeData,
+};
 
 /// Number of combined roundings, in ε of the lengths involved. Against f64 the CPU's own error is a quarter of this, so
 /// that two backends differ by half; the rest allows for divisions and roots, which shader compilers round less
@@ -42,15 +44,15 @@ impl Roundings {
         let [a, b] = [contact.shape_a, contact.shape_b].map(|index| compiled.shapes.get(index as usize));
         let (Some(a), Some(b), 1..) = (a, b, count) else { return Self::default() };
         let point = &manifold.points[0];
-        let arm = |anchor: [f32; 2], rotation: [f32; 2], shape: &Shape| {
+        let arm = |anchor: [f32; 2], rotation: [f32; 2], shape: &ShapeData| {
             Vec2::from(anchor) - rotate(rotation.into(), shape.offset.into())
         };
         let arm_a = arm(point.anchor_a, manifold.cached_rotation_a, a);
         let arm_b = arm(point.anchor_b, manifold.cached_rotation_b, b);
         let centers = length(a.offset) + length(b.offset) + (arm_a - arm_b).length();
         // The core of a circle is its centre. An edge extends beyond the point, and is measured from its end.
-        let outline = |shape: &Shape| if is_disc(shape) { 0.0 } else { 2.0 * shape.bound };
-        let corner = |shape: &Shape, arm: Vec2| if is_disc(shape) { 0.0 } else { arm.length() };
+        let outline = |shape: &ShapeData| if is_disc(shape) { 0.0 } else { 2.0 * shape.bound };
+        let corner = |shape: &ShapeData, arm: Vec2| if is_disc(shape) { 0.0 } else { arm.length() };
         let rounding = ROUNDINGS * f32::EPSILON;
         let mut roundings =
             Self { place: rounding * (centers + outline(a) + outline(b)), normal: 0.0, is_face_tie: false };
@@ -72,14 +74,14 @@ fn length(v: [f32; 2]) -> f32 {
     Vec2::from(v).length()
 }
 
-fn is_disc(shape: &Shape) -> bool {
+fn is_disc(shape: &ShapeData) -> bool {
     matches!(shape.kind & GEOMETRY_MASK, CIRCLE | HALF_PLANE)
 }
 
 /// Returns the gap between cores below which `collide` uses a face normal, m; `None` if it always does.
-fn preference(a: &Shape, b: &Shape, linear_slop: f32) -> Option<f32> {
+fn preference(a: &ShapeData, b: &ShapeData, linear_slop: f32) -> Option<f32> {
     let kinds = [a, b].map(|shape| shape.kind & GEOMETRY_MASK);
-    let is_sharp_box = |shape: &Shape| shape.kind & GEOMETRY_MASK == BOX && shape.radius == 0.0;
+    let is_sharp_box = |shape: &ShapeData| shape.kind & GEOMETRY_MASK == BOX && shape.radius == 0.0;
     let thickness = match kinds {
         [_, HALF_PLANE] => return None,
         [CIRCLE, CIRCLE] => 0.0,
@@ -141,7 +143,7 @@ mod tests {
     }
 
     /// Returns the corners of a core in world coordinates, in f64.
-    fn corners(compiled: &Compiled, shape: &Shape, pose: &Pose) -> Vec<DVec2> {
+    fn corners(compiled: &Compiled, shape: &ShapeData, pose: &Pose) -> Vec<DVec2> {
         let own: Vec<[f32; 2]> = match shape.kind & GEOMETRY_MASK {
             CIRCLE => vec![[0.0; 2]],
             BOX => {
@@ -257,7 +259,7 @@ mod tests {
             let roundings = Roundings::of(&compiled, &contact, &manifold);
             let off = f64::from(roundings.place);
             // Two segments that meet at their ends have no face there.
-            let is_segment = |shape: &Shape| shape.kind & GEOMETRY_MASK == POLYGON && shape.radius > 0.0;
+            let is_segment = |shape: &ShapeData| shape.kind & GEOMETRY_MASK == POLYGON && shape.radius > 0.0;
             if gap.length() < preference - off && !(is_segment(a) && is_segment(b)) {
                 assert!(is_face, "a gap of {} below {preference} has a corner normal: {manifold:?}", gap.length());
                 faces += 1;

@@ -3,11 +3,11 @@
 use super::roundings::{ROUNDINGS, Roundings, sums_of_impulses};
 use super::{Difference, STAGE_TOLERANCE, TIES};
 use drystone::low_level::scene::Compiled;
-use drystone::low_level::step::{Op, Stage};
+use drystone::low_level::step::{PlannedStage, Stage};
 use drystone::low_level::tables::Tables;
 use drystone::low_level::types::{
-    ASLEEP, BodyState, Constraint, Contact, ContactPoint, Counters, Event, Manifold, NONE, POINT_COUNT_MASK, Rebound,
-    Surface,
+    ASLEEP, BodyState, Constraint, Contact, ContactPoint, Counters, EventData, Manifold, NONE, POINT_COUNT_MASK,
+    Rebound, Surface,
 };
 
 /// Relative tolerance of a solver sweep, in which errors propagate through up to 32 colours.
@@ -16,7 +16,7 @@ const SWEEP_TOLERANCE: f64 = 1e-4;
 const TIE_DISTANCE: f64 = 1e-4;
 
 /// Result of comparing all tables after a stage.
-pub(super) struct Outcome {
+pub(super) struct StageComparison {
     stage: &'static str,
     tolerance: f64,
     pub worst: f64,
@@ -24,7 +24,7 @@ pub(super) struct Outcome {
     pub first: Option<Difference>,
 }
 
-impl Outcome {
+impl StageComparison {
     fn fail(&mut self, table: &'static str, index: usize, cpu: String, gpu: String, error: f64) {
         self.worst = self.worst.max(if error.is_finite() { error / self.tolerance } else { f64::INFINITY });
         if self.first.is_none() {
@@ -107,7 +107,13 @@ fn scale(rounding: f32, tolerance: f64) -> f32 {
 }
 
 /// Compares all tables after a stage. `stops` is the result of [`stops_by_rounding`](super::ties::stops_by_rounding).
-pub(super) fn compare_tables(op: Op, compiled: &Compiled, stops: &[f64], cpu: &Tables, gpu: &Tables) -> Outcome {
+pub(super) fn compare_tables(
+    op: PlannedStage,
+    compiled: &Compiled,
+    stops: &[f64],
+    cpu: &Tables,
+    gpu: &Tables,
+) -> StageComparison {
     let sweep = matches!(
         op.stage,
         Stage::WarmStart
@@ -121,7 +127,7 @@ pub(super) fn compare_tables(op: Op, compiled: &Compiled, stops: &[f64], cpu: &T
             | Stage::Restitution
     );
     let tolerance = if sweep { SWEEP_TOLERANCE } else { STAGE_TOLERANCE };
-    let mut outcome = Outcome { stage: op.stage.name(), tolerance, worst: 0.0, ties: 0, first: None };
+    let mut outcome = StageComparison { stage: op.stage.name(), tolerance, worst: 0.0, ties: 0, first: None };
     outcome.close("poses", &cpu.poses, &gpu.poses, |pose| [pose.position, pose.rotation].concat());
     if op.stage == Stage::Continuous {
         compare_stops(&mut outcome, &cpu.states, &gpu.states, stops);
@@ -150,7 +156,7 @@ pub(super) fn compare_tables(op: Op, compiled: &Compiled, stops: &[f64], cpu: &T
     outcome.close_beside("accumulators", &sums(cpu), &sums(gpu), |(sum, beside)| {
         ([sum.velocity, [sum.angular_velocity; 2]].concat(), beside.clone())
     });
-    outcome.close("swings", &cpu.swings, &gpu.swings, |&swing| vec![swing]);
+    outcome.close("motion_extents", &cpu.motion_extents, &gpu.motion_extents, |&swing| vec![swing]);
     outcome.close("aabbs", &cpu.aabbs, &gpu.aabbs, |aabb| [aabb.min, aabb.max].concat());
     // Grid, pairs and slots are those of the previous step until their stage has run.
     if op.stage >= Stage::Bin {
@@ -183,14 +189,14 @@ pub(super) fn compare_tables(op: Op, compiled: &Compiled, stops: &[f64], cpu: &T
         compare_surfaces(&mut outcome, &cpu.surfaces, &gpu.surfaces);
     }
     compare_joints(&mut outcome, cpu, gpu);
-    if op.stage == Stage::Report {
+    if op.stage == Stage::CollectEvents {
         compare_events(&mut outcome, &cpu.events, &gpu.events);
     }
     outcome
 }
 
 /// Compares sleeping bodies, their islands and archived contacts.
-fn compare_sleep(op: Op, compiled: &Compiled, outcome: &mut Outcome, cpu: &Tables, gpu: &Tables) {
+fn compare_sleep(op: PlannedStage, compiled: &Compiled, outcome: &mut StageComparison, cpu: &Tables, gpu: &Tables) {
     let roots = |tables: &Tables| {
         let rows = tables.islands.iter().zip(&tables.states);
         rows.map(|(&root, state)| if state.status & ASLEEP == 0 { NONE } else { root }).collect::<Vec<_>>()
@@ -223,7 +229,7 @@ pub(super) fn floats_of_state(state: &BodyState) -> Vec<f32> {
 }
 
 /// Compares the stopping positions of fast bodies. Differences explained by rounding are ties.
-fn compare_stops(outcome: &mut Outcome, cpu: &[BodyState], gpu: &[BodyState], by_rounding: &[f64]) {
+fn compare_stops(outcome: &mut StageComparison, cpu: &[BodyState], gpu: &[BodyState], by_rounding: &[f64]) {
     for (index, (a, b)) in cpu.iter().zip(gpu).enumerate() {
         let error = distance(&floats_of_state(a), &floats_of_state(b));
         if error > outcome.tolerance && error <= outcome.tolerance + by_rounding.get(index).copied().unwrap_or(0.0) {
@@ -240,9 +246,9 @@ fn compare_stops(outcome: &mut Outcome, cpu: &[BodyState], gpu: &[BodyState], by
 
 /// Compares contacts and, once computed, their manifolds.
 fn compare_contacts(
-    op: Op,
+    op: PlannedStage,
     compiled: &Compiled,
-    outcome: &mut Outcome,
+    outcome: &mut StageComparison,
     (cpu, cpu_manifolds): (&[Contact], &[Manifold]),
     (gpu, gpu_manifolds): (&[Contact], &[Manifold]),
 ) {
@@ -252,7 +258,7 @@ fn compare_contacts(
     if cpu.len() != gpu.len() || outcome.first.is_some() {
         return;
     }
-    if matches!(op.stage, Stage::Pair | Stage::Recall) {
+    if matches!(op.stage, Stage::Pair | Stage::MatchContacts) {
         let rest = |c: &Contact| (c.flags, c.color, c.features, c.rolling_impulse.to_bits());
         let rests = |contacts: &[Contact]| contacts.iter().map(rest).collect::<Vec<_>>();
         outcome.exact("contacts", &rests(cpu), &rests(gpu));
@@ -316,7 +322,7 @@ fn is_tie(a: (&Contact, &Manifold), b: (&Contact, &Manifold)) -> bool {
     (deepest(a) - deepest(b)).abs() < TIE_DISTANCE
 }
 
-fn compare_constraints(outcome: &mut Outcome, cpu: &[Constraint], gpu: &[Constraint]) {
+fn compare_constraints(outcome: &mut StageComparison, cpu: &[Constraint], gpu: &[Constraint]) {
     let exact =
         |constraints: &[Constraint]| constraints.iter().map(|c| (c.body_a, c.body_b, c.flags)).collect::<Vec<_>>();
     outcome.exact("constraints", &exact(cpu), &exact(gpu));
@@ -329,23 +335,23 @@ fn compare_constraints(outcome: &mut Outcome, cpu: &[Constraint], gpu: &[Constra
     });
 }
 
-fn compare_rebounds(outcome: &mut Outcome, cpu: &[Rebound], gpu: &[Rebound]) {
+fn compare_rebounds(outcome: &mut StageComparison, cpu: &[Rebound], gpu: &[Rebound]) {
     outcome.close("rebounds", cpu, gpu, |r| [&[r.restitution][..], &r.relative_velocities, &r.max_impulses].concat());
 }
 
-fn compare_surfaces(outcome: &mut Outcome, cpu: &[Surface], gpu: &[Surface]) {
+fn compare_surfaces(outcome: &mut StageComparison, cpu: &[Surface], gpu: &[Surface]) {
     outcome.close("surfaces", cpu, gpu, |s| {
         vec![s.kinetic_friction, s.tangent_speed, s.rolling_resistance, s.rolling_impulse]
     });
 }
 
-fn compare_events(outcome: &mut Outcome, cpu: &[Event], gpu: &[Event]) {
-    let exact = |events: &[Event]| events.iter().map(|e| (e.kind, e.shape_a, e.shape_b)).collect::<Vec<_>>();
+fn compare_events(outcome: &mut StageComparison, cpu: &[EventData], gpu: &[EventData]) {
+    let exact = |events: &[EventData]| events.iter().map(|e| (e.kind, e.shape_a, e.shape_b)).collect::<Vec<_>>();
     outcome.exact("events", &exact(cpu), &exact(gpu));
     outcome.close("events", cpu, gpu, |e| vec![e.approach_speed, e.point[0], e.point[1], e.normal[0], e.normal[1]]);
 }
 
-fn compare_joints(outcome: &mut Outcome, cpu: &Tables, gpu: &Tables) {
+fn compare_joints(outcome: &mut StageComparison, cpu: &Tables, gpu: &Tables) {
     let heads = |tables: &Tables| {
         tables.joint_frames.iter().map(|f| (f.body_a, f.body_b, f.first_row, f.flags)).collect::<Vec<_>>()
     };

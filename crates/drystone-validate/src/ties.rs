@@ -8,7 +8,7 @@ use drystone::low_level::reference::Reference;
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::stages::collide::Drift;
 use drystone::low_level::stages::solve::GAP;
-use drystone::low_level::step::{Op, Stage};
+use drystone::low_level::step::{PlannedStage, Stage};
 use drystone::low_level::tables::Tables;
 use drystone::low_level::types::{MEASURED, POINT_COUNT_MASK, RECYCLED};
 
@@ -24,7 +24,13 @@ const NUDGES: u8 = 8;
 /// Moves contacts by a rounding where the backends decide differently between separated and touching, for which a sweep
 /// uses different formulas ([`GAP`]), so that the CPU repeats the sweep with the GPU's decision. Returns the number of
 /// ties.
-pub(super) fn settle_gap_ties(op: Op, linear_slop: f32, before: &mut Tables, cpu: &Tables, gpu: &Tables) -> u32 {
+pub(super) fn settle_gap_ties(
+    op: PlannedStage,
+    linear_slop: f32,
+    before: &mut Tables,
+    cpu: &Tables,
+    gpu: &Tables,
+) -> u32 {
     let measures = matches!(op.stage, Stage::Solve | Stage::Relax) && op.flags & MEASURED == 0;
     if !measures || cpu.constraints.len() != gpu.constraints.len() || cpu.constraints.len() != before.constraints.len()
     {
@@ -47,7 +53,13 @@ pub(super) fn settle_gap_ties(op: Op, linear_slop: f32, before: &mut Tables, cpu
 /// Moves the reference position of pairs by a few roundings where the backends decide differently whether a manifold is
 /// recycled, so that the CPU repeats the stage with the GPU's decision. A manifold is kept while its pair has moved
 /// less than a limit and recomputed above; the two can differ by millimetres. Returns the number of ties.
-pub(super) fn settle_recycle_ties(op: Op, compiled: &Compiled, before: &mut Tables, cpu: &Tables, gpu: &Tables) -> u32 {
+pub(super) fn settle_recycle_ties(
+    op: PlannedStage,
+    compiled: &Compiled,
+    before: &mut Tables,
+    cpu: &Tables,
+    gpu: &Tables,
+) -> u32 {
     if op.stage != Stage::Collide || cpu.contacts.len() != gpu.contacts.len() {
         return 0;
     }
@@ -61,8 +73,8 @@ pub(super) fn settle_recycle_ties(op: Op, compiled: &Compiled, before: &mut Tabl
         let (a, b) = (head.body_a as usize, head.body_b as usize);
         let on_plane = head.shape_b < compiled.params.half_plane_count;
         let Some(old) = before.manifolds_previous.get_mut(head.color as usize) else { continue };
-        let (swings, poses) = ([before.swings[a], before.swings[b]], &before.poses);
-        let drift = Drift::new(&compiled.params, swings, &poses[a], &poses[b], on_plane, head.flags, old);
+        let (motion_extents, poses) = ([before.motion_extents[a], before.motion_extents[b]], &before.poses);
+        let drift = Drift::new(&compiled.params, motion_extents, &poses[a], &poses[b], on_plane, head.flags, old);
         let missing = drift.limit - drift.moved.length() - drift.turned;
         let slack = TIE_DRIFT * (1.0 + drift.between.length());
         if missing.abs() > slack || missing.is_nan() {
@@ -82,7 +94,13 @@ pub(super) fn settle_recycle_ties(op: Op, compiled: &Compiled, before: &mut Tabl
 /// The search for an impact ends within a tolerance, and a core that just passes is not stopped at all: where rounding
 /// decides, a body sliding along a wall can differ by its whole motion while its distance changes by a rounding. The
 /// CPU shows by how much: it repeats the sweeps from positions shifted by the rounding of a gap.
-pub(super) fn stops_by_rounding(op: Op, twin: &mut Reference, before: &Tables, cpu: &Tables, gpu: &Tables) -> Vec<f64> {
+pub(super) fn stops_by_rounding(
+    op: PlannedStage,
+    twin: &mut Reference,
+    before: &Tables,
+    cpu: &Tables,
+    gpu: &Tables,
+) -> Vec<f64> {
     let far = |one: &Tables, other: &Tables| -> Vec<f64> {
         let rows = one.states.iter().zip(&other.states);
         rows.map(|(a, b)| distance(&floats_of_state(a), &floats_of_state(b))).collect()
@@ -117,7 +135,7 @@ mod tests {
         let mut scene = Scene::new("a box on a floor").gravity(0.0, 0.0);
         scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(5.0, 0.5)));
         scene.add(Body::dynamic(0.0, 0.5).shape(Shape::half_box(0.5, 0.5)));
-        let collide = Op { stage: Stage::Collide, flags: 0 };
+        let collide = PlannedStage { stage: Stage::Collide, flags: 0 };
         let mut world = Reference::from_compiled(Compiled::new(&scene).expect("a scene"));
         world.step();
         let contact = world.tables().contacts[0];

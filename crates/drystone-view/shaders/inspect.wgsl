@@ -4,7 +4,7 @@
 //#import types
 //#import math
 
-struct Request {
+struct InspectionUniform {
     // Point to look at, m.
     point: vec2<f32>,
     // Body to describe, or NONE to find one at the point.
@@ -17,7 +17,7 @@ struct Request {
     pad: vec2<u32>,
 }
 
-struct Found {
+struct InspectedRow {
     // Index of the shape, plus one; 0 for none.
     picked: atomic<u32>,
     // Touching contacts of the body, their points, and their graph colours as bits.
@@ -36,14 +36,14 @@ struct Found {
     pad: u32,
 }
 
-@group(0) @binding(0) var<uniform> request: Request;
+@group(0) @binding(0) var<uniform> request: InspectionUniform;
 @group(0) @binding(1) var<storage, read> poses: array<Pose>;
-@group(0) @binding(2) var<storage, read> shapes: array<Shape>;
+@group(0) @binding(2) var<storage, read> shapes: array<ShapeData>;
 @group(0) @binding(3) var<storage, read> vertices: array<vec2<f32>>;
 @group(0) @binding(4) var<storage, read> states: array<BodyState>;
 @group(0) @binding(5) var<storage, read> contacts: array<Contact>;
 @group(0) @binding(6) var<storage, read> counters: Counters;
-@group(0) @binding(7) var<storage, read_write> found: Found;
+@group(0) @binding(7) var<storage, read_write> found: InspectedRow;
 
 // Number of bits below the class of a rank, and the value in them for distance 0.
 const CLASS_SHIFT: u32 = 28u;

@@ -4,11 +4,11 @@ use glam::Vec2;
 
 use super::action::{Action, Needs};
 use super::app::App;
+use super::background_jobs::BackgroundJob;
 use super::edit::Edit;
-use super::errands::Errand;
 use super::opening::Why;
 use super::panel::speeds;
-use super::source::Source;
+use super::source::SceneSource;
 use drystone::WorldError;
 use drystone_draw::Coloring;
 
@@ -19,7 +19,7 @@ impl App {
     /// # Errors
     /// If the device is lost.
     pub fn act(&mut self) -> Result<(), WorldError> {
-        self.undoing &= self.errand.is_some() || self.seeks();
+        self.undoing &= self.background_job.is_some() || self.seeks();
         let mut waiting = Vec::new();
         for action in std::mem::take(&mut self.queue) {
             let Some(action) = self.take_up(action, &mut waiting) else { continue };
@@ -56,8 +56,8 @@ impl App {
             Action::On(on) => Action::Carry(on, Box::new(settings)),
             Action::OtherBackend => Action::Carry(on.other(), Box::new(settings)),
             Action::Settings(settings) => Action::Carry(on, settings),
-            Action::Twin if matches!(self.errand, Some(Errand::Twin(_))) => {
-                self.errand.as_ref()?.cancel();
+            Action::Twin if matches!(self.background_job, Some(BackgroundJob::Twin(_))) => {
+                self.background_job.as_ref()?.cancel();
                 return None;
             }
             action => action,
@@ -68,24 +68,25 @@ impl App {
             }
             _ => {}
         }
-        if let (Action::Carry(..), Some(errand @ Errand::Carry { .. })) = (&action, &self.errand) {
-            errand.cancel();
+        if let (Action::Carry(..), Some(background_job @ BackgroundJob::Carry { .. })) = (&action, &self.background_job)
+        {
+            background_job.cancel();
         }
         Some(action)
     }
 
     fn act_on(&mut self, action: Action) -> Result<(), WorldError> {
         match action {
-            Action::Open(spec) => match Source::parse(&spec) {
+            Action::Open(spec) => match SceneSource::parse(&spec) {
                 Ok(source) => self.open(source, Why::Asked, None)?,
                 Err(error) => self.say(error),
             },
             Action::Parameter(index, value) => {
-                if let Source::Catalogue { entry, mut values } = self.wished().clone()
+                if let SceneSource::Catalogue { entry, mut values } = self.wished().clone()
                     && let Some(place) = values.get_mut(index)
                 {
                     *place = value;
-                    self.open(Source::Catalogue { entry, values }, Why::Parameter, None)?;
+                    self.open(SceneSource::Catalogue { entry, values }, Why::Parameter, None)?;
                 }
             }
             Action::Restart => {

@@ -3,9 +3,9 @@
 
 use glam::Vec2;
 
-use super::build::{Outline, Stock, Tool};
+use super::build::{DrawnOutline, Stock, Tool};
 use super::run::On;
-use super::select::{Change, Choice};
+use super::select::{BodyChange, SelectionRequest};
 use drystone::Settings;
 
 /// Action of the user, done between two frames.
@@ -63,14 +63,14 @@ pub(crate) enum Action {
     /// Sets the properties of new bodies and springs.
     Stock(Stock),
     /// Adds a body with an outline.
-    Draw(Outline),
+    Draw(DrawnOutline),
     /// Closes the polygon that is being drawn.
     Finish,
     /// A click with a tool that makes joints, at a place, m.
     Pick(Tool, Vec2),
-    Select(Choice),
+    Select(SelectionRequest),
     /// Changes the selected body.
-    Change(Change),
+    Change(BodyChange),
     /// Removes all dynamic bodies.
     Clear,
     /// Opens an empty scene to build in.
@@ -184,7 +184,7 @@ impl Action {
 }
 
 /// A key with its action, and its line in the list of keys.
-pub(crate) struct Key {
+pub(crate) struct KeyBinding {
     pub code: egui::Key,
     pub shown: &'static str,
     pub meaning: &'static str,
@@ -202,7 +202,7 @@ pub(crate) struct Under {
 }
 
 /// All keys, in the order in which they are shown.
-pub(crate) const KEYS: [Key; 40] = [
+pub(crate) const KEYS: [KeyBinding; 40] = [
     key(egui::Key::Space, "Space", "run or pause", |_| Action::TogglePause),
     key(egui::Key::ArrowRight, "→", "one step", |_| Action::Step(1)),
     key(egui::Key::ArrowLeft, "←", "one step back", |_| Action::Back(1)),
@@ -271,8 +271,8 @@ pub(crate) fn with_control(key: egui::Key, shift: bool) -> Option<Action> {
 /// Turn of gravity by one press of a key, rad.
 const TILT: f32 = std::f32::consts::PI / 12.0;
 
-const fn key(code: egui::Key, shown: &'static str, meaning: &'static str, action: fn(Under) -> Action) -> Key {
-    Key { code, shown, meaning, action }
+const fn key(code: egui::Key, shown: &'static str, meaning: &'static str, action: fn(Under) -> Action) -> KeyBinding {
+    KeyBinding { code, shown, meaning, action }
 }
 
 #[cfg(test)]

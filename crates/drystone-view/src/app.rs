@@ -6,25 +6,25 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::action::Action;
+use super::background_jobs::BackgroundJob;
 use super::build::Build;
+use super::camera_follow::{CameraFollow, Fit};
 use super::cancel::Cancel;
 use super::drawing::Drawing;
-use super::errands::Errand;
 use super::export::Recording;
 use super::figures::Figures;
+use super::frame_pacing::FramePacing;
 use super::inspect::Inspector;
 use super::left::LeftWorlds;
-use super::opening::{Jobs, Opening, Why};
-use super::pace::Pace;
+use super::opening::{Opening, OpeningThreads, Why};
 use super::panel::Fold;
 use super::pointer::Pointer;
 use super::prefs::Prefs;
-use super::run::{On, Run};
-use super::seat::{Facts, Seat, Wake};
-use super::sight::{Fit, Sight};
-use super::source::Source;
+use super::run::{On, WorldRun};
+use super::source::SceneSource;
 use super::thumbs::Thumbs;
-use super::watch::Watch;
+use super::watch::WatchedBodies;
+use super::worker::{RunFacts, WakeCallback, WorkerHandle};
 use drystone::Context;
 use drystone::Scene;
 use drystone::WorldError;
@@ -43,14 +43,14 @@ pub(crate) struct App {
     pub drawing: Drawing,
     pub inspector: Inspector,
     pub threads: usize,
-    pub source: Source,
-    pub run: Seat,
+    pub source: SceneSource,
+    pub run: WorkerHandle,
     /// Copy of the world on the other backend, shown beside it for comparison.
-    pub twin: Option<Seat>,
+    pub twin: Option<WorkerHandle>,
     /// Scene that is being opened; it replaces the running one when it is ready.
     pub opening: Option<Opening>,
     /// Threads that open scenes.
-    pub jobs: Jobs,
+    pub jobs: OpeningThreads,
     /// Worlds that were left for other scenes, kept for undo.
     pub left: LeftWorlds,
     /// Reason why the first scene could not be opened; the window then closes.
@@ -58,15 +58,15 @@ pub(crate) struct App {
     /// Backend for the first scene.
     pub first_on: On,
     /// Long job for which the worlds are away with worker threads.
-    pub errand: Option<Errand>,
+    pub background_job: Option<BackgroundJob>,
     /// True while an undo takes the world to the step before the change.
     pub undoing: bool,
     /// Callback that wakes the event loop when a worker thread is done.
-    pub wake: Wake,
+    pub wake: WakeCallback,
     /// Waits for worlds within a frame, as scripts do: the frame in which something happens then does not depend on
     /// speed.
     pub patient: bool,
-    pub pace: Pace,
+    pub frame_pacing: FramePacing,
     pub camera: Camera,
     /// Pixels of a point of the screen that the window is on.
     pub pixels_per_point: f32,
@@ -83,7 +83,7 @@ pub(crate) struct App {
     /// Active tool, drawing in progress and selected body.
     pub build: Build,
     pub figures: Figures,
-    pub watch: Watch,
+    pub watch: WatchedBodies,
     pub recording: Option<Recording>,
     pub show_keys: bool,
     pub fold: Fold,
@@ -111,7 +111,7 @@ pub(crate) struct App {
     /// Folder for the files that the window writes.
     pub folder: PathBuf,
     pub fit: Fit,
-    pub sight: Sight,
+    pub camera_follow: CameraFollow,
     /// True if the window switched sleep on in a scene that does not enable it.
     pub overridden: bool,
 }
@@ -120,7 +120,7 @@ pub(crate) struct App {
 #[derive(Clone, Debug)]
 pub(crate) struct BrokenFile {
     /// The file; it is watched, and opened as soon as it is valid.
-    pub source: Source,
+    pub source: SceneSource,
     /// The error, with its line.
     pub text: String,
 }
@@ -140,13 +140,13 @@ impl App {
     pub fn new(
         context: Context,
         format: wgpu::TextureFormat,
-        source: Source,
+        source: SceneSource,
         on: On,
         threads: usize,
         prefs: Prefs,
-        wake: Wake,
+        wake: WakeCallback,
     ) -> Result<Self, WorldError> {
-        let nothing = Run::start(Arc::new(Scene::new("")), On::Cpu, &context, 1, &Cancel::default())?;
+        let nothing = WorldRun::start(Arc::new(Scene::new("")), On::Cpu, &context, 1, &Cancel::default())?;
         let nothing = nothing.ok_or_else(|| WorldError::Kernel("there is no world".to_owned()))?;
         let mut app = Self {
             drawing: Drawing::new(&context, format),
@@ -154,18 +154,18 @@ impl App {
             context,
             threads,
             source: source.clone(),
-            run: Seat::new(nothing),
+            run: WorkerHandle::new(nothing),
             twin: None,
             opening: None,
-            jobs: Jobs::default(),
+            jobs: OpeningThreads::default(),
             left: LeftWorlds::default(),
             failed: None,
             first_on: on,
-            errand: None,
+            background_job: None,
             undoing: false,
             wake,
             patient: false,
-            pace: Pace::default(),
+            frame_pacing: FramePacing::default(),
             camera: Camera::default(),
             pixels_per_point: 1.0,
             points_to_pixels: 1.0,
@@ -177,7 +177,7 @@ impl App {
             pointer: Pointer::default(),
             build: Build::default(),
             figures: Figures::default(),
-            watch: Watch::default(),
+            watch: WatchedBodies::default(),
             recording: None,
             show_keys: false,
             fold: Fold::default(),
@@ -196,7 +196,7 @@ impl App {
             frame_ms: 0.0,
             folder: PathBuf::from("."),
             fit: Fit::Done,
-            sight: Sight::default(),
+            camera_follow: CameraFollow::default(),
             overridden: false,
         };
         app.layers_from_prefs();
@@ -230,7 +230,7 @@ impl App {
     /// Puts the scene first in the list of recent scenes.
     pub fn remember_scene(&mut self) {
         // A scene given by the caller cannot be opened by name.
-        if matches!(self.source, Source::Given(_)) {
+        if matches!(self.source, SceneSource::Given(_)) {
             return;
         }
         let spec = self.source.spec();
@@ -276,7 +276,7 @@ impl App {
     }
 
     /// Handles of the worlds that are shown: one or two.
-    pub fn seats(&self) -> Vec<&Seat> {
+    pub fn workers(&self) -> Vec<&WorkerHandle> {
         std::iter::once(&self.run).chain(&self.twin).collect()
     }
 
@@ -288,15 +288,15 @@ impl App {
     /// Returns true if no world is away or in the middle of a step, and all are at the same step: only then may they be
     /// queried or changed.
     pub fn is_settled(&self) -> bool {
-        let between = |seat: &Seat| !seat.is_away() && !seat.is_mid_step();
-        self.pace.follow == 0
+        let between = |worker: &WorkerHandle| !worker.is_away() && !worker.is_mid_step();
+        self.frame_pacing.follow == 0
             && between(&self.run)
             && self.twin.as_ref().is_none_or(|twin| between(twin) && !self.seeks() && twin.steps() == self.run.steps())
     }
 
     /// Returns true while a world is on its way to a step it was sent to.
     pub fn seeks(&self) -> bool {
-        self.seats().iter().any(|seat| seat.target().is_some())
+        self.workers().iter().any(|worker| worker.target().is_some())
     }
 
     /// Returns true if something moves, so that frames must follow one another.
@@ -307,7 +307,7 @@ impl App {
             || !self.is_settled()
             || self.pointer.is_busy()
             || self.watch.is_busy()
-            || self.sight.moves()
+            || self.camera_follow.moves()
             || self.recording.is_some()
     }
 
@@ -325,8 +325,8 @@ impl App {
 
     /// Uploads the present state of worlds on the CPU, to be drawn.
     pub fn refresh(&mut self) {
-        let seats: Vec<&Seat> = std::iter::once(&self.run).chain(&self.twin).collect();
-        if let Err(error) = self.drawing.refresh(&seats, self.layers.needs_tables()) {
+        let workers: Vec<&WorkerHandle> = std::iter::once(&self.run).chain(&self.twin).collect();
+        if let Err(error) = self.drawing.refresh(&workers, self.layers.needs_tables()) {
             self.say(error.to_string());
         }
     }
@@ -347,12 +347,12 @@ impl App {
             self.refresh();
             self.drawing.release();
         }
-        let seats: Vec<&Seat> = std::iter::once(&self.run).chain(&self.twin).collect();
-        self.drawing.prepare(&self.context, encoder, &seats, &camera, &style, &layers)
+        let workers: Vec<&WorkerHandle> = std::iter::once(&self.run).chain(&self.twin).collect();
+        self.drawing.prepare(&self.context, encoder, &workers, &camera, &style, &layers)
     }
 
     /// Facts about the first world, known also while it is away.
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &RunFacts {
         self.run.facts()
     }
 
@@ -360,7 +360,7 @@ impl App {
     pub fn stop(&mut self) {
         self.playing = false;
         self.owed = 0;
-        self.pace.follow = 0;
+        self.frame_pacing.follow = 0;
         self.drop_twin();
     }
 
@@ -371,8 +371,8 @@ impl App {
     /// If the world does not fit the new device.
     pub fn revive(&mut self, context: Context, format: wgpu::TextureFormat) -> Result<(), WorldError> {
         // A job on a lost device fails soon.
-        if let Some(errand) = self.errand.take() {
-            errand.cancel();
+        if let Some(background_job) = self.background_job.take() {
+            background_job.cancel();
             let _ = self.run.take_back(None);
         }
         self.context = context;
@@ -382,10 +382,10 @@ impl App {
         self.pointer = Pointer::default();
         self.build.of_another_world();
         self.watch.lose_device();
-        self.sight.forget();
+        self.camera_follow.forget();
         self.twin = None;
         self.recording = None;
-        self.pace = self.pace.of_another_world();
+        self.frame_pacing = self.frame_pacing.of_another_world();
         self.left.revive(&self.context);
         self.open_on_another_device();
         self.run.revive(&self.context)
@@ -395,10 +395,10 @@ impl App {
     pub fn leave(&mut self) {
         let end = Instant::now() + LEAVE;
         self.opening = None;
-        if let Some(errand) = self.errand.take() {
-            errand.cancel();
-            for seat in std::iter::once(&mut self.run).chain(&mut self.twin) {
-                let _ = seat.take_back(Some(end.saturating_duration_since(Instant::now())));
+        if let Some(background_job) = self.background_job.take() {
+            background_job.cancel();
+            for worker in std::iter::once(&mut self.run).chain(&mut self.twin) {
+                let _ = worker.take_back(Some(end.saturating_duration_since(Instant::now())));
             }
         }
         while self.jobs.are_on_device() && Instant::now() < end {

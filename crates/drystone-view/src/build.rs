@@ -8,12 +8,12 @@ use glam::Vec2;
 
 use super::action::Action;
 use super::app::App;
-use super::edit::{Deed, Edit, Meaning, Stand};
-use super::inspect::{Answer, Wanted};
+use super::edit::{Edit, Meaning, RecordedEdit, Stand};
+use super::inspect::{InspectionResult, InspectionTarget};
 use super::opening::Why;
 use super::overlap::Overlap;
 use super::select::Selection;
-use super::source::Source;
+use super::source::SceneSource;
 use drystone::BodyId;
 use drystone::Query;
 use drystone::WorldError;
@@ -99,7 +99,7 @@ impl Tool {
 
 /// An outline drawn in the world, m.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Outline {
+pub(crate) enum DrawnOutline {
     /// Rectangle, by two opposite corners.
     Box(Vec2, Vec2),
     /// Circle, by its centre and a point of its rim.
@@ -133,11 +133,11 @@ impl Stock {
     ///
     /// # Errors
     /// The reason why the outline is no body, in words.
-    pub fn body(&self, outline: &Outline) -> Result<Body, String> {
+    pub fn body(&self, outline: &DrawnOutline) -> Result<Body, String> {
         let (position, geometry) = match outline {
-            Outline::Box(a, b) => ((*a + *b) / 2.0, Geometry::Box { half: (*b - *a).abs() / 2.0, radius: 0.0 }),
-            Outline::Circle(center, rim) => (*center, Geometry::Circle { radius: center.distance(*rim) }),
-            Outline::Polygon(corners) => {
+            DrawnOutline::Box(a, b) => ((*a + *b) / 2.0, Geometry::Box { half: (*b - *a).abs() / 2.0, radius: 0.0 }),
+            DrawnOutline::Circle(center, rim) => (*center, Geometry::Circle { radius: center.distance(*rim) }),
+            DrawnOutline::Polygon(corners) => {
                 let (center, points) = polygon(corners)?;
                 (center, Geometry::Polygon { points, radius: 0.0 })
             }
@@ -197,7 +197,7 @@ fn turning(corners: &[Vec2]) -> Option<f64> {
 
 /// End of a joint that is being made.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct End {
+pub(crate) struct JointEnd {
     /// Body that the joint holds; `None`: the world.
     pub body: Option<BodyId>,
     /// Anchor in the frame of the body, or in the world, m.
@@ -216,7 +216,7 @@ pub(crate) enum Draft {
     /// Corners of a polygon so far, m.
     Corners(Vec<Vec2>),
     /// First end of a joint.
-    Joint(Tool, End),
+    Joint(Tool, JointEnd),
 }
 
 /// Active tool with the properties of what it makes, drawing in progress, and selected body.
@@ -288,7 +288,8 @@ impl App {
         if from.distance(to) < self.points(CLICK) {
             return self.say(format!("too small: {}", self.build.tool.hint()));
         }
-        let outline = if self.build.tool == Tool::Box { Outline::Box(from, to) } else { Outline::Circle(from, to) };
+        let outline =
+            if self.build.tool == Tool::Box { DrawnOutline::Box(from, to) } else { DrawnOutline::Circle(from, to) };
         self.queue.push(Action::Draw(outline));
     }
 
@@ -327,12 +328,12 @@ impl App {
         }
         let corners = corners.clone();
         self.build.draft = Draft::None;
-        self.queue.push(Action::Draw(Outline::Polygon(corners)));
+        self.queue.push(Action::Draw(DrawnOutline::Polygon(corners)));
     }
 
     /// Adds a body with an outline, selects it, and says which bodies it overlaps.
-    pub(super) fn draw_body(&mut self, outline: &Outline) {
-        let built = |body: Body| Deed::new(Edit::Add([body].into()), Meaning::Build);
+    pub(super) fn draw_body(&mut self, outline: &DrawnOutline) {
+        let built = |body: Body| RecordedEdit::new(Edit::Add([body].into()), Meaning::Build);
         let overlapped = self.overlaps(outline);
         let made = self.build.stock.body(outline).and_then(|body| self.edit(built(body)));
         match made {
@@ -404,7 +405,7 @@ impl App {
     }
 
     /// Makes the joint of a tool between two ends.
-    fn tie(&mut self, tool: Tool, first: End, second: End, length: f32) {
+    fn tie(&mut self, tool: Tool, first: JointEnd, second: JointEnd, length: f32) {
         let Some(compiled) = self.run.here().map(|run| run.world().compiled()) else { return };
         let kind = match tool {
             Tool::Spring => self.build.stock.spring(compiled, [first, second], length),
@@ -417,7 +418,7 @@ impl App {
         let Some(body) = b.body else { return };
         let collide = matches!(tool, Tool::Spring | Tool::Rod);
         let joint = Joint { collide, ..Joint::to_world(kind, 0).anchors(a.anchor, b.anchor) };
-        let names = |end: End| {
+        let names = |end: JointEnd| {
             end.body.map(|id| compiled.ids[id.index as usize].clone().unwrap_or_else(|| format!("body {}", id.index)))
         };
         let said = match [first, second].map(names) {
@@ -427,8 +428,9 @@ impl App {
         };
         let ends: Vec<BodyId> = a.body.into_iter().chain([body]).collect();
         let stands = self.run.here_mut().map_or(Ok(Vec::new()), |run| run.stands(&ends));
-        let tie =
-            |stands: Vec<Stand>| Deed::new(Edit::Tie([(a.body, body, joint)].into()), Meaning::Tie(stands.into()));
+        let tie = |stands: Vec<Stand>| {
+            RecordedEdit::new(Edit::Tie([(a.body, body, joint)].into()), Meaning::Tie(stands.into()))
+        };
         match stands.and_then(|stands| self.edit(tie(stands))) {
             Ok(_) => self.say(format!("{said} · Z takes it back")),
             Err(error) => self.say(format!("no {}: {}", tool.name(), plain(&error))),
@@ -436,15 +438,15 @@ impl App {
     }
 
     /// Makes an end of a joint at a place in the world, m.
-    fn end(&mut self, body: Option<BodyId>, at: Vec2) -> Result<End, WorldError> {
-        let Some(id) = body else { return Ok(End { body: None, anchor: at, at }) };
-        let Some((pose, center)) = self.frame_of(id)? else { return Ok(End { body: None, anchor: at, at }) };
+    fn end(&mut self, body: Option<BodyId>, at: Vec2) -> Result<JointEnd, WorldError> {
+        let Some(id) = body else { return Ok(JointEnd { body: None, anchor: at, at }) };
+        let Some((pose, center)) = self.frame_of(id)? else { return Ok(JointEnd { body: None, anchor: at, at }) };
         let own = inv_rotate(pose.rotation.into(), at - Vec2::from(pose.position));
-        Ok(End { body: Some(id), anchor: own + center, at })
+        Ok(JointEnd { body: Some(id), anchor: own + center, at })
     }
 
     /// Present place of an end of a joint, m; `None` if its body is gone.
-    fn place_of(&mut self, end: End) -> Result<Option<Vec2>, WorldError> {
+    fn place_of(&mut self, end: JointEnd) -> Result<Option<Vec2>, WorldError> {
         let Some(id) = end.body else { return Ok(Some(end.anchor)) };
         let frame = self.frame_of(id)?;
         let place = |(pose, center): (Pose, Vec2)| {
@@ -461,24 +463,24 @@ impl App {
             return Ok(None);
         }
         let center = run.world().compiled().mass[slot].center;
-        let mut pending = self.ask(Wanted::Body(id.index))?;
+        let mut pending = self.ask(InspectionTarget::Body(id.index))?;
         loop {
             match pending.poll()? {
-                Answer::OnItsWay => self.context.wait()?,
-                Answer::Nobody => return Ok(None),
-                Answer::Body(found) => return Ok(Some((found.pose, center))),
+                InspectionResult::OnItsWay => self.context.wait()?,
+                InspectionResult::Nobody => return Ok(None),
+                InspectionResult::Body(found) => return Ok(Some((found.pose, center))),
             }
         }
     }
 
     /// Bodies at a place: first the one that a click there means, then the others under it. Waits for the device.
     fn bodies_at(&mut self, at: Vec2) -> Result<Vec<BodyId>, WorldError> {
-        let mut pending = self.ask(Wanted::Under(at, self.reach(false)))?;
+        let mut pending = self.ask(InspectionTarget::Under(at, self.reach(false)))?;
         let meant = loop {
             match pending.poll()? {
-                Answer::OnItsWay => self.context.wait()?,
-                Answer::Nobody => break None,
-                Answer::Body(found) => break Some(found.body),
+                InspectionResult::OnItsWay => self.context.wait()?,
+                InspectionResult::Nobody => break None,
+                InspectionResult::Body(found) => break Some(found.body),
             }
         };
         let Some(run) = self.run.here_mut() else { return Ok(Vec::new()) };
@@ -514,15 +516,15 @@ impl App {
     /// # Errors
     /// If the device is lost.
     pub(super) fn new_scene(&mut self) -> Result<(), WorldError> {
-        self.open(Source::Given(Arc::new(empty_scene())), Why::New, None)
+        self.open(SceneSource::Given(Arc::new(empty_scene())), Why::New, None)
     }
 }
 
 impl Stock {
     /// Makes a spring of a rest length, m, with the stiffness and damping for the wanted frequency and damping ratio of
     /// the bodies at its ends.
-    fn spring(&self, compiled: &Compiled, ends: [End; 2], length: f32) -> JointKind {
-        let inverse = |end: End| {
+    fn spring(&self, compiled: &Compiled, ends: [JointEnd; 2], length: f32) -> JointKind {
+        let inverse = |end: JointEnd| {
             let mass = end.body.and_then(|id| compiled.mass.get(id.index as usize)).map_or(0.0, |mass| mass.mass);
             if mass > 0.0 { 1.0 / mass } else { 0.0 }
         };
@@ -555,19 +557,19 @@ mod tests {
     #[test]
     fn outlines_become_bodies_where_they_were_drawn() {
         let stock = Stock { density: 2.0, friction: 0.3, restitution: 0.5, ..Stock::default() };
-        let body = stock.body(&Outline::Box(Vec2::new(3.0, 4.0), Vec2::new(1.0, 5.0))).unwrap();
+        let body = stock.body(&DrawnOutline::Box(Vec2::new(3.0, 4.0), Vec2::new(1.0, 5.0))).unwrap();
         assert_eq!(body.position, Vec2::new(2.0, 4.5));
         assert_eq!(body.shapes[0].geometry, Geometry::Box { half: Vec2::new(1.0, 0.5), radius: 0.0 });
         let Shape { density, material, .. } = body.shapes[0];
         assert_eq!((density, material.friction, material.restitution), (2.0, 0.3, 0.5));
-        let body = stock.body(&Outline::Circle(Vec2::ONE, Vec2::new(1.0, 3.0))).unwrap();
+        let body = stock.body(&DrawnOutline::Circle(Vec2::ONE, Vec2::new(1.0, 3.0))).unwrap();
         assert_eq!((body.position, &body.shapes[0].geometry), (Vec2::ONE, &Geometry::Circle { radius: 2.0 }));
         // Corners in either direction make the same body.
         let square = corners(&[[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.0, 2.0]]);
         let mut clockwise = square.clone();
         clockwise.reverse();
         for outline in [square, clockwise] {
-            let body = stock.body(&Outline::Polygon(outline)).unwrap();
+            let body = stock.body(&DrawnOutline::Polygon(outline)).unwrap();
             let mut scene = Scene::new("one");
             assert_eq!(body.position, Vec2::ONE);
             scene.add(body);
@@ -583,19 +585,19 @@ mod tests {
         let star: Vec<Vec2> = (0..5_u8).map(|k| Vec2::from_angle(f32::from(k) * 2.0 * TAU / 5.0)).collect();
         let far = Vec2::new(2e5, 0.0);
         for (outline, expected) in [
-            (Outline::Polygon(arrow), "turns inwards"),
-            (Outline::Polygon(star), "turns inwards"),
-            (Outline::Polygon(corners(&[[0.0, 0.0], [1.0, 0.0]])), "3 to 8 corners"),
-            (Outline::Polygon(vec![Vec2::ZERO; 9]), "3 to 8 corners"),
-            (Outline::Box(Vec2::ZERO, Vec2::new(1.0, 0.0)), "expected"),
-            (Outline::Circle(Vec2::ONE, Vec2::ONE), "expected"),
-            (Outline::Box(far, far + 1.0), "too far out"),
-            (Outline::Circle(Vec2::NAN, Vec2::ONE), "too far out"),
+            (DrawnOutline::Polygon(arrow), "turns inwards"),
+            (DrawnOutline::Polygon(star), "turns inwards"),
+            (DrawnOutline::Polygon(corners(&[[0.0, 0.0], [1.0, 0.0]])), "3 to 8 corners"),
+            (DrawnOutline::Polygon(vec![Vec2::ZERO; 9]), "3 to 8 corners"),
+            (DrawnOutline::Box(Vec2::ZERO, Vec2::new(1.0, 0.0)), "expected"),
+            (DrawnOutline::Circle(Vec2::ONE, Vec2::ONE), "expected"),
+            (DrawnOutline::Box(far, far + 1.0), "too far out"),
+            (DrawnOutline::Circle(Vec2::NAN, Vec2::ONE), "too far out"),
         ] {
             let error = stock.body(&outline).unwrap_err();
             assert!(error.contains(expected) && !error.contains("bodies["), "{outline:?}: {error}");
         }
-        let error = Stock { density: -1.0, ..stock }.body(&Outline::Box(Vec2::ZERO, Vec2::ONE)).unwrap_err();
+        let error = Stock { density: -1.0, ..stock }.body(&DrawnOutline::Box(Vec2::ZERO, Vec2::ONE)).unwrap_err();
         assert!(error.contains("density") && !error.contains("bodies["), "{error}");
     }
 
@@ -611,10 +613,10 @@ mod tests {
         scene.settings.substeps = Some(16);
         let stock = Stock { hertz: 1.0, damping: 0.0, ..Stock::default() };
         for x in [0.0, 4.0] {
-            scene.add(stock.body(&Outline::Circle(Vec2::new(x, 0.0), Vec2::new(x + 0.5, 0.0))).unwrap());
+            scene.add(stock.body(&DrawnOutline::Circle(Vec2::new(x, 0.0), Vec2::new(x + 0.5, 0.0))).unwrap());
         }
         let compiled = Compiled::new(&scene).unwrap();
-        let end = |index| End { body: Some(BodyId { index, generation: 0 }), anchor: Vec2::ZERO, at: Vec2::ZERO };
+        let end = |index| JointEnd { body: Some(BodyId { index, generation: 0 }), anchor: Vec2::ZERO, at: Vec2::ZERO };
         let kind = stock.spring(&compiled, [end(0), end(1)], 3.0);
         scene.join(Joint::new(kind, 0, 1));
         let mut world = drystone::low_level::CpuWorld::new(&scene).unwrap();

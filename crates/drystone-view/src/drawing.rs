@@ -2,8 +2,8 @@
 
 use glam::Vec2;
 
-use super::run::{On, Run};
-use super::seat::Seat;
+use super::run::{On, WorldRun};
+use super::worker::WorkerHandle;
 use drystone::Context;
 use drystone::World;
 use drystone_draw::{Camera, Coloring, DrawError, DrawInputs, Frame, Layers, Renderer, Still, Style, Upload};
@@ -35,8 +35,8 @@ impl Drawing {
 
     /// Buffers from which a world is drawn. On the device these are the world's own, except in the middle of a step and
     /// while it is away, when they are the copy; on the CPU the last upload.
-    fn inputs<'a>(upload: &'a Upload, still: &'a Still, seat: &'a Seat) -> DrawInputs<'a> {
-        match (seat.here().map(Run::world), seat.on()) {
+    fn inputs<'a>(upload: &'a Upload, still: &'a Still, worker: &'a WorkerHandle) -> DrawInputs<'a> {
+        match (worker.here().map(WorldRun::world), worker.on()) {
             (Some(World::Gpu(world)), _) if !world.is_mid_step() => DrawInputs::of(world),
             (Some(World::Gpu(world)), _) => still.inputs().unwrap_or_else(|| DrawInputs::of(world)),
             (None, On::Gpu) => still.inputs().unwrap_or_else(|| upload.inputs()),
@@ -45,8 +45,8 @@ impl Drawing {
     }
 
     /// Copies the state of a world on the device, from which it is drawn during a step in parts or while it is away.
-    pub fn keep(&mut self, context: &Context, seat: &Seat, layers: &Layers) {
-        if let Some(World::Gpu(world)) = seat.here().map(Run::world) {
+    pub fn keep(&mut self, context: &Context, worker: &WorkerHandle, layers: &Layers) {
+        if let Some(World::Gpu(world)) = worker.here().map(WorldRun::world) {
             let mut encoder =
                 context.device().create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("still") });
             self.still.take(context.device(), &mut encoder, &DrawInputs::of(world), layers);
@@ -63,9 +63,9 @@ impl Drawing {
     ///
     /// # Errors
     /// If it does not fit the device.
-    pub fn refresh(&mut self, seats: &[&Seat], tables: bool) -> Result<(), DrawError> {
-        for (upload, seat) in self.uploads.iter_mut().zip(seats) {
-            if let Some(World::Cpu(world)) = seat.here().map(Run::world) {
+    pub fn refresh(&mut self, workers: &[&WorkerHandle], tables: bool) -> Result<(), DrawError> {
+        for (upload, worker) in self.uploads.iter_mut().zip(workers) {
+            if let Some(World::Cpu(world)) = worker.here().map(WorldRun::world) {
                 upload.refresh(world, tables)?;
             }
         }
@@ -80,18 +80,18 @@ impl Drawing {
         &mut self,
         context: &Context,
         encoder: &mut wgpu::CommandEncoder,
-        seats: &[&Seat],
+        workers: &[&WorkerHandle],
         camera: &Camera,
         style: &Style,
         layers: &Layers,
     ) -> Result<(), DrawError> {
         self.shown = 0;
         let (device, queue) = (context.device(), context.queue());
-        let cameras = split(camera, seats.len());
-        for (index, (seat, camera)) in seats.iter().zip(&cameras).enumerate() {
-            let mut inputs = Self::inputs(&self.uploads[index], &self.still, seat);
-            if seats.len() == 2 {
-                let other = Self::inputs(&self.uploads[1 - index], &self.still, seats[1 - index]);
+        let cameras = split(camera, workers.len());
+        for (index, (worker, camera)) in workers.iter().zip(&cameras).enumerate() {
+            let mut inputs = Self::inputs(&self.uploads[index], &self.still, worker);
+            if workers.len() == 2 {
+                let other = Self::inputs(&self.uploads[1 - index], &self.still, workers[1 - index]);
                 inputs = inputs.against(other.poses);
             }
             // A layer that needs tables of the solver is shown once the world is back.

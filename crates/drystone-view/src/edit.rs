@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use glam::Vec2;
 
-use super::select::Change;
+use super::select::BodyChange;
 use drystone::World;
 use drystone::low_level::population::Alteration;
 use drystone::{Body, Joint};
@@ -46,7 +46,7 @@ pub(crate) type Tie = (Option<BodyId>, BodyId, Joint);
 
 /// Removed bodies, as they were, and the joints that held them.
 #[derive(Debug)]
-pub(crate) struct Taken {
+pub(crate) struct RemovedBodies {
     pub ids: Vec<BodyId>,
     pub bodies: Vec<Body>,
     pub joints: Vec<(JointId, Tie)>,
@@ -68,11 +68,11 @@ pub(crate) enum Meaning {
     /// Bodies are built.
     Build,
     /// A property of a body is changed; with its description from before.
-    Change(BodyId, Change, Arc<Body>),
+    Change(BodyId, BodyChange, Arc<Body>),
     /// A restart puts a body where it began; this is no change of the user.
     Place(Stand),
     /// Bodies are removed; with their descriptions, unless there are too many.
-    Remove(Option<Arc<Taken>>),
+    Remove(Option<Arc<RemovedBodies>>),
     /// Joints are built; with the places of all jointed bodies, if the world had run.
     Tie(Arc<[Stand]>),
     /// Gravity is set.
@@ -83,7 +83,7 @@ pub(crate) enum Meaning {
 
 /// Change with its kind, as the log keeps it.
 #[derive(Clone, Debug)]
-pub(crate) struct Deed {
+pub(crate) struct RecordedEdit {
     pub edit: Edit,
     pub meaning: Meaning,
     /// True if it makes an undone change again.
@@ -92,7 +92,7 @@ pub(crate) struct Deed {
     pub was: Arc<(Vec<BodyId>, Vec<JointId>)>,
 }
 
-impl Deed {
+impl RecordedEdit {
     pub fn new(edit: Edit, meaning: Meaning) -> Self {
         Self { edit, meaning, again: false, was: Arc::default() }
     }
@@ -106,7 +106,7 @@ impl Deed {
     }
 }
 
-impl From<&Edit> for Deed {
+impl From<&Edit> for RecordedEdit {
     fn from(edit: &Edit) -> Self {
         let meaning = match edit {
             Edit::Gravity(_) => Meaning::Gravity,
@@ -118,12 +118,12 @@ impl From<&Edit> for Deed {
 
 /// Bodies and joints that a change added.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Made {
+pub(crate) struct BuiltParts {
     pub bodies: Vec<BodyId>,
     pub joints: Vec<JointId>,
 }
 
-impl Made {
+impl BuiltParts {
     fn bodies(bodies: Vec<BodyId>) -> Self {
         Self { bodies, joints: Vec::new() }
     }
@@ -207,22 +207,24 @@ impl Edit {
     /// # Errors
     /// The reason, in words. Nothing has changed then, except by the first changes of a group.
     #[allow(clippy::too_many_lines, reason = "one arm a kind of change")]
-    pub fn apply(&self, world: &mut World) -> Result<Made, String> {
+    pub fn apply(&self, world: &mut World) -> Result<BuiltParts, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         match self {
-            Self::Add(bodies) => world.add_bodies(bodies).map(Made::bodies).map_err(|e| text(&e)),
+            Self::Add(bodies) => world.add_bodies(bodies).map(BuiltParts::bodies).map_err(|e| text(&e)),
             Self::Remove(ids) => {
                 let there: Vec<BodyId> = ids.iter().copied().filter(|&id| world.contains(id)).collect();
-                world.remove_bodies(&there).map(|()| Made::default()).map_err(|e| text(&e))
+                world.remove_bodies(&there).map(|()| BuiltParts::default()).map_err(|e| text(&e))
             }
-            Self::Replace(id, body) => world.replace_body(*id, body).map(|()| Made::default()).map_err(|e| text(&e)),
+            Self::Replace(id, body) => {
+                world.replace_body(*id, body).map(|()| BuiltParts::default()).map_err(|e| text(&e))
+            }
             Self::Join(body, joint) => {
                 let tie = (None, *body, (**joint).clone());
-                world.add_joints_between(&[tie]).map(Made::joints).map_err(|e| text(&e))
+                world.add_joints_between(&[tie]).map(BuiltParts::joints).map_err(|e| text(&e))
             }
-            Self::Tie(joints) => world.add_joints_between(joints).map(Made::joints).map_err(|e| text(&e)),
+            Self::Tie(joints) => world.add_joints_between(joints).map(BuiltParts::joints).map_err(|e| text(&e)),
             Self::Group(edits) => {
-                let mut all = Made::default();
+                let mut all = BuiltParts::default();
                 for edit in edits.iter() {
                     let made = edit.apply(world)?;
                     all.bodies.extend(made.bodies);
@@ -233,19 +235,19 @@ impl Edit {
             Self::Untie(joints) => {
                 let is_there = |id: &JointId| world.joint_id(id.index as usize) == Some(*id);
                 let there: Vec<JointId> = joints.iter().copied().filter(is_there).collect();
-                world.remove_joints(&there).map(|()| Made::default()).map_err(|e| text(&e))
+                world.remove_joints(&there).map(|()| BuiltParts::default()).map_err(|e| text(&e))
             }
             Self::Part(joint) => {
                 if world.joint_id(joint.index as usize) == Some(*joint) {
                     world.remove_joints(&[*joint]).map_err(|e| text(&e))?;
                 }
-                Ok(Made::default())
+                Ok(BuiltParts::default())
             }
             Self::Joint(id, command) => {
                 if world.joint_id(id.index as usize) == Some(*id) {
                     world.command_joint(*id, *command).map_err(|e| text(&e))?;
                 }
-                Ok(Made::default())
+                Ok(BuiltParts::default())
             }
             Self::Command(all) => {
                 for &(id, command) in all.iter() {
@@ -253,11 +255,11 @@ impl Edit {
                         world.command(id, command).map_err(|e| text(&e))?;
                     }
                 }
-                Ok(Made::default())
+                Ok(BuiltParts::default())
             }
             Self::Gravity(gravity) => {
                 world.set_gravity(*gravity).map_err(|e| text(&e))?;
-                Ok(Made::default())
+                Ok(BuiltParts::default())
             }
             Self::Saved(change) => {
                 match &**change {
@@ -270,7 +272,7 @@ impl Edit {
                     Alteration::Gravity(gravity) => world.set_gravity(*gravity),
                 }
                 .map_err(|e| text(&e))?;
-                Ok(Made::default())
+                Ok(BuiltParts::default())
             }
         }
     }

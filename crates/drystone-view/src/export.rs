@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use glam::Vec2;
 
 use super::app::App;
-use super::figures::{Figures, Quality};
+use super::figures::{Figures, StepQuality};
 use drystone::World;
 use drystone::low_level::step::Stage;
 use drystone_draw::movie::{Movie, is_due};
@@ -232,7 +232,7 @@ fn csv(figures: &Figures) -> String {
 #[allow(clippy::cast_precision_loss, reason = "a time")]
 fn energies(figures: &Figures, dt: f64) -> String {
     let mut text = String::from("step,time (s),kinetic (J),potential (J),elastic (J),total (J),deepest overlap (mm)\n");
-    for Quality { step, metrics: m } in &figures.qualities {
+    for StepQuality { step, metrics: m } in &figures.qualities {
         let energies = [m.kinetic_energy, m.potential_energy, m.elastic_energy, m.total_energy];
         let [kinetic, potential, elastic, total] = energies;
         let (time, overlap) = (*step as f64 * dt, 1e3 * m.max_penetration);

@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
-use super::run::Run;
+use super::run::WorldRun;
 use drystone::World;
 use drystone::low_level::state::{Metrics, metrics};
 use drystone::low_level::step::Stage;
@@ -39,7 +39,7 @@ impl Sample {
     /// Measures the step that a world on the CPU has just done, by the totals of its stages before it; `None` if all
     /// bodies slept.
     #[allow(clippy::cast_possible_truncation, reason = "ms for a plot")]
-    pub fn since(before: &[f64; Stage::ALL.len()], run: &Run) -> Option<Self> {
+    pub fn since(before: &[f64; Stage::ALL.len()], run: &WorldRun) -> Option<Self> {
         let now = run.stage_totals();
         let stages = std::array::from_fn(|index| (now[index] - before[index]).max(0.0) as f32);
         Self::new(run.steps(), stages, run.counters().map(|(_, all)| all))
@@ -53,7 +53,7 @@ impl Sample {
 
 /// Quality of the state after a step.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Quality {
+pub(crate) struct StepQuality {
     pub step: u64,
     pub metrics: Metrics,
 }
@@ -62,9 +62,9 @@ pub(crate) struct Quality {
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     pub samples: VecDeque<Sample>,
-    pub qualities: VecDeque<Quality>,
+    pub qualities: VecDeque<StepQuality>,
     /// Measurement that another thread makes.
-    pending: Option<Receiver<Quality>>,
+    pending: Option<Receiver<StepQuality>>,
     /// Step of the last measurement, plus one; 0 for none.
     last_asked: u64,
 }
@@ -95,7 +95,7 @@ impl Figures {
     }
 
     /// Measures penetration and energies of the present state in another thread, one measurement at a time.
-    pub fn measure(&mut self, run: &mut Run) {
+    pub fn measure(&mut self, run: &mut WorldRun) {
         if self.pending.is_some() || self.last_asked == run.steps() + 1 {
             return;
         }
@@ -119,7 +119,7 @@ impl Figures {
                 },
             };
             // The receiver is gone if the window is closed.
-            let _ = sender.send(Quality { step, metrics: metrics(&compiled, &snapshot) });
+            let _ = sender.send(StepQuality { step, metrics: metrics(&compiled, &snapshot) });
         };
         if std::thread::Builder::new().name("quality".to_owned()).spawn(work).is_ok() {
             self.pending = Some(receiver);

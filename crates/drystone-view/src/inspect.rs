@@ -9,24 +9,24 @@ use glam::Vec2;
 
 use drystone::low_level::CpuWorld;
 use drystone::low_level::gpu::Arrival;
-use drystone::low_level::gpu::shader::{Composer, SHARED, Source};
+use drystone::low_level::gpu::shader::{Composer, SHARED, ShaderSource};
 use drystone::low_level::math::inv_rotate;
 use drystone::low_level::scene::{Compiled, MAX_POSITION};
 use drystone::low_level::types::{
-    ASLEEP, BOX, CIRCLE, DYNAMIC, GEOMETRY_MASK, HALF_PLANE, NONE, POINT_COUNT_MASK, POLYGON, Pose, Shape,
+    ASLEEP, BOX, CIRCLE, DYNAMIC, GEOMETRY_MASK, HALF_PLANE, NONE, POINT_COUNT_MASK, POLYGON, Pose, ShapeData,
     VERTEX_COUNT_SHIFT,
 };
 use drystone::{Context, Query, WorldError};
 use drystone_draw::DrawInputs;
 
-const SOURCES: &[Source] = drystone::shader_sources!("view/": "inspect");
+const SOURCES: &[ShaderSource] = drystone::shader_sources!("view/": "inspect");
 /// Threads of a workgroup, and maximum number of workgroups; the kernels cover more items in strides.
 const LANES: u32 = 64;
-const MOST_GROUPS: u32 = 4096;
+const MAX_WORKGROUPS: u32 = 4096;
 
 /// Body to look for.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Wanted {
+pub(crate) enum InspectionTarget {
     /// The body that a press at a point takes: the nearest dynamic one within reach, else the topmost other one under
     /// the point.
     Near(Vec2, f32),
@@ -62,7 +62,7 @@ pub(crate) struct Inspection {
 /// Query as the shader reads it.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
-struct Request {
+struct InspectionUniform {
     point: [f32; 2],
     body: u32,
     shape_count: u32,
@@ -74,7 +74,7 @@ struct Request {
 /// Answer as the shader writes it, field for field.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-struct Found {
+struct InspectedRow {
     picked: u32,
     touching: u32,
     points: u32,
@@ -92,7 +92,7 @@ struct Found {
 
 /// Answer to a query.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Answer {
+pub(crate) enum InspectionResult {
     OnItsWay,
     Nobody,
     Body(Inspection),
@@ -112,16 +112,17 @@ impl Pending {
     ///
     /// # Errors
     /// If the device is lost.
-    pub fn poll(&mut self) -> Result<Answer, WorldError> {
+    pub fn poll(&mut self) -> Result<InspectionResult, WorldError> {
         match self {
-            Self::Done(found) => Ok(found.map_or(Answer::Nobody, Answer::Body)),
+            Self::Done(found) => Ok(found.map_or(InspectionResult::Nobody, InspectionResult::Body)),
             Self::Sent(arrival) => {
-                let Some(bytes) = arrival.take()? else { return Ok(Answer::OnItsWay) };
-                let found: Found = bytemuck::pod_read_unaligned(bytes.get(..size_of::<Found>()).unwrap_or(&[0; 64]));
+                let Some(bytes) = arrival.take()? else { return Ok(InspectionResult::OnItsWay) };
+                let found: InspectedRow =
+                    bytemuck::pod_read_unaligned(bytes.get(..size_of::<InspectedRow>()).unwrap_or(&[0; 64]));
                 if found.body == NONE {
-                    return Ok(Answer::Nobody);
+                    return Ok(InspectionResult::Nobody);
                 }
-                Ok(Answer::Body(Inspection {
+                Ok(InspectionResult::Body(Inspection {
                     body: found.body as usize,
                     shape: (found.shape != NONE).then_some(found.shape as usize),
                     pose: Pose { position: found.position, rotation: found.rotation },
@@ -164,9 +165,9 @@ impl Inspector {
             count: None,
         };
         let read = wgpu::BufferBindingType::Storage { read_only: true };
-        let mut entries = vec![buffer(0, wgpu::BufferBindingType::Uniform, size_of::<Request>())];
+        let mut entries = vec![buffer(0, wgpu::BufferBindingType::Uniform, size_of::<InspectionUniform>())];
         entries.extend((1..7).map(|binding| buffer(binding, read, 0)));
-        entries.push(buffer(7, wgpu::BufferBindingType::Storage { read_only: false }, size_of::<Found>()));
+        entries.push(buffer(7, wgpu::BufferBindingType::Storage { read_only: false }, size_of::<InspectedRow>()));
         let layout = device
             .create_bind_group_layout(&wgpu::BindGroupLayoutDescriptor { label: Some("inspect"), entries: &entries });
         let pipeline_layout = device.create_pipeline_layout(&wgpu::PipelineLayoutDescriptor {
@@ -192,25 +193,25 @@ impl Inspector {
     }
 
     /// Submits a query about a world on the device, after all work submitted so far.
-    pub fn ask(&self, context: &Context, inputs: &DrawInputs<'_>, wanted: Wanted) -> Pending {
+    pub fn ask(&self, context: &Context, inputs: &DrawInputs<'_>, wanted: InspectionTarget) -> Pending {
         let Some(tables) = &inputs.tables else { return Pending::Done(None) };
         let (device, queue) = (context.device(), context.queue());
         let (point, reach, exact, body) = match wanted {
-            Wanted::Near(point, reach) => (point.into(), reach, 0, NONE),
-            Wanted::Under(point, reach) => (point.into(), reach, 1, NONE),
-            Wanted::Body(body) => ([0.0; 2], 0.0, 0, body),
+            InspectionTarget::Near(point, reach) => (point.into(), reach, 0, NONE),
+            InspectionTarget::Under(point, reach) => (point.into(), reach, 1, NONE),
+            InspectionTarget::Body(body) => ([0.0; 2], 0.0, 0, body),
         };
-        let asked = Request { point, body, shape_count: inputs.shape_count, reach, exact, pad: [0; 2] };
+        let asked = InspectionUniform { point, body, shape_count: inputs.shape_count, reach, exact, pad: [0; 2] };
         let request = device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("inspect request"),
-            size: size_of::<Request>() as u64,
+            size: size_of::<InspectionUniform>() as u64,
             usage: wgpu::BufferUsages::UNIFORM | wgpu::BufferUsages::COPY_DST,
             mapped_at_creation: false,
         });
         queue.write_buffer(&request, 0, bytemuck::bytes_of(&asked));
         let found = device.create_buffer(&wgpu::BufferDescriptor {
             label: Some("inspect found"),
-            size: size_of::<Found>() as u64,
+            size: size_of::<InspectedRow>() as u64,
             usage: wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_SRC,
             mapped_at_creation: false,
         });
@@ -233,8 +234,9 @@ impl Inspector {
             layout: &self.layout,
             entries: &entries,
         });
-        let groups =
-            |threads: u64| u32::try_from(threads.div_ceil(u64::from(LANES))).unwrap_or(u32::MAX).clamp(1, MOST_GROUPS);
+        let groups = |threads: u64| {
+            u32::try_from(threads.div_ceil(u64::from(LANES))).unwrap_or(u32::MAX).clamp(1, MAX_WORKGROUPS)
+        };
         let contacts = tables.contacts.size() / size_of::<drystone::low_level::types::Contact>() as u64;
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("inspect") });
         {
@@ -246,8 +248,8 @@ impl Inspector {
                 pass.dispatch_workgroups(groups(threads), 1, 1);
             }
         }
-        let arrival = Arrival::send(device, &mut encoder, &found, size_of::<Found>() as u64, None);
-        context.note_sent(1, size_of::<Found>() as u64);
+        let arrival = Arrival::send(device, &mut encoder, &found, size_of::<InspectedRow>() as u64, None);
+        context.note_sent(1, size_of::<InspectedRow>() as u64);
         queue.submit([encoder.finish()]);
         Pending::Sent(arrival)
     }
@@ -293,7 +295,7 @@ fn distance(compiled: &Compiled, pose: &Pose, shape: usize, point: Vec2) -> f32 
 }
 
 /// Distance of a point from a shape whose polygon is among `all_vertices`, m; 0 or less inside.
-pub(crate) fn distance_to(shape: &Shape, all_vertices: &[[f32; 2]], pose: &Pose, point: Vec2) -> f32 {
+pub(crate) fn distance_to(shape: &ShapeData, all_vertices: &[[f32; 2]], pose: &Pose, point: Vec2) -> f32 {
     let own = inv_rotate(pose.rotation.into(), point - Vec2::from(pose.position)) - Vec2::from(shape.offset);
     let p = inv_rotate(shape.rotation.into(), own);
     match shape.kind & GEOMETRY_MASK {
@@ -327,11 +329,11 @@ fn polygon_distance(vertices: &[[f32; 2]], p: Vec2) -> f32 {
 ///
 /// # Errors
 /// If the point is too far out.
-pub(crate) fn ask_cpu(world: &mut CpuWorld, wanted: Wanted) -> Result<Pending, WorldError> {
+pub(crate) fn ask_cpu(world: &mut CpuWorld, wanted: InspectionTarget) -> Result<Pending, WorldError> {
     let body = match wanted {
-        Wanted::Body(body) => Some((body as usize, None)),
-        Wanted::Near(point, reach) => pick(world, point, reach, false)?,
-        Wanted::Under(point, reach) => pick(world, point, reach, true)?,
+        InspectionTarget::Body(body) => Some((body as usize, None)),
+        InspectionTarget::Near(point, reach) => pick(world, point, reach, false)?,
+        InspectionTarget::Under(point, reach) => pick(world, point, reach, true)?,
     };
     let Some((body, shape)) = body else { return Ok(Pending::Done(None)) };
     let (Some(&pose), Some(state)) = (world.poses().get(body), world.body_state(body)) else {
@@ -412,14 +414,15 @@ mod tests {
         for index in 0..200_u8 {
             let point = Vec2::new(f32::from(index % 20) * 0.5 - 4.3, f32::from(index / 20) * 0.25 - 0.2);
             for (reach, exact) in [(0.0, false), (0.3, false), (0.3, true)] {
-                let wanted = if exact { Wanted::Under(point, reach) } else { Wanted::Near(point, reach) };
+                let wanted =
+                    if exact { InspectionTarget::Under(point, reach) } else { InspectionTarget::Near(point, reach) };
                 let mut pending = inspector.ask(&context, &DrawInputs::of(&gpu), wanted);
                 context.wait().unwrap();
                 let answer = loop {
                     match pending.poll().unwrap() {
-                        Answer::OnItsWay => context.wait().unwrap(),
-                        Answer::Nobody => break None,
-                        Answer::Body(found) => break Some((found.body, found.shape)),
+                        InspectionResult::OnItsWay => context.wait().unwrap(),
+                        InspectionResult::Nobody => break None,
+                        InspectionResult::Body(found) => break Some((found.body, found.shape)),
                     }
                 };
                 assert_eq!(answer, pick(&mut cpu, point, reach, exact).unwrap(), "{point} within {reach}, {exact}");

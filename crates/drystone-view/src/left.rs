@@ -2,10 +2,10 @@
 //! in them, and redo (Y) returns to the later one.
 
 use super::app::App;
+use super::camera_follow::Fit;
 use super::pointer::Pointer;
-use super::seat::Seat;
-use super::sight::Fit;
-use super::source::Source;
+use super::source::SceneSource;
+use super::worker::WorkerHandle;
 use drystone::Context;
 use drystone_draw::Camera;
 
@@ -19,8 +19,8 @@ const MAX_STATES: u64 = 48 << 20;
 /// World that was left, with its camera.
 #[derive(Debug)]
 struct Left {
-    seat: Seat,
-    source: Source,
+    worker: WorkerHandle,
+    source: SceneSource,
     overridden: bool,
     camera: Camera,
     follows: bool,
@@ -38,7 +38,7 @@ pub(crate) struct LeftWorlds {
 impl Left {
     /// Returns true if the user changed something in it.
     fn is_touched(&self) -> bool {
-        self.seat.facts().log.iter().any(super::run::Entry::is_deed)
+        self.worker.facts().log.iter().any(super::run::LogEntry::is_deed)
     }
 }
 
@@ -52,8 +52,8 @@ impl LeftWorlds {
     pub fn revive(&mut self, context: &Context) {
         for list in [&mut self.before, &mut self.after] {
             list.retain_mut(|left| {
-                let _ = left.seat.take_back(None);
-                left.seat.revive(context).is_ok()
+                let _ = left.worker.take_back(None);
+                left.worker.revive(context).is_ok()
             });
         }
     }
@@ -62,16 +62,22 @@ impl LeftWorlds {
 impl App {
     /// Keeps a world that is left for another scene; with `only_touched` only if the user changed something in it.
     /// Returns true if undo brings changes of the user back with it.
-    pub(super) fn leave_world(&mut self, mut seat: Seat, only_touched: bool) -> bool {
+    pub(super) fn leave_world(&mut self, mut worker: WorkerHandle, only_touched: bool) -> bool {
         self.left.after.clear();
-        if let Some(run) = seat.here_mut() {
+        if let Some(run) = worker.here_mut() {
             run.forget_undone();
             run.thin(MAX_STATES);
         }
         let source = self.source.clone();
-        let left = Left { seat, source, overridden: self.overridden, camera: self.camera, follows: self.sight.follows };
+        let left = Left {
+            worker,
+            source,
+            overridden: self.overridden,
+            camera: self.camera,
+            follows: self.camera_follow.follows,
+        };
         let touched = left.is_touched();
-        if left.seat.facts().bodies > MAX_BODIES || (only_touched && !touched) {
+        if left.worker.facts().bodies > MAX_BODIES || (only_touched && !touched) {
             return false;
         }
         let before = &mut self.left.before;
@@ -106,31 +112,31 @@ impl App {
     fn show_world(&mut self, mut left: Left) -> Left {
         self.opening = None;
         self.drop_twin();
-        if let Some(errand) = self.errand.take() {
-            errand.cancel();
+        if let Some(background_job) = self.background_job.take() {
+            background_job.cancel();
         }
         // It may have been left in the middle of a step.
-        let _ = left.seat.take_back(None);
-        while left.seat.is_mid_step() {
-            let complete = left.seat.here_mut().is_none_or(|run| run.step_part(1.0).unwrap_or(true));
+        let _ = left.worker.take_back(None);
+        while left.worker.is_mid_step() {
+            let complete = left.worker.here_mut().is_none_or(|run| run.step_part(1.0).unwrap_or(true));
             if complete {
                 break;
             }
         }
-        left.seat.learn();
+        left.worker.learn();
         let now = Left {
-            seat: std::mem::replace(&mut self.run, left.seat),
+            worker: std::mem::replace(&mut self.run, left.worker),
             source: std::mem::replace(&mut self.source, left.source),
             overridden: std::mem::replace(&mut self.overridden, left.overridden),
             camera: self.camera,
-            follows: self.sight.follows,
+            follows: self.camera_follow.follows,
         };
         self.opened += 1;
         self.playing = false;
         self.owed = 0;
         self.undoing = false;
         self.fault = None;
-        self.pace = self.pace.of_another_world();
+        self.frame_pacing = self.frame_pacing.of_another_world();
         self.pointer = Pointer::default();
         self.build.of_another_world();
         self.figures.clear();
@@ -142,7 +148,7 @@ impl App {
             let (origin, size) = (self.camera.origin, self.camera.size);
             self.camera = Camera { origin, size, ..left.camera };
             self.fit = Fit::Done;
-            self.sight.stay();
+            self.camera_follow.stay();
         }
         now
     }

@@ -2,9 +2,9 @@
 //! and change bodies while it runs.
 //!
 //! ```no_run
-//! use drystone_view::{Options, Scene, run};
+//! use drystone_view::{WindowOptions, WindowScene, run};
 //!
-//! run(Options { scene: Scene::Spec("large_pyramid:base=40".to_owned()), ..Options::default() })?;
+//! run(WindowOptions { scene: WindowScene::Spec("large_pyramid:base=40".to_owned()), ..WindowOptions::default() })?;
 //! # Ok::<(), drystone_view::ViewError>(())
 //! ```
 //!
@@ -15,11 +15,11 @@
 //! | file | content |
 //! |---|---|
 //! | `window.rs`, `screen.rs` | event loop and frames; the surface, and its recovery when it is lost |
-//! | `app.rs`, `sight.rs` | state of the window; its camera |
+//! | `app.rs`, `camera_follow.rs` | state of the window; its camera |
 //! | `act.rs`, `action.rs` | actions of the user: the queue that carries them out, and their list |
-//! | `pace.rs` | frame pacing: number of steps in each frame, on the CPU and on the device |
+//! | `frame_pacing.rs` | frame pacing: number of steps in each frame, on the CPU and on the device |
 //! | `run.rs`, `edit.rs` | a world with its history: exact steps back, undo, change of backend and settings |
-//! | `seat.rs`, `errands.rs` | handle on a world that a worker thread may have; long jobs for that thread |
+//! | `worker.rs`, `background_jobs.rs` | handle on a world that a worker thread may have; long jobs for that thread |
 //! | `opening.rs`, `cancel.rs`, `left.rs` | scenes opened in the background; worlds left for them, which Z brings back |
 //! | `pointer.rs`, `inspect.rs` | grab, drop, shoot, explode; queries for the body under the pointer |
 //! | `build.rs`, `overlap.rs`, `select.rs` | bodies and joints drawn with the pointer; the selected body and its changes |
@@ -42,31 +42,31 @@
 mod act;
 mod action;
 mod app;
+mod background_jobs;
 mod build;
+mod camera_follow;
 mod cancel;
 mod drawing;
 mod edit;
-mod errands;
 mod export;
 mod figures;
+mod frame_pacing;
 mod inspect;
 mod left;
 mod opening;
 mod overlap;
-mod pace;
 mod panel;
 mod pointer;
 mod prefs;
 mod run;
 mod screen;
 mod script;
-mod seat;
 mod select;
-mod sight;
 mod source;
 mod thumbs;
 mod watch;
 mod window;
+mod worker;
 
 use std::path::PathBuf;
 
@@ -75,11 +75,11 @@ use drystone::low_level::gpu::ContextError;
 
 /// Settings of a window.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct WindowOptions {
     /// The scene that it opens.
-    pub scene: Scene,
+    pub scene: WindowScene,
     /// Backend that steps the world at first; the user can change it.
-    pub backend: Backend,
+    pub backend: ViewBackend,
     /// Threads of the CPU backend.
     pub threads: usize,
     /// Begins paused.
@@ -100,11 +100,11 @@ pub struct Options {
     pub measure: Option<f64>,
 }
 
-impl Default for Options {
+impl Default for WindowOptions {
     fn default() -> Self {
         Self {
-            scene: Scene::Spec("large_pyramid:base=40".to_owned()),
-            backend: Backend::Auto,
+            scene: WindowScene::Spec("large_pyramid:base=40".to_owned()),
+            backend: ViewBackend::Auto,
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             paused: false,
             sleep: true,
@@ -119,7 +119,7 @@ impl Default for Options {
 
 /// Scene of a window.
 #[derive(Clone, Debug)]
-pub enum Scene {
+pub enum WindowScene {
     /// Scene of the catalogue, such as `large_pyramid:base=40`, or the path of a file, which is reloaded when it
     /// changes.
     Spec(String),
@@ -129,7 +129,7 @@ pub enum Scene {
 
 /// Backend that steps the world of a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Backend {
+pub enum ViewBackend {
     /// The device that draws if it is hardware, else the CPU.
     #[default]
     Auto,
@@ -177,7 +177,7 @@ impl ViewError {
 ///
 /// # Errors
 /// If there is no display or no adapter that can draw on it, or the scene is not valid.
-pub fn run(options: Options) -> Result<(), ViewError> {
+pub fn run(options: WindowOptions) -> Result<(), ViewError> {
     window::run(options)
 }
 

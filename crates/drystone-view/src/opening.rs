@@ -8,12 +8,12 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
 use super::action::Needs;
 use super::app::{App, BrokenFile};
+use super::camera_follow::Fit;
 use super::cancel::Cancel;
 use super::pointer::Pointer;
-use super::run::{Entry, On, Rebuilt, Run};
-use super::seat::Seat;
-use super::sight::Fit;
-use super::source::Source;
+use super::run::{LogEntry, On, Rebuilt, WorldRun};
+use super::source::SceneSource;
+use super::worker::WorkerHandle;
 use drystone::Context;
 use drystone::WorldError;
 use drystone::low_level::gpu::DeviceError;
@@ -22,7 +22,7 @@ use drystone_scenes::saved::SavedWorld;
 
 /// Maximum number of threads that open scenes at a time, with those that are cancelled and have not noticed it. Each
 /// may need as much memory as a world.
-const MOST_JOBS: usize = 2;
+const MAX_JOBS: usize = 2;
 
 /// Reason for which a scene is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,27 +42,27 @@ pub(crate) enum Why {
 /// Scene that is being opened.
 #[derive(Debug)]
 pub(crate) struct Opening {
-    pub source: Source,
+    pub source: SceneSource,
     why: Why,
     /// Settings that replace those of the scene.
     settings: Option<Settings>,
     /// Log of the world before, for a restart: its building changes are made again.
-    built: Option<Arc<Vec<Entry>>>,
-    /// Thread that opens it; `None` while [`MOST_JOBS`] others are at work.
-    job: Option<Job>,
+    built: Option<Arc<Vec<LogEntry>>>,
+    /// Thread that opens it; `None` while [`MAX_JOBS`] others are at work.
+    job: Option<OpeningThread>,
     /// True after a device was lost while it was opened.
     again: bool,
 }
 
 /// Thread that opens a scene. Dropping it cancels the thread, without waiting.
 #[derive(Debug)]
-struct Job {
-    done: Receiver<Result<Option<Opened>, Fault>>,
+struct OpeningThread {
+    done: Receiver<Result<Option<OpenedScene>, Fault>>,
     on: On,
     cancel: Cancel,
 }
 
-impl Drop for Job {
+impl Drop for OpeningThread {
     fn drop(&mut self) {
         self.cancel.cancel();
     }
@@ -70,8 +70,8 @@ impl Drop for Job {
 
 /// Result of such a thread.
 #[derive(Debug)]
-struct Opened {
-    run: Run,
+struct OpenedScene {
+    run: WorldRun,
     /// True if the window switched sleep on.
     overridden: bool,
     /// Bodies and joints that a restart built again.
@@ -89,12 +89,12 @@ enum Fault {
 
 /// Number of threads that open scenes, and of those that use the device.
 #[derive(Debug, Default)]
-pub(crate) struct Jobs {
+pub(crate) struct OpeningThreads {
     all: Arc<AtomicUsize>,
     on_device: Arc<AtomicUsize>,
 }
 
-impl Jobs {
+impl OpeningThreads {
     /// Number of threads, with cancelled ones that have not ended.
     pub fn count(&self) -> usize {
         self.all.load(Ordering::SeqCst)
@@ -124,10 +124,10 @@ impl Drop for AtWork {
 }
 
 /// Work of a thread that opens a scene.
-struct Order {
-    source: Source,
+struct OpeningOrder {
+    source: SceneSource,
     settings: Option<Settings>,
-    built: Option<Arc<Vec<Entry>>>,
+    built: Option<Arc<Vec<LogEntry>>>,
     /// True if bodies sleep also in scenes that do not enable it.
     sleep: bool,
     on: On,
@@ -137,9 +137,9 @@ struct Order {
     on_device: Arc<AtomicUsize>,
 }
 
-impl Order {
+impl OpeningOrder {
     /// Makes the world, with what a restart builds again; `None` if it was cancelled.
-    fn work(self) -> Result<Option<Opened>, Fault> {
+    fn work(self) -> Result<Option<OpenedScene>, Fault> {
         let built = self.built.clone();
         let mut opened = self.begin()?;
         if let (Some(opened), Some(log)) = (&mut opened, built) {
@@ -149,7 +149,7 @@ impl Order {
     }
 
     /// Makes the world from the scene or the file.
-    fn begin(self) -> Result<Option<Opened>, Fault> {
+    fn begin(self) -> Result<Option<OpenedScene>, Fault> {
         if let Some(saved) = self.source.saved_world().map_err(Fault::Scene)? {
             return self.resume(&saved);
         }
@@ -165,17 +165,17 @@ impl Order {
         if self.cancel.is_cancelled() {
             return Ok(None);
         }
-        let run = Run::start(Arc::new(scene), self.on, &self.context, self.threads, &self.cancel);
-        Ok(run.map_err(Fault::World)?.map(|run| Opened { run, overridden, rebuilt: None, _busy: busy }))
+        let run = WorldRun::start(Arc::new(scene), self.on, &self.context, self.threads, &self.cancel);
+        Ok(run.map_err(Fault::World)?.map(|run| OpenedScene { run, overridden, rebuilt: None, _busy: busy }))
     }
 
     /// Resumes a saved world, with its own settings unless others are given.
-    fn resume(self, saved: &SavedWorld) -> Result<Option<Opened>, Fault> {
+    fn resume(self, saved: &SavedWorld) -> Result<Option<OpenedScene>, Fault> {
         let busy = (self.on == On::Gpu).then(|| AtWork::new(&self.on_device));
         if self.cancel.is_cancelled() {
             return Ok(None);
         }
-        let run = Run::resume(saved, self.on, &self.context, self.threads, &self.cancel).map_err(Fault::World)?;
+        let run = WorldRun::resume(saved, self.on, &self.context, self.threads, &self.cancel).map_err(Fault::World)?;
         let Some(mut run) = run else { return Ok(None) };
         if let Some(settings) = self.settings.filter(|settings| *settings != saved.scene.settings) {
             let carried = run.carry_over(self.on, &self.context, settings, &self.cancel).map_err(Fault::World)?;
@@ -183,7 +183,7 @@ impl Order {
                 return Ok(None);
             }
         }
-        Ok(Some(Opened { run, overridden: false, rebuilt: None, _busy: busy }))
+        Ok(Some(OpenedScene { run, overridden: false, rebuilt: None, _busy: busy }))
     }
 }
 
@@ -193,20 +193,20 @@ impl App {
     ///
     /// # Errors
     /// If the device is lost.
-    pub fn open(&mut self, source: Source, why: Why, settings: Option<Settings>) -> Result<(), WorldError> {
+    pub fn open(&mut self, source: SceneSource, why: Why, settings: Option<Settings>) -> Result<(), WorldError> {
         self.begin_to_open(source, why, settings);
         if self.patient { self.look_at_opening() } else { Ok(()) }
     }
 
     /// Begins to open a scene, in place of any that is being opened.
-    pub(super) fn begin_to_open(&mut self, source: Source, why: Why, settings: Option<Settings>) {
+    pub(super) fn begin_to_open(&mut self, source: SceneSource, why: Why, settings: Option<Settings>) {
         let built = (why == Why::Restart).then(|| self.facts().log.clone());
         self.opening = Some(Opening { source, why, settings, built, job: None, again: false });
         self.start_job();
     }
 
     /// Source of the scene that the user chose last, although it may not be open yet.
-    pub fn wished(&self) -> &Source {
+    pub fn wished(&self) -> &SceneSource {
         self.opening.as_ref().map_or(&self.source, |opening| &opening.source)
     }
 
@@ -214,11 +214,11 @@ impl App {
     fn start_job(&mut self) {
         let on = self.wanted(&self.queue).0;
         let Some(opening) = self.opening.as_mut().filter(|opening| opening.job.is_none()) else { return };
-        if self.jobs.count() >= MOST_JOBS {
+        if self.jobs.count() >= MAX_JOBS {
             return;
         }
         let cancel = Cancel::default();
-        let order = Order {
+        let order = OpeningOrder {
             source: opening.source.clone(),
             settings: opening.settings,
             built: opening.built.clone(),
@@ -230,7 +230,7 @@ impl App {
             on_device: self.jobs.on_device.clone(),
         };
         let (give, done) = channel();
-        opening.job = Some(Job { done, on, cancel });
+        opening.job = Some(OpeningThread { done, on, cancel });
         let (at_work, wake) = (AtWork::new(&self.jobs.all), self.wake.clone());
         let refused = give.clone();
         let work = move || {
@@ -279,7 +279,7 @@ impl App {
                 if self.opened == 0 {
                     self.failed = Some(why.clone());
                 }
-                if matches!(opening.source, Source::File { .. }) {
+                if matches!(opening.source, SceneSource::File { .. }) {
                     // Shown until the file is valid.
                     self.fault = Some(BrokenFile { source: opening.source, text: why });
                 } else {
@@ -291,15 +291,15 @@ impl App {
     }
 
     /// Replaces the running world by a scene that has been opened.
-    fn move_in(&mut self, opening: Opening, opened: Opened) {
+    fn move_in(&mut self, opening: Opening, opened: OpenedScene) {
         let Opening { source, why, settings, .. } = opening;
         let same = self.opened > 0 && source.spec() == self.source.spec();
         self.opened += 1;
         self.drop_twin();
-        if let Some(errand) = self.errand.take() {
-            errand.cancel();
+        if let Some(background_job) = self.background_job.take() {
+            background_job.cancel();
         }
-        let before = std::mem::replace(&mut self.run, Seat::new(opened.run));
+        let before = std::mem::replace(&mut self.run, WorkerHandle::new(opened.run));
         let selected = self.build.selection.as_ref().map(|selection| selection.id);
         let brings_back = self.opened > 1 && why != Why::Restart && self.leave_world(before, why == Why::Parameter);
         if settings.is_none() {
@@ -307,7 +307,7 @@ impl App {
         }
         self.source = source;
         self.fault = None;
-        self.pace = self.pace.of_another_world();
+        self.frame_pacing = self.frame_pacing.of_another_world();
         self.pointer = Pointer::default();
         self.build.of_another_world();
         self.figures.clear();
@@ -316,7 +316,7 @@ impl App {
         self.playing &= why != Why::New;
         // Actions on the world before are dropped.
         self.queue.retain(|action| action.needs() != Needs::World);
-        if !same || self.sight.follows {
+        if !same || self.camera_follow.follows {
             self.fit = Fit::Wanted;
         }
         if !same {

@@ -7,7 +7,7 @@
 use glam::Vec2;
 
 use super::app::App;
-use super::build::{Draft, Outline, Tool};
+use super::build::{Draft, DrawnOutline, Tool};
 use drystone::low_level::gpu::PendingQuery;
 use drystone::low_level::types::{DYNAMIC, SENSOR_SHAPE};
 use drystone::{Answers, Geometry, Query};
@@ -22,7 +22,7 @@ const MAX_SHAPES: usize = 50_000;
 #[derive(Debug, Default)]
 pub(crate) struct Overlap {
     /// The outline of the last query, and the step at which it was asked.
-    asked: Option<(Outline, u64)>,
+    asked: Option<(DrawnOutline, u64)>,
     /// A query on the device that is not answered yet.
     pending: Option<PendingQuery>,
     /// Names of the bodies that are overlapped.
@@ -31,12 +31,12 @@ pub(crate) struct Overlap {
 
 impl App {
     /// The outline that would be drawn if the pointer, at this place, ended it.
-    pub(super) fn drafted(&self, to: Vec2) -> Option<Outline> {
+    pub(super) fn drafted(&self, to: Vec2) -> Option<DrawnOutline> {
         match &self.build.draft {
-            Draft::Drag(from) if self.build.tool == Tool::Box => Some(Outline::Box(*from, to)),
-            Draft::Drag(from) => Some(Outline::Circle(*from, to)),
+            Draft::Drag(from) if self.build.tool == Tool::Box => Some(DrawnOutline::Box(*from, to)),
+            Draft::Drag(from) => Some(DrawnOutline::Circle(*from, to)),
             Draft::Corners(corners) if corners.len() >= 2 => {
-                Some(Outline::Polygon(corners.iter().copied().chain([to]).collect()))
+                Some(DrawnOutline::Polygon(corners.iter().copied().chain([to]).collect()))
             }
             _ => None,
         }
@@ -89,14 +89,14 @@ impl App {
     }
 
     /// Names the bodies that an outline overlaps, if there are any. Waits for the device.
-    pub(super) fn overlaps(&mut self, outline: &Outline) -> Option<String> {
+    pub(super) fn overlaps(&mut self, outline: &DrawnOutline) -> Option<String> {
         let query = self.overlap_query(outline)?;
         let answers = self.run.here_mut()?.world_mut().query(&[query]).ok()?;
         self.overlapped(&answers)
     }
 
     /// The query about an outline; `None` where the outline makes no body.
-    fn overlap_query(&self, outline: &Outline) -> Option<Query> {
+    fn overlap_query(&self, outline: &DrawnOutline) -> Option<Query> {
         let body = self.build.stock.body(outline).ok()?;
         let geometry = match &body.shapes.first()?.geometry {
             Geometry::Box { half, radius } => Geometry::Box { half: *half * INNER, radius: radius * INNER },

@@ -10,11 +10,11 @@ use glam::Vec2;
 use super::action::Action;
 use super::app::App;
 use super::build::CLICK;
-use super::edit::{Deed, Edit, Made, Meaning};
-use super::inspect::{Answer, Inspection, Pending, Wanted, ask_cpu, distance_to};
-use super::run::Run;
-use super::seat::Seat;
-use super::select::Choice;
+use super::edit::{BuiltParts, Edit, Meaning, RecordedEdit};
+use super::inspect::{Inspection, InspectionResult, InspectionTarget, Pending, ask_cpu, distance_to};
+use super::run::WorldRun;
+use super::select::SelectionRequest;
+use super::worker::WorkerHandle;
 use drystone::Explosion;
 use drystone::JointCommand;
 use drystone::low_level::gpu::Arrival;
@@ -55,14 +55,14 @@ enum Grab {
     /// There is a body, but the press may still be a click; with the place of the press, m.
     Found(Inspection, Vec2),
     /// A body is held; with its new target, m, if the pointer has moved.
-    Holding(Hold, Option<Vec2>),
+    Holding(HeldBody, Option<Vec2>),
     /// There is no body: the drag moves the view.
     Panning,
 }
 
 /// Grabbed body.
 #[derive(Clone, Copy, Debug)]
-struct Hold {
+struct HeldBody {
     /// Mouse joint that pulls it.
     joint: JointId,
     /// Slot of the body.
@@ -99,7 +99,7 @@ pub(crate) struct Pointer {
     /// Body found by the last query.
     pub over: Option<Inspection>,
     /// More facts about that body.
-    pub about: About,
+    pub about: BodyDetails,
     /// Place of the last query, px.
     over_at: Vec2,
     /// True while that body is still under the pointer.
@@ -120,7 +120,7 @@ pub(crate) struct Pointer {
 
 /// Facts about a body that a query does not answer.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct About {
+pub(crate) struct BodyDetails {
     /// Name of the body in the scene.
     pub name: Option<String>,
     /// Type of the body, such as [`drystone::low_level::types::DYNAMIC`].
@@ -130,7 +130,7 @@ pub(crate) struct About {
     /// Kinetic and potential energy, J.
     pub energies: [f64; 2],
     /// Shape under the pointer, with its vertices.
-    outline: Option<(drystone::low_level::types::Shape, Vec<[f32; 2]>)>,
+    outline: Option<(drystone::low_level::types::ShapeData, Vec<[f32; 2]>)>,
     /// Step of the query.
     step: u64,
 }
@@ -209,10 +209,14 @@ impl Pointer {
 }
 
 /// Makes a change in the first world and its copy.
-fn edit_both(seat: &mut Seat, twin: &mut Option<Seat>, deed: Deed) -> Result<Made, String> {
+fn edit_both(
+    worker: &mut WorkerHandle,
+    twin: &mut Option<WorkerHandle>,
+    deed: RecordedEdit,
+) -> Result<BuiltParts, String> {
     let away = || "the world is in the middle of a step".to_owned();
-    let made = seat.here_mut().ok_or_else(away)?.edit(deed.clone())?;
-    seat.learn();
+    let made = worker.here_mut().ok_or_else(away)?.edit(deed.clone())?;
+    worker.learn();
     if let Some(other) = twin {
         // New bodies and joints get the same ids in both.
         other.here_mut().ok_or_else(away)?.edit(deed)?;
@@ -226,7 +230,7 @@ impl App {
     ///
     /// # Errors
     /// The reason, in words. Nothing has changed then.
-    pub fn edit(&mut self, deed: impl Into<Deed>) -> Result<Made, String> {
+    pub fn edit(&mut self, deed: impl Into<RecordedEdit>) -> Result<BuiltParts, String> {
         let made = edit_both(&mut self.run, &mut self.twin, deed.into())?;
         self.left.forget_after();
         Ok(made)
@@ -236,8 +240,8 @@ impl App {
     ///
     /// # Errors
     /// If the place is too far out.
-    pub(super) fn ask(&mut self, wanted: Wanted) -> Result<Pending, WorldError> {
-        match self.run.here_mut().map(Run::world_mut) {
+    pub(super) fn ask(&mut self, wanted: InspectionTarget) -> Result<Pending, WorldError> {
+        match self.run.here_mut().map(WorldRun::world_mut) {
             None => Ok(Pending::Done(None)),
             Some(World::Cpu(world)) => ask_cpu(world, wanted),
             Some(World::Gpu(world)) => Ok(self.inspector.ask(&self.context, &DrawInputs::of(world), wanted)),
@@ -249,7 +253,7 @@ impl App {
     /// # Errors
     /// If the place is too far out.
     pub fn ask_near(&mut self, at: Vec2) -> Result<Pending, WorldError> {
-        self.ask(Wanted::Near(at, self.reach(false)))
+        self.ask(InspectionTarget::Near(at, self.reach(false)))
     }
 
     /// Distance up to which a body beside the pointer, or a finger, is meant, m.
@@ -274,7 +278,7 @@ impl App {
                 Grab::Found(found, _) => self.run.here_mut().and_then(|run| run.world_mut().body_id(found.body)),
                 _ => None,
             };
-            let choice = meant.map_or(Choice::At(press.at), Choice::Body);
+            let choice = meant.map_or(SelectionRequest::At(press.at), SelectionRequest::Body);
             // Until a body is held, a press on it that has not moved is a click, as is one on nothing.
             if !matches!(grab, Grab::Holding(..) | Grab::None) {
                 self.queue.push(Action::Select(choice));
@@ -335,12 +339,12 @@ impl App {
         if let Some((at, pending)) = &mut self.pointer.removal {
             let at = *at;
             match pending.poll()? {
-                Answer::OnItsWay => {}
-                Answer::Nobody => {
+                InspectionResult::OnItsWay => {}
+                InspectionResult::Nobody => {
                     self.pointer.removal = None;
                     self.remove_selected("there is no body under the pointer");
                 }
-                Answer::Body(found) => {
+                InspectionResult::Body(found) => {
                     self.pointer.removal = None;
                     self.take_out(found.body, at);
                 }
@@ -354,16 +358,16 @@ impl App {
             self.say(error);
         }
         if let Grab::Wanted(at, touched) = self.pointer.grab {
-            self.pointer.grab = match self.ask(Wanted::Near(at, self.reach(touched))) {
+            self.pointer.grab = match self.ask(InspectionTarget::Near(at, self.reach(touched))) {
                 Ok(pending) => Grab::Asked(at, pending),
                 Err(_) => Grab::Panning,
             };
         }
         if let Grab::Asked(at, pending) = &mut self.pointer.grab {
             match pending.poll()? {
-                Answer::OnItsWay => {}
-                Answer::Nobody => self.pointer.grab = Grab::Panning,
-                Answer::Body(found) => self.pointer.grab = Grab::Found(found, *at),
+                InspectionResult::OnItsWay => {}
+                InspectionResult::Nobody => self.pointer.grab = Grab::Panning,
+                InspectionResult::Body(found) => self.pointer.grab = Grab::Found(found, *at),
             }
         }
         if let Grab::Found(found, at) = self.pointer.grab
@@ -377,14 +381,14 @@ impl App {
         if let Some((pixel, asked_at, pending)) = &mut self.pointer.look {
             let asked_at = *asked_at;
             let answer = pending.poll()?;
-            if answer != Answer::OnItsWay {
+            if answer != InspectionResult::OnItsWay {
                 self.pointer.over_at = *pixel;
                 self.pointer.look = None;
-                self.pointer.over = if let Answer::Body(found) = answer { Some(found) } else { None };
+                self.pointer.over = if let InspectionResult::Body(found) = answer { Some(found) } else { None };
                 self.pointer.about = self
                     .pointer
                     .over
-                    .map(|over| About {
+                    .map(|over| BodyDetails {
                         energies: self.energies(&over),
                         outline: self.outline(over.shape),
                         step: asked_at,
@@ -399,8 +403,8 @@ impl App {
             self.pointer.looked = self.pointer.frame;
             let held = self.pointer.over.filter(|_| self.pointer.holds());
             let wanted = match (held, self.pointer.pixel) {
-                (Some(held), _) => u32::try_from(held.body).ok().map(Wanted::Body),
-                (None, Some(pixel)) => Some(Wanted::Near(self.world_at(pixel), self.reach(false))),
+                (Some(held), _) => u32::try_from(held.body).ok().map(InspectionTarget::Body),
+                (None, Some(pixel)) => Some(InspectionTarget::Near(self.world_at(pixel), self.reach(false))),
                 (None, None) => None,
             };
             match wanted {
@@ -416,15 +420,15 @@ impl App {
     }
 
     /// Facts about a body from the tables of the world.
-    fn about(&self, body: usize) -> About {
-        let Some(compiled) = self.run.here().map(|run| run.world().compiled()) else { return About::default() };
-        let Some(of) = compiled.bodies.get(body) else { return About::default() };
+    fn about(&self, body: usize) -> BodyDetails {
+        let Some(compiled) = self.run.here().map(|run| run.world().compiled()) else { return BodyDetails::default() };
+        let Some(of) = compiled.bodies.get(body) else { return BodyDetails::default() };
         let name = compiled.ids.get(body).and_then(Clone::clone);
-        About { name, kind: of.kind, mass: compiled.mass[body].mass, ..About::default() }
+        BodyDetails { name, kind: of.kind, mass: compiled.mass[body].mass, ..BodyDetails::default() }
     }
 
     /// Copy of a shape with its vertices, to test whether it is under the pointer while its world is away.
-    fn outline(&self, shape: Option<usize>) -> Option<(drystone::low_level::types::Shape, Vec<[f32; 2]>)> {
+    fn outline(&self, shape: Option<usize>) -> Option<(drystone::low_level::types::ShapeData, Vec<[f32; 2]>)> {
         let compiled = self.run.here()?.world().compiled();
         let mut shape = *compiled.shapes.get(shape?)?;
         let (first, count) = (shape.first_vertex as usize, (shape.kind >> VERTEX_COUNT_SHIFT & 0xf) as usize);
@@ -461,7 +465,7 @@ impl App {
         match self.edit(&Edit::Join(id, Box::new(joint))) {
             Ok(made) => {
                 if let Some(&joint) = made.joints.first() {
-                    self.pointer.grab = Grab::Holding(Hold { joint, body: found.body, anchor }, None);
+                    self.pointer.grab = Grab::Holding(HeldBody { joint, body: found.body, anchor }, None);
                     self.pointer.over = Some(found);
                 }
             }
@@ -479,7 +483,7 @@ impl App {
             return Ok(());
         };
         self.release();
-        let pending = self.ask(Wanted::Under(at, self.reach(false)))?;
+        let pending = self.ask(InspectionTarget::Under(at, self.reach(false)))?;
         self.pointer.removal = Some((at, pending));
         Ok(())
     }
@@ -504,12 +508,12 @@ impl App {
     pub(super) fn remove_bodies(&mut self, ids: Vec<BodyId>) -> Result<(), String> {
         let run = self.run.here_mut().ok_or("the world is in the middle of a step")?;
         let taken = run.taken(&ids)?;
-        self.edit(Deed::new(Edit::Remove(ids.into()), Meaning::Remove(taken))).map(drop)
+        self.edit(RecordedEdit::new(Edit::Remove(ids.into()), Meaning::Remove(taken))).map(drop)
     }
 
     /// Removes a body and shows a message.
     fn take_out(&mut self, body: usize, at: Vec2) {
-        let About { name, kind, .. } = self.about(body);
+        let BodyDetails { name, kind, .. } = self.about(body);
         let Some(id) = self.run.here_mut().and_then(|run| run.world_mut().body_id(body)) else { return };
         self.pointer.over = None;
         let kind = match kind {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use glam::Vec2;
 
 use super::cancel::Cancel;
-use super::edit::{Deed, Edit, Made, Meaning};
+use super::edit::{BuiltParts, Edit, Meaning, RecordedEdit};
 pub(crate) use deeds::Undoing;
 use deeds::Undone;
 use drystone::BodyId;
@@ -30,11 +30,11 @@ use drystone::low_level::step::Stage;
 use drystone::low_level::types::Counters;
 use drystone::{World, WorldError};
 use drystone_scenes::saved::SavedWorld;
-pub(crate) use log::Entry;
+pub(crate) use log::LogEntry;
 pub(crate) use rebuild::Rebuilt;
 
 /// Initial number of steps between two kept states; doubled when they would take more than [`BUDGET`].
-const FIRST_SPACING: u64 = 8;
+const INITIAL_SPACING: u64 = 8;
 /// Maximum size of the kept states, on the device or in memory, bytes.
 const BUDGET: u64 = 384 << 20;
 
@@ -57,7 +57,7 @@ impl On {
 
 /// Kept state, in memory or on the device.
 #[derive(Debug)]
-enum State {
+enum StoredState {
     Host(Box<Snapshot>),
     Device(Box<DeviceCopy>),
 }
@@ -69,16 +69,16 @@ struct Checkpoint {
     /// Number of entries of the log that the state includes.
     done: usize,
     bytes: u64,
-    state: State,
+    state: StoredState,
 }
 
 /// World with the log of its changes and its kept states.
 #[derive(Debug)]
-pub(crate) struct Run {
+pub(crate) struct WorldRun {
     scene: Arc<Scene>,
     world: World,
     threads: usize,
-    log: Arc<Vec<Entry>>,
+    log: Arc<Vec<LogEntry>>,
     /// Number of the next change.
     numbered: u64,
     /// Index of the next entry of the log to apply: before the end of the log while the past is replayed.
@@ -100,7 +100,7 @@ pub(crate) struct Run {
     pub watched: Vec<BodyId>,
 }
 
-impl Run {
+impl WorldRun {
     /// Starts a scene; returns `None` if it was cancelled.
     ///
     /// # Errors
@@ -130,7 +130,7 @@ impl Run {
             undone: Vec::new(),
             redoes: false,
             past: Vec::new(),
-            spacing: FIRST_SPACING,
+            spacing: INITIAL_SPACING,
             first: 0,
             furthest: 0,
             target: None,
@@ -154,7 +154,7 @@ impl Run {
         };
         saved.resume(&mut run.world)?;
         let changes = saved.journal.entries().iter();
-        run.log = Arc::new(changes.map(|(step, change)| Entry::saved(*step, change.clone())).collect());
+        run.log = Arc::new(changes.map(|(step, change)| LogEntry::saved(*step, change.clone())).collect());
         run.next = run.log.len();
         run.first = run.steps();
         run.furthest = run.first;
@@ -234,23 +234,23 @@ impl Run {
     ///
     /// # Errors
     /// The reason, in words. Nothing has changed then.
-    pub fn edit(&mut self, deed: impl Into<Deed>) -> Result<Made, String> {
+    pub fn edit(&mut self, deed: impl Into<RecordedEdit>) -> Result<BuiltParts, String> {
         let (step, deed) = (self.steps(), deed.into());
-        let Some(edit) = deed.edit.clone().effective(&mut self.world) else { return Ok(Made::default()) };
+        let Some(edit) = deed.edit.clone().effective(&mut self.world) else { return Ok(BuiltParts::default()) };
         let made = if matches!(edit, Edit::Group(..)) {
             self.attempt(|world| edit.apply(world))?
         } else {
             edit.apply(&mut self.world)?
         };
-        self.note(step, Deed { edit, ..deed }, made.clone());
+        self.note(step, RecordedEdit { edit, ..deed }, made.clone());
         Ok(made)
     }
 
     /// Adds a change that was made to the log.
-    fn note(&mut self, step: u64, deed: Deed, made: Made) {
+    fn note(&mut self, step: u64, deed: RecordedEdit, made: BuiltParts) {
         match &deed.meaning {
             Meaning::TakeBack(numbers) => {
-                let is_one = |entry: &&Entry| numbers.contains(&entry.number);
+                let is_one = |entry: &&LogEntry| numbers.contains(&entry.number);
                 self.undone.push(Undone::Now(self.log.iter().filter(is_one).cloned().collect()));
             }
             _ if deed.again => drop(self.undone.pop()),
@@ -258,7 +258,7 @@ impl Run {
         }
         let log = Arc::make_mut(&mut self.log);
         log.truncate(self.next);
-        log.push(Entry { number: self.numbered, step, deed, made });
+        log.push(LogEntry { number: self.numbered, step, deed, made });
         self.numbered += 1;
         self.next = self.log.len();
         self.past.retain(|kept| kept.step <= step);
@@ -267,7 +267,7 @@ impl Run {
     }
 
     /// Log of changes, with those that are still to be replayed on the way to the furthest step.
-    pub fn log(&self) -> &Arc<Vec<Entry>> {
+    pub fn log(&self) -> &Arc<Vec<LogEntry>> {
         &self.log
     }
 
@@ -279,7 +279,7 @@ impl Run {
 
     /// Step at which the scene, or the saved world, began.
     fn first_step(&self) -> u64 {
-        let is_saved = |entry: &Entry| matches!(entry.deed.edit, Edit::Saved(_));
+        let is_saved = |entry: &LogEntry| matches!(entry.deed.edit, Edit::Saved(_));
         if self.log.first().is_some_and(is_saved) { self.first } else { 0 }
     }
 
@@ -405,7 +405,7 @@ impl Run {
             step: snapshot.step,
             done: self.next,
             bytes: bytes_of(&snapshot),
-            state: State::Host(Box::new(snapshot)),
+            state: StoredState::Host(Box::new(snapshot)),
         });
     }
 
@@ -422,7 +422,7 @@ impl Run {
                     step: copy.step(),
                     done: self.next,
                     bytes: copy.bytes(),
-                    state: State::Device(Box::new(copy)),
+                    state: StoredState::Device(Box::new(copy)),
                 });
             }
         }
@@ -484,8 +484,8 @@ impl Run {
             return Ok(());
         };
         match &kept.state {
-            State::Host(snapshot) => self.world.restore(snapshot)?,
-            State::Device(copy) => self.world.restore(&copy.read()?)?,
+            StoredState::Host(snapshot) => self.world.restore(snapshot)?,
+            StoredState::Device(copy) => self.world.restore(&copy.read()?)?,
         }
         self.next = kept.done;
         Ok(())
@@ -552,18 +552,18 @@ mod tests {
     use drystone::low_level::state;
     use drystone::{Body, Command, Shape};
 
-    fn start(scene: &Arc<Scene>, on: On, context: &Context) -> Run {
-        Run::start(scene.clone(), on, context, 1, &Cancel::default()).unwrap().expect("it was not cancelled")
+    fn start(scene: &Arc<Scene>, on: On, context: &Context) -> WorldRun {
+        WorldRun::start(scene.clone(), on, context, 1, &Cancel::default()).unwrap().expect("it was not cancelled")
     }
 
-    fn to(run: &mut Run, step: u64) -> u64 {
+    fn to(run: &mut WorldRun, step: u64) -> u64 {
         while run.steps() < step || run.target().is_some() {
             run.step().unwrap();
         }
         state::hash(&run.world_mut().snapshot().unwrap())
     }
 
-    fn push(run: &mut Run, x: f32) {
+    fn push(run: &mut WorldRun, x: f32) {
         let id = run.world_mut().body_id(0).unwrap();
         let force = Command::Force { force: Vec2::new(x, 0.0), point: None };
         run.edit(&Edit::Command([(id, force)].into())).unwrap();
@@ -612,7 +612,7 @@ mod tests {
         let context = Context::new(AdapterChoice::Any).expect("an adapter; a software one will do");
         let (cancelled, wanted) = (Cancel::default(), Cancel::default());
         cancelled.cancel();
-        assert!(Run::start(scene.clone(), On::Cpu, &context, 1, &cancelled).unwrap().is_none());
+        assert!(WorldRun::start(scene.clone(), On::Cpu, &context, 1, &cancelled).unwrap().is_none());
         for on in [On::Cpu, On::Gpu] {
             let mut run = start(&scene, on, &context);
             let at_20 = to(&mut run, 20);

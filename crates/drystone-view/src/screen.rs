@@ -28,7 +28,7 @@ pub(crate) struct Screen {
 
 /// Texture to draw on, or the reason why there is none.
 #[derive(Debug)]
-pub(crate) enum Target {
+pub(crate) enum ScreenTexture {
     /// Draw on it, then present it.
     Ready(wgpu::SurfaceTexture),
     /// There is none for this frame.
@@ -164,28 +164,28 @@ impl Screen {
     }
 
     /// Next texture to draw on.
-    pub fn next(&mut self, context: &Context) -> Target {
+    pub fn next(&mut self, context: &Context) -> ScreenTexture {
         if self.hidden || !self.configured {
-            return Target::Skip;
+            return ScreenTexture::Skip;
         }
         match self.surface.get_current_texture() {
-            wgpu::CurrentSurfaceTexture::Success(texture) => Target::Ready(texture),
+            wgpu::CurrentSurfaceTexture::Success(texture) => ScreenTexture::Ready(texture),
             wgpu::CurrentSurfaceTexture::Suboptimal(texture) => {
                 // The window has changed; a picture of the right size can still be shown.
                 let size = texture.texture.size();
                 if [size.width, size.height] == self.size() {
-                    return Target::Ready(texture);
+                    return ScreenTexture::Ready(texture);
                 }
                 drop(texture);
                 self.configure(context);
-                Target::Skip
+                ScreenTexture::Skip
             }
             wgpu::CurrentSurfaceTexture::Outdated => {
                 self.configure(context);
-                Target::Skip
+                ScreenTexture::Skip
             }
-            wgpu::CurrentSurfaceTexture::Timeout | wgpu::CurrentSurfaceTexture::Occluded => Target::Skip,
-            wgpu::CurrentSurfaceTexture::Lost | wgpu::CurrentSurfaceTexture::Validation => Target::Lost,
+            wgpu::CurrentSurfaceTexture::Timeout | wgpu::CurrentSurfaceTexture::Occluded => ScreenTexture::Skip,
+            wgpu::CurrentSurfaceTexture::Lost | wgpu::CurrentSurfaceTexture::Validation => ScreenTexture::Lost,
         }
     }
 }

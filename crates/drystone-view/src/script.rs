@@ -14,14 +14,14 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use super::action::Action;
-use super::build::{Outline, Stock, Tool};
+use super::build::{DrawnOutline, Stock, Tool};
 use super::run::On;
-use super::select::{Change, Choice};
+use super::select::{BodyChange, SelectionRequest};
 use drystone::BodyType;
 
 /// Line of a script.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Line {
+pub(crate) enum ScriptLine {
     /// Queues an action.
     Act(Action),
     /// Lets a number of frames pass.
@@ -86,11 +86,11 @@ pub(crate) enum Line {
 
 /// Lines of a script that are still to be played.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Script {
-    pub lines: VecDeque<Line>,
+pub(crate) struct WindowScript {
+    pub lines: VecDeque<ScriptLine>,
 }
 
-impl Script {
+impl WindowScript {
     /// Reads a script.
     ///
     /// # Errors
@@ -208,7 +208,7 @@ fn fault(line: &str) -> String {
 }
 
 /// Reads a line; `None` if it cannot be read.
-fn read(line: &str) -> Option<Vec<Line>> {
+fn read(line: &str) -> Option<Vec<ScriptLine>> {
     let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
     let rest = rest.trim();
     let numbers: Vec<f32> = rest.split_whitespace().map_while(|part| part.parse().ok()).collect();
@@ -218,16 +218,16 @@ fn read(line: &str) -> Option<Vec<Line>> {
     let count = || rest.parse::<u32>().ok();
     let steps = || rest.parse::<u64>().ok();
     let path = || (!rest.is_empty()).then(|| PathBuf::from(rest));
-    let act = |action| Some(vec![Line::Act(action)]);
+    let act = |action| Some(vec![ScriptLine::Act(action)]);
     let primary = egui::PointerButton::Primary;
     match word {
         "open" => act(Action::Open(rest.to_owned())),
         "restart" => act(Action::Restart),
         "pause" => act(Action::Pause),
         "toggle" => act(Action::TogglePause),
-        "step" => Some(vec![Line::Act(Action::Step(steps()?)), Line::Settle]),
-        "back" => Some(vec![Line::Act(Action::Back(steps()?)), Line::Settle]),
-        "seek" => Some(vec![Line::Act(Action::Seek(steps()?)), Line::Settle]),
+        "step" => Some(vec![ScriptLine::Act(Action::Step(steps()?)), ScriptLine::Settle]),
+        "back" => Some(vec![ScriptLine::Act(Action::Back(steps()?)), ScriptLine::Settle]),
+        "seek" => Some(vec![ScriptLine::Act(Action::Seek(steps()?)), ScriptLine::Settle]),
         "speed" => act(Action::Speed(f64::from(number(0)?))),
         "backend" => act(Action::On(match rest {
             "cpu" => On::Cpu,
@@ -238,9 +238,9 @@ fn read(line: &str) -> Option<Vec<Line>> {
             let (index, value) = rest.split_once(' ')?;
             act(Action::Parameter(index.parse().ok()?, value.trim().parse().ok()?))
         }
-        "setting" => Some(vec![Line::Setting(rest.to_owned()), Line::Settle]),
+        "setting" => Some(vec![ScriptLine::Setting(rest.to_owned()), ScriptLine::Settle]),
         "twin" => act(Action::Twin),
-        "frame_all" => Some(vec![Line::Act(Action::FrameAll), Line::Settle]),
+        "frame_all" => Some(vec![ScriptLine::Act(Action::FrameAll), ScriptLine::Settle]),
         "gravity" => act(Action::Gravity(place()?)),
         "drop" => act(Action::Drop(place()?)),
         "drop_count" => act(Action::DropCount(count()?)),
@@ -248,8 +248,8 @@ fn read(line: &str) -> Option<Vec<Line>> {
         "shoot" => act(Action::Shoot(place()?)),
         "explode" => act(Action::Explode(place()?)),
         "remove" => act(Action::Remove(place())),
-        "watch" => Some(vec![Line::Act(Action::Watch(place())), Line::Settle]),
-        "graphs" => Some(vec![Line::Settle, Line::Act(Action::SaveGraphs)]),
+        "watch" => Some(vec![ScriptLine::Act(Action::Watch(place())), ScriptLine::Settle]),
+        "graphs" => Some(vec![ScriptLine::Settle, ScriptLine::Act(Action::SaveGraphs)]),
         "energies" => act(Action::SaveEnergies),
         "panel" => act(Action::Panel),
         "keys" => act(Action::Keys),
@@ -263,61 +263,69 @@ fn read(line: &str) -> Option<Vec<Line>> {
         "picture" => act(Action::SavePicture),
         "state" => act(Action::SaveState),
         "save_scene" => act(Action::SaveScene),
-        "redo" => Some(vec![Line::Act(Action::Redo), Line::Settle]),
+        "redo" => Some(vec![ScriptLine::Act(Action::Redo), ScriptLine::Settle]),
         "clear" => act(Action::Clear),
         "new" => act(Action::NewScene),
         "tool" => act(Action::Tool(Tool::ALL.into_iter().find(|tool| tool.name() == rest)?)),
-        "stock" => Some(vec![Line::Act(Action::Stock(stock(rest)?)), Line::Settle]),
+        "stock" => Some(vec![ScriptLine::Act(Action::Stock(stock(rest)?)), ScriptLine::Settle]),
         "draw" => {
             let (outline, places) = rest.split_once(' ')?;
-            Some(vec![Line::Act(Action::Draw(drawn(outline, places)?)), Line::Settle])
+            Some(vec![ScriptLine::Act(Action::Draw(drawn(outline, places)?)), ScriptLine::Settle])
         }
         "pick" => {
             let (name, place) = rest.split_once(' ')?;
             let tool = Tool::ALL.into_iter().find(|tool| tool.is_joint() && tool.name() == name)?;
-            Some(vec![Line::Act(Action::Pick(tool, vector(place)?)), Line::Settle])
+            Some(vec![ScriptLine::Act(Action::Pick(tool, vector(place)?)), ScriptLine::Settle])
         }
-        "select" => Some(vec![Line::Act(Action::Select(place().map_or(Choice::Nothing, Choice::At))), Line::Settle]),
+        "select" => Some(vec![
+            ScriptLine::Act(Action::Select(place().map_or(SelectionRequest::Nothing, SelectionRequest::At))),
+            ScriptLine::Settle,
+        ]),
         "change" => {
             let (name, value) = rest.split_once(' ')?;
-            Some(vec![Line::Act(Action::Change(change(name, value)?)), Line::Settle])
+            Some(vec![ScriptLine::Act(Action::Change(change(name, value)?)), ScriptLine::Settle])
         }
-        "undo" => Some(vec![Line::Act(Action::Undo), Line::Settle]),
+        "undo" => Some(vec![ScriptLine::Act(Action::Undo), ScriptLine::Settle]),
         "record" => act(Action::Record),
         "csv" => act(Action::Csv),
         "trace" => act(Action::Trace),
         "quit" => act(Action::Quit),
-        "frames" => Some(vec![Line::Frames(count()?)]),
-        "run" => Some(vec![Line::Run(steps()?)]),
-        "settle" => Some(vec![Line::Settle]),
-        "thumbs" => Some(vec![Line::Thumbs(rest.parse().ok()?), Line::Frames(2)]),
-        "opened" => Some(vec![Line::Frames(1), Line::Opened(false)]),
-        "left_off" => Some(vec![Line::Frames(1), Line::Opened(true)]),
-        "move" => Some(vec![Line::Move(point(0)?), Line::Frames(1)]),
-        "down" => Some(vec![Line::Button(true, button(rest)?)]),
-        "up" => Some(vec![Line::Button(false, button(rest)?)]),
+        "frames" => Some(vec![ScriptLine::Frames(count()?)]),
+        "run" => Some(vec![ScriptLine::Run(steps()?)]),
+        "settle" => Some(vec![ScriptLine::Settle]),
+        "thumbs" => Some(vec![ScriptLine::Thumbs(rest.parse().ok()?), ScriptLine::Frames(2)]),
+        "opened" => Some(vec![ScriptLine::Frames(1), ScriptLine::Opened(false)]),
+        "left_off" => Some(vec![ScriptLine::Frames(1), ScriptLine::Opened(true)]),
+        "move" => Some(vec![ScriptLine::Move(point(0)?), ScriptLine::Frames(1)]),
+        "down" => Some(vec![ScriptLine::Button(true, button(rest)?)]),
+        "up" => Some(vec![ScriptLine::Button(false, button(rest)?)]),
         "click" => Some(vec![
-            Line::Move(point(0)?),
-            Line::Frames(1),
-            Line::Button(true, primary),
-            Line::Frames(1),
-            Line::Button(false, primary),
-            Line::Frames(2),
+            ScriptLine::Move(point(0)?),
+            ScriptLine::Frames(1),
+            ScriptLine::Button(true, primary),
+            ScriptLine::Frames(1),
+            ScriptLine::Button(false, primary),
+            ScriptLine::Frames(2),
         ]),
         "drag" => {
             let ([x, y], [to_x, to_y]) = (point(0)?, point(2)?);
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few frames")]
             let frames = number(4).unwrap_or(10.0).clamp(1.0, 10_000.0) as u32;
             // Time for the query for the body under the pointer.
-            let mut lines =
-                vec![Line::Move([x, y]), Line::Frames(2), Line::Button(true, primary), Line::Frames(1), Line::Settle];
+            let mut lines = vec![
+                ScriptLine::Move([x, y]),
+                ScriptLine::Frames(2),
+                ScriptLine::Button(true, primary),
+                ScriptLine::Frames(1),
+                ScriptLine::Settle,
+            ];
             for frame in 1..=frames {
                 #[allow(clippy::cast_precision_loss, reason = "a few frames")]
                 let share = frame as f32 / frames as f32;
-                lines.push(Line::Move([x + (to_x - x) * share, y + (to_y - y) * share]));
-                lines.push(Line::Frames(1));
+                lines.push(ScriptLine::Move([x + (to_x - x) * share, y + (to_y - y) * share]));
+                lines.push(ScriptLine::Frames(1));
             }
-            lines.extend([Line::Button(false, primary), Line::Frames(1)]);
+            lines.extend([ScriptLine::Button(false, primary), ScriptLine::Frames(1)]);
             Some(lines)
         }
         "touch" => {
@@ -329,33 +337,33 @@ fn read(line: &str) -> Option<Vec<Line>> {
                 _ => return None,
             };
             let (x, y) = at.trim().split_once(' ')?;
-            Some(vec![Line::Touch(phase, [x.parse().ok()?, y.trim().parse().ok()?]), Line::Frames(1)])
+            Some(vec![ScriptLine::Touch(phase, [x.parse().ok()?, y.trim().parse().ok()?]), ScriptLine::Frames(1)])
         }
-        "wheel" => Some(vec![Line::Wheel(number(0)?), Line::Frames(12)]),
-        "key" => Some(vec![Line::Key(egui::Key::from_name(rest)?), Line::Frames(2)]),
-        "text" => Some(vec![Line::Text(rest.to_owned()), Line::Frames(2)]),
-        "drop_file" => Some(vec![Line::DropFile(path()?), Line::Frames(2)]),
+        "wheel" => Some(vec![ScriptLine::Wheel(number(0)?), ScriptLine::Frames(12)]),
+        "key" => Some(vec![ScriptLine::Key(egui::Key::from_name(rest)?), ScriptLine::Frames(2)]),
+        "text" => Some(vec![ScriptLine::Text(rest.to_owned()), ScriptLine::Frames(2)]),
+        "drop_file" => Some(vec![ScriptLine::DropFile(path()?), ScriptLine::Frames(2)]),
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "pixels")]
-        "size" => Some(vec![Line::Size(point(0)?.map(|side| side.max(0.0) as u32)), Line::Frames(4)]),
-        "place" => Some(vec![Line::Place(point(0)?), Line::Frames(3)]),
-        "scale" => Some(vec![Line::Scale(number(0)?), Line::Frames(2)]),
+        "size" => Some(vec![ScriptLine::Size(point(0)?.map(|side| side.max(0.0) as u32)), ScriptLine::Frames(4)]),
+        "place" => Some(vec![ScriptLine::Place(point(0)?), ScriptLine::Frames(3)]),
+        "scale" => Some(vec![ScriptLine::Scale(number(0)?), ScriptLine::Frames(2)]),
         "rewrite" => {
             let (from, to) = rest.split_once(' ')?;
-            Some(vec![Line::Rewrite(PathBuf::from(from), PathBuf::from(to.trim())), Line::Frames(2)])
+            Some(vec![ScriptLine::Rewrite(PathBuf::from(from), PathBuf::from(to.trim())), ScriptLine::Frames(2)])
         }
-        "frame_time" => Some(vec![Line::FrameTime(f64::from(number(0)?))]),
-        "live" => Some(vec![Line::Live(rest != "off")]),
-        "hear" => Some(vec![Line::Hear(rest != "off")]),
+        "frame_time" => Some(vec![ScriptLine::FrameTime(f64::from(number(0)?))]),
+        "live" => Some(vec![ScriptLine::Live(rest != "off")]),
+        "hear" => Some(vec![ScriptLine::Hear(rest != "off")]),
         // Events of the display sent before the file was written arrive some frames later.
-        "await" => Some(vec![Line::Await(path()?), Line::Frames(4), Line::Settle]),
-        "minimize" => Some(vec![Line::Minimize, Line::Frames(3)]),
-        "lose_surface" => Some(vec![Line::LoseSurface, Line::Frames(2)]),
-        "lose_device" => Some(vec![Line::LoseDevice, Line::Frames(4), Line::Settle]),
-        "close" => Some(vec![Line::Close]),
-        "folder" => Some(vec![Line::Folder(path()?)]),
-        "shot" => Some(vec![Line::Shot(path()?), Line::Frames(1)]),
-        "report" => Some(vec![Line::Report(path()?), Line::Frames(1)]),
-        "prefs" => Some(vec![Line::Prefs(path()?)]),
+        "await" => Some(vec![ScriptLine::Await(path()?), ScriptLine::Frames(4), ScriptLine::Settle]),
+        "minimize" => Some(vec![ScriptLine::Minimize, ScriptLine::Frames(3)]),
+        "lose_surface" => Some(vec![ScriptLine::LoseSurface, ScriptLine::Frames(2)]),
+        "lose_device" => Some(vec![ScriptLine::LoseDevice, ScriptLine::Frames(4), ScriptLine::Settle]),
+        "close" => Some(vec![ScriptLine::Close]),
+        "folder" => Some(vec![ScriptLine::Folder(path()?)]),
+        "shot" => Some(vec![ScriptLine::Shot(path()?), ScriptLine::Frames(1)]),
+        "report" => Some(vec![ScriptLine::Report(path()?), ScriptLine::Frames(1)]),
+        "prefs" => Some(vec![ScriptLine::Prefs(path()?)]),
         _ => None,
     }
 }
@@ -392,19 +400,19 @@ fn stock(text: &str) -> Option<Stock> {
 }
 
 /// Reads an outline: its name and the places that define it, m.
-fn drawn(name: &str, places: &str) -> Option<Outline> {
+fn drawn(name: &str, places: &str) -> Option<DrawnOutline> {
     let numbers: Vec<f32> = places.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
     let places: Vec<glam::Vec2> = numbers.chunks_exact(2).map(|pair| glam::Vec2::new(pair[0], pair[1])).collect();
     match (name, places.as_slice()) {
-        ("box", &[a, b]) => Some(Outline::Box(a, b)),
-        ("circle", &[center, rim]) => Some(Outline::Circle(center, rim)),
-        ("polygon", _) => Some(Outline::Polygon(places)),
+        ("box", &[a, b]) => Some(DrawnOutline::Box(a, b)),
+        ("circle", &[center, rim]) => Some(DrawnOutline::Circle(center, rim)),
+        ("polygon", _) => Some(DrawnOutline::Polygon(places)),
         _ => None,
     }
 }
 
 /// Reads a change of the selected body: the name of a property and its value.
-fn change(name: &str, value: &str) -> Option<Change> {
+fn change(name: &str, value: &str) -> Option<BodyChange> {
     let number = || value.parse::<f32>().ok();
     let on = || match value {
         "on" => Some(true),
@@ -412,20 +420,20 @@ fn change(name: &str, value: &str) -> Option<Change> {
         _ => None,
     };
     Some(match name {
-        "name" => Change::Name((value != "-").then(|| value.to_owned())),
-        "type" => Change::Kind(kind(value)?),
-        "density" => Change::Density(number()?),
-        "mass" => Change::Mass(number()?),
-        "friction" => Change::Friction(number()?),
-        "restitution" => Change::Restitution(number()?),
-        "gravity_scale" => Change::GravityScale(number()?),
-        "fixed_rotation" => Change::FixedRotation(on()?),
-        "bullet" => Change::Bullet(on()?),
-        "can_sleep" => Change::CanSleep(on()?),
-        "position" => Change::Position(vector(value)?),
-        "angle" => Change::Angle(number()?),
-        "velocity" => Change::Velocity(vector(value)?),
-        "angular_velocity" => Change::Spin(number()?),
+        "name" => BodyChange::Name((value != "-").then(|| value.to_owned())),
+        "type" => BodyChange::Kind(kind(value)?),
+        "density" => BodyChange::Density(number()?),
+        "mass" => BodyChange::Mass(number()?),
+        "friction" => BodyChange::Friction(number()?),
+        "restitution" => BodyChange::Restitution(number()?),
+        "gravity_scale" => BodyChange::GravityScale(number()?),
+        "fixed_rotation" => BodyChange::FixedRotation(on()?),
+        "bullet" => BodyChange::Bullet(on()?),
+        "can_sleep" => BodyChange::CanSleep(on()?),
+        "position" => BodyChange::Position(vector(value)?),
+        "angle" => BodyChange::Angle(number()?),
+        "velocity" => BodyChange::Velocity(vector(value)?),
+        "angular_velocity" => BodyChange::Spin(number()?),
         _ => return None,
     })
 }
@@ -472,22 +480,23 @@ mod tests {
 
     #[test]
     fn lines_are_read_and_mistakes_named() {
-        let script = Script::parse("# a comment\nopen arch\n\nstep 3 # three\ndrag 1 2 3 4 2\nkey Space\n").unwrap();
-        assert_eq!(script.lines[0], Line::Act(Action::Open("arch".to_owned())));
-        assert_eq!(script.lines[1], Line::Act(Action::Step(3)));
-        assert_eq!(script.lines[2], Line::Settle);
-        assert_eq!(script.lines.iter().filter(|line| matches!(line, Line::Move(_))).count(), 3);
-        let error = Script::parse("open arch\nfly 3").unwrap_err();
+        let script =
+            WindowScript::parse("# a comment\nopen arch\n\nstep 3 # three\ndrag 1 2 3 4 2\nkey Space\n").unwrap();
+        assert_eq!(script.lines[0], ScriptLine::Act(Action::Open("arch".to_owned())));
+        assert_eq!(script.lines[1], ScriptLine::Act(Action::Step(3)));
+        assert_eq!(script.lines[2], ScriptLine::Settle);
+        assert_eq!(script.lines.iter().filter(|line| matches!(line, ScriptLine::Move(_))).count(), 3);
+        let error = WindowScript::parse("open arch\nfly 3").unwrap_err();
         assert!(error.contains("line 2") && error.contains("fly"), "{error}");
-        assert!(Script::parse("key NoSuchKey").is_err() && Script::parse("touch 3 4").is_err());
+        assert!(WindowScript::parse("key NoSuchKey").is_err() && WindowScript::parse("touch 3 4").is_err());
         // The error names an unknown word with the nearest and all known ones, a known word with the text after it.
-        let error = Script::parse("restrat").unwrap_err();
+        let error = WindowScript::parse("restrat").unwrap_err();
         assert!(error.contains("did you mean `restart`?") && error.contains("words: open, restart, "), "{error}");
-        assert!(!Script::parse("fly 3").unwrap_err().contains("did you mean"));
-        assert_eq!(Script::parse("touch 3 4").unwrap_err(), "script line 1: cannot read \"3 4\" after `touch`");
-        assert_eq!(Script::parse("click").unwrap_err(), "script line 1: `click` needs more than the word");
-        let touch = Script::parse("touch down 3 4").unwrap();
-        assert_eq!(touch.lines[0], Line::Touch(egui::TouchPhase::Start, [3.0, 4.0]));
+        assert!(!WindowScript::parse("fly 3").unwrap_err().contains("did you mean"));
+        assert_eq!(WindowScript::parse("touch 3 4").unwrap_err(), "script line 1: cannot read \"3 4\" after `touch`");
+        assert_eq!(WindowScript::parse("click").unwrap_err(), "script line 1: `click` needs more than the word");
+        let touch = WindowScript::parse("touch down 3 4").unwrap();
+        assert_eq!(touch.lines[0], ScriptLine::Touch(egui::TouchPhase::Start, [3.0, 4.0]));
     }
 
     /// The list of words has all words that lines can begin with.

@@ -7,7 +7,7 @@ use glam::Vec2;
 
 use super::app::App;
 use super::build::plain;
-use super::inspect::{Answer, Inspection, Pending, Wanted};
+use super::inspect::{Inspection, InspectionResult, InspectionTarget, Pending};
 use drystone::BodyId;
 use drystone::Command;
 use drystone::WorldError;
@@ -22,7 +22,7 @@ const LOOK_EVERY: u64 = 6;
 
 /// Body to select.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Choice {
+pub(crate) enum SelectionRequest {
     Nothing,
     /// The body at a place, m.
     At(Vec2),
@@ -31,7 +31,7 @@ pub(crate) enum Choice {
 
 /// A change of the selected body.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Change {
+pub(crate) enum BodyChange {
     /// Name in messages, graphs and files; `None`: its index.
     Name(Option<String>),
     Kind(BodyType),
@@ -58,7 +58,7 @@ pub(crate) enum Change {
     Like(Arc<Body>),
 }
 
-impl Change {
+impl BodyChange {
     /// Command that makes the change, if there is one.
     pub fn command(&self) -> Option<Command> {
         match *self {
@@ -202,17 +202,17 @@ impl App {
     ///
     /// # Errors
     /// If the device is lost.
-    pub(super) fn select(&mut self, choice: Choice) -> Result<(), WorldError> {
+    pub(super) fn select(&mut self, choice: SelectionRequest) -> Result<(), WorldError> {
         match choice {
-            Choice::Nothing => self.build.selection = None,
-            Choice::Body(id) => self.select_body(id),
-            Choice::At(at) => {
-                let mut pending = self.ask(Wanted::Near(at, self.reach(false)))?;
+            SelectionRequest::Nothing => self.build.selection = None,
+            SelectionRequest::Body(id) => self.select_body(id),
+            SelectionRequest::At(at) => {
+                let mut pending = self.ask(InspectionTarget::Near(at, self.reach(false)))?;
                 let found = loop {
                     match pending.poll()? {
-                        Answer::OnItsWay => self.context.wait()?,
-                        Answer::Nobody => break None,
-                        Answer::Body(found) => break Some(found.body),
+                        InspectionResult::OnItsWay => self.context.wait()?,
+                        InspectionResult::Nobody => break None,
+                        InspectionResult::Body(found) => break Some(found.body),
                     }
                 };
                 let id = found.and_then(|slot| self.run.here_mut()?.world_mut().body_id(slot));
@@ -270,15 +270,15 @@ impl App {
         }
         if let Some(pending) = &mut selection.look {
             let answer = pending.poll()?;
-            if answer != Answer::OnItsWay {
+            if answer != InspectionResult::OnItsWay {
                 selection.look = None;
             }
-            if let Answer::Body(found) = answer {
+            if let InspectionResult::Body(found) = answer {
                 selection.seen = Some(found);
             }
         } else if frames >= selection.looked + LOOK_EVERY && self.run.steps() != selection.step {
             selection.looked = frames;
-            let wanted = Wanted::Body(selection.id.index);
+            let wanted = InspectionTarget::Body(selection.id.index);
             let pending = self.ask(wanted)?;
             if let Some(selection) = &mut self.build.selection {
                 selection.look = Some(pending);
@@ -288,7 +288,7 @@ impl App {
     }
 
     /// Changes the selected body.
-    pub(super) fn change(&mut self, change: &Change) {
+    pub(super) fn change(&mut self, change: &BodyChange) {
         let Some(selection) = &self.build.selection else { return self.say("no body is selected: click one") };
         let id = selection.id;
         let made = match self.run.here_mut() {
@@ -318,9 +318,9 @@ mod tests {
     fn density_and_mass_agree() {
         let mut body = Body::dynamic(1.0, 2.0).shape(Shape::half_box(1.0, 1.0).density(3.0));
         assert_eq!(density(&body, 12.0), 3.0);
-        Change::Mass(2.0).apply(&mut body);
+        BodyChange::Mass(2.0).apply(&mut body);
         assert_eq!(density(&body, 2.0), 0.5);
-        Change::Density(4.0).apply(&mut body);
+        BodyChange::Density(4.0).apply(&mut body);
         assert_eq!((density(&body, 16.0), body.mass), (4.0, None));
         assert_eq!(density(&Body::dynamic(0.0, 0.0), 1.0), 0.0, "without a shape");
     }
@@ -333,26 +333,26 @@ mod tests {
             body.velocity = Vec2::ONE;
             body
         };
-        let changed = |change: Change| {
+        let changed = |change: BodyChange| {
             let mut new = body();
             change.apply(&mut new);
             assert_ne!(new, body(), "{change:?}");
             new
         };
-        let new = changed(Change::Density(5.0));
+        let new = changed(BodyChange::Density(5.0));
         assert_eq!((new.shapes[0].density, new.mass, new.inertia), (5.0, None, None), "the mass follows the density");
-        let new = changed(Change::Mass(9.0));
+        let new = changed(BodyChange::Mass(9.0));
         assert_eq!((new.mass, new.inertia), (Some(9.0), None));
-        let material = changed(Change::Friction(0.2)).shapes[0].material;
+        let material = changed(BodyChange::Friction(0.2)).shapes[0].material;
         assert_eq!((material.friction, material.kinetic_friction), (0.2, Some(0.1)), "in the same proportion");
-        assert_eq!(changed(Change::Kind(BodyType::Static)).velocity, Vec2::ZERO);
-        assert_eq!(changed(Change::Kind(BodyType::Dynamic)).velocity, Vec2::ONE);
-        assert_eq!(changed(Change::Angle(1.0)).angle, 1.0);
-        assert!(changed(Change::FixedRotation(true)).fixed_rotation && changed(Change::Bullet(true)).bullet);
-        assert!(!changed(Change::CanSleep(false)).can_sleep);
-        for change in [Change::Velocity(Vec2::X), Change::Spin(1.0)] {
+        assert_eq!(changed(BodyChange::Kind(BodyType::Static)).velocity, Vec2::ZERO);
+        assert_eq!(changed(BodyChange::Kind(BodyType::Dynamic)).velocity, Vec2::ONE);
+        assert_eq!(changed(BodyChange::Angle(1.0)).angle, 1.0);
+        assert!(changed(BodyChange::FixedRotation(true)).fixed_rotation && changed(BodyChange::Bullet(true)).bullet);
+        assert!(!changed(BodyChange::CanSleep(false)).can_sleep);
+        for change in [BodyChange::Velocity(Vec2::X), BodyChange::Spin(1.0)] {
             assert!(change.command().is_some(), "{change:?}");
         }
-        assert!(Change::Density(1.0).command().is_none());
+        assert!(BodyChange::Density(1.0).command().is_none());
     }
 }

@@ -13,7 +13,7 @@ use drystone_scenes::saved::{SavedWorld, SavedWorldError};
 
 /// Origin of a scene, from which it can be opened again.
 #[derive(Clone, Debug)]
-pub(crate) enum Source {
+pub(crate) enum SceneSource {
     /// Entry of the catalogue, with values for all its parameters.
     Catalogue { entry: &'static Entry, values: Vec<f64> },
     /// File, with the time of its last known change.
@@ -22,7 +22,7 @@ pub(crate) enum Source {
     Given(Arc<Scene>),
 }
 
-impl Source {
+impl SceneSource {
     /// Reads the name of a catalogue scene, a spec with parameters, or a path.
     ///
     /// # Errors
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_spec_comes_back_as_it_was_given() {
         for spec in ["large_pyramid", "large_pyramid:base=20", "vertical_stack:count=15,friction=0.3"] {
-            let source = Source::parse(spec).unwrap();
+            let source = SceneSource::parse(spec).unwrap();
             assert_eq!(source.spec(), spec);
             assert_eq!(source.build().unwrap().name, spec);
         }
@@ -170,7 +170,7 @@ mod tests {
             ("nowhere.json", "no such file"),
             ("no/where", "no such file"),
         ] {
-            let error = Source::parse(wrong).unwrap_err();
+            let error = SceneSource::parse(wrong).unwrap_err();
             assert!(error.contains(why), "{wrong}: {error}");
         }
     }
@@ -181,7 +181,7 @@ mod tests {
         let path = folder.path().join("a.json");
         let text = r#"{ "version": 1, "bodies": [ { "shapes": [ { "circle": { "radius": 1 } } ] } ] }"#;
         std::fs::write(&path, text).unwrap();
-        let mut source = Source::parse(path.to_str().unwrap()).unwrap();
+        let mut source = SceneSource::parse(path.to_str().unwrap()).unwrap();
         assert_eq!(source.build().unwrap().name, "a.json");
         assert!(!source.has_changed());
         let later = SystemTime::now() + std::time::Duration::from_secs(5);

@@ -8,7 +8,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use super::cancel::Cancel;
-use super::seat::Wake;
+use super::worker::WakeCallback;
 use drystone::low_level::cpu::CpuWorld;
 use drystone::low_level::scene::Compiled;
 use drystone_draw::{Framing, Image, Style, raster};
@@ -43,7 +43,7 @@ pub(crate) struct Thumbs {
     kept: usize,
     /// Pictures by the names of scenes; `None` for a scene that cannot be drawn.
     known: HashMap<&'static str, Option<Pictures>>,
-    job: Option<Job>,
+    job: Option<ThumbnailThread>,
 }
 
 /// Pictures of a scene in light and in dark colours.
@@ -53,14 +53,14 @@ struct Pictures {
 }
 
 /// Thread that draws a scene. Dropping it cancels the thread.
-struct Job {
+struct ThumbnailThread {
     name: &'static str,
     /// Receives the pictures, and true if they were in the folder.
     done: Receiver<Option<([Image; 2], bool)>>,
     cancel: Cancel,
 }
 
-impl Drop for Job {
+impl Drop for ThumbnailThread {
     fn drop(&mut self) {
         self.cancel.cancel();
     }
@@ -114,7 +114,7 @@ impl Thumbs {
 
     /// Takes over the pictures that the thread has drawn, and starts it for the first of these scenes without a
     /// picture.
-    pub fn draw(&mut self, in_sight: &[&'static Entry], wake: &Wake) {
+    pub fn draw(&mut self, in_sight: &[&'static Entry], wake: &WakeCallback) {
         if let Some(job) = &self.job {
             match job.done.try_recv() {
                 Err(TryRecvError::Empty) => return,
@@ -131,7 +131,7 @@ impl Thumbs {
         let Some(&entry) = in_sight.iter().find(|entry| !self.known.contains_key(entry.name)) else { return };
         let (to, done) = channel();
         let (cancel, wake) = (Cancel::default(), wake.clone());
-        self.job = Some(Job { name: entry.name, done, cancel: cancel.clone() });
+        self.job = Some(ThumbnailThread { name: entry.name, done, cancel: cancel.clone() });
         let folder = self.folder.clone();
         let work = move || {
             let drawn = kept_or_drawn(folder.as_deref(), entry, &cancel);

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use glam::{DVec2, Vec2};
 
 use super::app::App;
-use super::inspect::{Answer, Pending};
-use super::run::{On, Rebuilt, Run};
+use super::inspect::{InspectionResult, Pending};
+use super::run::{On, Rebuilt, WorldRun};
 use drystone::BodyId;
 use drystone::Context;
 use drystone::low_level::gpu::Arrival;
@@ -20,13 +20,13 @@ use drystone::{World, WorldError};
 use drystone_draw::DrawInputs;
 
 /// Maximum number of graphed bodies.
-pub(crate) const MOST_WATCHED: usize = 4;
+pub(crate) const MAX_WATCHED: usize = 4;
 /// Number of steps that are kept of each: a minute at 60 steps per second.
 pub(crate) const KEPT: usize = 3600;
 
 /// State of a graphed body after a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Moment {
+pub(crate) struct WatchSample {
     pub step: u64,
     /// Length of the step, s.
     pub dt: f64,
@@ -46,7 +46,7 @@ pub(crate) struct Moment {
     pub mass: f64,
 }
 
-impl Moment {
+impl WatchSample {
     fn new(step: u64, params: &Params, weighed: &Weighed, pose: &Pose, state: &BodyState) -> Self {
         let [kinetic, potential] = weighed.energies(params, pose, state);
         Self {
@@ -134,7 +134,7 @@ impl Quantity {
     }
 
     /// Value at a step; `None` if it depends on the step before, which is not known.
-    pub fn of(self, before: Option<&Moment>, now: &Moment) -> Option<f64> {
+    pub fn of(self, before: Option<&WatchSample>, now: &WatchSample) -> Option<f64> {
         let acceleration = || {
             let before = before.filter(|before| before.step + 1 == now.step)?;
             Some((now.velocity - before.velocity) / now.dt)
@@ -167,12 +167,12 @@ pub(crate) struct Track {
     pub name: String,
     /// Index of its colour, which no other graphed body has.
     pub color: usize,
-    pub moments: VecDeque<Moment>,
+    pub moments: VecDeque<WatchSample>,
 }
 
 impl Track {
     /// Adds a state, and removes those of the same and later steps.
-    fn push(&mut self, mut moment: Moment) {
+    fn push(&mut self, mut moment: WatchSample) {
         self.cut(moment.step);
         if let Some(last) = self.moments.back() {
             let turn = std::f64::consts::TAU;
@@ -194,8 +194,9 @@ impl Track {
     /// Graph of a quantity: pairs of time, s, and value.
     pub fn curve(&self, quantity: Quantity) -> Vec<[f64; 2]> {
         let before = std::iter::once(None).chain(self.moments.iter().map(Some));
-        let value =
-            |(before, now): (Option<&Moment>, &Moment)| quantity.of(before, now).map(|value| [now.time(), value]);
+        let value = |(before, now): (Option<&WatchSample>, &WatchSample)| {
+            quantity.of(before, now).map(|value| [now.time(), value])
+        };
         before.zip(&self.moments).filter_map(value).collect()
     }
 
@@ -230,7 +231,7 @@ impl Weighed {
 
 /// Rows of graphed bodies on their way from the device.
 #[derive(Debug)]
-struct Flight {
+struct InFlightRows {
     step: u64,
     params: Params,
     bodies: Vec<Weighed>,
@@ -239,7 +240,7 @@ struct Flight {
 
 /// All graphed bodies.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct WatchedBodies {
     pub tracks: Vec<Track>,
     /// Quantities whose graphs are shown.
     pub shown: Vec<Quantity>,
@@ -249,17 +250,17 @@ pub(crate) struct Watch {
     asked: Option<Pending>,
     /// Last change of the world's bodies when names were looked up.
     changes: u64,
-    flights: VecDeque<Flight>,
+    flights: VecDeque<InFlightRows>,
 }
 
-impl Default for Watch {
+impl Default for WatchedBodies {
     fn default() -> Self {
         let shown = vec![Quantity::Y, Quantity::Speed, Quantity::Acceleration];
         Self { tracks: Vec::new(), shown, opens: false, asked: None, changes: 0, flights: VecDeque::new() }
     }
 }
 
-impl Watch {
+impl WatchedBodies {
     /// Track of the body in a slot.
     pub fn of(&self, slot: usize) -> Option<&Track> {
         self.tracks.iter().find(|track| track.body.index as usize == slot)
@@ -277,7 +278,7 @@ impl Watch {
     }
 
     /// Adds states of bodies to their tracks.
-    pub fn note(&mut self, seen: impl IntoIterator<Item = (BodyId, Moment)>) {
+    pub fn note(&mut self, seen: impl IntoIterator<Item = (BodyId, WatchSample)>) {
         for (body, moment) in seen {
             if let Some(track) = self.tracks.iter_mut().find(|track| track.body == body) {
                 track.push(moment);
@@ -327,7 +328,7 @@ impl Watch {
     }
 }
 
-impl Run {
+impl WorldRun {
     /// Graphed bodies that exist now.
     fn watched_now(&self) -> Vec<Weighed> {
         let compiled = self.world().compiled();
@@ -336,19 +337,19 @@ impl Run {
     }
 
     /// Present states of graphed bodies; none for a world on the device.
-    pub fn seen(&self) -> Vec<(BodyId, Moment)> {
+    pub fn seen(&self) -> Vec<(BodyId, WatchSample)> {
         let World::Cpu(world) = self.world() else { return Vec::new() };
         let params = &world.compiled().params;
         let moment = |weighed: Weighed| {
             let slot = weighed.body.index as usize;
             let (pose, state) = (world.poses().get(slot)?, world.body_state(slot)?);
-            Some((weighed.body, Moment::new(self.steps(), params, &weighed, pose, &state)))
+            Some((weighed.body, WatchSample::new(self.steps(), params, &weighed, pose, &state)))
         };
         self.watched_now().into_iter().filter_map(moment).collect()
     }
 
     /// Requests the states of graphed bodies after all work submitted so far.
-    fn send_watched(&self, context: &Context) -> Option<Flight> {
+    fn send_watched(&self, context: &Context) -> Option<InFlightRows> {
         let World::Gpu(world) = self.world() else { return None };
         let bodies = self.watched_now();
         let inputs = DrawInputs::of(world);
@@ -378,19 +379,19 @@ impl Run {
         let arrival = Arrival::send(device, &mut encoder, &rows, bytes, None);
         context.note_sent(1, bytes);
         context.queue().submit([encoder.finish()]);
-        Some(Flight { step: self.steps(), params: world.compiled().params, bodies, arrival })
+        Some(InFlightRows { step: self.steps(), params: world.compiled().params, bodies, arrival })
     }
 }
 
-impl Flight {
+impl InFlightRows {
     /// Reads the states from the rows that have arrived.
-    fn read(&self, bytes: &[u8]) -> Vec<(BodyId, Moment)> {
+    fn read(&self, bytes: &[u8]) -> Vec<(BodyId, WatchSample)> {
         let each = size_of::<Pose>() + size_of::<BodyState>();
         let moment = |(weighed, row): (&Weighed, &[u8])| {
             let (pose, state) = row.split_at(size_of::<Pose>());
             let pose: Pose = bytemuck::pod_read_unaligned(pose);
             let state: BodyState = bytemuck::pod_read_unaligned(state);
-            (weighed.body, Moment::new(self.step, &self.params, weighed, &pose, &state))
+            (weighed.body, WatchSample::new(self.step, &self.params, weighed, &pose, &state))
         };
         self.bodies.iter().zip(bytes.chunks_exact(each)).map(moment).collect()
     }
@@ -418,11 +419,11 @@ impl App {
             return self.unwatch(at);
         }
         let name = compiled.ids[slot].clone().unwrap_or_else(|| format!("body {slot}"));
-        if self.watch.tracks.len() == MOST_WATCHED {
-            return self.say(format!("at most {MOST_WATCHED} bodies are graphed: stop graphing one to add {name}"));
+        if self.watch.tracks.len() == MAX_WATCHED {
+            return self.say(format!("at most {MAX_WATCHED} bodies are graphed: stop graphing one to add {name}"));
         }
         let taken = |color: &usize| self.watch.tracks.iter().any(|track| track.color == *color);
-        let color = (0..MOST_WATCHED).find(|color| !taken(color)).unwrap_or(0);
+        let color = (0..MAX_WATCHED).find(|color| !taken(color)).unwrap_or(0);
         let said = format!("graphing {name}: see Body graphs");
         self.watch.tracks.push(Track { body, name, color, moments: VecDeque::new() });
         self.watch.opens = true;
@@ -470,12 +471,12 @@ impl App {
         }
         if let Some(pending) = self.watch.asked.as_mut().filter(|_| self.run.here().is_some()) {
             let answer = pending.poll()?;
-            if answer == Answer::OnItsWay {
+            if answer == InspectionResult::OnItsWay {
                 return Ok(());
             }
             self.watch.asked = None;
             match answer {
-                Answer::Body(found) => self.watch_body(found.body),
+                InspectionResult::Body(found) => self.watch_body(found.body),
                 _ => self.say("there is no body under the pointer to graph"),
             }
         }
@@ -537,8 +538,8 @@ impl App {
 mod tests {
     use super::*;
 
-    fn moment(step: u64, angle: f64, vy: f64) -> Moment {
-        Moment {
+    fn moment(step: u64, angle: f64, vy: f64) -> WatchSample {
+        WatchSample {
             step,
             dt: 0.1,
             position: DVec2::new(1.0, 2.0),
@@ -596,7 +597,7 @@ mod tests {
         for step in 2..6 {
             second.push(moment(step, 0.0, 0.0));
         }
-        let watch = Watch { tracks: vec![first, second], ..Watch::default() };
+        let watch = WatchedBodies { tracks: vec![first, second], ..WatchedBodies::default() };
         let csv = watch.csv();
         let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
         assert_eq!(rows.len(), 7, "{csv}");

@@ -15,7 +15,7 @@ use winit::event::WindowEvent;
 use winit::event_loop::{ActiveEventLoop, ControlFlow, EventLoop, EventLoopProxy};
 use winit::window::{Window, WindowId};
 
-use measure::{Measured, poke};
+use measure::{FrameMeasurements, poke};
 use paint::painter;
 
 use super::action::Action;
@@ -23,12 +23,12 @@ use super::app::App;
 use super::opening::Why;
 use super::prefs::Prefs;
 use super::run::On;
-use super::screen::{Screen, Target};
-use super::script::Script;
-use super::seat::Wake;
-use super::source::Source;
+use super::screen::{Screen, ScreenTexture};
+use super::script::WindowScript;
+use super::source::SceneSource;
 use super::thumbs::Thumbs;
-use super::{Backend, Options, Scene, ViewError};
+use super::worker::WakeCallback;
+use super::{ViewBackend, ViewError, WindowOptions, WindowScene};
 use drystone::AdapterChoice;
 use drystone::WorldError;
 use drystone::low_level::gpu::{DeviceError, is_software};
@@ -42,19 +42,19 @@ const IDLE: Duration = Duration::from_millis(250);
 /// Length of a scripted frame, s.
 const SCRIPTED: f64 = 1.0 / 60.0;
 /// Number of devices that may be lost in a row.
-const MOST_LOSSES: u32 = 3;
+const MAX_LOSSES: u32 = 3;
 
 /// Opens a window and runs it until it is closed.
 ///
 /// # Errors
 /// See [`super::run`].
-pub(super) fn run(options: Options) -> Result<(), ViewError> {
+pub(super) fn run(options: WindowOptions) -> Result<(), ViewError> {
     let script = match &options.script {
         None => None,
         Some(path) => {
             let text = std::fs::read_to_string(path)
                 .map_err(|error| ViewError::Script(format!("{}: {error}", path.display())))?;
-            Some(Script::parse(&text).map_err(ViewError::Script)?)
+            Some(WindowScript::parse(&text).map_err(ViewError::Script)?)
         }
     };
     let event_loop = EventLoop::<Woken>::with_user_event().build();
@@ -101,16 +101,16 @@ enum Woken {
 struct Handler {
     display: winit::event_loop::OwnedDisplayHandle,
     proxy: EventLoopProxy<Woken>,
-    options: Options,
+    options: WindowOptions,
     prefs_path: Option<PathBuf>,
     prefs: Prefs,
-    script: Option<Script>,
-    shown: Option<Shown>,
+    script: Option<WindowScript>,
+    shown: Option<OpenWindow>,
     failed: Option<ViewError>,
 }
 
 /// Open window.
-struct Shown {
+struct OpenWindow {
     // The surface must be dropped before the window.
     screen: Screen,
     painter: egui_wgpu::Renderer,
@@ -125,7 +125,7 @@ struct Shown {
     /// Length of a scripted frame for the panel, s.
     scripted: f64,
     last_look: Instant,
-    script: Option<Script>,
+    script: Option<WindowScript>,
     /// True if input of the display is heard; in a scripted window only if the script says so.
     hears: bool,
     waiting: Wait,
@@ -145,7 +145,7 @@ struct Shown {
     repaint_at: Option<Instant>,
     /// Error between two frames, which the next frame handles.
     trouble: Option<WorldError>,
-    measured: Option<Measured>,
+    measured: Option<FrameMeasurements>,
     /// Times of the pointer movements that the next frame shows.
     poked: Vec<Instant>,
 }
@@ -166,10 +166,10 @@ enum Wait {
 }
 
 impl Handler {
-    fn open(&mut self, event_loop: &ActiveEventLoop) -> Result<Shown, ViewError> {
+    fn open(&mut self, event_loop: &ActiveEventLoop) -> Result<OpenWindow, ViewError> {
         let source = match &self.options.scene {
-            Scene::Spec(spec) => Source::parse(spec).map_err(ViewError::Scene)?,
-            Scene::Given(scene) => Source::Given(Arc::new((**scene).clone())),
+            WindowScene::Spec(spec) => SceneSource::parse(spec).map_err(ViewError::Scene)?,
+            WindowScene::Given(scene) => SceneSource::Given(Arc::new((**scene).clone())),
         };
         let [width, height] = self.options.size.unwrap_or(self.prefs.size);
         let attributes = Window::default_attributes()
@@ -181,9 +181,9 @@ impl Handler {
         let scripted = self.script.is_some();
         let (screen, context) = Screen::new(&window, self.display.clone(), AdapterChoice::Any, scripted)?;
         let on = match self.options.backend {
-            Backend::Cpu => On::Cpu,
-            Backend::Auto if is_software(context.info()) => On::Cpu,
-            Backend::Gpu | Backend::Auto => On::Gpu,
+            ViewBackend::Cpu => On::Cpu,
+            ViewBackend::Auto if is_software(context.info()) => On::Cpu,
+            ViewBackend::Gpu | ViewBackend::Auto => On::Gpu,
         };
         let egui_context = egui::Context::default();
         egui_context.set_zoom_factor(self.prefs.zoom);
@@ -197,7 +197,7 @@ impl Handler {
         );
         let painter = painter(&context, screen.format());
         let proxy = self.proxy.clone();
-        let wake = Wake(Arc::new(move || {
+        let wake = WakeCallback(Arc::new(move || {
             // The event loop is gone if the window is closed.
             let _ = proxy.send_event(Woken::Back);
         }));
@@ -211,7 +211,7 @@ impl Handler {
         if let Some(seconds) = self.options.measure {
             poke(self.proxy.clone(), seconds);
         }
-        Ok(Shown {
+        Ok(OpenWindow {
             screen,
             painter,
             egui,
@@ -236,7 +236,7 @@ impl Handler {
             losses: 0,
             repaint_at: None,
             trouble: None,
-            measured: self.options.measure.map(Measured::new),
+            measured: self.options.measure.map(FrameMeasurements::new),
             poked: Vec::new(),
         })
     }
@@ -309,7 +309,7 @@ impl ApplicationHandler<Woken> for Handler {
     }
 }
 
-impl Shown {
+impl OpenWindow {
     fn resize(&mut self, size: PhysicalSize<u32>) {
         self.screen.resize(&self.app.context, [size.width, size.height]);
         if size.width > 0 && size.height > 0 {
@@ -425,14 +425,14 @@ impl Shown {
         self.app.look_at_watched()?;
         self.app.advance(seconds)?;
         let target = match self.screen.next(&self.app.context) {
-            Target::Ready(target) => target,
-            Target::Skip => {
+            ScreenTexture::Ready(target) => target,
+            ScreenTexture::Skip => {
                 // Keys and clicks count although nothing is drawn.
                 let mut output = self.hear();
                 self.free_textures(&mut output.textures_delta);
                 return Ok(self.app.context.check()?);
             }
-            Target::Lost => {
+            ScreenTexture::Lost => {
                 if let Err(error) = self.screen.new_surface(&self.window, &self.app.context) {
                     self.app.say(error.to_string());
                 }
@@ -446,7 +446,7 @@ impl Shown {
     /// Continues with a new device after the old one was lost.
     fn recover(&mut self, why: &str) -> Result<(), ViewError> {
         self.losses += 1;
-        if self.losses > MOST_LOSSES {
+        if self.losses > MAX_LOSSES {
             return Err(ViewError::World(WorldError::Device(DeviceError::Lost(why.to_owned()))));
         }
         let context = self.screen.new_device()?;

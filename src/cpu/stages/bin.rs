@@ -12,7 +12,7 @@ use crate::cpu::lanes::{
 pub use crate::stages::bin::bin_place;
 use crate::stages::bin::{cell_of_shape, range_of_cells};
 use crate::threads::{LIGHT, Threads};
-use crate::types::{Aabb, Level, MAX_LEVELS, NONE, Params, Shape};
+use crate::types::{Aabb, Level, MAX_LEVELS, NONE, Params, ShapeData};
 
 /// Returns the columns and rows of a level that a box covers, as [`crate::stages::bin::cells_between`] does.
 #[inline(always)]
@@ -45,7 +45,7 @@ pub fn place_in_window(params: &Params, cell: u32, corner: impl FnOnce(usize) ->
 }
 
 /// Finds the cell of each shape; [`NONE`] if it is in no cell.
-pub fn bin_find(threads: &Threads, params: &Params, shapes: &[Shape], aabbs: &[Aabb], own: &mut Vec<u32>) {
+pub fn bin_find(threads: &Threads, params: &Params, shapes: &[ShapeData], aabbs: &[Aabb], own: &mut Vec<u32>) {
     own.resize(aabbs.len(), NONE);
     threads.for_chunks(LIGHT, own, |first, own| {
         let range = first..first + own.len();
@@ -68,7 +68,7 @@ pub fn bin_find(threads: &Threads, params: &Params, shapes: &[Shape], aabbs: &[A
 #[must_use]
 pub fn cells_of_eight<S: Simd>(
     params: &Params,
-    shapes: &[Shape; WIDTH],
+    shapes: &[ShapeData; WIDTH],
     aabbs: &[Aabb; WIDTH],
     [left, bottom, right, top]: [f32x8<S>; 4],
 ) -> [u32; WIDTH] {

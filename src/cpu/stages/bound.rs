@@ -13,7 +13,7 @@ use crate::stages::bin::cell_of_shape;
 use crate::stages::bound::{EMPTY, bound_shape, level_bits};
 use crate::threads::{LIGHT, Threads};
 use crate::types::{
-    ASLEEP, Aabb, BOX, CIRCLE, GEOMETRY_MASK, NO_SHAPE, NONE, POLYGON, Pose, QUARANTINED, SLEEP, Shape,
+    ASLEEP, Aabb, BOX, CIRCLE, GEOMETRY_MASK, NO_SHAPE, NONE, POLYGON, Pose, QUARANTINED, SLEEP, ShapeData,
     VERTEX_COUNT_SHIFT,
 };
 
@@ -22,7 +22,7 @@ use crate::types::{
 pub fn bound_and_find(threads: &Threads, compiled: &Compiled, poses: &[Pose], grid: &mut GridTables) {
     let Compiled { params, shapes, vertices, .. } = compiled;
     let GridTables { aabbs, own_cells: own, .. } = grid;
-    let one = |shape: &Shape, aabb: &mut Aabb, cell: &mut u32| {
+    let one = |shape: &ShapeData, aabb: &mut Aabb, cell: &mut u32| {
         *aabb = match shape.kind & GEOMETRY_MASK {
             NO_SHAPE => EMPTY,
             _ => bound_shape(shape, vertices, &poses[shape.body as usize], params.aabb_margin),
@@ -49,7 +49,7 @@ pub fn bound_and_find(threads: &Threads, compiled: &Compiled, poses: &[Pose], gr
 #[inline(always)]
 fn bound_eight<S: Simd>(
     simd: S,
-    shapes: &[Shape; WIDTH],
+    shapes: &[ShapeData; WIDTH],
     vertices: &[[f32; 2]],
     poses: &[Pose],
     margin: f32,
@@ -65,7 +65,7 @@ fn bound_eight<S: Simd>(
     }
     let quarter = |quarter: usize| {
         let row = |lane: usize| {
-            let quarters: &[[f32; 4]; size_of::<Shape>() / 16] = bytemuck::cast_ref(&shapes[lane]);
+            let quarters: &[[f32; 4]; size_of::<ShapeData>() / 16] = bytemuck::cast_ref(&shapes[lane]);
             f32x4::load_array_ref(simd, &quarters[quarter])
         };
         columns([row(0), row(1), row(2), row(3), row(4), row(5), row(6), row(7)])
@@ -100,7 +100,7 @@ fn bound_eight<S: Simd>(
 #[inline(always)]
 fn bound_vertices<S: Simd>(
     simd: S,
-    shapes: &[Shape; WIDTH],
+    shapes: &[ShapeData; WIDTH],
     vertices: &[[f32; 2]],
     turn: Vec2x8<S>,
 ) -> Option<(Vec2x8<S>, Vec2x8<S>)> {

@@ -30,7 +30,7 @@ pub struct ColorScratch {
     /// Colour of each contact, [`COLORLESS`] if it does not touch: so contacts are read once, not in every pass.
     colors: Vec<u8>,
     /// Pieces of the contacts, of which the first `used` are valid.
-    parts: Vec<Part>,
+    parts: Vec<ColorPart>,
     used: usize,
     /// Contacts without a colour so far.
     uncolored: Vec<u32>,
@@ -39,7 +39,7 @@ pub struct ColorScratch {
 
 /// Counts of one piece of the contacts.
 #[derive(Debug, Default)]
-struct Part {
+struct ColorPart {
     first: usize,
     end: usize,
     /// Number of contacts of each colour; after sorting, the slot behind the last of them.
@@ -69,7 +69,7 @@ pub fn color(
     }
     let ColorScratch { colors, parts, used, .. } = scratch;
     counters.color_starts = [0; COLOR_COUNT as usize + 1];
-    for Part { counts, fresh, .. } in &mut parts[..*used] {
+    for ColorPart { counts, fresh, .. } in &mut parts[..*used] {
         for &index in &*fresh {
             let color = byte(contacts[index as usize].color);
             colors[index as usize] = color;
@@ -103,7 +103,7 @@ fn color_inherit(
     colors.resize(contacts.len(), COLORLESS);
     let parts = threads.for_chunk_parts(LIGHT, contacts, colors, parts, |first, contacts, colors, part| {
         (part.first, part.end) = (first, first + contacts.len());
-        let Part { counts, fresh, .. } = part;
+        let ColorPart { counts, fresh, .. } = part;
         counts.fill(0);
         fresh.clear();
         for (offset, (contact, to)) in contacts.iter_mut().zip(colors).enumerate() {
@@ -129,7 +129,7 @@ fn color_inherit(
     });
     *used = parts.len();
     uncolored.clear();
-    for Part { fresh, .. } in &*parts {
+    for ColorPart { fresh, .. } in &*parts {
         uncolored.extend_from_slice(fresh);
     }
 }
@@ -215,19 +215,23 @@ pub fn color_sort(threads: &Threads, scratch: &mut ColorScratch, slots: &mut Vec
     let ColorScratch { colors, parts, used, .. } = scratch;
     let mut starts = counters.color_starts;
     slots.resize_with(starts[COLOR_COUNT as usize] as usize, AtomicU32::default);
-    for Part { counts, .. } in &mut parts[..*used] {
+    for ColorPart { counts, .. } in &mut parts[..*used] {
         for (count, start) in counts.iter_mut().zip(&mut starts) {
             (*count, *start) = (*start, *start + *count);
         }
     }
     let (slots, colors) = (&*slots, &*colors);
-    threads.for_each(Cut { unit: 1, least: 1 }, &mut parts[..*used], |_, Part { first, end, counts: next, .. }| {
-        let colors = colors[*first..*end].iter().zip(*first..).filter(|&(&color, _)| color != COLORLESS);
-        #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-        for (&color, contact) in colors {
-            let slot = &mut next[color as usize];
-            slots[*slot as usize].store(contact as u32, Ordering::Relaxed);
-            *slot += 1;
-        }
-    });
+    threads.for_each(
+        Cut { unit: 1, least: 1 },
+        &mut parts[..*used],
+        |_, ColorPart { first, end, counts: next, .. }| {
+            let colors = colors[*first..*end].iter().zip(*first..).filter(|&(&color, _)| color != COLORLESS);
+            #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+            for (&color, contact) in colors {
+                let slot = &mut next[color as usize];
+                slots[*slot as usize].store(contact as u32, Ordering::Relaxed);
+                *slot += 1;
+            }
+        },
+    );
 }

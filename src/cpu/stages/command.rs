@@ -5,11 +5,11 @@ use crate::cpu::{BodyTables, SleepTables};
 use crate::scene::Compiled;
 use crate::stages::command::{obey, set_joint};
 use crate::threads::Rows;
-use crate::types::{COMMAND_WAKE_ALL, Command, Counters, ISLAND_WAKE, JointState, SLEEP};
+use crate::types::{COMMAND_WAKE_ALL, CommandData, Counters, ISLAND_WAKE, JointState, SLEEP};
 
 /// Executes all commands.
 pub fn command(
-    commands: &[Command],
+    commands: &[CommandData],
     compiled: &mut Compiled,
     tables: &mut BodyTables,
     joint_states: &Rows<JointState, 2>,

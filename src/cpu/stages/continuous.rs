@@ -1,7 +1,7 @@
 //! Stops fast bodies at the time of impact, shared among threads; the fast form of [`crate::stages::continuous`], to
 //! the same bits. If few shapes can stop bodies (ground, walls), these are tested one by one and the grid is not used.
 
-mod walls;
+mod candidates;
 
 use std::sync::OnceLock;
 
@@ -11,56 +11,56 @@ use super::bin::cells_between;
 use crate::cpu::lanes::dispatch;
 use crate::cpu::{BodyTables, GridTables};
 use crate::math::{inv_rotate, mul_rotation, rotate};
-use crate::scene::{Compiled, Ties};
+use crate::scene::{Compiled, PairExclusions};
 use crate::stages::bin::{cells, runs_of_row};
 use crate::stages::bound::level_bits;
 use crate::stages::continuous::{
-    CORE, Motion, STOP_SHARE, STOP_TOLERANCE, Size, Stop, TOUCH, continuous_reach, from_segment, is_fast, may_stop,
-    passage, stopped_at, time_of_stop,
+    CORE, STOP_SHARE, STOP_TOLERANCE, Size, Stop, SweepMotion, TOUCH, continuous_reach, from_segment, is_fast,
+    may_stop, passage, stopped_at, time_of_stop,
 };
 use crate::threads::{HEAVY, Rows, Threads};
 use crate::types::{
-    BOX, BULLET_SHAPE, BULLETS, BodyState, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, MOVING_WALLS, Mover, NONE, POLYGON,
-    Params, Pose, QUARANTINED, SENSOR_SHAPE, Shape, VERTEX_COUNT_SHIFT,
+    BOX, BULLET_SHAPE, BULLETS, BodyState, CcdBody, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, MOVING_WALLS, NONE,
+    POLYGON, Params, Pose, QUARANTINED, SENSOR_SHAPE, ShapeData, VERTEX_COUNT_SHIFT,
 };
 
 use super::bin::place_in_window;
-pub use walls::Walls;
-use walls::{MOST_WALLS, Travel, Wall};
+pub use candidates::CcdCandidates;
+use candidates::{CcdCandidate, MAX_CANDIDATES, Travel};
 
 /// Tables that a sweep reads, and its mode.
-struct World<'a> {
+struct SweepWorld<'a> {
     params: &'a Params,
-    shapes: &'a [Shape],
+    shapes: &'a [ShapeData],
     vertices: &'a [[f32; 2]],
-    ties: &'a Ties,
+    exclusions: &'a PairExclusions,
     poses: &'a [Pose],
     states: &'a Rows<BodyState, 4>,
     cell_ends: &'a [u32],
     cell_shapes: &'a [u32],
-    movers: &'a [Mover],
+    ccd_bodies: &'a [CcdBody],
     /// All shapes that can stop a body, if they are few. Then the grid is not needed.
-    walls: Option<&'a [Wall]>,
+    candidates: Option<&'a [CcdCandidate]>,
     reach: f32,
     bullets: bool,
     /// Handle that tells whether the step is cancelled; then no further body is examined.
     threads: &'a Threads,
-    /// Result of [`World::levels`], computed for the first fast body.
+    /// Result of [`SweepWorld::levels`], computed for the first fast body.
     levels: OnceLock<u32>,
 }
 
-impl World<'_> {
+impl SweepWorld<'_> {
     /// Updates `stop` if the shape `own` of a body has to stop at `other` earlier.
-    fn meet(&self, size: &Size, base: Vec2, motion: &Motion, own: u32, other: u32, stop: &mut Stop) {
+    fn meet(&self, size: &Size, base: Vec2, motion: &SweepMotion, own: u32, other: u32, stop: &mut Stop) {
         let (a, b) = (&self.shapes[own as usize], &self.shapes[other as usize]);
-        if !may_stop(self.ties, self.bullets, a, b) {
+        if !may_stop(self.exclusions, self.bullets, a, b) {
             return;
         }
         let state = self.states.get(b.body as usize);
         if state.status & QUARANTINED != 0 {
             return;
         }
-        let other_motion = Motion::new(base, &self.poses[b.body as usize], &state);
+        let other_motion = SweepMotion::new(base, &self.poses[b.body as usize], &state);
         // Large flat shapes first: all bodies of a scene are inside the bounding circles of its walls.
         if far_apart(self.params, self.vertices, size, a, motion, b, &other_motion) || self.threads.is_cancelled() {
             return;
@@ -75,22 +75,22 @@ impl World<'_> {
     /// Returns the levels with shapes that can stop a body, as bits: often not those of the small bodies.
     fn levels(&self) -> u32 {
         *self.levels.get_or_init(|| {
-            let stops = |shape: &&Shape| self.bullets != (shape.kind & FIXED_SHAPE != 0);
+            let stops = |shape: &&ShapeData| self.bullets != (shape.kind & FIXED_SHAPE != 0);
             self.shapes.iter().filter(stops).fold(0, |levels, shape| levels | level_bits(self.params, shape))
         })
     }
 
     /// Finds the first stop of one shape among all others.
-    fn sweep_shape(&self, size: &Size, base: Vec2, motion: &Motion, own: u32, stop: &mut Stop) {
+    fn sweep_shape(&self, size: &Size, base: Vec2, motion: &SweepMotion, own: u32, stop: &mut Stop) {
         let shape = &self.shapes[own as usize];
         if shape.kind & SENSOR_SHAPE != 0 || (self.bullets && shape.kind & BULLET_SHAPE == 0) {
             return;
         }
-        if let Some(walls) = self.walls {
+        if let Some(candidates) = self.candidates {
             let travel = Travel::new(self.params, size, base, motion, shape);
-            let mut near = walls.iter().filter(|wall| !wall.is_beyond(&travel)).peekable();
+            let mut near = candidates.iter().filter(|wall| !wall.is_beyond(&travel)).peekable();
             if near.peek().is_some() {
-                self.meet_walls(near, size, base, motion, own, stop);
+                self.meet_candidates(near, size, base, motion, own, stop);
             }
         } else {
             self.meet_cells(size, base, motion, own, stop);
@@ -101,7 +101,7 @@ impl World<'_> {
     }
 
     /// Tests the shapes of the grid cells that a shape passes.
-    fn meet_cells(&self, size: &Size, base: Vec2, motion: &Motion, own: u32, stop: &mut Stop) {
+    fn meet_cells(&self, size: &Size, base: Vec2, motion: &SweepMotion, own: u32, stop: &mut Stop) {
         let shape = &self.shapes[own as usize];
         let (low, high) = passage(self.params, size, base, motion, shape, self.reach, self.bullets);
         for (index, level) in self.params.levels[..self.params.level_count as usize].iter().enumerate() {
@@ -121,19 +121,19 @@ impl World<'_> {
     }
 
     /// Tests the walls in the cells that a shape passes, in the order of the grid.
-    fn meet_walls<'a>(
+    fn meet_candidates<'a>(
         &self,
-        walls: impl Iterator<Item = &'a Wall>,
+        candidates: impl Iterator<Item = &'a CcdCandidate>,
         size: &Size,
         base: Vec2,
-        motion: &Motion,
+        motion: &SweepMotion,
         own: u32,
         stop: &mut Stop,
     ) {
         let shape = &self.shapes[own as usize];
         let (low, high) = passage(self.params, size, base, motion, shape, self.reach, self.bullets);
-        let (mut near, mut count) = ([[0; 4]; MOST_WALLS], 0);
-        for wall in walls {
+        let (mut near, mut count) = ([[0; 4]; MAX_CANDIDATES], 0);
+        for wall in candidates {
             let mut window = [0; 4];
             let [level, row, column] = place_in_window(self.params, wall.cell, |index| {
                 let level = &self.params.levels[index];
@@ -156,39 +156,39 @@ impl World<'_> {
     }
 
     /// Returns the deltas at which a body stops, if it stops.
-    fn sweep_body(&self, first: u32, mover: &Mover) -> Option<(Vec2, Vec2)> {
-        if mover.min_extent == f32::MAX {
+    fn sweep_body(&self, first: u32, ccd_body: &CcdBody) -> Option<(Vec2, Vec2)> {
+        if ccd_body.min_extent == f32::MAX {
             return None;
         }
         let index = self.shapes[first as usize].body as usize;
         let state = self.states.get(index);
         let pose = &self.poses[index];
         let base = Vec2::from(pose.position);
-        let motion = Motion::new(base, pose, &state);
-        let is_fast = is_fast(mover, &motion, self.shapes[first as usize].kind, self.reach);
+        let motion = SweepMotion::new(base, pose, &state);
+        let is_fast = is_fast(ccd_body, &motion, self.shapes[first as usize].kind, self.reach);
         if !is_fast || state.status & QUARANTINED != 0 {
             return None;
         }
-        let size = Size::new(self.params, mover);
+        let size = Size::new(self.params, ccd_body);
         let mut stop = Stop { time: 1.0, shape: 0 };
         let mut own = first;
         while own != NONE {
             self.sweep_shape(&size, base, &motion, own, &mut stop);
-            own = self.movers[own as usize].next;
+            own = self.ccd_bodies[own as usize].next;
         }
         if stop.time >= 1.0 {
             return None;
         }
         let wall = &self.shapes[stop.shape as usize];
         let body = wall.body as usize;
-        let other = Motion::new(base, &self.poses[body], &self.states.get(body));
+        let other = SweepMotion::new(base, &self.poses[body], &self.states.get(body));
         Some(stopped_at(&motion, stop.time, wall, &other))
     }
 }
 
 /// Returns the distance from a large flat shape to a point in its frame, m; for boxes, half planes, segments and
 /// capsules.
-fn distance_to(shape: &Shape, vertices: &[[f32; 2]], at: impl FnOnce() -> Vec2) -> Option<f32> {
+fn distance_to(shape: &ShapeData, vertices: &[[f32; 2]], at: impl FnOnce() -> Vec2) -> Option<f32> {
     match shape.kind & GEOMETRY_MASK {
         BOX => Some((at().abs() - Vec2::from(shape.half)).max(Vec2::ZERO).length() - shape.radius),
         HALF_PLANE => Some(at().y),
@@ -207,10 +207,10 @@ fn far_apart(
     params: &Params,
     vertices: &[[f32; 2]],
     size: &Size,
-    a: &Shape,
-    motion_a: &Motion,
-    b: &Shape,
-    motion_b: &Motion,
+    a: &ShapeData,
+    motion_a: &SweepMotion,
+    b: &ShapeData,
+    motion_b: &SweepMotion,
 ) -> bool {
     let offset = Vec2::from(a.offset);
     let between = motion_a.start - motion_b.start;
@@ -243,35 +243,35 @@ pub struct ContinuousScratch {
 }
 
 /// Sweeps the fast bodies and moves those that must stop back to their stop. With
-/// `walls` only bullets need it. Returns the number of stops.
+/// `candidates` only bullets need it. Returns the number of stops.
 #[must_use]
 pub fn continuous(
     threads: &Threads,
     compiled: &Compiled,
     tables: &BodyTables,
     grid: &GridTables,
-    walls: Option<&Walls>,
+    candidates: Option<&CcdCandidates>,
     scratch: &mut ContinuousScratch,
 ) -> u32 {
-    let Compiled { params, shapes, vertices, movers, joints, .. } = compiled;
+    let Compiled { params, shapes, vertices, ccd_bodies, joints, .. } = compiled;
     let BodyTables { poses, states, .. } = tables;
     let GridTables { cell_ends, cell_shapes, .. } = grid;
     let reach = if params.switches & MOVING_WALLS == 0 {
         0.0
     } else {
-        continuous_reach(shapes, |body| states.get(body as usize), movers)
+        continuous_reach(shapes, |body| states.get(body as usize), ccd_bodies)
     };
-    let world = World {
+    let world = SweepWorld {
         params,
         shapes,
         vertices,
-        ties: &joints.ties,
+        exclusions: &joints.exclusions,
         poses,
         states,
         cell_ends,
         cell_shapes,
-        movers,
-        walls: walls.map(|walls| &walls.now[..]),
+        ccd_bodies,
+        candidates: candidates.map(|candidates| &candidates.now[..]),
         reach,
         bullets: false,
         threads,
@@ -279,22 +279,22 @@ pub fn continuous(
     };
     let mut stopped = continuous_sweep(threads, &world, scratch);
     if params.switches & BULLETS != 0 {
-        let world = World { bullets: true, walls: None, reach: 0.0, levels: OnceLock::new(), ..world };
+        let world = SweepWorld { bullets: true, candidates: None, reach: 0.0, levels: OnceLock::new(), ..world };
         stopped += continuous_sweep(threads, &world, scratch);
     }
     stopped
 }
 
 /// Finds the stop of each body, and then moves the bodies there.
-fn continuous_sweep(threads: &Threads, world: &World, scratch: &mut ContinuousScratch) -> u32 {
+fn continuous_sweep(threads: &Threads, world: &SweepWorld, scratch: &mut ContinuousScratch) -> u32 {
     let parts = threads.for_parts(HEAVY, world.shapes.len(), &mut scratch.stops, |first, end, stops| {
         stops.clear();
-        for (shape, mover) in world.movers[..end].iter().enumerate().skip(first) {
+        for (shape, ccd_body) in world.ccd_bodies[..end].iter().enumerate().skip(first) {
             if shape.is_multiple_of(64) && threads.is_cancelled() {
                 return;
             }
             #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
-            if let Some(stop) = world.sweep_body(shape as u32, mover) {
+            if let Some(stop) = world.sweep_body(shape as u32, ccd_body) {
                 stops.push((world.shapes[shape].body as usize, stop));
             }
         }

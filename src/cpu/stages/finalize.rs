@@ -3,9 +3,9 @@
 
 use crate::stages::finalize::finalize_body;
 use crate::threads::{LIGHT, Rows, Threads};
-use crate::types::{Body, BodyState, Pose};
+use crate::types::{BodyData, BodyState, Pose};
 
 /// Moves all poses.
-pub fn finalize(threads: &Threads, bodies: &[Body], states: &Rows<BodyState, 4>, poses: &mut [Pose]) {
+pub fn finalize(threads: &Threads, bodies: &[BodyData], states: &Rows<BodyState, 4>, poses: &mut [Pose]) {
     threads.for_each(LIGHT, poses, |index, pose| finalize_body(&bodies[index], &states.get(index), pose));
 }

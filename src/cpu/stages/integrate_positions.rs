@@ -5,11 +5,11 @@ use glam::Vec2;
 
 use crate::cpu::lanes::{Simd, SimdBase, Vec2x8, WIDTH, dispatch, f32x8, integrate_rotation};
 use crate::math;
-use crate::threads::{Eight, Halves, LIGHT, Rows, Table, Threads};
-use crate::types::{ASLEEP, Body, BodyState, Params, STATIC};
+use crate::threads::{Eight, Halves, LIGHT, RowTable, Rows, Threads};
+use crate::types::{ASLEEP, BodyData, BodyState, Params, STATIC};
 
 /// Advances the deltas by one substep.
-pub fn integrate_positions(threads: &Threads, params: &Params, bodies: &[Body], states: &mut Rows<BodyState, 4>) {
+pub fn integrate_positions(threads: &Threads, params: &Params, bodies: &[BodyData], states: &mut Rows<BodyState, 4>) {
     if threads.count() == 1 {
         return integrate_positions_in(0, bodies.len(), params, bodies, states.alone());
     }
@@ -22,8 +22,8 @@ pub fn integrate_positions_in(
     first: usize,
     end: usize,
     params: &Params,
-    bodies: &[Body],
-    states: impl Table<Item = BodyState>,
+    bodies: &[BodyData],
+    states: impl RowTable<Item = BodyState>,
 ) {
     #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
     let start = first as u32;
@@ -40,7 +40,12 @@ pub fn integrate_positions_in(
 }
 
 /// Advances the deltas of the listed bodies.
-pub fn integrate_positions_of(listed: &[u32], params: &Params, bodies: &[Body], states: impl Table<Item = BodyState>) {
+pub fn integrate_positions_of(
+    listed: &[u32],
+    params: &Params,
+    bodies: &[BodyData],
+    states: impl RowTable<Item = BodyState>,
+) {
     dispatch!(_ => for index in listed.iter().map(|&body| body as usize) {
         advance(params, &bodies[index], index, states);
     });
@@ -48,7 +53,7 @@ pub fn integrate_positions_of(listed: &[u32], params: &Params, bodies: &[Body], 
 
 /// Advances the deltas of eight bodies.
 #[inline(always)]
-fn advance_eight<S: Simd>(simd: S, params: &Params, bodies: &[Body; WIDTH], states: Eight<impl Halves>) {
+fn advance_eight<S: Simd>(simd: S, params: &Params, bodies: &[BodyData; WIDTH], states: Eight<impl Halves>) {
     let [x, y, spin, status] = states.columns(simd, 0);
     let [delta_x, delta_y, cos, sin] = states.columns(simd, 1);
     let moved = Vec2x8::new(delta_x, delta_y) + Vec2x8::new(x, y) * f32x8::splat(simd, params.h);
@@ -59,7 +64,7 @@ fn advance_eight<S: Simd>(simd: S, params: &Params, bodies: &[Body; WIDTH], stat
 }
 
 #[inline(always)]
-fn advance(params: &Params, body: &Body, index: usize, states: impl Table<Item = BodyState>) {
+fn advance(params: &Params, body: &BodyData, index: usize, states: impl RowTable<Item = BodyState>) {
     let mut state = states.get(index);
     if state.status & ASLEEP != 0 || body.kind == STATIC {
         return;

@@ -7,8 +7,8 @@ use crate::cpu::lanes::{
     Select, Simd, SimdBase, SimdCombine, SimdMask, SimdSplit, dispatch, f32x4, f32x8, mask32x4, mask32x8,
 };
 use crate::stages::integrate_velocities::{MAX_SUM, pushed};
-use crate::threads::{Halves, LIGHT, Rows, Table, Threads};
-use crate::types::{ASLEEP, Accumulator, Body, BodyState, DYNAMIC, Params, Pose, QUARANTINED, WARM_START};
+use crate::threads::{Halves, LIGHT, RowTable, Rows, Threads};
+use crate::types::{ASLEEP, Accumulator, BodyData, BodyState, DYNAMIC, Params, Pose, QUARANTINED, WARM_START};
 
 /// Share of the largest speed: a velocity with both components below this share is below that speed.
 const SURELY_SLOW: f32 = 0.7;
@@ -17,7 +17,7 @@ const SURELY_SLOW: f32 = 0.7;
 pub fn integrate_velocities(
     threads: &Threads,
     params: &Params,
-    bodies: &[Body],
+    bodies: &[BodyData],
     poses: &[Pose],
     states: &mut Rows<BodyState, 4>,
     accumulators: &mut Rows<Accumulator, 2>,
@@ -37,10 +37,10 @@ pub fn integrate_velocities_in(
     first: usize,
     end: usize,
     params: &Params,
-    bodies: &[Body],
+    bodies: &[BodyData],
     poses: &[Pose],
-    states: impl Table<Item = BodyState>,
-    accumulators: impl Table<Item = Accumulator>,
+    states: impl RowTable<Item = BodyState>,
+    accumulators: impl RowTable<Item = Accumulator>,
 ) {
     let ((pairs, last), poses) = (bodies[first..end].as_chunks(), &poses[..end]);
     dispatch!(simd => {
@@ -61,10 +61,10 @@ pub fn integrate_velocities_in(
 pub fn integrate_velocities_of(
     listed: &[u32],
     params: &Params,
-    bodies: &[Body],
+    bodies: &[BodyData],
     poses: &[Pose],
-    states: impl Table<Item = BodyState>,
-    accumulators: impl Table<Item = Accumulator>,
+    states: impl RowTable<Item = BodyState>,
+    accumulators: impl RowTable<Item = Accumulator>,
 ) {
     dispatch!(simd => for index in listed.iter().map(|&body| body as usize) {
         advance(simd, params, &bodies[index], &poses[index], index, states, accumulators);
@@ -77,16 +77,16 @@ pub fn integrate_velocities_of(
 fn advance_two<S: Simd>(
     simd: S,
     params: &Params,
-    bodies: &[Body; 2],
+    bodies: &[BodyData; 2],
     index: usize,
-    states: impl Table<Item = BodyState>,
-    accumulators: impl Table<Item = Accumulator>,
+    states: impl RowTable<Item = BodyState>,
+    accumulators: impl RowTable<Item = Accumulator>,
 ) -> bool {
     let both = |a: [f32; 4], b: [f32; 4]| f32x4::load_array(simd, a).combine(f32x4::load_array(simd, b));
     let (state, next_state) = (states.row(index), states.row(index + 1));
     let (first, second) = (state.lanes(simd, 0), next_state.lanes(simd, 0));
     let status = first.to_array()[3].to_bits() | second.to_array()[3].to_bits();
-    let plain = |body: &Body| body.kind == DYNAMIC && is_plain(params, body);
+    let plain = |body: &BodyData| body.kind == DYNAMIC && is_plain(params, body);
     if status & (QUARANTINED | ASLEEP) != 0 || !bodies.iter().all(plain) {
         return false;
     }
@@ -127,11 +127,11 @@ fn advance_two<S: Simd>(
 fn advance<S: Simd>(
     simd: S,
     params: &Params,
-    body: &Body,
+    body: &BodyData,
     pose: &Pose,
     index: usize,
-    states: impl Table<Item = BodyState>,
-    accumulators: impl Table<Item = Accumulator>,
+    states: impl RowTable<Item = BodyState>,
+    accumulators: impl RowTable<Item = Accumulator>,
 ) {
     // Velocity, spin and status: for a sleeping body nothing else is loaded.
     let (state, sum) = (states.row(index), || accumulators.row(index));
@@ -179,8 +179,8 @@ fn advance<S: Simd>(
 /// Returns true if gravity is all that a body feels, as for most. A force of −0 does not count as none: it may change
 /// the sign of a zero.
 #[inline(always)]
-fn is_plain(params: &Params, body: &Body) -> bool {
-    let Body { linear_damping, angular_damping, force: [x, y], torque, .. } = *body;
+fn is_plain(params: &Params, body: &BodyData) -> bool {
+    let BodyData { linear_damping, angular_damping, force: [x, y], torque, .. } = *body;
     let any = [linear_damping, angular_damping, x, y, torque].iter().fold(0, |any, value| any | value.to_bits());
     params.field_count == 0 && any == 0
 }

@@ -3,21 +3,21 @@
 
 pub mod bin;
 pub mod bound;
+pub mod collect_events;
 pub mod collide;
 pub mod color;
 pub mod command;
 pub mod continuous;
 pub mod finalize;
-pub mod guard;
 pub mod integrate_positions;
 pub mod integrate_velocities;
+pub mod match_contacts;
 pub mod pair;
 pub mod prepare;
 pub mod prepare_joints;
 pub mod project;
 pub mod project_joints;
-pub mod recall;
-pub mod report;
+pub mod quarantine;
 pub mod restitution;
 pub mod sleep;
 pub mod solve;

@@ -1,10 +1,10 @@
 //! Finds the pairs of shapes whose AABBs overlap, comparing eight boxes at a time, with shapes shared among threads;
 //! the fast form of [`crate::stages::pair`], to the same pairs in the same order. If boxes moved little, a neighbor
-//! list replaces the grid ([`near`]).
+//! list replaces the grid ([`neighbor_list`]).
 //!
 //! A level with few shapes, as those of ground and walls often are, needs no cells: a search there tests all of them.
 
-pub mod near;
+pub mod neighbor_list;
 
 pub use crate::cancel::TooMany;
 
@@ -17,28 +17,30 @@ use super::bin::{cells_between, place_in_window, shapes_of_levels};
 use crate::cancel::{ContactBudget, Tally};
 use crate::cpu::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, f32x8};
 use crate::cpu::{ContactTables, GridTables};
-use crate::scene::{Compiled, Ties};
+use crate::scene::{Compiled, PairExclusions};
 use crate::stages::bin::{range_of_cells, runs_of_row};
 use crate::stages::pair::{emit_contact, kept_apart, may_meet, reaches};
 use crate::threads::{HEAVY, LIGHT, Rows, Threads};
-use crate::types::{ASLEEP, AWAKE_HALF_PLANE, Aabb, BodyState, Contact, FIXED_SHAPE, MAX_LEVELS, Params, SLEEP, Shape};
+use crate::types::{
+    ASLEEP, AWAKE_HALF_PLANE, Aabb, BodyState, Contact, FIXED_SHAPE, MAX_LEVELS, Params, SLEEP, ShapeData,
+};
 
-/// Value in [`World::sleepers`]: the shape's body is asleep.
+/// Value in [`PairTables::sleepers`]: the shape's body is asleep.
 const SLEEPS: u8 = 1;
-/// Value in [`World::sleepers`]: an awake shape met this one.
+/// Value in [`PairTables::sleepers`]: an awake shape met this one.
 const MARKED: u8 = 2;
 
 /// Tables that a search reads.
-struct World<'a> {
+struct PairTables<'a> {
     params: &'a Params,
-    shapes: &'a [Shape],
+    shapes: &'a [ShapeData],
     aabbs: &'a [Aabb],
     cell_ends: &'a [u32],
     cell_shapes: &'a [u32],
     own_cells: &'a [u32],
     /// Boxes in the order of `cell_shapes`, and some padding.
     boxes: &'a [Box],
-    ties: &'a Ties,
+    exclusions: &'a PairExclusions,
     shapes_of_levels: [Range<u32>; MAX_LEVELS],
     /// Reach of the shapes of each level ([`reaches_of`]).
     reaches: [[Vec2; 2]; MAX_LEVELS],
@@ -55,9 +57,9 @@ struct World<'a> {
 pub struct PairScratch {
     boxes: Vec<Box>,
     sleepers: Vec<u8>,
-    parts: Vec<Part>,
+    parts: Vec<FoundPairs>,
     /// Results of the search for sleeping shapes.
-    late: Vec<Part>,
+    late: Vec<FoundPairs>,
 }
 
 /// Fills the contacts of `current`, and where those of each producer start.
@@ -88,7 +90,7 @@ pub fn pair(
         );
     }
     let shapes_of_levels = shapes_of_levels(params, cell_ends);
-    let mut world = World {
+    let mut world = PairTables {
         params,
         shapes,
         aabbs,
@@ -96,7 +98,7 @@ pub fn pair(
         cell_shapes,
         own_cells,
         boxes,
-        ties: &joints.ties,
+        exclusions: &joints.exclusions,
         shapes_of_levels,
         reaches: reaches_of(params),
         half_planes: true,
@@ -135,7 +137,7 @@ pub fn pair(
                     part.add(asleep);
                 }
             } else {
-                late.iter_mut().for_each(Part::free);
+                late.iter_mut().for_each(FoundPairs::free);
             }
         }
     }
@@ -145,9 +147,9 @@ pub fn pair(
 }
 
 /// Lends the tables to the first part, so that its results need not be copied.
-fn lend(parts: &mut Vec<Part>, pair_starts: &mut Vec<u32>, contacts: &mut Vec<Contact>) {
+fn lend(parts: &mut Vec<FoundPairs>, pair_starts: &mut Vec<u32>, contacts: &mut Vec<Contact>) {
     if parts.is_empty() {
-        parts.push(Part::default());
+        parts.push(FoundPairs::default());
     }
     exchange(&mut parts[0], pair_starts, contacts);
 }
@@ -155,13 +157,13 @@ fn lend(parts: &mut Vec<Part>, pair_starts: &mut Vec<u32>, contacts: &mut Vec<Co
 /// Concatenates the results of the parts, of which the first has the memory of `contacts`. If there were too many
 /// contacts, frees all memory.
 fn gather(
-    parts: &mut [Part],
+    parts: &mut [FoundPairs],
     outcome: Result<(), TooMany>,
     pair_starts: &mut Vec<u32>,
     contacts: &mut Vec<Contact>,
 ) -> Result<(), TooMany> {
     if outcome.is_err() {
-        parts.iter_mut().for_each(Part::free);
+        parts.iter_mut().for_each(FoundPairs::free);
         (*pair_starts, *contacts) = (Vec::new(), Vec::new());
         return outcome;
     }
@@ -197,7 +199,7 @@ fn lay_boxes(threads: &Threads, aabbs: &[Aabb], cell_shapes: &[u32], boxes: &mut
     behind.fill(Box::NOWHERE);
 }
 
-fn exchange(part: &mut Part, pair_starts: &mut Vec<u32>, contacts: &mut Vec<Contact>) {
+fn exchange(part: &mut FoundPairs, pair_starts: &mut Vec<u32>, contacts: &mut Vec<Contact>) {
     std::mem::swap(&mut part.counts, pair_starts);
     std::mem::swap(&mut part.found, contacts);
 }
@@ -266,21 +268,21 @@ impl<S: Simd> Window<S> {
 
 /// Results of a search over a range of shapes.
 #[derive(Debug, Default)]
-struct Part {
+struct FoundPairs {
     /// Number of pairs of each shape of the range; 0 for shapes that were skipped.
     counts: Vec<u32>,
     /// Contacts, in the order of their producers.
     found: Vec<Contact>,
     /// Sleeping shapes that an awake shape met and that are the producers of these pairs.
     marked: Vec<u32>,
-    /// Grid rows of the shapes that are examined, and the buffer of [`Part::add`].
-    rows: Vec<Row>,
+    /// Grid rows of the shapes that are examined, and the buffer of [`FoundPairs::add`].
+    rows: Vec<CellRow>,
     merged: Vec<Contact>,
     /// Sort keys of a shape's contacts.
     keys: Vec<u64>,
 }
 
-impl Part {
+impl FoundPairs {
     /// Clears the results and frees their memory.
     fn free(&mut self) {
         (self.counts, self.found, self.marked, self.merged) = Default::default();
@@ -318,7 +320,7 @@ const STRETCH: u32 = 1024;
 
 /// Adjacent cells of a row: the range of their shapes in the table.
 #[derive(Debug)]
-struct Row {
+struct CellRow {
     shapes: Range<u32>,
     /// True on a level of the searching shape.
     own_level: bool,
@@ -329,9 +331,9 @@ struct Row {
 /// Finds the pairs of a shape with half planes.
 fn half_planes_of(
     params: &Params,
-    shapes: &[Shape],
+    shapes: &[ShapeData],
     aabbs: &[Aabb],
-    ties: &Ties,
+    exclusions: &PairExclusions,
     index: usize,
     wanted: impl Fn(u32) -> bool,
     found: &mut Vec<Contact>,
@@ -341,14 +343,14 @@ fn half_planes_of(
         if shape.kind & FIXED_SHAPE == 0
             && reaches(&aabbs[index], &aabbs[plane as usize])
             && may_meet(shape, partner)
-            && !kept_apart(ties, shape, partner)
+            && !kept_apart(exclusions, shape, partner)
         {
             found.push(emit_contact(shapes, index, plane as usize));
         }
     }
 }
 
-impl World<'_> {
+impl PairTables<'_> {
     /// Finds the pairs of the shapes in a range whose value in `sleepers` is `wanted`.
     #[inline(always)]
     fn search<const SLEEPY: bool, S: Simd>(
@@ -358,7 +360,7 @@ impl World<'_> {
         end: usize,
         wanted: impl Fn(u8) -> bool,
         budget: &ContactBudget,
-        part: &mut Part,
+        part: &mut FoundPairs,
     ) {
         let mut tally = Tally::new(budget);
         part.counts.clear();
@@ -402,12 +404,12 @@ impl World<'_> {
             return;
         }
         let wanted = |plane| !(SLEEPY && asleep && self.sleepers[plane as usize] != 0);
-        half_planes_of(self.params, self.shapes, self.aabbs, self.ties, index, wanted, found);
+        half_planes_of(self.params, self.shapes, self.aabbs, self.exclusions, index, wanted, found);
     }
 
     /// Collects the rows of cells in which a shape looks for partners.
     #[inline(always)]
-    fn rows_of<const SLEEPY: bool, S: Simd>(&self, simd: S, index: usize, rows: &mut Vec<Row>) {
+    fn rows_of<const SLEEPY: bool, S: Simd>(&self, simd: S, index: usize, rows: &mut Vec<CellRow>) {
         let Self { params, shapes, aabbs, cell_ends, .. } = *self;
         let shape = &shapes[index];
         let last_own = shape.level + params.levels[shape.level as usize].bands;
@@ -425,13 +427,13 @@ impl World<'_> {
             // Often the ground and the walls are the only shapes on their level.
             let there = &self.shapes_of_levels[level_index as usize];
             if there.len() <= FEW {
-                rows.extend((!there.is_empty()).then(|| Row { shapes: there.clone(), own_level, whole: true }));
+                rows.extend((!there.is_empty()).then(|| CellRow { shapes: there.clone(), own_level, whole: true }));
                 continue;
             }
             let mut row_of = |first, last| {
                 let shapes = range_of_cells(cell_ends, first, last);
                 if !shapes.is_empty() {
-                    rows.push(Row { shapes, own_level, whole: false });
+                    rows.push(CellRow { shapes, own_level, whole: false });
                 }
             };
             let [left, bottom, right, top] = window_of(simd, params, &self.reaches, level_index as usize, &aabb);
@@ -441,8 +443,8 @@ impl World<'_> {
         }
     }
 
-    fn kept_apart(&self, shape: &Shape, partner: &Shape) -> bool {
-        self.joints && kept_apart(self.ties, shape, partner)
+    fn kept_apart(&self, shape: &ShapeData, partner: &ShapeData) -> bool {
+        self.joints && kept_apart(self.exclusions, shape, partner)
     }
 
     /// Returns true if a shape sleeps, and true if an awake shape met it.
@@ -457,9 +459,9 @@ impl World<'_> {
         &self,
         simd: S,
         index: usize,
-        rows: &[Row],
+        rows: &[CellRow],
         tally: &mut Tally,
-        part: &mut Part,
+        part: &mut FoundPairs,
     ) -> bool {
         let Self { params, shapes, aabbs, cell_shapes, boxes, .. } = *self;
         let shape = &shapes[index];
@@ -474,11 +476,11 @@ impl World<'_> {
             return true;
         }
         let window = Window::new(simd, &aabb);
-        let Part { found, marked, keys, .. } = part;
+        let FoundPairs { found, marked, keys, .. } = part;
         if self.half_planes {
             self.half_planes_of::<SLEEPY>(index, asleep, found);
         }
-        for Row { shapes: there, own_level, whole } in rows {
+        for CellRow { shapes: there, own_level, whole } in rows {
             let before = found.len();
             // Many may lie in one row, and all of them may overlap.
             let mut first = there.start;

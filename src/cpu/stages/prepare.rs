@@ -10,7 +10,7 @@ use crate::scene::Compiled;
 use crate::stages::prepare::{ContactConstraint, prepare_contact, prepare_surface};
 use crate::threads::{Cut, Rows, Threads, emptied};
 use crate::types::{
-    BOUNCES, Body, BodyState, COLOR_COUNT, Contact, Counters, Manifold, Params, SLEEP, SURFACES, Shape, Surface,
+    BOUNCES, BodyData, BodyState, COLOR_COUNT, Contact, Counters, Manifold, Params, SLEEP, SURFACES, ShapeData, Surface,
 };
 
 /// Minimum number of contacts of a task.
@@ -19,7 +19,7 @@ pub(super) const BLOCK: usize = 1024;
 /// Memory of [`prepare`] and `store_impulses` on several threads. Kept to avoid allocation.
 #[derive(Debug, Default)]
 pub struct PrepareScratch {
-    parts: Vec<Part<'static>>,
+    parts: Vec<BlockRange<'static>>,
     /// Cuts computed by [`cut`].
     pub(super) cuts: Vec<[usize; COLOR_COUNT as usize]>,
 }
@@ -38,10 +38,10 @@ pub fn prepare(
     let ContactTables { contacts, manifolds, .. } = current;
     let ConstraintSet { slots, constraints, surfaces } = solver;
     let bounces = params.switches & BOUNCES != 0;
-    constraints.lay(counters, bounces);
+    constraints.build(counters, bounces);
     surfaces.resize(if params.switches & SURFACES == 0 { 0 } else { slots.len() });
     let surfaces = &*surfaces;
-    let source = Source { params, bodies, shapes, states, contacts, manifolds };
+    let source = ConstraintTables { params, bodies, shapes, states, contacts, manifolds };
     if threads.count() == 1 {
         prepare_alone(&source, counters, constraints, surfaces);
         return;
@@ -54,8 +54,8 @@ pub fn prepare(
         let rank = cuts[part][color] - counters.color_starts[color] as usize;
         if part + 1 == cuts.len() { rank.div_ceil(width(color)) } else { rank / width(color) }
     };
-    let mut parts: Vec<Part> = emptied(std::mem::take(kept));
-    parts.resize_with(cuts.len() - 1, Part::default);
+    let mut parts: Vec<BlockRange> = emptied(std::mem::take(kept));
+    parts.resize_with(cuts.len() - 1, BlockRange::default);
     let (_, mut blocks, mut bounce_blocks) = constraints.parts();
     for color in 0..COLOR_COUNT as usize {
         for (index, part) in parts.iter_mut().enumerate() {
@@ -69,7 +69,7 @@ pub fn prepare(
         }
     }
     threads.for_chunks(Cut { unit: 1, least: 1 }, &mut parts, |first_part, parts| {
-        for (index, Part(streams)) in parts.iter_mut().enumerate() {
+        for (index, BlockRange(streams)) in parts.iter_mut().enumerate() {
             let index = first_part + index;
             let put = |stream: &mut Stream, color: usize, slot: usize, contact: u32| {
                 let rank = slot - stream.first_slot;
@@ -111,7 +111,12 @@ pub fn prepare(
 }
 
 /// Builds the constraints on one thread, which walks through all contacts and needs no cuts.
-fn prepare_alone(source: &Source, counters: &Counters, constraints: &mut Blocks, surfaces: &Rows<Surface, 2>) {
+fn prepare_alone(
+    source: &ConstraintTables,
+    counters: &Counters,
+    constraints: &mut Blocks,
+    surfaces: &Rows<Surface, 2>,
+) {
     const COLORS: usize = COLOR_COUNT as usize;
     let mut next = counters.color_starts;
     // Number of blocks of each colour whose masses are computed.
@@ -147,7 +152,7 @@ fn prepare_alone(source: &Source, counters: &Counters, constraints: &mut Blocks,
 /// too.
 pub(crate) fn prepare_of(
     listed: &[u32],
-    source: &Source,
+    source: &ConstraintTables,
     slots: &mut Vec<u32>,
     counters: &mut Counters,
     constraints: &mut Blocks,
@@ -162,7 +167,7 @@ pub(crate) fn prepare_of(
         starts[color + 1] += starts[color];
     }
     counters.color_starts = starts;
-    constraints.lay(counters, source.params.switches & BOUNCES != 0);
+    constraints.build(counters, source.params.switches & BOUNCES != 0);
     surfaces.resize(if source.params.switches & SURFACES == 0 { 0 } else { listed.len() });
     slots.resize(listed.len(), 0);
     let mut next = starts;
@@ -188,16 +193,16 @@ fn find_masses(blocks: &mut [Block]) {
 
 /// Tables from which constraints are built.
 #[derive(Clone, Copy)]
-pub(crate) struct Source<'a> {
+pub(crate) struct ConstraintTables<'a> {
     pub params: &'a Params,
-    pub bodies: &'a [Body],
-    pub shapes: &'a [Shape],
+    pub bodies: &'a [BodyData],
+    pub shapes: &'a [ShapeData],
     pub states: &'a Rows<BodyState, 4>,
     pub contacts: &'a [Contact],
     pub manifolds: &'a [Manifold],
 }
 
-impl Source<'_> {
+impl ConstraintTables<'_> {
     /// Returns the constraint of a contact, without effective masses: [`Block::find_masses`].
     #[inline(always)]
     pub fn constraint(&self, index: u32) -> ContactConstraint {
@@ -211,7 +216,7 @@ impl Source<'_> {
         prepare_contact(self.params, bodies, self.shapes_of(contact), states, contact, manifold)
     }
 
-    fn shapes_of(&self, contact: &Contact) -> [&Shape; 2] {
+    fn shapes_of(&self, contact: &Contact) -> [&ShapeData; 2] {
         [contact.shape_a, contact.shape_b].map(|shape| &self.shapes[shape as usize])
     }
 
@@ -224,7 +229,7 @@ impl Source<'_> {
 
 /// Blocks that one part of the contacts fills, by colour.
 #[derive(Debug, Default)]
-struct Part<'a>([Stream<'a>; COLOR_COUNT as usize]);
+struct BlockRange<'a>([Stream<'a>; COLOR_COUNT as usize]);
 
 /// Blocks of one colour that a part fills, and the slot of their first constraint.
 #[derive(Debug, Default)]

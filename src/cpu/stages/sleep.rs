@@ -3,14 +3,14 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::report::find;
+use super::collect_events::find;
 use crate::cpu::{ContactTables, SleepTables};
 use crate::scene::Compiled;
-use crate::stages::report::produced;
+use crate::stages::collect_events::produced;
 use crate::stages::sleep::{pairs, root, unite_all};
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
-    ASLEEP, Body, BodyState, Contact, Counters, ISLAND_BLOCKED, JointState, Params, READY, SleepingContact,
+    ASLEEP, BodyData, BodyState, Contact, Counters, ISLAND_BLOCKED, JointState, Params, READY, SleepingContact,
 };
 
 /// Next archive of contacts. Kept to avoid allocation.
@@ -70,7 +70,7 @@ pub fn sleep(
 fn sleep_timer(
     threads: &Threads,
     params: &Params,
-    bodies: &[Body],
+    bodies: &[BodyData],
     states: &Rows<BodyState, 4>,
     counters: &mut Counters,
 ) -> u32 {

@@ -1,13 +1,13 @@
 //! Sweeps of sequential impulses over the contacts, eight constraints at a time, shared among threads; the fast form of
 //! [`crate::stages::solve`], to the same bits.
 
-use crate::cpu::blocks::{Batch, Block, Bounce, Visit};
+use crate::cpu::blocks::{Block, Bounce, ContactBatch, Visit};
 use crate::cpu::lanes::{
     Lanes, Select, Simd, SimdBase, SimdMask, Vec2x8, cross, cross_scalar, dispatch, f32x8, inverse, right_perp, turned,
     u32x8,
 };
 use crate::stages::solve::{GAP, STICK_SPEED};
-use crate::threads::{Rows, Table};
+use crate::threads::{RowTable, Rows};
 use crate::types::{
     ACCUMULATE, BOUNCES, BodyState, FIXED_A, FIXED_B, FRESH, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
 };
@@ -23,7 +23,7 @@ const ANY: u32 = u32::MAX;
 pub fn solve(
     params: &Params,
     flags: u32,
-    states: impl Table<Item = BodyState> + Sync,
+    states: impl RowTable<Item = BodyState> + Sync,
     constraints: &mut impl Visit,
     surfaces: &Rows<Surface, 2>,
 ) {
@@ -34,8 +34,8 @@ pub fn solve(
 pub fn solve_batch(
     params: &Params,
     flags: u32,
-    states: impl Table<Item = BodyState>,
-    batch: Batch,
+    states: impl RowTable<Item = BodyState>,
+    batch: ContactBatch,
     surfaces: &Rows<Surface, 2>,
 ) {
     // The sweeps that nearly every step consists of have specialised code, without branches on what is known.
@@ -55,8 +55,8 @@ fn visit_batch<const KNOWN: u32, S: Simd>(
     simd: S,
     params: &Params,
     flags: u32,
-    states: impl Table<Item = BodyState>,
-    batch: Batch,
+    states: impl RowTable<Item = BodyState>,
+    batch: ContactBatch,
     surfaces: &Rows<Surface, 2>,
 ) {
     if KNOWN != ANY {
@@ -124,7 +124,7 @@ fn visit<S: Simd>(
     params: &Params,
     flags: u32,
     accumulate: bool,
-    states: impl Table<Item = BodyState>,
+    states: impl RowTable<Item = BodyState>,
     block: &mut Block,
     bounce: Option<&mut Bounce>,
     mut surface: Option<&mut SurfaceLanes>,

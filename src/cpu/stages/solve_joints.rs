@@ -3,15 +3,15 @@
 //! one of the same name there, on lanes. The joints of a block have the same kinds of rows, so that branches on the
 //! kind are taken once per block.
 
-use crate::cpu::joint_blocks::{JointBlock, RowBlock, Run, of_color};
+use crate::cpu::joint_blocks::{JointBatch, JointBlock, RowBlock, of_color};
 use crate::cpu::lanes::{
     Select, Simd, SimdBase, SimdCombine, SimdMask, SimdSplit, Vec2x8, VecLanes, WIDTH, angle_of, clamped, cross,
     cross_scalar, dispatch, f32x8, inv_rotate, inverse, rotate, turned, u32x8,
 };
 use crate::cpu::{BodyTables, JointTables};
 use crate::scene::{Compiled, Joints};
-use crate::stages::solve_joints::{self as one, Ends, MAX_SWING, rows_of, solve_joint};
-use crate::threads::{Eight, HEAVY, Halves, Rows, Table, Threads};
+use crate::stages::solve_joints::{self as one, BodyPair, MAX_SWING, rows_of, solve_joint};
+use crate::threads::{Eight, HEAVY, Halves, RowTable, Rows, Threads};
 use crate::types::{
     ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW,
     JointFrame, JointRow, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK,
@@ -57,10 +57,10 @@ pub fn solve_joints(
 fn solve_run(
     params: &Params,
     flags: u32,
-    run: Run,
-    impulses: impl Table<Item = VecLanes>,
-    states: impl Table<Item = BodyState>,
-    accumulators: impl Table<Item = Accumulator>,
+    run: JointBatch,
+    impulses: impl RowTable<Item = VecLanes>,
+    states: impl RowTable<Item = BodyState>,
+    accumulators: impl RowTable<Item = Accumulator>,
 ) {
     const USUAL: u32 = ACCUMULATE | WARM_START;
     let plain = params.switches & USUAL == USUAL;
@@ -79,10 +79,10 @@ fn visit_run<const KNOWN: u32, S: Simd>(
     simd: S,
     params: &Params,
     flags: u32,
-    run: Run,
-    impulses: impl Table<Item = VecLanes>,
-    states: impl Table<Item = BodyState>,
-    accumulators: impl Table<Item = Accumulator>,
+    run: JointBatch,
+    impulses: impl RowTable<Item = VecLanes>,
+    states: impl RowTable<Item = BodyState>,
+    accumulators: impl RowTable<Item = Accumulator>,
 ) {
     for (block, rows, first) in run.blocks() {
         match rows {
@@ -102,14 +102,14 @@ fn visit_hinges<S: Simd>(
     block: &JointBlock,
     rule: &RowBlock,
     impulses: impl Halves,
-    states: impl Table<Item = BodyState>,
-    accumulators: impl Table<Item = Accumulator>,
+    states: impl RowTable<Item = BodyState>,
+    accumulators: impl RowTable<Item = Accumulator>,
 ) {
     let zero = f32x8::splat(simd, 0.0);
     // As in `total`: the sign of a zero is a bit, too.
     let sum = |impulse: Vec2x8<S>| Vec2x8::zero(simd) + impulse;
-    let bodies = Bodies::new(block, states);
-    let stance = Stance::new(simd, block, bodies);
+    let bodies = StateLanes::new(block, states);
+    let stance = StanceLanes::new(simd, block, bodies);
     let old = rotate(stance.axis, load(simd, impulses));
     if flags & DEPOSIT != 0 {
         add_up(simd, block, &stance, sum(old), zero, 1.0, accumulators);
@@ -142,11 +142,11 @@ fn visit_block<S: Simd, R: Halves>(
     block: &JointBlock,
     rows: &[RowBlock],
     impulses: impl Fn(usize) -> R,
-    states: impl Table<Item = BodyState>,
-    accumulators: impl Table<Item = Accumulator>,
+    states: impl RowTable<Item = BodyState>,
+    accumulators: impl RowTable<Item = Accumulator>,
 ) {
-    let bodies = Bodies::new(block, states);
-    let stance = Stance::new(simd, block, bodies);
+    let bodies = StateLanes::new(block, states);
+    let stance = StanceLanes::new(simd, block, bodies);
     let warm = params.switches & WARM_START != 0;
     if warm && flags & DEPOSIT != 0 {
         accumulate(simd, block, rows, &impulses, &stance, 1.0, accumulators);
@@ -207,7 +207,7 @@ pub fn warm_start_joints(threads: &Threads, joints: &Joints, joint_tables: &Join
     let BodyTables { states, accumulators, .. } = tables;
     joint_blocks.for_each_run(threads, |run, table| {
         dispatch!(simd => for (block, rows, first) in run.blocks() {
-            let stance = Stance::new(simd, block, Bodies::new(block, states));
+            let stance = StanceLanes::new(simd, block, StateLanes::new(block, states));
             let impulses = |row| table.row(first + row);
             accumulate(simd, block, rows, &impulses, &stance, 1.0, accumulators);
         });
@@ -223,16 +223,16 @@ pub fn warm_start_joints(threads: &Threads, joints: &Joints, joint_tables: &Join
 
 /// State rows of the bodies A and the bodies B of eight joints.
 #[derive(Clone, Copy)]
-struct Bodies<R> {
+struct StateLanes<R> {
     a: Eight<R>,
     b: Eight<R>,
 }
 
-impl<R: Halves> Bodies<R> {
+impl<R: Halves> StateLanes<R> {
     /// Looks up the rows. The world has none: its lanes point to the first row, and [`Self::half`] replaces them by a
     /// body at rest.
     #[inline(always)]
-    fn new(block: &JointBlock, states: impl Table<Row = R>) -> Self {
+    fn new(block: &JointBlock, states: impl RowTable<Row = R>) -> Self {
         Self { a: states.eight(block.body_a), b: states.eight(block.body_b) }
     }
 
@@ -252,15 +252,15 @@ impl<R: Halves> Bodies<R> {
 
     /// Returns the velocities of the bodies, and the columns of their status.
     #[inline(always)]
-    fn motion<S: Simd>(self, simd: S, block: &JointBlock) -> (Motion<S>, [f32x8<S>; 2]) {
+    fn motion<S: Simd>(self, simd: S, block: &JointBlock) -> (MotionLanes<S>, [f32x8<S>; 2]) {
         let [[v_a_x, v_a_y, w_a, status_a], [v_b_x, v_b_y, w_b, status_b]] = self.half(simd, block, 0);
         let (v_a, v_b) = (Vec2x8::new(v_a_x, v_a_y), Vec2x8::new(v_b_x, v_b_y));
-        (Motion { v_a, w_a, v_b, w_b }, [status_a, status_b])
+        (MotionLanes { v_a, w_a, v_b, w_b }, [status_a, status_b])
     }
 
     /// Writes the velocities of the moved bodies, and nothing else of their states.
     #[inline(always)]
-    fn store<S: Simd>(self, block: &JointBlock, motion: &Motion<S>, [status_a, status_b]: [f32x8<S>; 2]) {
+    fn store<S: Simd>(self, block: &JointBlock, motion: &MotionLanes<S>, [status_a, status_b]: [f32x8<S>; 2]) {
         let moves = Moves::of(motion.w_a.simd, block);
         self.a.set_columns(0, [motion.v_a.x, motion.v_a.y, motion.w_a, status_a], |lane| moves.a(lane));
         self.b.set_columns(0, [motion.v_b.x, motion.v_b.y, motion.w_b, status_b], |lane| moves.b(lane));
@@ -291,7 +291,7 @@ impl Moves {
     }
 }
 
-struct Stance<S: Simd> {
+struct StanceLanes<S: Simd> {
     arm_a: Vec2x8<S>,
     arm_b: Vec2x8<S>,
     between: Vec2x8<S>,
@@ -301,9 +301,9 @@ struct Stance<S: Simd> {
     turn_b: Vec2x8<S>,
 }
 
-impl<S: Simd> Stance<S> {
+impl<S: Simd> StanceLanes<S> {
     #[inline(always)]
-    fn new(simd: S, block: &JointBlock, bodies: Bodies<impl Halves>) -> Self {
+    fn new(simd: S, block: &JointBlock, bodies: StateLanes<impl Halves>) -> Self {
         let [[p_a_x, p_a_y, q_a_x, q_a_y], [p_b_x, p_b_y, q_b_x, q_b_y]] = bodies.half(simd, block, 1);
         let (turn_a, turn_b) = (Vec2x8::new(q_a_x, q_a_y), Vec2x8::new(q_b_x, q_b_y));
         let moved = Vec2x8::new(p_b_x, p_b_y) - Vec2x8::new(p_a_x, p_a_y);
@@ -345,21 +345,21 @@ impl<S: Simd> Stance<S> {
     }
 }
 
-struct Motion<S: Simd> {
+struct MotionLanes<S: Simd> {
     v_a: Vec2x8<S>,
     w_a: f32x8<S>,
     v_b: Vec2x8<S>,
     w_b: f32x8<S>,
 }
 
-impl<S: Simd> Motion<S> {
+impl<S: Simd> MotionLanes<S> {
     #[inline(always)]
-    fn velocity(&self, stance: &Stance<S>) -> Vec2x8<S> {
+    fn velocity(&self, stance: &StanceLanes<S>) -> Vec2x8<S> {
         (self.v_b + cross_scalar(self.w_b, stance.arm_b)) - (self.v_a + cross_scalar(self.w_a, stance.arm_a))
     }
 
     #[inline(always)]
-    fn apply(&mut self, simd: S, block: &JointBlock, stance: &Stance<S>, impulse: Vec2x8<S>, spin: f32x8<S>) {
+    fn apply(&mut self, simd: S, block: &JointBlock, stance: &StanceLanes<S>, impulse: Vec2x8<S>, spin: f32x8<S>) {
         self.v_a -= impulse * block.inv_mass_a.on(simd);
         self.w_a -= block.inv_inertia_a.on(simd) * (cross(stance.arm_a, impulse) + spin);
         self.v_b += impulse * block.inv_mass_b.on(simd);
@@ -376,7 +376,7 @@ fn side(rule: &RowBlock) -> f32 {
 fn inverse_mass<S: Simd>(
     simd: S,
     block: &JointBlock,
-    stance: &Stance<S>,
+    stance: &StanceLanes<S>,
     geometry: u32,
     direction: Vec2x8<S>,
 ) -> f32x8<S> {
@@ -435,9 +435,9 @@ fn solve_row<S: Simd>(
     flags: u32,
     block: &JointBlock,
     rule: &RowBlock,
-    stance: &Stance<S>,
+    stance: &StanceLanes<S>,
     direction: Vec2x8<S>,
-    motion: &Motion<S>,
+    motion: &MotionLanes<S>,
     old: f32x8<S>,
 ) -> f32x8<S> {
     let (zero, one, h) = (f32x8::splat(simd, 0.0), f32x8::splat(simd, 1.0), f32x8::splat(simd, params.h));
@@ -481,8 +481,8 @@ fn solve_point<S: Simd>(
     flags: u32,
     block: &JointBlock,
     rule: &RowBlock,
-    stance: &Stance<S>,
-    motion: &Motion<S>,
+    stance: &StanceLanes<S>,
+    motion: &MotionLanes<S>,
     old: Vec2x8<S>,
 ) -> Vec2x8<S> {
     let k = inverse_point_mass(simd, block, stance.arm_a, stance.arm_b);
@@ -516,7 +516,7 @@ fn total<S: Simd, R: Halves>(
     simd: S,
     rows: &[RowBlock],
     impulses: &impl Fn(usize) -> R,
-    stance: &Stance<S>,
+    stance: &StanceLanes<S>,
 ) -> (Vec2x8<S>, f32x8<S>) {
     let (mut impulse, mut spin) = (Vec2x8::zero(simd), f32x8::splat(simd, 0.0));
     for (index, rule) in rows.iter().enumerate() {
@@ -536,9 +536,9 @@ fn accumulate<S: Simd, R: Halves>(
     block: &JointBlock,
     rows: &[RowBlock],
     impulses: &impl Fn(usize) -> R,
-    stance: &Stance<S>,
+    stance: &StanceLanes<S>,
     share: f32,
-    accumulators: impl Table<Item = Accumulator>,
+    accumulators: impl RowTable<Item = Accumulator>,
 ) {
     let (impulse, spin) = total(simd, rows, impulses, stance);
     add_up(simd, block, stance, impulse, spin, share, accumulators);
@@ -549,11 +549,11 @@ fn accumulate<S: Simd, R: Halves>(
 fn add_up<S: Simd>(
     simd: S,
     block: &JointBlock,
-    stance: &Stance<S>,
+    stance: &StanceLanes<S>,
     impulse: Vec2x8<S>,
     spin: f32x8<S>,
     share: f32,
-    accumulators: impl Table<Item = Accumulator>,
+    accumulators: impl RowTable<Item = Accumulator>,
 ) {
     let zero = f32x8::splat(simd, 0.0);
     let (impulse, spin) = (impulse * f32x8::splat(simd, share), spin * share);
@@ -580,7 +580,7 @@ fn visit_one(
     joint_impulses: &Rows<[f32; 2], 1>,
     states: &Rows<BodyState, 4>,
     accumulators: &Rows<Accumulator, 2>,
-    visit: impl FnOnce(&[JointRow], &mut [[f32; 2]], &mut Ends),
+    visit: impl FnOnce(&[JointRow], &mut [[f32; 2]], &mut BodyPair),
 ) {
     let rows = rows_of(frame);
     let mut impulses = [[0.0; 2]; ROW_COUNT_MASK as usize];
@@ -592,7 +592,7 @@ fn visit_one(
         if frame.flags & fixed == 0 { accumulators.get(body as usize) } else { Accumulator::default() }
     };
     let sums = [sum_of(frame.body_a, JOINT_FIXED_A), sum_of(frame.body_b, JOINT_FIXED_B)];
-    let mut ends = Ends { states: [state_a, state_b], sums };
+    let mut ends = BodyPair { states: [state_a, state_b], sums };
     visit(&joint_rows[rows.clone()], &mut impulses[..rows.len()], &mut ends);
     for (impulse, row) in impulses.into_iter().zip(rows) {
         joint_impulses.set(row, impulse);

@@ -1,11 +1,11 @@
 //! Wakes sleeping islands and restores their archived contacts; the CPU engine's form of [`crate::stages::wake`], to
 //! the same bits. It allocates no memory once its lists have their size.
 
-use super::report::find;
+use super::collect_events::find;
 use crate::cpu::{ContactTables, SleepTables};
 use crate::scene::Compiled;
 use crate::stages::bound::level_bits;
-use crate::stages::report::produced;
+use crate::stages::collect_events::produced;
 use crate::stages::wake::{wake_find, wake_joints};
 use crate::threads::Rows;
 use crate::types::{

@@ -2,22 +2,26 @@
 //! form of [`crate::stages::warm_start`], to the same bits.
 
 use super::solve::SurfaceLanes;
-use crate::cpu::blocks::{Batch, Block, Visit};
+use crate::cpu::blocks::{Block, ContactBatch, Visit};
 use crate::cpu::lanes::{Simd, SimdBase, cross, dispatch, f32x8, right_perp};
-use crate::threads::{Halves, Rows, Table};
+use crate::threads::{Halves, RowTable, Rows};
 use crate::types::{Accumulator, FIXED_A, FIXED_B, Surface};
 
 /// Adds the contact impulses to `accumulators`.
 pub fn warm_start(
     constraints: &mut impl Visit,
-    accumulators: impl Table<Item = Accumulator> + Sync,
+    accumulators: impl RowTable<Item = Accumulator> + Sync,
     surfaces: &Rows<Surface, 2>,
 ) {
     constraints.visit_batches(|batch| warm_start_batch(batch, accumulators, surfaces));
 }
 
 /// Adds the impulses of some blocks of one colour to `accumulators`.
-pub fn warm_start_batch(batch: Batch, accumulators: impl Table<Item = Accumulator>, surfaces: &Rows<Surface, 2>) {
+pub fn warm_start_batch(
+    batch: ContactBatch,
+    accumulators: impl RowTable<Item = Accumulator>,
+    surfaces: &Rows<Surface, 2>,
+) {
     dispatch!(simd => for (slot, block, _) in batch.blocks() {
         accumulate(simd, block, SurfaceLanes::load(slot, block, surfaces).as_ref(), accumulators);
     });
@@ -29,7 +33,7 @@ fn accumulate<S: Simd>(
     simd: S,
     block: &Block,
     surface: Option<&SurfaceLanes>,
-    accumulators: impl Table<Item = Accumulator>,
+    accumulators: impl RowTable<Item = Accumulator>,
 ) {
     let normal = block.normal.on(simd);
     let tangent = right_perp(normal);

@@ -6,7 +6,7 @@
 //! from the same text, so the two cannot differ, and no kernel can reach the rows of another world. Lines keep their
 //! order, so that errors name the right file and line.
 
-use super::{Composed, Place};
+use super::{Composed, SourceLine};
 
 /// Uniform of which every world has its own row.
 const PARAMS: &str = "var<uniform> params: Params;";
@@ -38,7 +38,7 @@ impl Composed {
             .replace(PARAMS, "var<storage, read> params: array<Params>;")
             .replace(COUNTERS, "var<storage, read_write> counters: array<Counters>;")
             .replace(ENTER, &format!("{ENTER} world_index = world;"));
-        let made = (1..=prologue.lines().count()).map(|line| Place { file: "", line });
+        let made = (1..=prologue.lines().count()).map(|line| SourceLine { file: "", line });
         let places = made.chain(self.places.iter().copied()).collect();
         let strided = tables.iter().map(|&name| name.to_owned()).collect();
         Self { text: prologue + &with_layers(&body), places, strided, ..self }
@@ -209,7 +209,7 @@ mod tests {
         let most = |module: &dyn Fn(&str) -> Composed| {
             let kernels = SHADERS.iter().flat_map(|shader| reflect(&module(shader.name)).unwrap());
             // The fused kernels with joints run only on devices where they fit.
-            let (large, others): (Vec<_>, Vec<_>) = kernels.partition(|(name, _)| name.starts_with("alone_joints"));
+            let (large, others): (Vec<_>, Vec<_>) = kernels.partition(|(name, _)| name.starts_with("fused_joints"));
             [others, large].map(|of| of.iter().map(|(_, kernel)| kernel.storage_buffers()).max())
         };
         assert_eq!(most(&one), [Some(8), Some(12)]);

@@ -9,17 +9,17 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::LEAST_CONTACTS;
-use super::member::Member;
-use super::places::{Place, Places, Seat, step_alike};
+use super::MIN_CONTACTS;
 use super::population::One;
+use super::slots::{BatchSlot, BatchSlots, SlotRef, step_alike};
 use super::strict::Attempt;
+use super::world_host::WorldHost;
 use crate::command::Command;
 use crate::event::Event;
+use crate::gpu::capacity::Capacity;
 use crate::gpu::clock::Clock;
-use crate::gpu::room::Room;
 use crate::gpu::{Context, DeviceError, GpuWorld, estimate_contacts};
-pub use crate::host::Parts;
+pub use crate::host::PartCounts;
 use crate::host::{Host, Rewound, WorldEngine, world_verbs};
 use crate::population::{Journal, owner};
 use crate::query::{Answers, Query, QueryBounds};
@@ -30,27 +30,27 @@ use crate::world::WorldError;
 
 /// Maximum contacts of a small world: up to that many, the fused kernel runs all its sweeps, and every slot has the
 /// capacity of the busiest world.
-const MOST_CONTACTS: u64 = 2048;
+const MAX_CONTACTS: u64 = 2048;
 /// Maximum bodies, shapes or joints of a small world, including those its emitters will create; contacts are estimated
 /// as four per shape.
-const MOST_PARTS: usize = 512;
+const MAX_PARTS: usize = 512;
 /// Maximum events per step of a small world; all of them are read back with every step.
-const MOST_EVENTS: u32 = 256;
+const MAX_EVENTS: u32 = 256;
 /// Initial event capacity of a slot.
-const FIRST_EVENTS: u32 = 32;
+const INITIAL_EVENTS: u32 = 32;
 /// Initial number of slots; doubled whenever all are taken.
-const FIRST_PLACES: usize = 4;
+const INITIAL_SLOTS: usize = 4;
 /// Maximum number of slots, and so of worlds in one dispatch.
-const MOST_PLACES: usize = 64;
+const MAX_SLOTS: usize = 64;
 /// Number of storage buffers that kernels for many worlds use.
 const TABLES: u32 = 10;
 /// Fixed cost of a layer, in bodies and contacts: about one workgroup.
 const LAYER: f64 = 64.0;
 
-impl Parts {
+impl PartCounts {
     /// Returns the present size of a world, or the size its emitters will give to its original scene if that is larger.
     fn of(compiled: &Compiled, origin: &Compiled) -> Self {
-        let (now, first, more) = (Room::of(compiled), Room::of(origin), origin.script.most);
+        let (now, first, more) = (Capacity::of(compiled), Capacity::of(origin), origin.script.most);
         Self {
             bodies: now.bodies.max(first.bodies + more.bodies),
             shapes: now.shapes.max(first.shapes + more.shapes),
@@ -59,7 +59,7 @@ impl Parts {
     }
 
     fn are_few(self) -> bool {
-        self.bodies.max(self.shapes).max(self.joints) <= MOST_PARTS
+        self.bodies.max(self.shapes).max(self.joints) <= MAX_PARTS
     }
 
     fn and(self, more: Self) -> Self {
@@ -70,12 +70,12 @@ impl Parts {
 /// Returns true if this many contacts leave a quarter of the capacity free for the next step, as a single world
 /// requires.
 fn are_few(contacts: u64) -> bool {
-    contacts * 4 <= MOST_CONTACTS * 3
+    contacts * 4 <= MAX_CONTACTS * 3
 }
 
-impl Member {
-    fn parts(&self) -> Parts {
-        Parts::of(&self.host.compiled, self.host.origin.as_deref().unwrap_or(&self.host.compiled))
+impl WorldHost {
+    fn parts(&self) -> PartCounts {
+        PartCounts::of(&self.host.compiled, self.host.origin.as_deref().unwrap_or(&self.host.compiled))
     }
 
     /// Returns the cost share of the world in a step of several: its layer, bodies and contacts.
@@ -86,28 +86,28 @@ impl Member {
 
     pub(super) fn is_small(&self) -> bool {
         self.parts().are_few()
-            && self.event_need <= MOST_EVENTS
+            && self.event_need <= MAX_EVENTS
             && self.known.is_none_or(|known| are_few(known.contacts))
     }
 }
 
 /// A small world that can be admitted to a pool.
 #[derive(Debug)]
-pub struct Newcomer {
-    member: Member,
+pub struct PoolCandidate {
+    world_host: WorldHost,
     /// Its state; `None` if it is at its start.
     now: Option<Snapshot>,
 }
 
-impl Newcomer {
+impl PoolCandidate {
     /// Creates a newcomer from a scene, if it is small and the device supports pools.
     #[must_use]
     pub fn at_start(context: &Context, compiled: &Compiled) -> Option<Self> {
         let limits = context.device().limits();
         let small = limits.max_storage_buffers_per_shader_stage >= TABLES
-            && Parts::of(compiled, compiled).are_few()
-            && u64::from(estimate_contacts(compiled, LEAST_CONTACTS, LEAST_CONTACTS)) <= MOST_CONTACTS;
-        small.then(|| Self { member: Member::new(compiled.clone()), now: None })
+            && PartCounts::of(compiled, compiled).are_few()
+            && u64::from(estimate_contacts(compiled, MIN_CONTACTS, MIN_CONTACTS)) <= MAX_CONTACTS;
+        small.then(|| Self { world_host: WorldHost::new(compiled.clone()), now: None })
     }
 
     /// Creates a newcomer from a world of its own, if it is small. Waits for the device.
@@ -115,17 +115,17 @@ impl Newcomer {
     /// # Errors
     /// If the device is lost.
     pub fn of(world: &mut GpuWorld) -> Result<Option<Self>, WorldError> {
-        let Some(mut newcomer) = Self::at_start(world.context(), world.compiled()) else { return Ok(None) };
-        let member = &mut newcomer.member;
+        let Some(mut candidate) = Self::at_start(world.context(), world.compiled()) else { return Ok(None) };
+        let world_host = &mut candidate.world_host;
         let now = world.snapshot()?;
         // Includes the population changes in the snapshot.
-        member.host.take_over(&world.host);
-        if !member.is_small() || !are_few((now.contacts.len() + now.sleeping.len()) as u64) {
+        world_host.host.take_over(&world.host);
+        if !world_host.is_small() || !are_few((now.contacts.len() + now.sleeping.len()) as u64) {
             return Ok(None);
         }
-        member.host.take_reports(&mut world.host);
-        newcomer.now = Some(now);
-        Ok(Some(newcomer))
+        world_host.host.take_reports(&mut world.host);
+        candidate.now = Some(now);
+        Ok(Some(candidate))
     }
 }
 
@@ -134,7 +134,7 @@ impl Newcomer {
 pub struct Pool {
     /// Settings of one of them; those of the others run the same stages.
     settings: Settings,
-    places: Mutex<Places>,
+    slots: Mutex<BatchSlots>,
     /// Smoothed duration of a step, in seconds, as bits.
     seconds: AtomicU64,
 }
@@ -143,13 +143,13 @@ pub struct Pool {
 #[derive(Debug)]
 pub struct PooledWorld {
     pool: Arc<Pool>,
-    place: usize,
-    member: Box<Member>,
+    slot: usize,
+    world_host: Box<WorldHost>,
 }
 
 /// Result of a world's step.
 #[derive(Debug)]
-pub enum Outcome {
+pub enum StepOutcome {
     /// The step is done.
     Done,
     /// The step was undone, as the world is no longer small: it must move out.
@@ -174,9 +174,9 @@ pub struct Recorded {
 
 /// Results of a step of several worlds.
 #[derive(Debug)]
-pub struct Ended {
+pub struct BatchStepOutcome {
     /// Result of each world.
-    pub outcomes: Vec<Outcome>,
+    pub outcomes: Vec<StepOutcome>,
     /// Device time in seconds, if the device supports timestamps.
     pub seconds: Option<f64>,
     /// Number of dispatches that the worlds shared.
@@ -185,26 +185,26 @@ pub struct Ended {
     pub parts: Vec<f64>,
 }
 
-impl Ended {
+impl BatchStepOutcome {
     /// Returns the results of a step that failed for all worlds.
     #[must_use]
-    pub fn of_nobody(worlds: usize, error: &WorldError) -> Self {
-        let outcomes = (0..worlds).map(|_| Outcome::Failed(again(error))).collect();
+    pub fn all_failed(worlds: usize, error: &WorldError) -> Self {
+        let outcomes = (0..worlds).map(|_| StepOutcome::Failed(copy_error(error))).collect();
         Self { outcomes, seconds: None, dispatches: 0, parts: vec![0.0; worlds] }
     }
 }
 
 /// Copies an error, for another world.
 #[must_use]
-pub fn again(error: &WorldError) -> WorldError {
+pub fn copy_error(error: &WorldError) -> WorldError {
     match error {
         WorldError::Device(error) => error.clone().into(),
         error => WorldError::Kernel(error.to_string()),
     }
 }
 
-fn seats<'a>(worlds: &'a mut [&mut PooledWorld]) -> Vec<Seat<'a>> {
-    worlds.iter_mut().map(|world| Seat { place: world.place, member: &mut world.member }).collect()
+fn slot_refs<'a>(worlds: &'a mut [&mut PooledWorld]) -> Vec<SlotRef<'a>> {
+    worlds.iter_mut().map(|world| SlotRef { slot: world.slot, world_host: &mut world.world_host }).collect()
 }
 
 impl Pool {
@@ -212,51 +212,51 @@ impl Pool {
     ///
     /// # Errors
     /// If the world does not fit the device.
-    pub fn open(context: &Context, newcomer: &Newcomer) -> Result<PooledWorld, WorldError> {
-        let mut members = [newcomer.member.clone()];
-        let mut places = Places::new(context, &mut members, FIRST_PLACES - 1, FIRST_EVENTS)?;
-        places.clock = context.has_timestamps().then(|| Clock::new(context.device()));
-        let [mut member] = members;
-        if let Some(now) = &newcomer.now {
-            One { places: &mut places, place: 0, member: &mut member }.restore(now)?;
+    pub fn open(context: &Context, candidate: &PoolCandidate) -> Result<PooledWorld, WorldError> {
+        let mut world_hosts = [candidate.world_host.clone()];
+        let mut slots = BatchSlots::new(context, &mut world_hosts, INITIAL_SLOTS - 1, INITIAL_EVENTS)?;
+        slots.clock = context.has_timestamps().then(|| Clock::new(context.device()));
+        let [mut world_host] = world_hosts;
+        if let Some(now) = &candidate.now {
+            One { slots: &mut slots, slot: 0, world_host: &mut world_host }.restore(now)?;
         }
         let pool = Self {
-            settings: member.host.compiled.settings,
-            places: Mutex::new(places),
+            settings: world_host.host.compiled.settings,
+            slots: Mutex::new(slots),
             seconds: AtomicU64::new(f64::INFINITY.to_bits()),
         };
-        Ok(PooledWorld { pool: Arc::new(pool), place: 0, member: Box::new(member) })
+        Ok(PooledWorld { pool: Arc::new(pool), slot: 0, world_host: Box::new(world_host) })
     }
 
     /// Adds a world. Returns `None` if its settings run other stages or all slots are taken.
     ///
     /// # Errors
     /// If it does not fit the device beside the others; then nothing is changed.
-    pub fn admit(self: &Arc<Self>, newcomer: &Newcomer) -> Result<Option<PooledWorld>, WorldError> {
-        if !step_alike(&self.settings, &newcomer.member.host.compiled.settings) {
+    pub fn admit(self: &Arc<Self>, candidate: &PoolCandidate) -> Result<Option<PooledWorld>, WorldError> {
+        if !step_alike(&self.settings, &candidate.world_host.host.compiled.settings) {
             return Ok(None);
         }
-        let places = &mut *self.lock();
-        let free = places.all.iter().position(|place| place.extent.is_none());
-        let place = match free {
-            Some(place) => place,
-            None if places.all.len() >= MOST_PLACES => return Ok(None),
+        let slots = &mut *self.lock();
+        let free = slots.all.iter().position(|slot| slot.bounds.is_none());
+        let slot = match free {
+            Some(slot) => slot,
+            None if slots.all.len() >= MAX_SLOTS => return Ok(None),
             None => {
-                let place = places.all.len();
-                places.add(place)?;
-                place
+                let slot = slots.all.len();
+                slots.add(slot)?;
+                slot
             }
         };
-        let mut member = Box::new(newcomer.member.clone());
-        let settled = places.settle(place, &mut member, newcomer.now.as_ref());
-        if settled.is_err() {
-            places.all[place] = Place::default();
+        let mut world_host = Box::new(candidate.world_host.clone());
+        let inserted = slots.insert(slot, &mut world_host, candidate.now.as_ref());
+        if inserted.is_err() {
+            slots.all[slot] = BatchSlot::default();
         }
-        settled.map(|()| Some(PooledWorld { pool: self.clone(), place, member }))
+        inserted.map(|()| Some(PooledWorld { pool: self.clone(), slot, world_host }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Places> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, BatchSlots> {
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the device of the pool.
@@ -271,7 +271,7 @@ impl Pool {
     }
 
     /// Records the duration of a step, in seconds.
-    pub fn took(&self, seconds: f64) {
+    pub fn record_duration(&self, seconds: f64) {
         let before = self.seconds();
         // Clamped to twice the average: a delayed step says little about the next.
         let now = if before.is_finite() { 0.7 * before + 0.3 * seconds.min(2.0 * before) } else { seconds };
@@ -283,34 +283,34 @@ impl Pool {
     /// # Errors
     /// If the device is lost, for all of them.
     pub fn record_step(&self, worlds: &mut [&mut PooledWorld]) -> Result<Recorded, WorldError> {
-        let places = &mut *self.lock();
-        places.poll()?;
-        let mut seats = seats(worlds);
+        let slots = &mut *self.lock();
+        slots.poll()?;
+        let mut slot_refs = slot_refs(worlds);
         let mut attempt = Attempt::new(true);
-        for seat in &mut seats {
-            places.deliver_readbacks(seat.place, seat.member);
-            let outcome = if let Err(error) = seat.member.host.limits.check() {
-                Some(Outcome::Failed(error))
-            } else if seat.member.rests() {
-                seat.member.host.steps = seat.member.host.steps.saturating_add(1);
-                Some(Outcome::Done)
-            } else if !seat.member.is_small() {
-                Some(Outcome::Outgrown)
+        for slot_ref in &mut slot_refs {
+            slots.deliver_readbacks(slot_ref.slot, slot_ref.world_host);
+            let outcome = if let Err(error) = slot_ref.world_host.host.limits.check() {
+                Some(StepOutcome::Failed(error))
+            } else if slot_ref.world_host.is_idle() {
+                slot_ref.world_host.host.steps = slot_ref.world_host.host.steps.saturating_add(1);
+                Some(StepOutcome::Done)
+            } else if !slot_ref.world_host.is_small() {
+                Some(StepOutcome::Outgrown)
             } else {
-                match places.one(seat).emit_due(None) {
+                match slots.one(slot_ref).emit_due(None) {
                     Ok(()) => None,
                     Err(error @ WorldError::Device(_)) => return Err(error),
                     // Nothing was changed.
-                    Err(WorldError::TooLarge { .. }) => Some(Outcome::Outgrown),
-                    Err(error) => Some(Outcome::Failed(error)),
+                    Err(WorldError::TooLarge { .. }) => Some(StepOutcome::Outgrown),
+                    Err(error) => Some(StepOutcome::Failed(error)),
                 }
             };
-            attempt.push(seat.member, outcome);
+            attempt.push(slot_ref.world_host, outcome);
         }
-        let commands = places.record_fitting(&mut seats, &mut attempt)?;
+        let commands = slots.record_fitting(&mut slot_refs, &mut attempt)?;
         let running = attempt.running();
-        let weight = |(seat, running): (&Seat, &bool)| if *running { seat.member.weight() } else { 0.0 };
-        let weights = seats.iter().zip(&running).map(weight).collect();
+        let weight = |(slot_ref, running): (&SlotRef, &bool)| if *running { slot_ref.world_host.weight() } else { 0.0 };
+        let weights = slot_refs.iter().zip(&running).map(weight).collect();
         let worlds = running.iter().filter(|running| **running).count();
         Ok(Recorded { commands, worlds, dispatches: attempt.dispatches, attempt, weights })
     }
@@ -322,31 +322,32 @@ impl Pool {
         worlds: &mut [&mut PooledWorld],
         mut recorded: Recorded,
         ran: Result<(), DeviceError>,
-    ) -> Ended {
-        let places = &mut *self.lock();
+    ) -> BatchStepOutcome {
+        let slots = &mut *self.lock();
         let attempt = &mut recorded.attempt;
-        let ended = ran.map_err(WorldError::from).and_then(|()| places.run_until_all_fit(&mut seats(worlds), attempt));
-        let outcome = |outcome: Option<Outcome>| match (outcome, &ended) {
+        let ended =
+            ran.map_err(WorldError::from).and_then(|()| slots.run_until_all_fit(&mut slot_refs(worlds), attempt));
+        let outcome = |outcome: Option<StepOutcome>| match (outcome, &ended) {
             (Some(outcome), _) => outcome,
-            (None, Ok(())) => Outcome::Done,
-            (None, Err(error)) => Outcome::Failed(again(error)),
+            (None, Ok(())) => StepOutcome::Done,
+            (None, Err(error)) => StepOutcome::Failed(copy_error(error)),
         };
         let sum: f64 = recorded.weights.iter().sum();
-        Ended {
+        BatchStepOutcome {
             dispatches: recorded.attempt.dispatches,
             outcomes: recorded.attempt.outcomes.into_iter().map(outcome).collect(),
-            seconds: places.clock.as_mut().and_then(Clock::take),
+            seconds: slots.clock.as_mut().and_then(Clock::take),
             parts: recorded.weights.iter().map(|weight| if sum > 0.0 { weight / sum } else { 0.0 }).collect(),
         }
     }
 }
 
-impl Places {
+impl BatchSlots {
     /// Adds empty slots.
     fn add(&mut self, more: usize) -> Result<(), WorldError> {
         let count = self.all.len() + more;
         if self.engine.grow_worlds(u32::try_from(count).unwrap_or(u32::MAX))? {
-            self.all.resize_with(count, Place::default);
+            self.all.resize_with(count, BatchSlot::default);
             self.bind();
         }
         Ok(())
@@ -356,9 +357,9 @@ impl Places {
 impl Drop for PooledWorld {
     /// Frees the slot.
     fn drop(&mut self) {
-        let places = &mut *self.pool.lock();
-        places.all[self.place] = Place::default();
-        places.turn = None;
+        let slots = &mut *self.pool.lock();
+        slots.all[self.slot] = BatchSlot::default();
+        slots.batch_step = None;
     }
 }
 
@@ -366,11 +367,11 @@ impl PooledWorld {
     world_verbs!();
 
     fn host(&self) -> &Host {
-        &self.member.host
+        &self.world_host.host
     }
 
     fn host_mut(&mut self) -> &mut Host {
-        &mut self.member.host
+        &mut self.world_host.host
     }
 
     /// Returns `None`: poses are on the device.
@@ -381,7 +382,7 @@ impl PooledWorld {
 
     /// Calls a function on the world in its slot.
     fn with_engine<T>(&mut self, what: impl FnOnce(&mut dyn WorldEngine) -> T) -> T {
-        what(&mut One { places: &mut self.pool.lock(), place: self.place, member: &mut self.member })
+        what(&mut One { slots: &mut self.pool.lock(), slot: self.slot, world_host: &mut self.world_host })
     }
 
     /// Returns the pool of the world.
@@ -398,8 +399,8 @@ impl PooledWorld {
 
     /// Returns true if the world stays small after these additions.
     #[must_use]
-    pub fn holds(&self, more: Parts) -> bool {
-        self.member.parts().and(more).are_few()
+    pub fn holds(&self, more: PartCounts) -> bool {
+        self.world_host.parts().and(more).are_few()
     }
 
     /// Creates a world of its own that continues this one, which must then be dropped. Waits for the device.
@@ -408,17 +409,17 @@ impl PooledWorld {
     /// If it does not fit the device, or the device is lost; then nothing is changed.
     pub fn move_out(&mut self) -> Result<GpuWorld, WorldError> {
         let (snapshot, context) = (self.snapshot()?, self.context());
-        let member = &mut *self.member;
-        let mut world = GpuWorld::from_compiled(&context, member.host.compiled.clone(), None)?;
-        world.host.take_over(&member.host);
+        let world_host = &mut *self.world_host;
+        let mut world = GpuWorld::from_compiled(&context, world_host.host.compiled.clone(), None)?;
+        world.host.take_over(&world_host.host);
         world.restore(&snapshot)?;
-        world.host.take_reports(&mut member.host);
+        world.host.take_reports(&mut world_host.host);
         Ok(world.with_clock())
     }
 
     /// Returns the events since the last call, if the scene wants them.
     pub fn take_events(&mut self) -> Vec<Event> {
-        std::mem::take(&mut self.member.host.events)
+        std::mem::take(&mut self.world_host.host.events)
     }
 
     /// Answers a batch of queries within bounds, as [`World::query_within`](crate::World::query_within) does.
@@ -426,9 +427,9 @@ impl PooledWorld {
     /// # Errors
     /// Those of [`World::query_within`](crate::World::query_within).
     pub fn query_within(&mut self, queries: &[Query], bounds: QueryBounds) -> Result<Answers, WorldError> {
-        let count = bounds.batch(queries.len(), self.member.host.compiled.shapes.len());
-        let queries: Vec<_> = queries[..count].iter().map(|query| (self.place, query.clone())).collect();
-        let Host { compiled, population, .. } = &self.member.host;
+        let count = bounds.batch(queries.len(), self.world_host.host.compiled.shapes.len());
+        let queries: Vec<_> = queries[..count].iter().map(|query| (self.slot, query.clone())).collect();
+        let Host { compiled, population, .. } = &self.world_host.host;
         self.pool.lock().query(&queries, bounds.found, |_, shape| owner(compiled, population.as_ref(), shape))
     }
 
@@ -446,16 +447,16 @@ impl PooledWorld {
     /// # Errors
     /// Those of [`World::load_with`](crate::World::load_with).
     pub fn load_with(&mut self, bytes: &[u8], journal: &Journal) -> Result<bool, WorldError> {
-        let host = &self.member.host;
-        let relived = if journal.is_empty() { None } else { Some(host.relived_from(bytes, journal)?) };
-        let compiled = relived.as_ref().map_or(&host.compiled, Rewound::compiled);
+        let host = &self.world_host.host;
+        let replayed = if journal.is_empty() { None } else { Some(host.replay_journal(bytes, journal)?) };
+        let compiled = replayed.as_ref().map_or(&host.compiled, Rewound::compiled);
         let snapshot = Snapshot::from_bytes(bytes, compiled.fingerprint())?;
         let contacts = snapshot.contacts.len() + snapshot.sleeping.len();
-        if !Parts::of(compiled, &host.compiled).are_few() || !are_few(contacts as u64) {
+        if !PartCounts::of(compiled, &host.compiled).are_few() || !are_few(contacts as u64) {
             return Ok(false);
         }
         self.with_engine(|engine| {
-            relived.map_or(Ok(()), |relived| engine.become_another(relived))?;
+            replayed.map_or(Ok(()), |replayed| engine.reset_to(replayed))?;
             engine.restore(&snapshot)
         })?;
         Ok(true)

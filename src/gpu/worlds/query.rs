@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use super::places::Places;
+use super::slots::BatchSlots;
 use crate::gpu::ask::{QuerySender, check_found, collect};
 use crate::population::BodyId;
 use crate::query::{Answers, Flat, Query};
-use crate::step::{Op, Stage};
+use crate::step::{PlannedStage, Stage};
 use crate::world::WorldError;
 
-impl Places {
+impl BatchSlots {
     /// Answers a batch of queries about the current state of occupied slots, if they find at most `limit` shapes;
     /// `body_of` returns the body of a shape in the world of a query. Waits for the device.
     ///
@@ -36,7 +36,7 @@ impl Places {
             self.engine.context.wait()?;
             self.poll()?;
             for piece in &mut pieces {
-                piece.take(&mut self.query_load)?;
+                piece.take(&mut self.query_stats)?;
             }
             check_found(&pieces, &flat, limit)?;
             if !pieces.iter().any(|piece| piece.is_outgrown() || piece.is_in_flight()) {
@@ -52,8 +52,8 @@ impl Places {
     }
 
     fn query_sender(&mut self) -> QuerySender<'_> {
-        let Self { engine, query_load: load, extent, .. } = self;
-        QuerySender { engine, load, shapes: extent.params.shape_count }
+        let Self { engine, query_stats: stats, bounds, .. } = self;
+        QuerySender { engine, stats, shapes: bounds.params.shape_count }
     }
 
     /// Records the grids of the queried worlds. The grid tables belong to the last step's start, and each step rebuilds
@@ -66,7 +66,7 @@ impl Places {
         let mut pass = encoder
             .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("query grids"), timestamp_writes: None });
         for stage in [Stage::Bound, Stage::Bin] {
-            self.engine.run(&mut pass, Op { stage, flags: 0 }, &self.extent, None)?;
+            self.engine.run(&mut pass, PlannedStage { stage, flags: 0 }, &self.bounds, None)?;
         }
         self.engine.dispatches = dispatches;
         Ok(())
@@ -74,6 +74,6 @@ impl Places {
 
     /// Returns how often a batch, or a part of one, found more than fitted and was repeated. For tests.
     pub fn query_repeats(&self) -> u64 {
-        self.query_load.repeats
+        self.query_stats.repeats
     }
 }

@@ -19,15 +19,15 @@ const HERTZ: Range = Range::above("a frequency", 0.0, MAX_HERTZ, "Hz");
 const DAMPING_RATIO: Range = Range::new("a damping ratio", 0.0, MAX_HERTZ, "");
 const STIFFNESS: Range = Range::new("a stiffness", 0.0, MAX_VALUE, "N/m");
 const DAMPING: Range = Range::new("a damping", 0.0, MAX_VALUE, "N·s/m");
-const MOST_FORCE: Range = Range::new("a largest force", 0.0, MAX_VALUE, "N");
-const MOST_TORQUE: Range = Range::new("a largest torque", 0.0, MAX_VALUE, "N·m");
+const MAX_FORCE: Range = Range::new("a largest force", 0.0, MAX_VALUE, "N");
+const MAX_TORQUE: Range = Range::new("a largest torque", 0.0, MAX_VALUE, "N·m");
 const BREAK_FORCE: Range = Range::above("a force", 0.0, MAX_VALUE, "N");
 const BREAK_TORQUE: Range = Range::above("a torque", 0.0, MAX_VALUE, "N·m");
 
-type Check = Result<(), SceneError>;
+type JointCheck = Result<(), SceneError>;
 
 /// The bodies that joints may connect: those of a scene or of a running world.
-pub(crate) trait Bodies {
+pub(crate) trait JointBodies {
     /// Returns the number of slots.
     fn count(&self) -> usize;
     /// Returns true if the body is dynamic, `None` if there is no such body.
@@ -37,7 +37,7 @@ pub(crate) trait Bodies {
 }
 
 /// Bodies of a scene, as it starts.
-impl Bodies for [Body] {
+impl JointBodies for [Body] {
     fn count(&self) -> usize {
         self.len()
     }
@@ -52,7 +52,7 @@ impl Bodies for [Body] {
 }
 
 /// Bodies of a running world; their positions may be on the device only.
-impl Bodies for [types::Body] {
+impl JointBodies for [types::BodyData] {
     fn count(&self) -> usize {
         self.len()
     }
@@ -66,7 +66,7 @@ impl Bodies for [types::Body] {
     }
 }
 
-pub(crate) fn check<B: Bodies + ?Sized>(joint: &Joint, bodies: &B, at: Arguments<'_>) -> Check {
+pub(crate) fn check<B: JointBodies + ?Sized>(joint: &Joint, bodies: &B, at: Arguments<'_>) -> JointCheck {
     check_bodies(joint, bodies, at)?;
     POSITION.check_pair(joint.anchor_a, format_args!("{at}.anchor_a"))?;
     POSITION.check_pair(joint.anchor_b, format_args!("{at}.anchor_b"))?;
@@ -124,12 +124,12 @@ pub(crate) fn check<B: Bodies + ?Sized>(joint: &Joint, bodies: &B, at: Arguments
         JointKind::Motor { linear_offset, angular_offset, max_force, max_torque } => {
             POSITION.check_pair(*linear_offset, format_args!("{at}.linear_offset"))?;
             ANGLE.check(*angular_offset, format_args!("{at}.angular_offset"))?;
-            MOST_FORCE.check(*max_force, format_args!("{at}.max_force"))?;
-            MOST_TORQUE.check(*max_torque, format_args!("{at}.max_torque"))
+            MAX_FORCE.check(*max_force, format_args!("{at}.max_force"))?;
+            MAX_TORQUE.check(*max_torque, format_args!("{at}.max_torque"))
         }
         JointKind::Mouse { target, max_force } => {
             POSITION.check_pair(*target, format_args!("{at}.target"))?;
-            MOST_FORCE.check(*max_force, format_args!("{at}.max_force"))?;
+            MAX_FORCE.check(*max_force, format_args!("{at}.max_force"))?;
             if joint.a.is_some() {
                 return Err(SceneError::new(format!("{at}.a"), "is given to a mouse joint", "b and a target only"));
             }
@@ -142,7 +142,7 @@ pub(crate) fn check<B: Bodies + ?Sized>(joint: &Joint, bodies: &B, at: Arguments
     }
 }
 
-fn check_bodies<B: Bodies + ?Sized>(joint: &Joint, bodies: &B, at: Arguments<'_>) -> Check {
+fn check_bodies<B: JointBodies + ?Sized>(joint: &Joint, bodies: &B, at: Arguments<'_>) -> JointCheck {
     for (key, index) in [("a", joint.a), ("b", Some(joint.b))] {
         let Some(index) = index else { continue };
         if bodies.moves(index).is_none() {
@@ -168,12 +168,12 @@ fn check_bodies<B: Bodies + ?Sized>(joint: &Joint, bodies: &B, at: Arguments<'_>
     Err(SceneError::new(at.to_string(), problem, "at least one dynamic body"))
 }
 
-fn given(value: Option<f32>, range: Range, path: Arguments<'_>) -> Check {
+fn given(value: Option<f32>, range: Range, path: Arguments<'_>) -> JointCheck {
     value.map_or(Ok(()), |value| range.check(value, path))
 }
 
 /// Checks limits. Equal limits are valid: they lock the joint.
-fn check_limits(limits: Option<[f32; 2]>, range: Range, at: Arguments<'_>) -> Check {
+fn check_limits(limits: Option<[f32; 2]>, range: Range, at: Arguments<'_>) -> JointCheck {
     let Some([lower, upper]) = limits else { return Ok(()) };
     range.check_pair(Vec2::new(lower, upper), format_args!("{at}.limits"))?;
     if lower > upper {
@@ -183,13 +183,13 @@ fn check_limits(limits: Option<[f32; 2]>, range: Range, at: Arguments<'_>) -> Ch
     Ok(())
 }
 
-fn check_motor(motor: Option<Motor>, at: Arguments<'_>) -> Check {
+fn check_motor(motor: Option<Motor>, at: Arguments<'_>) -> JointCheck {
     let Some(Motor { speed, max }) = motor else { return Ok(()) };
     FINITE.check(speed, format_args!("{at}.motor.speed"))?;
     NOT_NEGATIVE.check(max, format_args!("{at}.motor.max"))
 }
 
-fn check_spring(spring: Option<Spring>, target_range: Range, at: Arguments<'_>) -> Check {
+fn check_spring(spring: Option<Spring>, target_range: Range, at: Arguments<'_>) -> JointCheck {
     let Some(Spring { hertz, damping_ratio, target }) = spring else { return Ok(()) };
     HERTZ.check(hertz, format_args!("{at}.spring.hertz"))?;
     DAMPING_RATIO.check(damping_ratio, format_args!("{at}.spring.damping_ratio"))?;
@@ -197,7 +197,7 @@ fn check_spring(spring: Option<Spring>, target_range: Range, at: Arguments<'_>) 
 }
 
 /// Checks a distance joint. A rod has a length; a rope, a piston or a winch has one only if a spring holds it.
-fn check_distance<B: Bodies + ?Sized>(joint: &Joint, bodies: &B, at: Arguments<'_>) -> Check {
+fn check_distance<B: JointBodies + ?Sized>(joint: &Joint, bodies: &B, at: Arguments<'_>) -> JointCheck {
     let JointKind::Distance { length, limits, motor } = &joint.kind else { return Ok(()) };
     if let Some([_, upper]) = limits
         && *upper < MIN_LENGTH
@@ -230,7 +230,7 @@ fn check_distance<B: Bodies + ?Sized>(joint: &Joint, bodies: &B, at: Arguments<'
 }
 
 /// Checks the values of a command for a joint of this type.
-pub(crate) fn check_command(command: JointCommand, name: &str, at: Arguments<'_>) -> Check {
+pub(crate) fn check_command(command: JointCommand, name: &str, at: Arguments<'_>) -> JointCheck {
     let travels = matches!(name, "prismatic" | "wheel");
     match command {
         JointCommand::Motor { speed, max } => check_motor(Some(Motor { speed, max }), at),

@@ -13,10 +13,10 @@ use crate::scene::{Body, BodyType, Geometry, Material, Shape};
 const ROUNDING: Range = Range::new("a rounding radius", 0.0, MAX_LENGTH, "m");
 const ROLLING: Range = Range::new("a rolling resistance", 0.0, MAX_VALUE, "");
 
-type Check = Result<(), SceneError>;
+type ShapeCheck = Result<(), SceneError>;
 
 /// Checks a shape of this body.
-pub(super) fn check(shape: &Shape, body: &Body, at: Arguments<'_>) -> Check {
+pub(super) fn check(shape: &Shape, body: &Body, at: Arguments<'_>) -> ShapeCheck {
     check_geometry(&shape.geometry, at)?;
     if matches!(shape.geometry, Geometry::HalfPlane { .. }) && body.kind == BodyType::Dynamic {
         let path = format!("{at}.half_plane");
@@ -33,7 +33,7 @@ pub(super) fn check(shape: &Shape, body: &Body, at: Arguments<'_>) -> Check {
 }
 
 /// Checks an outline by itself.
-pub(super) fn check_geometry(geometry: &Geometry, at: Arguments<'_>) -> Check {
+pub(super) fn check_geometry(geometry: &Geometry, at: Arguments<'_>) -> ShapeCheck {
     match geometry {
         Geometry::Circle { radius } => LENGTH.check(*radius, format_args!("{at}.circle.radius")),
         Geometry::Box { half, radius } => {
@@ -57,7 +57,7 @@ pub(super) fn check_geometry(geometry: &Geometry, at: Arguments<'_>) -> Check {
     }
 }
 
-fn check_material(material: &Material, at: Arguments<'_>) -> Check {
+fn check_material(material: &Material, at: Arguments<'_>) -> ShapeCheck {
     FRICTION.check(material.friction, format_args!("{at}.friction"))?;
     if let Some(kinetic) = material.kinetic_friction {
         FRICTION.check(kinetic, format_args!("{at}.kinetic_friction"))?;
@@ -71,7 +71,7 @@ fn check_material(material: &Material, at: Arguments<'_>) -> Check {
     ROLLING.check(material.rolling_resistance, format_args!("{at}.rolling_resistance"))
 }
 
-fn check_ends(a: Vec2, b: Vec2, path: Arguments<'_>) -> Check {
+fn check_ends(a: Vec2, b: Vec2, path: Arguments<'_>) -> ShapeCheck {
     POSITION.check_pair(a, format_args!("{path}.a"))?;
     POSITION.check_pair(b, format_args!("{path}.b"))?;
     let length = a.distance(b);
@@ -88,7 +88,7 @@ fn show_wide(value: f64) -> String {
 }
 
 /// Checks that a polygon is convex and counter-clockwise, in f64, so that rounding does not decide.
-fn check_polygon(points: &[Vec2], path: Arguments<'_>) -> Check {
+fn check_polygon(points: &[Vec2], path: Arguments<'_>) -> ShapeCheck {
     const CONVEX: &str = "a convex polygon, counter-clockwise";
     let count = points.len();
     if !(3..=8).contains(&count) {

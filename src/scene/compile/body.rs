@@ -3,19 +3,19 @@
 use glam::Vec2;
 
 use super::shape::{flatten_shape, thickness};
-use super::{Compiled, Led, MassProperties, mass_properties, never_turns};
+use super::{Compiled, MassProperties, PathBody, mass_properties, never_turns};
 use crate::math::{self, rotation};
 use crate::scene::{Body, BodyType};
 use crate::types::{self, BodyState, Pose};
 
 /// Rows of [`Compiled`] for one body.
 pub(crate) struct CompiledBody {
-    pub body: types::Body,
+    pub body: types::BodyData,
     pub pose: Pose,
     pub state: BodyState,
     pub mass: MassProperties,
     /// Shapes, each with its vertices.
-    pub shapes: Vec<(types::Shape, Vec<[f32; 2]>)>,
+    pub shapes: Vec<(types::ShapeData, Vec<[f32; 2]>)>,
 }
 
 impl Compiled {
@@ -54,7 +54,7 @@ impl Compiled {
         let moves = body.kind != BodyType::Static;
         let turns = moves && !never_turns(body);
         CompiledBody {
-            body: types::Body {
+            body: types::BodyData {
                 inv_mass: invert(mass.mass),
                 inv_inertia: invert(mass.inertia),
                 linear_damping: body.linear_damping,
@@ -87,22 +87,22 @@ impl Compiled {
     /// Registers the path of a body, if it has one, and sets its pose to the one after `steps` steps.
     pub(crate) fn add_path(&mut self, body: &Body, index: u32, steps: u64, pose: &mut Pose) {
         let Some(path) = body.path else { return };
-        self.paths.push(Led { body: index, position: body.position, angle: body.angle, path });
+        self.paths.push(PathBody { body: index, position: body.position, angle: body.angle, path });
         // The centre of a kinematic body is its origin.
         let (position, angle) = path.place(body.position, body.angle, steps, self.settings.dt);
         *pose = Pose { position: position.into(), rotation: rotation(angle).into() };
     }
 
     /// Inserts the targets of bodies on paths for the end of the next step before the other commands.
-    pub(crate) fn lead_on(&self, commands: &mut Vec<types::Command>, steps: u64) {
+    pub(crate) fn lead_on(&self, commands: &mut Vec<types::CommandData>, steps: u64) {
         let targets = self.paths.iter().map(|led| {
             let (position, angle) = led.path.place(led.position, led.angle, steps.saturating_add(1), self.settings.dt);
-            types::Command {
+            types::CommandData {
                 kind: types::COMMAND_TARGET,
                 body: led.body,
                 value: position.into(),
                 other: rotation(angle).into(),
-                ..types::Command::default()
+                ..types::CommandData::default()
             }
         });
         commands.splice(0..0, targets);

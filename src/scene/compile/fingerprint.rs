@@ -23,24 +23,25 @@ impl Compiled {
     /// Returns these tables with the constants that the engine of another world has set: capacities of its tables, and
     /// switches for tests.
     pub(crate) fn on_engine_of(&self, other: &Self) -> Self {
-        let Params { contact_capacity, color_blocks, tie_heads, tie_links, switches, .. } = other.params;
+        let Params { contact_capacity, color_blocks, exclusion_heads, exclusion_links, switches, .. } = other.params;
         let switches = self.params.switches & !types::FORCE_OVERFLOW | switches & types::FORCE_OVERFLOW;
-        let params = Params { contact_capacity, switches, color_blocks, tie_heads, tie_links, ..self.params };
+        let params =
+            Params { contact_capacity, switches, color_blocks, exclusion_heads, exclusion_links, ..self.params };
         Self { params, ..self.clone() }
     }
 
     fn hash_with(&self, params: &Params) -> u64 {
         // Commands change forces and goals of joints, and growth changes capacities; neither makes another world.
-        let params = Params { contact_capacity: 0, color_blocks: 0, tie_heads: 0, tie_links: 0, ..*params };
+        let params = Params { contact_capacity: 0, color_blocks: 0, exclusion_heads: 0, exclusion_links: 0, ..*params };
         let mut hash = Fnv::START.bytes(bytemuck::bytes_of(&params));
         for body in &self.bodies {
-            let body = types::Body { force: [0.0; 2], force_point: [0.0; 2], torque: 0.0, ..*body };
+            let body = types::BodyData { force: [0.0; 2], force_point: [0.0; 2], torque: 0.0, ..*body };
             hash = hash.bytes(bytemuck::bytes_of(&body));
         }
         hash = hash.bytes(bytemuck::cast_slice(&self.shapes)).bytes(bytemuck::cast_slice(&self.vertices));
         for joint in &self.joints.joints {
             let flags = joint.flags & !(types::JOINT_DISABLED | types::JOINT_FRESH);
-            let joint = types::Joint { anchor_a: [0.0; 2], reference_angle: 0.0, flags, ..*joint };
+            let joint = types::JointData { anchor_a: [0.0; 2], reference_angle: 0.0, flags, ..*joint };
             hash = hash.bytes(bytemuck::bytes_of(&joint));
         }
         for row in &self.joints.rows {

@@ -18,9 +18,9 @@ const CELL_SIZES: usize = types::MAX_LEVELS / 3;
 
 impl Compiled {
     /// Builds the grid for the present shapes; each gets a level.
-    pub(crate) fn lay_grid(&mut self) {
+    pub(crate) fn build_grid(&mut self) {
         let first = self.params.half_plane_count as usize;
-        lay_grid(&mut self.params, &mut self.shapes[first..], &self.vertices, &self.poses);
+        build_grid(&mut self.params, &mut self.shapes[first..], &self.vertices, &self.poses);
     }
 
     /// Sets the level of some shapes to the finest whose cells they fit. Returns false if a shape fits none.
@@ -70,13 +70,13 @@ impl Compiled {
 ///
 /// The initial poses only affect speed. A shape is found in every pose: one that fits no band is put in the square
 /// cells.
-fn lay_grid(params: &mut Params, shapes: &mut [types::Shape], vertices: &[[f32; 2]], poses: &[Pose]) {
+fn build_grid(params: &mut Params, shapes: &mut [types::ShapeData], vertices: &[[f32; 2]], poses: &[Pose]) {
     params.cell_count = 0;
     params.level_count = 0;
     let margin = params.aabb_margin;
     // Half planes are in no cell.
     let there =
-        |shape: &types::Shape| !matches!(shape.kind & types::GEOMETRY_MASK, types::NO_SHAPE | types::HALF_PLANE);
+        |shape: &types::ShapeData| !matches!(shape.kind & types::GEOMETRY_MASK, types::NO_SHAPE | types::HALF_PLANE);
     let mut bounds: Vec<f32> = shapes.iter().filter(|shape| there(shape)).map(|shape| shape.bound).collect();
     if bounds.is_empty() {
         return;

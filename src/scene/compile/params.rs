@@ -40,10 +40,11 @@ pub(super) fn params(scene: &Scene) -> Params {
             switches |= bit;
         }
     }
-    let mut fields = [types::Field::default(); types::MAX_FIELDS];
+    let mut fields = [types::FieldData::default(); types::MAX_FIELDS];
     for (laid, field) in fields.iter_mut().zip(&scene.fields) {
         let Field { position, force, acceleration, core } = *field;
-        *laid = types::Field { position: position.into(), force, acceleration, core, ..types::Field::default() };
+        *laid =
+            types::FieldData { position: position.into(), force, acceleration, core, ..types::FieldData::default() };
     }
     Params {
         gravity: scene.gravity.into(),

@@ -7,10 +7,10 @@ use crate::math::{self, rotation};
 use crate::scene::{Geometry, Shape};
 use crate::types;
 
-pub(super) fn flatten_shape(shape: &Shape, center: Vec2, vertices: &mut Vec<[f32; 2]>) -> types::Shape {
+pub(super) fn flatten_shape(shape: &Shape, center: Vec2, vertices: &mut Vec<[f32; 2]>) -> types::ShapeData {
     let turn = rotation(shape.rotation);
     let material = &shape.material;
-    let mut flat = types::Shape {
+    let mut flat = types::ShapeData {
         offset: (shape.offset - center).into(),
         rotation: turn.into(),
         friction: material.friction,
@@ -21,7 +21,7 @@ pub(super) fn flatten_shape(shape: &Shape, center: Vec2, vertices: &mut Vec<[f32
         category: shape.filter.category,
         mask: shape.filter.mask,
         group: shape.filter.group,
-        ..types::Shape::default()
+        ..types::ShapeData::default()
     };
     match &shape.geometry {
         Geometry::Circle { radius } | Geometry::Particle { radius } => {

@@ -17,7 +17,7 @@ use glam::Vec2;
 use super::{FACE_PREFERENCE, Local};
 use crate::constants::{EDGE_PREFERENCE, MIN_CORNER_ANGLE, ROUNDING};
 use crate::math::{inv_mul_rotation, inv_rotate, right_perp, rotate};
-use crate::types::{BOX, GEOMETRY_MASK, MAX_VERTICES, POLYGON, Shape, VERTEX_COUNT_SHIFT};
+use crate::types::{BOX, GEOMETRY_MASK, MAX_VERTICES, POLYGON, ShapeData, VERTEX_COUNT_SHIFT};
 
 /// Core of a shape: the vertices of a convex polygon about its centre, counter-clockwise. One vertex is a disc, two are
 /// a capsule or a segment.
@@ -30,7 +30,7 @@ pub(crate) struct Hull {
 }
 
 impl Hull {
-    pub fn new(shape: &Shape, vertices: &[[f32; 2]]) -> Self {
+    pub fn new(shape: &ShapeData, vertices: &[[f32; 2]]) -> Self {
         let mut points = [Vec2::ZERO; MAX_VERTICES as usize];
         let count = match shape.kind & GEOMETRY_MASK {
             BOX => {

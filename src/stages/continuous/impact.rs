@@ -6,11 +6,11 @@ use glam::Vec2;
 use crate::constants::{FAR, MAX_ADVANCES};
 use crate::math::{cross_scalar, inv_mul_rotation, inv_rotate, mul_rotation, right_perp, rotate};
 use crate::stages::collide::hull::Hull;
-use crate::types::{BodyState, GEOMETRY_MASK, HALF_PLANE, Pose, Shape};
+use crate::types::{BodyState, GEOMETRY_MASK, HALF_PLANE, Pose, ShapeData};
 
 /// Motion of a body in this step, relative to the start of the swept body.
 #[derive(Clone, Copy, Debug)]
-pub struct Motion {
+pub struct SweepMotion {
     /// Centre of mass at the start, m.
     pub start: Vec2,
     /// Rotation at the start.
@@ -21,7 +21,7 @@ pub struct Motion {
     pub turned: Vec2,
 }
 
-impl Motion {
+impl SweepMotion {
     pub(crate) fn new(base: Vec2, pose: &Pose, state: &BodyState) -> Self {
         Self {
             start: Vec2::from(pose.position) - base,
@@ -56,13 +56,13 @@ pub struct Party {
     is_plane: bool,
     offset: Vec2,
     rotation: Vec2,
-    pub(crate) motion: Motion,
+    pub(crate) motion: SweepMotion,
 }
 
 impl Party {
     /// Creates the moving shape of a body's shape.
     #[must_use]
-    pub fn new(shape: &Shape, vertices: &[[f32; 2]], motion: Motion) -> Self {
+    pub fn new(shape: &ShapeData, vertices: &[[f32; 2]], motion: SweepMotion) -> Self {
         Self {
             hull: Hull::new(shape, vertices),
             is_plane: shape.kind & GEOMETRY_MASK == HALF_PLANE,

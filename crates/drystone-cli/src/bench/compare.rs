@@ -10,14 +10,14 @@ use std::fmt::Write as _;
 use super::super::console;
 use super::super::failure::{Code, Failure};
 use super::super::report::{count, significant};
-use super::row::{Results, Row, Spread};
+use super::row::{BenchRow, Results, Spread};
 
 /// Minimum number of repeats.
 const ENOUGH: usize = 3;
 
 /// Medians of a row, old and new.
 #[derive(Debug, PartialEq)]
-struct Change {
+struct RowChange {
     /// Old median, ms.
     old: f64,
     /// New median, ms.
@@ -26,7 +26,7 @@ struct Change {
     noise: f64,
 }
 
-impl Change {
+impl RowChange {
     fn is_slower(&self) -> bool {
         self.new - self.old > self.noise
     }
@@ -81,12 +81,12 @@ fn name(results: &Results) -> Option<&str> {
     results.machine.adapter.as_ref().map(|adapter| adapter.name.as_str())
 }
 
-fn same(a: &Row, b: &Row) -> bool {
+fn same(a: &BenchRow, b: &BenchRow) -> bool {
     (&a.scene, a.size, &a.backend, a.threads, a.steps, a.substeps)
         == (&b.scene, b.size, &b.backend, b.threads, b.steps, b.substeps)
 }
 
-fn change(old: &Row, new: &Row) -> Result<Change, Failure> {
+fn change(old: &BenchRow, new: &BenchRow) -> Result<RowChange, Failure> {
     let (before, after) = match (&old.cpu_ms_per_step, &new.cpu_ms_per_step) {
         (Some(old), Some(new)) => (old, new),
         _ => (&old.ms_per_step, &new.ms_per_step),
@@ -99,14 +99,14 @@ fn change(old: &Row, new: &Row) -> Result<Change, Failure> {
         )));
     }
     let range = |spread: &Spread| spread.max - spread.min;
-    Ok(Change { old: before.median, new: after.median, noise: 0.5 * (range(before) + range(after)) })
+    Ok(RowChange { old: before.median, new: after.median, noise: 0.5 * (range(before) + range(after)) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn row(samples: &[f64]) -> Row {
+    fn row(samples: &[f64]) -> BenchRow {
         let spread = Spread::of(samples, &[]);
         let text = serde_json::json!({ "scene": "a", "backend": "cpu1", "ms_per_step": spread });
         serde_json::from_value(text).unwrap()
@@ -126,7 +126,8 @@ mod tests {
 
     #[test]
     fn processor_time_is_compared_where_both_have_it() {
-        let with_cpu = |wall: &[f64], cpu: &[f64]| Row { cpu_ms_per_step: Some(Spread::of(cpu, &[])), ..row(wall) };
+        let with_cpu =
+            |wall: &[f64], cpu: &[f64]| BenchRow { cpu_ms_per_step: Some(Spread::of(cpu, &[])), ..row(wall) };
         let old = with_cpu(&[1.0; 3], &[1.0; 3]);
         assert!(!change(&old, &with_cpu(&[5.0; 3], &[1.0; 3])).unwrap().is_slower());
         assert!(change(&old, &with_cpu(&[1.0; 3], &[1.5; 3])).unwrap().is_slower());

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::super::report::{group, significant};
-use super::row::Row;
+use super::row::BenchRow;
 
 /// Sizes at which one backend is faster than another.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,8 +17,8 @@ pub enum Crossover {
 }
 
 /// Returns the medians of one backend as (size, ms), both above 0, by increasing size.
-pub fn line(rows: &[Row], family: &str, backend: &str) -> Vec<(f64, f64)> {
-    let of = |row: &&Row| row.family() == family && row.backend == backend && row.ms_per_step.median > 0.0;
+pub fn line(rows: &[BenchRow], family: &str, backend: &str) -> Vec<(f64, f64)> {
+    let of = |row: &&BenchRow| row.family() == family && row.backend == backend && row.ms_per_step.median > 0.0;
     let mut line: Vec<(f64, f64)> =
         rows.iter().filter(of).map(|row| (row.size.max(1) as f64, row.ms_per_step.median)).collect();
     line.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -47,8 +47,8 @@ pub fn find(mine: &[(f64, f64)], theirs: &[(f64, f64)]) -> Option<Crossover> {
 }
 
 /// Returns one row per backend of a scene family, in the order of the rows.
-pub fn backends<'a>(rows: &'a [Row], family: &str) -> Vec<&'a Row> {
-    let mut found: Vec<&Row> = Vec::new();
+pub fn backends<'a>(rows: &'a [BenchRow], family: &str) -> Vec<&'a BenchRow> {
+    let mut found: Vec<&BenchRow> = Vec::new();
     for row in rows.iter().filter(|row| row.family() == family) {
         if found.iter().all(|other| other.backend != row.backend) {
             found.push(row);
@@ -58,7 +58,7 @@ pub fn backends<'a>(rows: &'a [Row], family: &str) -> Vec<&'a Row> {
 }
 
 /// Returns sentences about one family of scenes: from which size the GPU is faster than each other backend.
-pub fn sentences(rows: &[Row], family: &str) -> Vec<String> {
+pub fn sentences(rows: &[BenchRow], family: &str) -> Vec<String> {
     let backends = backends(rows, family);
     let Some(gpu) = backends.iter().find(|row| row.backend == "gpu") else { return Vec::new() };
     let mine = line(rows, family, "gpu");
@@ -87,14 +87,14 @@ pub fn sentences(rows: &[Row], family: &str) -> Vec<String> {
 }
 
 /// Returns these sentences, and the cost per body by size if there are several sizes.
-pub fn text(rows: &[Row], family: &str) -> String {
+pub fn text(rows: &[BenchRow], family: &str) -> String {
     let mut text: String = sentences(rows, family).iter().map(|sentence| format!("{sentence}\n")).collect();
     for row in backends(rows, family) {
         let line = line(rows, family, &row.backend);
         // The actual number of bodies: scenes only approximate the requested size, and small ones differ by up to a
         // tenth.
         let bodies = |size: f64| {
-            let same = |other: &&Row| other.family() == family && other.size.max(1) as f64 == size;
+            let same = |other: &&BenchRow| other.family() == family && other.size.max(1) as f64 == size;
             rows.iter().find(same).map_or(size, |row| row.bodies.max(1) as f64)
         };
         let costs: Vec<f64> = line.iter().map(|&(size, ms)| 1e3 * ms / bodies(size)).collect();

@@ -8,7 +8,7 @@ use drystone::low_level::step::Stage;
 use drystone::low_level::types::{BodyState, Pose};
 use drystone::low_level::{CpuWorld, GpuWorld, state};
 use drystone::{Context, Snapshot, World, WorldError};
-use drystone_bench::{Job, Times};
+use drystone_bench::{PeerJob, PeerTimes};
 
 use super::super::failure::{Code, Failure};
 use super::super::stop;
@@ -17,7 +17,7 @@ use super::peers::Peers;
 
 /// Value of `--backends`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Backend {
+pub enum BenchBackend {
     /// Drystone on a GPU, or on a software adapter, which is then named as such
     Gpu,
     /// Drystone on one thread
@@ -36,7 +36,7 @@ pub enum Backend {
     Rapier,
 }
 
-impl Backend {
+impl BenchBackend {
     /// All backends, in the order of their turns: rivals next to each other.
     pub const ALL: [Self; 6] = [Self::Box2d, Self::Cpu1, Self::Rapier, Self::Box2dN, Self::CpuN, Self::Gpu];
 
@@ -80,9 +80,9 @@ pub struct Engines {
 
 /// A run from the start of the scene.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct BenchRun {
     /// Times of the steps.
-    pub times: Times,
+    pub times: PeerTimes,
     /// Milliseconds per step of each stage, without the first step. Empty if stages are not timed.
     pub stages_ms: Vec<(String, f64)>,
     /// Final state.
@@ -95,8 +95,8 @@ pub struct Run {
     pub compiled: Option<Compiled>,
 }
 
-impl Run {
-    fn new(times: Times, stages_ms: Vec<(String, f64)>, end: Snapshot, own: Option<Own>) -> Self {
+impl BenchRun {
+    fn new(times: PeerTimes, stages_ms: Vec<(String, f64)>, end: Snapshot, own: Option<Own>) -> Self {
         Self { times, stages_ms, hash: state::hash(&end), end, own, compiled: None }
     }
 
@@ -125,9 +125,9 @@ const PROFILED: u32 = 10;
 
 impl Engines {
     /// Returns the number of threads of a backend.
-    pub fn threads_of(&self, backend: Backend) -> Option<u32> {
+    pub fn threads_of(&self, backend: BenchBackend) -> Option<u32> {
         match backend {
-            Backend::Gpu => None,
+            BenchBackend::Gpu => None,
             _ if backend.is_threaded() => Some(self.threads),
             _ => Some(1),
         }
@@ -140,22 +140,22 @@ impl Engines {
     /// Errors that end the benchmark: a lost device, a failing peers program, Ctrl-C.
     pub fn run(
         &mut self,
-        backend: Backend,
+        backend: BenchBackend,
         compiled: &Compiled,
         file: &Path,
         steps: u32,
         with_stages: bool,
-    ) -> Result<Result<Run, String>, Failure> {
+    ) -> Result<Result<BenchRun, String>, Failure> {
         let threads = self.threads_of(backend).unwrap_or(1);
         match (backend, backend.peer(), &self.context, &mut self.peers) {
-            (Backend::Gpu, _, Some(context), _) => on_gpu(context, compiled, steps, with_stages),
+            (BenchBackend::Gpu, _, Some(context), _) => on_gpu(context, compiled, steps, with_stages),
             (_, Some(engine), _, Some(peers)) => {
-                let job = Job { scene: file.to_owned(), engine: engine.to_owned(), threads, steps };
+                let job = PeerJob { scene: file.to_owned(), engine: engine.to_owned(), threads, steps };
                 let ran = peers.run(job, compiled.bodies.len())?;
                 let end = |bodies: &[[f32; 7]]| snapshot(bodies, u64::from(steps) + 1);
-                Ok(ran.map(|ran| Run::new(ran.times, ran.stages_ms, end(&ran.bodies), None)))
+                Ok(ran.map(|ran| BenchRun::new(ran.times, ran.stages_ms, end(&ran.bodies), None)))
             }
-            (Backend::Cpu1 | Backend::CpuN, ..) => {
+            (BenchBackend::Cpu1 | BenchBackend::CpuN, ..) => {
                 Ok(Ok(on_cpu(CpuWorld::from_compiled(compiled.clone()).with_threads(threads as usize)?, steps)?))
             }
             // Backends are only selected if their resources exist.
@@ -173,9 +173,9 @@ fn snapshot(bodies: &[[f32; 7]], step: u64) -> Snapshot {
     end
 }
 
-fn on_cpu(mut world: CpuWorld, steps: u32) -> Result<Run, Failure> {
+fn on_cpu(mut world: CpuWorld, steps: u32) -> Result<BenchRun, Failure> {
     let mut first = Vec::new();
-    let times = Times::of(steps, world.threads(), |watch, index| {
+    let times = PeerTimes::of(steps, world.threads(), |watch, index| {
         watch.time(|| world.step())?;
         if index == 0 {
             first = world.stage_ms().to_vec();
@@ -188,7 +188,7 @@ fn on_cpu(mut world: CpuWorld, steps: u32) -> Result<Run, Failure> {
     let moved = limit::bytes(world.plan(), &counts);
     let own = Own { moved, dispatches: None, device_bytes: None, overflowed_steps: 0 };
     let compiled = world.compiled().emits().then(|| world.compiled().clone());
-    Ok(Run { compiled, ..Run::new(times, named(stages), world.snapshot(), Some(own)) })
+    Ok(BenchRun { compiled, ..BenchRun::new(times, named(stages), world.snapshot(), Some(own)) })
 }
 
 /// Runs on a device, which works asynchronously, so that only all steps together can be timed.
@@ -197,7 +197,7 @@ fn on_gpu(
     compiled: &Compiled,
     steps: u32,
     with_stages: bool,
-) -> Result<Result<Run, String>, Failure> {
+) -> Result<Result<BenchRun, String>, Failure> {
     let mut world = match GpuWorld::from_compiled(context, compiled.clone(), None) {
         Ok(world) => World::from(world),
         Err(error @ WorldError::TooLarge { .. }) => return Ok(Err(error.to_string())),
@@ -229,8 +229,8 @@ fn on_gpu(
         overflowed_steps: overflowed,
     };
     let stages_ms = named(world.stage_ms().into_iter());
-    let run = Run::new(Times { first_ms, ms, cpu_ms: None }, stages_ms, end, Some(own));
-    Ok(Ok(Run { compiled: grown, ..run }))
+    let run = BenchRun::new(PeerTimes { first_ms, ms, cpu_ms: None }, stages_ms, end, Some(own));
+    Ok(Ok(BenchRun { compiled: grown, ..run }))
 }
 
 fn named(stages: impl Iterator<Item = (Stage, f64)>) -> Vec<(String, f64)> {

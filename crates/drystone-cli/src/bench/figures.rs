@@ -9,7 +9,7 @@ use super::super::failure::{Failure, reason};
 use super::super::output::{self, Destination};
 use super::super::report::{count, group, significant};
 use super::crossover;
-use super::row::{Results, Row};
+use super::row::{BenchRow, Results};
 
 /// Marks around the results.
 const MARKS: (&str, &str) =
@@ -58,8 +58,8 @@ fn section(markdown: &Path, path: &Path, results: &Results) -> String {
     }
     text += "; in brackets the deepest overlap of shapes at the end, mm.\n\n";
 
-    let mut columns: Vec<&Row> = Vec::new();
-    let mut cases: Vec<&Row> = Vec::new();
+    let mut columns: Vec<&BenchRow> = Vec::new();
+    let mut cases: Vec<&BenchRow> = Vec::new();
     for row in &results.rows {
         if columns.iter().all(|column| column.backend != row.backend) {
             columns.push(row);

@@ -19,10 +19,10 @@ use std::mem::size_of;
 use std::time::Instant;
 
 use drystone::low_level::scene::Compiled;
-use drystone::low_level::step::{Op, Stage};
+use drystone::low_level::step::{PlannedStage, Stage};
 use drystone::low_level::types::{
-    Aabb, Accumulator, Body, BodyState, COLOR_COUNT, Constraint, Contact, Counters, Joint, JointFrame, JointRow,
-    JointState, MEASURED, Manifold, Mover, Pose, Rebound, SURFACES, Shape, Surface,
+    Aabb, Accumulator, BodyData, BodyState, COLOR_COUNT, CcdBody, Constraint, Contact, Counters, JointData, JointFrame,
+    JointRow, JointState, MEASURED, Manifold, Pose, Rebound, SURFACES, ShapeData, Surface,
 };
 use drystone::{Context, WorldError};
 use serde::{Deserialize, Serialize};
@@ -125,14 +125,14 @@ const DELTA: u64 = of::<[f32; 4]>();
 /// Size of the impulses of two points, which a sweep changes per contact.
 const IMPULSES: u64 = of::<[f32; 4]>();
 /// Size of the largest normal impulses of two points.
-const MOST_IMPULSES: u64 = of::<[f32; 2]>();
+const MAX_IMPULSES: u64 = of::<[f32; 2]>();
 /// Size of two separations.
 const SEPARATIONS: u64 = of::<[f32; 2]>();
 /// Size of the accumulated impulse of a joint row.
 const ROW_IMPULSE: u64 = of::<[f32; 2]>();
 
 /// Returns the traffic of one run of a stage, as (number of rows, bytes per row).
-fn traffic(op: Op, n: &Counts) -> Vec<(u64, u64)> {
+fn traffic(op: PlannedStage, n: &Counts) -> Vec<(u64, u64)> {
     let per_body = |bytes| (n.bodies, bytes);
     let per_shape = |bytes| (n.shapes, bytes);
     let per_pair = |bytes| (n.pairs, bytes);
@@ -140,32 +140,35 @@ fn traffic(op: Op, n: &Counts) -> Vec<(u64, u64)> {
     let per_joint = |bytes| (n.joints, bytes);
     match op.stage {
         // Proportional to changes, not to the size of the world.
-        Stage::Command | Stage::Wake | Stage::Report | Stage::Sleep => vec![],
-        Stage::Guard => {
-            vec![per_body(of::<Body>() + of::<Pose>() + of::<BodyState>() + of::<Accumulator>() + WORD)]
+        Stage::Command | Stage::Wake | Stage::CollectEvents | Stage::Sleep => vec![],
+        Stage::Quarantine => {
+            vec![per_body(of::<BodyData>() + of::<Pose>() + of::<BodyState>() + of::<Accumulator>() + WORD)]
         }
-        Stage::Bound => vec![per_shape(of::<Shape>() + of::<Pose>() + of::<Aabb>())],
+        Stage::Bound => vec![per_shape(of::<ShapeData>() + of::<Pose>() + of::<Aabb>())],
         // Cells are cleared, counted and scanned; a box is read, its cell written and read, its position in the cell
         // written twice and read.
         Stage::Bin => vec![(n.cells, 3 * WORD), per_shape(of::<Aabb>() + 5 * WORD)],
         // Both the counting and the emitting pass read a shape, its box and those of its neighbours, whose number is
         // that of the pairs.
         Stage::Pair => vec![
-            per_shape(2 * (of::<Shape>() + of::<Aabb>() + WORD) + 3 * WORD),
+            per_shape(2 * (of::<ShapeData>() + of::<Aabb>() + WORD) + 3 * WORD),
             per_pair(of::<Aabb>() + of::<Contact>()),
         ],
         // The contact, that of the previous step, and the values copied from it.
-        Stage::Recall => vec![per_shape(2 * WORD), per_pair(2 * of::<Contact>() + 4 * WORD)],
+        Stage::MatchContacts => vec![per_shape(2 * WORD), per_pair(2 * of::<Contact>() + 4 * WORD)],
         // Contact and manifold of the previous step are read and the new ones written; on both sides shape, pose and
         // motion extent.
         Stage::Collide => {
-            vec![per_pair(2 * (of::<Contact>() + of::<Manifold>() + of::<Shape>() + of::<Pose>() + WORD))]
+            vec![per_pair(2 * (of::<Contact>() + of::<Manifold>() + of::<ShapeData>() + of::<Pose>() + WORD))]
         }
         // Colour and flags are read to inherit, to count and to place.
         Stage::Color => vec![per_pair(3 * 2 * WORD), per_constraint(WORD)],
         Stage::Prepare => vec![
             per_constraint(
-                WORD + of::<Contact>() + of::<Manifold>() + of::<Constraint>() + 2 * (of::<Body>() + of::<Shape>()),
+                WORD + of::<Contact>()
+                    + of::<Manifold>()
+                    + of::<Constraint>()
+                    + 2 * (of::<BodyData>() + of::<ShapeData>()),
             ),
             (n.surfaces, of::<Surface>()),
             (n.rebounds, of::<Rebound>() + 2 * of::<BodyState>()),
@@ -173,24 +176,24 @@ fn traffic(op: Op, n: &Counts) -> Vec<(u64, u64)> {
         Stage::WarmStart => {
             vec![per_constraint(of::<Constraint>() + 2 * 2 * of::<Accumulator>()), (n.surfaces, of::<Surface>())]
         }
-        Stage::IntegrateVelocities => vec![per_body(of::<Body>() + 2 * VELOCITY + 2 * of::<Accumulator>())],
+        Stage::IntegrateVelocities => vec![per_body(of::<BodyData>() + 2 * VELOCITY + 2 * of::<Accumulator>())],
         Stage::Solve | Stage::Relax => {
             let measured = if op.flags & MEASURED == 0 { 2 * DELTA + SEPARATIONS } else { 0 };
             vec![
                 per_constraint(of::<Constraint>() + IMPULSES + 2 * 2 * VELOCITY + measured),
                 (n.surfaces, of::<Surface>() + WORD),
-                (n.rebounds, 2 * MOST_IMPULSES),
+                (n.rebounds, 2 * MAX_IMPULSES),
             ]
         }
         Stage::IntegratePositions => vec![per_body(VELOCITY + 2 * DELTA)],
         Stage::Project => vec![per_constraint(of::<Constraint>() + 2 * 2 * DELTA)],
         Stage::Restitution => vec![(n.rebounds, of::<Rebound>() + of::<Constraint>() + IMPULSES + 2 * 2 * VELOCITY)],
         Stage::StoreImpulses => vec![per_constraint(2 * IMPULSES + WORD), (n.surfaces, 2 * WORD)],
-        Stage::Continuous => vec![per_shape(of::<Mover>() + of::<BodyState>())],
+        Stage::Continuous => vec![per_shape(of::<CcdBody>() + of::<BodyState>())],
         Stage::Finalize => vec![per_body(of::<BodyState>() + 2 * of::<Pose>())],
         Stage::PrepareJoints => vec![
-            per_joint(of::<Joint>() + 2 * of::<JointState>() + of::<JointFrame>()),
-            per_joint(2 * (of::<Body>() + of::<Pose>() + of::<BodyState>())),
+            per_joint(of::<JointData>() + 2 * of::<JointState>() + of::<JointFrame>()),
+            per_joint(2 * (of::<BodyData>() + of::<Pose>() + of::<BodyState>())),
             (n.rows, 2 * ROW_IMPULSE),
         ],
         Stage::WarmStartJoints => vec![
@@ -206,7 +209,7 @@ fn traffic(op: Op, n: &Counts) -> Vec<(u64, u64)> {
 }
 
 /// Returns the bytes that a step moves, by stage, in the order of the plan.
-pub fn bytes(plan: &[Op], counts: &Counts) -> Vec<(Stage, u64)> {
+pub fn bytes(plan: &[PlannedStage], counts: &Counts) -> Vec<(Stage, u64)> {
     let mut sums: Vec<(Stage, u64)> = Vec::new();
     for &op in plan {
         let moved: u64 = traffic(op, counts).iter().map(|&(rows, bytes)| rows.saturating_mul(bytes)).sum();
@@ -391,7 +394,7 @@ mod tests {
             rows: 0,
         };
         let constraint = size_of::<Constraint>() as u64;
-        let op = |flags| [Op { stage: Stage::Solve, flags }];
+        let op = |flags| [PlannedStage { stage: Stage::Solve, flags }];
         assert_eq!(bytes(&op(MEASURED), &n), [(Stage::Solve, 1000 * (constraint + 16 + 48))]);
         assert_eq!(bytes(&op(USE_FRICTION), &n), [(Stage::Solve, 1000 * (constraint + 16 + 48 + 32 + 8))]);
         let rough = Counts { surfaces: 1000, ..n };
@@ -417,7 +420,7 @@ mod tests {
             let plan = plan(&settings, true, true);
             let moved = bytes(&plan, &n);
             for op in &plan {
-                let on_demand = matches!(op.stage, Stage::Command | Stage::Wake | Stage::Report | Stage::Sleep);
+                let on_demand = matches!(op.stage, Stage::Command | Stage::Wake | Stage::CollectEvents | Stage::Sleep);
                 assert_eq!(moved.iter().any(|(stage, _)| *stage == op.stage), !on_demand, "{}", op.stage.name());
             }
         }
@@ -442,7 +445,7 @@ mod tests {
 
     #[test]
     fn a_limit_adds_memory_and_dispatches() {
-        let moved = [(Stage::Solve, 3_000_000), (Stage::Guard, 1_000_000)];
+        let moved = [(Stage::Solve, 3_000_000), (Stage::Quarantine, 1_000_000)];
         let stages = [("solve".to_owned(), 0.6)];
         let limit = limit(&moved, Some(100), 8.0, &stages, 10.0, Some(5.0));
         assert_eq!(limit.bytes, 4_000_000);

@@ -4,14 +4,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use drystone::Context;
 use drystone::low_level::cpu::lanes;
-use drystone_bench::Engine;
+use drystone_bench::PeerEngine;
 
-use super::super::backend::{About, default_threads};
+use super::super::backend::{BackendInfo, default_threads};
 use super::limit::Speeds;
 use super::row::Machine;
 
 /// Returns the description of this machine.
-pub fn here(gpu: Option<&Context>, peers: Vec<Engine>, speeds: Speeds, load: Option<f64>) -> Machine {
+pub fn here(gpu: Option<&Context>, peers: Vec<PeerEngine>, speeds: Speeds, load: Option<f64>) -> Machine {
     let cpu = sysinfo::System::new().ok().and_then(|mut system| {
         system.refresh_cpu_all();
         Some(system.cpus().first()?.brand().trim().to_owned())
@@ -25,7 +25,7 @@ pub fn here(gpu: Option<&Context>, peers: Vec<Engine>, speeds: Speeds, load: Opt
         rustc: env!("DRYSTONE_RUSTC").to_owned(),
         drystone: format!("{} {}", env!("CARGO_PKG_VERSION"), env!("DRYSTONE_COMMIT")),
         avx2: lanes::instruction_set().starts_with("AVX2"),
-        adapter: gpu.map(|context| About::gpu(context, String::new()).adapter),
+        adapter: gpu.map(|context| BackendInfo::gpu(context, String::new()).adapter),
         peers,
         speeds,
     }

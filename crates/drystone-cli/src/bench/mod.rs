@@ -26,29 +26,29 @@ use drystone::Scene;
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::state;
 use drystone::low_level::types::{DYNAMIC, GEOMETRY_MASK, NO_SHAPE, VACANT};
-use drystone_bench::Times;
+use drystone_bench::PeerTimes;
 use drystone_scenes::{catalogue, file};
 
-use super::backend::{self, About, Choice, default_threads};
+use super::backend::{self, BackendChoice, BackendInfo, default_threads};
 use super::failure::{Code, Failure};
 use super::number::whole;
 use super::output::{self, Destination};
-use super::report::{Measured, colors, count, mode_name};
+use super::report::{RunMeasurements, colors, count, mode_name};
 use super::{console, source, stop};
-use engine::{Backend, Engines, Run};
+use engine::{BenchBackend, BenchRun, Engines};
 use limit::Speeds;
 use peers::Peers;
-use row::{Results, Row, Skipped, Spread};
+use row::{BenchRow, Results, Skipped, Spread};
 
 /// Default scenes and their sizes.
 const SCENES: &str = "large_pyramid,many_pyramids";
 const SIZES: [u64; 3] = [100, 1_000, 10_000];
 /// Maximum number of threads: Box2D's own limit, applied to all backends for a fair comparison.
-const MOST_THREADS: usize = 32;
+const MAX_THREADS: usize = 32;
 
 /// Compare speed and quality of all backends, Box2D and Rapier
 #[derive(Args, Debug)]
-pub struct Options {
+pub struct BenchOptions {
     /// Built-in scenes, with optional parameters, or scene files [default: large_pyramid,many_pyramids]
     #[arg(long, value_name = "A,B", conflicts_with = "from")]
     scenes: Option<String>,
@@ -59,7 +59,7 @@ pub struct Options {
     sizes: Vec<u64>,
     /// Backends to run [default: all available]
     #[arg(long, value_name = "A,B", value_delimiter = ',', value_enum, conflicts_with = "from")]
-    backends: Vec<Backend>,
+    backends: Vec<BenchBackend>,
     /// Measure worlds per second instead: N copies of each scene at once, on Drystone's own backends
     #[arg(long, value_name = "N,M", value_delimiter = ',', conflicts_with_all = ["from", "csv", "plot", "compare"],
           allow_negative_numbers = true, value_parser = whole::<u32>(1..=65_535))]
@@ -115,7 +115,7 @@ struct Case {
 ///
 /// Invalid usage or input; no adapter or peers program although one was required; a failing peers program; a
 /// regression.
-pub fn run(options: &Options) -> Result<(), Failure> {
+pub fn run(options: &BenchOptions) -> Result<(), Failure> {
     if !options.from.is_empty() {
         return show(options);
     }
@@ -123,7 +123,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     let cases = cases(options)?;
     let load = machine::load();
     stop::install()?;
-    let outputs = Outputs::open(options)?;
+    let outputs = BenchOutputs::open(options)?;
     let (mut engines, backends) = contenders(options)?;
     let speeds = speeds(&engines, &backends)?;
     let engines_known = engines.peers.as_ref().map_or(&[][..], |peers| &peers.about.engines);
@@ -148,7 +148,7 @@ pub fn run(options: &Options) -> Result<(), Failure> {
     }
     console::print(table::legend(&results.rows))?;
     finish(outputs, &results)?;
-    let differ: Vec<&Row> = results.rows.iter().filter(|row| !row.repeats_exactly).collect();
+    let differ: Vec<&BenchRow> = results.rows.iter().filter(|row| !row.repeats_exactly).collect();
     for row in &differ {
         console::warn(&format!("{} on {}: repeats end in different states", row.scene, row.label()));
     }
@@ -160,11 +160,11 @@ pub fn run(options: &Options) -> Result<(), Failure> {
 
 /// Measures many worlds at once (`--worlds`).
 fn many_worlds(
-    options: &Options,
+    options: &BenchOptions,
     cases: &[Case],
     engines: &Engines,
-    backends: &[Backend],
-    outputs: Outputs,
+    backends: &[BenchBackend],
+    outputs: BenchOutputs,
     mut results: Results,
 ) -> Result<(), Failure> {
     for case in cases {
@@ -187,7 +187,7 @@ fn many_worlds(
 }
 
 /// Shows, plots or compares existing results (`--from`).
-fn show(options: &Options) -> Result<(), Failure> {
+fn show(options: &BenchOptions) -> Result<(), Failure> {
     let old = options.compare.as_deref().map(row::read).transpose()?;
     let files = options.from.iter().map(|path| row::read(path)).collect::<Result<Vec<_>, _>>()?;
     if let Some(path) = &options.markdown {
@@ -196,7 +196,7 @@ fn show(options: &Options) -> Result<(), Failure> {
     let [results] = &files[..] else {
         return Err(Failure::usage("--from takes one file, except with --markdown"));
     };
-    let outputs = Outputs::open(options)?;
+    let outputs = BenchOutputs::open(options)?;
     console::print(&format!("{}\n", machine::text(&results.machine)))?;
     let mut rest = &results.rows[..];
     while let Some(first) = rest.first() {
@@ -218,14 +218,14 @@ fn show(options: &Options) -> Result<(), Failure> {
 }
 
 /// Files written at the end.
-struct Outputs {
+struct BenchOutputs {
     json: Option<Destination>,
     csv: Option<Destination>,
     plot: Option<Destination>,
 }
 
-impl Outputs {
-    fn open(options: &Options) -> Result<Self, Failure> {
+impl BenchOutputs {
+    fn open(options: &BenchOptions) -> Result<Self, Failure> {
         let open = |option, path: &Option<PathBuf>, extension: &str| {
             path.as_deref().map(|path| Destination::open(option, path, &[extension])).transpose()
         };
@@ -240,8 +240,8 @@ impl Outputs {
     }
 }
 
-fn finish(outputs: Outputs, results: &Results) -> Result<(), Failure> {
-    let Outputs { json, csv, plot } = outputs;
+fn finish(outputs: BenchOutputs, results: &Results) -> Result<(), Failure> {
+    let BenchOutputs { json, csv, plot } = outputs;
     let mut destinations = Vec::new();
     if let Some(mut file) = json {
         // Serialisation fails only for maps with non-string keys and failing `Serialize` implementations; results have
@@ -262,7 +262,7 @@ fn finish(outputs: Outputs, results: &Results) -> Result<(), Failure> {
 }
 
 /// Returns the cases to run, all checked before the first takes time.
-fn cases(options: &Options) -> Result<Vec<Case>, Failure> {
+fn cases(options: &BenchOptions) -> Result<Vec<Case>, Failure> {
     let sizes = match (&options.scenes, &options.sizes[..]) {
         (None, []) => &SIZES[..],
         (_, sizes) => sizes,
@@ -309,15 +309,15 @@ fn split(specs: &str) -> Vec<String> {
 }
 
 /// Selects and starts the requested backends, or all available ones.
-fn contenders(options: &Options) -> Result<(Engines, Vec<Backend>), Failure> {
-    let asked = |backend: Backend| options.backends.contains(&backend);
+fn contenders(options: &BenchOptions) -> Result<(Engines, Vec<BenchBackend>), Failure> {
+    let asked = |backend: BenchBackend| options.backends.contains(&backend);
     if let Some(peer) = options.backends.iter().find(|backend| backend.peer().is_some() && !options.worlds.is_empty()) {
         return Err(Failure::usage(format_args!("--worlds: {} runs one world at a time", peer.name())));
     }
     let any = options.backends.is_empty();
-    let threads = options.threads.map_or_else(|| default_threads().min(MOST_THREADS), |threads| threads as usize);
-    let context = match (any || asked(Backend::Gpu)).then(|| backend::choose(backend::Backend::Gpu)) {
-        Some(Ok(Choice::Gpu { context, .. })) => Some(context),
+    let threads = options.threads.map_or_else(|| default_threads().min(MAX_THREADS), |threads| threads as usize);
+    let context = match (any || asked(BenchBackend::Gpu)).then(|| backend::choose(backend::Backend::Gpu)) {
+        Some(Ok(BackendChoice::Gpu { context, .. })) => Some(context),
         Some(Err(failure)) if !any => return Err(failure),
         _ => None,
     };
@@ -338,42 +338,42 @@ fn contenders(options: &Options) -> Result<(Engines, Vec<Backend>), Failure> {
             }
         },
     };
-    let needs = |backend: Backend| if backend.is_threaded() { threads } else { 1 };
-    let known = |backend: Backend| match (backend.peer(), &peers) {
+    let needs = |backend: BenchBackend| if backend.is_threaded() { threads } else { 1 };
+    let known = |backend: BenchBackend| match (backend.peer(), &peers) {
         (Some(name), Some(peers)) => {
             let engine = peers.about.engines.iter().find(|engine| engine.name == name);
             engine.is_some_and(|engine| needs(backend) <= engine.most_threads as usize)
         }
         (Some(_), None) => false,
-        (None, _) => backend != Backend::Gpu || context.is_some(),
+        (None, _) => backend != BenchBackend::Gpu || context.is_some(),
     };
     if let Some(unknown) = options.backends.iter().find(|&&backend| !known(backend)) {
         let (name, threads) = (unknown.name(), count(needs(*unknown) as u64, "thread"));
         return Err(Failure::usage(format_args!("the peers program does not run {name} on {threads}")));
     }
-    let wanted = |backend: &Backend| {
+    let wanted = |backend: &BenchBackend| {
         if any { known(*backend) && (threads > 1 || !backend.is_threaded()) } else { asked(*backend) }
     };
-    let backends = Backend::ALL.into_iter().filter(wanted).collect();
+    let backends = BenchBackend::ALL.into_iter().filter(wanted).collect();
     let threads = u32::try_from(threads).unwrap_or(1);
     Ok((Engines { context, peers, threads }, backends))
 }
 
 /// Measures the copy speed and dispatch cost of the machine, for the backends in use.
-fn speeds(engines: &Engines, backends: &[Backend]) -> Result<Speeds, Failure> {
+fn speeds(engines: &Engines, backends: &[BenchBackend]) -> Result<Speeds, Failure> {
     let mut speeds = Speeds::default();
     for &backend in backends {
         let name = backend.name().to_owned();
         match backend {
-            Backend::Cpu1 => speeds.copy_gb_s.push((name, limit::copy_on_cpu(1))),
-            Backend::CpuN => speeds.copy_gb_s.push((name, limit::copy_on_cpu(engines.threads as usize))),
-            Backend::Gpu => {
+            BenchBackend::Cpu1 => speeds.copy_gb_s.push((name, limit::copy_on_cpu(1))),
+            BenchBackend::CpuN => speeds.copy_gb_s.push((name, limit::copy_on_cpu(engines.threads as usize))),
+            BenchBackend::Gpu => {
                 let Some(context) = &engines.context else { continue };
                 let (copy, dispatch) = limit::measure_device(context)?;
                 speeds.copy_gb_s.push((name, copy));
                 speeds.dispatch_us = Some(dispatch);
             }
-            Backend::Box2d | Backend::Box2dN | Backend::Rapier => {}
+            BenchBackend::Box2d | BenchBackend::Box2dN | BenchBackend::Rapier => {}
         }
     }
     Ok(speeds)
@@ -382,9 +382,9 @@ fn speeds(engines: &Engines, backends: &[Backend]) -> Result<Speeds, Failure> {
 /// Runs all backends on one case in turns, and appends their rows.
 fn measure(
     case: &Case,
-    options: &Options,
+    options: &BenchOptions,
     engines: &mut Engines,
-    backends: &[Backend],
+    backends: &[BenchBackend],
     results: &mut Results,
 ) -> Result<(), Failure> {
     let mut scene = source::load(&case.source)?.scene;
@@ -395,7 +395,7 @@ fn measure(
     let file = backends.iter().any(|backend| backend.peer().is_some()).then(|| scene_file(&scene)).transpose()?;
     let path = file.as_deref().unwrap_or(std::path::Path::new(""));
 
-    let mut runs: Vec<Vec<Run>> = vec![Vec::new(); backends.len()];
+    let mut runs: Vec<Vec<BenchRun>> = vec![Vec::new(); backends.len()];
     let mut out = vec![false; backends.len()];
     for repeat in 1..=options.repeats {
         for (index, &backend) in backends.iter().enumerate().filter(|&(index, _)| !out[index]).collect::<Vec<_>>() {
@@ -443,16 +443,16 @@ fn summarize(
     scene: &Scene,
     compiled: &Compiled,
     engines: &Engines,
-    backend: Backend,
-    runs: &[Run],
-    last: &Run,
+    backend: BenchBackend,
+    runs: &[BenchRun],
+    last: &BenchRun,
     results: &Results,
-) -> Result<Row, Failure> {
-    let times: Vec<Times> = runs.iter().map(|run| run.times).collect();
+) -> Result<BenchRow, Failure> {
+    let times: Vec<PeerTimes> = runs.iter().map(|run| run.times).collect();
     let (ms_per_step, cpu_ms_per_step) = Spread::of_times(&times);
     // On a device only the last run timed its stages.
     let fastest = runs.iter().min_by(|a, b| a.times.ms.total_cmp(&b.times.ms)).unwrap_or(last);
-    let stages_ms = if backend == Backend::Gpu { &last.stages_ms } else { &fastest.stages_ms }.clone();
+    let stages_ms = if backend == BenchBackend::Gpu { &last.stages_ms } else { &fastest.stages_ms }.clone();
     // If bodies were added or removed, the world as it is at the end.
     let compiled = last.compiled.as_ref().unwrap_or(compiled);
     let quality = quality::measure(compiled, &last.end)?;
@@ -464,14 +464,14 @@ fn summarize(
         limit::limit(&own.moved, own.dispatches, ms_per_step.median, &stages_ms, copy, dispatch)
     });
     let adapter = match (backend, &engines.context) {
-        (Backend::Gpu, Some(context)) => Some(About::gpu(context, String::new()).adapter),
-        (Backend::Cpu1 | Backend::CpuN, _) => Some(About::cpu(1, String::new()).adapter),
+        (BenchBackend::Gpu, Some(context)) => Some(BackendInfo::gpu(context, String::new()).adapter),
+        (BenchBackend::Cpu1 | BenchBackend::CpuN, _) => Some(BackendInfo::cpu(1, String::new()).adapter),
         _ => None,
     };
     let peers = engines.peers.as_ref().map_or(&[][..], |peers| &peers.about.engines);
-    let metrics = Measured { last: state::metrics(compiled, &last.end), time_to_rest: None };
+    let metrics = RunMeasurements { last: state::metrics(compiled, &last.end), time_to_rest: None };
     let moving = compiled.bodies.iter().filter(|body| body.kind == DYNAMIC).count() as u64;
-    Ok(Row {
+    Ok(BenchRow {
         scene: scene.name.clone(),
         size: case.size.unwrap_or(moving),
         backend: backend.name().to_owned(),

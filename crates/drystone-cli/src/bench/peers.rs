@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use drystone_bench::{About, Job, PROTOCOL, Ran, Reply, Request};
+use drystone_bench::{PROTOCOL, PeerInfo, PeerJob, PeerReply, PeerRequest, PeerRun};
 
 use super::super::failure::{Code, Failure, reason};
 use super::super::stop;
@@ -22,7 +22,7 @@ const BUILT: &str = "benches/peers/target/release";
 const HOW_TO_BUILD: &str = "build it with `cd benches/peers && cargo build --release` in Drystone's repository (it \
                             needs a C compiler), or name it with --peers or DRYSTONE_PEERS";
 /// Maximum length of a line from the program, in bytes: the final state of more bodies than a scene file can hold.
-const LONGEST_LINE: u64 = 1 << 30;
+const MAX_LINE: u64 = 1 << 30;
 /// Number of bytes kept of the program's standard error.
 const STDERR_KEPT: usize = 1 << 12;
 /// Interval at which a waiting thread checks for Ctrl-C.
@@ -62,19 +62,19 @@ pub fn missing(engine: &str) -> Failure {
 pub struct Peers {
     child: Child,
     input: ChildStdin,
-    output: Receiver<Line>,
+    output: Receiver<PeerLine>,
     stderr_end: Arc<Mutex<Vec<u8>>>,
     /// Thread that collects the end of its standard error.
     listener: JoinHandle<()>,
     shown: String,
     patience: Duration,
     /// Engines that it can run.
-    pub about: About,
+    pub about: PeerInfo,
 }
 
 /// A line from the program, or the reason why there is none.
 #[derive(Debug)]
-enum Line {
+enum PeerLine {
     Text(Vec<u8>),
     TooLong,
     Unreadable(String),
@@ -103,8 +103,8 @@ impl Peers {
         let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || {
             let mut output = BufReader::new(output);
-            while let Some(line) = read_line(&mut output, LONGEST_LINE) {
-                let last = !matches!(line, Line::Text(_));
+            while let Some(line) = read_line(&mut output, MAX_LINE) {
+                let last = !matches!(line, PeerLine::Text(_));
                 if sender.send(line).is_err() || last {
                     break;
                 }
@@ -113,14 +113,14 @@ impl Peers {
         let stderr_end = Arc::new(Mutex::new(Vec::new()));
         let kept = stderr_end.clone();
         let listener = std::thread::spawn(move || listen(errors, &kept));
-        let about = About { protocol: 0, engines: Vec::new() };
+        let about = PeerInfo { protocol: 0, engines: Vec::new() };
         let mut peers = Self { child, input, output: receiver, stderr_end, listener, shown, patience, about };
-        match peers.ask(&Request::About)? {
-            Reply::About(about) if about.protocol == PROTOCOL && !about.engines.is_empty() => {
+        match peers.ask(&PeerRequest::About)? {
+            PeerReply::About(about) if about.protocol == PROTOCOL && !about.engines.is_empty() => {
                 peers.about = about;
                 Ok(peers)
             }
-            Reply::About(About { protocol, .. }) if protocol != PROTOCOL => Err(peers.failure(&format!(
+            PeerReply::About(PeerInfo { protocol, .. }) if protocol != PROTOCOL => Err(peers.failure(&format!(
                 "speaks protocol version {protocol}, not {PROTOCOL}: build both programs from the same source"
             ))),
             other => Err(peers.nonsense(&other)),
@@ -131,10 +131,10 @@ impl Peers {
     ///
     /// # Errors
     /// If the program hangs, dies or sends an invalid answer, or after Ctrl-C.
-    pub fn run(&mut self, job: Job, bodies: usize) -> Result<Result<Ran, String>, Failure> {
-        match self.ask(&Request::Run(job))? {
-            Reply::Refused(why) => Ok(Err(why.lines().next().unwrap_or_default().to_owned())),
-            Reply::Ran(ran) => {
+    pub fn run(&mut self, job: PeerJob, bodies: usize) -> Result<Result<PeerRun, String>, Failure> {
+        match self.ask(&PeerRequest::Run(job))? {
+            PeerReply::Refused(why) => Ok(Err(why.lines().next().unwrap_or_default().to_owned())),
+            PeerReply::Ran(ran) => {
                 let times = [ran.times.ms, ran.times.first_ms, ran.times.cpu_ms.unwrap_or(0.0)];
                 let stages = ran.stages_ms.iter().map(|&(_, ms)| ms);
                 if times.into_iter().chain(stages).any(|ms| !ms.is_finite() || ms < 0.0) {
@@ -150,7 +150,7 @@ impl Peers {
         }
     }
 
-    fn ask(&mut self, request: &Request) -> Result<Reply, Failure> {
+    fn ask(&mut self, request: &PeerRequest) -> Result<PeerReply, Failure> {
         // Serialisation cannot fail: the keys are strings, and no `Serialize` implementation fails.
         let line = serde_json::to_string(request).unwrap_or_default() + "\n";
         if self.input.write_all(line.as_bytes()).and_then(|()| self.input.flush()).is_err() {
@@ -169,11 +169,11 @@ impl Peers {
             match self.output.recv_timeout(left.min(STOP_CHECK_INTERVAL)) {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Err(self.died()),
-                Ok(Line::TooLong) => return Err(self.failure("sent a line that is too long")),
-                Ok(Line::Unreadable(why)) => return Err(self.failure(&format!("cannot be read: {why}"))),
-                Ok(Line::Text(line)) => match serde_json::from_slice(&line) {
+                Ok(PeerLine::TooLong) => return Err(self.failure("sent a line that is too long")),
+                Ok(PeerLine::Unreadable(why)) => return Err(self.failure(&format!("cannot be read: {why}"))),
+                Ok(PeerLine::Text(line)) => match serde_json::from_slice(&line) {
                     // Only an increasing step counts as progress.
-                    Ok(Reply::Alive(now)) => {
+                    Ok(PeerReply::Alive(now)) => {
                         if step.is_none_or(|step| step < now) {
                             (heard, step) = (Instant::now(), Some(now));
                         }
@@ -188,7 +188,7 @@ impl Peers {
         }
     }
 
-    fn nonsense(&self, reply: &Reply) -> Failure {
+    fn nonsense(&self, reply: &PeerReply) -> Failure {
         let start: String = format!("{reply:?}").chars().take(60).collect();
         self.failure(&format!("sent {start}, which does not answer the request"))
     }
@@ -237,18 +237,18 @@ fn shown_status(status: ExitStatus) -> String {
 }
 
 /// Reads a line without its end; `None` after the last.
-fn read_line(from: &mut impl BufRead, longest: u64) -> Option<Line> {
+fn read_line(from: &mut impl BufRead, longest: u64) -> Option<PeerLine> {
     let mut line = Vec::new();
     match from.take(longest).read_until(b'\n', &mut line) {
         Ok(0) => None,
         Ok(_) if line.last() == Some(&b'\n') => {
             line.pop();
-            Some(Line::Text(line))
+            Some(PeerLine::Text(line))
         }
-        Ok(read) if read as u64 == longest => Some(Line::TooLong),
+        Ok(read) if read as u64 == longest => Some(PeerLine::TooLong),
         // Incomplete: the program died.
         Ok(_) => None,
-        Err(error) => Some(Line::Unreadable(reason(&error))),
+        Err(error) => Some(PeerLine::Unreadable(reason(&error))),
     }
 }
 
@@ -273,10 +273,10 @@ mod tests {
     #[test]
     fn lines_end_somewhere() {
         let mut from = &b"one\ntwo\n"[..];
-        assert!(matches!(read_line(&mut from, 100), Some(Line::Text(line)) if line == b"one"));
-        assert!(matches!(read_line(&mut from, 4), Some(Line::Text(line)) if line == b"two"));
+        assert!(matches!(read_line(&mut from, 100), Some(PeerLine::Text(line)) if line == b"one"));
+        assert!(matches!(read_line(&mut from, 4), Some(PeerLine::Text(line)) if line == b"two"));
         assert!(read_line(&mut from, 100).is_none());
-        assert!(matches!(read_line(&mut &b"endless"[..], 4), Some(Line::TooLong)));
+        assert!(matches!(read_line(&mut &b"endless"[..], 4), Some(PeerLine::TooLong)));
         assert!(read_line(&mut &b"cut off"[..], 100).is_none());
     }
 

@@ -13,7 +13,7 @@ use embedded_graphics::text::{Alignment, Text};
 
 use super::super::report::{group, significant};
 use super::crossover::{self, Crossover};
-use super::row::{Results, Row};
+use super::row::{BenchRow, Results};
 
 /// Size of a panel, px.
 const PANEL: (i32, i32) = (860, 520);
@@ -46,7 +46,7 @@ pub fn png(results: &Results) -> Result<Vec<u8>, DrawError> {
     draw(&results.rows).to_png()
 }
 
-fn draw(rows: &[Row]) -> Image {
+fn draw(rows: &[BenchRow]) -> Image {
     let mut families: Vec<&str> = Vec::new();
     for row in rows {
         if !families.contains(&row.family()) {
@@ -55,7 +55,7 @@ fn draw(rows: &[Row]) -> Image {
     }
     let across = families.len().clamp(1, ACROSS);
     let down = families.len().div_ceil(across).max(1);
-    let mut canvas = Canvas::new(across, down);
+    let mut canvas = PlotCanvas::new(across, down);
     for (index, family) in families.iter().enumerate() {
         let place = |index: usize, size: i32| i32::try_from(index).unwrap_or(0) * size;
         let corner = Point::new(place(index % across, PANEL.0), place(index / across, PANEL.1));
@@ -109,12 +109,12 @@ impl Axis {
     }
 }
 
-fn panel(canvas: &mut Canvas, corner: Point, rows: &[Row], family: &str) -> Result<(), Infallible> {
+fn panel(canvas: &mut PlotCanvas, corner: Point, rows: &[BenchRow], family: &str) -> Result<(), Infallible> {
     let (left, right, top, bottom) = MARGINS;
     let (x_0, x_1) = (corner.x + left, corner.x + PANEL.0 - right);
     let (y_0, y_1) = (corner.y + PANEL.1 - bottom, corner.y + top);
     let backends = crossover::backends(rows, family);
-    let lines: Vec<(&Row, Vec<(f64, f64)>)> =
+    let lines: Vec<(&BenchRow, Vec<(f64, f64)>)> =
         backends.iter().map(|row| (*row, crossover::line(rows, family, &row.backend))).collect();
     let points = || lines.iter().flat_map(|(_, line)| line.iter().copied());
     let across = Axis::around(points().map(|point| point.0), x_0, x_1);
@@ -184,7 +184,7 @@ fn plain(value: f64) -> String {
 }
 
 /// Draws a point of a line: round for Drystone, square for Box2D, triangular for Rapier.
-fn mark(canvas: &mut Canvas, at: Point, backend: &str) -> Result<(), Infallible> {
+fn mark(canvas: &mut PlotCanvas, at: Point, backend: &str) -> Result<(), Infallible> {
     let fill = PrimitiveStyle::with_fill(color(backend));
     match backend {
         "box2d" | "box2dN" => Rectangle::with_center(at, Size::new(10, 10)).into_styled(fill).draw(canvas),
@@ -197,11 +197,11 @@ fn mark(canvas: &mut Canvas, at: Point, backend: &str) -> Result<(), Infallible>
 }
 
 /// Image as a draw target.
-struct Canvas {
+struct PlotCanvas {
     image: Image,
 }
 
-impl Canvas {
+impl PlotCanvas {
     fn new(across: usize, down: usize) -> Self {
         let size = |count: usize, each: i32| u32::try_from(count).unwrap_or(1) * each.unsigned_abs();
         let (width, height) = (size(across, PANEL.0), size(down, PANEL.1));
@@ -209,13 +209,13 @@ impl Canvas {
     }
 }
 
-impl OriginDimensions for Canvas {
+impl OriginDimensions for PlotCanvas {
     fn size(&self) -> Size {
         Size::new(self.image.width, self.image.height)
     }
 }
 
-impl DrawTarget for Canvas {
+impl DrawTarget for PlotCanvas {
     type Color = Rgb888;
     type Error = Infallible;
 
@@ -236,11 +236,11 @@ impl DrawTarget for Canvas {
 mod tests {
     use super::*;
 
-    fn rows(gpu: [f64; 2]) -> Vec<Row> {
+    fn rows(gpu: [f64; 2]) -> Vec<BenchRow> {
         let row = |backend: &str, size: u64, ms: f64| {
             let spread = serde_json::json!({ "median": ms, "min": ms, "max": ms });
             let row = serde_json::json!({ "scene": "a", "backend": backend, "size": size, "ms_per_step": spread });
-            serde_json::from_value::<Row>(row).unwrap()
+            serde_json::from_value::<BenchRow>(row).unwrap()
         };
         vec![row("gpu", 100, gpu[0]), row("gpu", 10_000, gpu[1]), row("cpu1", 100, 0.1), row("cpu1", 10_000, 10.0)]
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use drystone_bench::{Engine, Times};
+use drystone_bench::{PeerEngine, PeerTimes};
 use serde::{Deserialize, Serialize};
 
 use super::super::backend::Adapter;
@@ -18,7 +18,7 @@ pub struct Results {
     /// Machine and software.
     pub machine: Machine,
     /// Rows, by scene, size and backend.
-    pub rows: Vec<Row>,
+    pub rows: Vec<BenchRow>,
     /// Combinations that could not be run.
     #[serde(default)]
     pub skipped: Vec<Skipped>,
@@ -58,7 +58,7 @@ pub struct Machine {
     pub adapter: Option<Adapter>,
     /// Other engines that were run, with their versions.
     #[serde(default)]
-    pub peers: Vec<Engine>,
+    pub peers: Vec<PeerEngine>,
     /// Copy speed and dispatch cost.
     #[serde(default)]
     pub speeds: Speeds,
@@ -77,7 +77,7 @@ pub struct Skipped {
 
 /// Result of one backend on one scene.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Row {
+pub struct BenchRow {
     /// Name of the scene: its spec in the catalogue, or the name in its file.
     pub scene: String,
     /// Number of bodies requested by `--sizes`, else the number of dynamic bodies.
@@ -166,7 +166,7 @@ pub struct Row {
     pub hash: String,
 }
 
-impl Row {
+impl BenchRow {
     /// Returns the name in tables. A software adapter is never called a GPU.
     pub fn label(&self) -> String {
         label(&self.backend, self.adapter.as_ref(), self.threads)
@@ -233,8 +233,8 @@ impl Spread {
     }
 
     /// Summarises wall-clock times, and processor times if all repeats have them.
-    pub fn of_times(times: &[Times]) -> (Self, Option<Self>) {
-        let pick = |pick: fn(&Times) -> f64| times.iter().map(pick).collect::<Vec<_>>();
+    pub fn of_times(times: &[PeerTimes]) -> (Self, Option<Self>) {
+        let pick = |pick: fn(&PeerTimes) -> f64| times.iter().map(pick).collect::<Vec<_>>();
         let wall = Self::of(&pick(|times| times.ms), &pick(|times| times.first_ms));
         let cpu: Option<Vec<f64>> = times.iter().map(|times| times.cpu_ms).collect();
         (wall, cpu.map(|cpu| Self::of(&cpu, &[])))

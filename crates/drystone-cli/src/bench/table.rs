@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 
 use super::super::report::{count, group, significant};
-use super::row::{Results, Row};
+use super::row::{BenchRow, Results};
 
 /// Explanation of the two columns about memory, printed below all tables.
 const MEMORY: &str = "memory: ms to move a step's data at copy speed, with the cost of its dispatches; x memory: \
                       median over that, below 1 where data stay in caches\n";
 
 /// Returns the table of one scene.
-pub fn table(rows: &[Row], with_stages: bool) -> String {
+pub fn table(rows: &[BenchRow], with_stages: bool) -> String {
     let mut text = String::new();
     let Some(first) = rows.first() else { return text };
     let _ = writeln!(
@@ -82,11 +82,11 @@ pub fn table(rows: &[Row], with_stages: bool) -> String {
 }
 
 /// Returns the explanation of columns in use, to be printed below the last table.
-pub fn legend(rows: &[Row]) -> &'static str {
+pub fn legend(rows: &[BenchRow]) -> &'static str {
     if rows.iter().any(|row| row.limit.is_some()) { MEMORY } else { "" }
 }
 
-fn stages(text: &mut String, row: &Row) {
+fn stages(text: &mut String, row: &BenchRow) {
     let _ = writeln!(text, "  {:<24}{:>9}{:>10}{:>10}", format!("{} by stage", row.label()), "ms", "MB", "x memory");
     for (stage, ms) in &row.stages_ms {
         let of = |list: &[(String, f64)]| list.iter().find(|(name, _)| name == stage).map(|&(_, value)| value);

@@ -9,14 +9,14 @@ use serde::{Deserialize, Serialize};
 use super::super::failure::{Code, Failure};
 use super::super::report::{count, group, significant};
 use super::super::{console, source, stop};
-use super::engine::{Backend, Engines};
+use super::engine::{BenchBackend, Engines};
 use super::row::{Results, Skipped, Spread};
-use super::{Case, Options};
+use super::{BenchOptions, Case};
 
 /// Result of one backend with a number of copies of a scene.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct WorldsRow {
-    /// Name of the scene ([`super::row::Row::scene`]).
+    /// Name of the scene ([`super::row::BenchRow::scene`]).
     pub scene: String,
     /// Number of worlds.
     pub worlds: u32,
@@ -45,7 +45,7 @@ pub struct WorldsRow {
 
 /// Measurements with one number of worlds.
 #[derive(Default)]
-struct Times {
+struct WorldsTimes {
     ms: Vec<f64>,
     first: Vec<f64>,
     hashes: Vec<u64>,
@@ -59,9 +59,9 @@ struct Times {
 /// If the device is lost, or after Ctrl-C.
 pub fn measure(
     case: &Case,
-    options: &Options,
+    options: &BenchOptions,
     engines: &Engines,
-    backends: &[Backend],
+    backends: &[BenchBackend],
     results: &mut Results,
 ) -> Result<(), Failure> {
     let mut scene = source::load(&case.source)?.scene;
@@ -71,9 +71,9 @@ pub fn measure(
     let mut counts = options.worlds.clone();
     counts.sort_unstable();
     counts.dedup();
-    let turns: Vec<(Backend, u32)> =
+    let turns: Vec<(BenchBackend, u32)> =
         backends.iter().flat_map(|&backend| counts.iter().map(move |&worlds| (backend, worlds))).collect();
-    let mut times: Vec<Option<Times>> = turns.iter().map(|_| Some(Times::default())).collect();
+    let mut times: Vec<Option<WorldsTimes>> = turns.iter().map(|_| Some(WorldsTimes::default())).collect();
     for _ in 0..options.repeats {
         for (&(backend, worlds), all) in turns.iter().zip(&mut times) {
             let Some(times) = all else { continue };
@@ -90,7 +90,7 @@ pub fn measure(
         }
     }
     for ((backend, worlds), times) in turns.into_iter().zip(times) {
-        let Some(Times { ms, first, hashes, device_bytes, dispatches }) = times else { continue };
+        let Some(WorldsTimes { ms, first, hashes, device_bytes, dispatches }) = times else { continue };
         let ms_per_step = Spread::of(&ms, &first);
         results.worlds.push(WorldsRow {
             scene: scene.name.clone(),
@@ -111,17 +111,17 @@ pub fn measure(
 
 /// Runs one repeat. The inner error is the reason why the backend cannot run it.
 fn run(
-    backend: Backend,
+    backend: BenchBackend,
     engines: &Engines,
     scene: &Scene,
     worlds: u32,
     steps: u32,
-    times: &mut Times,
+    times: &mut WorldsTimes,
 ) -> Result<Result<(), String>, Failure> {
     let scenes = WorldBatch::vary(scene, worlds as usize, |_, _| {});
     let made = match (backend, &engines.context) {
-        (Backend::Gpu, Some(context)) => WorldBatch::on_gpu(context, &scenes),
-        (Backend::Cpu1 | Backend::CpuN, _) => {
+        (BenchBackend::Gpu, Some(context)) => WorldBatch::on_gpu(context, &scenes),
+        (BenchBackend::Cpu1 | BenchBackend::CpuN, _) => {
             WorldBatch::on_cpu(&scenes, engines.threads_of(backend).unwrap_or(1) as usize)
         }
         _ => return Ok(Err("other engines run one world at a time".to_owned())),

@@ -6,10 +6,10 @@ use std::time::Duration;
 use drystone::{AdapterChoice, Context};
 use drystone_scenes::{catalogue, file};
 use drystone_serve::config::S3;
-use drystone_serve::op::{CommandRecord, Key, Op};
+use drystone_serve::op::{CommandRecord, Op, RequestKey};
 use drystone_serve::problem::Problem;
 use drystone_serve::scheduler::Scheduler;
-use drystone_serve::session::{Answer, Facts, Format, Read, Reply, Request};
+use drystone_serve::session::{Answer, Format, Read, ReplySender, SessionRequest, WorldFacts};
 use drystone_serve::store::Store;
 use drystone_serve::{Config, Device};
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ impl Worlds {
     }
 
     fn make(&self, id: &str, spec: &str) {
-        let facts = Facts { name: id.to_owned(), created: 0, key: None, owner: String::new(), bodies: 0 };
+        let facts = WorldFacts { name: id.to_owned(), created: 0, key: None, owner: String::new(), bodies: 0 };
         let text = file::write_json(&catalogue::build(spec).unwrap());
         let store = &self.scheduler.shared().store;
         store.create(id, &serde_json::to_vec(&facts).unwrap(), text.as_bytes()).unwrap();
@@ -37,13 +37,13 @@ impl Worlds {
         self.scheduler.add(id, facts, place);
     }
 
-    fn ask(&self, id: &str, request: impl FnOnce(Reply) -> Request) -> Result<Answer, Problem> {
+    fn ask(&self, id: &str, request: impl FnOnce(ReplySender) -> SessionRequest) -> Result<Answer, Problem> {
         self.runtime.block_on(self.scheduler.ask(id, request))
     }
 
     fn change(&self, id: &str, op: Op, key: &str) -> Result<Answer, Problem> {
-        let key = Some(Key { name: key.to_owned(), hash: 0 });
-        self.ask(id, |reply| Request::Write { op, key, deadline: None, reply })
+        let key = Some(RequestKey { name: key.to_owned(), hash: 0 });
+        self.ask(id, |reply| SessionRequest::Write { op, key, deadline: None, reply })
     }
 
     /// Retries as long as the answer says that this may help.
@@ -60,7 +60,7 @@ impl Worlds {
 
     fn hash(&self, id: &str) -> Value {
         for _ in 0..600 {
-            match self.ask(id, |reply| Request::Read(Read::State(Format::Json, Box::new(|_| Ok(()))), reply)) {
+            match self.ask(id, |reply| SessionRequest::Read(Read::State(Format::Json, Box::new(|_| Ok(()))), reply)) {
                 Ok(answer) => return serde_json::from_slice::<Value>(&answer.body).unwrap()["hash"].clone(),
                 Err(problem) => assert_eq!(problem.status, 503, "{problem:?}"),
             }
@@ -131,8 +131,8 @@ fn a_batch_survives_its_device() {
         .zip(&ops)
         .map(|(number, op)| {
             let (reply, answer) = tokio::sync::oneshot::channel();
-            let key = Some(Key { name: format!("part {number}"), hash: 0 });
-            handle.put(Request::Write { op: op.clone(), key, deadline: None, reply }, 64).unwrap();
+            let key = Some(RequestKey { name: format!("part {number}"), hash: 0 });
+            handle.put(SessionRequest::Write { op: op.clone(), key, deadline: None, reply }, 64).unwrap();
             answer
         })
         .collect();

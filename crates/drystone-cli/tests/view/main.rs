@@ -6,6 +6,7 @@
 #![cfg(all(feature = "view", target_os = "linux"))]
 
 mod building;
+mod camera_follow;
 mod clarity;
 mod files;
 mod graphs;
@@ -17,6 +18,5 @@ mod past;
 mod pictures;
 mod real_keys;
 mod scenes;
-mod sight;
 mod slow;
 mod small;

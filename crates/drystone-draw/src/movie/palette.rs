@@ -12,7 +12,7 @@ const SIZE: usize = 255;
 /// A colour on at least one in this many pixels is flat: it is kept exactly.
 const FLAT_SHARE: usize = 2000;
 /// Maximum number of flat colours.
-const MOST_FLAT: usize = 127;
+const MAX_FLAT_COLORS: usize = 127;
 /// Sampling factor of the quantiser: 1 (all pixels) to 30.
 const SAMPLING: i32 = 5;
 /// Squared distance above which a colour looks wrong, and the accepted share of such pixels, one in this many.
@@ -40,7 +40,7 @@ impl Palette {
         let exact = if by_count.len() <= SIZE {
             by_count.len()
         } else {
-            by_count.iter().take(MOST_FLAT).take_while(|(_, count)| count * FLAT_SHARE >= pixels.len()).count()
+            by_count.iter().take(MAX_FLAT_COLORS).take_while(|(_, count)| count * FLAT_SHARE >= pixels.len()).count()
         };
         let mut colors: Vec<Color> = by_count[..exact].iter().map(|&(color, _)| color).collect();
         let blends: Vec<u8> = by_count[exact..]

@@ -7,7 +7,7 @@
 use super::{CatalogueError, Entry, pyramid_count};
 
 /// Parameters by name.
-type Given = Vec<(&'static str, f64)>;
+type NamedParameters = Vec<(&'static str, f64)>;
 
 impl Entry {
     /// Returns the parameters with which this scene has about `bodies` bodies that are free to move, for
@@ -15,7 +15,7 @@ impl Entry {
     ///
     /// # Errors
     /// More bodies than the ranges of the parameters allow; the error holds the maximum size.
-    pub fn sized(&self, bodies: u64) -> Result<Option<Given>, CatalogueError> {
+    pub fn sized(&self, bodies: u64) -> Result<Option<NamedParameters>, CatalogueError> {
         match rule(self.name, bodies) {
             Some(given) if !self.takes(&given) => {
                 Err(CatalogueError::Size { scene: self.name, bodies, most: self.most() })
@@ -25,7 +25,7 @@ impl Entry {
     }
 
     /// Returns true if all names are parameters of this scene and all values are in range.
-    fn takes(&self, given: &Given) -> bool {
+    fn takes(&self, given: &NamedParameters) -> bool {
         given
             .iter()
             .all(|&(name, value)| self.parameters.iter().any(|p| p.name == name && value >= p.min && value <= p.max))
@@ -43,7 +43,7 @@ impl Entry {
     }
 }
 
-fn rule(name: &str, bodies: u64) -> Option<Given> {
+fn rule(name: &str, bodies: u64) -> Option<NamedParameters> {
     let n = bodies.max(1) as f64;
     // A whole number, at least one.
     let whole = |x: f64| x.round().max(1.0);

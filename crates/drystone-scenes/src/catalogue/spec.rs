@@ -130,10 +130,10 @@ fn known(parameters: &[Parameter]) -> String {
 }
 
 /// Parameters in the order given.
-type Given<'a> = Vec<(&'a str, f64)>;
+type WrittenParameters<'a> = Vec<(&'a str, f64)>;
 
 /// Splits a spec into name and parameters.
-pub(super) fn parse(spec: &str) -> Result<(&str, Given<'_>), CatalogueError> {
+pub(super) fn parse(spec: &str) -> Result<(&str, WrittenParameters<'_>), CatalogueError> {
     let Some((name, list)) = spec.split_once(':') else {
         return Ok((spec.trim(), Vec::new()));
     };

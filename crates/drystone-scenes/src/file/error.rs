@@ -20,7 +20,7 @@ pub enum FileErrorKind {
 
 /// Position in the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct TextPosition {
     /// Line, from 1.
     pub line: usize,
     /// Column, from 1, in characters.
@@ -31,7 +31,7 @@ pub struct Place {
     pub text: String,
 }
 
-impl Place {
+impl TextPosition {
     pub(super) fn new(text: &str, span: Range<usize>) -> Self {
         let start = text.floor_char_boundary(span.start);
         let end = text.floor_char_boundary(span.end).max(start);
@@ -56,7 +56,7 @@ pub struct FileError {
     /// Name of the file, or description of the source.
     pub source_name: String,
     /// Position; `None` if the file could not be read at all, or is too large.
-    pub place: Option<Box<Place>>,
+    pub place: Option<Box<TextPosition>>,
     /// JSON path, such as `bodies[3].shapes[0].box.half[1]`; empty for the whole file.
     pub path: String,
     /// Description of the invalid part, such as `is -1`.
@@ -65,7 +65,7 @@ pub struct FileError {
     pub expected: String,
 }
 
-struct Colons<'a>(Option<&'a Place>);
+struct Colons<'a>(Option<&'a TextPosition>);
 
 impl fmt::Display for Colons<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -10,7 +10,7 @@
 
 use serde::Deserialize;
 
-use super::error::{FileError, FileErrorKind, Place, one_line};
+use super::error::{FileError, FileErrorKind, TextPosition, one_line};
 use super::joint_records::JointRecord;
 use super::records::BodyRecord;
 use super::values::{Element, Pair, at_most, given};
@@ -149,7 +149,7 @@ pub(crate) fn parse_journal(text: &str, source_name: &str) -> Result<Journal, Fi
     let fail = |kind, span, path: String, problem: &str, expected: &str| FileError {
         kind,
         source_name: source_name.to_owned(),
-        place: Some(Box::new(Place::new(text, span))),
+        place: Some(Box::new(TextPosition::new(text, span))),
         path,
         problem: one_line(problem),
         expected: one_line(expected),

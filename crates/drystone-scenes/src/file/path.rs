@@ -15,53 +15,55 @@ use super::read::{Syntax, json_offset, ron_offset};
 
 /// A step of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum PathStep {
     Key(String),
     Index(usize),
 }
 
 /// Converts a path tracked by serde.
-pub fn from_track(path: &serde_path_to_error::Path) -> Vec<Step> {
+pub fn from_track(path: &serde_path_to_error::Path) -> Vec<PathStep> {
     use serde_path_to_error::Segment;
     let step = |segment: &Segment| match segment {
-        Segment::Seq { index } => Some(Step::Index(*index)),
-        Segment::Map { key } => Some(Step::Key(key.clone())),
+        Segment::Seq { index } => Some(PathStep::Index(*index)),
+        Segment::Map { key } => Some(PathStep::Key(key.clone())),
         Segment::Enum { .. } | Segment::Unknown => None,
     };
     path.iter().filter_map(step).collect()
 }
 
 /// Parses a displayed path. Only for paths of the format's own keys, which contain no dots or brackets.
-pub fn from_text(path: &str) -> Vec<Step> {
+pub fn from_text(path: &str) -> Vec<PathStep> {
     path.split(['.', '['])
         .filter(|step| !step.is_empty())
         .map(|step| match step.strip_suffix(']').map(str::parse) {
-            Some(Ok(index)) => Step::Index(index),
-            _ => Step::Key(step.to_owned()),
+            Some(Ok(index)) => PathStep::Index(index),
+            _ => PathStep::Key(step.to_owned()),
         })
         .collect()
 }
 
 /// Formats a path, such as `bodies[3].shapes[0]`; keys that are not plain words are quoted.
-pub fn show(path: &[Step]) -> String {
+pub fn show(path: &[PathStep]) -> String {
     let mut shown = String::new();
     for step in path {
         match step {
-            Step::Index(index) => shown.extend(["[", &index.to_string(), "]"]),
-            Step::Key(key) if !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$') => {
+            PathStep::Index(index) => shown.extend(["[", &index.to_string(), "]"]),
+            PathStep::Key(key)
+                if !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || c == '_' || c == '$') =>
+            {
                 if !shown.is_empty() {
                     shown.push('.');
                 }
                 shown.push_str(&one_line(key));
             }
-            Step::Key(key) => shown.extend(["[", &one_line(&format!("{key:?}")), "]"]),
+            PathStep::Key(key) => shown.extend(["[", &one_line(&format!("{key:?}")), "]"]),
         }
     }
     shown
 }
 
 /// Returns the byte range of the value at `path`, or of the innermost enclosing value that exists.
-pub fn locate(text: &str, syntax: Syntax, path: &[Step]) -> Range<usize> {
+pub fn locate(text: &str, syntax: Syntax, path: &[PathStep]) -> Range<usize> {
     for length in (1..=path.len()).rev() {
         if let Some(start) = find(text, syntax, &path[..length]) {
             return value_at(text, start, syntax);
@@ -70,7 +72,7 @@ pub fn locate(text: &str, syntax: Syntax, path: &[Step]) -> Range<usize> {
     value_at(text, 0, syntax)
 }
 
-fn find(text: &str, syntax: Syntax, path: &[Step]) -> Option<usize> {
+fn find(text: &str, syntax: Syntax, path: &[PathStep]) -> Option<usize> {
     let found = Cell::new(false);
     let probe = Probe { path, found: &found };
     let offset = match syntax {
@@ -88,7 +90,7 @@ fn find(text: &str, syntax: Syntax, path: &[Step]) -> Option<usize> {
 
 #[derive(Clone, Copy)]
 struct Probe<'a> {
-    path: &'a [Step],
+    path: &'a [PathStep],
     found: &'a Cell<bool>,
 }
 
@@ -109,7 +111,7 @@ impl<'de> Visitor<'de> for Probe<'_> {
         f.write_str("a list or an object")
     }
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        if let Some(Step::Index(index)) = self.path.first() {
+        if let Some(PathStep::Index(index)) = self.path.first() {
             for _ in 0..*index {
                 if seq.next_element::<IgnoredAny>()?.is_none() {
                     return Ok(());
@@ -121,7 +123,7 @@ impl<'de> Visitor<'de> for Probe<'_> {
     }
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
         while let Some(key) = map.next_key::<String>()? {
-            if self.path.first() == Some(&Step::Key(key)) {
+            if self.path.first() == Some(&PathStep::Key(key)) {
                 map.next_value_seed(Probe { path: &self.path[1..], ..self })?;
             } else {
                 map.next_value::<IgnoredAny>()?;

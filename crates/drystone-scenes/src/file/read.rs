@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::error::Category;
 
 use super::error::FileErrorKind::{self, Structure, Syntax as Malformed, Value};
-use super::path::{self, Step};
+use super::path::{self, PathStep};
 use super::records::SceneRecord;
 use super::values;
 
@@ -20,7 +20,7 @@ pub enum Syntax {
 /// An error of reading, with its path and position.
 pub struct Complaint {
     pub kind: FileErrorKind,
-    pub path: Vec<Step>,
+    pub path: Vec<PathStep>,
     pub span: Range<usize>,
     pub problem: String,
     pub expected: String,
@@ -47,7 +47,7 @@ fn version(text: &str, syntax: Syntax, complaint: Complaint) -> Complaint {
     };
     match read {
         Some(Versioned { version }) if version != super::VERSION => {
-            let path = vec![Step::Key("version".to_owned())];
+            let path = vec![PathStep::Key("version".to_owned())];
             Complaint {
                 kind: Value,
                 span: path::locate(text, syntax, &path),
@@ -132,13 +132,13 @@ fn ron(text: &str) -> Result<SceneRecord, Complaint> {
 }
 
 /// Returns the type that the format expects where the parser found another one.
-fn ron_expected(code: &ron::Error, path: &[Step]) -> Option<String> {
+fn ron_expected(code: &ron::Error, path: &[PathStep]) -> Option<String> {
     use ron::Error as E;
     Some(match code {
         E::ExpectedFloat => "a number".to_owned(),
         E::ExpectedInteger | E::IntegerOutOfBounds | E::InvalidIntegerDigit { .. } => {
             // ron does not report the expected type; the format has one signed key.
-            plain(if path.last() == Some(&Step::Key("group".to_owned())) { "i32" } else { "u32" })
+            plain(if path.last() == Some(&PathStep::Key("group".to_owned())) { "i32" } else { "u32" })
         }
         E::ExpectedBoolean => "true or false".to_owned(),
         E::ExpectedString => "a string".to_owned(),
@@ -151,10 +151,10 @@ fn ron_expected(code: &ron::Error, path: &[Step]) -> Option<String> {
     })
 }
 
-fn ron_complaint(text: &str, error: &ron::error::SpannedError, path: Vec<Step>) -> Complaint {
+fn ron_complaint(text: &str, error: &ron::error::SpannedError, path: Vec<PathStep>) -> Complaint {
     use ron::Error as E;
     let after = ron_offset(text, &error.span.end);
-    let at_path = |path: Vec<Step>, problem: String, expected: String| Complaint {
+    let at_path = |path: Vec<PathStep>, problem: String, expected: String| Complaint {
         kind: Structure,
         span: path::locate(text, Syntax::Ron, &path),
         path,
@@ -200,14 +200,14 @@ fn ron_complaint(text: &str, error: &ron::error::SpannedError, path: Vec<Step>) 
 }
 
 /// Translates an error of serde, which both parsers pass on as text.
-fn data(text: &str, syntax: Syntax, message: &str, mut path: Vec<Step>, after: usize) -> Complaint {
+fn data(text: &str, syntax: Syntax, message: &str, mut path: Vec<PathStep>, after: usize) -> Complaint {
     let quoted = |prefix: &str| message.strip_prefix(prefix)?.split_once('`').map(|(key, _)| key.to_owned());
     if let Some(key) = quoted("unknown field `").or_else(|| quoted("duplicate field `")) {
         // A user's key may contain a quote; the tracked path has the whole key.
         let key = match path.last() {
-            Some(Step::Key(last)) if last.starts_with(&key) => last.clone(),
+            Some(PathStep::Key(last)) if last.starts_with(&key) => last.clone(),
             _ => {
-                path.push(Step::Key(key.clone()));
+                path.push(PathStep::Key(key.clone()));
                 key
             }
         };

@@ -122,9 +122,9 @@ impl Same for bool {
 }
 
 /// Writer for the keys of one object; omits those with default values.
-struct Keys<S>(S);
+struct ObjectKeys<S>(S);
 
-impl<S: SerializeStruct> Keys<S> {
+impl<S: SerializeStruct> ObjectKeys<S> {
     fn number(&mut self, key: &'static str, value: f32, default: f32) -> Result<(), S::Error> {
         if value.same(&default) { Ok(()) } else { self.0.serialize_field(key, &value) }
     }
@@ -196,7 +196,7 @@ impl Serialize for Out<'_, Field> {
 impl Serialize for Out<'_, Emitter> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Emitter { bodies, joints, start, every, count, keep, lifetime } = self.0;
-        let mut keys = Keys(serializer.serialize_struct("Emitter", 7)?);
+        let mut keys = ObjectKeys(serializer.serialize_struct("Emitter", 7)?);
         keys.given("start", Some(start).filter(|&&start| start > 0))?;
         keys.given("every", every.as_ref())?;
         keys.given("count", count.as_ref())?;
@@ -213,7 +213,7 @@ impl Serialize for Out<'_, Emitter> {
 impl Serialize for Out<'_, Settings> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (s, d) = (self.0, Settings::default());
-        let mut keys = Keys(serializer.serialize_struct("Settings", 18)?);
+        let mut keys = ObjectKeys(serializer.serialize_struct("Settings", 18)?);
         keys.number("dt", s.dt, d.dt)?;
         keys.given("substeps", s.substeps.as_ref())?;
         keys.given("iterations", s.iterations.as_ref())?;
@@ -240,7 +240,7 @@ impl Serialize for Out<'_, Settings> {
 impl Serialize for Out<'_, Body> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (b, d) = (self.0, Body::default());
-        let mut keys = Keys(serializer.serialize_struct("Body", 18)?);
+        let mut keys = ObjectKeys(serializer.serialize_struct("Body", 18)?);
         keys.given("id", b.id.as_ref())?;
         keys.0.serialize_field("type", &Named(b.kind))?;
         keys.pair("position", b.position, d.position)?;
@@ -274,7 +274,7 @@ impl Serialize for Out<'_, Shape> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let s = self.0;
         let d = Shape::new(s.geometry.clone());
-        let mut keys = Keys(serializer.serialize_struct("Shape", 10)?);
+        let mut keys = ObjectKeys(serializer.serialize_struct("Shape", 10)?);
         match &s.geometry {
             &Geometry::Circle { radius } => keys.0.serialize_field("circle", &Round { radius })?,
             &Geometry::Box { half, radius } => {
@@ -315,7 +315,7 @@ impl Serialize for Out<'_, Shape> {
 impl Serialize for Out<'_, Joint> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let j = self.0;
-        let mut keys = Keys(serializer.serialize_struct("Joint", 24)?);
+        let mut keys = ObjectKeys(serializer.serialize_struct("Joint", 24)?);
         keys.given("id", j.id.as_ref())?;
         keys.0.serialize_field("type", &Named(JointType::of(&j.kind)))?;
         keys.given("a", j.a.as_ref())?;
@@ -333,7 +333,7 @@ impl Serialize for Out<'_, Joint> {
     }
 }
 
-impl<S: SerializeStruct> Keys<S> {
+impl<S: SerializeStruct> ObjectKeys<S> {
     /// Writes the keys of one type of joint.
     fn kind(&mut self, kind: &JointKind) -> Result<(), S::Error> {
         match kind {

@@ -186,7 +186,7 @@ impl Now<'_> {
     /// Applies the commands since the last step to a body: velocities, impulses, forces and positions.
     fn push(&self, slot: usize, body: &mut Body) {
         let mass = &self.compiled.mass[slot];
-        let own = |command: &&types::Command| !command.is_for_joint() && command.body as usize == slot;
+        let own = |command: &&types::CommandData| !command.is_for_joint() && command.body as usize == slot;
         for command in self.snapshot.commands.iter().filter(own) {
             let (value, other) = (Vec2::from(command.value), Vec2::from(command.other));
             match command.kind {
@@ -326,7 +326,7 @@ impl Now<'_> {
     }
 
     /// Returns the rows of a joint: their kinds, their original goals and their present goals.
-    fn rows(&self, joint: &types::Joint) -> Vec<(u32, RowGoal, RowGoal)> {
+    fn rows(&self, joint: &types::JointData) -> Vec<(u32, RowGoal, RowGoal)> {
         let first = joint.first_row as usize;
         let rows = first..first + (joint.flags & ROW_COUNT_MASK) as usize;
         let laid = &self.compiled.joints.rows[rows.clone()];

@@ -8,21 +8,21 @@ use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 
-use super::asked::{Answered, AnsweredHeld, Parameters, read_body};
-use super::content::{Content, Held};
+use super::asked::{AnsweredHeld, HandlerResult, Parameters, read_body};
+use super::content::{Content, ReservedAnswer};
 use super::guard::{Caller, OwnWorld};
-use super::{State, parameters, room};
+use super::{ApiState, memory_budget, parameters};
 use crate::answers;
 use crate::op::read_list;
 use crate::problem::Problem;
-use crate::session::{self, Answer, Format, QueryRecord, Read, Request};
+use crate::session::{self, Answer, Format, QueryRecord, Read, SessionRequest};
 
-pub(super) async fn read(state: &State, id: &str, what: Read) -> Answered {
-    state.scheduler.ask(id, |reply| Request::Read(what, reply)).await
+pub(super) async fn read(state: &ApiState, id: &str, what: Read) -> HandlerResult {
+    state.scheduler.ask(id, |reply| SessionRequest::Read(what, reply)).await
 }
 
 /// Memory reserved for a growing answer.
-pub(super) type Growing = Arc<Mutex<Option<room::Reserved>>>;
+pub(super) type Growing = Arc<Mutex<Option<memory_budget::ReservedMemory>>>;
 
 /// Returns a function that reserves the token's memory for a growing answer beyond the first `free` bytes, and the
 /// reservation itself.
@@ -32,14 +32,14 @@ pub(super) fn charging(caller: Arc<Caller>, free: usize) -> (session::Charge, Gr
     let charge = move |bytes: usize| {
         let mut held = own.lock().unwrap_or_else(PoisonError::into_inner);
         all = all.saturating_add(bytes);
-        let most = caller.room.pot_bytes();
+        let most = caller.memory_budget.pot_bytes();
         if all > most {
             let detail = format!("the answer takes about {all} bytes; at most {most} (limits.memory_bytes)");
             return Err(Problem::limit(detail));
         }
         match &mut *held {
-            Some(permit) => permit.merge(caller.room.take(bytes)?),
-            None if all > free => *held = Some(caller.room.take(all)?),
+            Some(permit) => permit.merge(caller.memory_budget.take(bytes)?),
+            None if all > free => *held = Some(caller.memory_budget.take(all)?),
             None => {}
         }
         Ok(())
@@ -51,14 +51,14 @@ pub(super) fn charging(caller: Arc<Caller>, free: usize) -> (session::Charge, Gr
 pub(super) fn with_reserved(answer: Answer, growing: &Growing) -> Response {
     let permit = growing.lock().unwrap_or_else(PoisonError::into_inner).take();
     match permit {
-        Some(permit) => Held(answer, permit).into_response(),
+        Some(permit) => ReservedAnswer(answer, permit).into_response(),
         None => answer.into_response(),
     }
 }
 
 /// Requests an answer that may be large. The session reserves memory before it creates the answer.
 async fn read_large(
-    state: &State,
+    state: &ApiState,
     caller: Arc<Caller>,
     id: &str,
     what: impl FnOnce(session::Charge) -> Read,
@@ -71,22 +71,22 @@ async fn read_large(
 /// Format of a state.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
-pub struct Written {
+pub struct StateFormat {
     /// `json`, `binary` (a full frame, as in a stream) or `npz`. [default: by the header `Accept`]
     #[param(value_type = Option<String>)]
     format: Option<Format>,
 }
 
 /// Returns position and velocity of every body.
-#[utoipa::path(get, path = "/v1/worlds/{id}/state", tag = "ask", params(("id" = String, Path), Written),
+#[utoipa::path(get, path = "/v1/worlds/{id}/state", tag = "ask", params(("id" = String, Path), StateFormat),
     responses((status = 200, content(
-        (answers::State = "application/json"), (Vec<u8> = "application/octet-stream"), (Vec<u8> = "application/x-npz")))))]
+        (answers::StateAnswer = "application/json"), (Vec<u8> = "application/octet-stream"), (Vec<u8> = "application/x-npz")))))]
 pub async fn state(
-    FromState(state): FromState<State>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Arc<Caller>>,
     OwnWorld(id): OwnWorld,
     headers: HeaderMap,
-    query: Parameters<Written>,
+    query: Parameters<StateFormat>,
 ) -> Result<Response, Problem> {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let by_accept = if accept.contains("application/x-npz") {
@@ -102,9 +102,9 @@ pub async fn state(
 
 /// Returns type, mass and shapes of every body.
 #[utoipa::path(get, path = "/v1/worlds/{id}/bodies", tag = "ask", params(("id" = String, Path)),
-    responses((status = 200, body = answers::Bodies)))]
+    responses((status = 200, body = answers::BodiesAnswer)))]
 pub async fn bodies(
-    FromState(state): FromState<State>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Arc<Caller>>,
     OwnWorld(id): OwnWorld,
 ) -> Result<Response, Problem> {
@@ -117,9 +117,9 @@ pub async fn bodies(
 /// another request. Broken joints are listed until they are removed. Commands to a joint take effect in the list
 /// after the next step.
 #[utoipa::path(get, path = "/v1/worlds/{id}/joints", tag = "ask", params(("id" = String, Path)),
-    responses((status = 200, body = answers::Joints)))]
+    responses((status = 200, body = answers::JointsAnswer)))]
 pub async fn joints(
-    FromState(state): FromState<State>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Arc<Caller>>,
     OwnWorld(id): OwnWorld,
 ) -> Result<Response, Problem> {
@@ -128,8 +128,8 @@ pub async fn joints(
 
 /// Returns energy, momentum, penetration and similar figures, and the time of each stage.
 #[utoipa::path(get, path = "/v1/worlds/{id}/metrics", tag = "ask", params(("id" = String, Path)),
-    responses((status = 200, body = answers::Metrics)))]
-pub async fn metrics(FromState(state): FromState<State>, OwnWorld(id): OwnWorld) -> Answered {
+    responses((status = 200, body = answers::MetricsAnswer)))]
+pub async fn metrics(FromState(state): FromState<ApiState>, OwnWorld(id): OwnWorld) -> HandlerResult {
     read(&state, &id, Read::Metrics).await
 }
 
@@ -150,21 +150,21 @@ pub struct Since {
 #[utoipa::path(get, path = "/v1/worlds/{id}/events", tag = "ask", params(("id" = String, Path), Since),
     responses((status = 200, body = answers::Events)))]
 pub async fn events(
-    FromState(state): FromState<State>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Arc<Caller>>,
     OwnWorld(id): OwnWorld,
     query: Parameters<Since>,
 ) -> AnsweredHeld {
     let since = parameters(query)?;
     let most = since.limit.unwrap_or(1000).clamp(1, 100_000);
-    let room = caller.room.take(most.min(state.config.limits.events) * 256)?;
-    Ok(Held(read(&state, &id, Read::Events { from: since.from.unwrap_or(0), most }).await?, room))
+    let memory_budget = caller.memory_budget.take(most.min(state.config.limits.events) * 256)?;
+    Ok(ReservedAnswer(read(&state, &id, Read::Events { from: since.from.unwrap_or(0), most }).await?, memory_budget))
 }
 
 /// Queries of a request.
 #[derive(Debug, ToSchema)]
 #[allow(dead_code, reason = "for the API description only; the body is parsed as a list")]
-pub struct Questions {
+pub struct QueriesRequest {
     /// Queries, at least one.
     queries: Vec<QueryRecord>,
 }
@@ -173,11 +173,11 @@ pub struct Questions {
 ///
 /// All queries of a request see the same state; the world does not step until they are answered. Together they may
 /// find `limits.found` shapes and take `limits.query_seconds` of computing.
-#[utoipa::path(post, path = "/v1/worlds/{id}/query", tag = "ask", request_body = Questions,
+#[utoipa::path(post, path = "/v1/worlds/{id}/query", tag = "ask", request_body = QueriesRequest,
     params(("id" = String, Path)),
-    responses((status = 200, body = answers::Answers)))]
+    responses((status = 200, body = answers::QueryAnswers)))]
 pub async fn query(
-    FromState(state): FromState<State>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Arc<Caller>>,
     OwnWorld(id): OwnWorld,
     content: Content,
@@ -189,8 +189,8 @@ pub async fn query(
     };
     let (queries, content) = read_body(content, questions).await?;
     // Memory for the answer is reserved as it grows, once it is no longer small.
-    let (charge, growing) = charging(caller, room::MAX_SMALL);
-    let answer = read(&state, &id, Read::Query(session::Questions { queries, charge })).await?;
+    let (charge, growing) = charging(caller, memory_budget::MAX_SMALL);
+    let answer = read(&state, &id, Read::Query(session::RequestQueries { queries, charge })).await?;
     drop(content);
     Ok(with_reserved(answer, &growing))
 }

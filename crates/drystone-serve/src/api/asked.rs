@@ -8,10 +8,10 @@ use axum::extract::{FromRequest, Query, Request};
 use axum::http::{HeaderMap, Uri};
 use serde::de::DeserializeOwned;
 
-use super::content::{Content, Held, read_aside, reading_bytes};
+use super::content::{Content, ReservedAnswer, read_aside, reading_bytes};
 use super::guard::Caller;
-use super::{State, key};
-use crate::op::{Key, Op, read_json};
+use super::{ApiState, key};
+use crate::op::{Op, RequestKey, read_json};
 use crate::problem::Problem;
 use crate::session::{self, Answer};
 use crate::store::Store;
@@ -19,12 +19,12 @@ use crate::store::Store;
 /// Query parameters of a request, or the reason why they cannot be parsed.
 pub(super) type Parameters<T> = Result<Query<T>, QueryRejection>;
 /// Result of a handler.
-pub(super) type Answered = Result<Answer, Problem>;
+pub(super) type HandlerResult = Result<Answer, Problem>;
 /// Result of a handler with a large answer.
-pub(super) type AnsweredHeld = Result<Held, Problem>;
+pub(super) type AnsweredHeld = Result<ReservedAnswer, Problem>;
 
 /// Longest name of a world or a checkpoint, bytes.
-pub(super) const LONGEST_NAME: usize = 64;
+pub(super) const MAX_NAME_LENGTH: usize = 64;
 
 /// Request with a body and an optional idempotency key.
 #[derive(Debug)]
@@ -34,10 +34,10 @@ pub(super) struct Keyed {
     content: Content,
 }
 
-impl FromRequest<State> for Keyed {
+impl FromRequest<ApiState> for Keyed {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, state: &State) -> Result<Self, Problem> {
+    async fn from_request(request: Request, state: &ApiState) -> Result<Self, Problem> {
         let (uri, headers) = (request.uri().clone(), request.headers().clone());
         Ok(Self { uri, headers, content: Content::from_request(request, state).await? })
     }
@@ -51,7 +51,7 @@ impl Keyed {
     pub async fn read<T: Send + 'static>(
         self,
         read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
-    ) -> Result<(Option<Key>, T), Problem> {
+    ) -> Result<(Option<RequestKey>, T), Problem> {
         self.read_and_keep(read).await.map(|(key, value, _)| (key, value))
     }
 
@@ -62,7 +62,7 @@ impl Keyed {
     pub async fn read_and_keep<T: Send + 'static>(
         self,
         read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
-    ) -> Result<(Option<Key>, T, Content), Problem> {
+    ) -> Result<(Option<RequestKey>, T, Content), Problem> {
         let Self { uri, headers, content } = self;
         let both = move |body: &[u8]| Ok((key(&headers, uri.path(), body)?, read(body)?));
         let ((key, value), content) = read_body(content, both).await?;
@@ -81,8 +81,14 @@ pub(super) async fn read_body<T: Send + 'static>(
     read_aside(&caller, length, move || Ok((read(&content)?, content))).await?
 }
 
-pub(super) async fn write(state: &State, id: &str, op: Op, key: Option<Key>, deadline: Option<Instant>) -> Answered {
-    state.scheduler.ask(id, |reply| session::Request::Write { op, key, deadline, reply }).await
+pub(super) async fn write(
+    state: &ApiState,
+    id: &str,
+    op: Op,
+    key: Option<RequestKey>,
+    deadline: Option<Instant>,
+) -> HandlerResult {
+    state.scheduler.ask(id, |reply| session::SessionRequest::Write { op, key, deadline, reply }).await
 }
 
 /// Parses a body that may be empty.
@@ -92,7 +98,7 @@ pub(super) fn read_or_empty<T: DeserializeOwned>(content: &[u8]) -> Result<T, Pr
 
 /// Runs a request to the store, which may take a while, on a thread that may block.
 pub(super) async fn in_store<T: Send + 'static>(
-    state: &State,
+    state: &ApiState,
     caller: &Caller,
     what: impl FnOnce(&Store) -> io::Result<T> + Send + 'static,
 ) -> Result<T, Problem> {

@@ -12,9 +12,9 @@ use axum::response::{IntoResponse, Response};
 use futures_util::{StreamExt, stream};
 use tokio::sync::Semaphore;
 
-use super::State;
+use super::ApiState;
 use super::guard::Caller;
-use super::room::{MAX_SMALL, Reserved, Room, charge};
+use super::memory_budget::{MAX_SMALL, MemoryBudget, ReservedMemory, charge};
 use crate::op::CommandRecord;
 use crate::problem::Problem;
 use crate::session::Answer;
@@ -56,10 +56,10 @@ pub async fn read_aside<T: Send + 'static>(
     // A token uses only part of the slots.
     let own =
         caller.reading.clone().acquire_owned().await.map_err(|_| Problem::unavailable("the service is stopping"))?;
-    let turn = READING.acquire().await.map_err(|_| Problem::unavailable("the service is stopping"))?;
+    let time_slice = READING.acquire().await.map_err(|_| Problem::unavailable("the service is stopping"))?;
     let reading = tokio::task::spawn_blocking(move || {
         let value = read();
-        drop((turn, own));
+        drop((time_slice, own));
         value
     });
     reading.await.map_err(|_| Problem::internal("internal server error; see the log"))
@@ -69,7 +69,7 @@ pub async fn read_aside<T: Send + 'static>(
 #[derive(Debug)]
 pub struct Content {
     bytes: Bytes,
-    reserved: Option<Reserved>,
+    reserved: Option<ReservedMemory>,
     caller: Arc<Caller>,
 }
 
@@ -79,7 +79,7 @@ impl Content {
     /// # Errors
     /// The memory is in use at the moment: 429.
     pub fn charge(&mut self, bytes: usize) -> Result<(), Problem> {
-        charge(&self.caller.room, &mut self.reserved, bytes)
+        charge(&self.caller.memory_budget, &mut self.reserved, bytes)
     }
 
     /// Returns the caller of the request.
@@ -98,10 +98,15 @@ impl Deref for Content {
 }
 
 /// Reserves memory for a body that has grown. A body that outgrows the memory for small ones is moved out of it.
-fn grow(room: &Room, reserved: &mut Option<Reserved>, from: usize, to: usize) -> Result<(), Problem> {
+fn grow(
+    memory_budget: &MemoryBudget,
+    reserved: &mut Option<ReservedMemory>,
+    from: usize,
+    to: usize,
+) -> Result<(), Problem> {
     match reserved {
-        Some(reserved) if from > MAX_SMALL => reserved.merge(room.take_large(to - from)?),
-        _ => *reserved = Some(room.take(to)?),
+        Some(reserved) if from > MAX_SMALL => reserved.merge(memory_budget.take_large(to - from)?),
+        _ => *reserved = Some(memory_budget.take(to)?),
     }
     Ok(())
 }
@@ -110,10 +115,10 @@ fn announced(headers: &HeaderMap) -> Option<usize> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
-impl FromRequest<State> for Content {
+impl FromRequest<ApiState> for Content {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, state: &State) -> Result<Self, Problem> {
+    async fn from_request(request: Request, state: &ApiState) -> Result<Self, Problem> {
         let limits = &state.config.limits;
         let caller = request.extensions().get::<Arc<Caller>>().cloned();
         let caller = caller.ok_or_else(|| Problem::internal("the request has no caller"))?;
@@ -137,7 +142,7 @@ impl FromRequest<State> for Content {
             }
             if length > set_aside {
                 let needed = length.next_multiple_of(STEP);
-                grow(&caller.room, &mut reserved, set_aside, needed)?;
+                grow(&caller.memory_budget, &mut reserved, set_aside, needed)?;
                 set_aside = needed;
             }
             bytes.extend_from_slice(&part);
@@ -148,9 +153,9 @@ impl FromRequest<State> for Content {
 
 /// Large answer, with the memory reserved for it until it is sent.
 #[derive(Debug)]
-pub struct Held(pub Answer, pub Reserved);
+pub struct ReservedAnswer(pub Answer, pub ReservedMemory);
 
-impl IntoResponse for Held {
+impl IntoResponse for ReservedAnswer {
     fn into_response(self) -> Response {
         let Self(mut answer, permit) = self;
         let bytes = Bytes::from(std::mem::take(&mut answer.body));

@@ -16,15 +16,15 @@ use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::asked::LONGEST_NAME;
+use super::asked::MAX_NAME_LENGTH;
 use super::content::{Content, read_aside};
 use super::guard::Caller;
 use super::worlds::status;
-use super::{State, key};
-use crate::op::{Key, read_json};
+use super::{ApiState, key};
+use crate::op::{RequestKey, read_json};
 use crate::problem::Problem;
-use crate::scheduler::Place;
-use crate::session::{Answer, Facts, Handle, Read, Request, Reserved, Shared, Status, check_limits};
+use crate::scheduler::CreationPermit;
+use crate::session::{Answer, Handle, Read, ReservedBodies, SessionRequest, Shared, Status, WorldFacts, check_limits};
 use crate::unix_seconds;
 use drystone::Scene;
 use drystone_scenes::catalogue::{self, CatalogueError};
@@ -70,7 +70,7 @@ impl ToSchema for WorldBody {
     params(("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: the request is executed once per key")),
     responses((status = 201, body = Status)))]
 pub async fn create(
-    FromState(state): FromState<State>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Arc<Caller>>,
     uri: Uri,
     headers: HeaderMap,
@@ -97,11 +97,11 @@ fn bug() -> Problem {
 #[derive(Debug)]
 pub struct Making {
     hash: u64,
-    outcome: watch::Receiver<Option<Made>>,
+    outcome: watch::Receiver<Option<CreationResult>>,
 }
 
 /// Created world, or the problem.
-type Made = Result<Arc<Handle>, Problem>;
+type CreationResult = Result<Arc<Handle>, Problem>;
 
 /// Creations in progress, by owner and key.
 pub type Creations = Mutex<HashMap<(String, String), Making>>;
@@ -110,12 +110,12 @@ enum Begun {
     /// The world was created before, by a request with the same key.
     There(Arc<Handle>),
     /// In progress; true if an earlier request with the same key has begun it.
-    Making(watch::Receiver<Option<Made>>, bool),
+    Making(watch::Receiver<Option<CreationResult>>, bool),
 }
 
 /// Begins to create a world in a separate task: if the client disconnects, the task continues, and a retry finds the
 /// world by its key. Without a key the creation is cancelled as long as nothing has been written.
-fn begin(state: &State, caller: &Arc<Caller>, key: Option<Key>, content: Content) -> Result<Begun, Problem> {
+fn begin(state: &ApiState, caller: &Arc<Caller>, key: Option<RequestKey>, content: Content) -> Result<Begun, Problem> {
     // Held until the key is among them: of two requests with one key only one begins.
     let mut creations = state.creations.lock().unwrap_or_else(PoisonError::into_inner);
     let claim = key.as_ref().map(|key| (caller.owner.clone(), key.name.clone()));
@@ -128,7 +128,8 @@ fn begin(state: &State, caller: &Arc<Caller>, key: Option<Key>, content: Content
                 Err(other())
             };
         }
-        let is_it = |facts: &Facts| facts.owner == claim.0 && facts.key.as_ref().is_some_and(|k| k.name == key.name);
+        let is_it =
+            |facts: &WorldFacts| facts.owner == claim.0 && facts.key.as_ref().is_some_and(|k| k.name == key.name);
         if let Some(handle) = state.scheduler.worlds().into_iter().find(|handle| is_it(&handle.facts)) {
             let is_same = handle.facts.key.as_ref().is_some_and(|made| made.hash == key.hash);
             return if is_same { Ok(Begun::There(handle)) } else { Err(other()) };
@@ -141,7 +142,7 @@ fn begin(state: &State, caller: &Arc<Caller>, key: Option<Key>, content: Content
     let (done, outcome) = watch::channel(None);
     let claim = claim.zip(key.as_ref()).map(|(claim, key)| {
         creations.insert(claim.clone(), Making { hash: key.hash, outcome: outcome.clone() });
-        Claim(state.creations.clone(), claim)
+        CreationKey(state.creations.clone(), claim)
     });
     drop(creations);
     let (state, caller) = (state.clone(), caller.clone());
@@ -160,13 +161,13 @@ fn begin(state: &State, caller: &Arc<Caller>, key: Option<Key>, content: Content
 /// Creates a world. On success it is on disk, in the list, and has had its first time slice; otherwise nothing
 /// remains.
 async fn make(
-    state: &State,
+    state: &ApiState,
     caller: &Caller,
-    key: Option<Key>,
+    key: Option<RequestKey>,
     content: Content,
-    place: Place,
-    done: &watch::Sender<Option<Made>>,
-) -> Made {
+    place: CreationPermit,
+    done: &watch::Sender<Option<CreationResult>>,
+) -> CreationResult {
     // Parsing a large scene takes time and memory: few at the same time, and one per token.
     let own = caller.creating.acquire().await.map_err(|_| Problem::unavailable("the service is stopping"))?;
     let permit = state.creating.clone().acquire_owned().await;
@@ -189,9 +190,9 @@ async fn make(
     drop(reserved);
     drop((permit, own));
     // The world is complete after its first time slice.
-    if let Err(problem) = state.scheduler.ask(&id, |reply| Request::Read(Read::Ping, reply)).await {
+    if let Err(problem) = state.scheduler.ask(&id, |reply| SessionRequest::Read(Read::Ping, reply)).await {
         if problem.status < 500 {
-            let _ = state.scheduler.ask(&id, |reply| Request::Delete(None, reply)).await;
+            let _ = state.scheduler.ask(&id, |reply| SessionRequest::Delete(None, reply)).await;
         }
         return Err(problem);
     }
@@ -199,9 +200,9 @@ async fn make(
 }
 
 /// Key in use, until dropped.
-struct Claim(Arc<Creations>, (String, String));
+struct CreationKey(Arc<Creations>, (String, String));
 
-impl Drop for Claim {
+impl Drop for CreationKey {
     fn drop(&mut self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.1);
     }
@@ -221,22 +222,22 @@ fn created(handle: &Arc<Handle>, caller: &Caller, again: bool) -> Response {
 fn store(
     shared: &Shared,
     content: &[u8],
-    key: Option<Key>,
+    key: Option<RequestKey>,
     owner: String,
-) -> Result<(String, Facts, Reserved), Problem> {
+) -> Result<(String, WorldFacts, ReservedBodies), Problem> {
     let text = std::str::from_utf8(content).map_err(|error| Problem::malformed(format!("not UTF-8: {error}")))?;
     let (scene, name) = read_scene(text, shared, &owner)?;
     let reserved = check_limits(&scene, shared, &owner)?;
     let name = match name {
-        Some(name) if name.len() > LONGEST_NAME => {
-            let detail = format!("the name is longer than {LONGEST_NAME} bytes");
+        Some(name) if name.len() > MAX_NAME_LENGTH => {
+            let detail = format!("the name is longer than {MAX_NAME_LENGTH} bytes");
             return Err(Problem::invalid(detail).at("name"));
         }
         Some(name) => name,
         None => scene.name.clone(),
     };
     let created = unix_seconds();
-    let facts = Facts { name, created, key, owner, bodies: scene.most_bodies() };
+    let facts = WorldFacts { name, created, key, owner, bodies: scene.most_bodies() };
     let text = file::write_json(&scene);
     let bytes = serde_json::to_vec(&facts).map_err(|error| Problem::internal(error.to_string()))?;
     let id = new_id();

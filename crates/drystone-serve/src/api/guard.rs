@@ -13,14 +13,14 @@ use axum::response::{IntoResponse, Response};
 use subtle::ConstantTimeEq;
 use tokio::sync::{Semaphore, watch};
 
-use super::State;
+use super::ApiState;
 use super::guesses::{Guesses, Quiet};
-use super::room::{Pot, Room};
+use super::memory_budget::{MemoryBudget, Pot};
 use crate::ServeError;
 use crate::config::{ANYBODY, Config, Token};
-use crate::listen::{Line, network};
+use crate::listen::{ConnectionInfo, network};
 use crate::problem::Problem;
-use crate::session::Facts;
+use crate::session::WorldFacts;
 
 /// Prefix of a token in a WebSocket protocol name, as a browser cannot send a header there.
 pub const BEARER_PROTOCOL: &str = "bearer.";
@@ -72,7 +72,7 @@ pub struct Caller {
     pub sockets: Arc<Semaphore>,
     sockets_most: usize,
     /// Memory for bodies and answers.
-    pub room: Room,
+    pub memory_budget: MemoryBudget,
     memory: usize,
     /// Slots for large request bodies being parsed.
     pub reading: Arc<Semaphore>,
@@ -83,13 +83,13 @@ pub struct Caller {
     /// Slots for worlds being created.
     pub creating: Semaphore,
     rate: f64,
-    bucket: Mutex<Bucket>,
+    bucket: Mutex<RateBucket>,
     /// True once the token is removed.
     ended: watch::Sender<bool>,
 }
 
 #[derive(Debug)]
-struct Bucket {
+struct RateBucket {
     left: f64,
     at: Instant,
 }
@@ -119,21 +119,21 @@ impl Caller {
             worlds,
             sockets_most: sockets,
             sockets: Arc::new(Semaphore::new(sockets.min(Semaphore::MAX_PERMITS))),
-            room: Room::new(pot, memory),
+            memory_budget: MemoryBudget::new(pot, memory),
             memory,
             reading: Arc::new(Semaphore::new(MAX_READING)),
             encoding: Arc::new(Semaphore::new(MAX_ENCODING)),
             lookups: Arc::new(Semaphore::new(MAX_LOOKUPS)),
             creating: Semaphore::new(MAX_CREATING),
             rate,
-            bucket: Mutex::new(Bucket { left: rate.max(1.0), at: Instant::now() }),
+            bucket: Mutex::new(RateBucket { left: rate.max(1.0), at: Instant::now() }),
             ended: watch::Sender::new(false),
         })
     }
 
     /// Returns true if the caller may see the world; to others the world does not exist.
     #[must_use]
-    pub fn owns(&self, facts: &Facts) -> bool {
+    pub fn owns(&self, facts: &WorldFacts) -> bool {
         self.sees_all() || facts.owner == self.owner
     }
 
@@ -191,10 +191,10 @@ impl Caller {
 #[derive(Debug)]
 pub struct OwnWorld(pub String);
 
-impl FromRequestParts<State> for OwnWorld {
+impl FromRequestParts<ApiState> for OwnWorld {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, state: &State) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &ApiState) -> Result<Self, Problem> {
         let named = RawPathParams::from_request_parts(parts, state).await;
         let named = named.map_err(|error| Problem::malformed(error.body_text()))?;
         let id = named.iter().find(|(name, _)| *name == "id").map(|(_, id)| id.to_owned()).unwrap_or_default();
@@ -292,7 +292,7 @@ impl Guard {
     }
 
     /// Returns true for a world that no token can see.
-    pub fn is_lost(&self, facts: &Facts) -> bool {
+    pub fn is_lost(&self, facts: &WorldFacts) -> bool {
         !self.callers.read().unwrap_or_else(PoisonError::into_inner).iter().any(|caller| caller.owns(facts))
     }
 
@@ -379,7 +379,7 @@ impl Guard {
         }
         let caller = self.find_caller(headers)?;
         let several = self.has_several();
-        if let Some(line) = request.extensions().get::<Arc<Line>>()
+        if let Some(line) = request.extensions().get::<Arc<ConnectionInfo>>()
             && !line.know(&caller.name, several)
         {
             let detail = "this token already has half of all connections (limits.connections)";
@@ -451,7 +451,7 @@ impl Noted {
             method: method.to_owned(),
             route: route.to_owned(),
             path: cut(request.uri().path()),
-            peer: request.extensions().get::<Arc<Line>>().map(|line| line.peer),
+            peer: request.extensions().get::<Arc<ConnectionInfo>>().map(|line| line.peer),
             start: Instant::now(),
         }
     }
@@ -513,7 +513,7 @@ fn trace_of(parent: &str) -> Option<String> {
 }
 
 /// Checks a request, counts it, and adds security headers to the answer.
-pub async fn guard(FromState(state): FromState<State>, mut request: Request, next: Next) -> Response {
+pub async fn guard(FromState(state): FromState<ApiState>, mut request: Request, next: Next) -> Response {
     let noted = Noted::of(&request);
     let (mut caller, mut detail) = (None, None);
     let mut response = match state.guard.check(&request) {
@@ -631,7 +631,7 @@ mod tests {
     #[test]
     fn tokens_are_changed() {
         let facts =
-            |owner: &str| Facts { name: String::new(), created: 0, key: None, owner: owner.to_owned(), bodies: 0 };
+            |owner: &str| WorldFacts { name: String::new(), created: 0, key: None, owner: owner.to_owned(), bodies: 0 };
         let token = |name: &str, secret: &str| Token::new(name, secret);
         let with = |tokens: &[Token]| Config { tokens: tokens.to_vec(), ..Config::default() };
         let (old, other) = (token("old", "first-long-token-1"), token("other", "other-long-token-2"));

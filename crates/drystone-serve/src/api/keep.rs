@@ -7,28 +7,28 @@ use serde_json::Value;
 use std::sync::Arc;
 use utoipa::ToSchema;
 
-use super::asked::{Answered, Keyed, LONGEST_NAME, in_store, read_or_empty, write};
+use super::asked::{HandlerResult, Keyed, MAX_NAME_LENGTH, in_store, read_or_empty, write};
 use super::guard::{Caller, OwnWorld};
-use super::{Path, State, key};
+use super::{ApiState, PathParameters, key};
 use crate::answers;
-use crate::op::{Key, Op, read_json};
+use crate::op::{Op, RequestKey, read_json};
 use crate::problem::Problem;
-use crate::session::{Answer, Request};
+use crate::session::{Answer, SessionRequest};
 use crate::store::saved_name;
 
 /// Executes work outside of the world's log once per key. The answer is logged before the client gets it. Continues
 /// if the client disconnects.
 async fn once(
-    state: &State,
+    state: &ApiState,
     id: &str,
-    key: Option<Key>,
-    work: impl Future<Output = Answered> + Send + 'static,
-) -> Answered {
+    key: Option<RequestKey>,
+    work: impl Future<Output = HandlerResult> + Send + 'static,
+) -> HandlerResult {
     let Some(key) = key else { return work.await };
     let claim = state.scheduler.existing(id)?.claim(&key)?;
     let (state, id) = (state.clone(), id.to_owned());
     let done = tokio::spawn(async move {
-        let known = state.scheduler.ask(&id, |reply| Request::Recall(key.clone(), reply)).await?;
+        let known = state.scheduler.ask(&id, |reply| SessionRequest::Recall(key.clone(), reply)).await?;
         if !known.is_unknown() {
             return Ok(known);
         }
@@ -48,7 +48,7 @@ async fn once(
 /// Name of a new checkpoint.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Checkpoint {
+pub struct CheckpointName {
     /// Name: lowercase letters, digits and hyphens, at most 64. [default: by the step]
     name: Option<String>,
 }
@@ -58,20 +58,20 @@ fn check_name(name: &str) -> Result<(), Problem> {
         return Ok(());
     }
     let problem = Problem::invalid(format!("{name:?} is not a valid name of a checkpoint")).at("name");
-    Err(problem.expected(format!("lowercase letters, digits and hyphens, at most {LONGEST_NAME}")))
+    Err(problem.expected(format!("lowercase letters, digits and hyphens, at most {MAX_NAME_LENGTH}")))
 }
 
 /// Saves the state of a world under a name.
-#[utoipa::path(post, path = "/v1/worlds/{id}/checkpoint", tag = "keep", request_body = Option<Checkpoint>,
+#[utoipa::path(post, path = "/v1/worlds/{id}/checkpoint", tag = "keep", request_body = Option<CheckpointName>,
     params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: the request is executed once per key")),
     responses((status = 200, body = answers::Saved)))]
-pub async fn checkpoint(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, asked: Keyed) -> Answered {
-    let (key, Checkpoint { name }) = asked.read(read_or_empty).await?;
+pub async fn checkpoint(FromState(state): FromState<ApiState>, OwnWorld(id): OwnWorld, asked: Keyed) -> HandlerResult {
+    let (key, CheckpointName { name }) = asked.read(read_or_empty).await?;
     if let Some(name) = &name {
         check_name(name)?;
     }
     let (own, world) = (state.clone(), id.clone());
-    let save = async move { own.scheduler.ask(&world, |reply| Request::Save(name, reply)).await };
+    let save = async move { own.scheduler.ask(&world, |reply| SessionRequest::Save(name, reply)).await };
     once(&state, &id, key, save).await
 }
 
@@ -79,10 +79,10 @@ pub async fn checkpoint(FromState(state): FromState<State>, OwnWorld(id): OwnWor
 #[utoipa::path(get, path = "/v1/worlds/{id}/checkpoints", tag = "keep", params(("id" = String, Path)),
     responses((status = 200, body = answers::Checkpoints)))]
 pub async fn checkpoints(
-    FromState(state): FromState<State>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Arc<Caller>>,
     OwnWorld(id): OwnWorld,
-) -> Answered {
+) -> HandlerResult {
     state.scheduler.existing(&id)?;
     let listing = in_store(&state, &caller, move |store| store.list(&id)).await?;
     Ok(Answer::json(&answers::Checkpoints { checkpoints: listing.saved }))
@@ -94,13 +94,13 @@ pub async fn checkpoints(
         ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: the request is executed once per key")),
     responses((status = 204)))]
 pub async fn forget(
-    FromState(state): FromState<State>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Arc<Caller>>,
     OwnWorld(id): OwnWorld,
-    Path((_, name)): Path<(String, String)>,
+    PathParameters((_, name)): PathParameters<(String, String)>,
     uri: Uri,
     headers: HeaderMap,
-) -> Answered {
+) -> HandlerResult {
     let key = key(&headers, uri.path(), &[])?;
     let missing = Problem::not_found(format!("there is no checkpoint {name:?} of a world {id}"));
     if state.scheduler.world(&id).is_none() {
@@ -132,8 +132,8 @@ pub struct Restore {
 #[utoipa::path(post, path = "/v1/worlds/{id}/restore", tag = "keep", request_body = Restore,
     params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: the request is executed once per key")),
     responses((status = 200, body = answers::Restored)))]
-pub async fn restore(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, asked: Keyed) -> Answered {
+pub async fn restore(FromState(state): FromState<ApiState>, OwnWorld(id): OwnWorld, asked: Keyed) -> HandlerResult {
     let (key, Restore { name }) = asked.read(|body: &[u8]| read_json::<Restore>(body)).await?;
     check_name(&name)?;
-    state.scheduler.ask(&id, |reply| Request::Restore(name, key, reply)).await
+    state.scheduler.ask(&id, |reply| SessionRequest::Restore(name, key, reply)).await
 }

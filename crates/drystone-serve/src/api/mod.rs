@@ -8,8 +8,8 @@ mod description;
 mod guard;
 mod guesses;
 mod keep;
+mod memory_budget;
 mod rewind;
-mod room;
 mod run;
 mod scene;
 mod scenes;
@@ -38,7 +38,7 @@ use utoipa_axum::routes;
 
 use super::ServeError;
 use super::config::Config;
-use super::op::Key;
+use super::op::RequestKey;
 use super::problem::Problem;
 use super::scheduler::Scheduler;
 use super::session::Answer;
@@ -48,7 +48,7 @@ pub use guard::TokenChanges;
 use guard::{Caller, Guard, MaybeCaller};
 
 /// Longest `Idempotency-Key`, characters.
-const LONGEST_KEY: usize = 128;
+const MAX_KEY: usize = 128;
 /// Number of worlds created at the same time.
 const MAX_CREATING: usize = 2;
 /// Largest number of times per second that the text of the metrics is rendered.
@@ -56,7 +56,7 @@ const MAX_FIGURES: u32 = 20;
 
 /// State shared by all handlers.
 #[derive(Clone, Debug)]
-pub struct State {
+pub struct ApiState {
     /// Configuration.
     pub config: Arc<Config>,
     /// Scheduler of the worlds.
@@ -68,18 +68,18 @@ pub struct State {
     sockets: Arc<Semaphore>,
     creating: Arc<Semaphore>,
     creations: Arc<create::Creations>,
-    figures: Arc<Mutex<Figures>>,
+    figures: Arc<Mutex<MetricsText>>,
 }
 
 /// Rendered text of the metrics, with the number of renderings in the current second.
 #[derive(Debug, Default)]
-struct Figures {
+struct MetricsText {
     since: Option<Instant>,
     count: u32,
     text: Arc<str>,
 }
 
-impl State {
+impl ApiState {
     /// Creates the state of a service that listens on `local`.
     #[must_use]
     pub fn new(
@@ -146,7 +146,7 @@ impl utoipa::Modify for Secured {
     }
 }
 
-fn routes() -> OpenApiRouter<State> {
+fn routes() -> OpenApiRouter<ApiState> {
     OpenApiRouter::with_openapi(Doc::openapi())
         .routes(routes!(worlds::list, create::create))
         .routes(routes!(worlds::show, worlds::delete))
@@ -180,7 +180,7 @@ fn document() -> serde_json::Value {
 }
 
 /// Returns the routes of the service.
-pub fn router(state: State) -> Router {
+pub fn router(state: ApiState) -> Router {
     let (api, _) = routes().split_for_parts();
     let document: Arc<str> = document().to_string().into();
     let schema: Arc<str> = json_schema().into();
@@ -203,7 +203,7 @@ pub fn router(state: State) -> Router {
 
 /// Refuses requests about worlds until the list of worlds is complete: an existing world must not get a 404.
 async fn refuse_while_starting(
-    FromState(state): FromState<State>,
+    FromState(state): FromState<ApiState>,
     request: axum::extract::Request,
     next: axum::middleware::Next,
 ) -> Response {
@@ -214,7 +214,7 @@ async fn refuse_while_starting(
 }
 
 /// Returns the routes for connections beyond the limit: health checks still work.
-pub fn router_when_full(state: State) -> Router {
+pub fn router_when_full(state: ApiState) -> Router {
     let most = state.config.limits.connections;
     let full = move || async move { Problem::unavailable(format!("{most} connections are already open")) };
     Router::new()
@@ -251,9 +251,9 @@ impl IntoResponse for Answer {
 
 /// Parameters in the path.
 #[derive(Debug)]
-struct Path<T>(T);
+struct PathParameters<T>(T);
 
-impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T> {
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathParameters<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
@@ -274,15 +274,15 @@ fn parameters<T>(query: Result<Query<T>, QueryRejection>) -> Result<T, Problem> 
 ///
 /// # Errors
 /// The key is empty or too long, or has invisible characters.
-fn key(headers: &HeaderMap, path: &str, body: &[u8]) -> Result<Option<Key>, Problem> {
+fn key(headers: &HeaderMap, path: &str, body: &[u8]) -> Result<Option<RequestKey>, Problem> {
     let Some(value) = headers.get("idempotency-key") else { return Ok(None) };
-    let name = value.to_str().ok().filter(|name| (1..=LONGEST_KEY).contains(&name.len()));
-    let wrong = || Problem::malformed(format!("Idempotency-Key: expected 1 to {LONGEST_KEY} visible characters"));
+    let name = value.to_str().ok().filter(|name| (1..=MAX_KEY).contains(&name.len()));
+    let wrong = || Problem::malformed(format!("Idempotency-Key: expected 1 to {MAX_KEY} visible characters"));
     Ok(Some(make_key(name.ok_or_else(wrong)?, path, body)))
 }
 
-fn make_key(name: &str, path: &str, body: &[u8]) -> Key {
-    Key { name: name.to_owned(), hash: Fnv::START.bytes(path.as_bytes()).bytes(&[0]).bytes(body).0 }
+fn make_key(name: &str, path: &str, body: &[u8]) -> RequestKey {
+    RequestKey { name: name.to_owned(), hash: Fnv::START.bytes(path.as_bytes()).bytes(&[0]).bytes(body).0 }
 }
 
 /// Returns 200 while the process answers.
@@ -294,7 +294,7 @@ async fn live() -> Response {
 /// Returns 200 if all worlds are open and the service is not stopping; with a token also details.
 #[utoipa::path(get, path = "/health/ready", tag = "service",
     responses((status = 200, description = "Ready")))]
-async fn ready(FromState(state): FromState<State>, caller: MaybeCaller) -> Response {
+async fn ready(FromState(state): FromState<ApiState>, caller: MaybeCaller) -> Response {
     if let Some(mut hindrance) = state.scheduler.hindrance() {
         if caller.is_none() {
             // Details require a token.
@@ -314,7 +314,7 @@ async fn ready(FromState(state): FromState<State>, caller: MaybeCaller) -> Respo
 /// Returns metrics for Prometheus: of the whole service for tokens with `metrics` or `admin`, and for all tokens if
 /// all have one owner; other tokens get their own figures.
 #[utoipa::path(get, path = "/metrics", tag = "service", responses((status = 200, description = "Text", body = String)))]
-async fn prometheus(FromState(state): FromState<State>, caller: MaybeCaller) -> Response {
+async fn prometheus(FromState(state): FromState<ApiState>, caller: MaybeCaller) -> Response {
     let text = {
         // One at a time, because the text is the same for each.
         let mut figures = state.figures.lock().unwrap_or_else(PoisonError::into_inner);
@@ -359,7 +359,7 @@ fn own_figures(text: &str, caller: &Caller) -> String {
 }
 
 /// Renders the text of the metrics.
-fn figures_of(state: &State) -> String {
+fn figures_of(state: &ApiState) -> String {
     let scheduler = &state.scheduler;
     let worlds = scheduler.worlds();
     let (mut failed, mut starting) = (0_u32, 0_u32);
@@ -416,7 +416,7 @@ const PAGE_FILES: [(&str, &str, &str); 10] = [
     ("/page/act.js", "text/javascript; charset=utf-8", include_str!("page/act.js")),
 ];
 
-fn page_files() -> Router<State> {
+fn page_files() -> Router<ApiState> {
     PAGE_FILES.into_iter().fold(Router::new(), |router, (path, kind, text)| {
         router.route(path, axum::routing::get(async move || page_file(kind, text)))
     })

@@ -4,12 +4,12 @@ use axum::extract::State as FromState;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::State;
-use super::asked::{Answered, Keyed, read_or_empty};
+use super::ApiState;
+use super::asked::{HandlerResult, Keyed, read_or_empty};
 use super::guard::OwnWorld;
 use super::run::check_steps;
 use crate::answers;
-use crate::session::Request;
+use crate::session::SessionRequest;
 
 /// Number of steps to rewind, and the time for it.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -35,8 +35,8 @@ pub struct Rewind {
 #[utoipa::path(post, path = "/v1/worlds/{id}/rewind", tag = "keep", request_body = Option<Rewind>,
     params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: the request is executed once per key")),
     responses((status = 200, body = answers::Restored)))]
-pub async fn rewind(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, asked: Keyed) -> Answered {
+pub async fn rewind(FromState(state): FromState<ApiState>, OwnWorld(id): OwnWorld, asked: Keyed) -> HandlerResult {
     let (key, Rewind { steps, timeout }) = asked.read(read_or_empty).await?;
     let deadline = check_steps(steps, timeout, &state)?;
-    state.scheduler.ask(&id, |reply| Request::Rewind(steps, (key, deadline), reply)).await
+    state.scheduler.ask(&id, |reply| SessionRequest::Rewind(steps, (key, deadline), reply)).await
 }

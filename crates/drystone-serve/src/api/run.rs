@@ -9,8 +9,8 @@ use utoipa::ToSchema;
 use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Schema, Type};
 
-use super::State;
-use super::asked::{Answered, Keyed, read_or_empty, write};
+use super::ApiState;
+use super::asked::{HandlerResult, Keyed, read_or_empty, write};
 use super::content::command_bytes;
 use super::guard::OwnWorld;
 use crate::answers;
@@ -21,7 +21,7 @@ use crate::problem::Problem;
 /// Number of steps, and the time for them.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
+pub struct StepRequest {
     /// Number of steps.
     #[serde(default = "one")]
     #[schema(minimum = 1)]
@@ -38,7 +38,7 @@ pub(super) fn one() -> u64 {
 
 /// Result of a request for steps.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Stepped {
+pub struct StepAnswer {
     /// Total number of steps of the world.
     step: u64,
     /// Simulated seconds of the world.
@@ -49,15 +49,15 @@ pub struct Stepped {
     stopped: Option<String>,
 }
 
-impl Step {
+impl StepRequest {
     /// Returns the operation and its deadline.
-    pub fn op(&self, state: &State) -> Result<(Op, Instant), Problem> {
+    pub fn op(&self, state: &ApiState) -> Result<(Op, Instant), Problem> {
         Ok((Op::Step { steps: self.steps }, check_steps(self.steps, self.timeout, state)?))
     }
 }
 
 /// Checks a number of steps and their time limit. Returns the deadline.
-pub(super) fn check_steps(steps: u64, timeout: Option<f64>, state: &State) -> Result<Instant, Problem> {
+pub(super) fn check_steps(steps: u64, timeout: Option<f64>, state: &ApiState) -> Result<Instant, Problem> {
     let limits = &state.config.limits;
     if !(1..=limits.steps).contains(&steps) {
         let detail = format!("steps is {steps}; expected 1 to {}", limits.steps);
@@ -75,11 +75,11 @@ pub(super) fn check_steps(steps: u64, timeout: Option<f64>, state: &State) -> Re
 /// Steps a world, and answers when the steps are done.
 ///
 /// If the client disconnects without an `Idempotency-Key`, the steps are cancelled; with a key they are completed.
-#[utoipa::path(post, path = "/v1/worlds/{id}/step", tag = "run", request_body = Option<Step>,
+#[utoipa::path(post, path = "/v1/worlds/{id}/step", tag = "run", request_body = Option<StepRequest>,
     params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: the request is executed once per key")),
-    responses((status = 200, body = Stepped)))]
-pub async fn step(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, asked: Keyed) -> Answered {
-    let (key, step) = asked.read(read_or_empty::<Step>).await?;
+    responses((status = 200, body = StepAnswer)))]
+pub async fn step(FromState(state): FromState<ApiState>, OwnWorld(id): OwnWorld, asked: Keyed) -> HandlerResult {
+    let (key, step) = asked.read(read_or_empty::<StepRequest>).await?;
     let (op, deadline) = step.op(&state)?;
     write(&state, &id, op, key, Some(deadline)).await
 }
@@ -87,14 +87,14 @@ pub async fn step(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, as
 /// Commands, executed in order.
 #[derive(Debug, ToSchema)]
 #[allow(dead_code, reason = "for the API description only; the body is parsed as a list")]
-pub struct Batch {
+pub struct CommandBatch {
     /// Commands, at least one.
     commands: Vec<CommandRecord>,
 }
 
 /// Results of commands.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Done {
+pub struct CommandResults {
     /// Number of steps done before the commands.
     step: u64,
     /// Results, one per command: `{}`, or ids of what it created.
@@ -105,10 +105,10 @@ pub struct Done {
 ///
 /// The answer follows once the commands are durable. If one is refused, those before it stay executed; `applied` is
 /// their number.
-#[utoipa::path(post, path = "/v1/worlds/{id}/commands", tag = "run", request_body = Batch,
+#[utoipa::path(post, path = "/v1/worlds/{id}/commands", tag = "run", request_body = CommandBatch,
     params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: the request is executed once per key")),
-    responses((status = 200, body = Done)))]
-pub async fn commands(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, asked: Keyed) -> Answered {
+    responses((status = 200, body = CommandResults)))]
+pub async fn commands(FromState(state): FromState<ApiState>, OwnWorld(id): OwnWorld, asked: Keyed) -> HandlerResult {
     let config = state.config.clone();
     let (key, commands, mut content) = asked.read_and_keep(move |body| read_commands(body, &config.limits)).await?;
     content.charge(command_bytes(commands.len()))?;
@@ -124,7 +124,7 @@ pub async fn commands(FromState(state): FromState<State>, OwnWorld(id): OwnWorld
 /// Play mode.
 #[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Play {
+pub struct PlayRequest {
     /// Speed as a multiple of real time, 0.001 to 1000, or `"max"` for as fast as possible. [default: 1]
     #[serde(default)]
     #[schema(schema_with = speed_schema)]
@@ -166,7 +166,7 @@ impl Default for Speed {
     }
 }
 
-impl Play {
+impl PlayRequest {
     /// Returns the operation.
     pub fn op(&self, config: &Config) -> Result<Op, Problem> {
         let speed = match self.speed {
@@ -187,12 +187,12 @@ impl Play {
 }
 
 /// Lets a world step by itself.
-#[utoipa::path(post, path = "/v1/worlds/{id}/play", tag = "run", request_body = Option<Play>,
+#[utoipa::path(post, path = "/v1/worlds/{id}/play", tag = "run", request_body = Option<PlayRequest>,
     params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: the request is executed once per key")),
     responses((status = 200, body = answers::Played)))]
-pub async fn play(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, asked: Keyed) -> Answered {
+pub async fn play(FromState(state): FromState<ApiState>, OwnWorld(id): OwnWorld, asked: Keyed) -> HandlerResult {
     let config = state.config.clone();
-    let (key, op) = asked.read(move |body| read_or_empty::<Play>(body)?.op(&config)).await?;
+    let (key, op) = asked.read(move |body| read_or_empty::<PlayRequest>(body)?.op(&config)).await?;
     write(&state, &id, op, key, None).await
 }
 
@@ -200,7 +200,7 @@ pub async fn play(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, as
 #[utoipa::path(post, path = "/v1/worlds/{id}/pause", tag = "run",
     params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: the request is executed once per key")),
     responses((status = 200, body = answers::Played)))]
-pub async fn pause(FromState(state): FromState<State>, OwnWorld(id): OwnWorld, asked: Keyed) -> Answered {
+pub async fn pause(FromState(state): FromState<ApiState>, OwnWorld(id): OwnWorld, asked: Keyed) -> HandlerResult {
     let (key, Nothing {}) = asked.read(read_or_empty).await?;
     write(&state, &id, Op::Pause, key, None).await
 }

@@ -8,12 +8,12 @@ use utoipa::openapi::schema::Schema;
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::State;
+use super::ApiState;
 use super::ask::{charging, read, with_reserved};
 use super::asked::in_store;
 use super::guard::{Caller, OwnWorld};
 use crate::problem::Problem;
-use crate::session::{Answer, Past, Read};
+use crate::session::{Answer, PastState, Read};
 use crate::store::WORLD;
 use drystone::Scene;
 use drystone_scenes::file;
@@ -37,16 +37,16 @@ impl ToSchema for SceneNow {}
 #[utoipa::path(get, path = "/v1/worlds/{id}/scene", tag = "ask", params(("id" = String, Path)),
     responses((status = 200, body = inline(SceneNow))))]
 pub async fn scene(
-    FromState(state): FromState<State>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Arc<Caller>>,
     OwnWorld(id): OwnWorld,
 ) -> Result<Response, Problem> {
     let (charge, growing) = charging(caller.clone(), 0);
     let past = Arc::new(Mutex::new(None));
     let own = past.clone();
-    let hand_over = move |past: Past| *own.lock().unwrap_or_else(PoisonError::into_inner) = Some(past);
+    let hand_over = move |past: PastState| *own.lock().unwrap_or_else(PoisonError::into_inner) = Some(past);
     read(&state, &id, Read::Past(Box::new(hand_over), charge)).await?;
-    let past: Option<Past> = past.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let past: Option<PastState> = past.lock().unwrap_or_else(PoisonError::into_inner).take();
     let past = past.ok_or_else(|| Problem::internal("the session returned no state"))?;
     let text = in_store(&state, &caller, move |store| {
         let (_, text) = store.read(&id, WORLD)?;

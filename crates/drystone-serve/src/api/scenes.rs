@@ -1,6 +1,6 @@
 //! Handler that lists the built-in scenes.
 
-use super::asked::Answered;
+use super::asked::HandlerResult;
 use crate::answers;
 use crate::session::Answer;
 use drystone_scenes::catalogue;
@@ -8,7 +8,7 @@ use drystone_scenes::catalogue;
 /// Lists the built-in scenes, with their parameters.
 #[utoipa::path(get, path = "/v1/scenes", tag = "scenes",
     responses((status = 200, body = answers::Scenes)))]
-pub async fn scenes() -> Answered {
+pub async fn scenes() -> HandlerResult {
     let parameter = |p: &catalogue::Parameter| answers::SceneParameter {
         name: p.name,
         default: p.default,

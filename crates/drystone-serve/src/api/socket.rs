@@ -26,19 +26,19 @@ use utoipa::IntoParams;
 
 use super::content::{command_bytes, read_aside, reading_bytes};
 use super::guard::{Caller, OwnWorld};
-use super::room::{Reserved, charge};
-use super::run::{Nothing, Play, Step};
-use super::{State, make_key, parameters};
-use crate::listen::Line;
+use super::memory_budget::{ReservedMemory, charge};
+use super::run::{Nothing, PlayRequest, StepRequest};
+use super::{ApiState, make_key, parameters};
+use crate::listen::ConnectionInfo;
 use crate::op::{Op, read_commands, read_json};
 use crate::problem::Problem;
-use crate::session::{Answer, Handle, Request};
-use crate::stream::{Frame, Pace, View, Wish};
+use crate::session::{Answer, Handle, SessionRequest};
+use crate::stream::{ClientView, FrameDrops, StreamFrame, Wish};
 
 /// Largest text of a client, bytes.
-const MOST_TEXT: usize = 1 << 20;
+const MAX_TEXT: usize = 1 << 20;
 /// Number of a client's requests in progress.
-const MOST_AT_ONCE: usize = 32;
+const MAX_AT_ONCE: usize = 32;
 /// Number of a client's messages that wait for a request to end.
 const MAX_WAITING: usize = 256;
 /// Bytes of the waiting messages, except the first.
@@ -50,18 +50,18 @@ const LARGE_FRAME: usize = 1000;
 /// Memory per body of a large frame, bytes: the client's values, the rows to send, and their encoding.
 const FRAME_BYTES: usize = 192;
 /// Largest frame rate, Hz.
-const MOST_RATE: f64 = 240.0;
+const MAX_RATE: f64 = 240.0;
 /// Time for the client's close frame, and for sending the service's.
 const GOODBYE: Duration = Duration::from_secs(1);
 /// Number of pings without a reply and without a sent frame after which a client counts as gone.
-const MOST_SILENT: u32 = 3;
+const MAX_SILENT: u32 = 3;
 /// WebSocket subprotocol.
 const PROTOCOL: &str = "drystone.v1";
 
 /// Settings of a stream.
 #[derive(Clone, Debug, Default, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
-pub struct Wanted {
+pub struct StreamRequest {
     /// Maximum frames per second, up to 240. [default: 30]
     rate: Option<f64>,
     /// `full` or `delta`. [default: delta]
@@ -73,7 +73,7 @@ pub struct Wanted {
 /// Settings of a stream, in a message.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Change {
+struct StreamChange {
     rate: Option<f64>,
     format: Option<String>,
     region: Option<[f32; 4]>,
@@ -89,19 +89,19 @@ struct Said {
     #[serde(default)]
     commands: Option<Box<RawValue>>,
     #[serde(default)]
-    step: Option<Step>,
+    step: Option<StepRequest>,
     #[serde(default)]
-    play: Option<Play>,
+    play: Option<PlayRequest>,
     #[serde(default)]
     pause: Option<Nothing>,
     #[serde(default)]
-    stream: Option<Change>,
+    stream: Option<StreamChange>,
 }
 
 fn wish(rate: Option<f64>, format: Option<&str>, region: Option<[f32; 4]>) -> Result<Wish, Problem> {
     let rate = rate.unwrap_or(30.0);
-    if !(rate > 0.0 && rate <= MOST_RATE) {
-        return Err(Problem::malformed(format!("rate is {rate}; expected a number above 0, up to {MOST_RATE}")));
+    if !(rate > 0.0 && rate <= MAX_RATE) {
+        return Err(Problem::malformed(format!("rate is {rate}; expected a number above 0, up to {MAX_RATE}")));
     }
     let delta = match format {
         None | Some("delta") => true,
@@ -130,14 +130,14 @@ fn region(text: &str) -> Result<[f32; 4], Problem> {
 /// bytes of the token in hexadecimal. A frame is binary, as described in `src/stream.rs` and `python/README.md`: all
 /// bodies, or those that moved since the last frame, in quanta. A slow client gets the newest frame and the number
 /// of skipped ones.
-#[utoipa::path(get, path = "/v1/worlds/{id}/stream", tag = "watch", params(("id" = String, Path), Wanted),
+#[utoipa::path(get, path = "/v1/worlds/{id}/stream", tag = "watch", params(("id" = String, Path), StreamRequest),
     responses((status = 101, description = "Switched to WebSocket")))]
 pub async fn stream(
-    FromState(state): FromState<State>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Arc<Caller>>,
-    line: Option<Extension<Arc<Line>>>,
+    line: Option<Extension<Arc<ConnectionInfo>>>,
     OwnWorld(id): OwnWorld,
-    query: Result<Query<Wanted>, QueryRejection>,
+    query: Result<Query<StreamRequest>, QueryRejection>,
     upgrade: Result<WebSocketUpgrade, WebSocketUpgradeRejection>,
 ) -> Result<Response, Problem> {
     let wanted = parameters(query)?;
@@ -154,15 +154,20 @@ pub async fn stream(
     }
     Ok(upgrade
         .protocols([PROTOCOL])
-        .max_message_size(MOST_TEXT)
-        .max_frame_size(MOST_TEXT)
+        .max_message_size(MAX_TEXT)
+        .max_frame_size(MAX_TEXT)
         .on_upgrade(move |socket| serve(state, handle, caller, socket, wish, permits)))
 }
 
 /// Open stream: counted, with its slots, until dropped.
-struct Open(Arc<Handle>, u64, #[allow(dead_code, reason = "released when dropped")] [OwnedSemaphorePermit; 2], State);
+struct StreamCount(
+    Arc<Handle>,
+    u64,
+    #[allow(dead_code, reason = "released when dropped")] [OwnedSemaphorePermit; 2],
+    ApiState,
+);
 
-impl Drop for Open {
+impl Drop for StreamCount {
     fn drop(&mut self) {
         self.0.leave(self.1);
         // Without a viewer the world may be idle.
@@ -172,7 +177,7 @@ impl Drop for Open {
 }
 
 async fn serve(
-    state: State,
+    state: ApiState,
     handle: Arc<Handle>,
     caller: Arc<Caller>,
     socket: WebSocket,
@@ -182,14 +187,14 @@ async fn serve(
     metrics::gauge!("drystone_streams").increment(1.0);
     // Before the stream is announced, so that its first frame is a new one rather than one published long ago.
     let frames = handle.frames.subscribe();
-    let open = Open(handle.clone(), handle.join(wish.interval), permits, state.clone());
+    let open = StreamCount(handle.clone(), handle.join(wish.interval), permits, state.clone());
     state.scheduler.poke(&handle.id);
     let (sender, mut receiver) = socket.split();
-    let (answers, answered) = mpsc::channel::<String>(MOST_AT_ONCE);
+    let (answers, answered) = mpsc::channel::<String>(MAX_AT_ONCE);
     let (wishes, wished) = mpsc::channel::<Wish>(4);
     let heard = Arc::new(AtomicBool::new(false));
     let hears = Hears { frames, answered, wished, heard: heard.clone(), caller: caller.clone() };
-    let mut writer = tokio::spawn(write(state.clone(), open, sender, View::new(wish), hears));
+    let mut writer = tokio::spawn(write(state.clone(), open, sender, ClientView::new(wish), hears));
     // A separate task, so that it works while sending is blocked. Dropping the set ends it with the stream.
     let mut ending = JoinSet::new();
     let (own, stop) = (caller.clone(), writer.abort_handle());
@@ -198,8 +203,8 @@ async fn serve(
         tokio::time::sleep(GOODBYE).await;
         stop.abort();
     });
-    let at_once = Arc::new(Semaphore::new(MOST_AT_ONCE));
-    let mut waiting = Waiting::default();
+    let at_once = Arc::new(Semaphore::new(MAX_AT_ONCE));
+    let mut waiting = WaitingMessages::default();
     loop {
         let message = tokio::select! {
             message = receiver.next() => message,
@@ -260,25 +265,25 @@ async fn serve(
 
 /// Messages in order that wait for a request to end.
 #[derive(Default)]
-struct Waiting {
-    texts: VecDeque<(Utf8Bytes, Reserved)>,
+struct WaitingMessages {
+    texts: VecDeque<(Utf8Bytes, ReservedMemory)>,
     bytes: usize,
 }
 
-impl Waiting {
+impl WaitingMessages {
     fn put(&mut self, caller: &Caller, text: &Utf8Bytes) -> Result<(), Problem> {
         let is_full = self.texts.len() >= MAX_WAITING || self.bytes + text.len() > MAX_WAITING_BYTES;
         if is_full && !self.texts.is_empty() {
-            let detail = format!("{MOST_AT_ONCE} messages are in progress, and the queue of waiting ones is full");
+            let detail = format!("{MAX_AT_ONCE} messages are in progress, and the queue of waiting ones is full");
             return Err(Problem::too_many(detail, 1));
         }
-        let reserved = caller.room.take(text.len())?;
+        let reserved = caller.memory_budget.take(text.len())?;
         self.bytes += text.len();
         self.texts.push_back((text.clone(), reserved));
         Ok(())
     }
 
-    fn next(&mut self) -> Option<(Utf8Bytes, Reserved)> {
+    fn next(&mut self) -> Option<(Utf8Bytes, ReservedMemory)> {
         let next = self.texts.pop_front()?;
         self.bytes -= next.0.len();
         Some(next)
@@ -308,12 +313,12 @@ fn encode_answer(id: Option<&RawValue>, outcome: Result<Answer, Problem>) -> Str
 
 enum Heard {
     Asked(tokio::sync::oneshot::Receiver<Result<Answer, Problem>>),
-    Wish(Change),
+    Wish(StreamChange),
 }
 
 type Id = Option<Box<RawValue>>;
 
-fn wish_of(change: &Change) -> Result<Wish, Problem> {
+fn wish_of(change: &StreamChange) -> Result<Wish, Problem> {
     wish(change.rate, change.format.as_deref(), change.region)
 }
 
@@ -322,14 +327,14 @@ fn wish_of(change: &Change) -> Result<Wish, Problem> {
 /// Memory for the parsed values is reserved as for the body of a request. It is returned for as long as the message
 /// waits.
 async fn dispatch_message(
-    state: &State,
+    state: &ApiState,
     handle: &Arc<Handle>,
     caller: &Arc<Caller>,
     text: Utf8Bytes,
-    reserved: Reserved,
-) -> Result<(Id, Heard, Option<Reserved>), (Id, Problem)> {
+    reserved: ReservedMemory,
+) -> Result<(Id, Heard, Option<ReservedMemory>), (Id, Problem)> {
     let (mut held, length) = (Some(reserved), text.len());
-    if let Err(problem) = caller.take().and_then(|()| charge(&caller.room, &mut held, reading_bytes(length))) {
+    if let Err(problem) = caller.take().and_then(|()| charge(&caller.memory_budget, &mut held, reading_bytes(length))) {
         return Err((id_of(text.as_str()), problem));
     }
     let (state, handle, own) = (state.clone(), handle.clone(), caller.clone());
@@ -341,11 +346,11 @@ async fn dispatch_message(
 }
 
 fn parse_message(
-    state: &State,
+    state: &ApiState,
     handle: &Arc<Handle>,
     caller: &Caller,
     text: &str,
-    held: &mut Option<Reserved>,
+    held: &mut Option<ReservedMemory>,
 ) -> Result<(Id, Heard), (Id, Problem)> {
     let read = read_json::<Said>(text.as_bytes());
     let mut said = read.map_err(|problem| (id_of(text), problem))?;
@@ -376,12 +381,12 @@ fn parse_message(
 }
 
 fn ask(
-    state: &State,
+    state: &ApiState,
     handle: &Arc<Handle>,
     caller: &Caller,
     said: &Said,
     text: &str,
-    held: &mut Option<Reserved>,
+    held: &mut Option<ReservedMemory>,
 ) -> Result<tokio::sync::oneshot::Receiver<Result<Answer, Problem>>, Problem> {
     let (op, deadline) = if let Some(step) = &said.step {
         let (op, deadline) = step.op(state).map_err(|problem| problem.within("step"))?;
@@ -396,12 +401,12 @@ fn ask(
         let commands = read_commands(batch.as_bytes(), &state.config.limits);
         // Line and column would refer to text that the client did not write.
         let commands = commands.map_err(|problem| Problem { line: None, column: None, ..problem })?;
-        charge(&caller.room, held, command_bytes(commands.len()))?;
+        charge(&caller.memory_budget, held, command_bytes(commands.len()))?;
         (Op::Commands(commands), None)
     };
     let key = match &said.key {
         None => None,
-        Some(key) if (1..=super::LONGEST_KEY).contains(&key.len()) => {
+        Some(key) if (1..=super::MAX_KEY).contains(&key.len()) => {
             let path = format!("/v1/worlds/{}/stream", handle.id);
             // The hash covers the whole message, which is the same in a retry.
             Some(make_key(key, &path, text.as_bytes()))
@@ -409,7 +414,7 @@ fn ask(
         Some(_) => return Err(Problem::malformed("the key is empty or too long").at("key")),
     };
     let (reply, receiver) = tokio::sync::oneshot::channel();
-    handle.put(Request::Write { op, key, deadline, reply }, state.config.limits.inbox)?;
+    handle.put(SessionRequest::Write { op, key, deadline, reply }, state.config.limits.inbox)?;
     state.scheduler.poke(&handle.id);
     Ok(receiver)
 }
@@ -418,7 +423,7 @@ type Sink = futures_util::stream::SplitSink<WebSocket, Message>;
 
 /// Inputs of the writing task: from the world, and from the reading task.
 struct Hears {
-    frames: watch::Receiver<Option<Arc<Frame>>>,
+    frames: watch::Receiver<Option<Arc<StreamFrame>>>,
     answered: mpsc::Receiver<String>,
     wished: mpsc::Receiver<Wish>,
     /// True if the client has sent something recently.
@@ -430,7 +435,7 @@ struct Hears {
 #[derive(Default)]
 struct FrameRoom {
     bodies: usize,
-    reserved: Option<Reserved>,
+    reserved: Option<ReservedMemory>,
 }
 
 impl FrameRoom {
@@ -439,7 +444,7 @@ impl FrameRoom {
         if bodies <= LARGE_FRAME || bodies <= self.bodies {
             return Ok(());
         }
-        let more = caller.room.take_large((bodies - self.bodies).saturating_mul(FRAME_BYTES))?;
+        let more = caller.memory_budget.take_large((bodies - self.bodies).saturating_mul(FRAME_BYTES))?;
         match &mut self.reserved {
             Some(reserved) => reserved.merge(more),
             None => self.reserved = Some(more),
@@ -450,15 +455,20 @@ impl FrameRoom {
 }
 
 /// Encodes a frame for a view, a large one on a thread that may block.
-async fn encode(mut view: View, frame: Arc<Frame>, dropped: u32, turns: &Arc<Semaphore>) -> Option<(View, Vec<u8>)> {
+async fn encode(
+    mut view: ClientView,
+    frame: Arc<StreamFrame>,
+    dropped: u32,
+    time_slices: &Arc<Semaphore>,
+) -> Option<(ClientView, Vec<u8>)> {
     if frame.len() <= LARGE_FRAME {
         let bytes = view.encode(&frame, dropped);
         return Some((view, bytes));
     }
-    let turn = turns.clone().acquire_owned().await.ok()?;
+    let time_slice = time_slices.clone().acquire_owned().await.ok()?;
     let encoded = tokio::task::spawn_blocking(move || {
         let bytes = view.encode(&frame, dropped);
-        drop(turn);
+        drop(time_slice);
         (view, bytes)
     });
     encoded.await.ok()
@@ -470,15 +480,15 @@ async fn stopped(stopping: &mut watch::Receiver<bool>) {
 }
 
 /// Sends frames and answers until the client disconnects, the world is deleted, or the service stops.
-async fn write(state: State, mut open: Open, mut sink: Sink, mut view: View, mut hears: Hears) {
+async fn write(state: ApiState, mut open: StreamCount, mut sink: Sink, mut view: ClientView, mut hears: Hears) {
     let handle = open.0.clone();
     let mut stopping = state.stopping.subscribe();
-    let mut pace = Pace::new();
+    let mut pace = FrameDrops::new();
     let idle = Duration::from_secs_f64(state.config.limits.idle_seconds);
     let mut ping = tokio::time::interval_at(tokio::time::Instant::now() + idle, idle);
     ping.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut silent = 0;
-    let mut room = FrameRoom::default();
+    let mut memory_budget = FrameRoom::default();
     loop {
         let next = tokio::time::Instant::from_std(pace.next(view.wish().interval));
         let ready = async {
@@ -508,7 +518,7 @@ async fn write(state: State, mut open: Open, mut sink: Sink, mut view: View, mut
             _ = ping.tick() => {
                 // A client that reads frames is alive; others must answer pings.
                 silent = if hears.heard.swap(false, Ordering::Relaxed) { 0 } else { silent + 1 };
-                if silent > MOST_SILENT {
+                if silent > MAX_SILENT {
                     return;
                 }
                 (Message::Ping(Bytes::new()), false)
@@ -519,7 +529,7 @@ async fn write(state: State, mut open: Open, mut sink: Sink, mut view: View, mut
                 }
                 let frame = hears.frames.borrow_and_update().clone();
                 let Some(frame) = frame else { continue };
-                if room.grow(&hears.caller, frame.len()).is_err() {
+                if memory_budget.grow(&hears.caller, frame.len()).is_err() {
                     let last = farewell(close_code::AGAIN, "no memory for this stream at the moment");
                     let _ = tokio::time::timeout(idle, sink.send(last)).await;
                     return;
@@ -552,9 +562,9 @@ mod tests {
     use drystone::low_level::CpuWorld;
     use drystone_scenes::catalogue;
 
-    fn frame(scene: &str) -> Arc<Frame> {
+    fn frame(scene: &str) -> Arc<StreamFrame> {
         let world: World = CpuWorld::new(&catalogue::build(scene).unwrap()).unwrap().into();
-        Arc::new(Frame::take(&mut Hosted::Own(world)).unwrap())
+        Arc::new(StreamFrame::take(&mut Hosted::Own(world)).unwrap())
     }
 
     /// While a large frame is encoded the thread serves other tasks; a small frame is encoded in place.
@@ -565,14 +575,14 @@ mod tests {
         for (scene, is_large) in [("large_pyramid:base=60", true), ("large_pyramid:base=3", false)] {
             let frame = frame(scene);
             assert_eq!(frame.len() > LARGE_FRAME, is_large);
-            let inline = View::new(wish).encode(&frame, 3);
+            let inline = ClientView::new(wish).encode(&frame, 3);
             runtime.block_on(async {
                 // A large frame waits for its slot, which only the other task provides: without that it would wait
                 // forever.
-                let turns = Arc::new(Semaphore::new(0));
-                let giver = turns.clone();
+                let time_slices = Arc::new(Semaphore::new(0));
+                let giver = time_slices.clone();
                 let other = tokio::spawn(async move { giver.add_permits(1) });
-                let (_, bytes) = encode(View::new(wish), frame, 3, &turns).await.unwrap();
+                let (_, bytes) = encode(ClientView::new(wish), frame, 3, &time_slices).await.unwrap();
                 assert_eq!(other.is_finished(), is_large, "{scene}");
                 assert_eq!(bytes, inline);
             });

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{IntoParams, ToSchema};
 
-use super::asked::{Answered, Parameters, in_store};
+use super::asked::{HandlerResult, Parameters, in_store};
 use super::guard::{Caller, OwnWorld};
-use super::{Path, State, key, parameters};
+use super::{ApiState, PathParameters, key, parameters};
 use crate::problem::Problem;
-use crate::session::{Answer, Handle, Request, Status};
+use crate::session::{Answer, Handle, SessionRequest, Status};
 use crate::store::Tombstone;
 use crate::unix_seconds;
 
@@ -68,7 +68,7 @@ impl fmt::Display for Cursor {
 #[utoipa::path(get, path = "/v1/worlds", tag = "worlds", params(Page),
     responses((status = 200, body = Worlds)))]
 pub async fn list(
-    FromState(state): FromState<State>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Arc<Caller>>,
     query: Parameters<Page>,
 ) -> Result<Response, Problem> {
@@ -104,10 +104,10 @@ pub(super) fn status(handle: &Handle, caller: &Caller) -> Status {
 #[utoipa::path(get, path = "/v1/worlds/{id}", tag = "worlds", params(("id" = String, Path)),
     responses((status = 200, body = Status)))]
 pub async fn show(
-    FromState(state): FromState<State>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Arc<Caller>>,
     OwnWorld(id): OwnWorld,
-) -> Answered {
+) -> HandlerResult {
     let handle = state.scheduler.existing(&id)?;
     Ok(Answer::json(&status(&handle, &caller)))
 }
@@ -117,18 +117,18 @@ pub async fn show(
     params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: the request is executed once per key")),
     responses((status = 204)))]
 pub async fn delete(
-    FromState(state): FromState<State>,
+    FromState(state): FromState<ApiState>,
     Extension(caller): Extension<Arc<Caller>>,
     own: Result<OwnWorld, Problem>,
-    Path(id): Path<String>,
+    PathParameters(id): PathParameters<String>,
     uri: Uri,
     headers: HeaderMap,
-) -> Answered {
+) -> HandlerResult {
     let key = key(&headers, uri.path(), &[])?;
     let at = unix_seconds();
     let tombstone = key.clone().map(|key| Tombstone { key, caller: caller.owner.clone(), at });
     let deleted = match own {
-        Ok(OwnWorld(id)) => state.scheduler.ask(&id, |reply| Request::Delete(tombstone, reply)).await,
+        Ok(OwnWorld(id)) => state.scheduler.ask(&id, |reply| SessionRequest::Delete(tombstone, reply)).await,
         Err(problem) => Err(problem),
     };
     match (deleted, key) {

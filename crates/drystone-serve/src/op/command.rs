@@ -7,8 +7,8 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{ArrayBuilder, Schema};
 use utoipa::openapi::{Ref, RefOr};
 
-use super::ids::{BodyRef, JointRef};
-use super::lists::{Parts, Refs, compacted};
+use super::ids::{BodySelector, JointRef};
+use super::lists::{PartList, Refs, compacted};
 use drystone::{Command, JointCommand};
 
 /// Returns the schema of a list of bodies, defined beside the schema of scenes.
@@ -27,7 +27,7 @@ pub enum CommandRecord {
     /// Applies an impulse to a dynamic body.
     Impulse {
         /// Id, index or name of the body.
-        body: BodyRef,
+        body: BodySelector,
         /// Impulse, N·s.
         impulse: [f32; 2],
         /// Point of application, in the body's frame, m; default: the centre of mass.
@@ -37,14 +37,14 @@ pub enum CommandRecord {
     /// Applies an angular impulse to a dynamic body.
     AngularImpulse {
         /// Id, index or name of the body.
-        body: BodyRef,
+        body: BodySelector,
         /// Angular impulse, N·m·s.
         impulse: f32,
     },
     /// Sets the constant force on a dynamic body from now on.
     Force {
         /// Id, index or name of the body.
-        body: BodyRef,
+        body: BodySelector,
         /// Force, N.
         force: [f32; 2],
         /// Point of application, in the body's frame, m, which moves with the body; default: the centre of mass.
@@ -54,28 +54,28 @@ pub enum CommandRecord {
     /// Sets the constant torque on a dynamic body from now on.
     Torque {
         /// Id, index or name of the body.
-        body: BodyRef,
+        body: BodySelector,
         /// Torque, N·m.
         torque: f32,
     },
     /// Sets the velocity of a dynamic or kinematic body.
     Velocity {
         /// Id, index or name of the body.
-        body: BodyRef,
+        body: BodySelector,
         /// Velocity of its centre of mass, m/s.
         velocity: [f32; 2],
     },
     /// Sets the angular velocity of a dynamic or kinematic body.
     AngularVelocity {
         /// Id, index or name of the body.
-        body: BodyRef,
+        body: BodySelector,
         /// Angular velocity, rad/s.
         angular_velocity: f32,
     },
     /// Moves a body to another pose immediately.
     Teleport {
         /// Id, index or name of the body.
-        body: BodyRef,
+        body: BodySelector,
         /// Position of its origin, m.
         position: [f32; 2],
         /// Angle, rad.
@@ -85,7 +85,7 @@ pub enum CommandRecord {
     /// Moves a kinematic body during the next step to a pose that it reaches at the end of the step.
     Target {
         /// Id, index or name of the body.
-        body: BodyRef,
+        body: BodySelector,
         /// Position of its origin, m.
         position: [f32; 2],
         /// Angle, rad.
@@ -95,7 +95,7 @@ pub enum CommandRecord {
     /// Wakes a body and its island.
     Wake {
         /// Id, index or name of the body.
-        body: BodyRef,
+        body: BodySelector,
     },
     /// Wakes all bodies.
     WakeAll {},
@@ -109,25 +109,25 @@ pub enum CommandRecord {
     Spawn {
         /// Bodies, written as in a scene.
         #[schema(schema_with = scene_bodies)]
-        bodies: Parts,
+        bodies: PartList,
         /// Joints, written as in a scene; `a` and `b` are among these bodies, by index or id.
-        #[serde(default, skip_serializing_if = "Parts::is_empty")]
+        #[serde(default, skip_serializing_if = "PartList::is_empty")]
         #[schema(schema_with = scene_joints)]
-        joints: Parts,
+        joints: PartList,
     },
     /// Removes bodies, and their joints with them.
     Remove {
         /// Ids, indices or names of the bodies.
-        #[schema(value_type = Vec<BodyRef>)]
-        bodies: Refs<BodyRef>,
+        #[schema(value_type = Vec<BodySelector>)]
+        bodies: Refs<BodySelector>,
     },
     /// Adds a joint, written as in a scene file without its bodies.
     Join {
         /// First body; default: the world.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        a: Option<BodyRef>,
+        a: Option<BodySelector>,
         /// Second body.
-        b: BodyRef,
+        b: BodySelector,
         /// Joint, written as in a scene without `a` and `b`.
         #[serde(deserialize_with = "compacted")]
         #[schema(value_type = Object)]
@@ -146,7 +146,7 @@ pub enum CommandRecord {
         pointer: String,
         /// Body to grab; ignored when the pointer moves.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        body: Option<BodyRef>,
+        body: Option<BodySelector>,
         /// Point that is held, in the body's frame, m.
         #[serde(default)]
         point: [f32; 2],
@@ -233,7 +233,7 @@ fn default_damping() -> f32 {
 #[derive(Debug)]
 pub enum Plain {
     /// Command on a body.
-    Body(BodyRef, Command),
+    Body(BodySelector, Command),
     /// Command on a joint.
     Joint(JointRef, JointCommand),
 }
@@ -273,7 +273,7 @@ impl CommandRecord {
     #[must_use]
     pub fn plain(&self) -> Option<Plain> {
         let point = |point: &Option<[f32; 2]>| point.map(Vec2::from);
-        let body = |body: &BodyRef, command| Some(Plain::Body(body.clone(), command));
+        let body = |body: &BodySelector, command| Some(Plain::Body(body.clone(), command));
         let joint = |joint: &JointRef, command| Some(Plain::Joint(joint.clone(), command));
         match self {
             Self::Impulse { body: of, impulse, point: at } => {

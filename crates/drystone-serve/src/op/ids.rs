@@ -14,7 +14,7 @@ use drystone::{BodyId, JointId};
 
 /// Reference to a body: its id `"slot.generation"`, its name in the scene, or its slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum BodyRef {
+pub enum BodySelector {
     /// Current body in the slot.
     Slot(u32),
     /// An id or a name.
@@ -24,7 +24,7 @@ pub enum BodyRef {
 /// Reference to a joint: its id `"index.generation"`, its name in the scene, or its index.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct JointRef(pub BodyRef);
+pub struct JointRef(pub BodySelector);
 
 /// Returns the schema of a reference: a string or a number.
 fn reference_schema(of: &str) -> RefOr<Schema> {
@@ -33,13 +33,13 @@ fn reference_schema(of: &str) -> RefOr<Schema> {
     OneOfBuilder::new().item(word).item(index).into()
 }
 
-impl PartialSchema for BodyRef {
+impl PartialSchema for BodySelector {
     fn schema() -> RefOr<Schema> {
         reference_schema("body")
     }
 }
 
-impl ToSchema for BodyRef {}
+impl ToSchema for BodySelector {}
 
 impl PartialSchema for JointRef {
     fn schema() -> RefOr<Schema> {
@@ -49,7 +49,7 @@ impl PartialSchema for JointRef {
 
 impl ToSchema for JointRef {}
 
-impl Serialize for BodyRef {
+impl Serialize for BodySelector {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Slot(slot) => serializer.serialize_u32(*slot),
@@ -58,25 +58,25 @@ impl Serialize for BodyRef {
     }
 }
 
-impl<'de> Deserialize<'de> for BodyRef {
+impl<'de> Deserialize<'de> for BodySelector {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Either;
         impl Visitor<'_> for Either {
-            type Value = BodyRef;
+            type Value = BodySelector;
 
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
                 f.write_str("an id such as \"12.0\", a name, or an index")
             }
 
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<BodyRef, E> {
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<BodySelector, E> {
                 if text.len() > 256 {
                     return Err(E::custom("the name is longer than 256 bytes"));
                 }
-                Ok(BodyRef::Name(text.to_owned()))
+                Ok(BodySelector::Name(text.to_owned()))
             }
 
-            fn visit_u64<E: de::Error>(self, number: u64) -> Result<BodyRef, E> {
-                u32::try_from(number).map(BodyRef::Slot).map_err(|_| E::custom("the index is above 4294967295"))
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<BodySelector, E> {
+                u32::try_from(number).map(BodySelector::Slot).map_err(|_| E::custom("the index is above 4294967295"))
             }
         }
         deserializer.deserialize_any(Either)
@@ -93,11 +93,11 @@ fn read_id(text: &str) -> Option<(u32, u32)> {
 ///
 /// # Errors
 /// No such body exists.
-pub(crate) fn find_body(world: &mut Hosted, body: &BodyRef) -> Result<BodyId, Problem> {
+pub(crate) fn find_body(world: &mut Hosted, body: &BodySelector) -> Result<BodyId, Problem> {
     let missing = |what: String| Problem::invalid(format!("there is no body {what}"));
     match body {
-        BodyRef::Slot(slot) => world.body_id(*slot as usize).ok_or_else(|| missing(slot.to_string())),
-        BodyRef::Name(name) => {
+        BodySelector::Slot(slot) => world.body_id(*slot as usize).ok_or_else(|| missing(slot.to_string())),
+        BodySelector::Name(name) => {
             if let Some((index, generation)) = read_id(name)
                 && let Some(id) = world.body_id(index as usize)
                 && id.generation == generation
@@ -117,8 +117,8 @@ pub(crate) fn find_body(world: &mut Hosted, body: &BodyRef) -> Result<BodyId, Pr
 pub(crate) fn find_joint(world: &Hosted, joint: &JointRef) -> Result<JointId, Problem> {
     let missing = |what: String| Problem::invalid(format!("there is no joint {what}"));
     match &joint.0 {
-        BodyRef::Slot(index) => world.joint_id(*index as usize).ok_or_else(|| missing(index.to_string())),
-        BodyRef::Name(name) => {
+        BodySelector::Slot(index) => world.joint_id(*index as usize).ok_or_else(|| missing(index.to_string())),
+        BodySelector::Name(name) => {
             if let Some((index, generation)) = read_id(name)
                 && let Some(id) = world.joint_id(index as usize)
                 && id.generation == generation

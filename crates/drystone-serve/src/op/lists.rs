@@ -43,13 +43,13 @@ pub(super) fn compacted<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bo
 
 /// List of scene bodies or joints, kept as text: as values they would take a hundred times as much memory.
 #[derive(Clone, Debug)]
-pub struct Parts {
+pub struct PartList {
     text: Box<RawValue>,
     count: usize,
     shapes: usize,
 }
 
-impl Parts {
+impl PartList {
     /// Returns the number of elements.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -79,19 +79,19 @@ impl Parts {
     }
 }
 
-impl Default for Parts {
+impl Default for PartList {
     fn default() -> Self {
         Self { text: RawValue::from_string("[]".to_owned()).unwrap_or_default(), count: 0, shapes: 0 }
     }
 }
 
-impl Serialize for Parts {
+impl Serialize for PartList {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         self.text.serialize(serializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Parts {
+impl<'de> Deserialize<'de> for PartList {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = compacted(deserializer)?;
         let Measure { count, shapes } = serde_json::from_str(text.get()).map_err(|error| {
@@ -150,7 +150,7 @@ impl<'de> Deserialize<'de> for Shapes {
                 let mut count = 0;
                 while let Some(key) = body.next_key::<Cow<'_, str>>()? {
                     if key == "shapes" {
-                        count += body.next_value::<Count>()?.0;
+                        count += body.next_value::<ListLength>()?.0;
                     } else {
                         body.next_value::<IgnoredAny>()?;
                     }
@@ -163,24 +163,24 @@ impl<'de> Deserialize<'de> for Shapes {
 }
 
 /// Number of elements of a list.
-struct Count(usize);
+struct ListLength(usize);
 
-impl<'de> Deserialize<'de> for Count {
+impl<'de> Deserialize<'de> for ListLength {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct List;
         impl<'de> Visitor<'de> for List {
-            type Value = Count;
+            type Value = ListLength;
 
             fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
                 f.write_str("an array")
             }
 
-            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Count, A::Error> {
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<ListLength, A::Error> {
                 let mut count = 0;
                 while list.next_element::<IgnoredAny>()?.is_some() {
                     count += 1;
                 }
-                Ok(Count(count))
+                Ok(ListLength(count))
             }
         }
         deserializer.deserialize_seq(List)

@@ -11,9 +11,9 @@ use serde_json::Value;
 
 pub use brings::{Brings, ENTRY_BYTES, ID_BYTES};
 pub use command::{CommandRecord, Plain};
-pub use ids::{BodyRef, JointRef, body_from_text, joint_from_text};
+pub use ids::{BodySelector, JointRef, body_from_text, joint_from_text};
 pub(crate) use ids::{find_body, find_joint};
-pub use lists::{Parts, Refs};
+pub use lists::{PartList, Refs};
 pub use reading::{read_commands, read_joint, read_json, read_list, read_parts, read_shape};
 
 /// Largest number of pointers that hold bodies of a world.
@@ -71,19 +71,19 @@ pub enum Op {
 
 /// Record of the log.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Record {
+pub struct LogRecord {
     /// Number of steps done before it.
     pub at: u64,
     /// Change of state.
     pub op: Op,
     /// Idempotency key of the request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub key: Option<Key>,
+    pub key: Option<RequestKey>,
 }
 
 /// Idempotency key of a request, with a hash of the request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Key {
+pub struct RequestKey {
     /// Key from the client.
     pub name: String,
     /// Hash of path and body.
@@ -144,7 +144,7 @@ mod tests {
                 if place == 1 { Err(Problem::invalid("no")) } else { Ok(()) }
             })
             .unwrap_err();
-        assert_eq!(seen, [(0, BodyRef::Slot(3)), (1, BodyRef::Name("1.0".to_owned()))]);
+        assert_eq!(seen, [(0, BodySelector::Slot(3)), (1, BodySelector::Name("1.0".to_owned()))]);
         assert_eq!(bodies.len(), 3);
     }
 

@@ -8,7 +8,7 @@ use serde::de::{self, DeserializeSeed, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::lists::{Each, Parts};
+use super::lists::{Each, PartList};
 use super::{Brings, CommandRecord};
 use crate::config::Limits;
 use crate::problem::Problem;
@@ -201,7 +201,7 @@ fn refuse_deep(text: &[u8]) -> Result<(), Problem> {
 ///
 /// # Errors
 /// The first mistake, with its path relative to the command.
-pub fn read_parts(bodies: &Parts, joints: &Parts) -> Result<(Vec<Body>, Vec<Joint>), Problem> {
+pub fn read_parts(bodies: &PartList, joints: &PartList) -> Result<(Vec<Body>, Vec<Joint>), Problem> {
     parse_parts(bodies.text(), joints.text())
 }
 

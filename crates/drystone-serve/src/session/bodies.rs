@@ -7,7 +7,7 @@ use super::lock;
 
 /// Counts of bodies, per owner and of all owners.
 #[derive(Debug, Default)]
-pub struct Bodies(Mutex<BodyCounts>);
+pub struct BodyQuota(Mutex<BodyCounts>);
 
 #[derive(Debug, Default)]
 struct BodyCounts {
@@ -42,7 +42,7 @@ pub struct NoRoom {
     pub is_own: bool,
 }
 
-impl Bodies {
+impl BodyQuota {
     /// Adds bodies of an owner, unless there would be more than `most` in all, or more than `own_most` of this
     /// owner. The first world is accepted with any size.
     ///
@@ -88,20 +88,20 @@ impl Bodies {
 /// Bodies of a world that is being created. Dropping this removes them from the counts.
 #[derive(Debug)]
 #[must_use]
-pub struct Reserved {
-    total: Arc<Bodies>,
+pub struct ReservedBodies {
+    total: Arc<BodyQuota>,
     owner: String,
     bodies: usize,
 }
 
-impl Reserved {
+impl ReservedBodies {
     /// Takes charge of bodies that are already counted.
-    pub(super) fn new(total: Arc<Bodies>, owner: &str, bodies: usize) -> Self {
+    pub(super) fn new(total: Arc<BodyQuota>, owner: &str, bodies: usize) -> Self {
         Self { total, owner: owner.to_owned(), bodies }
     }
 }
 
-impl Drop for Reserved {
+impl Drop for ReservedBodies {
     fn drop(&mut self) {
         self.total.change(&self.owner, self.bodies, 0);
     }
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn bodies_are_counted_by_owner() {
-        let bodies = Bodies::default();
+        let bodies = BodyQuota::default();
         bodies.reserve("a", 1000, 100, 50).unwrap();
         bodies.change("a", 1000, 40);
         assert_eq!(bodies.reserve("a", 11, 100, 50), Err(NoRoom { there: 40, most: 50, is_own: true }));

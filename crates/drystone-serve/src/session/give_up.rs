@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use super::handle::GiveUp;
 use super::live::Live;
-use super::turn::Turn;
-use super::{Batch, Broken, Hold, Phase, Request, Session, Wake, lock};
-use crate::op::{Op, Record};
+use super::time_slice::SliceProgress;
+use super::{Broken, LogBatch, NextWake, PendingWrite, Phase, Session, SessionRequest, lock};
+use crate::op::{LogRecord, Op};
 use crate::problem::Problem;
 
 impl Session {
@@ -34,28 +34,28 @@ impl Session {
     }
 
     /// Logs and answers the end of the requests, then closes the world, which is opened again.
-    pub(super) fn after_given_up(&mut self, mut live: Box<Live>, draining: bool) -> Turn {
+    pub(super) fn after_given_up(&mut self, mut live: Box<Live>, draining: bool) -> SliceProgress {
         if draining {
             // The steps continue after the restart.
             let problem = Problem::unavailable("the service is stopping; the steps continue after the restart");
             self.refuse_waiting(&problem);
             self.refuse_all(&Problem::unavailable("the service is stopping"));
-            return Turn::Over(Wake::Idle);
+            return SliceProgress::Over(NextWake::Idle);
         }
         match self.hold.take().map(|hold| self.poll_hold(&mut live, hold, draining)) {
             None | Some(Ok(None)) => {}
             Some(Ok(hold @ Some(_))) => {
                 self.hold = hold;
                 self.phase = Phase::GivenUp(live);
-                return Turn::Over(Wake::Idle);
+                return SliceProgress::Over(NextWake::Idle);
             }
             // The store failed, and the session has already reacted to that.
-            Some(Err(_)) => return Turn::Over(Wake::Now),
+            Some(Err(_)) => return SliceProgress::Over(NextWake::Now),
         }
         if self.own.is_empty() {
             self.ring = Some(live.take_ring());
             self.phase = Phase::Closed(Instant::now());
-            return Turn::Over(Wake::Now);
+            return SliceProgress::Over(NextWake::Now);
         }
         let wake = if Instant::now() < self.next_try {
             let problem = Problem::unavailable(
@@ -63,41 +63,41 @@ impl Session {
             );
             self.refuse_goals(&problem);
             self.refuse_all(&problem);
-            Wake::At(self.next_try)
+            NextWake::At(self.next_try)
         } else {
             let at = live.world.steps();
-            let batch: Batch =
-                self.own.drain(..).map(|(op, key, reply)| (Record { at, op, key }, reply, None)).collect();
+            let batch: LogBatch =
+                self.own.drain(..).map(|(op, key, reply)| (LogRecord { at, op, key }, reply, None)).collect();
             self.log_batch(batch);
-            Wake::Idle
+            NextWake::Idle
         };
         self.phase = Phase::GivenUp(live);
-        Turn::Over(wake)
+        SliceProgress::Over(wake)
     }
 
     /// Returns true if the world is being deleted, or a request to delete it waits.
     pub(super) fn is_deleting(&self) -> bool {
-        matches!(self.hold, Some(Hold::Delete(..))) || self.handle.has_delete()
+        matches!(self.hold, Some(PendingWrite::Delete(..))) || self.handle.has_delete()
     }
 
     /// Deletes a world that is not in memory.
-    pub(super) fn delete_closed(&mut self) -> Wake {
+    pub(super) fn delete_closed(&mut self) -> NextWake {
         match self.hold.take() {
-            Some(Hold::Delete(reply, slot)) => {
+            Some(PendingWrite::Delete(reply, slot)) => {
                 let outcome = lock(&slot).take();
                 match outcome {
-                    None => self.hold = Some(Hold::Delete(reply, slot)),
+                    None => self.hold = Some(PendingWrite::Delete(reply, slot)),
                     Some(Ok(())) => {
                         self.close(reply);
-                        return Wake::Gone;
+                        return NextWake::Gone;
                     }
                     Some(Err(error)) => {
                         self.report_if_fenced(&error);
                         self.answer(reply, Err(Problem::of_store(&error)));
-                        return Wake::Now;
+                        return NextWake::Now;
                     }
                 }
-                return Wake::Idle;
+                return NextWake::Idle;
             }
             hold => self.hold = hold,
         }
@@ -106,20 +106,20 @@ impl Session {
         self.refuse_waiting(&deleted);
         self.poll_checkpoint();
         self.settling.retain(|slot| lock(slot).is_none());
-        if let Some(Hold::Restore(reply, slot, _) | Hold::Rewind(reply, slot, _)) = self.hold.take() {
+        if let Some(PendingWrite::Restore(reply, slot, _) | PendingWrite::Rewind(reply, slot, _)) = self.hold.take() {
             self.answer(reply, Err(Problem::conflict("the world is being deleted")));
             self.settling.push(slot);
         }
         if !self.settling.is_empty() || self.writing.is_some() {
             // The running jobs wake the session when they are done.
-            return Wake::Idle;
+            return NextWake::Idle;
         }
         match self.handle.take_delete() {
-            Some(Request::Delete(tombstone, reply)) => {
+            Some(SessionRequest::Delete(tombstone, reply)) => {
                 self.delete(tombstone, reply);
-                Wake::Idle
+                NextWake::Idle
             }
-            _ => Wake::Now,
+            _ => NextWake::Now,
         }
     }
 }

@@ -11,22 +11,22 @@ use utoipa::ToSchema;
 
 use super::keys::differs;
 use super::lock;
-use super::request::{Reply, Request};
-use crate::op::{Key, Op};
+use super::request::{ReplySender, SessionRequest};
+use crate::op::{Op, RequestKey};
 use crate::problem::Problem;
-use crate::stream::Frame;
+use crate::stream::StreamFrame;
 use drystone::CancelToken;
 
 /// Constant properties of a world.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Facts {
+pub struct WorldFacts {
     /// Name from the client or the scene.
     pub name: String,
     /// Time of creation, seconds since 1970.
     pub created: u64,
     /// Key of the request that created the world.
     #[serde(default)]
-    pub key: Option<Key>,
+    pub key: Option<RequestKey>,
     /// Owner of the token that created the world.
     #[serde(default)]
     pub owner: String,
@@ -105,7 +105,7 @@ pub enum GiveUp {
 pub(super) struct Stepping {
     /// Request in progress, returned to the session after the step.
     pub request: Option<u64>,
-    pub reply: Option<Reply>,
+    pub reply: Option<ReplySender>,
     pub deadline: Option<Instant>,
     pub has_key: bool,
     /// True during a replay of the log: its steps are repeated regardless of waiting clients.
@@ -126,13 +126,13 @@ pub struct Handle {
     /// Id of the world.
     pub id: String,
     /// Constant properties.
-    pub facts: Facts,
-    pub(super) inbox: Mutex<VecDeque<Request>>,
+    pub facts: WorldFacts,
+    pub(super) inbox: Mutex<VecDeque<SessionRequest>>,
     /// True once the world was deleted.
     pub(super) closed: watch::Sender<bool>,
     pub(super) status: Mutex<Status>,
     /// Newest frame.
-    pub frames: watch::Sender<Option<Arc<Frame>>>,
+    pub frames: watch::Sender<Option<Arc<StreamFrame>>>,
     /// Streams, by number, with the shortest frame interval that each wants, µs.
     wanted: Mutex<HashMap<u64, u64>>,
     /// True if a command may have changed the content of a frame without a step.
@@ -155,16 +155,16 @@ pub struct Handle {
 
 /// Key of a request in progress outside of the session, until dropped.
 #[derive(Debug)]
-pub struct Claim(Arc<Handle>, String);
+pub struct KeyClaim(Arc<Handle>, String);
 
-impl Drop for Claim {
+impl Drop for KeyClaim {
     fn drop(&mut self) {
         lock(&self.0.claims).remove(&self.1);
     }
 }
 
 impl Handle {
-    pub(super) fn new(id: &str, facts: Facts) -> Self {
+    pub(super) fn new(id: &str, facts: WorldFacts) -> Self {
         let status = Status {
             id: id.to_owned(),
             name: facts.name.clone(),
@@ -218,8 +218,8 @@ impl Handle {
         let mut pause = false;
         for request in lock(&self.inbox).iter() {
             match request {
-                Request::Delete(..) => return Some(GiveUp::Delete),
-                Request::Write { op: Op::Pause, .. } => pause = true,
+                SessionRequest::Delete(..) => return Some(GiveUp::Delete),
+                SessionRequest::Write { op: Op::Pause, .. } => pause = true,
                 _ => {}
             }
         }
@@ -239,7 +239,7 @@ impl Handle {
     /// Returns true if a request to delete the world waits, with a key that is free.
     pub(super) fn has_delete(&self) -> bool {
         lock(&self.inbox).iter().any(|request| match request {
-            Request::Delete(tombstone, _) => {
+            SessionRequest::Delete(tombstone, _) => {
                 tombstone.as_ref().is_none_or(|tombstone| self.check_claim(&tombstone.key).is_ok())
             }
             _ => false,
@@ -248,13 +248,13 @@ impl Handle {
 
     /// Returns true if the first waiting request can be answered or logged without delay in any state of the world.
     pub(super) fn has_short_request(&self) -> bool {
-        lock(&self.inbox).front().is_some_and(Request::is_short)
+        lock(&self.inbox).front().is_some_and(SessionRequest::is_short)
     }
 
     /// Takes the request to delete the world out of the inbox, ahead of earlier requests.
-    pub(super) fn take_delete(&self) -> Option<Request> {
+    pub(super) fn take_delete(&self) -> Option<SessionRequest> {
         let mut inbox = lock(&self.inbox);
-        let place = inbox.iter().position(|request| matches!(request, Request::Delete(..)))?;
+        let place = inbox.iter().position(|request| matches!(request, SessionRequest::Delete(..)))?;
         inbox.remove(place)
     }
 
@@ -262,7 +262,7 @@ impl Handle {
     pub(super) fn refuse_overdue(&self, now: Instant, problem: &Problem) -> Option<Instant> {
         let (mut refused, mut soonest) = (Vec::new(), None);
         lock(&self.inbox).retain_mut(|request| {
-            let Request::Write { deadline: Some(deadline), reply, .. } = request else { return true };
+            let SessionRequest::Write { deadline: Some(deadline), reply, .. } = request else { return true };
             if *deadline > now {
                 soonest = Some(soonest.map_or(*deadline, |soonest: Instant| soonest.min(*deadline)));
                 return true;
@@ -293,19 +293,19 @@ impl Handle {
     ///
     /// # Errors
     /// The key is already claimed.
-    pub fn claim(self: &Arc<Self>, key: &Key) -> Result<Claim, Problem> {
+    pub fn claim(self: &Arc<Self>, key: &RequestKey) -> Result<KeyClaim, Problem> {
         let mut claims = lock(&self.claims);
         check_claims(&claims, key)?;
         claims.insert(key.name.clone(), key.hash);
         drop(claims);
-        Ok(Claim(self.clone(), key.name.clone()))
+        Ok(KeyClaim(self.clone(), key.name.clone()))
     }
 
     /// Checks that a key is free.
     ///
     /// # Errors
     /// The key is claimed.
-    pub(super) fn check_claim(&self, key: &Key) -> Result<(), Problem> {
+    pub(super) fn check_claim(&self, key: &RequestKey) -> Result<(), Problem> {
         check_claims(&lock(&self.claims), key)
     }
 
@@ -313,7 +313,7 @@ impl Handle {
     pub(super) fn refuse_claimed_deletes(&self) {
         let mut refused = Vec::new();
         lock(&self.inbox).retain_mut(|request| {
-            let Request::Delete(Some(tombstone), reply) = request else { return true };
+            let SessionRequest::Delete(Some(tombstone), reply) = request else { return true };
             let Err(problem) = self.check_claim(&tombstone.key) else { return true };
             // A sender can only be moved out of a reference if another value takes its place.
             refused.push((std::mem::replace(reply, oneshot::channel().0), problem));
@@ -328,7 +328,7 @@ impl Handle {
     ///
     /// # Errors
     /// The inbox is full, or the world is deleted.
-    pub fn put(&self, request: Request, most: usize) -> Result<(), Problem> {
+    pub fn put(&self, request: SessionRequest, most: usize) -> Result<(), Problem> {
         let mut inbox = lock(&self.inbox);
         if self.is_gone() {
             return Err(Problem::no_world(&self.id));
@@ -412,7 +412,7 @@ fn now_ms() -> u64 {
     u64::try_from(since).unwrap_or(u64::MAX)
 }
 
-fn check_claims(claims: &HashMap<String, u64>, key: &Key) -> Result<(), Problem> {
+fn check_claims(claims: &HashMap<String, u64>, key: &RequestKey) -> Result<(), Problem> {
     match claims.get(&key.name) {
         None => Ok(()),
         Some(hash) if *hash == key.hash => Err(Problem::busy()),

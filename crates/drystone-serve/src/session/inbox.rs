@@ -8,11 +8,14 @@ use super::bodies::NoRoom;
 use super::keys::{self, differs};
 use super::live::Live;
 use super::read::Asking;
-use super::turn::Turn;
-use super::{Answer, Batch, Broken, Read, Reply, Request, Session, Waiting, Wake, check_work, lock, population, read};
-use crate::op::{Brings, Key, Op, Record};
+use super::time_slice::SliceProgress;
+use super::{
+    Answer, Broken, LogBatch, NextWake, Read, ReplySender, Session, SessionRequest, StepWaiter, check_work, lock,
+    population, read,
+};
+use crate::op::{Brings, LogRecord, Op, RequestKey};
 use crate::problem::Problem;
-use crate::writer::{Job, Kind};
+use crate::writer::{JobUrgency, WriteJob};
 use drystone::WorldError;
 use drystone::low_level::scene::Compiled;
 
@@ -24,7 +27,7 @@ const READING: Duration = Duration::from_millis(4);
 const MAX_REQUESTED: u64 = 4;
 
 /// Knowledge about a key.
-enum Known {
+enum KeyState {
     /// No answer exists.
     Nothing,
     /// Answer in memory.
@@ -35,14 +38,14 @@ enum Known {
 
 impl Session {
     /// Reads the inbox: answers what needs no log, and adds the other requests to the batch for the log.
-    pub(super) fn receive(&mut self, live: &mut Live, draining: bool, batch: &mut Batch) -> Result<(), Broken> {
+    pub(super) fn receive(&mut self, live: &mut Live, draining: bool, batch: &mut LogBatch) -> Result<(), Broken> {
         if let Some(spill) = self.spilled.take() {
             live.spilled(spill);
         }
         let (at, end) = (live.world.steps(), Instant::now() + READING);
         self.blocked = false;
         if Instant::now() >= self.next_try {
-            batch.extend(self.own.drain(..).map(|(op, key, reply)| (Record { at, op, key }, reply, None)));
+            batch.extend(self.own.drain(..).map(|(op, key, reply)| (LogRecord { at, op, key }, reply, None)));
         }
         let asking = self.asking.take();
         let has_asked = asking.is_some();
@@ -59,11 +62,11 @@ impl Session {
                 break;
             }
             match request {
-                request @ Request::Delete(..) => {
+                request @ SessionRequest::Delete(..) => {
                     lock(&self.handle.inbox).push_front(request);
                     break;
                 }
-                Request::Write { op, key, deadline, reply } => {
+                SessionRequest::Write { op, key, deadline, reply } => {
                     if draining {
                         let _ = reply.send(Err(Problem::unavailable("the service is stopping")));
                         continue;
@@ -88,22 +91,22 @@ impl Session {
                     }
                     let Some(reply) = self.recall_or_keep(live, known, batch, reply) else { continue };
                     match self.admit(live, &op, batch) {
-                        Ok(()) => batch.push((Record { at, op, key }, Some(reply), deadline)),
+                        Ok(()) => batch.push((LogRecord { at, op, key }, Some(reply), deadline)),
                         Err(problem) => {
                             let _ = reply.send(Err(problem));
                         }
                     }
                 }
-                Request::Read(Read::Query(questions), reply) if batch.is_empty() && !has_asked => {
+                SessionRequest::Read(Read::Query(questions), reply) if batch.is_empty() && !has_asked => {
                     self.continue_queries(live, Asking::new(questions, reply), end, draining)?;
                 }
-                request @ Request::Read(Read::Query(_), _) => {
+                request @ SessionRequest::Read(Read::Query(_), _) => {
                     // The answer may take several time slices. Earlier requests are therefore executed first, and
                     // steps may run between two queries.
                     lock(&self.handle.inbox).push_front(request);
                     break;
                 }
-                Request::Read(mut what, reply) => {
+                SessionRequest::Read(mut what, reply) => {
                     if reply.is_closed() {
                         continue;
                     }
@@ -120,31 +123,32 @@ impl Session {
                         }
                     }
                 }
-                Request::Recall(key, reply) => {
+                SessionRequest::Recall(key, reply) => {
                     if let Some(reply) = self.recall_or_keep(live, Some(&key), batch, reply) {
                         let _ = reply.send(Ok(Answer::unknown()));
                     }
                 }
-                special @ (Request::Save(..) | Request::Restore(..) | Request::Rewind(..))
-                    if !batch.is_empty() || (self.writing.is_some() && !matches!(special, Request::Save(..))) =>
+                special @ (SessionRequest::Save(..) | SessionRequest::Restore(..) | SessionRequest::Rewind(..))
+                    if !batch.is_empty()
+                        || (self.writing.is_some() && !matches!(special, SessionRequest::Save(..))) =>
                 {
                     // Waits for its turn behind earlier requests.
                     lock(&self.handle.inbox).push_front(special);
                     self.blocked = batch.is_empty();
                     break;
                 }
-                Request::Save(name, reply) => self.save(live, name, reply)?,
-                Request::Restore(_, _, reply) | Request::Rewind(_, _, reply) if !self.own.is_empty() => {
+                SessionRequest::Save(name, reply) => self.save(live, name, reply)?,
+                SessionRequest::Restore(_, _, reply) | SessionRequest::Rewind(_, _, reply) if !self.own.is_empty() => {
                     // A checkpoint that replaces the state would not contain them.
                     let detail = "the store cannot record the end of earlier requests at the moment: retry";
                     let _ = reply.send(Err(Problem::unavailable(detail)));
                 }
-                Request::Rewind(steps, (key, deadline), reply) => {
+                SessionRequest::Rewind(steps, (key, deadline), reply) => {
                     if let Some(reply) = self.recall_or_keep(live, key.as_ref(), batch, reply) {
                         self.rewind(live, steps, (key, deadline), reply)?;
                     }
                 }
-                Request::Restore(name, key, reply) => {
+                SessionRequest::Restore(name, key, reply) => {
                     if let Some(reply) = self.recall_or_keep(live, key.as_ref(), batch, reply) {
                         self.restore(live, &name, key, reply);
                         break;
@@ -160,24 +164,24 @@ impl Session {
 
     /// Deletes the world if a request asks for it, ahead of earlier requests that are not in the log. None if there
     /// is no such request.
-    pub(super) fn accept_delete(&mut self, live: &Live) -> Option<Turn> {
+    pub(super) fn accept_delete(&mut self, live: &Live) -> Option<SliceProgress> {
         if !self.handle.has_delete() {
             return None;
         }
-        let Some(Request::Delete(tombstone, reply)) = self.handle.take_delete() else { return None };
+        let Some(SessionRequest::Delete(tombstone, reply)) = self.handle.take_delete() else { return None };
         let key = tombstone.as_ref().map(|tombstone| &tombstone.key);
         // The answer goes to the tombstone, so the world's number of keys does not matter.
-        if let Some(reply) = self.recall(live, key, &Batch::new(), reply) {
+        if let Some(reply) = self.recall(live, key, &LogBatch::new(), reply) {
             // The writer executes the jobs of a world in order: the deletion follows a checkpoint in progress.
             self.delete(tombstone, reply);
-            return Some(Turn::Over(self.refuse_overdue()));
+            return Some(SliceProgress::Over(self.refuse_overdue()));
         }
-        Some(Turn::Over(Wake::Now))
+        Some(SliceProgress::Over(NextWake::Now))
     }
 
     /// Refuses requests for steps whose deadline passes while the world is being deleted: nothing is logged any
     /// more, and the store may take long. Returns the next deadline.
-    pub(super) fn refuse_overdue(&mut self) -> Wake {
+    pub(super) fn refuse_overdue(&mut self) -> NextWake {
         let now = Instant::now();
         let problem = Problem::conflict("the world is being deleted, and the deadline has passed");
         let mut soonest = self.handle.refuse_overdue(now, &problem);
@@ -190,7 +194,7 @@ impl Session {
                 None => {}
             }
         }
-        soonest.map_or(Wake::Idle, Wake::At)
+        soonest.map_or(NextWake::Idle, NextWake::At)
     }
 
     /// Continues queries. Those not done by `end` wait for the next time slice.
@@ -223,24 +227,30 @@ impl Session {
     }
 
     /// Answers a request whose key is known or invalid. Returns the reply channel if the request is to be executed.
-    fn recall(&mut self, live: &Live, key: Option<&Key>, batch: &Batch, reply: Reply) -> Option<Reply> {
+    fn recall(
+        &mut self,
+        live: &Live,
+        key: Option<&RequestKey>,
+        batch: &LogBatch,
+        reply: ReplySender,
+    ) -> Option<ReplySender> {
         let Some(key) = key else { return Some(reply) };
         match self.known(live, key, batch) {
-            Ok(Known::Nothing) => Some(reply),
-            Ok(Known::Answer(answer)) => {
+            Ok(KeyState::Nothing) => Some(reply),
+            Ok(KeyState::Answer(answer)) => {
                 let _ = reply.send(Ok(answer));
                 None
             }
-            Ok(Known::Files(files)) => {
+            Ok(KeyState::Files(files)) => {
                 let (id, key) = (self.handle.id.clone(), key.clone());
                 let own = id.clone();
                 let work = move |store: &_| {
                     let _ = reply.send(keys::read(store, &own, &files, &key));
                     Ok(())
                 };
-                self.shared.writer.give(Job::Slow {
+                self.shared.writer.give(WriteJob::Slow {
                     id,
-                    kind: Kind::World,
+                    kind: JobUrgency::World,
                     work: Box::new(work),
                     done: Box::new(drop),
                 });
@@ -254,22 +264,22 @@ impl Session {
     }
 
     /// Looks up a key: its request may be done or in progress.
-    fn known(&self, live: &Live, key: &Key, batch: &Batch) -> Result<Known, Problem> {
+    fn known(&self, live: &Live, key: &RequestKey, batch: &LogBatch) -> Result<KeyState, Problem> {
         if let Some(answered) = live.answered(key) {
-            return if answered.key.hash == key.hash { Ok(Known::Answer(answered.again())) } else { Err(differs()) };
+            return if answered.key.hash == key.hash { Ok(KeyState::Answer(answered.again())) } else { Err(differs()) };
         }
         if let Some(same) = self.asked(live, batch).find(|asked| asked.name == key.name) {
             return Err(if same.hash == key.hash { Problem::busy() } else { differs() });
         }
         let files = live.answered_in(key);
         if !files.is_empty() {
-            return Ok(Known::Files(files));
+            return Ok(KeyState::Files(files));
         }
-        Ok(Known::Nothing)
+        Ok(KeyState::Nothing)
     }
 
     /// Returns the keys of requests in progress.
-    fn asked<'a>(&'a self, live: &'a Live, batch: &'a Batch) -> impl Iterator<Item = &'a Key> {
+    fn asked<'a>(&'a self, live: &'a Live, batch: &'a LogBatch) -> impl Iterator<Item = &'a RequestKey> {
         let goals = live.memory.goals.iter().filter_map(|goal| goal.key.as_ref());
         let batched = batch.iter().filter_map(|(record, ..)| record.key.as_ref());
         goals.chain(batched).chain(self.own.iter().filter_map(|(_, key, _)| key.as_ref()))
@@ -277,7 +287,13 @@ impl Session {
 
     /// Answers a request whose key is known, or whose answer could not be kept in addition to those in progress.
     /// Returns the reply channel if the request is to be executed.
-    fn recall_or_keep(&mut self, live: &Live, key: Option<&Key>, batch: &Batch, reply: Reply) -> Option<Reply> {
+    fn recall_or_keep(
+        &mut self,
+        live: &Live,
+        key: Option<&RequestKey>,
+        batch: &LogBatch,
+        reply: ReplySender,
+    ) -> Option<ReplySender> {
         let reply = self.recall(live, key, batch, reply)?;
         let waiting = self.asked(live, batch).count();
         match key.map_or(Ok(()), |_| live.check_keys(waiting, self.shared.config.limits.keys)) {
@@ -294,14 +310,14 @@ impl Session {
     pub(super) fn join(
         &mut self,
         live: &Live,
-        key: Option<&Key>,
+        key: Option<&RequestKey>,
         deadline: Option<Instant>,
-        reply: Reply,
-    ) -> Option<Reply> {
+        reply: ReplySender,
+    ) -> Option<ReplySender> {
         let same = live.memory.goals.iter().find(|goal| key.is_some() && goal.key.as_ref() == key);
         let Some(goal) = same else { return Some(reply) };
         let waiting = self.waiting.entry(goal.request);
-        let waiting = waiting.or_insert(Waiting { reply: None, deadline: None, has_key: true });
+        let waiting = waiting.or_insert(StepWaiter { reply: None, deadline: None, has_key: true });
         if waiting.reply.as_ref().is_some_and(|reply| !reply.is_closed()) {
             return Some(reply);
         }
@@ -310,7 +326,7 @@ impl Session {
     }
 
     /// Checks a change before it is logged: from then on its result depends on the world alone.
-    pub(super) fn admit(&self, live: &Live, op: &Op, batch: &Batch) -> Result<(), Problem> {
+    pub(super) fn admit(&self, live: &Live, op: &Op, batch: &LogBatch) -> Result<(), Problem> {
         let limits = &self.shared.config.limits;
         match op {
             Op::Step { .. } if live.memory.play.is_some() => {

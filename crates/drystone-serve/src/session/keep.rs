@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::keys::Answered;
-use super::live::{Live, Memory};
-use super::{Answer, Batch, Broken, Hold, PATIENCE, Poke, Reply, Session, Slot, lock};
+use super::keys::RecordedAnswer;
+use super::live::{Live, SessionMemory};
+use super::{Answer, Broken, LogBatch, PATIENCE, PendingWrite, Poke, ReplySender, Session, WriteResult, lock};
 use crate::answers::{Restored, Saved};
-use crate::op::Key;
+use crate::op::RequestKey;
 use crate::problem::Problem;
 use crate::store::{LogEnd, LogHead, Store, Tombstone, Trouble, checkpoint_name, keys_name, log_name, saved_name};
 use crate::unix_seconds;
-use crate::writer::{Done, Job, Kind};
+use crate::writer::{JobUrgency, WriteCallback, WriteJob};
 use drystone::Snapshot;
 
 /// Number of log records after which a checkpoint is due, independent of the computing time.
@@ -38,7 +38,7 @@ pub(super) fn first_part(head: &LogHead, memory: &[u8]) -> Vec<u8> {
 ///
 /// # Errors
 /// Describes the unreadable part.
-pub(super) fn read_first_part(bytes: &[u8]) -> Result<(Option<LogHead>, Memory), String> {
+pub(super) fn read_first_part(bytes: &[u8]) -> Result<(Option<LogHead>, SessionMemory), String> {
     let line = bytes.iter().position(|byte| *byte == b'\n');
     let (head, memory) = match line {
         Some(end) => (Some(&bytes[..end]), &bytes[end + 1..]),
@@ -50,8 +50,8 @@ pub(super) fn read_first_part(bytes: &[u8]) -> Result<(Option<LogHead>, Memory),
 
 impl Session {
     /// Returns a slot for a job's result, and the callback that fills it and wakes the session.
-    pub(super) fn slot(&self) -> (Slot, Done) {
-        let slot: Slot = Arc::default();
+    pub(super) fn slot(&self) -> (WriteResult, WriteCallback) {
+        let slot: WriteResult = Arc::default();
         let (filled, id, pokes) = (slot.clone(), self.handle.id.clone(), self.shared.pokes.clone());
         let done = Box::new(move |outcome| {
             *lock(&filled) = Some(outcome);
@@ -60,19 +60,19 @@ impl Session {
         (slot, done)
     }
 
-    pub(super) fn log_batch(&mut self, batch: Batch) {
+    pub(super) fn log_batch(&mut self, batch: LogBatch) {
         let mut records = Vec::with_capacity(batch.len());
         for (record, ..) in &batch {
             // Plain data, whose serialization cannot fail.
             records.push(serde_json::to_vec(record).unwrap_or_default());
         }
         let (slot, done) = self.slot();
-        self.hold = Some(Hold::Log(batch, slot));
+        self.hold = Some(PendingWrite::Log(batch, slot));
         match self.log.grow(&records) {
             Ok((rows, grown)) => {
                 self.grown = Some(grown);
                 let (id, end) = (self.handle.id.clone(), self.log.clone());
-                self.shared.writer.give(Job::Append { id, end, rows, done });
+                self.shared.writer.give(WriteJob::Append { id, end, rows, done });
             }
             Err(error) => done(Err(error)),
         }
@@ -138,7 +138,7 @@ impl Session {
             }
             Ok(())
         };
-        self.shared.writer.give(Job::Slow { id, kind: Kind::World, work: Box::new(work), done });
+        self.shared.writer.give(WriteJob::Slow { id, kind: JobUrgency::World, work: Box::new(work), done });
         self.writing = Some((slot, number));
         self.spilling = spill;
         Ok(())
@@ -161,7 +161,7 @@ impl Session {
                 match Trouble::of(&error) {
                     Some(Trouble::Taken(_)) => {
                         self.report_if_fenced(&error);
-                        self.taken = Some(Problem::of_store(&error));
+                        self.fenced = Some(Problem::of_store(&error));
                     }
                     // On a disk it is unknown whether the new log exists. A bucket is asked with the next record.
                     Some(Trouble::InDoubt(_)) if !self.shared.store.is_remote() => {
@@ -176,7 +176,7 @@ impl Session {
     }
 
     /// Writes a named checkpoint. The caller makes sure that no request for steps waits. One runs at a time.
-    pub(super) fn save(&mut self, live: &mut Live, name: Option<String>, reply: Reply) -> Result<(), Broken> {
+    pub(super) fn save(&mut self, live: &mut Live, name: Option<String>, reply: ReplySender) -> Result<(), Broken> {
         if self.saving.load(Ordering::SeqCst) {
             let detail = "a checkpoint of this world is still being written";
             let _ = reply.send(Err(Problem::too_many(detail, 1)));
@@ -198,7 +198,7 @@ impl Session {
                 return Err(Broken::of_world(&error));
             }
         };
-        let memory = Memory {
+        let memory = SessionMemory {
             goals: VecDeque::new(),
             play: None,
             unwatched: None,
@@ -234,13 +234,18 @@ impl Session {
                 Err(error) => Err(Problem::of_store(&error)),
             });
         };
-        self.shared.writer.give(Job::Slow { id, kind: Kind::Save, work: Box::new(work), done: Box::new(done) });
+        self.shared.writer.give(WriteJob::Slow {
+            id,
+            kind: JobUrgency::Save,
+            work: Box::new(work),
+            done: Box::new(done),
+        });
         Ok(())
     }
 
     /// Makes a named checkpoint the newest one. The world is then opened again. The answer to a request with a key
     /// is in the checkpoint: either both are durable or neither is.
-    pub(super) fn restore(&mut self, live: &Live, name: &str, key: Option<Key>, reply: Reply) {
+    pub(super) fn restore(&mut self, live: &Live, name: &str, key: Option<RequestKey>, reply: ReplySender) {
         if live.memory.play.is_some() || !live.memory.goals.is_empty() {
             let _ = reply.send(Err(Problem::conflict("the world is stepping; pause it before you restore it")));
             return;
@@ -260,9 +265,9 @@ impl Session {
                 let step = Snapshot::step_of(&snapshot)
                     .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))?;
                 let body = serde_json::to_string(&Restored { step }).unwrap_or_default();
-                answers.push_back(Answered { key, status: 200, body, at: unix_seconds() });
+                answers.push_back(RecordedAnswer { key, status: 200, body, at: unix_seconds() });
             }
-            let memory = Memory { requests, answers, ..memory };
+            let memory = SessionMemory { requests, answers, ..memory };
             store.write(
                 &own,
                 &checkpoint_name(number),
@@ -274,11 +279,11 @@ impl Session {
             prune(store, &own, good);
             Ok(())
         };
-        self.shared.writer.give(Job::Slow { id, kind: Kind::World, work: Box::new(work), done });
-        self.hold = Some(Hold::Restore(reply, slot, number));
+        self.shared.writer.give(WriteJob::Slow { id, kind: JobUrgency::World, work: Box::new(work), done });
+        self.hold = Some(PendingWrite::Restore(reply, slot, number));
     }
 
-    pub(super) fn delete(&mut self, tombstone: Option<Tombstone>, reply: Reply) {
+    pub(super) fn delete(&mut self, tombstone: Option<Tombstone>, reply: ReplySender) {
         let (slot, done) = self.slot();
         let id = self.handle.id.clone();
         let own = id.clone();
@@ -295,8 +300,8 @@ impl Session {
             }
             store.delete(&own)
         };
-        self.shared.writer.give(Job::Slow { id, kind: Kind::World, work: Box::new(work), done });
-        self.hold = Some(Hold::Delete(reply, slot));
+        self.shared.writer.give(WriteJob::Slow { id, kind: JobUrgency::World, work: Box::new(work), done });
+        self.hold = Some(PendingWrite::Delete(reply, slot));
     }
 }
 

@@ -16,7 +16,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use super::Answer;
-use crate::op::Key;
+use crate::op::RequestKey;
 use crate::problem::Problem;
 use crate::store::{Store, Trouble, keys_name};
 use crate::unix_seconds;
@@ -39,9 +39,9 @@ const ENTRY: usize = 20;
 
 /// Answer that was given to a request with a key.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Answered {
+pub struct RecordedAnswer {
     /// Key of the request.
-    pub key: Key,
+    pub key: RequestKey,
     /// HTTP status.
     pub status: u16,
     /// Body, JSON or empty.
@@ -51,7 +51,7 @@ pub struct Answered {
     pub at: u64,
 }
 
-impl Answered {
+impl RecordedAnswer {
     /// Returns the answer as it is repeated.
     #[must_use]
     pub fn again(&self) -> Answer {
@@ -80,7 +80,7 @@ struct File {
 
 /// Index of a world's answers: those in memory, which are stored in a [`Recent`], and those in files.
 #[derive(Debug, Default)]
-pub struct Keys {
+pub struct AnswerIndex {
     /// Number of the newest answer with a hash, counted from the first answer ever in memory.
     places: HashMap<u64, u64>,
     /// Number of the first answer in memory.
@@ -92,7 +92,7 @@ pub struct Keys {
 }
 
 /// Answers in memory, the oldest first.
-pub type Recent = VecDeque<Answered>;
+pub type Recent = VecDeque<RecordedAnswer>;
 
 /// Older answers that are being written to a file.
 #[derive(Debug)]
@@ -107,7 +107,7 @@ pub struct Spill {
     hashes: Vec<u64>,
 }
 
-impl Keys {
+impl AnswerIndex {
     /// Opens the index of a world's answers.
     ///
     /// # Errors
@@ -137,12 +137,12 @@ impl Keys {
         Ok(keys)
     }
 
-    fn count(&mut self, answered: &Answered) {
+    fn count(&mut self, answered: &RecordedAnswer) {
         self.bytes += answered.body.len() + answered.key.name.len();
     }
 
     /// Adds an answer.
-    pub fn push(&mut self, recent: &mut Recent, answered: Answered) {
+    pub fn push(&mut self, recent: &mut Recent, answered: RecordedAnswer) {
         self.count(&answered);
         self.places.insert(hash(&answered.key.name), self.first + recent.len() as u64);
         recent.push_back(answered);
@@ -150,7 +150,7 @@ impl Keys {
 
     /// Returns the answer to a request, if it is in memory.
     #[must_use]
-    pub fn find<'a>(&self, recent: &'a Recent, name: &str) -> Option<&'a Answered> {
+    pub fn find<'a>(&self, recent: &'a Recent, name: &str) -> Option<&'a RecordedAnswer> {
         let number = self.places.get(&hash(name))?;
         let found = recent.get(usize::try_from(number.checked_sub(self.first)?).ok()?)?;
         // A later key may have the same hash.
@@ -266,13 +266,13 @@ impl Keys {
     }
 }
 
-struct Entry {
+struct IndexEntry {
     hash: u64,
     offset: usize,
     length: usize,
 }
 
-fn read_index(index: &[u8]) -> Option<(u64, impl Iterator<Item = Entry>)> {
+fn read_index(index: &[u8]) -> Option<(u64, impl Iterator<Item = IndexEntry>)> {
     let (newest, entries) = index.split_first_chunk::<8>()?;
     if !entries.len().is_multiple_of(ENTRY) {
         return None;
@@ -282,7 +282,7 @@ fn read_index(index: &[u8]) -> Option<(u64, impl Iterator<Item = Entry>)> {
             entry[from..from + bytes].iter().rev().fold(0_u64, |word, &byte| (word << 8) | u64::from(byte))
         };
         let place = |word: u64| usize::try_from(word).unwrap_or(usize::MAX);
-        Entry { hash: word(0, 8), offset: place(word(8, 8)), length: place(word(16, 4)) }
+        IndexEntry { hash: word(0, 8), offset: place(word(8, 8)), length: place(word(16, 4)) }
     });
     Some((u64::from_le_bytes(*newest), entries))
 }
@@ -291,7 +291,7 @@ fn read_index(index: &[u8]) -> Option<(u64, impl Iterator<Item = Entry>)> {
 ///
 /// # Errors
 /// The store's error; the key was used for another request; or no key matches although a hash does.
-pub fn read(store: &Store, id: &str, files: &[u64], key: &Key) -> Result<Answer, Problem> {
+pub fn read(store: &Store, id: &str, files: &[u64], key: &RequestKey) -> Result<Answer, Problem> {
     for &file in files {
         let unread = |error: io::Error| match Trouble::of(&error) {
             Some(_) => Problem::of_store(&error),
@@ -301,7 +301,7 @@ pub fn read(store: &Store, id: &str, files: &[u64], key: &Key) -> Result<Answer,
         let Some((_, entries)) = read_index(&index) else { continue };
         for entry in entries.filter(|entry| entry.hash == hash(&key.name)) {
             let body = bodies.get(entry.offset..entry.offset.saturating_add(entry.length)).unwrap_or_default();
-            let answered: Answered = serde_json::from_slice(body)
+            let answered: RecordedAnswer = serde_json::from_slice(body)
                 .map_err(|error| unread(io::Error::new(io::ErrorKind::InvalidData, error.to_string())))?;
             if answered.key == *key {
                 return Ok(answered.again());
@@ -324,13 +324,13 @@ mod tests {
     use super::*;
     use crate::config::S3;
 
-    fn answered(number: u64, bytes: usize, at: u64) -> Answered {
-        let key = Key { name: format!("key {number}"), hash: number };
-        Answered { key, status: 200, body: format!("\"{}\"", "x".repeat(bytes)), at }
+    fn answered(number: u64, bytes: usize, at: u64) -> RecordedAnswer {
+        let key = RequestKey { name: format!("key {number}"), hash: number };
+        RecordedAnswer { key, status: 200, body: format!("\"{}\"", "x".repeat(bytes)), at }
     }
 
     /// Writes as a session does, without the checkpoint in between.
-    fn write(store: &Store, keys: &mut Keys, recent: &mut Recent, now: u64) {
+    fn write(store: &Store, keys: &mut AnswerIndex, recent: &mut Recent, now: u64) {
         let Some(spill) = keys.spill(recent, now) else { return };
         if let Some((index, bodies)) = &spill.parts {
             store.write("w1", &keys_name(spill.file), index, bodies).unwrap();
@@ -338,7 +338,7 @@ mod tests {
         keys.spilled(recent, spill);
     }
 
-    fn knows(store: &Store, keys: &Keys, recent: &Recent, number: u64) -> bool {
+    fn knows(store: &Store, keys: &AnswerIndex, recent: &Recent, number: u64) -> bool {
         let key = answered(number, 0, 0).key;
         if let Some(found) = keys.find(recent, &key.name) {
             return found.key == key;
@@ -351,7 +351,7 @@ mod tests {
     fn no_key_is_forgotten_for_a_day() {
         let store = Store::open("memory", &S3::default(), 0).unwrap();
         store.create("w1", b"", b"").unwrap();
-        let (mut keys, mut recent) = (Keys { next_file: 1, ..Keys::default() }, Recent::new());
+        let (mut keys, mut recent) = (AnswerIndex { next_file: 1, ..AnswerIndex::default() }, Recent::new());
         let start = 1_000_000;
         for number in 0..20_000 {
             keys.push(&mut recent, answered(number, 10, start + number));
@@ -368,7 +368,7 @@ mod tests {
         assert!(!knows(&store, &keys, &recent, 20_000));
         // The reopened index gives the same answers.
         let files = store.list("w1").unwrap().keys;
-        let mut opened = Keys::open(&store, "w1", &files, &mut recent).unwrap();
+        let mut opened = AnswerIndex::open(&store, "w1", &files, &mut recent).unwrap();
         for number in (0..20_000).step_by(371) {
             assert!(knows(&store, &opened, &recent, number), "{number}");
         }
@@ -386,21 +386,21 @@ mod tests {
     fn large_answers_leave_memory_and_are_found() {
         let store = Store::open("memory", &S3::default(), 0).unwrap();
         store.create("w1", b"", b"").unwrap();
-        let (mut keys, mut recent) = (Keys { next_file: 1, ..Keys::default() }, Recent::new());
+        let (mut keys, mut recent) = (AnswerIndex { next_file: 1, ..AnswerIndex::default() }, Recent::new());
         for number in 0..12 {
             keys.push(&mut recent, answered(number, 1 << 20, 100));
             write(&store, &mut keys, &mut recent, 100);
             assert!(keys.bytes <= 5 << 20 && !keys.is_urgent());
         }
         assert!((0..12).all(|number| knows(&store, &keys, &recent, number)));
-        let other = Key { hash: 99, ..answered(0, 0, 0).key };
+        let other = RequestKey { hash: 99, ..answered(0, 0, 0).key };
         let files = keys.files_with(&other.name);
         assert_eq!(read(&store, "w1", &files, &other).unwrap_err().status, 422);
     }
 
     #[test]
     fn a_clock_that_was_ahead_keeps_no_key_for_ever() {
-        let (mut keys, mut recent) = (Keys { next_file: 1, ..Keys::default() }, Recent::new());
+        let (mut keys, mut recent) = (AnswerIndex { next_file: 1, ..AnswerIndex::default() }, Recent::new());
         let future = 9_000_000;
         for number in 0..=MAX_RECENT as u64 {
             keys.push(&mut recent, answered(number, 1, future));

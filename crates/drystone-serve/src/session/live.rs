@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::keys::{Answered, Keys, Recent, Spill};
+use super::keys::{AnswerIndex, Recent, RecordedAnswer, Spill};
 use super::population;
 use crate::hosted::Hosted;
 use crate::op::{
-    BodyRef, Brings, CommandRecord, ENTRY_BYTES, ID_BYTES, Key, MAX_POINTERS, Parts, Plain, body_from_text, find_body,
-    find_joint, joint_from_text, read_joint, read_parts,
+    BodySelector, Brings, CommandRecord, ENTRY_BYTES, ID_BYTES, MAX_POINTERS, PartList, Plain, RequestKey,
+    body_from_text, find_body, find_joint, joint_from_text, read_joint, read_parts,
 };
 use crate::problem::Problem;
 use crate::store::Store;
@@ -26,20 +26,20 @@ use drystone_scenes::SavedWorld;
 
 /// Data of a world beside its snapshot, as stored in checkpoints.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Memory {
+pub struct SessionMemory {
     /// Number of requests for steps so far.
     pub requests: u64,
     /// Unfinished requests for steps; the first one is in progress.
     pub goals: VecDeque<Goal>,
     /// Play mode, if the world steps by itself.
-    pub play: Option<Play>,
+    pub play: Option<Playback>,
     /// Seconds without a viewer after which the world paused, until it steps again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unwatched: Option<f64>,
     /// Joints held by pointers.
-    pub pointers: BTreeMap<String, Pointer>,
+    pub pointers: BTreeMap<String, PointerJoint>,
     /// Bodies and joints added and removed at run time.
-    pub journal: Vec<Entry>,
+    pub journal: Vec<ReplayEntry>,
     /// Gravity, m/s², if it differs from that of the scene.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gravity: Option<[f32; 2]>,
@@ -57,12 +57,12 @@ pub struct Goal {
     /// Number of steps left.
     pub remaining: u64,
     /// Idempotency key of the request.
-    pub key: Option<Key>,
+    pub key: Option<RequestKey>,
 }
 
 /// Play mode: the world steps by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Play {
+pub struct Playback {
     /// Speed as a multiple of real time; None for as fast as possible.
     pub speed: Option<f64>,
     /// Seconds without a viewer after which the world pauses.
@@ -72,42 +72,42 @@ pub struct Play {
 
 /// Joint by which a pointer holds a body.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Pointer {
+pub struct PointerJoint {
     joint: String,
 }
 
 /// Change of the population, as recorded in checkpoints.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Entry {
+pub struct ReplayEntry {
     at: u64,
-    what: Change,
+    what: ReplayedChange,
 }
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Change {
-    Spawn { bodies: Parts, joints: Parts, ids: Vec<String> },
+enum ReplayedChange {
+    Spawn { bodies: PartList, joints: PartList, ids: Vec<String> },
     Remove { bodies: Vec<String> },
     Join { a: Option<String>, b: String, joint: Box<RawValue> },
     Grab { body: String, point: [f32; 2], target: [f32; 2], max_force: f32, hertz: f32, damping_ratio: f32 },
     Unjoin { joints: Vec<String> },
 }
 
-impl Entry {
+impl ReplayEntry {
     /// Returns the approximate size in bytes.
     fn bytes(&self) -> usize {
         ENTRY_BYTES
             + match &self.what {
-                Change::Spawn { bodies, joints, ids } => bodies.bytes() + joints.bytes() + ID_BYTES * ids.len(),
-                Change::Remove { bodies: ids } | Change::Unjoin { joints: ids } => ID_BYTES * ids.len(),
-                Change::Join { joint, .. } => 2 * ID_BYTES + joint.get().len(),
-                Change::Grab { .. } => 3 * ENTRY_BYTES,
+                ReplayedChange::Spawn { bodies, joints, ids } => bodies.bytes() + joints.bytes() + ID_BYTES * ids.len(),
+                ReplayedChange::Remove { bodies: ids } | ReplayedChange::Unjoin { joints: ids } => ID_BYTES * ids.len(),
+                ReplayedChange::Join { joint, .. } => 2 * ID_BYTES + joint.get().len(),
+                ReplayedChange::Grab { .. } => 3 * ENTRY_BYTES,
             }
     }
 }
 
 /// Result of a request, for the client.
-pub type Outcome = Result<Value, Problem>;
+pub type RequestOutcome = Result<Value, Problem>;
 
 /// World in memory with its data beside the snapshot.
 #[derive(Debug)]
@@ -117,8 +117,8 @@ pub(crate) struct Live {
     /// Generation of its device.
     pub device: u64,
     /// Data beside the snapshot.
-    pub memory: Memory,
-    keys: Keys,
+    pub memory: SessionMemory,
+    keys: AnswerIndex,
     /// Gravity of the scene, m/s².
     first_gravity: [f32; 2],
     /// Bytes of the journal.
@@ -133,12 +133,12 @@ pub(crate) struct Live {
 
 /// Changes at run time and state of a world, from which a scene can be made.
 #[derive(Debug)]
-pub struct Past {
-    changes: Memory,
+pub struct PastState {
+    changes: SessionMemory,
     state: Vec<u8>,
 }
 
-impl Past {
+impl PastState {
     /// Returns the scene that the world has become, given its original scene.
     ///
     /// # Errors
@@ -164,8 +164,8 @@ struct Names(Option<HashMap<String, u32>>);
 impl Live {
     /// Creates a world at its start.
     pub fn new(world: Hosted, device: u64, most_events: usize) -> Self {
-        let memory = Memory::default();
-        let keys = Keys::default();
+        let memory = SessionMemory::default();
+        let keys = AnswerIndex::default();
         let first_gravity = world.compiled().params.gravity;
         Self {
             world,
@@ -185,10 +185,10 @@ impl Live {
     ///
     /// # Errors
     /// The checkpoint does not fit the world.
-    pub fn load(&mut self, memory: Memory, snapshot: &[u8]) -> Result<(), String> {
+    pub fn load(&mut self, memory: SessionMemory, snapshot: &[u8]) -> Result<(), String> {
         let journal = journal(&memory)?;
         self.world.load_with(snapshot, &journal).map_err(|error| error.to_string())?;
-        self.journal_bytes = memory.journal.iter().map(Entry::bytes).sum();
+        self.journal_bytes = memory.journal.iter().map(ReplayEntry::bytes).sum();
         self.memory = memory;
         Ok(())
     }
@@ -197,10 +197,13 @@ impl Live {
     ///
     /// # Errors
     /// The device is lost.
-    pub fn past(&mut self) -> Result<Past, WorldError> {
+    pub fn past(&mut self) -> Result<PastState, WorldError> {
         let state = self.world.save()?;
-        let Memory { journal, gravity, .. } = &self.memory;
-        Ok(Past { changes: Memory { journal: journal.clone(), gravity: *gravity, ..Memory::default() }, state })
+        let SessionMemory { journal, gravity, .. } = &self.memory;
+        Ok(PastState {
+            changes: SessionMemory { journal: journal.clone(), gravity: *gravity, ..SessionMemory::default() },
+            state,
+        })
     }
 
     /// Takes the events out, for a world that leaves memory.
@@ -227,7 +230,7 @@ impl Live {
     /// # Errors
     /// The store's error.
     pub fn open_keys(&mut self, store: &Store, id: &str, files: &[u64]) -> io::Result<()> {
-        self.keys = Keys::open(store, id, files, &mut self.memory.answers)?;
+        self.keys = AnswerIndex::open(store, id, files, &mut self.memory.answers)?;
         Ok(())
     }
 
@@ -265,12 +268,12 @@ impl Live {
     }
 
     /// Returns the answer to a request with this key, if it is in memory.
-    pub fn answered(&self, key: &Key) -> Option<&Answered> {
+    pub fn answered(&self, key: &RequestKey) -> Option<&RecordedAnswer> {
         self.keys.find(&self.memory.answers, &key.name)
     }
 
     /// Returns the numbers of the files that may contain the answer to a request with this key.
-    pub fn answered_in(&self, key: &Key) -> Vec<u64> {
+    pub fn answered_in(&self, key: &RequestKey) -> Vec<u64> {
         self.keys.files_with(&key.name)
     }
 
@@ -292,7 +295,7 @@ impl Live {
     }
 
     /// Records an answer.
-    pub fn remember(&mut self, key: Option<Key>, outcome: &Outcome) {
+    pub fn remember(&mut self, key: Option<RequestKey>, outcome: &RequestOutcome) {
         let Some(key) = key else { return };
         let (status, body) = match outcome {
             Ok(body) => (200, body.to_string()),
@@ -302,8 +305,8 @@ impl Live {
     }
 
     /// Records an answer with its status.
-    pub fn remember_as(&mut self, key: Key, status: u16, body: String) {
-        self.keys.push(&mut self.memory.answers, Answered { key, status, body, at: unix_seconds() });
+    pub fn remember_as(&mut self, key: RequestKey, status: u16, body: String) {
+        self.keys.push(&mut self.memory.answers, RecordedAnswer { key, status, body, at: unix_seconds() });
     }
 
     /// Returns true if the answers are so large that a checkpoint is due.
@@ -330,7 +333,7 @@ impl Live {
     }
 
     /// Adds a request for steps. Returns its number.
-    pub fn ask_steps(&mut self, steps: u64, key: Option<Key>) -> u64 {
+    pub fn ask_steps(&mut self, steps: u64, key: Option<RequestKey>) -> u64 {
         let request = self.memory.requests;
         self.memory.requests += 1;
         self.memory.goals.push_back(Goal { request, steps, remaining: steps, key });
@@ -345,7 +348,7 @@ impl Live {
     }
 
     /// Ends a request for steps early; with `limit`, because a limit was exceeded.
-    pub fn halt(&mut self, request: u64, reason: &str, limit: bool) -> Option<(u64, Outcome)> {
+    pub fn halt(&mut self, request: u64, reason: &str, limit: bool) -> Option<(u64, RequestOutcome)> {
         let place = self.memory.goals.iter().position(|goal| goal.request == request)?;
         let (goal, answer) = self.end_goal(place, Some(reason))?;
         let done = goal.steps - goal.remaining;
@@ -374,7 +377,7 @@ impl Live {
     ///
     /// # Errors
     /// The reason of the refusal, with the number of commands executed.
-    pub fn command(&mut self, commands: &[CommandRecord]) -> Outcome {
+    pub fn command(&mut self, commands: &[CommandRecord]) -> RequestOutcome {
         let mut names = Names::default();
         let mut results = Vec::with_capacity(commands.len());
         for (index, command) in commands.iter().enumerate() {
@@ -390,13 +393,13 @@ impl Live {
         Ok(json!({ "step": self.world.steps(), "results": results }))
     }
 
-    fn note(&mut self, what: Change) {
-        let entry = Entry { at: self.world.steps(), what };
+    fn note(&mut self, what: ReplayedChange) {
+        let entry = ReplayEntry { at: self.world.steps(), what };
         self.journal_bytes += entry.bytes();
         self.memory.journal.push(entry);
     }
 
-    fn one(&mut self, command: &CommandRecord, names: &mut Names) -> Outcome {
+    fn one(&mut self, command: &CommandRecord, names: &mut Names) -> RequestOutcome {
         match command.plain() {
             Some(Plain::Body(body, command)) => {
                 let id = names.find(&mut self.world, &body).map_err(|problem| problem.at("body"))?;
@@ -430,7 +433,7 @@ impl Live {
                     Ok(())
                 })?;
                 self.world.remove_bodies(&ids)?;
-                self.note(Change::Remove { bodies: ids.iter().map(ToString::to_string).collect() });
+                self.note(ReplayedChange::Remove { bodies: ids.iter().map(ToString::to_string).collect() });
                 Ok(json!({}))
             }
             CommandRecord::Join { a, b, joint } => {
@@ -439,7 +442,11 @@ impl Live {
                 let id = names.find(&mut self.world, b).map_err(|problem| problem.at("b"))?;
                 let built = read_joint(joint, a.is_none())?;
                 let made = self.world.add_joints_between(&[(a, id, built)]).map_err(joint_problem)?;
-                self.note(Change::Join { a: a.map(|a| a.to_string()), b: id.to_string(), joint: joint.clone() });
+                self.note(ReplayedChange::Join {
+                    a: a.map(|a| a.to_string()),
+                    b: id.to_string(),
+                    joint: joint.clone(),
+                });
                 Ok(json!({ "joint": made.first().map(ToString::to_string) }))
             }
             CommandRecord::Unjoin { joints } => {
@@ -467,7 +474,7 @@ impl Live {
                     return Err(Problem::limit(format!("at most {MAX_POINTERS} pointers hold bodies of a world")));
                 }
                 let id = names.find(&mut self.world, body).map_err(|problem| problem.at("body"))?;
-                let grab = Change::Grab {
+                let grab = ReplayedChange::Grab {
                     body: id.to_string(),
                     point: *point,
                     target: *target,
@@ -479,7 +486,7 @@ impl Live {
                 let made = self.world.add_joints_between(&[(None, id, joint)]).map_err(joint_problem)?;
                 let joint = made.first().map(ToString::to_string).unwrap_or_default();
                 self.note(grab);
-                self.memory.pointers.insert(pointer.clone(), Pointer { joint: joint.clone() });
+                self.memory.pointers.insert(pointer.clone(), PointerJoint { joint: joint.clone() });
                 Ok(json!({ "joint": joint }))
             }
             CommandRecord::Release { pointer } => {
@@ -499,11 +506,11 @@ impl Live {
 
     fn unjoin(&mut self, joints: &[JointId]) -> Result<(), Problem> {
         self.world.remove_joints(joints)?;
-        self.note(Change::Unjoin { joints: joints.iter().map(ToString::to_string).collect() });
+        self.note(ReplayedChange::Unjoin { joints: joints.iter().map(ToString::to_string).collect() });
         Ok(())
     }
 
-    fn spawn(&mut self, bodies: &Parts, joints: &Parts, names: &mut Names) -> Outcome {
+    fn spawn(&mut self, bodies: &PartList, joints: &PartList, names: &mut Names) -> RequestOutcome {
         let (built, ties) = read_parts(bodies, joints)?;
         let ids = self.world.add_bodies(&built)?;
         let texts: Vec<String> = ids.iter().map(ToString::to_string).collect();
@@ -511,14 +518,18 @@ impl Live {
         if let Err(error) = self.world.add_joints_between(&ties) {
             // All or nothing.
             self.world.remove_bodies(&ids)?;
-            self.note(Change::Spawn { bodies: bodies.clone(), joints: Parts::default(), ids: texts.clone() });
-            self.note(Change::Remove { bodies: texts });
+            self.note(ReplayedChange::Spawn {
+                bodies: bodies.clone(),
+                joints: PartList::default(),
+                ids: texts.clone(),
+            });
+            self.note(ReplayedChange::Remove { bodies: texts });
             return Err(error.into());
         }
         for (body, id) in built.iter().zip(&ids) {
             names.learn(body.id.as_deref(), *id);
         }
-        self.note(Change::Spawn { bodies: bodies.clone(), joints: joints.clone(), ids: texts.clone() });
+        self.note(ReplayedChange::Spawn { bodies: bodies.clone(), joints: joints.clone(), ids: texts.clone() });
         Ok(json!({ "bodies": texts }))
     }
 }
@@ -559,16 +570,16 @@ fn between(ids: &[BodyId], joint: Joint) -> Option<(Option<BodyId>, BodyId, Join
 }
 
 /// Converts the journal to the library's form.
-fn journal(memory: &Memory) -> Result<Journal, String> {
+fn journal(memory: &SessionMemory) -> Result<Journal, String> {
     let detail = |problem: Problem| problem.detail;
     let mut journal = Journal::default();
     if let Some(gravity) = memory.gravity {
         // Only the last value counts, and no table depends on its time.
         journal.push(0, Alteration::Gravity(gravity.into()));
     }
-    for Entry { at, what } in &memory.journal {
+    for ReplayEntry { at, what } in &memory.journal {
         match what {
-            Change::Spawn { bodies, joints, ids } => {
+            ReplayedChange::Spawn { bodies, joints, ids } => {
                 let (bodies, ties) = read_parts(bodies, joints).map_err(detail)?;
                 let ids: Result<Vec<BodyId>, String> = ids.iter().map(|id| body_from_text(id)).collect();
                 let ids = ids?;
@@ -578,20 +589,20 @@ fn journal(memory: &Memory) -> Result<Journal, String> {
                     journal.push(*at, Alteration::AddJointsBetween(ties));
                 }
             }
-            Change::Remove { bodies } => {
+            ReplayedChange::Remove { bodies } => {
                 let ids: Result<_, String> = bodies.iter().map(|id| body_from_text(id)).collect();
                 journal.push(*at, Alteration::RemoveBodies(ids?));
             }
-            Change::Join { a, b, joint } => {
+            ReplayedChange::Join { a, b, joint } => {
                 let a = a.as_deref().map(body_from_text).transpose()?;
                 let joint = read_joint(joint, a.is_none()).map_err(detail)?;
                 journal.push(*at, Alteration::AddJointsBetween(vec![(a, body_from_text(b)?, joint)]));
             }
-            Change::Grab { body, point, target, max_force, hertz, damping_ratio } => {
+            ReplayedChange::Grab { body, point, target, max_force, hertz, damping_ratio } => {
                 let joint = grabbing(*point, *target, *max_force, *hertz, *damping_ratio);
                 journal.push(*at, Alteration::AddJointsBetween(vec![(None, body_from_text(body)?, joint)]));
             }
-            Change::Unjoin { joints } => {
+            ReplayedChange::Unjoin { joints } => {
                 let ids: Result<_, String> = joints.iter().map(|id| joint_from_text(id)).collect();
                 journal.push(*at, Alteration::RemoveJoints(ids?));
             }
@@ -601,8 +612,8 @@ fn journal(memory: &Memory) -> Result<Journal, String> {
 }
 
 impl Names {
-    fn find(&mut self, world: &mut Hosted, body: &BodyRef) -> Result<BodyId, Problem> {
-        let BodyRef::Name(name) = body else { return find_body(world, body) };
+    fn find(&mut self, world: &mut Hosted, body: &BodySelector) -> Result<BodyId, Problem> {
+        let BodySelector::Name(name) = body else { return find_body(world, body) };
         if let Ok(id) = body_from_text(name)
             && world.body_id(id.index as usize) == Some(id)
         {

@@ -15,7 +15,7 @@ mod rest;
 mod rewind;
 mod shared;
 mod steps;
-mod turn;
+mod time_slice;
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -26,25 +26,25 @@ use std::time::{Duration, Instant};
 
 use super::answers::wide;
 use super::lock;
-use super::op::{Key, Op, Record};
+use super::op::{LogRecord, Op, RequestKey};
 use super::problem::Problem;
 use super::store::{LogEnd, checkpoint_name};
-use super::stream::Frame;
-pub use bodies::{Bodies, Reserved};
+use super::stream::StreamFrame;
+pub use bodies::{BodyQuota, ReservedBodies};
 use drystone::WorldError;
 use drystone::low_level::gpu::DeviceError;
 use drystone::low_level::types::VACANT;
-pub use handle::{Facts, GiveUp, Handle, Status};
+pub use handle::{GiveUp, Handle, Status, WorldFacts};
 use keys::Spill;
-pub use live::Past;
+pub use live::PastState;
 use live::{Live, Ring};
 pub use open::{check_limits, check_work, facts as open_facts};
 use read::Asking;
-pub use read::{Charge, Format, QueryRecord, Questions, Read};
-pub use request::{Answer, Reply, Request};
+pub use read::{Charge, Format, QueryRecord, Read, RequestQueries};
+pub use request::{Answer, ReplySender, SessionRequest};
 use rewind::Rewinding;
-pub use shared::{Poke, Shared, Wake};
-use turn::Turn;
+pub use shared::{NextWake, Poke, Shared};
+use time_slice::SliceProgress;
 
 /// Interval of retries after a failure of the device or the store.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -53,7 +53,7 @@ enum Phase {
     /// Not in memory; to be opened at that time.
     Closed(Instant),
     /// Replays its log.
-    Replaying(Box<Live>, VecDeque<Record>),
+    Replaying(Box<Live>, VecDeque<LogRecord>),
     /// A step was cancelled or found too many contacts, and the state is unusable. The end of the request goes to
     /// the log, then the world is opened again.
     GivenUp(Box<Live>),
@@ -67,27 +67,27 @@ enum Phase {
 
 /// Client that waits for steps.
 #[derive(Debug)]
-struct Waiting {
-    reply: Option<Reply>,
+struct StepWaiter {
+    reply: Option<ReplySender>,
     deadline: Option<Instant>,
     has_key: bool,
 }
 
 /// Record for the log, with the client to answer and its deadline. The session's own records have no client.
-type Batched = (Record, Option<Reply>, Option<Instant>);
-type Batch = Vec<Batched>;
-type Slot = Arc<Mutex<Option<io::Result<()>>>>;
+type LogBatchEntry = (LogRecord, Option<ReplySender>, Option<Instant>);
+type LogBatch = Vec<LogBatchEntry>;
+type WriteResult = Arc<Mutex<Option<io::Result<()>>>>;
 
 /// Operation that the session waits for.
-enum Hold {
+enum PendingWrite {
     /// Writing of log records.
-    Log(Batch, Slot),
+    Log(LogBatch, WriteResult),
     /// Restoring of a named checkpoint.
-    Restore(Reply, Slot, u64),
+    Restore(ReplySender, WriteResult, u64),
     /// Writing of the rewound state as a checkpoint.
-    Rewind(Reply, Slot, u64),
+    Rewind(ReplySender, WriteResult, u64),
     /// Deletion of the world.
-    Delete(Reply, Slot),
+    Delete(ReplySender, WriteResult),
 }
 
 /// World with everything that belongs to it. The worker that runs its time slice owns it.
@@ -95,19 +95,19 @@ pub struct Session {
     handle: Arc<Handle>,
     shared: Arc<Shared>,
     phase: Phase,
-    hold: Option<Hold>,
-    waiting: HashMap<u64, Waiting>,
+    hold: Option<PendingWrite>,
+    waiting: HashMap<u64, StepWaiter>,
     /// Records to be logged with the next batch, before its own.
-    own: Vec<(Op, Option<Key>, Option<Reply>)>,
+    own: Vec<(Op, Option<RequestKey>, Option<ReplySender>)>,
     /// Answers that are sent at the end of the time slice, once the status shows their effect.
-    outbox: Vec<(Reply, Result<Answer, Problem>)>,
+    outbox: Vec<(ReplySender, Result<Answer, Problem>)>,
     /// Frame of this time slice. Streams see it after the status, too.
-    shown: Option<Arc<Frame>>,
+    shown: Option<Arc<StreamFrame>>,
     /// Client that waits for the world to be open again after a restore.
-    restored: Option<Reply>,
+    restored: Option<ReplySender>,
     /// Rewind in progress.
     rewinding: Option<Rewinding>,
-    turn: Turn,
+    time_slice: SliceProgress,
     draining: bool,
     /// False for a time slice that only answers or ends something: it begins no step and opens nothing.
     pub may_take_long: bool,
@@ -120,7 +120,7 @@ pub struct Session {
     good: u64,
     /// Set while a named checkpoint is being written.
     saving: Arc<AtomicBool>,
-    writing: Option<(Slot, u64)>,
+    writing: Option<(WriteResult, u64)>,
     /// Answers that leave memory with the checkpoint in progress.
     spilling: Option<Spill>,
     /// Answers whose file is durable.
@@ -128,13 +128,13 @@ pub struct Session {
     /// Queries in progress. The world does not step meanwhile.
     asking: Option<Asking>,
     /// Jobs that must end before the world is opened again: they change its files.
-    settling: Vec<Slot>,
+    settling: Vec<WriteResult>,
     /// Pending claim of the world in the store.
-    taking: Option<Slot>,
+    taking: Option<WriteResult>,
     /// Reason why the world waits for the store.
     away: Option<Problem>,
     /// Set once another service has fenced the world.
-    taken: Option<Problem>,
+    fenced: Option<Problem>,
     /// Set if the content of the store is in doubt: the world is to be opened again.
     doubtful: Option<Problem>,
     /// True if the first request in the inbox waits for a checkpoint.
@@ -143,7 +143,7 @@ pub struct Session {
     cost: Duration,
     records: usize,
     changed: bool,
-    strikes: u32,
+    failures: u32,
     anchor: Option<(Instant, u64)>,
     framed: Option<(Instant, u64)>,
     ms_per_step: f64,
@@ -184,7 +184,7 @@ impl fmt::Debug for Session {
 impl Session {
     /// Creates the session of a stored world, which is opened in the first time slice.
     #[must_use]
-    pub fn new(id: &str, facts: Facts, shared: Arc<Shared>) -> (Self, Arc<Handle>) {
+    pub fn new(id: &str, facts: WorldFacts, shared: Arc<Shared>) -> (Self, Arc<Handle>) {
         let handle = Arc::new(Handle::new(id, facts));
         let counted = handle.facts.bodies;
         shared.total.change(&handle.facts.owner, 0, counted);
@@ -199,7 +199,7 @@ impl Session {
             shown: None,
             restored: None,
             rewinding: None,
-            turn: Turn::Over(Wake::Idle),
+            time_slice: SliceProgress::Over(NextWake::Idle),
             draining: false,
             may_take_long: true,
             may_step: true,
@@ -214,14 +214,14 @@ impl Session {
             settling: Vec::new(),
             taking: None,
             away: None,
-            taken: None,
+            fenced: None,
             doubtful: None,
             blocked: false,
             next_try: Instant::now(),
             cost: Duration::ZERO,
             records: 0,
             changed: false,
-            strikes: 0,
+            failures: 0,
             anchor: None,
             framed: None,
             ms_per_step: 0.0,
@@ -257,7 +257,7 @@ impl Session {
     }
 
     /// Queues an answer for the end of the time slice.
-    fn answer(&mut self, reply: Reply, answer: Result<Answer, Problem>) {
+    fn answer(&mut self, reply: ReplySender, answer: Result<Answer, Problem>) {
         self.outbox.push((reply, answer));
     }
 
@@ -280,7 +280,7 @@ impl Session {
         self.refuse_waiting(&problem);
         self.refuse_restored(&problem);
         self.phase = Phase::Failed(problem);
-        self.turn = Turn::Over(Wake::Now);
+        self.time_slice = SliceProgress::Over(NextWake::Now);
     }
 
     /// Returns true if nothing is left to be written.
@@ -291,10 +291,15 @@ impl Session {
     }
 
     /// Continues after the awaited operation, if it is done.
-    fn poll_hold(&mut self, live: &mut Live, hold: Hold, draining: bool) -> Result<Option<Hold>, Broken> {
+    fn poll_hold(
+        &mut self,
+        live: &mut Live,
+        hold: PendingWrite,
+        draining: bool,
+    ) -> Result<Option<PendingWrite>, Broken> {
         match hold {
-            Hold::Log(batch, slot) => {
-                let Some(outcome) = lock(&slot).take() else { return Ok(Some(Hold::Log(batch, slot))) };
+            PendingWrite::Log(batch, slot) => {
+                let Some(outcome) = lock(&slot).take() else { return Ok(Some(PendingWrite::Log(batch, slot))) };
                 let grown = self.grown.take();
                 match outcome {
                     Ok(()) => {
@@ -326,8 +331,10 @@ impl Session {
                     }
                 }
             }
-            Hold::Restore(reply, slot, number) => {
-                let Some(outcome) = lock(&slot).take() else { return Ok(Some(Hold::Restore(reply, slot, number))) };
+            PendingWrite::Restore(reply, slot, number) => {
+                let Some(outcome) = lock(&slot).take() else {
+                    return Ok(Some(PendingWrite::Restore(reply, slot, number)));
+                };
                 match outcome {
                     Ok(()) => {
                         self.refuse_waiting(&Problem::conflict("the world was restored to another state"));
@@ -350,8 +357,10 @@ impl Session {
                     }
                 }
             }
-            Hold::Rewind(reply, slot, number) => {
-                let Some(outcome) = lock(&slot).take() else { return Ok(Some(Hold::Rewind(reply, slot, number))) };
+            PendingWrite::Rewind(reply, slot, number) => {
+                let Some(outcome) = lock(&slot).take() else {
+                    return Ok(Some(PendingWrite::Rewind(reply, slot, number)));
+                };
                 self.ring = Some(live.take_ring());
                 // The store decides whether the rewind has happened.
                 self.phase = Phase::Closed(Instant::now());
@@ -364,8 +373,8 @@ impl Session {
                 }
                 return Err(Broken::Reopen);
             }
-            Hold::Delete(reply, slot) => {
-                let Some(outcome) = lock(&slot).take() else { return Ok(Some(Hold::Delete(reply, slot))) };
+            PendingWrite::Delete(reply, slot) => {
+                let Some(outcome) = lock(&slot).take() else { return Ok(Some(PendingWrite::Delete(reply, slot))) };
                 match outcome {
                     Ok(()) => {
                         self.close(reply);
@@ -382,7 +391,7 @@ impl Session {
     }
 
     /// Answers the remaining requests of a batch after the time slice broke off.
-    fn refuse_batch(&mut self, batch: impl IntoIterator<Item = Batched>, broken: &Broken) {
+    fn refuse_batch(&mut self, batch: impl IntoIterator<Item = LogBatchEntry>, broken: &Broken) {
         let problem = match broken {
             Broken::Device(detail) => Problem::device(detail.clone()),
             _ => Problem::unavailable("the world is being reopened: retry"),
@@ -447,7 +456,7 @@ impl Session {
             }
             // The status stays as it was until the rewind is done.
             Phase::Replaying(..) if self.rewinding.is_some() => status.state = "stepping",
-            Phase::Live(_) if matches!(self.hold, Some(Hold::Rewind(..))) => status.state = "stepping",
+            Phase::Live(_) if matches!(self.hold, Some(PendingWrite::Rewind(..))) => status.state = "stepping",
             Phase::Replaying(live, _) | Phase::Live(live) => {
                 status.state = match &self.phase {
                     Phase::Replaying(..) if self.waking => status.state,

@@ -6,9 +6,9 @@ use std::io;
 
 use super::keep::read_first_part;
 use super::live::Live;
-use super::{Facts, Reserved, Shared};
+use super::{ReservedBodies, Shared, WorldFacts};
 use crate::config::Limits;
-use crate::op::Record;
+use crate::op::LogRecord;
 use crate::problem::Problem;
 use crate::store::{Listing, LogEnd, LogHead, Store, Tail, Trouble, WORLD, checkpoint_name, closing, log_name};
 use drystone::Scene;
@@ -20,11 +20,11 @@ use drystone_scenes::file;
 pub(crate) const OTHER_REFUSE: &str = "refuse";
 
 /// World as of a checkpoint, with the records to replay.
-pub(crate) struct Opened {
+pub(crate) struct CheckpointedWorld {
     /// The world.
     pub live: Box<Live>,
     /// Records since the checkpoint.
-    pub records: VecDeque<Record>,
+    pub records: VecDeque<LogRecord>,
     /// Position of the next record.
     pub log: LogEnd,
     /// Number of the checkpoint; 0 is the scene.
@@ -55,7 +55,7 @@ impl From<Problem> for OpenError {
 ///
 /// # Errors
 /// They cannot be parsed.
-pub fn facts(bytes: &[u8]) -> io::Result<Facts> {
+pub fn facts(bytes: &[u8]) -> io::Result<WorldFacts> {
     serde_json::from_slice(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error.to_string()))
 }
 
@@ -64,7 +64,7 @@ pub fn facts(bytes: &[u8]) -> io::Result<Facts> {
 ///
 /// # Errors
 /// Nothing intact is left of it, `until` is too far back, or the device is lost.
-pub(crate) fn open(shared: &Shared, id: &str, apart: bool, until: Option<u64>) -> Result<Opened, OpenError> {
+pub(crate) fn open(shared: &Shared, id: &str, apart: bool, until: Option<u64>) -> Result<CheckpointedWorld, OpenError> {
     let store = &shared.store;
     let damaged = |error: &dyn std::fmt::Display| OpenError::from(Problem::damaged(error.to_string()));
     let unread = |error: io::Error| match Trouble::of(&error) {
@@ -152,7 +152,7 @@ pub(crate) fn open(shared: &Shared, id: &str, apart: bool, until: Option<u64>) -
             // An older checkpoint does as well, with its logs.
             needless.push(number);
         }
-        return Ok(Opened { live, records, log: end, good: number, needless, others: !others.is_empty() });
+        return Ok(CheckpointedWorld { live, records, log: end, good: number, needless, others: !others.is_empty() });
     }
     if let Some(until) = until {
         let remedy = match earliest {
@@ -260,7 +260,7 @@ struct Trail<'a> {
     until: Option<u64>,
     /// Step of the checkpoint.
     step: u64,
-    records: VecDeque<Record>,
+    records: VecDeque<LogRecord>,
     /// Logs with records of another build, and that build.
     others: Vec<(u64, String)>,
 }
@@ -337,7 +337,7 @@ impl Trail<'_> {
                 }
             }
             for record in &log.records {
-                let record: Record = serde_json::from_slice(record).map_err(|error| {
+                let record: LogRecord = serde_json::from_slice(record).map_err(|error| {
                     let detail = format!("{} of world {}: {error}", log_name(number), self.id);
                     io::Error::new(io::ErrorKind::InvalidData, detail)
                 })?;
@@ -459,7 +459,7 @@ pub fn check_work(parts: usize, substeps: u32, iterations: u32, shared: &Shared)
 ///
 /// # Errors
 /// The first exceeded limit.
-pub fn check_limits(scene: &Scene, shared: &Shared, owner: &str) -> Result<Reserved, Problem> {
+pub fn check_limits(scene: &Scene, shared: &Shared, owner: &str) -> Result<ReservedBodies, Problem> {
     let limits = &shared.config.limits;
     let bodies = scene.most_bodies();
     if bodies > limits.bodies {

@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::live::{Live, Past};
-use super::{Answer, Reply};
-use crate::answers::{self, Circle, Found, HalfPlane, Outline, Polygon, ShapeOf, wide};
+use super::live::{Live, PastState};
+use super::{Answer, ReplySender};
+use crate::answers::{self, Circle, HalfPlaneOutline, PolygonOutline, QueryAnswer, ShapeOf, ShapeOutline, wide};
 use crate::config::Limits;
 use crate::op::read_shape;
 use crate::problem::Problem;
-use crate::stream::Frame;
+use crate::stream::StreamFrame;
 use drystone::EventKind;
-use drystone::low_level::scene::Joints;
+use drystone::low_level::scene::JointTable;
 use drystone::low_level::state;
 use drystone::low_level::types::{
-    BOX, BROKEN, CIRCLE, GEOMETRY_MASK, HALF_PLANE, JOINT_DISABLED, JOINT_TYPE_SHIFT, JOINT_VACANT, Joint, NONE,
+    BOX, BROKEN, CIRCLE, GEOMETRY_MASK, HALF_PLANE, JOINT_DISABLED, JOINT_TYPE_SHIFT, JOINT_VACANT, JointData, NONE,
     POLYGON, ROW_ALONG, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_ROLE, ROW_SPRING, ROW_UPPER,
-    SENSOR_SHAPE, Shape, VACANT, VERTEX_COUNT_SHIFT, WORLD_A,
+    SENSOR_SHAPE, ShapeData, VACANT, VERTEX_COUNT_SHIFT, WORLD_A,
 };
 use drystone::{Answers, Filter, JointId, JointKind, Query, QueryBounds, Snapshot, WorldError};
 use drystone_scenes::npz;
@@ -46,13 +46,13 @@ pub enum Read {
         most: usize,
     },
     /// Ray, point, box and overlap queries.
-    Query(Questions),
+    Query(RequestQueries),
     /// Empty answer that shows that the world exists.
     Ping,
 }
 
 /// Receiver of a world's changes and state.
-pub type HandOver = Box<dyn FnMut(Past) + Send>;
+pub type HandOver = Box<dyn FnMut(PastState) + Send>;
 
 /// Reserves memory for that many more bytes of an answer.
 pub type Charge = Box<dyn FnMut(usize) -> Result<(), Problem> + Send>;
@@ -73,14 +73,14 @@ impl fmt::Debug for Read {
 }
 
 /// Queries of one request.
-pub struct Questions {
+pub struct RequestQueries {
     /// Queries, in their order.
     pub queries: Vec<Query>,
     /// Called before the answer grows.
     pub charge: Charge,
 }
 
-impl fmt::Debug for Questions {
+impl fmt::Debug for RequestQueries {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Questions({})", self.queries.len())
     }
@@ -169,7 +169,7 @@ fn past_bytes(live: &Live) -> usize {
 
 fn state_as(live: &mut Live, format: Format) -> Result<Answer, WorldError> {
     if format == Format::Binary {
-        let body = Frame::take(&mut live.world)?.full(0, 0);
+        let body = StreamFrame::take(&mut live.world)?.full(0, 0);
         return Ok(Answer { status: 200, content_type: "application/octet-stream", body, again: false });
     }
     let snapshot = live.world.snapshot()?;
@@ -187,7 +187,7 @@ fn state_as(live: &mut Live, format: Format) -> Result<Answer, WorldError> {
     let mut bodies = Vec::with_capacity(slots.len());
     for (slot, body) in slots.into_iter().enumerate() {
         let (Some(body), Some(id)) = (body, live.world.body_id(slot)) else { continue };
-        bodies.push(answers::BodyState {
+        bodies.push(answers::BodyStateAnswer {
             id: id.to_string(),
             name: body.id,
             position: wide(body.position),
@@ -198,7 +198,7 @@ fn state_as(live: &mut Live, format: Format) -> Result<Answer, WorldError> {
         });
     }
     let (step, time, hash) = (live.world.steps(), live.time(), hash(&snapshot));
-    Ok(Answer::json(&answers::State { step, time, hash, bodies }))
+    Ok(Answer::json(&answers::StateAnswer { step, time, hash, bodies }))
 }
 
 fn hash(snapshot: &Snapshot) -> String {
@@ -206,11 +206,11 @@ fn hash(snapshot: &Snapshot) -> String {
 }
 
 /// Returns all bodies with their shapes, in the frames of the bodies.
-fn bodies(live: &mut Live) -> answers::Bodies {
+fn bodies(live: &mut Live) -> answers::BodiesAnswer {
     let count = live.world.compiled().bodies.len();
     let ids: Vec<Option<String>> = (0..count).map(|slot| live.world.body_id(slot).map(|id| id.to_string())).collect();
     let compiled = live.world.compiled();
-    let mut shapes: Vec<Vec<Outline>> = Vec::new();
+    let mut shapes: Vec<Vec<ShapeOutline>> = Vec::new();
     shapes.resize_with(count, Vec::new);
     for shape in &compiled.shapes {
         let body = shape.body as usize;
@@ -224,15 +224,15 @@ fn bodies(live: &mut Live) -> answers::Bodies {
         let body = compiled.bodies.get(slot).filter(|body| body.kind != VACANT)?;
         let kind = ["static", "kinematic", "dynamic"].get(body.kind as usize)?;
         let mass = compiled.mass.get(slot)?.mass.into();
-        Some(answers::Look { id: id?, name: compiled.ids.get(slot).cloned().flatten(), kind, mass, shapes })
+        Some(answers::BodyShapes { id: id?, name: compiled.ids.get(slot).cloned().flatten(), kind, mass, shapes })
     });
     let corner = |at: glam::Vec2| wide(at.to_array());
-    let view = compiled.view.map(|view| answers::View { min: corner(view.min), max: corner(view.max) });
-    answers::Bodies { step: live.world.steps(), view, bodies: rows.collect() }
+    let view = compiled.view.map(|view| answers::ViewRect { min: corner(view.min), max: corner(view.max) });
+    answers::BodiesAnswer { step: live.world.steps(), view, bodies: rows.collect() }
 }
 
 /// Returns a shape for drawing: a circle, points with a radius around them, or a half plane.
-fn outline(shape: &Shape, center: glam::Vec2, vertices: &[[f32; 2]]) -> Option<Outline> {
+fn outline(shape: &ShapeData, center: glam::Vec2, vertices: &[[f32; 2]]) -> Option<ShapeOutline> {
     let turn = glam::Vec2::from(shape.rotation);
     let middle = glam::Vec2::from(shape.offset) + center;
     let place = |[x, y]: [f32; 2]| {
@@ -240,9 +240,14 @@ fn outline(shape: &Shape, center: glam::Vec2, vertices: &[[f32; 2]]) -> Option<O
         wide([point.x, point.y])
     };
     let ([w, h], radius) = (shape.half, shape.radius.into());
-    let polygon = |points: Vec<[f64; 2]>| Outline { polygon: Some(Polygon { points, radius }), ..Outline::default() };
+    let polygon = |points: Vec<[f64; 2]>| ShapeOutline {
+        polygon: Some(PolygonOutline { points, radius }),
+        ..ShapeOutline::default()
+    };
     let drawn = match shape.kind & GEOMETRY_MASK {
-        CIRCLE => Outline { circle: Some(Circle { center: place([0.0, 0.0]), radius }), ..Outline::default() },
+        CIRCLE => {
+            ShapeOutline { circle: Some(Circle { center: place([0.0, 0.0]), radius }), ..ShapeOutline::default() }
+        }
         BOX => polygon([[-w, -h], [w, -h], [w, h], [-w, h]].map(place).into()),
         POLYGON => {
             let count = (shape.kind >> VERTEX_COUNT_SHIFT & 0xf) as usize;
@@ -252,16 +257,16 @@ fn outline(shape: &Shape, center: glam::Vec2, vertices: &[[f32; 2]]) -> Option<O
         // The shape's y axis is the normal.
         HALF_PLANE => {
             let (normal, point) = (wide([-turn.y, turn.x]), wide([middle.x, middle.y]));
-            Outline { half_plane: Some(HalfPlane { normal, point }), ..Outline::default() }
+            ShapeOutline { half_plane: Some(HalfPlaneOutline { normal, point }), ..ShapeOutline::default() }
         }
         _ => return None,
     };
-    Some(Outline { sensor: shape.kind & SENSOR_SHAPE != 0, ..drawn })
+    Some(ShapeOutline { sensor: shape.kind & SENSOR_SHAPE != 0, ..drawn })
 }
 
 /// Returns all joints in the order of their indices, in their current state: commands move them, and loads break
 /// them.
-fn joints(live: &mut Live) -> Result<answers::Joints, WorldError> {
+fn joints(live: &mut Live) -> Result<answers::JointsAnswer, WorldError> {
     let snapshot = live.world.snapshot()?;
     let count = live.world.compiled().bodies.len();
     let bodies: Vec<Option<String>> =
@@ -301,11 +306,11 @@ fn joints(live: &mut Live) -> Result<answers::Joints, WorldError> {
         looks.push((joint.id, look));
     }
     looks.sort_by_key(|&(index, _)| index);
-    Ok(answers::Joints { step: live.world.steps(), joints: looks.into_iter().map(|(_, look)| look).collect() })
+    Ok(answers::JointsAnswer { step: live.world.steps(), joints: looks.into_iter().map(|(_, look)| look).collect() })
 }
 
 /// Returns the target of a joint's first row along its axis with the given role.
-fn row_goal(snapshot: &Snapshot, table: &Joints, joint: &Joint, kind: u32) -> Option<f64> {
+fn row_goal(snapshot: &Snapshot, table: &JointTable, joint: &JointData, kind: u32) -> Option<f64> {
     let first = joint.first_row as usize;
     let rows = table.rows.get(first..first + (joint.flags & ROW_COUNT_MASK) as usize)?;
     let place = rows.iter().position(|row| row.kind & (ROW_GEOMETRY | ROW_ROLE) == kind)?;
@@ -314,7 +319,7 @@ fn row_goal(snapshot: &Snapshot, table: &Joints, joint: &Joint, kind: u32) -> Op
 
 fn metrics(live: &mut Live) -> Result<Answer, WorldError> {
     let snapshot = live.world.snapshot()?;
-    Ok(Answer::json(&answers::Metrics {
+    Ok(Answer::json(&answers::MetricsAnswer {
         step: live.world.steps(),
         time: live.time(),
         hash: hash(&snapshot),
@@ -341,7 +346,7 @@ fn events(live: &mut Live, from: u64, most: usize) -> Answer {
             EventKind::JointBroke => "joint_broke",
         };
         let begun = event.kind == EventKind::Begin;
-        answers::Event {
+        answers::EventAnswer {
             number: *number,
             step: event.step,
             kind,
@@ -369,8 +374,8 @@ const HIT_BYTES: usize = 256;
 
 /// Queries in progress, executed in slices. The world does not step meanwhile.
 pub(super) struct Asking {
-    questions: Questions,
-    reply: Reply,
+    questions: RequestQueries,
+    reply: ReplySender,
     /// Number of queries answered.
     done: usize,
     /// Number of shapes found.
@@ -381,12 +386,12 @@ pub(super) struct Asking {
 }
 
 impl Asking {
-    pub fn new(questions: Questions, reply: Reply) -> Self {
+    pub fn new(questions: RequestQueries, reply: ReplySender) -> Self {
         Self { questions, reply, done: 0, found: 0, took: Duration::ZERO, body: Vec::new() }
     }
 
     /// Returns the channel for the answer.
-    pub fn into_reply(self) -> Reply {
+    pub fn into_reply(self) -> ReplySender {
         self.reply
     }
 
@@ -450,7 +455,7 @@ impl Asking {
         }
         self.body.reserve_exact(more);
         if self.done == 0 {
-            // The format of `answers::Answers`.
+            // The format of `answers::QueryAnswers`.
             self.body.extend(format!("{{\"step\":{},\"answers\":[", live.world.steps()).bytes());
         }
         self.write(live, &answers);
@@ -468,7 +473,7 @@ impl Asking {
         let mut id = |slot: usize| live.world.body_id(slot).map(|id| id.to_string());
         for index in 0..found.len() {
             let row = if matches!(self.questions.queries[self.done + index], Query::Ray { .. }) {
-                Found::Hit(found.hit(index).map(|hit| answers::Hit {
+                QueryAnswer::Hit(found.hit(index).map(|hit| answers::RayAnswer {
                     body: id(hit.body),
                     shape: hit.shape,
                     point: wide(hit.point.to_array()),
@@ -477,7 +482,7 @@ impl Asking {
                 }))
             } else {
                 let shapes = found.found(index).iter();
-                Found::Found(shapes.map(|found| ShapeOf { body: id(found.body), shape: found.shape }).collect())
+                QueryAnswer::Found(shapes.map(|found| ShapeOf { body: id(found.body), shape: found.shape }).collect())
             };
             if self.done + index > 0 {
                 self.body.push(b',');
@@ -500,7 +505,7 @@ pub enum QueryRecord {
         to: [f32; 2],
         /// Filter of the shapes that the ray can hit.
         #[serde(default)]
-        filter: FilterRecord,
+        filter: QueryFilterRecord,
     },
     /// Finds the shapes that contain a point.
     Point {
@@ -508,7 +513,7 @@ pub enum QueryRecord {
         at: [f32; 2],
         /// Filter of the shapes to find.
         #[serde(default)]
-        filter: FilterRecord,
+        filter: QueryFilterRecord,
     },
     /// Finds the shapes whose bounding boxes overlap this box.
     Aabb {
@@ -518,7 +523,7 @@ pub enum QueryRecord {
         max: [f32; 2],
         /// Filter of the shapes to find.
         #[serde(default)]
-        filter: FilterRecord,
+        filter: QueryFilterRecord,
     },
     /// Finds the shapes that overlap a given shape.
     Overlap {
@@ -532,14 +537,14 @@ pub enum QueryRecord {
         angle: f32,
         /// Filter of the shapes to find.
         #[serde(default)]
-        filter: FilterRecord,
+        filter: QueryFilterRecord,
     },
 }
 
 /// Collision filter, as in a scene.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(default, deny_unknown_fields)]
-pub struct FilterRecord {
+pub struct QueryFilterRecord {
     /// Categories of the query, as bits.
     category: u32,
     /// Categories of the shapes to find, as bits.
@@ -548,7 +553,7 @@ pub struct FilterRecord {
     group: i32,
 }
 
-impl Default for FilterRecord {
+impl Default for QueryFilterRecord {
     fn default() -> Self {
         let Filter { category, mask, group } = Filter::default();
         Self { category, mask, group }
@@ -561,7 +566,7 @@ impl QueryRecord {
     /// # Errors
     /// The shape is invalid.
     pub fn query(&self, index: usize) -> Result<Query, Problem> {
-        let with = |query: Query, filter: &FilterRecord| {
+        let with = |query: Query, filter: &QueryFilterRecord| {
             query.filter(Filter { category: filter.category, mask: filter.mask, group: filter.group })
         };
         Ok(match self {

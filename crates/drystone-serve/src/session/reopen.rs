@@ -8,31 +8,33 @@ use std::time::{Duration, Instant};
 
 use super::keep::MAX_RECORDS;
 use super::live::Live;
-use super::open::{self, Opened};
-use super::turn::Turn;
-use super::{Answer, Broken, Hold, PATIENCE, Phase, Poke, Reply, Request, Session, Wake, lock};
+use super::open::{self, CheckpointedWorld};
+use super::time_slice::SliceProgress;
+use super::{
+    Answer, Broken, NextWake, PATIENCE, PendingWrite, Phase, Poke, ReplySender, Session, SessionRequest, lock,
+};
 use crate::answers::Restored;
-use crate::op::Record;
+use crate::op::LogRecord;
 use crate::problem::Problem;
 use crate::store::Trouble;
 use drystone::WorldError;
 
 /// Number of device losses in a row, all in time slices of the world, after which the world itself is to blame.
-pub(super) const MOST_STRIKES: u32 = 3;
+pub(super) const MAX_FAILURES: u32 = 3;
 /// Largest number of worlds claimed at the same time in a store behind a network.
 const MAX_TAKING: usize = 16;
 /// Time of uninterrupted replay, after which other worlds get time slices.
 const BREATH: Duration = Duration::from_millis(4);
 
 impl Session {
-    pub(super) fn open(&mut self) -> Wake {
+    pub(super) fn open(&mut self) -> NextWake {
         self.poll_checkpoint();
         self.doubtful = None;
         // The index of answers is read again.
         self.spilled = None;
         self.settling.retain(|slot| lock(slot).is_none());
         if !self.settling.is_empty() || self.writing.is_some() {
-            return Wake::Idle;
+            return NextWake::Idle;
         }
         if let Err(wake) = self.make_room() {
             return wake;
@@ -47,12 +49,12 @@ impl Session {
                 return self.fail(Problem::damaged("the store does not have the world any more"));
             }
             Some(Err(error)) => return self.wait_for_store(Problem::of_store(&error)),
-            None if self.taking.is_none() => return Wake::At(Instant::now() + BREATH),
-            None => return Wake::Idle,
+            None if self.taking.is_none() => return NextWake::At(Instant::now() + BREATH),
+            None => return NextWake::Idle,
         }
         let apart = self.is_suspect() || !self.shared.config.pools;
         match open::open(&self.shared, &self.handle.id, apart, self.rewind_target()) {
-            Ok(Opened { mut live, records, log, good, needless, others }) => {
+            Ok(CheckpointedWorld { mut live, records, log, good, needless, others }) => {
                 self.note_needless(needless);
                 let most = open::contact_limit(live.world.compiled(), &self.shared.config.limits);
                 live.world.set_contact_limit(most);
@@ -68,17 +70,17 @@ impl Session {
                 }
                 (self.anchor, self.framed) = (None, None);
                 self.phase = Phase::Replaying(live, records);
-                Wake::Now
+                NextWake::Now
             }
             Err(open::OpenError::Device(error, generation)) => {
-                self.strikes += 1;
-                if self.strikes >= MOST_STRIKES {
+                self.failures += 1;
+                if self.failures >= MAX_FAILURES {
                     return self.fail(Problem::limit(format!("the device is lost each time the world runs: {error}")));
                 }
                 let renewed = self.shared.device.renew(generation);
                 let after = Instant::now() + if renewed.is_ok() { Duration::ZERO } else { PATIENCE };
                 self.phase = Phase::Closed(after);
-                Wake::At(after)
+                NextWake::At(after)
             }
             Err(open::OpenError::Away(problem)) => self.wait_for_store(*problem),
             Err(open::OpenError::Problem(problem)) if self.rewinding.is_some() => self.give_up_rewind(&problem),
@@ -113,7 +115,7 @@ impl Session {
     }
 
     /// Keeps the world out of memory, and answers its requests with the problem, until the store can be reached.
-    pub(super) fn wait_for_store(&mut self, problem: Problem) -> Wake {
+    pub(super) fn wait_for_store(&mut self, problem: Problem) -> NextWake {
         if self.away.is_none() {
             tracing::warn!(
                 world = self.handle.id,
@@ -127,7 +129,7 @@ impl Session {
         self.away = Some(problem);
         let after = Instant::now() + PATIENCE;
         self.phase = Phase::Closed(after);
-        Wake::At(after)
+        NextWake::At(after)
     }
 
     /// Reacts to a store error of an open world: the world is reopened, or failed, or goes on.
@@ -155,10 +157,10 @@ impl Session {
     }
 
     /// Replays log records up to the next step.
-    pub(super) fn replay(&mut self, mut live: Box<Live>, mut records: VecDeque<Record>) -> Turn {
+    pub(super) fn replay(&mut self, mut live: Box<Live>, mut records: VecDeque<LogRecord>) -> SliceProgress {
         if let Some(problem) = self.overdue_rewind() {
             self.ring = Some(live.take_ring());
-            return Turn::Over(self.give_up_rewind(&problem));
+            return SliceProgress::Over(self.give_up_rewind(&problem));
         }
         let (steps, end) = (live.world.steps(), Instant::now() + BREATH);
         while let Some(record) = records.pop_front() {
@@ -166,10 +168,10 @@ impl Session {
             if is_due || Instant::now() >= end {
                 records.push_front(record);
                 self.phase = Phase::Replaying(live, records);
-                return if is_due { Turn::Due } else { Turn::Over(Wake::Now) };
+                return if is_due { SliceProgress::Due } else { SliceProgress::Over(NextWake::Now) };
             }
             if self.apply(&mut live, record, None, None).is_err() {
-                return Turn::Over(self.lost("during the replay of the log"));
+                return SliceProgress::Over(self.lost("during the replay of the log"));
             }
         }
         if let Some(rewinding) = self.rewinding.take() {
@@ -181,16 +183,16 @@ impl Session {
         if let Some(reply) = self.restored.take() {
             self.answer(reply, Ok(Answer::json(&Restored { step: steps })));
         }
-        Turn::Over(Wake::Now)
+        SliceProgress::Over(NextWake::Now)
     }
 
     /// Handles the result of a replayed step.
     pub(super) fn replayed(
         &mut self,
         mut live: Box<Live>,
-        records: VecDeque<Record>,
+        records: VecDeque<LogRecord>,
         outcome: Result<(), WorldError>,
-    ) -> Turn {
+    ) -> SliceProgress {
         match outcome.and_then(|()| live.collect_events()) {
             Ok(()) => {
                 self.stalled = None;
@@ -199,18 +201,18 @@ impl Session {
             }
             Err(WorldError::Device(error)) => {
                 let _ = self.shared.device.renew(live.device);
-                self.strikes += 1;
-                if self.strikes >= MOST_STRIKES {
+                self.failures += 1;
+                if self.failures >= MAX_FAILURES {
                     let detail = format!("the device is lost each time the world runs: {error}");
-                    return Turn::Over(self.fail(Problem::limit(detail)));
+                    return SliceProgress::Over(self.fail(Problem::limit(detail)));
                 }
-                Turn::Over(self.lost(&error.to_string()))
+                SliceProgress::Over(self.lost(&error.to_string()))
             }
             // The service stops, or the world is to be deleted.
-            Err(WorldError::Cancelled) => Turn::Over(Wake::Now),
+            Err(WorldError::Cancelled) => SliceProgress::Over(NextWake::Now),
             Err(error) if self.rewinding.is_some() => {
                 self.ring = Some(live.take_ring());
-                Turn::Over(self.give_up_rewind(&Problem::from(error)))
+                SliceProgress::Over(self.give_up_rewind(&Problem::from(error)))
             }
             Err(WorldError::TooManyContacts { found, limit }) => {
                 let key = open::contact_key(limit, &self.shared.config.limits);
@@ -218,78 +220,78 @@ impl Session {
                     "the log has steps with {found} contacts or more, and at most {limit} are allowed \
                      now: raise {key} and restart the service, or delete the world"
                 );
-                Turn::Over(self.fail(Problem::limit(detail)))
+                SliceProgress::Over(self.fail(Problem::limit(detail)))
             }
-            Err(error) => Turn::Over(self.fail(Problem::from(error))),
+            Err(error) => SliceProgress::Over(self.fail(Problem::from(error))),
         }
     }
 
-    pub(super) fn fail(&mut self, problem: Problem) -> Wake {
+    pub(super) fn fail(&mut self, problem: Problem) -> NextWake {
         self.waking = false;
         tracing::error!(world = self.handle.id, detail = problem.detail, "the world cannot be used");
         self.refuse_restored(&problem);
         self.refuse_waiting(&problem);
         self.owes = false;
         self.phase = Phase::Failed(problem);
-        Wake::Now
+        NextWake::Now
     }
 
     /// Restores the world after the loss of the device. Waiting clients get a 503, and retry.
-    pub(super) fn lost(&mut self, why: &str) -> Wake {
+    pub(super) fn lost(&mut self, why: &str) -> NextWake {
         tracing::warn!(world = self.handle.id, why, "the device was lost; restoring the world");
-        if self.strikes >= MOST_STRIKES {
+        if self.failures >= MAX_FAILURES {
             return self.fail(Problem::limit(format!("the device is lost each time the world runs: {why}")));
         }
         let problem = Problem::device(why.to_owned());
         self.refuse_rewind(&problem);
         self.refuse_waiting(&problem);
         match self.hold.take() {
-            Some(Hold::Restore(reply, slot, _) | Hold::Rewind(reply, slot, _)) => {
+            Some(PendingWrite::Restore(reply, slot, _) | PendingWrite::Rewind(reply, slot, _)) => {
                 self.answer(reply, Err(problem));
                 self.settling.push(slot);
             }
-            Some(hold @ Hold::Delete(..)) => {
+            Some(hold @ PendingWrite::Delete(..)) => {
                 self.hold = Some(hold);
                 self.phase = Phase::Failed(problem);
-                return Wake::Now;
+                return NextWake::Now;
             }
             _ => {}
         }
         self.phase = Phase::Closed(Instant::now());
-        Wake::Now
+        NextWake::Now
     }
 
     /// Answers the requests of a failed world: only deletion works.
-    pub(super) fn failed(&mut self, problem: Problem) -> Wake {
-        if let Some(Hold::Delete(reply, slot)) = self.hold.take() {
+    pub(super) fn failed(&mut self, problem: Problem) -> NextWake {
+        if let Some(PendingWrite::Delete(reply, slot)) = self.hold.take() {
             match lock(&slot).take() {
                 None => {}
                 Some(Ok(())) => {
                     self.close(reply);
-                    return Wake::Gone;
+                    return NextWake::Gone;
                 }
                 Some(Err(error)) => {
                     self.answer(reply, Err(Problem::of_store(&error)));
                     self.phase = Phase::Failed(problem);
-                    return Wake::Idle;
+                    return NextWake::Idle;
                 }
             }
-            self.hold = Some(Hold::Delete(reply, slot));
+            self.hold = Some(PendingWrite::Delete(reply, slot));
             self.phase = Phase::Failed(problem);
-            return Wake::Idle;
+            return NextWake::Idle;
         }
-        let requests: Vec<Request> = lock(&self.handle.inbox).drain(..).collect();
+        let requests: Vec<SessionRequest> = lock(&self.handle.inbox).drain(..).collect();
         for request in requests {
             match request {
-                Request::Delete(tombstone, reply) if self.hold.is_none() => self.delete(tombstone, reply),
+                SessionRequest::Delete(tombstone, reply) if self.hold.is_none() => self.delete(tombstone, reply),
                 request => request.refuse(problem.clone()),
             }
         }
         self.phase = Phase::Failed(problem);
-        Wake::Idle
+        NextWake::Idle
     }
 
-    pub(super) fn close(&mut self, reply: Reply) {
+    pub(super) fn close(&mut self, reply: ReplySender) {
         self.handle.closed.send_replace(true);
         let gone = Problem::not_found(format!("there is no world {} any more", self.handle.id));
         self.refuse_waiting(&gone);
@@ -306,7 +308,7 @@ impl Session {
         let own = self.own.drain(..).filter_map(|(_, _, reply)| reply);
         self.outbox.extend(own.map(|reply| (reply, Err(problem.clone()))));
         self.hold = match self.hold.take() {
-            Some(Hold::Log(batch, slot)) => {
+            Some(PendingWrite::Log(batch, slot)) => {
                 let replies = batch.into_iter().filter_map(|(_, reply, _)| reply);
                 self.outbox.extend(replies.map(|reply| (reply, Err(problem.clone()))));
                 // The records may be stored or not; no client has an answer.
@@ -323,7 +325,7 @@ impl Session {
     }
 
     pub(super) fn refuse_all(&mut self, problem: &Problem) {
-        let requests: Vec<Request> = lock(&self.handle.inbox).drain(..).collect();
+        let requests: Vec<SessionRequest> = lock(&self.handle.inbox).drain(..).collect();
         for request in requests {
             request.refuse(problem.clone());
         }

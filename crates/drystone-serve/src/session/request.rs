@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::Read;
-use crate::op::{Key, Op};
+use crate::op::{Op, RequestKey};
 use crate::problem::Problem;
 use crate::store::Tombstone;
 
@@ -56,36 +56,36 @@ impl Answer {
 }
 
 /// Channel for the answer.
-pub type Reply = oneshot::Sender<Result<Answer, Problem>>;
+pub type ReplySender = oneshot::Sender<Result<Answer, Problem>>;
 
 /// Request of the API to a session.
-pub enum Request {
+pub enum SessionRequest {
     /// Change of the world's state.
     Write {
         /// Change of the world's state.
         op: Op,
         /// Idempotency key.
-        key: Option<Key>,
+        key: Option<RequestKey>,
         /// Deadline of a request for steps.
         deadline: Option<Instant>,
         /// Channel for the answer.
-        reply: Reply,
+        reply: ReplySender,
     },
     /// Read-only request.
-    Read(Read, Reply),
+    Read(Read, ReplySender),
     /// Write a named checkpoint; default name: by the step.
-    Save(Option<String>, Reply),
+    Save(Option<String>, ReplySender),
     /// Restore a named checkpoint.
-    Restore(String, Option<Key>, Reply),
+    Restore(String, Option<RequestKey>, ReplySender),
     /// Rewind by a number of steps before the deadline.
-    Rewind(u64, (Option<Key>, Instant), Reply),
+    Rewind(u64, (Option<RequestKey>, Instant), ReplySender),
     /// Delete the world; the tombstone answers retries with its key.
-    Delete(Option<Tombstone>, Reply),
+    Delete(Option<Tombstone>, ReplySender),
     /// Look up the answer to the request with this key; [`Answer::is_unknown`] if there is none.
-    Recall(Key, Reply),
+    Recall(RequestKey, ReplySender),
 }
 
-impl Request {
+impl SessionRequest {
     /// Returns true for a request that can be answered or logged without delay in any state of the world.
     pub(super) fn is_short(&self) -> bool {
         match self {
@@ -109,7 +109,7 @@ impl Request {
     }
 }
 
-impl fmt::Debug for Request {
+impl fmt::Debug for SessionRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Write { .. } => "Write",

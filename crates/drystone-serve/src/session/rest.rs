@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use super::bodies::NoRoom;
 use super::live::{Live, Ring};
-use super::turn::Turn;
-use super::{Broken, Phase, Poke, Session, Wake};
+use super::time_slice::SliceProgress;
+use super::{Broken, NextWake, Phase, Poke, Session};
 use crate::problem::Problem;
 use std::sync::atomic::Ordering;
 
@@ -26,36 +26,36 @@ impl Session {
     }
 
     /// Handles an idle world: it waits, is written out if it has changed, then leaves memory.
-    pub(super) fn rest(&mut self, live: &mut Live) -> Result<Turn, Broken> {
+    pub(super) fn rest(&mut self, live: &mut Live) -> Result<SliceProgress, Broken> {
         let now = Instant::now();
         let hibernate = Duration::from_secs_f64(self.shared.config.hibernate_seconds);
         let due = *self.idle_since.get_or_insert(now) + hibernate;
         if now < due && !self.handle.is_pressed.load(Ordering::SeqCst) {
             self.handle.is_idle.store(true, Ordering::SeqCst);
-            return Ok(Turn::Over(Wake::At(due)));
+            return Ok(SliceProgress::Over(NextWake::At(due)));
         }
         if self.changed && self.writing.is_none() {
             self.checkpoint_if_due(live, true)?;
         }
         if self.writing.is_some() {
             // The checkpoint wakes the session when it is done.
-            return Ok(Turn::Over(Wake::Idle));
+            return Ok(SliceProgress::Over(NextWake::Idle));
         }
         if self.changed {
             // The store accepts no checkpoint at the moment.
-            return Ok(Turn::Over(Wake::At(self.next_try.max(now + RETRY))));
+            return Ok(SliceProgress::Over(NextWake::At(self.next_try.max(now + RETRY))));
         }
         Err(Broken::Sleep)
     }
 
     /// Opens a world that is on disk if it has requests, streams or unfinished steps.
-    pub(super) fn wake_if_needed(&mut self, ring: Ring, draining: bool) -> Wake {
+    pub(super) fn wake_if_needed(&mut self, ring: Ring, draining: bool) -> NextWake {
         if draining {
             self.refuse_all(&Problem::unavailable("the service is stopping"));
         }
         if draining || !(self.owes || self.handle.has_requests() || self.handle.interval().is_some()) {
             self.phase = Phase::Asleep(ring);
-            return Wake::Idle;
+            return NextWake::Idle;
         }
         self.ring = Some(ring);
         self.waking = !self.owes;
@@ -64,7 +64,7 @@ impl Session {
 
     /// Counts the world among those in memory. If there is no room, idle worlds are asked to leave, and this one
     /// waits.
-    pub(super) fn make_room(&mut self) -> Result<(), Wake> {
+    pub(super) fn make_room(&mut self) -> Result<(), NextWake> {
         if self.resident > 0 {
             return Ok(());
         }
@@ -84,7 +84,7 @@ impl Session {
         // A retry for unfinished steps has no client that waits.
         let is_alone = self.owes && !self.handle.has_requests();
         if !is_alone && *self.cramped.get_or_insert(now) + PATIENCE > now {
-            return Err(Wake::At(now + RETRY));
+            return Err(NextWake::At(now + RETRY));
         }
         self.cramped = None;
         let (of, part) = if is_own { (" of this token", "half of ") } else { ("", "") };
@@ -101,6 +101,6 @@ impl Session {
         self.owes |= !self.waking;
         self.waking = false;
         self.phase = Phase::Asleep(self.ring.take().unwrap_or_default());
-        Err(if self.owes { Wake::At(now + PATIENCE) } else { Wake::Idle })
+        Err(if self.owes { NextWake::At(now + PATIENCE) } else { NextWake::Idle })
     }
 }

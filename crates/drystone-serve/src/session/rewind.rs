@@ -5,24 +5,24 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use super::keep::{first_part, prune};
-use super::keys::{Answered, Recent};
-use super::live::{Live, Memory};
-use super::turn::Turn;
-use super::{Broken, Hold, Phase, Reply, Session, Wake};
+use super::keys::{Recent, RecordedAnswer};
+use super::live::{Live, SessionMemory};
+use super::time_slice::SliceProgress;
+use super::{Broken, NextWake, PendingWrite, Phase, ReplySender, Session};
 use crate::answers::Restored;
-use crate::op::{Key, Record};
+use crate::op::{LogRecord, RequestKey};
 use crate::problem::Problem;
 use crate::store::{LogEnd, LogHead, Store, checkpoint_name};
 use crate::unix_seconds;
-use crate::writer::{Job, Kind};
+use crate::writer::{JobUrgency, WriteJob};
 
 /// Request to rewind, in progress.
 pub(super) struct Rewinding {
     /// Wanted step.
     target: u64,
-    key: Option<Key>,
+    key: Option<RequestKey>,
     deadline: Instant,
-    reply: Reply,
+    reply: ReplySender,
     /// Answers that stay known after the rewind.
     answers: Recent,
     /// Number of requests for steps so far.
@@ -54,8 +54,8 @@ impl Session {
         &mut self,
         live: &mut Live,
         steps: u64,
-        (key, deadline): (Option<Key>, Instant),
-        reply: Reply,
+        (key, deadline): (Option<RequestKey>, Instant),
+        reply: ReplySender,
     ) -> Result<(), Broken> {
         let now = live.world.steps();
         let problem = match now.checked_sub(steps) {
@@ -78,13 +78,13 @@ impl Session {
     }
 
     /// Cancels the rewind: the world is reopened as it was before.
-    pub(super) fn give_up_rewind(&mut self, problem: &Problem) -> Wake {
+    pub(super) fn give_up_rewind(&mut self, problem: &Problem) -> NextWake {
         self.refuse_restored(problem);
         // The replay recorded these.
         self.own.clear();
         self.waiting.clear();
         self.phase = Phase::Closed(Instant::now());
-        Wake::Now
+        NextWake::Now
     }
 
     /// Returns the reason to cancel the rewind: its deadline has passed, or its client has disconnected.
@@ -99,12 +99,12 @@ impl Session {
     }
 
     /// Steps on to the wanted step after the replay, then writes the result as a checkpoint.
-    pub(super) fn end_rewind(&mut self, mut live: Box<Live>, rewinding: Rewinding) -> Turn {
+    pub(super) fn end_rewind(&mut self, mut live: Box<Live>, rewinding: Rewinding) -> SliceProgress {
         let steps = live.world.steps();
         if steps < rewinding.target {
             self.rewinding = Some(rewinding);
-            self.phase = Phase::Replaying(live, VecDeque::<Record>::new());
-            return Turn::Due;
+            self.phase = Phase::Replaying(live, VecDeque::<LogRecord>::new());
+            return SliceProgress::Due;
         }
         let Rewinding { key, reply, mut answers, requests, needless, .. } = rewinding;
         self.own.clear();
@@ -114,15 +114,16 @@ impl Session {
             Ok(snapshot) => snapshot,
             Err(error) => {
                 self.answer(reply, Err(Problem::device(error.to_string())));
-                return Turn::Over(self.lost(&error.to_string()));
+                return SliceProgress::Over(self.lost(&error.to_string()));
             }
         };
         if let Some(key) = key {
             let body = serde_json::to_string(&Restored { step: steps }).unwrap_or_default();
-            answers.push_back(Answered { key, status: 200, body, at: unix_seconds() });
+            answers.push_back(RecordedAnswer { key, status: 200, body, at: unix_seconds() });
         }
         let own_memory = std::mem::take(&mut live.memory);
-        let memory = Memory { requests, answers, goals: VecDeque::new(), play: None, unwatched: None, ..own_memory };
+        let memory =
+            SessionMemory { requests, answers, goals: VecDeque::new(), play: None, unwatched: None, ..own_memory };
         let head = LogHead { rewound: true, ..self.next_head(steps, true) };
         let first = first_part(&head, &serde_json::to_vec(&memory).unwrap_or_default());
         let (id, number) = (self.handle.id.clone(), head.log);
@@ -140,10 +141,10 @@ impl Session {
             Ok(())
         };
         let (slot, done) = self.slot();
-        self.shared.writer.give(Job::Slow { id, kind: Kind::World, work: Box::new(work), done });
-        self.hold = Some(Hold::Rewind(reply, slot, number));
+        self.shared.writer.give(WriteJob::Slow { id, kind: JobUrgency::World, work: Box::new(work), done });
+        self.hold = Some(PendingWrite::Rewind(reply, slot, number));
         self.phase = Phase::Live(live);
-        Turn::Over(Wake::Idle)
+        SliceProgress::Over(NextWake::Idle)
     }
 
     /// Answers the request to rewind with a problem, if there is one.

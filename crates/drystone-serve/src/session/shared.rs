@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 
-use super::bodies::{Bodies, NoRoom, Reserved};
+use super::bodies::{BodyQuota, NoRoom, ReservedBodies};
 use crate::config::Config;
 use crate::device::Device;
 use crate::problem::Problem;
@@ -25,9 +25,9 @@ pub struct Shared {
     /// Channel to the scheduler.
     pub pokes: std::sync::mpsc::Sender<Poke>,
     /// Bodies of all worlds, in memory or not.
-    pub total: Arc<Bodies>,
+    pub total: Arc<BodyQuota>,
     /// Bodies of the worlds in memory.
-    pub resident: Bodies,
+    pub resident: BodyQuota,
     /// Number of worlds being claimed in a store behind a network.
     pub taking: AtomicUsize,
     /// True if there are several tokens: no owner may then have all bodies.
@@ -46,7 +46,7 @@ impl Shared {
     ///
     /// # Errors
     /// A limit would be exceeded: 429.
-    pub fn reserve(&self, owner: &str, bodies: usize) -> Result<Reserved, Problem> {
+    pub fn reserve(&self, owner: &str, bodies: usize) -> Result<ReservedBodies, Problem> {
         let most = self.config.limits.total_bodies;
         self.total.reserve(owner, bodies, most, self.share(most)).map_err(|NoRoom { there, most, is_own }| {
             let (of, part) = if is_own { ("this token", "half of ") } else { ("this service", "") };
@@ -56,7 +56,7 @@ impl Shared {
             );
             Problem::too_many(detail, 60)
         })?;
-        Ok(Reserved::new(self.total.clone(), owner, bodies))
+        Ok(ReservedBodies::new(self.total.clone(), owner, bodies))
     }
 }
 
@@ -75,7 +75,7 @@ pub enum Poke {
 
 /// Time at which a session wants its next time slice.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Wake {
+pub enum NextWake {
     /// Immediately.
     Now,
     /// At that time.

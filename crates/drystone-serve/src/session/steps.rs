@@ -8,35 +8,35 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::give_up::{DEADLINE, GONE, PAUSED};
-use super::live::{Live, Outcome, Play};
+use super::live::{Live, Playback, RequestOutcome};
 use super::open::contact_key;
-use super::turn::Turn;
-use super::{Answer, Broken, Reply, Session, Waiting, Wake};
-use crate::op::{Op, Record};
-use crate::stream::Frame;
+use super::time_slice::SliceProgress;
+use super::{Answer, Broken, NextWake, ReplySender, Session, StepWaiter};
+use crate::op::{LogRecord, Op};
+use crate::stream::StreamFrame;
 use drystone::WorldError;
 
 /// Longest delay of a playing world, s. Beyond it the lost time is skipped.
-const MOST_BEHIND: f64 = 0.25;
+const MAX_BEHIND: f64 = 0.25;
 
 impl Session {
     /// Executes a logged record.
     pub(super) fn apply(
         &mut self,
         live: &mut Live,
-        record: Record,
-        reply: Option<Reply>,
+        record: LogRecord,
+        reply: Option<ReplySender>,
         deadline: Option<Instant>,
     ) -> Result<(), Broken> {
-        let Record { op, key, .. } = record;
-        let outcome: Outcome = match op {
+        let LogRecord { op, key, .. } = record;
+        let outcome: RequestOutcome = match op {
             Op::Commands(commands) => live.command(&commands),
             Op::Step { steps } => {
                 let has_key = key.is_some();
                 live.memory.unwatched = None;
                 let request = live.ask_steps(steps, key);
                 // Clients that waited before a step was cancelled still wait during the replay.
-                self.waiting.entry(request).or_insert(Waiting { reply, deadline, has_key });
+                self.waiting.entry(request).or_insert(StepWaiter { reply, deadline, has_key });
                 return Ok(());
             }
             Op::Reached { request, answer } => {
@@ -64,7 +64,7 @@ impl Session {
                 Ok(Value::Null)
             }
             Op::Play { speed, unwatched } => {
-                live.memory.play = Some(Play { speed, unwatched });
+                live.memory.play = Some(Playback { speed, unwatched });
                 live.memory.unwatched = None;
                 self.anchor = None;
                 Ok(json!({ "step": live.world.steps(), "playing": true, "speed": speed }))
@@ -102,7 +102,7 @@ impl Session {
     }
 
     /// Answers the client that waits for steps.
-    pub(super) fn answer_steps(&mut self, request: u64, outcome: Outcome) {
+    pub(super) fn answer_steps(&mut self, request: u64, outcome: RequestOutcome) {
         if let Some(reply) = self.waiting.remove(&request).and_then(|waiting| waiting.reply) {
             self.answer(reply, outcome.map(|answer| Answer::json(&answer)));
         }
@@ -118,24 +118,28 @@ impl Session {
     }
 
     /// Determines whether a step is due: a requested one, or one of a playing world.
-    pub(super) fn next_step(&mut self, live: &Live) -> Turn {
+    pub(super) fn next_step(&mut self, live: &Live) -> SliceProgress {
         let now = Instant::now();
         if live.memory.goals.is_empty() {
             if self.end_unwatched(live) {
-                return Turn::Stepped(if now < self.next_try { Wake::At(self.next_try) } else { Wake::Now });
+                return SliceProgress::Stepped(if now < self.next_try {
+                    NextWake::At(self.next_try)
+                } else {
+                    NextWake::Now
+                });
             }
             let due = live.memory.play.map(|play| self.due(live, play, now));
             return match due {
-                None => Turn::Stepped(Wake::Idle),
-                Some(Some(at)) => Turn::Stepped(Wake::At(at)),
-                Some(None) => Turn::Due,
+                None => SliceProgress::Stepped(NextWake::Idle),
+                Some(Some(at)) => SliceProgress::Stepped(NextWake::At(at)),
+                Some(None) => SliceProgress::Due,
             };
         }
         if !self.end_overdue(live) {
-            return Turn::Due;
+            return SliceProgress::Due;
         }
         // The log must be writable again first.
-        Turn::Stepped(if now < self.next_try { Wake::At(self.next_try) } else { Wake::Now })
+        SliceProgress::Stepped(if now < self.next_try { NextWake::At(self.next_try) } else { NextWake::Now })
     }
 
     /// Returns the first request for steps that must end, with the reason: its deadline has passed, or its client
@@ -186,7 +190,7 @@ impl Session {
         live: &mut Live,
         outcome: Result<(), WorldError>,
         took: Duration,
-    ) -> Result<Turn, Broken> {
+    ) -> Result<SliceProgress, Broken> {
         match outcome.and_then(|()| live.collect_events()) {
             Ok(()) => self.stalled = None,
             Err(WorldError::Device(error)) => return Err(Broken::of(&error)),
@@ -208,10 +212,10 @@ impl Session {
                     // in the state that the log describes.
                     return Err(Broken::GivenUp);
                 }
-                return Ok(Turn::Stepped(Wake::Now));
+                return Ok(SliceProgress::Stepped(NextWake::Now));
             }
         }
-        if std::mem::take(&mut self.strikes) > 0 && self.shared.config.pools {
+        if std::mem::take(&mut self.failures) > 0 && self.shared.config.pools {
             // The world did not cause the device loss, so it may join a pool again.
             let joined = self.shared.device.join_others(&mut live.world, live.device);
             joined.map_err(|error| Broken::of_world(&error))?;
@@ -220,11 +224,11 @@ impl Session {
         self.ms_per_step = 0.9 * self.ms_per_step + 0.1 * 1e3 * took.as_secs_f64();
         metrics::counter!("drystone_steps_total").increment(1);
         self.done_step(live);
-        Ok(if self.own.is_empty() { self.next_step(live) } else { Turn::Stepped(Wake::Now) })
+        Ok(if self.own.is_empty() { self.next_step(live) } else { SliceProgress::Stepped(NextWake::Now) })
     }
 
     /// Returns the time of the next step of a playing world, or None if it is due now.
-    pub(super) fn due(&mut self, live: &Live, play: Play, now: Instant) -> Option<Instant> {
+    pub(super) fn due(&mut self, live: &Live, play: Playback, now: Instant) -> Option<Instant> {
         let speed = play.speed?;
         let steps = live.world.steps();
         let (since, first) = *self.anchor.get_or_insert((now, steps));
@@ -233,7 +237,7 @@ impl Session {
         if at > now {
             return Some(at);
         }
-        if (now - at).as_secs_f64() > MOST_BEHIND.max(dt) {
+        if (now - at).as_secs_f64() > MAX_BEHIND.max(dt) {
             self.anchor = Some((now, steps));
         }
         None
@@ -262,7 +266,7 @@ impl Session {
             }
         }
         self.handle.fresh.store(false, Ordering::SeqCst);
-        let frame = match Frame::take(&mut live.world) {
+        let frame = match StreamFrame::take(&mut live.world) {
             Ok(frame) => frame,
             Err(WorldError::Device(error)) => return Err(Broken::of(&error)),
             Err(_) => return Ok(None),

@@ -39,20 +39,20 @@ use tokio::runtime::Runtime;
 use tokio::sync::MutexGuard;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use super::claim::Claim;
+use super::claim::BucketClaim;
 use super::client::{LARGE, client, error_message, is_refusal, owner};
-use super::ledger::{Head, Ledger, Owner, Version, file_key, part, part_key, part_number};
-use super::{BUCKET, Beginning, Done, Place, Taken, Trouble, WORLD, frame, log_number};
+use super::ledger::{Head, Ledger, LedgerOwner, Version, file_key, part, part_key, part_number};
+use super::{BUCKET, Beginning, FencedCallback, StoreBackend, Trouble, WORLD, WriteCallback, frame, log_number};
 use crate::config::S3;
 
 /// Number of requests at the same time, per purpose.
 const AT_ONCE: usize = 16;
 /// Number of attempts to claim a world that others claim as well.
-const MOST_TRIES: usize = 8;
+const MAX_TRIES: usize = 8;
 
 /// Store in a bucket.
 pub(super) struct Bucket {
-    inner: Arc<Inner>,
+    inner: Arc<BucketInner>,
     /// Runtime of the requests. None once the store is closed.
     runtime: Option<Runtime>,
 }
@@ -73,9 +73,9 @@ impl Drop for Bucket {
 }
 
 /// State of a world once it was used. Parts of its log are written one after the other.
-type World = Arc<tokio::sync::Mutex<Option<Ledger>>>;
+type WorldLedger = Arc<tokio::sync::Mutex<Option<Ledger>>>;
 
-struct Inner {
+struct BucketInner {
     /// Name for messages.
     name: String,
     root: Path,
@@ -84,10 +84,10 @@ struct Inner {
     /// Client that tries once, so that a missing response is noticed.
     once: Arc<dyn ObjectStore>,
     patience: Duration,
-    owner: Owner,
-    claim: Claim,
+    owner: LedgerOwner,
+    claim: BucketClaim,
     nonce: AtomicU64,
-    worlds: Mutex<HashMap<String, World>>,
+    worlds: Mutex<HashMap<String, WorldLedger>>,
 }
 
 /// Result of writing an object that must not exist before.
@@ -110,18 +110,18 @@ impl Bucket {
         let runtime =
             tokio::runtime::Builder::new_multi_thread().worker_threads(2).thread_name("store").enable_all().build()?;
         let (owner, calm) = (owner(), client(10)?);
-        let claim = Claim {
+        let claim = BucketClaim {
             name: format!("{BUCKET}{name}"),
             place: root.clone().join("owner"),
             client: calm.clone(),
             owner: owner.clone(),
             patience,
             ended: AtomicBool::new(false),
-            turn: tokio::sync::Mutex::default(),
+            time_slice: tokio::sync::Mutex::default(),
             before: Mutex::default(),
-            taken: Mutex::default(),
+            fenced: Mutex::default(),
         };
-        let inner = Inner {
+        let inner = BucketInner {
             name: claim.name.clone(),
             root,
             calm,
@@ -138,7 +138,7 @@ impl Bucket {
             inner.probe().await?;
             inner.claim.begin(take_over).await
         })?;
-        let beat = |inner: Arc<Inner>| async move {
+        let beat = |inner: Arc<BucketInner>| async move {
             inner.claim.beat().await;
             Ok(())
         };
@@ -150,7 +150,7 @@ impl Bucket {
     /// Waits for asynchronous work. Must not be called on a thread of the runtime.
     fn wait<T: Send + 'static, F: Future<Output = io::Result<T>> + Send + 'static>(
         &self,
-        work: impl FnOnce(Arc<Inner>) -> F,
+        work: impl FnOnce(Arc<BucketInner>) -> F,
     ) -> io::Result<T> {
         let stopping = || io::Error::other("the service is stopping");
         let (done, outcome) = mpsc::channel();
@@ -163,8 +163,8 @@ impl Bucket {
 
     fn later<F: Future<Output = io::Result<()>> + Send + 'static>(
         &self,
-        work: impl FnOnce(Arc<Inner>) -> F,
-        done: Done,
+        work: impl FnOnce(Arc<BucketInner>) -> F,
+        done: WriteCallback,
     ) {
         let work = work(self.inner.clone());
         match &self.runtime {
@@ -176,7 +176,7 @@ impl Bucket {
     }
 }
 
-impl Place for Bucket {
+impl StoreBackend for Bucket {
     fn worlds(&self) -> io::Result<Vec<String>> {
         self.wait(|inner| async move {
             let objects = inner.list(&inner.root.clone().join("worlds")).await?;
@@ -293,8 +293,8 @@ impl Place for Bucket {
         true
     }
 
-    fn when_taken(&self, tell: Taken) {
-        *self.inner.claim.taken.lock().unwrap_or_else(PoisonError::into_inner) = Some(tell);
+    fn when_taken(&self, tell: FencedCallback) {
+        *self.inner.claim.fenced.lock().unwrap_or_else(PoisonError::into_inner) = Some(tell);
     }
 
     fn leave(&self) {
@@ -304,25 +304,25 @@ impl Place for Bucket {
         });
     }
 
-    fn take(&self, id: &str, done: Done) {
+    fn take(&self, id: &str, done: WriteCallback) {
         let id = id.to_owned();
         self.later(|inner| async move { inner.take(&id).await }, done);
     }
 
-    fn append_later(&self, id: &str, log: u64, bytes: Vec<u8>, done: Done) {
+    fn append_later(&self, id: &str, log: u64, bytes: Vec<u8>, done: WriteCallback) {
         let id = id.to_owned();
         self.later(|inner| async move { inner.append(&id, log, bytes).await }, done);
     }
 }
 
 /// Access to the ledger of a claimed world.
-trait Open {
+trait OwnedLedger {
     fn open(&mut self) -> io::Result<&mut Ledger>;
     /// Returns the ledger unless a failure forbids writing.
     fn writable(&mut self) -> io::Result<&mut Ledger>;
 }
 
-impl Open for MutexGuard<'_, Option<Ledger>> {
+impl OwnedLedger for MutexGuard<'_, Option<Ledger>> {
     fn open(&mut self) -> io::Result<&mut Ledger> {
         self.as_mut().ok_or_else(|| Trouble::Away("the world is not open yet".to_owned()).into())
     }
@@ -336,7 +336,7 @@ impl Open for MutexGuard<'_, Option<Ledger>> {
     }
 }
 
-impl Inner {
+impl BucketInner {
     fn folder(&self, id: &str) -> Path {
         self.root.clone().join("worlds").join(id)
     }
@@ -350,7 +350,7 @@ impl Inner {
         key.split('/').fold(self.folder(id), Path::join)
     }
 
-    fn world(&self, id: &str) -> World {
+    fn world(&self, id: &str) -> WorldLedger {
         let mut worlds = self.worlds.lock().unwrap_or_else(PoisonError::into_inner);
         worlds.entry(id.to_owned()).or_default().clone()
     }
@@ -485,7 +485,7 @@ impl Inner {
                 ledger.wrote(head, size);
                 Ok(())
             }
-            Ok(Put::Other(found)) => Err(taken(ledger, &head, found)),
+            Ok(Put::Other(found)) => Err(fenced(ledger, &head, found)),
             Err(error) => {
                 if let Some(trouble @ Trouble::InDoubt(_)) = Trouble::of(&error) {
                     ledger.trouble = Some(trouble.clone());
@@ -503,7 +503,7 @@ impl Inner {
             Ok(Ok(_)) => {
                 let found = self.get(&place).await?;
                 let head = ledger.head(ledger.log(), &self.owner, 0);
-                Err(taken(ledger, &head, found))
+                Err(fenced(ledger, &head, found))
             }
             Ok(Err(error)) => Err(self.away(&error)),
             Err(_) => Err(self.silent()),
@@ -585,7 +585,7 @@ impl Inner {
         if let Some((_, Some(trouble @ Trouble::Taken(_)))) = before {
             return Err(trouble.into());
         }
-        for _ in 0..MOST_TRIES {
+        for _ in 0..MAX_TRIES {
             let objects = self.list(&self.folder(id)).await?;
             if !objects.iter().any(|(key, _)| key == WORLD) {
                 return Err(io::ErrorKind::NotFound.into());
@@ -640,7 +640,7 @@ impl Inner {
         &self,
         id: &str,
         objects: &[(String, u64)],
-    ) -> io::Result<Option<BTreeMap<u64, super::ledger::Part>>> {
+    ) -> io::Result<Option<BTreeMap<u64, super::ledger::LogPart>>> {
         let mut numbers: Vec<u64> = objects.iter().filter_map(|(key, _)| part_number(key)).collect();
         numbers.sort_unstable();
         let places = numbers.iter().map(|&number| self.place(id, &part_key(number))).collect::<Vec<_>>();
@@ -664,7 +664,7 @@ impl Inner {
 }
 
 /// Records that another service wrote the next part, and returns that error.
-fn taken(ledger: &mut Ledger, head: &Head, found: Vec<u8>) -> io::Error {
+fn fenced(ledger: &mut Ledger, head: &Head, found: Vec<u8>) -> io::Error {
     let found = part(found, head);
     let who = if found.damage.is_some() {
         "another program has written to this world".to_owned()
@@ -676,6 +676,6 @@ fn taken(ledger: &mut Ledger, head: &Head, found: Vec<u8>) -> io::Error {
     trouble.into()
 }
 
-fn has(owner: &Owner) -> String {
+fn has(owner: &LedgerOwner) -> String {
     format!("the world is now with another service: {}", owner.name)
 }

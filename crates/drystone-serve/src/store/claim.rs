@@ -17,8 +17,8 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::client::error_message;
-use super::ledger::Owner;
-use super::{Taken, Trouble};
+use super::ledger::LedgerOwner;
+use super::{FencedCallback, Trouble};
 
 /// Interval of the heartbeats, in units of the bucket's patience.
 const BEAT: f64 = 0.5;
@@ -32,31 +32,31 @@ const GOODBYE: Duration = Duration::from_secs(2);
 
 /// Content of the mark.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-struct Mark {
-    owner: Owner,
+struct ClaimMark {
+    owner: LedgerOwner,
     beat: u64,
 }
 
 /// Mark of a bucket's prefix.
-pub struct Claim {
+pub struct BucketClaim {
     /// Name of the bucket, for messages.
     pub name: String,
     pub place: Path,
     pub client: Arc<dyn ObjectStore>,
-    pub owner: Owner,
+    pub owner: LedgerOwner,
     pub patience: Duration,
     pub ended: AtomicBool,
     /// Held between reading the mark and changing it.
-    pub turn: tokio::sync::Mutex<()>,
+    pub time_slice: tokio::sync::Mutex<()>,
     /// Id of the service that was taken over: it may write its mark once more before it reads the new one.
     pub before: Mutex<Option<u64>>,
     /// Callback for the name of the service that has taken over.
-    pub taken: Mutex<Option<Taken>>,
+    pub fenced: Mutex<Option<FencedCallback>>,
 }
 
-impl Claim {
+impl BucketClaim {
     /// Reads the mark. None if it is missing or unreadable.
-    async fn read(&self, limit: Duration) -> io::Result<Option<Mark>> {
+    async fn read(&self, limit: Duration) -> io::Result<Option<ClaimMark>> {
         let read = async { self.client.get(&self.place).await?.bytes().await };
         match timeout(limit, read).await {
             Ok(Ok(bytes)) => Ok(serde_json::from_slice(&bytes).ok()),
@@ -67,7 +67,7 @@ impl Claim {
     }
 
     async fn write(&self, beat: u64, limit: Duration) -> io::Result<()> {
-        let mark = serde_json::to_vec(&Mark { owner: self.owner.clone(), beat })?;
+        let mark = serde_json::to_vec(&ClaimMark { owner: self.owner.clone(), beat })?;
         match timeout(limit, self.client.put(&self.place, mark.into())).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(io::Error::other(format!("{}: {}", self.name, error_message(&error)))),
@@ -120,11 +120,11 @@ impl Claim {
         let limit = self.patience.mul_f64(BEAT_PART);
         while !self.ended.load(Ordering::SeqCst) {
             sleep(self.patience.mul_f64(BEAT)).await;
-            let _turn = self.turn.lock().await;
+            let _turn = self.time_slice.lock().await;
             match self.read(limit).await {
                 Ok(Some(mark)) if mark.owner.id != self.owner.id && !self.is_before(&mark) => {
                     // Without a callback yet, a later heartbeat reports it.
-                    let tell = self.taken.lock().unwrap_or_else(PoisonError::into_inner).take();
+                    let tell = self.fenced.lock().unwrap_or_else(PoisonError::into_inner).take();
                     if let Some(tell) = tell {
                         self.ended.store(true, Ordering::SeqCst);
                         tell(format!("the store is now with another service: {}", mark.owner.name));
@@ -142,7 +142,7 @@ impl Claim {
     }
 
     /// Returns true for a mark of the service that was taken over.
-    fn is_before(&self, mark: &Mark) -> bool {
+    fn is_before(&self, mark: &ClaimMark) -> bool {
         self.before.lock().unwrap_or_else(PoisonError::into_inner).as_ref() == Some(&mark.owner.id)
     }
 
@@ -152,7 +152,7 @@ impl Claim {
             return;
         }
         let remove = async {
-            let _turn = self.turn.lock().await;
+            let _turn = self.time_slice.lock().await;
             if let Ok(Some(mark)) = self.read(GOODBYE).await
                 && mark.owner.id == self.owner.id
             {

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, AwsCredential, S3ConditionalPut};
 use object_store::{BackoffConfig, ClientConfigKey, Error, ObjectStore, RetryConfig, StaticCredentialProvider};
 
-use super::ledger::Owner;
+use super::ledger::LedgerOwner;
 use crate::config::S3;
 use crate::unix_seconds;
 
@@ -17,11 +17,11 @@ const CONNECT: Duration = Duration::from_secs(5);
 pub const LARGE: Duration = Duration::from_mins(2);
 
 /// Returns the identity of this process.
-pub fn owner() -> Owner {
+pub fn owner() -> LedgerOwner {
     let id = RandomState::new().hash_one(SystemTime::now());
     let host = sysinfo::System::host_name().unwrap_or_else(|_| "a host without a name".to_owned());
     let since = unix_seconds();
-    Owner { id, name: format!("process {} on {host}, started at {since} s (Unix time)", std::process::id()) }
+    LedgerOwner { id, name: format!("process {} on {host}, started at {since} s (Unix time)", std::process::id()) }
 }
 
 /// Creates a client of a bucket with a number of retries.

@@ -6,7 +6,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use super::{Beginning, Closing, Done, Place, Trouble, WORLD, log, log_name};
+use super::{Beginning, Closing, StoreBackend, Trouble, WORLD, WriteCallback, log, log_name};
 use crate::lock;
 
 /// Logs by world and number. Each has its own lock, so that a slow disk delays only writers of the same log.
@@ -186,7 +186,7 @@ impl Folder {
     }
 }
 
-impl Place for Folder {
+impl StoreBackend for Folder {
     fn worlds(&self) -> io::Result<Vec<String>> {
         names(&self.worlds)
     }
@@ -328,7 +328,7 @@ impl Place for Folder {
         lock(&self.logs).remove(&(id.to_owned(), log));
     }
 
-    fn append_later(&self, _: &str, _: u64, _: Vec<u8>, done: Done) {
+    fn append_later(&self, _: &str, _: u64, _: Vec<u8>, done: WriteCallback) {
         done(Err(io::Error::new(io::ErrorKind::Unsupported, "a folder has threads of its own")));
     }
 

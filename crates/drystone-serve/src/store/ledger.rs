@@ -10,7 +10,7 @@ use super::{Trouble, log_name, log_number, unframe};
 
 /// Writer of a part: a service process.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Owner {
+pub struct LedgerOwner {
     /// Random id of the process.
     pub id: u64,
     /// Description for messages: the process and its machine.
@@ -25,7 +25,7 @@ pub struct Head {
     /// Number of the first part of that log.
     pub first: u64,
     /// Writer of the part.
-    pub owner: Owner,
+    pub owner: LedgerOwner,
     /// Counter that makes the bytes of each part unique.
     pub nonce: u64,
     /// Set in a fence, the part by which a service claims the world: keys of the files that count from then on.
@@ -35,7 +35,7 @@ pub struct Head {
 
 /// Part of a log, as read.
 #[derive(Debug)]
-pub struct Part {
+pub struct LogPart {
     pub head: Head,
     pub size: u64,
     /// Records; emptied once the world is open.
@@ -63,7 +63,7 @@ pub struct Ledger {
     pub next: u64,
     /// Number of files written in this term.
     pub written: u64,
-    pub parts: BTreeMap<u64, Part>,
+    pub parts: BTreeMap<u64, LogPart>,
     pub files: BTreeMap<String, Version>,
     /// Files read ahead for the opening of the world.
     pub cache: HashMap<String, Vec<u8>>,
@@ -94,17 +94,17 @@ pub fn file_of(key: &str, size: u64) -> Option<(&str, Version)> {
 }
 
 /// Parses a part of a log; a damaged one is attributed to the log of the part before.
-pub fn part(bytes: Vec<u8>, before: &Head) -> Part {
+pub fn part(bytes: Vec<u8>, before: &Head) -> LogPart {
     let size = bytes.len() as u64;
     let read = unframe(bytes).and_then(|(_, head, records)| {
         let head: Head = serde_json::from_slice(&head).map_err(|error| error.to_string())?;
         Ok((head, records))
     });
     match read {
-        Ok((head, records)) => Part { head, size, records, damage: None },
+        Ok((head, records)) => LogPart { head, size, records, damage: None },
         Err(damage) => {
             let head = Head { fence: None, ..before.clone() };
-            Part { head, size, records: Vec::new(), damage: Some(damage) }
+            LogPart { head, size, records: Vec::new(), damage: Some(damage) }
         }
     }
 }
@@ -112,7 +112,7 @@ pub fn part(bytes: Vec<u8>, before: &Head) -> Part {
 impl Ledger {
     /// Builds the ledger from a world's objects and the parts of its log. Also returns the objects that do not
     /// count: files that came late from a previous owner.
-    pub fn read(objects: &[(String, u64)], parts: BTreeMap<u64, Part>) -> (Self, Vec<String>) {
+    pub fn read(objects: &[(String, u64)], parts: BTreeMap<u64, LogPart>) -> (Self, Vec<String>) {
         let fence = parts.iter().rev().find_map(|(&number, part)| Some((number, part.head.fence.as_ref()?)));
         let mut files: BTreeMap<String, Version> = BTreeMap::new();
         let mut stray = Vec::new();
@@ -131,7 +131,7 @@ impl Ledger {
     }
 
     /// Returns the latest fence's number and owner.
-    pub fn owner(&self) -> Option<(u64, &Owner)> {
+    pub fn owner(&self) -> Option<(u64, &LedgerOwner)> {
         let fences = self.parts.iter().rev().filter(|(_, part)| part.head.fence.is_some());
         fences.map(|(&number, part)| (number, &part.head.owner)).next()
     }
@@ -142,7 +142,7 @@ impl Ledger {
     }
 
     /// Returns the header of the next part.
-    pub fn head(&self, log: u64, owner: &Owner, nonce: u64) -> Head {
+    pub fn head(&self, log: u64, owner: &LedgerOwner, nonce: u64) -> Head {
         let same = self.parts.values().rev().find(|part| part.head.log == log);
         let first = same.map_or(self.next, |part| part.head.first);
         Head { log, first, owner: owner.clone(), nonce, fence: None }
@@ -159,7 +159,7 @@ impl Ledger {
                 part.records = Vec::new();
             }
         }
-        self.parts.insert(self.next, Part { head, size, records: Vec::new(), damage: None });
+        self.parts.insert(self.next, LogPart { head, size, records: Vec::new(), damage: None });
         self.next += 1;
     }
 
@@ -213,8 +213,8 @@ mod tests {
     use super::*;
     use crate::store::{WORLD, checkpoint_name, frame};
 
-    fn owner(id: u64) -> Owner {
-        Owner { id, name: format!("process {id}") }
+    fn owner(id: u64) -> LedgerOwner {
+        LedgerOwner { id, name: format!("process {id}") }
     }
 
     /// World in a bucket: parts of its log, and files.

@@ -274,21 +274,21 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 
 /// Row format, by version.
 #[derive(Clone, Copy)]
-enum Rows {
+enum LogRows {
     Old,
     /// Current version, with the seed of the checksums.
     Numbered(u32),
 }
 
 /// Intact row.
-struct Row<'a> {
+struct LogRow<'a> {
     record: &'a [u8],
     /// 0 in version 1.
     sequence: u32,
     is_first: bool,
 }
 
-impl Rows {
+impl LogRows {
     fn head(self) -> usize {
         match self {
             Self::Old => OLD_ROW,
@@ -307,19 +307,19 @@ impl Rows {
     }
 
     /// Returns the row at a position, if it is intact.
-    fn row(self, bytes: &[u8], at: usize) -> Option<Row<'_>> {
+    fn row(self, bytes: &[u8], at: usize) -> Option<LogRow<'_>> {
         let (length, count) = self.header(bytes, at)?;
         let record = bytes.get(at + self.head()..at + self.head() + count)?;
         let is_first = length & FIRST != 0;
         match self {
             Self::Old => {
                 let whole = crc32fast::hash(record) == word(bytes, at + 4)?;
-                whole.then_some(Row { record, sequence: 0, is_first })
+                whole.then_some(LogRow { record, sequence: 0, is_first })
             }
             Self::Numbered(seed) => {
                 let sequence = word(bytes, at + 4)?;
                 let whole = checksum(seed, length, sequence, record) == word(bytes, at + 8)?;
-                whole.then_some(Row { record, sequence, is_first })
+                whole.then_some(LogRow { record, sequence, is_first })
             }
         }
     }
@@ -351,10 +351,10 @@ struct Whole<'a> {
     bytes: usize,
 }
 
-fn whole_rows(rows: Rows, bytes: &[u8], from: usize) -> Whole<'_> {
+fn whole_rows(rows: LogRows, bytes: &[u8], from: usize) -> Whole<'_> {
     let (mut records, mut at) = (Vec::new(), from);
     while let Some(row) = rows.row(bytes, at) {
-        let expected = matches!(rows, Rows::Old) || u32::try_from(records.len()) == Ok(row.sequence);
+        let expected = matches!(rows, LogRows::Old) || u32::try_from(records.len()) == Ok(row.sequence);
         if !expected {
             break;
         }
@@ -374,13 +374,13 @@ fn tail(log: u64, rows: usize, bytes: &[u8], is_headed: bool) -> Tail {
 /// # Errors
 /// Describes the damaged or missing part.
 pub fn read(world: &str, number: u64, bytes: &[u8]) -> Result<Log, String> {
-    let rows = Rows::Numbered(seed(world, number));
+    let rows = LogRows::Numbered(seed(world, number));
     let damaged = |from: usize, to: usize| {
         format!("it is damaged between bytes {from} and {to}: what was acknowledged is missing")
     };
     if !bytes.starts_with(&MAGIC) {
-        let whole = whole_rows(Rows::Old, bytes, 0);
-        let later = Rows::Old.append_after(bytes, whole.bytes);
+        let whole = whole_rows(LogRows::Old, bytes, 0);
+        let later = LogRows::Old.append_after(bytes, whole.bytes);
         let newer = if whole.records.is_empty() { rows.append_after(bytes, 0) } else { None };
         if let Some(later) = later.or(newer) {
             return Err(damaged(whole.bytes, later));

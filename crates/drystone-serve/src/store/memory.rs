@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::{Beginning, Done, Place, WORLD, log_name};
+use super::{Beginning, StoreBackend, WORLD, WriteCallback, log_name};
 
 /// Pseudo id of a world under which notes about deleted worlds are stored. No id is empty.
 const NOTES: &str = "";
@@ -14,15 +14,15 @@ type Files = BTreeMap<(String, String), Vec<u8>>;
 
 /// Store in the memory of this process.
 #[derive(Debug, Default)]
-pub(super) struct Memory(Mutex<Files>);
+pub(super) struct MemoryStore(Mutex<Files>);
 
-impl Memory {
+impl MemoryStore {
     fn lock(&self) -> MutexGuard<'_, Files> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Place for Memory {
+impl StoreBackend for MemoryStore {
     fn worlds(&self) -> io::Result<Vec<String>> {
         Ok(self.lock().keys().filter(|(id, name)| name == WORLD && id != NOTES).map(|(id, _)| id.clone()).collect())
     }
@@ -70,7 +70,7 @@ impl Place for Memory {
         Ok(())
     }
 
-    fn append_later(&self, id: &str, log: u64, bytes: Vec<u8>, done: Done) {
+    fn append_later(&self, id: &str, log: u64, bytes: Vec<u8>, done: WriteCallback) {
         self.lock().entry((id.to_owned(), log_name(log))).or_default().extend(bytes);
         done(Ok(()));
     }

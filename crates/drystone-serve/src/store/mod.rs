@@ -32,6 +32,7 @@
 //! log then takes no more records ([`Trouble::InDoubt`]). Before the world is opened again, [`Store::settle`] writes
 //! the readable part of the log to a new file, syncs it, and replaces the old one.
 
+mod backend;
 #[cfg(feature = "s3")]
 mod bucket;
 #[cfg(feature = "s3")]
@@ -45,7 +46,6 @@ mod ledger;
 mod log;
 mod memory;
 mod notes;
-mod place;
 #[cfg(test)]
 mod tests;
 
@@ -54,11 +54,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::config::S3;
+use backend::StoreBackend;
+pub use backend::Trouble;
 use framing::{frame, unframe};
 pub use log::{Beginning, Closing, Log, LogEnd, LogHead, Tail, closing};
 pub use notes::Tombstone;
-use place::Place;
-pub use place::Trouble;
 
 /// Returns the id of this build: the version, and hashes of the sources of the solver and of the scenes. Builds with
 /// the same id reproduce the same bits.
@@ -72,17 +72,17 @@ pub const MEMORY: &str = "memory";
 pub const BUCKET: &str = "s3://";
 
 /// Callback for the name of another service that has taken the store over.
-pub type Taken = Box<dyn Fn(String) + Send + Sync>;
+pub type FencedCallback = Box<dyn Fn(String) + Send + Sync>;
 
 /// Callback for the result of a job.
-pub type Done = Box<dyn FnOnce(io::Result<()>) + Send>;
+pub type WriteCallback = Box<dyn FnOnce(io::Result<()>) + Send>;
 
 /// Store of the worlds.
 #[derive(Debug)]
 pub struct Store {
-    place: Box<dyn Place>,
+    backend: Box<dyn StoreBackend>,
     /// Quota of bytes.
-    room: Arc<Room>,
+    quota: Arc<StoreQuota>,
     /// Build and device that write here.
     build: String,
     /// Number of notes written about deleted worlds.
@@ -90,7 +90,7 @@ pub struct Store {
 }
 
 #[derive(Debug)]
-struct Room {
+struct StoreQuota {
     /// Largest number of bytes; 0: no limit.
     quota: u64,
     used: AtomicU64,
@@ -142,7 +142,7 @@ fn log_number(name: &str) -> Option<u64> {
 /// File name of a world's properties and scene.
 pub const WORLD: &str = "world";
 
-impl Room {
+impl StoreQuota {
     fn reserve(&self, bytes: u64) -> io::Result<()> {
         let fits = |used: u64| {
             let sum = used.saturating_add(bytes);
@@ -166,17 +166,17 @@ impl Store {
     ///
     /// # Errors
     /// The place cannot be created or reached, or another service uses it.
-    pub fn open(place: &str, s3: &S3, quota: u64) -> io::Result<Self> {
-        let (place, used): (Box<dyn Place>, u64) = if place == MEMORY {
-            (Box::<memory::Memory>::default(), 0)
-        } else if let Some(name) = place.strip_prefix(BUCKET) {
+    pub fn open(backend: &str, s3: &S3, quota: u64) -> io::Result<Self> {
+        let (backend, used): (Box<dyn StoreBackend>, u64) = if backend == MEMORY {
+            (Box::<memory::MemoryStore>::default(), 0)
+        } else if let Some(name) = backend.strip_prefix(BUCKET) {
             open_bucket(name, s3)?
         } else {
-            let (folder, used) = folder::Folder::open(place)?;
+            let (folder, used) = folder::Folder::open(backend)?;
             (Box::new(folder), used)
         };
-        let room = Arc::new(Room { quota, used: AtomicU64::new(used) });
-        Ok(Self { place, room, build: build_id(), buried: AtomicU64::new(0) })
+        let quota = Arc::new(StoreQuota { quota, used: AtomicU64::new(used) });
+        Ok(Self { backend, quota, build: build_id(), buried: AtomicU64::new(0) })
     }
 
     /// Adds the backend to the build id: another backend computes other bits.
@@ -193,30 +193,30 @@ impl Store {
     /// Returns the bytes in the store.
     #[must_use]
     pub fn used(&self) -> u64 {
-        self.room.used.load(Ordering::Relaxed)
+        self.quota.used.load(Ordering::Relaxed)
     }
 
     /// Returns true for a store behind a network: worlds must be claimed, and records go to [`Self::append_later`].
     #[must_use]
     pub fn is_remote(&self) -> bool {
-        self.place.is_remote()
+        self.backend.is_remote()
     }
 
     /// Registers a callback for the name of another service that has taken the store over.
-    pub fn when_taken(&self, tell: Taken) {
-        self.place.when_taken(tell);
+    pub fn when_taken(&self, tell: FencedCallback) {
+        self.backend.when_taken(tell);
     }
 
     /// Releases the store for the next service, once nothing more is written.
     pub fn leave(&self) {
-        self.place.leave();
+        self.backend.leave();
     }
 
     /// Claims a world: afterwards no other service writes to it, and the files for opening it are read ahead. Does
     /// nothing where the store is not [remote](Self::is_remote). `done` is called by any thread.
-    pub fn take(&self, id: &str, done: Done) {
+    pub fn take(&self, id: &str, done: WriteCallback) {
         match checked(id) {
-            Ok(()) => self.place.take(id, done),
+            Ok(()) => self.backend.take(id, done),
             Err(error) => done(Err(error)),
         }
     }
@@ -226,7 +226,7 @@ impl Store {
     /// # Errors
     /// The place's error.
     pub fn worlds(&self) -> io::Result<Vec<String>> {
-        let mut ids = self.place.worlds()?;
+        let mut ids = self.backend.worlds()?;
         ids.retain(|id| is_id(id));
         ids.sort();
         Ok(ids)
@@ -239,7 +239,7 @@ impl Store {
     pub fn list(&self, id: &str) -> io::Result<Listing> {
         checked(id)?;
         let mut listing = Listing::default();
-        for name in self.place.names(id)? {
+        for name in self.backend.names(id)? {
             if let Some(number) = name.strip_prefix("checkpoint-").and_then(|n| n.parse().ok()) {
                 listing.checkpoints.push(number);
             } else if let Some(number) = log_number(&name) {
@@ -268,10 +268,10 @@ impl Store {
         let bytes = frame(facts, scene)?;
         let log = if self.is_remote() { Vec::new() } else { LogEnd::new(self.first_head(id))?.beginning()?.bytes };
         let length = (bytes.len() + log.len()) as u64;
-        self.room.reserve(length)?;
-        let made = self.place.create(id, bytes, log);
+        self.quota.reserve(length)?;
+        let made = self.backend.create(id, bytes, log);
         if made.is_err() {
-            self.room.release(length);
+            self.quota.release(length);
         }
         made
     }
@@ -290,9 +290,9 @@ impl Store {
         checked(id)?;
         let bytes = frame(first, second)?;
         let length = bytes.len() as u64;
-        self.room.reserve(length)?;
-        let written = self.place.write(id, name, bytes);
-        self.room.release(*written.as_ref().unwrap_or(&length));
+        self.quota.reserve(length)?;
+        let written = self.backend.write(id, name, bytes);
+        self.quota.release(*written.as_ref().unwrap_or(&length));
         written.map(|_| ())
     }
 
@@ -310,7 +310,7 @@ impl Store {
     /// The place's error; `InvalidData` if the file is damaged.
     pub fn read_versioned(&self, id: &str, name: &str) -> io::Result<(u32, Vec<u8>, Vec<u8>)> {
         checked(id)?;
-        let bytes = self.place.read(id, name).map_err(|error| match error.kind() {
+        let bytes = self.backend.read(id, name).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => io::Error::new(error.kind(), format!("{name} of world {id} is missing")),
             _ => error,
         })?;
@@ -330,10 +330,10 @@ impl Store {
         let beginning = end.beginning()?;
         let last = beginning.close.as_ref().map_or(0, |closing| closing.row.len());
         let length = (beginning.bytes.len() + last) as u64;
-        self.room.reserve(length)?;
-        let begun = self.place.begin(id, &beginning);
+        self.quota.reserve(length)?;
+        let begun = self.backend.begin(id, &beginning);
         if !matches!(begun, Ok(true)) {
-            self.room.release(length);
+            self.quota.release(length);
         }
         if begun.is_ok() {
             end.set_begun();
@@ -353,11 +353,11 @@ impl Store {
         checked(id)?;
         let bytes = end.beginning()?.bytes;
         let length = bytes.len() as u64;
-        self.room.reserve(length)?;
-        let begun = self.place.append(id, end.number(), 0, &bytes);
+        self.quota.reserve(length)?;
+        let begun = self.backend.append(id, end.number(), 0, &bytes);
         match &begun {
             Ok(()) => end.set_begun(),
-            Err(_) => self.room.release(length),
+            Err(_) => self.quota.release(length),
         }
         begun
     }
@@ -369,16 +369,16 @@ impl Store {
     pub fn append(&self, id: &str, end: &LogEnd, rows: &[u8]) -> io::Result<()> {
         self.begin(id, end)?;
         let length = rows.len() as u64;
-        self.room.reserve(length)?;
-        let appended = self.place.append(id, end.number(), end.bytes(), rows);
+        self.quota.reserve(length)?;
+        let appended = self.backend.append(id, end.number(), end.bytes(), rows);
         if appended.is_err() {
-            self.room.release(length);
+            self.quota.release(length);
         }
         appended
     }
 
     /// Appends and syncs on another thread, in the order of the world's records, and calls `done` there.
-    pub fn append_later(&self, id: &str, end: &LogEnd, rows: Vec<u8>, done: Done) {
+    pub fn append_later(&self, id: &str, end: &LogEnd, rows: Vec<u8>, done: WriteCallback) {
         let whole = checked(id).and_then(|()| {
             let mut bytes = if end.is_begun() { Vec::new() } else { end.beginning()?.bytes };
             bytes.extend(rows);
@@ -389,18 +389,18 @@ impl Store {
             Err(error) => return done(Err(error)),
         };
         let length = bytes.len() as u64;
-        if let Err(error) = self.room.reserve(length) {
+        if let Err(error) = self.quota.reserve(length) {
             return done(Err(error));
         }
-        let (room, begun) = (self.room.clone(), end.clone());
+        let (quota, begun) = (self.quota.clone(), end.clone());
         let told = Box::new(move |outcome: io::Result<()>| {
             match outcome {
                 Ok(()) => begun.set_begun(),
-                Err(_) => room.release(length),
+                Err(_) => quota.release(length),
             }
             done(outcome);
         });
-        self.place.append_later(id, end.number(), bytes, told);
+        self.backend.append_later(id, end.number(), bytes, told);
     }
 
     /// Waits until the appended rows are durable. After a failure their state is unknown: the log takes no more
@@ -409,7 +409,7 @@ impl Store {
     /// # Errors
     /// The place's error.
     pub fn sync(&self, id: &str, log: u64) -> io::Result<()> {
-        self.place.sync(id, log)
+        self.backend.sync(id, log)
     }
 
     /// Makes the readable files of a world durable before it is opened: a service that was killed may have left
@@ -419,7 +419,7 @@ impl Store {
     /// The place's error.
     pub fn settle(&self, id: &str, newest: Option<u64>) -> io::Result<()> {
         checked(id)?;
-        self.place.settle(id, newest)
+        self.backend.settle(id, newest)
     }
 
     /// Closes a log whose successor was begun just before the service ended.
@@ -429,10 +429,10 @@ impl Store {
     pub fn seal(&self, id: &str, closing: &Closing) -> io::Result<()> {
         checked(id)?;
         let length = closing.row.len() as u64;
-        self.room.reserve(length)?;
-        let sealed = self.place.seal(id, closing);
+        self.quota.reserve(length)?;
+        let sealed = self.backend.seal(id, closing);
         if sealed.is_err() {
-            self.room.release(length);
+            self.quota.release(length);
         }
         sealed
     }
@@ -443,7 +443,7 @@ impl Store {
     /// The place's error; `InvalidData` if the log is damaged.
     pub fn log(&self, id: &str, log: u64) -> io::Result<Option<Log>> {
         checked(id)?;
-        match self.place.read(id, &log_name(log)) {
+        match self.backend.read(id, &log_name(log)) {
             // A fence has no records.
             Ok(bytes) if bytes.is_empty() && self.is_remote() => Ok(None),
             Ok(bytes) => log::read(id, log, &bytes).map(Some).map_err(|problem| damaged(id, &log_name(log), &problem)),
@@ -454,7 +454,7 @@ impl Store {
 
     /// Closes the file of a log that is complete.
     pub fn close_log(&self, id: &str, log: u64) {
-        self.place.close_log(id, log);
+        self.backend.close_log(id, log);
     }
 
     /// Removes files that are not needed any more, as far as possible. It is harmless if some come back after a
@@ -464,8 +464,8 @@ impl Store {
             return;
         }
         for name in names {
-            if let Ok(bytes) = self.place.remove(id, name) {
-                self.room.release(bytes);
+            if let Ok(bytes) = self.backend.remove(id, name) {
+                self.quota.release(bytes);
             }
         }
     }
@@ -476,8 +476,8 @@ impl Store {
     /// The place's error.
     pub fn remove(&self, id: &str, name: &str) -> io::Result<()> {
         checked(id)?;
-        self.room.release(self.place.remove(id, name)?);
-        self.place.sync_names(id)
+        self.quota.release(self.backend.remove(id, name)?);
+        self.backend.sync_names(id)
     }
 
     /// Removes a world with all its files: completely or not at all.
@@ -486,7 +486,7 @@ impl Store {
     /// The place's error.
     pub fn delete(&self, id: &str) -> io::Result<()> {
         checked(id)?;
-        self.room.release(self.place.delete(id)?);
+        self.quota.release(self.backend.delete(id)?);
         Ok(())
     }
 }
@@ -502,13 +502,13 @@ fn checked(id: &str) -> io::Result<()> {
 }
 
 #[cfg(feature = "s3")]
-fn open_bucket(name: &str, s3: &S3) -> io::Result<(Box<dyn Place>, u64)> {
+fn open_bucket(name: &str, s3: &S3) -> io::Result<(Box<dyn StoreBackend>, u64)> {
     let (bucket, used) = bucket::Bucket::open(name, s3)?;
     Ok((Box::new(bucket), used))
 }
 
 #[cfg(not(feature = "s3"))]
-fn open_bucket(_: &str, _: &S3) -> io::Result<(Box<dyn Place>, u64)> {
+fn open_bucket(_: &str, _: &S3) -> io::Result<(Box<dyn StoreBackend>, u64)> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "this drystone was built without the feature `s3`"))
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::framing::{frame, unframe};
 use super::{Store, checked, is_id};
-use crate::op::Key;
+use crate::op::RequestKey;
 
 /// Largest number of notes about deleted worlds.
 const MAX_NOTES: usize = 10_000;
@@ -21,7 +21,7 @@ const NOTE_SECONDS: u64 = 2 * 24 * 3600;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tombstone {
     /// Key of the request.
-    pub key: Key,
+    pub key: RequestKey,
     /// Owner that asked.
     pub caller: String,
     /// Time of the deletion, seconds since 1970.
@@ -37,7 +37,7 @@ impl Store {
     pub fn bury(&self, id: &str, tombstone: &Tombstone) -> io::Result<()> {
         checked(id)?;
         let bytes = frame(&serde_json::to_vec(tombstone)?, &[])?;
-        self.place.write_note(id, bytes)?;
+        self.backend.write_note(id, bytes)?;
         if self.buried.fetch_add(1, Ordering::Relaxed).is_multiple_of(SWEEP) {
             // Notes that cannot be removed stay.
             let _ = self.sweep(tombstone.at);
@@ -47,13 +47,13 @@ impl Store {
 
     fn sweep(&self, now: u64) -> io::Result<()> {
         let mut there = Vec::new();
-        for id in self.place.notes()?.into_iter().filter(|id| is_id(id)) {
+        for id in self.backend.notes()?.into_iter().filter(|id| is_id(id)) {
             let note = self.tombstone(&id).ok().flatten();
             let (at, caller) = note.map_or((0, String::new()), |note| (note.at.min(now), note.caller));
             there.push(Note { at, caller, id });
         }
         for id in excess(there, now, MAX_NOTES) {
-            self.place.remove_note(&id)?;
+            self.backend.remove_note(&id)?;
         }
         Ok(())
     }
@@ -64,7 +64,7 @@ impl Store {
     /// The place's error; `InvalidData` if the note is damaged.
     pub fn tombstone(&self, id: &str) -> io::Result<Option<Tombstone>> {
         checked(id)?;
-        let bytes = match self.place.note(id) {
+        let bytes = match self.backend.note(id) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),

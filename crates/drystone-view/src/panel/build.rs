@@ -9,9 +9,9 @@ use glam::Vec2;
 use super::super::action::{Action, KEYS};
 use super::super::app::App;
 use super::super::build::{Draft, Tool};
+use super::super::camera_follow::Covered;
 use super::super::drawing::split;
-use super::super::select::{Change, Choice};
-use super::super::sight::Covered;
+use super::super::select::{BodyChange, SelectionRequest};
 use super::{amount, count, plate};
 use drystone::low_level::scene::MAX_POSITION;
 use drystone::{Body, BodyType, Shape};
@@ -33,14 +33,14 @@ const LOW: f32 = 380.0;
 
 /// Layout of the tools in even columns that leave the scale bar free.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Strip {
+struct ToolStrip {
     /// Distance from the top of the picture, points.
     top: f32,
     rows: usize,
     columns: usize,
 }
 
-impl Strip {
+impl ToolStrip {
     /// Makes the layout for a picture of this size, points, with `scale` pixels per point.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few buttons; pixels")]
     fn new(size: egui::Vec2, scale: f32) -> Self {
@@ -69,22 +69,24 @@ fn is_small(size: egui::Vec2) -> bool {
 }
 
 /// Button for a command, below the tools.
-struct Deed {
+struct ToolButton {
     sign: &'static str,
     hint: &'static str,
     action: fn() -> Action,
 }
 
-const DEEDS: [Deed; 4] = [
-    Deed {
+const DEEDS: [ToolButton; 4] = [
+    ToolButton {
         sign: "↩",
         hint: "undo the last change (Z): a built body goes, a removed one comes back, and time goes on; a push is undone by going \
                back to the step before it; after that, the opening of this scene is undone",
         action: || Action::Undo,
     },
-    Deed { sign: "↪", hint: "make the undone change again (Y)", action: || Action::Redo },
-    Deed { sign: "🗑", hint: "clear: remove all dynamic bodies (Z brings them back)", action: || Action::Clear },
-    Deed {
+    ToolButton { sign: "↪", hint: "make the undone change again (Y)", action: || Action::Redo },
+    ToolButton {
+        sign: "🗑", hint: "clear: remove all dynamic bodies (Z brings them back)", action: || Action::Clear
+    },
+    ToolButton {
         sign: "🗋",
         hint: "new: an empty scene with a ground, to build in (J saves it; Z brings this one back)",
         action: || Action::NewScene,
@@ -95,7 +97,7 @@ impl App {
     /// Shows the tools, the card and the ghost over the picture.
     pub(super) fn build_over(&mut self, ui: &egui::Ui, rect: Rect, scale: f32) {
         self.ghost(ui, rect, scale);
-        let strip = Strip::new(rect.size(), scale);
+        let strip = ToolStrip::new(rect.size(), scale);
         let corner = rect.min + vec2(CORNER[0], strip.top);
         egui::Area::new(egui::Id::unique("tools")).fixed_pos(corner).show(ui.ctx(), |ui| {
             plain_frame(ui).show(ui, |ui| self.strip(ui, strip.rows));
@@ -139,7 +141,7 @@ impl App {
         self.fold.card_is_open &= self.fold.card;
         self.fold.beside_card &= self.fold.card;
         let folded = is_small(rect.size()) && !self.fold.card_is_open;
-        let strip = CORNER[0] + Strip::new(rect.size(), scale).width() + 6.0;
+        let strip = CORNER[0] + ToolStrip::new(rect.size(), scale).width() + 6.0;
         // A card does not move the view; F while it is there fits the view beside it.
         let card = if self.fold.beside_card && !folded { CARD + 24.0 } else { 0.0 };
         let over = self.width_over(rect.width());
@@ -200,7 +202,7 @@ impl App {
         }
     }
 
-    fn deed_button(&mut self, ui: &mut egui::Ui, deed: &Deed) {
+    fn deed_button(&mut self, ui: &mut egui::Ui, deed: &ToolButton) {
         let response = ui.add(egui::Button::new("").frame(false).min_size(vec2(SIDE, SIDE)));
         let (font, color) = (egui::FontId::proportional(15.0), ui.visuals().text_color());
         ui.painter().text(response.rect.center(), Align2::CENTER_CENTER, deed.sign, font, color);
@@ -270,7 +272,7 @@ impl App {
                 asked = name_field(ui, &body, slot);
                 ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
                     if ui.small_button("✖").on_hover_text("deselect (Esc)").clicked() {
-                        choice = Some(Action::Select(Choice::Nothing));
+                        choice = Some(Action::Select(SelectionRequest::Nothing));
                     }
                     if ui.small_button("🗑").on_hover_text("remove this body (Z undoes it)").clicked() {
                         choice = Some(Action::Remove(None));
@@ -283,7 +285,7 @@ impl App {
             }
             let mut kind = body.kind;
             kinds(ui, &mut kind);
-            asked = asked.take().or((kind != body.kind).then_some(Change::Kind(kind)));
+            asked = asked.take().or((kind != body.kind).then_some(BodyChange::Kind(kind)));
             asked = asked.take().or(material(ui, &body, moves.then_some(mass)));
             asked = asked.take().or(place(ui, position, angle));
             if body.kind != BodyType::Static {
@@ -380,32 +382,32 @@ impl Ghost<'_> {
 }
 
 /// Kind of a number field: its range, its change per point of a drag, and its unit.
-struct Kind {
+struct NumberField {
     range: RangeInclusive<f32>,
     speed: f64,
     unit: &'static str,
 }
 
-const fn kind(range: RangeInclusive<f32>, speed: f64, unit: &'static str) -> Kind {
-    Kind { range, speed, unit }
+const fn kind(range: RangeInclusive<f32>, speed: f64, unit: &'static str) -> NumberField {
+    NumberField { range, speed, unit }
 }
 
-const DENSITY: Kind = kind(1e-3..=1e6, 0.05, " kg/m²");
-const MASS: Kind = kind(1e-6..=1e9, 0.05, " kg");
-const FRICTION: Kind = kind(0.0..=10.0, 0.01, "");
-const RESTITUTION: Kind = kind(0.0..=1.0, 0.01, "");
-const GRAVITY: Kind = kind(-10.0..=10.0, 0.02, " ×");
-const PLACE: Kind = kind(-MAX_POSITION..=MAX_POSITION, 0.02, " m");
-const ANGLE: Kind = kind(-360.0..=360.0, 0.5, "°");
-const SPEED: Kind = kind(-1e4..=1e4, 0.05, " m/s");
-const SPIN: Kind = kind(-1e4..=1e4, 0.05, " rad/s");
-const HERTZ: Kind = kind(0.01..=60.0, 0.02, " Hz");
-const DAMPING: Kind = kind(0.0..=10.0, 0.01, "");
+const DENSITY: NumberField = kind(1e-3..=1e6, 0.05, " kg/m²");
+const MASS: NumberField = kind(1e-6..=1e9, 0.05, " kg");
+const FRICTION: NumberField = kind(0.0..=10.0, 0.01, "");
+const RESTITUTION: NumberField = kind(0.0..=1.0, 0.01, "");
+const GRAVITY: NumberField = kind(-10.0..=10.0, 0.02, " ×");
+const PLACE: NumberField = kind(-MAX_POSITION..=MAX_POSITION, 0.02, " m");
+const ANGLE: NumberField = kind(-360.0..=360.0, 0.5, "°");
+const SPEED: NumberField = kind(-1e4..=1e4, 0.05, " m/s");
+const SPIN: NumberField = kind(-1e4..=1e4, 0.05, " rad/s");
+const HERTZ: NumberField = kind(0.01..=60.0, 0.02, " Hz");
+const DAMPING: NumberField = kind(0.0..=10.0, 0.01, "");
 const FRICTION_HINT: &str = "Coulomb's coefficient: 0 is ice, 1 is rubber";
 const RESTITUTION_HINT: &str = "share of its speed with which it bounces back, 0 to 1";
 
 /// Shows a number that can be dragged or typed; returns true when the user has set another value.
-fn number(ui: &mut egui::Ui, key: &str, value: &mut f32, kind: Kind) -> bool {
+fn number(ui: &mut egui::Ui, key: &str, value: &mut f32, kind: NumberField) -> bool {
     let id = ui.scope_id().with(key);
     let mut now = ui.data(|data| data.get_temp::<f32>(id)).unwrap_or(*value);
     let drag = egui::DragValue::new(&mut now)
@@ -442,9 +444,9 @@ fn field(
     text: &str,
     hint: &str,
     value: f32,
-    kind: Kind,
-    change: fn(f32) -> Change,
-) -> Option<Change> {
+    kind: NumberField,
+    change: fn(f32) -> BodyChange,
+) -> Option<BodyChange> {
     let mut new = value;
     row(ui, text, hint, |ui| number(ui, text, &mut new, kind)).then(|| change(new))
 }
@@ -454,9 +456,9 @@ fn pair(
     ui: &mut egui::Ui,
     texts: [&str; 2],
     value: Vec2,
-    kinds: [Kind; 2],
-    change: fn(Vec2) -> Change,
-) -> Option<Change> {
+    kinds: [NumberField; 2],
+    change: fn(Vec2) -> BodyChange,
+) -> Option<BodyChange> {
     let mut new = value;
     let [first, second] = kinds;
     let mut changed = row(ui, texts[0], "", |ui| number(ui, texts[0], &mut new.x, first));
@@ -480,7 +482,7 @@ fn kinds(ui: &mut egui::Ui, kind: &mut BodyType) {
 }
 
 /// Shows density and mass of a dynamic body, friction, restitution and the factor on gravity.
-fn material(ui: &mut egui::Ui, body: &Body, mass: Option<[f32; 2]>) -> Option<Change> {
+fn material(ui: &mut egui::Ui, body: &Body, mass: Option<[f32; 2]>) -> Option<BodyChange> {
     let first = body.shapes.first()?;
     let differ = |of: fn(&Shape) -> f32| body.shapes.iter().any(|shape| of(shape) != of(first));
     let hint = |hint: &str, of: fn(&Shape) -> f32| {
@@ -491,56 +493,56 @@ fn material(ui: &mut egui::Ui, body: &Body, mass: Option<[f32; 2]>) -> Option<Ch
         }
     };
     let mut asked = None;
-    let mut ask = |text: &str, hint: &str, value: f32, kind: Kind, change: fn(f32) -> Change| {
+    let mut ask = |text: &str, hint: &str, value: f32, kind: NumberField, change: fn(f32) -> BodyChange| {
         asked = asked.take().or(field(ui, text, hint, value, kind, change));
     };
     if let Some([density, mass]) = mass {
         let of_density = "mass of a square metre; the mass follows it";
-        ask("density", &hint(of_density, |s| s.density), density, DENSITY, Change::Density);
-        ask("mass", "mass of the whole body; the density follows it", mass, MASS, Change::Mass);
+        ask("density", &hint(of_density, |s| s.density), density, DENSITY, BodyChange::Density);
+        ask("mass", "mass of the whole body; the density follows it", mass, MASS, BodyChange::Mass);
     }
     let of = |shape: &Shape| shape.material.friction;
-    ask("friction", &hint(FRICTION_HINT, of), of(first), FRICTION, Change::Friction);
+    ask("friction", &hint(FRICTION_HINT, of), of(first), FRICTION, BodyChange::Friction);
     let of = |shape: &Shape| shape.material.restitution;
-    ask("restitution", &hint(RESTITUTION_HINT, of), of(first), RESTITUTION, Change::Restitution);
+    ask("restitution", &hint(RESTITUTION_HINT, of), of(first), RESTITUTION, BodyChange::Restitution);
     if mass.is_some() {
-        ask("gravity", "factor on gravity", body.gravity_scale, GRAVITY, Change::GravityScale);
+        ask("gravity", "factor on gravity", body.gravity_scale, GRAVITY, BodyChange::GravityScale);
     }
     asked
 }
 
 /// Shows the place and the angle.
-fn place(ui: &mut egui::Ui, position: Vec2, angle: f32) -> Option<Change> {
-    let at = pair(ui, ["x", "y"], position, [PLACE, PLACE], Change::Position);
-    let turn = |degrees: f32| Change::Angle(degrees.to_radians());
+fn place(ui: &mut egui::Ui, position: Vec2, angle: f32) -> Option<BodyChange> {
+    let at = pair(ui, ["x", "y"], position, [PLACE, PLACE], BodyChange::Position);
+    let turn = |degrees: f32| BodyChange::Angle(degrees.to_radians());
     at.or(field(ui, "angle", "counter-clockwise", angle.to_degrees(), ANGLE, turn))
 }
 
 /// Shows the velocities.
-fn motion(ui: &mut egui::Ui, velocity: Vec2, spin: f32) -> Option<Change> {
-    let speed = pair(ui, ["velocity x", "velocity y"], velocity, [SPEED, SPEED], Change::Velocity);
-    speed.or(field(ui, "spin", "angular velocity, counter-clockwise", spin, SPIN, Change::Spin))
+fn motion(ui: &mut egui::Ui, velocity: Vec2, spin: f32) -> Option<BodyChange> {
+    let speed = pair(ui, ["velocity x", "velocity y"], velocity, [SPEED, SPEED], BodyChange::Velocity);
+    speed.or(field(ui, "spin", "angular velocity, counter-clockwise", spin, SPIN, BodyChange::Spin))
 }
 
 /// Shows the switches of a dynamic body.
-fn locks(ui: &mut egui::Ui, body: &Body) -> Option<Change> {
+fn locks(ui: &mut egui::Ui, body: &Body) -> Option<BodyChange> {
     let mut asked = None;
-    let mut switch = |ui: &mut egui::Ui, on: bool, text: &str, hint: &str, change: fn(bool) -> Change| {
+    let mut switch = |ui: &mut egui::Ui, on: bool, text: &str, hint: &str, change: fn(bool) -> BodyChange| {
         let mut now = on;
         if ui.checkbox(&mut now, text).on_hover_text(hint).changed() {
             asked = Some(change(now));
         }
     };
     ui.horizontal_wrapped(|ui| {
-        switch(ui, body.fixed_rotation, "no rotation", "it never turns", Change::FixedRotation);
-        switch(ui, body.bullet, "bullet", "swept against moving bodies too, when fast", Change::Bullet);
-        switch(ui, body.can_sleep, "may sleep", "falls asleep when at rest", Change::CanSleep);
+        switch(ui, body.fixed_rotation, "no rotation", "it never turns", BodyChange::FixedRotation);
+        switch(ui, body.bullet, "bullet", "swept against moving bodies too, when fast", BodyChange::Bullet);
+        switch(ui, body.can_sleep, "may sleep", "falls asleep when at rest", BodyChange::CanSleep);
     });
     asked
 }
 
 /// Shows the name of a body, or its index, in a field that changes it when it is left.
-fn name_field(ui: &mut egui::Ui, body: &Body, slot: u32) -> Option<Change> {
+fn name_field(ui: &mut egui::Ui, body: &Body, slot: u32) -> Option<BodyChange> {
     let id = ui.scope_id().with("name");
     let known = body.id.clone().unwrap_or_default();
     let mut text = ui.data(|data| data.get_temp::<String>(id)).unwrap_or_else(|| known.clone());
@@ -560,7 +562,7 @@ fn name_field(ui: &mut egui::Ui, body: &Body, slot: u32) -> Option<Change> {
     }
     let cancelled = ui.input(|input| input.key_pressed(egui::Key::Escape));
     let name = text.trim();
-    (name != known && !cancelled).then(|| Change::Name((!name.is_empty()).then(|| name.to_owned())))
+    (name != known && !cancelled).then(|| BodyChange::Name((!name.is_empty()).then(|| name.to_owned())))
 }
 
 /// Short name of a body.
@@ -633,7 +635,7 @@ mod tests {
         let total = Tool::ALL.len() + DEEDS.len();
         for (width, height) in [(640.0, 366.0), (360.0, 234.0), (360.0, 600.0), (946.0, 686.0), (2226.0, 1406.0)] {
             for scale in [1.0, 2.0] {
-                let strip = Strip::new(vec2(width, height), scale);
+                let strip = ToolStrip::new(vec2(width, height), scale);
                 assert!(strip.rows * strip.columns >= total && strip.rows * strip.columns < total + strip.columns);
                 #[allow(clippy::cast_precision_loss, reason = "a few rows")]
                 let bottom = strip.top + strip.rows as f32 * (SIDE + 1.0) + FRAME;
@@ -643,8 +645,8 @@ mod tests {
                 assert!(strip.width() < 0.3 * width, "{width} × {height}: {}", strip.width());
             }
         }
-        assert_eq!(Strip::new(vec2(946.0, 686.0), 1.0).columns, 1);
-        assert_eq!(Strip::new(vec2(640.0, 366.0), 1.0).columns, 2);
+        assert_eq!(ToolStrip::new(vec2(946.0, 686.0), 1.0).columns, 1);
+        assert_eq!(ToolStrip::new(vec2(640.0, 366.0), 1.0).columns, 2);
         assert!(is_small(vec2(360.0, 234.0)) && is_small(vec2(640.0, 366.0)) && !is_small(vec2(946.0, 686.0)));
     }
 }

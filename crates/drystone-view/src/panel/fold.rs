@@ -3,7 +3,7 @@
 use egui::{Align2, Frame, Order, Sense};
 
 use super::super::app::App;
-use super::super::sight::Covered;
+use super::super::camera_follow::Covered;
 use super::{ROOM, WIDTH};
 
 /// Width of a window below which the panel is folded, points.

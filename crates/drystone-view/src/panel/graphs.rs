@@ -5,13 +5,13 @@ use egui_plot::{HoverPosition, Line, Plot, PlotPoints};
 
 use super::super::action::Action;
 use super::super::app::App;
-use super::super::watch::{KEPT, MOST_WATCHED, Quantity, Track};
+use super::super::watch::{KEPT, MAX_WATCHED, Quantity, Track};
 use super::amount;
 
 /// Maximum number of drawn points of a curve.
-const MOST_POINTS: usize = 800;
+const MAX_POINTS: usize = 800;
 /// Colours of graphed bodies, visible on light and on dark.
-const BODY_COLORS: [Color32; MOST_WATCHED] = [
+const BODY_COLORS: [Color32; MAX_WATCHED] = [
     Color32::from_rgb(0x2f, 0x7f, 0xd0),
     Color32::from_rgb(0xe0, 0x7a, 0x2c),
     Color32::from_rgb(0x3d, 0xa0, 0x62),
@@ -23,7 +23,7 @@ const ELASTIC: Color32 = Color32::from_rgb(0x9b, 0x6d, 0xc4);
 
 /// Colour of a graphed body.
 pub(super) fn body_color(track: &Track) -> Color32 {
-    BODY_COLORS[track.color % MOST_WATCHED]
+    BODY_COLORS[track.color % MAX_WATCHED]
 }
 
 /// Writes a value with three significant digits.
@@ -34,10 +34,10 @@ fn short(value: f64) -> String {
 
 /// Reduces the points of a curve: of those that share a place on the screen, the lowest and the highest stay.
 fn thin(points: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
-    if points.len() <= MOST_POINTS {
+    if points.len() <= MAX_POINTS {
         return points;
     }
-    let each = points.len().div_ceil(MOST_POINTS / 2);
+    let each = points.len().div_ceil(MAX_POINTS / 2);
     let ends = |part: &[[f64; 2]]| {
         let by_value = |a: &&[f64; 2], b: &&[f64; 2]| a[1].total_cmp(&b[1]);
         let (low, high) = (part.iter().min_by(by_value), part.iter().max_by(by_value));
@@ -144,7 +144,7 @@ impl App {
     /// Shows the graphed bodies, the choice of quantities, and their curves.
     fn graphs_section(&mut self, ui: &mut egui::Ui) {
         if self.watch.tracks.is_empty() {
-            let text = format!("point at a body and press W: it is graphed; {MOST_WATCHED} bodies at most");
+            let text = format!("point at a body and press W: it is graphed; {MAX_WATCHED} bodies at most");
             ui.label(RichText::new(text).weak());
             return;
         }
@@ -225,10 +225,10 @@ mod tests {
         points[1234][1] = 9.0;
         points[1235][1] = -7.0;
         let thin = thin(points.clone());
-        assert!(thin.len() <= MOST_POINTS, "{}", thin.len());
+        assert!(thin.len() <= MAX_POINTS, "{}", thin.len());
         assert!(thin.contains(&[1234.0, 9.0]) && thin.contains(&[1235.0, -7.0]));
         assert!(thin.windows(2).all(|pair| pair[0][0] <= pair[1][0]), "in the order of time");
-        let few = points[..MOST_POINTS].to_vec();
+        let few = points[..MAX_POINTS].to_vec();
         assert_eq!(super::thin(few.clone()), few);
     }
 }

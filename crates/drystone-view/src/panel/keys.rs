@@ -2,7 +2,7 @@
 
 use egui::{Align2, RichText};
 
-use super::super::action::{KEYS, Key, POINTER};
+use super::super::action::{KEYS, KeyBinding, POINTER};
 use super::super::app::App;
 
 /// Width of the list in one column and in two, points.
@@ -43,7 +43,7 @@ impl App {
 }
 
 /// Shows keys with their meanings, and with `pointer` the uses of the pointer after them.
-fn column(ui: &mut egui::Ui, keys: &[Key], pointer: bool) {
+fn column(ui: &mut egui::Ui, keys: &[KeyBinding], pointer: bool) {
     let id = keys.first().map_or("", |key| key.shown);
     egui::Grid::new(id).num_columns(2).spacing([10.0, 5.0]).show(ui, |ui| {
         for key in keys {

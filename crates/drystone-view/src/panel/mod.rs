@@ -276,7 +276,7 @@ impl App {
             let at = rect.center_top() + egui::vec2(0.0, below);
             plate_in(&painter, ui, at, Align2::CENTER_TOP, &fault.text, ui.visuals().error_fg_color);
         }
-        if self.sight.blank {
+        if self.camera_follow.blank {
             plate(&painter, ui, rect.center(), Align2::CENTER_CENTER, "nothing in view: F");
         }
         if self.recording.is_some() {

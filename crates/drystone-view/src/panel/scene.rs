@@ -6,14 +6,14 @@ use glam::Vec2;
 use super::super::action::Action;
 use super::super::app::App;
 use super::super::pointer::DROPS;
-use super::super::source::Source;
+use super::super::source::SceneSource;
 use super::super::thumbs::POINTS;
 use super::{count, digits, group, name, plain, slider};
 use drystone_scenes::catalogue::{self, Entry, Parameter, Topic};
 
 /// Height of the list of scenes, points, and its minimum in a low window.
 const LIST: f32 = 460.0;
-const LEAST_LIST: f32 = 120.0;
+const MIN_LIST: f32 = 120.0;
 /// Height of a window that the list leaves free, points.
 const AROUND_LIST: f32 = 110.0;
 
@@ -22,8 +22,8 @@ impl App {
     pub(super) fn scene_section(&mut self, ui: &mut egui::Ui) {
         let wished = self.wished().clone();
         let title = match &wished {
-            Source::Catalogue { entry, .. } => entry.name.to_owned(),
-            Source::File { .. } | Source::Given(_) => wished.title(),
+            SceneSource::Catalogue { entry, .. } => entry.name.to_owned(),
+            SceneSource::File { .. } | SceneSource::Given(_) => wished.title(),
         };
         ui.menu_button(format!("{title}  ⏷"), |ui| {
             ui.set_min_width(330.0);
@@ -37,7 +37,7 @@ impl App {
             let wanted = self.search.to_lowercase();
             let mut chosen = None;
             let mut in_sight = Vec::new();
-            let room = (ui.ctx().content_rect().height() - AROUND_LIST).clamp(LEAST_LIST, LIST);
+            let room = (ui.ctx().content_rect().height() - AROUND_LIST).clamp(MIN_LIST, LIST);
             egui::ScrollArea::vertical().max_height(room).min_scrolled_height(room).show(ui, |ui| {
                 ui.set_width(330.0);
                 let recent: Vec<String> = self.prefs.recent.iter().skip(1).take(4).cloned().collect();
@@ -79,7 +79,7 @@ impl App {
             }
         });
         match wished {
-            Source::Catalogue { entry, values } => {
+            SceneSource::Catalogue { entry, values } => {
                 ui.label(RichText::new(entry.summary).weak());
                 let (mut asked, mut planned) = (None, None);
                 for (index, (parameter, value)) in entry.parameters.iter().zip(&values).enumerate() {
@@ -127,10 +127,10 @@ impl App {
                     self.ask_for(Action::Parameter(index, value));
                 }
             }
-            Source::File { path, .. } => {
+            SceneSource::File { path, .. } => {
                 ui.label(RichText::new(format!("{} — reloads when it changes", path.display())).weak());
             }
-            Source::Given(_) => {}
+            SceneSource::Given(_) => {}
         }
         self.fault_note(ui);
         // The parameters above are of the scene that is being opened; the counts below would be of the old one.

@@ -28,12 +28,12 @@ impl App {
             // A drag gives many values; the last one counts.
             let busy = ui.ctx().egui_is_using_pointer();
             if busy {
-                ui.data_mut(|data| data.insert_temp(id, Waiting(Some(settings))));
+                ui.data_mut(|data| data.insert_temp(id, WaitingSettings(Some(settings))));
             } else {
                 self.ask_for(Action::Settings(Box::new(settings)));
             }
         } else if !ui.ctx().egui_is_using_pointer()
-            && let Some(Waiting(Some(settings))) = ui.data_mut(|data| data.remove_temp(id))
+            && let Some(WaitingSettings(Some(settings))) = ui.data_mut(|data| data.remove_temp(id))
         {
             self.ask_for(Action::Settings(Box::new(settings)));
         }
@@ -45,7 +45,7 @@ impl App {
 
 /// Settings of a drag that is not over.
 #[derive(Clone, Default)]
-struct Waiting(Option<Settings>);
+struct WaitingSettings(Option<Settings>);
 
 /// Shows all settings.
 fn settings_ui(ui: &mut egui::Ui, settings: &mut Settings) {

@@ -5,8 +5,8 @@ use std::f32::consts::TAU;
 use glam::Vec2;
 
 use super::super::app::App;
+use super::super::camera_follow::Poses;
 use super::super::edit::Edit;
-use super::super::sight::Poses;
 use drystone::low_level::types::{DYNAMIC, Pose};
 use drystone::{Body, Geometry, Shape};
 use drystone::{Explosion, Query};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::cancel::Cancel;
-use super::{FIRST_SPACING, On, Run, State};
+use super::{INITIAL_SPACING, On, StoredState, WorldRun};
 use drystone::Context;
 use drystone::Settings;
 use drystone::Snapshot;
@@ -14,7 +14,7 @@ use drystone::low_level::snapshot::{Lineage, first_islands};
 use drystone::low_level::types::{ASLEEP, QUIET_MASK};
 use drystone::{World, WorldError};
 
-impl Run {
+impl WorldRun {
     /// Moves the world to a backend and settings, with bodies, velocities and impulses. The history is dropped, as it
     /// is of another computation: the world can go back to the present step and not before. Returns false if it was
     /// cancelled.
@@ -84,7 +84,7 @@ impl Run {
             undone: Vec::new(),
             redoes: false,
             past: Vec::new(),
-            spacing: FIRST_SPACING,
+            spacing: INITIAL_SPACING,
             first: step,
             furthest: step,
             target: None,
@@ -115,7 +115,7 @@ impl Run {
             return Ok(());
         }
         let step = self.steps();
-        self.past.retain(|kept| matches!(kept.state, State::Host(_)));
+        self.past.retain(|kept| matches!(kept.state, StoredState::Host(_)));
         // Replaces the lost world, which gives `go_back` the backend and the device.
         self.world = GpuWorld::new(context, &self.scene)?.into();
         self.next = 0;

@@ -7,10 +7,10 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::super::edit::{Deed, Edit, Made, Meaning, Stand, Taken, Tie};
-use super::super::select::Change;
-use super::Run;
-use super::log::{Entry, taken_back};
+use super::super::edit::{BuiltParts, Edit, Meaning, RecordedEdit, RemovedBodies, Stand, Tie};
+use super::super::select::BodyChange;
+use super::WorldRun;
+use super::log::{LogEntry, taken_back};
 use drystone::Body;
 use drystone::{BodyId, JointId};
 use drystone::{World, WorldError};
@@ -28,12 +28,12 @@ pub(super) enum Undone {
     Rewound {
         step: u64,
         /// The change, and those after it.
-        changes: Vec<Entry>,
+        changes: Vec<LogEntry>,
         /// Last step that was reached before.
         furthest: u64,
     },
     /// At the step of the undo: the change, or several in a row.
-    Now(Vec<Entry>),
+    Now(Vec<LogEntry>),
 }
 
 impl Undone {
@@ -50,7 +50,7 @@ pub(crate) enum Undoing {
     /// The world has to go to a step.
     Rewind(u64, String),
     /// Done by this change, which has been made already.
-    Now(Deed, String),
+    Now(RecordedEdit, String),
 }
 
 /// Role of a change in undo and redo.
@@ -64,13 +64,13 @@ pub(super) struct Role {
 
 impl Role {
     /// Makes a change with this role.
-    fn deed(&self, edit: Edit, meaning: Meaning) -> Deed {
+    fn deed(&self, edit: Edit, meaning: Meaning) -> RecordedEdit {
         let meaning = self.takes_back.clone().map_or(meaning, Meaning::TakeBack);
-        Deed { again: self.again, ..Deed::new(edit, meaning) }
+        RecordedEdit { again: self.again, ..RecordedEdit::new(edit, meaning) }
     }
 }
 
-impl Run {
+impl WorldRun {
     /// Undoes the last change of the user by going back in time: the world goes to its step, or is sent there from the
     /// kept state before it. Returns that step, or `None` if there is nothing to undo.
     ///
@@ -106,7 +106,7 @@ impl Run {
     fn last_deed(&self) -> Option<(usize, u64)> {
         let done = &self.log[..self.next];
         let taken = taken_back(done);
-        let is_deed = |entry: &Entry| entry.is_deed() && !taken.contains(&entry.number);
+        let is_deed = |entry: &LogEntry| entry.is_deed() && !taken.contains(&entry.number);
         let mut last = done.iter().rposition(is_deed)?;
         let is_gravity = |index: usize| matches!(done[index].deed.meaning, Meaning::Gravity) && is_deed(&done[index]);
         let joins = |index: usize| {
@@ -145,7 +145,7 @@ impl Run {
     }
 
     /// Reverts a change at the present step; returns `None` if that is not possible.
-    fn take_back_now(&mut self, index: usize) -> Option<Result<Deed, String>> {
+    fn take_back_now(&mut self, index: usize) -> Option<Result<RecordedEdit, String>> {
         let entry = self.log[index].clone();
         let numbers = match entry.deed.meaning {
             Meaning::Gravity => self.gravity_row(index),
@@ -168,7 +168,7 @@ impl Run {
             }
             Meaning::Change(id, change, before) if change.is_property() => {
                 let id = self.resolve(*id);
-                let made = self.change_as(id, &Change::Like(before.clone()), &role);
+                let made = self.change_as(id, &BodyChange::Like(before.clone()), &role);
                 made.map(|made| made.ok_or_else(|| "nothing differs".to_owned())).map_or_else(|e| Some(Err(e)), Some)
             }
             Meaning::Gravity => {
@@ -181,7 +181,7 @@ impl Run {
 
     /// Numbers of the changes of gravity in a row from an index of the log.
     fn gravity_row(&self, first: usize) -> Arc<[u64]> {
-        let is_gravity = |entry: &&Entry| matches!(entry.deed.meaning, Meaning::Gravity);
+        let is_gravity = |entry: &&LogEntry| matches!(entry.deed.meaning, Meaning::Gravity);
         self.log[first..self.next].iter().take_while(is_gravity).map(|entry| entry.number).collect()
     }
 
@@ -204,10 +204,10 @@ impl Run {
     }
 
     /// Repeats a change at the present step.
-    fn make_again_now(&mut self, entries: &[Entry]) -> Result<Deed, String> {
+    fn make_again_now(&mut self, entries: &[LogEntry]) -> Result<RecordedEdit, String> {
         let role = Role { takes_back: None, again: true };
         let Some(entry) = entries.last() else { return Err("there is nothing to make again".to_owned()) };
-        let Deed { edit, meaning, .. } = &entry.deed;
+        let RecordedEdit { edit, meaning, .. } = &entry.deed;
         let was = Arc::new((entry.made.bodies.clone(), entry.made.joints.clone()));
         match (meaning, edit) {
             (Meaning::Change(id, change, _), _) => {
@@ -225,14 +225,14 @@ impl Run {
                     .map(|(a, b, joint)| (a.map(|a| self.resolve(a)), self.resolve(*b), joint.clone()))
                     .collect();
                 let edit = Edit::Tie(ties.into());
-                self.do_deed(Deed { was, ..role.deed(edit, meaning.clone()) })
+                self.do_deed(RecordedEdit { was, ..role.deed(edit, meaning.clone()) })
             }
-            _ => self.do_deed(Deed { was, ..role.deed(edit.clone(), meaning.clone()) }),
+            _ => self.do_deed(RecordedEdit { was, ..role.deed(edit.clone(), meaning.clone()) }),
         }
     }
 
     /// Makes a change and returns it, to be made in a copy of the world as well.
-    fn do_deed(&mut self, deed: Deed) -> Result<Deed, String> {
+    fn do_deed(&mut self, deed: RecordedEdit) -> Result<RecordedEdit, String> {
         let before = self.numbered;
         self.edit(deed.clone())?;
         if self.numbered == before { Err("nothing is left of it".to_owned()) } else { Ok(deed) }
@@ -306,7 +306,7 @@ impl Run {
     ///
     /// # Errors
     /// If the device is lost.
-    pub fn taken(&mut self, ids: &[BodyId]) -> Result<Option<Arc<Taken>>, String> {
+    pub fn taken(&mut self, ids: &[BodyId]) -> Result<Option<Arc<RemovedBodies>>, String> {
         if ids.len() > MAX_TAKEN {
             return Ok(None);
         }
@@ -329,11 +329,11 @@ impl Run {
                 }
             }
         }
-        Ok(Some(Arc::new(Taken { ids: there, bodies, joints })))
+        Ok(Some(Arc::new(RemovedBodies { ids: there, bodies, joints })))
     }
 
     /// Restores removed bodies, with joints whose other body still exists.
-    fn bring(&mut self, taken: &Taken, role: &Role) -> Result<Deed, String> {
+    fn bring(&mut self, taken: &RemovedBodies, role: &Role) -> Result<RecordedEdit, String> {
         let step = self.steps();
         let others: Vec<[Option<BodyId>; 2]> =
             taken.joints.iter().map(|(_, (a, b, _))| [a.map(|a| self.resolve(a)), Some(self.resolve(*b))]).collect();
@@ -360,7 +360,7 @@ impl Run {
             Ok((edits, made, was))
         })?;
         let deed = role.deed(Edit::Group(edits.into()), Meaning::Play);
-        let deed = Deed { was: Arc::new((taken.ids.clone(), was)), ..deed };
+        let deed = RecordedEdit { was: Arc::new((taken.ids.clone(), was)), ..deed };
         self.note(step, deed.clone(), made);
         Ok(deed)
     }
@@ -369,12 +369,12 @@ impl Run {
     ///
     /// # Errors
     /// The reason, in words. Nothing has changed then.
-    pub fn change(&mut self, id: BodyId, change: &Change) -> Result<Option<Deed>, String> {
+    pub fn change(&mut self, id: BodyId, change: &BodyChange) -> Result<Option<RecordedEdit>, String> {
         self.change_as(id, change, &Role::default())
     }
 
     /// Changes a body, as a change with a role.
-    fn change_as(&mut self, id: BodyId, change: &Change, role: &Role) -> Result<Option<Deed>, String> {
+    fn change_as(&mut self, id: BodyId, change: &BodyChange, role: &Role) -> Result<Option<RecordedEdit>, String> {
         let Present { body, joints } = self.present(id)?.ok_or("the body is gone")?;
         let meaning = Meaning::Change(id, change.clone(), Arc::new(body.clone()));
         if let Some(command) = change.command() {
@@ -397,7 +397,7 @@ impl Run {
             return Ok(());
         }
         (body.position, body.angle) = (stand.position, stand.angle);
-        let deed = Deed::new(Edit::Group(Arc::default()), Meaning::Place(stand));
+        let deed = RecordedEdit::new(Edit::Group(Arc::default()), Meaning::Place(stand));
         self.replace(stand.body, body, joints, deed).map(drop)
     }
 
@@ -407,8 +407,8 @@ impl Run {
         id: BodyId,
         body: Body,
         joints: Vec<(JointId, drystone::Joint)>,
-        deed: Deed,
-    ) -> Result<Deed, String> {
+        deed: RecordedEdit,
+    ) -> Result<RecordedEdit, String> {
         let step = self.steps();
         let was = joints.iter().map(|(id, _)| *id).collect();
         let (edits, made) = self.attempt(|world| {
@@ -419,7 +419,7 @@ impl Run {
                 let a = joint.a.map(|slot| world.body_id(slot).ok_or("a body of a joint is gone")).transpose()?;
                 ties.push((a, world.body_id(joint.b).ok_or("a body of a joint is gone")?, joint));
             }
-            let mut made = Made::default();
+            let mut made = BuiltParts::default();
             if !ties.is_empty() {
                 let tie = Edit::Tie(ties.into());
                 made = tie.apply(world)?;
@@ -427,7 +427,7 @@ impl Run {
             }
             Ok((edits, made))
         })?;
-        let deed = Deed { edit: Edit::Group(edits.into()), was: Arc::new((Vec::new(), was)), ..deed };
+        let deed = RecordedEdit { edit: Edit::Group(edits.into()), was: Arc::new((Vec::new(), was)), ..deed };
         self.note(step, deed.clone(), made);
         Ok(deed)
     }

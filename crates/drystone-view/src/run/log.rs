@@ -3,8 +3,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::edit::{Deed, Edit, Made, Meaning, Stand};
-use super::Run;
+use super::super::edit::{BuiltParts, Edit, Meaning, RecordedEdit, Stand};
+use super::WorldRun;
 use drystone::low_level::population::{Alteration, joint_place};
 use drystone::{Body, Joint};
 use drystone::{BodyId, BodyTransform, JointId};
@@ -15,19 +15,19 @@ const MAX_STANDS: usize = 4096;
 
 /// Change that was made.
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct LogEntry {
     /// Number of the change, unique in this world.
     pub number: u64,
     pub step: u64,
-    pub deed: Deed,
-    pub made: Made,
+    pub deed: RecordedEdit,
+    pub made: BuiltParts,
 }
 
-impl Entry {
+impl LogEntry {
     /// Entry for a change in the journal of a saved world.
     pub fn saved(step: u64, change: Alteration) -> Self {
-        let deed = Deed::new(Edit::Saved(change.into()), Meaning::Play);
-        Self { number: 0, step, deed, made: Made::default() }
+        let deed = RecordedEdit::new(Edit::Saved(change.into()), Meaning::Play);
+        Self { number: 0, step, deed, made: BuiltParts::default() }
     }
 
     /// Returns true for building changes, which a restart keeps.
@@ -91,7 +91,7 @@ impl Entry {
 }
 
 /// Numbers of changes that were undone by later entries.
-pub(super) fn taken_back(log: &[Entry]) -> HashSet<u64> {
+pub(super) fn taken_back(log: &[LogEntry]) -> HashSet<u64> {
     let numbers = log.iter().filter_map(|entry| match &entry.deed.meaning {
         Meaning::TakeBack(numbers) => Some(numbers.iter().copied()),
         _ => None,
@@ -99,7 +99,7 @@ pub(super) fn taken_back(log: &[Entry]) -> HashSet<u64> {
     numbers.flatten().collect()
 }
 
-impl Run {
+impl WorldRun {
     /// Present id of a body, which may have been removed and restored.
     pub fn resolve(&self, id: BodyId) -> BodyId {
         self.log[..self.next].iter().fold(id, |id, entry| {

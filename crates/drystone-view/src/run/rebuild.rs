@@ -3,9 +3,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::edit::{Deed, Edit, Meaning, Stand, Tie};
-use super::Run;
-use super::log::{Entry, taken_back};
+use super::super::edit::{Edit, Meaning, RecordedEdit, Stand, Tie};
+use super::WorldRun;
+use super::log::{LogEntry, taken_back};
 use drystone::BodyId;
 
 /// Result of repeating the building changes.
@@ -57,10 +57,10 @@ impl Rebuilt {
     }
 }
 
-impl Run {
+impl WorldRun {
     /// Repeats the building changes in the log of an old world of the same scene. This world must be at its start.
-    pub fn rebuild(&mut self, log: &[Entry]) -> Rebuilt {
-        if !log.iter().any(Entry::is_built) {
+    pub fn rebuild(&mut self, log: &[LogEntry]) -> Rebuilt {
+        if !log.iter().any(LogEntry::is_built) {
             return Rebuilt::default();
         }
         let taken = taken_back(log);
@@ -74,7 +74,7 @@ impl Run {
                 rebuilt.same.insert(*now, first);
             }
         }
-        let is_kept = |entry: &&Entry| !taken.contains(&entry.number);
+        let is_kept = |entry: &&LogEntry| !taken.contains(&entry.number);
         let used = used(log.iter().filter(is_kept), &rebuilt);
         let last_gravity =
             log.iter().rposition(|entry| matches!(entry.deed.meaning, Meaning::Gravity) && is_kept(&entry));
@@ -108,7 +108,7 @@ impl Run {
     /// Adds bodies again, those that are wanted.
     fn build_again(
         &mut self,
-        entry: &Entry,
+        entry: &LogEntry,
         is_wanted: impl Fn(BodyId) -> bool,
         rebuilt: &mut Rebuilt,
     ) -> Result<(), String> {
@@ -120,7 +120,7 @@ impl Run {
             return Ok(());
         }
         let bodies = wanted.iter().map(|(_, body)| (*body).clone()).collect();
-        let made = self.edit(Deed::new(Edit::Add(bodies), Meaning::Build))?;
+        let made = self.edit(RecordedEdit::new(Edit::Add(bodies), Meaning::Build))?;
         rebuilt.counts[0] += made.bodies.len();
         rebuilt.ids.extend(wanted.iter().map(|(id, _)| *id).zip(made.bodies));
         Ok(())
@@ -143,7 +143,7 @@ impl Run {
         let of_scene = there.iter().filter(|id| !by_hand.contains(id)).count();
         rebuilt.counts[3] += of_scene;
         rebuilt.counts[0] = rebuilt.counts[0].saturating_sub(there.len() - of_scene);
-        self.edit(Deed::new(Edit::Remove(there.into()), Meaning::Remove(taken))).map(drop)
+        self.edit(RecordedEdit::new(Edit::Remove(there.into()), Meaning::Remove(taken))).map(drop)
     }
 
     /// Makes joints again, with their bodies at the places where they were jointed.
@@ -156,14 +156,14 @@ impl Run {
         for stand in stands {
             self.place_again(*stand, rebuilt)?;
         }
-        let made = self.edit(Deed::new(Edit::Tie(new.into()), Meaning::Tie([].into())))?;
+        let made = self.edit(RecordedEdit::new(Edit::Tie(new.into()), Meaning::Tie([].into())))?;
         rebuilt.counts[1] += made.joints.len();
         Ok(())
     }
 }
 
 /// Bodies with joints that were built or properties that were changed: a restart keeps them, also if they were dropped.
-fn used<'a>(log: impl Iterator<Item = &'a Entry>, rebuilt: &Rebuilt) -> HashSet<BodyId> {
+fn used<'a>(log: impl Iterator<Item = &'a LogEntry>, rebuilt: &Rebuilt) -> HashSet<BodyId> {
     let first = |id: BodyId| rebuilt.same.get(&id).copied().unwrap_or(id);
     let mut used = HashSet::new();
     for entry in log {

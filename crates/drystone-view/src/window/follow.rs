@@ -11,8 +11,8 @@ use super::super::action::Action;
 use super::super::app::App;
 use super::super::run::On;
 use super::super::screen::read;
-use super::super::script::{Line, change_setting};
-use super::{Shown, Wait};
+use super::super::script::{ScriptLine, change_setting};
+use super::{OpenWindow, Wait};
 use drystone::WorldError;
 use drystone::low_level::state;
 
@@ -35,7 +35,7 @@ fn selected(app: &App) -> Option<serde_json::Value> {
     }))
 }
 
-impl Shown {
+impl OpenWindow {
     /// Writes a texture as PNG.
     pub(super) fn take_shot(&mut self, path: &Path, texture: &wgpu::Texture) {
         if !self.screen.copies() {
@@ -54,8 +54,8 @@ impl Shown {
         let sent = self.app.context.bytes_sent();
         self.app.settle()?;
         let mut snapshots = Vec::new();
-        for seat in std::iter::once(&mut self.app.run).chain(&mut self.app.twin) {
-            if let Some(run) = seat.here_mut() {
+        for worker in std::iter::once(&mut self.app.run).chain(&mut self.app.twin) {
+            if let Some(run) = worker.here_mut() {
                 snapshots.push(run.world_mut().snapshot()?);
             }
         }
@@ -78,7 +78,7 @@ impl Shown {
             "over": app.pointer.over.map(|over| over.body), "sleep": app.run.scene().settings.sleep,
             "substeps": app.run.scene().settings.substep_count(), "kept_bytes": facts.kept.0, "speed": app.speed,
             "samples": app.figures.samples.len(), "opening": app.opening.as_ref().map(|opening| opening.source.spec()),
-            "follows": app.sight.follows, "blank": app.sight.blank, "meanwhile": app.meanwhile, "scale": self.egui.egui_ctx().pixels_per_point(),
+            "follows": app.camera_follow.follows, "blank": app.camera_follow.blank, "meanwhile": app.meanwhile, "scale": self.egui.egui_ctx().pixels_per_point(),
         });
         let watched: Vec<_> = app.watch.tracks.iter().map(|track| (&track.name, track.moments.len())).collect();
         report["told"] = app.pointer.told().map(|(over, _)| over.body).into();
@@ -114,7 +114,7 @@ impl Shown {
                 }
                 Wait::Settled(patience) => {
                     let busy = self.app.owed > 0
-                        || self.app.errand.is_some()
+                        || self.app.background_job.is_some()
                         || self.app.seeks()
                         || !self.app.is_settled()
                         || self.app.pointer.awaits()
@@ -167,68 +167,68 @@ impl Shown {
     }
 
     /// Plays one line.
-    fn follow(&mut self, line: Line, event_loop: &ActiveEventLoop) -> Result<(), ViewError> {
+    fn follow(&mut self, line: ScriptLine, event_loop: &ActiveEventLoop) -> Result<(), ViewError> {
         let modifiers = egui::Modifiers::NONE;
         let scale = self.scale.unwrap_or(1.0);
         match line {
-            Line::Act(action) => self.app.queue.push(action),
-            Line::Frames(frames) => self.waiting = Wait::Frames(frames),
-            Line::Run(steps) => self.waiting = Wait::Steps(self.app.run.steps() + steps, PATIENCE),
-            Line::Settle => {
+            ScriptLine::Act(action) => self.app.queue.push(action),
+            ScriptLine::Frames(frames) => self.waiting = Wait::Frames(frames),
+            ScriptLine::Run(steps) => self.waiting = Wait::Steps(self.app.run.steps() + steps, PATIENCE),
+            ScriptLine::Settle => {
                 // Actions of the lines before are done first.
                 self.waiting = Wait::Settled(PATIENCE);
             }
-            Line::Thumbs(count) => self.waiting = Wait::Thumbs(count, std::time::Instant::now() + AWAIT),
-            Line::Opened(all) => self.waiting = Wait::Opened(all, PATIENCE),
-            Line::Move([x, y]) => {
+            ScriptLine::Thumbs(count) => self.waiting = Wait::Thumbs(count, std::time::Instant::now() + AWAIT),
+            ScriptLine::Opened(all) => self.waiting = Wait::Opened(all, PATIENCE),
+            ScriptLine::Move([x, y]) => {
                 self.pointer = egui::pos2(x / scale, y / scale);
                 self.made.push(egui::Event::PointerMoved(self.pointer));
             }
-            Line::Button(pressed, button) => {
+            ScriptLine::Button(pressed, button) => {
                 self.made.push(egui::Event::PointerButton { pos: self.pointer, button, pressed, modifiers });
             }
-            Line::Touch(phase, [x, y]) => self.touch(phase, egui::pos2(x / scale, y / scale)),
-            Line::Wheel(lines) => self.made.push(egui::Event::MouseWheel {
+            ScriptLine::Touch(phase, [x, y]) => self.touch(phase, egui::pos2(x / scale, y / scale)),
+            ScriptLine::Wheel(lines) => self.made.push(egui::Event::MouseWheel {
                 unit: egui::MouseWheelUnit::Line,
                 delta: egui::vec2(0.0, lines),
                 phase: egui::TouchPhase::Move,
                 source: egui::MouseWheelSource::Wheel,
                 modifiers,
             }),
-            Line::Key(key) => {
+            ScriptLine::Key(key) => {
                 for pressed in [true, false] {
                     self.made.push(egui::Event::Key { key, physical_key: None, pressed, repeat: false, modifiers });
                 }
             }
-            Line::Text(text) => self.made.push(egui::Event::Text(text)),
-            Line::DropFile(path) => self.made_files.push(path),
-            Line::Size([width, height]) => {
+            ScriptLine::Text(text) => self.made.push(egui::Event::Text(text)),
+            ScriptLine::DropFile(path) => self.made_files.push(path),
+            ScriptLine::Size([width, height]) => {
                 // Some systems resize at once and send no event.
                 let size = PhysicalSize::new(width, height);
                 if let Some(size) = self.window.request_inner_size(size) {
                     self.resize(size);
                 }
             }
-            Line::Place([x, y]) => self.window.set_outer_position(PhysicalPosition::new(x, y)),
-            Line::Scale(to) => {
+            ScriptLine::Place([x, y]) => self.window.set_outer_position(PhysicalPosition::new(x, y)),
+            ScriptLine::Scale(to) => {
                 self.scale = Some(to.clamp(0.5, 4.0));
                 self.app.pointer.pixel = None;
             }
-            Line::Minimize => self.screen.resize(&self.app.context, [0, 0]),
-            Line::LoseSurface => {
+            ScriptLine::Minimize => self.screen.resize(&self.app.context, [0, 0]),
+            ScriptLine::LoseSurface => {
                 if let Err(error) = self.screen.new_surface(&self.window, &self.app.context) {
                     return Err(ViewError::Script(error.to_string()));
                 }
             }
-            Line::LoseDevice => self.app.context.device().destroy(),
-            Line::Close => event_loop.exit(),
-            Line::Shot(path) => self.shot = Some(path),
-            Line::Report(path) => self.report = Some(path),
-            Line::Prefs(path) => {
+            ScriptLine::LoseDevice => self.app.context.device().destroy(),
+            ScriptLine::Close => event_loop.exit(),
+            ScriptLine::Shot(path) => self.shot = Some(path),
+            ScriptLine::Report(path) => self.report = Some(path),
+            ScriptLine::Prefs(path) => {
                 self.app.prefs.save(&path).map_err(|error| ViewError::Script(error.to_string()))?;
             }
-            Line::Folder(path) => self.app.folder = path,
-            Line::Rewrite(from, to) => {
+            ScriptLine::Folder(path) => self.app.folder = path,
+            ScriptLine::Rewrite(from, to) => {
                 let failed = |error: std::io::Error| ViewError::Script(format!("{}: {error}", to.display()));
                 let text = std::fs::read(&from).map_err(failed)?;
                 std::fs::write(&to, text).map_err(failed)?;
@@ -239,11 +239,11 @@ impl Shown {
                 // The check for changes is due at once.
                 self.last_look = self.last_look.checked_sub(super::IDLE).unwrap_or(self.last_look);
             }
-            Line::FrameTime(seconds) => self.scripted = seconds.clamp(1e-3, 10.0),
-            Line::Live(on) => self.app.patient = !on,
-            Line::Hear(on) => self.hears = on,
-            Line::Await(path) => self.waiting = Wait::File(path, std::time::Instant::now() + AWAIT),
-            Line::Setting(change) => {
+            ScriptLine::FrameTime(seconds) => self.scripted = seconds.clamp(1e-3, 10.0),
+            ScriptLine::Live(on) => self.app.patient = !on,
+            ScriptLine::Hear(on) => self.hears = on,
+            ScriptLine::Await(path) => self.waiting = Wait::File(path, std::time::Instant::now() + AWAIT),
+            ScriptLine::Setting(change) => {
                 let mut settings = self.app.run.scene().settings;
                 change_setting(&mut settings, &change).map_err(ViewError::Script)?;
                 self.app.queue.push(Action::Settings(Box::new(settings)));

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use winit::event_loop::EventLoopProxy;
 
-use super::{Shown, Woken};
+use super::{OpenWindow, Woken};
 
 /// Time between two movements; not a multiple of a frame.
 const EVERY: Duration = Duration::from_millis(97);
@@ -14,7 +14,7 @@ const WARM_UP: Duration = Duration::from_secs(2);
 
 /// Measurement in progress.
 #[derive(Debug)]
-pub(super) struct Measured {
+pub(super) struct FrameMeasurements {
     /// Length of the measurement, s.
     seconds: f64,
     /// Time and step at which it began.
@@ -25,7 +25,7 @@ pub(super) struct Measured {
     pokes: u32,
 }
 
-impl Measured {
+impl FrameMeasurements {
     pub fn new(seconds: f64) -> Self {
         Self { seconds, begin: None, frames: Vec::new(), answers: Vec::new(), pokes: 0 }
     }
@@ -50,7 +50,7 @@ fn share(sorted: &[f64], share: f64) -> f64 {
     sorted.get(at).copied().unwrap_or(f64::NAN)
 }
 
-impl Shown {
+impl OpenWindow {
     /// Moves the pointer a little, around the middle of the picture.
     pub(super) fn poke(&mut self, sent: Instant) {
         let Some(measured) = &mut self.measured else { return };

@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use super::super::action::Action;
 use super::super::panel::apply_theme;
-use super::Shown;
+use super::OpenWindow;
 use drystone::Context;
 use drystone::WorldError;
 
 /// Longest time from a press to a release that are a click, s. Both are timed by frames: where these are slow, two more
 /// of them are granted.
-const LONGEST_CLICK: f64 = 0.8;
+const MAX_CLICK_SECONDS: f64 = 0.8;
 
 /// Parts of the events of a frame: in each at most one press or release of a button, and after that no movement.
 fn by_buttons(events: Vec<egui::Event>) -> Vec<Vec<egui::Event>> {
@@ -45,7 +45,7 @@ pub(super) fn painter(context: &Context, format: wgpu::TextureFormat) -> egui_wg
     )
 }
 
-impl Shown {
+impl OpenWindow {
     /// Runs the panel on the input since the last frame, and returns what it draws.
     ///
     /// Each press and each release of a button gets a pass of its own: egui tests hits only for the pointer's last
@@ -53,7 +53,7 @@ impl Shown {
     /// its release in the picture would be lost.
     pub(super) fn hear(&mut self) -> egui::FullOutput {
         let context = self.egui.egui_ctx().clone();
-        let longest = LONGEST_CLICK + 2.0 * self.frame_seconds.min(10.0);
+        let longest = MAX_CLICK_SECONDS + 2.0 * self.frame_seconds.min(10.0);
         context.options_mut(|options| options.input_options.max_click_duration = longest);
         let input = self.take_input();
         let mut parts = by_buttons(input.events.clone()).into_iter().peekable();

@@ -16,9 +16,9 @@ impl Random {
         Vec2::new(size * self.next(), size * self.next())
     }
 
-    fn motion(&mut self, place: f32, speed: f32, turn: f32) -> Motion {
+    fn motion(&mut self, place: f32, speed: f32, turn: f32) -> SweepMotion {
         let turning = |angle: f32| crate::math::rotation(angle);
-        Motion {
+        SweepMotion {
             start: self.pair(place),
             rotation: turning(3.2 * self.next()),
             moved: self.pair(speed),
@@ -27,9 +27,16 @@ impl Random {
     }
 }
 
-fn boxed(half: Vec2, offset: Vec2, rotation: f32) -> Shape {
+fn boxed(half: Vec2, offset: Vec2, rotation: f32) -> ShapeData {
     let rotation = crate::math::rotation(rotation).into();
-    Shape { kind: BOX, half: half.into(), bound: half.length(), offset: offset.into(), rotation, ..Shape::default() }
+    ShapeData {
+        kind: BOX,
+        half: half.into(),
+        bound: half.length(),
+        offset: offset.into(),
+        rotation,
+        ..ShapeData::default()
+    }
 }
 
 /// Counts the pairs that are far apart if the body's size counts `told` times, and those among them that would have
@@ -44,18 +51,22 @@ fn skipped(told: f32) -> (u32, u32) {
         let vertices = [[-long.x, 0.0], [long.x, 0.0]];
         let which = random.next();
         let b = if which < -0.6 {
-            Shape { kind: HALF_PLANE, rotation: crate::math::rotation(3.0 * random.next()).into(), ..Shape::default() }
+            ShapeData {
+                kind: HALF_PLANE,
+                rotation: crate::math::rotation(3.0 * random.next()).into(),
+                ..ShapeData::default()
+            }
         } else if which < 0.0 {
             let radius = 0.1 + 0.1 * random.next();
             let bar = boxed(long, random.pair(3.0), 3.0 * random.next());
-            Shape { kind: POLYGON | 2 << VERTEX_COUNT_SHIFT, radius, bound: long.x + radius, ..bar }
+            ShapeData { kind: POLYGON | 2 << VERTEX_COUNT_SHIFT, radius, bound: long.x + radius, ..bar }
         } else {
             boxed(long, random.pair(3.0), 3.0 * random.next())
         };
         let (motion_a, motion_b) = (random.motion(6.0, 1.5, 0.8), random.motion(1.0, 0.3, 0.2));
         let (extent, min_extent) = (Vec2::from(a.offset).length() + a.bound, half.min_element());
-        let size = Size::new(&params, &Mover { extent, min_extent, ..Mover::default() });
-        let seen = Shape { bound: told * a.bound, ..a };
+        let size = Size::new(&params, &CcdBody { extent, min_extent, ..CcdBody::default() });
+        let seen = ShapeData { bound: told * a.bound, ..a };
         if far_apart(&params, &vertices, &size, &seen, &motion_a, &b, &motion_b) {
             far += 1;
             let (first, second) = (Party::new(&a, &vertices, motion_a), Party::new(&b, &vertices, motion_b));
@@ -82,8 +93,8 @@ fn stopped_cards() -> (u32, u32, u32) {
     let params = Params { speculative_distance: 0.02, linear_slop: 0.005, ..Params::default() };
     let card = boxed(Vec2::new(0.001, 0.2), Vec2::ZERO, 0.0);
     let floor = boxed(Vec2::new(40.0, 2.0), Vec2::ZERO, 0.0);
-    let mover = Mover { extent: card.bound, min_extent: 0.001, ..Mover::default() };
-    let size = Size::new(&params, &mover);
+    let ccd_body = CcdBody { extent: card.bound, min_extent: 0.001, ..CcdBody::default() };
+    let size = Size::new(&params, &ccd_body);
     let mut random = Random(11);
     let (mut stopped, mut off, mut again) = (0, 0, 0);
     for _ in 0..2_000 {
@@ -92,8 +103,9 @@ fn stopped_cards() -> (u32, u32, u32) {
         let rotation = crate::math::rotation(angle);
         let moved = Vec2::new(0.03 * random.next(), -0.04 + 0.02 * random.next());
         let turned = crate::math::rotation(0.2 * random.next());
-        let still = Motion { start: Vec2::new(0.0, -2.0) - at, rotation: Vec2::X, moved: Vec2::ZERO, turned: Vec2::X };
-        let motion = Motion { start: Vec2::ZERO, rotation, moved, turned };
+        let still =
+            SweepMotion { start: Vec2::new(0.0, -2.0) - at, rotation: Vec2::X, moved: Vec2::ZERO, turned: Vec2::X };
+        let motion = SweepMotion { start: Vec2::ZERO, rotation, moved, turned };
         let parties = |motion, still| (Party::new(&card, &[], motion), Party::new(&floor, &[], still));
         let (a, b) = parties(motion, still);
         let time = stop_time(&size, &a, &b, false, 1.0);
@@ -103,8 +115,8 @@ fn stopped_cards() -> (u32, u32, u32) {
         stopped += 1;
         // As the next step finds it: moved there, and rounded.
         let there = at + moved * time;
-        let still = Motion { start: Vec2::new(0.0, -2.0) - there, ..still };
-        let (a, b) = parties(Motion { rotation: mul_rotation(motion.turn(time), rotation), ..motion }, still);
+        let still = SweepMotion { start: Vec2::new(0.0, -2.0) - there, ..still };
+        let (a, b) = parties(SweepMotion { rotation: mul_rotation(motion.turn(time), rotation), ..motion }, still);
         off += u32::from(gap(&a, &b, &place(&a, &b, 0.0)).0 > size.target + size.tolerance);
         let next = stop_time(&size, &a, &b, false, 1.0);
         again += u32::from(next < 1e-3);

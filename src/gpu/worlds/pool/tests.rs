@@ -49,7 +49,7 @@ fn alone(context: &Context, compiled: &Compiled) -> GpuWorld {
 }
 
 /// Steps several worlds, as the service does.
-fn step(worlds: &mut [&mut PooledWorld]) -> Ended {
+fn step(worlds: &mut [&mut PooledWorld]) -> BatchStepOutcome {
     let pool = worlds[0].pool().clone();
     let mut recorded = pool.record_step(worlds).unwrap();
     let context = pool.context();
@@ -60,7 +60,7 @@ fn step(worlds: &mut [&mut PooledWorld]) -> Ended {
 /// Steps several worlds, all of which must complete the step.
 fn all_step(worlds: &mut [&mut PooledWorld]) -> u32 {
     let ended = step(worlds);
-    assert!(ended.outcomes.iter().all(|outcome| matches!(outcome, Outcome::Done)), "{ended:?}");
+    assert!(ended.outcomes.iter().all(|outcome| matches!(outcome, StepOutcome::Done)), "{ended:?}");
     assert_eq!(ended.outcomes.len(), worlds.len());
     ended.dispatches
 }
@@ -69,8 +69,8 @@ fn opened(context: &Context, compiled: &Compiled) -> PooledWorld {
     Pool::open(context, &newcomer(context, compiled)).unwrap()
 }
 
-fn newcomer(context: &Context, compiled: &Compiled) -> Newcomer {
-    Newcomer::at_start(context, compiled).expect("a small world")
+fn newcomer(context: &Context, compiled: &Compiled) -> PoolCandidate {
+    PoolCandidate::at_start(context, compiled).expect("a small world")
 }
 
 fn admitted(pool: &Arc<Pool>, compiled: &Compiled) -> PooledWorld {
@@ -171,7 +171,7 @@ fn places_are_made_and_given_back() {
             single.step().unwrap();
         }
     }
-    assert_eq!(worlds.len(), MOST_PLACES);
+    assert_eq!(worlds.len(), MAX_SLOTS);
     let of_all = (0..12).map(|_| all_step(&mut worlds.iter_mut().collect::<Vec<_>>())).last().unwrap();
     // One more dispatch copies the contacts of worlds that have done an odd number of steps fewer.
     assert!((of_one..=of_one + 1).contains(&of_all), "{of_one} for one, {of_all} for all");
@@ -180,10 +180,10 @@ fn places_are_made_and_given_back() {
     let steps: Vec<u64> = worlds.iter().map(PooledWorld::steps).collect();
     assert!(steps[0] == single.steps() && steps[0] > steps[63], "{steps:?}");
 
-    let (held, places) = (worlds[5].place, pool.lock().all.len());
+    let (held, places) = (worlds[5].slot, pool.lock().all.len());
     drop(worlds.remove(5));
     worlds.push(admitted(&pool, &compiled));
-    assert_eq!((worlds[63].place, worlds[63].steps(), pool.lock().all.len()), (held, 0, places));
+    assert_eq!((worlds[63].slot, worlds[63].steps(), pool.lock().all.len()), (held, 0, places));
     assert_eq!(Arc::strong_count(&pool), 65);
     drop(worlds);
     assert_eq!(Arc::strong_count(&pool), 1, "no world holds the pool");
@@ -213,8 +213,8 @@ fn outgrowing_a_slot_affects_no_other_world() {
             all_step(&mut [&mut beside]);
         } else {
             let ended = step(&mut [&mut world, &mut beside]);
-            assert!(matches!(ended.outcomes[1], Outcome::Done), "{ended:?}");
-            if matches!(ended.outcomes[0], Outcome::Outgrown) {
+            assert!(matches!(ended.outcomes[1], StepOutcome::Done), "{ended:?}");
+            if matches!(ended.outcomes[0], StepOutcome::Outgrown) {
                 let mut out = world.move_out().unwrap();
                 assert_eq!(out.steps() + 1, single.steps(), "the undone step is repeated outside");
                 out.step().unwrap();
@@ -225,7 +225,7 @@ fn outgrowing_a_slot_affects_no_other_world() {
     }
     let moved = moved.as_mut().expect("it had to move");
     let grown = pool.lock().engine.contact_capacity;
-    assert!(grown > first && u64::from(grown) < MOST_CONTACTS * 3 / 2, "{first} to {grown}");
+    assert!(grown > first && u64::from(grown) < MAX_CONTACTS * 3 / 2, "{first} to {grown}");
     assert!(moved.snapshot().unwrap() == single.snapshot().unwrap());
     assert_eq!(moved.take_events().unwrap(), single.take_events().unwrap());
     assert!(moved.overflowed_steps().is_empty() && beside.overflowed_steps().is_empty());
@@ -245,11 +245,11 @@ fn additions_that_outgrow_a_pool_are_refused() {
     let compiled = pyramid(3);
     let mut world = opened(&context, &compiled);
     let body = Body::dynamic(0.0, 20.0).shape(Shape::circle(0.3));
-    let more = |count: usize| Parts::of_bodies(&vec![body.clone(); count]);
-    let room = MOST_PARTS - world.compiled().bodies.len();
+    let more = |count: usize| PartCounts::of_bodies(&vec![body.clone(); count]);
+    let room = MAX_PARTS - world.compiled().bodies.len();
     assert!(world.holds(more(room)) && !world.holds(more(room + 1)));
-    assert!(world.holds(Parts { joints: MOST_PARTS, ..Parts::default() }));
-    assert!(!world.holds(Parts { joints: MOST_PARTS + 1, ..Parts::default() }));
+    assert!(world.holds(PartCounts { joints: MAX_PARTS, ..PartCounts::default() }));
+    assert!(!world.holds(PartCounts { joints: MAX_PARTS + 1, ..PartCounts::default() }));
 
     let mut large = alone(&context, &rods(70));
     (0..30).for_each(|_| large.step().unwrap());
@@ -286,14 +286,14 @@ fn worlds_keep_their_state_when_moved() {
             assert!(world.command(ids[1], push(0.4)).is_ok());
         }
         let mut pooled =
-            beside.pool().admit(&Newcomer::of(&mut own).unwrap().expect("it is small")).unwrap().expect("a place");
+            beside.pool().admit(&PoolCandidate::of(&mut own).unwrap().expect("it is small")).unwrap().expect("a place");
         assert!(pooled.snapshot().unwrap() == single.snapshot().unwrap());
         for _ in 0..15 {
             all_step(&mut [&mut beside, &mut pooled]);
             single.step().unwrap();
         }
         let mut own = pooled.move_out().unwrap();
-        let mut pooled = Pool::open(&context, &Newcomer::of(&mut own).unwrap().expect("it is small")).unwrap();
+        let mut pooled = Pool::open(&context, &PoolCandidate::of(&mut own).unwrap().expect("it is small")).unwrap();
         for _ in 0..15 {
             all_step(&mut [&mut pooled]);
             single.step().unwrap();
@@ -303,7 +303,7 @@ fn worlds_keep_their_state_when_moved() {
     }
     let mut turning = alone(&context, &rods(70));
     (0..30).for_each(|_| turning.step().unwrap());
-    assert!(Newcomer::of(&mut turning).unwrap().is_none(), "no longer small");
+    assert!(PoolCandidate::of(&mut turning).unwrap().is_none(), "no longer small");
 }
 
 /// A lost device is reported to all worlds, and none has done the step.
@@ -318,11 +318,11 @@ fn a_lost_device_is_lost_to_all() {
     let pool = one.pool().clone();
     let mut worlds = [&mut one, &mut other];
     let failed = match pool.record_step(&mut worlds) {
-        Err(error) => vec![again(&error), error],
+        Err(error) => vec![copy_error(&error), error],
         Ok(mut recorded) => {
             context.queue().submit(recorded.commands.take());
             let ended = pool.end_recorded(&mut worlds, recorded, context.wait());
-            let error = |outcome| if let Outcome::Failed(error) = outcome { Some(error) } else { None };
+            let error = |outcome| if let StepOutcome::Failed(error) = outcome { Some(error) } else { None };
             ended.outcomes.into_iter().filter_map(error).collect()
         }
     };

@@ -8,7 +8,7 @@ const SMALL_SCENE = 200, OUTLIERS = 200, WORTH_LEAVING_OUT = 1.25;
 /** A body this many times as large as a typical one is never left out. */
 const LARGE = 4;
 /** Minimum height of a picture, in sizes of a typical body (centre to corner). */
-const LEAST_HEIGHT = 7;
+const MIN_HEIGHT = 7;
 /** A fixed shape of at most this fraction of all moving bodies is shown whole, if the picture grows by at most the second factor. */
 const SMALL_FIXED = 0.5, WHOLE = 1.4;
 /** Larger fixed shapes show their near side, if the picture grows by at most this factor, or to at most so many typical bodies; shapes below, by the third factor. */
@@ -92,7 +92,7 @@ function content(w = $('canvas').clientWidth, h = $('canvas').clientHeight) {
   // The pin in the wall on which a body hangs is treated as a small fixed shape.
   for (const ends of joints.map(ends_of)) if (ends) for (const [x, y] of [ends.a, ends.b]) fixed.push([x, y, x, y]);
   for (const [body, p] of planes) { const box = ground_of(body, p, core); if (box) fixed.push(box); }
-  const typical = quantile(sizes, 0.5), seen = seen_height(core, w, h), roomy = Math.max(seen, LEAST_HEIGHT * typical), side = Math.max(NEAR_SIDE * seen, REACH * typical);
+  const typical = quantile(sizes, 0.5), seen = seen_height(core, w, h), roomy = Math.max(seen, MIN_HEIGHT * typical), side = Math.max(NEAR_SIDE * seen, REACH * typical);
   const [gx, gy] = gravity(), axis = Math.abs(gx) > Math.abs(gy) ? 0 : 1, down = [gx, gy][axis], across = 1 - axis;
   const is_below = box => down * ((box[axis] + box[axis + 2]) - (core[axis] + core[axis + 2])) > 0 && box[across] <= core[across + 2] && core[across] <= box[across + 2];
   let near = core;
@@ -102,7 +102,7 @@ function content(w = $('canvas').clientWidth, h = $('canvas').clientHeight) {
     if (seen_height(box, w, h) <= SMALL_FIXED * roomy && seen_height(join_boxes(core, box), w, h) <= WHOLE * roomy) near = join_boxes(near, box);
     else if (with_nearest <= side || (with_nearest <= FALL * seen && is_below(box))) near = join_boxes(near, nearest);
   }
-  const least = LEAST_HEIGHT * typical, rim = CLIP * Math.max(near[2] - near[0], near[3] - near[1], least);
+  const least = MIN_HEIGHT * typical, rim = CLIP * Math.max(near[2] - near[0], near[3] - near[1], least);
   const cut = [near[0] - rim, near[1] - rim, near[2] + rim, near[3] + rim];
   const shown = fixed.map(b => [Math.max(b[0], cut[0]), Math.max(b[1], cut[1]), Math.min(b[2], cut[2]), Math.min(b[3], cut[3])]).filter(b => b[0] <= b[2] && b[1] <= b[3]);
   return { box: shown.reduce(join_boxes, near), core: bodies_box || core, least };

@@ -1,5 +1,6 @@
-// guard: src/stages/guard.rs. Quarantines bodies with a NaN or an infinity, and initialises the per-body data of a
-// step. One thread per body. The first thread also resets the counters of the step, the others the colouring tables.
+// quarantine: src/stages/quarantine.rs. Quarantines bodies with a NaN or an infinity, and initialises the per-body data
+// of a step. One thread per body. The first thread also resets the counters of the step, the others the colouring
+// tables.
 
 //#import types
 //#import math
@@ -11,12 +12,12 @@
 @group(0) @binding(4) var<storage, read_write> color_masks: array<u32>;
 @group(0) @binding(5) var<storage, read_write> color_claims: array<u32>;
 @group(0) @binding(6) var<storage, read_write> counters: Counters;
-@group(0) @binding(7) var<storage, read> bodies: array<Body>;
-@group(0) @binding(8) var<storage, read_write> swings: array<f32>;
+@group(0) @binding(7) var<storage, read> bodies: array<BodyData>;
+@group(0) @binding(8) var<storage, read_write> motion_extents: array<f32>;
 
 const FAST: f32 = -1.0;
 
-fn swing_of(index: u32, state: BodyState) -> f32 {
+fn motion_extent_of(index: u32, state: BodyState) -> f32 {
     let extent = bodies[index].extent;
     let speed = length(state.velocity) + abs(state.angular_velocity) * extent;
     let is_slow = speed * params.dt <= 0.5 * bodies[index].min_extent;
@@ -27,7 +28,7 @@ fn swing_of(index: u32, state: BodyState) -> f32 {
 }
 
 @compute @workgroup_size(LANES)
-fn guard(
+fn quarantine(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
@@ -83,7 +84,7 @@ fn guard(
     state.delta_rotation = vec2<f32>(1.0, 0.0);
     states[index] = state;
     accumulators[index] = Accumulator(-state.velocity, -state.angular_velocity, 0u);
-    swings[index] = swing_of(index, state);
+    motion_extents[index] = motion_extent_of(index, state);
     color_masks[index] = 0u;
     for (var slot = 0u; slot < CLAIM_SLOTS; slot += 1u) {
         color_claims[index * CLAIM_SLOTS + slot] = 0u;

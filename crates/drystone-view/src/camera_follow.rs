@@ -19,7 +19,7 @@ const FEW_SHAPES: usize = 5_000;
 /// … and in larger ones.
 const LOOK_SELDOM: u32 = 15;
 /// Number of shapes above which a world is not followed: reading its poses takes longer than a frame.
-const MOST_SHAPES: usize = 100_000;
+const MAX_FOLLOWED_SHAPES: usize = 100_000;
 /// Time in which the camera covers half of its way, s.
 const HALF_WAY: f64 = 0.07;
 /// Factor by which the wanted view must be smaller before the camera comes closer.
@@ -90,7 +90,7 @@ impl Covered {
 
 /// State of the camera: whether it follows, what it has seen of the bodies, and its next move.
 #[derive(Debug, Default)]
-pub(crate) struct Sight {
+pub(crate) struct CameraFollow {
     /// Framing of the world when the camera began to follow it.
     first: Option<Framing>,
     /// Free part of the picture for which the framing was made.
@@ -119,7 +119,7 @@ pub(crate) struct Sight {
     pub blank: bool,
 }
 
-impl Sight {
+impl CameraFollow {
     /// Drops a request that a lost device cannot answer.
     pub fn forget(&mut self) {
         self.coming = None;
@@ -152,7 +152,8 @@ impl App {
             // The bodies of a saved world may be far from where its scene began.
             let jumps = run.steps() > 0 && !framing.is_given();
             let left = Some(self.show(&framing.camera()));
-            self.sight = Sight { first: Some(framing), part, follows: true, left, jumps, ..Sight::default() };
+            self.camera_follow =
+                CameraFollow { first: Some(framing), part, follows: true, left, jumps, ..CameraFollow::default() };
             self.fit = Fit::Done;
         }
         self.camera.origin = origin;
@@ -164,9 +165,9 @@ impl App {
     /// Keeps the view as it is: it no longer follows bodies, and shows the same extent in a window of any size. A view
     /// that the user has moved stays as it is.
     pub(super) fn keep_view(&mut self) {
-        if self.sight.follows {
-            self.sight.stay();
-            self.sight.kept = Some(self.free_part().seen());
+        if self.camera_follow.follows {
+            self.camera_follow.stay();
+            self.camera_follow.kept = Some(self.free_part().seen());
         }
     }
 
@@ -199,70 +200,70 @@ impl App {
     /// Moves the camera, once a frame, and checks now and then where the bodies are.
     fn follow(&mut self, part: Free) {
         let now = (self.camera.center, self.camera.metres_per_pixel);
-        if self.sight.left.is_some_and(|left| left != now) {
-            self.sight.stay();
+        if self.camera_follow.left.is_some_and(|left| left != now) {
+            self.camera_follow.stay();
         }
-        self.sight.rests = if self.pointer.holds() { REST } else { self.sight.rests.saturating_sub(1) };
-        if self.sight.part != part {
+        self.camera_follow.rests = if self.pointer.holds() { REST } else { self.camera_follow.rests.saturating_sub(1) };
+        if self.camera_follow.part != part {
             self.fit_anew(part);
         }
         self.look_around();
         self.move_camera();
-        self.sight.left = Some((self.camera.center, self.camera.metres_per_pixel));
+        self.camera_follow.left = Some((self.camera.center, self.camera.metres_per_pixel));
     }
 
     /// Fits the view to another free part of the picture, unless the user has moved the camera.
     fn fit_anew(&mut self, part: Free) {
-        if let Some(kept) = self.sight.kept {
-            self.sight.part = part;
+        if let Some(kept) = self.camera_follow.kept {
+            self.camera_follow.part = part;
             self.show(&Camera::fit(kept, part.size, 0.0));
             return;
         }
         // If the world is away, the next frame tries again.
         let Some(run) = self.run.here() else { return };
-        self.sight.part = part;
-        if !self.sight.follows {
+        self.camera_follow.part = part;
+        if !self.camera_follow.follows {
             return;
         }
         let compiled = run.world().compiled();
         let framing = Framing::new(compiled, &compiled.poses, part.size);
         let camera = framing.camera();
         let begun = framing.is_given() || run.steps() == 0;
-        self.sight.first = Some(framing);
+        self.camera_follow.first = Some(framing);
         if begun {
             self.show(&camera);
         } else {
-            (self.sight.jumps, self.sight.looked) = (true, None);
+            (self.camera_follow.jumps, self.camera_follow.looked) = (true, None);
         }
     }
 
     /// Requests the poses of all bodies when a check is due, and evaluates those that have arrived.
     fn look_around(&mut self) {
-        if let Some(arrival) = &self.sight.coming {
+        if let Some(arrival) = &self.camera_follow.coming {
             match arrival.take() {
                 Ok(Some(bytes)) => {
-                    self.sight.coming = None;
+                    self.camera_follow.coming = None;
                     self.see(&drystone::low_level::gpu::cast::<Pose>(&bytes));
                 }
                 Ok(None) => {}
                 // The next step reports the loss of the device.
-                Err(_) => self.sight.coming = None,
+                Err(_) => self.camera_follow.coming = None,
             }
             return;
         }
-        self.sight.frames += 1;
+        self.camera_follow.frames += 1;
         let now = (self.run.steps(), self.camera.center, self.camera.metres_per_pixel);
         let shapes = self.facts().shapes;
         let often = if shapes > FEW_SHAPES { LOOK_SELDOM } else { LOOK_EVERY };
-        let due = self.sight.frames >= often || self.sight.jumps;
-        let is_too_large = shapes > MOST_SHAPES && !self.sight.jumps;
-        if !due || self.sight.looked == Some(now) || !self.is_settled() || is_too_large {
+        let due = self.camera_follow.frames >= often || self.camera_follow.jumps;
+        let is_too_large = shapes > MAX_FOLLOWED_SHAPES && !self.camera_follow.jumps;
+        if !due || self.camera_follow.looked == Some(now) || !self.is_settled() || is_too_large {
             return;
         }
-        (self.sight.frames, self.sight.looked) = (0, Some(now));
+        (self.camera_follow.frames, self.camera_follow.looked) = (0, Some(now));
         match self.poses() {
             Some(Poses::Here(poses)) => self.see(&poses),
-            Some(Poses::Coming(arrival)) => self.sight.coming = Some(arrival),
+            Some(Poses::Coming(arrival)) => self.camera_follow.coming = Some(arrival),
             None => {}
         }
     }
@@ -275,21 +276,21 @@ impl App {
         let compiled = run.world().compiled();
         let blank = Framing::sees_any(&whole, &compiled.shapes, poses) == Some(false);
         // A grabbed body follows the pointer: a camera that followed the body would move under the pointer.
-        let follows = self.sight.follows && self.sight.rests == 0;
-        let framing = self.sight.first.as_ref().filter(|framing| follows && !framing.is_given());
+        let follows = self.camera_follow.follows && self.camera_follow.rests == 0;
+        let framing = self.camera_follow.first.as_ref().filter(|framing| follows && !framing.is_given());
         let wanted = framing.map(|framing| framing.camera_later(compiled, poses));
-        self.sight.blank = blank;
+        self.camera_follow.blank = blank;
         let Some(wanted) = wanted else { return };
         // Smoothly, unless nothing would be seen on the way.
-        if std::mem::take(&mut self.sight.jumps) || blank {
-            (self.sight.goal, self.sight.blank) = (None, false);
+        if std::mem::take(&mut self.camera_follow.jumps) || blank {
+            (self.camera_follow.goal, self.camera_follow.blank) = (None, false);
             self.show(&wanted);
             return;
         }
-        let (center, metres_per_pixel) = self.sight.goal.unwrap_or((now.center, now.metres_per_pixel));
+        let (center, metres_per_pixel) = self.camera_follow.goal.unwrap_or((now.center, now.metres_per_pixel));
         let there = Camera { center, metres_per_pixel, ..now };
         let seen = wanted.seen();
-        let before = self.sight.wanted.replace(seen).unwrap_or(seen);
+        let before = self.camera_follow.wanted.replace(seen).unwrap_or(seen);
         let lacks = !there.seen().grow(SLACK * there.height()).contains(seen);
         if lacks || there.height() > CLOSER * wanted.height() {
             let most = 0.5 * seen.size();
@@ -298,14 +299,16 @@ impl App {
                 max: seen.max + (AHEAD * (seen.max - before.max)).clamp(Vec2::ZERO, most),
             };
             let Camera { center, metres_per_pixel, .. } = Camera::fit(ahead, now.size, 0.0);
-            self.sight.goal = Some((center, metres_per_pixel));
+            self.camera_follow.goal = Some((center, metres_per_pixel));
         }
     }
 
     /// Moves the camera part of the way to its goal.
     #[allow(clippy::cast_possible_truncation, reason = "a share")]
     fn move_camera(&mut self) {
-        let Some((center, metres_per_pixel)) = self.sight.goal.filter(|_| self.sight.rests == 0) else { return };
+        let Some((center, metres_per_pixel)) = self.camera_follow.goal.filter(|_| self.camera_follow.rests == 0) else {
+            return;
+        };
         let seconds = if self.patient { 1.0 / 60.0 } else { (1e-3 * self.frame_ms).min(0.1) };
         let share = (1.0 - 0.5_f64.powf(seconds / HALF_WAY)) as f32;
         let mut camera = self.free_part();
@@ -317,7 +320,7 @@ impl App {
         // Far from the origin a part of the way may be less than the resolution of coordinates.
         if near || before == (camera.center, camera.metres_per_pixel) {
             (camera.center, camera.metres_per_pixel) = (center, metres_per_pixel);
-            self.sight.goal = None;
+            self.camera_follow.goal = None;
         }
         self.show(&camera);
     }
@@ -333,7 +336,8 @@ impl App {
     /// Zooms without counting as a move of the user: the camera keeps following.
     pub fn zoom_along(&mut self, factor: f32) {
         self.camera.metres_per_pixel *= factor;
-        for (_, metres_per_pixel) in [&mut self.sight.left, &mut self.sight.goal].into_iter().flatten() {
+        for (_, metres_per_pixel) in [&mut self.camera_follow.left, &mut self.camera_follow.goal].into_iter().flatten()
+        {
             *metres_per_pixel *= factor;
         }
     }
@@ -383,7 +387,8 @@ impl App {
         let free = Framing::of_bodies(compiled, poses, part.size);
         let framing = if scene.camera().seen().contains(free.bodies()) { scene } else { free };
         let left = Some(self.show(&framing.camera()));
-        self.sight = Sight { first: Some(framing), part, follows: true, left, ..Sight::default() };
+        self.camera_follow =
+            CameraFollow { first: Some(framing), part, follows: true, left, ..CameraFollow::default() };
     }
 }
 

@@ -1,4 +1,5 @@
-//! Island batches: the CPU solves groups of islands separately, to the same bits as stage by stage, for any batch size.
+//! Island batches: the CPU solves batches of islands separately, to the same bits as stage by stage, for any batch
+//! size.
 
 use crate::support::{Trace, build, cpu, pile, trace_cpu};
 use drystone::low_level::CpuWorld;
@@ -30,7 +31,7 @@ fn trace(mut world: CpuWorld) -> (Trace, usize) {
     let mut states = Vec::new();
     for _ in 1..STEPS {
         states.extend(trace_cpu(&mut world, 1).states);
-        most = most.max(world.group_count());
+        most = most.max(world.island_batch_count());
     }
     let end = trace_cpu(&mut world, 1);
     states.extend(end.states);
@@ -40,11 +41,12 @@ fn trace(mut world: CpuWorld) -> (Trace, usize) {
 /// Returns the maximum number of batches in a step.
 fn assert_no_trace(scene: &Scene, what: &str) -> usize {
     let mut groups = 0;
-    let (whole, none) = trace(cpu(scene).with_groups_of(0));
+    let (whole, none) = trace(cpu(scene).with_island_batches_of(0));
     assert_eq!(none, 0);
     for size in [1, 9] {
         for threads in [1, 3] {
-            let world = cpu(scene).with_groups_of(size).with_threads(threads).expect("threads").with_sharing_from(0);
+            let world =
+                cpu(scene).with_island_batches_of(size).with_threads(threads).expect("threads").with_sharing_from(0);
             let (grouped, most) = trace(world);
             grouped.assert_is(&whole, &format!("{} {what}, groups of {size}, {threads} threads", scene.name));
             groups = groups.max(most);
@@ -82,12 +84,12 @@ fn island_batches_leave_no_trace_where_bodies_sleep() {
 #[test]
 fn large_worlds_are_solved_in_island_batches() {
     let scene = build("many_pyramids:rows=10,columns=10");
-    let mut whole = cpu(&scene).with_groups_of(0);
+    let mut whole = cpu(&scene).with_island_batches_of(0);
     let whole = trace_cpu(&mut whole, 20);
     for threads in [1, 2] {
         let mut world = cpu(&scene).with_threads(threads).expect("threads");
         trace_cpu(&mut world, 20).assert_is(&whole, &format!("{threads} threads"));
-        assert!(world.group_count() > 3, "{threads} threads: {} groups", world.group_count());
+        assert!(world.island_batch_count() > 3, "{threads} threads: {} groups", world.island_batch_count());
     }
 }
 
@@ -95,10 +97,10 @@ fn large_worlds_are_solved_in_island_batches() {
 #[test]
 fn one_island_is_solved_as_a_whole() {
     for scene in ["large_pyramid:base=20", "tumbler:grid=12"] {
-        let mut world = cpu(&build(scene)).with_groups_of(5);
+        let mut world = cpu(&build(scene)).with_island_batches_of(5);
         let settled = trace_cpu(&mut world, 150);
-        assert_eq!(world.group_count(), 0, "{scene}");
-        trace_cpu(&mut cpu(&build(scene)).with_groups_of(0), 150).assert_is(&settled, scene);
+        assert_eq!(world.island_batch_count(), 0, "{scene}");
+        trace_cpu(&mut cpu(&build(scene)).with_island_batches_of(0), 150).assert_is(&settled, scene);
     }
 }
 
@@ -106,7 +108,7 @@ fn one_island_is_solved_as_a_whole() {
 #[test]
 fn island_batches_follow_added_and_removed_bodies() {
     let run = |size: u32| {
-        let mut world = cpu(&build("many_pyramids:rows=1,columns=4,base=4")).with_groups_of(size);
+        let mut world = cpu(&build("many_pyramids:rows=1,columns=4,base=4")).with_island_batches_of(size);
         let mut hashes = Vec::new();
         let mut groups = 0;
         for round in 0..6_u8 {
@@ -114,7 +116,7 @@ fn island_batches_follow_added_and_removed_bodies() {
             let falling = [0.0, 1.1].map(|y| Body::dynamic(x, 9.0 + y).shape(Shape::half_box(0.5, 0.5)));
             let came = world.add_bodies(&falling).expect("room");
             hashes.extend(trace_cpu(&mut world, 12).states);
-            groups = groups.max(world.group_count());
+            groups = groups.max(world.island_batch_count());
             world.remove_bodies(&came[..1]).expect("it exists");
             hashes.extend(trace_cpu(&mut world, 6).states);
         }
@@ -130,8 +132,8 @@ fn island_batches_follow_added_and_removed_bodies() {
 #[test]
 fn split_islands_are_detected() {
     let scene = build("many_pyramids:rows=2,columns=2,base=4");
-    let (whole, _) = trace(cpu(&scene).with_groups_of(0));
-    let (cut, groups) = trace(cpu(&scene).with_blind_groups_of(1));
+    let (whole, _) = trace(cpu(&scene).with_island_batches_of(0));
+    let (cut, groups) = trace(cpu(&scene).with_blind_island_batches_of(1));
     assert!(groups > 4, "{groups} groups");
     assert_ne!(cut.states, whole.states);
 }

@@ -12,8 +12,8 @@ use glam::Vec2;
 
 use super::cancel::Cancel;
 use super::figures::Sample;
-use super::run::{Entry, On, Run};
-use super::watch::Moment;
+use super::run::{LogEntry, On, WorldRun};
+use super::watch::WatchSample;
 use drystone::BodyId;
 use drystone::Context;
 use drystone::low_level::types::{Counters, GEOMETRY_MASK, NO_SHAPE, VACANT};
@@ -22,9 +22,9 @@ use drystone::{World, WorldError};
 
 /// Callback for the end of a worker's job; it wakes the event loop.
 #[derive(Clone)]
-pub(crate) struct Wake(pub Arc<dyn Fn() + Send + Sync>);
+pub(crate) struct WakeCallback(pub Arc<dyn Fn() + Send + Sync>);
 
-impl std::fmt::Debug for Wake {
+impl std::fmt::Debug for WakeCallback {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Wake")
     }
@@ -32,7 +32,7 @@ impl std::fmt::Debug for Wake {
 
 /// Facts about a world, known also while it is away: then as it was when it left.
 #[derive(Clone, Debug)]
-pub(crate) struct Facts {
+pub(crate) struct RunFacts {
     pub scene: Arc<Scene>,
     pub on: On,
     pub steps: u64,
@@ -60,11 +60,11 @@ pub(crate) struct Facts {
     /// Bytes of all kept states, and steps between two of them.
     pub kept: (u64, u64),
     /// Log of the changes that were made to it.
-    pub log: Arc<Vec<Entry>>,
+    pub log: Arc<Vec<LogEntry>>,
 }
 
-impl Facts {
-    fn of(run: &Run) -> Self {
+impl RunFacts {
+    fn of(run: &WorldRun) -> Self {
         let world = run.world();
         let compiled = world.compiled();
         let (contact_capacity, device_bytes) = match world {
@@ -94,7 +94,7 @@ impl Facts {
     }
 
     /// Updates the facts that a step changes.
-    fn follow(&mut self, run: &Run) {
+    fn follow(&mut self, run: &WorldRun) {
         self.steps = run.steps();
         self.furthest = run.furthest();
         self.target = run.target();
@@ -106,7 +106,7 @@ impl Facts {
 
 /// Job for a worker thread.
 #[derive(Clone, Debug)]
-pub(crate) enum Order {
+pub(crate) enum WorkerOrder {
     /// Does up to this number of steps, at least one; none begins after this time.
     Steps(u64, Duration),
     /// Goes back to a step, or to the kept state before it.
@@ -123,23 +123,23 @@ pub(crate) enum Order {
 
 /// Result of steps on the CPU.
 #[derive(Debug)]
-pub(crate) struct Stepped {
+pub(crate) struct StepsDone {
     pub steps: u64,
     /// Time that they took.
     pub took: Duration,
     pub samples: Vec<Sample>,
     /// Graphed bodies after each step.
-    pub seen: Vec<(BodyId, Moment)>,
+    pub seen: Vec<(BodyId, WatchSample)>,
     pub result: Result<(), WorldError>,
 }
 
 /// Copy of a world on the other backend; `None`: it was cancelled.
-pub(crate) type Twin = Result<Option<Box<Run>>, WorldError>;
+pub(crate) type Twin = Result<Option<Box<WorldRun>>, WorldError>;
 
 /// Result of a job.
 #[derive(Debug)]
-pub(crate) enum Outcome {
-    Steps(Stepped),
+pub(crate) enum WorkerOutcome {
+    Steps(StepsDone),
     WentBack(Result<(), WorldError>),
     /// True if the world was moved, false if that was cancelled; and its copy, if it was to have one.
     Carried(Result<bool, WorldError>, Option<Twin>),
@@ -148,33 +148,33 @@ pub(crate) enum Outcome {
 
 /// Channels to a worker thread.
 #[derive(Debug)]
-struct Worker {
-    orders: Sender<(Run, Order)>,
-    done: Receiver<(Run, Outcome)>,
+struct WorkerThread {
+    orders: Sender<(WorldRun, WorkerOrder)>,
+    done: Receiver<(WorldRun, WorkerOutcome)>,
 }
 
 /// Handle on a world that is here or away with its worker thread.
 #[derive(Debug)]
-pub(crate) struct Seat {
-    run: Option<Run>,
-    facts: Facts,
-    worker: Option<Worker>,
+pub(crate) struct WorkerHandle {
+    run: Option<WorldRun>,
+    facts: RunFacts,
+    worker: Option<WorkerThread>,
     /// Result that is still to be taken: of a job done without a thread, or found by [`Self::is_still_away`].
-    done: Option<Outcome>,
+    done: Option<WorkerOutcome>,
 }
 
-impl Seat {
-    pub fn new(run: Run) -> Self {
-        Self { facts: Facts::of(&run), run: Some(run), worker: None, done: None }
+impl WorkerHandle {
+    pub fn new(run: WorldRun) -> Self {
+        Self { facts: RunFacts::of(&run), run: Some(run), worker: None, done: None }
     }
 
     /// The world, unless it is away.
-    pub fn here(&self) -> Option<&Run> {
+    pub fn here(&self) -> Option<&WorldRun> {
         self.run.as_ref()
     }
 
     /// The world, unless it is away. After changes, [`Self::learn`] updates the facts.
-    pub fn here_mut(&mut self) -> Option<&mut Run> {
+    pub fn here_mut(&mut self) -> Option<&mut WorldRun> {
         self.run.as_mut()
     }
 
@@ -196,11 +196,11 @@ impl Seat {
 
     /// Returns true in the middle of a step that is submitted to the device in parts.
     pub fn is_mid_step(&self) -> bool {
-        matches!(self.run.as_ref().map(Run::world), Some(World::Gpu(world)) if world.is_mid_step())
+        matches!(self.run.as_ref().map(WorldRun::world), Some(World::Gpu(world)) if world.is_mid_step())
     }
 
     /// Facts about the world, of now or of when it left.
-    pub fn facts(&self) -> &Facts {
+    pub fn facts(&self) -> &RunFacts {
         &self.facts
     }
 
@@ -224,7 +224,7 @@ impl Seat {
     /// Updates all facts after changes to the world.
     pub fn learn(&mut self) {
         if let Some(run) = &self.run {
-            self.facts = Facts::of(run);
+            self.facts = RunFacts::of(run);
         }
     }
 
@@ -235,13 +235,13 @@ impl Seat {
             if run.world().compiled().bodies.len() == self.facts.bodies && run.scene().emitters.is_empty() {
                 self.facts.follow(run);
             } else {
-                self.facts = Facts::of(run);
+                self.facts = RunFacts::of(run);
             }
         }
     }
 
     /// Hands the world to the worker for a job. If the system gives no thread, the job is done here.
-    pub fn lend(&mut self, order: Order, wake: &Wake) {
+    pub fn lend(&mut self, order: WorkerOrder, wake: &WakeCallback) {
         let Some(mut run) = self.run.take() else { return };
         if self.worker.is_none() {
             self.worker = start(wake.clone());
@@ -258,7 +258,7 @@ impl Seat {
 
     /// Takes the world back from the worker, waiting up to this time (`None`: without limit); returns the result of its
     /// job.
-    pub fn take_back(&mut self, wait: Option<Duration>) -> Option<Outcome> {
+    pub fn take_back(&mut self, wait: Option<Duration>) -> Option<WorkerOutcome> {
         if let Some(done) = self.done.take() {
             self.note(&done);
             return Some(done);
@@ -278,8 +278,8 @@ impl Seat {
     }
 
     /// Updates the facts after a job.
-    fn note(&mut self, outcome: &Outcome) {
-        if matches!(outcome, Outcome::Steps(_)) {
+    fn note(&mut self, outcome: &WorkerOutcome) {
+        if matches!(outcome, WorkerOutcome::Steps(_)) {
             self.follow();
         } else {
             self.learn();
@@ -289,7 +289,7 @@ impl Seat {
     /// Continues on a new device. The world must be here.
     ///
     /// # Errors
-    /// As [`Run::revive`].
+    /// As [`WorldRun::revive`].
     pub fn revive(&mut self, context: &Context) -> Result<(), WorldError> {
         if let Some(run) = &mut self.run {
             run.revive(context)?;
@@ -300,8 +300,8 @@ impl Seat {
 }
 
 /// Starts a worker thread. It ends when its handle is dropped.
-fn start(wake: Wake) -> Option<Worker> {
-    let (orders, taken) = channel::<(Run, Order)>();
+fn start(wake: WakeCallback) -> Option<WorkerThread> {
+    let (orders, taken) = channel::<(WorldRun, WorkerOrder)>();
     let (give, done) = channel();
     let work = move || {
         while let Ok((mut run, order)) = taken.recv() {
@@ -314,7 +314,7 @@ fn start(wake: Wake) -> Option<Worker> {
         }
     };
     std::thread::Builder::new().name("steps".to_owned()).spawn(work).ok()?;
-    Some(Worker { orders, done })
+    Some(WorkerThread { orders, done })
 }
 
 /// Runs a job and turns a panic into an error, so that the world always comes back.
@@ -324,31 +324,32 @@ fn caught<T>(work: impl FnOnce() -> Result<T, WorldError>) -> Result<T, WorldErr
 }
 
 /// Does a job.
-fn work(run: &mut Run, order: Order) -> Outcome {
+fn work(run: &mut WorldRun, order: WorkerOrder) -> WorkerOutcome {
     match order {
-        Order::Steps(most, budget) => Outcome::Steps(step(run, most, budget)),
-        Order::GoBack(step) => Outcome::WentBack(caught(|| run.seek(step))),
-        Order::Undo => Outcome::WentBack(caught(|| run.undo()).map(drop)),
-        Order::Redo => Outcome::WentBack(caught(|| run.redo()).map(drop)),
-        Order::Carry { on, context, settings, twin, cancel } => {
+        WorkerOrder::Steps(most, budget) => WorkerOutcome::Steps(step(run, most, budget)),
+        WorkerOrder::GoBack(step) => WorkerOutcome::WentBack(caught(|| run.seek(step))),
+        WorkerOrder::Undo => WorkerOutcome::WentBack(caught(|| run.undo()).map(drop)),
+        WorkerOrder::Redo => WorkerOutcome::WentBack(caught(|| run.redo()).map(drop)),
+        WorkerOrder::Carry { on, context, settings, twin, cancel } => {
             let carried = caught(|| run.carry_over(on, &context, *settings, &cancel));
             let twin = (twin && matches!(carried, Ok(true))).then(|| caught(|| twin_of(run, &context, &cancel)));
-            Outcome::Carried(carried, twin)
+            WorkerOutcome::Carried(carried, twin)
         }
-        Order::Twin { context, cancel } => Outcome::Twin(caught(|| twin_of(run, &context, &cancel))),
+        WorkerOrder::Twin { context, cancel } => WorkerOutcome::Twin(caught(|| twin_of(run, &context, &cancel))),
     }
 }
 
 /// Makes a copy of a world on the other backend.
-fn twin_of(run: &mut Run, context: &Context, cancel: &Cancel) -> Twin {
+fn twin_of(run: &mut WorldRun, context: &Context, cancel: &Cancel) -> Twin {
     let on = run.on().other();
     Ok(run.twin(on, context, cancel)?.map(Box::new))
 }
 
 /// Does up to `most` steps within a time.
-fn step(run: &mut Run, most: u64, budget: Duration) -> Stepped {
+fn step(run: &mut WorldRun, most: u64, budget: Duration) -> StepsDone {
     let begin = Instant::now();
-    let mut stepped = Stepped { steps: 0, took: Duration::ZERO, samples: Vec::new(), seen: Vec::new(), result: Ok(()) };
+    let mut stepped =
+        StepsDone { steps: 0, took: Duration::ZERO, samples: Vec::new(), seen: Vec::new(), result: Ok(()) };
     while stepped.steps < most && (stepped.steps == 0 || begin.elapsed() < budget) {
         let before = run.stage_totals();
         stepped.result = caught(|| run.step());

@@ -1,5 +1,5 @@
-// report: src/stages/report.rs. Collects the events of a step: report_count, scan, report_end, report_begin,
-// report_joints.
+// collect_events: src/stages/collect_events.rs. Collects the events of a step: collect_events_count, scan,
+// collect_events_end, collect_events_begin, collect_events_joints.
 
 //#import types
 //#import math
@@ -12,8 +12,8 @@
 @group(0) @binding(5) var<storage, read_write> event_starts: array<u32>;
 @group(0) @binding(6) var<storage, read> poses: array<Pose>;
 @group(0) @binding(7) var<storage, read> states: array<BodyState>;
-@group(0) @binding(8) var<storage, read_write> events: array<Event>;
-@group(0) @binding(9) var<storage, read> joints: array<Joint>;
+@group(0) @binding(8) var<storage, read_write> events: array<EventData>;
+@group(0) @binding(9) var<storage, read> joints: array<JointData>;
 @group(0) @binding(10) var<storage, read_write> joint_states: array<JointState>;
 @group(0) @binding(11) var<storage, read> manifolds: array<Manifold>;
 
@@ -45,10 +45,10 @@ fn sleeps_on(index: u32) -> bool {
     return (status & ASLEEP) != 0u;
 }
 
-fn began(index: u32) -> Event {
+fn began(index: u32) -> EventData {
     let contact = contacts[index];
     let normal = manifolds[index].normal;
-    var event = Event(EVENT_BEGIN, contact.shape_a, contact.shape_b, 0.0, vec2<f32>(0.0), normal);
+    var event = EventData(EVENT_BEGIN, contact.shape_a, contact.shape_b, 0.0, vec2<f32>(0.0), normal);
     if (contact.flags & SENSOR) != 0u {
         event.kind = EVENT_SENSOR_BEGIN;
         event.normal = vec2<f32>(0.0);
@@ -72,7 +72,7 @@ fn began(index: u32) -> Event {
 
 // One thread per shape, then one per joint, and one more for the total.
 @compute @workgroup_size(LANES)
-fn report_count(
+fn collect_events_count(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
@@ -100,7 +100,7 @@ fn report_count(
 
 // One thread per shape. Events that do not fit are only counted: the host reads the total and grows the buffer.
 @compute @workgroup_size(LANES)
-fn report_end(
+fn collect_events_end(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
@@ -120,7 +120,7 @@ fn report_end(
         if next < arrayLength(&events) {
             let kind = select(EVENT_END, EVENT_SENSOR_END, (contacts_previous[index].flags & SENSOR) != 0u);
             let partner = contacts_previous[index].shape_b;
-            events[next] = Event(kind, producer, partner, 0.0, vec2<f32>(0.0), vec2<f32>(0.0));
+            events[next] = EventData(kind, producer, partner, 0.0, vec2<f32>(0.0), vec2<f32>(0.0));
         }
         next += 1u;
     }
@@ -128,7 +128,7 @@ fn report_end(
 
 // One thread per shape: its begun touches, which come last. A single kernel for both would need nine buffers.
 @compute @workgroup_size(LANES)
-fn report_begin(
+fn collect_events_begin(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
@@ -151,7 +151,7 @@ fn report_begin(
 
 // One thread per joint.
 @compute @workgroup_size(LANES)
-fn report_joints(
+fn collect_events_joints(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
@@ -166,6 +166,6 @@ fn report_joints(
         let a = select(f32(joints[index].body_a), -1.0, (joints[index].flags & WORLD_A) != 0u);
         let bodies = vec2<f32>(a, f32(joints[index].body_b));
         let id = joints[index].id;
-        events[place] = Event(EVENT_JOINT_BROKE, id, joints[index].generation, 0.0, bodies, vec2<f32>(0.0));
+        events[place] = EventData(EVENT_JOINT_BROKE, id, joints[index].generation, 0.0, bodies, vec2<f32>(0.0));
     }
 }

@@ -13,7 +13,7 @@ const SMALL_POT: usize = 4 << 20;
 
 /// Memory of one token for bodies and answers in transit.
 #[derive(Debug)]
-pub struct Room {
+pub struct MemoryBudget {
     own: Arc<Semaphore>,
     own_kib: u32,
     all: Pot,
@@ -29,13 +29,13 @@ pub struct Pot {
 
 /// Reserved memory, until dropped.
 #[derive(Debug)]
-pub struct Reserved {
+pub struct ReservedMemory {
     /// Permits of the token and of the shared pool.
     large: Option<[OwnedSemaphorePermit; 2]>,
     small: Option<OwnedSemaphorePermit>,
 }
 
-impl Reserved {
+impl ReservedMemory {
     /// Returns the bytes reserved in the shared pool.
     #[must_use]
     pub fn large_bytes(&self) -> usize {
@@ -64,13 +64,13 @@ impl Reserved {
 ///
 /// # Errors
 /// The memory is in use at the moment: 429.
-pub fn charge(room: &Room, held: &mut Option<Reserved>, bytes: usize) -> Result<(), Problem> {
-    let large = held.as_ref().map_or(0, Reserved::large_bytes);
-    let more = bytes.min(room.own_bytes().saturating_sub(large));
+pub fn charge(memory_budget: &MemoryBudget, held: &mut Option<ReservedMemory>, bytes: usize) -> Result<(), Problem> {
+    let large = held.as_ref().map_or(0, ReservedMemory::large_bytes);
+    let more = bytes.min(memory_budget.own_bytes().saturating_sub(large));
     if more == 0 {
         return Ok(());
     }
-    let more = room.take(more)?;
+    let more = memory_budget.take(more)?;
     match held {
         Some(held) => held.merge(more),
         None => *held = Some(more),
@@ -91,7 +91,7 @@ impl Pot {
     }
 }
 
-impl Room {
+impl MemoryBudget {
     /// Creates the room of a token that may hold that many bytes of a pool.
     #[must_use]
     pub fn new(all: &Pot, bytes: usize) -> Self {
@@ -116,11 +116,11 @@ impl Room {
     ///
     /// # Errors
     /// The memory is in use at the moment: 429.
-    pub fn take(&self, bytes: usize) -> Result<Reserved, Problem> {
+    pub fn take(&self, bytes: usize) -> Result<ReservedMemory, Problem> {
         if bytes <= MAX_SMALL
             && let Ok(small) = self.small.clone().try_acquire_many_owned(kib(bytes).max(1))
         {
-            return Ok(Reserved { large: None, small: Some(small) });
+            return Ok(ReservedMemory { large: None, small: Some(small) });
         }
         self.take_large(bytes)
     }
@@ -129,7 +129,7 @@ impl Room {
     ///
     /// # Errors
     /// The memory is in use at the moment: 429.
-    pub fn take_large(&self, bytes: usize) -> Result<Reserved, Problem> {
+    pub fn take_large(&self, bytes: usize) -> Result<ReservedMemory, Problem> {
         let kib = kib(bytes).clamp(1, self.own_kib);
         let full = |whose: &str| {
             metrics::counter!("drystone_memory_full_total").increment(1);
@@ -140,7 +140,7 @@ impl Room {
         let own = own.map_err(|_| full(" (this token's share of limits.memory_bytes)"))?;
         let all = self.all.kib.clone().try_acquire_many_owned(kib);
         let all = all.map_err(|_| full(" (limits.memory_bytes)"))?;
-        Ok(Reserved { large: Some([own, all]), small: None })
+        Ok(ReservedMemory { large: Some([own, all]), small: None })
     }
 }
 
@@ -150,24 +150,24 @@ mod tests {
 
     #[test]
     fn memory_is_given_back() {
-        let room = Room::new(&Pot::new(1 << 20), 1 << 20);
-        let first = room.take(600 << 10).unwrap();
-        assert_eq!(room.take(600 << 10).unwrap_err().status, 429);
-        let second = room.take(400 << 10).unwrap();
+        let memory_budget = MemoryBudget::new(&Pot::new(1 << 20), 1 << 20);
+        let first = memory_budget.take(600 << 10).unwrap();
+        assert_eq!(memory_budget.take(600 << 10).unwrap_err().status, 429);
+        let second = memory_budget.take(400 << 10).unwrap();
         drop(first);
-        assert!(room.take(600 << 10).is_ok());
+        assert!(memory_budget.take(600 << 10).is_ok());
         drop(second);
         // More than the share: alone.
-        let all = room.take(1 << 30).unwrap();
-        assert!(room.take_large(1).is_err());
+        let all = memory_budget.take(1 << 30).unwrap();
+        assert!(memory_budget.take_large(1).is_err());
         drop(all);
-        assert!(room.take_large(1).is_ok());
+        assert!(memory_budget.take_large(1).is_ok());
     }
 
     #[test]
     fn tokens_have_parts_and_small_ones_their_own() {
         let pot = Pot::new(4 << 20);
-        let (one, other) = (Room::new(&pot, 1 << 20), Room::new(&pot, 4 << 20));
+        let (one, other) = (MemoryBudget::new(&pot, 1 << 20), MemoryBudget::new(&pot, 4 << 20));
         let held = one.take(1 << 30).unwrap();
         assert!(one.take(65 << 10).unwrap_err().detail.contains("this token"));
         let mut small: Vec<_> = (0..64).map(|_| one.take(MAX_SMALL).unwrap()).collect();

@@ -1,13 +1,14 @@
-//! **report**: collects the events of a step: pairs that began or ceased to touch, and joints that broke in the
+//! **collect_events**: collects the events of a step: pairs that began or ceased to touch, and joints that broke in the
 //! previous step.
 //!
 //! Reads contacts and contacts_previous with their pair_starts, manifolds, poses, states; writes event_starts and
-//! events. Visits the shapes, for the pairs that each produces, then the joints; the device runs `report_count`, scan,
-//! `report_end`, `report_begin`, `report_joints`. So the order of events is always the same: by producer, first the
-//! ended touches, then the begun ones, each in the order of contacts. Runs only if the scene asks for events. A pair
-//! that falls asleep does not cease to touch; [`wake`](super::wake) restores its contact before this stage runs.
+//! events. Visits the shapes, for the pairs that each produces, then the joints; the device runs
+//! `collect_events_count`, scan, `collect_events_end`, `collect_events_begin`, `collect_events_joints`. So the order of
+//! events is always the same: by producer, first the ended touches, then the begun ones, each in the order of contacts.
+//! Runs only if the scene asks for events. A pair that falls asleep does not cease to touch; [`wake`](super::wake)
+//! restores its contact before this stage runs.
 //!
-//! [`recall`](super::recall) has determined whether a pair touched before ([`TOUCHED`]).
+//! [`match_contacts`](super::match_contacts) has determined whether a pair touched before ([`TOUCHED`]).
 //!
 //! A pair touches if it has contact points, also across a gap below the speculative distance; with a sensor, if it
 //! overlaps.
@@ -18,11 +19,12 @@ use crate::math::cross_scalar;
 use crate::tables::Tables;
 use crate::types::{
     ASLEEP, BREAK_TOLD, BROKEN, BodyState, Contact, EVENT_BEGIN, EVENT_END, EVENT_JOINT_BROKE, EVENT_SENSOR_BEGIN,
-    EVENT_SENSOR_END, Event, Joint, JointState, Manifold, OVERLAPS, POINT_COUNT_MASK, Pose, SENSOR, TOUCHED, WORLD_A,
+    EVENT_SENSOR_END, EventData, JointData, JointState, Manifold, OVERLAPS, POINT_COUNT_MASK, Pose, SENSOR, TOUCHED,
+    WORLD_A,
 };
 
 /// Fills `events`.
-pub fn report(joints: &[Joint], tables: &mut Tables) {
+pub fn collect_events(joints: &[JointData], tables: &mut Tables) {
     let Tables { poses, states, pair_starts_previous, contacts_previous, .. } = tables;
     let Tables { pair_starts, contacts, manifolds, joint_states, events, .. } = tables;
     let status = |body: u32| states[body as usize].status;
@@ -52,14 +54,14 @@ pub fn report(joints: &[Joint], tables: &mut Tables) {
 
 /// Returns the event that a joint broke, once per joint.
 #[allow(clippy::cast_precision_loss, reason = "bodies are fewer than an f32 counts")]
-pub fn break_of(joint: &Joint, state: &mut JointState) -> Option<Event> {
+pub fn break_of(joint: &JointData, state: &mut JointState) -> Option<EventData> {
     if state.status & (BROKEN | BREAK_TOLD) != BROKEN {
         return None;
     }
     state.status |= BREAK_TOLD;
     let (kind, shape_a, shape_b) = (EVENT_JOINT_BROKE, joint.id, joint.generation);
     let a = if joint.flags & WORLD_A == 0 { joint.body_a as f32 } else { -1.0 };
-    Some(Event { kind, shape_a, shape_b, point: [a, joint.body_b as f32], ..Event::default() })
+    Some(EventData { kind, shape_a, shape_b, point: [a, joint.body_b as f32], ..EventData::default() })
 }
 
 /// Returns the rows of a producer in a table with one row per contact; none for a new producer.
@@ -78,23 +80,28 @@ pub fn touches(contact: &Contact) -> bool {
 
 /// Returns the event of a pair that ceased to touch.
 #[must_use]
-pub fn end_of(contact: &Contact) -> Event {
+pub fn end_of(contact: &Contact) -> EventData {
     let kind = if contact.flags & SENSOR == 0 { EVENT_END } else { EVENT_SENSOR_END };
-    Event { kind, shape_a: contact.shape_a, shape_b: contact.shape_b, ..Event::default() }
+    EventData { kind, shape_a: contact.shape_a, shape_b: contact.shape_b, ..EventData::default() }
 }
 
 /// Returns the event of a pair that begins to touch, at its fastest approaching point.
 #[must_use]
-pub fn begin_of(pose_a: &Pose, [state_a, state_b]: [BodyState; 2], contact: &Contact, manifold: &Manifold) -> Event {
-    let mut event = Event {
+pub fn begin_of(
+    pose_a: &Pose,
+    [state_a, state_b]: [BodyState; 2],
+    contact: &Contact,
+    manifold: &Manifold,
+) -> EventData {
+    let mut event = EventData {
         kind: EVENT_BEGIN,
         shape_a: contact.shape_a,
         shape_b: contact.shape_b,
         normal: manifold.normal,
-        ..Event::default()
+        ..EventData::default()
     };
     if contact.flags & SENSOR != 0 {
-        return Event { kind: EVENT_SENSOR_BEGIN, normal: [0.0; 2], ..event };
+        return EventData { kind: EVENT_SENSOR_BEGIN, normal: [0.0; 2], ..event };
     }
     let normal = Vec2::from(manifold.normal);
     for (index, point) in manifold.points[..(contact.flags & POINT_COUNT_MASK) as usize].iter().enumerate() {

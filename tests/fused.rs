@@ -1,15 +1,15 @@
-//! The fused kernel: a small world runs its sweeps in one workgroup (`shaders/alone.wgsl`). The result equals that of
+//! The fused kernel: a small world runs its sweeps in one workgroup (`shaders/fused.wgsl`). The result equals that of
 //! the stages' kernels to the bit, for any world, even if the counts by which it was selected are wrong.
 
 use crate::support::{build, context, full_hash, gpu, gpu_with, pile};
 use drystone::low_level::gpu::kernel::Patch;
-use drystone::low_level::step::{Op, Stage};
+use drystone::low_level::step::{PlannedStage, Stage};
 use drystone::low_level::{GpuWorld, state};
 use drystone::{Body, Joint, JointKind, Mode, Scene, Shape, Snapshot, WorldBatch};
 
 /// Returns the number of sweeps in a plan, which the fused kernel runs in one dispatch.
-fn sweeps(plan: &[Op]) -> u32 {
-    let is_sweep = |op: &&Op| {
+fn sweeps(plan: &[PlannedStage]) -> u32 {
+    let is_sweep = |op: &&PlannedStage| {
         matches!(
             op.stage,
             Stage::WarmStart
@@ -34,8 +34,8 @@ fn after(world: &mut GpuWorld) -> Snapshot {
 }
 
 /// Returns the first step after which two worlds differ.
-fn first_difference(alone: &mut GpuWorld, staged: &mut GpuWorld, steps: u64) -> Option<u64> {
-    (0..steps).find(|_| after(alone) != after(staged))
+fn first_difference(fused: &mut GpuWorld, staged: &mut GpuWorld, steps: u64) -> Option<u64> {
+    (0..steps).find(|_| after(fused) != after(staged))
 }
 
 /// Workgroup sizes of the fused kernel; size 0, `STAGED`, disables it.
@@ -46,11 +46,11 @@ const STAGED: u32 = 0;
 /// one for all sweeps.
 fn same_bits(scene: &Scene, steps: u64) {
     for lanes in LANES {
-        let (mut alone, mut staged) = (gpu(scene).with_lanes(lanes), gpu(scene).with_lanes(STAGED));
-        let difference = first_difference(&mut alone, &mut staged, steps);
+        let (mut fused, mut staged) = (gpu(scene).with_lanes(lanes), gpu(scene).with_lanes(STAGED));
+        let difference = first_difference(&mut fused, &mut staged, steps);
         assert_eq!(difference, None, "{} with {lanes} lanes", scene.name);
-        let sweeps = sweeps(alone.plan());
-        assert_eq!(alone.dispatches() + sweeps - 1, staged.dispatches(), "{}", scene.name);
+        let sweeps = sweeps(fused.plan());
+        assert_eq!(fused.dispatches() + sweeps - 1, staged.dispatches(), "{}", scene.name);
     }
 }
 
@@ -106,9 +106,9 @@ fn joints_of_every_mode() {
 fn bodies_that_sleep_and_are_counted_strictly() {
     let mut scene = build("large_pyramid:base=5");
     (scene.settings.sleep, scene.settings.strict) = (true, true);
-    let (mut alone, mut staged) =
+    let (mut fused, mut staged) =
         (gpu(&scene).without_rest().with_lanes(64), gpu(&scene).without_rest().with_lanes(STAGED));
-    assert_eq!(first_difference(&mut alone, &mut staged, 90), None);
+    assert_eq!(first_difference(&mut fused, &mut staged, 90), None);
     assert_eq!(staged.snapshot().expect("a snapshot").counters.awake, 0, "all bodies must sleep");
 }
 
@@ -116,10 +116,10 @@ fn bodies_that_sleep_and_are_counted_strictly() {
 #[test]
 fn the_overflow_stays_in_order() {
     let scene = pile(2, 50);
-    let (mut alone, mut staged) =
+    let (mut fused, mut staged) =
         (gpu(&scene).with_forced_overflow().with_lanes(256), gpu(&scene).with_forced_overflow().with_lanes(STAGED));
-    assert_eq!(first_difference(&mut alone, &mut staged, 30), None);
-    assert!(alone.dispatches() < staged.dispatches());
+    assert_eq!(first_difference(&mut fused, &mut staged, 30), None);
+    assert!(fused.dispatches() < staged.dispatches());
 }
 
 /// A world that was small when steps were recorded and is large when they run.
@@ -203,7 +203,7 @@ fn a_plan_that_changes() {
 fn a_changed_line_is_detected() {
     let scene = pile(1, 40);
     let patch = Patch {
-        shader: "alone",
+        shader: "fused",
         from: "solve_contact(slot, op_flags);",
         to: "solve_contact(slot, op_flags & ~USE_BIAS);",
     };

@@ -1,4 +1,5 @@
-//! **recall**: finds the contact that every pair had in the previous step, for warm starting and for its colour.
+//! **match_contacts**: finds the contact that every pair had in the previous step, for warm starting and for its
+//! colour.
 //!
 //! Reads contacts_previous and pair_starts_previous; writes contacts: until [`collide`](super::collide) has run,
 //! `color` is the index of the contact in the previous step, or [`NONE`](crate::types::NONE), and its colour is in the
@@ -15,7 +16,7 @@ const NO_PAST_COLOR: u32 = 0xff;
 const KEPT_FLAGS: u32 = ((1 << PAST_COLOR_SHIFT) - 1) & !(RECYCLED | TOUCHED);
 
 /// Looks up every contact among those of the previous step.
-pub fn recall(pair_starts_previous: &[u32], contacts_previous: &[Contact], contacts: &mut [Contact]) {
+pub fn match_contacts(pair_starts_previous: &[u32], contacts_previous: &[Contact], contacts: &mut [Contact]) {
     for contact in contacts {
         let producer = contact.shape_a as usize;
         // A new shape has no list.

@@ -6,17 +6,17 @@ use glam::Vec2;
 use crate::cpu::BodyTables;
 use crate::math::{inv_rotate, mul_rotation, rotate};
 use crate::scene::Compiled;
-use crate::stages::continuous::{CORE, Motion, STOP_SHARE, STOP_TOLERANCE, Size, TOUCH};
+use crate::stages::continuous::{CORE, STOP_SHARE, STOP_TOLERANCE, Size, SweepMotion, TOUCH};
 use crate::types::{
-    BOX, BodyState, FIXED_SHAPE, GEOMETRY_MASK, NONE, POLYGON, Params, Pose, Shape, VERTEX_COUNT_SHIFT,
+    BOX, BodyState, FIXED_SHAPE, GEOMETRY_MASK, NONE, POLYGON, Params, Pose, ShapeData, VERTEX_COUNT_SHIFT,
 };
 
 /// Number of fixed shapes up to which testing each is faster than a search of the grid.
-pub(super) const MOST_WALLS: usize = 16;
+pub(super) const MAX_CANDIDATES: usize = 16;
 
 /// Fixed shape that can stop bodies, with everything about it that does not depend on the body.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wall {
+pub(super) struct CcdCandidate {
     pub shape: u32,
     /// Grid cell of the shape.
     pub cell: u32,
@@ -48,7 +48,7 @@ pub(super) struct Travel {
 }
 
 impl Travel {
-    pub fn new(params: &Params, size: &Size, base: Vec2, motion: &Motion, shape: &Shape) -> Self {
+    pub fn new(params: &Params, size: &Size, base: Vec2, motion: &SweepMotion, shape: &ShapeData) -> Self {
         let offset = Vec2::from(shape.offset);
         let least = params.speculative_distance * STOP_SHARE * (1.0 + TOUCH * STOP_TOLERANCE);
         Self {
@@ -63,9 +63,9 @@ impl Travel {
     }
 }
 
-impl Wall {
-    fn new(shape: &Shape, index: u32, cell: u32, vertices: &[[f32; 2]], pose: &Pose, state: &BodyState) -> Self {
-        let motion = Motion::new(pose.position.into(), pose, state);
+impl CcdCandidate {
+    fn new(shape: &ShapeData, index: u32, cell: u32, vertices: &[[f32; 2]], pose: &Pose, state: &BodyState) -> Self {
+        let motion = SweepMotion::new(pose.position.into(), pose, state);
         let mut frame = mul_rotation(motion.rotation, shape.rotation.into());
         let mut offset = rotate(motion.rotation, shape.offset.into());
         let (half, radius) = match (shape.kind & GEOMETRY_MASK, &vertices[shape.first_vertex as usize..]) {
@@ -111,14 +111,14 @@ impl Wall {
 
 /// Fixed shapes of the world, kept from step to step.
 #[derive(Debug, Default)]
-pub struct Walls {
-    /// Indices of the fixed shapes, if `known`; at most one more than [`MOST_WALLS`].
+pub struct CcdCandidates {
+    /// Indices of the fixed shapes, if `known`; at most one more than [`MAX_CANDIDATES`].
     shapes: Vec<u32>,
     known: bool,
-    pub(super) now: Vec<Wall>,
+    pub(super) now: Vec<CcdCandidate>,
 }
 
-impl Walls {
+impl CcdCandidates {
     /// Invalidates the list after shapes have changed.
     pub fn forget(&mut self) {
         self.known = false;
@@ -131,9 +131,9 @@ impl Walls {
         if !std::mem::replace(&mut self.known, true) {
             self.shapes.clear();
             let stop = (0..).zip(shapes).filter(|(_, shape)| shape.kind & FIXED_SHAPE != 0).map(|(index, _)| index);
-            self.shapes.extend(stop.take(MOST_WALLS + 1));
+            self.shapes.extend(stop.take(MAX_CANDIDATES + 1));
         }
-        if self.shapes.len() > MOST_WALLS {
+        if self.shapes.len() > MAX_CANDIDATES {
             return false;
         }
         let there = self.shapes.iter().filter(|&&index| cells[index as usize] != NONE);
@@ -141,7 +141,7 @@ impl Walls {
         self.now.extend(there.map(|&index| {
             let shape = &shapes[index as usize];
             let body = shape.body as usize;
-            Wall::new(shape, index, cells[index as usize], vertices, &poses[body], &states.get(body))
+            CcdCandidate::new(shape, index, cells[index as usize], vertices, &poses[body], &states.get(body))
         }));
         true
     }

@@ -1,12 +1,13 @@
-//! **guard**: quarantines bodies with a NaN or an infinity in their state, before they reach a neighbour, and
+//! **quarantine**: quarantines bodies with a NaN or an infinity in their state, before they reach a neighbour, and
 //! initialises the per-body data of a step.
 //!
-//! Reads bodies; reads and writes poses and states; writes accumulators, swings and the initial values of the sleep
-//! counters. Visits one body after the other. A body stays quarantined: it has no AABB, does not move, and is counted.
+//! Reads bodies; reads and writes poses and states; writes accumulators, motion_extents and the initial values of the
+//! sleep counters. Visits one body after the other. A body stays quarantined: it has no AABB, does not move, and is
+//! counted.
 //!
-//! A swing is the motion extent that [`collide`](super::collide) needs of a body for each of its contacts: the distance
-//! of its farthest point from its centre of mass, m; 0 for a static body; negative if the body is too fast for its
-//! manifolds to be kept.
+//! A motion extent is the motion extent that [`collide`](super::collide) needs of a body for each of its contacts: the
+//! distance of its farthest point from its centre of mass, m; 0 for a static body; negative if the body is too fast for
+//! its manifolds to be kept.
 //!
 //! If bodies may sleep: a kinematic body that was given a velocity wakes here. If a body that others may lean on is
 //! quarantined, all bodies wake.
@@ -15,28 +16,28 @@ use glam::Vec2;
 
 use crate::math::is_finite;
 use crate::types::{
-    ASLEEP, Accumulator, Body, BodyState, Counters, KINEMATIC, Params, Pose, QUARANTINED, SLEEP, STATIC, WOKEN,
+    ASLEEP, Accumulator, BodyData, BodyState, Counters, KINEMATIC, Params, Pose, QUARANTINED, SLEEP, STATIC, WOKEN,
 };
 
 /// Motion extent of a body that is too fast for its manifolds to be kept.
 const FAST: f32 = -1.0;
 
 /// Quarantines bodies, and counts those that are new.
-pub fn guard(
+pub fn quarantine(
     params: &Params,
-    bodies: &[Body],
+    bodies: &[BodyData],
     poses: &mut [Pose],
     states: &mut [BodyState],
     accumulators: &mut [Accumulator],
-    swings: &mut [f32],
+    motion_extents: &mut [f32],
     counters: &mut Counters,
 ) {
     reset_counters(params, counters);
     for (index, body) in bodies.iter().enumerate() {
-        let guarded = guard_body(params, body, &mut poses[index], &mut states[index]);
-        (accumulators[index], swings[index]) = (guarded.sum, guarded.swing);
-        counters.quarantined = counters.quarantined.wrapping_add(guarded.is_new.into());
-        if params.switches & SLEEP != 0 && guarded.wakes_all {
+        let outcome = quarantine_body(params, body, &mut poses[index], &mut states[index]);
+        (accumulators[index], motion_extents[index]) = (outcome.sum, outcome.motion_extent);
+        counters.quarantined = counters.quarantined.wrapping_add(outcome.is_new.into());
+        if params.switches & SLEEP != 0 && outcome.wakes_all {
             counters.wake_all = 1;
         }
     }
@@ -53,13 +54,13 @@ pub fn reset_counters(params: &Params, counters: &mut Counters) {
     }
 }
 
-/// Result of [`guard_body`].
+/// Result of [`quarantine_body`].
 #[derive(Clone, Copy, Debug)]
-pub struct Guarded {
+pub struct QuarantineOutcome {
     /// Initial sum of the body's impulses: minus its velocity.
     pub sum: Accumulator,
     /// Motion extent of the body, m; negative if it is fast (module docs).
-    pub swing: f32,
+    pub motion_extent: f32,
     /// True if the body is quarantined from this step on.
     pub is_new: bool,
     /// True if sleeping bodies may have leaned on the body.
@@ -68,7 +69,7 @@ pub struct Guarded {
 
 /// Checks one body, and initialises its data for the step.
 #[inline]
-pub fn guard_body(params: &Params, body: &Body, pose: &mut Pose, state: &mut BodyState) -> Guarded {
+pub fn quarantine_body(params: &Params, body: &BodyData, pose: &mut Pose, state: &mut BodyState) -> QuarantineOutcome {
     let pose_finite = pose.position.iter().chain(&pose.rotation).all(|&v| is_finite(v));
     let finite = pose_finite && state.velocity.iter().all(|&v| is_finite(v)) && is_finite(state.angular_velocity);
     let is_new = !finite && state.status & QUARANTINED == 0;
@@ -95,12 +96,12 @@ pub fn guard_body(params: &Params, body: &Body, pose: &mut Pose, state: &mut Bod
     state.delta_rotation = [1.0, 0.0];
     let [x, y] = state.velocity;
     let sum = Accumulator { velocity: [-x, -y], angular_velocity: -state.angular_velocity, pad: 0 };
-    Guarded { sum, swing: swing_of(params, body, state), is_new, wakes_all }
+    QuarantineOutcome { sum, motion_extent: motion_extent_of(params, body, state), is_new, wakes_all }
 }
 
 /// Returns the motion extent of a body, m. A body is slow if it moves less than half its thickness in a step.
 #[inline]
-fn swing_of(params: &Params, body: &Body, state: &BodyState) -> f32 {
+fn motion_extent_of(params: &Params, body: &BodyData, state: &BodyState) -> f32 {
     let speed = Vec2::from(state.velocity).length() + state.angular_velocity.abs() * body.extent;
     let is_slow = speed * params.dt <= 0.5 * body.min_extent;
     if !is_slow {

@@ -1,21 +1,21 @@
-//! Collects the events of a step, with shapes shared among threads; the fast form of [`crate::stages::report`], to the
-//! same events in the same order.
+//! Collects the events of a step, with shapes shared among threads; the fast form of [`crate::stages::collect_events`],
+//! to the same events in the same order.
 
 use crate::cpu::{BodyTables, ContactTables};
-use crate::stages::report::{begin_of, break_of, end_of, produced, touches};
+use crate::stages::collect_events::{begin_of, break_of, end_of, produced, touches};
 use crate::threads::{LIGHT, Rows, Threads};
-use crate::types::{ASLEEP, BodyState, Contact, Event, Joint, JointState, TOUCHED};
+use crate::types::{ASLEEP, BodyState, Contact, EventData, JointData, JointState, TOUCHED};
 
 /// Fills `events`. `scratch` is kept from step to step.
-pub fn report(
+pub fn collect_events(
     threads: &Threads,
     tables: &BodyTables,
     previous: &ContactTables,
     current: &ContactTables,
-    joints: &[Joint],
+    joints: &[JointData],
     joint_states: &Rows<JointState, 2>,
-    events: &mut Vec<Event>,
-    scratch: &mut Vec<Vec<Event>>,
+    events: &mut Vec<EventData>,
+    scratch: &mut Vec<Vec<EventData>>,
 ) {
     let BodyTables { poses, states, .. } = tables;
     let ContactTables { pair_starts, contacts, manifolds } = current;

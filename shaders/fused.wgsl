@@ -1,7 +1,7 @@
 // Fused kernel: all sweeps of a step in one workgroup, for worlds so small that a dispatch takes longer to start than
 // to run. It goes through the plan (src/step.rs) as a list, and calls for each line the function that the stage's own
 // kernel calls. It is no stage and has no twin: its result equals that of the stages' kernels to the bit
-// (tests/alone.rs).
+// (tests/fused.rs).
 //
 // A barrier ends each colour and each pass over the bodies. All loops are strided: counts larger than expected cost
 // time and nothing else.
@@ -20,7 +20,7 @@
 //#functions project
 //#functions restitution
 
-@group(0) @binding(7) var<storage, read> bodies: array<Body>;
+@group(0) @binding(7) var<storage, read> bodies: array<BodyData>;
 @group(0) @binding(8) var<storage, read> poses: array<Pose>;
 @group(0) @binding(9) var<storage, read> joint_frames: array<JointFrame>;
 @group(0) @binding(10) var<storage, read> joint_rows: array<JointRow>;
@@ -121,31 +121,31 @@ fn with_joints(lane: u32, lanes: u32) {
 }
 
 @compute @workgroup_size(NARROW_LANES)
-fn alone_narrow(@builtin(local_invocation_index) lane: u32) {
+fn fused_narrow(@builtin(local_invocation_index) lane: u32) {
     without_joints(lane, NARROW_LANES);
 }
 
 @compute @workgroup_size(LANES)
-fn alone(@builtin(local_invocation_index) lane: u32) {
+fn fused(@builtin(local_invocation_index) lane: u32) {
     without_joints(lane, LANES);
 }
 
 @compute @workgroup_size(WIDE_LANES)
-fn alone_wide(@builtin(local_invocation_index) lane: u32) {
+fn fused_wide(@builtin(local_invocation_index) lane: u32) {
     without_joints(lane, WIDE_LANES);
 }
 
 @compute @workgroup_size(NARROW_LANES)
-fn alone_joints_narrow(@builtin(local_invocation_index) lane: u32) {
+fn fused_joints_narrow(@builtin(local_invocation_index) lane: u32) {
     with_joints(lane, NARROW_LANES);
 }
 
 @compute @workgroup_size(LANES)
-fn alone_joints(@builtin(local_invocation_index) lane: u32) {
+fn fused_joints(@builtin(local_invocation_index) lane: u32) {
     with_joints(lane, LANES);
 }
 
 @compute @workgroup_size(WIDE_LANES)
-fn alone_joints_wide(@builtin(local_invocation_index) lane: u32) {
+fn fused_joints_wide(@builtin(local_invocation_index) lane: u32) {
     with_joints(lane, WIDE_LANES);
 }

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::io;
 
-use super::{Beginning, Closing, Done, Taken};
+use super::{Beginning, Closing, FencedCallback, WriteCallback};
 
 /// Operations of a folder, a bucket or memory. Ids and names have been checked.
-pub(super) trait Place: fmt::Debug + Send + Sync {
+pub(super) trait StoreBackend: fmt::Debug + Send + Sync {
     /// Returns the ids of the worlds, in any order.
     fn worlds(&self) -> io::Result<Vec<String>>;
 
@@ -77,18 +77,18 @@ pub(super) trait Place: fmt::Debug + Send + Sync {
     }
 
     /// Registers a callback for another service that has taken the place over.
-    fn when_taken(&self, _tell: Taken) {}
+    fn when_taken(&self, _tell: FencedCallback) {}
 
     /// Releases the place for the next service.
     fn leave(&self) {}
 
     /// Claims a world and reads ahead the files for opening it.
-    fn take(&self, _id: &str, done: Done) {
+    fn take(&self, _id: &str, done: WriteCallback) {
         done(Ok(()));
     }
 
     /// Appends and syncs on another thread. A log begins with its first append.
-    fn append_later(&self, id: &str, log: u64, bytes: Vec<u8>, done: Done);
+    fn append_later(&self, id: &str, log: u64, bytes: Vec<u8>, done: WriteCallback);
 }
 
 /// Failure of a remote store or of a disk. Wrapped in an [`io::Error`].

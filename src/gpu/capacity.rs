@@ -6,9 +6,9 @@ use std::collections::HashMap;
 use super::engine::{Engine, part_bytes};
 use super::memory::TABLES;
 use super::memory::{Features, Group, Sizes};
-use crate::host::Parts;
-use crate::scene::{Compiled, MOST_ROWS};
-use crate::types::{Constraint, Counters, Event, MAX_VERTICES, OVERFLOW_CONTACTS};
+use crate::host::PartCounts;
+use crate::scene::{Compiled, MAX_ROWS};
+use crate::types::{Constraint, Counters, EventData, MAX_VERTICES, OVERFLOW_CONTACTS};
 use crate::world::WorldError;
 
 /// Number of spare joints in any world.
@@ -18,18 +18,18 @@ const FEW_WORDS: usize = 256;
 
 /// Element capacities of the buffers, per world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Room {
+pub(super) struct Capacity {
     pub bodies: usize,
     pub shapes: usize,
     pub vertices: usize,
     pub cells: usize,
     pub joints: usize,
     pub rows: usize,
-    /// Capacity of [`crate::scene::Joints::starts`], in words.
+    /// Capacity of [`crate::scene::JointTable::starts`], in words.
     pub order: usize,
 }
 
-impl Room {
+impl Capacity {
     /// Returns the initial capacity of a single world: its present size, a few joints (so that a user's mouse joint
     /// costs no new buffers), and everything that the scene's emitters will create.
     pub fn first(compiled: &Compiled) -> Self {
@@ -41,7 +41,7 @@ impl Room {
             vertices: need.vertices + more.vertices,
             cells: need.cells,
             joints: need.joints + SPARE_JOINTS + more.joints,
-            rows: need.rows + 4 * SPARE_JOINTS + MOST_ROWS * more.joints,
+            rows: need.rows + 4 * SPARE_JOINTS + MAX_ROWS * more.joints,
             // Rebuilt lists of colours have 1.5 times the capacity, and several of them may be in use.
             order: need.order.max(FEW_WORDS) + need.joints / 2 + SPARE_JOINTS + 2 * more.joints,
         }
@@ -67,7 +67,7 @@ impl Room {
     }
 
     /// Returns a capacity that is enough for the given additions even if no free slot can be reused.
-    pub fn with(self, more: Parts) -> Self {
+    pub fn with(self, more: PartCounts) -> Self {
         // A rebuilt list of colours has 1.5 times the capacity in each colour.
         let order = if more.joints > 0 { 2 * (self.order + more.joints) + FEW_WORDS } else { self.order };
         Self {
@@ -75,7 +75,7 @@ impl Room {
             shapes: self.shapes + more.shapes,
             vertices: self.vertices + MAX_VERTICES as usize * more.shapes,
             joints: self.joints + more.joints,
-            rows: self.rows + MOST_ROWS * more.joints,
+            rows: self.rows + MAX_ROWS * more.joints,
             order,
             ..self
         }
@@ -158,7 +158,7 @@ impl FoundContacts {
 pub(super) struct Before {
     pub buffers: HashMap<&'static str, wgpu::Buffer>,
     worlds: u32,
-    room: Room,
+    capacity: Capacity,
     features: Features,
     contact_capacity: u32,
     event_capacity: u32,
@@ -166,7 +166,7 @@ pub(super) struct Before {
 
 impl Before {
     fn sizes(&self) -> Sizes {
-        Sizes::new(self.room, self.contact_capacity, self.event_capacity)
+        Sizes::new(self.capacity, self.contact_capacity, self.event_capacity)
     }
 
     fn part_bytes(&self, name: &str) -> u64 {
@@ -180,7 +180,7 @@ impl Engine {
         Before {
             buffers: self.buffers.clone(),
             worlds: self.worlds,
-            room: self.room,
+            capacity: self.capacity,
             features: self.features,
             contact_capacity: self.contact_capacity,
             event_capacity: self.event_capacity,
@@ -190,8 +190,8 @@ impl Engine {
     /// Restores buffers and capacities.
     pub fn undo(&mut self, before: &Before) {
         self.buffers.clone_from(&before.buffers);
-        let Before { worlds, room, features, contact_capacity, event_capacity, .. } = *before;
-        (self.worlds, self.room, self.features) = (worlds, room, features);
+        let Before { worlds, capacity, features, contact_capacity, event_capacity, .. } = *before;
+        (self.worlds, self.capacity, self.features) = (worlds, capacity, features);
         (self.contact_capacity, self.event_capacity) = (contact_capacity, event_capacity);
         self.bound_for = None;
     }
@@ -204,7 +204,7 @@ impl Engine {
     /// If the new tables do not fit the device; then nothing is changed.
     pub fn make_room(
         &mut self,
-        need: Room,
+        need: Capacity,
         features: Features,
         recorded: Option<&mut wgpu::CommandEncoder>,
     ) -> Result<bool, WorldError> {
@@ -215,7 +215,7 @@ impl Engine {
             "states",
             "shapes",
             "vertices",
-            "movers",
+            "ccd_bodies",
             "counters",
             "pair_starts_0",
             "pair_starts_1",
@@ -226,13 +226,14 @@ impl Engine {
         // A material may need tables that no earlier one did. (Features are never withdrawn.)
         let features = self.features.and(features);
         let materials = features != self.features;
-        let small = !self.room.holds(need);
+        let small = !self.capacity.holds(need);
         if !small && !materials {
             return Ok(false);
         }
         let before = self.before();
         // A few joints must not cause the tables of many bodies to be copied.
-        let only_joints = Room { joints: need.joints, rows: need.rows, order: need.order, ..self.room }.holds(need);
+        let only_joints =
+            Capacity { joints: need.joints, rows: need.rows, order: need.order, ..self.capacity }.holds(need);
         let of = |group: Group| match group {
             Group::Contacts => materials,
             Group::Joints => small,
@@ -240,7 +241,7 @@ impl Engine {
             Group::Events => false,
         };
         self.features = features;
-        self.room = self.room.grown(need);
+        self.capacity = self.capacity.grown(need);
         if let Err(error) = self.create_tables(of) {
             self.undo(&before);
             return Err(error);
@@ -295,7 +296,7 @@ impl Engine {
         if needed <= self.event_capacity {
             return Ok(false);
         }
-        let (most, event) = (self.most_events(), size_of::<Event>() as u64 * u64::from(self.worlds));
+        let (most, event) = (self.most_events(), size_of::<EventData>() as u64 * u64::from(self.worlds));
         if needed > most && self.features.strict {
             let bytes = u64::from(needed) * event;
             return Err(WorldError::TooLarge { buffer: "events", bytes, limit: u64::from(most) * event });
@@ -379,8 +380,8 @@ impl Engine {
     /// Copies the pair exclusions of bodies and joints, stored after the partners, to their new position.
     fn carry_ties_over(&self, encoder: &mut wgpu::CommandEncoder, before: &Before) {
         let (old, new) = (before.part_bytes("partners"), self.part_bytes("partners"));
-        let (from, to) = (before.sizes().ties(), self.sizes().ties());
-        let words = [2 * before.room.bodies, 4 * before.room.joints];
+        let (from, to) = (before.sizes().exclusions(), self.sizes().exclusions());
+        let words = [2 * before.capacity.bodies, 4 * before.capacity.joints];
         for world in 0..u64::from(before.worlds) {
             for ((from, to), words) in from.into_iter().zip(to).zip(words) {
                 encoder.copy_buffer_to_buffer(

@@ -1,6 +1,7 @@
-// carry: parity copy for batches of worlds. Steps swap the two contact buffers for all worlds, also for those that skip
-// a step. This kernel copies the contacts of a skipping world from the buffer that will be overwritten to the one that
-// recall reads. One thread per contact, and one per shape and the end. It is no stage: a single world needs no copy.
+// parity_copy: parity copy for batches of worlds. Steps swap the two contact buffers for all worlds, also for those
+// that skip a step. This kernel copies the contacts of a skipping world from the buffer that will be overwritten to the
+// one that recall reads. One thread per contact, and one per shape and the end. It is no stage: a single world needs no
+// copy.
 
 //#import types
 //#import math
@@ -15,7 +16,7 @@
 @group(0) @binding(7) var<storage, read_write> manifolds_previous: array<Manifold>;
 
 @compute @workgroup_size(LANES)
-fn carry(
+fn parity_copy(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,

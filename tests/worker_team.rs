@@ -6,17 +6,18 @@ use drystone::{Mode, Scene, Settings};
 const STEPS: usize = 60;
 
 fn assert_no_trace(scene: &Scene, what: &str) {
-    let alone = trace_cpu(&mut cpu(scene).with_groups_of(0), STEPS);
+    let alone = trace_cpu(&mut cpu(scene).with_island_batches_of(0), STEPS);
     for threads in [2, 5] {
-        let mut world = cpu(scene).with_groups_of(0).with_threads(threads).expect("threads").with_sharing_from(0);
+        let mut world =
+            cpu(scene).with_island_batches_of(0).with_threads(threads).expect("threads").with_sharing_from(0);
         trace_cpu(&mut world, STEPS).assert_is(&alone, &format!("{} {what} on {threads} threads", scene.name));
         // Steps in which all bodies sleep have no sweeps.
-        assert!(world.crew_steps() > STEPS as u64 / 3, "{}: {}", scene.name, world.crew_steps());
+        assert!(world.team_steps() > STEPS as u64 / 3, "{}: {}", scene.name, world.team_steps());
     }
     // By default small worlds are not solved by a team.
-    let mut world = cpu(scene).with_groups_of(0).with_threads(2).expect("threads");
+    let mut world = cpu(scene).with_island_batches_of(0).with_threads(2).expect("threads");
     trace_cpu(&mut world, 1);
-    assert_eq!(world.crew_steps(), 0, "{}", scene.name);
+    assert_eq!(world.team_steps(), 0, "{}", scene.name);
 }
 
 /// Scenes with bodies that rest, fall, bounce, roll and slide, and one without contacts.
@@ -55,5 +56,5 @@ fn team_sweeps_keep_the_order_of_the_overflow() {
     let alone = trace_cpu(&mut cpu(&scene).with_forced_overflow(), STEPS);
     let mut world = cpu(&scene).with_forced_overflow().with_threads(3).expect("threads").with_sharing_from(0);
     trace_cpu(&mut world, STEPS).assert_is(&alone, "forced overflow");
-    assert!(world.crew_steps() > 0);
+    assert!(world.team_steps() > 0);
 }

@@ -18,18 +18,18 @@ use std::time::{Duration, Instant};
 
 use super::hosted::Hosted;
 use super::queue::Expected;
-use super::session::{Session, Wake};
-use super::suspects::{MARK_STEPS, Place, Suspects};
-use drystone::low_level::gpu::pool::{Ended, Outcome, Pool, PooledWorld, Recorded, again};
+use super::session::{NextWake, Session};
+use super::suspects::{MARK_STEPS, RiskyWork, Suspects};
+use drystone::low_level::gpu::pool::{BatchStepOutcome, Pool, PooledWorld, Recorded, StepOutcome, copy_error};
 use drystone::low_level::gpu::{DeviceError, StepStart};
 use drystone::{Context, World, WorldError};
 
 /// Length of a time slice, unless a single step takes longer.
-pub const TURN: Duration = Duration::from_millis(4);
+pub const TIME_SLICE: Duration = Duration::from_millis(4);
 
 /// World in a time slice.
 #[derive(Debug)]
-pub struct Member {
+pub struct SliceMember {
     pub id: String,
     pub session: Box<Session>,
     /// Expected content of the time slice.
@@ -37,7 +37,7 @@ pub struct Member {
     /// True if the world is opened or replays its log in this time slice.
     pub is_opening: bool,
     /// Time at which the next time slice is wanted, once this one has ended.
-    pub wake: Option<Wake>,
+    pub wake: Option<NextWake>,
     /// Seconds charged to the world.
     pub took: f64,
     /// Number of steps done.
@@ -48,7 +48,7 @@ pub struct Member {
 
 /// Progress of a step.
 #[allow(clippy::large_enum_variant, reason = "one at a time, moved once")]
-enum Step {
+enum StepProgress {
     Done(Result<(), WorldError>),
     /// Ready to be submitted.
     Recorded(Context, StepStart, wgpu::CommandBuffer),
@@ -69,7 +69,7 @@ enum Of {
     Several(Arc<Pool>, Recorded, Duration),
 }
 
-impl Member {
+impl SliceMember {
     pub fn new(id: String, session: Box<Session>, expected: Expected) -> Self {
         let is_opening = session.is_opening();
         Self { id, session, expected, is_opening, wake: None, took: 0.0, steps: 0, step: Duration::ZERO }
@@ -88,9 +88,9 @@ impl Member {
     }
 
     /// Returns the due step, for the marks of suspects.
-    fn place(&self) -> Option<(&str, Place)> {
+    fn place(&self) -> Option<(&str, RiskyWork)> {
         let steps = self.session.steps().filter(|_| self.wake.is_none())?;
-        Some((&self.id, Place::Step(steps)))
+        Some((&self.id, RiskyWork::Step(steps)))
     }
 
     fn charge(&mut self, time: Duration) {
@@ -99,7 +99,7 @@ impl Member {
     }
 
     /// Begins the due step, if there is one. On the CPU, and for a long step on a device, this completes it.
-    fn begin_step(&mut self) -> Option<Step> {
+    fn begin_step(&mut self) -> Option<StepProgress> {
         self.step = Duration::ZERO;
         self.guarded(|session| {
             if !session.is_due() {
@@ -107,35 +107,45 @@ impl Member {
             }
             session.enter_step();
             Some(match session.world()? {
-                Hosted::Own(World::Cpu(world)) => Step::Done(world.step()),
+                Hosted::Own(World::Cpu(world)) => StepProgress::Done(world.step()),
                 // In a submission of its own, so that it can be cancelled between two batches.
                 Hosted::Own(World::Gpu(world)) if world.is_long() => {
                     let done = world.step();
                     metrics::counter!("drystone_dispatches_total").increment(u64::from(world.dispatches()));
                     // It is charged by wall time.
                     let _ = world.take_device_seconds();
-                    Step::Done(done)
+                    StepProgress::Done(done)
                 }
                 Hosted::Own(World::Gpu(world)) => match world.record_step() {
-                    Ok(Some((start, commands))) => Step::Recorded(world.context().clone(), start, commands),
-                    Ok(None) => Step::Done(Ok(())),
-                    Err(error) => Step::Done(Err(error)),
+                    Ok(Some((start, commands))) => StepProgress::Recorded(world.context().clone(), start, commands),
+                    Ok(None) => StepProgress::Done(Ok(())),
+                    Err(error) => StepProgress::Done(Err(error)),
                 },
-                Hosted::Pooled(world) => Step::Shared(world.pool().clone()),
+                Hosted::Pooled(world) => StepProgress::Shared(world.pool().clone()),
             })
         })?
     }
 
     /// Ends a separate step that was submitted.
-    fn end_step(&mut self, start: &StepStart, ran: Result<(), DeviceError>, waited: Duration) -> Option<Ended> {
+    fn end_step(
+        &mut self,
+        start: &StepStart,
+        ran: Result<(), DeviceError>,
+        waited: Duration,
+    ) -> Option<BatchStepOutcome> {
         self.guarded(|session| {
             let Some(Hosted::Own(World::Gpu(world))) = session.world() else { return None };
             let dispatches = world.dispatches().max(1);
             let outcome = match ran.map_err(WorldError::from).and_then(|()| world.end_recorded(start, waited)) {
-                Ok(()) => Outcome::Done,
-                Err(error) => Outcome::Failed(error),
+                Ok(()) => StepOutcome::Done,
+                Err(error) => StepOutcome::Failed(error),
             };
-            Some(Ended { outcomes: vec![outcome], seconds: world.take_device_seconds(), dispatches, parts: vec![1.0] })
+            Some(BatchStepOutcome {
+                outcomes: vec![outcome],
+                seconds: world.take_device_seconds(),
+                dispatches,
+                parts: vec![1.0],
+            })
         })?
     }
 
@@ -179,53 +189,53 @@ impl Member {
     }
 }
 
-/// Runs a time slice of about [`TURN`], with at least one step of each world that has one to do. With `draining`
+/// Runs a time slice of about [`TIME_SLICE`], with at least one step of each world that has one to do. With `draining`
 /// nothing new is begun. The worker marks the worlds that it steps, in case the process ends during a step.
-pub fn run(members: &mut [Member], draining: bool, suspects: &Suspects, worker: usize) {
-    let end = Instant::now() + TURN;
+pub fn run(members: &mut [SliceMember], draining: bool, suspects: &Suspects, worker: usize) {
+    let end = Instant::now() + TIME_SLICE;
     let mut is_marked = members.iter().any(|member| member.is_opening);
     if is_marked {
         let opening = members.iter().filter(|member| member.is_opening);
-        suspects.mark(worker, opening.map(|member| (member.id.as_str(), Place::Open)));
+        suspects.mark(worker, opening.map(|member| (member.id.as_str(), RiskyWork::Open)));
     }
     for member in &mut *members {
         member.guarded(|session| session.begin(draining));
     }
-    members.iter_mut().for_each(Member::finish_unless_due);
+    members.iter_mut().for_each(SliceMember::finish_unless_due);
     let mut rounds = 0;
     while members.iter().any(|member| member.wake.is_none()) {
         if rounds % MARK_STEPS == 0 {
             is_marked = true;
-            suspects.mark(worker, members.iter().filter_map(Member::place));
+            suspects.mark(worker, members.iter().filter_map(SliceMember::place));
         }
         rounds += 1;
         round(members);
-        members.iter_mut().for_each(Member::finish_unless_due);
+        members.iter_mut().for_each(SliceMember::finish_unless_due);
         if Instant::now() >= end {
             break;
         }
     }
-    members.iter_mut().filter(|member| member.wake.is_none()).for_each(Member::finish);
+    members.iter_mut().filter(|member| member.wake.is_none()).for_each(SliceMember::finish);
     if is_marked {
         suspects.clear(worker);
     }
 }
 
 /// Does one step of all worlds that have one to do.
-fn round(members: &mut [Member]) {
+fn round(members: &mut [SliceMember]) {
     let (mut all, mut commands, mut device) = (Vec::new(), Vec::new(), None);
     let mut pools: Vec<(Arc<Pool>, Vec<usize>)> = Vec::new();
     for (index, member) in members.iter_mut().enumerate() {
         match member.begin_step() {
             None => {}
-            Some(Step::Done(outcome)) => member.end_round(outcome),
-            Some(Step::Recorded(context, start, recorded)) => {
+            Some(StepProgress::Done(outcome)) => member.end_round(outcome),
+            Some(StepProgress::Recorded(context, start, recorded)) => {
                 device.get_or_insert(context);
                 commands.push(recorded);
                 all.push(Series { which: vec![index], of: Of::One(start) });
                 metrics::histogram!("drystone_series_worlds").record(1.0);
             }
-            Some(Step::Shared(pool)) => match pools.iter_mut().find(|(other, _)| Arc::ptr_eq(other, &pool)) {
+            Some(StepProgress::Shared(pool)) => match pools.iter_mut().find(|(other, _)| Arc::ptr_eq(other, &pool)) {
                 Some((_, which)) => which.push(index),
                 None => pools.push((pool, vec![index])),
             },
@@ -258,21 +268,21 @@ fn round(members: &mut [Member]) {
         ended.extend(end(members, series, &ran, waited));
     }
     // Worlds of a series without dispatches had no part.
-    let seconds = |ended: &Ended| if ended.dispatches == 0 { Some(0.0) } else { ended.seconds };
+    let seconds = |ended: &BatchStepOutcome| if ended.dispatches == 0 { Some(0.0) } else { ended.seconds };
     let weights: Vec<_> = ended.iter().map(|(_, _, ended)| (seconds(ended), f64::from(ended.dispatches))).collect();
     for ((which, pool, ended), share) in ended.into_iter().zip(shares(&weights)) {
         metrics::counter!("drystone_dispatches_total").increment(u64::from(ended.dispatches));
         let time = waited.mul_f64(share);
         if let Some((pool, took)) = pool.filter(|_| ended.dispatches > 0) {
-            pool.took((took + time).as_secs_f64());
+            pool.record_duration((took + time).as_secs_f64());
         }
         for ((index, outcome), part) in which.into_iter().zip(ended.outcomes).zip(ended.parts) {
             let member = &mut members[index];
             member.charge(time.mul_f64(part));
             match outcome {
-                Outcome::Done => member.end_round(Ok(())),
-                Outcome::Outgrown => member.step_outside(),
-                Outcome::Failed(error) => member.end_round(Err(error)),
+                StepOutcome::Done => member.end_round(Ok(())),
+                StepOutcome::Outgrown => member.step_outside(),
+                StepOutcome::Failed(error) => member.end_round(Err(error)),
             }
         }
     }
@@ -296,7 +306,7 @@ fn given_up(panic: &(dyn Any + Send)) -> DeviceError {
 /// Runs a function on the worlds of a time slice that are in a pool; `which` holds their indices in ascending order.
 /// Charges each world an equal part of the duration, and returns the duration.
 fn together<T>(
-    members: &mut [Member],
+    members: &mut [SliceMember],
     which: &[usize],
     what: impl FnOnce(&mut [&mut PooledWorld]) -> Result<T, WorldError>,
 ) -> (Result<T, WorldError>, Duration) {
@@ -313,13 +323,13 @@ fn together<T>(
 }
 
 /// Records a step of worlds in a pool. None if the device is lost; each of the worlds has then been informed.
-fn record(members: &mut [Member], pool: &Pool, which: &[usize]) -> Option<(Recorded, Duration)> {
+fn record(members: &mut [SliceMember], pool: &Pool, which: &[usize]) -> Option<(Recorded, Duration)> {
     let (recorded, took) = together(members, which, |worlds| pool.record_step(worlds));
     match recorded {
         Ok(recorded) => Some((recorded, took)),
         Err(error) => {
             for &index in which {
-                members[index].end_round(Err(again(&error)));
+                members[index].end_round(Err(copy_error(&error)));
             }
             None
         }
@@ -327,11 +337,11 @@ fn record(members: &mut [Member], pool: &Pool, which: &[usize]) -> Option<(Recor
 }
 
 /// Members of a series, its pool with the time spent there beside the shared wait, and its result.
-type Whose = (Vec<usize>, Option<(Arc<Pool>, Duration)>, Ended);
+type Whose = (Vec<usize>, Option<(Arc<Pool>, Duration)>, BatchStepOutcome);
 
 /// Ends a series that has run. None after a bug, which fails the world.
 fn end(
-    members: &mut [Member],
+    members: &mut [SliceMember],
     Series { which, of }: Series,
     ran: &Result<(), DeviceError>,
     waited: Duration,
@@ -344,7 +354,7 @@ fn end(
         Of::Several(pool, recorded, recording) => {
             let (ended, ending) =
                 together(members, &which, |worlds| Ok(pool.end_recorded(worlds, recorded, ran.clone())));
-            let ended = ended.unwrap_or_else(|error| Ended::of_nobody(which.len(), &error));
+            let ended = ended.unwrap_or_else(|error| BatchStepOutcome::all_failed(which.len(), &error));
             Some((which, Some((pool, recording + ending)), ended))
         }
     }

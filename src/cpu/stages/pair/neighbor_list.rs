@@ -22,40 +22,41 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use glam::{Vec2, Vec4};
 
 use super::{
-    Box, Part, TooMany, World, emit_contact, gather, half_planes_of, kept_apart, lay_boxes, lend, order, reaches_of,
+    Box, FoundPairs, PairTables, TooMany, emit_contact, gather, half_planes_of, kept_apart, lay_boxes, lend, order,
+    reaches_of,
 };
 use crate::cancel::{ContactBudget, Tally};
 use crate::cpu::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, mask32x4};
 use crate::cpu::stages::bin::shapes_of_levels;
-use crate::cpu::stages::recall::Past;
+use crate::cpu::stages::match_contacts::PreviousContacts;
 use crate::cpu::{ContactTables, GridTables};
-use crate::scene::{Compiled, Joints, Ties};
+use crate::scene::{Compiled, Joints, PairExclusions};
 use crate::stages::bin::middle;
 use crate::stages::bound::EMPTY;
-use crate::stages::recall::carried_on;
+use crate::stages::match_contacts::carried_on;
 use crate::threads::{HEAVY, LIGHT, Rows, Threads};
-use crate::types::{Aabb, BodyState, Contact, FIXED_SHAPE, Level, MAX_LEVELS, NONE, Params, Pose, Shape};
+use crate::types::{Aabb, BodyState, Contact, FIXED_SHAPE, Level, MAX_LEVELS, NONE, Params, Pose, ShapeData};
 
 /// Steps for which a list should last.
 const STEPS: f32 = 8.0;
 /// Steps for which a list must last, or the grid alone is faster.
-const LEAST_STEPS: f32 = 2.5;
+const MIN_STEPS: f32 = 2.5;
 /// Smallest and largest margin, as a share of a cell. A larger margin makes lists last longer, and makes them longer.
-const LEAST_MARGIN: f32 = 0.03;
-const MOST_MARGIN: f32 = 0.5;
+const MIN_MARGIN: f32 = 0.03;
+const MAX_MARGIN: f32 = 0.5;
 /// Number of shapes in the sample that measures the motion of most.
 const SAMPLE: usize = 31;
 /// Steps without a list after a list that lasted for no step but its first.
 const IDLE: u32 = 6;
 /// Largest coordinate, as a multiple of the smallest margin, at which rounding is negligible beside that margin.
-const MOST_DISTANCE: f32 = 1e6;
+const MAX_DISTANCE: f32 = 1e6;
 
 /// AABB that contains every other.
 const EVERYWHERE: Aabb = Aabb { min: [f32::NEG_INFINITY; 2], max: [f32::INFINITY; 2] };
 
 /// Neighbor list.
 #[derive(Debug, Default)]
-pub struct Near {
+pub struct NeighborList {
     /// Grown AABBs; empty if there is no list.
     grown: Vec<Aabb>,
     /// Sample of the moving shapes, with their middles when the list was built; empty if motion is not measured
@@ -70,7 +71,7 @@ pub struct Near {
     may_part: bool,
     /// Grown boxes in the order of their cells.
     in_cells: Vec<Box>,
-    parts: Vec<Part>,
+    parts: Vec<FoundPairs>,
     /// Steps for which the list has been used, and steps until the next one may be built.
     age: u32,
     idle: u32,
@@ -83,7 +84,7 @@ pub struct Moving<'a> {
     /// Time step and grid.
     pub params: &'a Params,
     /// Shapes.
-    pub shapes: &'a [Shape],
+    pub shapes: &'a [ShapeData],
     /// AABB of each shape.
     pub aabbs: &'a [Aabb],
     /// Pose of each body.
@@ -111,7 +112,7 @@ impl Moving<'_> {
     }
 }
 
-impl Near {
+impl NeighborList {
     /// Invalidates the list after edits or teleports.
     pub fn forget(&mut self) {
         self.grown.clear();
@@ -153,7 +154,7 @@ impl Near {
     ) -> bool {
         let Moving { params, shapes, aabbs, .. } = moving;
         let GridTables { own_cells, cell_ends, cell_shapes, .. } = grid;
-        let Joints { ties, may_part, .. } = joints;
+        let Joints { exclusions, may_part, .. } = joints;
         if self.grown.len() == aabbs.len() && self.age < 2 {
             self.idle = IDLE;
         }
@@ -171,7 +172,7 @@ impl Near {
             *left_or_down += Vec2::new(margin.x, margin.y);
             *right_or_up += Vec2::new(margin.z, margin.w);
         }
-        let world = World {
+        let world = PairTables {
             params,
             shapes,
             aabbs: grown,
@@ -179,7 +180,7 @@ impl Near {
             cell_shapes,
             own_cells,
             boxes: in_cells,
-            ties,
+            exclusions,
             shapes_of_levels: shapes_of_levels(params, cell_ends),
             reaches,
             half_planes: false,
@@ -247,11 +248,11 @@ impl Near {
                     continue;
                 }
                 let level = shapes[shape].level as usize;
-                let (least, most_margin) = (LEAST_MARGIN * cells[level], MOST_MARGIN * cells[level]);
+                let (least, most_margin) = (MIN_MARGIN * cells[level], MAX_MARGIN * cells[level]);
                 let (now, out) = (Vec4::from(Box::new(&aabbs[shape]).0), moving.out(shape, most));
                 if !out.is_finite()
-                    || out.abs().max_element() * LEAST_STEPS > most_margin
-                    || now.abs().max_element() > MOST_DISTANCE * least
+                    || out.abs().max_element() * MIN_STEPS > most_margin
+                    || now.abs().max_element() > MAX_DISTANCE * least
                     || !lasts.load(Ordering::Relaxed)
                 {
                     lasts.store(false, Ordering::Relaxed);
@@ -278,8 +279,8 @@ impl Near {
     }
 
     /// Fills `current` from the list. Given the contacts of the previous step (not if the list was
-    /// built in this step), it also does the work of [`recall`](crate::stages::recall): pairs that met before are
-    /// copied from there.
+    /// built in this step), it also does the work of [`match_contacts`](crate::stages::match_contacts): pairs that met
+    /// before are copied from there.
     ///
     /// # Errors
     /// If there are more than `limit`, as for [`pair`](super::pair()).
@@ -288,7 +289,7 @@ impl Near {
         threads: &Threads,
         compiled: &Compiled,
         grid: &GridTables,
-        past: Option<Past>,
+        past: Option<PreviousContacts>,
         current: &mut ContactTables,
         limit: usize,
     ) -> Result<(), TooMany> {
@@ -303,7 +304,7 @@ impl Near {
             aabbs,
             own_cells,
             cells,
-            ties: &joints.ties,
+            exclusions: &joints.exclusions,
             past,
             reaches: reaches_of(params),
             starts,
@@ -344,11 +345,11 @@ fn median(motions: impl Iterator<Item = Vec2>) -> Vec2 {
 fn find(
     threads: &Threads,
     shapes: usize,
-    parts: &mut Vec<Part>,
+    parts: &mut Vec<FoundPairs>,
     limit: usize,
     starts: &mut Vec<u32>,
     found: &mut Vec<Contact>,
-    search: impl Fn(usize, usize, &ContactBudget, &mut Part) + Sync,
+    search: impl Fn(usize, usize, &ContactBudget, &mut FoundPairs) + Sync,
 ) -> Result<(), TooMany> {
     lend(parts, starts, found);
     let budget = ContactBudget::new(threads.latch(), limit);
@@ -377,12 +378,12 @@ fn sides<S: Simd>(simd: S, aabb: &Aabb) -> f32x4<S> {
 /// Tables that a search reads.
 struct Listed<'a> {
     params: &'a Params,
-    shapes: &'a [Shape],
+    shapes: &'a [ShapeData],
     aabbs: &'a [Aabb],
     own_cells: &'a [u32],
     cells: &'a [u32],
-    ties: &'a Ties,
-    past: Option<Past<'a>>,
+    exclusions: &'a PairExclusions,
+    past: Option<PreviousContacts<'a>>,
     reaches: [[Vec2; 2]; MAX_LEVELS],
     starts: &'a [u32],
     list: &'a [u32],
@@ -393,10 +394,10 @@ struct Listed<'a> {
 impl Listed<'_> {
     /// Finds the pairs of the shapes in a range.
     #[inline(always)]
-    fn search<S: Simd>(&self, simd: S, first: usize, end: usize, budget: &ContactBudget, part: &mut Part) {
+    fn search<S: Simd>(&self, simd: S, first: usize, end: usize, budget: &ContactBudget, part: &mut FoundPairs) {
         let mut tally = Tally::new(budget);
-        let Self { params, shapes, aabbs, own_cells, ties, past, starts, list, ref reaches, .. } = *self;
-        let Part { counts, found, keys, .. } = part;
+        let Self { params, shapes, aabbs, own_cells, exclusions, past, starts, list, ref reaches, .. } = *self;
+        let FoundPairs { counts, found, keys, .. } = part;
         counts.clear();
         found.clear();
         counts.reserve(end - first + 1);
@@ -405,9 +406,9 @@ impl Listed<'_> {
         for index in first..end {
             let (before, aabb) = (found.len(), &aabbs[index]);
             if has_planes && aabb.has_room() {
-                half_planes_of(params, shapes, aabbs, ties, index, |_| true, found);
+                half_planes_of(params, shapes, aabbs, exclusions, index, |_| true, found);
                 if let Some(past) = past {
-                    found[before..].iter_mut().for_each(|contact| past.recall(contact));
+                    found[before..].iter_mut().for_each(|contact| past.match_contacts(contact));
                 }
             }
             let on_planes = found.len();
@@ -418,7 +419,7 @@ impl Listed<'_> {
             for &partner in &list[starts[index] as usize..starts[index + 1] as usize] {
                 let other = partner as usize;
                 if !sides(simd, &aabbs[other]).simd_le(window).all_true()
-                    || self.may_part && kept_apart(ties, &shapes[index], &shapes[other])
+                    || self.may_part && kept_apart(exclusions, &shapes[index], &shapes[other])
                 {
                     continue;
                 }

@@ -1,4 +1,4 @@
-// recall: src/stages/recall.rs. Finds the contact that every pair had in the previous step.
+// match_contacts: src/stages/match_contacts.rs. Finds the contact that every pair had in the previous step.
 
 //#import types
 //#import math
@@ -13,7 +13,7 @@ const NO_PAST_COLOR: u32 = 0xffu;
 const KEPT_FLAGS: u32 = ((1u << PAST_COLOR_SHIFT) - 1u) & ~(RECYCLED | TOUCHED);
 
 @compute @workgroup_size(LANES)
-fn recall(
+fn match_contacts(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::handle::{GiveUp, Stepping};
 use super::live::Live;
-use super::{Batch, Broken, Hold, PATIENCE, Phase, Session, Wake, lock};
+use super::{Broken, LogBatch, NextWake, PATIENCE, PendingWrite, Phase, Session, lock};
 use crate::hosted::Hosted;
 use crate::op::Op;
 use crate::problem::Problem;
@@ -17,13 +17,13 @@ use drystone::low_level::gpu::pool::Pool;
 
 /// Progress of a time slice.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Turn {
+pub(super) enum SliceProgress {
     /// A step is due.
     Due,
     /// No further step is due. Frames and checkpoints are still to be done; then the next time slice is wanted.
-    Stepped(Wake),
+    Stepped(NextWake),
     /// Complete; the next time slice is wanted then.
-    Over(Wake),
+    Over(NextWake),
 }
 
 impl Session {
@@ -37,46 +37,46 @@ impl Session {
         }
         self.handle.is_idle.store(false, Ordering::SeqCst);
         self.handle.refuse_claimed_deletes();
-        self.turn = match std::mem::replace(&mut self.phase, Phase::Closed(Instant::now())) {
+        self.time_slice = match std::mem::replace(&mut self.phase, Phase::Closed(Instant::now())) {
             phase if !matches!(phase, Phase::Live(_) | Phase::Failed(_)) && self.is_deleting() => {
                 // Its memory is freed immediately.
                 drop(phase);
-                Turn::Over(self.delete_closed())
+                SliceProgress::Over(self.delete_closed())
             }
             Phase::GivenUp(live) => self.after_given_up(live, draining),
             // The world's requests have changed since the time slice was assigned.
             phase @ (Phase::Asleep(_) | Phase::Replaying(..)) if !self.may_take_long => {
                 self.phase = phase;
-                Turn::Over(Wake::Now)
+                SliceProgress::Over(NextWake::Now)
             }
-            Phase::Asleep(ring) => Turn::Over(self.wake_if_needed(ring, draining)),
+            Phase::Asleep(ring) => SliceProgress::Over(self.wake_if_needed(ring, draining)),
             Phase::Closed(_) if draining => {
                 let problem = Problem::unavailable("the service is stopping");
                 self.refuse_restored(&problem);
                 self.refuse_waiting(&problem);
                 self.refuse_all(&problem);
-                Turn::Over(Wake::Idle)
+                SliceProgress::Over(NextWake::Idle)
             }
             Phase::Closed(after) if Instant::now() < after => {
                 self.phase = Phase::Closed(after);
                 self.refuse_all(&self.away.clone().unwrap_or_else(|| Problem::device("no device is available")));
-                Turn::Over(Wake::At(after))
+                SliceProgress::Over(NextWake::At(after))
             }
             Phase::Closed(after) if !self.may_take_long => {
                 self.phase = Phase::Closed(after);
-                Turn::Over(Wake::Now)
+                SliceProgress::Over(NextWake::Now)
             }
-            Phase::Closed(_) => Turn::Over(self.open()),
+            Phase::Closed(_) => SliceProgress::Over(self.open()),
             Phase::Replaying(live, records) => self.replay(live, records),
-            Phase::Failed(problem) => Turn::Over(self.failed(problem)),
+            Phase::Failed(problem) => SliceProgress::Over(self.failed(problem)),
             Phase::Live(live) if live.device != self.shared.device.generation() => {
                 drop(live);
-                Turn::Over(self.lost("another world lost it"))
+                SliceProgress::Over(self.lost("another world lost it"))
             }
             Phase::Live(live) => self.with(live, |session, live| session.before_steps(live, draining)),
         };
         if self.is_due() && !(self.may_take_long && self.may_step) {
-            self.turn = Turn::Over(Wake::Now);
+            self.time_slice = SliceProgress::Over(NextWake::Now);
         }
         if self.is_due() {
             // The step may take long, and the status is not updated until after it.
@@ -87,7 +87,7 @@ impl Session {
     /// Returns true if a step is due.
     #[must_use]
     pub fn is_due(&self) -> bool {
-        matches!(self.turn, Turn::Due)
+        matches!(self.time_slice, SliceProgress::Due)
     }
 
     /// Returns true if the next time slice opens the world.
@@ -145,8 +145,8 @@ impl Session {
 
     /// Returns the world whose step is due.
     pub(crate) fn world(&mut self) -> Option<&mut Hosted> {
-        match (self.turn, &mut self.phase) {
-            (Turn::Due, Phase::Live(live) | Phase::Replaying(live, _)) => Some(&mut live.world),
+        match (self.time_slice, &mut self.phase) {
+            (SliceProgress::Due, Phase::Live(live) | Phase::Replaying(live, _)) => Some(&mut live.world),
             _ => None,
         }
     }
@@ -154,42 +154,42 @@ impl Session {
     /// Handles the result and the duration of the due step. Another step may be due afterwards.
     pub fn stepped(&mut self, outcome: Result<(), WorldError>, took: Duration) {
         self.given_up = self.leave_step();
-        self.turn = match std::mem::replace(&mut self.phase, Phase::Closed(Instant::now())) {
+        self.time_slice = match std::mem::replace(&mut self.phase, Phase::Closed(Instant::now())) {
             Phase::Replaying(live, records) => self.replayed(live, records, outcome),
             Phase::Live(live) => self.with(live, |session, live| session.after_step(live, outcome, took)),
             phase => {
                 self.phase = phase;
-                Turn::Over(Wake::Now)
+                SliceProgress::Over(NextWake::Now)
             }
         };
     }
 
     /// Ends a time slice: frames and checkpoints, then answers. Returns the time at which the next one is wanted.
-    pub fn finish(&mut self) -> Wake {
+    pub fn finish(&mut self) -> NextWake {
         let _ = self.leave_step();
         // The time slice was over before the steps were.
-        let wake = match self.turn {
-            Turn::Due => Some(Wake::Now),
-            Turn::Stepped(wake) => Some(wake),
-            Turn::Over(_) => None,
+        let wake = match self.time_slice {
+            SliceProgress::Due => Some(NextWake::Now),
+            SliceProgress::Stepped(wake) => Some(wake),
+            SliceProgress::Over(_) => None,
         };
-        self.turn = match (wake, std::mem::replace(&mut self.phase, Phase::Closed(Instant::now()))) {
+        self.time_slice = match (wake, std::mem::replace(&mut self.phase, Phase::Closed(Instant::now()))) {
             (Some(wake), Phase::Live(live)) => self.with(live, |session, live| session.show(live, wake)),
             (wake, phase) => {
                 self.phase = phase;
-                wake.map_or(self.turn, Turn::Over)
+                wake.map_or(self.time_slice, SliceProgress::Over)
             }
         };
         self.publish();
         self.send();
-        let Turn::Over(wake) = self.turn else { return Wake::Now };
+        let SliceProgress::Over(wake) = self.time_slice else { return NextWake::Now };
         wake
     }
 
     /// Returns true if the world is suspected of causing a device loss. It is scheduled alone until cleared.
     #[must_use]
     pub fn is_suspect(&self) -> bool {
-        self.strikes > 0
+        self.failures > 0
     }
 
     /// Returns the pool in which the world steps.
@@ -212,7 +212,7 @@ impl Session {
         };
         let steps = match &self.hold {
             // The requested steps are in the log, or will soon be.
-            Some(Hold::Log(batch, _)) => batch.iter().all(|(record, ..)| matches!(record.op, Op::Step { .. })),
+            Some(PendingWrite::Log(batch, _)) => batch.iter().all(|(record, ..)| matches!(record.op, Op::Step { .. })),
             Some(_) => false,
             None => {
                 let wanted = live.memory.play.is_some() || !live.memory.goals.is_empty();
@@ -234,8 +234,8 @@ impl Session {
             Phase::Live(live) => live,
         };
         match &self.hold {
-            Some(Hold::Log(batch, _)) => !batch.iter().any(|(record, ..)| matches!(record.op, Op::Commands(_))),
-            Some(Hold::Restore(..) | Hold::Rewind(..) | Hold::Delete(..)) => true,
+            Some(PendingWrite::Log(batch, _)) => !batch.iter().any(|(record, ..)| matches!(record.op, Op::Commands(_))),
+            Some(PendingWrite::Restore(..) | PendingWrite::Rewind(..) | PendingWrite::Delete(..)) => true,
             None if self.handle.has_delete() => true,
             None if self.asking.is_some() => false,
             None => {
@@ -265,27 +265,31 @@ impl Session {
     }
 
     /// Runs a function on the world, and changes the phase according to its result.
-    fn with(&mut self, mut live: Box<Live>, what: impl FnOnce(&mut Self, &mut Live) -> Result<Turn, Broken>) -> Turn {
+    fn with(
+        &mut self,
+        mut live: Box<Live>,
+        what: impl FnOnce(&mut Self, &mut Live) -> Result<SliceProgress, Broken>,
+    ) -> SliceProgress {
         match what(self, &mut live) {
-            Ok(turn) => {
+            Ok(time_slice) => {
                 self.phase = Phase::Live(live);
-                turn
+                time_slice
             }
-            Err(Broken::Gone) => Turn::Over(Wake::Gone),
+            Err(Broken::Gone) => SliceProgress::Over(NextWake::Gone),
             Err(Broken::GivenUp) => {
                 self.phase = Phase::GivenUp(live);
-                Turn::Over(Wake::Now)
+                SliceProgress::Over(NextWake::Now)
             }
             Err(Broken::Sleep) => {
                 self.phase = Phase::Asleep(live.take_ring());
                 self.idle_since = None;
                 self.handle.frames.send_replace(None);
                 metrics::counter!("drystone_worlds_put_to_disk_total").increment(1);
-                Turn::Over(Wake::Idle)
+                SliceProgress::Over(NextWake::Idle)
             }
-            Err(Broken::Reopen) => Turn::Over(Wake::Now),
+            Err(Broken::Reopen) => SliceProgress::Over(NextWake::Now),
             Err(Broken::Device(error)) => {
-                self.strikes += 1;
+                self.failures += 1;
                 let generation = live.device;
                 drop(live);
                 if generation == self.shared.device.generation()
@@ -295,17 +299,17 @@ impl Session {
                     let _ = self.lost(&error);
                     let after = Instant::now() + PATIENCE;
                     self.phase = Phase::Closed(after);
-                    return Turn::Over(Wake::At(after));
+                    return SliceProgress::Over(NextWake::At(after));
                 }
-                Turn::Over(self.lost(&error))
+                SliceProgress::Over(self.lost(&error))
             }
         }
     }
 
     /// Runs the part of a time slice before its steps.
-    fn before_steps(&mut self, live: &mut Live, draining: bool) -> Result<Turn, Broken> {
+    fn before_steps(&mut self, live: &mut Live, draining: bool) -> Result<SliceProgress, Broken> {
         self.poll_checkpoint();
-        if let Some(problem) = self.taken.take() {
+        if let Some(problem) = self.fenced.take() {
             self.fail(problem);
             return Err(Broken::Reopen);
         }
@@ -316,19 +320,19 @@ impl Session {
         if let Some(hold) = self.hold.take()
             && let Some(hold) = self.poll_hold(live, hold, draining)?
         {
-            let wake = if matches!(hold, Hold::Delete(..)) { self.refuse_overdue() } else { Wake::Idle };
+            let wake = if matches!(hold, PendingWrite::Delete(..)) { self.refuse_overdue() } else { NextWake::Idle };
             self.hold = Some(hold);
             self.frame(live)?;
-            return Ok(Turn::Over(wake));
+            return Ok(SliceProgress::Over(wake));
         }
         if !self.outbox.is_empty() {
             // Finished requests are answered before further steps.
-            return Ok(Turn::Over(Wake::Now));
+            return Ok(SliceProgress::Over(NextWake::Now));
         }
-        if let Some(turn) = self.accept_delete(live) {
-            return Ok(turn);
+        if let Some(time_slice) = self.accept_delete(live) {
+            return Ok(time_slice);
         }
-        let mut batch = Batch::new();
+        let mut batch = LogBatch::new();
         if let Err(broken) = self.receive(live, draining, &mut batch) {
             self.refuse_batch(batch, &broken);
             return Err(broken);
@@ -336,50 +340,50 @@ impl Session {
         if !batch.is_empty() {
             self.log_batch(batch);
             self.frame(live)?;
-            return Ok(Turn::Over(Wake::Idle));
+            return Ok(SliceProgress::Over(NextWake::Idle));
         }
         if self.hold.is_some() {
-            return Ok(Turn::Over(Wake::Idle));
+            return Ok(SliceProgress::Over(NextWake::Idle));
         }
         if self.handle.has_delete() {
             // The request arrived meanwhile.
-            return Ok(Turn::Over(Wake::Now));
+            return Ok(SliceProgress::Over(NextWake::Now));
         }
         if self.asking.is_some() {
             // Queries refer to the current state: no step until they are answered.
             self.end_overdue(live);
             self.frame(live)?;
-            return Ok(Turn::Over(Wake::Now));
+            return Ok(SliceProgress::Over(NextWake::Now));
         }
         if draining {
             // The requests are in the log, and continue after the restart.
             self.refuse_goals(&Problem::unavailable("the service is stopping; the steps continue after the restart"));
-            return Ok(Turn::Stepped(Wake::Idle));
+            return Ok(SliceProgress::Stepped(NextWake::Idle));
         }
         Ok(self.next_step(live))
     }
 
     /// Runs the part of a time slice after its steps.
-    fn show(&mut self, live: &mut Live, wake: Wake) -> Result<Turn, Broken> {
+    fn show(&mut self, live: &mut Live, wake: NextWake) -> Result<SliceProgress, Broken> {
         let framed = self.frame(live)?;
         let has_requests = !self.blocked && self.handle.has_requests();
         if !self.own.is_empty() {
             // Before a checkpoint, which would not contain them. Read-only requests do not wait for the log.
             let waits = Instant::now() < self.next_try && !has_requests;
-            return Ok(Turn::Over(if waits { Wake::At(self.next_try) } else { Wake::Now }));
+            return Ok(SliceProgress::Over(if waits { NextWake::At(self.next_try) } else { NextWake::Now }));
         }
         if !self.may_take_long {
             // A checkpoint of a large world takes long: a later time slice does it.
-            return Ok(Turn::Over(Wake::Now));
+            return Ok(SliceProgress::Over(NextWake::Now));
         }
         self.checkpoint_if_due(live, self.draining)?;
         if has_requests {
-            return Ok(Turn::Over(Wake::Now));
+            return Ok(SliceProgress::Over(NextWake::Now));
         }
-        Ok(Turn::Over(match (wake, framed) {
-            (Wake::At(a), Some(b)) => Wake::At(a.min(b)),
-            (Wake::Idle, Some(at)) => Wake::At(at),
-            (Wake::Idle, None) if !self.draining && self.is_idle(live) => return self.rest(live),
+        Ok(SliceProgress::Over(match (wake, framed) {
+            (NextWake::At(a), Some(b)) => NextWake::At(a.min(b)),
+            (NextWake::Idle, Some(at)) => NextWake::At(at),
+            (NextWake::Idle, None) if !self.draining && self.is_idle(live) => return self.rest(live),
             (wake, _) => {
                 self.idle_since = None;
                 wake

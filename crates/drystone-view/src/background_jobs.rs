@@ -4,16 +4,16 @@
 use super::action::Action;
 use super::app::App;
 use super::cancel::Cancel;
-use super::edit::Deed;
-use super::run::{On, Run, Undoing};
-use super::seat::{Order, Outcome, Seat, Twin};
+use super::edit::RecordedEdit;
+use super::run::{On, Undoing, WorldRun};
+use super::worker::{Twin, WorkerHandle, WorkerOrder, WorkerOutcome};
 use drystone::Settings;
 use drystone::WorldError;
 use drystone_draw::Coloring;
 
 /// Long job of the worker threads.
 #[derive(Debug)]
-pub(crate) enum Errand {
+pub(crate) enum BackgroundJob {
     /// Going back to a step.
     Back(u64),
     /// Moving to a backend or to other settings.
@@ -22,7 +22,7 @@ pub(crate) enum Errand {
     Twin(Cancel),
 }
 
-impl Errand {
+impl BackgroundJob {
     /// Cancels the job at its next checkpoint. Going back is not cancelled: it is short, and of two worlds only one
     /// might have got there.
     pub fn cancel(&self) {
@@ -40,8 +40,8 @@ impl App {
             Action::Carry(on, settings) => Some((*on, **settings)),
             _ => None,
         });
-        let now = || match &self.errand {
-            Some(Errand::Carry { on, settings, .. }) => (*on, **settings),
+        let now = || match &self.background_job {
+            Some(BackgroundJob::Carry { on, settings, .. }) => (*on, **settings),
             _ if self.opened == 0 => (self.first_on, self.run.scene().settings),
             _ => (self.run.on(), self.run.scene().settings),
         };
@@ -53,15 +53,15 @@ impl App {
         if let Some(opening) = &self.opening {
             return Some(format!("opening {} …  Esc cancels", opening.source.title()));
         }
-        match &self.errand {
-            Some(Errand::Carry { from, on, .. }) if from != on => {
+        match &self.background_job {
+            Some(BackgroundJob::Carry { from, on, .. }) if from != on => {
                 Some(format!("moving to {} …  Esc cancels", self.backend_name(*on)))
             }
-            Some(Errand::Carry { .. }) => Some("changing settings …  Esc cancels".to_owned()),
-            Some(Errand::Twin(_)) => {
+            Some(BackgroundJob::Carry { .. }) => Some("changing settings …  Esc cancels".to_owned()),
+            Some(BackgroundJob::Twin(_)) => {
                 Some(format!("starting a copy on the {} …  Esc cancels", self.backend_name(self.run.on().other())))
             }
-            Some(Errand::Back(step)) => Some(format!("going to step {step} …")),
+            Some(BackgroundJob::Back(step)) => Some(format!("going to step {step} …")),
             None => {
                 let target = self.run.target()?;
                 let stop = if self.twin.is_none() { "  Esc stops" } else { "" };
@@ -74,8 +74,8 @@ impl App {
     pub(super) fn leave_off(&mut self) {
         if let Some(opening) = self.opening.take() {
             self.say(format!("opening {} cancelled", opening.source.title()));
-        } else if let Some(errand) = &self.errand {
-            errand.cancel();
+        } else if let Some(background_job) = &self.background_job {
+            background_job.cancel();
         } else if self.run.target().is_some() && self.twin.is_none() {
             self.queue.push(Action::Halt);
         } else if !self.build.step_back() {
@@ -96,15 +96,15 @@ impl App {
     /// Uploads or copies the state from which worlds are drawn while they are away.
     fn put_by(&mut self) {
         self.refresh();
-        for seat in std::iter::once(&self.run).chain(&self.twin) {
-            self.drawing.keep(&self.context, seat, &self.layers);
+        for worker in std::iter::once(&self.run).chain(&self.twin) {
+            self.drawing.keep(&self.context, worker, &self.layers);
         }
     }
 
     /// Hands the first world to a worker thread for a job.
-    fn send(&mut self, errand: Errand, order: Order) -> Result<(), WorldError> {
+    fn send(&mut self, background_job: BackgroundJob, order: WorkerOrder) -> Result<(), WorldError> {
         self.put_by();
-        self.errand = Some(errand);
+        self.background_job = Some(background_job);
         self.run.lend(order, &self.wake);
         self.sent()
     }
@@ -127,7 +127,7 @@ impl App {
             self.say(format!("history before step {first} is not available: settings or backend have changed since"));
         }
         let mut range = (first, furthest);
-        if let Some(twin) = self.twin.as_ref().map(Seat::facts) {
+        if let Some(twin) = self.twin.as_ref().map(WorkerHandle::facts) {
             // The steps that both have done.
             range = (first.max(twin.first), furthest.min(twin.furthest));
             if step < range.0 {
@@ -138,14 +138,14 @@ impl App {
         let step = step.clamp(range.0.min(range.1), range.1);
         if step < self.run.steps() {
             self.put_by();
-            self.errand = Some(Errand::Back(step));
+            self.background_job = Some(BackgroundJob::Back(step));
         }
-        for seat in std::iter::once(&mut self.run).chain(&mut self.twin) {
-            if step < seat.steps() {
-                seat.lend(Order::GoBack(step), &self.wake);
-            } else if let Some(run) = seat.here_mut() {
+        for worker in std::iter::once(&mut self.run).chain(&mut self.twin) {
+            if step < worker.steps() {
+                worker.lend(WorkerOrder::GoBack(step), &self.wake);
+            } else if let Some(run) = worker.here_mut() {
                 run.seek(step)?;
-                seat.learn();
+                worker.learn();
             }
         }
         self.sent()
@@ -155,15 +155,15 @@ impl App {
     /// Without a change since the scene was opened, the world before it comes back.
     pub(super) fn undo(&mut self) -> Result<(), WorldError> {
         self.release();
-        let last = |seat: &Seat| seat.here().and_then(Run::last_change);
+        let last = |worker: &WorkerHandle| worker.here().and_then(WorldRun::last_change);
         let change = last(&self.run);
         if change.is_some() && self.twin.as_ref().is_some_and(|twin| last(twin) != change) {
             self.say("this change was made before the comparison began: T ends it");
             return Ok(());
         }
         let here = self.run.steps();
-        let both_rewind = self.twin.as_ref().is_none_or(|twin| twin.here().is_some_and(Run::rewinds));
-        match self.run.here_mut().and_then(Run::take_back) {
+        let both_rewind = self.twin.as_ref().is_none_or(|twin| twin.here().is_some_and(WorldRun::rewinds));
+        match self.run.here_mut().and_then(WorldRun::take_back) {
             Some(Undoing::Now(deed, words)) => {
                 self.run.learn();
                 self.follow_deed(deed);
@@ -177,7 +177,7 @@ impl App {
             Some(Undoing::Rewind(step, words)) => {
                 let back = if step == here { String::new() } else { format!(" · back at step {step}") };
                 self.say(format!("undone: {words}{back} · Y makes it again"));
-                self.rewind(step, &Order::Undo)
+                self.rewind(step, &WorkerOrder::Undo)
             }
             None if change.is_some() => {
                 self.say("this change cannot be undone: settings or backend have changed since");
@@ -194,7 +194,7 @@ impl App {
     /// Makes the last undone change again in both worlds, or returns to the world that an undo left.
     pub(super) fn redo(&mut self) -> Result<(), WorldError> {
         self.release();
-        match self.run.here_mut().and_then(Run::make_again) {
+        match self.run.here_mut().and_then(WorldRun::make_again) {
             Some(Ok(Undoing::Now(deed, words))) => {
                 self.run.learn();
                 self.follow_deed(deed);
@@ -202,13 +202,13 @@ impl App {
                 Ok(())
             }
             Some(Ok(Undoing::Rewind(step, words))) => {
-                let undone = |seat: &Seat| seat.here().and_then(Run::undone_at);
+                let undone = |worker: &WorkerHandle| worker.here().and_then(WorldRun::undone_at);
                 if self.twin.as_ref().is_some_and(|twin| undone(twin) != Some(step)) {
                     self.say("this change was undone before the comparison began: T ends it");
                     return Ok(());
                 }
                 self.say(format!("made again: {words} · at step {step}"));
-                self.rewind(step, &Order::Redo)
+                self.rewind(step, &WorkerOrder::Redo)
             }
             Some(Err(error)) => {
                 self.say(format!("not made again: {error}"));
@@ -223,20 +223,20 @@ impl App {
     }
 
     /// Sends both worlds to the step of an undone or repeated change.
-    fn rewind(&mut self, step: u64, order: &Order) -> Result<(), WorldError> {
+    fn rewind(&mut self, step: u64, order: &WorkerOrder) -> Result<(), WorldError> {
         self.playing = false;
         self.owed = 0;
         self.put_by();
-        self.errand = Some(Errand::Back(step));
+        self.background_job = Some(BackgroundJob::Back(step));
         self.undoing = true;
-        for seat in std::iter::once(&mut self.run).chain(&mut self.twin) {
-            seat.lend(order.clone(), &self.wake);
+        for worker in std::iter::once(&mut self.run).chain(&mut self.twin) {
+            worker.lend(order.clone(), &self.wake);
         }
         self.sent()
     }
 
     /// Makes a change of the first world in its copy as well.
-    pub(super) fn follow_deed(&mut self, deed: Deed) {
+    pub(super) fn follow_deed(&mut self, deed: RecordedEdit) {
         let Some(other) = &mut self.twin else { return };
         let done = other.here_mut().map(|run| run.edit(deed));
         other.learn();
@@ -257,8 +257,8 @@ impl App {
         self.release();
         let (settings, cancel, context) = (Box::new(settings), Cancel::default(), self.context.clone());
         let twin = self.twin.is_some();
-        let order = Order::Carry { on, context, settings: settings.clone(), twin, cancel: cancel.clone() };
-        self.send(Errand::Carry { from, on, settings, cancel }, order)
+        let order = WorkerOrder::Carry { on, context, settings: settings.clone(), twin, cancel: cancel.clone() };
+        self.send(BackgroundJob::Carry { from, on, settings, cancel }, order)
     }
 
     /// Begins or ends the comparison with a copy on the other backend.
@@ -272,7 +272,7 @@ impl App {
         }
         self.release();
         let (context, cancel) = (self.context.clone(), Cancel::default());
-        self.send(Errand::Twin(cancel.clone()), Order::Twin { context, cancel })
+        self.send(BackgroundJob::Twin(cancel.clone()), WorkerOrder::Twin { context, cancel })
     }
 
     /// Ends the comparison: drops the copy.
@@ -290,12 +290,12 @@ impl App {
     ///
     /// # Errors
     /// If the device is lost, or a step failed.
-    pub(super) fn arrived(&mut self, outcome: Outcome) -> Result<(), WorldError> {
+    pub(super) fn arrived(&mut self, outcome: WorkerOutcome) -> Result<(), WorldError> {
         match outcome {
-            Outcome::Steps(stepped) => self.stepped(stepped),
-            Outcome::WentBack(result) => result,
-            Outcome::Carried(carried, twin) => self.carried(carried, twin),
-            Outcome::Twin(twin) => {
+            WorkerOutcome::Steps(stepped) => self.stepped(stepped),
+            WorkerOutcome::WentBack(result) => result,
+            WorkerOutcome::Carried(carried, twin) => self.carried(carried, twin),
+            WorkerOutcome::Twin(twin) => {
                 if self.seat_twin(twin)? {
                     self.layers.coloring = Coloring::Difference;
                     // The extent that was seen of one world fits into half of the picture.
@@ -308,8 +308,8 @@ impl App {
 
     /// Takes over the result of a move to another backend or settings.
     fn carried(&mut self, carried: Result<bool, WorldError>, twin: Option<Twin>) -> Result<(), WorldError> {
-        let from = match &self.errand {
-            Some(Errand::Carry { from, .. }) => *from,
+        let from = match &self.background_job {
+            Some(BackgroundJob::Carry { from, .. }) => *from,
             _ => self.run.on(),
         };
         match carried {
@@ -337,7 +337,7 @@ impl App {
     fn seat_twin(&mut self, twin: Twin) -> Result<bool, WorldError> {
         match twin {
             Ok(Some(twin)) => {
-                self.twin = Some(Seat::new(*twin));
+                self.twin = Some(WorkerHandle::new(*twin));
                 Ok(true)
             }
             Ok(None) => Ok(false),
