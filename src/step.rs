@@ -63,6 +63,10 @@ pub enum Stage {
     Sleep,
 }
 
+/// Names of stages in files of earlier versions.
+const FORMER_NAMES: [(&str, Stage); 3] =
+    [("guard", Stage::Quarantine), ("recall", Stage::MatchContacts), ("report", Stage::CollectEvents)];
+
 impl Stage {
     /// All stages, in the order in which they first run.
     pub const ALL: [Self; 27] = [
@@ -127,6 +131,13 @@ impl Stage {
             Self::Finalize => "finalize",
             Self::Sleep => "sleep",
         }
+    }
+
+    /// Returns the stage with this name. Accepts the names in files of earlier versions.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let renamed = FORMER_NAMES.iter().find(|(former, _)| *former == name).map(|&(_, stage)| stage);
+        renamed.or_else(|| Self::ALL.into_iter().find(|stage| stage.name() == name))
     }
 }
 

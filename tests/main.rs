@@ -35,6 +35,7 @@ mod shortcuts;
 mod sleep;
 mod snapshots_as_bytes;
 mod twins;
+mod words;
 mod worker_team;
 mod worlds;
 mod worlds_learning;

@@ -46,7 +46,7 @@ pub struct ValidateOptions {
 }
 
 fn stage(name: &str) -> Result<Stage, String> {
-    Stage::ALL.into_iter().find(|stage| stage.name() == name).ok_or_else(|| "unknown stage".to_owned())
+    Stage::named(name).ok_or_else(|| "unknown stage".to_owned())
 }
 
 /// JSON report.

@@ -263,12 +263,14 @@ pub fn read(path: &Path) -> Result<Results, Failure> {
     }
 }
 
-/// Serialisation of pairs as a JSON object that keeps its order.
+/// Serialisation of numbers by stage as a JSON object that keeps its order.
 pub mod in_order {
     use std::fmt;
 
     use serde::de::{Deserializer, MapAccess, Visitor};
     use serde::ser::Serializer;
+
+    use drystone::low_level::step::Stage;
 
     /// Writes the pairs.
     pub fn serialize<S: Serializer>(pairs: &[(String, f64)], serializer: S) -> Result<S::Ok, S::Error> {
@@ -287,8 +289,10 @@ pub mod in_order {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry()? {
-                    pairs.push(pair);
+                while let Some((name, number)) = map.next_entry::<String, f64>()? {
+                    // Files of earlier versions have former names of stages.
+                    let name = Stage::named(&name).map_or(name, |stage| stage.name().to_owned());
+                    pairs.push((name, number));
                 }
                 Ok(pairs)
             }
@@ -308,5 +312,21 @@ mod tests {
         assert_eq!(odd.samples, [3.0, 1.0, 2.0]);
         assert_eq!(Spread::of(&[4.0, 1.0], &[]).median, 2.5);
         assert_eq!(Spread::of(&[], &[]), Spread::default());
+    }
+
+    /// Files of earlier versions name three stages otherwise; other engines have words of their own.
+    #[test]
+    fn former_names_of_stages_are_read() {
+        let spread = Spread::of(&[1.0], &[]);
+        let text = serde_json::json!({
+            "scene": "a", "backend": "cpu1", "ms_per_step": spread,
+            "stages_ms": { "guard": 1.0, "recall": 2.0, "report": 3.0, "solve": 4.0, "pairs": 5.0 },
+        });
+        let row: BenchRow = serde_json::from_value(text).unwrap();
+        let names: Vec<_> = row.stages_ms.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["quarantine", "match_contacts", "collect_events", "solve", "pairs"]);
+        let written = serde_json::to_value(&row).unwrap();
+        assert_eq!(written["stages_ms"]["match_contacts"], 2.0);
+        assert!(written["stages_ms"].get("recall").is_none());
     }
 }
