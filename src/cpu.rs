@@ -30,7 +30,7 @@ use crate::cpu::neighbors::SearchKind;
 use crate::cpu::schedule::Schedule;
 use crate::cpu::stages::color::ColorScratch;
 use crate::cpu::stages::continuous::{CcdCandidates, ContinuousScratch};
-use crate::cpu::stages::match_contacts::Past;
+use crate::cpu::stages::match_contacts::PreviousContacts;
 use crate::cpu::stages::pair;
 use crate::cpu::stages::pair::neighbor_list::NeighborList;
 use crate::cpu::stages::prepare::PrepareScratch;
@@ -137,8 +137,8 @@ pub struct ContactTables {
 
 impl ContactTables {
     /// Returns the contacts as the next step sees them.
-    fn past(&self) -> Past<'_> {
-        Past { starts: &self.pair_starts, contacts: &self.contacts }
+    fn past(&self) -> PreviousContacts<'_> {
+        PreviousContacts { starts: &self.pair_starts, contacts: &self.contacts }
     }
 }
 

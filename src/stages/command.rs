@@ -12,7 +12,7 @@
 use glam::Vec2;
 
 use crate::math::{angle_of, cross, inv_mul_rotation, rotate, tangent_of};
-use crate::scene::{Compiled, Joints};
+use crate::scene::{Compiled, JointTable};
 use crate::tables::Tables;
 use crate::types::{
     ASLEEP, BodyData, BodyState, COMMAND_ANGULAR_IMPULSE, COMMAND_ANGULAR_VELOCITY, COMMAND_FORCE, COMMAND_IMPULSE,
@@ -25,7 +25,7 @@ use crate::types::{
 /// Executes all commands.
 pub fn command(commands: &[CommandData], compiled: &mut Compiled, tables: &mut Tables) {
     let Compiled { params, bodies, joints, .. } = compiled;
-    let Joints { joints, rows: joint_rows, .. } = joints;
+    let JointTable { joints, rows: joint_rows, .. } = joints;
     let Tables { poses, states, islands, island_flags, counters, joint_states, .. } = tables;
     for command in commands {
         let place = command.body as usize;

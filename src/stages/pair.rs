@@ -20,7 +20,7 @@
 use glam::Vec2;
 
 use super::bin::{cells, cells_between, runs_of_row};
-use crate::scene::{Compiled, Joints, PairExclusions};
+use crate::scene::{Compiled, JointTable, PairExclusions};
 use crate::tables::Tables;
 use crate::types::{
     ASLEEP, AWAKE_HALF_PLANE, Aabb, BROKEN, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW, JOINED_SHAPE,
@@ -29,7 +29,7 @@ use crate::types::{
 
 /// Fills `pair_starts` and `contacts`.
 pub fn pair(compiled: &Compiled, tables: &mut Tables) {
-    let Compiled { params, shapes, joints: Joints { exclusions, .. }, .. } = compiled;
+    let Compiled { params, shapes, joints: JointTable { exclusions, .. }, .. } = compiled;
     let Tables { aabbs, cell_ends, cell_shapes, states, counters, pair_starts, contacts, .. } = tables;
     let awake_levels = counters.awake_levels;
     let sleeps = params.switches & SLEEP != 0;

@@ -3,7 +3,7 @@
 
 use crate::cpu::lanes::dispatch;
 use crate::cpu::{BodyTables, JointTables};
-use crate::scene::{Compiled, Joints};
+use crate::scene::{Compiled, JointTable};
 use crate::stages::prepare_joints::{first_rows, prepare_joint};
 use crate::threads::{HEAVY, Threads};
 use crate::types::ROW_COUNT_MASK;
@@ -11,7 +11,7 @@ use crate::types::ROW_COUNT_MASK;
 /// Fills the frames of `joint_tables`.
 pub fn prepare_joints(threads: &Threads, compiled: &Compiled, tables: &BodyTables, joint_tables: &mut JointTables) {
     let Compiled { params, bodies, joints, .. } = compiled;
-    let Joints { joints, rows: joint_rows, .. } = joints;
+    let JointTable { joints, rows: joint_rows, .. } = joints;
     let BodyTables { poses, states, .. } = tables;
     let JointTables { frames, states: joint_states, impulses: joint_impulses, .. } = joint_tables;
     let status = |body: u32| states.get(body as usize).status;

@@ -2,7 +2,7 @@
 //! [`crate::stages::project_joints`], to the same bits.
 
 use super::solve_joints::{for_joints, states_of};
-use crate::scene::{Compiled, Joints};
+use crate::scene::{Compiled, JointTable};
 use crate::stages::project_joints::project_joint;
 use crate::stages::solve_joints::rows_of;
 use crate::threads::{Rows, Threads};
@@ -15,7 +15,7 @@ pub fn project_joints(
     joint_frames: &[JointFrame],
     states: &Rows<BodyState, 4>,
 ) {
-    let Compiled { params, joints: Joints { starts: joint_starts, rows: joint_rows, .. }, .. } = compiled;
+    let Compiled { params, joints: JointTable { starts: joint_starts, rows: joint_rows, .. }, .. } = compiled;
     for_joints(threads, joint_starts, |index| {
         let frame = &joint_frames[index];
         let mut ends = states_of(frame, states);

@@ -9,7 +9,7 @@ use crate::cpu::lanes::{
     cross_scalar, dispatch, f32x8, inv_rotate, inverse, rotate, turned, u32x8,
 };
 use crate::cpu::{BodyTables, JointTables};
-use crate::scene::{Compiled, Joints};
+use crate::scene::{Compiled, JointTable};
 use crate::stages::solve_joints::{self as one, BodyPair, MAX_SWING, rows_of, solve_joint};
 use crate::threads::{Eight, HEAVY, Halves, RowTable, Rows, Threads};
 use crate::types::{
@@ -33,7 +33,7 @@ pub fn solve_joints(
     joint_tables: &mut JointTables,
     tables: &mut BodyTables,
 ) {
-    let Compiled { params, joints: Joints { starts: joint_starts, rows: joint_rows, .. }, .. } = compiled;
+    let Compiled { params, joints: JointTable { starts: joint_starts, rows: joint_rows, .. }, .. } = compiled;
     let JointTables { frames: joint_frames, blocks: joint_blocks, impulses: joint_impulses, .. } = joint_tables;
     let BodyTables { states, accumulators, .. } = tables;
     if threads.count() == 1 {
@@ -201,8 +201,8 @@ fn store<S: Simd>(new: Vec2x8<S>, row: impl Halves) {
 }
 
 /// Adds the joint impulses to `accumulators`; the fast form of [`crate::stages::warm_start_joints`].
-pub fn warm_start_joints(threads: &Threads, joints: &Joints, joint_tables: &JointTables, tables: &BodyTables) {
-    let Joints { starts: joint_starts, rows: joint_rows, .. } = joints;
+pub fn warm_start_joints(threads: &Threads, joints: &JointTable, joint_tables: &JointTables, tables: &BodyTables) {
+    let JointTable { starts: joint_starts, rows: joint_rows, .. } = joints;
     let JointTables { frames: joint_frames, blocks: joint_blocks, impulses: joint_impulses, .. } = joint_tables;
     let BodyTables { states, accumulators, .. } = tables;
     joint_blocks.for_each_run(threads, |run, table| {

@@ -30,7 +30,7 @@ use crate::cpu::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, mask32x4};
 use crate::cpu::stages::bin::shapes_of_levels;
 use crate::cpu::stages::match_contacts::PreviousContacts;
 use crate::cpu::{ContactTables, GridTables};
-use crate::scene::{Compiled, Joints, PairExclusions};
+use crate::scene::{Compiled, JointTable, PairExclusions};
 use crate::stages::bin::middle;
 use crate::stages::bound::EMPTY;
 use crate::stages::match_contacts::carried_on;
@@ -148,13 +148,13 @@ impl NeighborList {
         threads: &Threads,
         moving: Moving,
         grid: &GridTables,
-        joints: &Joints,
+        joints: &JointTable,
         limit: usize,
         contacts: &mut Vec<Contact>,
     ) -> bool {
         let Moving { params, shapes, aabbs, .. } = moving;
         let GridTables { own_cells, cell_ends, cell_shapes, .. } = grid;
-        let Joints { exclusions, may_part, .. } = joints;
+        let JointTable { exclusions, may_part, .. } = joints;
         if self.grown.len() == aabbs.len() && self.age < 2 {
             self.idle = IDLE;
         }
