@@ -16,7 +16,7 @@ use drystone::{BodyType, World, WorldError};
 /// Share of an outline that is asked about, from its middle: an outline that only touches overlaps nothing.
 const INNER: f32 = 0.98;
 /// In worlds of more shapes the ghost is not checked, as each query lays a grid of all shapes; the drawn body is.
-const MAX_SHAPES: usize = 50_000;
+const MAX_CHECKED_SHAPES: usize = 50_000;
 
 /// Overlaps of the outline that is being drawn.
 #[derive(Debug, Default)]
@@ -48,7 +48,7 @@ impl App {
     /// If the device is lost.
     pub(super) fn look_at_overlap(&mut self) -> Result<(), WorldError> {
         let outline = self.pointer.pixel.and_then(|pixel| self.drafted(self.world_at(pixel)));
-        let Some(outline) = outline.filter(|_| self.facts().shapes <= MAX_SHAPES) else {
+        let Some(outline) = outline.filter(|_| self.facts().shapes <= MAX_CHECKED_SHAPES) else {
             self.build.overlap = Overlap::default();
             return Ok(());
         };
