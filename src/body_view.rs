@@ -224,8 +224,8 @@ impl CpuWorld {
 impl World {
     /// Returns a body as it is now: position, velocities, mass. A body of the scene may be given by its index.
     ///
-    /// On the CPU this takes some nanoseconds. On the GPU it waits for the device and reads the body back; for many bodies
-    /// [`Self::transforms`] waits once, and [`Self::transforms_latest`] never does.
+    /// On the CPU this takes some nanoseconds. On the GPU it waits for the device and reads the body back; for many
+    /// bodies [`Self::transforms`] waits once, and [`Self::transforms_latest`] never does.
     ///
     /// ```
     /// use drystone::{Body, Command, Scene, Shape, World};

@@ -73,8 +73,8 @@ pub enum Command {
         /// Angle, rad, up to 100,000 either way; the body turns the shorter way.
         angle: f32,
     },
-    /// Wakes the body, and with it its island, where bodies sleep ([`Settings::sleep`](crate::Settings::sleep)); every other
-    /// command to a body does so too. Dynamic bodies.
+    /// Wakes the body, and with it its island, where bodies sleep ([`Settings::sleep`](crate::Settings::sleep)); every
+    /// other command to a body does so too. Dynamic bodies.
     Wake,
 }
 

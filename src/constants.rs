@@ -21,8 +21,8 @@ pub const DEFAULT_ITERATIONS: u32 = 10;
 /// Share of the penetration beyond the slop that a step of the solvers without substeps corrects. Much more: stacks
 /// jitter.
 pub const DEFAULT_BAUMGARTE: f32 = 0.2;
-/// Contact stiffness, Hz; never above [`DEFAULT_HERTZ_SHARE`] of the substep rate. Box2D. More: tall stacks take longer to
-/// come to rest. Less: they sag.
+/// Contact stiffness, Hz; never above [`DEFAULT_HERTZ_SHARE`] of the substep rate. Box2D. More: tall stacks take longer
+/// to come to rest. Less: they sag.
 pub const DEFAULT_CONTACT_HERTZ: f32 = 30.0;
 /// Contact damping ratio; far above critical, so that contacts do not ring. Box2D.
 pub const DEFAULT_CONTACT_DAMPING_RATIO: f32 = 10.0;
@@ -102,7 +102,8 @@ pub const ROUNDING: f32 = 1e-6;
 
 /// Largest stiffness of a contact or joint, as a share of the substep rate. Box2D. More: a substep overshoots.
 pub const MAX_HERTZ_SHARE: f32 = 0.25;
-/// Largest default stiffness of a contact, as a share of the substep rate. More: stacks jitter at fewer than four substeps.
+/// Largest default stiffness of a contact, as a share of the substep rate. More: stacks jitter at fewer than four
+/// substeps.
 pub const DEFAULT_HERTZ_SHARE: f32 = 0.125;
 /// Largest position correction in one sweep, m. Box2D 2.4.
 pub const MAX_CORRECTION: f32 = 0.2;

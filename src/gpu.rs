@@ -567,8 +567,8 @@ impl GpuWorld {
     }
 
     /// Returns the buffer of a table, by its name in the map of a step ([`low_level`](crate::low_level)), as the steps
-    /// recorded so far leave it; `None` if no table has that name. Valid until the next step: a world swaps its buffers as
-    /// it steps and replaces them as it grows.
+    /// recorded so far leave it; `None` if no table has that name. Valid until the next step: a world swaps its buffers
+    /// as it steps and replaces them as it grows.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<&wgpu::Buffer> {
         self.engine.buffers.get(at_parity(name, self.engine.parity))

@@ -1,5 +1,5 @@
-//! Rigid bodies and particles in 2D, stepped by compute shaders on the GPU or by the CPU. Both run the same stages in the
-//! same order; the CPU's are the reference against which each shader is tested.
+//! Rigid bodies and particles in 2D, stepped by compute shaders on the GPU or by the CPU. Both run the same stages in
+//! the same order; the CPU's are the reference against which each shader is tested.
 //!
 //! ```
 //! use drystone::{Body, Scene, Shape, World};
@@ -20,8 +20,8 @@
 //! The same scene on the GPU: `World::on_gpu(&Context::new(AdapterChoice::Any)?, &scene)?`. A program that steps on the
 //! CPU alone leaves out the feature `gpu`, and with it wgpu.
 //!
-//! **A debug build steps 66 to 150 times slower than an optimised one.** Cargo applies the profiles of your program, not
-//! those of this crate. Add to your `Cargo.toml`:
+//! **A debug build steps 66 to 150 times slower than an optimised one.** Cargo applies the profiles of your program,
+//! not those of this crate. Add to your `Cargo.toml`:
 //!
 //! ```toml
 //! [profile.dev.package."*"]
@@ -58,7 +58,8 @@
 //!
 //! # Guarantees
 //!
-//! - **A step never waits for the GPU.** It is recorded without reading back a count; counters arrive a few steps later.
+//! - **A step never waits for the GPU.** It is recorded without reading back a count; counters arrive a few steps
+//!   later.
 //! - **Replay is exact.** On the same adapter, driver and build a scene gives the same bits every time, for any buffer
 //!   capacities and, on the CPU, for any number of threads.
 //! - **The backends agree.** From the same input, counts, orders and colours are equal bit for bit; floats agree within
@@ -102,8 +103,8 @@ mod types;
 mod world;
 mod worlds;
 
-/// Hash of the compiler, the target and the sources of this library, 16 hexadecimal digits: two builds with the same one
-/// step a world to the same bits.
+/// Hash of the compiler, the target and the sources of this library, 16 hexadecimal digits: two builds with the same
+/// one step a world to the same bits.
 pub const FINGERPRINT: &str = env!("DRYSTONE_FINGERPRINT");
 
 pub use body_view::{BodyTransform, BodyView};

@@ -1,6 +1,6 @@
-//! The engine under [`World`](crate::World) and [`WorldBatch`](crate::WorldBatch): tables, stages, both backends. For code
-//! that looks inside, records into a command encoder of its own or compares the backends. Documented, but without a
-//! promise of stability.
+//! The engine under [`World`](crate::World) and [`WorldBatch`](crate::WorldBatch): tables, stages, both backends. For
+//! code that looks inside, records into a command encoder of its own or compares the backends. Documented, but without
+//! a promise of stability.
 //!
 //! # The map of a step
 //!
@@ -72,14 +72,15 @@
 //! ```
 //!
 //! 1. [`command`](stages::command) applies the commands since the last step.
-//! 2. [`bound`](stages::bound), [`bin`](stages::bin) and [`pair`](stages::pair) find the pairs of shapes whose boxes overlap.
+//! 2. [`bound`](stages::bound), [`bin`](stages::bin) and [`pair`](stages::pair) find the pairs of shapes whose boxes
+//!    overlap.
 //! 3. [`match_contacts`](stages::match_contacts) finds each pair's contact of the previous step,
 //!    [`collide`](stages::collide) its contact points now.
 //! 4. [`color`](stages::color) sorts the contacts into colours, so that no two of a colour move the same body, and
 //!    [`prepare`](stages::prepare) lays them out for the solver. Joints are sorted into colours once.
-//! 5. In each substep: gravity and the last impulses, a [`solve`](stages::solve) sweep that pushes bodies apart, motion, and
-//!    a relax sweep that takes back the speed that the push added. Joints have sweeps of their own, before those of the
-//!    contacts ([`solve_joints`](stages::solve_joints)).
+//! 5. In each substep: gravity and the last impulses, a [`solve`](stages::solve) sweep that pushes bodies apart,
+//!    motion, and a relax sweep that takes back the speed that the push added. Joints have sweeps of their own, before
+//!    those of the contacts ([`solve_joints`](stages::solve_joints)).
 //! 6. [`restitution`](stages::restitution) adds bounces, impulses are stored for the next step, and
 //!    [`continuous`](stages::continuous) stops fast bodies that would have tunnelled.
 //!
@@ -88,12 +89,12 @@
 //! # Sleep
 //!
 //! With [`Settings::sleep`](crate::Settings::sleep) bodies that have been quiet for half a second fall asleep by whole
-//! islands: bodies connected by contacts and joints ([`sleep`](stages::sleep)). Sleeping bodies do not move by a bit, their
-//! contacts are archived with their impulses, and pairs among them are not searched. A body that touches one of them, or a
-//! command to one ([`Command::Wake`](crate::Command::Wake)), wakes its island within the same step
+//! islands: bodies connected by contacts and joints ([`sleep`](stages::sleep)). Sleeping bodies do not move by a bit,
+//! their contacts are archived with their impulses, and pairs among them are not searched. A body that touches one of
+//! them, or a command to one ([`Command::Wake`](crate::Command::Wake)), wakes its island within the same step
 //! ([`wake`](stages::wake)); so pairs and contacts are then searched once more. A body can be kept from sleeping
-//! ([`Body::sleepless`](crate::Body::sleepless)); it keeps awake what touches it. A step in which all bodies sleep changes
-//! nothing: it is counted and not run. All of this is decided on the device and replays exactly.
+//! ([`Body::sleepless`](crate::Body::sleepless)); it keeps awake what touches it. A step in which all bodies sleep
+//! changes nothing: it is counted and not run. All of this is decided on the device and replays exactly.
 
 pub use crate::cpu::CpuWorld;
 #[cfg(feature = "gpu")]
@@ -125,7 +126,8 @@ modules! {
     gpu;
     /// Vector and rotation arithmetic that Rust and WGSL share, to the same bits on every CPU.
     math;
-    /// Slots and ids of bodies and joints that are added to and removed from a running world, and the journal of changes.
+    /// Slots and ids of bodies and joints that are added to and removed from a running world, and the journal of
+    /// changes.
     population;
     /// Queries between two steps: rays, points, boxes and shapes ([`Query`](crate::Query)).
     query;

@@ -41,15 +41,15 @@ use crate::world::WorldError;
 ///
 /// # Rules
 ///
-/// - **Solid.** Shapes are filled. A ray that starts in a shape, or on its boundary, hits it at fraction 0, with the normal
-///   against the ray; the normal of a ray without length (below 1e-10 m) is (0, 0). A ray that ends on a shape hits it.
-///   Segments have no inside: a ray hits them from both sides, and at its end if it runs along them.
+/// - **Solid.** Shapes are filled. A ray that starts in a shape, or on its boundary, hits it at fraction 0, with the
+///   normal against the ray; the normal of a ray without length (below 1e-10 m) is (0, 0). A ray that ends on a shape
+///   hits it. Segments have no inside: a ray hits them from both sides, and at its end if it runs along them.
 /// - **The first hit** is that of the smallest fraction; among several at the same fraction that of the smallest index.
 /// - **Touching counts**: shapes that share a boundary with a region reach into it.
 /// - **Boxes of shapes** are compared by [`Query::Aabb`], without the solver's margin. A half plane has none, and is
 ///   found if it reaches into the given box.
-/// - **Rounding** is that of f32: about 1e-6 of the distances within a query and, far out, of the distance from the origin.
-///   Cases nearer to a tie than that may be decided either way, and differently on the two backends.
+/// - **Rounding** is that of f32: about 1e-6 of the distances within a query and, far out, of the distance from the
+///   origin. Cases nearer to a tie than that may be decided either way, and differently on the two backends.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Query {
     /// Ray cast: the first shape on the way. Answered by [`Answers::hit`].

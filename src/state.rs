@@ -207,8 +207,8 @@ pub struct Metrics {
     pub joint_error: f64,
     /// Largest error of a joint's angle, rad, counted as [`Self::joint_error`].
     pub joint_angle_error: f64,
-    /// Energy of the springs of joints, J: spring joints, suspensions, hinges with a spring, soft rods and welds, motor and
-    /// mouse joints. Rigid joints and contacts store none. Zero for springs at rest length.
+    /// Energy of the springs of joints, J: spring joints, suspensions, hinges with a spring, soft rods and welds, motor
+    /// and mouse joints. Rigid joints and contacts store none. Zero for springs at rest length.
     pub elastic_energy: f64,
     /// Kinetic, potential and elastic energy together, J.
     pub total_energy: f64,

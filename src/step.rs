@@ -150,7 +150,8 @@ pub struct PlannedStage {
     pub flags: u32,
 }
 
-/// Returns the stages of one step in their order. `bounces` is true if two shapes can bounce, `joints` if there are joints.
+/// Returns the stages of one step in their order. `bounces` is true if two shapes can bounce, `joints` if there are
+/// joints.
 #[must_use]
 pub fn plan(settings: &Settings, bounces: bool, joints: bool) -> Vec<PlannedStage> {
     let mut ops = Vec::new();
@@ -165,8 +166,8 @@ pub fn plan(settings: &Settings, bounces: bool, joints: bool) -> Vec<PlannedStag
     run(Stage::Collide, 0);
     if settings.sleep {
         run(Stage::Wake, 0);
-        // A body that woke needs its contacts in this step: without them it would stand like a wall. These do nothing if
-        // no body woke.
+        // A body that woke needs its contacts in this step: without them it would stand like a wall. These do nothing
+        // if no body woke.
         run(Stage::Pair, 0);
         run(Stage::MatchContacts, 0);
         run(Stage::Collide, 0);
@@ -182,8 +183,9 @@ pub fn plan(settings: &Settings, bounces: bool, joints: bool) -> Vec<PlannedStag
     let relax = settings.mode == Mode::Soft && settings.relax;
     if settings.warm_start {
         run(Stage::WarmStart, 0);
-        // Before the next substep the impulses of joints must be turned into the new directions of the rows: a tension along
-        // an old direction would do work. The relax sweep, which follows the motion, does that; without it, it is done here.
+        // Before the next substep the impulses of joints must be turned into the new directions of the rows: a tension
+        // along an old direction would do work. The relax sweep, which follows the motion, does that; without it, it is
+        // done here.
         if joints && relax {
             run(Stage::WarmStartJoints, 0);
         }

@@ -1,5 +1,5 @@
-//! Checks of what a newcomer reads first: links lead somewhere, files that are named exist, every setting is described, and
-//! pictures made from the code are those of the code. `DRYSTONE_WRITE_PICTURES=1` writes these pictures.
+//! Checks of what a newcomer reads first: links lead somewhere, files that are named exist, every setting is described,
+//! and pictures made from the code are those of the code. `DRYSTONE_WRITE_PICTURES=1` writes these pictures.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;

@@ -287,8 +287,8 @@ impl Engine {
         Ok(true)
     }
 
-    /// Grows the event capacity to 1.5 times a known need. If the device allows no more, worlds continue with what fits;
-    /// in strict mode that is an error. Returns true if there are new tables.
+    /// Grows the event capacity to 1.5 times a known need. If the device allows no more, worlds continue with what
+    /// fits; in strict mode that is an error. Returns true if there are new tables.
     ///
     /// # Errors
     /// If the new tables do not fit the device; then nothing is changed.

@@ -104,8 +104,8 @@ impl Settings {
         self
     }
 
-    /// Returns the settings with this stiffness of contacts in soft mode, Hz; at most a quarter of the substep rate acts.
-    /// Default 30, at most an eighth of the substep rate.
+    /// Returns the settings with this stiffness of contacts in soft mode, Hz; at most a quarter of the substep rate
+    /// acts. Default 30, at most an eighth of the substep rate.
     #[must_use]
     pub fn contact_hertz(mut self, hertz: f32) -> Self {
         self.contact_hertz = Some(hertz);
@@ -250,7 +250,8 @@ impl Shape {
         self
     }
 
-    /// Returns the box or polygon with rounded corners: `radius` is added on all sides, m. Other outlines stay as they are.
+    /// Returns the box or polygon with rounded corners: `radius` is added on all sides, m. Other outlines stay as they
+    /// are.
     #[must_use]
     pub fn rounded(mut self, rounding: f32) -> Self {
         if let Geometry::Box { radius, .. } | Geometry::Polygon { radius, .. } = &mut self.geometry {
@@ -261,8 +262,8 @@ impl Shape {
 }
 
 impl Filter {
-    /// Returns a filter of every category that meets every category: as that of a query it finds all shapes but those whose
-    /// own filter meets none.
+    /// Returns a filter of every category that meets every category: as that of a query it finds all shapes but those
+    /// whose own filter meets none.
     #[must_use]
     pub fn everything() -> Self {
         Self { category: u32::MAX, mask: u32::MAX, group: 0 }
@@ -345,7 +346,8 @@ impl JointKind {
         self
     }
 
-    /// Returns the rod, hinge, slider or wheel with a motor: its speed, m/s or rad/s, and largest force, N, or torque, N·m.
+    /// Returns the rod, hinge, slider or wheel with a motor: its speed, m/s or rad/s, and largest force, N, or torque,
+    /// N·m.
     #[must_use]
     pub fn motor(mut self, speed: f32, max: f32) -> Self {
         if let Self::Distance { motor, .. }

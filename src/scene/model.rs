@@ -191,20 +191,22 @@ pub struct Settings {
     pub relax: bool,
     /// Start from the impulses of the previous step. Without it, stacks need many more sweeps.
     pub warm_start: bool,
-    /// Clamp the accumulated impulse, not each increment. Off is wrong on purpose: `examples/clamping.rs` shows the error.
+    /// Clamp the accumulated impulse, not each increment. Off is wrong on purpose: `examples/clamping.rs` shows the
+    /// error.
     pub accumulate: bool,
     /// Share of the penetration removed in a step (baumgarte) or a sweep (projection), 0 – 1. Default 0.2.
     pub baumgarte: f32,
-    /// Soft mode: stiffness of contacts as the frequency of a mass on their spring, Hz; contacts with static and kinematic
-    /// bodies have twice that. At most a quarter of the substep rate acts. `None`: 30 Hz, at most an eighth of the substep
-    /// rate. At rest two equal bodies overlap by `2g / (2πf)²` for each body's weight that the contact carries, 0.55 mm at 30 Hz.
-    /// More: less overlap, but tall stacks take longer to come to rest; 120 Hz needs 8 substeps.
+    /// Soft mode: stiffness of contacts as the frequency of a mass on their spring, Hz; contacts with static and
+    /// kinematic bodies have twice that. At most a quarter of the substep rate acts. `None`: 30 Hz, at most an eighth
+    /// of the substep rate. At rest two equal bodies overlap by `2g / (2πf)²` for each body's weight that the contact
+    /// carries, 0.55 mm at 30 Hz. More: less overlap, but tall stacks take longer to come to rest; 120 Hz needs 8
+    /// substeps.
     pub contact_hertz: Option<f32>,
-    /// Soft mode: damping ratio of contacts, above 0; 1 is critical damping. Default 10. Less: stacks ring. More: overlaps are pushed
-    /// out more slowly.
+    /// Soft mode: damping ratio of contacts, above 0; 1 is critical damping. Default 10. Less: stacks ring. More:
+    /// overlaps are pushed out more slowly.
     pub contact_damping_ratio: f32,
-    /// Soft mode: fastest speed at which overlaps are pushed out, m/s. Default 3. More: bodies that begin inside each other
-    /// fly apart. 0: overlaps stay.
+    /// Soft mode: fastest speed at which overlaps are pushed out, m/s. Default 3. More: bodies that begin inside each
+    /// other fly apart. 0: overlaps stay.
     pub push_speed: f32,
     /// Penetration that is not corrected, m. Default 0.005.
     pub slop: f32,

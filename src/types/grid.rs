@@ -36,8 +36,8 @@ pub struct Level {
 /// An axis-aligned box, margin included. Empty (`min.x > max.x`) for quarantined bodies.
 ///
 /// A half plane's row is empty by the same rule, and says where its surface is in the world: `min` is
-/// ([`HALF_PLANE_ROW`], offset along the normal, margin included), `max` the normal. A shape's own margin alone would do
-/// for the speculative distance; that the plane has one too makes room for rounding 100 km from the origin.
+/// ([`HALF_PLANE_ROW`], offset along the normal, margin included), `max` the normal. A shape's own margin alone would
+/// do for the speculative distance; that the plane has one too makes room for rounding 100 km from the origin.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Aabb {

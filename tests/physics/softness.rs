@@ -1,5 +1,5 @@
-//! Stiffness, damping and push speed of contacts, against the closed form of the soft step: overlap at rest, and how fast
-//! overlaps are pushed out.
+//! Stiffness, damping and push speed of contacts, against the closed form of the soft step: overlap at rest, and how
+//! fast overlaps are pushed out.
 
 use std::f64::consts::TAU;
 
@@ -52,8 +52,8 @@ fn overlap_at_rest(backend: Backend) {
     }
 }
 
-/// Without loads, an overlap shrinks by the same factor every substep: `1 − h r s`, with the rate `r = ω / (2ζ + hω)` and the mass
-/// scale `s = hωa / (1 + hωa)` of `a = 2ζ + hω`.
+/// Without loads, an overlap shrinks by the same factor every substep: `1 − h r s`, with the rate `r = ω / (2ζ + hω)`
+/// and the mass scale `s = hωa / (1 + hωa)` of `a = 2ζ + hω`.
 fn overlaps_decay(backend: Backend) {
     let h = 1.0 / 240.0;
     let factor = |hertz: f64, ratio: f64| {

@@ -1,5 +1,5 @@
-//! Parsers for numeric options, whose messages name the accepted range. Together with the option and the value, which clap
-//! adds, they say how to correct the command line.
+//! Parsers for numeric options, whose messages name the accepted range. Together with the option and the value, which
+//! clap adds, they say how to correct the command line.
 
 use std::ops::RangeInclusive;
 

@@ -15,7 +15,8 @@ use super::number::{self, whole};
 /// Press ? in the window for its keys. Drag bodies with the mouse. A scene file is reloaded whenever it changes.
 #[derive(Args, Debug)]
 pub struct ViewOptions {
-    /// A scene file (.json, .ron), a saved world (.snap), or a built-in scene with parameters, such as large_pyramid:base=20
+    /// A scene file (.json, .ron), a saved world (.snap), or a built-in scene with parameters, such as
+    /// large_pyramid:base=20
     #[arg(default_value = "large_pyramid:base=40")]
     scene: String,
     /// Backend; can be changed in the window

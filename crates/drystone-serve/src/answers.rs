@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 /// State of a world: its bodies and their velocities.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = State)]
 pub struct StateAnswer {
     /// Steps done.
     pub step: u64,
@@ -20,6 +21,7 @@ pub struct StateAnswer {
 
 /// Position and velocity of a body.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = BodyState)]
 pub struct BodyStateAnswer {
     /// Id of the body: `slot.generation`.
     pub id: String,
@@ -43,6 +45,7 @@ pub struct BodyStateAnswer {
 
 /// Bodies of a world with their shapes.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Bodies)]
 pub struct BodiesAnswer {
     /// Steps done.
     pub step: u64,
@@ -56,6 +59,7 @@ pub struct BodiesAnswer {
 
 /// Axis-aligned rectangle in world coordinates.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = View)]
 pub struct ViewRect {
     /// Lower left corner, m.
     pub min: [f64; 2],
@@ -65,6 +69,7 @@ pub struct ViewRect {
 
 /// Type, mass and shapes of a body.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Look)]
 pub struct BodyShapes {
     /// Id of the body: `slot.generation`.
     pub id: String,
@@ -83,6 +88,7 @@ pub struct BodyShapes {
 
 /// Shape for drawing. Exactly one of `circle`, `polygon` and `half_plane` is present.
 #[derive(Debug, Default, Serialize, ToSchema)]
+#[schema(as = Outline)]
 pub struct ShapeOutline {
     /// A circle.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,6 +119,7 @@ pub struct Circle {
 
 /// Points with a radius around them.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Polygon)]
 pub struct PolygonOutline {
     /// Corners, m, counter-clockwise.
     pub points: Vec<[f64; 2]>,
@@ -122,6 +129,7 @@ pub struct PolygonOutline {
 
 /// Everything below a line.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = HalfPlane)]
 pub struct HalfPlaneOutline {
     /// Unit vector out of the half plane.
     pub normal: [f64; 2],
@@ -131,6 +139,7 @@ pub struct HalfPlaneOutline {
 
 /// Joints of a world.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Joints)]
 pub struct JointsAnswer {
     /// Steps done.
     pub step: u64,
@@ -186,6 +195,7 @@ pub struct JointLook {
 
 /// Quality and energy of a world.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Metrics)]
 pub struct MetricsAnswer {
     /// Steps done.
     pub step: u64,
@@ -219,6 +229,7 @@ pub struct Events {
 
 /// Contact that began or ended, sensor overlap, or joint that broke.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Event)]
 pub struct EventAnswer {
     /// Number of the event, counted from the creation of the world or the start of the service.
     pub number: u64,
@@ -249,6 +260,7 @@ pub struct EventAnswer {
 
 /// Answers to queries, in the order of the queries.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Answers)]
 pub struct QueryAnswers {
     /// Steps done.
     pub step: u64,
@@ -258,6 +270,7 @@ pub struct QueryAnswers {
 
 /// Answer to one query.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Found)]
 #[serde(rename_all = "snake_case")]
 pub enum QueryAnswer {
     /// Answer to a ray: the first hit, or `null`.
@@ -268,6 +281,7 @@ pub enum QueryAnswer {
 
 /// Hit of a ray.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Hit)]
 pub struct RayAnswer {
     /// Id of the body.
     pub body: Option<String>,

@@ -22,8 +22,8 @@
 //!
 //! Then the full rows of 36 bytes: u32 slot, u32 generation, f32 x, y (of the body's origin, m), angle (rad, in (−π,
 //! π]), f32 velocity x, y (of the centre of mass, m/s), angular velocity (rad/s), u32 flags (1 asleep, 2 static,
-//! 4 kinematic). Then the delta rows of 12 bytes: u32 slot, i16 dx, dy, dangle (quanta), i16 flags as in full rows. Then
-//! the slots of removed bodies, u32 each.
+//! 4 kinematic). Then the delta rows of 12 bytes: u32 slot, i16 dx, dy, dangle (quanta), i16 flags as in full rows.
+//! Then the slots of removed bodies, u32 each.
 //!
 //! A delta refers to the client's values: the client adds `d · quantum` in 64-bit floats and wraps the angle. Quanta
 //! are powers of two, so that client and service hold the same numbers and errors do not accumulate: a position is

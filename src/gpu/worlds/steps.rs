@@ -223,7 +223,8 @@ impl BatchSlots {
         self.recorded += 1;
     }
 
-    /// Processes what has arrived, without waiting. Results wait in the slots for their worlds ([`Self::deliver_readbacks`]).
+    /// Processes what has arrived, without waiting. Results wait in the slots for their worlds
+    /// ([`Self::deliver_readbacks`]).
     pub(super) fn poll(&mut self) -> Result<(), WorldError> {
         self.engine.context.poll(wgpu::PollType::Poll)?;
         let period = self.engine.context.queue().get_timestamp_period();

@@ -163,6 +163,7 @@ pub async fn events(
 
 /// Queries of a request.
 #[derive(Debug, ToSchema)]
+#[schema(as = Questions)]
 #[allow(dead_code, reason = "for the API description only; the body is parsed as a list")]
 pub struct QueriesRequest {
     /// Queries, at least one.

@@ -47,6 +47,7 @@ async fn once(
 
 /// Name of a new checkpoint.
 #[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(as = Checkpoint)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointName {
     /// Name: lowercase letters, digits and hyphens, at most 64. [default: by the step]

@@ -20,6 +20,7 @@ use crate::problem::Problem;
 
 /// Number of steps, and the time for them.
 #[derive(Debug, Deserialize, ToSchema)]
+#[schema(as = Step)]
 #[serde(deny_unknown_fields)]
 pub struct StepRequest {
     /// Number of steps.
@@ -38,6 +39,7 @@ pub(super) fn one() -> u64 {
 
 /// Result of a request for steps.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Stepped)]
 pub struct StepAnswer {
     /// Total number of steps of the world.
     step: u64,
@@ -86,6 +88,7 @@ pub async fn step(FromState(state): FromState<ApiState>, OwnWorld(id): OwnWorld,
 
 /// Commands, executed in order.
 #[derive(Debug, ToSchema)]
+#[schema(as = Batch)]
 #[allow(dead_code, reason = "for the API description only; the body is parsed as a list")]
 pub struct CommandBatch {
     /// Commands, at least one.
@@ -94,6 +97,7 @@ pub struct CommandBatch {
 
 /// Results of commands.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Done)]
 pub struct CommandResults {
     /// Number of steps done before the commands.
     step: u64,
@@ -123,6 +127,7 @@ pub async fn commands(FromState(state): FromState<ApiState>, OwnWorld(id): OwnWo
 
 /// Play mode.
 #[derive(Debug, Default, Deserialize, ToSchema)]
+#[schema(as = Play)]
 #[serde(deny_unknown_fields)]
 pub struct PlayRequest {
     /// Speed as a multiple of real time, 0.001 to 1000, or `"max"` for as fast as possible. [default: 1]

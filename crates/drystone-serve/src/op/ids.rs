@@ -39,7 +39,11 @@ impl PartialSchema for BodySelector {
     }
 }
 
-impl ToSchema for BodySelector {}
+impl ToSchema for BodySelector {
+    fn name() -> std::borrow::Cow<'static, str> {
+        "BodyRef".into()
+    }
+}
 
 impl PartialSchema for JointRef {
     fn schema() -> RefOr<Schema> {

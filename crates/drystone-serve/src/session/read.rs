@@ -543,6 +543,7 @@ pub enum QueryRecord {
 
 /// Collision filter, as in a scene.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, utoipa::ToSchema)]
+#[schema(as = FilterRecord)]
 #[serde(default, deny_unknown_fields)]
 pub struct QueryFilterRecord {
     /// Categories of the query, as bits.
