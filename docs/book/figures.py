@@ -269,6 +269,12 @@ def settings(drystone: Drystone) -> None:
     for share in (0.01, 0.2, 1):
         scene = drystone.scene("overlap_recovery:base=6", mode="baumgarte", baumgarte=share)
         drystone.picture(f"baumgarte-{share:g}", scene, 60, "240x200", "--view=-9,-1,9,14")
+    for hertz, substeps in ((5, 4), (30, 4), (120, 8)):
+        scene = drystone.scene("vertical_stack:count=30", contact_hertz=hertz, substeps=substeps)
+        drystone.picture(f"contact_hertz-{hertz}", scene, 600, tall, "--view=-8,-1,8,31")
+    for speed in (0, 3, 50):
+        scene = drystone.scene("overlap_recovery:base=6", push_speed=speed)
+        drystone.picture(f"push_speed-{speed}", scene, 60, "240x200", "--view=-9,-1,9,14")
     for friction in (0.1, 0.35, 0.6):
         drystone.picture(f"friction-{friction:g}", drystone.scene(f"arch:friction={friction}"), 300)
     for hertz in (2, 10, 60):

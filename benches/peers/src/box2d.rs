@@ -62,8 +62,14 @@ impl Box2d {
         refuse(scene)?;
         let compiled = Compiled::new(scene)?;
         let foundation = Foundation::initialize_default()?;
-        let definition = foundation
-            .world_builder()
+        let settings = &scene.settings;
+        let mut definition = foundation.world_builder();
+        if let Some(hertz) = settings.contact_hertz {
+            definition = definition.contact_hertz(hertz);
+        }
+        let definition = definition
+            .contact_damping_ratio(settings.contact_damping_ratio)
+            .contact_speed(settings.push_speed)
             .gravity(vector(scene.gravity.into()))
             .restitution_threshold(scene.settings.restitution_threshold)
             .enable_sleep(scene.settings.sleep)

@@ -132,6 +132,9 @@ fn refuse(settings: &Settings, compiled: &Compiled) -> Result<()> {
         ("relax", !settings.relax),
         ("accumulate", !settings.accumulate),
         ("correct_position", !settings.correct_position),
+        ("contact_hertz", settings.contact_hertz.is_some()),
+        ("contact_damping_ratio", settings.contact_damping_ratio != wants.contact_damping_ratio),
+        ("push_speed", settings.push_speed != wants.push_speed),
     ] {
         ensure!(!differs, "Rapier has no setting for `{what}`");
     }
