@@ -8,6 +8,7 @@ use glam::Vec2;
 
 use super::app::App;
 use super::build::{Draft, DrawnOutline, Tool};
+use super::run::WorldRun;
 use drystone::low_level::gpu::PendingQuery;
 use drystone::low_level::types::{DYNAMIC, SENSOR_SHAPE};
 use drystone::{Answers, Geometry, Query};
@@ -53,7 +54,7 @@ impl App {
             return Ok(());
         };
         if let Some(mut pending) = self.build.overlap.pending.take() {
-            match self.run.here_mut().map(|run| run.world_mut()) {
+            match self.run.here_mut().map(WorldRun::world_mut) {
                 Some(World::Gpu(world)) => match world.query_poll(&mut pending) {
                     Ok(Some(answers)) => self.build.overlap.bodies = self.overlapped(&answers),
                     Ok(None) => {
@@ -77,7 +78,7 @@ impl App {
             self.build.overlap.bodies = None;
             return Ok(());
         };
-        match self.run.here_mut().map(|run| run.world_mut()) {
+        match self.run.here_mut().map(WorldRun::world_mut) {
             Some(World::Gpu(world)) => self.build.overlap.pending = Some(world.query_async(&[query])?),
             Some(World::Cpu(world)) => {
                 let answers = world.query(&[query])?;
