@@ -4,11 +4,10 @@ use glam::Vec2;
 
 use super::CommandError;
 use crate::population::{JointId, joint_place};
-use crate::scene::{Compiled, JointKind, check_joint_command};
+use crate::scene::{Compiled, check_joint_command};
 use crate::types::{
     self, COMMAND_JOINT_ANCHOR, COMMAND_JOINT_ENABLE, COMMAND_JOINT_GOAL, COMMAND_JOINT_MOTOR, COMMAND_JOINT_REFERENCE,
-    JOINT_TYPE_SHIFT, ROW_ALONG, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_ROLE,
-    ROW_SPRING, ROW_UPPER,
+    ROW_ALONG, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_ROLE, ROW_SPRING, ROW_UPPER,
 };
 
 /// A command to a joint; it lasts until it is changed. A joint without a motor or limits in its scene cannot be given
@@ -47,7 +46,7 @@ impl JointCommand {
     pub(crate) fn flatten(self, compiled: &Compiled, id: JointId) -> Result<Vec<types::CommandData>, CommandError> {
         let place = joint_place(compiled, id).ok_or(CommandError::NoJoint(id))?;
         let joint = &compiled.joints.joints[place];
-        let name = JointKind::NAMES[(joint.flags >> JOINT_TYPE_SHIFT) as usize & 7];
+        let name = joint.kind_name();
         check_joint_command(self, name, format_args!("joint {id}"))?;
         let last = joint.first_row + (joint.flags & ROW_COUNT_MASK);
         let kinds = (joint.first_row..last).map(|row| (row, compiled.joints.rows[row as usize].kind));

@@ -104,18 +104,11 @@ impl Settings {
         self
     }
 
-    /// Returns the settings with this stiffness of contacts in soft mode, Hz; at most a quarter of the substep rate
-    /// acts. Default 30, at most an eighth of the substep rate.
+    /// Returns the settings with this stiffness of contacts in soft mode, Hz, of which at most a quarter of the substep
+    /// rate acts, and this damping ratio. Default 30 Hz, at most an eighth of the substep rate, and 10.
     #[must_use]
-    pub fn contact_hertz(mut self, hertz: f32) -> Self {
-        self.contact_hertz = Some(hertz);
-        self
-    }
-
-    /// Returns the settings with this damping ratio of contacts in soft mode. Default 10.
-    #[must_use]
-    pub fn contact_damping_ratio(mut self, ratio: f32) -> Self {
-        self.contact_damping_ratio = ratio;
+    pub fn contact_softness(mut self, hertz: f32, damping_ratio: f32) -> Self {
+        (self.contact_hertz, self.contact_damping_ratio) = (Some(hertz), damping_ratio);
         self
     }
 

@@ -276,24 +276,6 @@ impl Scene {
         let own: usize = self.bodies.iter().map(|body| body.shapes.len()).sum();
         own.saturating_add(most(&self.emitters, false).shapes)
     }
-
-    /// Returns the scene with one batch of each emitter there from the start: for pictures and counts of all that the
-    /// scene has.
-    #[must_use]
-    pub fn unfolded(&self) -> Self {
-        let mut scene = Self { emitters: Vec::new(), ..self.clone() };
-        for emitter in &self.emitters {
-            let first = scene.bodies.len();
-            scene.bodies.extend(emitter.bodies.iter().map(|body| Body { id: None, ..body.clone() }));
-            scene.joints.extend(emitter.joints.iter().map(|joint| Joint {
-                a: joint.a.map(|a| first + a),
-                b: first + joint.b,
-                id: None,
-                ..joint.clone()
-            }));
-        }
-        scene
-    }
 }
 
 impl Compiled {

@@ -5,6 +5,8 @@
 
 use glam::Vec2;
 
+use crate::types::{JOINT_TYPE_SHIFT, JointData};
+
 /// A joint between two bodies, or between a body and the world.
 ///
 /// ```
@@ -288,12 +290,19 @@ impl JointKind {
     }
 
     /// Names of the types in scene files, by number.
-    pub const NAMES: [&'static str; 8] =
-        ["distance", "spring", "revolute", "prismatic", "wheel", "weld", "motor", "mouse"];
+    const NAMES: [&'static str; 8] = ["distance", "spring", "revolute", "prismatic", "wheel", "weld", "motor", "mouse"];
 
     /// Returns the name of the type in scene files.
     #[must_use]
     pub fn name(&self) -> &'static str {
         Self::NAMES[self.number() as usize]
+    }
+}
+
+impl JointData {
+    /// Returns the name of the joint's type in scene files.
+    #[must_use]
+    pub fn kind_name(&self) -> &'static str {
+        JointKind::NAMES[(self.flags >> JOINT_TYPE_SHIFT) as usize & 7]
     }
 }

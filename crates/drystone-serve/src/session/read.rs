@@ -19,11 +19,11 @@ use drystone::EventKind;
 use drystone::low_level::scene::JointTable;
 use drystone::low_level::state;
 use drystone::low_level::types::{
-    BOX, BROKEN, CIRCLE, GEOMETRY_MASK, HALF_PLANE, JOINT_DISABLED, JOINT_TYPE_SHIFT, JOINT_VACANT, JointData, NONE,
-    POLYGON, ROW_ALONG, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_ROLE, ROW_SPRING, ROW_UPPER,
-    SENSOR_SHAPE, ShapeData, VACANT, VERTEX_COUNT_SHIFT, WORLD_A,
+    BOX, BROKEN, CIRCLE, GEOMETRY_MASK, HALF_PLANE, JOINT_DISABLED, JOINT_VACANT, JointData, NONE, POLYGON, ROW_ALONG,
+    ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_ROLE, ROW_SPRING, ROW_UPPER, SENSOR_SHAPE, ShapeData,
+    VACANT, VERTEX_COUNT_SHIFT, WORLD_A,
 };
-use drystone::{Answers, Filter, JointId, JointKind, Query, QueryBounds, Snapshot, WorldError};
+use drystone::{Answers, Filter, JointId, Query, QueryBounds, Snapshot, WorldError};
 use drystone_scenes::npz;
 
 /// Read-only request to a session.
@@ -276,8 +276,8 @@ fn joints(live: &mut Live) -> Result<answers::JointsAnswer, WorldError> {
     let mut looks: Vec<(u32, answers::JointLook)> = Vec::with_capacity(table.joints.len());
     for ((joint, state), goal) in table.joints.iter().zip(&snapshot.joint_states).zip(&snapshot.joint_goals) {
         let id = |body: u32| bodies.get(body as usize).cloned().flatten();
-        let kind = (joint.flags >> JOINT_TYPE_SHIFT & 0xf) as usize;
-        let (Some(&kind), Some(b)) = (JointKind::NAMES.get(kind), id(joint.body_b)) else { continue };
+        let kind = joint.kind_name();
+        let Some(b) = id(joint.body_b) else { continue };
         if joint.flags & JOINT_VACANT != 0 {
             continue;
         }
