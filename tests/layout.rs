@@ -297,8 +297,8 @@ fn structs_are_rows_of_16_bytes() {
 fn a_changed_wgsl_is_detected() {
     for (from, to, complaint) in [
         ("    dt: f32,\n    h: f32,", "    h: f32,\n    dt: f32,", "Params: member"),
-        ("    inv_mass: f32,", "    mass: f32,", "Body: member"),
-        ("    group: i32,\n    bound", "    group: u32,\n    bound", "Shape: member"),
+        ("    inv_mass: f32,", "    mass: f32,", "BodyData: member"),
+        ("    group: i32,\n    bound", "    group: u32,\n    bound", "ShapeData: member"),
         ("    origin: vec2<f32>,", "    origin: vec3<f32>,", "Ray: member"),
         ("    points: array<vec2<f32>, 8>,", "    points: array<vec2<f32>, 6>,", "Region: member"),
         ("    features: u32,", "    features: vec2<u32>,", "Contact: member"),

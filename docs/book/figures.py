@@ -273,7 +273,7 @@ def settings(drystone: Drystone) -> None:
         scene = drystone.scene("vertical_stack:count=30", contact_hertz=hertz, substeps=substeps)
         drystone.picture(f"contact_hertz-{hertz}", scene, 600, tall, "--view=-8,-1,8,31")
     for speed in (0, 3, 50):
-        scene = drystone.scene("overlap_recovery:base=6", push_speed=speed)
+        scene = drystone.scene("overlap_recovery:base=6,overlap=0.6", push_speed=speed)
         drystone.picture(f"push_speed-{speed}", scene, 60, "240x200", "--view=-9,-1,9,14")
     for friction in (0.1, 0.35, 0.6):
         drystone.picture(f"friction-{friction:g}", drystone.scene(f"arch:friction={friction}"), 300)
