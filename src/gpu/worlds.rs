@@ -1,8 +1,8 @@
 //! Many worlds on the GPU that are stepped by the same dispatches, with one layer of workgroups per world
 //! ([`super::shader`], `batch.rs`).
 //!
-//! The tables of all worlds lie side by side in batch slots; the host-side state of a world is separate and may be
-//! owned by someone else ([`pool`]), so that slots are only ever asked together with the worlds concerned.
+//! The tables of all worlds lie side by side in batch slots; the host-side state of a world is separate and may
+//! have another owner ([`pool`]), so functions of slots take the worlds that they concern as arguments.
 //! [`GpuWorlds`] owns both.
 
 pub mod pool;

@@ -523,7 +523,7 @@ const PLAIN: [Case; 15] = [
               one after the other, ours in the other order than Box2D's: with them swapped the impact is the same to four \
               digits, and left and right together the waves are, below. And Box2D keeps lever arms while it recycles a \
               contact, up to 11 degrees, which brakes what turns about an edge; ours measures from the smaller body, and \
-              makes such a contact anew: it turns as without recycling",
+              makes a new contact there: it turns as without recycling",
         known: true,
         ..STILL
     },

@@ -51,7 +51,7 @@ fn a_scene_stays_while_another_is_opened() {
     assert!(meanwhile["opening"].as_str().is_some_and(|spec| spec.ends_with("slow.json")), "{meanwhile}");
     assert_eq!(meanwhile["scene"], before["scene"]);
     assert_eq!(number(&meanwhile, "step"), 4, "it does a step");
-    assert_eq!(number(&meanwhile, "there"), number(&before, "there") + 1, "and what else it is told");
+    assert_eq!(number(&meanwhile, "there"), number(&before, "there") + 1, "and the other lines of the script act");
     assert!(number(&meanwhile, "meanwhile") >= 40, "{meanwhile}");
     assert!(stage.shot("meanwhile.png").colors() > 20);
     assert_eq!((after["scene"].as_str(), number(&after, "there")), (Some("slow"), 1));

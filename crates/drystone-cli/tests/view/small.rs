@@ -32,11 +32,12 @@ fn a_narrow_window_folds_its_panel() {
         "size 1000 500\nreport @/wide.json\nsize 640 400\nreport @/narrow.json\nshot @/narrow.png\nkey Tab\nreport @/over.json\n\
          shot @/over.png\nclick 578 383\nreport @/folded.json\nclick 578 383\nreport @/unfolded.json\nsize 1000 500\nreport @/again.json\n\
          key Tab\nreport @/hidden.json\nsize 640 400\nkey Tab\nreport @/shown.json\nsize 1000 500\nreport @/still.json\nsize 699 400\n\
-         report @/anew.json\nsize 360 300\nreport @/least.json\n",
+         report @/refolded.json\nsize 360 300\nreport @/least.json\n",
     );
     let report = |name: &str| stage.report(&format!("{name}.json"));
     let shows = |name: &str| report(name)["panel"].as_bool().unwrap();
-    let shown = ["wide", "narrow", "over", "folded", "unfolded", "again", "hidden", "shown", "still", "anew", "least"];
+    let shown =
+        ["wide", "narrow", "over", "folded", "unfolded", "again", "hidden", "shown", "still", "refolded", "least"];
     assert_eq!(shown.map(shows), [true, false, true, false, true, true, false, true, false, false, false], "{shown:?}");
     assert_eq!((world(&report("wide"))[0], world(&report("narrow"))[0]), (666, 640));
     assert_eq!(world(&report("over")), world(&report("narrow")), "it lies over the world");

@@ -75,7 +75,7 @@ pub(super) const SMALL_SI: Entry = Entry {
     summary: "boxes slide down two chutes and a kicker towards a tower, solved as in the tutorial",
     source: "SmallSI (XMAMan): its kind of room at 0.02 m a pixel, with its settings: sequential impulses, 10 \
              iterations, Baumgarte 0.2, 1 pixel of slop, no warm start, restitution 0.5 by the smaller. Box sizes and \
-             masses are about its own, places are ours. It bounds friction by g·μ·dt whatever the load; the \
+             masses are about its own, places are ours. It bounds friction by g·μ·dt, not by the load; the \
              coefficients here give about the same bound for these masses.",
     parameters: &[
         Parameter::whole("boxes", 6, 0, 9, "boxes on the upper chute"),

@@ -282,7 +282,7 @@ pub(super) const CONFINED: Entry = Entry {
     topic: Topic::Stacks,
     summary: "circles in a closed box, without gravity: too many of them build up pressure that cannot relax",
     source: "solver2d Confined: 625 circles of 1 m, whose areas add up to 1.26 times the room. Its walls are capsules \
-             of radius 0.5, as here with capsules=1; else boxes with the same faces. Its gravity acts on nobody, here \
+             of radius 0.5, as here with capsules=1; else boxes with the same faces. Its gravity acts on no body, here \
              it is 0.",
     parameters: &[
         Parameter::whole("grid", 25, 1, 40, "circles per side of a square grid; up to 18 start without overlap"),
@@ -378,7 +378,7 @@ pub(super) const RUSH: Entry = Entry {
     topic: Topic::Crowds,
     summary: "circles are attracted to a fixed one and press on each other",
     source: "solver2d Rush: a force of 1000 N on each towards the origin, none within 0.1 m of it, no gravity. There it is \
-             found anew each step, here each substep.",
+             recomputed in each step, here in each substep.",
     parameters: &[
         Parameter::whole("count", 400, 0, 100_000, "number of circles, on a spiral"),
         Parameter::real("force", 1_000.0, -100_000.0, 100_000.0, "on each, N"),
