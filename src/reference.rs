@@ -167,7 +167,7 @@ impl Reference {
                 commands.clear();
             }
             Stage::Quarantine => {
-                quarantine::quarantine(params, bodies, poses, states, accumulators, motion_extents, counters)
+                quarantine::quarantine(params, bodies, poses, states, accumulators, motion_extents, counters);
             }
             Stage::Bound => {
                 counters.awake_levels |= bound::bound(params, shapes, vertices, poses, states, aabbs);

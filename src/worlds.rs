@@ -227,7 +227,9 @@ impl WorldBatch {
     pub fn set_cancel_token(&mut self, token: &CancelToken) {
         match &mut self.inner {
             BatchEngine::Cpu { worlds, .. } => {
-                worlds.iter_mut().for_each(|world| world.set_cancel_token(token.clone()))
+                for world in worlds.iter_mut() {
+                    world.set_cancel_token(token.clone());
+                }
             }
             BatchEngine::Gpu(worlds) => worlds.set_cancel_token(token),
         }

@@ -79,7 +79,7 @@ fn broken_links(path: &str, page: &str, in_book: &[String]) -> Vec<String> {
         let target = if file.is_empty() { root(path) } else { root(folder.join(file)) };
         if !target.exists() {
             broken.push(format!("{path}: {link} is not there"));
-        } else if !in_book.is_empty() && file.ends_with(".md") && !in_book.iter().any(|chapter| chapter == file) {
+        } else if !in_book.is_empty() && is_page(file) && !in_book.iter().any(|chapter| chapter == file) {
             broken.push(format!("{path}: {link} is no chapter of the book"));
         } else if let Some(anchor) = anchor {
             let found = fs::read_to_string(&target).map(|page| anchors(&page)).unwrap_or_default();
@@ -113,6 +113,11 @@ fn missing_files(path: &str, page: &str) -> Vec<String> {
     };
     let named = spans.into_iter().filter(is_name).filter(|span| !span.contains("WORD") && !span.contains("MACHINE"));
     named.filter(|span| !root(span).exists()).map(|span| format!("{path}: `{span}` is not there")).collect()
+}
+
+/// Returns true for the name of a page.
+fn is_page(file: &str) -> bool {
+    Path::new(file).extension().is_some_and(|extension| extension == "md")
 }
 
 #[test]
@@ -157,7 +162,7 @@ fn every_page_is_a_chapter_and_every_program_a_test() {
     let chapters: BTreeSet<String> = chapters().into_iter().collect();
     let library = text("src/lib.rs");
     for file in fs::read_dir(root(BOOK)).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()) {
-        if !file.ends_with(".md") || file == "SUMMARY.md" {
+        if !is_page(&file) || file == "SUMMARY.md" {
             continue;
         }
         assert!(chapters.contains(&file), "{file} is not in SUMMARY.md");

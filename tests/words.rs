@@ -125,10 +125,14 @@ fn walk(folder: &Path, name: &str, found: &mut Vec<Source>) {
             if file != "target" {
                 walk(&entry.path(), &path, found);
             }
-        } else if path.ends_with(".rs") || path.ends_with(".wgsl") {
+        } else if has_extension(&path, "rs") || has_extension(&path, "wgsl") {
             found.push(Source { text: fs::read_to_string(entry.path()).unwrap(), path });
         }
     }
+}
+
+fn has_extension(path: &str, wanted: &str) -> bool {
+    Path::new(path).extension().is_some_and(|extension| extension == wanted)
 }
 
 /// Length of a string or character literal at the start of a text, with its quotes.
@@ -272,7 +276,7 @@ fn shared_names(sources: &[Source]) -> Vec<String> {
         FREE_TYPES.iter().any(|(folder, _)| path.starts_with(folder) || path.contains(&format!("/{folder}")))
             || path.ends_with("/tests.rs")
     };
-    for source in sources.iter().filter(|source| source.path.ends_with(".rs") && !is_free(&source.path)) {
+    for source in sources.iter().filter(|source| has_extension(&source.path, "rs") && !is_free(&source.path)) {
         for (line, name) in (1..).zip(source.text.lines()).filter_map(|(line, text)| Some((line, type_of(text)?))) {
             places.entry(name).or_default().push(format!("{}:{line}", source.path));
         }

@@ -156,7 +156,7 @@ impl CpuWorld {
             Stage::Solve | Stage::Relax if sweepers.count() == 1 => {
                 let states = tables.states.alone();
                 for batch in solver.constraints.batches(counters) {
-                    solve_batch(&compiled.params, op.flags, states, batch, &mut solver.surfaces);
+                    solve_batch(&compiled.params, op.flags, states, batch, &solver.surfaces);
                 }
             }
             Stage::Solve | Stage::Relax => {

@@ -9,11 +9,11 @@ use crate::common::{Backend, far, near};
 
 on_every_backend!(overlap_at_rest, overlaps_decay, push_out_is_bounded);
 
-const GRAVITY: f64 = 10.0;
+const GRAVITY: f32 = 10.0;
 
 /// Overlap at rest of a load on a spring of this frequency with that effective mass: `F / (m ω²)`.
-fn sag(load: f64, mass: f64, hertz: f64) -> f64 {
-    load / (mass * (TAU * hertz).powi(2))
+fn sag(load: f32, mass: f64, hertz: f64) -> f64 {
+    f64::from(load) / (mass * (TAU * hertz).powi(2))
 }
 
 /// A ball of 1 kg on the ground and one on top of it: the ground's spring has twice the frequency and carries both, the
@@ -31,7 +31,7 @@ fn overlap_at_rest(backend: Backend) {
     ];
     for (hertz, substeps, acts) in cases {
         let what = format!("{hertz:?} Hz, {substeps} substeps");
-        let mut scene = Scene::new("sag").gravity(0.0, -GRAVITY as f32);
+        let mut scene = Scene::new("sag").gravity(0.0, -GRAVITY);
         scene.settings = Settings { contact_hertz: hertz, substeps: Some(substeps), ..Settings::default() };
         scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(5.0, 1.0)));
         for y in [0.5, 1.5] {
@@ -56,15 +56,15 @@ fn overlap_at_rest(backend: Backend) {
 /// and the mass scale `s = hωa / (1 + hωa)` of `a = 2ζ + hω`.
 fn overlaps_decay(backend: Backend) {
     let h = 1.0 / 240.0;
-    let factor = |hertz: f64, ratio: f64| {
+    let factor = |hertz: f32, ratio: f32| {
+        let (hertz, ratio) = (f64::from(hertz), f64::from(ratio));
         let a = 2.0 * ratio + h * TAU * hertz;
         let product = h * TAU * hertz * a;
         1.0 - h * (TAU * hertz / a) * (product / (1.0 + product))
     };
     for (hertz, ratio) in [(30.0, 10.0), (30.0, 5.0), (60.0, 10.0), (60.0, 2.0)] {
         let mut scene = Scene::new("decay").gravity(0.0, 0.0);
-        scene.settings =
-            Settings { contact_hertz: Some(hertz as f32), contact_damping_ratio: ratio as f32, ..Settings::default() };
+        scene.settings = Settings { contact_hertz: Some(hertz), contact_damping_ratio: ratio, ..Settings::default() };
         for x in [0.0, 0.99] {
             scene.add(Body::dynamic(x, 0.0).shape(Shape::circle(0.5)));
         }

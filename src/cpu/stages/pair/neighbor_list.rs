@@ -126,6 +126,7 @@ impl NeighborList {
 
     /// Returns true if the list is still valid for the AABBs of a step. Then the grid is not needed, only the cell of
     /// each shape.
+    #[must_use]
     pub fn is_valid(&self, threads: &Threads, aabbs: &[Aabb], may_part: bool) -> bool {
         let Self { grown, sample, blind, .. } = self;
         if grown.len() != aabbs.len() || self.may_part != may_part {
