@@ -321,7 +321,7 @@ struct Line {
 
 /// The map of a step in the docs of the library. `names.rs` compares it with the shaders.
 fn map_of_step() -> Vec<Line> {
-    let library = text("src/lib.rs");
+    let library = text("src/low_level.rs");
     let map = library.split("//! ```text\n").nth(1).expect("the map").split("//! ```\n").next().unwrap();
     let mut lines: Vec<Line> = Vec::new();
     let mut group = String::new();

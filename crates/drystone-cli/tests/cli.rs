@@ -1033,7 +1033,7 @@ mod validates {
         }
         assert_eq!(demanded.code, 0, "{}{}", demanded.stdout, demanded.stderr);
         assert!(demanded.stdout.ends_with("\nCPU and GPU agree\n"), "{}", demanded.stdout);
-        for row in ["guard", "collide", "solve", "one step", "kinetic energy, average"] {
+        for row in ["quarantine", "collide", "solve", "one step", "kinetic energy, average"] {
             assert!(demanded.stdout.contains(&format!("\n  {row} ")), "{row} in\n{}", demanded.stdout);
         }
 

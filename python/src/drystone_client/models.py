@@ -721,46 +721,48 @@ Scene = TypedDict(
 
 
 class SceneBody(TypedDict):
-    """A rigid body: a frame with velocity, and the shapes that are fixed to it."""
+    """A rigid body: a frame with velocity, and the shapes fixed to it."""
 
     angle: NotRequired[float]
-    """rad."""
+    """Angle, rad."""
     angular_damping: NotRequired[float]
-    """1/s."""
+    """Angular damping, 1/s."""
     angular_velocity: NotRequired[float]
-    """rad/s. Not used by static bodies."""
+    """Angular velocity, rad/s. Ignored for static bodies."""
     bullet: NotRequired[bool]
-    """Swept against moving bodies as well when fast, not only against static ones."""
+    """Use continuous collision detection against dynamic bodies too when fast, not only against static
+    ones."""
     can_sleep: NotRequired[bool]
-    """May fall asleep, where bodies do."""
+    """Allow sleeping, if the settings enable it."""
     fixed_rotation: NotRequired[bool]
-    """Never turns."""
+    """Fixed rotation: the body never turns."""
     force: NotRequired[Sequence[float]]
     """Constant force in world axes, N."""
     force_point: NotRequired[Sequence[float]]
-    """Where the force acts: a point fixed on the body, in its frame, m. Left out: the centre of mass."""
+    """Point at which the force acts, fixed on the body, in its frame, m. Left out: the centre of mass."""
     gravity_scale: NotRequired[float]
     """Factor on gravity."""
     id: NotRequired[str]
-    """Name for reports and joints; unique in the scene."""
+    """Name in reports and joints; unique in the scene."""
     inertia: NotRequired[float]
-    """kg·m² about the centre of mass; overrides what the shapes give."""
+    """Moment of inertia about the centre of mass, kg·m²; overrides that of the shapes."""
     linear_damping: NotRequired[float]
-    """1/s."""
+    """Linear damping, 1/s."""
     mass: NotRequired[float]
-    """kg; overrides what the shapes give (inertia is scaled along unless given)."""
+    """Mass, kg; overrides that of the shapes (inertia is scaled along unless given)."""
     path: NotRequired[ScenePath]
-    """Leads it, instead of its velocity. Kinematic bodies only."""
+    """Prescribed motion instead of a velocity. Kinematic bodies only."""
     position: NotRequired[Sequence[float]]
-    """Origin of its frame (not its centre of mass), m."""
+    """Origin of the body's frame (not its centre of mass), m."""
     shapes: Sequence[SceneShape]
-    """At least one."""
+    """Shapes, at least one."""
     torque: NotRequired[float]
     """Constant torque, N·m."""
     type: NotRequired[Literal["static", "kinematic", "dynamic"]]
-    """static never moves; kinematic moves by its velocity alone; dynamic moves by forces."""
+    """static never moves; kinematic moves with its velocity, unaffected by forces; dynamic moves under
+    forces."""
     velocity: NotRequired[Sequence[float]]
-    """Of the centre of mass, m/s. Not used by static bodies."""
+    """Velocity of the centre of mass, m/s. Ignored for static bodies."""
 
 
 class SceneBox(TypedDict):
@@ -769,38 +771,38 @@ class SceneBox(TypedDict):
     half: Sequence[float]
     """Half width and half height, m."""
     radius: NotRequired[float]
-    """Of the rounding, added on all sides, m."""
+    """Rounding radius, added on all sides, m."""
 
 
 class SceneCapsule(TypedDict):
     """All points within `radius` of a segment."""
 
     a: Sequence[float]
-    """One end of the segment, m."""
+    """First end of the segment, m."""
     b: Sequence[float]
-    """The other end, m."""
+    """Second end of the segment, m."""
     radius: float
-    """m."""
+    """Radius, m."""
 
 
 class SceneEmitter(TypedDict):
-    """Makes a batch of bodies, with joints among them, before a step, again and again if it says so. One that
-    goes on for ever has keep or lifetime."""
+    """Adds a batch of bodies, with joints among them, before a step, once or repeatedly. An emitter without
+    end requires `keep` or `lifetime`."""
 
     bodies: Sequence[SceneBody]
-    """Of a batch, no half planes among them. Their ids are for the emitter's own joints."""
+    """Bodies of a batch; no half planes. Only the emitter's own joints can refer to their ids."""
     count: NotRequired[int]
-    """How many batches there are in all. Left out: no end."""
+    """Total number of batches. Left out: unlimited."""
     every: NotRequired[int]
-    """Steps from one batch to the next. Left out: there is only one."""
+    """Steps between two batches. Left out: there is only one batch."""
     joints: NotRequired[Sequence[SceneJoint]]
-    """What ties the bodies of a batch together, or to the world: by their index in it, or their id."""
+    """Joints between the bodies of a batch, or to the world; bodies by index in the batch or by id."""
     keep: NotRequired[int]
-    """How many batches there may be at a time: as another comes the oldest goes."""
+    """Maximum number of batches at a time: the oldest is removed when another is added."""
     lifetime: NotRequired[int]
-    """Steps that a batch takes part in before it goes."""
+    """Number of steps after which a batch is removed."""
     start: NotRequired[int]
-    """Steps done when the first batch comes."""
+    """Number of steps done before the first batch."""
 
 
 class SceneEntry(TypedDict):
@@ -821,106 +823,106 @@ class SceneEntry(TypedDict):
 
 
 class SceneField(TypedDict):
-    """Something that moves all dynamic bodies."""
+    """A force field that acts on all dynamic bodies."""
 
     point: ScenePointField
-    """Draws them to a point, equally hard from everywhere; negative values drive them away."""
+    """Attraction to a point, equally strong at any distance; negative values repel."""
 
 
 class SceneFilter(TypedDict):
-    """What a shape touches."""
+    """Collision filter of a shape."""
 
     category: NotRequired[int]
-    """What it is, as bits."""
+    """Categories of the shape, as bits."""
     group: NotRequired[int]
-    """Equal and positive: always meet; equal and negative: never; else category and mask decide."""
+    """Equal and positive: always collide; equal and negative: never; else category and mask decide."""
     mask: NotRequired[int]
-    """What it meets, as bits. Both shapes must agree."""
+    """Categories with which it collides, as bits. Both shapes must agree."""
 
 
 class SceneHalfPlane(TypedDict):
     """Everything below a line. Static and kinematic bodies only."""
 
     normal: Sequence[float]
-    """Out of the solid side; need not have length 1."""
+    """Normal, out of the solid side; need not have length 1."""
     offset: NotRequired[float]
     """Distance of the line from the origin along the normal, m."""
 
 
 class SceneJoint(TypedDict):
-    """A tie between two bodies, or between a body and the world. Which keys it has depends on `type`."""
+    """A joint between two bodies, or between a body and the world. The allowed keys depend on `type`."""
 
     a: NotRequired[Any]
     """First body: index or id. Left out: the world. Not for mouse."""
     anchor_a: NotRequired[Sequence[float]]
-    """In the frame of `a` or the world, m. Not for mouse."""
+    """Anchor in the frame of `a` or in the world, m. Not for mouse."""
     anchor_b: NotRequired[Sequence[float]]
-    """In the frame of `b`, m."""
+    """Anchor in the frame of `b`, m."""
     angular_damping_ratio: NotRequired[float]
-    """weld: damping of the angle. Left out: as `damping_ratio`."""
+    """weld: damping ratio of the angle. Left out: the same as `damping_ratio`."""
     angular_hertz: NotRequired[float]
-    """weld: stiffness of the angle, Hz. Left out: as `hertz`."""
+    """weld: stiffness of the angle, Hz. Left out: the same as `hertz`."""
     angular_offset: NotRequired[float]
-    """motor: the angle `b` should have to `a`, rad. Left out: 0."""
+    """motor: target angle of `b` relative to `a`, rad. Left out: 0."""
     axis: NotRequired[Sequence[float]]
-    """prismatic, wheel: direction in the frame of `a` or the world; need not have length 1."""
+    """prismatic, wheel: axis in the frame of `a` or in the world; need not have length 1."""
     b: Any
     """Second body: index or id."""
     break_force: NotRequired[float]
-    """Breaks when it pulls or pushes harder than this, N."""
+    """Force above which the joint breaks, N."""
     break_torque: NotRequired[float]
-    """Breaks when it turns harder than this, N·m."""
+    """Torque above which the joint breaks, N·m."""
     collide: NotRequired[bool]
-    """Whether the two bodies touch each other."""
+    """True if the two bodies may collide with each other."""
     damping: NotRequired[float]
-    """spring: N·s/m. Left out: 0."""
+    """spring: damping, N·s/m. Left out: 0."""
     damping_ratio: NotRequired[float]
-    """Damping of what the joint holds; 1 is critical. Left out: 2 (mouse: 0.7). Not for spring."""
+    """Damping ratio of the joint's constraint; 1 is critical. Left out: 2 (mouse: 0.7). Not for spring."""
     enabled: NotRequired[bool]
-    """A joint that is switched off does nothing."""
+    """False: the joint has no effect."""
     hertz: NotRequired[float]
-    """Stiffness of what the joint holds, Hz. Left out: 60, which is rigid to the eye (mouse: 5). Not for
-    spring; a distance that limits or a motor leave free is held only if this is given."""
+    """Stiffness of the joint's constraint, Hz. Left out: 60, which looks rigid (mouse: 5). Not for spring;
+    for a distance joint with limits or a motor, the length is held only if this is given."""
     id: NotRequired[str]
-    """Name for reports; unique among the joints of the scene."""
+    """Name in reports; unique among the joints of the scene."""
     length: NotRequired[float]
-    """distance: m. Left out: as the scene starts."""
+    """distance: length, m. Left out: the initial distance."""
     limits: NotRequired[Sequence[float]]
-    """distance (shortest, longest), prismatic, wheel: m; revolute: rad. Lower, upper."""
+    """Lower and upper limit. distance (shortest, longest), prismatic, wheel: m; revolute: rad."""
     linear_offset: NotRequired[Sequence[float]]
-    """motor: where `b`'s anchor should be against `a`'s, in the frame of `a`, m. Left out: `[0, 0]`."""
+    """motor: target position of `b`'s anchor relative to `a`'s, in the frame of `a`, m. Left out: `[0,
+    0]`."""
     max_force: NotRequired[float]
-    """motor, mouse: largest force, N. Left out: 1e15, which is no limit."""
+    """motor, mouse: maximum force, N. Left out: 1e15, practically unlimited."""
     max_torque: NotRequired[float]
-    """motor: largest torque, N·m. Left out: 1e15, which is no limit."""
+    """motor: maximum torque, N·m. Left out: 1e15, practically unlimited."""
     motor: NotRequired[SceneMotor]
-    """distance, prismatic: drives along; revolute, wheel: turns."""
+    """distance, prismatic: linear motor; revolute, wheel: rotary motor."""
     reference_angle: NotRequired[float]
-    """revolute, prismatic, weld: the angle of `b` against `a` that counts as 0, rad. Left out: as the scene
-    starts."""
+    """revolute, prismatic, weld: angle of `b` relative to `a` that counts as 0, rad. Left out: the initial
+    angle."""
     rest_length: NotRequired[float]
-    """spring: m. Left out: as the scene starts."""
+    """spring: rest length, m. Left out: the initial distance."""
     spring: NotRequired[SceneSpring]
-    """revolute: pulls towards an angle; prismatic, wheel: towards a place on the axis."""
+    """revolute: spring towards an angle; prismatic, wheel: towards a position on the axis."""
     stiffness: NotRequired[float]
-    """spring: N/m."""
+    """spring: stiffness, N/m."""
     target: NotRequired[Sequence[float]]
-    """mouse: where `b`'s anchor is pulled to, in the world, m."""
+    """mouse: target position of `b`'s anchor in the world, m."""
     type: Literal["distance", "spring", "revolute", "prismatic", "weld", "wheel", "motor", "mouse"]
-    """distance: a rod, or a rope, piston or winch by limits and motor; spring: Hooke's; revolute: a hinge;
-    prismatic: a slider that keeps its angle; wheel: a slider that turns; weld: holds place and angle; motor:
-    drives `b` to a place and an angle against `a`, with limited force; mouse: pulls `b` towards a place in
-    the world."""
+    """distance: a rod, or with limits and motor a rope, piston or winch; spring: Hooke's law; revolute: a
+    hinge; prismatic: a slider with fixed angle; wheel: a slider that can rotate; weld: fixes position and
+    angle; motor: drives `b` to a position and an angle relative to `a` with limited force; mouse: pulls `b`
+    towards a point in the world."""
 
 
 class SceneMotor(TypedDict):
-    """Turns or drives a joint with what force it has."""
+    """Drives a joint with limited force or torque."""
 
     max: float
-    """Largest force, N, or torque, N·m."""
+    """Maximum force, N, or torque, N·m."""
     speed: float
-    """m/s, or rad/s where it turns. Positive lengthens, moves `b` along the axis, or turns `b`
-    counter-clockwise."""
+    """Speed, m/s or rad/s. Positive lengthens, moves `b` along the axis, or turns `b` counter-clockwise."""
 
 
 class SceneParameter(TypedDict):
@@ -941,93 +943,102 @@ class SceneParameter(TypedDict):
 
 
 class ScenePath(TypedDict):
-    """Leads a kinematic body: amplitude · sin(rate · t + phase) beside its position, and turned likewise."""
+    """Motion of a kinematic body: its position is offset by amplitude · sin(rate · t + phase), its angle by
+    turn · sin(rate · t + phase)."""
 
     amplitude: NotRequired[Sequence[float]]
-    """How far it swings to either side, m."""
+    """Amplitude of the position, m."""
     phase: NotRequired[float]
-    """rad."""
+    """Phase, rad."""
     rate: NotRequired[float]
-    """rad/s."""
+    """Angular frequency, rad/s."""
     turn: NotRequired[float]
-    """How far it turns to either side, rad."""
+    """Amplitude of the angle, rad."""
 
 
 class ScenePointField(TypedDict):
-    """Draws bodies to a point."""
+    """Attraction of bodies to a point."""
 
     acceleration: NotRequired[float]
-    """m/s²: all come equally fast."""
+    """Acceleration, m/s²: the same for all bodies."""
     core: NotRequired[float]
-    """Up to this distance from the point it is not felt, m."""
+    """Radius around the point without force, m."""
     force: NotRequired[float]
-    """At the centre of mass, N: light bodies come faster."""
+    """Force at the centre of mass, N: light bodies accelerate more."""
     position: NotRequired[Sequence[float]]
-    """In the world, m."""
+    """Position in the world, m."""
 
 
 class ScenePolygon(TypedDict):
     """A convex polygon."""
 
     points: Sequence[Sequence[float]]
-    """3 to 8 corners, convex, counter-clockwise, each at least 0.1 mm out of the line through its neighbours,
+    """3 to 8 vertices, convex, counter-clockwise, each at least 0.1 mm off the line through its neighbours,
     m."""
     radius: NotRequired[float]
-    """Of the rounding, added on all sides, m."""
+    """Rounding radius, added on all sides, m."""
 
 
 class SceneRound(TypedDict):
     """A circle or a particle."""
 
     radius: float
-    """m."""
+    """Radius, m."""
 
 
 class SceneSegment(TypedDict):
     """A line from `a` to `b`."""
 
     a: Sequence[float]
-    """m."""
+    """First end, m."""
     b: Sequence[float]
-    """m."""
+    """Second end, m."""
 
 
 class SceneSettings(TypedDict):
-    """How the scene is solved. The defaults are Box2D's."""
+    """Solver settings. The defaults are Box2D's."""
 
     accumulate: NotRequired[bool]
-    """Clamp the accumulated impulse, not each increment. Off is wrong, and shows why."""
+    """Clamp the accumulated impulse instead of each increment. False gives wrong results, for
+    demonstration."""
     baumgarte: NotRequired[float]
-    """Share of the penetration that is removed in a step (baumgarte) or a sweep (projection)."""
+    """Share of the penetration that is corrected per step (baumgarte) or sweep (projection)."""
+    contact_damping_ratio: NotRequired[float]
+    """Soft mode: damping ratio of contacts; 1 is critical damping."""
+    contact_hertz: NotRequired[float]
+    """Soft mode: stiffness of contacts, Hz; at most a quarter of the substep rate acts. Left out: 30, at most
+    an eighth of the substep rate."""
     correct_position: NotRequired[bool]
-    """Correct penetration at all."""
+    """Correct penetration."""
     dt: NotRequired[float]
-    """Length of a step, s."""
+    """Time step, s."""
     events: NotRequired[bool]
-    """Report contacts that begin and cease, and what sensors notice."""
+    """Report contacts that begin and end, and sensor overlaps."""
     iterations: NotRequired[int]
-    """Sweeps a substep. Left out: 1 in soft mode, 10 in the others."""
+    """Sweeps per substep. Left out: 1 in soft mode, 10 in the others."""
     mode: NotRequired[Literal["soft", "baumgarte", "projection"]]
     """soft: soft contacts in substeps (Box2D); baumgarte: sequential impulses with bias; projection:
     sequential impulses, then a projection of the positions."""
+    push_speed: NotRequired[float]
+    """Soft mode: fastest speed at which overlaps are pushed out, m/s."""
     recycle: NotRequired[bool]
-    """Keep contact manifolds while a pair hardly moves."""
+    """Reuse contact manifolds while a pair hardly moves."""
     relax: NotRequired[bool]
-    """Soft mode: one more sweep without bias after positions moved."""
+    """Soft mode: another sweep without bias after positions were integrated."""
     restitution_mix: NotRequired[Literal["min", "max"]]
-    """Which of two restitutions counts."""
+    """Mixing rule for the restitutions of two shapes."""
     restitution_threshold: NotRequired[float]
-    """Impacts slower than this do not bounce, m/s."""
+    """Approach speed below which impacts do not bounce, m/s."""
     sleep: NotRequired[bool]
-    """Bodies at rest fall asleep, and wake when something touches them."""
+    """Let bodies at rest fall asleep, and wake when something touches them."""
     slop: NotRequired[float]
-    """Penetration that is left alone, m."""
+    """Penetration that is tolerated, m."""
     strict: NotRequired[bool]
-    """Repeat a step that outgrew a buffer, so that the result never depends on capacities."""
+    """Repeat a step that overflowed a buffer, so that the result never depends on capacities."""
     substeps: NotRequired[int]
-    """Substeps a step. Left out: 4 in soft mode, 1 in the others."""
+    """Substeps per step. Left out: 4 in soft mode, 1 in the others."""
     warm_start: NotRequired[bool]
-    """Start from the impulses of the step before."""
+    """Start each step from the impulses of the previous one."""
 
 
 class SceneShape(TypedDict):
@@ -1039,35 +1050,37 @@ class SceneShape(TypedDict):
     capsule: NotRequired[SceneCapsule]
     """All points within a radius of a segment."""
     circle: NotRequired[SceneRound]
-    """About the shape's origin."""
+    """A circle about the shape's origin."""
     density: NotRequired[float]
-    """kg/m²."""
+    """Density, kg/m²."""
     filter: NotRequired[SceneFilter]
-    """What it touches."""
+    """Collision filter."""
     friction: NotRequired[float]
-    """Coulomb's coefficient; two are mixed by √(ab). At rest, if `kinetic_friction` is given."""
+    """Coulomb friction coefficient; two are mixed by √(ab). Static friction if `kinetic_friction` is
+    given."""
     half_plane: NotRequired[SceneHalfPlane]
-    """Everything below a line, seen along its normal. On static and kinematic bodies only."""
+    """Everything below a line, relative to its normal. Static and kinematic bodies only."""
     kinetic_friction: NotRequired[float]
-    """Coulomb's coefficient while sliding, at most `friction`; mixed likewise. Left out: as `friction`."""
+    """Coulomb friction coefficient while sliding, at most `friction`; mixed by √(ab). Left out: the same as
+    `friction`."""
     offset: NotRequired[Sequence[float]]
-    """In the body's frame, m."""
+    """Origin in the body's frame, m."""
     particle: NotRequired[SceneRound]
-    """A disc on a body that never turns, and the only shape of it."""
+    """A disc on a body that never turns, and its only shape."""
     polygon: NotRequired[ScenePolygon]
     """A convex polygon, with rounded corners if it has a radius."""
     restitution: NotRequired[float]
-    """Share of the approach speed that is given back."""
+    """Share of the approach speed that is returned."""
     rolling_resistance: NotRequired[float]
-    """Torque that resists rolling, over normal force times radius; the larger of two counts."""
+    """Torque against rolling, relative to normal force times radius; the larger of two counts."""
     rotation: NotRequired[float]
-    """On the body, rad."""
+    """Rotation in the body's frame, rad."""
     segment: NotRequired[SceneSegment]
     """A line, solid from both sides. It has no area, hence no mass."""
     sensor: NotRequired[bool]
-    """Notices what overlaps it, and touches nothing."""
+    """Sensor: reports overlaps, and does not collide."""
     tangent_speed: NotRequired[float]
-    """Speed of the surface along itself, as a conveyor belt's, m/s: positive carries what lies on top to the
+    """Speed of the surface along itself, as of a conveyor belt, m/s: positive moves bodies on top to the
     right."""
 
 
@@ -1075,9 +1088,9 @@ class SceneSpring(TypedDict):
     """Pulls a joint towards a position."""
 
     damping_ratio: NotRequired[float]
-    """1 is critical."""
+    """Damping ratio; 1 is critical."""
     hertz: float
-    """Frequency at which the bodies would swing on it, Hz."""
+    """Natural frequency of the bodies on the spring, Hz."""
     target: NotRequired[float]
     """Rest position: m along the axis, or rad."""
 
@@ -1086,9 +1099,9 @@ class SceneView(TypedDict):
     """A rectangle that is shown whole."""
 
     max: Sequence[float]
-    """Right and top, m: above min on both axes."""
+    """Upper right corner, m: above min on both axes."""
     min: Sequence[float]
-    """Left and bottom, m."""
+    """Lower left corner, m."""
 
 
 class Scenes(TypedDict):

@@ -318,11 +318,13 @@ mod tests {
     #[test]
     fn former_names_of_stages_are_read() {
         let spread = Spread::of(&[1.0], &[]);
-        let text = serde_json::json!({
-            "scene": "a", "backend": "cpu1", "ms_per_step": spread,
-            "stages_ms": { "guard": 1.0, "recall": 2.0, "report": 3.0, "solve": 4.0, "pairs": 5.0 },
-        });
-        let row: BenchRow = serde_json::from_value(text).unwrap();
+        let spread = serde_json::to_string(&spread).unwrap();
+        // As text: a value would sort the stages.
+        let text = format!(
+            r#"{{ "scene": "a", "backend": "cpu1", "ms_per_step": {spread},
+                  "stages_ms": {{ "guard": 1.0, "recall": 2.0, "report": 3.0, "solve": 4.0, "pairs": 5.0 }} }}"#
+        );
+        let row: BenchRow = serde_json::from_str(&text).unwrap();
         let names: Vec<_> = row.stages_ms.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, ["quarantine", "match_contacts", "collect_events", "solve", "pairs"]);
         let written = serde_json::to_value(&row).unwrap();
