@@ -47,8 +47,8 @@ pub struct JointTable {
     pub exclusions: PairExclusions,
     /// Names, by index.
     pub ids: Vec<Option<String>>,
-    /// True if a joint can end its exclusion, by breaking or by command, so that [`crate::stages::pair::exclude`] must
-    /// run.
+    /// True if a joint can end its exclusion, by breaking or by command, so that
+    /// [`crate::stages::pair::update_exclusions`] must run.
     pub may_part: bool,
     /// Slots of joints that are not measured yet ([`JOINT_FRESH`]). Used by the CPU.
     pub(crate) fresh: Vec<u32>,
@@ -373,7 +373,7 @@ impl JointTable {
 
 /// Pair exclusions: bodies that do not collide because a joint connects them. A linked list for each body, so that
 /// joints can be added and removed. A joint that is broken or switched off excludes nothing
-/// ([`crate::stages::pair::exclude`]).
+/// ([`crate::stages::pair::update_exclusions`]).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PairExclusions {
     /// Index of the first link of each body, or [`NONE`], and the number of its links.

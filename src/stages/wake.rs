@@ -20,7 +20,7 @@ use crate::types::{
     WORLD_A,
 };
 
-/// Wakes islands, and sets [`Counters::again`] if a body woke.
+/// Wakes islands, and sets [`Counters::again`](crate::types::Counters::again) if a body woke.
 pub fn wake(compiled: &Compiled, tables: &mut Tables) {
     let Compiled { params, bodies, shapes, joints, .. } = compiled;
     let Tables { contacts, states, joint_states, islands, island_flags, counters, .. } = tables;

@@ -64,7 +64,7 @@ pub struct BodyData {
     pub pad: [u32; 2],
 }
 
-/// Continuous collision data of a shape, beside its [`Shape`](super::Shape). The row of a body's first shape holds
+/// Continuous collision data of a shape, beside its [`ShapeData`](super::ShapeData). The row of a body's first shape holds
 /// those of the body.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]

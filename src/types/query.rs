@@ -14,7 +14,7 @@ pub struct Ray {
     pub category: u32,
     /// Categories that the ray hits, as bits.
     pub mask: u32,
-    /// Group, with the meaning of [`Shape::group`](super::Shape::group).
+    /// Group, with the meaning of [`ShapeData::group`](super::ShapeData::group).
     pub group: i32,
     /// Index of the world in a batch; 0 for a single world.
     pub world: u32,
@@ -55,7 +55,7 @@ pub struct Region {
     pub category: u32,
     /// Categories that the region meets, as bits.
     pub mask: u32,
-    /// Group, with the meaning of [`Shape::group`](super::Shape::group).
+    /// Group, with the meaning of [`ShapeData::group`](super::ShapeData::group).
     pub group: i32,
     /// Index of the world in a batch; 0 for a single world.
     pub world: u32,
