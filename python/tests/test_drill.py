@@ -94,7 +94,7 @@ def test_a_backup_of_a_running_service_comes_to_the_same_bits(tmp_path: Path, mo
         copy.step(1)
     # Existing folders are never overwritten.
     again_done = tool("restore", backup, restored)
-    assert again_done.returncode == 1 and "exists already" in again_done.stderr
+    assert again_done.returncode == 1 and "already exists" in again_done.stderr
     # The alternative: the store of a stopped service, and its own check.
     second = tool("backup", store, tmp_path / "second")
     assert second.returncode == 0, second.stdout + second.stderr
