@@ -1,5 +1,6 @@
-// command: src/stages/command.rs. One thread per command. Commands to one body are adjacent, and the thread of the
-// first executes all of them. Those to joints follow, in the same way, for command_joints.
+// command: src/stages/command.rs. Applies the user's commands, one thread per command. Commands to one body are
+// adjacent, and the thread of the first executes all of them. Those to joints follow, in the same way, for
+// command_joints.
 
 //#import types
 //#import math

@@ -1,4 +1,4 @@
-// Numbers of the physics that shaders need. src/constants.rs has their units, their sources and what goes wrong with
+// Constants of the physics that shaders need. src/constants.rs has their units, their sources and what goes wrong with
 // other values. tests/layout.rs compares the two.
 
 const MIN_LENGTH: f32 = 1e-4;

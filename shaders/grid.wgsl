@@ -1,4 +1,4 @@
-// Grid cells of AABBs (twin: src/stages/bin.rs), and levels as bits (src/stages/bound.rs).
+// Grid cells of AABBs (twin: src/stages/bin.rs), and masks of grid levels, one bit per level (src/stages/bound.rs).
 
 //#import types
 

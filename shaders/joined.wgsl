@@ -1,5 +1,5 @@
-// Pairs of bodies that joints exclude, for pair and continuous (twin: Ties). They are stored behind the table of
-// partners of pair.wgsl.
+// Pairs of bodies that joints exclude from collision, for pair and continuous (twin: `PairExclusions` of
+// src/scene/joint_table.rs). They are stored in `partners`, behind the table of partners of pair.wgsl.
 
 //#import types
 

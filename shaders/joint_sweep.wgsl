@@ -1,7 +1,7 @@
 // Loops of a sweep over the joints, and the geometry of a joint. Shared by warm_start_joints, solve_joints,
-// project_joints and alone, each of which defines `each_joint`. As in sweep.wgsl, except that the host knows the number
-// of joints of a colour. joint_starts is Joints::starts: the start of the list of each colour, the end of each, then
-// the lists.
+// project_joints and fused, each of which defines `each_joint`. As in sweep.wgsl, except that the host knows the number
+// of joints of a colour. joint_starts is `JointTable::starts`: the start of the list of each colour, the end of each,
+// then the lists.
 
 //#import types
 //#import math

@@ -1,5 +1,6 @@
 // Outline of a shape as a convex polygon of 1 to 8 vertices, for collide, continuous and query (twin: `Hull` of
-// src/stages/collide/hull.rs). Vertices are fetched when they are needed: an array of them per thread would spill.
+// src/stages/collide/hull.rs). Vertices are fetched when they are needed: an array of them per thread would spill out
+// of the registers.
 
 //#import types
 

@@ -16,7 +16,7 @@
 @group(0) @binding(6) var<storage, read_write> contacts: array<Contact>;
 @group(0) @binding(7) var<storage, read_write> counters: Counters;
 // Results of pair_count, so that pair_emit need not search again: PARTNER_WORDS words per shape, the count and then the
-// first partners. Shapes with more partners are searched twice. Behind it are the pairs that joints exclude (Ties).
+// first partners. Shapes with more partners are searched twice. Behind it are the pairs that joints exclude.
 @group(0) @binding(8) var<storage, read_write> partners: array<u32>;
 @group(0) @binding(9) var<storage, read> joints: array<JointData>;
 @group(0) @binding(10) var<storage, read> joint_states: array<JointState>;

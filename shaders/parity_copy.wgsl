@@ -1,7 +1,7 @@
-// parity_copy: parity copy for batches of worlds. Steps swap the two contact buffers for all worlds, also for those
-// that skip a step. This kernel copies the contacts of a skipping world from the buffer that will be overwritten to the
-// one that recall reads. One thread per contact, and one per shape and the end. It is no stage: a single world needs no
-// copy.
+// parity_copy: copies the contacts of worlds that skip a step, in batches of worlds. A step swaps the two contact
+// buffers for all worlds, also for those that skip it. For these the kernel copies the contacts from the buffer that
+// will be overwritten to the one that match_contacts reads. One thread per contact, and one per shape plus one for the
+// end. It is no stage: a single world needs no copy.
 
 //#import types
 //#import math

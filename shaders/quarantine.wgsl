@@ -1,6 +1,6 @@
-// quarantine: src/stages/quarantine.rs. Quarantines bodies with a NaN or an infinity, and initialises the per-body data
-// of a step. One thread per body. The first thread also resets the counters of the step, the others the colouring
-// tables.
+// quarantine: src/stages/quarantine.rs. Takes bodies with a NaN or an infinity out of the simulation, and initialises
+// the per-body data of a step. One thread per body. The first thread also resets the counters of the step, the others
+// the colouring tables.
 
 //#import types
 //#import math

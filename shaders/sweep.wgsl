@@ -1,4 +1,4 @@
-// Loops of a sweep over the contact constraints. Shared by warm_start, solve, restitution, project and alone, each of
+// Loops of a sweep over the contact constraints. Shared by warm_start, solve, restitution, project and fused, each of
 // which defines `each_constraint`. A large colour has its own dispatch (`wide`); a run of small ones and the overflow
 // share one workgroup (`tail`). Both visit the constraints of a colour in any order, since they share no dynamic body,
 // and the colours in sequence, so that the result does not depend on which of the two runs.

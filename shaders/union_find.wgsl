@@ -1,5 +1,5 @@
 // Lock-free union-find over bodies, for sleeping islands and their colours in pictures. The root of an island is its
-// lowest index, whichever thread unites first. The importer owns the table and defines
+// lowest index, whichever thread unites first. The importing shader owns the table of parents and defines
 //
 //   fn parent_of(body: u32) -> u32                  returns the parent, which is lower; for a root, the body itself
 //   fn lower_parent(body: u32, parent: u32)         lowers the parent to this one if this is lower

@@ -1,5 +1,5 @@
-//! Reading bodies of a running world: [`BodyView`] and [`BodyTransform`], by the origin of the body's frame, which
-//! [`Command::Teleport`] and a scene set, not by the centre of mass.
+//! Reads bodies of a running world: [`BodyView`] and [`BodyTransform`]. Positions are those of the origin of the body's
+//! frame, as in a scene and in [`Command::Teleport`], not of the centre of mass.
 
 use glam::Vec2;
 

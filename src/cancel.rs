@@ -1,4 +1,4 @@
-//! Bounds on a step: the token by which another thread cancels it, and the limit of contacts.
+//! Limits on a step: a token with which another thread cancels it, and a maximum number of contacts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -492,8 +492,8 @@ impl CpuWorld {
         Ok(())
     }
 
-    /// Restores the world to before a step that found too many contacts, except that commands have been executed.
-    /// Bodies woken by a touch stay awake.
+    /// Restores the state before a step that found too many contacts, except that its commands stay executed and bodies
+    /// woken by a touch stay awake.
     fn restore_before(&mut self, before: &Counters) {
         self.begin_step();
         // Tables kept from earlier steps are no longer valid.

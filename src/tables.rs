@@ -12,9 +12,9 @@ pub struct Tables {
     pub poses: Vec<Pose>,
     /// Velocities and status of each body.
     pub states: Vec<BodyState>,
-    /// Sums of the contacts' impulses on each body.
+    /// Sums of the impulses of contacts and joints on each body.
     pub accumulators: Vec<Accumulator>,
-    /// Turn of each body that the relax sweep took back.
+    /// Motion extent of each body, m: see [`quarantine`](crate::stages::quarantine).
     pub motion_extents: Vec<f32>,
     /// Box of each shape, margin included.
     pub aabbs: Vec<Aabb>,

@@ -1,4 +1,4 @@
-//! Tests of reading bodies, and of ids that never mean another body.
+//! Tests of reading bodies, and of ids: the id of a removed body never refers to another body.
 
 use super::*;
 use crate::gpu::GpuWorld;

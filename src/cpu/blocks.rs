@@ -1,5 +1,5 @@
-//! Contact constraints of the CPU engine in blocks of eight of one colour, one per lane (struct of arrays): the fields
-//! of [`Constraint`] and what the device derives from them.
+//! Contact constraints of the CPU engine as structs of arrays: a block holds eight constraints of one colour, one per
+//! SIMD lane, with the fields of [`Constraint`] and the values that the shaders derive from them.
 //!
 //! A sweep reads rows of eight numbers as they lie in memory, without transposing. Each colour begins with a new block;
 //! unused lanes of a partly filled block move nothing. The overflow, which is solved in order, has one constraint per

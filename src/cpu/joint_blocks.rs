@@ -1,5 +1,5 @@
-//! Joints of the CPU engine in blocks of eight of one colour, one per lane (struct of arrays): the fields of
-//! [`JointFrame`] and [`JointRow`].
+//! Joints of the CPU engine as structs of arrays: a block holds eight joints of one colour, one per SIMD lane, with the
+//! fields of [`JointFrame`] and [`JointRow`].
 //!
 //! The joints of a block have the same kinds of rows in the same order, so that a sweep branches once for all of them.
 //! Unused lanes of a partly filled block move nothing. Impulses are loaded from their table when the blocks are built,

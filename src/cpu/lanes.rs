@@ -1,6 +1,6 @@
-//! Arithmetic on eight constraints at a time: the functions of [`math`](crate::low_level::math), on lanes. Each lane
-//! does exactly what one constraint alone would, so neither grouping nor the width of the processor's registers changes
-//! a bit.
+//! Arithmetic on eight constraints at a time: the functions of [`math`](crate::low_level::math) on SIMD lanes. Each
+//! lane computes exactly the result of scalar code for its constraint, so that neither the grouping nor the width of
+//! the processor's registers changes a bit.
 //!
 //! The instruction set is detected at run time: code over lanes is compiled twice on x86, for SSE2 and for AVX2, and
 //! `dispatch!` selects one, for a batch of constraints at a time. (A version for AVX-512 was a twentieth slower on
@@ -205,7 +205,7 @@ pub fn rows<S: Simd>(columns: [f32x8<S>; 4]) -> [f32x4<S>; WIDTH] {
     [a, b, c, d, e, f, g, h]
 }
 
-/// Eight plane vectors in registers.
+/// Eight 2D vectors in SIMD registers.
 #[derive(Clone, Copy, Debug)]
 pub struct Vec2x8<S: Simd> {
     /// x components.

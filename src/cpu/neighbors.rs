@@ -1,5 +1,5 @@
-//! Shortcuts through a step in which no body sleeps: tables of earlier steps are used again as long as they are valid.
-//! Results are the same to the last bit.
+//! Reuse of tables of earlier steps, as long as they are valid, in steps without sleeping bodies: for example a
+//! neighbor list in place of the grid. Results are the same to the last bit.
 //!
 //! The search for contacts has two plans. That of the grid is the one of [`step::plan`](crate::step::plan): `bound`,
 //! `bin`, `pair`, `match_contacts`. That of the neighbor list needs no grid while a list of an earlier step is valid:

@@ -1,4 +1,4 @@
-//! Dispatch of one stage on the CPU: the tables that each stage reads and writes.
+//! Execution of one stage on the CPU: hands each stage the tables that it reads and writes.
 
 use super::neighbors::SearchKind;
 use super::{BodyTables, ConstraintSet, CpuWorld, GridTables, JointTables};

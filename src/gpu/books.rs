@@ -1,5 +1,5 @@
-//! Time travel on the GPU: a copy of the state that stays on the device until it is read, and worlds rebuilt with the
-//! history of their bodies and joints.
+//! Time travel on the GPU: [`DeviceCopy`], a copy of a world's state that stays in device memory until it is read, and
+//! worlds rebuilt together with the history of their added and removed bodies and joints.
 
 use super::engine::at_parity;
 use super::readback::{cast, download};

@@ -1,5 +1,5 @@
-//! Buffers, bind groups and dispatches of one world, or of many worlds side by side. Independent of bodies being added
-//! or removed, of commands and of time: the worlds that own an engine handle those.
+//! Buffers, bind groups and dispatches of one world, or of many worlds side by side. The worlds that own an engine
+//! handle the rest: added and removed bodies, commands and time.
 
 use std::borrow::Cow;
 use std::collections::HashMap;

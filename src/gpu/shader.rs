@@ -60,7 +60,7 @@ pub const SHARED: &[ShaderSource] = shader_sources!("":
     "union_find",
 );
 
-/// Files with entry points: the stages, and `scan`, `parity_copy`, `query` and `alone`. The name of an entry point is
+/// Files with entry points: the stages, and `scan`, `parity_copy`, `query` and `fused`. The name of an entry point is
 /// that of its file, optionally followed by an underscore and more.
 pub const SHADERS: &[ShaderSource] = shader_sources!("":
     "command", "quarantine", "bound", "bin", "scan", "pair", "match_contacts", "parity_copy", "collide", "wake", "collect_events", "color", "prepare",

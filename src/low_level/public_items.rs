@@ -1,5 +1,5 @@
-//! The public items on which users may rely are in a list, tests/public_items.txt, so that additions and removals are
-//! seen in a review.
+//! Test of the public items on which users may rely: it compares them with the list in tests/public_items.txt, so that
+//! additions and removals are seen in a review.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

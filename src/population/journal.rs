@@ -1,5 +1,5 @@
-//! [`Journal`]: the record of all changes by hand, with which bytes of a snapshot can be continued in a newly made
-//! world.
+//! [`Journal`]: the record of all changes made by hand, such as added bodies. With it, a newly made world continues
+//! from a snapshot that was saved as bytes.
 //!
 //! A snapshot holds the state of bodies, not their shapes and masses. Those come from the scene and its emitters, and
 //! for bodies that were added by hand from the journal: the same changes, before the same steps, give the same tables.

@@ -1,5 +1,5 @@
-//! Lookup of the bodies that had a slot or a shape in an earlier step. On a GPU events arrive steps later, when another
-//! body may have the slot.
+//! Lookup of the body that a slot or a shape belonged to in an earlier step. Events of a GPU arrive some steps later,
+//! when another body may have the slot.
 
 use super::{BodyId, Population};
 use crate::command::CommandError;

@@ -1,4 +1,4 @@
-//! Queries of a batch as checked records, rays and regions apart, from which both backends work.
+//! Queries of a batch as checked records for both backends, with rays and regions in separate lists.
 
 use std::fmt::Arguments;
 

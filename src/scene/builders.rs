@@ -317,7 +317,7 @@ impl JointKind {
         Self::Mouse { target: target.into(), max_force }
     }
 
-    /// Returns the rod or spring with this length, m, in place of the one it starts with.
+    /// Returns the rod or spring with this length, m, instead of the initial distance between its anchors.
     #[must_use]
     pub fn length(mut self, new: f32) -> Self {
         if let Self::Distance { length, .. } | Self::Spring { rest_length: length, .. } = &mut self {

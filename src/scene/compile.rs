@@ -1,7 +1,7 @@
 //! [`Compiled`]: the tables of a world, made from a [`Scene`]. [`Compiled::new`] checks the scene and goes through
 //! these steps: constants (`params.rs`), bodies and their masses (`body.rs`, `mass.rs`), shapes (`shape.rs`), joints,
-//! the broadphase grid (`grid.rs`), and the fingerprint of all that stays (`fingerprint.rs`). Both backends start from
-//! the result.
+//! the broadphase grid (`grid.rs`), and the fingerprint of all constant data (`fingerprint.rs`). Both backends start
+//! from the result.
 
 mod body;
 mod fingerprint;

@@ -1,5 +1,5 @@
 //! Emitters of a scene: they add bodies with their joints to a running world in batches, and remove old batches. As
-//! they are part of the scene, the most bodies that there can be is known from the start.
+//! they are part of the scene, the maximum number of bodies is known from the start.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

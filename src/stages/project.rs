@@ -1,5 +1,5 @@
-//! **project**: moves penetrating bodies apart by position alone (projection mode; naphy's `post_solve`, the NGS of
-//! Box2D 2).
+//! **project**: moves penetrating bodies apart by position alone (projection mode; `post_solve` in naphy's *Physics
+//! simulation in 2D space*, nonlinear Gauss-Seidel (NGS) in Box2D 2).
 //!
 //! Reads constraints; reads and writes states (deltas). Visits the constraints in colour order. Velocities are not
 //! changed, so no energy is added.

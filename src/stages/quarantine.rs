@@ -1,13 +1,13 @@
-//! **quarantine**: quarantines bodies with a NaN or an infinity in their state, before they reach a neighbour, and
-//! initialises the per-body data of a step.
+//! **quarantine**: takes bodies with a NaN or an infinity in their state out of the simulation, before it spreads to a
+//! neighbour, and initialises the per-body data of a step.
 //!
 //! Reads bodies; reads and writes poses and states; writes accumulators, motion_extents and the initial values of the
 //! sleep counters. Visits one body after the other. A body stays quarantined: it has no AABB, does not move, and is
 //! counted.
 //!
-//! A motion extent is the motion extent that [`collide`](super::collide) needs of a body for each of its contacts: the
-//! distance of its farthest point from its centre of mass, m; 0 for a static body; negative if the body is too fast for
-//! its manifolds to be kept.
+//! The motion extent of a body, which [`collide`](super::collide) needs for each of its contacts, is the distance of
+//! its farthest point from its centre of mass, m; 0 for a static body; negative if the body is too fast for its
+//! manifolds to be kept.
 //!
 //! If bodies may sleep: a kinematic body that was given a velocity wakes here. If a body that others may lean on is
 //! quarantined, all bodies wake.

@@ -1,4 +1,4 @@
-//! Rows of bodies and joints that sweeps read and write: by several threads, or faster by a single one.
+//! Tables of body and joint rows for the sweeps of the solver: shared by several threads, or faster for a single one.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -64,8 +64,8 @@ pub struct BodyData {
     pub pad: [u32; 2],
 }
 
-/// Continuous collision data of a shape, beside its [`ShapeData`](super::ShapeData). The row of a body's first shape holds
-/// those of the body.
+/// Continuous collision data of a shape, beside its [`ShapeData`](super::ShapeData). The row of a body's first shape
+/// holds those of the body.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub struct CcdBody {
@@ -142,7 +142,7 @@ impl Default for BodyState {
     }
 }
 
-/// Change of a body's velocity by the impulses of its contacts; added at the start of the next substep.
+/// Change of a body's velocity by the impulses of its contacts and joints; added at the start of the next substep.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Accumulator {

@@ -33,7 +33,7 @@ const MAX_STEP_DEATHS: u32 = 2;
 /// start for other reasons.
 const MAX_OPEN_DEATHS: u32 = 3;
 
-/// Work during which the process may end.
+/// Work that can crash or kill the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RiskyWork {

@@ -133,7 +133,7 @@ pub enum ViewBackend {
     /// The device that draws if it is hardware, else the CPU.
     #[default]
     Auto,
-    /// The device that draws, also if it is a software adapter.
+    /// The device that draws, even if it is a software adapter.
     Gpu,
     /// The CPU.
     Cpu,

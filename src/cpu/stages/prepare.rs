@@ -1,5 +1,5 @@
-//! Builds the contact constraints in blocks of eight of a colour, shared among threads; the fast form of
-//! [`crate::stages::prepare`], to the same bits. `cut` explains the order.
+//! Builds the contact constraints in blocks of eight of one colour, shared among threads; the fast form of
+//! [`crate::stages::prepare`], to the same bits. The docs of `cut` explain the order of the work.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,5 +1,5 @@
-//! Quarantines bodies with a NaN and initialises the per-body data of a step, with bodies shared among threads; the
-//! fast form of [`crate::stages::quarantine`].
+//! Takes bodies with a NaN or an infinity out of the simulation and initialises the per-body data of a step, with
+//! bodies shared among threads; the fast form of [`crate::stages::quarantine`].
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

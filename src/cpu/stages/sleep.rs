@@ -1,5 +1,5 @@
 //! Puts quiet islands to sleep and archives their contacts; the fast form of [`crate::stages::sleep`], to the same
-//! bits. Timers are shared among threads. It allocates no memory once its lists have their size.
+//! bits. Timers are shared among threads. It allocates no memory once its lists have grown to their full size.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

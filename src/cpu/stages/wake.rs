@@ -1,5 +1,5 @@
 //! Wakes sleeping islands and restores their archived contacts; the CPU engine's form of [`crate::stages::wake`], to
-//! the same bits. It allocates no memory once its lists have their size.
+//! the same bits. It allocates no memory once its lists have grown to their full size.
 
 use super::collect_events::find;
 use crate::cpu::{ContactTables, SleepTables};

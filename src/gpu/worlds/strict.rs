@@ -1,5 +1,6 @@
-//! Strict mode for worlds that share dispatches, in a batch or a pool: worlds that overflow return to the start of the
-//! step and repeat it on their own, until all have fitted. The only such loop.
+//! Strict mode for worlds that share dispatches, in a batch or a pool: worlds that overflow a buffer return to the
+//! start of the step and repeat it without the others, until the contacts of all fit. Batches and pools share this
+//! loop.
 
 use std::ops::Range;
 

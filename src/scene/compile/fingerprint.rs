@@ -1,4 +1,5 @@
-//! Fingerprint of a world: a hash of all that stays while it runs, by which a world recognises its snapshots.
+//! Fingerprint of a world: a hash of all data that stays constant while it runs, by which a world recognises its
+//! snapshots.
 
 use super::Compiled;
 use crate::state::Fnv;

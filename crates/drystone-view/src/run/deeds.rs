@@ -49,7 +49,7 @@ impl Undone {
 pub(crate) enum Undoing {
     /// The world has to go to a step.
     Rewind(u64, String),
-    /// Done by this change, which has been made already.
+    /// Done already, by this change.
     Now(RecordedEdit, String),
 }
 

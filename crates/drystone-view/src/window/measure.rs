@@ -12,7 +12,7 @@ const EVERY: Duration = Duration::from_millis(97);
 /// Time after the first frame of the scene that is not measured.
 const WARM_UP: Duration = Duration::from_secs(2);
 
-/// Measurement in progress.
+/// Measurement of frame times, and of delays from a movement to its frame, in progress.
 #[derive(Debug)]
 pub(super) struct FrameMeasurements {
     /// Length of the measurement, s.

@@ -1,5 +1,5 @@
-//! Test of moving bodies against a few fixed shapes, such as the ground and the walls of a scene, one by one instead of
-//! through the grid. The stops are the same as those that the device finds through the grid.
+//! Continuous collision of moving bodies with a few fixed shapes, such as the ground and the walls of a scene: tests
+//! them one by one instead of searching the grid. The stops are the same as those that the GPU finds through the grid.
 
 use glam::Vec2;
 

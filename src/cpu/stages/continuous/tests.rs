@@ -1,4 +1,4 @@
-//! Tests of [`far_apart`]: pairs that it skips would not have stopped.
+//! Tests of [`far_apart`], the early exit of continuous collision: the full test stops no pair that it skips.
 
 use super::*;
 use crate::stages::continuous::{Party, gap, place, stop_time};
