@@ -16,6 +16,8 @@ const MAX_TABLES: u32 = 14;
 
 /// Interval at which a thread waiting for the device checks for cancellation.
 const PATIENCE: Duration = Duration::from_millis(10);
+/// Longest wait for a software adapter when a world is dropped.
+const SETTLING: Duration = Duration::from_secs(1);
 
 /// Acceptable kinds of adapters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -314,6 +316,19 @@ impl Context {
             if self.poll_for(how)? {
                 return Ok(true);
             }
+        }
+    }
+
+    /// Waits for submitted work of a software adapter, a second at most, when a world is dropped. Left alone, the driver
+    /// (lavapipe) may still compile or compute when the process ends, is torn down under its own threads, and aborts.
+    pub(crate) fn settle(&self) {
+        // Another thread that polls waits too. A lost device has no work, and wgpu may panic over it.
+        if is_software(&self.inner.info)
+            && self.check().is_ok()
+            && let Ok(_turn) = self.inner.polling.try_lock()
+        {
+            let how = wgpu::PollType::Wait { submission_index: None, timeout: Some(SETTLING) };
+            let _ = catch_unwind(AssertUnwindSafe(|| self.inner.device.poll(how)));
         }
     }
 

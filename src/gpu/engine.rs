@@ -70,6 +70,12 @@ pub(super) struct Engine {
     pub forced_lanes: Option<u32>,
 }
 
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.context.settle();
+    }
+}
+
 impl Engine {
     /// Creates an engine without buffers.
     pub fn new(context: &Context, kernels: Arc<Kernels>, worlds: u32, features: Features, capacity: Capacity) -> Self {
