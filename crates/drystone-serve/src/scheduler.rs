@@ -9,6 +9,23 @@
 //! passed comes next on any worker, and its time slice is as short; the world's other work waits for a time slice in
 //! the usual order. With one worker, as on a GPU, a long step delays all others; it can be cancelled like any other
 //! (watch.rs).
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use drystone_serve::config::{Config, S3};
+//! use drystone_serve::device::Device;
+//! use drystone_serve::scheduler::Scheduler;
+//! use drystone_serve::store::Store;
+//!
+//! let store = Arc::new(Store::open("memory", &S3::default(), 0)?);
+//! let scheduler = Scheduler::start(Arc::new(Config::default()), Device::cpu(1), store)?;
+//! scheduler.load()?;
+//! assert!(scheduler.worlds().is_empty());
+//! assert!(scheduler.stop(Duration::from_secs(60)), "all threads end");
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 mod permissions;
 

@@ -1,4 +1,25 @@
 //! HTTP API: routes, access control, and the handlers that translate requests for the worlds.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use drystone_serve::api::{ApiState, router};
+//! use drystone_serve::config::{Config, S3};
+//! use drystone_serve::device::Device;
+//! use drystone_serve::scheduler::Scheduler;
+//! use drystone_serve::store::Store;
+//!
+//! let config = Arc::new(Config::default());
+//! let store = Arc::new(Store::open("memory", &S3::default(), 0)?);
+//! let scheduler = Scheduler::start(config.clone(), Device::cpu(1), store)?;
+//! let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder().handle();
+//! let state = ApiState::new(config, scheduler.clone(), recorder, ([127, 0, 0, 1], 8080).into());
+//! let app: axum::Router = router(state); // For `axum::serve`.
+//! # drop(app);
+//! scheduler.stop(Duration::from_secs(60));
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 mod ask;
 mod asked;

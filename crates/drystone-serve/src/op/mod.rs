@@ -1,4 +1,12 @@
 //! Operations on a world: the commands of clients, their parsing, and the records of them in the log.
+//!
+//! ```
+//! use drystone_serve::op::Op;
+//!
+//! let op = Op::Step { steps: 60 };
+//! assert_eq!(serde_json::to_string(&op)?, r#"{"step":{"steps":60}}"#);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 mod brings;
 mod command;
