@@ -180,6 +180,7 @@ modules! {
     /// let mut world = World::new(&scene)?;
     /// let first = world.add_bodies(&[Body::dynamic(2.0, 4.0).shape(Shape::circle(0.5))])?[0];
     /// world.remove_bodies(&[first])?;
+    /// world.step()?;
     /// let second = world.add_bodies(&[Body::dynamic(2.0, 4.0).shape(Shape::circle(0.5))])?[0];
     /// assert_eq!(first.index, second.index, "the slot is used again");
     /// assert_ne!(first.generation, second.generation, "the id is not");
