@@ -394,7 +394,7 @@ fn figures_of(state: &ApiState) -> String {
     metrics::gauge!("drystone_worlds_failed").set(failed);
     metrics::gauge!("drystone_worlds_starting").set(starting);
     metrics::gauge!("drystone_ready").set(if scheduler.is_ready() { 1.0 } else { 0.0 });
-    metrics::gauge!("drystone_turn_longest_seconds").set(scheduler.longest_turn().as_secs_f64());
+    metrics::gauge!("drystone_turn_longest_seconds").set(scheduler.longest_time_slice().as_secs_f64());
     metrics::gauge!("drystone_store_bytes").set(scheduler.shared().store.used() as f64);
     metrics::gauge!("drystone_store_limit_bytes").set(state.config.limits.store_bytes as f64);
     if let Some(bytes) = resident_bytes() {

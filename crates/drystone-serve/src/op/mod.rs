@@ -8,7 +8,7 @@
 //! # Ok::<(), serde_json::Error>(())
 //! ```
 
-mod brings;
+mod additions;
 mod command;
 mod ids;
 mod lists;
@@ -17,7 +17,7 @@ mod reading;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use brings::{Brings, ENTRY_BYTES, ID_BYTES};
+pub use additions::{Additions, ENTRY_BYTES, ID_BYTES};
 pub use command::{CommandRecord, Plain};
 pub use ids::{BodySelector, JointRef, body_from_text, joint_from_text};
 pub(crate) use ids::{find_body, find_joint};
