@@ -118,20 +118,108 @@ macro_rules! modules {
 
 modules! {
     /// Constants of the physics: unit, usual value, and what breaks with another value.
+    ///
+    /// ```
+    /// use drystone::low_level::constants::{DEFAULT_SLOP, SPECULATIVE_DISTANCE};
+    ///
+    /// assert!(SPECULATIVE_DISTANCE > DEFAULT_SLOP, "contacts begin before they push");
+    /// ```
     constants;
     /// The CPU engine: the stages for eight rows at a time, on one thread or several.
+    ///
+    /// ```
+    /// use drystone::low_level::CpuWorld;
+    /// use drystone::low_level::state::hash;
+    /// use drystone::{Body, Scene, Shape};
+    ///
+    /// let mut scene = Scene::new("ball");
+    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+    ///
+    /// let (mut one, mut two) = (CpuWorld::new(&scene)?, CpuWorld::new(&scene)?.with_threads(2)?);
+    /// for _ in 0..60 {
+    ///     one.step()?;
+    ///     two.step()?;
+    /// }
+    /// assert_eq!(hash(&one.snapshot()), hash(&two.snapshot()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     cpu;
     /// The GPU engine: shaders, buffers, and the recording of steps.
+    ///
+    /// ```no_run
+    /// use drystone::low_level::gpu::GpuWorld;
+    /// use drystone::{AdapterChoice, Body, Context, Scene, Shape};
+    ///
+    /// let mut scene = Scene::new("ball");
+    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+    /// let mut world = GpuWorld::new(&Context::new(AdapterChoice::Any)?, &scene)?;
+    /// world.step()?; // Records and submits the step; nothing is waited for.
+    /// println!("{:?}", world.snapshot()?.poses); // Waits for the device.
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[cfg(feature = "gpu")]
     gpu;
     /// Vector and rotation arithmetic that Rust and WGSL share, to the same bits on every CPU.
+    ///
+    /// ```
+    /// use drystone::low_level::math::{rotate, rotation};
+    ///
+    /// let north = rotate(rotation(std::f32::consts::FRAC_PI_2), [1.0, 0.0].into());
+    /// assert!(north.x.abs() < 1e-6 && (north.y - 1.0).abs() < 1e-6);
+    /// ```
     math;
     /// Slots and ids of bodies and joints that are added to and removed from a running world, and the journal of
     /// changes.
+    ///
+    /// ```
+    /// use drystone::{Body, Scene, Shape, World};
+    ///
+    /// let mut scene = Scene::new("ball");
+    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+    ///
+    /// let mut world = World::new(&scene)?;
+    /// let first = world.add_bodies(&[Body::dynamic(2.0, 4.0).shape(Shape::circle(0.5))])?[0];
+    /// world.remove_bodies(&[first])?;
+    /// world.step()?;
+    /// let second = world.add_bodies(&[Body::dynamic(2.0, 4.0).shape(Shape::circle(0.5))])?[0];
+    /// assert_eq!(first.index, second.index, "the slot is used again");
+    /// assert_ne!(first.generation, second.generation, "the id is not");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     population;
     /// Queries between two steps: rays, points, boxes and shapes ([`Query`](crate::Query)).
+    ///
+    /// ```
+    /// use drystone::{Body, Query, Scene, Shape, World};
+    ///
+    /// let mut scene = Scene::new("ball");
+    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+    ///
+    /// let mut world = World::new(&scene)?;
+    /// let answers = world.query(&[Query::ray([0.0, 10.0], [0.0, -20.0])])?;
+    /// let hit = answers.hit(0).expect("the ball is below");
+    /// assert!((hit.point[1] - 4.5).abs() < 1e-3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     query;
     /// The reference: a world stepped by the plain functions of [`stages`] alone.
+    ///
+    /// ```
+    /// use drystone::low_level::CpuWorld;
+    /// use drystone::low_level::reference::Reference;
+    /// use drystone::{Body, Scene, Shape};
+    ///
+    /// let mut scene = Scene::new("ball");
+    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+    ///
+    /// let (mut reference, mut engine) = (Reference::new(&scene)?, CpuWorld::new(&scene)?);
+    /// for _ in 0..60 {
+    ///     reference.step();
+    ///     engine.step()?;
+    /// }
+    /// assert_eq!(reference.tables().poses, engine.tables().poses);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     reference;
     /// The tables of a world as made from a scene, and the bounds of a scene's values.
     ///
@@ -146,8 +234,37 @@ modules! {
     /// ```
     scene;
     /// The state between two steps, and its check against a world.
+    ///
+    /// ```
+    /// use drystone::{Body, Scene, Shape, World};
+    ///
+    /// let mut scene = Scene::new("ball");
+    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+    ///
+    /// let mut world = World::new(&scene)?;
+    /// let start = world.snapshot()?;
+    /// world.step()?;
+    /// world.restore(&start)?;
+    /// assert_eq!(world.snapshot()?.poses, start.poses);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     snapshot;
     /// The stages of a step as plain functions on the tables: the reference for both engines.
+    ///
+    /// ```
+    /// use drystone::low_level::scene::Compiled;
+    /// use drystone::low_level::stages::finalize::finalize;
+    /// use drystone::{Body, Scene, Shape};
+    ///
+    /// let mut scene = Scene::new("ball");
+    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+    ///
+    /// let mut compiled = Compiled::new(&scene)?;
+    /// compiled.states[0].delta_position = [0.25, 0.0];
+    /// finalize(&compiled.bodies, &compiled.states, &mut compiled.poses);
+    /// assert_eq!(compiled.poses[0].position, [0.25, 4.0]);
+    /// # Ok::<(), drystone::SceneError>(())
+    /// ```
     stages;
     /// Hash, metrics and reports of a state.
     ///
@@ -176,9 +293,34 @@ modules! {
     /// ```
     step;
     /// Copies of all tables of a world, by which the backends are compared stage by stage.
+    ///
+    /// ```
+    /// use drystone::low_level::CpuWorld;
+    /// use drystone::{Body, Scene, Shape};
+    ///
+    /// let mut scene = Scene::new("ball");
+    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+    ///
+    /// assert_eq!(CpuWorld::new(&scene)?.tables().poses[0].position, [0.0, 4.0]);
+    /// # Ok::<(), drystone::WorldError>(())
+    /// ```
     tables;
     /// Parallel loops whose results do not depend on the number of threads.
+    ///
+    /// ```
+    /// use drystone::low_level::threads::Threads;
+    ///
+    /// let threads = Threads::new(2)?;
+    /// assert_eq!(threads.enter(|| 6 * 7), 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     threads;
     /// Structs and bits that Rust and WGSL share: the rows of the tables.
+    ///
+    /// ```
+    /// use drystone::low_level::types::Pose;
+    ///
+    /// assert_eq!(size_of::<Pose>(), 16, "as in shaders/types.wgsl");
+    /// ```
     types;
 }

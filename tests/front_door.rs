@@ -13,6 +13,8 @@ const PAGES: [&str; 6] =
     ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "SECURITY.md"];
 /// Most lines of the front page.
 const README_LINES: usize = 120;
+/// Most lines of the first page of the library's documentation.
+const LIBRARY_LINES: usize = 80;
 
 fn root(path: impl AsRef<Path>) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -202,6 +204,97 @@ fn every_key_is_described() {
 fn the_front_page_is_short() {
     let lines = text("README.md").lines().count();
     assert!(lines <= README_LINES, "README.md has {lines} lines: the rest belongs into the book");
+    let lines = text("src/lib.rs").lines().filter(|line| line.starts_with("//!")).count();
+    assert!((20..=LIBRARY_LINES).contains(&lines), "the docs of src/lib.rs have {lines} lines, not {LIBRARY_LINES}");
+}
+
+/// Settings of a page that have neither a picture nor a sentence that says why there is none.
+fn settings_without_picture(page: &str, keys: &[String]) -> Vec<String> {
+    let section = |key: &str| page.split("\n## ").find(|part| part.lines().next() == Some(key)).unwrap_or_default();
+    let is_shown = |key: &&String| {
+        let section = section(key);
+        section.contains("](pictures/") || section.contains("no picture")
+    };
+    keys.iter().filter(|key| !is_shown(key)).cloned().collect()
+}
+
+#[test]
+fn every_setting_has_a_picture() {
+    let page = text(format!("{BOOK}/settings.md"));
+    let keys = keys(&text("schema/scene-v1.schema.json"), "Settings");
+    assert_eq!(settings_without_picture(&page, &keys), [""; 0]);
+    // Negative control.
+    let bare = "a\n## dt\n\n![a](pictures/a.png)\n## slop\n\nLess is less.\n";
+    assert_eq!(settings_without_picture(bare, &["dt".to_owned(), "slop".to_owned()]), ["slop"]);
+}
+
+/// Public modules that a file declares, each with the docs at its declaration.
+fn public_modules(source: &str) -> Vec<(String, String)> {
+    let (mut found, mut docs) = (Vec::new(), String::new());
+    for line in source.lines().map(str::trim) {
+        if let Some(doc) = line.strip_prefix("///") {
+            docs += doc;
+            docs.push('\n');
+        } else if !line.starts_with("#[") {
+            if let Some(name) = line.strip_prefix("pub mod ").and_then(|rest| rest.strip_suffix(';')) {
+                found.push((name.to_owned(), docs.clone()));
+            }
+            docs.clear();
+        }
+    }
+    found
+}
+
+/// Returns true if docs begin with a sentence and have an example.
+fn has_example(docs: &str) -> bool {
+    let first = docs.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    !first.starts_with("```") && first.contains(' ') && docs.lines().filter(|line| line.trim() == "```").count() >= 1
+}
+
+/// Lines of a source's own docs.
+fn own_docs(source: &str) -> String {
+    source.lines().filter_map(|line| Some(line.strip_prefix("//!")?.to_owned() + "\n")).collect()
+}
+
+#[test]
+fn public_modules_begin_with_their_purpose_and_an_example() {
+    let mut without = Vec::new();
+    let mut count = 0;
+    for entry in fs::read_dir(root("crates")).unwrap().map(|entry| entry.unwrap().path()).chain([root("")]) {
+        let Ok(library) = fs::read_to_string(entry.join("src/lib.rs")) else { continue };
+        let mut modules = vec![(entry.join("src/lib.rs").display().to_string(), own_docs(&library))];
+        for (name, docs) in public_modules(&library) {
+            let paths = [format!("src/{name}.rs"), format!("src/{name}/mod.rs")].map(|path| entry.join(path));
+            let path = paths.iter().find(|path| path.exists()).unwrap();
+            modules.push((path.display().to_string(), docs + &own_docs(&fs::read_to_string(path).unwrap())));
+        }
+        count += modules.len();
+        without.extend(modules.into_iter().filter(|(_, docs)| !has_example(docs)).map(|(name, _)| name));
+    }
+    // The engine's modules, whose docs stand in the macro that exports them.
+    let low_level = text("src/low_level.rs");
+    let listed = low_level.split("modules! {\n").nth(1).unwrap().split("\n}").next().unwrap();
+    let declarations: String = listed.lines().fold(String::new(), |mut text, line| {
+        let line = line.trim();
+        let is_name = line.ends_with(';') && !line.starts_with("///");
+        writeln!(text, "{}{line}", if is_name { "pub mod " } else { "" }).unwrap();
+        text
+    });
+    let modules = public_modules(&declarations);
+    count += modules.len();
+    without.extend(modules.into_iter().filter(|(_, docs)| !has_example(docs)).map(|(name, _)| name));
+    println!("{count} public modules");
+    assert!(count > 30, "only {count} public modules were found");
+    assert!(without.is_empty(), "no example in {}", without.join(", "));
+}
+
+#[test]
+fn a_module_without_an_example_is_noticed() {
+    let modules = public_modules("/// Numbers.\npub mod a;\nmod b;\n/// Of b.\n#[cfg(x)]\npub mod c;\n");
+    assert_eq!(modules, [("a".to_owned(), " Numbers.\n".to_owned()), ("c".to_owned(), " Of b.\n".to_owned())]);
+    assert!(!has_example(" Numbers of things.\n"));
+    assert!(!has_example(" ```\n a();\n ```\n"));
+    assert!(has_example(" Numbers of things.\n\n ```\n a();\n ```\n"));
 }
 
 /// Compares a picture with what the code says, or writes it.

@@ -8,6 +8,13 @@ use std::path::Path;
 
 /// Folders of the workspace with sources.
 const FOLDERS: [&str; 6] = ["src", "shaders", "crates", "tests", "examples", "benches"];
+/// Further places with texts: pages, scripts, configuration.
+const PROSE: [&str; 9] = [".ci", ".github", "benches", "crates", "deploy", "docs", "examples", "python", "schema"];
+/// Endings of the files there that are read.
+const PROSE_ENDINGS: [&str; 13] =
+    ["md", "py", "js", "html", "css", "toml", "yaml", "yml", "conf", "service", "c", "json", "proto"];
+/// Folders that are built or measured, not written.
+const MADE: [&str; 5] = ["target", "html", "results", "bad_scenes", "node_modules"];
 /// This file, which quotes the words.
 const OWN: &str = "tests/words.rs";
 /// Columns of a comment line.
@@ -129,6 +136,45 @@ fn walk(folder: &Path, name: &str, found: &mut Vec<Source>) {
             found.push(Source { text: fs::read_to_string(entry.path()).unwrap(), path });
         }
     }
+}
+
+/// Files with texts that are not sources: those of [`PROSE`] and of the root, and scripts, which have no ending.
+fn prose() -> Vec<Source> {
+    let mut found = Vec::new();
+    let mut folders: Vec<_> = PROSE.iter().map(|&folder| folder.to_owned()).collect();
+    folders.push(String::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(&folder)).unwrap().map(Result::unwrap) {
+            let name = entry.file_name().into_string().unwrap();
+            let path = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+            if entry.path().is_dir() {
+                if !folder.is_empty() && !name.starts_with('.') && !MADE.contains(&name.as_str()) {
+                    folders.push(path);
+                }
+            } else if PROSE_ENDINGS.iter().any(|ending| has_extension(&path, ending)) || folder == ".ci" {
+                found.push(Source { text: fs::read_to_string(entry.path()).unwrap(), path });
+            }
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+/// Lines of a text with one of [`FORBIDDEN`], also across a break of lines.
+fn forbidden_in_prose(source: &Source) -> Vec<String> {
+    let lines: Vec<&str> = source.text.lines().collect();
+    let mut found = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        let (own, next) = (plain(line), lines.get(index + 1).map_or(String::new(), |next| plain(next)));
+        let next = next.trim_start_matches(['#', '/', '*', '-', ' ']);
+        for word in FORBIDDEN {
+            let is_broken = word.contains(' ') && has_phrase(&format!("{own} {next}"), word) && !has_phrase(next, word);
+            if has_phrase(&own, word) || is_broken {
+                found.push(format!("{}:{}: {word:?} in {own:.100}", source.path, index + 1));
+            }
+        }
+    }
+    found
 }
 
 fn has_extension(path: &str, wanted: &str) -> bool {
@@ -392,7 +438,12 @@ fn comment_lines_are_not_too_long() {
 
 #[test]
 fn words_are_plain() {
-    assert_none("places have a word of FORBIDDEN", &all(forbidden_words));
+    let mut found = all(forbidden_words);
+    let prose = prose();
+    assert!(prose.len() > 100, "only {} texts were found", prose.len());
+    found.extend(prose.iter().flat_map(forbidden_in_prose));
+    println!("{} sources and {} texts have {} words of FORBIDDEN", sources().len(), prose.len(), found.len());
+    assert_none("places have a word of FORBIDDEN", &found);
 }
 
 /// Negative controls: each fault is found in a made-up source, and its correct form is not.
@@ -431,6 +482,11 @@ fn faults_are_found() {
     assert!(found[0].starts_with("src/made_up.rs:1: \"so many\""), "{found:?}");
     assert!(found[1].starts_with("src/made_up.rs:5: \"anew\""), "{found:?}");
     assert!(found[2].starts_with("src/made_up.rs:3: \"nobody\""), "{found:?}");
+
+    let prose = made_up("Somebody\n# sees so\n# many, anewt.\n");
+    let found = forbidden_in_prose(&prose);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].contains(":1: \"somebody\"") && found[1].contains(":2: \"so many\""), "{found:?}");
 }
 
 #[test]

@@ -185,6 +185,13 @@ def load(density: float) -> Scene:
     return world("load", [GROUND, box(0, 0.5), box(0, 1.5, density=density)])
 
 
+def hanging(damping_ratio: float) -> Scene:
+    """A ball hangs from a soft rod, which is stretched at the start."""
+    bodies: list[Scene] = [{"type": "static", "position": [0, 4], "shapes": [{"circle": {"radius": 0.1}}]}, disc(0, 1)]
+    rod = {"type": "distance", "a": 0, "b": 1, "length": 1.5, "hertz": 1, "damping_ratio": damping_ratio}
+    return world("hanging", bodies, joints=[rod])
+
+
 def swing(ratio: float, links: int = 1, **settings: Any) -> Scene:
     """A chain with a heavy ball at its end swings down from the horizontal."""
     bodies: list[Scene] = [{"type": "static", "shapes": [{"circle": {"radius": 0.1}}]}]
@@ -275,6 +282,20 @@ def settings(drystone: Drystone) -> None:
     for speed in (0, 3, 50):
         scene = drystone.scene("overlap_recovery:base=6,overlap=0.6", push_speed=speed)
         drystone.picture(f"push_speed-{speed}", scene, 60, "240x200", "--view=-9,-1,9,14")
+    for ratio in (0.1, 10, 100):
+        scene = drystone.scene("overlap_recovery:base=6", contact_damping_ratio=ratio)
+        drystone.picture(f"contact_damping_ratio-{ratio:g}", scene, 60, "240x200", "--view=-9,-1,9,14")
+    for on in (False, True):
+        word = "on" if on else "off"
+        scene = drystone.scene("overlap_recovery:base=6", relax=on)
+        drystone.picture(f"relax-{word}", scene, 60, "240x200", "--view=-9,-1,9,14")
+        scene = drystone.scene("overlap_recovery:base=6", mode="projection", correct_position=on)
+        drystone.picture(f"correct_position-{word}", scene, 60, "240x200", "--view=-9,-1,9,14")
+        scene = drystone.scene("many_pyramids:rows=1,columns=3,base=8", sleep=on)
+        drystone.picture(f"sleep-{word}", scene, 120, "320x180", "--coloring", "sleep")
+    for slop in (0.005, 0.3):
+        scene = drystone.scene("overlap_recovery:base=6", mode="projection", slop=slop)
+        drystone.picture(f"slop-{slop:g}", scene, 60, "240x200", "--view=-9,-1,9,14")
     for friction in (0.1, 0.35, 0.6):
         drystone.picture(f"friction-{friction:g}", drystone.scene(f"arch:friction={friction}"), 300)
     for hertz in (2, 10, 60):
@@ -293,10 +314,28 @@ def settings(drystone: Drystone) -> None:
         heights = drystone.heights(scene, 300, 1)
         lines.append((f"threshold {threshold:g} m/s", [(step / 60, height) for step, height in enumerate(heights)]))
     plot("restitution_threshold", "time, s", "height of the centre, m", lines)
+    lines = []
+    for mix in ("min", "max"):
+        scene = drystone.scene("bouncing_ball:restitution=0.8,height=4", restitution_mix=mix)
+        scene["bodies"][0]["shapes"][0]["restitution"] = 0.4
+        heights = drystone.heights(scene, 300, 1)
+        lines.append((mix, [(step / 60, height) for step, height in enumerate(heights)]))
+    plot("restitution_mix", "time, s", "height of the centre, m", lines)
+    lines = []
+    for slop in (0.0, 0.005):
+        scene = drystone.scene("large_pyramid:base=10", mode="baumgarte", slop=slop)
+        heights = drystone.heights(scene, 300, 55)
+        lines.append((f"slop {slop:g} m", [(step / 60, 1e3 * (height - 9.5)) for step, height in enumerate(heights)]))
+    plot("slop", "time, s", "height of the top box above 9.5 m, mm", lines)
+    lines = []
+    for ratio in (0.0, 0.2, 1.0, 5.0):
+        heights = drystone.heights(hanging(ratio), 300, 1)
+        lines.append((f"damping ratio {ratio:g}", [(step / 60, height) for step, height in enumerate(heights)]))
+    plot("damping_ratio", "time, s", "height of the ball, m", lines)
 
 
 def solver(drystone: Drystone) -> None:
-    """How far one stack of ten is from rigid, by sweeps, with and without warm starting."""
+    """Deepest overlap in a stack of ten, by sweeps, with and without warm starting."""
     lines = []
     for warm in (True, False):
         line = []
@@ -315,7 +354,7 @@ def solver(drystone: Drystone) -> None:
 
 
 def limits(drystone: Drystone) -> None:
-    """What is known not to hold, measured."""
+    """Measures known limits of the solver."""
     def deepest(scene: Scene, steps: int) -> float:
         return float(drystone.run(scene, steps)["metrics"]["max_penetration"])
 

@@ -156,7 +156,7 @@ def test_a_stream_goes_on_at_another_address(nodes: Any, tmp_path: Path) -> None
         assert bodies.gap is not None and bodies.gap.seconds > 0
         assert Cluster.attach("streamed").names == cluster.names
         with pytest.raises(Unreachable, match="no services named"):
-            Cluster.attach("nobody")
+            Cluster.attach("absent")
         with pytest.raises(ValueError, match="expected one of"):
             cluster.service("streamed-7")
 

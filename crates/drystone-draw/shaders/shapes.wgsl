@@ -212,7 +212,7 @@ fn shape_fragment(sprite: Sprite) -> @location(0) vec4<f32> {
     }
     let body = mix(sprite.fill, sprite.line, mark * view.tuning.w);
     let color = mix(sprite.line, body, inner / outer);
-    // Of a wire, only the line and the mark are drawn.
+    // A wire is drawn as its line and its mark only.
     let solid = mix(1.0 - (1.0 - mark) * inner / outer, 1.0, view.fill_opacity);
     return to_target(color, outer * sprite.pen.y * solid);
 }

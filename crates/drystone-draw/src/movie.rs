@@ -1,6 +1,27 @@
 //! Animated GIFs, encoded frame by frame: memory use is two drawings, independent of the movie's length.
 //!
 //! A frame stores only the rectangle that changed, and in it only the pixels that changed.
+//!
+//! ```
+//! use drystone::{Body, Scene, Shape, World};
+//! use drystone_draw::movie::Movie;
+//! use drystone_draw::{Camera, Style, raster};
+//!
+//! let mut scene = Scene::new("ball");
+//! scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+//! let mut world = World::new(&scene)?;
+//! let mut draw = |world: &mut World| -> Result<_, Box<dyn std::error::Error>> {
+//!     let snapshot = world.snapshot()?;
+//!     Ok(raster::picture_of_world(world.compiled(), &snapshot, false, &Camera::default(), &Style::light())?)
+//! };
+//! let mut movie = Movie::new(Vec::new(), &draw(&mut world)?)?;
+//! for step in 1..=3 {
+//!     world.step()?;
+//!     movie.push(f64::from(step) / 60.0, &draw(&mut world)?)?;
+//! }
+//! assert!(movie.finish(0.1)?.starts_with(b"GIF89a"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod palette;
 

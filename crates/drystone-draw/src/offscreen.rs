@@ -1,4 +1,17 @@
 //! Draws pictures into memory, on a device without a window.
+//!
+//! ```no_run
+//! use drystone::low_level::GpuWorld;
+//! use drystone::{AdapterChoice, Context, Scene};
+//! use drystone_draw::{Camera, DrawInputs, Style, offscreen};
+//!
+//! let context = Context::new(AdapterChoice::Any)?;
+//! let world = GpuWorld::new(&context, &Scene::new("empty"))?;
+//! let (device, queue) = (context.device(), context.queue());
+//! let image = offscreen::picture(device, queue, &DrawInputs::of(&world), &Camera::default(), &Style::light())?;
+//! println!("{} × {} pixels", image.width, image.height);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use std::sync::mpsc;
 

@@ -1,4 +1,17 @@
 //! CPU rasteriser: draws the same pictures without a GPU.
+//!
+//! ```
+//! use drystone::{Body, Scene, Shape, World};
+//! use drystone_draw::{Camera, Style, raster};
+//!
+//! let mut scene = Scene::new("ball");
+//! scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+//! let mut world = World::new(&scene)?;
+//! let snapshot = world.snapshot()?;
+//! let image = raster::picture_of_world(world.compiled(), &snapshot, true, &Camera::default(), &Style::light())?;
+//! assert_eq!([image.width, image.height], Camera::default().size);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use glam::Vec2;
 use rayon::prelude::*;

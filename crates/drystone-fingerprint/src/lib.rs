@@ -1,4 +1,9 @@
 //! Fingerprint of a crate's sources, for its build script: two builds with the same hash step a world to the same bits.
+//!
+//! ```no_run
+//! // In build.rs. The sources then read the hash by `env!("MY_FINGERPRINT")`.
+//! drystone_fingerprint::emit("MY_FINGERPRINT", &["src"], "Cargo.lock");
+//! ```
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,19 @@
 //! Writes states of worlds as NumPy archives, for `--state`, the service, and other programs.
+//!
+//! ```
+//! use drystone::low_level::state::body_slots;
+//! use drystone::{Body, Scene, Shape, World};
+//! use drystone_scenes::npz::write_state;
+//!
+//! let mut scene = Scene::new("ball");
+//! scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+//! let mut world = World::new(&scene)?;
+//! let snapshot = world.snapshot()?;
+//! let mut file = std::io::Cursor::new(Vec::new());
+//! write_state(&mut file, &body_slots(world.compiled(), &snapshot), false)?;
+//! assert!(file.into_inner().starts_with(b"PK"), "an archive for numpy.load");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 use std::io::{self, Seek, Write};
 

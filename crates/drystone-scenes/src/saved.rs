@@ -7,6 +7,24 @@
 //! [`Snapshot::to_bytes`](drystone::Snapshot::to_bytes). Each section has its own checksum, so that the error for a
 //! damaged file names the section. A bare state, as written by earlier releases, is a different format:
 //! [`SavedWorld::is_one`] distinguishes them.
+//!
+//! ```
+//! use drystone::low_level::Journal;
+//! use drystone::{Body, Scene, Shape, World};
+//! use drystone_scenes::saved::SavedWorld;
+//!
+//! let mut scene = Scene::new("ball");
+//! scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+//! let mut world = World::new(&scene)?;
+//! world.step()?;
+//! let bytes = SavedWorld::new(&scene, Journal::default(), &mut world)?.to_bytes()?;
+//!
+//! let saved = SavedWorld::from_bytes(&bytes)?;
+//! let mut later = World::new(&saved.scene)?;
+//! saved.resume(&mut later)?;
+//! assert_eq!(later.steps(), 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod present;
 

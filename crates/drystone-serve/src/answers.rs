@@ -1,4 +1,12 @@
 //! Response bodies about worlds, as JSON and as schemas of the API description.
+//!
+//! ```
+//! use drystone_serve::answers::StateAnswer;
+//!
+//! let state = StateAnswer { step: 60, time: 1.0, hash: "0123456789abcdef".to_owned(), bodies: Vec::new() };
+//! assert_eq!(serde_json::to_value(&state)?["step"], 60);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
 use std::collections::BTreeMap;
 

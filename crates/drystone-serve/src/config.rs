@@ -1,4 +1,13 @@
 //! Configuration of the service: a TOML file, overridden by environment variables, overridden by the command line.
+//!
+//! ```
+//! use drystone_serve::config::Config;
+//!
+//! let environment = [("DRYSTONE_LIMITS_BODIES".to_owned(), "1000".to_owned())];
+//! let config = Config::load(None, &environment)?;
+//! assert_eq!(config.limits.bodies, 1000);
+//! # Ok::<(), drystone_serve::ServeError>(())
+//! ```
 
 mod limits;
 #[cfg(test)]

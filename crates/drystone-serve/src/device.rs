@@ -1,4 +1,10 @@
 //! Device on which the worlds are stepped: the CPU or a GPU. A lost GPU is opened again, once for all worlds.
+//!
+//! ```
+//! use drystone_serve::device::Device;
+//!
+//! assert_eq!(Device::cpu(2).backend(), "cpu");
+//! ```
 
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

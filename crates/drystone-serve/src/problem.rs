@@ -1,4 +1,12 @@
 //! Errors as clients get them: problem details (RFC 9457).
+//!
+//! ```
+//! use drystone_serve::problem::Problem;
+//!
+//! let problem = Problem::not_found("there is no body 7").at("commands[0].body");
+//! assert_eq!(problem.status, 404);
+//! assert_eq!(problem.path.as_deref(), Some("commands[0].body"));
+//! ```
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

@@ -4,11 +4,28 @@
 //!
 //! With several workers, one is reserved for worlds whose recent time slices were all short; the others open new
 //! worlds. While all others are held up by long time slices, it also takes small worlds without a record. From any
-//! other world it takes only time slices that answer or end something (`Session::has_short_turn`): such a time slice
-//! begins no step and opens nothing. A world that is to be deleted, whose step was cancelled, or whose deadline has
-//! passed comes next on any worker, and its time slice is as short; the world's other work waits for a time slice in
-//! the usual order. With one worker, as on a GPU, a long step delays all others; it can be cancelled like any other
-//! (watch.rs).
+//! other world it takes only time slices that answer or end something (`Session::has_short_time_slice`): such a
+//! time slice begins no step and opens nothing. A world that is to be deleted, whose step was cancelled, or whose
+//! deadline has passed comes next on any worker, and its time slice is as short; the world's other work waits for a
+//! time slice in the usual order. With one worker, as on a GPU, a long step delays all others; it can be cancelled
+//! like any other (watch.rs).
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use drystone_serve::config::{Config, S3};
+//! use drystone_serve::device::Device;
+//! use drystone_serve::scheduler::Scheduler;
+//! use drystone_serve::store::Store;
+//!
+//! let store = Arc::new(Store::open("memory", &S3::default(), 0)?);
+//! let scheduler = Scheduler::start(Arc::new(Config::default()), Device::cpu(1), store)?;
+//! scheduler.load()?;
+//! assert!(scheduler.worlds().is_empty());
+//! assert!(scheduler.stop(Duration::from_secs(60)), "all threads end");
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 mod permissions;
 
@@ -306,7 +323,7 @@ impl Scheduler {
 
     /// Returns the age of the oldest time slice in progress; 0 if there is none.
     #[must_use]
-    pub fn longest_turn(&self) -> Duration {
+    pub fn longest_time_slice(&self) -> Duration {
         self.watch.longest().unwrap_or_default()
     }
 
@@ -538,7 +555,7 @@ impl Scheduler {
                         if only_short
                             && !Self::suits(entry, session, is_held_up)
                             && !is_urgent
-                            && !session.has_short_turn(now)
+                            && !session.has_short_time_slice(now)
                         {
                             // Looks again when the others may be held up, or at the deadline.
                             let later = session

@@ -29,6 +29,13 @@
 //! are powers of two, so that client and service hold the same numbers and errors do not accumulate: a position is
 //! correct to half a quantum. New bodies, and bodies that moved further than a delta can express, come as full rows.
 //! Delta rows carry no velocities. A body that is not mentioned has moved by less than half a quantum.
+//!
+//! ```
+//! use drystone_serve::stream::StreamFrame;
+//!
+//! let bytes = StreamFrame::default().full(0, 0);
+//! assert!(bytes.starts_with(b"DRYF") && bytes.len() == 64, "a frame without bodies is its header");
+//! ```
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,6 +1,18 @@
 //! Validation of the GPU against the CPU at three levels: every stage on the same input, one step from the same state,
 //! and the metrics of a whole run. Integer results and decisions must be bitwise equal; floating-point results may
 //! differ by rounding, as shader compilers may fuse and reassociate operations.
+//!
+//! ```no_run
+//! use drystone::{AdapterChoice, Body, Context, Scene, Shape};
+//! use drystone_validate::{ValidationOptions, validate};
+//!
+//! let mut scene = Scene::new("ball");
+//! scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+//! let context = Context::new(AdapterChoice::Any)?;
+//! let report = validate(&context, &scene, ValidationOptions::default(), |_steps| ())?;
+//! assert!(report.passed(), "{:?}", report.first_failure());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod roundings;
 mod runs;

@@ -1,5 +1,5 @@
 //! Queries for the body at a point, answered some frames later without waiting. On the GPU four small kernels
-//! (`shaders/inspect.wgsl`) go over all shapes and contacts, so that no grid has to be laid; on the CPU the world is
+//! (`shaders/inspect.wgsl`) go over all shapes and contacts, so that no grid has to be built; on the CPU the world is
 //! queried.
 
 use std::num::NonZeroU64;

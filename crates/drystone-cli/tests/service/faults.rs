@@ -575,7 +575,7 @@ fn a_store_that_turns_read_only() {
         assert_eq!((answer.status, answer.json()["type"].as_str()), (507, Some("urn:drystone:store")), "{path}");
         assert!(answer.json()["detail"].as_str().unwrap().contains("Read-only file system"), "{answer:?}");
     }
-    // Whether steps are accepted depends on whether their log is open; no acknowledged one is lost.
+    // Steps are accepted only while their log is open; no acknowledged one is lost.
     let mut steps = 30;
     for _ in 0..5 {
         let answer = service.post(&step, &json!({ "steps": 20 })).unwrap();

@@ -1,4 +1,25 @@
 //! HTTP API: routes, access control, and the handlers that translate requests for the worlds.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//!
+//! use drystone_serve::api::{ApiState, router};
+//! use drystone_serve::config::{Config, S3};
+//! use drystone_serve::device::Device;
+//! use drystone_serve::scheduler::Scheduler;
+//! use drystone_serve::store::Store;
+//!
+//! let config = Arc::new(Config::default());
+//! let store = Arc::new(Store::open("memory", &S3::default(), 0)?);
+//! let scheduler = Scheduler::start(config.clone(), Device::cpu(1), store)?;
+//! let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder().handle();
+//! let state = ApiState::new(config, scheduler.clone(), recorder, ([127, 0, 0, 1], 8080).into());
+//! let app: axum::Router = router(state); // For `axum::serve`.
+//! # drop(app);
+//! scheduler.stop(Duration::from_secs(60));
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 mod ask;
 mod asked;
@@ -373,7 +394,7 @@ fn figures_of(state: &ApiState) -> String {
     metrics::gauge!("drystone_worlds_failed").set(failed);
     metrics::gauge!("drystone_worlds_starting").set(starting);
     metrics::gauge!("drystone_ready").set(if scheduler.is_ready() { 1.0 } else { 0.0 });
-    metrics::gauge!("drystone_turn_longest_seconds").set(scheduler.longest_turn().as_secs_f64());
+    metrics::gauge!("drystone_turn_longest_seconds").set(scheduler.longest_time_slice().as_secs_f64());
     metrics::gauge!("drystone_store_bytes").set(scheduler.shared().store.used() as f64);
     metrics::gauge!("drystone_store_limit_bytes").set(state.config.limits.store_bytes as f64);
     if let Some(bytes) = resident_bytes() {

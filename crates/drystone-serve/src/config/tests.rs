@@ -1,3 +1,5 @@
+//! Tests of the configuration: precedence of file, environment and command line, and messages for wrong values.
+
 use super::*;
 
 fn load(text: &str, environment: &[(&str, &str)]) -> Result<Config, String> {

@@ -1,6 +1,14 @@
 //! Operations on a world: the commands of clients, their parsing, and the records of them in the log.
+//!
+//! ```
+//! use drystone_serve::op::Op;
+//!
+//! let op = Op::Step { steps: 60 };
+//! assert_eq!(serde_json::to_string(&op)?, r#"{"step":{"steps":60}}"#);
+//! # Ok::<(), serde_json::Error>(())
+//! ```
 
-mod brings;
+mod additions;
 mod command;
 mod ids;
 mod lists;
@@ -9,7 +17,7 @@ mod reading;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use brings::{Brings, ENTRY_BYTES, ID_BYTES};
+pub use additions::{Additions, ENTRY_BYTES, ID_BYTES};
 pub use command::{CommandRecord, Plain};
 pub use ids::{BodySelector, JointRef, body_from_text, joint_from_text};
 pub(crate) use ids::{find_body, find_joint};

@@ -9,7 +9,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::lists::{Each, PartList};
-use super::{Brings, CommandRecord};
+use super::{Additions, CommandRecord};
 use crate::config::Limits;
 use crate::problem::Problem;
 use drystone::Geometry;
@@ -56,7 +56,7 @@ pub fn read_commands(text: &[u8], limits: &Limits) -> Result<Vec<CommandRecord>,
         }
     }
     // Refuses more than an empty world may have before the world itself is asked.
-    Brings::of(&commands).check(&Brings::default(), limits)?;
+    Additions::of(&commands).check(&Additions::default(), limits)?;
     Ok(commands)
 }
 

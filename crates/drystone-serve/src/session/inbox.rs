@@ -13,7 +13,7 @@ use super::{
     Answer, Broken, LogBatch, NextWake, Read, ReplySender, Session, SessionRequest, StepWaiter, check_work, lock,
     population, read,
 };
-use crate::op::{Brings, LogRecord, Op, RequestKey};
+use crate::op::{Additions, LogRecord, Op, RequestKey};
 use crate::problem::Problem;
 use crate::writer::{JobUrgency, WriteJob};
 use drystone::WorldError;
@@ -356,24 +356,24 @@ impl Session {
                 Err(Problem::conflict("the world has unfinished steps; wait for them, or pause it"))
             }
             Op::Commands(commands) => {
-                let brings = Brings::of(commands);
-                if brings.is_nothing() {
+                let additions = Additions::of(commands);
+                if additions.is_nothing() {
                     return Ok(());
                 }
                 let waiting = batch.iter().filter_map(|(record, ..)| match &record.op {
-                    Op::Commands(commands) => Some(Brings::of(commands)),
+                    Op::Commands(commands) => Some(Additions::of(commands)),
                     _ => None,
                 });
-                let before = waiting.fold(live.has(), Brings::plus);
-                brings.check(&before, limits)?;
-                self.check_growth(live, &brings, &before)
+                let before = waiting.fold(live.has(), Additions::plus);
+                additions.check(&before, limits)?;
+                self.check_growth(live, &additions, &before)
             }
             _ => Ok(()),
         }
     }
 
     /// Checks added bodies and joints, on top of `before`, against the work of a step and the bodies of all worlds.
-    fn check_growth(&self, live: &Live, more: &Brings, before: &Brings) -> Result<(), Problem> {
+    fn check_growth(&self, live: &Live, more: &Additions, before: &Additions) -> Result<(), Problem> {
         let Compiled { settings, .. } = live.world.compiled();
         if more.bodies + more.joints > 0 {
             let parts = before.bodies.max(before.shapes) + before.joints + more.bodies.max(more.shapes) + more.joints;

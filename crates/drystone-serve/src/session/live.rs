@@ -13,7 +13,7 @@ use super::keys::{AnswerIndex, Recent, RecordedAnswer, Spill};
 use super::population;
 use crate::hosted::Hosted;
 use crate::op::{
-    BodySelector, Brings, CommandRecord, ENTRY_BYTES, ID_BYTES, MAX_POINTERS, PartList, Plain, RequestKey,
+    Additions, BodySelector, CommandRecord, ENTRY_BYTES, ID_BYTES, MAX_POINTERS, PartList, Plain, RequestKey,
     body_from_text, find_body, find_joint, joint_from_text, read_joint, read_parts,
 };
 use crate::problem::Problem;
@@ -235,9 +235,9 @@ impl Live {
     }
 
     /// Returns the quantities that are limited.
-    pub fn has(&self) -> Brings {
+    pub fn has(&self) -> Additions {
         let (bodies, joints) = population(self);
-        Brings {
+        Additions {
             bodies,
             joints,
             shapes: self.world.compiled().shapes.len(),

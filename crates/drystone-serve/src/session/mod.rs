@@ -1,4 +1,17 @@
 //! Session of a world: its inbox, its time slices, its log and its checkpoints, from creation to deletion.
+//!
+//! A session is owned by the [`scheduler`](crate::scheduler), which gives it time slices. Other threads see its
+//! [`Handle`]:
+//!
+//! ```
+//! use drystone_serve::scheduler::Scheduler;
+//!
+//! fn list(scheduler: &Scheduler) {
+//!     for world in scheduler.worlds() {
+//!         println!("{}", world.id);
+//!     }
+//! }
+//! ```
 
 mod bodies;
 mod give_up;

@@ -226,7 +226,7 @@ impl Session {
     /// Returns true if the next time slice can answer or end something without a step and without opening the world.
     /// False if such a time slice could do nothing.
     #[must_use]
-    pub fn has_short_turn(&self, now: Instant) -> bool {
+    pub fn has_short_time_slice(&self, now: Instant) -> bool {
         let live = match &self.phase {
             Phase::Failed(_) | Phase::GivenUp(_) => return true,
             Phase::Closed(after) if now < *after => return true,
@@ -251,7 +251,7 @@ impl Session {
     pub fn is_urgent(&self, now: Instant) -> bool {
         match &self.phase {
             Phase::GivenUp(_) => true,
-            Phase::Live(live) => self.has_short_turn(now) && (self.is_deleting() || self.is_overdue(live, now)),
+            Phase::Live(live) => self.has_short_time_slice(now) && (self.is_deleting() || self.is_overdue(live, now)),
             Phase::Closed(_) | Phase::Asleep(_) | Phase::Replaying(..) | Phase::Failed(_) => self.is_deleting(),
         }
     }

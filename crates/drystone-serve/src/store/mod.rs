@@ -31,6 +31,16 @@
 //! doubt, and a second successful sync would prove nothing (Linux forgets the pages that it could not write). The
 //! log then takes no more records ([`Trouble::InDoubt`]). Before the world is opened again, [`Store::settle`] writes
 //! the readable part of the log to a new file, syncs it, and replaces the old one.
+//!
+//! ```
+//! use drystone_serve::config::S3;
+//! use drystone_serve::store::Store;
+//!
+//! let store = Store::open("memory", &S3::default(), 0)?;
+//! store.create("w1", b"{}", b"{}")?;
+//! assert_eq!(store.worlds()?, ["w1"]);
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 mod backend;
 #[cfg(feature = "s3")]

@@ -80,7 +80,7 @@ function collect(w, h, ratio) {
   }
 }
 
-/** Returns the distance between grid lines and of the scale bar, m: the smallest round number of at least so many px. */
+/** Returns the distance between grid lines and of the scale bar, m: the smallest round number of at least a given width, px. */
 function round_metres(px) {
   const least = px / camera.scale, power = 10 ** Math.floor(Math.log10(least));
   return power * [1, 2, 5, 10].find(n => n * power >= least);

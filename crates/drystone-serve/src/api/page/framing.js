@@ -11,7 +11,7 @@ const LARGE = 4;
 const MIN_HEIGHT = 7;
 /** A fixed shape of at most this fraction of all moving bodies is shown whole, if the picture grows by at most the second factor. */
 const SMALL_FIXED = 0.5, WHOLE = 1.4;
-/** Larger fixed shapes show their near side, if the picture grows by at most this factor, or to at most so many typical bodies; shapes below, by the third factor. */
+/** Larger fixed shapes show their near side, if the picture grows by at most this factor, or to at most a given number of typical bodies; shapes below, by the third factor. */
 const NEAR_SIDE = 1.6, REACH = 24, FALL = 8;
 /** Fixed shapes are cut off this far past everything else, as a fraction of its size. */
 const CLIP = 0.06;

@@ -331,7 +331,7 @@ setInterval(() => {
 
 /** Settings of the stream as last requested. */
 let wanted = { rate: 60, format: 'delta' };
-/** Returns settings at a rate at which a browser can draw so many bodies; with velocities where they are shown. */
+/** Returns settings of a stream at a rate at which a browser can draw this number of bodies; with velocities where they are shown. */
 function wanted_stream() {
   const full = Boolean(layers.velocities || layers.forces || graphs_shown || selected);
   return { rate: shapes.size > 200000 ? 5 : shapes.size > 20000 || (full && shapes.size > 5000) ? 20 : 60, format: full ? 'full' : 'delta' };

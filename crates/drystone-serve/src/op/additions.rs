@@ -6,7 +6,7 @@ use crate::problem::Problem;
 
 /// Upper bound of what commands add to a world's population and journal.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Brings {
+pub struct Additions {
     /// Bodies.
     pub bodies: usize,
     /// Joints.
@@ -24,7 +24,7 @@ pub const ENTRY_BYTES: usize = 64;
 /// Bytes of an id in a journal, with its overhead.
 pub const ID_BYTES: usize = 32;
 
-impl Brings {
+impl Additions {
     /// Sums up the additions of commands.
     #[must_use]
     pub fn of(commands: &[CommandRecord]) -> Self {
