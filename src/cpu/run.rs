@@ -135,7 +135,7 @@ impl CpuWorld {
 
             Stage::WarmStart if sweepers.count() == 1 => {
                 let accumulators = tables.accumulators.alone();
-                for batch in solver.constraints.batches(counters) {
+                for (_, batch) in solver.constraints.batches(counters) {
                     warm_start_batch(batch, accumulators, &solver.surfaces);
                 }
             }
@@ -155,7 +155,7 @@ impl CpuWorld {
             }
             Stage::Solve | Stage::Relax if sweepers.count() == 1 => {
                 let states = tables.states.alone();
-                for batch in solver.constraints.batches(counters) {
+                for (_, batch) in solver.constraints.batches(counters) {
                     solve_batch(&compiled.params, op.flags, states, batch, &solver.surfaces);
                 }
             }
