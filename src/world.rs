@@ -352,8 +352,7 @@ impl World {
         self.with_engine(|engine| engine.load_with(bytes, journal))
     }
 
-    /// Returns the mean time of each stage in a step, ms, over the steps of [`Self::step_profiled`]. Empty if there were
-    /// none.
+    /// Returns the mean time of each stage, ms, over the steps of [`Self::step_profiled`]; empty if there are none.
     #[must_use]
     pub fn stage_ms(&self) -> Vec<(Stage, f64)> {
         let (stages, steps) = match self {
