@@ -202,7 +202,7 @@ impl World {
     /// Those of [`Self::step`].
     pub fn step_profiled(&mut self) -> Result<(), WorldError> {
         match self {
-            Self::Cpu(_) => self.step(),
+            Self::Cpu(world) => world.step_profiled(),
             Self::Gpu(world) => world.step_profiled(),
         }
     }
@@ -352,8 +352,7 @@ impl World {
         self.with_engine(|engine| engine.load_with(bytes, journal))
     }
 
-    /// Returns the mean time of each stage in a step, ms, over the measured steps: all steps on the CPU, those of
-    /// [`Self::step_profiled`] on the GPU. Empty if there were none.
+    /// Returns the mean time of each stage, ms, over the steps of [`Self::step_profiled`]; empty if there are none.
     #[must_use]
     pub fn stage_ms(&self) -> Vec<(Stage, f64)> {
         let (stages, steps) = match self {

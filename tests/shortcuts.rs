@@ -7,10 +7,11 @@ use crate::support::{
     Random, assert_equal_to_reference, build, cpu, difference, full_hash, joint_kinds, pile, take_over,
 };
 use drystone::low_level::CpuWorld;
+use drystone::low_level::cpu::schedule::Schedule;
 use drystone::low_level::reference::Reference;
 use drystone::low_level::step::Stage;
 use drystone::low_level::types::{BROKEN, JointFrame, JointState};
-use drystone::{Body, Command, Joint, JointCommand, JointKind, Mode, Scene, Settings, Shape, Snapshot};
+use drystone::{Body, Command, Joint, JointCommand, JointKind, Mode, Scene, Settings, Shape, Snapshot, World};
 use drystone_scenes::catalogue;
 use glam::Vec2;
 
@@ -328,4 +329,45 @@ fn a_reference_without_a_stage_is_detected() {
         });
         assert!(differs, "{} is not missed", stage.name());
     }
+}
+
+/// Profiled steps have the times of all stages and the same bits; other steps have no times. With each schedule.
+#[test]
+fn stages_are_timed_in_profiled_steps() {
+    let scene = catalogue::build("many_pyramids:rows=2,columns=3,base=4").expect("a scene");
+    for schedule in [Schedule::Serial, Schedule::IslandBatches, Schedule::WorkerTeam] {
+        let new = || match schedule {
+            Schedule::Serial => cpu(&scene).with_island_batches_of(0),
+            Schedule::IslandBatches => cpu(&scene).with_island_batches_of(8),
+            Schedule::WorkerTeam => {
+                let world = cpu(&scene).with_island_batches_of(0);
+                world.with_threads(2).expect("threads").with_sharing_from(0)
+            }
+        };
+        let (mut plain, mut profiled) = (new(), new());
+        for _ in 0..10 {
+            plain.step().expect("a step");
+            profiled.step_profiled().expect("a step");
+        }
+        assert_eq!((plain.schedule(), profiled.schedule()), (schedule, schedule));
+        assert_eq!(bits(&plain), bits(&profiled), "{schedule:?}");
+        for (stage, ms) in profiled.stage_ms() {
+            let runs = profiled.plan().iter().any(|op| op.stage == *stage);
+            assert_eq!(*ms > 0.0, runs, "{schedule:?}: {stage:?} took {ms} ms");
+        }
+        assert!(plain.stage_ms().iter().all(|(_, ms)| *ms == 0.0), "{schedule:?}");
+    }
+}
+
+/// The mean is over the profiled steps alone.
+#[test]
+fn stage_times_are_means_of_profiled_steps() {
+    let mut world = World::new(&catalogue::build("vertical_stack").expect("a scene")).expect("a world");
+    let total = |world: &World| world.stage_ms().iter().map(|(_, ms)| ms).sum::<f64>();
+    world.step().expect("a step");
+    assert!(world.stage_ms().is_empty());
+    world.step_profiled().expect("a step");
+    let first = total(&world);
+    (0..20).for_each(|_| world.step().expect("a step"));
+    assert_eq!(total(&world), first);
 }

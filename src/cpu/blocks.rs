@@ -210,12 +210,24 @@ pub struct Blocks {
     bounces: Vec<Bounce>,
     /// Blocks of colour `c` are `starts[c] .. starts[c + 1]`.
     starts: [usize; COLOR_COUNT as usize + 1],
+    /// Colours that have blocks, as bits. Small worlds use a few, and make many sweeps.
+    used: u32,
 }
 
 impl Default for Blocks {
     fn default() -> Self {
-        Self { all: Vec::new(), bounces: Vec::new(), starts: [0; COLOR_COUNT as usize + 1] }
+        Self { all: Vec::new(), bounces: Vec::new(), starts: [0; COLOR_COUNT as usize + 1], used: 0 }
     }
+}
+
+/// Returns the indices of the bits that are set, in ascending order.
+#[inline(always)]
+fn bits(mut mask: u32) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let lowest = (mask != 0).then_some(mask.trailing_zeros() as usize);
+        mask &= mask.wrapping_sub(1);
+        lowest
+    })
 }
 
 /// Returns the number of constraints in a block of this colour.
@@ -228,20 +240,28 @@ impl Blocks {
     /// Allocates blocks for the number of constraints of each colour, and clears those that will not be full.
     pub fn build(&mut self, counters: &Counters, bounces: bool) {
         let mut end = 0;
+        self.used = 0;
         for (color, start) in (0..COLOR_COUNT).zip(&mut self.starts) {
             *start = end;
-            end += (counters.color_size(color) as usize).div_ceil(width(color as usize));
+            let size = counters.color_size(color) as usize;
+            if size > 0 {
+                self.used |= 1 << color;
+                end += size.div_ceil(width(color as usize));
+            }
         }
         self.starts[COLOR_COUNT as usize] = end;
         self.all.resize(end, Block::neutral());
         self.bounces.resize(if bounces { end } else { 0 }, Bounce::zeroed());
-        for (color, ends) in (0..COLOR_COUNT).zip(self.starts.windows(2)) {
-            let full = (counters.color_size(color) as usize).is_multiple_of(WIDTH);
-            if color == OVERFLOW_COLOR || !full {
-                let whole = if color == OVERFLOW_COLOR { ends[0] } else { ends[1] - 1 };
-                self.all[whole..ends[1]].fill(Block::neutral());
+        for color in bits(self.used) {
+            let (start, end) = (self.starts[color], self.starts[color + 1]);
+            let is_overflow = color == OVERFLOW_COLOR as usize;
+            #[allow(clippy::cast_possible_truncation, reason = "a colour")]
+            let full = (counters.color_size(color as u32) as usize).is_multiple_of(WIDTH);
+            if is_overflow || !full {
+                let whole = if is_overflow { start } else { end - 1 };
+                self.all[whole..end].fill(Block::neutral());
                 if bounces {
-                    self.bounces[whole..ends[1]].fill(Bounce::zeroed());
+                    self.bounces[whole..end].fill(Bounce::zeroed());
                 }
             }
         }
@@ -364,20 +384,21 @@ impl<'a> ContactBatch<'a> {
 }
 
 impl Blocks {
-    /// Returns all blocks, one batch per colour.
-    pub fn batches<'a>(&'a mut self, counters: &Counters) -> impl Iterator<Item = ContactBatch<'a>> + use<'a> {
-        let Self { all, bounces, starts } = self;
+    /// Returns the batch of each colour that has blocks, in ascending order of the colours.
+    #[inline]
+    pub fn batches<'a>(&'a mut self, counters: &Counters) -> impl Iterator<Item = (usize, ContactBatch<'a>)> {
+        let Self { all, bounces, starts, used } = self;
         let (mut all, mut bounces) = (&mut all[..], &mut bounces[..]);
-        let slots = counters.color_starts;
-        let counts = starts.windows(2).map(|ends| ends[1] - ends[0]);
-        counts.enumerate().map(move |(color, count)| {
+        bits(*used).map(move |color| {
+            let count = starts[color + 1] - starts[color];
             let bounce_count = count.min(bounces.len());
-            ContactBatch {
-                slot: slots[color] as usize,
+            let batch = ContactBatch {
+                slot: counters.color_starts[color] as usize,
                 width: width(color),
                 blocks: all.split_off_mut(..count).unwrap_or_default(),
                 bounces: bounces.split_off_mut(..bounce_count).unwrap_or_default(),
-            }
+            };
+            (color, batch)
         })
     }
 }
@@ -393,7 +414,7 @@ pub struct ContactSweep<'a> {
 impl Visit for ContactSweep<'_> {
     fn visit_batches(&mut self, each: impl Fn(ContactBatch) + Sync) {
         let alone = Threads::default();
-        for (color, batch) in self.blocks.batches(self.counters).enumerate() {
+        for (color, batch) in self.blocks.batches(self.counters) {
             let ContactBatch { slot, width, blocks, bounces } = batch;
             let threads = if color == OVERFLOW_COLOR as usize { &alone } else { self.threads };
             if bounces.is_empty() {

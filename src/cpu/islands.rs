@@ -15,6 +15,7 @@ use std::time::Instant;
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::cpu::StageTotals;
 use crate::cpu::blocks::Blocks;
 use crate::cpu::lanes::WIDTH;
 use crate::cpu::stages::integrate_positions::integrate_positions_of;
@@ -391,7 +392,7 @@ impl IslandBatches {
         }
     }
 
-    /// Runs the solver stages in `ops`, batch by batch, and adds the time of each to `stage_ms`.
+    /// Runs the solver stages in `ops`, batch by batch, and adds the time of each to `times` in a profiled step.
     pub fn run(
         &mut self,
         threads: &Threads,
@@ -400,13 +401,14 @@ impl IslandBatches {
         contacts: &mut [Contact],
         manifolds: &mut [Manifold],
         counters: &Counters,
-        stage_ms: &mut [(Stage, f64)],
+        times: &mut StageTotals,
     ) {
         self.reserve_scratch(threads.count(), given.compiled.params.switches, counters);
         let Self { bodies, body_starts, contacts: listed, contact_starts, scratches, returned, count, .. } = self;
         let scratches = &mut scratches[..threads.count()];
         let spent = Stage::ALL.map(|_| AtomicU64::new(0));
-        let start = Instant::now();
+        let now = || times.begin();
+        let start = now();
         let solve = |batch: usize, scratch: &mut IslandScratch, contacts: &[Contact], manifolds: &[Manifold]| {
             let part = |starts: &[u32]| starts[batch] as usize..starts[batch + 1] as usize;
             let (listed, bodies) = (&listed[part(contact_starts)], &bodies[part(body_starts)]);
@@ -414,7 +416,7 @@ impl IslandBatches {
                 if threads.is_cancelled() {
                     return;
                 }
-                let start = Instant::now();
+                let start = now();
                 scratch.run(op, given, contacts, manifolds, listed, bodies);
                 spend(&spent, op.stage, start);
             }
@@ -429,7 +431,7 @@ impl IslandBatches {
                 if threads.is_cancelled() {
                     return;
                 }
-                let start = Instant::now();
+                let start = now();
                 if stores {
                     scratch.store(|contact, impulses, rolling| {
                         store_impulses_of(&mut contacts[contact], &mut manifolds[contact], impulses, rolling);
@@ -446,7 +448,7 @@ impl IslandBatches {
                 if threads.is_cancelled() {
                     return;
                 }
-                let start = Instant::now();
+                let start = now();
                 scratch.store(|contact, impulses, rolling| {
                     let rolls = u32::from(rolling.is_some());
                     returned.set(contact, Returned { impulses, rolling: rolling.unwrap_or(0.0), rolls });
@@ -462,10 +464,11 @@ impl IslandBatches {
                 });
             }
         }
+        let Some(start) = start else { return };
         // Threads run in parallel: their times are scaled to the elapsed time.
         let spent = spent.map(AtomicU64::into_inner);
         let share = 1e3 * start.elapsed().as_secs_f64() / spent.iter().sum::<u64>().max(1) as f64;
-        for ((_, ms), spent) in stage_ms.iter_mut().zip(spent) {
+        for ((_, ms), spent) in times.stage_ms.iter_mut().zip(spent) {
             *ms += spent as f64 * share;
         }
     }
@@ -560,7 +563,9 @@ pub fn solver(plan: &[PlannedStage], first: usize) -> Option<std::ops::Range<usi
     (plan.get(first)?.stage == Stage::Prepare && first < last).then_some(first..last + 1)
 }
 
-fn spend(spent: &[AtomicU64], stage: Stage, start: Instant) {
+/// Adds the time since `start` to a stage's, in a profiled step.
+fn spend(spent: &[AtomicU64], stage: Stage, start: Option<Instant>) {
+    let Some(start) = start else { return };
     let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
     spent[stage as usize].fetch_add(nanoseconds, Ordering::Relaxed);
 }

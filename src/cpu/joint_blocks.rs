@@ -464,6 +464,9 @@ impl JointBlocks {
     pub fn for_each_run(&self, threads: &Threads, each: impl Fn(JointBatch, &Rows<VecLanes, 8>) + Sync) {
         for ends in self.starts.windows(2) {
             let blocks = &self.blocks[ends[0]..ends[1]];
+            if blocks.is_empty() {
+                continue;
+            }
             threads.for_ranges(CUT, blocks.len(), |first, end| {
                 each(JointBatch { blocks: &blocks[first..end], rows: &self.rows }, &self.impulses);
             });

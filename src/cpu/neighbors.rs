@@ -6,8 +6,6 @@
 //! `bound`, and then the list gives the pairs together with their contacts of the previous step. The choice is made
 //! once a step ([`SearchKind`]), when the AABBs are known.
 
-use std::time::Instant;
-
 use super::{BodyTables, CpuWorld, GridTables, KeptTables};
 use crate::cpu::stages::bin::{bin_find, bin_place};
 use crate::cpu::stages::bound::{bound, bound_and_find};
@@ -47,7 +45,7 @@ impl CpuWorld {
     /// # Errors
     /// Those of [`Self::run`].
     pub(super) fn search(&mut self, next: usize) -> Result<usize, WorldError> {
-        let start = Instant::now();
+        let begin = self.times.begin();
         let Self { threads, bodies, grid, counters, kept, .. } = self;
         let compiled = &self.host.compiled;
         if counters.quarantined == 0 {
@@ -62,28 +60,28 @@ impl CpuWorld {
         }
         let is_valid = kept.neighbor_list.is_valid(threads, &grid.aabbs, compiled.joints.may_part);
         kept.search = if is_valid { SearchKind::List } else { SearchKind::Grid };
-        self.spend(Stage::Bound, start);
+        self.times.add(Stage::Bound, begin);
 
-        let start = Instant::now();
+        let begin = self.times.begin();
         if self.kept.search == SearchKind::Grid {
             self.build_grid();
         }
-        self.spend(Stage::Bin, start);
+        self.times.add(Stage::Bin, begin);
         self.host.limits.check()?;
 
-        let start = Instant::now();
+        let begin = self.times.begin();
         let limit = self.contact_limit();
         let found = self.find_pairs(limit);
         found.map_err(|TooMany { found }| WorldError::TooManyContacts { found, limit })?;
         self.count_contacts();
-        self.spend(Stage::Pair, start);
+        self.times.add(Stage::Pair, begin);
         self.host.limits.check()?;
 
-        let start = Instant::now();
+        let begin = self.times.begin();
         if self.kept.search == SearchKind::Grid {
             match_contacts(&self.threads, self.previous.past(), &mut self.current.contacts);
         }
-        self.spend(Stage::MatchContacts, start);
+        self.times.add(Stage::MatchContacts, begin);
         Ok(next + 4)
     }
 

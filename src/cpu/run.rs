@@ -37,33 +37,54 @@ impl CpuWorld {
     /// # Errors
     /// [`WorldError::TooManyContacts`]: then the tables of this step's contacts are empty. [`WorldError::Cancelled`].
     pub fn run(&mut self, op: PlannedStage) -> Result<(), WorldError> {
-        let limit = self.contact_limit();
         match op.stage {
-            Stage::Command => self.host.compiled.lead_on(&mut self.host.commands, self.host.steps),
-            Stage::Continuous => self.refresh_grid(),
-            _ => {}
+            Stage::Command | Stage::Quarantine => self.begin_bodies(op.stage),
+            Stage::Bound | Stage::Bin | Stage::Pair | Stage::MatchContacts | Stage::Collide => {
+                return self.find_contacts(op.stage);
+            }
+            Stage::Wake | Stage::CollectEvents => self.use_contacts(op.stage),
+            Stage::Color | Stage::Prepare | Stage::PrepareJoints => self.lay_out(op.stage),
+            Stage::WarmStart | Stage::Solve | Stage::Relax | Stage::Project | Stage::Restitution => {
+                self.sweep_contacts(op);
+            }
+            Stage::WarmStartJoints | Stage::SolveJoints | Stage::RelaxJoints | Stage::ProjectJoints => {
+                self.sweep_joints(op);
+            }
+            Stage::IntegrateVelocities | Stage::IntegratePositions => self.integrate(op.stage),
+            Stage::StoreImpulses | Stage::Continuous | Stage::Finalize | Stage::Sleep => self.end_bodies(op.stage),
         }
-        let sweepers = &self.sweepers();
-        let Self { threads, bodies: tables, grid, previous, current, sleep: sleepers, .. } = self;
-        let Self { solver, joints: joint_tables, counters, scratch, .. } = self;
+        Ok(())
+    }
+
+    /// Runs the stages before the search for contacts.
+    fn begin_bodies(&mut self, stage: Stage) {
+        let Self { threads, bodies: tables, sleep: sleepers, joints: joint_tables, counters, .. } = self;
         let (compiled, commands) = (&mut self.host.compiled, &mut self.host.commands);
+        if stage == Stage::Quarantine {
+            return quarantine(threads, compiled, tables, counters);
+        }
+        compiled.lead_on(commands, self.host.steps);
+        by_body(commands);
+        if commands.iter().any(types::CommandData::is_for_joint) {
+            joint_tables.blocks.forget();
+        }
+        command(commands, compiled, tables, &joint_tables.states, sleepers, counters);
+        commands.clear();
+    }
+
+    /// Runs a stage of the search for contacts. Where bodies sleep, the second search of a step does something only if
+    /// one woke.
+    fn find_contacts(&mut self, stage: Stage) -> Result<(), WorldError> {
+        let Self { threads, bodies: tables, grid, previous, current, sleep: sleepers, .. } = self;
+        let Self { joints: joint_tables, counters, scratch, .. } = self;
+        let compiled = &mut self.host.compiled;
         if compiled.params.switches & SLEEP != 0
             && counters.again == 0
-            && matches!(op.stage, Stage::Pair | Stage::MatchContacts | Stage::Collide)
+            && matches!(stage, Stage::Pair | Stage::MatchContacts | Stage::Collide)
         {
             return Ok(());
         }
-        match op.stage {
-            Stage::Command => {
-                by_body(commands);
-                if commands.iter().any(types::CommandData::is_for_joint) {
-                    joint_tables.blocks.forget();
-                }
-                command(commands, compiled, tables, &joint_tables.states, sleepers, counters);
-                commands.clear();
-            }
-            Stage::Quarantine => quarantine(threads, compiled, tables, counters),
-
+        match stage {
             Stage::Bound => counters.awake_levels |= bound(threads, compiled, tables, &mut grid.aabbs),
             Stage::Bin => {
                 let Compiled { params, shapes, .. } = &*compiled;
@@ -85,6 +106,7 @@ impl CpuWorld {
                         &mut exclusions.links,
                     );
                 }
+                let limit = self.host.limits.contacts(compiled.shapes.len());
                 // Archived contacts may all come back at once.
                 let archived = sleepers.contacts.len();
                 let (levels, free) = (counters.awake_levels, limit.saturating_sub(archived));
@@ -92,28 +114,30 @@ impl CpuWorld {
                     .map_err(|TooMany { found }| WorldError::TooManyContacts { found: found + archived, limit })?;
                 self.count_contacts();
             }
-
             Stage::MatchContacts => match_contacts(threads, previous.past(), &mut current.contacts),
-            Stage::Collide => counters.recycled = collide(threads, compiled, tables, &previous.manifolds, current),
-            Stage::Wake => {
-                let (contacts, scratch) = (&current.contacts, &mut scratch.wake);
-                let (joint_states, states) = (&joint_tables.states, &tables.states);
-                wake(compiled, joint_states, contacts, states, sleepers, previous, counters, scratch);
-            }
-            Stage::CollectEvents => {
-                let (joints, events) = (&compiled.joints.joints, &mut self.step_events);
-                let joint_states = &joint_tables.states;
-                collect_events(
-                    threads,
-                    tables,
-                    previous,
-                    current,
-                    joints,
-                    joint_states,
-                    events,
-                    &mut scratch.collect_events,
-                );
-            }
+            _ => counters.recycled = collide(threads, compiled, tables, &previous.manifolds, current),
+        }
+        Ok(())
+    }
+
+    /// Runs the stages that follow from which pairs touch.
+    fn use_contacts(&mut self, stage: Stage) {
+        let Self { threads, bodies: tables, previous, current, sleep: sleepers, counters, scratch, .. } = self;
+        let (compiled, joint_states) = (&self.host.compiled, &self.joints.states);
+        if stage == Stage::Wake {
+            let (contacts, states, scratch) = (&current.contacts, &tables.states, &mut scratch.wake);
+            return wake(compiled, joint_states, contacts, states, sleepers, previous, counters, scratch);
+        }
+        let (joints, events, scratch) = (&compiled.joints.joints, &mut self.step_events, &mut scratch.collect_events);
+        collect_events(threads, tables, previous, current, joints, joint_states, events, scratch);
+    }
+
+    /// Runs the stages that lay out constraints.
+    fn lay_out(&mut self, stage: Stage) {
+        let sweepers = &self.sweepers();
+        let Self { threads, bodies: tables, current, solver, joints: joint_tables, counters, scratch, .. } = self;
+        let compiled = &mut self.host.compiled;
+        match stage {
             Stage::Color => {
                 let (params, coloring) = (&compiled.params, &mut scratch.coloring);
                 color(sweepers, params, &tables.states, &mut current.contacts, coloring, counters);
@@ -122,7 +146,7 @@ impl CpuWorld {
             Stage::Prepare => {
                 prepare(threads, compiled, &tables.states, current, counters, solver, &mut scratch.prepare);
             }
-            Stage::PrepareJoints => {
+            _ => {
                 let Compiled { bodies, joints, .. } = &mut *compiled;
                 for joint in joints.fresh.drain(..) {
                     measure(bodies, &tables.poses, &mut joints.joints[joint as usize], &mut joints.rows);
@@ -132,49 +156,70 @@ impl CpuWorld {
                 let JointTables { frames, blocks, impulses, .. } = joint_tables;
                 blocks.build(starts, joints, frames, rows, impulses);
             }
+        }
+    }
 
-            Stage::WarmStart if sweepers.count() == 1 => {
-                let accumulators = tables.accumulators.alone();
-                for batch in solver.constraints.batches(counters) {
-                    warm_start_batch(batch, accumulators, &solver.surfaces);
+    /// Runs a sweep over the contacts.
+    fn sweep_contacts(&mut self, op: PlannedStage) {
+        let sweepers = &self.sweepers();
+        let Self { bodies: BodyTables { states, accumulators, .. }, solver, counters, .. } = self;
+        let (params, ConstraintSet { constraints, surfaces, .. }) = (&self.host.compiled.params, solver);
+        let is_alone = sweepers.count() == 1;
+        match op.stage {
+            Stage::WarmStart if is_alone => {
+                let accumulators = accumulators.alone();
+                for (_, batch) in constraints.batches(counters) {
+                    warm_start_batch(batch, accumulators, surfaces);
                 }
             }
-            Stage::WarmStart => {
-                let ConstraintSet { constraints, surfaces, .. } = solver;
-                warm_start(&mut constraints.by(sweepers, counters), &tables.accumulators, surfaces);
+            Stage::Solve | Stage::Relax if is_alone => {
+                let states = states.alone();
+                for (_, batch) in constraints.batches(counters) {
+                    solve_batch(params, op.flags, states, batch, surfaces);
+                }
             }
+            Stage::WarmStart => warm_start(&mut constraints.by(sweepers, counters), &*accumulators, surfaces),
+            Stage::Project => project(params, states, &mut constraints.by(sweepers, counters)),
+            Stage::Restitution => restitution(params, states, &mut constraints.by(sweepers, counters)),
+            _ => solve(params, op.flags, &*states, &mut constraints.by(sweepers, counters), surfaces),
+        }
+    }
+
+    /// Runs a sweep over the joints.
+    fn sweep_joints(&mut self, op: PlannedStage) {
+        let sweepers = &self.sweepers();
+        let Self { host, bodies: tables, joints: joint_tables, .. } = self;
+        let compiled = &host.compiled;
+        match op.stage {
             Stage::WarmStartJoints => {
                 solve_joints::warm_start_joints(sweepers, &compiled.joints, joint_tables, tables);
             }
-            Stage::IntegrateVelocities => {
-                let BodyTables { poses, states, accumulators, .. } = tables;
-                integrate_velocities(sweepers, &compiled.params, &compiled.bodies, poses, states, accumulators);
-            }
-            Stage::SolveJoints | Stage::RelaxJoints => {
-                solve_joints::solve_joints(sweepers, compiled, op.flags, joint_tables, tables);
-            }
-            Stage::Solve | Stage::Relax if sweepers.count() == 1 => {
-                let states = tables.states.alone();
-                for batch in solver.constraints.batches(counters) {
-                    solve_batch(&compiled.params, op.flags, states, batch, &solver.surfaces);
-                }
-            }
-            Stage::Solve | Stage::Relax => {
-                let ConstraintSet { constraints, surfaces, .. } = solver;
-                let constraints = &mut constraints.by(sweepers, counters);
-                solve(&compiled.params, op.flags, &tables.states, constraints, surfaces);
-            }
-            Stage::IntegratePositions => {
-                integrate_positions(sweepers, &compiled.params, &compiled.bodies, &mut tables.states);
-            }
             Stage::ProjectJoints => project_joints(sweepers, compiled, &joint_tables.frames, &tables.states),
-            Stage::Project => {
-                project(&compiled.params, &tables.states, &mut solver.constraints.by(sweepers, counters));
-            }
+            _ => solve_joints::solve_joints(sweepers, compiled, op.flags, joint_tables, tables),
+        }
+    }
 
-            Stage::Restitution => {
-                restitution(&compiled.params, &tables.states, &mut solver.constraints.by(sweepers, counters));
-            }
+    /// Advances the bodies by one substep.
+    fn integrate(&mut self, stage: Stage) {
+        let sweepers = &self.sweepers();
+        let BodyTables { poses, states, accumulators, .. } = &mut self.bodies;
+        let Compiled { params, bodies, .. } = &self.host.compiled;
+        if stage == Stage::IntegrateVelocities {
+            integrate_velocities(sweepers, params, bodies, poses, states, accumulators);
+        } else {
+            integrate_positions(sweepers, params, bodies, states);
+        }
+    }
+
+    /// Runs the stages after the solver.
+    fn end_bodies(&mut self, stage: Stage) {
+        if stage == Stage::Continuous {
+            self.refresh_grid();
+        }
+        let Self { threads, bodies: tables, grid, current, sleep: sleepers, .. } = self;
+        let Self { solver, joints: joint_tables, counters, scratch, .. } = self;
+        let compiled = &self.host.compiled;
+        match stage {
             Stage::StoreImpulses => {
                 joint_tables.blocks.store(&joint_tables.impulses);
                 joint_tables.blocks.release_impulses();
@@ -185,11 +230,10 @@ impl CpuWorld {
                 counters.continuous = continuous(threads, compiled, tables, grid, None, scratch);
             }
             Stage::Finalize => finalize(threads, &compiled.bodies, &tables.states, &mut tables.poses),
-            Stage::Sleep => {
+            _ => {
                 let (joint_states, states) = (&joint_tables.states, &tables.states);
                 sleep(threads, compiled, joint_states, current, states, sleepers, counters, &mut scratch.sleep);
             }
         }
-        Ok(())
     }
 }

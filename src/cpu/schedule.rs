@@ -56,7 +56,7 @@ impl CpuWorld {
             self.run_timed(self.plan[first])?;
             return Ok(first + 1);
         };
-        let start = Instant::now();
+        let begin = self.times.begin();
         let sweepers = self.sweepers();
         let Self { bodies, current, counters, scratch, .. } = self;
         let params = &self.host.compiled.params;
@@ -66,7 +66,7 @@ impl CpuWorld {
         if schedule != Schedule::IslandBatches {
             color_sort(&sweepers, &mut self.scratch.coloring, &mut self.solver.slots, &self.counters);
         }
-        self.spend(Stage::Color, start);
+        self.times.add(Stage::Color, begin);
         match schedule {
             Schedule::Serial => Ok(first + 1),
             Schedule::IslandBatches => {
@@ -75,8 +75,8 @@ impl CpuWorld {
                 let BodyTables { poses, states, accumulators, .. } = bodies;
                 let ContactTables { contacts, manifolds, .. } = current;
                 let given = islands::SolverTables { compiled, poses, states, accumulators };
-                let (ops, stage_ms) = (&self.plan[solver.clone()], &mut times.stage_ms);
-                scheduling.island_batches.run(threads, ops, given, contacts, manifolds, counters, stage_ms);
+                let ops = &self.plan[solver.clone()];
+                scheduling.island_batches.run(threads, ops, given, contacts, manifolds, counters, times);
                 Ok(solver.end)
             }
             Schedule::WorkerTeam => {
@@ -114,10 +114,11 @@ impl CpuWorld {
         let ConstraintSet { constraints, surfaces, .. } = solver;
         let Compiled { params, bodies, .. } = &self.host.compiled;
         let team = WorkerTeam::new(threads, constraints, counters, bodies.len(), ops.len(), &mut scratch.team);
-        let spent = Mutex::new(&mut times.stage_ms);
+        let is_timed = times.is_on;
+        let times = Mutex::new(times);
         team.run(|worker| {
             for op in ops {
-                let start = Instant::now();
+                let begin = (is_timed && worker.is_first()).then(Instant::now);
                 match op.stage {
                     Stage::WarmStart => warm_start(worker, &*accumulators, surfaces),
                     Stage::IntegrateVelocities => worker.for_bodies(|first, end| {
@@ -131,9 +132,8 @@ impl CpuWorld {
                     Stage::Restitution => restitution(params, states, worker),
                     _ => {}
                 }
-                if worker.is_first() {
-                    let mut spent = spent.lock().unwrap_or_else(PoisonError::into_inner);
-                    spent[op.stage as usize].1 += 1e3 * start.elapsed().as_secs_f64();
+                if begin.is_some() {
+                    times.lock().unwrap_or_else(PoisonError::into_inner).add(op.stage, begin);
                 }
             }
         });

@@ -105,7 +105,7 @@ impl CpuWorld {
         max_speed(&self.host.compiled, (0..self.host.compiled.bodies.len()).map(|body| self.bodies.states.get(body)))
     }
 
-    /// Returns the milliseconds spent in each stage so far.
+    /// Returns the milliseconds spent in each stage of the profiled steps ([`Self::step_profiled`]) so far.
     #[must_use]
     pub fn stage_ms(&self) -> &[(Stage, f64)] {
         &self.times.stage_ms

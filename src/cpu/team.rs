@@ -40,7 +40,7 @@ pub struct WorkerTeam<'a> {
 struct TeamLists<'a> {
     /// Work blocks of all colours.
     work_blocks: Vec<TeamBlock<Mutex<ContactBatch<'a>>>>,
-    /// End of each colour in the list.
+    /// End of each colour in the list, without colours that have no blocks; the rest repeats the last.
     ends: [usize; COLOR_COUNT as usize],
     /// Work blocks over the bodies: first and end.
     bodies: Vec<TeamBlock<(usize, usize)>>,
@@ -83,9 +83,8 @@ impl<'a> WorkerTeam<'a> {
         let TeamScratch(TeamLists { work_blocks, bodies: mut body_blocks, mut done, .. }) = std::mem::take(scratch);
         let (mut work_blocks, mut ends) = (emptied(work_blocks), [0; COLOR_COUNT as usize]);
         let mut colors = 0;
-        for ((color, mut batch), end) in constraints.batches(counters).enumerate().zip(&mut ends) {
+        for (color, mut batch) in constraints.batches(counters) {
             let count = batch.blocks.len();
-            colors += usize::from(count > 0);
             // The overflow is solved in order, by one worker.
             let len =
                 if color == OVERFLOW_COLOR as usize { count } else { block_len(count, MIN_BLOCKS, count_of_threads) };
@@ -93,8 +92,10 @@ impl<'a> WorkerTeam<'a> {
                 let work = Mutex::new(batch.take_first(len));
                 work_blocks.push(TeamBlock { claimed: AtomicU32::new(0), work });
             }
-            *end = work_blocks.len();
+            ends[colors] = work_blocks.len();
+            colors += 1;
         }
+        ends[colors..].fill(work_blocks.len());
         let len = block_len(bodies, MIN_BODIES, count_of_threads);
         body_blocks.clear();
         body_blocks.extend(

@@ -220,7 +220,7 @@ pub struct MetricsAnswer {
     /// Penetration, energy, momentum and so on, as in the reports of `drystone run --json`.
     #[schema(value_type = Object)]
     pub metrics: drystone::low_level::state::Metrics,
-    /// Milliseconds of each stage in the last step, where the backend measures them.
+    /// Mean milliseconds of each stage in a step, of one step in 16, where the backend measures them.
     pub stages_ms: BTreeMap<&'static str, f64>,
 }
 

@@ -317,7 +317,8 @@ impl WorldRun {
         self.step_measured(false)
     }
 
-    /// Does one step as [`Self::step`]; with `measured` the times of its stages arrive later ([`Self::take_times`]).
+    /// Does one step as [`Self::step`]. On the CPU it measures the stages ([`Self::stage_totals`]); on a device only if
+    /// `measured`, and their times arrive later ([`Self::take_times`]).
     ///
     /// # Errors
     /// As [`Self::step`].
@@ -325,7 +326,8 @@ impl WorldRun {
         self.catch_up();
         match &mut self.world {
             World::Gpu(world) if measured => world.step_measured()?,
-            world => world.step()?,
+            World::Gpu(world) => world.step()?,
+            World::Cpu(world) => world.step_profiled()?,
         }
         self.stepped()
     }
@@ -341,8 +343,8 @@ impl WorldRun {
         }
         let complete = match &mut self.world {
             World::Gpu(world) => world.step_part(share)?,
-            world @ World::Cpu(_) => {
-                world.step()?;
+            World::Cpu(world) => {
+                world.step_profiled()?;
                 true
             }
         };

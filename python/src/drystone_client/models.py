@@ -425,7 +425,7 @@ class Metrics(TypedDict):
     quarantined: int
     """Bodies that were stopped because their values had become invalid."""
     stages_ms: Mapping[str, float]
-    """Milliseconds of each stage in the last step, where the backend measures them."""
+    """Mean milliseconds of each stage in a step, of one step in 16, where the backend measures them."""
     step: int
     """Steps done."""
     time: float

@@ -142,8 +142,10 @@ fn prepare_alone(
             let full = (next[color] - counters.color_starts[color]) as usize / width(color);
             let blocks = &mut blocks[starts[color]..starts[color + 1]];
             let end = if is_last { blocks.len() } else { full };
-            find_masses(&mut blocks[*ready..end]);
-            *ready = end;
+            if *ready < end {
+                find_masses(&mut blocks[*ready..end]);
+                *ready = end;
+            }
         }
     }
 }

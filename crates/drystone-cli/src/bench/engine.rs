@@ -83,7 +83,7 @@ pub struct Engines {
 pub struct BenchRun {
     /// Times of the steps.
     pub times: PeerTimes,
-    /// Milliseconds per step of each stage, without the first step. Empty if stages are not timed.
+    /// Milliseconds per step of each stage. Empty if stages are not timed.
     pub stages_ms: Vec<(String, f64)>,
     /// Final state.
     pub end: Snapshot,
@@ -120,7 +120,7 @@ pub struct Own {
     pub overflowed_steps: u64,
 }
 
-/// Number of final steps that time their stages on a device, after the steps that are timed and compared.
+/// Number of final steps that time their stages, after the steps that are timed and compared.
 const PROFILED: u32 = 10;
 
 impl Engines {
@@ -156,7 +156,8 @@ impl Engines {
                 Ok(ran.map(|ran| BenchRun::new(ran.times, ran.stages_ms, end(&ran.bodies), None)))
             }
             (BenchBackend::Cpu1 | BenchBackend::CpuN, ..) => {
-                Ok(Ok(on_cpu(CpuWorld::from_compiled(compiled.clone()).with_threads(threads as usize)?, steps)?))
+                let world = CpuWorld::from_compiled(compiled.clone()).with_threads(threads as usize)?;
+                Ok(Ok(on_cpu(world, steps, with_stages)?))
             }
             // Backends are only selected if their resources exist.
             (backend, ..) => unreachable!("no engine for {}", backend.name()),
@@ -173,22 +174,21 @@ fn snapshot(bodies: &[[f32; 7]], step: u64) -> Snapshot {
     end
 }
 
-fn on_cpu(mut world: CpuWorld, steps: u32) -> Result<BenchRun, Failure> {
-    let mut first = Vec::new();
-    let times = PeerTimes::of(steps, world.threads(), |watch, index| {
+fn on_cpu(mut world: CpuWorld, steps: u32, with_stages: bool) -> Result<BenchRun, Failure> {
+    let times = PeerTimes::of(steps, world.threads(), |watch, _| {
         watch.time(|| world.step())?;
-        if index == 0 {
-            first = world.stage_ms().to_vec();
-        }
         stop::check("no file was written")
     })?;
-    let share = f64::from(steps.max(1));
-    let stages = world.stage_ms().iter().zip(&first).map(|(&(stage, ms), (_, first))| (stage, (ms - first) / share));
+    let end = world.snapshot();
     let counts = Counts::new(world.compiled(), world.counters());
     let moved = limit::bytes(world.plan(), &counts);
     let own = Own { moved, dispatches: None, device_bytes: None, overflowed_steps: 0 };
     let compiled = world.compiled().emits().then(|| world.compiled().clone());
-    Ok(BenchRun { compiled, ..BenchRun::new(times, named(stages), world.snapshot(), Some(own)) })
+    if with_stages {
+        (0..PROFILED).try_for_each(|_| world.step_profiled())?;
+    }
+    let stages = world.stage_ms().iter().map(|&(stage, ms)| (stage, ms / f64::from(PROFILED)));
+    Ok(BenchRun { compiled, ..BenchRun::new(times, named(stages), end, Some(own)) })
 }
 
 /// Runs on a device, which works asynchronously, so that only all steps together can be timed.

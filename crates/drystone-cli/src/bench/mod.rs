@@ -450,9 +450,9 @@ fn summarize(
 ) -> Result<BenchRow, Failure> {
     let times: Vec<PeerTimes> = runs.iter().map(|run| run.times).collect();
     let (ms_per_step, cpu_ms_per_step) = Spread::of_times(&times);
-    // On a device only the last run timed its stages.
+    // Only the last run of our own backends timed its stages.
     let fastest = runs.iter().min_by(|a, b| a.times.ms.total_cmp(&b.times.ms)).unwrap_or(last);
-    let stages_ms = if backend == BenchBackend::Gpu { &last.stages_ms } else { &fastest.stages_ms }.clone();
+    let stages_ms = if last.own.is_some() { &last.stages_ms } else { &fastest.stages_ms }.clone();
     // If bodies were added or removed, the world as it is at the end.
     let compiled = last.compiled.as_ref().unwrap_or(compiled);
     let quality = quality::measure(compiled, &last.end)?;

@@ -108,6 +108,8 @@ impl Stage {
             .env_remove("WAYLAND_DISPLAY")
             .env("XDG_CONFIG_HOME", self.path("config"))
             .env("XDG_CACHE_HOME", self.path("cache"))
+            // Shaders that the driver has compiled serve all windows: two seconds of a core each.
+            .env("MESA_SHADER_CACHE_DIR", env!("CARGO_TARGET_TMPDIR"))
             .env("NODEVICE_SELECT", "1");
         command.current_dir(self.folder.path());
         command

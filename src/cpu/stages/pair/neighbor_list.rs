@@ -221,7 +221,8 @@ impl NeighborList {
     fn grow_all(&mut self, threads: &Threads, moving: Moving) -> Option<[Vec4; MAX_LEVELS]> {
         let Moving { shapes, aabbs, .. } = moving;
         let moves = |&shape: &usize| shapes[shape].kind & FIXED_SHAPE == 0 && aabbs[shape].has_room();
-        let some = (0..SAMPLE).map(|place| place * shapes.len() / SAMPLE).filter(moves);
+        let places = SAMPLE.min(shapes.len());
+        let some = (0..places).map(|place| place * shapes.len() / places).filter(moves);
         self.sample.clear();
         #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
         self.sample.extend(some.map(|shape| (shape as u32, middle(&aabbs[shape]))));
@@ -329,17 +330,30 @@ fn moved_since(sample: &[(u32, Vec2)], now: impl Fn(usize) -> Vec2) -> Vec2 {
 
 /// Returns the median of at most [`SAMPLE`] motions, axis by axis; zero if it is not finite.
 fn median(motions: impl Iterator<Item = Vec2>) -> Vec2 {
-    let mut moved = [Vec2::ZERO; SAMPLE];
-    let count = moved.iter_mut().zip(motions).map(|(moved, motion)| *moved = motion).count();
+    let mut axes = [[0; SAMPLE]; 2];
+    let mut count = 0;
+    for motion in motions.take(SAMPLE) {
+        (axes[0][count], axes[1][count]) = (sort_key(motion.x), sort_key(motion.y));
+        count += 1;
+    }
     if count == 0 {
         return Vec2::ZERO;
     }
-    let mut along = |axis: usize| {
-        let by_axis = |a: &Vec2, b: &Vec2| a[axis].total_cmp(&b[axis]);
-        moved[..count].select_nth_unstable_by(count / 2, by_axis).1[axis]
-    };
-    let moved = Vec2::new(along(0), along(1));
+    let [x, y] = axes.each_mut().map(|axis| from_sort_key(*axis[..count].select_nth_unstable(count / 2).1));
+    let moved = Vec2::new(x, y);
     if moved.is_finite() { moved } else { Vec2::ZERO }
+}
+
+/// Returns an integer for a number, in the order of [`f32::total_cmp`]: integers are sorted faster.
+fn sort_key(number: f32) -> i32 {
+    let bits = number.to_bits().cast_signed();
+    // All bits but the sign are flipped below zero.
+    bits ^ ((bits >> 31) & i32::MAX)
+}
+
+/// Returns the number of a [`sort_key`].
+fn from_sort_key(key: i32) -> f32 {
+    f32::from_bits((key ^ ((key >> 31) & i32::MAX)).cast_unsigned())
 }
 
 /// Finds the pairs of `shapes` shapes; `search` finds those of a range.
@@ -456,5 +470,32 @@ impl Listed<'_> {
             self.own_cells[partner] == self.cells[partner]
         };
         contacts.iter().all(stays)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use glam::Vec2;
+
+    use super::{SAMPLE, from_sort_key, median, sort_key};
+
+    /// The middle of the sorted numbers, axis by axis.
+    #[test]
+    fn the_median_is_in_the_middle() {
+        let numbers = [3.5, -0.0, 0.0, -1e-40, f32::MAX, -2.25, f32::MIN_POSITIVE, 7.0, -1e9, 0.5];
+        for count in 1..=SAMPLE {
+            let motion = |at: usize| Vec2::new(numbers[7 * at % 10], numbers[(3 * at + 1) % 10]);
+            let motions = || (0..count).map(motion);
+            let middle = |axis: usize| {
+                let mut all: Vec<f32> = motions().map(|motion| motion[axis]).collect();
+                all.sort_by(f32::total_cmp);
+                all[count / 2].to_bits()
+            };
+            let found = median(motions());
+            assert_eq!([found.x.to_bits(), found.y.to_bits()], [middle(0), middle(1)], "of {count}");
+        }
+        assert!(numbers.iter().all(|&number| from_sort_key(sort_key(number)).to_bits() == number.to_bits()));
+        assert_eq!(median(std::iter::empty()), Vec2::ZERO);
+        assert_eq!(median([Vec2::new(f32::NAN, 1.0)].into_iter()), Vec2::ZERO);
     }
 }
