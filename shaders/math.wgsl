@@ -33,8 +33,15 @@ fn inv_mul_rotation(a: vec2<f32>, b: vec2<f32>) -> vec2<f32> {
     return vec2<f32>(a.x * b.x + a.y * b.y, a.x * b.y - a.y * b.x);
 }
 
+// Turns by the exact angle: cosine and sine from the tangent `n/d` of half of it.
 fn integrate_rotation(q: vec2<f32>, angle: f32) -> vec2<f32> {
-    let turned = vec2<f32>(q.x - angle * q.y, q.y + angle * q.x);
+    let half = 0.5 * angle;
+    let square = half * half;
+    let n = half * (1.0 - 0.0952381 * square);
+    let d = 1.0 - square * (0.42857143 - 0.00952381 * square);
+    let c = d * d - n * n;
+    let s = 2.0 * n * d;
+    let turned = vec2<f32>(c * q.x - s * q.y, c * q.y + s * q.x);
     let length = sqrt(turned.x * turned.x + turned.y * turned.y);
     if length > 0.0 {
         return turned / length;

@@ -101,10 +101,15 @@ fn solve_point(row: u32, stance: Stance, motion: Motion, old: vec2<f32>, use_bia
     var wanted = vec2<f32>(0.0);
     if (joint_rows[row].kind & ROW_ROLE) == ROW_SPRING {
         let met = inverse_point_mass(stance, stance.arm_a - stance.between, stance.arm_b);
-        let soft = spring(row, 0.5 * (k.x + k.z), 0.5 * (met.x + met.z));
-        let a = soft.y;
-        let damped = vec3<f32>(1.0 + a * k.x, a * k.y, 1.0 + a * k.z);
-        wanted = -solve_symmetric(damped, stance.between * (params.h * soft.x) + velocity * a + old);
+        let mean = 0.5 * (met.x + met.z);
+        let soft = spring(row, 0.5 * (k.x + k.z), mean);
+        var shape = vec3<f32>(0.0);
+        if mean > 0.0 {
+            shape = met * (1.0 / mean);
+        }
+        let kept = vec2<f32>(shape.x * old.x + shape.y * old.y, shape.y * old.x + shape.z * old.y);
+        let damped = shape + k * soft.y;
+        wanted = -solve_symmetric(damped, stance.between * (params.h * soft.x) + velocity * soft.y + kept);
     } else if use_bias {
         let softness = joint_rows[row].softness;
         wanted = -solve_symmetric(k, velocity + stance.between * softness[0]) * softness[1] - old * softness[2];

@@ -21,9 +21,6 @@ pub const DEFAULT_ITERATIONS: u32 = 10;
 /// Share of the penetration beyond the slop that a step of the solvers without substeps corrects. Much more: stacks
 /// jitter.
 pub const DEFAULT_BAUMGARTE: f32 = 0.2;
-/// Contact stiffness, Hz; never above [`DEFAULT_HERTZ_SHARE`] of the substep rate. Box2D. More: tall stacks take longer
-/// to come to rest. Less: they sag.
-pub const DEFAULT_CONTACT_HERTZ: f32 = 30.0;
 /// Contact damping ratio; far above critical, so that contacts do not ring. Box2D.
 pub const DEFAULT_CONTACT_DAMPING_RATIO: f32 = 10.0;
 /// Fastest push-out, m/s. Box2D. More: bodies that start inside each other fly apart.
@@ -102,8 +99,9 @@ pub const ROUNDING: f32 = 1e-6;
 
 /// Largest stiffness of a contact or joint, as a share of the substep rate. Box2D. More: a substep overshoots.
 pub const MAX_HERTZ_SHARE: f32 = 0.25;
-/// Largest default stiffness of a contact, as a share of the substep rate. More: stacks jitter at fewer than four
-/// substeps.
+/// Default stiffness of a contact, as a share of the substep rate: 30 Hz at the default step, as in Box2D, which stays
+/// at 30 Hz when the step is refined. More: tall stacks take longer to come to rest, and jitter at fewer than four
+/// substeps. Less: they sag.
 pub const DEFAULT_HERTZ_SHARE: f32 = 0.125;
 /// Largest position correction in one sweep, m. Box2D 2.4.
 pub const MAX_CORRECTION: f32 = 0.2;
@@ -117,9 +115,8 @@ pub const STICK_SPEED: f32 = 0.01;
 
 // ── Joints ──
 
-/// Stiffness of a rigid joint, Hz; never above a quarter of the substep rate. Box2D. Less: chains stretch.
-pub const RIGID_HERTZ: f32 = 60.0;
-/// Damping ratio of a rigid joint. Box2D. Less: chains ring.
+/// Damping ratio of a rigid joint, whose stiffness is [`MAX_HERTZ_SHARE`] of the substep rate: 60 Hz at the default step,
+/// as in Box2D. Less: chains ring.
 pub const RIGID_DAMPING_RATIO: f32 = 2.0;
 /// Default stiffness of a mouse joint, Hz. Box2D's samples.
 pub const MOUSE_HERTZ: f32 = 5.0;

@@ -16,7 +16,7 @@ use bytemuck::{Pod, Zeroable};
 pub use fearless_simd::prelude::*;
 pub use fearless_simd::{f32x4, f32x8, i32x4, i32x8, mask32x4, mask32x8, u32x8};
 
-use crate::math::ANGLE_SERIES;
+use crate::math::{ANGLE_SERIES, HALF_TANGENT};
 
 /// Number of lanes: constraints that are solved side by side.
 pub const WIDTH: usize = 8;
@@ -379,9 +379,15 @@ pub fn effective_mass<S: Simd>(inv: [f32x8<S>; 4], r_a: Vec2x8<S>, r_b: Vec2x8<S
 #[must_use]
 pub fn integrate_rotation<S: Simd>(q: Vec2x8<S>, angle: f32x8<S>) -> Vec2x8<S> {
     let simd = angle.simd;
-    let turned = Vec2x8 { x: q.x - angle * q.y, y: q.y + angle * q.x };
+    let half = angle * 0.5;
+    let square = half * half;
+    let one = f32x8::splat(simd, 1.0);
+    let n = half * (one - square * HALF_TANGENT[0]);
+    let d = one - square * (f32x8::splat(simd, HALF_TANGENT[1]) - square * HALF_TANGENT[2]);
+    let (cos, sin) = (d * d - n * n, n * 2.0 * d);
+    let turned = Vec2x8 { x: cos * q.x - sin * q.y, y: cos * q.y + sin * q.x };
     let length = turned.length();
-    let (zero, one) = (f32x8::splat(simd, 0.0), f32x8::splat(simd, 1.0));
+    let zero = f32x8::splat(simd, 0.0);
     (turned / length).where_else(length.simd_gt(zero), Vec2x8 { x: one, y: zero })
 }
 

@@ -105,7 +105,7 @@ impl Settings {
     }
 
     /// Returns the settings with this stiffness of contacts in soft mode, Hz, of which at most a quarter of the substep
-    /// rate acts, and this damping ratio. Default 30 Hz, at most an eighth of the substep rate, and 10.
+    /// rate acts, and this damping ratio. Default an eighth of the substep rate, and 10.
     #[must_use]
     pub fn contact_softness(mut self, hertz: f32, damping_ratio: f32) -> Self {
         (self.contact_hertz, self.contact_damping_ratio) = (Some(hertz), damping_ratio);

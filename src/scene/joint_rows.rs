@@ -4,7 +4,7 @@ use glam::Vec2;
 
 use super::compile::{soft, u32_from};
 use super::{Joint, JointKind, Mode, Motor, Settings, Spring};
-use crate::constants::{MAX_HERTZ_SHARE, MOUSE_DAMPING_RATIO, MOUSE_HERTZ, RIGID_DAMPING_RATIO, RIGID_HERTZ};
+use crate::constants::{MAX_HERTZ_SHARE, MAX_SWING, MOUSE_DAMPING_RATIO, MOUSE_HERTZ, RIGID_DAMPING_RATIO};
 use crate::types::{
     self, JOINT_APART, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_FRESH, JOINT_TYPE_SHIFT, JointRow,
     JointState, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_EQUALITY, ROW_LOWER, ROW_MEASURE,
@@ -179,12 +179,17 @@ impl RowBuilder<'_> {
         });
     }
 
+    /// Returns the largest stiffness that a substep can follow, Hz: that of rigid rows, so that a finer step is nearer to
+    /// a rigid joint.
+    fn most_hertz(&self) -> f32 {
+        MAX_HERTZ_SHARE / self.h()
+    }
+
     /// Returns bias rate, mass scale and impulse scale of a rigid row.
     fn rigid(&self, hertz: f32, damping_ratio: f32) -> [f32; 3] {
-        let h = self.h();
         match self.settings.mode {
-            Mode::Soft if self.settings.correct_position => soft(hertz.min(0.25 / h), damping_ratio, h),
-            Mode::Baumgarte if self.settings.correct_position => [self.settings.baumgarte / h, 1.0, 0.0],
+            Mode::Soft if self.settings.correct_position => soft(hertz, damping_ratio, self.h()),
+            Mode::Baumgarte if self.settings.correct_position => [self.settings.baumgarte / self.h(), 1.0, 0.0],
             _ => [0.0, 1.0, 0.0],
         }
     }
@@ -193,16 +198,18 @@ impl RowBuilder<'_> {
     /// is always a spring: in a rigid row the relax sweep would take back the little speed that a small force gave.
     fn hold(&mut self, geometry: u32, goal: f32, hertz: Option<f32>, damping_ratio: Option<f32>, max: f32) {
         let damping_ratio = damping_ratio.unwrap_or(RIGID_DAMPING_RATIO);
+        let most = self.most_hertz();
         match hertz {
             _ if max < f32::MAX => {
-                let hertz = hertz.unwrap_or(RIGID_HERTZ).min(MAX_HERTZ_SHARE / self.h());
+                let hertz = hertz.map_or(most, |hertz| hertz.min(most));
                 self.swinging(geometry, Spring { hertz, damping_ratio, target: goal }, max);
             }
-            Some(hertz) if hertz < RIGID_HERTZ.min(MAX_HERTZ_SHARE / self.h()) => {
+            // A stiffer spring would be limited to this (`MAX_SWING`).
+            Some(hertz) if std::f32::consts::TAU * hertz * self.h() < MAX_SWING.sqrt() => {
                 self.swinging(geometry, Spring { hertz, damping_ratio, target: goal }, max);
             }
             _ => {
-                let softness = self.rigid(RIGID_HERTZ, damping_ratio);
+                let softness = self.rigid(hertz.map_or(most, |hertz| hertz.min(most)), damping_ratio);
                 self.row(geometry | ROW_EQUALITY, goal, max, softness);
             }
         }
@@ -228,7 +235,7 @@ impl RowBuilder<'_> {
 
     /// Appends the rows of limits; equal limits become one row that holds.
     fn limits(&mut self, geometry: u32, limits: Option<[f32; 2]>) {
-        let softness = self.rigid(RIGID_HERTZ, RIGID_DAMPING_RATIO);
+        let softness = self.rigid(self.most_hertz(), RIGID_DAMPING_RATIO);
         match limits {
             Some([lower, upper]) if lower < upper => {
                 self.row(geometry | ROW_LOWER, lower, f32::MAX, softness);

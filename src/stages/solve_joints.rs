@@ -25,9 +25,13 @@
 //! substep has `θ = 0`, which is symplectic and loses no energy; a stiffer one is damped by as much as it needs.
 //! Stiffness is limited to `2 / (h² K)`: one sweep per substep does not bring stiffer springs on a light body to agree,
 //! their forces come late, and a late force does work. Solved for the impulse `Λ + λ` of the substep this is `λ = −(h k
-//! (x − goal) + a ẋ + Λ)/(1 + a K)` with `a = h (c + θ h k)`. A spring at a point that is given by its frequency takes
-//! its stiffness from the effective mass with both anchors in one place: `K` grows with the square of their distance,
-//! and a spring that yields more the further it is drawn would let go.
+//! (x − goal) + a ẋ + Λ)/(1 + a K)` with `a = h (c + θ h k)`.
+//!
+//! A spring at a point is given by its frequency, which holds in every direction: its stiffness is the matrix `k S⁻¹`,
+//! where `S` is the inverse effective mass matrix over its mean. So a weight on a hinge of frequency `f` sags by
+//! `g/(2πf)²` whatever the lever arms are. Solved as above, `λ = −(S + a K)⁻¹ (h k x + a ẋ + S Λ)`. `S` is taken with
+//! both anchors in one place: `K` grows with the square of their distance, and a spring that yields more the further it
+//! is drawn would let go.
 
 use glam::{Mat2, Vec2};
 
@@ -306,18 +310,28 @@ fn spring(params: &Params, rule: &JointRow, k: f32, stated: f32) -> (f32, f32) {
     (stiffness, params.h * (damping + theta * params.h * stiffness))
 }
 
-/// Returns the stiffness of a row's spring for the current geometry, N/m or N·m/rad.
+/// Returns the stiffness of a row's spring in the direction in which it is stretched, N/m or N·m/rad.
 #[must_use]
 pub fn stiffness(params: &Params, frame: &JointFrame, rule: &JointRow, stance: &Stance) -> f32 {
     let geometry = rule.kind & ROW_GEOMETRY;
     if geometry == ROW_POINT {
-        let mean = |k: Mat2| 0.5 * (k.x_axis.x + k.y_axis.y);
         let k = inverse_point_mass(frame, stance.arm_a, stance.arm_b);
-        let met = inverse_point_mass(frame, stance.arm_a - stance.between, stance.arm_b);
-        return spring(params, rule, mean(k), mean(met)).0;
+        let (stiffness, _, shape) = point_spring(params, frame, rule, stance, k);
+        let along = stance.between.normalize_or(Vec2::X);
+        return stiffness * along.dot(solve_symmetric(shape, along));
     }
     let k = inverse_mass(frame, stance, geometry);
     spring(params, rule, k, k).0
+}
+
+/// Returns stiffness and `a` of a spring at a point, and the matrix `S` by whose inverse its stiffness differs with the
+/// direction (module docs). `k` is the inverse effective mass matrix.
+#[inline]
+fn point_spring(params: &Params, frame: &JointFrame, rule: &JointRow, stance: &Stance, k: Mat2) -> (f32, f32, Mat2) {
+    let met = inverse_point_mass(frame, stance.arm_a - stance.between, stance.arm_b);
+    let mean = 0.5 * (met.x_axis.x + met.y_axis.y);
+    let (stiffness, a) = spring(params, rule, 0.5 * (k.x_axis.x + k.y_axis.y), mean);
+    (stiffness, a, met * if mean > 0.0 { 1.0 / mean } else { 0.0 })
 }
 
 /// Returns the accumulated impulse of a scalar row after this visit, N·s or N·m·s.
@@ -378,13 +392,9 @@ fn solve_point(
     let k = inverse_point_mass(frame, stance.arm_a, stance.arm_b);
     let velocity = motion.velocity(stance);
     let wanted = if rule.kind & ROW_ROLE == ROW_SPRING {
-        let met = inverse_point_mass(frame, stance.arm_a - stance.between, stance.arm_b);
-        let (stiffness, a) = spring(params, rule, 0.5 * (k.x_axis.x + k.y_axis.y), 0.5 * (met.x_axis.x + met.y_axis.y));
-        let damped = Mat2::from_cols(
-            Vec2::new(1.0 + a * k.x_axis.x, a * k.x_axis.y),
-            Vec2::new(a * k.y_axis.x, 1.0 + a * k.y_axis.y),
-        );
-        -solve_symmetric(damped, stance.between * (params.h * stiffness) + velocity * a + old)
+        let (stiffness, a, shape) = point_spring(params, frame, rule, stance, k);
+        let damped = shape + k * a;
+        -solve_symmetric(damped, stance.between * (params.h * stiffness) + velocity * a + shape * old)
     } else if flags & USE_BIAS != 0 {
         let [bias_rate, mass_scale, impulse_scale] = rule.softness;
         -solve_symmetric(k, velocity + stance.between * bias_rate) * mass_scale - old * impulse_scale

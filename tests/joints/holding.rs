@@ -1,5 +1,7 @@
 //! Joint constraints, their reactions, breaking thresholds, and disabled joints.
 
+use std::f64::consts::TAU;
+
 use drystone::{Body, Joint, JointKind, Mode, Scene, Shape};
 
 use crate::common::{Backend, between, far, near};
@@ -8,6 +10,7 @@ use crate::joints::{block, point, world};
 on_every_backend!(
     a_hanging_mass_pulls_with_its_weight,
     a_joint_breaks_above_its_threshold_and_not_below,
+    a_soft_hinge_sags_by_its_frequency,
     a_weld_holds_a_cantilever,
     free_pairs_keep_their_momenta,
     jointed_bodies_collide_only_if_enabled,
@@ -18,6 +21,43 @@ on_every_backend!(
     a_lost_body_is_let_go,
     errors_are_measured,
 );
+
+/// A bar that hangs from a hinge sags by g/(2πf)², along the bar and, on two hinges, across it. At most a quarter of the
+/// substep rate acts: 60 Hz with 4 substeps, 600 Hz with 40.
+fn a_soft_hinge_sags_by_its_frequency(backend: Backend) {
+    let cases =
+        [(2.0, 4, 2.0), (20.0, 4, 20.0), (53.0, 4, 53.0), (57.0, 4, 57.0), (600.0, 4, 60.0), (600.0, 40, 600.0)];
+    for (hertz, substeps, acts) in cases {
+        let mut scene = world(10.0);
+        scene.settings.substeps = Some(substeps);
+        let hanging = scene.add(Body::dynamic(0.0, -1.0).shape(Shape::half_box(0.1, 1.0)));
+        scene.join(Joint {
+            hertz: Some(hertz),
+            ..Joint::to_world(JointKind::hinge(), hanging).anchors([0.0, 0.0], [0.0, 1.0])
+        });
+        let lying = scene.add(Body::dynamic(5.0, 0.0).shape(Shape::half_box(1.0, 0.1)));
+        for x in [-1.0, 1.0] {
+            let hinge = Joint::to_world(JointKind::hinge(), lying).anchors([5.0 + x, 0.0], [x, 0.0]);
+            scene.join(Joint { hertz: Some(hertz), ..hinge });
+        }
+        let mut sim = backend.start(&scene);
+        let bodies = sim.advance(if substeps == 4 { 300 } else { 60 }).bodies();
+        let sag = 10.0 / (TAU * acts).powi(2);
+        let what = format!("{hertz} Hz, {substeps} substeps");
+        // The spring is damped with ratio 2, so that it has come to rest; positions of 1 m round to 6e-8.
+        near(&format!("sag along the bar, {what}"), -1.0 - f64::from(bodies[0].position[1]), sag, 0.01 * sag + 2e-7);
+        // The effective mass of one end of a bar of width w and length l is 1/(1/m + l²/(4I)); two of them carry it.
+        let share = 0.5 * (1.0 + 3.0 / 1.01);
+        near(
+            &format!("sag across it, {what}"),
+            -f64::from(bodies[1].position[1]),
+            share * sag,
+            0.01 * share * sag + 2e-7,
+        );
+        // The mean of both directions, which an isotropic spring has, is noticed.
+        far("sag of the mean mass", -1.0 - f64::from(bodies[0].position[1]), 0.5 * (2.0 + 3.0 / 1.01) * sag, 0.5 * sag);
+    }
+}
 
 /// The reaction is mg for a rod and a hinge; the torque of a hinge is zero.
 fn a_hanging_mass_pulls_with_its_weight(backend: Backend) {

@@ -155,11 +155,11 @@ fn eight_rows_at_a_time_equal_one_by_one() {
                 assert!(bits(&mut by_four) == wanted, "{what}");
                 assert!(bits(&mut shared) == wanted, "{what}, three threads");
             }
-            // Negative control: one bit of one impulse is detected.
+            // Negative control: a ten-thousandth of one impulse is detected.
             let mut snapshot = by_four.snapshot();
             let at = snapshot.joint_impulses.iter().rposition(|impulse| impulse[0] != 0.0).expect("a joint that pulls");
             let [impulse, _] = &mut snapshot.joint_impulses[at];
-            *impulse = f32::from_bits(impulse.to_bits() ^ 1);
+            *impulse = f32::from_bits(impulse.to_bits() ^ (1 << 10));
             by_four.restore(&snapshot).expect("a snapshot of this world");
             assert!(
                 !warm_start || bits(&mut by_four) != reference_bits(&mut one_by_one),

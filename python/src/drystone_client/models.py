@@ -1006,8 +1006,8 @@ class SceneSettings(TypedDict):
     contact_damping_ratio: NotRequired[float]
     """Soft mode: damping ratio of contacts; 1 is critical damping."""
     contact_hertz: NotRequired[float]
-    """Soft mode: stiffness of contacts, Hz; at most a quarter of the substep rate acts. Left out: 30, at most
-    an eighth of the substep rate."""
+    """Soft mode: stiffness of contacts, Hz; at most a quarter of the substep rate acts. Left out: an eighth of
+    it, 30 at the default step."""
     correct_position: NotRequired[bool]
     """Correct penetration."""
     dt: NotRequired[float]

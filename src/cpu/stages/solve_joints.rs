@@ -489,10 +489,14 @@ fn solve_point<S: Simd>(
     let velocity = motion.velocity(stance);
     let wanted = if rule.kind & ROW_ROLE == ROW_SPRING {
         let met = inverse_point_mass(simd, block, stance.arm_a - stance.between, stance.arm_b);
-        let (half, one) = (f32x8::splat(simd, 0.5), f32x8::splat(simd, 1.0));
-        let (stiffness, a) = spring(simd, params, rule, half * (k.xx + k.yy), half * (met.xx + met.yy));
-        let damped = Symmetric { xx: one + a * k.xx, xy: a * k.xy, yy: one + a * k.yy };
-        -solve_symmetric(&damped, stance.between * (f32x8::splat(simd, params.h) * stiffness) + velocity * a + old)
+        let half = f32x8::splat(simd, 0.5);
+        let mean = half * (met.xx + met.yy);
+        let (stiffness, a) = spring(simd, params, rule, half * (k.xx + k.yy), mean);
+        let scale = inverse(simd, mean);
+        let shape = Symmetric { xx: met.xx * scale, xy: met.xy * scale, yy: met.yy * scale };
+        let kept = Vec2x8::new(shape.xx * old.x + shape.xy * old.y, shape.xy * old.x + shape.yy * old.y);
+        let damped = Symmetric { xx: shape.xx + k.xx * a, xy: shape.xy + k.xy * a, yy: shape.yy + k.yy * a };
+        -solve_symmetric(&damped, stance.between * (f32x8::splat(simd, params.h) * stiffness) + velocity * a + kept)
     } else if flags & USE_BIAS != 0 {
         let [bias_rate, mass_scale, impulse_scale] = rule.softness.each_ref().map(|value| value.on(simd));
         -solve_symmetric(&k, velocity + stance.between * bias_rate) * mass_scale - old * impulse_scale

@@ -2,8 +2,8 @@
 
 use super::{Compiled, u32_from};
 use crate::constants::{
-    DEFAULT_CONTACT_HERTZ, DEFAULT_HERTZ_SHARE, MAX_CORRECTION, MAX_HERTZ_SHARE, MAX_QUIET, MAX_SPEED, MAX_TURN,
-    RECYCLE_DISTANCE, SLEEP_SPEED, SLEEP_TIME, SPECULATIVE_DISTANCE,
+    DEFAULT_HERTZ_SHARE, MAX_CORRECTION, MAX_HERTZ_SHARE, MAX_QUIET, MAX_SPEED, MAX_TURN, RECYCLE_DISTANCE,
+    SLEEP_SPEED, SLEEP_TIME, SPECULATIVE_DISTANCE,
 };
 use crate::scene::{Field, Mode, RestitutionMix, Scene};
 use crate::types::{self, Params};
@@ -14,10 +14,7 @@ pub(super) fn params(scene: &Scene) -> Params {
     let h = settings.dt / settings.substep_count() as f32;
     let (contact_softness, fixed_softness) = match settings.mode {
         Mode::Soft if settings.correct_position => {
-            let hertz = match settings.contact_hertz {
-                Some(hertz) => hertz.min(MAX_HERTZ_SHARE / h),
-                None => DEFAULT_CONTACT_HERTZ.min(DEFAULT_HERTZ_SHARE / h),
-            };
+            let hertz = settings.contact_hertz.map_or(DEFAULT_HERTZ_SHARE / h, |hertz| hertz.min(MAX_HERTZ_SHARE / h));
             let [b, m, i] = soft(hertz, settings.contact_damping_ratio, h);
             let [fb, fm, fi] = soft(2.0 * hertz, settings.contact_damping_ratio, h);
             ([b, m, i, 0.0], [fb, fm, fi, 0.0])

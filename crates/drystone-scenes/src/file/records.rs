@@ -197,8 +197,8 @@ pub struct SettingsRecord {
     /// Share of the penetration that is corrected per step (baumgarte) or sweep (projection).
     #[schemars(range(min = 0, max = 1))]
     pub baumgarte: f32,
-    /// Soft mode: stiffness of contacts, Hz; at most a quarter of the substep rate acts. Left out: 30, at most an
-    /// eighth of the substep rate.
+    /// Soft mode: stiffness of contacts, Hz; at most a quarter of the substep rate acts. Left out: an eighth of
+    /// it, 30 at the default step.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f32", extend("exclusiveMinimum" = 0), range(max = check::MAX_HERTZ))]
     pub contact_hertz: Option<f32>,
