@@ -103,6 +103,7 @@ function take_tool(name) {
   for (const button of document.querySelectorAll('[data-tool]')) button.setAttribute('aria-pressed', button.dataset.tool === tool);
   $('canvas').dataset.over = tool ? 'tool' : '';
   end_draft();
+  say();
   show_card();
   if (tool && (DRAWN.includes(tool) || JOINED.includes(tool))) show_palette(true);
   if (tool) tell(`${HINTS[tool]}; press the button again to end the tool`);
