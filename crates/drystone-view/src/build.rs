@@ -8,6 +8,7 @@ use glam::Vec2;
 
 use super::action::Action;
 use super::app::App;
+use super::convex::{convex_parts, crosses_itself};
 use super::edit::{Edit, Meaning, RecordedEdit, Stand};
 use super::inspect::{InspectionResult, InspectionTarget};
 use super::opening::Why;
@@ -26,8 +27,9 @@ use drystone::{Body, BodyType, Geometry, Joint, JointKind, Scene, Shape};
 pub(crate) const CLICK: f32 = 4.0;
 /// Distance from the first corner of a polygon within which a click closes it, points.
 const CLOSE: f32 = 10.0;
-/// Maximum number of corners of a polygon, as for a shape.
-const MAX_CORNERS: usize = 8;
+/// Maximum number of corners of a polygon; of more than 8, or with corners that turn inwards, it is split into convex
+/// shapes of one body.
+pub(crate) const MAX_CORNERS: usize = 16;
 
 /// Tool: use of the pointer in the world.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -68,7 +70,7 @@ impl Tool {
             Self::Move => "click a body to select it, drag it to pull it along",
             Self::Box => "drag from one corner to the other",
             Self::Circle => "drag from the centre to the rim",
-            Self::Polygon => "click 3 to 8 corners, then the first one again",
+            Self::Polygon => "click 3 to 16 corners, then the first one again",
             Self::Hinge => {
                 "click a fixed point (air or ground) and the body that swings about it, in either order; two bodies are pinned \
                  together at the first click; two clicks on one body nail it there"
@@ -134,19 +136,24 @@ impl Stock {
     /// # Errors
     /// The reason why the outline is no body, in words.
     pub fn body(&self, outline: &DrawnOutline) -> Result<Body, String> {
-        let (position, geometry) = match outline {
-            DrawnOutline::Box(a, b) => ((*a + *b) / 2.0, Geometry::Box { half: (*b - *a).abs() / 2.0, radius: 0.0 }),
-            DrawnOutline::Circle(center, rim) => (*center, Geometry::Circle { radius: center.distance(*rim) }),
+        let (position, geometries) = match outline {
+            DrawnOutline::Box(a, b) => {
+                ((*a + *b) / 2.0, vec![Geometry::Box { half: (*b - *a).abs() / 2.0, radius: 0.0 }])
+            }
+            DrawnOutline::Circle(center, rim) => (*center, vec![Geometry::Circle { radius: center.distance(*rim) }]),
             DrawnOutline::Polygon(corners) => {
-                let (center, points) = polygon(corners)?;
-                (center, Geometry::Polygon { points, radius: 0.0 })
+                let (center, parts) = polygon(corners)?;
+                let part = |points| Geometry::Polygon { points, radius: 0.0 };
+                (center, parts.into_iter().map(part).collect())
             }
         };
         if !position.is_finite() || position.abs().max_element() > MAX_POSITION {
             return Err(format!("it is too far out: bodies are within {} km of the origin", MAX_POSITION / 1e3));
         }
-        let shape = Shape::new(geometry).density(self.density).friction(self.friction).restitution(self.restitution);
-        let body = Body { position, kind: self.kind, ..Body::default() }.shape(shape);
+        let shape =
+            |geometry| Shape::new(geometry).density(self.density).friction(self.friction).restitution(self.restitution);
+        let shapes = geometries.into_iter().map(shape).collect();
+        let body = Body { position, kind: self.kind, shapes, ..Body::default() };
         body.check(0).map_err(|error| plain(&error))?;
         Ok(body)
     }
@@ -157,43 +164,18 @@ pub(crate) fn plain(error: &dyn std::fmt::Display) -> String {
     error.to_string().replace("bodies[0].", "").replace("joints[0].", "").replace("joints[0]", "it")
 }
 
-/// Mean of the corners of a polygon, and its corners relative to that, counter-clockwise, m.
-fn polygon(corners: &[Vec2]) -> Result<(Vec2, Vec<Vec2>), String> {
+/// Mean of the corners of a polygon, and its convex parts relative to that, counter-clockwise, m.
+fn polygon(corners: &[Vec2]) -> Result<(Vec2, Vec<Vec<Vec2>>), String> {
     if !(3..=MAX_CORNERS).contains(&corners.len()) {
         return Err(format!("a polygon has 3 to {MAX_CORNERS} corners, not {}", corners.len()));
     }
-    let Some(way) = turning(corners) else { return Err(NOT_CONVEX.to_owned()) };
-    #[allow(clippy::cast_precision_loss, reason = "at most 8")]
+    #[allow(clippy::cast_precision_loss, reason = "at most 16")]
     let center = corners.iter().sum::<Vec2>() / corners.len() as f32;
-    let mut points: Vec<Vec2> = corners.iter().map(|corner| *corner - center).collect();
-    if way < 0.0 {
-        points.reverse();
-    }
-    Ok((center, points))
+    let around: Vec<Vec2> = corners.iter().map(|corner| *corner - center).collect();
+    Ok((center, convex_parts(&around).ok_or(CROSSING)?))
 }
 
-const NOT_CONVEX: &str = "a corner turns inwards: a shape is convex; weld two together for other outlines";
-
-/// Direction of a convex outline: 1 counter-clockwise, −1 clockwise, `None` if it is not convex.
-fn turning(corners: &[Vec2]) -> Option<f64> {
-    let count = corners.len();
-    let corner = |index: usize| corners[index % count].as_dvec2();
-    let (mut left, mut right, mut round) = (0, 0, 0.0);
-    for index in 0..count {
-        let (before, after) = (corner(index + 1) - corner(index), corner(index + 2) - corner(index + 1));
-        let turn = before.perp_dot(after);
-        left += usize::from(turn > 0.0);
-        right += usize::from(turn < 0.0);
-        round += before.angle_to(after);
-    }
-    // A star turns the same way at every corner, and goes round twice.
-    let once = round.abs() < 1.5 * f64::from(TAU);
-    match (left == count, right == count) {
-        (true, _) if once => Some(1.0),
-        (_, true) if once => Some(-1.0),
-        _ => None,
-    }
-}
+const CROSSING: &str = "the outline crosses or touches itself: click a place from which no line is crossed, or Esc";
 
 /// End of a joint that is being made.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -307,9 +289,9 @@ impl App {
             refused = Some(format!("at most {MAX_CORNERS} corners: Enter, or a click on the first one, closes it"));
         } else if !closes {
             corners.push(at);
-            if corners.len() >= 3 && turning(&corners).is_none() {
+            if crosses_itself(&corners, false) {
                 corners.pop();
-                refused = Some(NOT_CONVEX.to_owned());
+                refused = Some(CROSSING.to_owned());
             }
         }
         self.build.draft = Draft::Corners(corners);
@@ -325,6 +307,9 @@ impl App {
         let Draft::Corners(corners) = &self.build.draft else { return };
         if corners.len() < 3 {
             return self.say(format!("a polygon has 3 to {MAX_CORNERS} corners: click more of them"));
+        }
+        if crosses_itself(corners, true) {
+            return self.say(CROSSING);
         }
         let corners = corners.clone();
         self.build.draft = Draft::None;
@@ -564,10 +549,16 @@ mod tests {
         assert_eq!((density, material.friction, material.restitution), (2.0, 0.3, 0.5));
         let body = stock.body(&DrawnOutline::Circle(Vec2::ONE, Vec2::new(1.0, 3.0))).unwrap();
         assert_eq!((body.position, &body.shapes[0].geometry), (Vec2::ONE, &Geometry::Circle { radius: 2.0 }));
-        // Corners in either direction make the same body.
+        // Corners in either direction make the same body. The arrow has a corner that turns inwards: its mass
+        // is that of the outline, 1 m², not of the hull, 2 m².
         let square = corners(&[[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.0, 2.0]]);
         let mut clockwise = square.clone();
         clockwise.reverse();
+        let arrow = stock.body(&DrawnOutline::Polygon(corners(&[[0.0, 0.0], [2.0, 0.0], [0.5, 0.5], [0.0, 2.0]])));
+        let mut scene = Scene::new("arrow");
+        scene.add(arrow.unwrap());
+        let mass = Compiled::new(&scene).unwrap().mass[0].mass;
+        assert!((mass - 2.0).abs() < 1e-5, "2 kg/m² on 1 m²: {mass} kg");
         for outline in [square, clockwise] {
             let body = stock.body(&DrawnOutline::Polygon(outline)).unwrap();
             let mut scene = Scene::new("one");
@@ -581,14 +572,12 @@ mod tests {
     #[test]
     fn outlines_that_are_no_bodies_are_refused_in_words() {
         let stock = Stock::default();
-        let arrow = corners(&[[0.0, 0.0], [2.0, 0.0], [0.5, 0.5], [0.0, 2.0]]);
         let star: Vec<Vec2> = (0..5_u8).map(|k| Vec2::from_angle(f32::from(k) * 2.0 * TAU / 5.0)).collect();
         let far = Vec2::new(2e5, 0.0);
         for (outline, expected) in [
-            (DrawnOutline::Polygon(arrow), "turns inwards"),
-            (DrawnOutline::Polygon(star), "turns inwards"),
-            (DrawnOutline::Polygon(corners(&[[0.0, 0.0], [1.0, 0.0]])), "3 to 8 corners"),
-            (DrawnOutline::Polygon(vec![Vec2::ZERO; 9]), "3 to 8 corners"),
+            (DrawnOutline::Polygon(star), "crosses"),
+            (DrawnOutline::Polygon(corners(&[[0.0, 0.0], [1.0, 0.0]])), "3 to 16 corners"),
+            (DrawnOutline::Polygon(vec![Vec2::ZERO; 17]), "3 to 16 corners"),
             (DrawnOutline::Box(Vec2::ZERO, Vec2::new(1.0, 0.0)), "expected"),
             (DrawnOutline::Circle(Vec2::ONE, Vec2::ONE), "expected"),
             (DrawnOutline::Box(far, far + 1.0), "too far out"),

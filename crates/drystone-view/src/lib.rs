@@ -46,6 +46,7 @@ mod background_jobs;
 mod build;
 mod camera_follow;
 mod cancel;
+mod convex;
 mod drawing;
 mod edit;
 mod export;

@@ -79,9 +79,9 @@ impl App {
             return Ok(());
         };
         match self.run.here_mut().map(WorldRun::world_mut) {
-            Some(World::Gpu(world)) => self.build.overlap.pending = Some(world.query_async(&[query])?),
+            Some(World::Gpu(world)) => self.build.overlap.pending = Some(world.query_async(&query)?),
             Some(World::Cpu(world)) => {
-                let answers = world.query(&[query])?;
+                let answers = world.query(&query)?;
                 self.build.overlap.bodies = self.overlapped(&answers);
             }
             None => {}
@@ -92,23 +92,27 @@ impl App {
     /// Names the bodies that an outline overlaps, if there are any. Waits for the device.
     pub(super) fn overlaps(&mut self, outline: &DrawnOutline) -> Option<String> {
         let query = self.overlap_query(outline)?;
-        let answers = self.run.here_mut()?.world_mut().query(&[query]).ok()?;
+        let answers = self.run.here_mut()?.world_mut().query(&query).ok()?;
         self.overlapped(&answers)
     }
 
-    /// The query about an outline; `None` where the outline makes no body.
-    fn overlap_query(&self, outline: &DrawnOutline) -> Option<Query> {
+    /// The queries about the shapes of an outline; `None` where the outline makes no body.
+    fn overlap_query(&self, outline: &DrawnOutline) -> Option<Vec<Query>> {
         let body = self.build.stock.body(outline).ok()?;
-        let geometry = match &body.shapes.first()?.geometry {
+        let inner = |geometry: &Geometry| match geometry {
             Geometry::Box { half, radius } => Geometry::Box { half: *half * INNER, radius: radius * INNER },
             Geometry::Circle { radius } => Geometry::Circle { radius: radius * INNER },
-            Geometry::Polygon { points, radius } => Geometry::Polygon {
-                points: points.iter().map(|point| *point * INNER).collect(),
-                radius: radius * INNER,
-            },
+            Geometry::Polygon { points, radius } => {
+                #[allow(clippy::cast_precision_loss, reason = "at most 8")]
+                let middle = points.iter().sum::<Vec2>() / points.len() as f32;
+                Geometry::Polygon {
+                    points: points.iter().map(|point| middle.lerp(*point, INNER)).collect(),
+                    radius: radius * INNER,
+                }
+            }
             other => other.clone(),
         };
-        Some(Query::overlap(geometry, body.position, 0.0))
+        Some(body.shapes.iter().map(|shape| Query::overlap(inner(&shape.geometry), body.position, 0.0)).collect())
     }
 
     /// Names the bodies among those found that a new body would be pushed apart from: no sensors, and of two bodies at
@@ -116,9 +120,8 @@ impl App {
     fn overlapped(&self, answers: &Answers) -> Option<String> {
         let compiled = self.run.here()?.world().compiled();
         let moves = self.build.stock.kind == BodyType::Dynamic;
-        let mut bodies: Vec<usize> = answers
-            .found(0)
-            .iter()
+        let mut bodies: Vec<usize> = (0..answers.len())
+            .flat_map(|query| answers.found(query))
             .filter(|found| compiled.shapes.get(found.shape).is_some_and(|shape| shape.kind & SENSOR_SHAPE == 0))
             .map(|found| found.body)
             .filter(|&body| moves || compiled.bodies.get(body).is_some_and(|body| body.kind == DYNAMIC))

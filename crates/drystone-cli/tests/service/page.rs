@@ -370,8 +370,12 @@ pub fn stand(service: &Service, scene: &Value, width: u32, height: u32) -> (Brow
     (browser, world)
 }
 
-/// Returns the screen position of a point in the world.
+/// Returns the screen position of a point in the world, once the view fits beside what covers the picture.
 pub fn pixel(browser: &mut Browser, at: [f64; 2]) -> [f64; 2] {
+    browser.until(
+        "!camera.follows || !camera.fitted || pointers.size || \
+         follow_bodies.area === [$('canvas').clientWidth, $('canvas').clientHeight, ...covered()].join()",
+    );
     numbers(&browser.eval(&format!(
         "(() => {{ const r = $('canvas').getBoundingClientRect(), [x, y] = pixel_of([{}, {}]); return [r.x + x, r.y + y]; }})()",
         at[0], at[1]

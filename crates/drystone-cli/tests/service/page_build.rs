@@ -99,20 +99,22 @@ fn bodies_are_drawn_and_tied_and_all_is_undone() {
     let made = &scene(&service, &world)["bodies"][4];
     assert!((made["shapes"][0]["circle"]["radius"].as_f64().unwrap() - 0.5).abs() < 0.05, "{made}");
 
-    // Clockwise works like counter-clockwise; a corner that points inwards is refused.
+    // Clockwise works like counter-clockwise; a corner whose line crosses another is refused, and the others stay.
     browser.key("4");
-    for at in [[3.0, 4.0], [4.0, 5.0], [5.0, 4.0], [4.0, 4.2]] {
+    for at in [[3.0, 4.0], [4.0, 5.0], [5.0, 4.0], [3.5, 5.0]] {
         let at = pixel(&mut browser, at);
         click(&mut browser, at);
     }
     browser.picture("draft");
-    browser.key("Enter");
-    browser.until("$('say').textContent.includes('convex')");
-    assert_eq!(service.ask(&world)["bodies"], 5);
-    for at in [[3.0, 4.0], [4.0, 5.0], [5.0, 4.0]] {
-        let at = pixel(&mut browser, at);
-        click(&mut browser, at);
-    }
+    browser.until("$('say').textContent.includes('crosses')");
+    let is_beside = "(() => { const a = $('say').getBoundingClientRect(), b = $('palette').getBoundingClientRect(); \
+         return a.width > 100 && (a.left >= b.right || a.top >= b.bottom); })()";
+    assert_eq!(browser.eval(is_beside), true);
+    browser.size(390, 844);
+    assert_eq!(browser.eval(is_beside), true);
+    browser.size(1280, 720);
+    browser.eval("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))");
+    assert_eq!((browser.eval("draft.corners.length"), &service.ask(&world)["bodies"]), (json!(3), &json!(5)));
     let again = pixel(&mut browser, [3.05, 4.0]);
     click(&mut browser, again);
     until_told(&mut browser, "new polygon: body 5.0");
@@ -175,6 +177,90 @@ fn bodies_are_drawn_and_tied_and_all_is_undone() {
     }
     assert_eq!(kept(), 1, "{}", service.ask(&format!("{world}/checkpoints")));
     assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+/// An outline with corners that turn inwards is one body of convex parts, with the area that was drawn. The empty scene
+/// is shown at its own view, as large as the palette leaves room for; the palette and its text are not part of a drag.
+/// A change that cannot be undone says why.
+#[test]
+fn an_outline_that_turns_inwards_is_one_body() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let (mut browser, _) = stand(&service, &two_boxes(), 1280, 720);
+    browser.click("#empty");
+    browser.until("drawn && bodies.size === 1 && camera.given && !$('palette').hidden");
+    let is_shown = "(() => { const c = $('canvas').getBoundingClientRect(), p = $('palette').getBoundingClientRect(), \
+         x = c.x + c.width / 2 + (-8 - camera.x) * camera.scale, y = c.y + c.height / 2 - (7.5 - camera.y) * camera.scale; \
+         return x >= p.right - 3 && y >= c.y - 1 && 16 * camera.scale > 0.6 * c.width; })()";
+    browser.until(is_shown);
+    let name = browser.eval("world").as_str().unwrap().to_owned();
+    let world = format!("/v1/worlds/{name}");
+    browser.key("4");
+    let outline = [[-2.0, 1.0], [2.0, 1.0], [2.0, 4.0], [1.0, 4.0], [1.0, 2.0], [-1.0, 2.0], [-1.0, 4.0], [-2.0, 4.0]];
+    for at in outline {
+        let at = pixel(&mut browser, at);
+        click(&mut browser, at);
+    }
+    browser.picture("outline");
+    browser.key("Enter");
+    until_told(&mut browser, "new polygon: body 1.0");
+    browser.picture("u");
+    let made = scene(&service, &world);
+    let shapes = made["bodies"][1]["shapes"].as_array().unwrap();
+    let area = |shape: &Value| -> f64 {
+        let points: Vec<[f64; 2]> = shape["polygon"]["points"].as_array().unwrap().iter().map(numbers).collect();
+        let next = points.iter().cycle().skip(1);
+        points.iter().zip(next).map(|(a, b)| (a[0] * b[1] - a[1] * b[0]) / 2.0).sum()
+    };
+    let total: f64 = shapes.iter().map(area).sum();
+    assert!(shapes.len() == 3 && (total - 8.0).abs() < 0.2, "not 12 m², as its hull has: {total} of {made}");
+    assert_eq!(made["bodies"].as_array().unwrap().len(), 2);
+
+    // A drag that begins on the palette selects no text.
+    let place = "(() => { const r = document.querySelector('[data-tool=rod]').getBoundingClientRect(); return [r.x + 4, r.y + 4]; })()";
+    let from = numbers(&browser.eval(place));
+    drag(&mut browser, from, [from[0] - 60.0, from[1] + 45.0]);
+    assert_eq!(browser.eval("getSelection().toString()"), "");
+
+    // A service keeps 16 checkpoints of a world; without a free one a change is made, and says that it stays.
+    for n in 0..16 {
+        let path = format!("{world}/checkpoint");
+        let full = service.post(&path, &json!({ "name": format!("mine-{n}") })).unwrap().status >= 300;
+        assert!(!full || n > 10, "checkpoint {n}");
+    }
+    browser.key("2");
+    let (from, to) = (pixel(&mut browser, [-5.0, 4.0]), pixel(&mut browser, [-4.0, 5.0]));
+    drag(&mut browser, from, to);
+    browser.until(
+        "$('told').textContent.includes('cannot be undone') && $('told').textContent.includes('16 checkpoints')",
+    );
+    assert_eq!(service.ask(&world)["bodies"], 3);
+}
+
+/// The view of a scene stays whole when graphs take a part of the picture; without the graphs it is as before.
+#[test]
+fn graphs_leave_the_view_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let mut start = two_boxes();
+    start["view"] = json!({ "min": [-8, -2], "max": [8, 7] });
+    let (mut browser, _) = stand(&service, &start, 1280, 720);
+    let is_whole = "camera.y + $('canvas').clientHeight / 2 / camera.scale >= 7 - 1e-6 && \
+         camera.y - $('canvas').clientHeight / 2 / camera.scale <= -2 + 1e-6";
+    browser.until(is_whole);
+    let (scale, height) = (browser.eval("camera.scale"), browser.eval("$('canvas').clientHeight"));
+    browser.click("#graph");
+    browser.until(&format!("$('canvas').clientHeight < 0.8 * {height} && {is_whole}"));
+    browser.picture("graphs-whole");
+    browser.click("#graphs-close");
+    browser.until(&format!("$('canvas').clientHeight === {height} && camera.scale === {scale}"));
+    // A view that the user has taken stays.
+    browser.key(".");
+    let taken = browser.eval("camera.scale");
+    browser.click("#graph");
+    browser.until(&format!("$('canvas').clientHeight < 0.8 * {height}"));
+    browser.eval("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))");
+    assert_eq!(browser.eval("camera.scale"), taken);
 }
 
 #[test]
@@ -328,6 +414,32 @@ fn what_stands_on_a_long_ground_is_large() {
         assert!(found * whole < 0.5, "{name}: {found} {whole}");
         service.send("DELETE", &world, &[], b"").unwrap();
     }
+}
+
+/// On the smallest phone the bar leaves two thirds of the screen, the list of keys begins at its beginning, and a body
+/// that was tapped is not behind its card.
+#[test]
+fn a_small_phone_shows_what_is_selected() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let (mut browser, _) = stand(&service, &two_boxes(), 360, 640);
+    browser.call("Emulation.setTouchEmulationEnabled", &json!({ "enabled": true, "maxTouchPoints": 2 }));
+    assert_eq!(browser.eval("document.querySelector('main > header').offsetHeight < 145"), true);
+    let middle = "(() => { const b = [...bodies.values()].find(isDynamic), r = $('canvas').getBoundingClientRect(), [x, y] = pixel_of([b.x, b.y]); return [r.x + x, r.y + y]; })()";
+    let at = numbers(&browser.eval(middle));
+    browser.touch("touchStart", &[at]);
+    browser.touch("touchEnd", &[]);
+    browser.until(&format!(
+        "!$('card').hidden && {middle}[1] < $('card').getBoundingClientRect().top && {middle}[1] > $('canvas').getBoundingClientRect().top"
+    ));
+    for scheme in ["light", "dark"] {
+        browser.scheme(scheme);
+        browser.picture(&format!("small-card-{scheme}"));
+    }
+    browser.key("?");
+    browser.until("$('help').open && $('help').scrollHeight > $('help').clientHeight");
+    browser.eval("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))");
+    assert_eq!(browser.eval("$('help').scrollTop"), json!(0));
 }
 
 #[test]

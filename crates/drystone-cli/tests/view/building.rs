@@ -81,7 +81,7 @@ fn near(a: f64, b: f64, by: f64) {
 }
 
 /// A box, a circle and a polygon drawn with the pointer have the drawn place and size and the chosen properties; a
-/// click and a corner that turns inwards add nothing and give the reason.
+/// click and a corner whose line crosses another add nothing and give the reason.
 #[test]
 fn bodies_are_drawn_with_the_pointer() {
     for backend in ["cpu", "gpu"] {
@@ -89,18 +89,18 @@ fn bodies_are_drawn_with_the_pointer() {
         let polygon = [[3.0, 1.0], [5.0, 1.0], [5.0, 2.0], [3.0, 2.0]];
         yard.play(&format!(
             "key 2\nstock dynamic 3 0.4 0.2 2 0.1\n{}report @/box.json\n{}report @/click.json\nkey 3\n{}report @/circle.json\n\
-             key 4\n{}{}report @/inwards.json\n{}{}report @/polygon.json\nkey Escape\nreport @/done.json\nstep 30\n\
+             key 4\n{}{}report @/crossing.json\n{}{}report @/polygon.json\nkey Escape\nreport @/done.json\nstep 30\n\
              report @/later.json\n",
             yard.drag([-4.0, 1.0], [-2.0, 2.0]),
             yard.click([0.0, 4.0]),
             yard.drag([0.0, 2.0], [1.0, 2.0]),
             yard.click(polygon[0]) + &yard.click(polygon[1]) + &yard.click(polygon[2]),
-            yard.click([4.4, 1.4]),
+            yard.click([4.0, 0.5]),
             yard.click(polygon[3]),
             yard.click(polygon[0]),
         ));
-        let [drawn, click, circle, inwards, polygon, done, later] =
-            ["box", "click", "circle", "inwards", "polygon", "done", "later"].map(|name| yard.report(name));
+        let [drawn, click, circle, crossing, polygon, done, later] =
+            ["box", "click", "circle", "crossing", "polygon", "done", "later"].map(|name| yard.report(name));
         assert_eq!(number(&yard.start, "there"), 1.0);
         assert_eq!((drawn["tool"].as_str(), number(&drawn, "there")), (Some("box"), 2.0), "{backend}: {drawn}");
         let selected = &drawn["selected"];
@@ -117,14 +117,40 @@ fn bodies_are_drawn_with_the_pointer() {
         assert!(note(&click).contains("too small"), "{}", note(&click));
         assert_eq!(number(&circle, "there"), 3.0);
         near(number(&circle["selected"], "mass"), 3.0 * std::f64::consts::PI, 0.3);
-        assert_eq!(number(&inwards, "there"), 3.0);
-        assert!(note(&inwards).contains("turns inwards"), "{}", note(&inwards));
+        assert_eq!(number(&crossing, "there"), 3.0);
+        assert!(note(&crossing).contains("crosses"), "{}", note(&crossing));
         assert_eq!(number(&polygon, "there"), 4.0);
         near(number(&polygon["selected"], "mass"), 6.0, 0.2);
         assert_eq!(done["tool"].as_str(), Some("move"));
         assert_eq!(drawn["camera"], done["camera"], "the view stays while one draws");
         let fell = |body: usize| position(&done, body)[1] - position(&later, body)[1];
         assert!((1..4).all(|body| fell(body) > 0.3), "{backend}: they fall");
+    }
+}
+
+/// An outline with corners that turn inwards becomes one body: a U stands on its base with the mass of three bars, and a
+/// disk drawn in its mouth overlaps nothing and comes to rest inside.
+#[test]
+fn outlines_that_turn_inwards_are_one_body() {
+    for backend in ["cpu", "gpu"] {
+        let yard = Yard::new(backend);
+        let u = [[-2.0, 0.1], [2.0, 0.1], [2.0, 3.0], [1.0, 3.0], [1.0, 1.0], [-1.0, 1.0], [-1.0, 3.0], [-2.0, 3.0]];
+        let clicks: String = u.iter().map(|&at| yard.click(at)).collect();
+        yard.play(&format!(
+            "key 4\nstock dynamic 2 0.6 0 2 0.1\n{clicks}report @/outline.json\nkey Enter\nsettle\nreport @/made.json\n\
+             key 3\n{}report @/inside.json\nstep 200\nreport @/later.json\n",
+            yard.drag([0.0, 2.0], [0.5, 2.0]),
+        ));
+        let [outline, made, inside, later] = ["outline", "made", "inside", "later"].map(|name| yard.report(name));
+        assert_eq!((number(&outline, "there"), number(&made, "there")), (1.0, 2.0), "{backend}: {}", note(&made));
+        // Bars of 4 × 0.9 m and twice 1 × 2 m.
+        near(number(&made["selected"], "mass"), 2.0 * (3.6 + 4.0), 0.6);
+        assert_eq!(number(&inside, "there"), 3.0);
+        assert!(!note(&inside).contains("overlaps"), "{backend}: its mouth is empty: {}", note(&inside));
+        let ([x, y], [_, base]) = (position(&later, 2), position(&later, 1));
+        near(x, 0.0, 0.3);
+        near(y, 1.5, 0.2);
+        assert!((1.0..2.0).contains(&base), "{backend}: the U stands: {base}");
     }
 }
 
@@ -209,7 +235,8 @@ fn refusals_change_nothing() {
             ("pick rod 4 -0.5\npick rod 5 5", "not dynamic"),
             ("pick hinge 200000 0", "too far out"),
             ("draw box 150000 0 150001 1", "too far out"),
-            ("draw polygon 0 0 1 0", "3 to 8"),
+            ("draw polygon 0 0 1 0", "3 to 16"),
+            ("draw polygon 0 3 2 5 2 3 0 5", "crosses"),
             ("select 0 4\nchange type static", "not dynamic"),
             ("select 0 4\nchange density -1", "density"),
             ("select 3 -0.5\nchange velocity 1 0", "static"),

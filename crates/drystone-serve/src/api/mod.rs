@@ -424,13 +424,14 @@ fn resident_bytes() -> Option<u64> {
 /// scripts.
 const PAGE: &str = include_str!("page/page.html");
 /// Files of the page below `/page/`, with their MIME types.
-const PAGE_FILES: [(&str, &str, &str); 10] = [
+const PAGE_FILES: [(&str, &str, &str); 11] = [
     ("/page/page.css", "text/css; charset=utf-8", include_str!("page/page.css")),
     ("/page/service.js", "text/javascript; charset=utf-8", include_str!("page/service.js")),
     ("/page/view.js", "text/javascript; charset=utf-8", include_str!("page/view.js")),
     ("/page/framing.js", "text/javascript; charset=utf-8", include_str!("page/framing.js")),
     ("/page/draw.js", "text/javascript; charset=utf-8", include_str!("page/draw.js")),
     ("/page/gravity.js", "text/javascript; charset=utf-8", include_str!("page/gravity.js")),
+    ("/page/outline.js", "text/javascript; charset=utf-8", include_str!("page/outline.js")),
     ("/page/edit.js", "text/javascript; charset=utf-8", include_str!("page/edit.js")),
     ("/page/card.js", "text/javascript; charset=utf-8", include_str!("page/card.js")),
     ("/page/graphs.js", "text/javascript; charset=utf-8", include_str!("page/graphs.js")),

@@ -8,7 +8,7 @@ use glam::Vec2;
 
 use super::super::action::{Action, KEYS};
 use super::super::app::App;
-use super::super::build::{Draft, Tool};
+use super::super::build::{Draft, MAX_CORNERS, Tool};
 use super::super::camera_follow::Covered;
 use super::super::drawing::split;
 use super::super::select::{BodyChange, SelectionRequest};
@@ -334,7 +334,7 @@ impl App {
                 for &corner in corners {
                     ghost.dot(corner);
                 }
-                format!("{} of 8", count(corners.len() as u64, "corner"))
+                format!("{} of {MAX_CORNERS}", count(corners.len() as u64, "corner"))
             }
             Draft::Joint(tool, end) => {
                 ghost.line(&[end.at, to], false);

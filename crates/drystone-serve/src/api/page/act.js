@@ -103,6 +103,7 @@ function take_tool(name) {
   for (const button of document.querySelectorAll('[data-tool]')) button.setAttribute('aria-pressed', button.dataset.tool === tool);
   $('canvas').dataset.over = tool ? 'tool' : '';
   end_draft();
+  say();
   show_card();
   if (tool && (DRAWN.includes(tool) || JOINED.includes(tool))) show_palette(true);
   if (tool) tell(`${HINTS[tool]}; press the button again to end the tool`);
@@ -281,7 +282,7 @@ for (const [word, meaning] of rows) {
   term.append(key);
   $('key-list').append(term, text);
 }
-function show_keys() { if ($('help').open) $('help').close(); else $('help').showModal(); }
+function show_keys() { if ($('help').open) $('help').close(); else { $('help').showModal(); $('help').scrollTop = 0; } }
 document.onkeydown = event => {
   const { target } = event, is_text = /^(TEXTAREA|SELECT)$/.test(target.tagName) || (target.tagName === 'INPUT' && target.type !== 'checkbox');
   if (event.key === 'Escape' && document.body.classList.contains('lists')) return show_lists(false);

@@ -2,14 +2,15 @@
 
 /** Shortest drag, px, and distance to the first corner within which a click closes a polygon, px. */
 const CLICK = 4, CLOSE = 14;
-const MAX_CORNERS = 8;
+/** Maximum number of corners of a polygon; corners that turn inwards, and more than a shape may have, make several shapes. */
+const MAX_CORNERS = 16;
 /** Frequency of a new spring, Hz, and its damping ratio. */
 const SPRING_HERTZ = 2, SPRING_DAMPING = 0.1;
 /** Largest number of changes that can be undone: each is a checkpoint of the world, of which a service keeps 16. */
 const MAX_UNDO = 6;
 const HINTS = {
   drop: 'press the place to drop bodies at', shoot: 'press the place to shoot at', explode: 'press the place to explode at',
-  box: 'drag from one corner to the other', circle: 'drag from the centre to the rim', polygon: 'press 3 to 8 corners, then the first one again',
+  box: 'drag from one corner to the other', circle: 'drag from the centre to the rim', polygon: 'press 3 to 16 corners, then the first one again',
   hinge: 'press a body at the place of the pin, then the other body, or empty space for the world',
   spring: 'press a body, then the other one, or empty space for the world', rod: 'press a body, then the other one, or empty space for the world',
   weld: 'press a body, then the one to fix it to, or empty space for the world',
@@ -24,14 +25,14 @@ let draft = null;
 let undos = [];
 const undo_slots = Array.from({ length: MAX_UNDO }, (_, i) => `undo-${hand.slice(5)}-${i}`);
 
-/** Saves the state before a change. Without a checkpoint the change is made all the same, but cannot be undone: null. */
+/** Saves the state before a change. Without a checkpoint the change is made all the same, but cannot be undone; the reason is then in `reason`. */
 async function remember(own, words) {
   const name = undo_slots.find(slot => !undos.some(u => u.world === own && u.name === slot)) || undos.find(u => u.world === own).name;
   undos = undos.filter(u => u.world !== own || u.name !== name);
   const kept = { world: own, name, words, step: simulated.step };
-  await post(own, '/checkpoint', { name }).then(() => undos.push(kept), error => { if (error.away) throw error; });
+  await post(own, '/checkpoint', { name }).then(() => undos.push(kept), error => { if (error.away) throw error; kept.reason = error.message; });
   stay(own);
-  return undos.includes(kept) ? kept : null;
+  return kept;
 }
 function forget_undo(kept) {
   undos = undos.filter(u => u !== kept);
@@ -53,7 +54,8 @@ function change(words, work) {
     await keepStart();
     stay(own);
     const kept = await remember(own, words);
-    try { await work(own, kept); } catch (error) { if (kept) forget_undo(kept); throw error; } finally { buttons(); }
+    try { await work(own, kept.reason ? null : kept); } catch (error) { if (!kept.reason) forget_undo(kept); throw error; } finally { buttons(); }
+    if (kept.reason) tell(`${$('told').textContent || words} · this cannot be undone: ${kept.reason}`);
     await list();
   });
   return working = working.then(run);
@@ -76,25 +78,16 @@ const undo = guard(async () => {
 // Bodies.
 
 const area_of = points => points.reduce((sum, [x, y], i) => { const [u, v] = points[(i + 1) % points.length]; return sum + (x * v - u * y) / 2; }, 0);
-/** Returns true if a counter-clockwise polygon turns left at every corner, and once around. */
-function is_convex(points) {
-  let round = 0;
-  for (let i = 0; i < points.length; i++) {
-    const [a, b, c] = [0, 1, 2].map(k => points[(i + k) % points.length]), ux = b[0] - a[0], uy = b[1] - a[1], vx = c[0] - b[0], vy = c[1] - b[1], cross = ux * vy - uy * vx;
-    if (cross <= 0) return false;
-    round += Math.atan2(cross, ux * vx + uy * vy);
-  }
-  return round < 3 * Math.PI;
-}
+const CROSSING = 'The outline crosses or touches itself: press a place from which no line is crossed, or Esc.';
 /** Returns the body of a drawing, as in a scene. */
 function body_of_drawing(name, { from, to, corners }) {
   const number = value => Number(value.toFixed(6)), place = ([x, y]) => [number(x), number(y)];
   if (name === 'box') return { position: place([(from[0] + to[0]) / 2, (from[1] + to[1]) / 2]), shapes: [{ box: { half: place([Math.abs(to[0] - from[0]) / 2, Math.abs(to[1] - from[1]) / 2]) } }] };
   if (name === 'circle') return { position: place(from), shapes: [{ circle: { radius: number(Math.hypot(to[0] - from[0], to[1] - from[1])) } }] };
-  const points = area_of(corners) < 0 ? [...corners].reverse() : corners;
-  if (!is_convex(points)) throw new Error('A corner points inwards, but shapes must be convex. Weld two bodies together for other outlines.');
-  const x = points.reduce((sum, p) => sum + p[0], 0) / points.length, y = points.reduce((sum, p) => sum + p[1], 0) / points.length;
-  return { position: place([x, y]), shapes: [{ polygon: { points: points.map(p => place([p[0] - x, p[1] - y])) } }] };
+  const x = corners.reduce((sum, p) => sum + p[0], 0) / corners.length, y = corners.reduce((sum, p) => sum + p[1], 0) / corners.length;
+  const parts = convex_parts(corners.map(p => [p[0] - x, p[1] - y]));
+  if (!parts) throw new Error(CROSSING);
+  return { position: place([x, y]), shapes: parts.map(points => ({ polygon: { points: points.map(place) } })) };
 }
 function draw_body(name, drawing) {
   end_draft();
@@ -158,8 +151,10 @@ function begin_drawing(name, place, slack) {
     if (draft?.end) draw_joint(name, draft.end, end);
     else { draft = { end, at: place }; tell(`${name}: ${end.id === null ? 'the world' : `body ${end.id}`}; now the other end`); }
   } else if (name === 'polygon') {
+    say();
     const corners = draft?.corners || [], near = corners.length && Math.hypot(place[0] - corners[0][0], place[1] - corners[0][1]) * camera.scale < CLOSE;
     if (near) finish_polygon();
+    else if (crosses_itself([...corners, place], false)) say(CROSSING);
     else {
       draft = { corners: [...corners, place], at: place };
       if (draft.corners.length === MAX_CORNERS) finish_polygon();
@@ -183,7 +178,8 @@ function end_drawing(name) {
 }
 function finish_polygon() {
   if (!draft?.corners) return;
-  if (draft.corners.length < 3) return tell('a polygon has 3 to 8 corners');
+  if (draft.corners.length < 3) return tell('a polygon has 3 to 16 corners');
+  if (crosses_itself(draft.corners, true)) return say(CROSSING);
   draw_body('polygon', draft);
 }
 /** Draws the unfinished drawing. */

@@ -57,7 +57,7 @@ function ground_of(body, p, core) {
   return [core[0], top, core[2], top];
 }
 
-/** Returns the content of a picture of a size in px: its box, the box of all moving bodies, and its minimum height; null if there is none. */
+/** Returns the content of a picture of a size in px: its box, the box of all moving bodies (null if nothing moves), and its minimum height; null if there is no content. */
 function content(w = $('canvas').clientWidth, h = $('canvas').clientHeight) {
   const driven = [], fixed = [], planes = [], sizes = [], every = Math.ceil(bodies.size / MAX_SAMPLE), box = [0, 0, 0, 0];
   let nth = 0;
@@ -87,7 +87,7 @@ function content(w = $('canvas').clientWidth, h = $('canvas').clientHeight) {
   for (const box of driven) if (core && seen_height(box, w, h) > 4 * seen_height(core, w, h) && !holds_all(box)) fixed.push(box); else core = join_boxes(core, box);
   if (!core) {
     const all = fixed.reduce(join_boxes, null);
-    return all && { box: all, core: all, least: 0 };
+    return all && { box: all, core: null, least: 0 };
   }
   // The pin in the wall on which a body hangs is treated as a small fixed shape.
   for (const ends of joints.map(ends_of)) if (ends) for (const [x, y] of [ends.a, ends.b]) fixed.push([x, y, x, y]);
@@ -109,15 +109,23 @@ function content(w = $('canvas').clientWidth, h = $('canvas').clientHeight) {
 }
 
 /** Returns the view of the scene, if all moving bodies are in it. */
-function is_given({ core: [x0, y0, x1, y1] }) {
-  if (!scene_view) return null;
+function is_given({ core }) {
+  if (!scene_view || !core) return scene_view;
+  const [x0, y0, x1, y1] = core;
   const { min, max } = scene_view;
   return x0 >= min[0] && y0 >= min[1] && x1 <= max[0] && y1 <= max[1] ? scene_view : null;
 }
 
-/** Returns the camera that shows a box. */
-function framing({ box, least }) {
-  const { clientWidth: w, clientHeight: h } = $('canvas');
-  const scale = (1 - 2 * MARGIN) * Math.min(w / Math.max(box[2] - box[0], 1e-6), h / Math.max(box[3] - box[1], 1e-6));
-  return { x: (box[0] + box[2]) / 2, y: (box[1] + box[3]) / 2, scale: least > 0 ? Math.min(scale, h / least) : scale };
+/** Returns the widths of what covers the picture, px: [left, top, bottom]. The palette is at the left, on narrow screens at the top; the card is then at the bottom. */
+function covered() {
+  const { clientWidth: w, clientHeight: h } = $('canvas'), { clientWidth: across, clientHeight: down } = $('palette'), card = $('card');
+  const is_wide = across <= w / 2, bottom = card.clientWidth > w / 2 ? Math.min(card.clientHeight + 8, 0.55 * h) : 0;
+  return [is_wide && across ? across + 10 : 0, is_wide ? 0 : Math.min(down + 10, (h - bottom) / 2), bottom];
+}
+/** Returns the camera that shows a box in the part of the picture that nothing covers. */
+function framing({ box, least }, margin = MARGIN) {
+  const { clientWidth: w, clientHeight: h } = $('canvas'), [left, top, bottom] = covered(), across = w - left, down = h - top - bottom;
+  let scale = (1 - 2 * margin) * Math.min(across / Math.max(box[2] - box[0], 1e-6), down / Math.max(box[3] - box[1], 1e-6));
+  if (least > 0) scale = Math.min(scale, down / least);
+  return { x: (box[0] + box[2]) / 2 - left / 2 / scale, y: (box[1] + box[3]) / 2 + (top - bottom) / 2 / scale, scale };
 }

@@ -275,7 +275,7 @@ async function open(id) {
     await Promise.all([load(done => { own.done = done; }), loadJoints()]);
     if (!is_on()) return;
     connect();
-    if (unwatched(status)) tell('paused: no viewers; Space plays on');
+    if (unwatched(status) && status.step > 0) tell('paused: no viewers; Space plays on');
   } catch (error) {
     if (is_on()) trouble = error.message;
   } finally {

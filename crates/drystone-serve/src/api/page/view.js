@@ -76,8 +76,8 @@ function grow(box, x0, y0, x1, y1) {
 
 /** Shows the scene's view if all moving bodies are in it, and keeps it. Otherwise shows everything, and follows it from then on. */
 function fit() {
-  const found = content(), given = found && is_given(found), { clientWidth: w, clientHeight: h } = $('canvas');
-  const at = given ? { x: (given.min[0] + given.max[0]) / 2, y: (given.min[1] + given.max[1]) / 2, scale: Math.min(w / (given.max[0] - given.min[0]), h / (given.max[1] - given.min[1])) }
+  const found = content(), given = found && is_given(found);
+  const at = given ? framing({ box: [...given.min, ...given.max], least: 0 }, 0)
     : found ? framing(found) : { x: 0, y: 0, scale: 20 };
   Object.assign(camera, at, { fitted: Boolean(found), follows: true, given: Boolean(given) });
   goal = null;
@@ -85,8 +85,15 @@ function fit() {
 
 /** Follows moving bodies smoothly: the view changes when something is about to leave it, or when everything has become small. */
 function follow_bodies(seconds) {
-  if (!camera.follows || !camera.fitted || camera.given || pointers.size) return;
-  const now = performance.now(), { clientWidth: w, clientHeight: h } = $('canvas'), key = [taken, w, h].join();
+  if (!camera.follows || !camera.fitted || pointers.size) return;
+  const now = performance.now(), { clientWidth: w, clientHeight: h } = $('canvas'), area = [w, h, ...covered()].join(), key = [taken, area].join();
+  // Graphs, the palette or the card were opened, or the window has another size.
+  if (area !== follow_bodies.area && !draft) {
+    if (follow_bodies.area) fit();
+    follow_bodies.area = area;
+  }
+  // The view stays while somebody draws, as in the window.
+  if (camera.given || DRAWN.includes(tool) || JOINED.includes(tool)) { goal = null; return; }
   if (key !== follow_bodies.key && now - (follow_bodies.since || 0) > (bodies.size > 10000 ? 200 : bodies.size > 2000 ? 100 : 30)) {
     follow_bodies.key = key; follow_bodies.since = now;
     const found = content();
