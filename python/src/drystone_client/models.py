@@ -881,8 +881,9 @@ class SceneJoint(TypedDict):
     enabled: NotRequired[bool]
     """False: the joint has no effect."""
     hertz: NotRequired[float]
-    """Stiffness of the joint's constraint, Hz. Left out: 60, which looks rigid (mouse: 5). Not for spring;
-    for a distance joint with limits or a motor, the length is held only if this is given."""
+    """Stiffness of the joint's constraint, Hz. Left out: a quarter of the substep rate, 60 by default
+    (mouse: 5). Not for spring; for a distance joint with limits or a motor, the length is held only if this is
+    given."""
     id: NotRequired[str]
     """Name in reports; unique among the joints of the scene."""
     length: NotRequired[float]
