@@ -3,7 +3,7 @@
 use glam::Vec2;
 
 use super::compile::{soft, u32_from};
-use super::{Joint, JointKind, Mode, Motor, Settings, Spring};
+use super::{Joint, JointKind, Mode, Motor, Settings, Spring, Units};
 use crate::constants::{MAX_HERTZ_SHARE, MOUSE_DAMPING_RATIO, MOUSE_HERTZ, RIGID_DAMPING_RATIO, RIGID_HERTZ};
 use crate::types::{
     self, JOINT_APART, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_FRESH, JOINT_TYPE_SHIFT, JointRow,
@@ -43,6 +43,7 @@ impl Joint {
 /// Returns a joint and its state, without its slot in the tables, and appends its rows.
 pub(super) fn build_joint(
     settings: &Settings,
+    units: &Units,
     joint: &Joint,
     ends: &JointEnds,
     rows: &mut Vec<JointRow>,
@@ -73,7 +74,7 @@ pub(super) fn build_joint(
         JointKind::Prismatic { axis, .. } | JointKind::Wheel { axis, .. } => *axis,
         _ => Vec2::X,
     };
-    push_rows(settings, joint, ends.start.as_ref().map(|start| start.distance), rows);
+    push_rows(settings, units, joint, ends.start.as_ref().map(|start| start.distance), rows);
     let laid = types::JointData {
         body_a: u32_from(joint.a.unwrap_or(joint.b)),
         body_b: u32_from(joint.b),
@@ -94,8 +95,8 @@ pub(super) fn build_joint(
 }
 
 /// Appends the rows in the order in which they are solved: springs, motors and limits first, equalities last (Box2D).
-fn push_rows(settings: &Settings, joint: &Joint, distance: Option<f32>, rows: &mut Vec<JointRow>) {
-    let mut laying = RowBuilder { settings, rows };
+fn push_rows(settings: &Settings, units: &Units, joint: &Joint, distance: Option<f32>, rows: &mut Vec<JointRow>) {
+    let mut laying = RowBuilder { settings, rigid_hertz: RIGID_HERTZ * units.stiffness(), rows };
     let (hertz, damping_ratio) = (joint.hertz, joint.damping_ratio);
     let none = f32::MAX;
     // A length that is neither given nor known yet is measured.
@@ -146,7 +147,7 @@ fn push_rows(settings: &Settings, joint: &Joint, distance: Option<f32>, rows: &m
         }
         JointKind::Mouse { max_force, .. } => {
             let spring = Spring {
-                hertz: hertz.unwrap_or(MOUSE_HERTZ),
+                hertz: hertz.unwrap_or(MOUSE_HERTZ * units.stiffness()),
                 damping_ratio: damping_ratio.unwrap_or(MOUSE_DAMPING_RATIO),
                 target: 0.0,
             };
@@ -157,6 +158,8 @@ fn push_rows(settings: &Settings, joint: &Joint, distance: Option<f32>, rows: &m
 
 struct RowBuilder<'a> {
     settings: &'a Settings,
+    /// Stiffness of a rigid joint, Hz.
+    rigid_hertz: f32,
     rows: &'a mut Vec<JointRow>,
 }
 
@@ -195,14 +198,14 @@ impl RowBuilder<'_> {
         let damping_ratio = damping_ratio.unwrap_or(RIGID_DAMPING_RATIO);
         match hertz {
             _ if max < f32::MAX => {
-                let hertz = hertz.unwrap_or(RIGID_HERTZ).min(MAX_HERTZ_SHARE / self.h());
+                let hertz = hertz.unwrap_or(self.rigid_hertz).min(MAX_HERTZ_SHARE / self.h());
                 self.swinging(geometry, Spring { hertz, damping_ratio, target: goal }, max);
             }
-            Some(hertz) if hertz < RIGID_HERTZ.min(MAX_HERTZ_SHARE / self.h()) => {
+            Some(hertz) if hertz < self.rigid_hertz.min(MAX_HERTZ_SHARE / self.h()) => {
                 self.swinging(geometry, Spring { hertz, damping_ratio, target: goal }, max);
             }
             _ => {
-                let softness = self.rigid(RIGID_HERTZ, damping_ratio);
+                let softness = self.rigid(self.rigid_hertz, damping_ratio);
                 self.row(geometry | ROW_EQUALITY, goal, max, softness);
             }
         }
@@ -228,7 +231,7 @@ impl RowBuilder<'_> {
 
     /// Appends the rows of limits; equal limits become one row that holds.
     fn limits(&mut self, geometry: u32, limits: Option<[f32; 2]>) {
-        let softness = self.rigid(RIGID_HERTZ, RIGID_DAMPING_RATIO);
+        let softness = self.rigid(self.rigid_hertz, RIGID_DAMPING_RATIO);
         match limits {
             Some([lower, upper]) if lower < upper => {
                 self.row(geometry | ROW_LOWER, lower, f32::MAX, softness);
