@@ -202,10 +202,10 @@ pub struct Settings {
     /// Share of the penetration removed in a step (baumgarte) or a sweep (projection), 0 – 1. Default 0.2.
     pub baumgarte: f32,
     /// Soft mode: stiffness of contacts as the frequency of a mass on their spring, Hz; contacts with static and
-    /// kinematic bodies have twice that. At most a quarter of the substep rate acts. `None`: 30 Hz, more for bodies that
-    /// are small or under strong gravity, at most an eighth of the substep rate. At rest two equal bodies overlap by `2g / (2πf)²` for each body's weight that the contact
-    /// carries, 0.55 mm at 30 Hz. More: less overlap, but tall stacks take longer to come to rest; 120 Hz needs 8
-    /// substeps.
+    /// kinematic bodies have twice that. At most a quarter of the substep rate acts. `None`: 30 Hz, more for bodies
+    /// that are small or under strong gravity, at most an eighth of the substep rate. At rest two equal bodies overlap
+    /// by `2g / (2πf)²` for each body's weight that the contact carries, 0.55 mm at 30 Hz. More: less overlap, but tall
+    /// stacks take longer to come to rest; 120 Hz needs 8 substeps.
     pub contact_hertz: Option<f32>,
     /// Soft mode: damping ratio of contacts, above 0; 1 is critical damping. Default 10. Less: stacks ring. More:
     /// overlaps are pushed out more slowly.
@@ -223,8 +223,8 @@ pub struct Settings {
     pub restitution_threshold: Option<f32>,
     /// Mixing rule for restitution.
     pub restitution_mix: RestitutionMix,
-    /// Largest speed, m/s; faster bodies are slowed to it. `None`: 400, times the unit of speed. Less: what falls far is
-    /// slowed. More: a step moves a body by more than its contacts can follow.
+    /// Largest speed, m/s; faster bodies are slowed to it. `None`: 400, times the unit of speed. Less: what falls far
+    /// is slowed. More: a step moves a body by more than its contacts can follow.
     pub max_speed: Option<f32>,
     /// Largest angular speed, rad/s; faster spins are slowed to it. `None`: a quarter of π a step, 47.1 rad/s at 60
     /// steps a second. Less: rotors are slowed. More: contacts of a turning body lag behind it.

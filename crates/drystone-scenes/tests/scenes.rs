@@ -1276,3 +1276,37 @@ fn mutate(text: &mut Vec<String>, words: &[String], random: &mut Random) {
         _ => {}
     }
 }
+
+/// A file that says no step gets one that bodies of its size need, and is written without it again; from Rust a scene
+/// has what it says.
+#[test]
+fn steps_follow_the_size_of_bodies() {
+    let scene = |half: f32, more: &str| {
+        let body = format!(r#"{{ "type": "dynamic", "shapes": [{{ "box": {{ "half": [{half}, {half}] }} }}] }}"#);
+        file::parse(&format!(r#"{{ "version": 1, "bodies": [{body}]{more} }}"#), ".json").expect("a valid scene")
+    };
+    let step = |half: f32, more: &str| f64::from(60.0 * scene(half, more).settings.dt);
+    let g100 = r#", "gravity": [0, -981]"#;
+    // Halved until at most the root of the size, a power of 2 itself: 2^-3.5 for 2^-7 m.
+    for (half, more, expected) in [
+        (0.5, "", 1.0),
+        (5.0, "", 1.0),
+        (0.05, "", 1.0),
+        (500.0, "", 1.0),
+        (0.005, "", 0.0625),
+        (5e-5, "", 0.007_812_5),
+        (0.5, g100, 0.0625),
+        (0.5, r#", "gravity": [0, -20]"#, 1.0),
+        (0.5, r#", "gravity": [0, -0.1]"#, 1.0),
+        (0.005, r#", "settings": { "length_unit": 1 }"#, 1.0),
+        (0.005, r#", "settings": { "dt": 0.016666668 }"#, 1.0),
+    ] {
+        let found = step(half, more);
+        assert!((found - expected).abs() < 1e-5, "{half} m{more}: {found} sixtieths of a second");
+        let scene = scene(half, more);
+        for text in [file::write_json(&scene), file::write_ron(&scene)] {
+            let source = if text.starts_with('{') { ".json" } else { ".ron" };
+            assert_eq!(file::parse(&text, source).as_ref(), Ok(&scene), "{text}");
+        }
+    }
+}

@@ -68,7 +68,7 @@ impl Compiled {
             dt,
             substeps,
             iterations,
-            length_unit,
+            length_unit: _,
             mode,
             relax,
             warm_start,
@@ -82,8 +82,8 @@ impl Compiled {
             recycle,
             restitution_threshold: _,
             restitution_mix,
-            max_speed,
-            max_spin,
+            max_speed: _,
+            max_spin: _,
             strict,
             events,
             sleep,
@@ -110,9 +110,8 @@ impl Compiled {
             sleep,
         };
         let first = format!("{first:?}").replacen("FirstSettings", "Settings", 1);
-        // The effects of the others are in the constants of a step.
-        let later = (length_unit, self.units, max_speed, max_spin);
-        if later == (None, Units::default(), None, None) { first } else { format!("{first} {later:?}") }
+        // Limits of speed and spin are in the constants of a step.
+        if self.units == Units::default() { first } else { format!("{first} {:?}", self.units) }
     }
 }
 

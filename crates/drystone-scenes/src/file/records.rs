@@ -187,8 +187,8 @@ pub struct SettingsRecord {
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u32", range(min = 1, max = check::MAX_ITERATIONS))]
     pub iterations: Option<u32>,
-    /// Unit of length, m: about the size of the bodies. Distances and speeds of the solver follow it. Left out: 1 if the
-    /// median size of the dynamic shapes is from 0.1 to 10 m, else the power of 2 that is nearest to it.
+    /// Unit of length, m: about the size of the bodies. Distances and speeds of the solver follow it. Left out: 1 if
+    /// the median size of the dynamic shapes is from 0.1 to 10 m, else the power of 2 that is nearest to it.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f32", range(min = check::MIN_LENGTH, max = check::MAX_LENGTH))]
     pub length_unit: Option<f32>,
@@ -225,8 +225,8 @@ pub struct SettingsRecord {
     pub correct_position: bool,
     /// Reuse contact manifolds while a pair hardly moves.
     pub recycle: bool,
-    /// Approach speed below which impacts do not bounce, m/s. Left out: 1 for a length unit of 1 m, else with the square
-    /// root of length unit times gravity.
+    /// Approach speed below which impacts do not bounce, m/s. Left out: 1 for a length unit of 1 m, else with the
+    /// square root of length unit times gravity.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
     pub restitution_threshold: Option<f32>,
