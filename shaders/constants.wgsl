@@ -1,7 +1,7 @@
 // Constants of the physics that shaders need. src/constants.rs has their units, their sources and what goes wrong with
 // other values. tests/layout.rs compares the two.
 
-const MIN_LENGTH: f32 = 1e-4;
+const MIN_LENGTH: f32 = 1e-5;
 
 const RECYCLE_COS: f32 = 0.98;
 const FACE_PREFERENCE: f32 = 0.1;
@@ -10,7 +10,6 @@ const MIN_CORNER_ANGLE: f32 = 0.5;
 const ROUNDING: f32 = 1e-6;
 
 const GAP: f32 = 1e-3;
-const STICK_SPEED: f32 = 0.01;
 
 const MAX_SWING: f32 = 2.0;
 const MAX_ANGULAR_CORRECTION: f32 = 0.13962634;

@@ -115,8 +115,8 @@ fn solve_contact(slot: u32, sweep_flags: u32) {
         v_b += drag_1 * m_b;
         w_b += i_b * cross_2d(r_b_1, drag_1);
 
-        if (params.switches & KINETIC_FRICTION) != 0u && abs(wanted_0) >= most_0 + tangent_mass_0 * STICK_SPEED
-            && abs(wanted_1) >= most_1 + tangent_mass_1 * STICK_SPEED {
+        if (params.switches & KINETIC_FRICTION) != 0u && abs(wanted_0) >= most_0 + tangent_mass_0 * params.stick_speed
+            && abs(wanted_1) >= most_1 + tangent_mass_1 * params.stick_speed {
             let sliding_0 = max(min(hold_0, kinetic * new_0), -kinetic * new_0);
             let less_0 = tangent * (sliding_0 - hold_0);
             v_a -= less_0 * m_a;

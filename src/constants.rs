@@ -1,8 +1,8 @@
 //! Constants of the physics, each defined once: its unit, the source of its value, and what breaks with another value.
 //!
-//! Lengths are for bodies of 0.1 m to 10 m. For another scale, scale the scene, not these constants. Fields that a
-//! scene sets ([`Settings`](crate::Settings), [`Material`](crate::Material)) have their usual values here as
-//! `DEFAULT_…`.
+//! Lengths, speeds, times and frequencies are for bodies of 0.1 m to 10 m under the gravity of Earth. For another scale
+//! worlds multiply them by the [units of their scene](crate::scene::Units). Fields that a scene sets
+//! ([`Settings`](crate::Settings), [`Material`](crate::Material)) have their usual values here as `DEFAULT_…`.
 //!
 //! Constants that a shader needs are in `shaders/constants.wgsl` too, under the same names; `tests/layout.rs` compares
 //! the two files and fails on a third definition. Bits, kinds and sizes of the shared tables are in
@@ -34,8 +34,9 @@ pub const DEFAULT_FRICTION: f32 = 0.6;
 
 // ── Bounds of a scene ──
 
-/// Shortest length (radius, half width, rod), m. Contacts are resolved to a few millimetres; less is noise.
-pub const MIN_LENGTH: f32 = 1e-4;
+/// Shortest length (radius, half width, rod), m. Less: moments of inertia, which go with its fourth power, leave the
+/// range in which an f32 can be divided and squared.
+pub const MIN_LENGTH: f32 = 1e-5;
 /// Longest length, m.
 pub const MAX_LENGTH: f32 = 1e5;
 /// Largest coordinate of a position or an offset, m. At this distance an f32 still resolves 8 mm.
@@ -66,6 +67,15 @@ pub const MAX_HERTZ: f32 = 1e6;
 pub const UNIT_TOLERANCE: f32 = 1e-5;
 /// Longest name of a scene or id of a body or a joint, in bytes.
 pub const MAX_NAME: usize = 256;
+
+// ── Units ──
+
+/// Typical size of the dynamic shapes of a scene, m, for which the length unit is 1 m. Wider: contacts of small bodies
+/// are soft for their size. Narrower: scenes that differ by little get different constants.
+pub const USUAL_SIZES: [f64; 2] = [0.1, 10.0];
+/// Gravity, in multiples of [`DEFAULT_GRAVITY`], that counts as that of Earth: its unit of time is that of bodies that
+/// fall by their own size.
+pub const USUAL_GRAVITIES: [f64; 2] = [0.1, 10.0];
 
 // ── Broad phase ──
 

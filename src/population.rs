@@ -555,8 +555,14 @@ impl Population {
         let mut change = PopulationChange::default();
         let mut ids = Vec::with_capacity(joints.len());
         for joint in joints {
-            let place =
-                compiled.joints.add(&compiled.settings, joint, &compiled.bodies, &compiled.mass, &mut change.joints);
+            let place = compiled.joints.add(
+                &compiled.settings,
+                &compiled.units,
+                joint,
+                &compiled.bodies,
+                &compiled.mass,
+                &mut change.joints,
+            );
             let laid = &compiled.joints.joints[place as usize];
             let rows = laid.first_row as usize..(laid.first_row + (laid.flags & ROW_COUNT_MASK)) as usize;
             self.history = self.history.bytes(bytemuck::bytes_of(laid)).bytes(&place.to_le_bytes());

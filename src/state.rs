@@ -310,6 +310,82 @@ fn stored(stiffness: f64, drawn: f64, most: f64) -> f64 {
     most * (drawn - 0.5 * most / stiffness)
 }
 
+/// Kinetic and potential energy and that of springs, J, as in [`Metrics`].
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Energies {
+    /// Kinetic energy.
+    pub kinetic: f64,
+    /// Potential energy in gravity and force fields.
+    pub potential: f64,
+    /// Energy of the springs of joints.
+    pub elastic: f64,
+}
+
+/// Returns the energies of a world between two steps. Cheaper than [`metrics`], which measures overlaps too.
+#[must_use]
+pub fn energies(compiled: &Compiled, snapshot: &Snapshot) -> Energies {
+    let mut energies = Energies { elastic: elastic_energy(compiled, snapshot), ..Energies::default() };
+    let bodies = compiled.bodies.iter().zip(&compiled.mass).zip(snapshot.poses.iter().zip(&snapshot.states));
+    for ((body, mass), (pose, state)) in bodies.filter(|((body, _), _)| body.kind == DYNAMIC) {
+        let [kinetic, potential] = body_energies(&compiled.params, mass, body.gravity_scale, pose, state);
+        energies.kinetic += kinetic;
+        energies.potential += potential;
+    }
+    energies
+}
+
+/// Contact point of two bodies in the last substep.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ReportedContact {
+    /// Slots of bodies A and B.
+    pub bodies: [u32; 2],
+    /// Names of bodies A and B, if the scene gives them.
+    pub ids: [Option<String>; 2],
+    /// Number of the point in its manifold, 0 or 1.
+    pub point: u32,
+    /// Contact point in the world, m.
+    pub position: [f32; 2],
+    /// Unit vector from A to B.
+    pub normal: [f32; 2],
+    /// Separation when the step began, m. Negative is overlap.
+    pub separation: f32,
+    /// Impulse on B along the normal in the last substep, N·s.
+    pub normal_impulse: f32,
+    /// Impulse on B along the tangent, the normal turned clockwise, in the last substep, N·s.
+    pub tangent_impulse: f32,
+    /// Force on B in the last substep, N; on A it is the opposite.
+    pub force: [f32; 2],
+}
+
+/// Returns all contact points, also those of sleeping bodies, with their forces. Bodies with two points have two.
+#[must_use]
+pub fn contact_points(compiled: &Compiled, snapshot: &Snapshot) -> Vec<ReportedContact> {
+    let awake = snapshot.contacts.iter().zip(&snapshot.manifolds);
+    let asleep = snapshot.sleeping.iter().map(|archived| (&archived.contact, &archived.manifold));
+    let mut found = Vec::new();
+    for (contact, manifold) in awake.chain(asleep) {
+        let bodies = [contact.body_a, contact.body_b];
+        let normal = Vec2::from(manifold.normal);
+        let count = (contact.flags & POINT_COUNT_MASK) as usize;
+        for (number, point) in (0..).zip(manifold.points.iter().take(count)) {
+            let place = Vec2::from(snapshot.poses[contact.body_a as usize].position) + Vec2::from(point.anchor_a);
+            let impulse = normal * point.normal_impulse + right_perp(normal) * point.tangent_impulse;
+            found.push(ReportedContact {
+                bodies,
+                ids: bodies.map(|body| compiled.ids[body as usize].clone()),
+                point: number,
+                position: place.into(),
+                normal: manifold.normal,
+                separation: point.separation,
+                normal_impulse: point.normal_impulse,
+                tangent_impulse: point.tangent_impulse,
+                force: (impulse / compiled.params.h).into(),
+            });
+        }
+    }
+    found
+}
+
 /// Measures a world between two steps.
 #[must_use]
 pub fn metrics(compiled: &Compiled, snapshot: &Snapshot) -> Metrics {

@@ -84,8 +84,8 @@ structs! {
         gravity, dt, h, body_count, shape_count, contact_capacity, cell_count, contact_softness, fixed_softness,
         push_speed, speculative_distance, restitution_threshold, recycle_distance, recycle_distance_apart, aabb_margin,
         max_speed, max_spin, projection_rate, max_correction, linear_slop, switches, level_count, color_blocks,
-        half_plane_count, joint_count, sleep_speed, sleep_steps, pad, exclusion_heads, exclusion_links, field_count,
-        late_plane_count, late_planes, fields, levels,
+        half_plane_count, joint_count, sleep_speed, sleep_steps, stick_speed, pad, exclusion_heads, exclusion_links,
+        field_count, late_plane_count, late_planes, fields, levels,
     }
     FieldData { position, force, acceleration, core, pad_0, pad_1 }
     Sweep { first_color, end_color, flags, round }
@@ -325,7 +325,7 @@ macro_rules! numbers {
 }
 
 numbers! {
-    MIN_LENGTH RECYCLE_COS FACE_PREFERENCE EDGE_PREFERENCE MIN_CORNER_ANGLE ROUNDING GAP STICK_SPEED MAX_SWING
+    MIN_LENGTH RECYCLE_COS FACE_PREFERENCE EDGE_PREFERENCE MIN_CORNER_ANGLE ROUNDING GAP MAX_SWING
     MAX_ANGULAR_CORRECTION MAX_SUM FAR CORE STOUT STOP_SHARE STOP_THICKNESS STOP_EXTENT STOP_TOLERANCE TOUCH MAX_ADVANCES
     MOVED_SHARE MAX_QUIET RAY_SLACK SLICE_CELLS
 }

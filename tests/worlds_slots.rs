@@ -33,7 +33,7 @@ fn kinds() -> Vec<Scene> {
     // These settings are numbers of a world.
     let mut heavy = strict(build("large_pyramid:base=5"));
     (heavy.gravity, heavy.settings.dt) = (Vec2::new(3.0, -25.0), 0.01);
-    heavy.settings.slop *= 2.0;
+    heavy.settings.slop = Some(0.01);
     scenes.push(heavy);
     scenes
 }

@@ -82,10 +82,10 @@ impl Settings {
         self
     }
 
-    /// Returns the settings with this penetration that is not corrected, m. Default 0.005.
+    /// Returns the settings with this penetration that is not corrected, m. Default 0.005 length units.
     #[must_use]
     pub fn slop(mut self, depth: f32) -> Self {
-        self.slop = depth;
+        self.slop = Some(depth);
         self
     }
 
@@ -112,17 +112,19 @@ impl Settings {
         self
     }
 
-    /// Returns the settings in which overlaps are pushed out at most at this speed in soft mode, m/s. Default 3.
+    /// Returns the settings in which overlaps are pushed out at most at this speed in soft mode, m/s. Default 3 for
+    /// bodies of about 1 m.
     #[must_use]
     pub fn push_speed(mut self, speed: f32) -> Self {
-        self.push_speed = speed;
+        self.push_speed = Some(speed);
         self
     }
 
-    /// Returns the settings with this approach speed, m/s, below which bodies do not bounce. Default 1.
+    /// Returns the settings with this approach speed, m/s, below which bodies do not bounce. Default 1 for
+    /// bodies of about 1 m.
     #[must_use]
     pub fn restitution_threshold(mut self, speed: f32) -> Self {
-        self.restitution_threshold = speed;
+        self.restitution_threshold = Some(speed);
         self
     }
 

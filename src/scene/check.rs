@@ -129,6 +129,8 @@ const RATE: Range = Range::new("a rate", -MAX_ANGLE, MAX_ANGLE, "rad/s");
 const SHARE: Range = Range::new("a share", 0.0, 1.0, "");
 const SLOP: Range = Range::new("a penetration", 0.0, MAX_LENGTH, "m");
 const THRESHOLD: Range = Range::new("a speed", 0.0, MAX_VALUE, "m/s");
+const LIMIT_SPEED: Range = Range::above("a speed", 0.0, MAX_VALUE, "m/s");
+const LIMIT_SPIN: Range = Range::above("an angular velocity", 0.0, MAX_VALUE, "rad/s");
 const STIFFNESS: Range = Range::above("a frequency", 0.0, MAX_HERTZ, "Hz");
 const DAMPING_RATIO: Range = Range::above("a damping ratio", 0.0, MAX_HERTZ, "");
 
@@ -155,16 +157,16 @@ fn check_view(view: &ViewBox) -> Result<(), SceneError> {
 impl Scene {
     /// Checks every value against its range. Worlds do this before they start; the scene file does it too.
     ///
-    /// Lengths are 1e-4 – 1e5 m, coordinates at most 1e5 m on each axis, angles at most 1e5 rad, frequencies and
+    /// Lengths are 1e-5 – 1e5 m, coordinates at most 1e5 m on each axis, angles at most 1e5 rad, frequencies and
     /// damping ratios at most 1e6; velocities, forces and the rest at most 1e15, so that squares stay finite. Mass and
     /// inertia of a dynamic body, and their inverses, must fit an `f32`: one of nothing but segments has to be given
     /// both. A static body's velocity is not used, nor a particle's angular velocity.
-    /// A polygon goes round once, counter-clockwise, and each corner is at least 1e-4 m outside the line through its
+    /// A polygon goes round once, counter-clockwise, and each corner is at least 1e-5 m outside the line through its
     /// neighbours. Normals and axes have length 1, to 1e-5 (the scene file normalises others). Half planes are on
     /// static and kinematic bodies; a particle is alone on its body. A joint has at least one dynamic body, the world
     /// counting as static. A distance that limits or a motor leave free has a length only if it has hertz too.
     ///
-    /// A view is at least 1e-4 m wide and high.
+    /// A view is at least 1e-5 m wide and high.
     ///
     /// Bodies and joints of an emitter are checked like those of the scene, among themselves. An emitter without end
     /// must remove what it made, and the most bodies that there can be at a time must be within the limits of a scene.
@@ -366,13 +368,20 @@ fn check_settings(settings: &Settings) -> Result<(), SceneError> {
         }
     }
     SHARE.check(settings.baumgarte, format_args!("settings.baumgarte"))?;
-    SLOP.check(settings.slop, format_args!("settings.slop"))?;
-    if let Some(hertz) = settings.contact_hertz {
-        STIFFNESS.check(hertz, format_args!("settings.contact_hertz"))?;
+    for (key, range, given) in [
+        ("length_unit", LENGTH, settings.length_unit),
+        ("slop", SLOP, settings.slop),
+        ("contact_hertz", STIFFNESS, settings.contact_hertz),
+        ("push_speed", THRESHOLD, settings.push_speed),
+        ("restitution_threshold", THRESHOLD, settings.restitution_threshold),
+        ("max_speed", LIMIT_SPEED, settings.max_speed),
+        ("max_spin", LIMIT_SPIN, settings.max_spin),
+    ] {
+        if let Some(value) = given {
+            range.check(value, format_args!("settings.{key}"))?;
+        }
     }
-    DAMPING_RATIO.check(settings.contact_damping_ratio, format_args!("settings.contact_damping_ratio"))?;
-    THRESHOLD.check(settings.push_speed, format_args!("settings.push_speed"))?;
-    THRESHOLD.check(settings.restitution_threshold, format_args!("settings.restitution_threshold"))
+    DAMPING_RATIO.check(settings.contact_damping_ratio, format_args!("settings.contact_damping_ratio"))
 }
 
 impl Body {

@@ -20,7 +20,7 @@ pub(crate) use shape::Outline;
 
 use super::emitter::EmitterScript;
 use super::joint_table::JointTable;
-use super::{Scene, SceneError, Settings, ViewBox};
+use super::{Scene, SceneError, Settings, Units, ViewBox};
 use crate::state::Fnv;
 use crate::types::{self, BodyState, Params, Pose};
 
@@ -32,6 +32,8 @@ pub struct Compiled {
     pub name: String,
     /// Settings of the scene.
     pub settings: Settings,
+    /// Units of length and time that the constants of the solver follow.
+    pub units: Units,
     /// Constants of a step.
     pub params: Params,
     /// Constant properties of the bodies.
@@ -118,10 +120,12 @@ impl Compiled {
     /// The first value that is out of range ([`Scene::check`]).
     pub fn new(scene: &Scene) -> Result<Self, SceneError> {
         scene.check()?;
+        let units = Units::of(scene);
         let mut compiled = Self {
             name: scene.name.clone(),
             settings: scene.settings,
-            params: params(scene),
+            units,
+            params: params(scene, &units),
             bodies: Vec::with_capacity(scene.bodies.len()),
             poses: Vec::with_capacity(scene.bodies.len()),
             states: Vec::with_capacity(scene.bodies.len()),
@@ -159,7 +163,7 @@ impl Compiled {
         compiled.params.half_plane_count = u32_from(compiled.shapes.len());
         compiled.shapes.append(&mut shapes);
         compiled.link_all();
-        compiled.joints = JointTable::new(scene, &compiled.mass);
+        compiled.joints = JointTable::new(scene, &units, &compiled.mass);
         let heads = &compiled.joints.exclusions.heads;
         for shape in compiled.shapes.iter_mut().filter(|shape| heads[shape.body as usize][1] > 0) {
             shape.kind |= types::JOINED_SHAPE;

@@ -3,7 +3,7 @@
 use glam::Vec2;
 
 use super::compile::{soft, u32_from};
-use super::{Joint, JointKind, Mode, Motor, Settings, Spring};
+use super::{Joint, JointKind, Mode, Motor, Settings, Spring, Units};
 use crate::constants::{MAX_HERTZ_SHARE, MAX_SWING, MOUSE_DAMPING_RATIO, MOUSE_HERTZ, RIGID_DAMPING_RATIO};
 use crate::types::{
     self, JOINT_APART, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_FRESH, JOINT_TYPE_SHIFT, JointRow,
@@ -43,6 +43,7 @@ impl Joint {
 /// Returns a joint and its state, without its slot in the tables, and appends its rows.
 pub(super) fn build_joint(
     settings: &Settings,
+    units: &Units,
     joint: &Joint,
     ends: &JointEnds,
     rows: &mut Vec<JointRow>,
@@ -73,7 +74,7 @@ pub(super) fn build_joint(
         JointKind::Prismatic { axis, .. } | JointKind::Wheel { axis, .. } => *axis,
         _ => Vec2::X,
     };
-    push_rows(settings, joint, ends.start.as_ref().map(|start| start.distance), rows);
+    push_rows(settings, units, joint, ends.start.as_ref().map(|start| start.distance), rows);
     let laid = types::JointData {
         body_a: u32_from(joint.a.unwrap_or(joint.b)),
         body_b: u32_from(joint.b),
@@ -94,7 +95,7 @@ pub(super) fn build_joint(
 }
 
 /// Appends the rows in the order in which they are solved: springs, motors and limits first, equalities last (Box2D).
-fn push_rows(settings: &Settings, joint: &Joint, distance: Option<f32>, rows: &mut Vec<JointRow>) {
+fn push_rows(settings: &Settings, units: &Units, joint: &Joint, distance: Option<f32>, rows: &mut Vec<JointRow>) {
     let mut laying = RowBuilder { settings, rows };
     let (hertz, damping_ratio) = (joint.hertz, joint.damping_ratio);
     let none = f32::MAX;
@@ -146,7 +147,7 @@ fn push_rows(settings: &Settings, joint: &Joint, distance: Option<f32>, rows: &m
         }
         JointKind::Mouse { max_force, .. } => {
             let spring = Spring {
-                hertz: hertz.unwrap_or(MOUSE_HERTZ),
+                hertz: hertz.unwrap_or(MOUSE_HERTZ * units.stiffness()),
                 damping_ratio: damping_ratio.unwrap_or(MOUSE_DAMPING_RATIO),
                 target: 0.0,
             };

@@ -17,7 +17,7 @@ use glam::Vec2;
 
 use super::compile::{MassProperties, u32_from};
 use super::joint_rows::{InitialPoses, JointEnds, build_joint};
-use super::{BodyType, Joint, JointKind, Scene, Settings};
+use super::{BodyType, Joint, JointKind, Scene, Settings, Units};
 use crate::math::{rotate, rotation};
 use crate::types::{
     self, DYNAMIC, JOINT_APART, JOINT_COLORS, JOINT_DISABLED, JOINT_FRESH, JOINT_OVERFLOW, JOINT_VACANT, JointRow,
@@ -85,7 +85,7 @@ pub(crate) struct JointChange {
 
 impl JointTable {
     /// Lays out the joints of a scene that was checked.
-    pub(super) fn new(scene: &Scene, masses: &[MassProperties]) -> Self {
+    pub(super) fn new(scene: &Scene, units: &Units, masses: &[MassProperties]) -> Self {
         let moves = |body: usize| scene.bodies[body].kind == BodyType::Dynamic;
         let mut table = Self { taken: vec![0; scene.bodies.len()], ..Self::default() };
         table.exclusions.heads = vec![[NONE, 0]; scene.bodies.len()];
@@ -99,7 +99,7 @@ impl JointTable {
             let joint = &scene.joints[index];
             let first_row = table.rows.len();
             let (mut laid, state) =
-                build_joint(&scene.settings, joint, &ends_of(scene, masses, joint), &mut table.rows);
+                build_joint(&scene.settings, units, joint, &ends_of(scene, masses, joint), &mut table.rows);
             laid.first_row = u32_from(first_row);
             laid.flags |= u32_from(table.rows.len() - first_row);
             laid.id = u32_from(index);
@@ -148,6 +148,7 @@ impl JointTable {
     pub(crate) fn add(
         &mut self,
         settings: &Settings,
+        units: &Units,
         joint: &Joint,
         bodies: &[types::BodyData],
         masses: &[MassProperties],
@@ -160,7 +161,7 @@ impl JointTable {
             start: None,
         };
         let mut rows = Vec::new();
-        let (mut laid, state) = build_joint(settings, joint, &ends, &mut rows);
+        let (mut laid, state) = build_joint(settings, units, joint, &ends, &mut rows);
         laid.first_row = self.place_rows(&rows);
         laid.flags |= u32_from(rows.len());
         change.rows.extend(laid.first_row..laid.first_row + u32_from(rows.len()));

@@ -11,6 +11,7 @@ mod joint_table;
 mod model;
 #[cfg(test)]
 pub(crate) mod samples;
+mod units;
 
 pub(crate) use check::check_gravity;
 pub use check::{MAX_ANGLE, MAX_BODIES, MAX_EMITTERS, MAX_JOINTS, MAX_POSITION, MAX_SHAPES, MAX_VALUE, SceneError};
@@ -26,3 +27,4 @@ pub use joint_table::{JointTable, PairExclusions};
 pub use model::{
     Body, BodyType, Field, Filter, Geometry, Material, Mode, Path, RestitutionMix, Scene, Settings, Shape, ViewBox,
 };
+pub use units::Units;

@@ -8,7 +8,7 @@ use glam::Vec2;
 use super::{Emitter, Joint};
 use crate::constants::{
     DEFAULT_BAUMGARTE, DEFAULT_CONTACT_DAMPING_RATIO, DEFAULT_DT, DEFAULT_FRICTION, DEFAULT_GRAVITY,
-    DEFAULT_ITERATIONS, DEFAULT_PUSH_SPEED, DEFAULT_RESTITUTION_THRESHOLD, DEFAULT_SLOP, DEFAULT_SUBSTEPS,
+    DEFAULT_ITERATIONS, DEFAULT_SUBSTEPS,
 };
 use crate::math::rotation;
 
@@ -184,6 +184,11 @@ pub struct Settings {
     pub substeps: Option<u32>,
     /// Solver sweeps a substep, 1 – 64. `None`: 1 in soft mode, 10 in the others.
     pub iterations: Option<u32>,
+    /// Unit of length, m, from 1e-5 to 1e5: about the size of the bodies. Distances and speeds of the solver follow it:
+    /// the distance at which contacts begin, the slop, limits of speed, the speed below which bodies sleep. `None`: 1
+    /// if the median size of the dynamic shapes is from 0.1 to 10 m, else the power of 2 that is nearest to it. Too
+    /// large: small bodies sink into each other. Too small: contacts are found too late.
+    pub length_unit: Option<f32>,
     /// Method of the solver.
     pub mode: Mode,
     /// Soft mode: one more sweep without bias after positions moved. Without it, the bias velocity stays as kinetic
@@ -198,26 +203,32 @@ pub struct Settings {
     pub baumgarte: f32,
     /// Soft mode: stiffness of contacts as the frequency of a mass on their spring, Hz; contacts with static and
     /// kinematic bodies have twice that. At most a quarter of the substep rate acts. `None`: an eighth of the
-    /// substep rate, 30 Hz at the default step. At rest two equal bodies overlap by `2g / (2πf)²` for each body's weight that the contact
-    /// carries, 0.55 mm at 30 Hz. More: less overlap, but tall stacks take longer to come to rest; 120 Hz needs 8
-    /// substeps.
+    /// substep rate, 30 Hz at the default step. At rest two equal bodies overlap by `2g / (2πf)²` for each body's weight
+    /// that the contact carries, 0.55 mm at 30 Hz. More: less overlap, but tall stacks take longer to come to rest; 120
+    /// Hz needs 8 substeps.
     pub contact_hertz: Option<f32>,
     /// Soft mode: damping ratio of contacts, above 0; 1 is critical damping. Default 10. Less: stacks ring. More:
     /// overlaps are pushed out more slowly.
     pub contact_damping_ratio: f32,
-    /// Soft mode: fastest speed at which overlaps are pushed out, m/s. Default 3. More: bodies that begin inside each
-    /// other fly apart. 0: overlaps stay.
-    pub push_speed: f32,
-    /// Penetration that is not corrected, m. Default 0.005.
-    pub slop: f32,
+    /// Soft mode: fastest speed at which overlaps are pushed out, m/s. `None`: 3, times the unit of speed
+    /// ([`Self::length_unit`]). More: bodies that begin inside each other fly apart. 0: overlaps stay.
+    pub push_speed: Option<f32>,
+    /// Penetration that is not corrected, m. `None`: 0.005 length units.
+    pub slop: Option<f32>,
     /// Correct penetration. Off: overlaps stay, and no bounce gains energy from being pushed out.
     pub correct_position: bool,
     /// Keep contact manifolds while a pair hardly moves. Without it, aligned stacks of 20 fall.
     pub recycle: bool,
-    /// Impacts slower than this do not bounce, m/s. Default 1.
-    pub restitution_threshold: f32,
+    /// Impacts slower than this do not bounce, m/s. `None`: 1, times the unit of speed.
+    pub restitution_threshold: Option<f32>,
     /// Mixing rule for restitution.
     pub restitution_mix: RestitutionMix,
+    /// Largest speed, m/s; faster bodies are slowed to it. `None`: 400, times the unit of speed. Less: what falls far
+    /// is slowed. More: a step moves a body by more than its contacts can follow.
+    pub max_speed: Option<f32>,
+    /// Largest angular speed, rad/s; faster spins are slowed to it. `None`: a quarter of π a step, 47.1 rad/s at 60
+    /// steps a second. Less: rotors are slowed. More: contacts of a turning body lag behind it.
+    pub max_spin: Option<f32>,
     /// Repeat a step that outgrew a buffer after the buffer has grown, so that the result never depends on capacities.
     pub strict: bool,
     /// Report contacts and sensor overlaps that begin and end ([`World::take_events`](crate::World::take_events)). Off
@@ -233,6 +244,7 @@ impl Default for Settings {
             dt: DEFAULT_DT,
             substeps: None,
             iterations: None,
+            length_unit: None,
             mode: Mode::Soft,
             relax: true,
             warm_start: true,
@@ -240,12 +252,14 @@ impl Default for Settings {
             baumgarte: DEFAULT_BAUMGARTE,
             contact_hertz: None,
             contact_damping_ratio: DEFAULT_CONTACT_DAMPING_RATIO,
-            push_speed: DEFAULT_PUSH_SPEED,
-            slop: DEFAULT_SLOP,
+            push_speed: None,
+            slop: None,
             correct_position: true,
             recycle: true,
-            restitution_threshold: DEFAULT_RESTITUTION_THRESHOLD,
+            restitution_threshold: None,
             restitution_mix: RestitutionMix::Min,
+            max_speed: None,
+            max_spin: None,
             strict: false,
             events: false,
             sleep: false,

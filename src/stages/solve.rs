@@ -16,7 +16,7 @@
 use glam::Vec2;
 
 use super::prepare::{ConstraintPoint, ContactConstraint};
-pub use crate::constants::{GAP, STICK_SPEED};
+pub use crate::constants::GAP;
 use crate::math::{cross, cross_scalar, larger, right_perp, smaller, turned};
 use crate::types::{
     ACCUMULATE, BOUNCES, BodyState, FIXED_A, FIXED_B, FRESH, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
@@ -98,7 +98,7 @@ fn solve_contact(
             let most = c.friction * c.impulses[2 * end];
             let old = c.impulses[2 * end + 1];
             let wanted = old - point.tangent_mass * velocity;
-            slides &= wanted.abs() >= most + point.tangent_mass * STICK_SPEED;
+            slides &= wanted.abs() >= most + point.tangent_mass * params.stick_speed;
             let new = clamp(wanted, most);
             c.impulses[2 * end + 1] = new;
             motion.push(point, tangent * (new - old));

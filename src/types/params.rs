@@ -93,8 +93,10 @@ pub struct Params {
     pub sleep_speed: f32,
     /// Number of quiet steps after which a body may fall asleep.
     pub sleep_steps: u32,
+    /// Sliding speed below which a contact with kinetic friction counts as at rest, m/s.
+    pub stick_speed: f32,
     /// Unused.
-    pub pad: [u32; 2],
+    pub pad: u32,
     /// Word of the device's `partners` at which the pair exclusions' heads begin ([`crate::scene::PairExclusions`]):
     /// two words a body.
     pub exclusion_heads: u32,

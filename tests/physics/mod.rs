@@ -16,5 +16,6 @@ mod modes;
 mod motion;
 mod paths;
 mod rest;
+mod scales;
 mod scenes;
 mod softness;

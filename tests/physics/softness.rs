@@ -80,7 +80,7 @@ fn overlaps_decay(backend: Backend) {
 fn push_out_is_bounded(backend: Backend) {
     for speed in [0.0, 1.0, 2.5] {
         let mut scene = Scene::new("push").gravity(0.0, 0.0);
-        scene.settings = Settings { push_speed: speed, ..Settings::default() };
+        scene.settings = Settings { push_speed: Some(speed), ..Settings::default() };
         for x in [0.0, 0.5] {
             scene.add(Body::dynamic(x, 0.0).shape(Shape::circle(0.5)));
         }

@@ -69,9 +69,9 @@ impl Box2d {
         }
         let definition = definition
             .contact_damping_ratio(settings.contact_damping_ratio)
-            .contact_speed(settings.push_speed)
+            .contact_speed(compiled.params.push_speed)
             .gravity(vector(scene.gravity.into()))
-            .restitution_threshold(scene.settings.restitution_threshold)
+            .restitution_threshold(compiled.params.restitution_threshold)
             .enable_sleep(scene.settings.sleep)
             .enable_continuous(options.continuous)
             .worker_count(WorkerCount::new(u32::try_from(options.threads)?)?)

@@ -34,12 +34,13 @@ use std::path::Path;
 
 use crate::file::{self, FileError};
 use drystone::low_level::Journal;
+use drystone::low_level::scene::Units;
 use drystone::{Scene, Settings};
 use drystone::{Snapshot, SnapshotFileError};
 use drystone::{World, WorldError};
 
-/// Version of the format.
-const VERSION: u32 = 1;
+/// Version of the format. 2: length unit and step of small bodies follow their size. Version 1 is read too.
+const VERSION: u32 = 2;
 const MAGIC: [u8; 8] = *b"DRYSAVE\n";
 /// Names of the sections in their order, for messages.
 const SECTIONS: [&str; 3] = ["scene", "edits", "state"];
@@ -79,7 +80,7 @@ pub enum SavedWorldError {
     #[error("holds a state and no scene, as earlier releases wrote it")]
     OnlyState,
     /// The file was written by a newer release.
-    #[error("has version {found}; expected {VERSION}, the one this release reads")]
+    #[error("has version {found}; expected 1 or {VERSION}, which this release reads")]
     Version {
         /// Version in the file.
         found: u32,
@@ -206,7 +207,7 @@ impl SavedWorld {
             return Err(SavedWorldError::Length { found, expected: HEAD as u64, part: "directory" });
         }
         let version = u32_at(bytes, 8);
-        if version != VERSION {
+        if !(1..=VERSION).contains(&version) {
             return Err(SavedWorldError::Version { found: version });
         }
         intact(&bytes[16..HEAD], u32_at(bytes, 12), "directory", 16)?;
@@ -227,7 +228,10 @@ impl SavedWorld {
             return Err(SavedWorldError::Length { found, expected: at, part: SECTIONS[2] });
         }
         let [scene, journal, state] = sections;
-        let scene = file::parse(text(scene, SECTIONS[0])?, "its scene (.json)")?;
+        let mut scene = file::parse(text(scene, SECTIONS[0])?, "its scene (.json)")?;
+        if version == 1 {
+            in_metres(&mut scene, text(sections[0], SECTIONS[0])?);
+        }
         let journal = file::parse_journal(text(journal, SECTIONS[1])?, "its edits")?;
         Snapshot::step_of(state)?;
         Ok(Self { scene, journal, state: state.to_vec() })
@@ -274,6 +278,18 @@ impl SavedWorld {
             .or_else(|| first("joints", unequal(&given.joints, &saved.joints)))
             .or_else(|| first("fields", unequal(&given.fields, &saved.fields)))
             .or_else(|| first("emitters", unequal(&given.emitters, &saved.emitters)))
+    }
+}
+
+/// Gives a scene of version 1 the length unit and the step that it was saved with: 1 m, and 1/60 s if it says none.
+fn in_metres(scene: &mut Scene, text: &str) {
+    if Units::of(scene) == Units::default() {
+        return;
+    }
+    scene.settings.length_unit = Some(1.0);
+    let keys: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
+    if keys["settings"]["dt"].is_null() {
+        scene.settings.dt = Settings::default().dt;
     }
 }
 

@@ -134,6 +134,7 @@ fn every_key_is_read() {
         dt: 0.01,
         substeps: Some(8),
         iterations: Some(20),
+        length_unit: Some(0.5),
         mode: Mode::Projection,
         relax: false,
         warm_start: false,
@@ -141,12 +142,14 @@ fn every_key_is_read() {
         baumgarte: 0.3,
         contact_hertz: Some(90.0),
         contact_damping_ratio: 5.0,
-        push_speed: 2.0,
-        slop: 0.001,
+        push_speed: Some(2.0),
+        slop: Some(0.001),
         correct_position: false,
         recycle: false,
-        restitution_threshold: 0.5,
+        restitution_threshold: Some(0.5),
         restitution_mix: RestitutionMix::Max,
+        max_speed: Some(300.0),
+        max_spin: Some(50.0),
         strict: true,
         events: true,
         sleep: true,
@@ -606,16 +609,19 @@ fn scenes_from_rust_are_checked_like_files() {
     for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         // Every number of the model, by its path.
         type Set = fn(&mut Scene, f32);
-        let numbers: [(&str, Set); 61] = [
+        let numbers: [(&str, Set); 64] = [
             ("gravity[0]", |s, x| s.gravity.x = x),
             ("gravity[1]", |s, x| s.gravity.y = x),
             ("settings.dt", |s, x| s.settings.dt = x),
+            ("settings.length_unit", |s, x| s.settings.length_unit = Some(x)),
+            ("settings.max_speed", |s, x| s.settings.max_speed = Some(x)),
+            ("settings.max_spin", |s, x| s.settings.max_spin = Some(x)),
             ("settings.baumgarte", |s, x| s.settings.baumgarte = x),
             ("settings.contact_hertz", |s, x| s.settings.contact_hertz = Some(x)),
             ("settings.contact_damping_ratio", |s, x| s.settings.contact_damping_ratio = x),
-            ("settings.push_speed", |s, x| s.settings.push_speed = x),
-            ("settings.slop", |s, x| s.settings.slop = x),
-            ("settings.restitution_threshold", |s, x| s.settings.restitution_threshold = x),
+            ("settings.push_speed", |s, x| s.settings.push_speed = Some(x)),
+            ("settings.slop", |s, x| s.settings.slop = Some(x)),
+            ("settings.restitution_threshold", |s, x| s.settings.restitution_threshold = Some(x)),
             ("bodies[0].position[0]", |s, x| s.bodies[0].position.x = x),
             ("bodies[0].angle", |s, x| s.bodies[0].angle = x),
             ("bodies[0].velocity[1]", |s, x| s.bodies[0].velocity.y = x),
@@ -732,6 +738,10 @@ fn the_ends_of_every_range_are_valid() {
     for (key, inside) in [
         ("dt", "1e-9"),
         ("dt", "1000"),
+        ("length_unit", "1e-5"),
+        ("length_unit", "100000"),
+        ("max_speed", "1e15"),
+        ("max_spin", "1e-30"),
         ("substeps", "1"),
         ("substeps", "64"),
         ("iterations", "64"),
@@ -746,9 +756,9 @@ fn the_ends_of_every_range_are_valid() {
         accepted(&schema, &format!(r#"{{ "version": 1, "settings": {{ "{key}": {inside} }} }}"#));
     }
     for inside in [
-        r#""circle": { "radius": 0.0001 }"#,
+        r#""circle": { "radius": 0.00001 }"#,
         r#""circle": { "radius": 100000 }"#,
-        r#""box": { "half": [0.0001, 100000] }"#,
+        r#""box": { "half": [0.00001, 100000] }"#,
         r#""circle": { "radius": 1 }, "friction": 0, "restitution": 0"#,
         r#""circle": { "radius": 1 }, "friction": 1000, "restitution": 1"#,
         r#""circle": { "radius": 1 }, "offset": [-100000, 100000]"#,
@@ -758,12 +768,12 @@ fn the_ends_of_every_range_are_valid() {
         r#""circle": { "radius": 1 }, "friction": 0.5, "kinetic_friction": 0"#,
         r#""circle": { "radius": 1 }, "tangent_speed": -1e15, "rolling_resistance": 1e15"#,
         r#""box": { "half": [1, 1], "radius": 100000 }"#,
-        r#""capsule": { "a": [0, 0], "b": [0.0001, 0], "radius": 0.0001 }"#,
+        r#""capsule": { "a": [0, 0], "b": [0.0001, 0], "radius": 0.00001 }"#,
         r#""polygon": { "points": [[0, 0], [0.0002, 0], [0.0001, 0.0002]] }"#,
         // Vertices a tenth of a millimetre off the line through their neighbours.
         r#""polygon": { "points": [[-1, 0], [0, -0.0001], [1, 0], [0, 0.0001]] }"#,
         r#""polygon": { "points": [[3, 0], [2, 2], [0, 3], [-2, 2], [-3, 0], [-2, -2], [0, -3], [2, -2]] }"#,
-        r#""particle": { "radius": 0.0001 }"#,
+        r#""particle": { "radius": 0.00001 }"#,
     ] {
         accepted(
             &schema,
@@ -1032,11 +1042,16 @@ fn any_settings() -> impl Strategy<Value = Settings> {
     let mix = prop_oneof![Just(RestitutionMix::Min), Just(RestitutionMix::Max)];
     (
         (number(1e-9, 1e3), prop::option::of(1_u32..=64), prop::option::of(1_u32..=64), mode, mix),
-        (number(0.0, 1.0), number(0.0, 1e5), number(0.0, 1e15)),
+        (number(0.0, 1.0), prop::option::of(number(0.0, 1e5)), prop::option::of(number(0.0, 1e15))),
+        (
+            prop::option::of(number(1e-5, 1e5)),
+            prop::option::of(number(1e-3, 1e15)),
+            prop::option::of(number(1e-3, 1e15)),
+        ),
         any::<[bool; 8]>(),
-        (prop::option::of(number(1e-3, 1e6)), number(1e-3, 1e6), number(0.0, 1e15)),
+        (prop::option::of(number(1e-3, 1e6)), number(1e-3, 1e6), prop::option::of(number(0.0, 1e15))),
     )
-        .prop_map(|(a, b, c, d)| Settings {
+        .prop_map(|(a, b, e, c, d)| Settings {
             dt: a.0,
             substeps: a.1,
             iterations: a.2,
@@ -1048,6 +1063,9 @@ fn any_settings() -> impl Strategy<Value = Settings> {
             push_speed: d.2,
             slop: b.1,
             restitution_threshold: b.2,
+            length_unit: e.0,
+            max_speed: e.1,
+            max_spin: e.2,
             relax: c[0],
             warm_start: c[1],
             accumulate: c[2],
@@ -1256,5 +1274,39 @@ fn mutate(text: &mut Vec<String>, words: &[String], random: &mut Random) {
             text.swap(at, to);
         }
         _ => {}
+    }
+}
+
+/// A file that says no step gets one that bodies of its size need, and is written without it again; from Rust a scene
+/// has what it says.
+#[test]
+fn steps_follow_the_size_of_bodies() {
+    let scene = |half: f32, more: &str| {
+        let body = format!(r#"{{ "type": "dynamic", "shapes": [{{ "box": {{ "half": [{half}, {half}] }} }}] }}"#);
+        file::parse(&format!(r#"{{ "version": 1, "bodies": [{body}]{more} }}"#), ".json").expect("a valid scene")
+    };
+    let step = |half: f32, more: &str| f64::from(60.0 * scene(half, more).settings.dt);
+    let g100 = r#", "gravity": [0, -981]"#;
+    // Halved until at most the root of the size, a power of 2 itself: 2^-3.5 for 2^-7 m.
+    for (half, more, expected) in [
+        (0.5, "", 1.0),
+        (5.0, "", 1.0),
+        (0.05, "", 1.0),
+        (500.0, "", 1.0),
+        (0.005, "", 0.0625),
+        (5e-5, "", 0.007_812_5),
+        (0.5, g100, 0.0625),
+        (0.5, r#", "gravity": [0, -20]"#, 1.0),
+        (0.5, r#", "gravity": [0, -0.1]"#, 1.0),
+        (0.005, r#", "settings": { "length_unit": 1 }"#, 1.0),
+        (0.005, r#", "settings": { "dt": 0.016666668 }"#, 1.0),
+    ] {
+        let found = step(half, more);
+        assert!((found - expected).abs() < 1e-5, "{half} m{more}: {found} sixtieths of a second");
+        let scene = scene(half, more);
+        for text in [file::write_json(&scene), file::write_ron(&scene)] {
+            let source = if text.starts_with('{') { ".json" } else { ".ron" };
+            assert_eq!(file::parse(&text, source).as_ref(), Ok(&scene), "{text}");
+        }
     }
 }

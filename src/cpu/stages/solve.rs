@@ -6,7 +6,7 @@ use crate::cpu::lanes::{
     Lanes, Select, Simd, SimdBase, SimdMask, Vec2x8, cross, cross_scalar, dispatch, f32x8, inverse, right_perp, turned,
     u32x8,
 };
-use crate::stages::solve::{GAP, STICK_SPEED};
+use crate::stages::solve::GAP;
 use crate::threads::{RowTable, Rows};
 use crate::types::{
     ACCUMULATE, BOUNCES, BodyState, FIXED_A, FIXED_B, FRESH, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
@@ -228,7 +228,7 @@ fn visit<S: Simd>(
             }
             let wanted = old - mass * velocity;
             if surface.is_some() {
-                slides &= wanted.abs().simd_ge(most + mass * STICK_SPEED);
+                slides &= wanted.abs().simd_ge(most + mass * params.stick_speed);
             }
             let new = wanted.min(most).max(-most);
             point.tangent_impulse.put(new);

@@ -2,6 +2,8 @@
 //! snapshots.
 
 use super::Compiled;
+use crate::constants::{DEFAULT_PUSH_SPEED, STICK_SPEED};
+use crate::scene::{Mode, RestitutionMix, Settings, Units};
 use crate::state::Fnv;
 use crate::types::{self, Params};
 
@@ -33,7 +35,12 @@ impl Compiled {
 
     fn hash_with(&self, params: &Params) -> u64 {
         // Commands change forces and goals of joints, and growth changes capacities; neither makes another world.
-        let params = Params { contact_capacity: 0, color_blocks: 0, exclusion_heads: 0, exclusion_links: 0, ..*params };
+        let mut params =
+            Params { contact_capacity: 0, color_blocks: 0, exclusion_heads: 0, exclusion_links: 0, ..*params };
+        if params.stick_speed.to_bits() == STICK_SPEED.to_bits() {
+            // The field was padding when it was a constant.
+            params.stick_speed = 0.0;
+        }
         let mut hash = Fnv::START.bytes(bytemuck::bytes_of(&params));
         for body in &self.bodies {
             let body = types::BodyData { force: [0.0; 2], force_point: [0.0; 2], torque: 0.0, ..*body };
@@ -50,6 +57,86 @@ impl Compiled {
             hash = hash.bytes(bytemuck::bytes_of(&row));
         }
         hash = hash.bytes(bytemuck::cast_slice(&self.joints.starts)).bytes(format!("{:?}", self.paths).as_bytes());
-        hash.bytes(format!("{:?}", self.settings).as_bytes()).0
+        hash.bytes(self.settings_text(&params).as_bytes()).0
     }
+
+    /// Returns the settings as text. Where those are at their defaults that snapshots of earlier releases do not know,
+    /// the text is that of those releases, so that such snapshots can still be restored.
+    fn settings_text(&self, params: &Params) -> String {
+        // Exhaustive, so that no new setting is forgotten.
+        let Settings {
+            dt,
+            substeps,
+            iterations,
+            length_unit: _,
+            mode,
+            relax,
+            warm_start,
+            accumulate,
+            baumgarte,
+            contact_hertz,
+            contact_damping_ratio,
+            push_speed,
+            slop: _,
+            correct_position,
+            recycle,
+            restitution_threshold: _,
+            restitution_mix,
+            max_speed: _,
+            max_spin: _,
+            strict,
+            events,
+            sleep,
+        } = self.settings;
+        let first = FirstSettings {
+            dt,
+            substeps,
+            iterations,
+            mode,
+            relax,
+            warm_start,
+            accumulate,
+            baumgarte,
+            contact_hertz,
+            contact_damping_ratio,
+            push_speed: push_speed.unwrap_or(DEFAULT_PUSH_SPEED * self.units.speed()),
+            slop: params.linear_slop,
+            correct_position,
+            recycle,
+            restitution_threshold: params.restitution_threshold,
+            restitution_mix,
+            strict,
+            events,
+            sleep,
+        };
+        let first = format!("{first:?}").replacen("FirstSettings", "Settings", 1);
+        // Limits of speed and spin are in the constants of a step.
+        if self.units == Units::default() { first } else { format!("{first} {:?}", self.units) }
+    }
+}
+
+/// Settings of the first release that wrote snapshots of this version, for their text.
+#[derive(Debug)]
+#[expect(dead_code, reason = "read by its text")]
+#[allow(clippy::struct_excessive_bools, reason = "as in the settings")]
+struct FirstSettings {
+    dt: f32,
+    substeps: Option<u32>,
+    iterations: Option<u32>,
+    mode: Mode,
+    relax: bool,
+    warm_start: bool,
+    accumulate: bool,
+    baumgarte: f32,
+    contact_hertz: Option<f32>,
+    contact_damping_ratio: f32,
+    push_speed: f32,
+    slop: f32,
+    correct_position: bool,
+    recycle: bool,
+    restitution_threshold: f32,
+    restitution_mix: RestitutionMix,
+    strict: bool,
+    events: bool,
+    sleep: bool,
 }

@@ -2,14 +2,18 @@
 
 use super::{Compiled, u32_from};
 use crate::constants::{
-    DEFAULT_HERTZ_SHARE, MAX_CORRECTION, MAX_HERTZ_SHARE, MAX_QUIET, MAX_SPEED, MAX_TURN, RECYCLE_DISTANCE,
-    SLEEP_SPEED, SLEEP_TIME, SPECULATIVE_DISTANCE,
+    DEFAULT_HERTZ_SHARE, DEFAULT_PUSH_SPEED, DEFAULT_RESTITUTION_THRESHOLD, DEFAULT_SLOP, MAX_CORRECTION,
+    MAX_HERTZ_SHARE, MAX_QUIET, MAX_SPEED, MAX_TURN, RECYCLE_DISTANCE, SLEEP_SPEED, SLEEP_TIME, SPECULATIVE_DISTANCE,
+    STICK_SPEED,
 };
-use crate::scene::{Field, Mode, RestitutionMix, Scene};
+use crate::scene::{Field, Mode, RestitutionMix, Scene, Units};
 use crate::types::{self, Params};
 
-pub(super) fn params(scene: &Scene) -> Params {
+pub(super) fn params(scene: &Scene, units: &Units) -> Params {
     let settings = &scene.settings;
+    let slop = settings.slop.unwrap_or(DEFAULT_SLOP * units.length);
+    let speculative_distance = SPECULATIVE_DISTANCE * units.length;
+    let recycle_distance = RECYCLE_DISTANCE * units.length;
     #[allow(clippy::cast_precision_loss, reason = "at most 64")]
     let h = settings.dt / settings.substep_count() as f32;
     let (contact_softness, fixed_softness) = match settings.mode {
@@ -20,7 +24,7 @@ pub(super) fn params(scene: &Scene) -> Params {
             ([b, m, i, 0.0], [fb, fm, fi, 0.0])
         }
         Mode::Baumgarte if settings.correct_position => {
-            let row = [settings.baumgarte / h, 1.0, 0.0, settings.slop];
+            let row = [settings.baumgarte / h, 1.0, 0.0, slop];
             (row, row)
         }
         _ => ([0.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]),
@@ -52,20 +56,24 @@ pub(super) fn params(scene: &Scene) -> Params {
         contact_capacity: u32::MAX,
         contact_softness,
         fixed_softness,
-        push_speed: if settings.mode == Mode::Soft { settings.push_speed } else { f32::MAX },
-        speculative_distance: SPECULATIVE_DISTANCE,
-        restitution_threshold: settings.restitution_threshold,
-        recycle_distance: RECYCLE_DISTANCE,
-        recycle_distance_apart: SPECULATIVE_DISTANCE.min(RECYCLE_DISTANCE),
-        aabb_margin: SPECULATIVE_DISTANCE,
-        max_speed: MAX_SPEED,
-        max_spin: MAX_TURN / settings.dt,
+        push_speed: match settings.mode {
+            Mode::Soft => settings.push_speed.unwrap_or(DEFAULT_PUSH_SPEED * units.speed()),
+            _ => f32::MAX,
+        },
+        speculative_distance,
+        restitution_threshold: settings.restitution_threshold.unwrap_or(DEFAULT_RESTITUTION_THRESHOLD * units.speed()),
+        recycle_distance,
+        recycle_distance_apart: speculative_distance.min(recycle_distance),
+        aabb_margin: speculative_distance,
+        max_speed: settings.max_speed.unwrap_or(MAX_SPEED * units.limit_speed()),
+        max_spin: settings.max_spin.unwrap_or(MAX_TURN / settings.dt),
         projection_rate: settings.baumgarte,
-        max_correction: MAX_CORRECTION,
-        linear_slop: settings.slop,
+        max_correction: MAX_CORRECTION * units.length,
+        linear_slop: slop,
         switches,
-        sleep_speed: SLEEP_SPEED,
-        sleep_steps: sleep_steps(settings.dt),
+        sleep_speed: SLEEP_SPEED * units.speed(),
+        sleep_steps: sleep_steps(SLEEP_TIME * units.time, settings.dt),
+        stick_speed: STICK_SPEED * units.speed(),
         ..Params::default()
     }
 }
@@ -82,11 +90,11 @@ pub(in crate::scene) fn soft(hertz: f32, damping_ratio: f32, h: f32) -> [f32; 3]
     [omega / a1, a2 * a3, a3]
 }
 
-/// Returns the number of steps in [`SLEEP_TIME`].
+/// Returns the number of steps in the time for which a body must be quiet, s.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 1 to 65,535")]
-fn sleep_steps(dt: f32) -> u32 {
+fn sleep_steps(time: f32, dt: f32) -> u32 {
     // Half a second must be 30 steps of a sixtieth, however the division is rounded.
-    (SLEEP_TIME / dt - 1e-3).ceil().clamp(1.0, MAX_QUIET as f32) as u32
+    (time / dt - 1e-3).ceil().clamp(1.0, MAX_QUIET as f32) as u32
 }
 
 impl Compiled {

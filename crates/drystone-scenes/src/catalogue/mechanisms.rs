@@ -32,7 +32,7 @@ pub(super) const PARTICLES_IN_A_TURNING_BOX: Entry = Entry {
 fn particles_in_a_turning_box(values: &Values) -> Scene {
     let count = values.count("count");
     let mut scene = tutorial_scene(values);
-    scene.settings.restitution_threshold = 0.0;
+    scene.settings.restitution_threshold = Some(0.0);
     let mut planes = Body::kinematic(0.0, 0.0).angular_velocity(values.real("speed")).id("box");
     for normal in [Vec2::X, Vec2::NEG_Y, Vec2::NEG_X, Vec2::Y] {
         planes = planes.shape(Shape::half_plane(normal, -1.0).friction(0.0).restitution(1.0));
@@ -158,7 +158,7 @@ fn naphy_bridge(values: &Values) -> Scene {
     settings.mode = Mode::Projection;
     settings.iterations = Some(10);
     settings.baumgarte = 0.6;
-    settings.slop = 0.007;
+    settings.slop = Some(0.007);
     let left = -0.5 * (real(planks) + 1.0);
     // The gap between a post and its neighbouring plank equals that between two planks.
     for at in 0..planks + 2 {

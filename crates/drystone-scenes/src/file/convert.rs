@@ -7,6 +7,7 @@ use glam::Vec2;
 use super::joint_records::{JointRecord, JointType, own_keys};
 use super::records::{BodyRecord, EmitterRecord, GEOMETRIES, SceneRecord, SettingsRecord, ShapeRecord, ViewRecord};
 use super::values::{BodyRef, Pair, Word};
+use drystone::low_level::scene::Units;
 use drystone::low_level::scene::check::{MAX_VALUE, UNIT_TOLERANCE};
 use drystone::{
     Body, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Motor, Path, Scene, SceneError, Settings,
@@ -32,7 +33,8 @@ pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
         acceleration: point.acceleration,
         core: point.core,
     });
-    let scene = Scene {
+    let step = record.settings.dt;
+    let mut scene = Scene {
         name: record.name,
         gravity: record.gravity.0,
         settings: settings(&record.settings),
@@ -43,6 +45,9 @@ pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
         view: record.view.map(|ViewRecord { min: Pair(min), max: Pair(max) }| ViewBox { min, max }),
     };
     scene.check()?;
+    if step.is_none() {
+        scene.settings.dt = Units::of(&scene).fitting_dt();
+    }
     Ok(scene)
 }
 
@@ -86,9 +91,10 @@ fn emitters(records: Vec<EmitterRecord>) -> Result<Vec<Emitter>, SceneError> {
 
 fn settings(record: &SettingsRecord) -> Settings {
     Settings {
-        dt: record.dt,
+        dt: record.dt.unwrap_or(Settings::default().dt),
         substeps: record.substeps,
         iterations: record.iterations,
+        length_unit: record.length_unit,
         mode: record.mode.0,
         relax: record.relax,
         warm_start: record.warm_start,
@@ -102,6 +108,8 @@ fn settings(record: &SettingsRecord) -> Settings {
         recycle: record.recycle,
         restitution_threshold: record.restitution_threshold,
         restitution_mix: record.restitution_mix.0,
+        max_speed: record.max_speed,
+        max_spin: record.max_spin,
         strict: record.strict,
         events: record.events,
         sleep: record.sleep,

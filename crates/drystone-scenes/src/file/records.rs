@@ -174,9 +174,11 @@ fn default_gravity() -> Pair {
 #[serde(rename = "Settings", default, deny_unknown_fields, expecting = "a settings object")]
 #[allow(clippy::struct_excessive_bools, reason = "as in the file")]
 pub struct SettingsRecord {
-    /// Time step, s.
-    #[schemars(range(min = check::MIN_DT, max = check::MAX_DT))]
-    pub dt: f32,
+    /// Time step, s. Left out: 1/60, or less for bodies smaller than 0.1 m and gravity above 98 m/s²: 1/60 halved until
+    /// it is at most 1/60 of √(length_unit / 1 m · 9.81 m/s² / gravity) s.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f32", range(min = check::MIN_DT, max = check::MAX_DT))]
+    pub dt: Option<f32>,
     /// Substeps per step. Left out: 4 in soft mode, 1 in the others.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u32", range(min = 1, max = check::MAX_SUBSTEPS))]
@@ -185,6 +187,11 @@ pub struct SettingsRecord {
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "u32", range(min = 1, max = check::MAX_ITERATIONS))]
     pub iterations: Option<u32>,
+    /// Unit of length, m: about the size of the bodies. Distances and speeds of the solver follow it. Left out: 1 if
+    /// the median size of the dynamic shapes is from 0.1 to 10 m, else the power of 2 that is nearest to it.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f32", range(min = check::MIN_LENGTH, max = check::MAX_LENGTH))]
+    pub length_unit: Option<f32>,
     /// soft: soft contacts in substeps (Box2D); baumgarte: sequential impulses with bias; projection: sequential
     /// impulses, then a projection of the positions.
     pub mode: Named<Mode>,
@@ -205,21 +212,36 @@ pub struct SettingsRecord {
     /// Soft mode: damping ratio of contacts; 1 is critical damping.
     #[schemars(extend("exclusiveMinimum" = 0), range(max = check::MAX_HERTZ))]
     pub contact_damping_ratio: f32,
-    /// Soft mode: fastest speed at which overlaps are pushed out, m/s.
-    #[schemars(range(min = 0, max = check::MAX_VALUE))]
-    pub push_speed: f32,
-    /// Penetration that is tolerated, m.
-    #[schemars(range(min = 0, max = check::MAX_LENGTH))]
-    pub slop: f32,
+    /// Soft mode: fastest speed at which overlaps are pushed out, m/s. Left out: 3 for a length unit of 1 m, else with
+    /// the square root of length unit times gravity.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
+    pub push_speed: Option<f32>,
+    /// Penetration that is tolerated, m. Left out: 0.005 length units.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f32", range(min = 0, max = check::MAX_LENGTH))]
+    pub slop: Option<f32>,
     /// Correct penetration.
     pub correct_position: bool,
     /// Reuse contact manifolds while a pair hardly moves.
     pub recycle: bool,
-    /// Approach speed below which impacts do not bounce, m/s.
-    #[schemars(range(min = 0, max = check::MAX_VALUE))]
-    pub restitution_threshold: f32,
+    /// Approach speed below which impacts do not bounce, m/s. Left out: 1 for a length unit of 1 m, else with the
+    /// square root of length unit times gravity.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
+    pub restitution_threshold: Option<f32>,
     /// Mixing rule for the restitutions of two shapes.
     pub restitution_mix: Named<RestitutionMix>,
+    /// Largest speed, m/s; faster bodies are slowed to it. Left out: 400 for a length unit of 1 m, else with the square
+    /// root of length unit times gravity.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f32", extend("exclusiveMinimum" = 0), range(max = check::MAX_VALUE))]
+    pub max_speed: Option<f32>,
+    /// Largest angular speed, rad/s; faster spins are slowed to it. Left out: a quarter of π per step, 47.1 at 60 steps
+    /// per second.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f32", extend("exclusiveMinimum" = 0), range(max = check::MAX_VALUE))]
+    pub max_spin: Option<f32>,
     /// Repeat a step that overflowed a buffer, so that the result never depends on capacities.
     pub strict: bool,
     /// Report contacts that begin and end, and sensor overlaps.
@@ -232,9 +254,10 @@ impl Default for SettingsRecord {
     fn default() -> Self {
         let s = Settings::default();
         Self {
-            dt: s.dt,
+            dt: None,
             substeps: s.substeps,
             iterations: s.iterations,
+            length_unit: s.length_unit,
             mode: Named(s.mode),
             relax: s.relax,
             warm_start: s.warm_start,
@@ -248,6 +271,8 @@ impl Default for SettingsRecord {
             recycle: s.recycle,
             restitution_threshold: s.restitution_threshold,
             restitution_mix: Named(s.restitution_mix),
+            max_speed: s.max_speed,
+            max_spin: s.max_spin,
             strict: s.strict,
             events: s.events,
             sleep: s.sleep,

@@ -9,7 +9,7 @@ use super::records::{
     ViewRecord,
 };
 use super::values::{Named, Pair, Word};
-use drystone::low_level::scene::MAX_VALUE;
+use drystone::low_level::scene::{MAX_VALUE, Units};
 use drystone::{
     Body, Emitter, Field, Geometry, Joint, JointKind, Motor, Path, Scene, Settings, Shape, Spring, ViewBox,
 };
@@ -26,8 +26,8 @@ pub fn write_json(scene: &Scene) -> String {
         format!("\"name\": {}", json(&scene.name)),
         format!("\"gravity\": {}", json(&Pair(scene.gravity))),
     ];
-    if !is_default(&scene.settings) {
-        entries.push(format!("\"settings\": {}", json(&Out(&scene.settings))));
+    if let Some(settings) = GivenSettings::of(scene) {
+        entries.push(format!("\"settings\": {}", json(&settings)));
     }
     if let Some(view) = &scene.view {
         entries.push(format!("\"view\": {}", json(&Out(view))));
@@ -142,14 +142,19 @@ impl<S: SerializeStruct> ObjectKeys<S> {
     }
 }
 
-fn is_default(settings: &Settings) -> bool {
-    let default = Settings::default();
-    *settings == default
-        && settings.baumgarte.same(&default.baumgarte)
-        && settings.contact_damping_ratio.same(&default.contact_damping_ratio)
-        && settings.push_speed.same(&default.push_speed)
-        && settings.slop.same(&default.slop)
-        && settings.restitution_threshold.same(&default.restitution_threshold)
+/// Settings of a scene and the length of a step that its file has if it says none, s.
+struct GivenSettings<'a>(&'a Settings, f32);
+
+impl<'a> GivenSettings<'a> {
+    /// Returns the settings of a scene; `None` if all are at their defaults.
+    fn of(scene: &'a Scene) -> Option<Self> {
+        let (settings, dt) = (&scene.settings, Units::of(scene).fitting_dt());
+        let default = Settings { dt, ..Settings::default() };
+        let all_default = *settings == default
+            && settings.baumgarte.same(&default.baumgarte)
+            && settings.contact_damping_ratio.same(&default.contact_damping_ratio);
+        (!all_default).then_some(Self(settings, dt))
+    }
 }
 
 impl Serialize for Out<'_, Scene> {
@@ -159,8 +164,8 @@ impl Serialize for Out<'_, Scene> {
         keys.serialize_field("version", &super::VERSION)?;
         keys.serialize_field("name", &scene.name)?;
         keys.serialize_field("gravity", &Pair(scene.gravity))?;
-        if !is_default(&scene.settings) {
-            keys.serialize_field("settings", &Out(&scene.settings))?;
+        if let Some(settings) = GivenSettings::of(scene) {
+            keys.serialize_field("settings", &settings)?;
         }
         if let Some(view) = &scene.view {
             keys.serialize_field("view", &Out(view))?;
@@ -210,13 +215,14 @@ impl Serialize for Out<'_, Emitter> {
     }
 }
 
-impl Serialize for Out<'_, Settings> {
+impl Serialize for GivenSettings<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (s, d) = (self.0, Settings::default());
-        let mut keys = ObjectKeys(serializer.serialize_struct("Settings", 18)?);
-        keys.number("dt", s.dt, d.dt)?;
+        let mut keys = ObjectKeys(serializer.serialize_struct("Settings", 21)?);
+        keys.number("dt", s.dt, self.1)?;
         keys.given("substeps", s.substeps.as_ref())?;
         keys.given("iterations", s.iterations.as_ref())?;
+        keys.given("length_unit", s.length_unit.as_ref())?;
         keys.word("mode", s.mode, d.mode)?;
         keys.switch("relax", s.relax, d.relax)?;
         keys.switch("warm_start", s.warm_start, d.warm_start)?;
@@ -224,12 +230,14 @@ impl Serialize for Out<'_, Settings> {
         keys.number("baumgarte", s.baumgarte, d.baumgarte)?;
         keys.given("contact_hertz", s.contact_hertz.as_ref())?;
         keys.number("contact_damping_ratio", s.contact_damping_ratio, d.contact_damping_ratio)?;
-        keys.number("push_speed", s.push_speed, d.push_speed)?;
-        keys.number("slop", s.slop, d.slop)?;
+        keys.given("push_speed", s.push_speed.as_ref())?;
+        keys.given("slop", s.slop.as_ref())?;
         keys.switch("correct_position", s.correct_position, d.correct_position)?;
         keys.switch("recycle", s.recycle, d.recycle)?;
-        keys.number("restitution_threshold", s.restitution_threshold, d.restitution_threshold)?;
+        keys.given("restitution_threshold", s.restitution_threshold.as_ref())?;
         keys.word("restitution_mix", s.restitution_mix, d.restitution_mix)?;
+        keys.given("max_speed", s.max_speed.as_ref())?;
+        keys.given("max_spin", s.max_spin.as_ref())?;
         keys.switch("strict", s.strict, d.strict)?;
         keys.switch("events", s.events, d.events)?;
         keys.switch("sleep", s.sleep, d.sleep)?;

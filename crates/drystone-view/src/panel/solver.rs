@@ -6,6 +6,7 @@ use super::super::action::Action;
 use super::super::app::App;
 use super::super::run::On;
 use super::{digits, name, slider};
+use drystone::low_level::constants::{DEFAULT_PUSH_SPEED, DEFAULT_RESTITUTION_THRESHOLD, DEFAULT_SLOP};
 use drystone::{Mode, RestitutionMix, Settings};
 
 impl App {
@@ -100,18 +101,24 @@ fn settings_ui(ui: &mut egui::Ui, settings: &mut Settings) {
     });
     ui.horizontal(|ui| {
         label(ui, "push speed", "soft mode: overlaps are pushed out no faster");
-        ui.add(slider(&mut settings.push_speed, 0.0..=20.0).suffix(" m/s").custom_formatter(digits::<1>));
+        let mut speed = settings.push_speed.unwrap_or(DEFAULT_PUSH_SPEED);
+        if ui.add(slider(&mut speed, 0.0..=20.0).suffix(" m/s").custom_formatter(digits::<1>)).changed() {
+            settings.push_speed = Some(speed);
+        }
     });
     ui.horizontal(|ui| {
         label(ui, "slop", "penetration that is not corrected");
-        let mut millimetres = settings.slop * 1e3;
+        let mut millimetres = settings.slop.unwrap_or(DEFAULT_SLOP) * 1e3;
         if ui.add(slider(&mut millimetres, 0.0..=50.0).suffix(" mm").custom_formatter(digits::<1>)).changed() {
-            settings.slop = millimetres * 1e-3;
+            settings.slop = Some(millimetres * 1e-3);
         }
     });
     ui.horizontal(|ui| {
         label(ui, "bounce above", "slower impacts do not bounce");
-        ui.add(slider(&mut settings.restitution_threshold, 0.0..=10.0).suffix(" m/s").custom_formatter(digits::<2>));
+        let mut speed = settings.restitution_threshold.unwrap_or(DEFAULT_RESTITUTION_THRESHOLD);
+        if ui.add(slider(&mut speed, 0.0..=10.0).suffix(" m/s").custom_formatter(digits::<2>)).changed() {
+            settings.restitution_threshold = Some(speed);
+        }
     });
     egui::Grid::new("switches").num_columns(2).spacing([14.0, 4.0]).show(ui, |ui| {
         let switches = [
