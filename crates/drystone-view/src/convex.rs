@@ -1,7 +1,7 @@
 //! Outlines split into convex parts, as the shapes of a body are convex.
 //!
-//! Ears are cut off until triangles are left (Meisters, 1975), then parts are merged across a common edge while they stay
-//! convex (Hertel and Mehlhorn, 1983): at most four times as many parts as needed.
+//! Ears are cut off until the rest is convex (Meisters, 1975), then parts are merged across a common edge while they
+//! stay convex (Hertel and Mehlhorn, 1983): at most four times as many parts as needed.
 
 use glam::{DVec2, Vec2};
 

@@ -128,8 +128,8 @@ fn bodies_are_drawn_with_the_pointer() {
     }
 }
 
-/// An outline with corners that turn inwards becomes one body: a U stands on its base with the mass of three bars, and a
-/// disk drawn in its mouth overlaps nothing and comes to rest inside.
+/// An outline with corners that turn inwards becomes one body: a U stands on its base with the mass of three bars, and
+/// a disk drawn in its mouth overlaps nothing and comes to rest inside.
 #[test]
 fn outlines_that_turn_inwards_are_one_body() {
     for backend in ["cpu", "gpu"] {
