@@ -61,8 +61,8 @@ pub struct RunOptions {
     /// Write a report (.json, or - for standard output; the summary then goes to standard error)
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
-    /// Write the final state of all bodies (.json or .npz): position is the origin of the body's frame, velocity that of
-    /// its centre of mass
+    /// Write the final state of all bodies (.json or .npz): position is the origin of the body's frame, velocity that
+    /// of its centre of mass
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// Write the states over time, from the initial one (.npz, at most 16 GiB); positions and velocities as in --state
