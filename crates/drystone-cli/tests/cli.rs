@@ -327,7 +327,7 @@ mod mistakes {
             ("--picture a.png --layers forces --arrows 20", "expected a number from 0.1 to 10"),
             ("--picture a.png --arrows 2", "--layers"),
             ("--picture a.png --view 1,2,3", "expected LEFT,BOTTOM,RIGHT,TOP in metres"),
-            ("--picture a.png --view 5,0,1,4", "view.max[0] is 1; expected at least 0.0001 m more than view.min[0]"),
+            ("--picture a.png --view 5,0,1,4", "view.max[0] is 1; expected at least 0.00001 m more than view.min[0]"),
             ("--picture a.png --view 0,0,nan,4", "is not a number"),
         ] {
             refused(folder.path(), &format!("run large_pyramid --steps 1000000 {arguments}"), says);
