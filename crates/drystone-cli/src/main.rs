@@ -4,6 +4,7 @@
 mod backend;
 mod bench;
 mod console;
+mod energy;
 mod failure;
 mod info;
 mod npz;
@@ -15,6 +16,7 @@ mod progress;
 mod report;
 mod run;
 mod scenes;
+mod series;
 #[cfg(feature = "serve")]
 mod serve;
 mod snapshot;

@@ -3,12 +3,15 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use drystone::low_level::constants::DEFAULT_DT;
+use drystone::low_level::scene::Compiled;
 use drystone::low_level::state::{self, Metrics};
-use drystone::low_level::types::{COLOR_COUNT, Counters, GEOMETRY_MASK, NO_SHAPE, OVERFLOW_COLOR, VACANT};
+use drystone::low_level::types::{COLOR_COUNT, Counters, DYNAMIC, GEOMETRY_MASK, NO_SHAPE, OVERFLOW_COLOR, VACANT};
 use drystone::{Mode, Snapshot, World};
 use serde::{Serialize, Serializer};
 
 use super::backend::BackendInfo;
+use super::energy::Divergence;
 
 /// Report of a run. Numbers that are not finite are written as `null`.
 #[derive(Debug, Serialize)]
@@ -28,6 +31,10 @@ pub struct RunReport {
     pub dt: f32,
     /// Substeps per step.
     pub substeps: u32,
+    /// Unit of length, m, which the distances and speeds of the solver follow.
+    pub length_unit: f32,
+    /// Length of a step that fits the sizes of the bodies and gravity, s.
+    pub fitting_dt: f32,
     /// `soft`, `baumgarte` or `projection`.
     pub mode: &'static str,
     /// Number of bodies of all kinds, after the last step.
@@ -61,6 +68,11 @@ pub struct RunReport {
     pub overflows: Vec<BufferOverflow>,
     /// Number of bodies quarantined because of a NaN or an infinity.
     pub quarantined: u32,
+    /// Number of bodies that the limits of speed and spin held back in the last step.
+    pub at_limit: usize,
+    /// First time at which bodies moved faster than the energy that the scene began with explains, if so: the run has
+    /// diverged.
+    pub diverged: Option<Divergence>,
     /// Simulated time, s.
     pub simulated_seconds: f64,
     /// Wall-clock time of the steps, without start-up, drawing and writing, s.
@@ -75,8 +87,8 @@ pub struct RunMeasurements {
     /// Metrics of the final state.
     #[serde(flatten)]
     pub last: Metrics,
-    /// First time after which every body stayed slower than [`state::REST_SPEED`] until the end, s. `None` if there is
-    /// none, or it was not measured.
+    /// First time after which every body stayed slower than the speed of rest until the end, s: 0.05 m/s for a length
+    /// unit of 1 m. `None` if there is none, or it was not measured.
     pub time_to_rest: Option<f64>,
 }
 
@@ -110,10 +122,10 @@ impl StepTimes {
         Self { before, ..Self::default() }
     }
 
-    /// Records the speed of the fastest body after a step of the world, m/s.
-    pub fn note_speed(&mut self, step: u64, speed: f64) {
+    /// Records the speed of the fastest body after a step of the world, and the speed below which a world rests, m/s.
+    pub fn note_speed(&mut self, step: u64, speed: f64, rest: f64) {
         // This form treats a NaN as motion.
-        if speed < state::REST_SPEED {
+        if speed < rest {
             self.rest_since.get_or_insert(step);
         } else {
             self.rest_since = None;
@@ -194,6 +206,18 @@ fn overflows(world: &World) -> Vec<BufferOverflow> {
     }
 }
 
+/// Returns the number of dynamic bodies at the largest speed or spin, to rounding.
+fn at_limit(compiled: &Compiled, snapshot: &Snapshot) -> usize {
+    let (speed, spin) = (0.999 * compiled.params.max_speed, 0.999 * compiled.params.max_spin);
+    let dynamic = compiled.bodies.iter().zip(&snapshot.states).filter(|(body, _)| body.kind == DYNAMIC);
+    dynamic
+        .filter(|(_, state)| {
+            let [x, y] = state.velocity;
+            x.hypot(y) >= speed || state.angular_velocity.abs() >= spin
+        })
+        .count()
+}
+
 fn as_map<S: Serializer>(pairs: &[(&'static str, f64)], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(pairs.iter().copied())
 }
@@ -213,6 +237,8 @@ impl RunReport {
             steps_before: times.before,
             dt: compiled.params.dt,
             substeps: compiled.settings.substep_count(),
+            length_unit: compiled.units.length,
+            fitting_dt: compiled.units.fitting_dt(),
             mode: mode_name(compiled.settings.mode),
             bodies: compiled.bodies.iter().filter(|body| body.kind != VACANT).count(),
             shapes: compiled.shapes.iter().filter(|shape| shape.kind & GEOMETRY_MASK != NO_SHAPE).count(),
@@ -234,6 +260,8 @@ impl RunReport {
             },
             overflows: overflows(world),
             quarantined: counters.quarantined,
+            diverged: None,
+            at_limit: at_limit(compiled, snapshot),
             simulated_seconds: steps as f64 * dt,
             wall_seconds: times.total.as_secs_f64(),
             hash: format!("{:016x}", state::hash(snapshot)),
@@ -253,6 +281,12 @@ impl RunReport {
         let mut row = |label: &str, value: String| text += &row(label, &value);
         row("backend", self.backend.line());
         row("solver", format!("{}, {}", self.mode, count(self.substeps.into(), "substep")));
+        if self.length_unit.to_bits() != 1.0_f32.to_bits() {
+            row(
+                "length unit",
+                format!("{}, which distances and speeds of the solver follow", si(f64::from(self.length_unit), "m")),
+            );
+        }
         row("bodies", format!("{} with {}", group(self.bodies as u64), count(self.shapes as u64, "shape")));
         if let (Some(awake), Some(asleep)) = (self.awake, self.asleep) {
             row("asleep", format!("{}, {} awake", group(asleep as u64), group(awake.into())));
@@ -296,6 +330,28 @@ impl RunReport {
         if self.overflow_contacts > 0 {
             let contacts = count(self.overflow_contacts.into(), "contact");
             warnings.push(format!("{contacts} without a colour in the last step: solved serially, which is slow"));
+        }
+        if self.fitting_dt < DEFAULT_DT && self.dt >= 2.0 * self.fitting_dt {
+            let [now, fits] = [self.dt, self.fitting_dt].map(|dt| significant(1e3 * f64::from(dt)));
+            warnings.push(format!(
+                "steps of {now} ms are too long for bodies of about {} under this gravity, contacts are soft for their \
+                 size: steps of {fits} ms fit (`dt` left out of a scene file)",
+                si(f64::from(self.length_unit), "m")
+            ));
+        }
+        if self.at_limit > 0 {
+            let bodies = count(self.at_limit as u64, "body");
+            warnings.push(format!(
+                "{bodies} at the limit of speed or spin in the last step (settings `max_speed` and `max_spin`)"
+            ));
+        }
+        if let Some(Divergence { time, kinetic, explained }) = self.diverged {
+            let [kinetic, explained] = [kinetic, explained].map(|energy| si(energy, "J"));
+            warnings.push(format!(
+                "the run diverged: after {} s bodies had a kinetic energy of {kinetic}, of which what they began with, gravity and \
+                 springs explain {explained}",
+                significant(time)
+            ));
         }
         if self.quarantined > 0 {
             let bodies = count(self.quarantined.into(), "body");
@@ -400,7 +456,7 @@ mod tests {
     fn rest_begins_after_the_last_time_that_something_moved() {
         let rest = |speeds: &[f64]| {
             let mut times = StepTimes::from_step(7);
-            (7..).zip(speeds).for_each(|(step, &speed)| times.note_speed(step, speed));
+            (7..).zip(speeds).for_each(|(step, &speed)| times.note_speed(step, speed, 0.05));
             times.rest_since
         };
         assert_eq!(rest(&[0.0, 1.0, 0.049, 0.02]), Some(9));

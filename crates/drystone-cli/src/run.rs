@@ -11,6 +11,7 @@ use drystone_draw::movie::{self, Movie};
 use drystone_draw::{Camera, Framing};
 
 use super::backend::{self, Backend};
+use super::energy::EnergyWatch;
 use super::failure::{Code, Failure};
 use super::npz::Trace;
 use super::number::{self, whole};
@@ -18,6 +19,7 @@ use super::output::{self, Destination};
 use super::overrides::Overrides;
 use super::picture::{Artist, PictureStyle};
 use super::report::{self, RunReport, StepTimes};
+use super::series::{self, CsvOption, CsvTable};
 use super::snapshot::{self, Resumed};
 use super::source::{self, LoadedScene};
 use super::worlds::{self, Many};
@@ -59,14 +61,19 @@ pub struct RunOptions {
     /// Write a report (.json, or - for standard output; the summary then goes to standard error)
     #[arg(long, value_name = "FILE")]
     pub(super) json: Option<PathBuf>,
-    /// Write the final state of all bodies (.json or .npz)
+    /// Write the final state of all bodies (.json or .npz): position is the origin of the body's frame, velocity that
+    /// of its centre of mass
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
-    /// Write the states over time, from the initial one (.npz, at most 16 GiB)
+    /// Write the states over time, from the initial one (.npz, at most 16 GiB); positions and velocities as in --state
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Steps between two states of the trace [default: 1]
-    #[arg(long, value_name = "N", requires = "trace", allow_negative_numbers = true,
+    /// Write a table over time, from the initial state: energies=FILE.csv (energies, momentum, penetration),
+    /// contacts=FILE.csv (contact points with impulses and forces) or joints=FILE.csv (reactions); repeatable
+    #[arg(long, value_name = "KIND=FILE", value_parser = series::parse)]
+    csv: Vec<CsvOption>,
+    /// Steps between two states of the trace and rows of --csv [default: 1]
+    #[arg(long, value_name = "N", allow_negative_numbers = true,
         value_parser = whole::<u64>(1..=MAX_STEPS))]
     pub(super) every: Option<u64>,
     /// Draw the final state (.png)
@@ -100,6 +107,9 @@ pub struct RunOptions {
     pub(super) hash: Option<Option<u64>>,
     #[command(flatten)]
     pub(super) many: Many,
+    /// Exit with code 0 even if bodies were lost to a NaN or an infinity, or the run diverged
+    #[arg(long)]
+    pub(super) allow_lost: bool,
     /// No progress bar and no summary
     #[arg(long, short)]
     pub(super) quiet: bool,
@@ -141,6 +151,9 @@ pub fn run(options: &RunOptions) -> Result<(), Failure> {
     if json_on_stdout && options.hash.is_some() {
         return Err(Failure::usage("--json - and --hash both use standard output")
             .hint("the report of --json contains the hash"));
+    }
+    if options.every.is_some() && options.trace.is_none() && options.csv.is_empty() {
+        return Err(Failure::usage("--every requires --trace or --csv"));
     }
     if options.look.is_chosen() && options.picture.is_none() && options.movie.is_none() {
         return Err(Failure::usage(
@@ -197,14 +210,22 @@ pub fn run(options: &RunOptions) -> Result<(), Failure> {
     let camera = framing.as_ref().map(Framing::camera);
     let movie = outputs.movie.zip(camera);
     let filmed = movie.is_some();
-    let mut recorder = RunRecorder::new(outputs.trace, movie, options, &mut opened.world, steps)?;
+    let mut recorder = RunRecorder::new(outputs.trace, outputs.series, movie, options, &mut opened.world, steps)?;
     // Stage times are only used by the report.
     let profiled = if options.json.is_some() { profiled_steps(&opened.world, steps) } else { 0 };
     let mut times = StepTimes::from_step(opened.world.steps());
+    let rest = f64::from(opened.world.compiled().params.sleep_speed);
     let watches = options.rest || matches!(opened.world, World::Cpu(_));
+    let first = opened.world.snapshot()?;
+    let mut energy = EnergyWatch::new(opened.world.compiled(), &first);
+    drop(first);
     let mut each = |world: &mut World, times: &mut StepTimes, step| {
+        if let Some(energy) = energy.as_mut().filter(|_| step > 0) {
+            energy.measure(world, step == steps).map_err(|error| failed(step, error))?;
+        }
         if watches {
-            times.note_speed(world.steps(), world.max_speed().map_err(|error| failed(step, error))?);
+            let speed = world.max_speed().map_err(|error| failed(step, error))?;
+            times.note_speed(world.steps(), speed, rest);
         }
         recorder.record(world, step)
     };
@@ -212,7 +233,8 @@ pub fn run(options: &RunOptions) -> Result<(), Failure> {
     simulate(&mut opened.world, steps, profiled, &mut times, &mut each, !options.quiet)?;
 
     let snapshot = opened.world.snapshot()?;
-    let report = RunReport::new(&opened.about, &opened.world, &snapshot, &times);
+    let mut report = RunReport::new(&opened.about, &opened.world, &snapshot, &times);
+    report.diverged = energy.as_ref().and_then(EnergyWatch::found);
     let (mut destinations, mut artist) = recorder.finish(&snapshot)?;
     if let Some(mut state) = outputs.state {
         write_state(&mut state, &opened.world, &snapshot)?;
@@ -255,7 +277,26 @@ pub fn run(options: &RunOptions) -> Result<(), Failure> {
     if json_on_stdout {
         console::print(&report.to_json())?;
     }
-    check_hash(options, &report)
+    check_hash(options, &report)?;
+    check_lost(options, &report)
+}
+
+/// Checks that no body was lost and the run did not diverge, unless that is allowed.
+fn check_lost(options: &RunOptions, report: &RunReport) -> Result<(), Failure> {
+    match failed_physics(report.quarantined, report.diverged.is_some()) {
+        Some(problem) if !options.allow_lost => {
+            Err(Failure::new(Code::Check, problem).hint("with --allow-lost the exit code is 0"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Describes why the result of a run is not physics.
+fn failed_physics(lost: u32, diverged: bool) -> Option<String> {
+    match lost {
+        0 => diverged.then(|| "the run diverged".to_owned()),
+        lost => Some(format!("{} lost to a NaN or an infinity", report::count(lost.into(), "body"))),
+    }
 }
 
 fn check_hash(options: &RunOptions, report: &RunReport) -> Result<(), Failure> {
@@ -274,6 +315,7 @@ pub(super) struct RunOutputs {
     pub json: Option<Destination>,
     pub state: Option<Destination>,
     pub trace: Option<Destination>,
+    series: Vec<CsvTable>,
     picture: Option<Destination>,
     movie: Option<Destination>,
     save: Option<Destination>,
@@ -289,13 +331,15 @@ impl RunOutputs {
             json: if json_on_stdout { None } else { open("--json", &options.json, &["json"])? },
             state: open("--state", &options.state, &["json", "npz"])?,
             trace: open("--trace", &options.trace, &["npz"])?,
+            series: options.csv.iter().map(CsvTable::open).collect::<Result<_, _>>()?,
             picture: open("--picture", &options.picture, &["png"])?,
             movie: open("--movie", &options.movie, &["gif"])?,
             save: open("--save", &options.save, &["snap"])?,
             save_scene: open("--save-scene", &options.save_scene, &["json"])?,
         };
         let all = [&this.json, &this.state, &this.trace, &this.picture, &this.movie, &this.save, &this.save_scene];
-        let all: Vec<&Destination> = all.into_iter().flatten().collect();
+        let series = this.series.iter().map(CsvTable::destination);
+        let all: Vec<&Destination> = all.into_iter().flatten().chain(series).collect();
         output::check_distinct(&all, input)?;
         Ok(this)
     }
@@ -372,9 +416,10 @@ fn failed(step: u64, error: WorldError) -> Failure {
     Failure::from(error).context(format_args!("step {step} failed"))
 }
 
-/// Output during the run: trace and movie.
+/// Output during the run: trace, tables and movie.
 struct RunRecorder {
     trace: Option<Trace>,
+    series: Vec<CsvTable>,
     every: u64,
     movie: Option<(Movie<Destination>, Camera, String)>,
     artist: Artist,
@@ -386,6 +431,7 @@ struct RunRecorder {
 impl RunRecorder {
     fn new(
         trace: Option<Destination>,
+        series: Vec<CsvTable>,
         movie: Option<(Destination, Camera)>,
         options: &RunOptions,
         world: &mut World,
@@ -395,6 +441,7 @@ impl RunRecorder {
         let bodies = world.compiled().most_slots();
         let mut this = Self {
             trace: trace.map(|destination| Trace::new(destination, &[bodies as u64], steps / every + 1)).transpose()?,
+            series,
             every,
             movie: None,
             artist: Artist::new(&options.look, world)?,
@@ -415,12 +462,17 @@ impl RunRecorder {
     /// Records the state after `step` steps of this run; 0 is the initial state. A trace contains the time of the
     /// world, a movie starts at 0.
     fn record(&mut self, world: &mut World, step: u64) -> Result<(), Failure> {
-        let trace = self.trace.as_mut().filter(|_| step.is_multiple_of(self.every));
+        let due = step.is_multiple_of(self.every);
+        let trace = self.trace.as_mut().filter(|_| due);
+        let series = if due { &mut self.series[..] } else { &mut [] };
         let movie = self.movie.as_mut().filter(|_| movie::is_due(step, self.dt));
-        if trace.is_none() && movie.is_none() {
+        if trace.is_none() && series.is_empty() && movie.is_none() {
             return Ok(());
         }
         let snapshot = world.snapshot()?;
+        for table in series {
+            table.push(world.compiled(), &snapshot)?;
+        }
         if let Some(trace) = trace {
             let step = self.before + step;
             trace.push(step, step as f64 * self.dt, &state::body_slots(world.compiled(), &snapshot))?;
@@ -439,7 +491,8 @@ impl RunRecorder {
             movie.finish(end).map_err(|error| Failure::write(&shown, &error))
         };
         let movie = self.movie.map(finish).transpose()?;
-        Ok((trace.into_iter().chain(movie).collect(), self.artist))
+        let series = self.series.into_iter().map(CsvTable::finish);
+        Ok((trace.into_iter().chain(movie).chain(series).collect(), self.artist))
     }
 }
 
@@ -452,4 +505,16 @@ fn write_state(state: &mut Destination, world: &World, snapshot: &Snapshot) -> R
         serde_json::to_writer(&mut *state, &bodies).map_err(io::Error::from)
     };
     written.map_err(|e| Failure::write(&state.shown, &e))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::failed_physics;
+
+    #[test]
+    fn lost_bodies_and_divergence_fail_a_run() {
+        assert_eq!(failed_physics(0, false), None);
+        assert_eq!(failed_physics(0, true).as_deref(), Some("the run diverged"));
+        assert_eq!(failed_physics(2, true).as_deref(), Some("2 bodies lost to a NaN or an infinity"));
+    }
 }

@@ -29,7 +29,7 @@ pub struct Many {
     /// Simulate N independent copies at once, each bitwise equal to a single run
     #[arg(long, value_name = "N", allow_negative_numbers = true,
         value_parser = whole::<u32>(1..=MAX_WORLDS),
-        conflicts_with_all = ["picture", "movie", "save", "save_scene", "resume", "rest"])]
+        conflicts_with_all = ["picture", "movie", "save", "save_scene", "resume", "rest", "csv"])]
     pub worlds: Option<u32>,
     /// Offset every dynamic body of every world but the first by a random vector of up to M metres in x and in y
     #[arg(long, value_name = "M", requires = "worlds", allow_negative_numbers = true, value_parser = nudge)]

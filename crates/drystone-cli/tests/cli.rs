@@ -42,6 +42,13 @@ fn run_in(folder: &Path, arguments: &str) -> Ran {
     finished(drystone(folder).args(arguments.split_whitespace()).output().expect("starts"))
 }
 
+/// Runs a command that has to succeed.
+fn succeed_in(folder: &Path, arguments: &str) -> Ran {
+    let ran = run_in(folder, arguments);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    ran
+}
+
 fn run(arguments: &str) -> Ran {
     run_in(&std::env::temp_dir(), arguments)
 }
@@ -320,7 +327,7 @@ mod mistakes {
             ("--picture a.png --layers forces --arrows 20", "expected a number from 0.1 to 10"),
             ("--picture a.png --arrows 2", "--layers"),
             ("--picture a.png --view 1,2,3", "expected LEFT,BOTTOM,RIGHT,TOP in metres"),
-            ("--picture a.png --view 5,0,1,4", "view.max[0] is 1; expected at least 0.0001 m more than view.min[0]"),
+            ("--picture a.png --view 5,0,1,4", "view.max[0] is 1; expected at least 0.00001 m more than view.min[0]"),
             ("--picture a.png --view 0,0,nan,4", "is not a number"),
         ] {
             refused(folder.path(), &format!("run large_pyramid --steps 1000000 {arguments}"), says);
@@ -623,6 +630,120 @@ mod runs {
     }
 
     /// Rows of vacant slots are NaN; the last state has only existing bodies, by their slots.
+    /// The load on the ground and the reaction of a hinge are weights, and the energies of a fall add up.
+    #[test]
+    fn tables() {
+        const SCENE: &str = r#"{ "version": 1, "gravity": [0, -10], "bodies": [
+            { "type": "static", "shapes": [{ "half_plane": { "normal": [0, 1] } }] },
+            { "id": "box, low", "type": "dynamic", "mass": 2, "position": [0, 0.5], "shapes": [{ "box": { "half": [0.5, 0.5] } }] },
+            { "type": "dynamic", "mass": 1, "position": [0, 1.5], "shapes": [{ "box": { "half": [0.5, 0.5] } }] },
+            { "id": "lamp", "type": "dynamic", "mass": 3, "position": [9, 4], "shapes": [{ "circle": { "radius": 0.5 } }] },
+            { "type": "dynamic", "mass": 4, "position": [20, 50], "shapes": [{ "circle": { "radius": 0.5 } }] }],
+            "joints": [{ "id": "hook", "type": "revolute", "b": "lamp", "anchor_a": [9, 6], "anchor_b": [0, 2] }] }"#;
+        let folder = folder();
+        fs::write(folder.path().join("a.json"), SCENE).expect("writable");
+        let tables = "--csv contacts=c.csv --csv joints=j.csv --csv energies=e.csv";
+        succeed_in(folder.path(), &format!("run a.json --backend cpu --steps 120 --every 60 {tables}"));
+        let rows = |name: &str| -> Vec<Vec<String>> {
+            let text = fs::read_to_string(folder.path().join(name)).expect(name);
+            let cells = |line: &str| line.replace("\"box, low\"", "low").split(',').map(str::to_owned).collect();
+            text.lines().map(cells).collect()
+        };
+        let number = |cell: &String| cell.parse::<f64>().unwrap_or_else(|_| panic!("{cell}"));
+        let contacts = rows("c.csv");
+        let column = |name: &str| contacts[0].iter().position(|column| column == name).expect("a column");
+        let mut loads = std::collections::BTreeMap::new();
+        for row in contacts[1..].iter().filter(|row| row[0] == "120") {
+            let ends = [&row[column("body_a")], &row[column("body_b")]].map(String::as_str);
+            let (upper, sign) = if ends[0] < ends[1] { (ends[1], 1.0) } else { (ends[0], -1.0) };
+            *loads.entry(upper.to_owned()).or_insert(0.0) += sign * number(&row[column("force_y")]);
+            assert!(row[column("id_a")] == "low" || row[column("id_b")] == "low", "{row:?}");
+        }
+        assert_eq!(loads.len(), 2, "{loads:?}");
+        assert!((loads["1"] - 30.0).abs() < 0.3 && (loads["2"] - 10.0).abs() < 0.1, "{loads:?}");
+        let hook = rows("j.csv").pop().expect("a row");
+        assert_eq!((&*hook[0], &*hook[2], &*hook[3]), ("120", "0", "hook"));
+        assert!((number(&hook[1]) - 2.0).abs() < 1e-6, "{hook:?}");
+        assert!(number(&hook[4]).abs() < 0.03 && (number(&hook[5]) - 30.0).abs() < 0.3, "{hook:?}");
+        let energies = rows("e.csv");
+        assert_eq!(energies.iter().map(|row| row[0].as_str()).collect::<Vec<_>>(), ["step", "0", "60", "120"]);
+        for row in &energies[1..] {
+            let [kinetic, potential, elastic, total] = [2, 3, 4, 5].map(|column| number(&row[column]));
+            assert!((kinetic + potential + elastic - total).abs() < 1e-9 * total);
+            // The falling disc has the energy of its fall; the rest hangs or lies.
+            let fallen = 0.5 * 4.0 * (10.0 * number(&row[1])).powi(2);
+            assert!((kinetic - fallen).abs() < 0.002 * fallen + 0.01, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn diverged_runs_are_failures() {
+        let folder = folder();
+        // Without clamping of sums, a stack gains energy without end.
+        let diverges = r#"{ "version": 1, "settings": { "accumulate": false, "relax": false }, "bodies": [
+            { "type": "static", "shapes": [{ "half_plane": { "normal": [0, 1] } }] }, BOXES] }"#;
+        let one = |y: u32| {
+            format!(
+                r#"{{ "type": "dynamic", "position": [0, {y}.5], "shapes": [{{ "box": {{ "half": [0.5, 0.5] }} }}] }}"#
+            )
+        };
+        let boxes: Vec<String> = (0..10).map(one).collect();
+        let file = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("writable");
+        file("diverges.json", &diverges.replace("BOXES", &boxes.join(",")));
+        let all_is_well =
+            diverges.replace(r#""accumulate": false, "relax": false"#, "").replace("BOXES", &boxes.join(","));
+        file("well.json", &all_is_well);
+        succeed_in(folder.path(), "run well.json --backend cpu --steps 120");
+        let ran = run_in(folder.path(), "run diverges.json --backend cpu --steps 120 --json a.json");
+        assert_eq!(ran.code, 1, "{}", ran.stderr);
+        assert!(ran.stderr.contains("diverged"), "{}", ran.stderr);
+        let report: Value = json(&folder.path().join("a.json"));
+        assert!(report["diverged"]["kinetic"].as_f64() > report["diverged"]["explained"].as_f64(), "{report}");
+        succeed_in(folder.path(), "run diverges.json --backend cpu --steps 120 --allow-lost");
+    }
+
+    /// A disc without friction in the air that turns at more than a quarter of π a step.
+    #[test]
+    fn limits_that_act_are_told() {
+        let folder = folder();
+        let scene = |settings: &str, spin: u32| {
+            let text = format!(
+                r#"{{ "version": 1, "settings": {{ {settings} }}, "bodies": [{{ "type": "dynamic",
+                "angular_velocity": {spin}, "shapes": [{{ "circle": {{ "radius": 0.5 }} }}] }}] }}"#
+            );
+            fs::write(folder.path().join("a.json"), text).expect("writable");
+            let ran = succeed_in(folder.path(), "run a.json --backend cpu --steps 10 --json b.json --state s.json");
+            let spin = json(&folder.path().join("s.json"))[0]["angular_velocity"].as_f64().expect("a number");
+            (ran.stderr.contains("1 body at the limit"), json(&folder.path().join("b.json"))["at_limit"].clone(), spin)
+        };
+        let (told, count, spin) = scene("", 100);
+        assert!(told && count == 1 && (spin - 47.124).abs() < 0.01, "{told} {count} {spin}");
+        let (told, count, spin) = scene(r#""max_spin": 200"#, 100);
+        assert!(!told && count == 0 && (spin - 100.0).abs() < 1e-3, "{told} {count} {spin}");
+        let (told, count, spin) = scene(r#""max_spin": 10"#, 100);
+        assert!(told && count == 1 && (spin - 10.0).abs() < 1e-3, "{told} {count} {spin}");
+        assert!(!scene("", 40).0);
+    }
+
+    #[test]
+    fn too_long_steps_for_small_bodies_are_told() {
+        let folder = folder();
+        let scene = |settings: &str| {
+            let body = r#"{ "type": "dynamic", "shapes": [{ "box": { "half": [0.005, 0.005] } }] }"#;
+            let text = format!(r#"{{ "version": 1, "settings": {{ {settings} }}, "bodies": [{body}] }}"#);
+            fs::write(folder.path().join("a.json"), text).expect("writable");
+            succeed_in(folder.path(), "run a.json --backend cpu --steps 1 --json b.json")
+        };
+        let told = scene(r#""dt": 0.016666668"#);
+        assert!(told.stderr.contains("steps of 1.04 ms fit"), "{}", told.stderr);
+        assert!(told.stdout.contains("length unit  7.81 mm"), "{}", told.stdout);
+        let report: Value = json(&folder.path().join("b.json"));
+        assert_eq!(report["length_unit"], 0.007_812_5);
+        assert!(!scene("").stderr.contains("steps of"));
+        let metres = scene(r#""length_unit": 1, "dt": 0.016666668"#);
+        assert!(!metres.stderr.contains("steps of") && !metres.stdout.contains("length unit"), "{}", metres.stderr);
+    }
+
     #[test]
     fn bodies_that_come_and_go() {
         let folder = folder();
@@ -890,6 +1011,23 @@ mod resuming {
     }
 
     /// The error names the file and what was expected, and nothing is written.
+    /// Files of version 1: a pyramid of boxes of 1 m, and two boxes of 1 cm in metres, as there was no length unit.
+    #[test]
+    fn continues_files_of_the_first_version() {
+        let folder = folder();
+        for (name, steps, dt) in [("pyramid", 30, 1.0 / 60.0), ("small", 10, 1.0 / 60.0)] {
+            let file = format!("{}/tests/saved/{name}-v1.snap", env!("CARGO_MANIFEST_DIR"));
+            succeed_in(folder.path(), &format!("run --resume {file} --steps 5 --backend cpu --json a.json"));
+            let report = json(&folder.path().join("a.json"));
+            assert_eq!(
+                (report["steps_before"].as_u64(), report["length_unit"].as_f64()),
+                (Some(steps), Some(1.0)),
+                "{name}"
+            );
+            assert!((report["dt"].as_f64().expect("a number") - dt).abs() < 1e-6, "{name}");
+        }
+    }
+
     #[test]
     fn refuses_what_is_no_such_file() {
         let folder = folder();

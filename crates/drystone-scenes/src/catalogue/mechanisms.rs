@@ -33,6 +33,8 @@ fn particles_in_a_turning_box(values: &Values) -> Scene {
     let count = values.count("count");
     let mut scene = tutorial_scene(values);
     scene.settings.restitution_threshold = Some(0.0);
+    // Particles of 2 cm that touch nothing but the box, of 2 m.
+    scene.settings.length_unit = Some(1.0);
     let mut planes = Body::kinematic(0.0, 0.0).angular_velocity(values.real("speed")).id("box");
     for normal in [Vec2::X, Vec2::NEG_Y, Vec2::NEG_X, Vec2::Y] {
         planes = planes.shape(Shape::half_plane(normal, -1.0).friction(0.0).restitution(1.0));

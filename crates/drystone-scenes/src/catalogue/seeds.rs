@@ -180,8 +180,6 @@ pub(super) const CIRCLE_MASSES: Entry = Entry {
 fn circle_masses(values: &Values) -> Scene {
     let mut scene = Scene::default().gravity(0.0, 0.0);
     scene.settings.restitution_threshold = Some(0.0);
-    // Particles of 2 cm that touch nothing but the box, of 2 m.
-    scene.settings.length_unit = Some(1.0);
     let shape = Shape::circle(0.5).friction(0.0).restitution(values.real("restitution"));
     for (id, x, mass, velocity) in [("a", -2.0, "mass_a", "velocity_a"), ("b", 2.0, "mass_b", "velocity_b")] {
         let mut body = Body::dynamic(x, 0.0).id(id).velocity(values.real(velocity), 0.0).shape(shape.clone());
