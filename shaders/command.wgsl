@@ -63,9 +63,8 @@ fn obey(index: u32) {
         }
         case COMMAND_TARGET: {
             let turn = inv_mul_rotation(poses[body].rotation, other);
-            let angle = angle_of(turn);
             states[body].velocity = (value - poses[body].position) / params.dt;
-            states[body].angular_velocity = tangent_of(angle * params.h / params.dt) / params.h;
+            states[body].angular_velocity = angle_of(turn) / params.dt;
         }
         default: {
         }

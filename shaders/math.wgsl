@@ -77,12 +77,6 @@ fn angle_of(q: vec2<f32>) -> f32 {
     return select(angle, -angle, q.y < 0.0);
 }
 
-fn tangent_of(angle: f32) -> f32 {
-    let x = clamp(angle, -0.78539816, 0.78539816);
-    let x2 = x * x;
-    return x * (105.0 - 10.0 * x2) / (105.0 - 45.0 * x2 + x2 * x2);
-}
-
 // Returns the effective mass of a contact point along `direction`. `inv` is 1/mass and 1/inertia of A, then of B.
 fn effective_mass(inv: vec4<f32>, r_a: vec2<f32>, r_b: vec2<f32>, direction: vec2<f32>) -> f32 {
     let arm_a = cross_2d(r_a, direction);

@@ -117,15 +117,6 @@ pub fn angle_of(q: Vec2) -> f32 {
     if q.y < 0.0 { -angle } else { angle }
 }
 
-/// Returns the tangent of an angle in rad, to 1e-5. Angles beyond an eighth of a turn are clamped to it.
-#[inline]
-#[must_use]
-pub fn tangent_of(angle: f32) -> f32 {
-    let x = angle.clamp(-std::f32::consts::FRAC_PI_4, std::f32::consts::FRAC_PI_4);
-    let x2 = x * x;
-    x * (105.0 - 10.0 * x2) / (105.0 - 45.0 * x2 + x2 * x2)
-}
-
 /// Returns cosine and sine of an angle in rad, from our own series in f64, so that scenes start from the same bits
 /// everywhere.
 #[must_use]

@@ -1,6 +1,6 @@
 //! Series of the library against the functions of std, in f64.
 
-use drystone::low_level::math::{angle_of, rotation, tangent_of};
+use drystone::low_level::math::{angle_of, integrate_rotation, rotation};
 use glam::Vec2;
 
 #[test]
@@ -29,12 +29,24 @@ fn rotations_and_angles_are_inverse() {
     }
 }
 
+/// A turn is exact up to a radian, and within the stated error up to four.
 #[test]
-fn tangents_of_small_angles() {
-    for index in -78_i16..=78 {
+fn turns_are_exact() {
+    let start = rotation(0.7);
+    let off = |turned: Vec2, angle: f32| {
+        let exact = f64::from(angle) + 0.7;
+        let (x, y) = (f64::from(turned.x), f64::from(turned.y));
+        (y * exact.cos() - x * exact.sin()).atan2(x * exact.cos() + y * exact.sin()).abs()
+    };
+    for index in -400_i16..=400 {
         let angle = f32::from(index) * 0.01;
-        let exact = f64::from(angle).tan();
-        assert!((f64::from(tangent_of(angle)) - exact).abs() < 1e-5, "{angle} rad");
+        let turned = integrate_rotation(start, angle);
+        let most = if angle.abs() <= 1.0 { 1e-6 } else { 3e-3 };
+        assert!(off(turned, angle) < most, "{angle} rad: {} rad off", off(turned, angle));
+        assert!((turned.length() - 1.0).abs() < 2e-7, "{angle} rad");
+        // Negative control: the first-order step turns by atan(angle).
+        let first_order = Vec2::new(start.x - angle * start.y, start.y + angle * start.x);
+        assert!(angle.abs() < 0.05 || off(first_order, angle) > 1e-5, "{angle} rad");
     }
-    assert_eq!(tangent_of(2.0), tangent_of(std::f32::consts::FRAC_PI_4), "cut off");
+    assert_eq!(integrate_rotation(start, 0.0), start, "no turn");
 }

@@ -264,9 +264,8 @@ def settings(drystone: Drystone) -> None:
     for dt in (15, 60, 240):
         scene = drystone.scene("vertical_stack:count=30", dt=1 / dt)
         drystone.picture(f"dt-{dt}", scene, 10 * dt, tall, "--view=-8,-1,8,31")
-    for unit in (1, 0.01):
-        drystone.picture(f"length_unit-{unit:g}", stack(0.01, dt=1 / 960, length_unit=unit), 960, "160x300",
-                         "--view=-0.03,-0.005,0.03,0.108")
+    drystone.picture("length_unit-0.01", stack(0.01, dt=1 / 960, length_unit=0.01), 960, "160x300",
+                     "--view=-0.03,-0.005,0.03,0.108")
     for mode in ("soft", "baumgarte", "projection"):
         drystone.picture(f"mode-{mode}", drystone.scene("large_pyramid:base=100", mode=mode), 300, "240x200",
                          "--view=-90,-5,90,130")

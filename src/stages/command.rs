@@ -7,11 +7,11 @@
 //!
 //! Any command to a sleeping body wakes the body here, and its island in [`wake`](super::wake).
 //!
-//! A target becomes the velocity that leads there: `n` substeps turn by `n·atan(ω·h)`, so `ω = tan(θ/n)/h`.
+//! A target becomes the velocity that leads there in one step.
 
 use glam::Vec2;
 
-use crate::math::{angle_of, cross, inv_mul_rotation, rotate, tangent_of};
+use crate::math::{angle_of, cross, inv_mul_rotation, rotate};
 use crate::scene::{Compiled, JointTable};
 use crate::tables::Tables;
 use crate::types::{
@@ -81,9 +81,8 @@ pub fn obey(
         }
         COMMAND_TARGET => {
             let turn = inv_mul_rotation(pose.rotation.into(), other);
-            let angle = angle_of(turn);
             state.velocity = ((value - Vec2::from(pose.position)) / params.dt).into();
-            state.angular_velocity = tangent_of(angle * params.h / params.dt) / params.h;
+            state.angular_velocity = angle_of(turn) / params.dt;
         }
         _ => {}
     }

@@ -60,13 +60,13 @@ fn same_as_metres(backend: Backend, cases: &[(f32, f32)]) {
     }
 }
 
-/// Overlaps in units of a box differ by less than 1 %. With the constants of bodies of 1 m the boxes sink into each
+/// Overlaps in units of a box differ by less than 1 %. With the contacts of bodies of 1 m the boxes sink into each
 /// other.
 fn stacks_of_any_size(backend: Backend) {
     same_as_metres(backend, &[(1e-4, EARTH), (0.01, EARTH), (1e3, EARTH)]);
     let mut scene = stack(0.01, EARTH);
-    scene.settings.length_unit = Some(1.0);
-    between("the box on top, in metres", sunk(backend, &scene, 0.01, EARTH)[9][1], 1.0, 10.0);
+    (scene.settings.length_unit, scene.settings.contact_hertz) = (Some(1.0), Some(30.0));
+    between("the box on top, as soft as boxes of 1 m", sunk(backend, &scene, 0.01, EARTH)[9][1], 1.0, 10.0);
 }
 
 fn strong_and_weak_gravity(backend: Backend) {
@@ -135,11 +135,11 @@ fn a_small_copy_is_the_same_to_the_bit(backend: Backend) {
 }
 
 /// Discs of 5 mm in a bin fill four fifths of it, as grains do that are hard for their weight (random close packing of
-/// discs with friction is 0.80 to 0.84, walls make it less). In metres they lie inside each other.
+/// discs with friction is 0.80 to 0.84, walls make it less). With the contacts of bodies of 1 m they lie inside each other.
 fn beds_of_small_discs(backend: Backend) {
     let (radius, columns, rows) = (2.5e-3_f32, 12_u8, 12_u8);
     let width = 2.3 * radius * f32::from(columns);
-    let share = |unit: Option<f32>| {
+    let share = |unit: Option<f32>, hertz: Option<f32>| {
         let mut scene = Scene::new("bed");
         scene.add(
             Body::fixed(0.0, 0.0)
@@ -161,12 +161,12 @@ fn beds_of_small_discs(backend: Backend) {
             }
         }
         scene.settings.dt = Units::of(&scene).fitting_dt();
-        scene.settings.length_unit = unit;
+        (scene.settings.length_unit, scene.settings.contact_hertz) = (unit, hertz);
         let bodies = backend.start(&scene).advance(500).bodies();
         let heights: f64 = bodies[1..].iter().map(|body| f64::from(body.position[1])).sum();
         // The mean height of a bed is half its height.
         area / (f64::from(width) * 2.0 * heights / f64::from(rows * columns))
     };
-    between("share of the area that discs of 5 mm fill", share(None), 0.76, 0.86);
-    between("share in metres", share(Some(1.0)), 1.1, 5.0);
+    between("share of the area that discs of 5 mm fill", share(None, None), 0.76, 0.86);
+    between("share with contacts of 30 Hz", share(Some(1.0), Some(30.0)), 1.1, 5.0);
 }
