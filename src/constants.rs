@@ -125,8 +125,8 @@ pub const STICK_SPEED: f32 = 0.01;
 
 // ── Joints ──
 
-/// Damping ratio of a rigid joint, whose stiffness is [`MAX_HERTZ_SHARE`] of the substep rate: 60 Hz at the default step,
-/// as in Box2D. Less: chains ring.
+/// Damping ratio of a rigid joint, whose stiffness is [`MAX_HERTZ_SHARE`] of the substep rate: 60 Hz at the default
+/// step, as in Box2D. Less: chains ring.
 pub const RIGID_DAMPING_RATIO: f32 = 2.0;
 /// Default stiffness of a mouse joint, Hz. Box2D's samples.
 pub const MOUSE_HERTZ: f32 = 5.0;

@@ -63,7 +63,7 @@ pub fn inv_mul_rotation(a: Vec2, b: Vec2) -> Vec2 {
 
 /// Returns the rotation `q` after a turn by `angle`, rad: to 1e-6 rad up to a radian, to 0.003 rad up to four. With
 /// `n/d` the tangent of half the angle (Padé), cosine and sine are `d² − n²` and `2 n d` over their norm: one root, as
-/// for the first-order step (Box2D's `b2IntegrateRotation`), which turns by atan(angle) instead. Angle 0 gives `q` back.
+/// for the first-order step (Box2D's `b2IntegrateRotation`), which turns by atan(angle). Angle 0 gives `q` back.
 #[inline]
 #[must_use]
 pub fn integrate_rotation(q: Vec2, angle: f32) -> Vec2 {

@@ -319,8 +319,9 @@ impl Context {
         }
     }
 
-    /// Waits for submitted work of a software adapter, a second at most, when a world is dropped. Left alone, the driver
-    /// (lavapipe) may still compile or compute when the process ends, is torn down under its own threads, and aborts.
+    /// Waits for submitted work of a software adapter, a second at most, when a world is dropped. Left alone, the
+    /// driver (lavapipe) may still compile or compute when the process ends, is torn down under its own threads, and
+    /// aborts.
     pub(crate) fn settle(&self) {
         // Another thread that polls waits too. A lost device has no work, and wgpu may panic over it.
         if is_software(&self.inner.info)

@@ -180,8 +180,8 @@ impl RowBuilder<'_> {
         });
     }
 
-    /// Returns the largest stiffness that a substep can follow, Hz: that of rigid rows, so that a finer step is nearer to
-    /// a rigid joint.
+    /// Returns the largest stiffness that a substep can follow, Hz: that of rigid rows, so that a finer step is nearer
+    /// to a rigid joint.
     fn most_hertz(&self) -> f32 {
         MAX_HERTZ_SHARE / self.h()
     }

@@ -202,10 +202,10 @@ pub struct Settings {
     /// Share of the penetration removed in a step (baumgarte) or a sweep (projection), 0 – 1. Default 0.2.
     pub baumgarte: f32,
     /// Soft mode: stiffness of contacts as the frequency of a mass on their spring, Hz; contacts with static and
-    /// kinematic bodies have twice that. At most a quarter of the substep rate acts. `None`: an eighth of the
-    /// substep rate, 30 Hz at the default step. At rest two equal bodies overlap by `2g / (2πf)²` for each body's weight
-    /// that the contact carries, 0.55 mm at 30 Hz. More: less overlap, but tall stacks take longer to come to rest; 120
-    /// Hz needs 8 substeps.
+    /// kinematic bodies have twice that. At most a quarter of the substep rate acts. `None`: an eighth of it, 30 Hz at
+    /// the default step. At rest two equal bodies overlap by `2g / (2πf)²` for each body's weight that the contact
+    /// carries, 0.55 mm at 30 Hz. More: less overlap, but tall stacks take longer to come to rest; 120 Hz needs 8
+    /// substeps.
     pub contact_hertz: Option<f32>,
     /// Soft mode: damping ratio of contacts, above 0; 1 is critical damping. Default 10. Less: stacks ring. More:
     /// overlaps are pushed out more slowly.

@@ -57,8 +57,8 @@ impl Units {
         self.length / self.short_time
     }
 
-    /// Returns the factor for the default frequency of mouse joints. At least 1: weak gravity and large bodies leave them
-    /// as stiff as they are.
+    /// Returns the factor for the default frequency of mouse joints. At least 1: weak gravity and large bodies leave
+    /// them as stiff as they are.
     #[must_use]
     pub(super) fn stiffness(&self) -> f32 {
         if self.time < 1.0 { 1.0 / self.time } else { 1.0 }

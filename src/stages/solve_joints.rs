@@ -29,7 +29,7 @@
 //!
 //! A spring at a point is given by its frequency, which holds in every direction: its stiffness is the matrix `k S⁻¹`,
 //! where `S` is the inverse effective mass matrix over its mean. So a weight on a hinge of frequency `f` sags by
-//! `g/(2πf)²` whatever the lever arms are. Solved as above, `λ = −(S + a K)⁻¹ (h k x + a ẋ + S Λ)`. `S` is taken with
+//! `g/(2πf)²` for any lever arms. Solved as above, `λ = −(S + a K)⁻¹ (h k x + a ẋ + S Λ)`. `S` is taken with
 //! both anchors in one place: `K` grows with the square of their distance, and a spring that yields more the further it
 //! is drawn would let go.
 

@@ -22,8 +22,8 @@ on_every_backend!(
     errors_are_measured,
 );
 
-/// A bar that hangs from a hinge sags by g/(2πf)², along the bar and, on two hinges, across it. At most a quarter of the
-/// substep rate acts: 60 Hz with 4 substeps, 600 Hz with 40.
+/// A bar that hangs from a hinge sags by g/(2πf)², along the bar and, on two hinges, across it. At most a quarter of
+/// the substep rate acts: 60 Hz with 4 substeps, 600 Hz with 40.
 fn a_soft_hinge_sags_by_its_frequency(backend: Backend) {
     let cases =
         [(2.0, 4, 2.0), (20.0, 4, 20.0), (53.0, 4, 53.0), (57.0, 4, 57.0), (600.0, 4, 60.0), (600.0, 40, 600.0)];

@@ -135,7 +135,8 @@ fn a_small_copy_is_the_same_to_the_bit(backend: Backend) {
 }
 
 /// Discs of 5 mm in a bin fill four fifths of it, as grains do that are hard for their weight (random close packing of
-/// discs with friction is 0.80 to 0.84, walls make it less). With the contacts of bodies of 1 m they lie inside each other.
+/// discs with friction is 0.80 to 0.84, walls make it less). With the contacts of bodies of 1 m they lie inside each
+/// other.
 fn beds_of_small_discs(backend: Backend) {
     let (radius, columns, rows) = (2.5e-3_f32, 12_u8, 12_u8);
     let width = 2.3 * radius * f32::from(columns);

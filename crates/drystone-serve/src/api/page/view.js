@@ -92,7 +92,7 @@ function follow_bodies(seconds) {
     if (follow_bodies.area) fit();
     follow_bodies.area = area;
   }
-  // The view stays while somebody draws, as in the window.
+  // The view stays while a shape is drawn, as in the window.
   if (camera.given || DRAWN.includes(tool) || JOINED.includes(tool)) { goal = null; return; }
   if (key !== follow_bodies.key && now - (follow_bodies.since || 0) > (bodies.size > 10000 ? 200 : bodies.size > 2000 ? 100 : 30)) {
     follow_bodies.key = key; follow_bodies.since = now;
