@@ -41,7 +41,8 @@ class Drystone:
 
     def run(self, scene: Scene, steps: int, *options: str) -> dict[str, Any]:
         """The report of a run."""
-        arguments = ["run", "-", "--backend", "cpu", "--threads", "1", "--steps", str(steps), "--json", "-", "--quiet"]
+        arguments = ["run", "-", "--backend", "cpu", "--threads", "1", "--steps", str(steps), "--json", "-", "--quiet",
+                     "--allow-lost"]
         report: dict[str, Any] = json.loads(self.call(*arguments, *options, text=json.dumps(scene)))
         return report
 
