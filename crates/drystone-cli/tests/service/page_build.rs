@@ -416,32 +416,6 @@ fn what_stands_on_a_long_ground_is_large() {
     }
 }
 
-/// On the smallest phone the bar leaves two thirds of the screen, the list of keys begins at its beginning, and a body
-/// that was tapped is not behind its card.
-#[test]
-fn a_small_phone_shows_what_is_selected() {
-    let folder = tempfile::tempdir().unwrap();
-    let service = Service::start(folder.path(), &[]);
-    let (mut browser, _) = stand(&service, &two_boxes(), 360, 640);
-    browser.call("Emulation.setTouchEmulationEnabled", &json!({ "enabled": true, "maxTouchPoints": 2 }));
-    assert_eq!(browser.eval("document.querySelector('main > header').offsetHeight < 145"), true);
-    let middle = "(() => { const b = [...bodies.values()].find(isDynamic), r = $('canvas').getBoundingClientRect(), [x, y] = pixel_of([b.x, b.y]); return [r.x + x, r.y + y]; })()";
-    let at = numbers(&browser.eval(middle));
-    browser.touch("touchStart", &[at]);
-    browser.touch("touchEnd", &[]);
-    browser.until(&format!(
-        "!$('card').hidden && {middle}[1] < $('card').getBoundingClientRect().top && {middle}[1] > $('canvas').getBoundingClientRect().top"
-    ));
-    for scheme in ["light", "dark"] {
-        browser.scheme(scheme);
-        browser.picture(&format!("small-card-{scheme}"));
-    }
-    browser.key("?");
-    browser.until("$('help').open && $('help').scrollHeight > $('help').clientHeight");
-    browser.eval("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))");
-    assert_eq!(browser.eval("$('help').scrollTop"), json!(0));
-}
-
 #[test]
 fn on_a_phone_the_list_is_a_drawer() {
     let folder = tempfile::tempdir().unwrap();

@@ -282,7 +282,7 @@ for (const [word, meaning] of rows) {
   term.append(key);
   $('key-list').append(term, text);
 }
-function show_keys() { if ($('help').open) $('help').close(); else { $('help').showModal(); $('help').scrollTop = 0; } }
+function show_keys() { if ($('help').open) $('help').close(); else $('help').showModal(); }
 document.onkeydown = event => {
   const { target } = event, is_text = /^(TEXTAREA|SELECT)$/.test(target.tagName) || (target.tagName === 'INPUT' && target.type !== 'checkbox');
   if (event.key === 'Escape' && document.body.classList.contains('lists')) return show_lists(false);
