@@ -70,7 +70,8 @@ fn rods(count: u32) -> Value {
             "shapes": [ { "box": { "half": [20, 0.05] } } ] })
     };
     let bodies: Vec<Value> = (0..count).map(rod).collect();
-    json!({ "version": 1, "name": "rods", "gravity": [0, 0], "settings": { "sleep": true, "events": true },
+    let settings = json!({ "sleep": true, "events": true, "length_unit": 1 });
+    json!({ "version": 1, "name": "rods", "gravity": [0, 0], "settings": settings,
         "bodies": bodies })
 }
 
