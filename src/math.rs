@@ -61,7 +61,7 @@ pub fn inv_mul_rotation(a: Vec2, b: Vec2) -> Vec2 {
     Vec2::new(a.x * b.x + a.y * b.y, a.x * b.y - a.y * b.x)
 }
 
-/// Returns the rotation `q` after a turn by `angle`, rad: to 1e-6 rad up to a radian, to 0.003 rad up to four. With
+/// Returns the rotation `q` after a turn by `angle`, rad: to 1e-6 rad up to a radian, to 0.01 rad up to four. With
 /// `n/d` the tangent of half the angle (Padé), cosine and sine are `d² − n²` and `2 n d` over their norm: one root, as
 /// for the first-order step (Box2D's `b2IntegrateRotation`), which turns by atan(angle). Angle 0 gives `q` back.
 #[inline]

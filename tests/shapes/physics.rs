@@ -110,8 +110,8 @@ fn hexagons_pile(backend: Backend) {
     let mut sim = backend.start(&scene);
     let metrics = sim.advance(900).metrics();
     between("speed at the end", metrics.max_speed, 0.0, 0.1);
-    // A point that bears a third of the pile, on an effective mass of 0.4 of a body (springs of 30 Hz). Over 16 other piles
-    // the deepest overlaps are 7 to 11 mm.
+    // A point that bears a third of the pile, on an effective mass of 0.4 of a body (springs of 30 Hz). Over 16 other
+    // piles the deepest overlaps are 7 to 11 mm.
     let third = 20.0 * 10.0 / (0.4 * (2.0 * std::f64::consts::PI * 30.0).powi(2));
     between("deepest overlap", metrics.max_penetration, 0.001, third);
     near("weight carried", metrics.ground_impulse_ratio.expect("gravity"), 0.0, 0.02);
