@@ -11,7 +11,7 @@
 //! assert_eq!(error.path, "bodies[1].shapes[0].box.half[1]");
 //! assert_eq!(
 //!     error.to_string(),
-//!     "two boxes.json:3:77: bodies[1].shapes[0].box.half[1]: is -1; expected a length from 0.0001 to 100000 m"
+//!     "two boxes.json:3:77: bodies[1].shapes[0].box.half[1]: is -1; expected a length from 1e-5 to 100000 m"
 //! );
 //! # Ok::<(), drystone_scenes::file::FileError>(())
 //! ```

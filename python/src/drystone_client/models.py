@@ -881,8 +881,8 @@ class SceneJoint(TypedDict):
     enabled: NotRequired[bool]
     """False: the joint has no effect."""
     hertz: NotRequired[float]
-    """Stiffness of the joint's constraint, Hz. Left out: a quarter of the substep rate, 60 by default
-    (mouse: 5). Not for spring; for a distance joint with limits or a motor, the length is held only if this is
+    """Stiffness of the joint's constraint, Hz. Left out: a quarter of the substep rate, 60 by default (mouse:
+    5). Not for spring; for a distance joint with limits or a motor, the length is held only if this is
     given."""
     id: NotRequired[str]
     """Name in reports; unique among the joints of the scene."""
@@ -1007,21 +1007,33 @@ class SceneSettings(TypedDict):
     contact_damping_ratio: NotRequired[float]
     """Soft mode: damping ratio of contacts; 1 is critical damping."""
     contact_hertz: NotRequired[float]
-    """Soft mode: stiffness of contacts, Hz; at most a quarter of the substep rate acts. Left out: an eighth of
-    it, 30 at the default step."""
+    """Soft mode: stiffness of contacts, Hz; at most a quarter of the substep rate acts. Left out: an eighth
+    of it, 30 at the default step."""
     correct_position: NotRequired[bool]
     """Correct penetration."""
     dt: NotRequired[float]
-    """Time step, s."""
+    """Time step, s. Left out: 1/60, or less for bodies smaller than 0.1 m and gravity above 98 m/s²: 1/60
+    halved until it is at most 1/60 of √(length_unit / 1 m · 9.81 m/s² / gravity) s."""
     events: NotRequired[bool]
     """Report contacts that begin and end, and sensor overlaps."""
     iterations: NotRequired[int]
     """Sweeps per substep. Left out: 1 in soft mode, 10 in the others."""
+    length_unit: NotRequired[float]
+    """Unit of length, m: about the size of the bodies. Distances and speeds of the solver follow it. Left
+    out: 1 if the median size of the dynamic shapes is from 0.1 to 10 m, else the power of 2 that is nearest
+    to it."""
+    max_speed: NotRequired[float]
+    """Largest speed, m/s; faster bodies are slowed to it. Left out: 400 for a length unit of 1 m, else with
+    the square root of length unit times gravity."""
+    max_spin: NotRequired[float]
+    """Largest angular speed, rad/s; faster spins are slowed to it. Left out: a quarter of π per step, 47.1 at
+    60 steps per second."""
     mode: NotRequired[Literal["soft", "baumgarte", "projection"]]
     """soft: soft contacts in substeps (Box2D); baumgarte: sequential impulses with bias; projection:
     sequential impulses, then a projection of the positions."""
     push_speed: NotRequired[float]
-    """Soft mode: fastest speed at which overlaps are pushed out, m/s."""
+    """Soft mode: fastest speed at which overlaps are pushed out, m/s. Left out: 3 for a length unit of 1 m,
+    else with the square root of length unit times gravity."""
     recycle: NotRequired[bool]
     """Reuse contact manifolds while a pair hardly moves."""
     relax: NotRequired[bool]
@@ -1029,11 +1041,12 @@ class SceneSettings(TypedDict):
     restitution_mix: NotRequired[Literal["min", "max"]]
     """Mixing rule for the restitutions of two shapes."""
     restitution_threshold: NotRequired[float]
-    """Approach speed below which impacts do not bounce, m/s."""
+    """Approach speed below which impacts do not bounce, m/s. Left out: 1 for a length unit of 1 m, else with
+    the square root of length unit times gravity."""
     sleep: NotRequired[bool]
     """Let bodies at rest fall asleep, and wake when something touches them."""
     slop: NotRequired[float]
-    """Penetration that is tolerated, m."""
+    """Penetration that is tolerated, m. Left out: 0.005 length units."""
     strict: NotRequired[bool]
     """Repeat a step that overflowed a buffer, so that the result never depends on capacities."""
     substeps: NotRequired[int]
