@@ -19,8 +19,9 @@
 //! use drystone_serve::scheduler::Scheduler;
 //! use drystone_serve::store::Store;
 //!
-//! let store = Arc::new(Store::open("memory", &S3::default(), 0)?);
-//! let scheduler = Scheduler::start(Arc::new(Config::default()), Device::cpu(1), store)?;
+//! let config = Arc::new(Config { store: "memory".to_owned(), ..Config::default() });
+//! let store = Arc::new(Store::open(&config.store, &S3::default(), 0)?);
+//! let scheduler = Scheduler::start(config, Device::cpu(1), store)?;
 //! scheduler.load()?;
 //! assert!(scheduler.worlds().is_empty());
 //! assert!(scheduler.stop(Duration::from_secs(60)), "all threads end");

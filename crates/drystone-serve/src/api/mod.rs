@@ -10,8 +10,8 @@
 //! use drystone_serve::scheduler::Scheduler;
 //! use drystone_serve::store::Store;
 //!
-//! let config = Arc::new(Config::default());
-//! let store = Arc::new(Store::open("memory", &S3::default(), 0)?);
+//! let config = Arc::new(Config { store: "memory".to_owned(), ..Config::default() });
+//! let store = Arc::new(Store::open(&config.store, &S3::default(), 0)?);
 //! let scheduler = Scheduler::start(config.clone(), Device::cpu(1), store)?;
 //! let recorder = metrics_exporter_prometheus::PrometheusBuilder::new().build_recorder().handle();
 //! let state = ApiState::new(config, scheduler.clone(), recorder, ([127, 0, 0, 1], 8080).into());
