@@ -200,17 +200,17 @@ impl RowBuilder<'_> {
     fn hold(&mut self, geometry: u32, goal: f32, hertz: Option<f32>, damping_ratio: Option<f32>, max: f32) {
         let damping_ratio = damping_ratio.unwrap_or(RIGID_DAMPING_RATIO);
         let most = self.most_hertz();
+        let acting = hertz.map_or(most, |hertz| hertz.min(most));
         match hertz {
             _ if max < f32::MAX => {
-                let hertz = hertz.map_or(most, |hertz| hertz.min(most));
-                self.swinging(geometry, Spring { hertz, damping_ratio, target: goal }, max);
+                self.swinging(geometry, Spring { hertz: acting, damping_ratio, target: goal }, max);
             }
             // A stiffer spring would be limited to this (`MAX_SWING`).
             Some(hertz) if std::f32::consts::TAU * hertz * self.h() < MAX_SWING.sqrt() => {
                 self.swinging(geometry, Spring { hertz, damping_ratio, target: goal }, max);
             }
             _ => {
-                let softness = self.rigid(hertz.map_or(most, |hertz| hertz.min(most)), damping_ratio);
+                let softness = self.rigid(acting, damping_ratio);
                 self.row(geometry | ROW_EQUALITY, goal, max, softness);
             }
         }

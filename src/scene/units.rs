@@ -38,7 +38,7 @@ impl Units {
         let strongest = scene.fields.iter().map(|field| field.acceleration.abs()).fold(0.0, f32::max);
         let gravity = scene.gravity.as_dvec2().length().max(f64::from(strongest)) / f64::from(DEFAULT_GRAVITY);
         let [weak, strong] = USUAL_GRAVITIES;
-        // Nothing falls without gravity, so that nothing else than the size can set a unit.
+        // Without gravity the size alone sets the units, as no body falls.
         let ratio = if gravity == 0.0 || (weak * 0.999..=strong * 1.001).contains(&gravity) { 1.0 } else { gravity };
         #[allow(clippy::cast_possible_truncation, reason = "rounded to f32 on purpose")]
         let time = |ratio: f64| (f64::from(length) / ratio).sqrt() as f32;
