@@ -62,6 +62,8 @@ fn recycle(index: u32, old: u32, flags: u32, a: u32, b: u32, on_plane: bool, ext
     manifolds[index].cached_rotation_a = cached_rotation_a;
     manifolds[index].cached_rotation_b = cached_rotation_b;
     manifolds[index].cached_position = cached_position;
+    manifolds[index].preload = manifolds_previous[old].preload;
+    manifolds[index].pad = 0u;
     return true;
 }
 
@@ -380,20 +382,26 @@ fn collide_contact(index: u32, hulls: bool) {
         manifold = empty_manifold();
     }
 
-    // Points with the same feature keep their impulses.
+    // Points with the same feature keep their impulses, and a pair that still touches its preload.
     let old_count = flags & POINT_COUNT_MASK;
     var old_impulses = vec4<f32>(0.0);
+    var preload = 0.0;
     if old_count > 0u {
         old_impulses = vec4<f32>(
             manifolds_previous[old].points[0].normal_impulse, manifolds_previous[old].points[0].tangent_impulse,
             manifolds_previous[old].points[1].normal_impulse, manifolds_previous[old].points[1].tangent_impulse,
         );
     }
+    if old_count > 0u && manifold.count > 0u {
+        preload = manifolds_previous[old].preload;
+    }
     let old_features = contacts[index].features;
     manifolds[index].normal = manifold.normal;
     manifolds[index].cached_rotation_a = q_a;
     manifolds[index].cached_rotation_b = q_b;
     manifolds[index].cached_position = inv_rotate(select(q_a, q_b, on_plane), between);
+    manifolds[index].preload = preload;
+    manifolds[index].pad = 0u;
     var features = 0u;
     for (var point = 0u; point < 2u; point += 1u) {
         var fresh = ContactPoint(vec2<f32>(0.0), vec2<f32>(0.0), 0.0, 0.0, 0.0, 0.0);

@@ -10,6 +10,9 @@ const MIN_CORNER_ANGLE: f32 = 0.5;
 const ROUNDING: f32 = 1e-6;
 
 const GAP: f32 = 1e-3;
+const MAX_PRELOAD: f32 = 20.0;
+const UNLOAD_SHARE: f32 = 0.5;
+const UNLOAD_RATE: f32 = 0.2;
 
 const MAX_SWING: f32 = 2.0;
 const MAX_ANGULAR_CORRECTION: f32 = 0.13962634;

@@ -33,6 +33,7 @@ fn prepare(
     let shape_a = contacts[index].shape_a;
     let shape_b = contacts[index].shape_b;
     let normal = manifolds[index].normal;
+    let preload = manifolds[index].preload;
     let flags = contacts[index].flags;
     let count = flags & POINT_COUNT_MASK;
     var inv = vec4<f32>(bodies[a].inv_mass, bodies[a].inv_inertia, bodies[b].inv_mass, bodies[b].inv_inertia);
@@ -60,12 +61,12 @@ fn prepare(
     var r_b_0 = vec2<f32>(0.0);
     var impulses = vec4<f32>(0.0);
     if count > 0u {
-        separations.x = manifolds[index].points[0].separation;
+        separations.x = manifolds[index].points[0].separation - preload;
         r_a_0 = manifolds[index].points[0].anchor_a;
         r_b_0 = manifolds[index].points[0].anchor_b;
     }
     if count > 1u {
-        separations.y = manifolds[index].points[1].separation;
+        separations.y = manifolds[index].points[1].separation - preload;
         r_a_1 = manifolds[index].points[1].anchor_a;
     }
     constraints[slot].separations = separations;

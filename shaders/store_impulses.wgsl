@@ -1,7 +1,9 @@
-// store_impulses: src/stages/store_impulses.rs. Copies the solved impulses back to the manifolds.
+// store_impulses: src/stages/store_impulses.rs. Copies the solved impulses back to the manifolds, and adapts each
+// contact's preload to its load.
 
 //#import types
 //#import math
+//#import constants
 
 @group(0) @binding(0) var<storage, read> constraints: array<Constraint>;
 @group(0) @binding(1) var<storage, read_write> manifolds: array<Manifold>;
@@ -10,6 +12,34 @@
 @group(0) @binding(4) var<uniform> params: Params;
 @group(0) @binding(5) var<storage, read_write> contacts: array<Contact>;
 @group(0) @binding(6) var<storage, read> slots: array<u32>;
+@group(0) @binding(7) var<storage, read> states: array<BodyState>;
+
+fn is_quiet(body: u32) -> bool {
+    let velocity = states[body].velocity;
+    return dot(velocity, velocity) <= params.sleep_speed * params.sleep_speed;
+}
+
+// Returns the preload of a contact for the next step, m.
+fn preload(index: u32, load: f32) -> f32 {
+    var overlap = -manifolds[index].points[0].separation;
+    if (contacts[index].flags & POINT_COUNT_MASK) > 1u {
+        overlap = -0.5 * (manifolds[index].points[0].separation + manifolds[index].points[1].separation);
+    }
+    if load == 0.0 || overlap < 0.0 {
+        return 0.0;
+    }
+    let old = manifolds[index].preload;
+    let slop = params.linear_slop;
+    let missing = UNLOAD_SHARE * slop - overlap;
+    if missing > 0.0 {
+        return max(old - UNLOAD_RATE * missing, 0.0);
+    }
+    let excess = overlap - slop;
+    if excess > 0.0 && is_quiet(contacts[index].body_a) && is_quiet(contacts[index].body_b) {
+        return min(old + params.preload_rate * excess, MAX_PRELOAD * slop);
+    }
+    return old;
+}
 
 @compute @workgroup_size(LANES)
 fn store_impulses(
@@ -27,6 +57,9 @@ fn store_impulses(
     manifolds[contact].points[0].tangent_impulse = impulses.y;
     manifolds[contact].points[1].normal_impulse = impulses.z;
     manifolds[contact].points[1].tangent_impulse = impulses.w;
+    if params.preload_rate > 0.0 {
+        manifolds[contact].preload = preload(contact, impulses.x + impulses.z);
+    }
     if (params.switches & SURFACES) != 0u {
         contacts[contact].rolling_impulse = surfaces[slot].rolling_impulse;
     }

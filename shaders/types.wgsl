@@ -191,7 +191,7 @@ struct Params {
     sleep_speed: f32,
     sleep_steps: u32,
     stick_speed: f32,
-    pad: u32,
+    preload_rate: f32,
     exclusion_heads: u32,
     exclusion_links: u32,
     field_count: u32,
@@ -358,6 +358,8 @@ struct Manifold {
     cached_rotation_b: vec2<f32>,
     cached_position: vec2<f32>,
     points: array<ContactPoint, 2>,
+    preload: f32,
+    pad: u32,
 }
 
 struct SleepingContact {

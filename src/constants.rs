@@ -113,6 +113,18 @@ pub const MAX_HERTZ_SHARE: f32 = 0.25;
 /// at 30 Hz when the step is refined. More: tall stacks take longer to come to rest, and jitter at fewer than four
 /// substeps. Less: they sag.
 pub const DEFAULT_HERTZ_SHARE: f32 = 0.125;
+/// Rate at which a contact at rest preloads its spring, as a share of the overlap beyond the slop, 1/s. More: tall
+/// stacks rock. Less: heaps sag for seconds before they rise again.
+pub const PRELOAD_RATE: f32 = 1.0;
+/// Largest preload of a contact's spring, as a multiple of the slop. More: a press that nothing can open never comes to
+/// rest. Less: heaps above some hundred rows overlap by more than the slop.
+pub const MAX_PRELOAD: f32 = 20.0;
+/// Share of the slop at which the mean overlap of a contact makes its preload shrink. Between this and the slop the
+/// preload stays, so that a contact at rest does not search for its load for ever.
+pub const UNLOAD_SHARE: f32 = 0.5;
+/// Share of the missing overlap by which a preload shrinks in a step. More: bodies whose load is taken away jump less,
+/// but a stack that rocks loses its preload.
+pub const UNLOAD_RATE: f32 = 0.2;
 /// Largest position correction in one sweep, m. Box2D 2.4.
 pub const MAX_CORRECTION: f32 = 0.2;
 /// Smallest gap between two shapes, as a share of the slop; below it they count as touching. The formulae for gap and

@@ -60,7 +60,7 @@
 //! project               color_starts constraints states             states
 //! ── at the end of the step ──────────────────────────────────────────────────────────────────────────────────────
 //! restitution           color_starts constraints rebounds states    constraints rebounds states
-//! store_impulses        constraints counters slots surfaces         contacts manifolds
+//! store_impulses        constraints counters slots states surfaces  contacts manifolds
 //! continuous            ccd_bodies cell_ends cell_shapes counters   ccd_bodies counters states
 //!                       partners poses shapes states vertices
 //! finalize              bodies poses states                         poses

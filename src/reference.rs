@@ -238,7 +238,7 @@ impl Reference {
 
             Stage::Restitution => restitution::restitution(params, constraints, states),
             Stage::StoreImpulses => {
-                store_impulses::store_impulses(slots, constraints, surfaces, contacts, manifolds);
+                store_impulses::store_impulses(params, slots, constraints, surfaces, states, contacts, manifolds);
             }
             Stage::Continuous => {
                 counters.continuous = continuous::continuous(

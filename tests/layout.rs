@@ -84,7 +84,7 @@ structs! {
         gravity, dt, h, body_count, shape_count, contact_capacity, cell_count, contact_softness, fixed_softness,
         push_speed, speculative_distance, restitution_threshold, recycle_distance, recycle_distance_apart, aabb_margin,
         max_speed, max_spin, projection_rate, max_correction, linear_slop, switches, level_count, color_blocks,
-        half_plane_count, joint_count, sleep_speed, sleep_steps, stick_speed, pad, exclusion_heads, exclusion_links,
+        half_plane_count, joint_count, sleep_speed, sleep_steps, stick_speed, preload_rate, exclusion_heads, exclusion_links,
         field_count, late_plane_count, late_planes, fields, levels,
     }
     FieldData { position, force, acceleration, core, pad_0, pad_1 }
@@ -112,7 +112,7 @@ structs! {
         anchor_a, anchor_b, base_separation, separation, normal_impulse, tangent_impulse,
     }
     Contact { shape_a, shape_b, body_a, body_b, flags, color, features, rolling_impulse }
-    Manifold { normal, cached_rotation_a, cached_rotation_b, cached_position, points }
+    Manifold { normal, cached_rotation_a, cached_rotation_b, cached_position, points, preload, pad }
     SleepingContact { contact, manifold }
     Constraint {
         body_a, body_b, normal, inv_mass_a, inv_inertia_a, inv_mass_b, inv_inertia_b, flags, friction, separations,
@@ -325,7 +325,8 @@ macro_rules! numbers {
 }
 
 numbers! {
-    MIN_LENGTH RECYCLE_COS FACE_PREFERENCE EDGE_PREFERENCE MIN_CORNER_ANGLE ROUNDING GAP MAX_SWING
+    MIN_LENGTH RECYCLE_COS FACE_PREFERENCE EDGE_PREFERENCE MIN_CORNER_ANGLE ROUNDING GAP
+    MAX_PRELOAD UNLOAD_SHARE UNLOAD_RATE MAX_SWING
     MAX_ANGULAR_CORRECTION MAX_SUM FAR CORE STOUT STOP_SHARE STOP_THICKNESS STOP_EXTENT STOP_TOLERANCE TOUCH MAX_ADVANCES
     MOVED_SHARE MAX_QUIET RAY_SLACK SLICE_CELLS
 }

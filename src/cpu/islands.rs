@@ -409,6 +409,8 @@ impl IslandBatches {
         let spent = Stage::ALL.map(|_| AtomicU64::new(0));
         let now = || times.begin();
         let start = now();
+        let params = &given.compiled.params;
+        let state = |body: u32| given.states.get(body as usize);
         let solve = |batch: usize, scratch: &mut IslandScratch, contacts: &[Contact], manifolds: &[Manifold]| {
             let part = |starts: &[u32]| starts[batch] as usize..starts[batch + 1] as usize;
             let (listed, bodies) = (&listed[part(contact_starts)], &bodies[part(body_starts)]);
@@ -434,7 +436,8 @@ impl IslandBatches {
                 let start = now();
                 if stores {
                     scratch.store(|contact, impulses, rolling| {
-                        store_impulses_of(&mut contacts[contact], &mut manifolds[contact], impulses, rolling);
+                        let (contact, manifold) = (&mut contacts[contact], &mut manifolds[contact]);
+                        store_impulses_of(params, contact, manifold, impulses, rolling, state);
                     });
                 }
                 spend(&spent, Stage::StoreImpulses, start);
@@ -459,7 +462,8 @@ impl IslandBatches {
                 threads.for_each_pair(LIGHT, contacts, manifolds, |index, contact, manifold| {
                     if contact.flags & POINT_COUNT_MASK != 0 {
                         let Returned { impulses, rolling, rolls } = returned.get(index);
-                        store_impulses_of(contact, manifold, impulses, (rolls != 0).then_some(rolling));
+                        let rolling = (rolls != 0).then_some(rolling);
+                        store_impulses_of(params, contact, manifold, impulses, rolling, state);
                     }
                 });
             }

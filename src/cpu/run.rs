@@ -223,7 +223,15 @@ impl CpuWorld {
             Stage::StoreImpulses => {
                 joint_tables.blocks.store(&joint_tables.impulses);
                 joint_tables.blocks.release_impulses();
-                store_impulses(threads, solver, counters, current, &mut scratch.prepare);
+                store_impulses(
+                    threads,
+                    &compiled.params,
+                    solver,
+                    counters,
+                    &tables.states,
+                    current,
+                    &mut scratch.prepare,
+                );
             }
             Stage::Continuous => {
                 let scratch = &mut scratch.continuous;

@@ -203,8 +203,9 @@ pub struct Settings {
     pub baumgarte: f32,
     /// Soft mode: stiffness of contacts as the frequency of a mass on their spring, Hz; contacts with static and
     /// kinematic bodies have twice that. At most a quarter of the substep rate acts. `None`: an eighth of it, 30 Hz at
-    /// the default step. At rest two equal bodies overlap by `2g / (2πf)²` for each body's weight that the contact
-    /// carries, 0.55 mm at 30 Hz. More: less overlap, but tall stacks take longer to come to rest; 120 Hz needs 8
+    /// the default step, and contacts at rest are preloaded until they overlap by the slop or less. Of a frequency
+    /// given here two equal bodies at rest overlap by `2g / (2πf)²` for each body's weight that the contact carries,
+    /// 0.55 mm at 30 Hz. More: less overlap, but tall stacks take longer to come to rest; 120 Hz needs 8
     /// substeps.
     pub contact_hertz: Option<f32>,
     /// Soft mode: damping ratio of contacts, above 0; 1 is critical damping. Default 10. Less: stacks ring. More:
@@ -213,7 +214,7 @@ pub struct Settings {
     /// Soft mode: fastest speed at which overlaps are pushed out, m/s. `None`: 3, times the unit of speed
     /// ([`Self::length_unit`]). More: bodies that begin inside each other fly apart. 0: overlaps stay.
     pub push_speed: Option<f32>,
-    /// Penetration that is not corrected, m. `None`: 0.005 length units.
+    /// Penetration that is not corrected, m; in soft mode that of heavy loads at rest. `None`: 0.005 length units.
     pub slop: Option<f32>,
     /// Correct penetration. Off: overlaps stay, and no bounce gains energy from being pushed out.
     pub correct_position: bool,

@@ -11,8 +11,8 @@ use super::{Snapshot, SnapshotError};
 use crate::types::Counters;
 
 /// Version of the format, raised with every change of its meaning. 2: bodies sleep. 3: impulses of joints at a point
-/// are in A's frame, and joints come and go. 4: manifolds are a table of their own.
-const VERSION: u32 = 4;
+/// are in A's frame, and joints come and go. 4: manifolds are a table of their own. 5: contacts have a preload.
+const VERSION: u32 = 5;
 const MAGIC: [u8; 8] = *b"DRYSNAP\n";
 const HEAD: usize = 32;
 const SECTION_HEAD: usize = 16;

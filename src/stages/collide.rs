@@ -168,7 +168,7 @@ fn recycle(
     true
 }
 
-/// Stores a new manifold. Points with the same feature keep their impulses.
+/// Stores a new manifold. Points with the same feature keep their impulses, and a pair that still touches its preload.
 #[inline]
 fn renew(
     contact: &mut Contact,
@@ -215,6 +215,8 @@ fn renew(
         cached_rotation_b: pose_b.rotation,
         cached_position: inv_rotate(frame.into(), between).into(),
         points,
+        preload: old.filter(|_| old_count > 0 && touch.count > 0).map_or(0.0, |old| old.preload),
+        pad: 0,
     };
 }
 

@@ -95,7 +95,7 @@ pub fn prepare_contact(
         let point = &manifold.points[end];
         let (r_a, r_b) = (point.anchor_a, point.anchor_b);
         constraint.points[end] =
-            ConstraintPoint { r_a, r_b, separation: point.separation, ..ConstraintPoint::default() };
+            ConstraintPoint { r_a, r_b, separation: point.separation - manifold.preload, ..ConstraintPoint::default() };
         if bounces {
             let velocity_a = Vec2::from(state_a.velocity) + cross_scalar(state_a.angular_velocity, r_a.into());
             let velocity_b = Vec2::from(state_b.velocity) + cross_scalar(state_b.angular_velocity, r_b.into());
@@ -158,7 +158,7 @@ pub struct ConstraintPoint {
     pub r_a: [f32; 2],
     /// Lever arm on B, m.
     pub r_b: [f32; 2],
-    /// Separation when the step begins, m, as in [`Constraint::separations`].
+    /// Separation when the step begins, less the preload, m, as in [`Constraint::separations`].
     pub separation: f32,
     /// Effective mass along the normal, kg.
     pub normal_mass: f32,

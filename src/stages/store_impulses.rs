@@ -1,38 +1,81 @@
 //! **store_impulses**: copies the solved impulses back to the manifolds, where the next step finds them for warm
-//! starting.
+//! starting, and adapts each contact's preload to its load.
 //!
-//! Reads constraints, slots and surfaces; writes manifolds and the rolling impulses of contacts. Visits one constraint
-//! after the other.
+//! Reads constraints, slots, states and surfaces; writes manifolds and the rolling impulses of contacts. Visits one
+//! constraint after the other.
+//!
+//! A contact is a spring, and a spring gives way under a load. The preload takes that back: while both bodies are at
+//! rest and overlap by more than the slop, the place at which the spring is relaxed moves into the gap, until the
+//! overlap is the slop whatever the load. It moves slowly, and both points of a contact share it: if it followed the
+//! impulses of sweeps that have not converged, or each point by itself, tall stacks would rock.
 
 use super::prepare::ContactConstraint;
-use crate::types::{Contact, Manifold, Surface};
+use crate::constants::{MAX_PRELOAD, UNLOAD_RATE, UNLOAD_SHARE};
+use crate::math::{larger, smaller};
+use crate::types::{BodyState, Contact, Manifold, POINT_COUNT_MASK, Params, Surface};
 
-/// Writes the impulses of `manifolds` and the rolling impulses of `contacts`.
+/// Writes the impulses and preloads of `manifolds`, and the rolling impulses of `contacts`.
 pub fn store_impulses(
+    params: &Params,
     slots: &[u32],
     constraints: &[ContactConstraint],
     surfaces: &[Surface],
+    states: &[BodyState],
     contacts: &mut [Contact],
     manifolds: &mut [Manifold],
 ) {
     for (slot, (&contact, constraint)) in slots.iter().zip(constraints).enumerate() {
         let (contact, manifold) = (&mut contacts[contact as usize], &mut manifolds[contact as usize]);
         let rolling = surfaces.get(slot).map(|surface| surface.rolling_impulse);
-        store_impulses_of(contact, manifold, constraint.impulses, rolling);
+        let state = |body: u32| states[body as usize];
+        store_impulses_of(params, contact, manifold, constraint.impulses, rolling, state);
     }
 }
 
-/// Writes the impulses of one contact to its manifold. `rolling` is absent if no surface resists rolling.
+/// Writes the impulses and the preload of one contact to its manifold. `rolling` is absent if no surface resists
+/// rolling. `state` returns the state of a body; it is called only if the preload may grow.
 #[inline]
 pub fn store_impulses_of(
+    params: &Params,
     contact: &mut Contact,
     manifold: &mut Manifold,
-    [normal_0, tangent_0, normal_1, tangent_1]: [f32; 4],
+    impulses: [f32; 4],
     rolling: Option<f32>,
+    state: impl Fn(u32) -> BodyState,
 ) {
+    let [normal_0, tangent_0, normal_1, tangent_1] = impulses;
     [manifold.points[0].normal_impulse, manifold.points[0].tangent_impulse] = [normal_0, tangent_0];
     [manifold.points[1].normal_impulse, manifold.points[1].tangent_impulse] = [normal_1, tangent_1];
+    if params.preload_rate > 0.0 {
+        manifold.preload = preload(params, contact, manifold, state);
+    }
     if let Some(rolling) = rolling {
         contact.rolling_impulse = rolling;
     }
+}
+
+/// Returns the preload of a contact for the next step, m.
+#[inline]
+fn preload(params: &Params, contact: &Contact, manifold: &Manifold, state: impl Fn(u32) -> BodyState) -> f32 {
+    let [p_0, p_1] = &manifold.points;
+    let is_pair = contact.flags & POINT_COUNT_MASK > 1;
+    let overlap = if is_pair { -0.5 * (p_0.separation + p_1.separation) } else { -p_0.separation };
+    let load = p_0.normal_impulse + p_1.normal_impulse;
+    if load == 0.0 || overlap < 0.0 {
+        return 0.0;
+    }
+    let (old, slop) = (manifold.preload, params.linear_slop);
+    let missing = UNLOAD_SHARE * slop - overlap;
+    if missing > 0.0 {
+        return larger(old - UNLOAD_RATE * missing, 0.0);
+    }
+    let excess = overlap - slop;
+    let is_quiet = |body: u32| {
+        let [x, y] = state(body).velocity;
+        x * x + y * y <= params.sleep_speed * params.sleep_speed
+    };
+    if excess > 0.0 && is_quiet(contact.body_a) && is_quiet(contact.body_b) {
+        return smaller(old + params.preload_rate * excess, MAX_PRELOAD * slop);
+    }
+    old
 }

@@ -83,6 +83,11 @@ pub struct Manifold {
     pub cached_position: [f32; 2],
     /// Points, of which the first `flags & POINT_COUNT_MASK` of the contact are valid.
     pub points: [ContactPoint; 2],
+    /// Preload of the contact's spring, m: by so much less the contact overlaps under its load at rest than the spring
+    /// alone would let it.
+    pub preload: f32,
+    /// Unused, zero.
+    pub pad: u32,
 }
 
 /// An archived contact: both bodies sleep. It is moved as a whole and hardly ever read. As two tables it would make the

@@ -95,8 +95,8 @@ pub struct Params {
     pub sleep_steps: u32,
     /// Sliding speed below which a contact with kinetic friction counts as at rest, m/s.
     pub stick_speed: f32,
-    /// Unused.
-    pub pad: u32,
+    /// Share of the overlap beyond the slop by which a contact's preload grows in a step; 0 if contacts have none.
+    pub preload_rate: f32,
     /// Word of the device's `partners` at which the pair exclusions' heads begin ([`crate::scene::PairExclusions`]):
     /// two words a body.
     pub exclusion_heads: u32,

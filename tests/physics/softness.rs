@@ -5,9 +5,15 @@ use std::f64::consts::TAU;
 
 use drystone::{Body, Scene, Settings, Shape};
 
-use crate::common::{Backend, far, near};
+use crate::common::{Backend, Sim, between, far, near};
 
-on_every_backend!(overlap_at_rest, overlaps_decay, push_out_is_bounded);
+on_every_backend!(
+    overlap_at_rest,
+    overlaps_decay,
+    push_out_is_bounded,
+    heavy_loads_overlap_by_the_slop,
+    lost_loads_leave_calm_bodies,
+);
 
 const GRAVITY: f32 = 10.0;
 
@@ -50,6 +56,60 @@ fn overlap_at_rest(backend: Backend) {
             0.1 * between,
         );
     }
+}
+
+/// Ground, a box of 1 m and 1 kg, and a box of `mass` on top.
+fn loaded(mass: f32) -> Scene {
+    let mut scene = Scene::new("loaded").gravity(0.0, -GRAVITY);
+    scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(5.0, 1.0)));
+    for (y, mass) in [(0.5, 1.0), (1.5, mass)] {
+        scene.add(Body { mass: Some(mass), ..Body::dynamic(0.0, y) }.shape(Shape::half_box(0.5, 0.5)));
+    }
+    scene
+}
+
+/// Overlaps below and above the light box.
+fn overlaps(sim: &mut Sim) -> [f64; 2] {
+    let bodies = sim.bodies();
+    let [low, high] = [1, 2].map(|body| f64::from(bodies[body].position[1]));
+    [0.5 - low, 1.0 - (high - low)]
+}
+
+/// At rest the preload has taken back what the spring gave way beyond the slop of 5 mm, for loads of 30 to 1000 times
+/// the weight of a box. A stiffness of the user's choice is a spring and has none: it gives way in proportion to the
+/// load, here by 10 mm and more.
+fn heavy_loads_overlap_by_the_slop(backend: Backend) {
+    for mass in [30.0, 100.0, 300.0, 1000.0] {
+        let [below, above] = overlaps(backend.start(&loaded(mass)).advance(1200));
+        let what = format!("{mass} kg on 1 kg");
+        // A sixtieth of the slop is what is left after ten seconds.
+        between(&format!("{what}: overlap below"), below, 0.0, 0.0051);
+        between(&format!("{what}: overlap above"), above, 0.0024, 0.0051);
+    }
+    let mut scene = loaded(30.0);
+    scene.settings.contact_hertz = Some(30.0);
+    let [_, soft] = overlaps(backend.start(&scene).advance(1200));
+    between("overlap of a chosen spring of 30 Hz", soft, 0.007, 0.02);
+}
+
+/// A box whose load is taken away rises by no more than the slop, and then lies as one that never had a load.
+fn lost_loads_leave_calm_bodies(backend: Backend) {
+    let mut sim = backend.start(&loaded(100.0));
+    sim.advance(900);
+    let heavy = sim.world().body_id(2).expect("the heavy box");
+    sim.world().remove_bodies(&[heavy]).expect("it can be removed");
+    let mut highest = f32::MIN;
+    for _ in 0..60 {
+        highest = highest.max(sim.advance(1).body(1).position[1]);
+    }
+    between("the box rises to", highest, 0.4999, 0.502);
+    let rest = f64::from(sim.advance(300).body(1).position[1]);
+    let alone = {
+        let mut scene = loaded(1.0);
+        scene.bodies.truncate(2);
+        f64::from(backend.start(&scene).advance(300).body(1).position[1])
+    };
+    near("its height at rest", rest, alone, 2e-6);
 }
 
 /// Without loads, an overlap shrinks by the same factor every substep: `1 − h r s`, with the rate `r = ω / (2ζ + hω)`

@@ -7,13 +7,15 @@ use crate::cpu::blocks::Blocks;
 use crate::cpu::{ConstraintSet, ContactTables};
 use crate::stages::store_impulses::store_impulses_of;
 use crate::threads::{Cut, Rows, Threads};
-use crate::types::{COLOR_COUNT, Counters, Surface};
+use crate::types::{BodyState, COLOR_COUNT, Counters, Params, Surface};
 
-/// Writes the impulses of `manifolds` and the rolling impulses of `contacts`.
+/// Writes the impulses and preloads of `manifolds`, and the rolling impulses of `contacts`.
 pub fn store_impulses(
     threads: &Threads,
+    params: &Params,
     solver: &ConstraintSet,
     counters: &Counters,
+    states: &Rows<BodyState, 4>,
     current: &mut ContactTables,
     PrepareScratch { cuts, .. }: &mut PrepareScratch,
 ) {
@@ -39,7 +41,8 @@ pub fn store_impulses(
             let Some(block) = constraints.get(block) else { continue };
             let rolling = (!surfaces.is_empty()).then(|| surfaces.get(*slot).rolling_impulse);
             *slot += 1;
-            store_impulses_of(contact, manifold, block.impulses(lane), rolling);
+            let state = |body: u32| states.get(body as usize);
+            store_impulses_of(params, contact, manifold, block.impulses(lane), rolling, state);
         }
     });
 }

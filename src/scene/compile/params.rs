@@ -3,8 +3,8 @@
 use super::{Compiled, u32_from};
 use crate::constants::{
     DEFAULT_HERTZ_SHARE, DEFAULT_PUSH_SPEED, DEFAULT_RESTITUTION_THRESHOLD, DEFAULT_SLOP, MAX_CORRECTION,
-    MAX_HERTZ_SHARE, MAX_QUIET, MAX_SPEED, MAX_TURN, RECYCLE_DISTANCE, SLEEP_SPEED, SLEEP_TIME, SPECULATIVE_DISTANCE,
-    STICK_SPEED,
+    MAX_HERTZ_SHARE, MAX_QUIET, MAX_SPEED, MAX_TURN, PRELOAD_RATE, RECYCLE_DISTANCE, SLEEP_SPEED, SLEEP_TIME,
+    SPECULATIVE_DISTANCE, STICK_SPEED,
 };
 use crate::scene::{Field, Mode, RestitutionMix, Scene, Units};
 use crate::types::{self, Params};
@@ -29,6 +29,8 @@ pub(super) fn params(scene: &Scene, units: &Units) -> Params {
         }
         _ => ([0.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]),
     };
+    // A stiffness of the user's choice is a spring, which sags under its load.
+    let preloads = settings.mode == Mode::Soft && settings.correct_position && settings.contact_hertz.is_none();
     let mut switches = 0;
     for (on, bit) in [
         (settings.accumulate, types::ACCUMULATE),
@@ -74,6 +76,7 @@ pub(super) fn params(scene: &Scene, units: &Units) -> Params {
         sleep_speed: SLEEP_SPEED * units.speed(),
         sleep_steps: sleep_steps(SLEEP_TIME * units.time, settings.dt),
         stick_speed: STICK_SPEED * units.speed(),
+        preload_rate: if preloads { PRELOAD_RATE * settings.dt / units.time } else { 0.0 },
         ..Params::default()
     }
 }
