@@ -93,6 +93,6 @@ pub(super) fn hover_texts(size: Vec2, over: &str, mut content: impl FnMut(&mut U
 /// Returns the names whose hover text is missing, only repeats the name, or is that of another name.
 pub(super) fn without_meaning<'a>(meanings: &[(&'a str, &str)]) -> Vec<&'a str> {
     let is_said_once = |meaning: &str| meanings.iter().filter(|(_, other)| *other == meaning).count() == 1;
-    let says = |name: &str, meaning: &str| meaning.trim().len() > 4 && meaning != name && is_said_once(meaning);
+    let says = |name: &str, meaning: &str| meaning.trim().len() > 3 && meaning != name && is_said_once(meaning);
     meanings.iter().filter(|(name, meaning)| !says(name, meaning)).map(|(name, _)| *name).collect()
 }
