@@ -345,7 +345,10 @@ fn collide_contact(index: u32, hulls: bool) {
         color = NONE;
     }
     let on_plane = shape_b < params.half_plane_count;
-    if (params.switches & RECYCLE) != 0u && (flags & (CACHED | SENSOR)) == CACHED {
+    // Discs bounce along the normal of their impact, not along that of the step in which they came near.
+    let is_round = (params.switches & BOUNCES) != 0u
+        && ((shapes[shape_a].kind & GEOMETRY_MASK) == CIRCLE || (shapes[shape_b].kind & GEOMETRY_MASK) == CIRCLE);
+    if (params.switches & RECYCLE) != 0u && (flags & (CACHED | SENSOR)) == CACHED && !is_round {
         let motion_extent_a = motion_extents[a];
         let motion_extent_b = motion_extents[b];
         if motion_extent_a >= 0.0 && motion_extent_b >= 0.0 {

@@ -118,7 +118,7 @@ structs! {
         body_a, body_b, normal, inv_mass_a, inv_inertia_a, inv_mass_b, inv_inertia_b, flags, friction, separations,
         r_a, r_b, measured, impulses,
     }
-    Rebound { restitution, pad_0, relative_velocities, max_impulses, pad_1 }
+    Rebound { restitution, radii, acceleration, between, radius_a, pad }
     JointData {
         body_a, body_b, first_row, flags, anchor_a, anchor_b, axis, reference_angle, id, break_force, break_torque,
         generation, pad,
@@ -325,7 +325,7 @@ macro_rules! numbers {
 }
 
 numbers! {
-    MIN_LENGTH RECYCLE_COS FACE_PREFERENCE EDGE_PREFERENCE MIN_CORNER_ANGLE ROUNDING GAP MAX_SWING
+    MIN_LENGTH RECYCLE_COS FACE_PREFERENCE EDGE_PREFERENCE MIN_CORNER_ANGLE ROUNDING GAP MAX_SWING MIN_DETERMINANT
     MAX_ANGULAR_CORRECTION MAX_SUM FAR CORE STOUT STOP_SHARE STOP_THICKNESS STOP_EXTENT STOP_TOLERANCE TOUCH MAX_ADVANCES
     MOVED_SHARE MAX_QUIET RAY_SLACK SLICE_CELLS
 }

@@ -68,10 +68,14 @@ pub struct Point {
 pub struct Bounce {
     /// Restitution coefficients, as [`Rebound::restitution`].
     pub restitution: Lanes,
-    /// Approach speeds, as [`Rebound::relative_velocities`].
-    pub relative_velocity: [Lanes; 2],
-    /// Largest impulses, as [`Rebound::max_impulses`].
-    pub max_impulses: [Lanes; 2],
+    /// Sums of radii, as [`Rebound::radii`].
+    pub radii: Lanes,
+    /// Accelerations, as [`Rebound::acceleration`].
+    pub acceleration: VecLanes,
+    /// Vectors between centres, as [`Rebound::between`].
+    pub between: VecLanes,
+    /// Radii of A, as [`Rebound::radius_a`].
+    pub radius_a: Lanes,
 }
 
 /// Rows of eight numbers in a [`Block`]; the first three are integers.
@@ -168,21 +172,15 @@ impl Block {
         let rows: &[[f32; WIDTH]; ROWS] = bytemuck::cast_ref(self);
         [rows[17][lane], rows[18][lane], rows[27][lane], rows[28][lane]]
     }
-
-    /// Writes the normal impulse of one point of one lane.
-    pub fn set_normal_impulse(&mut self, lane: usize, end: usize, impulse: f32) {
-        let rows: &mut [[f32; WIDTH]; ROWS] = bytemuck::cast_mut(self);
-        rows[17 + POINT_ROWS * end][lane] = impulse;
-    }
 }
 
 impl Bounce {
     /// Writes one lane.
     #[inline(always)]
     pub fn set(&mut self, lane: usize, rebound: &Rebound) {
-        let ([speed_0, speed_1], [most_0, most_1]) = (rebound.relative_velocities, rebound.max_impulses);
-        let values = [rebound.restitution, speed_0, speed_1, most_0, most_1];
-        let rows: &mut [[f32; WIDTH]; 5] = bytemuck::cast_mut(self);
+        let Rebound { restitution, radii, acceleration, between, radius_a, .. } = *rebound;
+        let values = [restitution, radii, acceleration[0], acceleration[1], between[0], between[1], radius_a];
+        let rows: &mut [[f32; WIDTH]; 7] = bytemuck::cast_mut(self);
         for (row, value) in rows.iter_mut().zip(values) {
             row[lane] = value;
         }
@@ -191,13 +189,15 @@ impl Bounce {
     /// Reads one lane.
     #[must_use]
     pub fn get(&self, lane: usize) -> Rebound {
-        let rows: &[[f32; WIDTH]; 5] = bytemuck::cast_ref(self);
+        let rows: &[[f32; WIDTH]; 7] = bytemuck::cast_ref(self);
         let at = |row: usize| rows[row][lane];
         Rebound {
             restitution: at(0),
-            relative_velocities: [at(1), at(2)],
-            max_impulses: [at(3), at(4)],
-            ..Rebound::default()
+            radii: at(1),
+            acceleration: [at(2), at(3)],
+            between: [at(4), at(5)],
+            radius_a: at(6),
+            pad: 0,
         }
     }
 }

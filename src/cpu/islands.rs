@@ -546,7 +546,7 @@ impl IslandScratch {
             Stage::Solve | Stage::Relax => solve(params, op.flags, states, sweep, surfaces),
             Stage::IntegratePositions => integrate_positions_of(listed_bodies, params, bodies, states),
             Stage::Project => project(params, states, sweep),
-            Stage::Restitution => restitution(params, states, sweep),
+            Stage::Restitution => restitution(params, states, accumulators, sweep, surfaces),
             // Impulses are stored by `store`, where the contacts may be written.
             _ => {}
         }

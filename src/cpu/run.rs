@@ -180,7 +180,9 @@ impl CpuWorld {
             }
             Stage::WarmStart => warm_start(&mut constraints.by(sweepers, counters), &*accumulators, surfaces),
             Stage::Project => project(params, states, &mut constraints.by(sweepers, counters)),
-            Stage::Restitution => restitution(params, states, &mut constraints.by(sweepers, counters)),
+            Stage::Restitution => {
+                restitution(params, states, accumulators, &mut constraints.by(sweepers, counters), surfaces);
+            }
             _ => solve(params, op.flags, &*states, &mut constraints.by(sweepers, counters), surfaces),
         }
     }

@@ -129,7 +129,7 @@ impl CpuWorld {
                         integrate_positions_in(first, end, params, bodies, &*states);
                     }),
                     Stage::Project => project(params, states, worker),
-                    Stage::Restitution => restitution(params, states, worker),
+                    Stage::Restitution => restitution(params, states, &*accumulators, worker, surfaces),
                     _ => {}
                 }
                 if begin.is_some() {

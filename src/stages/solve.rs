@@ -19,7 +19,7 @@ use super::prepare::{ConstraintPoint, ContactConstraint};
 pub use crate::constants::GAP;
 use crate::math::{cross, cross_scalar, larger, right_perp, smaller, turned};
 use crate::types::{
-    ACCUMULATE, BOUNCES, BodyState, FIXED_A, FIXED_B, FRESH, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
+    ACCUMULATE, BodyState, FIXED_A, FIXED_B, FRESH, LEAVE_IMPACTS, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
 };
 
 /// Makes one sweep over all contacts.
@@ -68,11 +68,6 @@ fn solve_contact(
         let new = normal_impulse(params, sweep_flags, softness, c.measured[end], velocity, point.normal_mass, old);
         c.impulses[2 * end] = new;
         motion.push(point, normal * (new - old));
-    }
-    if params.switches & BOUNCES != 0 {
-        for (end, most) in c.rebound.max_impulses.iter_mut().enumerate() {
-            *most = larger(*most, c.impulses[2 * end]);
-        }
     }
 
     if sweep_flags & USE_FRICTION != 0 {
@@ -142,6 +137,10 @@ fn normal_impulse(
         let depth = smaller(separation + slop, 0.0);
         bias = larger(soft_mass_scale * bias_rate * depth, -params.push_speed);
         (mass_scale, impulse_scale) = (soft_mass_scale, soft_impulse_scale);
+    }
+    // A fast approach is left to the next impacts, which give it its rebound.
+    if sweep_flags & LEAVE_IMPACTS != 0 && velocity < -params.restitution_threshold {
+        return old;
     }
     let wanted = -(mass * (mass_scale * velocity + bias)) - impulse_scale * old;
     if params.switches & ACCUMULATE != 0 { larger(old + wanted, 0.0) } else { old + larger(wanted, 0.0) }
