@@ -145,4 +145,5 @@ fn prepare_rebounds(
     rebounds[slot].between = between;
     rebounds[slot].radius_a = radius_a;
     rebounds[slot].pad = 0u;
+    rebounds[slot].impulses = vec4<f32>(0.0);
 }

@@ -138,6 +138,7 @@ fn bounce_contact(slot: u32) {
     v_b += push_1 * inv.z;
     w_b += inv.w * cross_2d(r_b_1, push_1);
 
+    var impacts = rebounds[slot].impulses + vec4<f32>(impulse_0, 0.0, impulse_1, 0.0);
     let tangent = right_perp(normal);
     let friction = constraints[slot].friction;
     var kinetic = friction;
@@ -153,12 +154,19 @@ fn bounce_contact(slot: u32) {
         let slip = dot(velocity_at(v_a, w_a, v_b, w_b, r_a, r_b), tangent) - belt;
         let held = -(effective_mass(inv, r_a, r_b, tangent) * slip);
         let most = select(friction, kinetic, abs(held) > friction * impulse) * impulse;
-        let drag = tangent * max(min(held, most), -most);
+        let tangent_impulse = max(min(held, most), -most);
+        if end == 0u {
+            impacts.y += tangent_impulse;
+        } else {
+            impacts.w += tangent_impulse;
+        }
+        let drag = tangent * tangent_impulse;
         v_a -= drag * inv.x;
         w_a -= inv.y * cross_2d(r_a, drag);
         v_b += drag * inv.z;
         w_b += inv.w * cross_2d(r_b, drag);
     }
+    rebounds[slot].impulses = impacts;
     // The accumulators do not count the change as an impulse of the sweeps.
     if (flags & FIXED_A) == 0u {
         states[a].velocity = v_a;

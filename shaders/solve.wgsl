@@ -8,7 +8,14 @@
 
 // Each field is read once, at the top, and each result written once, at the end: the sweeps are bound by memory, and on
 // a software adapter every word counts. A missing second point is all zero and takes no impulse.
-fn solve_contact(slot: u32, sweep_flags: u32) {
+fn solve_contact(slot: u32, flags_of_sweep: u32) {
+    var sweep_flags = flags_of_sweep;
+    // Of contacts without restitution no impact takes the approach. A world of a batch may have none at all.
+    if (sweep_flags & LEAVE_IMPACTS) != 0u {
+        if (params.switches & BOUNCES) == 0u || rebounds[slot].restitution == 0.0 {
+            sweep_flags &= ~LEAVE_IMPACTS;
+        }
+    }
     let a = constraints[slot].body_a;
     let b = constraints[slot].body_b;
     let flags = constraints[slot].flags;

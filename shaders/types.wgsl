@@ -76,6 +76,7 @@ const MARKED: u32 = 128u;
 const PAST_COLOR_SHIFT: u32 = 24u;
 const SENSOR: u32 = 256u;
 const OVERLAPS: u32 = 512u;
+const IMPACT: u32 = 1024u;
 
 const ACCUMULATE: u32 = 1u;
 const RECYCLE: u32 = 2u;
@@ -390,6 +391,7 @@ struct Rebound {
     between: vec2<f32>,
     radius_a: f32,
     pad: u32,
+    impulses: vec4<f32>,
 }
 
 struct JointData {

@@ -27,7 +27,7 @@ use crate::cpu::stages::solve::solve;
 use crate::cpu::stages::store_impulses::store_impulses_listed;
 use crate::cpu::stages::warm_start::warm_start;
 use crate::scene::Compiled;
-use crate::stages::store_impulses::store_impulses_of;
+use crate::stages::store_impulses::{ContactImpulses, store_impulses_of};
 use crate::step::{PlannedStage, Stage};
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
@@ -125,14 +125,19 @@ struct ContactRun {
     count: u32,
 }
 
+/// [`Returned::marks`]: something resists rolling.
+const ROLLS: u32 = 1;
+/// [`Returned::marks`]: the impulses include those of impacts.
+const HAS_IMPACT: u32 = 2;
+
 /// Result of the solver for one contact.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 struct Returned {
     impulses: [f32; 4],
     rolling: f32,
-    /// 1 if anything resists rolling, else 0.
-    rolls: u32,
+    /// [`ROLLS`] and [`HAS_IMPACT`].
+    marks: u32,
 }
 
 /// Tables of a world that the solver reads and writes.
@@ -433,8 +438,8 @@ impl IslandBatches {
                 }
                 let start = now();
                 if stores {
-                    scratch.store(|contact, impulses, rolling| {
-                        store_impulses_of(&mut contacts[contact], &mut manifolds[contact], impulses, rolling);
+                    scratch.store(|contact, impulses| {
+                        store_impulses_of(&mut contacts[contact], &mut manifolds[contact], impulses);
                     });
                 }
                 spend(&spent, Stage::StoreImpulses, start);
@@ -449,17 +454,18 @@ impl IslandBatches {
                     return;
                 }
                 let start = now();
-                scratch.store(|contact, impulses, rolling| {
-                    let rolls = u32::from(rolling.is_some());
-                    returned.set(contact, Returned { impulses, rolling: rolling.unwrap_or(0.0), rolls });
+                scratch.store(|contact, ContactImpulses { points, has_impact, rolling }| {
+                    let marks = if rolling.is_some() { ROLLS } else { 0 } | if has_impact { HAS_IMPACT } else { 0 };
+                    returned.set(contact, Returned { impulses: points, rolling: rolling.unwrap_or(0.0), marks });
                 });
                 spend(&spent, Stage::StoreImpulses, start);
             });
             if stores {
                 threads.for_each_pair(LIGHT, contacts, manifolds, |index, contact, manifold| {
                     if contact.flags & POINT_COUNT_MASK != 0 {
-                        let Returned { impulses, rolling, rolls } = returned.get(index);
-                        store_impulses_of(contact, manifold, impulses, (rolls != 0).then_some(rolling));
+                        let Returned { impulses, rolling, marks } = returned.get(index);
+                        let (rolling, has_impact) = ((marks & ROLLS != 0).then_some(rolling), marks & HAS_IMPACT != 0);
+                        store_impulses_of(contact, manifold, ContactImpulses { points: impulses, has_impact, rolling });
                     }
                 });
             }
@@ -552,7 +558,7 @@ impl IslandScratch {
         }
     }
 
-    fn store(&self, keep: impl FnMut(usize, [f32; 4], Option<f32>)) {
+    fn store(&self, keep: impl FnMut(usize, ContactImpulses)) {
         store_impulses_listed(&self.slots, &self.counters, &self.constraints, &self.surfaces, keep);
     }
 }

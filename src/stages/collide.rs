@@ -30,8 +30,8 @@ use crate::scene::Compiled;
 use crate::tables::Tables;
 use crate::types::{
     BOUNCES, BOX, CACHED, CIRCLE, COLOR_COUNT, Contact, ContactPoint, FIXED_A, FIXED_B, GEOMETRY_MASK, HALF_PLANE,
-    Manifold, NONE, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, Params, Pose, RECYCLE, RECYCLED, SENSOR, ShapeData,
-    TOUCHED,
+    IMPACT, Manifold, NONE, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, Params, Pose, RECYCLE, RECYCLED, SENSOR,
+    ShapeData, TOUCHED,
 };
 
 /// Fills `manifolds`. Marks contacts that kept their manifold as [`RECYCLED`], and returns their number.
@@ -74,7 +74,7 @@ pub fn collide_contact(
     let is_round = |shape: u32| shapes[shape as usize].kind & GEOMETRY_MASK == CIRCLE;
     if params.switches & RECYCLE != 0
         && (params.switches & BOUNCES == 0 || !(is_round(contact.shape_a) || is_round(contact.shape_b)))
-        && contact.flags & (CACHED | SENSOR) == CACHED
+        && contact.flags & (CACHED | SENSOR | IMPACT) == CACHED
         && motion_extents.iter().all(|&swing| swing >= 0.0)
         && let Some(old) = old
         && recycle(params, motion_extents, pose_a, pose_b, on_plane, old, contact, to)
@@ -172,7 +172,7 @@ fn recycle(
     true
 }
 
-/// Stores a new manifold. Points with the same feature keep their impulses.
+/// Stores a new manifold. Points with the same feature keep their impulses, except those of impacts.
 #[inline]
 fn renew(
     contact: &mut Contact,
@@ -185,7 +185,8 @@ fn renew(
 ) {
     let old_features = contact.features;
     let old_count = (contact.flags & POINT_COUNT_MASK) as usize;
-    let old_points = old.map_or(&[][..], |old| &old.points[..old_count]);
+    let kept_count = if contact.flags & IMPACT == 0 { old_count } else { 0 };
+    let old_points = old.map_or(&[][..], |old| &old.points[..kept_count]);
     contact.features = 0;
     let mut points = [ContactPoint::default(); 2];
     for (index, (point, fresh)) in touch.points[..touch.count as usize].iter().zip(&mut points).enumerate() {

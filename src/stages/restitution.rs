@@ -167,7 +167,10 @@ pub fn bounce_contact(
         {
             most = surface.kinetic_friction * impulse;
         }
-        motion.push(c, end, tangent * larger(smaller(held, most), -most));
+        let tangent_impulse = larger(smaller(held, most), -most);
+        motion.push(c, end, tangent * tangent_impulse);
+        c.rebound.impulses[2 * end] += impulse;
+        c.rebound.impulses[2 * end + 1] += tangent_impulse;
     }
     Some([
         Rebounded { velocity: motion.v_a, angular_velocity: motion.w_a },

@@ -71,4 +71,6 @@ pub struct Rebound {
     pub radius_a: f32,
     /// Unused, zero.
     pub pad: u32,
+    /// Normal and tangent impulse of the step's impacts at point 0, then at point 1, N·s.
+    pub impulses: [f32; 4],
 }

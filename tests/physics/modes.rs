@@ -97,11 +97,7 @@ fn no_correction_keeps_perfect_bounces(backend: Backend) {
         }
         println!("{heights:?}");
         assert_eq!(heights.len(), 10, "nine bounces in 12 s: {heights:?}");
-        let h = 1.0 / (60.0 * f64::from(substeps));
-        let speeds = heights[..9].iter().map(|height| (2.0 * 10.0 * height).sqrt());
-        let want: f64 = speeds.map(|speed| h * speed).sum();
-        // The speed at an impact is known to g·h, and the ball turns up to g·h²/2 off the surface: some percent.
-        near(&format!("lost in nine bounces, {substeps} substeps"), heights[0] - heights[9], want, 0.05 * want);
+        near(&format!("height after nine bounces, {substeps} substeps"), heights[9], 2.0, 0.01 * 2.0);
         for pair in heights.windows(2) {
             assert!(pair[1] < pair[0] + 1e-3, "higher than before: {heights:?}");
         }

@@ -337,7 +337,7 @@ fn compare_constraints(outcome: &mut StageComparison, cpu: &[Constraint], gpu: &
 
 fn compare_rebounds(outcome: &mut StageComparison, cpu: &[Rebound], gpu: &[Rebound]) {
     outcome.close("rebounds", cpu, gpu, |r| {
-        [&[r.restitution, r.radii, r.radius_a][..], &r.acceleration, &r.between].concat()
+        [&[r.restitution, r.radii, r.radius_a][..], &r.acceleration, &r.between, &r.impulses].concat()
     });
 }
 

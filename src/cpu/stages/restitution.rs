@@ -66,7 +66,7 @@ fn bounce_block(
     accumulators: &Rows<Accumulator, 2>,
     slot: usize,
     block: &mut Block,
-    bounce: &Bounce,
+    bounce: &mut Bounce,
     surfaces: &Rows<Surface, 2>,
 ) {
     for lane in 0..WIDTH {
@@ -83,6 +83,7 @@ fn bounce_block(
             block.set(lane, &constraint);
         }
         let Some([new_a, new_b]) = rebounded else { continue };
+        bounce.set(lane, &constraint.rebound);
         if flags & FIXED_A == 0 {
             let (state, sum) = new_a.applied(pair[0], accumulators.get(a));
             states.set(a, state);

@@ -1,7 +1,7 @@
 //! Sweeps of sequential impulses over the contacts, eight constraints at a time, shared among threads; the fast form of
 //! [`crate::stages::solve`], to the same bits.
 
-use crate::cpu::blocks::{Block, ContactBatch, Visit};
+use crate::cpu::blocks::{Block, Bounce, ContactBatch, Visit};
 use crate::cpu::lanes::{
     Lanes, Select, Simd, SimdBase, SimdMask, Vec2x8, cross, cross_scalar, dispatch, f32x8, inverse, right_perp, turned,
     u32x8,
@@ -16,6 +16,8 @@ use crate::types::{
 const FIRST: u32 = USE_BIAS;
 const BIASED: u32 = USE_BIAS | MEASURED;
 const RELAX: u32 = USE_FRICTION;
+/// Flags of the relax sweep in worlds that bounce.
+const RELAX_LEAVING: u32 = USE_FRICTION | LEAVE_IMPACTS;
 /// Value for any other flags.
 const ANY: u32 = u32::MAX;
 
@@ -44,6 +46,7 @@ pub fn solve_batch(
         FIRST if plain => visit_batch::<FIRST, _>(simd, params, flags, states, batch, surfaces),
         BIASED if plain => visit_batch::<BIASED, _>(simd, params, flags, states, batch, surfaces),
         RELAX if plain => visit_batch::<RELAX, _>(simd, params, flags, states, batch, surfaces),
+        RELAX_LEAVING if plain => visit_batch::<RELAX_LEAVING, _>(simd, params, flags, states, batch, surfaces),
         _ => visit_batch::<ANY, _>(simd, params, flags, states, batch, surfaces),
     });
 }
@@ -59,16 +62,22 @@ fn visit_batch<const KNOWN: u32, S: Simd>(
     batch: ContactBatch,
     surfaces: &Rows<Surface, 2>,
 ) {
+    if KNOWN == RELAX_LEAVING {
+        for (_, block, bounce) in batch.blocks() {
+            visit(simd, params, KNOWN, true, states, block, bounce.map(|bounce| &*bounce), None);
+        }
+        return;
+    }
     if KNOWN != ANY {
         for block in batch.blocks {
-            visit(simd, params, KNOWN, true, states, block, None);
+            visit(simd, params, KNOWN, true, states, block, None, None);
         }
         return;
     }
     let accumulate = params.switches & ACCUMULATE != 0;
-    for (slot, block, _) in batch.blocks() {
+    for (slot, block, bounce) in batch.blocks() {
         let mut surface = SurfaceLanes::load(slot, block, surfaces);
-        visit(simd, params, flags, accumulate, states, block, surface.as_mut());
+        visit(simd, params, flags, accumulate, states, block, bounce.map(|bounce| &*bounce), surface.as_mut());
         if let Some(surface) = &surface {
             surface.store_rolling(slot, block, surfaces);
         }
@@ -126,6 +135,7 @@ fn visit<S: Simd>(
     accumulate: bool,
     states: impl RowTable<Item = BodyState>,
     block: &mut Block,
+    bounce: Option<&Bounce>,
     mut surface: Option<&mut SurfaceLanes>,
 ) {
     let splat = |value: f32| f32x8::splat(simd, value);
@@ -191,8 +201,12 @@ fn visit<S: Simd>(
         let old = point.normal_impulse.on(simd);
         let wanted = -(point.normal_mass.on(simd) * (mass_scale * velocity + bias)) - impulse_scale * old;
         let mut new = if accumulate { (old + wanted).max(zero) } else { old + wanted.max(zero) };
-        if flags & LEAVE_IMPACTS != 0 {
-            new = velocity.simd_lt(splat(-params.restitution_threshold)).select(old, new);
+        if flags & LEAVE_IMPACTS != 0
+            && let Some(bounce) = bounce
+        {
+            let bounces = !bounce.restitution.on(simd).simd_eq(zero);
+            let leaves = velocity.simd_lt(splat(-params.restitution_threshold)) & bounces;
+            new = leaves.select(old, new);
         }
         point.normal_impulse.put(new);
         let impulse = normal * (new - old);
