@@ -108,7 +108,7 @@ fn bounce_contact(slot: u32) {
         let share_1 = coupling * mass_1;
         let determinant = 1.0 - share_0 * share_1;
         if determinant < MIN_DETERMINANT {
-            let change = 0.5 * max(wanted_0, wanted_1);
+            let change = 0.25 * (wanted_0 + wanted_1);
             impulse_0 = change * mass_0;
             impulse_1 = change * mass_1;
         } else {

@@ -328,6 +328,7 @@ fn a_wrong_shader_is_detected() {
             "accumulate(joint, stance_now(joint), 1.0);",
             "accumulate(joint, stance_now(joint), 2.0);",
         ),
+        (Stage::Restitution, "restitution", "(1.0 + restitution_mixed) * (velocity_0", "1.5 * (velocity_0"),
         (
             Stage::IntegrateVelocities,
             "integrate_velocities",
@@ -361,7 +362,6 @@ fn a_wrong_shader_is_detected() {
         ),
         (Stage::ProjectJoints, "project_joints", "let wanted = min(max(", "let wanted = 0.9 * min(max("),
         (Stage::Project, "project", "let correction = max(depth,", "let correction = max(0.9 * depth,"),
-        (Stage::Restitution, "restitution", "(1.0 + restitution_mixed) * (velocity_0", "1.5 * (velocity_0"),
         (
             Stage::StoreImpulses,
             "store_impulses",

@@ -194,7 +194,8 @@ fn normal_impulses(c: &ContactConstraint, normal: Vec2, wanted: [f32; 2]) -> [f3
     let (share_0, share_1) = (coupling * p_0.normal_mass, coupling * p_1.normal_mass);
     let determinant = 1.0 - share_0 * share_1;
     if determinant < MIN_DETERMINANT {
-        let change = 0.5 * larger(wanted[0], wanted[1]);
+        // Half of the mean each: more, for the slower of the two, would make energy.
+        let change = 0.25 * (wanted[0] + wanted[1]);
         return [change * p_0.normal_mass, change * p_1.normal_mass];
     }
     let both = [(alone[0] - share_0 * alone[1]) / determinant, (alone[1] - share_1 * alone[0]) / determinant];

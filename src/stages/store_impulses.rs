@@ -2,7 +2,7 @@
 //! starting.
 //!
 //! Reads constraints, rebounds, slots and surfaces; writes manifolds, and of contacts the rolling impulses and the flag
-//! [`IMPACT`]. Visits one constraint after the other. Impulses of impacts are added, for those who read the contacts; the
+//! [`IMPACT`]. Visits one constraint after the other. Impulses of impacts are added for readers of the contacts; the
 //! next step does not start with them.
 
 use super::prepare::ContactConstraint;

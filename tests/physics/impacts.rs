@@ -150,7 +150,7 @@ fn closed_system(backend: Backend) {
     far("momentum, one held", after.momentum[0], before.momentum[0], 1e-2 * size);
 }
 
-/// Returns a world without gravity whose bodies bounce perfectly, whatever their speed.
+/// Returns a world without gravity in which impacts of any speed bounce.
 fn elastic(name: &str) -> Scene {
     let mut scene = Scene::new(name).gravity(0.0, 0.0);
     scene.settings.restitution_threshold = Some(0.0);
