@@ -119,8 +119,8 @@ pub const MAX_CORRECTION: f32 = 0.2;
 /// Fewer: what still approaches afterwards loses its rebound. More cost in proportion.
 pub const RESTITUTION_ROUNDS: u32 = 4;
 /// Determinant of the inverse masses of two points of a contact, as a share of the product of its diagonal, below which
-/// an impact takes them for one: they are closer than 3 % of the height of a box on them. Less: rounding decides how they
-/// share the impulse, and the spin of narrow bodies with it (3 % off at 1e-4). More: wide bodies rock.
+/// an impact takes them for one: they are closer than 3 % of the height of a box on them. Less: rounding decides how
+/// they share the impulse. More: narrow boxes that fall flat begin to rock.
 pub const MIN_DETERMINANT: f32 = 0.01;
 /// Smallest gap between two shapes, as a share of the slop; below it they count as touching. The formulae for gap and
 /// touch differ by a few per cent of the impulse; with a bound at zero rounding would choose between them for bodies

@@ -219,8 +219,9 @@ fn sleepy() -> Scene {
         if index % 2 == 1 {
             scene.join(Joint::new(JointKind::rod(), first, second));
         }
-        // The ball's front reaches the box after ten steps, plus two for each pair before.
-        let steps = 10.0 + 2.0 * f32::from(index);
+        // The ball's front reaches the box after eleven steps, plus two for each pair before: half of these steps are
+        // compared stage by stage.
+        let steps = 11.0 + 2.0 * f32::from(index);
         let ball = Body::dynamic(1.8 + gap + 0.25 * steps, y + 0.1).velocity(-4.0, 0.0);
         scene.add(ball.shape(Shape::circle(0.3).restitution(0.3)));
     }

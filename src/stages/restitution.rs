@@ -227,6 +227,7 @@ fn turn_normal(params: &Params, c: &mut ContactConstraint, moved: Vec2, velocity
         point.r_a = (normal * rebound.radius_a).into();
         point.r_b = (normal * (rebound.radius_a - rebound.radii)).into();
         point.separation = start.dot(normal) - rebound.radii;
+        c.find_masses();
     }
     true
 }
