@@ -147,7 +147,8 @@ impl Stage {
 pub struct PlannedStage {
     /// Stage to run.
     pub stage: Stage,
-    /// Flags of a solver sweep ([`crate::types::Sweep::flags`]), else 0.
+    /// Flags of a solver sweep ([`crate::types::Sweep::flags`]); of restitution the number of the round in the step;
+    /// else 0.
     pub flags: u32,
 }
 
@@ -198,8 +199,8 @@ pub fn plan(settings: &Settings, bounces: bool, joints: bool) -> Vec<PlannedStag
             run(Stage::WarmStartJoints, 0);
         }
         if bounces {
-            for _ in 0..RESTITUTION_ROUNDS {
-                run(Stage::Restitution, 0);
+            for round in 0..RESTITUTION_ROUNDS {
+                run(Stage::Restitution, substep * RESTITUTION_ROUNDS + round);
             }
         }
         run(Stage::IntegrateVelocities, 0);

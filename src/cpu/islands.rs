@@ -22,7 +22,7 @@ use crate::cpu::stages::integrate_positions::integrate_positions_of;
 use crate::cpu::stages::integrate_velocities::integrate_velocities_of;
 use crate::cpu::stages::prepare::{ConstraintTables, prepare_of};
 use crate::cpu::stages::project::project;
-use crate::cpu::stages::restitution::restitution;
+use crate::cpu::stages::restitution::{ImpactRounds, ImpactTables, restitution};
 use crate::cpu::stages::solve::solve;
 use crate::cpu::stages::store_impulses::store_impulses_listed;
 use crate::cpu::stages::warm_start::warm_start;
@@ -97,6 +97,7 @@ struct IslandScratch {
     counters: Counters,
     constraints: Blocks,
     surfaces: Rows<Surface, 2>,
+    rounds: ImpactRounds,
 }
 
 /// Capacity of each thread's memory: contacts of a batch, and those of them in the overflow.
@@ -536,8 +537,9 @@ impl IslandScratch {
         listed_bodies: &[u32],
     ) {
         let SolverTables { compiled: Compiled { params, bodies, shapes, .. }, poses, states, accumulators } = given;
-        let Self { slots, counters, constraints, surfaces } = self;
+        let Self { slots, counters, constraints, surfaces, rounds } = self;
         if op.stage == Stage::Prepare {
+            *rounds = ImpactRounds::default();
             let source = ConstraintTables { params, bodies, shapes, states, contacts, manifolds };
             prepare_of(listed, &source, slots, counters, constraints, surfaces);
             return;
@@ -552,7 +554,9 @@ impl IslandScratch {
             Stage::Solve | Stage::Relax => solve(params, op.flags, states, sweep, surfaces),
             Stage::IntegratePositions => integrate_positions_of(listed_bodies, params, bodies, states),
             Stage::Project => project(params, states, sweep),
-            Stage::Restitution => restitution(params, states, accumulators, sweep, surfaces),
+            Stage::Restitution if rounds.is_needed(op.flags) => {
+                restitution(ImpactTables { params, states, accumulators, surfaces }, rounds.round(op.flags), sweep);
+            }
             // Impulses are stored by `store`, where the contacts may be written.
             _ => {}
         }

@@ -1,5 +1,6 @@
 //! Impacts and friction: restitution, conservation of momentum and energy, Coulomb's law on a slope.
 
+use drystone::low_level::state::contact_points;
 use drystone::low_level::step::Stage;
 use drystone::{Body, Scene, Shape};
 
@@ -17,6 +18,7 @@ on_every_backend!(
     flat_box,
     sliding_impact,
     oblique_impact,
+    reported_impulse,
     slope_distances,
     slope_holds,
     friction_ramp,
@@ -308,6 +310,26 @@ fn oblique_impact(backend: Backend) {
         // Negative control: the line of centres 12 mm before the touch.
         far("direction", got, -f64::from(offset).atan2((1.0 - f64::from(offset).powi(2)).sqrt() + 0.012), 5e-4);
     }
+}
+
+/// Contacts report the impulse of an impact in its step, `m (1 + e) v_n` and at most the friction of it, and the next
+/// step does not begin with it.
+fn reported_impulse(backend: Backend) {
+    let mut scene = elastic("reported impulse");
+    scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(20.0, 1.0).restitution(0.5).friction(0.1)));
+    scene.add(Body::dynamic(0.0, 1.0).velocity(2.0, -3.0).shape(Shape::circle(0.5).restitution(0.5).friction(0.1)));
+    let mass = std::f64::consts::PI * 0.25;
+    let mut sim = backend.start(&scene);
+    let mut impacts = Vec::new();
+    for _ in 0..30 {
+        let snapshot = sim.advance(1).snapshot();
+        let contacts = contact_points(sim.world().compiled(), &snapshot);
+        impacts.extend(contacts.iter().filter(|contact| contact.normal_impulse > 0.0).cloned());
+    }
+    assert_eq!(impacts.len(), 1, "{impacts:?}");
+    near("normal impulse", impacts[0].normal_impulse, mass * 1.5 * 3.0, 1e-3 * mass);
+    near("tangent impulse", impacts[0].tangent_impulse.abs(), 0.1 * mass * 1.5 * 3.0, 1e-3 * mass);
+    near("velocity afterwards", sim.body(1).velocity[1], 1.5, 1e-3);
 }
 
 /// Returns the distance that a box slid down the slope, m.

@@ -36,7 +36,7 @@ pub fn prepare(
 ) {
     let Compiled { params, bodies, shapes, .. } = compiled;
     let ContactTables { contacts, manifolds, .. } = current;
-    let ConstraintSet { slots, constraints, surfaces } = solver;
+    let ConstraintSet { slots, constraints, surfaces, .. } = solver;
     let bounces = params.switches & BOUNCES != 0;
     constraints.build(counters, bounces);
     surfaces.resize(if params.switches & SURFACES == 0 { 0 } else { slots.len() });

@@ -2,39 +2,70 @@
 //! [`crate::stages::restitution`], to the same bits. Most blocks have no point that approaches fast enough, which eight
 //! lanes find out at once; the others are visited lane by lane.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::constants::RESTITUTION_ROUNDS;
 use crate::cpu::blocks::{Block, Bounce, ContactBatch, Visit};
 use crate::cpu::lanes::{Simd, SimdBase, SimdMask, Vec2x8, WIDTH, cross_scalar, dispatch, f32x8};
 use crate::stages::restitution::bounce_contact;
 use crate::threads::{RowTable, Rows};
 use crate::types::{Accumulator, BodyState, FIXED_A, FIXED_B, Params, Surface};
 
+/// Tables of the impacts of a world.
+#[derive(Clone, Copy, Debug)]
+pub struct ImpactTables<'a> {
+    /// Settings.
+    pub params: &'a Params,
+    /// Velocities of the bodies.
+    pub states: &'a Rows<BodyState, 4>,
+    /// Sums of impulses of the bodies.
+    pub accumulators: &'a Rows<Accumulator, 2>,
+    /// Materials with more than friction and restitution; empty if there are none.
+    pub surfaces: &'a Rows<Surface, 2>,
+}
+
+/// Rounds of a step, of which those that cannot change anything are left out: after a round without impacts the next
+/// one of the same substep would be without, too.
+#[derive(Debug, Default)]
+pub struct ImpactRounds {
+    /// Number of the round after the last one with an impact.
+    next: AtomicU32,
+}
+
+impl ImpactRounds {
+    /// Returns true if the round with this number in the step may have impacts. All impacts of earlier rounds must be
+    /// done.
+    #[must_use]
+    pub fn is_needed(&self, number: u32) -> bool {
+        number.is_multiple_of(RESTITUTION_ROUNDS) || self.next.load(Ordering::Relaxed) >= number
+    }
+
+    /// Returns the round with this number.
+    #[must_use]
+    pub fn round(&self, number: u32) -> ImpactRound<'_> {
+        ImpactRound { rounds: self, number }
+    }
+}
+
+/// A round of a step.
+#[derive(Clone, Copy, Debug)]
+pub struct ImpactRound<'a> {
+    rounds: &'a ImpactRounds,
+    number: u32,
+}
+
 /// Makes one round over all contacts.
-pub fn restitution(
-    params: &Params,
-    states: &Rows<BodyState, 4>,
-    accumulators: &Rows<Accumulator, 2>,
-    constraints: &mut impl Visit,
-    surfaces: &Rows<Surface, 2>,
-) {
-    constraints.visit_batches(|batch| {
-        dispatch!(simd => visit_batch(simd, params, states, accumulators, batch, surfaces));
-    });
+pub fn restitution(tables: ImpactTables, round: ImpactRound, constraints: &mut impl Visit) {
+    constraints.visit_batches(|batch| dispatch!(simd => visit_batch(simd, tables, round, batch)));
 }
 
 /// Visits some blocks of one colour.
 #[inline(always)]
-fn visit_batch<S: Simd>(
-    simd: S,
-    params: &Params,
-    states: &Rows<BodyState, 4>,
-    accumulators: &Rows<Accumulator, 2>,
-    batch: ContactBatch,
-    surfaces: &Rows<Surface, 2>,
-) {
+fn visit_batch<S: Simd>(simd: S, tables: ImpactTables, round: ImpactRound, batch: ContactBatch) {
     for (slot, block, bounce) in batch.blocks() {
         let Some(bounce) = bounce else { continue };
-        if may_bounce(simd, params, states, block, bounce) {
-            bounce_block(params, states, accumulators, slot, block, bounce, surfaces);
+        if may_bounce(simd, tables.params, tables.states, block, bounce) {
+            bounce_block(tables, round, slot, block, bounce);
         }
     }
 }
@@ -60,15 +91,8 @@ fn may_bounce<S: Simd>(simd: S, params: &Params, states: &Rows<BodyState, 4>, bl
 }
 
 /// Visits the lanes of a block one by one.
-fn bounce_block(
-    params: &Params,
-    states: &Rows<BodyState, 4>,
-    accumulators: &Rows<Accumulator, 2>,
-    slot: usize,
-    block: &mut Block,
-    bounce: &mut Bounce,
-    surfaces: &Rows<Surface, 2>,
-) {
+fn bounce_block(tables: ImpactTables, round: ImpactRound, slot: usize, block: &mut Block, bounce: &mut Bounce) {
+    let ImpactTables { params, states, accumulators, surfaces } = tables;
     for lane in 0..WIDTH {
         if bounce.restitution.0[lane] == 0.0 {
             continue;
@@ -83,6 +107,7 @@ fn bounce_block(
             block.set(lane, &constraint);
         }
         let Some([new_a, new_b]) = rebounded else { continue };
+        round.rounds.next.store(round.number + 1, Ordering::Relaxed);
         bounce.set(lane, &constraint.rebound);
         if flags & FIXED_A == 0 {
             let (state, sum) = new_a.applied(pair[0], accumulators.get(a));

@@ -17,7 +17,7 @@ pub fn store_impulses(
     current: &mut ContactTables,
     PrepareScratch { cuts, .. }: &mut PrepareScratch,
 ) {
-    let ConstraintSet { slots, constraints, surfaces } = solver;
+    let ConstraintSet { slots, constraints, surfaces, .. } = solver;
     let ContactTables { contacts, manifolds, .. } = current;
     // One thread walks through all contacts from the start, without interruption.
     cuts.clear();
