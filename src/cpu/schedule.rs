@@ -130,7 +130,7 @@ impl CpuWorld {
                         integrate_positions_in(first, end, params, bodies, &*states);
                     }),
                     Stage::Project => project(params, states, worker),
-                    Stage::Restitution if rounds.is_needed(op.flags) => {
+                    Stage::Restitution => {
                         let tables = ImpactTables { params, states, accumulators, surfaces };
                         restitution(tables, rounds.round(op.flags), worker);
                     }

@@ -1,8 +1,9 @@
 //! Impacts and friction: restitution, conservation of momentum and energy, Coulomb's law on a slope.
 
 use drystone::low_level::state::contact_points;
-use drystone::low_level::step::Stage;
-use drystone::{Body, Scene, Shape};
+use drystone::low_level::step::{Stage, plan};
+use drystone::low_level::types::LEAVE_IMPACTS;
+use drystone::{Body, Mode, Scene, Settings, Shape};
 
 use crate::common::{Backend, Sim, between, far, near};
 
@@ -330,6 +331,24 @@ fn reported_impulse(backend: Backend) {
     near("normal impulse", impacts[0].normal_impulse, mass * 1.5 * 3.0, 1e-3 * mass);
     near("tangent impulse", impacts[0].tangent_impulse.abs(), 0.1 * mass * 1.5 * 3.0, 1e-3 * mass);
     near("velocity afterwards", sim.body(1).velocity[1], 1.5, 1e-3);
+}
+
+/// Worlds without a material that bounces have neither rounds of impacts nor another relax sweep.
+#[test]
+fn no_rounds_without_bounces() {
+    for mode in [Mode::Soft, Mode::Baumgarte, Mode::Projection] {
+        let settings = Settings { mode, ..Settings::default() };
+        let count = |bounces| {
+            let ops = plan(&settings, bounces, false);
+            let rounds = ops.iter().filter(|op| op.stage == Stage::Restitution).count();
+            let leaving = ops.iter().filter(|op| op.stage == Stage::Relax && op.flags & LEAVE_IMPACTS != 0).count();
+            (rounds, leaving, ops.len() - rounds)
+        };
+        let ((none, leaving, others), (rounds, _, others_with_rounds)) = (count(false), count(true));
+        assert_eq!((none, leaving), (0, 0), "{mode:?}");
+        assert_eq!(rounds % settings.substep_count() as usize, 0, "{mode:?}");
+        assert!(rounds > 0 && others == others_with_rounds, "{mode:?}");
+    }
 }
 
 /// Returns the distance that a box slid down the slope, m.

@@ -33,8 +33,8 @@ pub struct ImpactRounds {
 }
 
 impl ImpactRounds {
-    /// Returns true if the round with this number in the step may have impacts. All impacts of earlier rounds must be
-    /// done.
+    /// Returns true if the round with this number in the step may have impacts. Never false for one that has; may be true
+    /// for another while later rounds are made.
     #[must_use]
     pub fn is_needed(&self, number: u32) -> bool {
         number.is_multiple_of(RESTITUTION_ROUNDS) || self.next.load(Ordering::Relaxed) >= number
@@ -54,9 +54,14 @@ pub struct ImpactRound<'a> {
     number: u32,
 }
 
-/// Makes one round over all contacts.
+/// Makes one round over all contacts. A worker of a team visits them even if the round is not needed, as all workers must
+/// make the same passes and a late one cannot tell what the others knew.
 pub fn restitution(tables: ImpactTables, round: ImpactRound, constraints: &mut impl Visit) {
-    constraints.visit_batches(|batch| dispatch!(simd => visit_batch(simd, tables, round, batch)));
+    constraints.visit_batches(|batch| {
+        if round.rounds.is_needed(round.number) {
+            dispatch!(simd => visit_batch(simd, tables, round, batch));
+        }
+    });
 }
 
 /// Visits some blocks of one colour.
