@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::constants::RESTITUTION_ROUNDS;
 use crate::cpu::blocks::{Block, Bounce, ContactBatch, Visit};
-use crate::cpu::lanes::{Simd, SimdBase, SimdMask, Vec2x8, WIDTH, cross_scalar, dispatch, f32x8};
+use crate::cpu::lanes::{Lanes, Simd, SimdBase, SimdMask, Vec2x8, WIDTH, cross_scalar, dispatch, f32x8};
 use crate::stages::restitution::bounce_contact;
 use crate::threads::{RowTable, Rows};
 use crate::types::{Accumulator, BodyState, FIXED_A, FIXED_B, Params, Surface};
@@ -33,8 +33,8 @@ pub struct ImpactRounds {
 }
 
 impl ImpactRounds {
-    /// Returns true if the round with this number in the step may have impacts. Never false for one that has; may be true
-    /// for another while later rounds are made.
+    /// Returns true if the round with this number in the step may have impacts. Never false for one that has; may be
+    /// true for another while later rounds are made.
     #[must_use]
     pub fn is_needed(&self, number: u32) -> bool {
         number.is_multiple_of(RESTITUTION_ROUNDS) || self.next.load(Ordering::Relaxed) >= number
@@ -54,8 +54,8 @@ pub struct ImpactRound<'a> {
     number: u32,
 }
 
-/// Makes one round over all contacts. A worker of a team visits them even if the round is not needed, as all workers must
-/// make the same passes and a late one cannot tell what the others knew.
+/// Makes one round over all contacts. A worker of a team visits them even if the round is not needed, as all workers
+/// must make the same passes and a late one cannot tell what the others knew.
 pub fn restitution(tables: ImpactTables, round: ImpactRound, constraints: &mut impl Visit) {
     constraints.visit_batches(|batch| {
         if round.rounds.is_needed(round.number) {
@@ -69,37 +69,55 @@ pub fn restitution(tables: ImpactTables, round: ImpactRound, constraints: &mut i
 fn visit_batch<S: Simd>(simd: S, tables: ImpactTables, round: ImpactRound, batch: ContactBatch) {
     for (slot, block, bounce) in batch.blocks() {
         let Some(bounce) = bounce else { continue };
-        if may_bounce(simd, tables.params, tables.states, block, bounce) {
-            bounce_block(tables, round, slot, block, bounce);
+        if let Some(velocities) = fast_approaches(simd, tables.params, tables.states, block, bounce) {
+            bounce_block(tables, round, slot, block, bounce, &velocities);
         }
     }
 }
 
-/// Returns true if a point of a lane that bounces approaches faster than the threshold. A missing point moves like the
-/// centres of its bodies and may be a false alarm.
+/// Returns the normal velocities of the points of a block, m/s, if one of a lane that bounces approaches faster than the
+/// threshold. A missing point moves like the centres of its bodies and may be a false alarm.
 #[inline(always)]
-fn may_bounce<S: Simd>(simd: S, params: &Params, states: &Rows<BodyState, 4>, block: &Block, bounce: &Bounce) -> bool {
+fn fast_approaches<S: Simd>(
+    simd: S,
+    params: &Params,
+    states: &Rows<BodyState, 4>,
+    block: &Block,
+    bounce: &Bounce,
+) -> Option<[Lanes; 2]> {
     let zero = f32x8::splat(simd, 0.0);
     let bounces = bounce.restitution.on(simd).simd_gt(zero);
     if !bounces.any_true() {
-        return false;
+        return None;
     }
     let [v_a_x, v_a_y, w_a, _] = states.eight(block.body_a).columns(simd, 0);
     let [v_b_x, v_b_y, w_b, _] = states.eight(block.body_b).columns(simd, 0);
     let (v_a, v_b) = (Vec2x8::new(v_a_x, v_a_y), Vec2x8::new(v_b_x, v_b_y));
     let (normal, threshold) = (block.normal.on(simd), f32x8::splat(simd, -params.restitution_threshold));
-    block.points.iter().any(|point| {
+    let mut velocities = [Lanes::default(); 2];
+    let mut is_fast = false;
+    for (point, lanes) in block.points.iter().zip(&mut velocities) {
         let (r_a, r_b) = (point.r_a.on(simd), point.r_b.on(simd));
         let velocity = ((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a))).dot(normal);
-        (velocity.simd_lt(threshold) & bounces).any_true()
-    })
+        is_fast |= (velocity.simd_lt(threshold) & bounces).any_true();
+        lanes.put(velocity);
+    }
+    is_fast.then_some(velocities)
 }
 
-/// Visits the lanes of a block one by one.
-fn bounce_block(tables: ImpactTables, round: ImpactRound, slot: usize, block: &mut Block, bounce: &mut Bounce) {
+/// Visits the lanes of a block that approach fast enough one by one.
+fn bounce_block(
+    tables: ImpactTables,
+    round: ImpactRound,
+    slot: usize,
+    block: &mut Block,
+    bounce: &mut Bounce,
+    velocities: &[Lanes; 2],
+) {
     let ImpactTables { params, states, accumulators, surfaces } = tables;
     for lane in 0..WIDTH {
-        if bounce.restitution.0[lane] == 0.0 {
+        let is_fast = velocities.iter().any(|velocity| velocity.0[lane] < -params.restitution_threshold);
+        if bounce.restitution.0[lane] == 0.0 || !is_fast {
             continue;
         }
         let mut constraint = block.get(lane);
