@@ -36,7 +36,7 @@ fn bounce_contact(slot: u32) {
     var w_a = start_w_a;
     var v_b = start_v_b;
     var w_b = start_w_b;
-    let threshold = -params.restitution_threshold;
+    let threshold = -impact_speed();
     var velocity_0 = dot(velocity_at(v_a, w_a, v_b, w_b, r_a_0, r_b_0), normal);
     let velocity_1 = dot(velocity_at(v_a, w_a, v_b, w_b, r_a_1, r_b_1), normal);
     if !((count > 0u && velocity_0 < threshold) || (count > 1u && velocity_1 < threshold)) {

@@ -170,7 +170,7 @@ fn normal_impulse(separation: f32, velocity: f32, mass: f32, old: f32, softness:
         bias = max(mass_scale * softness.x * depth, -params.push_speed);
     }
     // A fast approach is left to the next impacts, which give it its rebound.
-    if (sweep_flags & LEAVE_IMPACTS) != 0u && velocity < -params.restitution_threshold {
+    if (sweep_flags & LEAVE_IMPACTS) != 0u && velocity < -impact_speed() {
         return old;
     }
     let wanted = -mass * (mass_scale * velocity + bias) - impulse_scale * old;

@@ -329,7 +329,7 @@ fn a_wrong_shader_is_detected() {
             "accumulate(joint, stance_now(joint), 1.0);",
             "accumulate(joint, stance_now(joint), 2.0);",
         ),
-        (Stage::Restitution, "restitution", "(1.0 + restitution_mixed) * (velocity_0", "1.5 * (velocity_0"),
+        (Stage::Restitution, "restitution", "(1.0 + restitution_mixed) * (velocity_0", "1.4 * (velocity_0"),
         (
             Stage::IntegrateVelocities,
             "integrate_velocities",

@@ -3,7 +3,7 @@
 //! Reads constraints, rebounds and surfaces; reads and writes states (velocities) and accumulators; writes the contact
 //! arms and normals of round pairs. Visits the constraints in colour order.
 //!
-//! A point has an impact if it approaches faster than the threshold and would close within the substep. Its impact is
+//! A point has an impact if it approaches faster than [`impact_speed`] and would close within the substep. Its impact is
 //! complete at once: the approach is reversed by Newton's law, with Coulomb's friction for the whole impulse, rebound
 //! included. The next contact sees the new velocities. So an impulse travels through touching bodies as through a row
 //! of bodies with small gaps, and as each impact keeps or loses energy, all of them do. Two points of one contact are
@@ -19,7 +19,7 @@
 use glam::Vec2;
 
 use super::prepare::{ConstraintPoint, ContactConstraint};
-use crate::constants::MIN_DETERMINANT;
+use crate::constants::{MIN_DETERMINANT, MIN_IMPACT_SUBSTEPS};
 use crate::math::{cross, cross_scalar, larger, right_perp, smaller, turned};
 use crate::types::{Accumulator, BOUNCES, BodyState, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params, Surface};
 
@@ -45,6 +45,15 @@ pub fn restitution(
             (states[b], accumulators[b]) = new_b.applied(states[b], accumulators[b]);
         }
     }
+}
+
+/// Returns the approach speed from which on there is an impact, m/s: the threshold, or a multiple of what gravity adds in
+/// a substep, as bodies at rest are no impacts.
+#[inline]
+#[must_use]
+pub fn impact_speed(params: &Params) -> f32 {
+    let [x, y] = params.gravity;
+    larger(params.restitution_threshold, MIN_IMPACT_SUBSTEPS * params.h * larger(x.abs(), y.abs()))
 }
 
 /// Velocity of a body after an impact.
@@ -122,7 +131,7 @@ pub fn bounce_contact(
         return None;
     }
     let mut motion = Motion::new(&state_a, &state_b);
-    let threshold = -params.restitution_threshold;
+    let threshold = -impact_speed(params);
     let normal = Vec2::from(c.normal);
     if !c.points[..count].iter().any(|point| motion.velocity(point).dot(normal) < threshold) {
         return None;

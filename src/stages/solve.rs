@@ -16,6 +16,7 @@
 use glam::Vec2;
 
 use super::prepare::{ConstraintPoint, ContactConstraint};
+use super::restitution::impact_speed;
 pub use crate::constants::GAP;
 use crate::math::{cross, cross_scalar, larger, right_perp, smaller, turned};
 use crate::types::{
@@ -141,7 +142,7 @@ fn normal_impulse(
         (mass_scale, impulse_scale) = (soft_mass_scale, soft_impulse_scale);
     }
     // A fast approach is left to the next impacts, which give it its rebound.
-    if sweep_flags & LEAVE_IMPACTS != 0 && velocity < -params.restitution_threshold {
+    if sweep_flags & LEAVE_IMPACTS != 0 && velocity < -impact_speed(params) {
         return old;
     }
     let wanted = -(mass * (mass_scale * velocity + bias)) - impulse_scale * old;

@@ -20,6 +20,7 @@ on_every_backend!(
     sliding_impact,
     oblique_impact,
     reported_impulse,
+    stack_rests,
     slope_distances,
     slope_holds,
     friction_ramp,
@@ -331,6 +332,37 @@ fn reported_impulse(backend: Backend) {
     near("normal impulse", impacts[0].normal_impulse, mass * 1.5 * 3.0, 1e-3 * mass);
     near("tangent impulse", impacts[0].tangent_impulse.abs(), 0.1 * mass * 1.5 * 3.0, 1e-3 * mass);
     near("velocity afterwards", sim.body(1).velocity[1], 1.5, 1e-3);
+}
+
+/// A stack of boxes that bounce stands at a threshold of 0: its contacts at rest are no impacts.
+fn stack_rests(backend: Backend) {
+    let mut scene = Scene::new("stack").gravity(0.0, -10.0);
+    scene.settings.restitution_threshold = Some(0.0);
+    let surface = |shape: Shape| shape.restitution(0.5);
+    scene.add(Body::fixed(0.0, -1.0).shape(surface(Shape::half_box(20.0, 1.0))));
+    for index in 0_u8..10 {
+        scene.add(Body::dynamic(0.0, 0.5 + f32::from(index)).shape(surface(Shape::half_box(0.5, 0.5))));
+    }
+    let mut sim = backend.start(&scene);
+    let metrics = sim.advance(400).metrics();
+    near("speed", metrics.max_speed, 0.0, 0.01);
+    let mut dead = scene.clone();
+    for body in &mut dead.bodies {
+        for shape in &mut body.shapes {
+            shape.material.restitution = 0.0;
+        }
+    }
+    let want = f64::from(backend.start(&dead).advance(400).body(10).position[1]);
+    near("height of the top, against one without restitution", sim.body(10).position[1], want, 2e-3);
+    // Negative control: a drop of 5 cm bounces.
+    scene.bodies[10].position.y += 0.05;
+    let mut highest = f32::MIN;
+    let mut sim = backend.start(&scene);
+    sim.advance(6);
+    for _ in 0..12 {
+        highest = highest.max(sim.advance(1).body(10).velocity[1]);
+    }
+    far("velocity after a drop", highest, 0.0, 0.2);
 }
 
 /// Worlds without a material that bounces have neither rounds of impacts nor another relax sweep.

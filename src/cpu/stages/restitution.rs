@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::constants::RESTITUTION_ROUNDS;
 use crate::cpu::blocks::{Block, Bounce, ContactBatch, Visit};
 use crate::cpu::lanes::{Lanes, Simd, SimdBase, SimdMask, Vec2x8, WIDTH, cross_scalar, dispatch, f32x8};
-use crate::stages::restitution::bounce_contact;
+use crate::stages::restitution::{bounce_contact, impact_speed};
 use crate::threads::{RowTable, Rows};
 use crate::types::{Accumulator, BodyState, FIXED_A, FIXED_B, Params, Surface};
 
@@ -93,7 +93,7 @@ fn fast_approaches<S: Simd>(
     let [v_a_x, v_a_y, w_a, _] = states.eight(block.body_a).columns(simd, 0);
     let [v_b_x, v_b_y, w_b, _] = states.eight(block.body_b).columns(simd, 0);
     let (v_a, v_b) = (Vec2x8::new(v_a_x, v_a_y), Vec2x8::new(v_b_x, v_b_y));
-    let (normal, threshold) = (block.normal.on(simd), f32x8::splat(simd, -params.restitution_threshold));
+    let (normal, threshold) = (block.normal.on(simd), f32x8::splat(simd, -impact_speed(params)));
     let mut velocities = [Lanes::default(); 2];
     let mut is_fast = false;
     for (point, lanes) in block.points.iter().zip(&mut velocities) {
@@ -115,8 +115,9 @@ fn bounce_block(
     velocities: &[Lanes; 2],
 ) {
     let ImpactTables { params, states, accumulators, surfaces } = tables;
+    let threshold = -impact_speed(params);
     for lane in 0..WIDTH {
-        let is_fast = velocities.iter().any(|velocity| velocity.0[lane] < -params.restitution_threshold);
+        let is_fast = velocities.iter().any(|velocity| velocity.0[lane] < threshold);
         if bounce.restitution.0[lane] == 0.0 || !is_fast {
             continue;
         }

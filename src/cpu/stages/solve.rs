@@ -6,6 +6,7 @@ use crate::cpu::lanes::{
     Lanes, Select, Simd, SimdBase, SimdMask, Vec2x8, cross, cross_scalar, dispatch, f32x8, inverse, right_perp, turned,
     u32x8,
 };
+use crate::stages::restitution::impact_speed;
 use crate::stages::solve::GAP;
 use crate::threads::{RowTable, Rows};
 use crate::types::{
@@ -205,7 +206,7 @@ fn visit<S: Simd>(
             && let Some(bounce) = bounce
         {
             let bounces = !bounce.restitution.on(simd).simd_eq(zero);
-            let leaves = velocity.simd_lt(splat(-params.restitution_threshold)) & bounces;
+            let leaves = velocity.simd_lt(splat(-impact_speed(params))) & bounces;
             new = leaves.select(old, new);
         }
         point.normal_impulse.put(new);
