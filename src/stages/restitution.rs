@@ -1,10 +1,10 @@
 //! **restitution**: impacts, before the velocities of each substep are integrated, in several rounds.
 //!
-//! Reads constraints, rebounds and surfaces; reads and writes states (velocities) and accumulators; writes the contact
-//! arms and normals of round pairs. Visits the constraints in colour order.
+//! Reads constraints, rebounds and surfaces; reads and writes states (velocities) and accumulators; writes the impulses
+//! of rebounds, and the contact arms and normals of round pairs. Visits the constraints in colour order.
 //!
-//! A point has an impact if it approaches faster than [`impact_speed`] and would close within the substep. Its impact is
-//! complete at once: the approach is reversed by Newton's law, with Coulomb's friction for the whole impulse, rebound
+//! A point has an impact if it approaches faster than [`impact_speed`] and would close within the substep. Its impact
+//! is complete at once: the approach is reversed by Newton's law, with Coulomb's friction for the whole impulse, rebound
 //! included. The next contact sees the new velocities. So an impulse travels through touching bodies as through a row
 //! of bodies with small gaps, and as each impact keeps or loses energy, all of them do. Two points of one contact are
 //! solved together: a box that falls flat rises flat. The rounds repeat this; what still approaches after the last is
@@ -47,8 +47,8 @@ pub fn restitution(
     }
 }
 
-/// Returns the approach speed from which on there is an impact, m/s: the threshold, or a multiple of what gravity adds in
-/// a substep, as bodies at rest are no impacts.
+/// Returns the approach speed from which on there is an impact, m/s: the threshold, or a multiple of what gravity adds
+/// in a substep, as bodies at rest have no impacts.
 #[inline]
 #[must_use]
 pub fn impact_speed(params: &Params) -> f32 {

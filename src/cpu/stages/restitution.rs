@@ -75,8 +75,8 @@ fn visit_batch<S: Simd>(simd: S, tables: ImpactTables, round: ImpactRound, batch
     }
 }
 
-/// Returns the normal velocities of the points of a block, m/s, if one of a lane that bounces approaches faster than the
-/// threshold. A missing point moves like the centres of its bodies and may be a false alarm.
+/// Returns the normal velocities of the points of a block, m/s, if one of a lane that bounces approaches faster than
+/// the threshold. A missing point moves like the centres of its bodies and may be a false alarm.
 #[inline(always)]
 fn fast_approaches<S: Simd>(
     simd: S,
