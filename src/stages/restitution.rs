@@ -4,11 +4,11 @@
 //! of rebounds, and the contact arms and normals of round pairs. Visits the constraints in colour order.
 //!
 //! A point has an impact if it approaches faster than [`impact_speed`] and would close within the substep. Its impact
-//! is complete at once: the approach is reversed by Newton's law, with Coulomb's friction for the whole impulse, rebound
-//! included. The next contact sees the new velocities. So an impulse travels through touching bodies as through a row
-//! of bodies with small gaps, and as each impact keeps or loses energy, all of them do. Two points of one contact are
-//! solved together: a box that falls flat rises flat. The rounds repeat this; what still approaches after the last is
-//! left to the sweeps, without rebound.
+//! is complete at once: the approach is reversed by Newton's law, with Coulomb's friction for the whole impulse,
+//! rebound included. The next contact sees the new velocities. So an impulse travels through touching bodies as through
+//! a row of bodies with small gaps, and as each impact keeps or loses energy, all of them do. Two points of one contact
+//! are solved together: a box that falls flat rises flat. The rounds repeat this; what still approaches after the last
+//! is left to the sweeps, without rebound.
 //!
 //! `velocity` lags half a substep behind the poses (semi-implicit Euler is a leapfrog method). The law is applied to
 //! the velocity at the time of the poses, which needs the acceleration of the pair: without it, a ball loses the height
