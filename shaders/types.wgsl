@@ -76,6 +76,7 @@ const MARKED: u32 = 128u;
 const PAST_COLOR_SHIFT: u32 = 24u;
 const SENSOR: u32 = 256u;
 const OVERLAPS: u32 = 512u;
+const IMPACT: u32 = 1024u;
 
 const ACCUMULATE: u32 = 1u;
 const RECYCLE: u32 = 2u;
@@ -129,6 +130,7 @@ const FRESH: u32 = 8u;
 const MEASURED: u32 = 16u;
 const ONLY_BULLETS: u32 = 32u;
 const DEPOSIT: u32 = 64u;
+const LEAVE_IMPACTS: u32 = 128u;
 
 const OVERFLOW_CONTACTS: u32 = 1u;
 
@@ -384,10 +386,12 @@ struct Constraint {
 
 struct Rebound {
     restitution: f32,
-    pad_0: u32,
-    relative_velocities: vec2<f32>,
-    max_impulses: vec2<f32>,
-    pad_1: vec2<u32>,
+    radii: f32,
+    acceleration: vec2<f32>,
+    between: vec2<f32>,
+    radius_a: f32,
+    pad: u32,
+    impulses: vec4<f32>,
 }
 
 struct JointData {

@@ -115,6 +115,16 @@ pub const MAX_HERTZ_SHARE: f32 = 0.25;
 pub const DEFAULT_HERTZ_SHARE: f32 = 0.125;
 /// Largest position correction in one sweep, m. Box2D 2.4.
 pub const MAX_CORRECTION: f32 = 0.2;
+/// Rounds of impacts a substep, in worlds that bounce. An impulse passes through at least as many touching bodies.
+/// Fewer: what still approaches afterwards loses its rebound. More cost in proportion.
+pub const RESTITUTION_ROUNDS: u32 = 4;
+/// Slowest approach that is an impact, as a multiple of the speed that gravity adds in a substep, at any threshold.
+/// Less: stacks of bodies that bounce tremble and fall at a threshold of 0. More: bounces end early.
+pub const MIN_IMPACT_SUBSTEPS: f32 = 2.0;
+/// Determinant of the inverse masses of two points of a contact, as a share of the product of its diagonal, below which
+/// an impact takes them for one: they are closer than 3 % of the height of a box on them. Less: rounding decides how
+/// they share the impulse. More: narrow boxes that fall flat begin to rock.
+pub const MIN_DETERMINANT: f32 = 0.01;
 /// Smallest gap between two shapes, as a share of the slop; below it they count as touching. The formulae for gap and
 /// touch differ by a few per cent of the impulse; with a bound at zero rounding would choose between them for bodies
 /// placed exactly side by side.

@@ -34,6 +34,7 @@ use crate::cpu::stages::match_contacts::PreviousContacts;
 use crate::cpu::stages::pair;
 use crate::cpu::stages::pair::neighbor_list::NeighborList;
 use crate::cpu::stages::prepare::PrepareScratch;
+use crate::cpu::stages::restitution::ImpactRounds;
 use crate::cpu::stages::sleep::{SleepScratch, update_archive};
 use crate::cpu::stages::wake::WakeScratch;
 use crate::cpu::team::TeamScratch;
@@ -180,6 +181,8 @@ pub struct ConstraintSet {
     pub constraints: Blocks,
     /// Materials with more than friction and restitution; empty if there are none.
     pub surfaces: Rows<Surface, 2>,
+    /// Rounds of impacts, where no island or team has its own.
+    pub rounds: ImpactRounds,
 }
 
 /// Per-joint tables that change in a step.

@@ -275,7 +275,7 @@ impl StepRecorder<'_> {
             Stage::ProjectJoints => self.joint_sweep("project_joints", "project_joints_tail", op.flags),
             Stage::Project => self.sweep("project", "project_tail", op.flags),
 
-            Stage::Restitution => self.sweep("restitution", "restitution_tail", op.flags),
+            Stage::Restitution => self.sweep("restitution", "restitution_tail", 0),
             Stage::StoreImpulses => self.dispatch("store_impulses", contacts),
             Stage::Continuous => {
                 if switches & MOVING_WALLS != 0 {

@@ -336,7 +336,9 @@ fn compare_constraints(outcome: &mut StageComparison, cpu: &[Constraint], gpu: &
 }
 
 fn compare_rebounds(outcome: &mut StageComparison, cpu: &[Rebound], gpu: &[Rebound]) {
-    outcome.close("rebounds", cpu, gpu, |r| [&[r.restitution][..], &r.relative_velocities, &r.max_impulses].concat());
+    outcome.close("rebounds", cpu, gpu, |r| {
+        [&[r.restitution, r.radii, r.radius_a][..], &r.acceleration, &r.between, &r.impulses].concat()
+    });
 }
 
 fn compare_surfaces(outcome: &mut StageComparison, cpu: &[Surface], gpu: &[Surface]) {
