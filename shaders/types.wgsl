@@ -94,6 +94,8 @@ const SURFACES: u32 = 448u;
 
 const JOINT_COLORS: u32 = 32u;
 const JOINT_OVERFLOW: u32 = 31u;
+const JOINT_TREES: u32 = 64u;
+const TREE_CHILD_A: u32 = 0x80000000u;
 
 const ROW_COUNT_MASK: u32 = 7u;
 const WORLD_A: u32 = 8u;
@@ -131,6 +133,7 @@ const MEASURED: u32 = 16u;
 const ONLY_BULLETS: u32 = 32u;
 const DEPOSIT: u32 = 64u;
 const LEAVE_IMPACTS: u32 = 128u;
+const HELD: u32 = 256u;
 
 const OVERFLOW_CONTACTS: u32 = 1u;
 
@@ -440,6 +443,18 @@ struct JointFrame {
     inv_inertia_b: f32,
     angle: f32,
     pad: array<u32, 3>,
+}
+
+struct TreeRow {
+    push: array<f32, 3>,
+    inv_inertia: f32,
+    inverse: array<f32, 3>,
+    mass: f32,
+    matrix: array<f32, 6>,
+    rest: array<f32, 2>,
+    at: array<f32, 2>,
+    most: f32,
+    pad: u32,
 }
 
 struct Counters {

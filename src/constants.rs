@@ -148,6 +148,14 @@ pub const MAX_SWING: f32 = 2.0;
 /// Largest correction of an angle in one sweep, rad: 8°. Box2D 2.4.
 pub const MAX_ANGULAR_CORRECTION: f32 = 8.0_f32.to_radians();
 
+/// Ratio of the masses of bodies that hinges connect above which these are solved exactly, as trees. More: a heavy end
+/// stretches its chain. Less: chains that sweeps hold are solved one body after the other.
+pub const TREE_RATIO: f32 = 30.0;
+/// Most bodies of a tree of hinges. More: on a GPU one thread solves a tree, and everything waits for it.
+pub const MAX_TREE: usize = 256;
+/// Most hinges beyond those of a tree that its bodies may have, which are swept. More: a net is not a tree.
+pub const MAX_LOOPS: usize = 4;
+
 // ── Motion ──
 
 /// Largest speed, m/s; faster bodies are slowed to it. Box2D. Above it a step moves a body by more than 6 m.

@@ -46,7 +46,7 @@ use crate::step::{PlannedStage, Stage, plan};
 use crate::threads::{Rows, Threads};
 use crate::types::{
     Aabb, Accumulator, BodyState, Contact, Counters, EventData, FORCE_OVERFLOW, JointFrame, JointState, Manifold, Pose,
-    SleepingContact, Surface,
+    SleepingContact, Surface, TreeRow,
 };
 use crate::world::WorldError;
 
@@ -196,6 +196,8 @@ pub struct JointTables {
     pub states: Rows<JointState, 2>,
     /// Impulse of each joint row.
     pub impulses: Rows<[f32; 2], 1>,
+    /// Bodies of trees of hinges while they are solved.
+    pub trees: Vec<TreeRow>,
 }
 
 /// Tables kept from step to step while they are valid (`neighbors.rs`).
@@ -341,6 +343,7 @@ impl CpuWorld {
                 blocks: JointBlocks::default(),
                 states: Rows::new(&compiled.joints.states),
                 impulses: Rows::new(&vec![[0.0; 2]; compiled.joints.rows.len()]),
+                trees: Vec::new(),
             },
             kept: KeptTables::default(),
             scheduling: Scheduling::default(),

@@ -43,18 +43,18 @@
 //! warm_start            accumulators color_starts constraints       accumulators
 //!                       surfaces
 //! ── each substep ────────────────────────────────────────────────────────────────────────────────────────────────
-//! warm_start_joints     accumulators joint_frames joint_impulses    accumulators
-//!                       joint_rows joint_starts states
+//! warm_start_joints     accumulators joint_frames joint_impulses    accumulators joint_trees
+//!                       joint_rows joint_starts joint_trees states
 //! restitution           accumulators color_starts constraints       accumulators constraints rebounds states
 //!                       rebounds states surfaces
 //! integrate_velocities  accumulators bodies poses states            accumulators states
-//! solve_joints          accumulators joint_frames joint_impulses    accumulators joint_impulses states
-//!                       joint_rows joint_starts states
+//! solve_joints          accumulators joint_frames joint_impulses    accumulators joint_impulses joint_trees states
+//!                       joint_rows joint_starts joint_trees states
 //! solve                 color_starts constraints rebounds states    constraints states surfaces
 //!                       surfaces
 //! integrate_positions   bodies states                               states
-//! relax_joints          accumulators joint_frames joint_impulses    accumulators joint_impulses states
-//!                       joint_rows joint_starts states
+//! relax_joints          accumulators joint_frames joint_impulses    accumulators joint_impulses joint_trees states
+//!                       joint_rows joint_starts joint_trees states
 //! relax                 color_starts constraints rebounds states    constraints states surfaces
 //!                       surfaces
 //! project_joints        joint_frames joint_rows joint_starts        states

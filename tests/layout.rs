@@ -129,6 +129,7 @@ structs! {
         body_a, body_b, first_row, flags, r_a, r_b, between, axis, inv_mass_a, inv_inertia_a, inv_mass_b,
         inv_inertia_b, angle, pad,
     }
+    TreeRow { push, inv_inertia, inverse, mass, matrix, rest, at, most, pad }
     Counters {
         pairs_found, contacts, touching, recycled, overflow_bits, quarantined, uncolored, rounds, color_starts,
         continuous, awake, was_awake, sleeping_contacts, woken, slept, wake_all, again, awake_levels, pad,
@@ -150,7 +151,7 @@ constants! {
     COMMAND_JOINT_GOAL COMMAND_JOINT_MOTOR COMMAND_JOINT_ANCHOR
     COMMAND_JOINT_REFERENCE COMMAND_JOINT_ENABLE JOINT_VACANT JOINT_APART JOINT_FRESH JOINT_TYPE_SHIFT
     ROW_MEASURE
-    JOINT_COLORS JOINT_OVERFLOW ROW_COUNT_MASK WORLD_A JOINT_FIXED_A JOINT_FIXED_B JOINT_DISABLED BROKEN
+    JOINT_COLORS JOINT_OVERFLOW JOINT_TREES TREE_CHILD_A HELD ROW_COUNT_MASK WORLD_A JOINT_FIXED_A JOINT_FIXED_B JOINT_DISABLED BROKEN
     ROW_ALONG ROW_AXIS ROW_ACROSS ROW_ANGLE ROW_POINT ROW_GEOMETRY
     MAX_OPS OP_END OP_WARM_START OP_WARM_START_JOINTS OP_INTEGRATE_VELOCITIES OP_SOLVE_JOINTS
     OP_SOLVE OP_INTEGRATE_POSITIONS OP_PROJECT_JOINTS OP_PROJECT OP_RESTITUTION
