@@ -63,7 +63,7 @@ fn recycle(index: u32, old: u32, flags: u32, a: u32, b: u32, on_plane: bool, ext
     manifolds[index].cached_rotation_b = cached_rotation_b;
     manifolds[index].cached_position = cached_position;
     manifolds[index].preload = manifolds_previous[old].preload;
-    manifolds[index].pad = 0u;
+    manifolds[index].pad = array<u32, 3>(0u, 0u, 0u);
     return true;
 }
 
@@ -347,7 +347,10 @@ fn collide_contact(index: u32, hulls: bool) {
         color = NONE;
     }
     let on_plane = shape_b < params.half_plane_count;
-    if (params.switches & RECYCLE) != 0u && (flags & (CACHED | SENSOR)) == CACHED {
+    // Discs bounce along the normal of their impact, not along that of the step in which they came near.
+    let is_round = (params.switches & BOUNCES) != 0u
+        && ((shapes[shape_a].kind & GEOMETRY_MASK) == CIRCLE || (shapes[shape_b].kind & GEOMETRY_MASK) == CIRCLE);
+    if (params.switches & RECYCLE) != 0u && (flags & (CACHED | SENSOR | IMPACT)) == CACHED && !is_round {
         let motion_extent_a = motion_extents[a];
         let motion_extent_b = motion_extents[b];
         if motion_extent_a >= 0.0 && motion_extent_b >= 0.0 {
@@ -382,11 +385,13 @@ fn collide_contact(index: u32, hulls: bool) {
         manifold = empty_manifold();
     }
 
-    // Points with the same feature keep their impulses, and a pair that still touches its preload.
+    // Points with the same feature keep their impulses, except those of impacts, and a pair that still touches its
+    // preload.
     let old_count = flags & POINT_COUNT_MASK;
+    let kept_count = select(0u, old_count, (flags & IMPACT) == 0u);
     var old_impulses = vec4<f32>(0.0);
     var preload = 0.0;
-    if old_count > 0u {
+    if kept_count > 0u {
         old_impulses = vec4<f32>(
             manifolds_previous[old].points[0].normal_impulse, manifolds_previous[old].points[0].tangent_impulse,
             manifolds_previous[old].points[1].normal_impulse, manifolds_previous[old].points[1].tangent_impulse,
@@ -401,7 +406,7 @@ fn collide_contact(index: u32, hulls: bool) {
     manifolds[index].cached_rotation_b = q_b;
     manifolds[index].cached_position = inv_rotate(select(q_a, q_b, on_plane), between);
     manifolds[index].preload = preload;
-    manifolds[index].pad = 0u;
+    manifolds[index].pad = array<u32, 3>(0u, 0u, 0u);
     var features = 0u;
     for (var point = 0u; point < 2u; point += 1u) {
         var fresh = ContactPoint(vec2<f32>(0.0), vec2<f32>(0.0), 0.0, 0.0, 0.0, 0.0);
@@ -412,11 +417,11 @@ fn collide_contact(index: u32, hulls: bool) {
             fresh.anchor_b = fresh.anchor_a - between;
             fresh.base_separation = manifold.separations[point];
             fresh.separation = manifold.separations[point];
-            if old_count > 0u && (old_features & 0xffffu) == feature {
+            if kept_count > 0u && (old_features & 0xffffu) == feature {
                 fresh.normal_impulse = old_impulses.x;
                 fresh.tangent_impulse = old_impulses.y;
             }
-            if old_count > 1u && (old_features >> 16u) == feature {
+            if kept_count > 1u && (old_features >> 16u) == feature {
                 fresh.normal_impulse = old_impulses.z;
                 fresh.tangent_impulse = old_impulses.w;
             }

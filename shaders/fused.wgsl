@@ -26,7 +26,8 @@
 @group(0) @binding(10) var<storage, read> joint_rows: array<JointRow>;
 @group(0) @binding(11) var<storage, read> joint_starts: array<u32>;
 @group(0) @binding(12) var<storage, read_write> joint_impulses: array<vec2<f32>>;
-@group(0) @binding(13) var<uniform> program: Program;
+@group(0) @binding(13) var<storage, read_write> joint_trees: array<TreeRow>;
+@group(0) @binding(14) var<uniform> program: Program;
 
 const NARROW_LANES: u32 = 8u;
 const WIDE_LANES: u32 = 256u;
@@ -75,6 +76,22 @@ fn each_joint(joint: u32) {
     }
 }
 
+fn each_tree(tree: u32) {
+    switch stage {
+        case OP_WARM_START_JOINTS: {
+            warm_start_tree(tree);
+        }
+        case OP_SOLVE_JOINTS: {
+            solve_tree(tree, op_flags);
+        }
+        case OP_PROJECT_JOINTS: {
+            project_tree(tree);
+        }
+        default: {
+        }
+    }
+}
+
 fn each_body(lane: u32, lanes: u32) {
     storageBarrier();
     for (var index = lane; index < params.body_count; index += lanes) {
@@ -113,7 +130,7 @@ fn with_joints(lane: u32, lanes: u32) {
         if is_of_bodies(program.lines[at].x) {
             each_body(lane, lanes);
         } else if is_of_joints(program.lines[at].x) {
-            tail_joints(lane, lanes, 0u, JOINT_COLORS);
+            tail_joints(lane, lanes, 0u, JOINT_COLORS + 1u);
         } else {
             tail(lane, lanes, 0u, COLOR_COUNT);
         }

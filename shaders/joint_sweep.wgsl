@@ -1,10 +1,11 @@
 // Loops of a sweep over the joints, and the geometry of a joint. Shared by warm_start_joints, solve_joints,
-// project_joints and fused, each of which defines `each_joint`. As in sweep.wgsl, except that the host knows the number
-// of joints of a colour. joint_starts is `JointTable::starts`: the start of the list of each colour, the end of each,
-// then the lists.
+// project_joints and fused, each of which defines `each_joint` and `each_tree`. As in sweep.wgsl, except that the host
+// knows the number of joints of a colour. joint_starts is `JointTable::starts`: the start of the list of each colour,
+// the end of each, the start and the number of the trees of hinges (src/stages/solve_joints/tree.rs), then the lists.
 
 //#import types
 //#import math
+//#import constants
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> joint_frames: array<JointFrame>;
@@ -13,6 +14,7 @@
 @group(0) @binding(4) var<storage, read_write> joint_impulses: array<vec2<f32>>;
 @group(0) @binding(5) var<storage, read_write> states: array<BodyState>;
 @group(0) @binding(6) var<storage, read_write> accumulators: array<Accumulator>;
+@group(0) @binding(7) var<storage, read_write> joint_trees: array<TreeRow>;
 @group(1) @binding(0) var<uniform> sweep: Sweep;
 
 fn wide_joints(workgroup: vec3<u32>, workgroups: vec3<u32>, lane: u32) {
@@ -22,9 +24,10 @@ fn wide_joints(workgroup: vec3<u32>, workgroups: vec3<u32>, lane: u32) {
     }
 }
 
-// Run by one workgroup with `all_lanes` lanes, as `tail` in sweep.wgsl.
+// Run by one workgroup with `all_lanes` lanes, as `tail` in sweep.wgsl. The colour after the last is that of the trees,
+// each of which one lane solves.
 fn tail_joints(lane: u32, all_lanes: u32, first_color: u32, end_color: u32) {
-    for (var color = first_color; color < end_color; color += 1u) {
+    for (var color = first_color; color < min(end_color, JOINT_COLORS); color += 1u) {
         let start = joint_starts[color];
         let end = joint_starts[JOINT_COLORS + color];
         if start < end {
@@ -36,6 +39,109 @@ fn tail_joints(lane: u32, all_lanes: u32, first_color: u32, end_color: u32) {
                     each_joint(joint_starts[turn]);
                 }
             }
+        }
+    }
+    let trees = joint_starts[JOINT_TREES + 1u];
+    if end_color > JOINT_COLORS && trees > 0u {
+        storageBarrier();
+        for (var tree = lane; tree < trees; tree += all_lanes) {
+            each_tree(joint_starts[joint_starts[JOINT_TREES] + tree]);
+        }
+    }
+}
+
+// Words of a body of the tree at `tree`: its hinge, with TREE_CHILD_A, and the row of its parent.
+fn tree_hinge(tree: u32, body: u32) -> u32 {
+    return joint_starts[tree + 2u + 2u * body];
+}
+
+fn tree_parent(tree: u32, body: u32) -> u32 {
+    return joint_starts[tree + 3u + 2u * body];
+}
+
+// The hinge has rows to solve.
+fn is_held(hinge: u32) -> bool {
+    if hinge == NONE {
+        return false;
+    }
+    return (joint_frames[hinge & ~TREE_CHILD_A].flags & ROW_COUNT_MASK) > 0u;
+}
+
+fn tree_is_at_rest(tree: u32) -> bool {
+    let count = joint_starts[tree + 1u];
+    for (var body = 0u; body < count; body += 1u) {
+        if is_held(tree_hinge(tree, body)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Sets mass and inertia of the bodies, from what their hinges see of them.
+fn weigh_tree(tree: u32) {
+    let first = joint_starts[tree];
+    let count = joint_starts[tree + 1u];
+    for (var row = first; row < first + count; row += 1u) {
+        joint_trees[row].mass = 0.0;
+        joint_trees[row].inv_inertia = FAR;
+        for (var part = 0u; part < 6u; part += 1u) {
+            joint_trees[row].matrix[part] = 0.0;
+        }
+        for (var part = 0u; part < 3u; part += 1u) {
+            joint_trees[row].inverse[part] = 0.0;
+            joint_trees[row].push[part] = 0.0;
+        }
+        joint_trees[row].rest[0] = 0.0;
+        joint_trees[row].rest[1] = 0.0;
+        joint_trees[row].at[0] = 0.0;
+        joint_trees[row].at[1] = 0.0;
+        joint_trees[row].most = 0.0;
+    }
+    for (var body = 0u; body < count; body += 1u) {
+        let hinge = tree_hinge(tree, body);
+        if hinge == NONE {
+            continue;
+        }
+        let joint = hinge & ~TREE_CHILD_A;
+        let parent = tree_parent(tree, body);
+        let a = vec2<f32>(joint_frames[joint].inv_mass_a, joint_frames[joint].inv_inertia_a);
+        let b = vec2<f32>(joint_frames[joint].inv_mass_b, joint_frames[joint].inv_inertia_b);
+        let child_a = (hinge & TREE_CHILD_A) != 0u;
+        see_body(first + body, select(b, a, child_a));
+        if parent != NONE {
+            see_body(parent, select(a, b, child_a));
+        }
+    }
+}
+
+// Takes mass and inertia of a body from what a hinge sees of it.
+fn see_body(row: u32, seen: vec2<f32>) {
+    joint_trees[row].mass = 1.0 / seen.x;
+    joint_trees[row].inv_inertia = min(joint_trees[row].inv_inertia, seen.y);
+}
+
+// The stance of a body's hinge, with the inertias of the tree.
+fn tree_stance(tree: u32, body: u32) -> Stance {
+    let hinge = tree_hinge(tree, body);
+    var stance = stance_now(hinge & ~TREE_CHILD_A);
+    let child = joint_trees[joint_starts[tree] + body].inv_inertia;
+    let parent_row = tree_parent(tree, body);
+    var parent = 0.0;
+    if parent_row != NONE {
+        parent = joint_trees[parent_row].inv_inertia;
+    }
+    let child_a = (hinge & TREE_CHILD_A) != 0u;
+    stance.inv_inertia_a = select(parent, child, child_a);
+    stance.inv_inertia_b = select(child, parent, child_a);
+    return stance;
+}
+
+// Adds `share` times the velocity changes due to the impulses of the hinges to the sums of their bodies.
+fn add_up_tree(tree: u32, share: f32) {
+    for (var body = joint_starts[tree + 1u]; body > 0u; body -= 1u) {
+        let hinge = tree_hinge(tree, body - 1u);
+        if is_held(hinge) {
+            accumulate(hinge & ~TREE_CHILD_A, tree_stance(tree, body - 1u), share);
         }
     }
 }

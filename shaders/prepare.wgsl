@@ -98,7 +98,21 @@ fn prepare(
     }
 }
 
-// Restitution coefficient and approach speeds of every contact. Runs if any material bounces.
+// Returns the acceleration of a body by gravity and its force, m/s².
+fn pushed(body: u32) -> vec2<f32> {
+    let inv_mass = bodies[body].inv_mass;
+    let asleep = (params.switches & SLEEP) != 0u && (states[body].status & ASLEEP) != 0u;
+    if inv_mass == 0.0 || asleep {
+        return vec2<f32>(0.0);
+    }
+    return params.gravity * bodies[body].gravity_scale + bodies[body].force * inv_mass;
+}
+
+fn is_centred_disc(shape: u32) -> bool {
+    return (shapes[shape].kind & GEOMETRY_MASK) == CIRCLE && all(shapes[shape].offset == vec2<f32>(0.0));
+}
+
+// Restitution data of every contact. Runs if any material bounces.
 @compute @workgroup_size(LANES)
 fn prepare_rebounds(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -110,29 +124,27 @@ fn prepare_rebounds(
         return;
     }
     let index = slots[slot];
-    let a = contacts[index].body_a;
-    let b = contacts[index].body_b;
-    let v_a = states[a].velocity;
-    let w_a = states[a].angular_velocity;
-    let v_b = states[b].velocity;
-    let w_b = states[b].angular_velocity;
-    let restitution_a = shapes[contacts[index].shape_a].restitution;
-    let restitution_b = shapes[contacts[index].shape_b].restitution;
-    let normal = manifolds[index].normal;
-    let count = contacts[index].flags & POINT_COUNT_MASK;
-    var speeds = vec2<f32>(0.0);
-    for (var end = 0u; end < count; end += 1u) {
-        let velocity_a = v_a + cross_scalar(w_a, manifolds[index].points[end].anchor_a);
-        let velocity_b = v_b + cross_scalar(w_b, manifolds[index].points[end].anchor_b);
-        speeds[end] = dot(velocity_b - velocity_a, normal);
+    let shape_a = contacts[index].shape_a;
+    let shape_b = contacts[index].shape_b;
+    let restitution_a = shapes[shape_a].restitution;
+    let restitution_b = shapes[shape_b].restitution;
+    var radii = 0.0;
+    var radius_a = 0.0;
+    var between = vec2<f32>(0.0);
+    if is_centred_disc(shape_a) && is_centred_disc(shape_b) {
+        radius_a = shapes[shape_a].radius;
+        radii = radius_a + shapes[shape_b].radius;
+        between = manifolds[index].points[0].anchor_a - manifolds[index].points[0].anchor_b;
     }
     rebounds[slot].restitution = select(
         min(restitution_a, restitution_b),
         max(restitution_a, restitution_b),
         (params.switches & RESTITUTION_MAX) != 0u,
     );
-    rebounds[slot].pad_0 = 0u;
-    rebounds[slot].relative_velocities = speeds;
-    rebounds[slot].max_impulses = vec2<f32>(0.0);
-    rebounds[slot].pad_1 = vec2<u32>(0u);
+    rebounds[slot].radii = radii;
+    rebounds[slot].acceleration = pushed(contacts[index].body_b) - pushed(contacts[index].body_a);
+    rebounds[slot].between = between;
+    rebounds[slot].radius_a = radius_a;
+    rebounds[slot].pad = 0u;
+    rebounds[slot].impulses = vec4<f32>(0.0);
 }

@@ -17,6 +17,15 @@
 
 const TAU: f32 = 6.2831853072;
 
+// Returns the inverse inertia that a joint sees of a body whose lever arm it pulls by `pull`.
+fn stiffened(inv_inertia: f32, pull: f32) -> f32 {
+    let least = 2.0 * params.h * pull;
+    if least * inv_inertia > 1.0 {
+        return 1.0 / least;
+    }
+    return inv_inertia;
+}
+
 @compute @workgroup_size(LANES)
 fn prepare_joints(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -39,6 +48,7 @@ fn prepare_joints(
         inv_mass_a = bodies[a].inv_mass;
         inv_inertia_a = bodies[a].inv_inertia;
     }
+    var inv_inertia_b = bodies[b].inv_inertia;
     let pose_b = poses[b];
     let r_a = rotate(pose_a.rotation, joint.anchor_a);
     let r_b = rotate(pose_b.rotation, joint.anchor_b);
@@ -74,6 +84,9 @@ fn prepare_joints(
     // Sum of the impulses of the last substep.
     var impulse = vec2<f32>(0.0);
     var spin = 0.0;
+    // The part whose direction does not turn with a body; none if the joint holds the angle.
+    var tension = vec2<f32>(0.0);
+    var turns = true;
     for (var row = first; row < end; row += 1u) {
         let kind = joint_rows[row].kind;
         let geometry = kind & ROW_GEOMETRY;
@@ -81,8 +94,10 @@ fn prepare_joints(
         let sign = select(1.0, -1.0, (kind & ROW_ROLE) == ROW_UPPER);
         if geometry == ROW_POINT {
             impulse += rotate(axis, part);
+            tension += rotate(axis, part);
         } else if geometry == ROW_ANGLE {
             spin += sign * part.x;
+            turns = turns && (kind & ROW_ROLE) != ROW_EQUALITY;
         } else {
             var along = vec2<f32>(0.0, 1.0);
             if geometry == ROW_AXIS {
@@ -93,6 +108,9 @@ fn prepare_joints(
                 along = between / length(between);
             }
             impulse += along * (sign * part.x);
+            if geometry == ROW_ALONG {
+                tension += along * (sign * part.x);
+            }
         }
     }
     if sleeps {
@@ -114,6 +132,9 @@ fn prepare_joints(
             joint_impulses[row] = vec2<f32>(0.0);
         }
         flags &= ~ROW_COUNT_MASK;
+    } else if turns {
+        inv_inertia_a = stiffened(inv_inertia_a, -dot(r_a, tension));
+        inv_inertia_b = stiffened(inv_inertia_b, dot(r_b, tension));
     }
     joint_frames[index].body_a = a;
     joint_frames[index].body_b = b;
@@ -126,6 +147,6 @@ fn prepare_joints(
     joint_frames[index].inv_mass_a = inv_mass_a;
     joint_frames[index].inv_inertia_a = inv_inertia_a;
     joint_frames[index].inv_mass_b = bodies[b].inv_mass;
-    joint_frames[index].inv_inertia_b = bodies[b].inv_inertia;
+    joint_frames[index].inv_inertia_b = inv_inertia_b;
     joint_frames[index].angle = angle;
 }

@@ -68,6 +68,16 @@ fn project_joint(joint: u32) {
     }
 }
 
+// The hinges of a tree, those near the root first.
+fn project_tree(tree: u32) {
+    for (var body = joint_starts[tree + 1u]; body > 0u; body -= 1u) {
+        let hinge = tree_hinge(tree, body - 1u);
+        if hinge != NONE {
+            project_joint(hinge & ~TREE_CHILD_A);
+        }
+    }
+}
+
 @compute @workgroup_size(LANES)
 fn project_joints(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -84,4 +94,8 @@ fn project_joints_tail(@builtin(local_invocation_index) lane: u32) {
 
 fn each_joint(joint: u32) {
     project_joint(joint);
+}
+
+fn each_tree(tree: u32) {
+    project_tree(tree);
 }

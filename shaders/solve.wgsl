@@ -8,7 +8,14 @@
 
 // Each field is read once, at the top, and each result written once, at the end: the sweeps are bound by memory, and on
 // a software adapter every word counts. A missing second point is all zero and takes no impulse.
-fn solve_contact(slot: u32, sweep_flags: u32) {
+fn solve_contact(slot: u32, flags_of_sweep: u32) {
+    var sweep_flags = flags_of_sweep;
+    // Of contacts without restitution no impact takes the approach. A world of a batch may have none at all.
+    if (sweep_flags & LEAVE_IMPACTS) != 0u {
+        if (params.switches & BOUNCES) == 0u || rebounds[slot].restitution == 0.0 {
+            sweep_flags &= ~LEAVE_IMPACTS;
+        }
+    }
     let a = constraints[slot].body_a;
     let b = constraints[slot].body_b;
     let flags = constraints[slot].flags;
@@ -47,11 +54,10 @@ fn solve_contact(slot: u32, sweep_flags: u32) {
     }
     let softness = select(params.contact_softness, params.fixed_softness, (flags & (FIXED_A | FIXED_B)) != 0u);
     let fresh = (sweep_flags & FRESH) != 0u;
-    let use_bias = (sweep_flags & USE_BIAS) != 0u;
 
     let old_0 = select(constraints[slot].impulses.x, 0.0, fresh);
     let velocity_0 = dot((v_b + cross_scalar(w_b, r_b_0)) - (v_a + cross_scalar(w_a, r_a_0)), normal);
-    let new_0 = normal_impulse(separation.x, velocity_0, mass_0, old_0, softness, use_bias);
+    let new_0 = normal_impulse(separation.x, velocity_0, mass_0, old_0, softness, sweep_flags);
     let push_0 = normal * (new_0 - old_0);
     v_a -= push_0 * m_a;
     w_a -= i_a * cross_2d(r_a_0, push_0);
@@ -60,7 +66,7 @@ fn solve_contact(slot: u32, sweep_flags: u32) {
 
     let old_1 = select(constraints[slot].impulses.z, 0.0, fresh);
     let velocity_1 = dot((v_b + cross_scalar(w_b, r_b_1)) - (v_a + cross_scalar(w_a, r_a_1)), normal);
-    let new_1 = normal_impulse(separation.y, velocity_1, mass_1, old_1, softness, use_bias);
+    let new_1 = normal_impulse(separation.y, velocity_1, mass_1, old_1, softness, sweep_flags);
     let push_1 = normal * (new_1 - old_1);
     v_a -= push_1 * m_a;
     w_a -= i_a * cross_2d(r_a_1, push_1);
@@ -69,9 +75,6 @@ fn solve_contact(slot: u32, sweep_flags: u32) {
 
     constraints[slot].impulses.x = new_0;
     constraints[slot].impulses.z = new_1;
-    if (params.switches & BOUNCES) != 0u {
-        rebounds[slot].max_impulses = max(rebounds[slot].max_impulses, vec2<f32>(new_0, new_1));
-    }
 
     if (sweep_flags & USE_FRICTION) != 0u {
         let tangent = right_perp(normal);
@@ -154,17 +157,21 @@ fn solve_contact(slot: u32, sweep_flags: u32) {
 }
 
 // Returns the accumulated normal impulse of a point after this visit.
-fn normal_impulse(separation: f32, velocity: f32, mass: f32, old: f32, softness: vec4<f32>, use_bias: bool) -> f32 {
+fn normal_impulse(separation: f32, velocity: f32, mass: f32, old: f32, softness: vec4<f32>, sweep_flags: u32) -> f32 {
     var bias = 0.0;
     var mass_scale = 1.0;
     var impulse_scale = 0.0;
     if separation > GAP * params.linear_slop {
         bias = separation / params.h;
-    } else if use_bias {
+    } else if (sweep_flags & USE_BIAS) != 0u {
         let depth = min(separation + softness.w, 0.0);
         mass_scale = softness.y;
         impulse_scale = softness.z;
         bias = max(mass_scale * softness.x * depth, -params.push_speed);
+    }
+    // A fast approach is left to the next impacts, which give it its rebound.
+    if (sweep_flags & LEAVE_IMPACTS) != 0u && velocity < -impact_speed() {
+        return old;
     }
     let wanted = -mass * (mass_scale * velocity + bias) - impulse_scale * old;
     if (params.switches & ACCUMULATE) == 0u {

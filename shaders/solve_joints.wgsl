@@ -124,12 +124,15 @@ fn solve_point(row: u32, stance: Stance, motion: Motion, old: vec2<f32>, use_bia
 }
 
 fn solve_joint(joint: u32, sweep_flags: u32) {
+    solve_at(joint, stance_now(joint), sweep_flags);
+}
+
+fn solve_at(joint: u32, stance: Stance, sweep_flags: u32) {
     let a = joint_frames[joint].body_a;
     let b = joint_frames[joint].body_b;
     let flags = joint_frames[joint].flags;
     let first = joint_frames[joint].first_row;
     let end = first + (flags & ROW_COUNT_MASK);
-    let stance = stance_now(joint);
     let warm = (params.switches & WARM_START) != 0u;
     let use_bias = (sweep_flags & USE_BIAS) != 0u;
     if warm && (sweep_flags & DEPOSIT) != 0u {
@@ -143,6 +146,13 @@ fn solve_joint(joint: u32, sweep_flags: u32) {
     for (var row = first; row < end; row += 1u) {
         let kind = joint_rows[row].kind;
         if (kind & ROW_ROLE) == ROW_SPRING && !use_bias {
+            continue;
+        }
+        let held = (sweep_flags & HELD) != 0u && (kind & (ROW_GEOMETRY | ROW_ROLE)) == (ROW_POINT | ROW_EQUALITY);
+        if held {
+            if (sweep_flags & FRESH) != 0u {
+                joint_impulses[row] = vec2<f32>(0.0);
+            }
             continue;
         }
         var old = joint_impulses[row];
@@ -180,6 +190,199 @@ fn solve_joint(joint: u32, sweep_flags: u32) {
     }
 }
 
+// Trees of hinges: src/stages/solve_joints/tree.rs.
+
+// Adds the body's own mass to what its children add to it, and replaces the sum by its factors.
+fn factor_tree_row(row: u32) {
+    let mass = joint_trees[row].mass;
+    let inv_inertia = joint_trees[row].inv_inertia;
+    let at = point_of_reference(row);
+    let m = joint_trees[row].matrix;
+    let xw = m[2] + mass * at.y;
+    let yw = m[4] - mass * at.x;
+    let first = mass + m[0];
+    let to_y = m[1] / first;
+    let to_w = xw / first;
+    let second = max(mass + (m[3] - to_y * m[1]), mass);
+    let mixed = yw - to_y * xw;
+    let across = mixed / second;
+    let felt = ((m[5] + mass * dot(at, at)) - to_w * xw) - across * mixed;
+    let third = inv_inertia / (1.0 + inv_inertia * max(felt, 0.0));
+    joint_trees[row].matrix = array<f32, 6>(1.0 / first, to_y, to_w, 1.0 / second, across, third);
+}
+
+fn point_of_reference(row: u32) -> vec2<f32> {
+    return vec2<f32>(joint_trees[row].at[0], joint_trees[row].at[1]);
+}
+
+// Returns the change of velocity by a push, given the factors.
+fn answer(row: u32, push: vec3<f32>) -> vec3<f32> {
+    let m = joint_trees[row].matrix;
+    let y_alone = push.y - m[1] * push.x;
+    let turned = m[5] * ((push.z - m[2] * push.x) - m[4] * y_alone);
+    let moved_y = m[3] * y_alone - m[4] * turned;
+    let moved_x = (m[0] * push.x - m[1] * moved_y) - m[2] * turned;
+    return vec3<f32>(moved_x, moved_y, turned);
+}
+
+fn push_of(row: u32) -> vec3<f32> {
+    return vec3<f32>(joint_trees[row].push[0], joint_trees[row].push[1], joint_trees[row].push[2]);
+}
+
+fn push_at(row: u32, impulse: vec2<f32>, arm: vec2<f32>) {
+    joint_trees[row].push[0] += impulse.x;
+    joint_trees[row].push[1] += impulse.y;
+    joint_trees[row].push[2] += cross_2d(arm - point_of_reference(row), impulse);
+}
+
+// Adds the mass that a child shows at a lever arm. The largest decides the point of reference.
+fn load_row(row: u32, shown: vec3<f32>, arm: vec2<f32>) {
+    if shown.x + shown.z > joint_trees[row].most {
+        joint_trees[row].most = shown.x + shown.z;
+        refer_to(row, arm);
+    }
+    let off = arm - point_of_reference(row);
+    let of_x = off.x * shown.y - off.y * shown.x;
+    let of_y = off.x * shown.z - off.y * shown.y;
+    joint_trees[row].matrix[0] += shown.x;
+    joint_trees[row].matrix[1] += shown.y;
+    joint_trees[row].matrix[2] += of_x;
+    joint_trees[row].matrix[3] += shown.z;
+    joint_trees[row].matrix[4] += of_y;
+    joint_trees[row].matrix[5] += off.x * of_y - off.y * of_x;
+}
+
+// Moves the point of reference.
+fn refer_to(row: u32, at: vec2<f32>) {
+    let by = at - point_of_reference(row);
+    let m = joint_trees[row].matrix;
+    let of_x = m[0] * by.y - m[1] * by.x;
+    let of_y = m[1] * by.y - m[3] * by.x;
+    let turn = m[5] + 2.0 * (m[2] * by.y - m[4] * by.x) + (of_x * by.y - of_y * by.x);
+    joint_trees[row].matrix = array<f32, 6>(m[0], m[1], m[2] + of_x, m[3], m[4] + of_y, turn);
+    let push = push_of(row);
+    joint_trees[row].push[2] = push.z - cross_2d(by, push.xy);
+    joint_trees[row].at = array<f32, 2>(at.x, at.y);
+}
+
+// Returns the velocity of a point at a lever arm, given that of the point of reference.
+fn velocity_at(row: u32, moved: vec3<f32>, arm: vec2<f32>) -> vec2<f32> {
+    let off = arm - point_of_reference(row);
+    return vec2<f32>(moved.x - moved.z * off.y, moved.y + moved.z * off.x);
+}
+
+fn applied(matrix: vec3<f32>, v: vec2<f32>) -> vec2<f32> {
+    return vec2<f32>(matrix.x * v.x + matrix.y * v.y, matrix.y * v.x + matrix.z * v.y);
+}
+
+fn point_row(joint: u32) -> u32 {
+    return joint_frames[joint].first_row + (joint_frames[joint].flags & ROW_COUNT_MASK) - 1u;
+}
+
+// Eliminates the bodies, from the leaves to the root.
+fn eliminate_tree(tree: u32, use_bias: bool) {
+    let first = joint_starts[tree];
+    let count = joint_starts[tree + 1u];
+    for (var body = 0u; body < count; body += 1u) {
+        let own = first + body;
+        factor_tree_row(own);
+        let hinge = tree_hinge(tree, body);
+        if !is_held(hinge) {
+            continue;
+        }
+        let joint = hinge & ~TREE_CHILD_A;
+        let parent = tree_parent(tree, body);
+        let stance = tree_stance(tree, body);
+        let a = joint_frames[joint].body_a;
+        let b = joint_frames[joint].body_b;
+        var motion = Motion(vec2<f32>(0.0), 0.0, states[b].velocity, states[b].angular_velocity);
+        if (joint_frames[joint].flags & WORLD_A) == 0u {
+            motion.v_a = states[a].velocity;
+            motion.w_a = states[a].angular_velocity;
+        }
+        let child_a = (hinge & TREE_CHILD_A) != 0u;
+        let arm = select(stance.arm_b, stance.arm_a, child_a);
+        let arm_of_parent = select(stance.arm_a, stance.arm_b, child_a);
+        var wanted = velocity_of(motion, stance);
+        if use_bias {
+            wanted += stance.between * joint_rows[point_row(joint)].softness[0];
+        }
+        let off = arm - point_of_reference(own);
+        let of_x = answer(own, vec3<f32>(1.0, 0.0, -off.y));
+        let of_y = answer(own, vec3<f32>(0.0, 1.0, off.x));
+        let xx = of_x.x - off.y * of_x.z;
+        let xy = of_y.x - off.y * of_y.z;
+        let yy = of_y.y + off.x * of_y.z;
+        let determinant = xx * yy - xy * xy;
+        var inverse = vec3<f32>(0.0);
+        if determinant > 0.0 {
+            inverse = vec3<f32>(yy / determinant, -xy / determinant, xx / determinant);
+        }
+        let moved = answer(own, push_of(own));
+        let rest = -(wanted * select(1.0, -1.0, child_a)) - velocity_at(own, moved, arm);
+        joint_trees[own].inverse = array<f32, 3>(inverse.x, inverse.y, inverse.z);
+        joint_trees[own].rest = array<f32, 2>(rest.x, rest.y);
+        if parent != NONE {
+            load_row(parent, inverse, arm_of_parent);
+            push_at(parent, -applied(inverse, rest), arm_of_parent);
+        }
+    }
+}
+
+// Gives each hinge its impulse and each body its velocity, from the root to the leaves.
+fn distribute_tree(tree: u32) {
+    let first = joint_starts[tree];
+    for (var body = joint_starts[tree + 1u]; body > 0u; body -= 1u) {
+        let own = first + body - 1u;
+        let hinge = tree_hinge(tree, body - 1u);
+        let parent = tree_parent(tree, body - 1u);
+        var moved = parent;
+        if hinge != NONE {
+            let joint = hinge & ~TREE_CHILD_A;
+            let child_a = (hinge & TREE_CHILD_A) != 0u;
+            moved = select(joint_frames[joint].body_b, joint_frames[joint].body_a, child_a);
+            if is_held(hinge) {
+                let stance = tree_stance(tree, body - 1u);
+                var missing = vec2<f32>(joint_trees[own].rest[0], joint_trees[own].rest[1]);
+                if parent != NONE {
+                    missing += velocity_at(parent, push_of(parent), select(stance.arm_a, stance.arm_b, child_a));
+                }
+                let inverse = vec3<f32>(
+                    joint_trees[own].inverse[0], joint_trees[own].inverse[1], joint_trees[own].inverse[2],
+                );
+                let impulse = applied(inverse, missing);
+                push_at(own, impulse, select(stance.arm_b, stance.arm_a, child_a));
+                joint_impulses[point_row(joint)] += inv_rotate(stance.axis, impulse * select(1.0, -1.0, child_a));
+            }
+        }
+        let change = answer(own, push_of(own));
+        joint_trees[own].push = array<f32, 3>(change.x, change.y, change.z);
+        if any(change != vec3<f32>(0.0)) {
+            states[moved].velocity += velocity_at(own, change, vec2<f32>(0.0));
+            states[moved].angular_velocity += change.z;
+        }
+    }
+}
+
+fn solve_tree(tree: u32, sweep_flags: u32) {
+    if tree_is_at_rest(tree) {
+        return;
+    }
+    weigh_tree(tree);
+    for (var body = joint_starts[tree + 1u]; body > 0u; body -= 1u) {
+        let hinge = tree_hinge(tree, body - 1u);
+        if is_held(hinge) {
+            let others = (sweep_flags & ~WITHDRAW) | HELD;
+            solve_at(hinge & ~TREE_CHILD_A, tree_stance(tree, body - 1u), others);
+        }
+    }
+    eliminate_tree(tree, (sweep_flags & USE_BIAS) != 0u);
+    distribute_tree(tree);
+    if (params.switches & WARM_START) != 0u && (sweep_flags & WITHDRAW) != 0u {
+        add_up_tree(tree, -1.0);
+    }
+}
+
 @compute @workgroup_size(LANES)
 fn solve_joints(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -196,4 +399,8 @@ fn solve_joints_tail(@builtin(local_invocation_index) lane: u32) {
 
 fn each_joint(joint: u32) {
     solve_joint(joint, sweep.flags);
+}
+
+fn each_tree(tree: u32) {
+    solve_tree(tree, sweep.flags);
 }

@@ -12,7 +12,8 @@
 @group(0) @binding(4) var<uniform> params: Params;
 @group(0) @binding(5) var<storage, read_write> contacts: array<Contact>;
 @group(0) @binding(6) var<storage, read> slots: array<u32>;
-@group(0) @binding(7) var<storage, read> states: array<BodyState>;
+@group(0) @binding(7) var<storage, read> rebounds: array<Rebound>;
+@group(0) @binding(8) var<storage, read> states: array<BodyState>;
 
 fn is_quiet(body: u32) -> bool {
     let velocity = states[body].velocity;
@@ -52,7 +53,14 @@ fn store_impulses(
         return;
     }
     let contact = slots[slot];
-    let impulses = constraints[slot].impulses;
+    var impulses = constraints[slot].impulses;
+    if (params.switches & BOUNCES) != 0u {
+        let impacts = rebounds[slot].impulses;
+        if any(impacts != vec4<f32>(0.0)) {
+            impulses += impacts;
+            contacts[contact].flags |= IMPACT;
+        }
+    }
     manifolds[contact].points[0].normal_impulse = impulses.x;
     manifolds[contact].points[0].tangent_impulse = impulses.y;
     manifolds[contact].points[1].normal_impulse = impulses.z;

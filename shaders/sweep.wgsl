@@ -5,6 +5,7 @@
 
 //#import types
 //#import math
+//#import constants
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read_write> constraints: array<Constraint>;
@@ -16,6 +17,12 @@
 @group(0) @binding(5) var<storage, read_write> surfaces: array<Surface>;
 @group(0) @binding(6) var<storage, read_write> rebounds: array<Rebound>;
 @group(1) @binding(0) var<uniform> sweep: Sweep;
+
+// Returns the approach speed from which on there is an impact, m/s.
+fn impact_speed() -> f32 {
+    let gravity = abs(params.gravity);
+    return max(params.restitution_threshold, MIN_IMPACT_SUBSTEPS * params.h * max(gravity.x, gravity.y));
+}
 
 fn wide(workgroup: vec3<u32>, workgroups: vec3<u32>, lane: u32) {
     let end = color_starts[sweep.first_color + 1u];

@@ -76,6 +76,7 @@ const MARKED: u32 = 128u;
 const PAST_COLOR_SHIFT: u32 = 24u;
 const SENSOR: u32 = 256u;
 const OVERLAPS: u32 = 512u;
+const IMPACT: u32 = 1024u;
 
 const ACCUMULATE: u32 = 1u;
 const RECYCLE: u32 = 2u;
@@ -93,6 +94,8 @@ const SURFACES: u32 = 448u;
 
 const JOINT_COLORS: u32 = 32u;
 const JOINT_OVERFLOW: u32 = 31u;
+const JOINT_TREES: u32 = 64u;
+const TREE_CHILD_A: u32 = 0x80000000u;
 
 const ROW_COUNT_MASK: u32 = 7u;
 const WORLD_A: u32 = 8u;
@@ -129,6 +132,8 @@ const FRESH: u32 = 8u;
 const MEASURED: u32 = 16u;
 const ONLY_BULLETS: u32 = 32u;
 const DEPOSIT: u32 = 64u;
+const LEAVE_IMPACTS: u32 = 128u;
+const HELD: u32 = 256u;
 
 const OVERFLOW_CONTACTS: u32 = 1u;
 
@@ -359,7 +364,7 @@ struct Manifold {
     cached_position: vec2<f32>,
     points: array<ContactPoint, 2>,
     preload: f32,
-    pad: u32,
+    pad: array<u32, 3>,
 }
 
 struct SleepingContact {
@@ -386,10 +391,12 @@ struct Constraint {
 
 struct Rebound {
     restitution: f32,
-    pad_0: u32,
-    relative_velocities: vec2<f32>,
-    max_impulses: vec2<f32>,
-    pad_1: vec2<u32>,
+    radii: f32,
+    acceleration: vec2<f32>,
+    between: vec2<f32>,
+    radius_a: f32,
+    pad: u32,
+    impulses: vec4<f32>,
 }
 
 struct JointData {
@@ -438,6 +445,18 @@ struct JointFrame {
     inv_inertia_b: f32,
     angle: f32,
     pad: array<u32, 3>,
+}
+
+struct TreeRow {
+    push: array<f32, 3>,
+    inv_inertia: f32,
+    inverse: array<f32, 3>,
+    mass: f32,
+    matrix: array<f32, 6>,
+    rest: array<f32, 2>,
+    at: array<f32, 2>,
+    most: f32,
+    pad: u32,
 }
 
 struct Counters {

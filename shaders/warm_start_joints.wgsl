@@ -9,6 +9,13 @@ fn warm_start_joint(joint: u32) {
     accumulate(joint, stance_now(joint), 1.0);
 }
 
+fn warm_start_tree(tree: u32) {
+    if !tree_is_at_rest(tree) {
+        weigh_tree(tree);
+        add_up_tree(tree, 1.0);
+    }
+}
+
 @compute @workgroup_size(LANES)
 fn warm_start_joints(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -25,4 +32,8 @@ fn warm_start_joints_tail(@builtin(local_invocation_index) lane: u32) {
 
 fn each_joint(joint: u32) {
     warm_start_joint(joint);
+}
+
+fn each_tree(tree: u32) {
+    warm_start_tree(tree);
 }

@@ -127,6 +127,16 @@ pub const UNLOAD_SHARE: f32 = 0.5;
 pub const UNLOAD_RATE: f32 = 0.2;
 /// Largest position correction in one sweep, m. Box2D 2.4.
 pub const MAX_CORRECTION: f32 = 0.2;
+/// Rounds of impacts a substep, in worlds that bounce. An impulse passes through at least as many touching bodies.
+/// Fewer: what still approaches afterwards loses its rebound. More cost in proportion.
+pub const RESTITUTION_ROUNDS: u32 = 4;
+/// Slowest approach that is an impact, as a multiple of the speed that gravity adds in a substep, at any threshold.
+/// Less: stacks of bodies that bounce tremble and fall at a threshold of 0. More: bounces end early.
+pub const MIN_IMPACT_SUBSTEPS: f32 = 2.0;
+/// Determinant of the inverse masses of two points of a contact, as a share of the product of its diagonal, below which
+/// an impact takes them for one: they are closer than 3 % of the height of a box on them. Less: rounding decides how
+/// they share the impulse. More: narrow boxes that fall flat begin to rock.
+pub const MIN_DETERMINANT: f32 = 0.01;
 /// Smallest gap between two shapes, as a share of the slop; below it they count as touching. The formulae for gap and
 /// touch differ by a few per cent of the impulse; with a bound at zero rounding would choose between them for bodies
 /// placed exactly side by side.
@@ -149,6 +159,14 @@ pub const MOUSE_DAMPING_RATIO: f32 = 0.7;
 pub const MAX_SWING: f32 = 2.0;
 /// Largest correction of an angle in one sweep, rad: 8°. Box2D 2.4.
 pub const MAX_ANGULAR_CORRECTION: f32 = 8.0_f32.to_radians();
+
+/// Ratio of the masses of bodies that hinges connect above which these are solved exactly, as trees. More: a heavy end
+/// stretches its chain. Less: chains that sweeps hold are solved one body after the other.
+pub const TREE_RATIO: f32 = 30.0;
+/// Most bodies of a tree of hinges. More: on a GPU one thread solves a tree, and everything waits for it.
+pub const MAX_TREE: usize = 256;
+/// Most hinges beyond those of a tree that its bodies may have, which are swept. More: a net is not a tree.
+pub const MAX_LOOPS: usize = 4;
 
 // ── Motion ──
 

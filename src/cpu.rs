@@ -34,6 +34,7 @@ use crate::cpu::stages::match_contacts::PreviousContacts;
 use crate::cpu::stages::pair;
 use crate::cpu::stages::pair::neighbor_list::NeighborList;
 use crate::cpu::stages::prepare::PrepareScratch;
+use crate::cpu::stages::restitution::ImpactRounds;
 use crate::cpu::stages::sleep::{SleepScratch, update_archive};
 use crate::cpu::stages::wake::WakeScratch;
 use crate::cpu::team::TeamScratch;
@@ -45,7 +46,7 @@ use crate::step::{PlannedStage, Stage, plan};
 use crate::threads::{Rows, Threads};
 use crate::types::{
     Aabb, Accumulator, BodyState, Contact, Counters, EventData, FORCE_OVERFLOW, JointFrame, JointState, Manifold, Pose,
-    SleepingContact, Surface,
+    SleepingContact, Surface, TreeRow,
 };
 use crate::world::WorldError;
 
@@ -180,6 +181,8 @@ pub struct ConstraintSet {
     pub constraints: Blocks,
     /// Materials with more than friction and restitution; empty if there are none.
     pub surfaces: Rows<Surface, 2>,
+    /// Rounds of impacts, where no island or team has its own.
+    pub rounds: ImpactRounds,
 }
 
 /// Per-joint tables that change in a step.
@@ -193,6 +196,8 @@ pub struct JointTables {
     pub states: Rows<JointState, 2>,
     /// Impulse of each joint row.
     pub impulses: Rows<[f32; 2], 1>,
+    /// Bodies of trees of hinges while they are solved.
+    pub trees: Vec<TreeRow>,
 }
 
 /// Tables kept from step to step while they are valid (`neighbors.rs`).
@@ -338,6 +343,7 @@ impl CpuWorld {
                 blocks: JointBlocks::default(),
                 states: Rows::new(&compiled.joints.states),
                 impulses: Rows::new(&vec![[0.0; 2]; compiled.joints.rows.len()]),
+                trees: Vec::new(),
             },
             kept: KeptTables::default(),
             scheduling: Scheduling::default(),

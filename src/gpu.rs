@@ -515,6 +515,7 @@ impl GpuWorld {
     #[must_use]
     pub fn without(mut self, stage: Stage) -> Self {
         self.plan.retain(|op| op.stage != stage);
+        self.engine.follow(&self.plan);
         self
     }
 

@@ -43,24 +43,26 @@
 //! warm_start            accumulators color_starts constraints       accumulators
 //!                       surfaces
 //! ── each substep ────────────────────────────────────────────────────────────────────────────────────────────────
-//! warm_start_joints     accumulators joint_frames joint_impulses    accumulators
-//!                       joint_rows joint_starts states
+//! warm_start_joints     accumulators joint_frames joint_impulses    accumulators joint_trees
+//!                       joint_rows joint_starts joint_trees states
+//! restitution           accumulators color_starts constraints       accumulators constraints rebounds states
+//!                       rebounds states surfaces
 //! integrate_velocities  accumulators bodies poses states            accumulators states
-//! solve_joints          accumulators joint_frames joint_impulses    accumulators joint_impulses states
-//!                       joint_rows joint_starts states
-//! solve                 color_starts constraints rebounds states    constraints rebounds states surfaces
+//! solve_joints          accumulators joint_frames joint_impulses    accumulators joint_impulses joint_trees states
+//!                       joint_rows joint_starts joint_trees states
+//! solve                 color_starts constraints rebounds states    constraints states surfaces
 //!                       surfaces
 //! integrate_positions   bodies states                               states
-//! relax_joints          accumulators joint_frames joint_impulses    accumulators joint_impulses states
-//!                       joint_rows joint_starts states
-//! relax                 color_starts constraints rebounds states    constraints rebounds states surfaces
+//! relax_joints          accumulators joint_frames joint_impulses    accumulators joint_impulses joint_trees states
+//!                       joint_rows joint_starts joint_trees states
+//! relax                 color_starts constraints rebounds states    constraints states surfaces
 //!                       surfaces
 //! project_joints        joint_frames joint_rows joint_starts        states
 //!                       states
 //! project               color_starts constraints states             states
 //! ── at the end of the step ──────────────────────────────────────────────────────────────────────────────────────
-//! restitution           color_starts constraints rebounds states    constraints rebounds states
-//! store_impulses        constraints counters slots states surfaces  contacts manifolds
+//! store_impulses        constraints contacts counters manifolds     contacts manifolds
+//!                       rebounds slots states surfaces
 //! continuous            ccd_bodies cell_ends cell_shapes counters   ccd_bodies counters states
 //!                       partners poses shapes states vertices
 //! finalize              bodies poses states                         poses
@@ -78,11 +80,12 @@
 //!    [`collide`](stages::collide) its contact points now.
 //! 4. [`color`](stages::color) sorts the contacts into colours, so that no two of a colour move the same body, and
 //!    [`prepare`](stages::prepare) lays them out for the solver. Joints are sorted into colours once.
-//! 5. In each substep: gravity and the last impulses, a [`solve`](stages::solve) sweep that pushes bodies apart,
-//!    motion, and a relax sweep that takes back the speed that the push added. Joints have sweeps of their own, before
-//!    those of the contacts ([`solve_joints`](stages::solve_joints)).
-//! 6. [`restitution`](stages::restitution) adds bounces, impulses are stored for the next step, and
-//!    [`continuous`](stages::continuous) stops fast bodies that would have tunnelled.
+//! 5. In each substep: impacts ([`restitution`](stages::restitution)), gravity and the last impulses, a
+//!    [`solve`](stages::solve) sweep that pushes bodies apart, motion, and a relax sweep that takes back the speed that
+//!    the push added. Joints have sweeps of their own, before those of the contacts
+//!    ([`solve_joints`](stages::solve_joints)).
+//! 6. Impulses are stored for the next step, and [`continuous`](stages::continuous) stops fast bodies that would have
+//!    tunnelled.
 //!
 //! The [`Settings`](crate::Settings) choose which stages run; the code is the same.
 //!

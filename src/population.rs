@@ -430,6 +430,7 @@ impl Population {
         for place in compiled.joints.of_bodies(&change.bodies) {
             compiled.joints.remove(place, &mut change.joints);
         }
+        compiled.joints.find_trees(&compiled.mass, &mut change.joints);
         compiled.paths.retain(|led| led.body != id.index);
         compiled.add_path(body, id.index, steps, &mut laid.pose);
         compiled.bodies[slot] = laid.body;
@@ -507,6 +508,7 @@ impl Population {
         for place in compiled.joints.of_bodies(&change.bodies) {
             compiled.joints.remove(place, &mut change.joints);
         }
+        compiled.joints.find_trees(&compiled.mass, &mut change.joints);
         change
     }
 
@@ -582,6 +584,7 @@ impl Population {
                 }
             }
         }
+        compiled.joints.find_trees(&compiled.mass, &mut change.joints);
         compiled.refresh_switches();
         (ids, change)
     }
@@ -609,6 +612,7 @@ impl Population {
             change.woken.extend(ends(&compiled.joints.joints[place as usize]));
             compiled.joints.remove(place, &mut change.joints);
         }
+        compiled.joints.find_trees(&compiled.mass, &mut change.joints);
         Ok(change)
     }
 }

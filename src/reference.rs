@@ -236,7 +236,7 @@ impl Reference {
             }
             Stage::Project => project::project(params, constraints, states),
 
-            Stage::Restitution => restitution::restitution(params, constraints, states),
+            Stage::Restitution => restitution::restitution(params, constraints, surfaces, states, accumulators),
             Stage::StoreImpulses => {
                 store_impulses::store_impulses(params, slots, constraints, surfaces, states, contacts, manifolds);
             }

@@ -349,11 +349,12 @@ pub struct ReportedContact {
     pub normal: [f32; 2],
     /// Separation when the step began, m. Negative is overlap.
     pub separation: f32,
-    /// Impulse on B along the normal in the last substep, N·s.
+    /// Impulse on B along the normal in the last substep, and by the impacts of the step, N·s.
     pub normal_impulse: f32,
-    /// Impulse on B along the tangent, the normal turned clockwise, in the last substep, N·s.
+    /// Impulse on B along the tangent, the normal turned clockwise, in the last substep, and by the impacts of the
+    /// step, N·s.
     pub tangent_impulse: f32,
-    /// Force on B in the last substep, N; on A it is the opposite.
+    /// These impulses on B divided by the time of a substep, N; on A it is the opposite.
     pub force: [f32; 2],
 }
 

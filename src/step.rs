@@ -1,7 +1,8 @@
 //! The plan of a step: its stages and their order, from the settings of a scene. Both backends follow it.
 
+use crate::constants::RESTITUTION_ROUNDS;
 use crate::scene::{Mode, Settings};
-use crate::types::{DEPOSIT, FRESH, MEASURED, USE_BIAS, USE_FRICTION, WITHDRAW};
+use crate::types::{DEPOSIT, FRESH, LEAVE_IMPACTS, MEASURED, USE_BIAS, USE_FRICTION, WITHDRAW};
 
 /// A stage of a step. Its name is also that of its two files, its entry point, its row in the profile and its column in
 /// reports.
@@ -35,6 +36,8 @@ pub enum Stage {
     WarmStart,
     /// Applies the joints' impulses ([`crate::stages::warm_start_joints`]).
     WarmStartJoints,
+    /// Applies impacts ([`crate::stages::restitution`]).
+    Restitution,
     /// Applies gravity, forces and impulses ([`crate::stages::integrate_velocities`]).
     IntegrateVelocities,
     /// Solves joints ([`crate::stages::solve_joints`]).
@@ -51,8 +54,6 @@ pub enum Stage {
     ProjectJoints,
     /// Corrects positions at contacts ([`crate::stages::project`]).
     Project,
-    /// Adds bounces ([`crate::stages::restitution`]).
-    Restitution,
     /// Stores impulses for the next step ([`crate::stages::store_impulses`]).
     StoreImpulses,
     /// Stops fast bodies that would tunnel ([`crate::stages::continuous`]).
@@ -84,6 +85,7 @@ impl Stage {
         Self::PrepareJoints,
         Self::WarmStart,
         Self::WarmStartJoints,
+        Self::Restitution,
         Self::IntegrateVelocities,
         Self::SolveJoints,
         Self::Solve,
@@ -92,7 +94,6 @@ impl Stage {
         Self::Relax,
         Self::ProjectJoints,
         Self::Project,
-        Self::Restitution,
         Self::StoreImpulses,
         Self::Continuous,
         Self::Finalize,
@@ -117,6 +118,7 @@ impl Stage {
             Self::PrepareJoints => "prepare_joints",
             Self::WarmStart => "warm_start",
             Self::WarmStartJoints => "warm_start_joints",
+            Self::Restitution => "restitution",
             Self::IntegrateVelocities => "integrate_velocities",
             Self::SolveJoints => "solve_joints",
             Self::Solve => "solve",
@@ -125,7 +127,6 @@ impl Stage {
             Self::Relax => "relax",
             Self::ProjectJoints => "project_joints",
             Self::Project => "project",
-            Self::Restitution => "restitution",
             Self::StoreImpulses => "store_impulses",
             Self::Continuous => "continuous",
             Self::Finalize => "finalize",
@@ -146,7 +147,8 @@ impl Stage {
 pub struct PlannedStage {
     /// Stage to run.
     pub stage: Stage,
-    /// Flags of a solver sweep ([`crate::types::Sweep::flags`]), else 0.
+    /// Flags of a solver sweep ([`crate::types::Sweep::flags`]); of restitution the number of the round in the step;
+    /// else 0.
     pub flags: u32,
 }
 
@@ -196,6 +198,11 @@ pub fn plan(settings: &Settings, bounces: bool, joints: bool) -> Vec<PlannedStag
         if joints && settings.warm_start && !relax {
             run(Stage::WarmStartJoints, 0);
         }
+        if bounces {
+            for round in 0..RESTITUTION_ROUNDS {
+                run(Stage::Restitution, substep * RESTITUTION_ROUNDS + round);
+            }
+        }
         run(Stage::IntegrateVelocities, 0);
         for iteration in 0..iterations {
             let mut flags = if settings.mode == Mode::Projection { 0 } else { USE_BIAS };
@@ -219,7 +226,7 @@ pub fn plan(settings: &Settings, bounces: bool, joints: bool) -> Vec<PlannedStag
             if joints {
                 run(Stage::RelaxJoints, DEPOSIT);
             }
-            run(Stage::Relax, USE_FRICTION);
+            run(Stage::Relax, USE_FRICTION | if bounces { LEAVE_IMPACTS } else { 0 });
         }
         if settings.mode == Mode::Projection && settings.correct_position {
             for _ in 0..iterations {
@@ -231,9 +238,6 @@ pub fn plan(settings: &Settings, bounces: bool, joints: bool) -> Vec<PlannedStag
         }
     }
 
-    if bounces {
-        run(Stage::Restitution, 0);
-    }
     run(Stage::StoreImpulses, 0);
     run(Stage::Continuous, 0);
     run(Stage::Finalize, 0);

@@ -54,6 +54,21 @@ def test_a_world_from_first_to_last(service: Service) -> None:
     assert list(service.worlds()) == []
 
 
+def test_scenes_have_groups_sizes_and_pictures(service: Service) -> None:
+    scenes = {scene["name"]: scene for scene in service.scenes()}
+    assert scenes["arch"]["group"] == "Stacks" and len({scene["group"] for scene in scenes.values()}) == 5
+    # The ground and 5 · 4 / 2 boxes; as many as the world then has.
+    assert service.scene_size("large_pyramid:base=4") == 11
+    assert service.create("large_pyramid:base=4").status()["bodies"] == 11
+    light, dark = service.scene_picture("arch"), service.scene_picture("arch", dark=True)
+    for picture in (light, dark):
+        assert picture.startswith(b"\x89PNG") and picture[16:24] == bytes([0, 0, 0, 144, 0, 0, 0, 96])
+    assert light != dark
+    with pytest.raises(Problem) as caught:
+        service.scene_picture("no/such scene")
+    assert caught.value.status == 404
+
+
 def test_problems_name_the_place(service: Service) -> None:
     with pytest.raises(Problem) as caught:
         service.create({"version": 1, "bodies": [{"shapes": [{"circle": {"radius": -1}}]}]})

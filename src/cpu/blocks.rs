@@ -68,16 +68,24 @@ pub struct Point {
 pub struct Bounce {
     /// Restitution coefficients, as [`Rebound::restitution`].
     pub restitution: Lanes,
-    /// Approach speeds, as [`Rebound::relative_velocities`].
-    pub relative_velocity: [Lanes; 2],
-    /// Largest impulses, as [`Rebound::max_impulses`].
-    pub max_impulses: [Lanes; 2],
+    /// Sums of radii, as [`Rebound::radii`].
+    pub radii: Lanes,
+    /// Accelerations, as [`Rebound::acceleration`].
+    pub acceleration: VecLanes,
+    /// Vectors between centres, as [`Rebound::between`].
+    pub between: VecLanes,
+    /// Radii of A, as [`Rebound::radius_a`].
+    pub radius_a: Lanes,
+    /// Impulses of impacts, as [`Rebound::impulses`].
+    pub impulses: [Lanes; 4],
 }
 
 /// Rows of eight numbers in a [`Block`]; the first three are integers.
 const ROWS: usize = 10 + 2 * POINT_ROWS;
 /// Rows of eight numbers in a [`Point`].
 const POINT_ROWS: usize = 10;
+/// Rows of eight numbers in a [`Bounce`].
+const BOUNCE_ROWS: usize = 11;
 
 impl Block {
     /// Returns a block that moves nothing.
@@ -168,22 +176,16 @@ impl Block {
         let rows: &[[f32; WIDTH]; ROWS] = bytemuck::cast_ref(self);
         [rows[17][lane], rows[18][lane], rows[27][lane], rows[28][lane]]
     }
-
-    /// Writes the normal impulse of one point of one lane.
-    pub fn set_normal_impulse(&mut self, lane: usize, end: usize, impulse: f32) {
-        let rows: &mut [[f32; WIDTH]; ROWS] = bytemuck::cast_mut(self);
-        rows[17 + POINT_ROWS * end][lane] = impulse;
-    }
 }
 
 impl Bounce {
     /// Writes one lane.
     #[inline(always)]
     pub fn set(&mut self, lane: usize, rebound: &Rebound) {
-        let ([speed_0, speed_1], [most_0, most_1]) = (rebound.relative_velocities, rebound.max_impulses);
-        let values = [rebound.restitution, speed_0, speed_1, most_0, most_1];
-        let rows: &mut [[f32; WIDTH]; 5] = bytemuck::cast_mut(self);
-        for (row, value) in rows.iter_mut().zip(values) {
+        let Rebound { restitution, radii, acceleration, between, radius_a, impulses, .. } = *rebound;
+        let values = [restitution, radii, acceleration[0], acceleration[1], between[0], between[1], radius_a];
+        let rows: &mut [[f32; WIDTH]; BOUNCE_ROWS] = bytemuck::cast_mut(self);
+        for (row, value) in rows.iter_mut().zip(values.into_iter().chain(impulses)) {
             row[lane] = value;
         }
     }
@@ -191,14 +193,25 @@ impl Bounce {
     /// Reads one lane.
     #[must_use]
     pub fn get(&self, lane: usize) -> Rebound {
-        let rows: &[[f32; WIDTH]; 5] = bytemuck::cast_ref(self);
+        let rows: &[[f32; WIDTH]; BOUNCE_ROWS] = bytemuck::cast_ref(self);
         let at = |row: usize| rows[row][lane];
         Rebound {
             restitution: at(0),
-            relative_velocities: [at(1), at(2)],
-            max_impulses: [at(3), at(4)],
-            ..Rebound::default()
+            radii: at(1),
+            acceleration: [at(2), at(3)],
+            between: [at(4), at(5)],
+            radius_a: at(6),
+            pad: 0,
+            impulses: self.impulses(lane),
         }
+    }
+
+    /// Returns the impulses of one lane, as [`Rebound::impulses`].
+    #[inline(always)]
+    #[must_use]
+    pub fn impulses(&self, lane: usize) -> [f32; 4] {
+        let rows: &[[f32; WIDTH]; BOUNCE_ROWS] = bytemuck::cast_ref(self);
+        [rows[7][lane], rows[8][lane], rows[9][lane], rows[10][lane]]
     }
 }
 
@@ -290,6 +303,13 @@ impl Blocks {
     #[must_use]
     pub fn get(&self, block: usize) -> Option<&Block> {
         self.all.get(block)
+    }
+
+    /// Returns the impulses of the impacts of a block's lane, if its world bounces.
+    #[inline(always)]
+    #[must_use]
+    pub fn impact_impulses(&self, block: usize, lane: usize) -> Option<[f32; 4]> {
+        self.bounces.get(block).map(|bounce| bounce.impulses(lane))
     }
 
     /// Returns the first block of each colour, all blocks, and their restitution data.

@@ -22,12 +22,12 @@ use crate::cpu::stages::integrate_positions::integrate_positions_of;
 use crate::cpu::stages::integrate_velocities::integrate_velocities_of;
 use crate::cpu::stages::prepare::{ConstraintTables, prepare_of};
 use crate::cpu::stages::project::project;
-use crate::cpu::stages::restitution::restitution;
+use crate::cpu::stages::restitution::{ImpactRounds, ImpactTables, restitution};
 use crate::cpu::stages::solve::solve;
 use crate::cpu::stages::store_impulses::store_impulses_listed;
 use crate::cpu::stages::warm_start::warm_start;
 use crate::scene::Compiled;
-use crate::stages::store_impulses::store_impulses_of;
+use crate::stages::store_impulses::{ContactImpulses, store_impulses_of};
 use crate::step::{PlannedStage, Stage};
 use crate::threads::{LIGHT, Rows, Threads};
 use crate::types::{
@@ -97,6 +97,7 @@ struct IslandScratch {
     counters: Counters,
     constraints: Blocks,
     surfaces: Rows<Surface, 2>,
+    rounds: ImpactRounds,
 }
 
 /// Capacity of each thread's memory: contacts of a batch, and those of them in the overflow.
@@ -125,14 +126,19 @@ struct ContactRun {
     count: u32,
 }
 
+/// [`Returned::marks`]: something resists rolling.
+const ROLLS: u32 = 1;
+/// [`Returned::marks`]: the impulses include those of impacts.
+const HAS_IMPACT: u32 = 2;
+
 /// Result of the solver for one contact.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 struct Returned {
     impulses: [f32; 4],
     rolling: f32,
-    /// 1 if anything resists rolling, else 0.
-    rolls: u32,
+    /// [`ROLLS`] and [`HAS_IMPACT`].
+    marks: u32,
 }
 
 /// Tables of a world that the solver reads and writes.
@@ -435,9 +441,9 @@ impl IslandBatches {
                 }
                 let start = now();
                 if stores {
-                    scratch.store(|contact, impulses, rolling| {
+                    scratch.store(|contact, impulses| {
                         let (contact, manifold) = (&mut contacts[contact], &mut manifolds[contact]);
-                        store_impulses_of(params, contact, manifold, impulses, rolling, state);
+                        store_impulses_of(params, contact, manifold, impulses, state);
                     });
                 }
                 spend(&spent, Stage::StoreImpulses, start);
@@ -452,18 +458,19 @@ impl IslandBatches {
                     return;
                 }
                 let start = now();
-                scratch.store(|contact, impulses, rolling| {
-                    let rolls = u32::from(rolling.is_some());
-                    returned.set(contact, Returned { impulses, rolling: rolling.unwrap_or(0.0), rolls });
+                scratch.store(|contact, ContactImpulses { points, has_impact, rolling }| {
+                    let marks = if rolling.is_some() { ROLLS } else { 0 } | if has_impact { HAS_IMPACT } else { 0 };
+                    returned.set(contact, Returned { impulses: points, rolling: rolling.unwrap_or(0.0), marks });
                 });
                 spend(&spent, Stage::StoreImpulses, start);
             });
             if stores {
                 threads.for_each_pair(LIGHT, contacts, manifolds, |index, contact, manifold| {
                     if contact.flags & POINT_COUNT_MASK != 0 {
-                        let Returned { impulses, rolling, rolls } = returned.get(index);
-                        let rolling = (rolls != 0).then_some(rolling);
-                        store_impulses_of(params, contact, manifold, impulses, rolling, state);
+                        let Returned { impulses, rolling, marks } = returned.get(index);
+                        let (rolling, has_impact) = ((marks & ROLLS != 0).then_some(rolling), marks & HAS_IMPACT != 0);
+                        let impulses = ContactImpulses { points: impulses, has_impact, rolling };
+                        store_impulses_of(params, contact, manifold, impulses, state);
                     }
                 });
             }
@@ -534,8 +541,9 @@ impl IslandScratch {
         listed_bodies: &[u32],
     ) {
         let SolverTables { compiled: Compiled { params, bodies, shapes, .. }, poses, states, accumulators } = given;
-        let Self { slots, counters, constraints, surfaces } = self;
+        let Self { slots, counters, constraints, surfaces, rounds } = self;
         if op.stage == Stage::Prepare {
+            *rounds = ImpactRounds::default();
             let source = ConstraintTables { params, bodies, shapes, states, contacts, manifolds };
             prepare_of(listed, &source, slots, counters, constraints, surfaces);
             return;
@@ -550,13 +558,15 @@ impl IslandScratch {
             Stage::Solve | Stage::Relax => solve(params, op.flags, states, sweep, surfaces),
             Stage::IntegratePositions => integrate_positions_of(listed_bodies, params, bodies, states),
             Stage::Project => project(params, states, sweep),
-            Stage::Restitution => restitution(params, states, sweep),
+            Stage::Restitution if rounds.is_needed(op.flags) => {
+                restitution(ImpactTables { params, states, accumulators, surfaces }, rounds.round(op.flags), sweep);
+            }
             // Impulses are stored by `store`, where the contacts may be written.
             _ => {}
         }
     }
 
-    fn store(&self, keep: impl FnMut(usize, [f32; 4], Option<f32>)) {
+    fn store(&self, keep: impl FnMut(usize, ContactImpulses)) {
         store_impulses_listed(&self.slots, &self.counters, &self.constraints, &self.surfaces, keep);
     }
 }

@@ -10,11 +10,12 @@ use std::f32::consts::TAU;
 use bytemuck::{Pod, Zeroable};
 
 use crate::cpu::lanes::{
-    Lanes, Simd, SimdBase, SimdFloat, Vec2x8, VecLanes, WIDTH, angle_of, columns, dispatch, f32x4, f32x8, inv_rotate,
-    rotate, u32x8,
+    Lanes, Select, Simd, SimdBase, SimdFloat, SimdMask, Vec2x8, VecLanes, WIDTH, angle_of, columns, dispatch, f32x4,
+    f32x8, inv_rotate, rotate, u32x8,
 };
+use crate::cpu::stages::solve_joints::tension;
 use crate::stages::solve_joints::rows_of;
-use crate::threads::{Alone, Cut, Rows, Threads};
+use crate::threads::{Alone, Cut, RowTable, Rows, Threads};
 use crate::types::{
     BodyData, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointData, JointFrame, JointRow, JointState,
     NONE, Pose, ROW_BY_MASS, ROW_COUNT_MASK, ROW_GEOMETRY, ROW_ROLE, WORLD_A,
@@ -156,6 +157,9 @@ impl JointBlock {
         bodies: &[BodyData],
         poses: &[Pose],
         joint_states: &Rows<JointState, 2>,
+        h: f32,
+        rules: &[RowBlock],
+        impulses: &Rows<VecLanes, 8>,
     ) {
         let (no_joint, no_body, no_pose) = (JointData::default(), BodyData::default(), Pose::default());
         let Self { places, body_a, body_b, flags, .. } = self;
@@ -194,6 +198,10 @@ impl JointBlock {
         let angle = angle + turns * TAU;
         let [inv_mass_a, inv_inertia_a, ..] = half_of(simd, bodies_a, 0);
         let [inv_mass_b, inv_inertia_b, ..] = half_of(simd, bodies_b, 0);
+        let first = self.rows().start;
+        let pull = tension(simd, rules, &|row| impulses.row(first + row), axis, between);
+        let inv_inertia_a = stiffened(h, inv_inertia_a, (-r_a).dot(pull));
+        let inv_inertia_b = stiffened(h, inv_inertia_b, r_b.dot(pull));
 
         self.r_a.put(r_a);
         self.r_b.put(r_b);
@@ -244,6 +252,16 @@ impl JointBlock {
         let lanes = self.places.into_iter().zip(self.first_row).enumerate();
         lanes.filter(|(_, (place, _))| *place != NONE).map(move |(lane, (_, first))| (lane, first as usize + row))
     }
+}
+
+/// As [`stiffened`](crate::stages::prepare_joints::stiffened), for eight joints.
+#[inline(always)]
+fn stiffened<S: Simd>(h: f32, inv_inertia: f32x8<S>, pull: f32x8<S>) -> f32x8<S> {
+    let one = f32x8::splat(pull.simd, 1.0);
+    let least = pull * f32x8::splat(pull.simd, 2.0 * h);
+    let light = (least * inv_inertia).simd_gt(1.0);
+    // Hardly any is: without the branch all would wait for a division.
+    if light.any_true() { light.select(one / least, inv_inertia) } else { inv_inertia }
 }
 
 /// Rows of eight numbers in a [`JointBlock`].
@@ -355,13 +373,16 @@ impl JointBlocks {
         bodies: &[BodyData],
         poses: &[Pose],
         joint_states: &Rows<JointState, 2>,
+        h: f32,
     ) -> bool {
         if !self.is_whole || !self.knows_impulses || self.order != joint_starts {
             return false;
         }
-        threads.for_chunks(CUT, &mut self.blocks, |_, blocks| {
+        let Self { blocks, rows, impulses, .. } = self;
+        threads.for_chunks(CUT, blocks, |_, blocks| {
             dispatch!(simd => for block in blocks {
-                block.update_frames(simd, joints, bodies, poses, joint_states);
+                let rules = &rows[block.rows()];
+                block.update_frames(simd, joints, bodies, poses, joint_states, h, rules, impulses);
             });
         });
         (self.holds_impulses, self.holds_frames) = (true, true);

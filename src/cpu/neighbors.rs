@@ -135,7 +135,7 @@ impl CpuWorld {
             && counters.quarantined == 0
             && params.switches & SLEEP == 0
             && self.plan.iter().all(|op| op.stage != Stage::ProjectJoints)
-            && tables.blocks.update_frames(threads, starts, joints, bodies, poses, &tables.states);
+            && tables.blocks.update_frames(threads, starts, joints, bodies, poses, &tables.states, params.h);
         self.kept.shortcuts.joints += u64::from(is_done);
         is_done
     }

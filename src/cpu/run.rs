@@ -18,7 +18,7 @@ use crate::cpu::stages::prepare::prepare;
 use crate::cpu::stages::project::project;
 use crate::cpu::stages::project_joints::project_joints;
 use crate::cpu::stages::quarantine::quarantine;
-use crate::cpu::stages::restitution::restitution;
+use crate::cpu::stages::restitution::{ImpactRounds, ImpactTables, restitution};
 use crate::cpu::stages::sleep::sleep;
 use crate::cpu::stages::solve::{solve, solve_batch};
 use crate::cpu::stages::store_impulses::store_impulses;
@@ -163,7 +163,7 @@ impl CpuWorld {
     fn sweep_contacts(&mut self, op: PlannedStage) {
         let sweepers = &self.sweepers();
         let Self { bodies: BodyTables { states, accumulators, .. }, solver, counters, .. } = self;
-        let (params, ConstraintSet { constraints, surfaces, .. }) = (&self.host.compiled.params, solver);
+        let (params, ConstraintSet { constraints, surfaces, rounds, .. }) = (&self.host.compiled.params, solver);
         let is_alone = sweepers.count() == 1;
         match op.stage {
             Stage::WarmStart if is_alone => {
@@ -180,7 +180,15 @@ impl CpuWorld {
             }
             Stage::WarmStart => warm_start(&mut constraints.by(sweepers, counters), &*accumulators, surfaces),
             Stage::Project => project(params, states, &mut constraints.by(sweepers, counters)),
-            Stage::Restitution => restitution(params, states, &mut constraints.by(sweepers, counters)),
+            Stage::Restitution => {
+                if op.flags == 0 {
+                    *rounds = ImpactRounds::default();
+                }
+                if rounds.is_needed(op.flags) {
+                    let tables = ImpactTables { params, states, accumulators, surfaces };
+                    restitution(tables, rounds.round(op.flags), &mut constraints.by(sweepers, counters));
+                }
+            }
             _ => solve(params, op.flags, &*states, &mut constraints.by(sweepers, counters), surfaces),
         }
     }

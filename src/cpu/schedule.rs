@@ -8,7 +8,7 @@ use crate::cpu::stages::color::{color, color_sort};
 use crate::cpu::stages::integrate_positions::integrate_positions_in;
 use crate::cpu::stages::integrate_velocities::integrate_velocities_in;
 use crate::cpu::stages::project::project;
-use crate::cpu::stages::restitution::restitution;
+use crate::cpu::stages::restitution::{ImpactRounds, ImpactTables, restitution};
 use crate::cpu::stages::solve::solve;
 use crate::cpu::stages::warm_start::warm_start;
 use crate::cpu::team::WorkerTeam;
@@ -114,6 +114,7 @@ impl CpuWorld {
         let ConstraintSet { constraints, surfaces, .. } = solver;
         let Compiled { params, bodies, .. } = &self.host.compiled;
         let team = WorkerTeam::new(threads, constraints, counters, bodies.len(), ops.len(), &mut scratch.team);
+        let rounds = ImpactRounds::default();
         let is_timed = times.is_on;
         let times = Mutex::new(times);
         team.run(|worker| {
@@ -129,7 +130,10 @@ impl CpuWorld {
                         integrate_positions_in(first, end, params, bodies, &*states);
                     }),
                     Stage::Project => project(params, states, worker),
-                    Stage::Restitution => restitution(params, states, worker),
+                    Stage::Restitution => {
+                        let tables = ImpactTables { params, states, accumulators, surfaces };
+                        restitution(tables, rounds.round(op.flags), worker);
+                    }
                     _ => {}
                 }
                 if begin.is_some() {

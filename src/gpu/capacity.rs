@@ -43,7 +43,7 @@ impl Capacity {
             joints: need.joints + SPARE_JOINTS + more.joints,
             rows: need.rows + 4 * SPARE_JOINTS + MAX_ROWS * more.joints,
             // Rebuilt lists of colours have 1.5 times the capacity, and several of them may be in use.
-            order: need.order.max(FEW_WORDS) + need.joints / 2 + SPARE_JOINTS + 2 * more.joints,
+            order: need.order.max(FEW_WORDS) + need.joints / 2 + SPARE_JOINTS + 5 * more.joints,
         }
     }
 
@@ -68,8 +68,8 @@ impl Capacity {
 
     /// Returns a capacity that is enough for the given additions even if no free slot can be reused.
     pub fn with(self, more: PartCounts) -> Self {
-        // A rebuilt list of colours has 1.5 times the capacity in each colour.
-        let order = if more.joints > 0 { 2 * (self.order + more.joints) + FEW_WORDS } else { self.order };
+        // A rebuilt list of colours has 1.5 times the capacity in each colour; a tree of two hinges has nine words.
+        let order = if more.joints > 0 { 5 * (self.order + more.joints) + FEW_WORDS } else { self.order };
         Self {
             bodies: self.bodies + more.bodies,
             shapes: self.shapes + more.shapes,

@@ -12,7 +12,7 @@ pub use crate::device_error::DeviceError;
 
 /// Maximum storage buffers per kernel to request from the device. One world needs 8, except the fused kernel with
 /// joints (`shaders/fused.wgsl`), which needs 12 and is only used where available.
-const MAX_TABLES: u32 = 14;
+const MAX_TABLES: u32 = 15;
 
 /// Interval at which a thread waiting for the device checks for cancellation.
 const PATIENCE: Duration = Duration::from_millis(10);

@@ -32,6 +32,8 @@ pub enum Per {
     ScanBlock,
     /// A joint, or a free slot for one.
     Joint,
+    /// Half a joint: two hinges of a tree have up to three bodies.
+    TreeBody,
     /// A row of a joint.
     JointRow,
     /// A word of the lists of joints by colour.
@@ -135,6 +137,7 @@ pub const TABLES: &[DeviceTable] = &[
     table::<[f32; 2]>("joint_impulses", Per::JointRow),
     only(table::<[f32; 2]>("joint_impulses_backup", Per::JointRow), Where::Strict),
     table::<u32>("joint_starts", Per::JointOrder),
+    table::<types::TreeRow>("joint_trees", Per::TreeBody),
     total(only(table::<u32>("event_starts", Per::Reporter), Where::Events)),
     only(table::<EventData>("events", Per::Event), Where::Events),
     table::<Contact>("contacts_0", Per::Contact),
@@ -169,9 +172,13 @@ impl DeviceTable {
     pub(super) fn group(&self) -> Group {
         match self.per {
             Per::World | Per::Body | Per::Shape | Per::Vertex | Per::Cell => Group::Bodies,
-            Per::Partner | Per::ScanBlock | Per::Joint | Per::JointRow | Per::JointOrder | Per::Reporter => {
-                Group::Joints
-            }
+            Per::Partner
+            | Per::ScanBlock
+            | Per::Joint
+            | Per::TreeBody
+            | Per::JointRow
+            | Per::JointOrder
+            | Per::Reporter => Group::Joints,
             Per::Contact | Per::BlockColor | Per::BlockColorSum => Group::Contacts,
             Per::Event => Group::Events,
         }
@@ -282,6 +289,7 @@ impl Sizes {
             Per::Partner => self.exclusions()[1] + 4 * self.joints,
             Per::ScanBlock => (self.cells + 1).max(self.shapes + self.joints + 1).div_ceil(SCAN_BLOCK as usize),
             Per::Joint => self.joints,
+            Per::TreeBody => 2 * self.joints,
             Per::JointRow => self.rows,
             Per::JointOrder => self.order,
             Per::Reporter => self.shapes + self.joints,

@@ -13,7 +13,7 @@ use crate::population::PopulationChange;
 use crate::scene::{Compiled, JointChange, JointTable};
 use crate::snapshot::{Snapshot, first_islands};
 use crate::step::plan;
-use crate::types::{JOINT_COLORS, Params, VACANT};
+use crate::types::{JOINT_TREES, Params, VACANT};
 use crate::world::WorldError;
 
 impl WorldEngine for GpuWorld {
@@ -148,7 +148,7 @@ fn add_joint_writes(compiled: &Compiled, change: &JointChange, writes: &mut Writ
     if change.relaid {
         writes.all("joint_starts", starts);
     } else if !change.places.is_empty() {
-        writes.all("joint_starts", &starts[..2 * JOINT_COLORS as usize]);
+        writes.all("joint_starts", &starts[..JOINT_TREES as usize + 2]);
         writes.some("joint_starts", starts, &change.order);
     }
     let Params { exclusion_heads, exclusion_links, .. } = compiled.params;

@@ -275,7 +275,7 @@ impl StepRecorder<'_> {
             Stage::ProjectJoints => self.joint_sweep("project_joints", "project_joints_tail", op.flags),
             Stage::Project => self.sweep("project", "project_tail", op.flags),
 
-            Stage::Restitution => self.sweep("restitution", "restitution_tail", op.flags),
+            Stage::Restitution => self.sweep("restitution", "restitution_tail", 0),
             Stage::StoreImpulses => self.dispatch("store_impulses", contacts),
             Stage::Continuous => {
                 if switches & MOVING_WALLS != 0 {
@@ -503,16 +503,18 @@ impl Engine {
 /// Returns the dispatches of a sweep over joints, by their colours. Colours that are empty in all worlds are skipped.
 pub(super) fn joint_runs<'a>(worlds: impl IntoIterator<Item = &'a JointTable>) -> Vec<ColorRun> {
     let mut runs: Vec<ColorRun> = Vec::new();
-    let mut sizes = [0_u32; JOINT_COLORS as usize];
+    // The trees follow the colours.
+    let mut sizes = [0_u32; JOINT_COLORS as usize + 1];
     for joints in worlds {
         for (color, size) in sizes.iter_mut().enumerate() {
-            *size = (*size).max(u32::try_from(joints.of_color(color).len()).unwrap_or(u32::MAX));
+            let own = if color < JOINT_COLORS as usize { joints.of_color(color).len() } else { joints.tree_count() };
+            *size = (*size).max(u32::try_from(own).unwrap_or(u32::MAX));
         }
     }
     for (color, size) in (0..).zip(sizes) {
         match runs.last_mut() {
             _ if size == 0 => {}
-            _ if size >= WIDE_COLOR && color != JOINT_OVERFLOW => runs.push(ColorRun::Wide { color, threads: size }),
+            _ if size >= WIDE_COLOR && color < JOINT_OVERFLOW => runs.push(ColorRun::Wide { color, threads: size }),
             Some(ColorRun::Tail { end, .. }) => *end = color + 1,
             _ => runs.push(ColorRun::Tail { first: color, end: color + 1 }),
         }

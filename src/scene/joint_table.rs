@@ -17,17 +17,22 @@ use glam::Vec2;
 
 use super::compile::{MassProperties, u32_from};
 use super::joint_rows::{InitialPoses, JointEnds, build_joint};
+use super::joint_trees::{JointTree, find_trees};
 use super::{BodyType, Joint, JointKind, Scene, Settings, Units};
 use crate::math::{rotate, rotation};
 use crate::types::{
-    self, DYNAMIC, JOINT_APART, JOINT_COLORS, JOINT_DISABLED, JOINT_FRESH, JOINT_OVERFLOW, JOINT_VACANT, JointRow,
-    JointState, NONE, ROW_COUNT_MASK, WORLD_A,
+    self, DYNAMIC, JOINT_APART, JOINT_COLORS, JOINT_DISABLED, JOINT_FRESH, JOINT_OVERFLOW, JOINT_TREES, JOINT_VACANT,
+    JointRow, JointState, NONE, ROW_COUNT_MASK, WORLD_A,
 };
 
 /// First of the ends of the colours in [`JointTable::starts`].
 const ENDS: usize = JOINT_COLORS as usize;
 /// First of the slots in [`JointTable::starts`].
-const HEADER: usize = 2 * ENDS;
+const HEADER: usize = 2 * ENDS + 2;
+/// First of the list of trees, and their number, in [`JointTable::starts`].
+const TREES: usize = JOINT_TREES as usize;
+/// Colour of joints of trees, which have none.
+const IN_TREE: u32 = JOINT_COLORS;
 /// Spare capacity of a colour's list, beside half of its length.
 const INITIAL_CAPACITY: usize = 4;
 
@@ -41,7 +46,10 @@ pub struct JointTable {
     /// Initial state of each joint.
     pub states: Vec<JointState>,
     /// Joints of each colour: `starts[starts[c]] .. starts[starts[JOINT_COLORS + c]]` are the slots of those of colour
-    /// `c`, in the order in which the overflow is solved. Up to `starts[starts[c + 1]]` is spare capacity.
+    /// `c`, in the order in which the overflow is solved. Up to `starts[starts[c + 1]]` is spare capacity. Then the
+    /// trees of hinges, which have no colour: `starts[JOINT_TREES]` is the start of a list of `starts[JOINT_TREES + 1]`
+    /// starts of trees, and a tree is the row of its first body, the number of its bodies, and two words each
+    /// ([`Tree`](crate::stages::solve_joints::tree::Tree)).
     pub starts: Vec<u32>,
     /// Pairs of bodies that do not collide.
     pub exclusions: PairExclusions,
@@ -62,6 +70,8 @@ pub struct JointTable {
     free: BTreeSet<u32>,
     /// Anchor on A of motor joints without the offset, from its centre of mass, m; by slot.
     bases: BTreeMap<u32, Vec2>,
+    /// Trees of hinges.
+    trees: Vec<JointTree>,
     /// First rows of free runs of rows, by their length.
     free_rows: [Vec<u32>; ROW_COUNT_MASK as usize + 1],
 }
@@ -118,6 +128,7 @@ impl JointTable {
             table.add_exclusion(place, &mut JointChange::default());
         }
         table.ids = scene.joints.iter().map(|joint| joint.id.clone()).collect();
+        table.find_trees(masses, &mut JointChange::default());
         table
     }
 
@@ -203,20 +214,7 @@ impl JointTable {
         let at = place as usize;
         let joint = self.joints[at];
         self.remove_exclusion(place, change);
-        let [color, turn] = self.positions[at];
-        if color < JOINT_OVERFLOW {
-            for (fixed, body) in [(types::JOINT_FIXED_A, joint.body_a), (types::JOINT_FIXED_B, joint.body_b)] {
-                if joint.flags & fixed == 0 {
-                    self.taken[body as usize] &= !(1 << color);
-                }
-            }
-        }
-        let end = self.starts[ENDS + color as usize] - 1;
-        self.starts[ENDS + color as usize] = end;
-        let last = self.starts[end as usize];
-        self.starts[turn as usize] = last;
-        self.positions[last as usize][1] = turn;
-        change.order.insert(turn);
+        self.take_out(place, change);
         let count = joint.flags & ROW_COUNT_MASK;
         self.rows[joint.first_row as usize..(joint.first_row + count) as usize].fill(JointRow::default());
         change.rows.extend(joint.first_row..joint.first_row + count);
@@ -233,6 +231,62 @@ impl JointTable {
         self.bases.remove(&place);
         self.fresh.retain(|&fresh| fresh != place);
         change.places.insert(place);
+    }
+
+    /// Takes a joint out of the list of its colour.
+    fn take_out(&mut self, place: u32, change: &mut JointChange) {
+        let joint = self.joints[place as usize];
+        let [color, turn] = self.positions[place as usize];
+        if color == IN_TREE {
+            return;
+        }
+        if color < JOINT_OVERFLOW {
+            for (fixed, body) in [(types::JOINT_FIXED_A, joint.body_a), (types::JOINT_FIXED_B, joint.body_b)] {
+                if joint.flags & fixed == 0 {
+                    self.taken[body as usize] &= !(1 << color);
+                }
+            }
+        }
+        let end = self.starts[ENDS + color as usize] - 1;
+        self.starts[ENDS + color as usize] = end;
+        let last = self.starts[end as usize];
+        self.starts[turn as usize] = last;
+        self.positions[last as usize][1] = turn;
+        change.order.insert(turn);
+    }
+
+    /// Finds the trees of hinges again after joints came or went: their hinges have no colour, all others have one.
+    pub(crate) fn find_trees(&mut self, masses: &[MassProperties], change: &mut JointChange) {
+        let trees = find_trees(&self.joints, &self.rows, masses);
+        if trees == self.trees {
+            return;
+        }
+        let held: BTreeSet<u32> = trees.iter().flat_map(JointTree::joints).collect();
+        for place in 0..u32_from(self.joints.len()) {
+            let joint = self.joints[place as usize];
+            if joint.flags & JOINT_VACANT != 0 {
+                continue;
+            }
+            let [color, _] = self.positions[place as usize];
+            if held.contains(&place) {
+                self.take_out(place, change);
+                self.positions[place as usize] = [IN_TREE, 0];
+            } else if color == IN_TREE {
+                let end = |fixed: u32, body: u32| (joint.flags & fixed == 0).then_some(body as usize);
+                let ends = [end(types::JOINT_FIXED_A, joint.body_a), end(types::JOINT_FIXED_B, joint.body_b)];
+                let color = self.take_color(ends);
+                self.append(place, color, change);
+            }
+        }
+        self.trees = trees;
+        let lists: Vec<Vec<u32>> = (0..ENDS).map(|color| self.of_color(color).to_vec()).collect();
+        self.build_lists(&lists);
+        change.relaid = true;
+    }
+
+    /// Returns the number of trees of hinges.
+    pub(crate) fn tree_count(&self) -> usize {
+        self.trees.len()
     }
 
     /// Recomputes the list of unmeasured joints and whether exclusions may have ended, after a snapshot set the joints'
@@ -279,7 +333,7 @@ impl JointTable {
     /// Appends a joint to the list of its colour.
     fn append(&mut self, place: u32, color: u32, change: &mut JointChange) {
         let color = color as usize;
-        let room = |starts: &[u32]| if color + 1 < ENDS { starts[color + 1] } else { u32_from(starts.len()) };
+        let room = |starts: &[u32]| if color + 1 < ENDS { starts[color + 1] } else { starts[TREES] };
         if self.starts.is_empty() || self.starts[ENDS + color] == room(&self.starts) {
             let lists: Vec<Vec<u32>> = (0..ENDS).map(|color| self.of_color(color).to_vec()).collect();
             self.build_lists(&lists);
@@ -312,6 +366,20 @@ impl JointTable {
             }
             self.starts.extend_from_slice(list);
             self.starts.resize(first + list.len() + list.len() / 2 + INITIAL_CAPACITY, 0);
+        }
+        let first = self.starts.len();
+        self.starts[TREES] = u32_from(first);
+        self.starts[TREES + 1] = u32_from(self.trees.len());
+        self.starts.resize(first + self.trees.len(), 0);
+        let mut row = 0;
+        for (at, tree) in (first..).zip(&self.trees) {
+            self.starts[at] = u32_from(self.starts.len());
+            self.starts.extend([row, u32_from(tree.bodies.len())]);
+            for &[joint, parent] in &tree.bodies {
+                let is_row = joint != NONE && parent != NONE;
+                self.starts.extend([joint, if is_row { row + parent } else { parent }]);
+            }
+            row += u32_from(tree.bodies.len());
         }
     }
 

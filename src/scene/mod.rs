@@ -8,6 +8,7 @@ mod emitter;
 mod joint;
 mod joint_rows;
 mod joint_table;
+mod joint_trees;
 mod model;
 #[cfg(test)]
 pub(crate) mod samples;

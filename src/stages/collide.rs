@@ -15,7 +15,7 @@
 //! anchors of the step that computed it. Aligned stacks stand because of this: points that wander between features lose
 //! their impulses. The idea is Box2D's (Erin Catto, `b2CollideTask`), which asks to be cited. The motion of B is
 //! measured in A's frame; the surface of a half plane may be at any distance from its body's centre, so there the
-//! motion of A is measured in B's.
+//! motion of A is measured in B's. In worlds that bounce discs have their manifold computed in each step.
 
 pub(crate) mod hull;
 
@@ -29,8 +29,9 @@ use crate::math::{inv_mul_rotation, inv_rotate, mul_rotation, rotate};
 use crate::scene::Compiled;
 use crate::tables::Tables;
 use crate::types::{
-    BOX, CACHED, CIRCLE, COLOR_COUNT, Contact, ContactPoint, FIXED_A, FIXED_B, GEOMETRY_MASK, HALF_PLANE, Manifold,
-    NONE, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, Params, Pose, RECYCLE, RECYCLED, SENSOR, ShapeData, TOUCHED,
+    BOUNCES, BOX, CACHED, CIRCLE, COLOR_COUNT, Contact, ContactPoint, FIXED_A, FIXED_B, GEOMETRY_MASK, HALF_PLANE,
+    IMPACT, Manifold, NONE, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, Params, Pose, RECYCLE, RECYCLED, SENSOR,
+    ShapeData, TOUCHED,
 };
 
 /// Fills `manifolds`. Marks contacts that kept their manifold as [`RECYCLED`], and returns their number.
@@ -69,8 +70,11 @@ pub fn collide_contact(
     contact.flags &= (1 << PAST_COLOR_SHIFT) - 1;
     let on_plane = contact.shape_b < params.half_plane_count;
     let motion_extents = [motion_extents[a], motion_extents[b]];
+    // Discs bounce along the normal of their impact, not along that of the step in which they came near.
+    let is_round = |shape: u32| shapes[shape as usize].kind & GEOMETRY_MASK == CIRCLE;
     if params.switches & RECYCLE != 0
-        && contact.flags & (CACHED | SENSOR) == CACHED
+        && (params.switches & BOUNCES == 0 || !(is_round(contact.shape_a) || is_round(contact.shape_b)))
+        && contact.flags & (CACHED | SENSOR | IMPACT) == CACHED
         && motion_extents.iter().all(|&swing| swing >= 0.0)
         && let Some(old) = old
         && recycle(params, motion_extents, pose_a, pose_b, on_plane, old, contact, to)
@@ -168,7 +172,8 @@ fn recycle(
     true
 }
 
-/// Stores a new manifold. Points with the same feature keep their impulses, and a pair that still touches its preload.
+/// Stores a new manifold. Points with the same feature keep their impulses, except those of impacts, and a pair that
+/// still touches its preload.
 #[inline]
 fn renew(
     contact: &mut Contact,
@@ -181,7 +186,8 @@ fn renew(
 ) {
     let old_features = contact.features;
     let old_count = (contact.flags & POINT_COUNT_MASK) as usize;
-    let old_points = old.map_or(&[][..], |old| &old.points[..old_count]);
+    let kept_count = if contact.flags & IMPACT == 0 { old_count } else { 0 };
+    let old_points = old.map_or(&[][..], |old| &old.points[..kept_count]);
     contact.features = 0;
     let mut points = [ContactPoint::default(); 2];
     for (index, (point, fresh)) in touch.points[..touch.count as usize].iter().zip(&mut points).enumerate() {
@@ -216,7 +222,7 @@ fn renew(
         cached_position: inv_rotate(frame.into(), between).into(),
         points,
         preload: old.filter(|_| old_count > 0 && touch.count > 0).map_or(0.0, |old| old.preload),
-        pad: 0,
+        pad: [0; 3],
     };
 }
 

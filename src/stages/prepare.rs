@@ -1,5 +1,5 @@
 //! **prepare**: builds the contact constraints of a step in colour order: lever arms, effective masses, separations,
-//! and approach speeds before gravity (for restitution). Box2D: `b2PrepareContactsTask`.
+//! and restitution data. Box2D: `b2PrepareContactsTask`.
 //!
 //! Reads slots, contacts, manifolds, bodies, shapes (materials) and states; writes constraints with their rebounds, and
 //! surfaces if any material has one. Visits one constraint after the other. Masses are copied into the constraint so
@@ -10,10 +10,10 @@
 
 use glam::Vec2;
 
-use crate::math::{cross_scalar, effective_mass, right_perp};
+use crate::math::{effective_mass, right_perp};
 use crate::types::{
-    ASLEEP, BOUNCES, BodyData, BodyState, Constraint, Contact, Manifold, POINT_COUNT_MASK, Params, RESTITUTION_MAX,
-    Rebound, SLEEP, SURFACES, ShapeData, Surface, WARM_START,
+    ASLEEP, BOUNCES, BodyData, BodyState, CIRCLE, Constraint, Contact, GEOMETRY_MASK, Manifold, POINT_COUNT_MASK,
+    Params, RESTITUTION_MAX, Rebound, SLEEP, SURFACES, ShapeData, Surface, WARM_START,
 };
 
 /// Fills `constraints` and, if any material needs more than friction and restitution, `surfaces`.
@@ -51,7 +51,7 @@ pub fn prepare(
 }
 
 /// Returns the constraint of a contact, without effective masses ([`ContactConstraint::find_masses`]). States are read
-/// only if a material bounces or bodies may sleep.
+/// only if bodies may sleep.
 #[inline(always)]
 #[must_use]
 pub fn prepare_contact(
@@ -83,30 +83,53 @@ pub fn prepare_contact(
         flags: contact.flags,
         ..ContactConstraint::default()
     };
-    // Without restitution, approach speeds are not needed.
     if bounces {
-        constraint.rebound.restitution = if params.switches & RESTITUTION_MAX != 0 {
-            shape_a.restitution.max(shape_b.restitution)
-        } else {
-            shape_a.restitution.min(shape_b.restitution)
-        };
+        constraint.rebound = prepare_rebound(params, [body_a, body_b], [shape_a, shape_b], manifold);
     }
     for end in 0..(contact.flags & POINT_COUNT_MASK) as usize {
         let point = &manifold.points[end];
         let (r_a, r_b) = (point.anchor_a, point.anchor_b);
         constraint.points[end] =
             ConstraintPoint { r_a, r_b, separation: point.separation - manifold.preload, ..ConstraintPoint::default() };
-        if bounces {
-            let velocity_a = Vec2::from(state_a.velocity) + cross_scalar(state_a.angular_velocity, r_a.into());
-            let velocity_b = Vec2::from(state_b.velocity) + cross_scalar(state_b.angular_velocity, r_b.into());
-            constraint.rebound.relative_velocities[end] = (velocity_b - velocity_a).dot(manifold.normal.into());
-        }
         if params.switches & WARM_START != 0 {
             constraint.impulses[2 * end] = point.normal_impulse;
             constraint.impulses[2 * end + 1] = point.tangent_impulse;
         }
     }
     constraint
+}
+
+/// Returns the restitution data of a contact.
+fn prepare_rebound(
+    params: &Params,
+    [body_a, body_b]: [&BodyData; 2],
+    [shape_a, shape_b]: [&ShapeData; 2],
+    manifold: &Manifold,
+) -> Rebound {
+    let pushed = |body: &BodyData| {
+        if body.inv_mass > 0.0 {
+            Vec2::from(params.gravity) * body.gravity_scale + Vec2::from(body.force) * body.inv_mass
+        } else {
+            Vec2::ZERO
+        }
+    };
+    let mut rebound = Rebound {
+        restitution: if params.switches & RESTITUTION_MAX != 0 {
+            shape_a.restitution.max(shape_b.restitution)
+        } else {
+            shape_a.restitution.min(shape_b.restitution)
+        },
+        acceleration: (pushed(body_b) - pushed(body_a)).into(),
+        ..Rebound::default()
+    };
+    let is_centred_disc = |shape: &ShapeData| shape.kind & GEOMETRY_MASK == CIRCLE && shape.offset == [0.0; 2];
+    if is_centred_disc(shape_a) && is_centred_disc(shape_b) {
+        let point = &manifold.points[0];
+        rebound.radii = shape_a.radius + shape_b.radius;
+        rebound.between = (Vec2::from(point.anchor_a) - Vec2::from(point.anchor_b)).into();
+        rebound.radius_a = shape_a.radius;
+    }
+    rebound
 }
 
 /// Returns the material parameters of a contact beside friction and restitution.

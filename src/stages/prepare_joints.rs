@@ -1,6 +1,11 @@
 //! **prepare_joints**: computes for every joint its lever arms, axis, angle and masses at the start of the step, and
 //! breaks joints whose last impulse exceeded their limit. Box2D: `b2PrepareJointsTask`.
 //!
+//! A body under tension turns back towards its line like a pendulum, and if it is light and the tension great, faster
+//! than a substep can follow: then a turn grows from one substep to the next, and a chain of light links with a heavy
+//! ball flies apart. So a joint sees at least the inertia that makes this swing as fast as a substep can follow
+//! ([`stiffened`]). Nothing changes where the inertia of the body is larger, as nearly everywhere.
+//!
 //! Reads bodies, poses, states; reads and writes joint_states and joint_impulses, and for joints added to a running
 //! world also joints and joint_rows; writes joint_frames. Visits one joint after the other. A joint between sleeping
 //! bodies gets no rows and keeps its state. Positions of bodies are subtracted before the anchors are added: far from
@@ -10,12 +15,13 @@ use std::f32::consts::TAU;
 
 use glam::Vec2;
 
-use super::solve_joints::{Stance, rows_of, total};
+use super::solve_joints::{Stance, rows_of, side, total};
 use crate::constants::MIN_LENGTH;
 use crate::math::{angle_of, inv_mul_rotation, rotate};
 use crate::types::{
     ASLEEP, BROKEN, BodyData, BodyState, JOINT_DISABLED, JOINT_FRESH, JointData, JointFrame, JointRow, JointState,
-    Params, Pose, QUARANTINED, ROW_COUNT_MASK, ROW_MEASURE, WORLD_A,
+    Params, Pose, QUARANTINED, ROW_ALONG, ROW_ANGLE, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_MEASURE,
+    ROW_POINT, ROW_ROLE, WORLD_A,
 };
 
 /// Fills `joint_frames`.
@@ -70,10 +76,11 @@ pub fn prepare_joint(
     }
     state.angle = frame.angle;
 
+    let rest = BodyState::default();
+    let stance = Stance::new(&frame, &rest, &rest);
     // Most joints cannot break.
     if joint.break_force < f32::MAX || joint.break_torque < f32::MAX {
-        let rest = BodyState::default();
-        let (impulse, spin) = total(rows, impulses, &Stance::new(&frame, &rest, &rest));
+        let (impulse, spin) = total(rows, impulses, &stance);
         if impulse.length() > joint.break_force * params.h || spin.abs() > joint.break_torque * params.h {
             state.status |= BROKEN;
         }
@@ -83,8 +90,40 @@ pub fn prepare_joint(
     if gone || joint.flags & JOINT_DISABLED != 0 || state.status & BROKEN != 0 {
         impulses.fill([0.0; 2]);
         frame.flags &= !ROW_COUNT_MASK;
+        return frame;
     }
+    let pull = tension(rows, impulses, &stance);
+    frame.inv_inertia_a = stiffened(params.h, frame.inv_inertia_a, -Vec2::from(frame.r_a).dot(pull));
+    frame.inv_inertia_b = stiffened(params.h, frame.inv_inertia_b, Vec2::from(frame.r_b).dot(pull));
     frame
+}
+
+/// Returns the part of a joint's impulse on B whose direction does not turn with a body, N·s: of points, and along the
+/// line of the anchors. A joint that holds the angle has none: its bodies do not turn like a pendulum.
+#[inline(always)]
+#[must_use]
+pub fn tension(rows: &[JointRow], impulses: &[[f32; 2]], stance: &Stance) -> Vec2 {
+    let mut sum = Vec2::ZERO;
+    for (rule, &part) in rows.iter().zip(impulses) {
+        match rule.kind & ROW_GEOMETRY {
+            ROW_POINT => sum += rotate(stance.axis, part.into()),
+            ROW_ALONG => sum += stance.direction(ROW_ALONG) * (side(rule) * part[0]),
+            ROW_ANGLE if rule.kind & ROW_ROLE == ROW_EQUALITY => return Vec2::ZERO,
+            _ => {}
+        }
+    }
+    sum
+}
+
+/// Returns the inverse inertia that a joint sees of a body, 1/(kg·m²), if its last impulse pulls at the lever arm by
+/// `pull`, N·m·s, positive away from the centre of mass. A turn by an angle is resisted by `pull/h` times its sine,
+/// and another joint, at the other end of a link, pulls as much: with an inertia of `2 h pull` the body swings by one
+/// radian a substep. Two are the most that stays stable, and the tension may grow within a step.
+#[inline(always)]
+#[must_use]
+pub fn stiffened(h: f32, inv_inertia: f32, pull: f32) -> f32 {
+    let least = 2.0 * h * pull;
+    if least * inv_inertia > 1.0 { 1.0 / least } else { inv_inertia }
 }
 
 /// Sets the reference angle and the length of a joint added to a running world from the current poses, if the scene

@@ -5,6 +5,7 @@
 
 use glam::Vec2;
 
+use super::solve_joints::tree::{Tree, trees};
 use super::solve_joints::{
     Stance, in_order, inverse_mass, inverse_point_mass, rows_of, shortened, side, solve_symmetric,
 };
@@ -23,7 +24,7 @@ pub fn project_joints(
     joint_rows: &[JointRow],
     states: &mut [BodyState],
 ) {
-    for joint in in_order(joint_starts) {
+    for joint in in_order(joint_starts).chain(trees(joint_starts).flat_map(Tree::joints)) {
         let frame = &joint_frames[joint];
         let (a, b) = (frame.body_a as usize, frame.body_b as usize);
         let mut ends = [states[b]; 2];

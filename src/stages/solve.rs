@@ -16,10 +16,11 @@
 use glam::Vec2;
 
 use super::prepare::{ConstraintPoint, ContactConstraint};
+use super::restitution::impact_speed;
 pub use crate::constants::GAP;
 use crate::math::{cross, cross_scalar, larger, right_perp, smaller, turned};
 use crate::types::{
-    ACCUMULATE, BOUNCES, BodyState, FIXED_A, FIXED_B, FRESH, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
+    ACCUMULATE, BodyState, FIXED_A, FIXED_B, FRESH, LEAVE_IMPACTS, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
 };
 
 /// Makes one sweep over all contacts.
@@ -43,6 +44,8 @@ fn solve_contact(
     mut surface: Option<&mut Surface>,
     states: &mut [BodyState],
 ) {
+    // Of contacts without restitution no impact takes the approach.
+    let sweep_flags = if c.rebound.restitution == 0.0 { sweep_flags & !LEAVE_IMPACTS } else { sweep_flags };
     let (state_a, state_b) = (states[c.body_a as usize], states[c.body_b as usize]);
     let normal = Vec2::from(c.normal);
     let mut motion = ContactMotion::new(c, &state_a, &state_b);
@@ -68,11 +71,6 @@ fn solve_contact(
         let new = normal_impulse(params, sweep_flags, softness, c.measured[end], velocity, point.normal_mass, old);
         c.impulses[2 * end] = new;
         motion.push(point, normal * (new - old));
-    }
-    if params.switches & BOUNCES != 0 {
-        for (end, most) in c.rebound.max_impulses.iter_mut().enumerate() {
-            *most = larger(*most, c.impulses[2 * end]);
-        }
     }
 
     if sweep_flags & USE_FRICTION != 0 {
@@ -142,6 +140,10 @@ fn normal_impulse(
         let depth = smaller(separation + slop, 0.0);
         bias = larger(soft_mass_scale * bias_rate * depth, -params.push_speed);
         (mass_scale, impulse_scale) = (soft_mass_scale, soft_impulse_scale);
+    }
+    // A fast approach is left to the next impacts, which give it its rebound.
+    if sweep_flags & LEAVE_IMPACTS != 0 && velocity < -impact_speed(params) {
+        return old;
     }
     let wanted = -(mass * (mass_scale * velocity + bias)) - impulse_scale * old;
     if params.switches & ACCUMULATE != 0 { larger(old + wanted, 0.0) } else { old + larger(wanted, 0.0) }

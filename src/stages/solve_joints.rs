@@ -32,15 +32,21 @@
 //! `g/(2πf)²` for any lever arms. Solved as above, `λ = −(S + a K)⁻¹ (h k x + a ẋ + S Λ)`. `S` is taken with
 //! both anchors in one place: `K` grows with the square of their distance, and a spring that yields more the further it
 //! is drawn would let go.
+//!
+//! Hinges between light and heavy bodies are not swept but solved exactly, after the others ([`tree`]).
+
+pub mod tree;
 
 use glam::{Mat2, Vec2};
 
+use self::tree::{RowStore, row_count, trees};
 pub use crate::constants::MAX_SWING;
 use crate::math::{angle_of, clamped, cross, cross_scalar, inv_mul_rotation, inv_rotate, rotate, turned};
 use crate::types::{
-    ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JointFrame,
-    JointRow, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK, ROW_GEOMETRY, ROW_LOWER,
-    ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, USE_BIAS, WARM_START, WITHDRAW, WORLD_A,
+    ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, HELD, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JointFrame,
+    JointRow, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK, ROW_EQUALITY,
+    ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, TreeRow, USE_BIAS, WARM_START,
+    WITHDRAW, WORLD_A,
 };
 
 /// Makes one sweep over all joints.
@@ -61,9 +67,13 @@ pub fn solve_joints(
         solve_joint(params, flags, frame, &joint_rows[rows.clone()], &mut joint_impulses[rows], &mut ends);
         ends.put(frame, states, accumulators);
     }
+    let mut rows = vec![TreeRow::default(); row_count(joint_starts)];
+    for tree in trees(joint_starts) {
+        tree.solve(params, flags, joint_frames, joint_rows, joint_impulses, states, accumulators, &mut rows);
+    }
 }
 
-/// Returns the indices of the joints, colour by colour.
+/// Returns the indices of the joints that are swept, colour by colour.
 pub fn in_order(joint_starts: &[u32]) -> impl Iterator<Item = usize> {
     (0..JOINT_COLORS as usize).flat_map(|color| {
         let (start, end) = (joint_starts[color], joint_starts[JOINT_COLORS as usize + color]);
@@ -83,23 +93,32 @@ pub struct BodyPair {
 impl BodyPair {
     /// Reads the bodies of a joint.
     #[must_use]
-    pub fn of(frame: &JointFrame, states: &[BodyState], accumulators: &[Accumulator]) -> Self {
+    pub fn of(
+        frame: &JointFrame,
+        states: &(impl RowStore<BodyState> + ?Sized),
+        accumulators: &(impl RowStore<Accumulator> + ?Sized),
+    ) -> Self {
         let b = frame.body_b as usize;
-        let mut ends = Self { states: [states[b]; 2], sums: [accumulators[b]; 2] };
+        let mut ends = Self { states: [states.row(b); 2], sums: [accumulators.row(b); 2] };
         (ends.states[0], ends.sums[0]) = if frame.flags & WORLD_A != 0 {
             (BodyState::default(), Accumulator::default())
         } else {
-            (states[frame.body_a as usize], accumulators[frame.body_a as usize])
+            (states.row(frame.body_a as usize), accumulators.row(frame.body_a as usize))
         };
         ends
     }
 
     /// Writes back the bodies that the joint moves.
-    pub fn put(&self, frame: &JointFrame, states: &mut [BodyState], accumulators: &mut [Accumulator]) {
+    pub fn put(
+        &self,
+        frame: &JointFrame,
+        states: &mut (impl RowStore<BodyState> + ?Sized),
+        accumulators: &mut (impl RowStore<Accumulator> + ?Sized),
+    ) {
         for (end, body, fixed) in [(0, frame.body_a, JOINT_FIXED_A), (1, frame.body_b, JOINT_FIXED_B)] {
             if frame.flags & fixed == 0 {
-                states[body as usize] = self.states[end];
-                accumulators[body as usize] = self.sums[end];
+                states.put(body as usize, self.states[end]);
+                accumulators.put(body as usize, self.sums[end]);
             }
         }
     }
@@ -120,15 +139,16 @@ pub fn solve_joint(
         accumulate(frame, rows, impulses, &stance, 1.0, &mut ends.sums);
     }
     let [state_a, state_b] = &mut ends.states;
-    let mut motion = JointMotion {
-        v_a: state_a.velocity.into(),
-        w_a: state_a.angular_velocity,
-        v_b: state_b.velocity.into(),
-        w_b: state_b.angular_velocity,
-    };
+    let mut motion = JointMotion::of(state_a, state_b);
     for (rule, impulse) in rows.iter().zip(&mut *impulses) {
         let geometry = rule.kind & ROW_GEOMETRY;
         if rule.kind & ROW_ROLE == ROW_SPRING && sweep_flags & USE_BIAS == 0 {
+            continue;
+        }
+        if sweep_flags & HELD != 0 && geometry == ROW_POINT && rule.kind & ROW_ROLE == ROW_EQUALITY {
+            if sweep_flags & FRESH != 0 {
+                *impulse = [0.0; 2];
+            }
             continue;
         }
         let old = if sweep_flags & FRESH == 0 { Vec2::from(*impulse) } else { Vec2::ZERO };
@@ -237,6 +257,11 @@ struct JointMotion {
 }
 
 impl JointMotion {
+    #[inline]
+    fn of(a: &BodyState, b: &BodyState) -> Self {
+        Self { v_a: a.velocity.into(), w_a: a.angular_velocity, v_b: b.velocity.into(), w_b: b.angular_velocity }
+    }
+
     /// Returns the velocity of B relative to A at the point of action, m/s.
     #[inline]
     fn velocity(&self, stance: &Stance) -> Vec2 {

@@ -1,8 +1,9 @@
 //! **store_impulses**: copies the solved impulses back to the manifolds, where the next step finds them for warm
 //! starting, and adapts each contact's preload to its load.
 //!
-//! Reads constraints, slots, states and surfaces; writes manifolds and the rolling impulses of contacts. Visits one
-//! constraint after the other.
+//! Reads constraints, rebounds, slots, states and surfaces; writes manifolds, and of contacts the rolling impulses and
+//! the flag [`IMPACT`]. Visits one constraint after the other. Impulses of impacts are added for readers of the
+//! contacts; the next step does not start with them.
 //!
 //! A contact is a spring, and a spring gives way under a load. The preload takes that back: while both bodies are at
 //! rest and overlap by more than the slop, the place at which the spring is relaxed moves into the gap, until the
@@ -12,7 +13,7 @@
 use super::prepare::ContactConstraint;
 use crate::constants::{MAX_PRELOAD, UNLOAD_RATE, UNLOAD_SHARE};
 use crate::math::{larger, smaller};
-use crate::types::{BodyState, Contact, Manifold, POINT_COUNT_MASK, Params, Surface};
+use crate::types::{BodyState, Contact, IMPACT, Manifold, POINT_COUNT_MASK, Params, Surface};
 
 /// Writes the impulses and preloads of `manifolds`, and the rolling impulses of `contacts`.
 pub fn store_impulses(
@@ -27,29 +28,56 @@ pub fn store_impulses(
     for (slot, (&contact, constraint)) in slots.iter().zip(constraints).enumerate() {
         let (contact, manifold) = (&mut contacts[contact as usize], &mut manifolds[contact as usize]);
         let rolling = surfaces.get(slot).map(|surface| surface.rolling_impulse);
-        let state = |body: u32| states[body as usize];
-        store_impulses_of(params, contact, manifold, constraint.impulses, rolling, state);
+        let impulses = ContactImpulses::new(constraint.impulses, Some(constraint.rebound.impulses), rolling);
+        store_impulses_of(params, contact, manifold, impulses, |body| states[body as usize]);
     }
 }
 
-/// Writes the impulses and the preload of one contact to its manifold. `rolling` is absent if no surface resists
-/// rolling. `state` returns the state of a body; it is called only if the preload may grow.
+/// Impulses of a contact at the end of a step.
+#[derive(Clone, Copy, Debug)]
+pub struct ContactImpulses {
+    /// Normal and tangent impulse of point 0, then of point 1, N·s.
+    pub points: [f32; 4],
+    /// True if `points` include impulses of impacts.
+    pub has_impact: bool,
+    /// Rolling impulse, N·m·s; absent if no surface resists rolling.
+    pub rolling: Option<f32>,
+}
+
+impl ContactImpulses {
+    /// Adds the impulses of impacts, absent if nothing bounces, to those of the sweeps.
+    #[inline]
+    #[must_use]
+    pub fn new(swept: [f32; 4], impacts: Option<[f32; 4]>, rolling: Option<f32>) -> Self {
+        match impacts {
+            Some(impacts) if impacts != [0.0; 4] => {
+                Self { points: std::array::from_fn(|at| swept[at] + impacts[at]), has_impact: true, rolling }
+            }
+            _ => Self { points: swept, has_impact: false, rolling },
+        }
+    }
+}
+
+/// Writes the impulses and the preload of one contact to its manifold. `state` returns the state of a body; it is called
+/// only if the preload may grow.
 #[inline]
 pub fn store_impulses_of(
     params: &Params,
     contact: &mut Contact,
     manifold: &mut Manifold,
-    impulses: [f32; 4],
-    rolling: Option<f32>,
+    impulses: ContactImpulses,
     state: impl Fn(u32) -> BodyState,
 ) {
-    let [normal_0, tangent_0, normal_1, tangent_1] = impulses;
+    let [normal_0, tangent_0, normal_1, tangent_1] = impulses.points;
     [manifold.points[0].normal_impulse, manifold.points[0].tangent_impulse] = [normal_0, tangent_0];
     [manifold.points[1].normal_impulse, manifold.points[1].tangent_impulse] = [normal_1, tangent_1];
     if params.preload_rate > 0.0 {
         manifold.preload = preload(params, contact, manifold, state);
     }
-    if let Some(rolling) = rolling {
+    if impulses.has_impact {
+        contact.flags |= IMPACT;
+    }
+    if let Some(rolling) = impulses.rolling {
         contact.rolling_impulse = rolling;
     }
 }

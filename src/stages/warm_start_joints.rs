@@ -5,8 +5,9 @@
 //! ([`solve_joints`](super::solve_joints)), else once a substep.
 //! turns the impulses with the rows ([`solve_joints`](super::solve_joints)), else once a substep.
 
+use super::solve_joints::tree::{row_count, trees};
 use super::solve_joints::{BodyPair, Stance, accumulate, in_order, rows_of};
-use crate::types::{Accumulator, BodyState, JointFrame, JointRow};
+use crate::types::{Accumulator, BodyState, JointFrame, JointRow, TreeRow};
 
 /// Adds the joint impulses to `accumulators`.
 pub fn warm_start_joints(
@@ -24,5 +25,9 @@ pub fn warm_start_joints(
         let rows = rows_of(frame);
         accumulate(frame, &joint_rows[rows.clone()], &joint_impulses[rows], &stance, 1.0, &mut ends.sums);
         ends.put(frame, states, accumulators);
+    }
+    let mut rows = vec![TreeRow::default(); row_count(joint_starts)];
+    for tree in trees(joint_starts) {
+        tree.warm_start(joint_frames, joint_rows, joint_impulses, states, accumulators, &mut rows);
     }
 }

@@ -62,12 +62,16 @@ pub struct Constraint {
 pub struct Rebound {
     /// Mixed coefficient of restitution.
     pub restitution: f32,
+    /// Sum of the radii of two discs centred on their bodies, m; 0 for other pairs.
+    pub radii: f32,
+    /// Acceleration of B relative to A by gravity and forces, m/s².
+    pub acceleration: [f32; 2],
+    /// Vector from the centre of disc A to that of disc B when the step began, m; 0 for other pairs.
+    pub between: [f32; 2],
+    /// Radius of disc A, m; 0 for other pairs.
+    pub radius_a: f32,
     /// Unused, zero.
-    pub pad_0: u32,
-    /// Approach speed of points 0 and 1 when the step began, before gravity, m/s. Negative is approaching.
-    pub relative_velocities: [f32; 2],
-    /// Largest normal impulse of points 0 and 1 over the step, N·s.
-    pub max_impulses: [f32; 2],
-    /// Unused, zero.
-    pub pad_1: [u32; 2],
+    pub pad: u32,
+    /// Normal and tangent impulse of the step's impacts at point 0, then at point 1, N·s.
+    pub impulses: [f32; 4],
 }

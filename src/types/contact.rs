@@ -14,6 +14,8 @@ pub const RECYCLED: u32 = 16;
 pub const SENSOR: u32 = 256;
 /// [`Contact::flags`]: the shape overlaps the sensor.
 pub const OVERLAPS: u32 = 512;
+/// [`Contact::flags`]: the impulses of the points include those of impacts, with which no step begins.
+pub const IMPACT: u32 = 1024;
 /// [`Contact::flags`]: the cached pose and manifold are valid (not the first step of this pair).
 pub const CACHED: u32 = 32;
 /// [`Contact::flags`]: in the previous step the pair touched, or overlapped if one is a sensor.
@@ -36,9 +38,10 @@ pub struct ContactPoint {
     pub base_separation: f32,
     /// Separation now, m.
     pub separation: f32,
-    /// Normal impulse accumulated in the last substep, N·s.
+    /// Normal impulse accumulated in the last substep, and those of the step's impacts ([`IMPACT`]), N·s.
     pub normal_impulse: f32,
-    /// Impulse along the tangent (the normal turned clockwise) accumulated in the last substep, N·s.
+    /// Impulse along the tangent (the normal turned clockwise) accumulated in the last substep, and those of the step's
+    /// impacts ([`IMPACT`]), N·s.
     pub tangent_impulse: f32,
 }
 
@@ -87,7 +90,7 @@ pub struct Manifold {
     /// alone would let it.
     pub preload: f32,
     /// Unused, zero.
-    pub pad: u32,
+    pub pad: [u32; 3],
 }
 
 /// An archived contact: both bodies sleep. It is moved as a whole and hardly ever read. As two tables it would make the

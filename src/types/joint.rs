@@ -6,6 +6,11 @@ use bytemuck::{Pod, Zeroable};
 pub const JOINT_COLORS: u32 = 32;
 /// Overflow colour of joints: their last.
 pub const JOINT_OVERFLOW: u32 = JOINT_COLORS - 1;
+/// First of two words of [`JointTable::starts`](crate::scene::JointTable::starts): the start of the list of trees, and
+/// their number. The colours are before it.
+pub const JOINT_TREES: u32 = 2 * JOINT_COLORS;
+/// Set in the word of a hinge of a tree: A is the body on the side of the leaves.
+pub const TREE_CHILD_A: u32 = 0x8000_0000;
 /// [`JointData::flags`]: the number of rows, 1 … 7.
 pub const ROW_COUNT_MASK: u32 = 7;
 /// [`JointData::flags`]: body A is the world; [`JointData::body_a`] repeats body B and is not used. Set beside
@@ -157,4 +162,29 @@ pub struct JointFrame {
     pub angle: f32,
     /// Unused.
     pub pad: [u32; 3],
+}
+
+/// A body of a tree of hinges while the tree is solved ([`crate::stages::solve_joints::tree`]).
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct TreeRow {
+    /// Impulse of the children's hinges at the point of reference, N·s and N·m·s; then the change of velocity, m/s and
+    /// rad/s.
+    pub push: [f32; 3],
+    /// Least inverse inertia that a hinge sees of the body, 1/(kg·m²).
+    pub inv_inertia: f32,
+    /// Inverse of the effective inverse mass at the hinge to the parent: xx, xy, yy, kg.
+    pub inverse: [f32; 3],
+    /// Mass, kg.
+    pub mass: f32,
+    /// What the children add to the mass: xx, xy, x and turn, yy, y and turn, turn. Then the factors of the whole.
+    pub matrix: [f32; 6],
+    /// Velocity that the hinge to the parent has to make up for, while the parent keeps its own, m/s.
+    pub rest: [f32; 2],
+    /// Point of reference from the centre of mass, m: the hinge of the child that adds the largest mass.
+    pub at: [f32; 2],
+    /// That mass, kg: xx and yy together.
+    pub most: f32,
+    /// Unused.
+    pub pad: u32,
 }

@@ -38,6 +38,11 @@ pub const ONLY_BULLETS: u32 = 32;
 /// [`Sweep::flags`], joints only: the first sweep after bodies moved; before it a joint adds its impulses back, in
 /// their new directions.
 pub const DEPOSIT: u32 = 64;
+/// [`Sweep::flags`], relax in worlds that bounce: approaches faster than the threshold are left to the next impacts,
+/// which would otherwise find nothing to reflect.
+pub const LEAVE_IMPACTS: u32 = 128;
+/// [`Sweep::flags`], hinges of a tree only: the point is left to the tree's solve.
+pub const HELD: u32 = 256;
 /// Most ops in the list of the fused kernel (`shaders/fused.wgsl`). 8 KiB; usual plans have less than a hundred.
 pub const MAX_OPS: u32 = 512;
 /// Op of the fused kernel: end of the list (`shaders/fused.wgsl`).

@@ -7,6 +7,7 @@
 mod alive;
 mod crowds;
 mod energies;
+mod heavy;
 mod holding;
 mod moving;
 mod replay;

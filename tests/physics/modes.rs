@@ -76,10 +76,10 @@ fn no_correction_leaves_the_penetration(backend: Backend) {
     }
 }
 
-/// An elastic ball in the tutorial's mode without correction: only the integrator adds or removes energy.
+/// An elastic ball in the tutorial's mode without correction keeps its height.
 ///
-/// Semi-implicit Euler conserves v²/2 + g·y − g·h·v/2. An impact turns −v into v, and so each bounce is h·v lower than
-/// the one before: 0.1 m of 2 m at one substep, a quarter of that at four.
+/// Semi-implicit Euler conserves v²/2 + g·y − g·h·v/2. Turning the −v of the substep into v would lose h·v a bounce,
+/// 0.1 m of 2 m at one substep; turning the velocity at the time of the poses loses nothing.
 fn no_correction_keeps_perfect_bounces(backend: Backend) {
     for substeps in [1, 4] {
         let mut scene = catalogue::build("bouncing_ball:restitution=1,height=2,gravity=10").expect("a scene");
@@ -97,13 +97,9 @@ fn no_correction_keeps_perfect_bounces(backend: Backend) {
         }
         println!("{heights:?}");
         assert_eq!(heights.len(), 10, "nine bounces in 12 s: {heights:?}");
-        let h = 1.0 / (60.0 * f64::from(substeps));
-        let speeds = heights[..9].iter().map(|height| (2.0 * 10.0 * height).sqrt());
-        let want: f64 = speeds.map(|speed| h * speed).sum();
-        // The speed at an impact is known to g·h, and the ball turns up to g·h²/2 off the surface: some percent.
-        near(&format!("lost in nine bounces, {substeps} substeps"), heights[0] - heights[9], want, 0.05 * want);
-        for pair in heights.windows(2) {
-            assert!(pair[1] < pair[0] + 1e-3, "higher than before: {heights:?}");
+        // The top is seen at the first step that ends falling: up to g·dt² too low.
+        for height in &heights[1..] {
+            between(&format!("height, {substeps} substeps"), *height, 2.0 - 10.0 / 3600.0 - 1e-4, 2.0 + 1e-4);
         }
     }
 }

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 /// Steps between two measurements on the CPU. A GPU is read only at the end.
 const EVERY: u64 = 30;
-/// Largest ratio of the kinetic energy to what explains it. Simultaneous impacts of bodies that bounce, and joints that
-/// begin apart, make some energy without a divergence.
+/// Largest ratio of the kinetic energy to what explains it. Joints that begin apart make some energy without a
+/// divergence.
 const MAX_RATIO: f64 = 2.0;
 
 /// Time at which a run has diverged.

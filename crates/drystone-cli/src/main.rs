@@ -3,7 +3,9 @@
 
 mod backend;
 mod bench;
+mod bug;
 mod console;
+mod drivers;
 mod energy;
 mod failure;
 mod info;
@@ -104,6 +106,9 @@ pub fn main() -> ExitCode {
 }
 
 fn dispatch(command: Option<CliCommand>) -> Result<(), Failure> {
+    if !matches!(command, None | Some(CliCommand::Scenes(_))) {
+        drivers::keep_quiet();
+    }
     match command {
         None => console::print(WELCOME),
         Some(CliCommand::Run(options)) => run::run(&options),
@@ -132,8 +137,7 @@ fn show(error: &clap::Error) -> ExitCode {
 
 /// Prints a panic as one line with its location, without a backtrace, and exits: a panic is always a bug.
 fn report_bug(info: &std::panic::PanicHookInfo<'_>) {
-    let message = info.payload_as_str().unwrap_or("no message");
-    let place = info.location().map(ToString::to_string).unwrap_or_default();
+    let (message, place) = bug::describe(info);
     console::note(&format!(
         "bug in drystone {}: {message} ({place}); please report this line with the command you ran",
         env!("CARGO_PKG_VERSION")

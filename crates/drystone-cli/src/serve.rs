@@ -98,9 +98,8 @@ pub fn run(options: &ServeOptions) -> Result<(), Failure> {
     log_to(&config);
     // A panic in one world must not end the others.
     std::panic::set_hook(Box::new(|info| {
-        let message = info.payload_as_str().unwrap_or("no message");
-        let place = info.location().map(ToString::to_string).unwrap_or_default();
-        serve::log_bug(message, &place);
+        let (message, place) = super::bug::describe(info);
+        serve::log_bug(&message, &place);
     }));
     console::note(&format!("worlds run on {}", about.used()));
     let reload = options.config.as_ref().map(|_| Box::new(load) as serve::Reload);

@@ -1,6 +1,8 @@
 //! Tests of the `drystone` command: output, files and exit codes. No test depends on times.
 
 mod bench;
+mod build_paths;
+mod messages;
 mod saved_worlds;
 
 use std::fs::{self, File};

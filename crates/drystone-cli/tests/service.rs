@@ -11,6 +11,7 @@ mod browser;
 #[cfg(feature = "s3")]
 #[path = "service/bucket.rs"]
 mod bucket;
+mod build_paths;
 #[path = "service/client.rs"]
 mod client;
 #[path = "service/connections.rs"]
@@ -33,10 +34,14 @@ mod hostile;
 mod keys;
 #[path = "service/limits.rs"]
 mod limits;
+#[path = "service/messages.rs"]
+mod messages;
 #[path = "service/page.rs"]
 mod page;
 #[path = "service/page_build.rs"]
 mod page_build;
+#[path = "service/page_scenes.rs"]
+mod page_scenes;
 #[path = "service/page_time.rs"]
 mod page_time;
 #[path = "service/pools.rs"]

@@ -102,6 +102,7 @@ mod sprite;
 mod still;
 mod style;
 mod text;
+mod thumbnail;
 mod upload;
 mod view;
 
@@ -115,6 +116,7 @@ pub use offscreen::Offscreen;
 pub use render::Renderer;
 pub use still::Still;
 pub use style::{Rgb, Style};
+pub use thumbnail::{MAX_THUMBNAIL_BODIES, thumbnail};
 pub use upload::Upload;
 pub use view::scale_bar_height;
 

@@ -350,6 +350,8 @@ pub struct Restored {
 /// Built-in scenes.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Scenes {
+    /// Groups of scenes, in the order of lists.
+    pub groups: Vec<&'static str>,
     /// Scenes, in the order of the catalogue.
     pub scenes: Vec<SceneEntry>,
 }
@@ -359,6 +361,8 @@ pub struct Scenes {
 pub struct SceneEntry {
     /// Name, the first word of a spec.
     pub name: &'static str,
+    /// Group of scenes on one topic, for lists: `Stacks`, `Joints and mechanisms`, …
+    pub group: &'static str,
     /// Description in one sentence.
     pub summary: &'static str,
     /// Source of its numbers.
@@ -369,6 +373,15 @@ pub struct SceneEntry {
     pub bodies: Option<u64>,
     /// Parameters.
     pub parameters: Vec<SceneParameter>,
+}
+
+/// Size of a built-in scene with given parameters.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SceneSize {
+    /// Number of bodies, static ones and those of emitters included.
+    pub bodies: u64,
+    /// Largest number of bodies of a world of this service (limits.bodies).
+    pub most: u64,
 }
 
 /// Parameter of a built-in scene.
@@ -384,6 +397,8 @@ pub struct SceneParameter {
     pub max: f64,
     /// True if the parameter is an integer.
     pub integer: bool,
+    /// True if a slider for it should be logarithmic: its usual values are far below its largest.
+    pub logarithmic: bool,
     /// Meaning, with unit.
     pub meaning: &'static str,
 }

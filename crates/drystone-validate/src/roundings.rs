@@ -11,14 +11,18 @@
 //! cards 2 mm thick it is 10 µm, and corners 20 cm from the centres of their cards then leave two significant digits of
 //! the direction. f32 corners contain no more. Points beside a rounded core turn with the normal.
 
+use std::collections::BTreeMap;
+
 use glam::Vec2;
 
 use drystone::low_level::math::rotate;
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::stages::collide::FACE_PREFERENCE;
+use drystone::low_level::stages::solve_joints::rows_of;
+use drystone::low_level::stages::solve_joints::tree::trees;
 use drystone::low_level::tables::Tables;
 use drystone::low_level::types::{
-    BOX, CIRCLE, Contact, GEOMETRY_MASK, HALF_PLANE, Manifold, POINT_COUNT_MASK, ShapeData,
+    BOX, CIRCLE, Contact, GEOMETRY_MASK, HALF_PLANE, JointFrame, Manifold, POINT_COUNT_MASK, ShapeData,
 };
 
 /// Number of combined roundings, in ε of the lengths involved. Against f64 the CPU's own error is a quarter of this, so
@@ -111,6 +115,57 @@ pub(super) fn sums_of_impulses(tables: &Tables) -> Vec<[f32; 2]> {
         add(row.body_b, row.inv_mass_b, row.inv_inertia_b, [b_0, a_1 + b_0 - a_0]);
     }
     sums
+}
+
+/// Sums of which the results of trees of hinges consist, without cancellation.
+#[derive(Clone, Debug, Default)]
+pub(super) struct TreeSums {
+    /// For each joint row the impulse that moves its tree: the mass of the tree times the speeds of its bodies, and the
+    /// impulse itself, N·s. A velocity is known to a rounding, and the hinge of a light body moves the heavy one. 0
+    /// elsewhere.
+    pub impulses: Vec<f32>,
+    /// For each body those impulses by its mass and inertia, m/s and rad/s.
+    pub bodies: Vec<[f32; 2]>,
+}
+
+impl TreeSums {
+    pub fn of(compiled: &Compiled, tables: &Tables) -> Self {
+        let impulses = vec![0.0_f32; tables.joint_impulses.len()];
+        let mut sums = Self { impulses, bodies: vec![[0.0; 2]; tables.states.len()] };
+        for tree in trees(&compiled.joints.starts) {
+            let frames = || tree.joints().filter_map(|joint| tables.joint_frames.get(joint));
+            let ends = |frame: &JointFrame| {
+                let a = (frame.body_a as usize, frame.inv_mass_a, frame.inv_inertia_a, Vec2::from(frame.r_a).length());
+                let b = (frame.body_b as usize, frame.inv_mass_b, frame.inv_inertia_b, Vec2::from(frame.r_b).length());
+                [a, b].into_iter().filter(|&(_, inv_mass, ..)| inv_mass > 0.0)
+            };
+            let (mut mass, mut speed) = (BTreeMap::new(), 0.0);
+            for (body, inv_mass, _, arm) in frames().flat_map(ends) {
+                let Some(state) = tables.states.get(body) else { continue };
+                mass.insert(body, 1.0 / inv_mass);
+                speed += Vec2::from(state.velocity).length() + state.angular_velocity.abs() * arm;
+            }
+            let moved = mass.values().sum::<f32>() * speed;
+            for frame in frames() {
+                let mut all = moved;
+                for row in rows_of(frame) {
+                    let own =
+                        moved + tables.joint_impulses.get(row).map_or(0.0, |&impulse| Vec2::from(impulse).length());
+                    if let Some(sum) = sums.impulses.get_mut(row) {
+                        *sum = own;
+                    }
+                    all = all.max(own);
+                }
+                for (body, inv_mass, inv_inertia, arm) in ends(frame) {
+                    if let Some([push, spin]) = sums.bodies.get_mut(body) {
+                        *push += inv_mass * all;
+                        *spin += inv_inertia * arm * all;
+                    }
+                }
+            }
+        }
+        sums
+    }
 }
 
 #[cfg(test)]

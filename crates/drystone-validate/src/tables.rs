@@ -1,6 +1,6 @@
 //! Compares all tables of the two backends after a stage.
 
-use super::roundings::{ROUNDINGS, Roundings, sums_of_impulses};
+use super::roundings::{ROUNDINGS, Roundings, TreeSums, sums_of_impulses};
 use super::{Difference, STAGE_TOLERANCE, TIES};
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::step::{PlannedStage, Stage};
@@ -143,10 +143,15 @@ pub(super) fn compare_tables(
     // Differences of velocities: for small ones of a fast body, only the rounding of the velocity is left. Sums of
     // impulses, which may cancel.
     let of_impulses = if op.stage == Stage::WarmStart { sums_of_impulses(cpu) } else { Vec::new() };
+    let of_hinges = match op.stage {
+        Stage::WarmStartJoints | Stage::SolveJoints | Stage::RelaxJoints => TreeSums::of(compiled, cpu),
+        _ => TreeSums::default(),
+    };
     let sums = |tables: &Tables| {
         let pairs = tables.accumulators.iter().zip(&tables.states).enumerate();
         let beside = |index: usize, state: &BodyState| {
-            let [push, spin] = of_impulses.get(index).copied().unwrap_or_default();
+            let sums = of_impulses.get(index).or_else(|| of_hinges.bodies.get(index));
+            let [push, spin] = sums.copied().unwrap_or_default();
             let [push, spin] = [push, spin].map(|sum| scale(ROUNDINGS * f32::EPSILON * sum, tolerance));
             let turning = state.angular_velocity.abs().max(spin);
             [state.velocity.map(|speed| speed.abs().max(push)), [turning; 2]].concat()
@@ -188,7 +193,7 @@ pub(super) fn compare_tables(
         compare_rebounds(&mut outcome, &cpu.rebounds, &gpu.rebounds);
         compare_surfaces(&mut outcome, &cpu.surfaces, &gpu.surfaces);
     }
-    compare_joints(&mut outcome, cpu, gpu);
+    compare_joints(&mut outcome, cpu, gpu, &of_hinges.impulses);
     if op.stage == Stage::CollectEvents {
         compare_events(&mut outcome, &cpu.events, &gpu.events);
     }
@@ -336,7 +341,9 @@ fn compare_constraints(outcome: &mut StageComparison, cpu: &[Constraint], gpu: &
 }
 
 fn compare_rebounds(outcome: &mut StageComparison, cpu: &[Rebound], gpu: &[Rebound]) {
-    outcome.close("rebounds", cpu, gpu, |r| [&[r.restitution][..], &r.relative_velocities, &r.max_impulses].concat());
+    outcome.close("rebounds", cpu, gpu, |r| {
+        [&[r.restitution, r.radii, r.radius_a][..], &r.acceleration, &r.between, &r.impulses].concat()
+    });
 }
 
 fn compare_surfaces(outcome: &mut StageComparison, cpu: &[Surface], gpu: &[Surface]) {
@@ -351,7 +358,8 @@ fn compare_events(outcome: &mut StageComparison, cpu: &[EventData], gpu: &[Event
     outcome.close("events", cpu, gpu, |e| vec![e.approach_speed, e.point[0], e.point[1], e.normal[0], e.normal[1]]);
 }
 
-fn compare_joints(outcome: &mut StageComparison, cpu: &Tables, gpu: &Tables) {
+/// Compares the tables of joints. `of_trees` are the sums of which the impulses of hinges in trees consist.
+fn compare_joints(outcome: &mut StageComparison, cpu: &Tables, gpu: &Tables, of_trees: &[f32]) {
     let heads = |tables: &Tables| {
         tables.joint_frames.iter().map(|f| (f.body_a, f.body_b, f.first_row, f.flags)).collect::<Vec<_>>()
     };
@@ -364,5 +372,13 @@ fn compare_joints(outcome: &mut StageComparison, cpu: &Tables, gpu: &Tables) {
     let status = |tables: &Tables| tables.joint_states.iter().map(|state| state.status).collect::<Vec<_>>();
     outcome.exact("joint status", &status(cpu), &status(gpu));
     outcome.close("joint_states", &cpu.joint_states, &gpu.joint_states, |state| vec![state.angle]);
-    outcome.close("joint_impulses", &cpu.joint_impulses, &gpu.joint_impulses, |impulse| impulse.to_vec());
+    let tolerance = outcome.tolerance;
+    let impulses = |tables: &Tables| {
+        let sum = |row: usize| of_trees.get(row).copied().unwrap_or_default();
+        let rows = tables.joint_impulses.iter().enumerate();
+        rows.map(|(row, &impulse)| (impulse, scale(ROUNDINGS * f32::EPSILON * sum(row), tolerance))).collect::<Vec<_>>()
+    };
+    outcome.close_beside("joint_impulses", &impulses(cpu), &impulses(gpu), |&(impulse, beside)| {
+        (impulse.to_vec(), vec![beside; 2])
+    });
 }

@@ -113,7 +113,7 @@ pub(crate) struct Pointer {
     /// Explosion that waits for the poses.
     blast: Option<(Explosion, Arrival)>,
     /// Query for a body to remove, with its place, m.
-    removal: Option<(Vec2, Pending)>,
+    removal: Option<Pending>,
     /// Number of shots.
     shots: u32,
 }
@@ -336,8 +336,7 @@ impl App {
             self.pointer.blast = None;
             self.burst(&explosion, &poses);
         }
-        if let Some((at, pending)) = &mut self.pointer.removal {
-            let at = *at;
+        if let Some(pending) = &mut self.pointer.removal {
             match pending.poll()? {
                 InspectionResult::OnItsWay => {}
                 InspectionResult::Nobody => {
@@ -346,7 +345,7 @@ impl App {
                 }
                 InspectionResult::Body(found) => {
                     self.pointer.removal = None;
-                    self.take_out(found.body, at);
+                    self.take_out(found.body, found.pose.position.into());
                 }
             }
         }
@@ -484,7 +483,7 @@ impl App {
         };
         self.release();
         let pending = self.ask(InspectionTarget::Under(at, self.reach(false)))?;
-        self.pointer.removal = Some((at, pending));
+        self.pointer.removal = Some(pending);
         Ok(())
     }
 

@@ -217,9 +217,13 @@ impl WorldRun {
         (self.past.iter().map(|kept| kept.bytes).sum(), self.spacing)
     }
 
-    /// Present gravity, m/s².
+    /// Present gravity, m/s². After the world went back, changes at its present step are still to be made: the next step
+    /// begins with them.
     pub fn gravity(&self) -> Vec2 {
-        self.world.compiled().params.gravity.into()
+        let steps = self.steps();
+        let waiting = self.log[self.next..].iter().take_while(|entry| entry.step <= steps);
+        let set = waiting.filter_map(|entry| entry.deed.edit.gravity()).last();
+        set.unwrap_or_else(|| self.world.compiled().params.gravity.into())
     }
 
     /// Counters of the last step, or of the newest step whose counters have arrived from the device, with its number.
@@ -237,13 +241,27 @@ impl WorldRun {
     pub fn edit(&mut self, deed: impl Into<RecordedEdit>) -> Result<BuiltParts, String> {
         let (step, deed) = (self.steps(), deed.into());
         let Some(edit) = deed.edit.clone().effective(&mut self.world) else { return Ok(BuiltParts::default()) };
+        let pulls = self.pulls_that_would_end();
         let made = if matches!(edit, Edit::Group(..)) {
             self.attempt(|world| edit.apply(world))?
         } else {
             edit.apply(&mut self.world)?
         };
         self.note(step, RecordedEdit { edit, ..deed }, made.clone());
+        for pull in pulls {
+            if let Some(end) = pull.effective(&mut self.world) {
+                let ended = end.apply(&mut self.world)?;
+                self.append(step, RecordedEdit::from(&end), ended);
+            }
+        }
         Ok(made)
+    }
+
+    /// Ends of pulls of the pointer among the changes that are still to be replayed. A change made now discards them, so
+    /// that bodies would be held for ever.
+    fn pulls_that_would_end(&self) -> Vec<Edit> {
+        let coming = self.log[self.next..].iter().map(|entry| &entry.deed.edit);
+        coming.filter(|edit| matches!(edit, Edit::Part(_))).cloned().collect()
     }
 
     /// Adds a change that was made to the log.
@@ -256,6 +274,11 @@ impl WorldRun {
             _ if deed.again => drop(self.undone.pop()),
             _ => self.undone.clear(),
         }
+        self.append(step, deed, made);
+    }
+
+    /// Appends a change to the log, in place of those that are still to be replayed.
+    fn append(&mut self, step: u64, deed: RecordedEdit, made: BuiltParts) {
         let log = Arc::make_mut(&mut self.log);
         log.truncate(self.next);
         log.push(LogEntry { number: self.numbered, step, deed, made });
@@ -552,7 +575,7 @@ mod tests {
     use super::*;
     use drystone::AdapterChoice;
     use drystone::low_level::state;
-    use drystone::{Body, Command, Shape};
+    use drystone::{Body, Command, Joint, JointKind, Shape};
 
     fn start(scene: &Arc<Scene>, on: On, context: &Context) -> WorldRun {
         WorldRun::start(scene.clone(), on, context, 1, &Cancel::default()).unwrap().expect("it was not cancelled")
@@ -604,6 +627,47 @@ mod tests {
                 push(&mut other, second);
                 assert_ne!(to(&mut other, 20), at_20);
             }
+        }
+    }
+
+    /// A pull of the pointer whose end is discarded by a change in the past ends with that change; one that is still held
+    /// goes on.
+    #[test]
+    fn pulls_end_when_their_end_is_discarded() {
+        let mut scene = Scene::new("pulled").gravity(0.0, 0.0);
+        scene.add(Body::dynamic(0.0, 0.0).shape(Shape::circle(0.5)));
+        let scene = Arc::new(scene);
+        let context = Context::new(AdapterChoice::Any).expect("an adapter; a software one will do");
+        for on in [On::Cpu, On::Gpu] {
+            let mut run = start(&scene, on, &context);
+            let joints = |run: &WorldRun| run.world().compiled().joints.count();
+            to(&mut run, 5);
+            let body = run.world_mut().body_id(0).unwrap();
+            let joint = Joint::to_world(JointKind::mouse([3.0, 0.0], 100.0), 0_usize).soft(4.0, 1.0);
+            let made = run.edit(&Edit::Join(body, Box::new(joint.clone()))).unwrap();
+            to(&mut run, 15);
+            assert_eq!(joints(&run), 1);
+            run.edit(&Edit::Part(made.joints[0])).unwrap();
+            to(&mut run, 30);
+            assert_eq!(joints(&run), 0);
+            // In the middle of the pull it is there, also when the past is only looked at.
+            run.seek(10).unwrap();
+            to(&mut run, 10);
+            assert_eq!(joints(&run), 1, "{on:?}");
+            run.edit(&Edit::Gravity(Vec2::new(0.0, -1.0))).unwrap();
+            assert_eq!(joints(&run), 0, "{on:?}");
+            to(&mut run, 40);
+            assert_eq!(joints(&run), 0, "{on:?}");
+            // Going back and forth gives the same world.
+            let at_40 = to(&mut run, 40);
+            run.seek(8).unwrap();
+            assert_eq!((joints(&run), to(&mut run, 40)), (1, at_40), "{on:?}");
+            // The control: a pull that goes on when a change is made stays.
+            let made = run.edit(&Edit::Join(body, Box::new(joint))).unwrap();
+            assert_eq!(made.joints.len(), 1);
+            to(&mut run, 45);
+            run.edit(&Edit::Gravity(Vec2::ZERO)).unwrap();
+            assert_eq!(joints(&run), 1, "{on:?}");
         }
     }
 

@@ -5,28 +5,16 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
-use std::time::{Duration, Instant};
 
 use super::cancel::Cancel;
 use super::worker::WakeCallback;
-use drystone::low_level::cpu::CpuWorld;
-use drystone::low_level::scene::Compiled;
-use drystone_draw::{Framing, Image, Style, raster};
-use drystone_scenes::catalogue::Entry;
+use drystone_draw::{Image, thumbnail};
+use drystone_scenes::catalogue::{Entry, THUMBNAIL_BODIES};
 
 /// Size of a picture, px: two for each point of [`POINTS`], for fine screens.
 const SIZE: [u32; 2] = [144, 96];
 /// Size of a picture in the list, points.
 pub(crate) const POINTS: egui::Vec2 = egui::vec2(72.0, 48.0);
-/// Approximate number of bodies in a picture: larger scenes are drawn in a smaller size, in which bodies can be told
-/// apart.
-const BODIES: u64 = 300;
-/// Maximum number of bodies of a scene that is stepped; one that cannot be made smaller is drawn as it begins.
-const STEPPED: usize = 1_000;
-/// Steps done before the picture: by then things move, and few have come to rest.
-const STEPS: u32 = 75;
-/// Longest time for these steps; a slow machine does fewer.
-const TIME: Duration = Duration::from_secs(2);
 
 /// Maximum size of all files in the folder, and of one that is read, bytes.
 const MAX_KEPT: u64 = 4 << 20;
@@ -214,28 +202,7 @@ fn make_room(folder: &Path, most: u64) -> std::io::Result<()> {
 
 /// Draws a scene shortly after its start, in light and dark colours; `None` if it cannot be drawn or was cancelled.
 fn picture(entry: &Entry, cancel: &Cancel) -> Option<[Image; 2]> {
-    let is_large = entry.body_count(&[]).ok()? > BODIES;
-    let given = if is_large { entry.sized(BODIES).ok().flatten() } else { None };
-    let scene = entry.build(&given.unwrap_or_default()).ok()?;
-    let mut world = CpuWorld::from_compiled(Compiled::new(&scene).ok()?);
-    let framing = Framing::new(world.compiled(), &world.compiled().poses, SIZE);
-    let steps = if scene.bodies.len() > STEPPED { 0 } else { STEPS };
-    let began = Instant::now();
-    for _ in 0..steps {
-        if cancel.is_cancelled() {
-            return None;
-        }
-        if began.elapsed() > TIME {
-            break;
-        }
-        world.step().ok()?;
-    }
-    let snapshot = world.snapshot();
-    let camera = framing.camera_later(world.compiled(), &snapshot.poses);
-    // In a picture this small, grid and ticks would hide the scene.
-    let plain = |style: Style| Style { grid_strength: 0.0, marks: 0.0, ..style };
-    let draw = |style: Style| raster::picture_of_world(world.compiled(), &snapshot, true, &camera, &style).ok();
-    Some([draw(plain(Style::light()))?, draw(plain(Style::dark()))?])
+    thumbnail(&entry.build_small(THUMBNAIL_BODIES).ok()?, SIZE, &|| cancel.is_cancelled())
 }
 
 #[cfg(test)]
@@ -278,9 +245,8 @@ mod tests {
     #[test]
     fn every_scene_has_a_picture() {
         for entry in catalogue::entries() {
-            let given = entry.sized(BODIES).ok().flatten().filter(|_| entry.body_count(&[]).unwrap() > BODIES);
-            let bodies = entry.build(&given.unwrap_or_default()).unwrap().bodies.len();
-            assert!(bodies <= STEPPED, "{}: {bodies} bodies", entry.name);
+            let bodies = entry.build_small(THUMBNAIL_BODIES).unwrap().bodies.len();
+            assert!(bodies <= drystone_draw::MAX_THUMBNAIL_BODIES, "{}: {bodies} bodies", entry.name);
         }
         // A few of each kind: a heap, joints, an emitter, a single body.
         for name in ["large_pyramid", "springs", "rain", "bouncing_ball"] {

@@ -16,6 +16,7 @@ use super::run::{LogEntry, On, WorldRun};
 use super::watch::WatchSample;
 use drystone::BodyId;
 use drystone::Context;
+use drystone::low_level::scene::Units;
 use drystone::low_level::types::{Counters, GEOMETRY_MASK, NO_SHAPE, VACANT};
 use drystone::{Scene, Settings};
 use drystone::{World, WorldError};
@@ -41,6 +42,8 @@ pub(crate) struct RunFacts {
     pub target: Option<u64>,
     /// m/s².
     pub gravity: Vec2,
+    /// Units that settings follow while they are not set.
+    pub units: Units,
     /// Counters of the newest step that are known, with its number.
     pub counters: Option<(u64, Counters)>,
     /// Number of slots for bodies, with vacant ones.
@@ -79,6 +82,7 @@ impl RunFacts {
             furthest: run.furthest(),
             target: run.target(),
             gravity: run.gravity(),
+            units: compiled.units,
             counters: run.counters(),
             bodies: compiled.bodies.len(),
             there: compiled.bodies.iter().filter(|body| body.kind != VACANT).count(),
@@ -231,8 +235,10 @@ impl WorkerHandle {
     /// Updates the facts after steps.
     pub fn follow(&mut self) {
         if let Some(run) = &self.run {
-            // Emitters add and remove bodies in any step.
-            if run.world().compiled().bodies.len() == self.facts.bodies && run.scene().emitters.is_empty() {
+            // Emitters add and remove bodies in any step; changes of the past are replayed, as pulls of the pointer are.
+            let compiled = run.world().compiled();
+            let is_same = compiled.bodies.len() == self.facts.bodies && compiled.joints.count() == self.facts.joints;
+            if is_same && run.scene().emitters.is_empty() {
                 self.facts.follow(run);
             } else {
                 self.facts = RunFacts::of(run);

@@ -67,6 +67,17 @@ def scenes() -> Call[Sequence[models.SceneEntry]]:
     return _get("/v1/scenes", lambda answer: list(answer["scenes"]))
 
 
+def scene_picture(name: str, dark: bool) -> Call[bytes]:
+    """Draws a built-in scene shortly after its start: a PNG of 144 × 96 pixels."""
+    query = "?dark=true" if dark else ""
+    return Call("GET", f"/v1/scenes/{quote(name, safe='')}/picture{query}", lambda answer: answer.content)
+
+
+def scene_size(scene: str) -> Call[int]:
+    """Counts the bodies of a built-in scene, such as `"large_pyramid:base=20"`, without building it."""
+    return _get(f"/v1/scenes/{quote(scene, safe='')}/size", lambda answer: int(answer["bodies"]))
+
+
 class Pages:
     """Pages of the list of worlds, all read before any is returned, so that deletions meanwhile do not matter."""
 

@@ -178,6 +178,14 @@ class Service(_Connection):
         """Returns the built-in scenes, with their parameters."""
         return self.do(calls.scenes())
 
+    def scene_picture(self, name: str, *, dark: bool = False) -> bytes:
+        """Returns a small picture of a built-in scene shortly after its start: a PNG of 144 × 96 pixels."""
+        return self.do(calls.scene_picture(name, dark))
+
+    def scene_size(self, scene: str) -> int:
+        """Returns the number of bodies of a built-in scene, such as `"large_pyramid:base=20"`, without building it."""
+        return self.do(calls.scene_size(scene))
+
 
 def _blocking(call: Callable[Concatenate[calls.HasPath, P], Call[T]]) -> Callable[Concatenate[World, P], T]:
     @functools.wraps(call)
@@ -313,6 +321,14 @@ class AsyncService(_Connection):
     async def scenes(self) -> Sequence[models.SceneEntry]:
         """Returns the built-in scenes, with their parameters."""
         return await self.do(calls.scenes())
+
+    async def scene_picture(self, name: str, *, dark: bool = False) -> bytes:
+        """Returns a small picture of a built-in scene shortly after its start: a PNG of 144 × 96 pixels."""
+        return await self.do(calls.scene_picture(name, dark))
+
+    async def scene_size(self, scene: str) -> int:
+        """Returns the number of bodies of a built-in scene, such as `"large_pyramid:base=20"`, without building it."""
+        return await self.do(calls.scene_size(scene))
 
 
 def _awaited(

@@ -810,6 +810,8 @@ class SceneEntry(TypedDict):
 
     bodies: NotRequired[int | None]
     """Number of bodies with the default parameters."""
+    group: str
+    """Group of scenes on one topic, for lists: `Stacks`, `Joints and mechanisms`, …"""
     name: str
     """Name, the first word of a spec."""
     parameters: Sequence[SceneParameter]
@@ -933,6 +935,8 @@ class SceneParameter(TypedDict):
     """Default value."""
     integer: bool
     """True if the parameter is an integer."""
+    logarithmic: bool
+    """True if a slider for it should be logarithmic: its usual values are far below its largest."""
     max: float
     """Largest value."""
     meaning: str
@@ -1098,6 +1102,15 @@ class SceneShape(TypedDict):
     right."""
 
 
+class SceneSize(TypedDict):
+    """Size of a built-in scene with given parameters."""
+
+    bodies: int
+    """Number of bodies, static ones and those of emitters included."""
+    most: int
+    """Largest number of bodies of a world of this service (limits.bodies)."""
+
+
 class SceneSpring(TypedDict):
     """Pulls a joint towards a position."""
 
@@ -1121,6 +1134,8 @@ class SceneView(TypedDict):
 class Scenes(TypedDict):
     """Built-in scenes."""
 
+    groups: Sequence[str]
+    """Groups of scenes, in the order of lists."""
     scenes: Sequence[SceneEntry]
     """Scenes, in the order of the catalogue."""
 

@@ -36,7 +36,7 @@ pub fn prepare(
 ) {
     let Compiled { params, bodies, shapes, .. } = compiled;
     let ContactTables { contacts, manifolds, .. } = current;
-    let ConstraintSet { slots, constraints, surfaces } = solver;
+    let ConstraintSet { slots, constraints, surfaces, .. } = solver;
     let bounces = params.switches & BOUNCES != 0;
     constraints.build(counters, bounces);
     surfaces.resize(if params.switches & SURFACES == 0 { 0 } else { slots.len() });
@@ -210,7 +210,7 @@ impl ConstraintTables<'_> {
     pub fn constraint(&self, index: u32) -> ContactConstraint {
         let (contact, manifold) = (&self.contacts[index as usize], &self.manifolds[index as usize]);
         let bodies = [contact.body_a, contact.body_b].map(|body| &self.bodies[body as usize]);
-        let looks_at_states = self.params.switches & (BOUNCES | SLEEP) != 0;
+        let looks_at_states = self.params.switches & SLEEP != 0;
         let states = [contact.body_a, contact.body_b].map(|body| {
             // States are loaded only if they are needed.
             if looks_at_states { self.states.get(body as usize) } else { BodyState::default() }

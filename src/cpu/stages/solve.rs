@@ -6,16 +6,19 @@ use crate::cpu::lanes::{
     Lanes, Select, Simd, SimdBase, SimdMask, Vec2x8, cross, cross_scalar, dispatch, f32x8, inverse, right_perp, turned,
     u32x8,
 };
+use crate::stages::restitution::impact_speed;
 use crate::stages::solve::GAP;
 use crate::threads::{RowTable, Rows};
 use crate::types::{
-    ACCUMULATE, BOUNCES, BodyState, FIXED_A, FIXED_B, FRESH, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
+    ACCUMULATE, BodyState, FIXED_A, FIXED_B, FRESH, LEAVE_IMPACTS, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
 };
 
 /// Flags of the soft step's sweeps: biased with new separations, biased with the same separations, relax.
 const FIRST: u32 = USE_BIAS;
 const BIASED: u32 = USE_BIAS | MEASURED;
 const RELAX: u32 = USE_FRICTION;
+/// Flags of the relax sweep in worlds that bounce.
+const RELAX_LEAVING: u32 = USE_FRICTION | LEAVE_IMPACTS;
 /// Value for any other flags.
 const ANY: u32 = u32::MAX;
 
@@ -39,17 +42,18 @@ pub fn solve_batch(
     surfaces: &Rows<Surface, 2>,
 ) {
     // The sweeps that nearly every step consists of have specialised code, without branches on what is known.
-    let plain = surfaces.is_empty() && params.switches & (ACCUMULATE | BOUNCES) == ACCUMULATE;
+    let plain = surfaces.is_empty() && params.switches & ACCUMULATE != 0;
     dispatch!(simd => match flags {
         FIRST if plain => visit_batch::<FIRST, _>(simd, params, flags, states, batch, surfaces),
         BIASED if plain => visit_batch::<BIASED, _>(simd, params, flags, states, batch, surfaces),
         RELAX if plain => visit_batch::<RELAX, _>(simd, params, flags, states, batch, surfaces),
+        RELAX_LEAVING if plain => visit_batch::<RELAX_LEAVING, _>(simd, params, flags, states, batch, surfaces),
         _ => visit_batch::<ANY, _>(simd, params, flags, states, batch, surfaces),
     });
 }
 
 /// Solves blocks one by one. `KNOWN` are the flags of the sweep, or [`ANY`] if they are known only at run time. Known
-/// flags imply that impulses are accumulated and clamped, no surface needs more than friction and nothing bounces.
+/// flags imply that impulses are accumulated and clamped, and no surface needs more than friction.
 #[inline(always)]
 fn visit_batch<const KNOWN: u32, S: Simd>(
     simd: S,
@@ -59,6 +63,12 @@ fn visit_batch<const KNOWN: u32, S: Simd>(
     batch: ContactBatch,
     surfaces: &Rows<Surface, 2>,
 ) {
+    if KNOWN == RELAX_LEAVING {
+        for (_, block, bounce) in batch.blocks() {
+            visit(simd, params, KNOWN, true, states, block, bounce.map(|bounce| &*bounce), None);
+        }
+        return;
+    }
     if KNOWN != ANY {
         for block in batch.blocks {
             visit(simd, params, KNOWN, true, states, block, None, None);
@@ -68,7 +78,7 @@ fn visit_batch<const KNOWN: u32, S: Simd>(
     let accumulate = params.switches & ACCUMULATE != 0;
     for (slot, block, bounce) in batch.blocks() {
         let mut surface = SurfaceLanes::load(slot, block, surfaces);
-        visit(simd, params, flags, accumulate, states, block, bounce, surface.as_mut());
+        visit(simd, params, flags, accumulate, states, block, bounce.map(|bounce| &*bounce), surface.as_mut());
         if let Some(surface) = &surface {
             surface.store_rolling(slot, block, surfaces);
         }
@@ -126,7 +136,7 @@ fn visit<S: Simd>(
     accumulate: bool,
     states: impl RowTable<Item = BodyState>,
     block: &mut Block,
-    bounce: Option<&mut Bounce>,
+    bounce: Option<&Bounce>,
     mut surface: Option<&mut SurfaceLanes>,
 ) {
     let splat = |value: f32| f32x8::splat(simd, value);
@@ -191,18 +201,20 @@ fn visit<S: Simd>(
         let velocity = ((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a))).dot(normal);
         let old = point.normal_impulse.on(simd);
         let wanted = -(point.normal_mass.on(simd) * (mass_scale * velocity + bias)) - impulse_scale * old;
-        let new = if accumulate { (old + wanted).max(zero) } else { old + wanted.max(zero) };
+        let mut new = if accumulate { (old + wanted).max(zero) } else { old + wanted.max(zero) };
+        if flags & LEAVE_IMPACTS != 0
+            && let Some(bounce) = bounce
+        {
+            let bounces = !bounce.restitution.on(simd).simd_eq(zero);
+            let leaves = velocity.simd_lt(splat(-impact_speed(params))) & bounces;
+            new = leaves.select(old, new);
+        }
         point.normal_impulse.put(new);
         let impulse = normal * (new - old);
         v_a -= impulse * m_a;
         w_a -= i_a * cross(r_a, impulse);
         v_b += impulse * m_b;
         w_b += i_b * cross(r_b, impulse);
-    }
-    if let Some(bounce) = bounce {
-        for (most, point) in bounce.max_impulses.iter_mut().zip(&block.points) {
-            most.put(most.on(simd).max(point.normal_impulse.on(simd)));
-        }
     }
 
     if flags & USE_FRICTION != 0 {

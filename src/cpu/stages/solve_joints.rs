@@ -10,13 +10,14 @@ use crate::cpu::lanes::{
 };
 use crate::cpu::{BodyTables, JointTables};
 use crate::scene::{Compiled, JointTable};
+use crate::stages::solve_joints::tree::{Tree, row_count, trees};
 use crate::stages::solve_joints::{self as one, BodyPair, MAX_SWING, rows_of, solve_joint};
 use crate::threads::{Eight, HEAVY, Halves, RowTable, Rows, Threads};
 use crate::types::{
     ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW,
     JointFrame, JointRow, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK,
-    ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, USE_BIAS, WARM_START,
-    WITHDRAW, WORLD_A,
+    ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, TreeRow, USE_BIAS,
+    WARM_START, WITHDRAW, WORLD_A,
 };
 
 /// Flags of the soft step's sweeps, with bias and without.
@@ -34,7 +35,8 @@ pub fn solve_joints(
     tables: &mut BodyTables,
 ) {
     let Compiled { params, joints: JointTable { starts: joint_starts, rows: joint_rows, .. }, .. } = compiled;
-    let JointTables { frames: joint_frames, blocks: joint_blocks, impulses: joint_impulses, .. } = joint_tables;
+    let JointTables { frames: joint_frames, blocks: joint_blocks, impulses: joint_impulses, trees: tree_rows, .. } =
+        joint_tables;
     let BodyTables { states, accumulators, .. } = tables;
     if threads.count() == 1 {
         let (run, impulses) = joint_blocks.alone();
@@ -50,6 +52,12 @@ pub fn solve_joints(
         visit_one(frame, joint_rows, joint_impulses, states, accumulators, |rows, impulses, ends| {
             solve_joint(params, flags, frame, rows, impulses, ends);
         });
+    }
+    tree_rows.resize(row_count(joint_starts), TreeRow::default());
+    let (mut joint_impulses, mut states, mut sums) = (&*joint_impulses, &*states, &*accumulators);
+    for tree in trees(joint_starts) {
+        let (impulses, states, sums) = (&mut joint_impulses, &mut states, &mut sums);
+        tree.solve(params, flags, joint_frames, joint_rows, impulses, states, sums, tree_rows);
     }
 }
 
@@ -201,9 +209,10 @@ fn store<S: Simd>(new: Vec2x8<S>, row: impl Halves) {
 }
 
 /// Adds the joint impulses to `accumulators`; the fast form of [`crate::stages::warm_start_joints`].
-pub fn warm_start_joints(threads: &Threads, joints: &JointTable, joint_tables: &JointTables, tables: &BodyTables) {
+pub fn warm_start_joints(threads: &Threads, joints: &JointTable, joint_tables: &mut JointTables, tables: &BodyTables) {
     let JointTable { starts: joint_starts, rows: joint_rows, .. } = joints;
-    let JointTables { frames: joint_frames, blocks: joint_blocks, impulses: joint_impulses, .. } = joint_tables;
+    let JointTables { frames: joint_frames, blocks: joint_blocks, impulses: joint_impulses, trees: tree_rows, .. } =
+        joint_tables;
     let BodyTables { states, accumulators, .. } = tables;
     joint_blocks.for_each_run(threads, |run, table| {
         dispatch!(simd => for (block, rows, first) in run.blocks() {
@@ -218,6 +227,11 @@ pub fn warm_start_joints(threads: &Threads, joints: &JointTable, joint_tables: &
             let stance = one::Stance::new(frame, &ends.states[0], &ends.states[1]);
             one::accumulate(frame, rows, impulses, &stance, 1.0, &mut ends.sums);
         });
+    }
+    tree_rows.resize(row_count(joint_starts), TreeRow::default());
+    let (joint_impulses, mut states, mut sums) = (&*joint_impulses, states, accumulators);
+    for tree in trees(joint_starts) {
+        tree.warm_start(joint_frames, joint_rows, &joint_impulses, &mut states, &mut sums, tree_rows);
     }
 }
 
@@ -326,11 +340,7 @@ impl<S: Simd> StanceLanes<S> {
         match geometry {
             ROW_AXIS => self.axis,
             ROW_ACROSS => Vec2x8::new(-self.axis.y, self.axis.x),
-            ROW_ALONG => {
-                let length = self.between.length();
-                let up = Vec2x8::new(f32x8::splat(simd, 0.0), f32x8::splat(simd, 1.0));
-                (self.between / length).where_else(length.simd_gt(0.0), up)
-            }
+            ROW_ALONG => line(self.between),
             _ => Vec2x8::zero(simd),
         }
     }
@@ -343,6 +353,35 @@ impl<S: Simd> StanceLanes<S> {
             _ => self.between.dot(direction),
         }
     }
+}
+
+/// Returns the direction from anchor to anchor; up where they coincide.
+#[inline(always)]
+fn line<S: Simd>(between: Vec2x8<S>) -> Vec2x8<S> {
+    let length = between.length();
+    let up = Vec2x8::new(f32x8::splat(length.simd, 0.0), f32x8::splat(length.simd, 1.0));
+    (between / length).where_else(length.simd_gt(0.0), up)
+}
+
+/// As [`tension`](crate::stages::prepare_joints::tension), for eight joints.
+#[inline(always)]
+pub(in crate::cpu) fn tension<S: Simd, R: Halves>(
+    simd: S,
+    rows: &[RowBlock],
+    impulses: &impl Fn(usize) -> R,
+    axis: Vec2x8<S>,
+    between: Vec2x8<S>,
+) -> Vec2x8<S> {
+    let mut sum = Vec2x8::zero(simd);
+    for (index, rule) in rows.iter().enumerate() {
+        match rule.kind & ROW_GEOMETRY {
+            ROW_POINT => sum += rotate(axis, load(simd, impulses(index))),
+            ROW_ALONG => sum += line(between) * (load(simd, impulses(index)).x * side(rule)),
+            ROW_ANGLE if rule.kind & ROW_ROLE == ROW_EQUALITY => return Vec2x8::zero(simd),
+            _ => {}
+        }
+    }
+    sum
 }
 
 struct MotionLanes<S: Simd> {
@@ -616,7 +655,7 @@ pub(super) fn states_of(frame: &JointFrame, states: &Rows<BodyState, 4>) -> [Bod
 }
 
 /// Visits the joints colour by colour. Those of one colour may be visited in parallel; the overflow is visited one by
-/// one, in order.
+/// one, in order, and then the hinges of trees.
 pub(super) fn for_joints(threads: &Threads, joint_starts: &[u32], each: impl Fn(usize) + Sync) {
     for color in 0..JOINT_COLORS as usize {
         let places = of_color(joint_starts, color);
@@ -627,4 +666,5 @@ pub(super) fn for_joints(threads: &Threads, joint_starts: &[u32], each: impl Fn(
             threads.for_ranges(HEAVY, places.len(), |first, last| visit(&places[first..last]));
         }
     }
+    trees(joint_starts).flat_map(Tree::joints).for_each(each);
 }

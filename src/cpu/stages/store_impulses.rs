@@ -5,7 +5,7 @@
 use super::prepare::{BLOCK, PrepareScratch, cut};
 use crate::cpu::blocks::Blocks;
 use crate::cpu::{ConstraintSet, ContactTables};
-use crate::stages::store_impulses::store_impulses_of;
+use crate::stages::store_impulses::{ContactImpulses, store_impulses_of};
 use crate::threads::{Cut, Rows, Threads};
 use crate::types::{BodyState, COLOR_COUNT, Counters, Params, Surface};
 
@@ -19,7 +19,7 @@ pub fn store_impulses(
     current: &mut ContactTables,
     PrepareScratch { cuts, .. }: &mut PrepareScratch,
 ) {
-    let ConstraintSet { slots, constraints, surfaces } = solver;
+    let ConstraintSet { slots, constraints, surfaces, .. } = solver;
     let ContactTables { contacts, manifolds, .. } = current;
     // One thread walks through all contacts from the start, without interruption.
     cuts.clear();
@@ -38,31 +38,33 @@ pub fn store_impulses(
             let color = contact.color as usize;
             let rank = *slot - counters.color_starts[color] as usize;
             let (block, lane) = constraints.place(color, rank);
-            let Some(block) = constraints.get(block) else { continue };
+            let Some(from) = constraints.get(block) else { continue };
             let rolling = (!surfaces.is_empty()).then(|| surfaces.get(*slot).rolling_impulse);
             *slot += 1;
+            let impacts = constraints.impact_impulses(block, lane);
+            let impulses = ContactImpulses::new(from.impulses(lane), impacts, rolling);
             let state = |body: u32| states.get(body as usize);
-            store_impulses_of(params, contact, manifold, block.impulses(lane), rolling, state);
+            store_impulses_of(params, contact, manifold, impulses, state);
         }
     });
 }
 
-/// Calls `keep(contact, impulses, rolling impulse)` for each constraint, in the order of `slots`. The last is absent if
-/// no surface resists rolling.
+/// Calls `keep(contact, impulses)` for each constraint, in the order of `slots`.
 pub(crate) fn store_impulses_listed(
     slots: &[u32],
     counters: &Counters,
     constraints: &Blocks,
     surfaces: &Rows<Surface, 2>,
-    mut keep: impl FnMut(usize, [f32; 4], Option<f32>),
+    mut keep: impl FnMut(usize, ContactImpulses),
 ) {
     for color in 0..COLOR_COUNT as usize {
         let [start, end] = [0, 1].map(|next| counters.color_starts[color + next] as usize);
         for (rank, &contact) in slots[start..end].iter().enumerate() {
             let (block, lane) = constraints.place(color, rank);
-            let Some(block) = constraints.get(block) else { continue };
+            let Some(from) = constraints.get(block) else { continue };
             let rolling = (!surfaces.is_empty()).then(|| surfaces.get(start + rank).rolling_impulse);
-            keep(contact as usize, block.impulses(lane), rolling);
+            let impacts = constraints.impact_impulses(block, lane);
+            keep(contact as usize, ContactImpulses::new(from.impulses(lane), impacts, rolling));
         }
     }
 }

@@ -124,8 +124,6 @@ const VELOCITY: u64 = of::<[f32; 3]>();
 const DELTA: u64 = of::<[f32; 4]>();
 /// Size of the impulses of two points, which a sweep changes per contact.
 const IMPULSES: u64 = of::<[f32; 4]>();
-/// Size of the largest normal impulses of two points.
-const MAX_IMPULSES: u64 = of::<[f32; 2]>();
 /// Size of two separations.
 const SEPARATIONS: u64 = of::<[f32; 2]>();
 /// Size of the accumulated impulse of a joint row.
@@ -182,12 +180,11 @@ fn traffic(op: PlannedStage, n: &Counts) -> Vec<(u64, u64)> {
             vec![
                 per_constraint(of::<Constraint>() + IMPULSES + 2 * 2 * VELOCITY + measured),
                 (n.surfaces, of::<Surface>() + WORD),
-                (n.rebounds, 2 * MAX_IMPULSES),
             ]
         }
         Stage::IntegratePositions => vec![per_body(VELOCITY + 2 * DELTA)],
         Stage::Project => vec![per_constraint(of::<Constraint>() + 2 * 2 * DELTA)],
-        Stage::Restitution => vec![(n.rebounds, of::<Rebound>() + of::<Constraint>() + IMPULSES + 2 * 2 * VELOCITY)],
+        Stage::Restitution => vec![(n.rebounds, of::<Rebound>() + of::<Constraint>() + 2 * VELOCITY)],
         Stage::StoreImpulses => vec![per_constraint(2 * IMPULSES + WORD), (n.surfaces, 2 * WORD)],
         Stage::Continuous => vec![per_shape(of::<CcdBody>() + of::<BodyState>())],
         Stage::Finalize => vec![per_body(of::<BodyState>() + 2 * of::<Pose>())],

@@ -52,7 +52,7 @@ fn choose(browser: &mut Browser, scene: &str, parameters: &str) {
     browser.eval(&format!("$('catalogue').value = {scene:?}; $('catalogue').onchange(); $('run').checked = false"));
     browser.click("#parameters");
     browser.text(parameters);
-    browser.click("#create button");
+    browser.click("#create .main");
     browser.until("world && bodies.size && shapes.size === bodies.size");
 }
 
@@ -374,7 +374,7 @@ pub fn stand(service: &Service, scene: &Value, width: u32, height: u32) -> (Brow
 pub fn pixel(browser: &mut Browser, at: [f64; 2]) -> [f64; 2] {
     browser.until(
         "!camera.follows || !camera.fitted || pointers.size || \
-         follow_bodies.area === [$('canvas').clientWidth, $('canvas').clientHeight, ...free_area()].join()",
+         follow_bodies.area === [$('canvas').clientWidth, $('canvas').clientHeight, ...covered()].join()",
     );
     numbers(&browser.eval(&format!(
         "(() => {{ const r = $('canvas').getBoundingClientRect(), [x, y] = pixel_of([{}, {}]); return [r.x + x, r.y + y]; }})()",

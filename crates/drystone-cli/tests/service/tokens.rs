@@ -329,7 +329,7 @@ fn the_page_with_a_token() {
         { "position": [0, 4], "shapes": [ { "circle": { "radius": 0.5 } } ] } ] });
     browser.text(&scene.to_string());
     browser.eval("$('run').checked = false");
-    browser.click("#create button");
+    browser.click("#create .main");
     browser.until("world && bodies.size === 1 && shapes.size === 1 && !$('step').disabled");
     browser.click("#step");
     browser.until("simulated.step === 1");

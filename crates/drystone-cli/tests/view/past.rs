@@ -135,3 +135,34 @@ fn both_backends_run_side_by_side() {
     assert!(d["twin"].is_null());
     assert!(stage.shot("twin.png").colors() > 20);
 }
+
+/// Undo of a removal keeps the gravity that was set before, and shows it; the message of the removal says where the body
+/// was, and not where the pointer was.
+#[test]
+fn gravity_stays_when_a_removal_is_undone() {
+    for backend in ["cpu", "gpu"] {
+        let stage = Stage::new();
+        stage.play(
+            &["vertical_stack:count=1", "--backend", backend, "--paused", "--fresh"],
+            "size 800 600\nframes 3\nreport @/start.json\ngravity 0 -3.7\nreport @/set.json\nremove 0.2 0.3\nsettle\nreport @/removed.json\n\
+             undo\nframes 2\nreport @/back.json\nstep 1\nreport @/on.json\nback 1\nundo\nframes 2\nreport @/first.json\n",
+        );
+        let report = |name: &str| stage.report(&format!("{name}.json"));
+        let gravity = |name: &str| -> [f64; 2] { serde_json::from_value(report(name)["gravity"].clone()).unwrap() };
+        let of_scene = gravity("start");
+        let near = |name: &str, wanted: f64| {
+            assert!((gravity(name)[1] - wanted).abs() < 1e-6, "{backend}, {name}: {:?}", gravity(name));
+        };
+        for name in ["set", "removed", "back", "on"] {
+            near(name, -3.7);
+        }
+        assert!(of_scene[1] < -9.0, "{of_scene:?}");
+        near("first", of_scene[1]);
+        let bodies = |name: &str| report(name)["there"].as_u64().unwrap();
+        assert_eq!((bodies("removed") + 1, bodies("back")), (bodies("start"), bodies("start")), "{backend}");
+        let at: Vec<[f64; 2]> = serde_json::from_value(report("set")["positions"].clone()).unwrap();
+        let note = report("removed")["note"].as_str().unwrap().to_owned();
+        let place = |[x, y]: [f64; 2]| format!("at {x:.2}, {y:.2} m");
+        assert!(at.iter().any(|&at| note.contains(&place(at))) && !note.contains(&place([0.2, 0.3])), "{note} {at:?}");
+    }
+}

@@ -35,6 +35,8 @@ use drystone::{Body, RestitutionMix, Scene, Shape, ViewBox};
 
 /// Maximum number of bodies of a built-in scene; checked before anything is allocated.
 pub const MAX_BODIES: u64 = 20_000_000;
+/// Approximate number of bodies of a scene in a small picture: in a larger one bodies could not be told apart.
+pub const THUMBNAIL_BODIES: u64 = 300;
 
 /// All scenes, in the order of lists shown to the user.
 static ENTRIES: [Entry; 41] = [
@@ -102,6 +104,13 @@ pub struct Parameter {
 }
 
 impl Parameter {
+    /// Returns true if a slider for this parameter should be logarithmic: on a linear one, usual values would be a few
+    /// pixels from its left end.
+    #[must_use]
+    pub fn is_logarithmic(&self) -> bool {
+        self.min >= 0.0 && self.max > 20.0 * self.default.abs().max(1.0)
+    }
+
     const fn whole(name: &'static str, default: u32, min: u32, max: u32, meaning: &'static str) -> Self {
         Self { name, default: default as f64, min: min as f64, max: max as f64, integer: true, meaning }
     }

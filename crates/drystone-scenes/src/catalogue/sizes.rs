@@ -5,6 +5,7 @@
 //! is that of the defaults.
 
 use super::{CatalogueError, Entry, pyramid_count};
+use drystone::Scene;
 
 /// Parameters by name.
 type NamedParameters = Vec<(&'static str, f64)>;
@@ -22,6 +23,16 @@ impl Entry {
             }
             given => Ok(given),
         }
+    }
+
+    /// Builds the scene with about `bodies` bodies if it has more and can be made smaller; otherwise with its defaults.
+    ///
+    /// # Errors
+    /// Those of [`Entry::build`].
+    pub fn build_small(&self, bodies: u64) -> Result<Scene, CatalogueError> {
+        let is_large = self.body_count(&[])? > bodies;
+        let given = if is_large { self.sized(bodies).ok().flatten() } else { None };
+        self.build(&given.unwrap_or_default())
     }
 
     /// Returns true if all names are parameters of this scene and all values are in range.

@@ -258,6 +258,19 @@ pub fn new_id() -> String {
     id
 }
 
+/// Returns the problem of a spec that names no scene, or that sets its parameters to what they cannot be.
+pub(super) fn problem_of_catalogue(error: &CatalogueError) -> Problem {
+    match error {
+        CatalogueError::TooManyBodies { .. } => Problem::limit(error.to_string()),
+        CatalogueError::UnknownScene { .. } => {
+            let error = error.to_string();
+            let mark = if error.ends_with('?') { "" } else { ";" };
+            Problem::invalid(format!("{error}{mark} GET /v1/scenes lists all of them"))
+        }
+        error => Problem::invalid(error.to_string()),
+    }
+}
+
 /// Returns the scene of a body, and the name beside it.
 fn read_scene(text: &str, shared: &Shared, owner: &str) -> Result<(Scene, Option<String>), Problem> {
     /// Key that distinguishes the two forms.
@@ -279,15 +292,7 @@ fn read_scene(text: &str, shared: &Shared, owner: &str) -> Result<(Scene, Option
     }
     let NewWorld { scene, name } = read_json(text.as_bytes())?;
     if let Ok(spec) = serde_json::from_str::<String>(scene.get()) {
-        let of_catalogue = |error: CatalogueError| match error {
-            CatalogueError::TooManyBodies { .. } => Problem::limit(error.to_string()).at("scene"),
-            CatalogueError::UnknownScene { .. } => {
-                let error = error.to_string();
-                let mark = if error.ends_with('?') { "" } else { ";" };
-                Problem::invalid(format!("{error}{mark} GET /v1/scenes lists all of them")).at("scene")
-            }
-            error => Problem::invalid(error.to_string()).at("scene"),
-        };
+        let of_catalogue = |error: CatalogueError| problem_of_catalogue(&error).at("scene");
         let bodies = catalogue::check(&spec).map_err(of_catalogue)?;
         let most = shared.config.limits.bodies;
         if bodies > most as u64 {

@@ -63,6 +63,10 @@ fn check_name(name: &str) -> Result<(), Problem> {
 }
 
 /// Saves the state of a world under a name.
+///
+/// A world has at most limits.checkpoints of them (422). Names that begin with `undo-` are for clients that undo
+/// changes, such as the page: they have a limit of their own, of the same size, and a client deletes those that it does
+/// not need any more.
 #[utoipa::path(post, path = "/v1/worlds/{id}/checkpoint", tag = "keep", request_body = Option<CheckpointName>,
     params(("id" = String, Path), ("Idempotency-Key" = Option<String>, Header, description = "Makes retries safe: the request is executed once per key")),
     responses((status = 200, body = answers::Saved)))]

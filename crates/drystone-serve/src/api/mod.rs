@@ -89,6 +89,7 @@ pub struct ApiState {
     sockets: Arc<Semaphore>,
     creating: Arc<Semaphore>,
     creations: Arc<create::Creations>,
+    pictures: Arc<scenes::ScenePictures>,
     figures: Arc<Mutex<MetricsText>>,
 }
 
@@ -114,6 +115,7 @@ impl ApiState {
             sockets: Arc::new(Semaphore::new(config.limits.sockets)),
             creating: Arc::new(Semaphore::new(MAX_CREATING)),
             creations: Arc::default(),
+            pictures: Arc::default(),
             figures: Arc::default(),
             stopping: watch::Sender::new(false),
             config,
@@ -188,6 +190,8 @@ fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(keep::restore))
         .routes(routes!(rewind::rewind))
         .routes(routes!(scenes::scenes))
+        .routes(routes!(scenes::size))
+        .routes(routes!(scenes::picture))
         .routes(routes!(socket::stream))
         .routes(routes!(live))
         .routes(routes!(ready))
@@ -424,7 +428,7 @@ fn resident_bytes() -> Option<u64> {
 /// scripts.
 const PAGE: &str = include_str!("page/page.html");
 /// Files of the page below `/page/`, with their MIME types.
-const PAGE_FILES: [(&str, &str, &str); 11] = [
+const PAGE_FILES: [(&str, &str, &str); 12] = [
     ("/page/page.css", "text/css; charset=utf-8", include_str!("page/page.css")),
     ("/page/service.js", "text/javascript; charset=utf-8", include_str!("page/service.js")),
     ("/page/view.js", "text/javascript; charset=utf-8", include_str!("page/view.js")),
@@ -435,6 +439,7 @@ const PAGE_FILES: [(&str, &str, &str); 11] = [
     ("/page/edit.js", "text/javascript; charset=utf-8", include_str!("page/edit.js")),
     ("/page/card.js", "text/javascript; charset=utf-8", include_str!("page/card.js")),
     ("/page/graphs.js", "text/javascript; charset=utf-8", include_str!("page/graphs.js")),
+    ("/page/scenes.js", "text/javascript; charset=utf-8", include_str!("page/scenes.js")),
     ("/page/act.js", "text/javascript; charset=utf-8", include_str!("page/act.js")),
 ];
 

@@ -48,6 +48,12 @@ pub(super) fn read_first_part(bytes: &[u8]) -> Result<(Option<LogHead>, SessionM
     Ok((head, serde_json::from_slice(memory).map_err(|error| error.to_string())?))
 }
 
+/// Returns true for the name of a checkpoint that a client keeps to undo a change. These have a limit of their own: a
+/// user's checkpoints leave room for them, and they for those.
+fn is_of_undo(name: &str) -> bool {
+    name.starts_with("undo-")
+}
+
 impl Session {
     /// Returns a slot for a job's result, and the callback that fills it and wakes the session.
     pub(super) fn slot(&self) -> (WriteResult, WriteCallback) {
@@ -218,7 +224,8 @@ impl Session {
         let own = id.clone();
         let work = move |store: &Store| {
             let saved = store.list(&own)?.saved;
-            if saved.len() >= most && !saved.contains(&name) {
+            let same_kind = saved.iter().filter(|other| is_of_undo(other) == is_of_undo(&name)).count();
+            if same_kind >= most && !saved.contains(&name) {
                 return Err(io::Error::new(too_many, format!("the world has {most} checkpoints already")));
             }
             store.write(&own, &saved_name(&name), &first, &snapshot)

@@ -9,8 +9,9 @@ use super::super::app::App;
 use super::super::figures::{Figures, Sample};
 use super::super::run::On;
 use super::{amount, count, group};
+use drystone::low_level::state::Metrics;
 use drystone::low_level::step::Stage;
-use drystone::low_level::types::{COLOR_COUNT, OVERFLOW_COLOR};
+use drystone::low_level::types::{COLOR_COUNT, Counters, OVERFLOW_COLOR};
 use drystone_draw::Style;
 
 /// Number of steps that plots show.
@@ -33,7 +34,8 @@ fn stage_color(index: usize) -> Color32 {
 
 /// Shows a stage in the legend: its colour, its name, its time.
 fn stage_entry(ui: &mut egui::Ui, width: f32, index: usize, time: f32) {
-    let (rect, _) = ui.allocate_exact_size(vec2(width, 14.0), Sense::hover());
+    let (rect, response) = ui.allocate_exact_size(vec2(width, 14.0), Sense::hover());
+    response.on_hover_text(stage_meaning(Stage::ALL[index]));
     let painter = ui.painter_at(rect);
     let square = egui::Rect::from_center_size(rect.left_center() + vec2(4.0, 0.0), vec2(7.0, 7.0));
     painter.rect_filled(square, 1.0, stage_color(index));
@@ -55,6 +57,166 @@ fn contacts(awake: u64, asleep: u64, capacity: Option<u64>) -> String {
         _ => format!(", {} asleep", group(asleep)),
     };
     format!("contacts {}{of}{which}", group(all))
+}
+
+/// Hover text of the number of contacts.
+const CONTACTS_MEANING: &str =
+    "pairs of shapes that touch or nearly touch, and how many of them the device has room for before its buffers grow";
+
+/// Hover text of a stage: what it does in a step.
+fn stage_meaning(stage: Stage) -> &'static str {
+    match stage {
+        Stage::Command => "applies commands: bodies added and removed, velocities, pulls of the pointer",
+        Stage::Quarantine => "takes bodies whose state is not finite out of the simulation",
+        Stage::Bound => "computes the upright boxes around shapes",
+        Stage::Bin => "sorts the boxes into the cells of the grid",
+        Stage::Pair => "finds pairs of shapes whose boxes overlap",
+        Stage::MatchContacts => "finds the contact of each pair in the step before, with its impulses",
+        Stage::Collide => "computes where shapes touch: points, normals and gaps",
+        Stage::Wake => "wakes sleeping islands that something touches",
+        Stage::CollectEvents => "lists contacts that began and ended, sensors and broken joints",
+        Stage::Color => "gives contacts colours: those of one colour share no body and are solved at the same time",
+        Stage::Prepare => "lays out contacts for the solver",
+        Stage::PrepareJoints => "lays out joints for the solver",
+        Stage::WarmStart => "begins with the impulses of contacts of the step before",
+        Stage::WarmStartJoints => "begins with the impulses of joints of the step before",
+        Stage::IntegrateVelocities => "applies gravity and forces to velocities",
+        Stage::SolveJoints => "corrects velocities at joints",
+        Stage::Solve => "corrects velocities at contacts, colour by colour",
+        Stage::IntegratePositions => "moves bodies by their velocities",
+        Stage::RelaxJoints => "corrects velocities at joints once more, without pushing positions",
+        Stage::Relax => "corrects velocities at contacts once more, without pushing overlaps apart",
+        Stage::ProjectJoints => "corrects positions at joints",
+        Stage::Project => "corrects positions at contacts",
+        Stage::Restitution => "adds bounces",
+        Stage::StoreImpulses => "keeps impulses for the next step",
+        Stage::Continuous => "stops fast bodies at shapes through which they would pass",
+        Stage::Finalize => "writes the new positions",
+        Stage::Sleep => "puts islands at rest to sleep",
+    }
+}
+
+/// Row of a table: a name, a value, and the hover text of both.
+#[derive(Clone, Debug, PartialEq)]
+struct FigureRow {
+    name: &'static str,
+    value: String,
+    meaning: &'static str,
+}
+
+/// Shows a table of figures with this number of names in a row.
+fn rows_ui(ui: &mut egui::Ui, id: &str, across: usize, rows: &[FigureRow]) {
+    egui::Grid::new(id).num_columns(2 * across).spacing([10.0, 2.0]).show(ui, |ui| {
+        for (index, FigureRow { name, value, meaning }) in rows.iter().enumerate() {
+            ui.label(RichText::new(*name).weak().small()).on_hover_text(*meaning);
+            ui.label(RichText::new(value).monospace().small()).on_hover_text(*meaning);
+            if index % across == across - 1 {
+                ui.end_row();
+            }
+        }
+    });
+}
+
+/// Rows of the counters of a step.
+fn counter_rows(counters: &Counters, overflows: u64) -> Vec<FigureRow> {
+    let rows = [
+        ("pairs", u64::from(counters.pairs_found), "pairs of shapes whose boxes overlap"),
+        ("touching", counters.touching.into(), "touching contacts of awake bodies, which are solved"),
+        (
+            "kept points",
+            counters.recycled.into(),
+            "contacts whose points were kept from the step before (recycled), as the bodies hardly moved against each other",
+        ),
+        ("asleep", counters.sleeping_contacts.into(), "contacts of sleeping bodies, kept until they wake"),
+        (
+            "colour passes",
+            counters.rounds.into(),
+            "passes (rounds) that gave contacts their colours; contacts of one colour are solved at the same time",
+        ),
+        ("new", counters.uncolored.into(), "contacts that had no colour when the step began"),
+        ("bodies awake", counters.awake.into(), "dynamic bodies that do not sleep"),
+        (
+            "stopped",
+            counters.continuous.into(),
+            "fast bodies that were stopped at a shape through which they would have passed",
+        ),
+        (
+            "quarantined",
+            counters.quarantined.into(),
+            "bodies taken out of the simulation because their state was not finite",
+        ),
+        (
+            "overflows",
+            overflows,
+            "steps in which a buffer was too small and contacts were left out; the buffer then grew",
+        ),
+    ];
+    rows.into_iter().map(|(name, value, meaning)| FigureRow { name, value: group(value), meaning }).collect()
+}
+
+/// Rows of the quality of a state.
+fn quality_rows(m: &Metrics, with_joints: bool) -> Vec<FigureRow> {
+    #[allow(clippy::cast_possible_truncation, reason = "shown with three digits")]
+    let short = |value: f64| amount(value as f32);
+    let row = |name, value, meaning| FigureRow { name, value, meaning };
+    let mut rows = vec![
+        row(
+            "penetration, deepest",
+            format!("{} mm", short(1e3 * m.max_penetration)),
+            "how far the two shapes that overlap most are inside each other",
+        ),
+        row(
+            "penetration, mean",
+            format!("{} mm", short(1e3 * m.mean_penetration)),
+            "how far shapes are inside each other, on average over points of contact",
+        ),
+        row("kinetic energy", format!("{} J", short(m.kinetic_energy)), "of all dynamic bodies, moving and turning"),
+        row(
+            "potential energy",
+            format!("{} J", short(m.potential_energy)),
+            "of all dynamic bodies by gravity and fields, 0 at the height 0",
+        ),
+    ];
+    if with_joints {
+        rows.push(row(
+            "elastic energy",
+            format!("{} J", short(m.elastic_energy)),
+            "of springs, soft rods and welds, and of the joint that pulls a grabbed body",
+        ));
+    }
+    rows.extend([
+        row(
+            "total energy",
+            format!("{} J", short(m.total_energy)),
+            "kinetic, potential and elastic energy: constant where nothing rubs, bounces, drives or damps",
+        ),
+        row("fastest", format!("{} m/s", short(m.max_speed)), "speed of the fastest dynamic body"),
+        row(
+            "complementarity",
+            format!("{} m/s", short(m.complementarity)),
+            "a contact either pushes or opens: largest normal speed of one that pushes; 0 is exact",
+        ),
+        row(
+            "beyond friction cone",
+            format!("{} N·s", short(m.cone_violation)),
+            "largest excess of a friction impulse over friction times the normal impulse; 0 is exact",
+        ),
+    ]);
+    if let Some(ratio) = m.ground_impulse_ratio {
+        rows.push(row(
+            "ground less weight",
+            format!("{} % of the weight", short(100.0 * ratio)),
+            "impulse on static bodies in a step, less that of gravity: 0 at rest, negative in free fall",
+        ));
+    }
+    if m.joint_error > 0.0 {
+        rows.push(row(
+            "joints apart",
+            format!("{} mm", short(1e3 * m.joint_error)),
+            "largest error of a position or a length that a joint holds",
+        ));
+    }
+    rows
 }
 
 impl App {
@@ -95,7 +257,8 @@ impl App {
             left += width;
         }
         if let Some(index) = under {
-            response.on_hover_text(format!("{}: {} {unit}", Stage::ALL[index].name(), amount(scale * mean[index])));
+            let (stage, time) = (Stage::ALL[index], amount(scale * mean[index]));
+            response.on_hover_text(format!("{}: {time} {unit}\n{}", stage.name(), stage_meaning(stage)));
         }
         let mut order: Vec<usize> = (0..mean.len()).filter(|&index| mean[index] > SMALL * total).collect();
         order.sort_by(|&a, &b| mean[b].total_cmp(&mean[a]));
@@ -140,47 +303,12 @@ impl App {
         let text = contacts(awake, asleep, capacity);
         if let Some(capacity) = capacity {
             let share = (awake + asleep) as f32 / capacity.max(1) as f32;
-            ui.add(egui::ProgressBar::new(share).desired_height(14.0).text(RichText::new(text).small()));
+            let bar = egui::ProgressBar::new(share).desired_height(14.0).text(RichText::new(text).small());
+            ui.add(bar).on_hover_text(CONTACTS_MEANING);
         } else {
-            ui.label(text);
+            ui.label(text).on_hover_text(CONTACTS_MEANING);
         }
-        egui::Grid::new("counters").num_columns(4).spacing([10.0, 2.0]).show(ui, |ui| {
-            let rows = [
-                ("pairs", u64::from(counters.pairs_found), "pairs of shapes whose boxes overlap"),
-                ("touching", counters.touching.into(), "touching contacts of awake bodies, which are solved"),
-                (
-                    "kept points",
-                    counters.recycled.into(),
-                    "contacts whose points were kept from the step before (recycled), as the bodies hardly moved against each other",
-                ),
-                ("asleep", counters.sleeping_contacts.into(), "contacts of sleeping bodies, kept until they wake"),
-                (
-                    "colour passes",
-                    counters.rounds.into(),
-                    "passes (rounds) that gave contacts their colours; contacts of one colour are solved at the same time",
-                ),
-                ("new", counters.uncolored.into(), "contacts that had no colour when the step began"),
-                ("bodies awake", counters.awake.into(), "dynamic bodies that do not sleep"),
-                ("stopped", counters.continuous.into(), "fast bodies that were stopped at a shape through which they would have passed"),
-                (
-                    "quarantined",
-                    counters.quarantined.into(),
-                    "bodies taken out of the simulation because their state was not finite",
-                ),
-                (
-                    "overflows",
-                    self.facts().overflows as u64,
-                    "steps in which a buffer was too small and contacts were left out; the buffer then grew",
-                ),
-            ];
-            for (index, (name, value, meaning)) in rows.into_iter().enumerate() {
-                ui.label(RichText::new(name).weak().small()).on_hover_text(meaning);
-                ui.label(RichText::new(group(value)).monospace().small()).on_hover_text(meaning);
-                if index % 2 == 1 {
-                    ui.end_row();
-                }
-            }
-        });
+        rows_ui(ui, "counters", 2, &counter_rows(&counters, self.facts().overflows as u64));
         if let Some(dispatches) = self.facts().dispatches {
             let bytes = self.facts().device_bytes;
             ui.label(
@@ -240,73 +368,7 @@ impl App {
             ui.label(RichText::new("nothing measured yet").weak());
             return;
         };
-        let m = &last.metrics;
-        #[allow(clippy::cast_possible_truncation, reason = "shown with three digits")]
-        let short = |value: f64| amount(value as f32);
-        egui::Grid::new("quality").num_columns(2).spacing([10.0, 2.0]).show(ui, |ui| {
-            let mut row = |name: &str, value: String, meaning: &str| {
-                ui.label(RichText::new(name).weak().small()).on_hover_text(meaning);
-                ui.label(RichText::new(value).monospace().small()).on_hover_text(meaning);
-                ui.end_row();
-            };
-            row(
-                "penetration, deepest",
-                format!("{} mm", short(1e3 * m.max_penetration)),
-                "how far the two shapes that overlap most are inside each other",
-            );
-            row(
-                "penetration, mean",
-                format!("{} mm", short(1e3 * m.mean_penetration)),
-                "how far shapes are inside each other, on average over points of contact",
-            );
-            row(
-                "kinetic energy",
-                format!("{} J", short(m.kinetic_energy)),
-                "of all dynamic bodies, moving and turning",
-            );
-            row(
-                "potential energy",
-                format!("{} J", short(m.potential_energy)),
-                "of all dynamic bodies by gravity and fields, 0 at the height 0",
-            );
-            if self.facts().joints > 0 {
-                row(
-                    "elastic energy",
-                    format!("{} J", short(m.elastic_energy)),
-                    "of springs, soft rods and welds, and of the joint that pulls a grabbed body",
-                );
-            }
-            row(
-                "total energy",
-                format!("{} J", short(m.total_energy)),
-                "kinetic, potential and elastic energy: constant where nothing rubs, bounces, drives or damps",
-            );
-            row("fastest", format!("{} m/s", short(m.max_speed)), "speed of the fastest dynamic body");
-            row(
-                "complementarity",
-                format!("{} m/s", short(m.complementarity)),
-                "a contact either pushes or opens: largest normal speed of one that pushes; 0 is exact",
-            );
-            row(
-                "beyond friction cone",
-                format!("{} N·s", short(m.cone_violation)),
-                "largest excess of a friction impulse over friction times the normal impulse; 0 is exact",
-            );
-            if let Some(ratio) = m.ground_impulse_ratio {
-                row(
-                    "ground less weight",
-                    format!("{} % of the weight", short(100.0 * ratio)),
-                    "impulse on static bodies in a step, less that of gravity: 0 at rest, negative in free fall",
-                );
-            }
-            if m.joint_error > 0.0 {
-                row(
-                    "joints apart",
-                    format!("{} mm", short(1e3 * m.joint_error)),
-                    "largest error of a position or a length that a joint holds",
-                );
-            }
-        });
+        rows_ui(ui, "quality", 1, &quality_rows(&last.metrics, self.facts().joints > 0));
         ui.label(RichText::new(format!("at step {}", last.step)).weak().small());
         self.energies_plot(ui);
     }
@@ -334,7 +396,50 @@ impl App {
 
 #[cfg(test)]
 mod tests {
+    use super::super::texts::{hover_texts, without_meaning};
     use super::*;
+
+    /// Rows of all figures that there can be.
+    fn all_rows() -> [Vec<FigureRow>; 2] {
+        let metrics = Metrics { joint_error: 1.0, ground_impulse_ratio: Some(0.5), ..Metrics::default() };
+        [counter_rows(&Counters::default(), 3), quality_rows(&metrics, true)]
+    }
+
+    /// Each counter and each figure of the quality shows its meaning under the pointer, over its name and its value.
+    #[test]
+    fn figures_say_what_they_are() {
+        for (rows, least) in all_rows().into_iter().zip([10, 11]) {
+            assert!(rows.len() >= least, "{rows:?}");
+            let meanings: Vec<(&str, &str)> = rows.iter().map(|row| (row.name, row.meaning)).collect();
+            assert_eq!(without_meaning(&meanings), Vec::<&str>::new());
+            let size = vec2(420.0, 420.0);
+            for row in &rows {
+                for over in [row.name, row.value.as_str()] {
+                    let shown = hover_texts(size, over, |ui| rows_ui(ui, "rows", 1, &rows));
+                    let is_of_row = rows.iter().filter(|row| row.value == over || row.name == over);
+                    assert!(is_of_row.clone().any(|row| shown.contains(&row.meaning.to_owned())), "{over}: {shown:?}");
+                }
+            }
+        }
+        // The control: a row without a meaning shows nothing and is found.
+        let mut rows = all_rows()[0].clone();
+        rows[2].meaning = "";
+        rows[4].meaning = rows[4].name;
+        let meanings: Vec<(&str, &str)> = rows.iter().map(|row| (row.name, row.meaning)).collect();
+        assert_eq!(without_meaning(&meanings), ["kept points", "colour passes"]);
+        let shown = hover_texts(vec2(420.0, 420.0), "kept points", |ui| rows_ui(ui, "rows", 2, &rows));
+        assert!(shown.iter().all(String::is_empty), "{shown:?}");
+    }
+
+    #[test]
+    fn stages_say_what_they_do() {
+        let meanings: Vec<(&str, &str)> =
+            Stage::ALL.iter().map(|&stage| (stage.name(), stage_meaning(stage))).collect();
+        assert_eq!(without_meaning(&meanings), Vec::<&str>::new());
+        let solve = Stage::ALL.iter().position(|&stage| stage == Stage::Solve).unwrap();
+        let shown = hover_texts(vec2(300.0, 100.0), Stage::Solve.name(), |ui| stage_entry(ui, 150.0, solve, 1.0));
+        assert_eq!(shown, [stage_meaning(Stage::Solve)]);
+    }
 
     #[test]
     fn contacts_say_which_of_them_sleep() {

@@ -8,20 +8,10 @@ use drystone_draw::{Coloring, Layers};
 impl App {
     /// Shows the section.
     pub(super) fn layers_section(&mut self, ui: &mut egui::Ui) {
-        let mut layers = self.layers;
-        egui::Grid::new("layers").num_columns(3).spacing([10.0, 4.0]).show(ui, |ui| {
-            for (index, layer) in Layers::NAMES.into_iter().enumerate() {
-                if let Some(on) = layers.switch(layer) {
-                    let mut now = *on;
-                    if ui.checkbox(&mut now, Layers::plain(layer)).on_hover_text(meaning(layer)).changed() {
-                        self.ask_for(Action::Layer(layer.to_owned(), Some(now)));
-                    }
-                }
-                if index % 3 == 2 {
-                    ui.end_row();
-                }
-            }
-        });
+        let layers = self.layers;
+        if let Some((layer, on)) = switches_ui(ui, layers) {
+            self.ask_for(Action::Layer(layer.to_owned(), Some(on)));
+        }
         ui.horizontal(|ui| {
             let hint = "factor on the length of arrows; the picture shows how long a round value is";
             name(ui, "arrow length", 80.0, hint);
@@ -59,6 +49,25 @@ impl App {
             self.ask_for(Action::Twin);
         }
     }
+}
+
+/// Shows a switch for each layer, and returns the one that was changed with its new value.
+fn switches_ui(ui: &mut egui::Ui, mut layers: Layers) -> Option<(&'static str, bool)> {
+    let mut changed = None;
+    egui::Grid::new("layers").num_columns(3).spacing([10.0, 4.0]).show(ui, |ui| {
+        for (index, layer) in Layers::NAMES.into_iter().enumerate() {
+            if let Some(on) = layers.switch(layer) {
+                let mut now = *on;
+                if ui.checkbox(&mut now, Layers::plain(layer)).on_hover_text(meaning(layer)).changed() {
+                    changed = Some((layer, now));
+                }
+            }
+            if index % 3 == 2 {
+                ui.end_row();
+            }
+        }
+    });
+    changed
 }
 
 /// Hover text of a layer.
@@ -105,12 +114,25 @@ fn coloring_meaning(coloring: Coloring) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use super::super::texts::{hover_texts, without_meaning};
     use super::*;
 
+    /// Each layer and each colouring has a meaning; that of a layer is shown under the pointer.
     #[test]
-    fn every_layer_says_what_it_is() {
+    fn layers_say_what_they_are() {
+        let mut meanings: Vec<(&str, &str)> = Layers::NAMES.into_iter().map(|name| (name, meaning(name))).collect();
+        assert_eq!(without_meaning(&meanings), Vec::<&str>::new());
         for name in Layers::NAMES {
-            assert!(!meaning(name).is_empty(), "{name}");
+            let shown = hover_texts(egui::vec2(420.0, 300.0), Layers::plain(name), |ui| {
+                switches_ui(ui, Layers::default());
+            });
+            assert_eq!(shown, [meaning(name)], "{name}");
         }
+        // The control: a layer that is not described is found.
+        meanings.push(("heat", meaning("heat")));
+        assert_eq!(without_meaning(&meanings), ["heat"]);
+        let colorings: Vec<(&str, &str)> =
+            Coloring::ALL.into_iter().map(|c| (c.words(), coloring_meaning(c))).collect();
+        assert_eq!(without_meaning(&colorings), Vec::<&str>::new());
     }
 }

@@ -9,6 +9,8 @@ mod keys;
 mod layers;
 mod scene;
 mod solver;
+#[cfg(test)]
+mod texts;
 mod transport;
 
 use egui::{Align2, Color32, CornerRadius, RichText, Sense, Stroke};

@@ -9,7 +9,7 @@ use super::super::pointer::DROPS;
 use super::super::source::SceneSource;
 use super::super::thumbs::POINTS;
 use super::{count, digits, group, name, plain, slider};
-use drystone_scenes::catalogue::{self, Entry, Parameter, Topic};
+use drystone_scenes::catalogue::{self, Entry, Topic};
 
 /// Height of the list of scenes, points, and its minimum in a low window.
 const LIST: f32 = 460.0;
@@ -81,48 +81,7 @@ impl App {
         match wished {
             SceneSource::Catalogue { entry, values } => {
                 ui.label(RichText::new(entry.summary).weak());
-                let (mut asked, mut planned) = (None, None);
-                for (index, (parameter, value)) in entry.parameters.iter().zip(&values).enumerate() {
-                    // The slider for gravity in the section Tools needs no restart.
-                    if parameter.name == "gravity" {
-                        continue;
-                    }
-                    let mut new = *value;
-                    ui.horizontal(|ui| {
-                        ui.spacing_mut().slider_width = 110.0;
-                        name(ui, parameter.name, 96.0, parameter.meaning);
-                        let mut handle = slider(&mut new, parameter.min..=parameter.max);
-                        handle = if parameter.integer { handle.integer() } else { handle.custom_formatter(plain) };
-                        if is_logarithmic(parameter) {
-                            handle = handle.logarithmic(true);
-                        }
-                        let response = ui.add(handle).on_hover_text(parameter.meaning);
-                        // During a drag nothing is built: the last value counts.
-                        let id = ui.scope_id().with(("parameter", entry.name, parameter.name));
-                        if response.changed() {
-                            ui.data_mut(|data| data.insert_temp(id, new));
-                        }
-                        if response.dragged() {
-                            planned = Some((index, new));
-                        }
-                        let settled = response.drag_stopped() || (response.changed() && !response.dragged());
-                        if settled && let Some(new) = ui.data_mut(|data| data.remove_temp::<f64>(id)) {
-                            asked = Some((index, new));
-                        }
-                    });
-                }
-                if let Some((index, value)) = planned {
-                    let given: Vec<(&str, f64)> = entry
-                        .parameters
-                        .iter()
-                        .zip(&values)
-                        .enumerate()
-                        .map(|(at, (parameter, &old))| (parameter.name, if at == index { value } else { old }))
-                        .collect();
-                    if let Ok(bodies) = entry.body_count(&given) {
-                        ui.label(RichText::new(format!("will have {}", count(bodies, "body"))).strong());
-                    }
-                }
+                let asked = parameters_ui(ui, entry, &values);
                 if let Some((index, value)) = asked {
                     self.ask_for(Action::Parameter(index, value));
                 }
@@ -175,12 +134,17 @@ impl App {
         let (before_strength, before_angle) = (strength, angle);
         ui.horizontal(|ui| {
             ui.spacing_mut().slider_width = 118.0;
-            name(ui, "gravity", 62.0, "");
+            name(
+                ui,
+                "gravity",
+                62.0,
+                "acceleration of falling bodies; the Earth's is 9.81 m/s². It changes while the world runs",
+            );
             ui.add(slider(&mut strength, 0.0..=50.0).suffix(" m/s²").custom_formatter(digits::<2>));
         });
         ui.horizontal(|ui| {
             ui.spacing_mut().slider_width = 118.0;
-            name(ui, "tilt", 62.0, "");
+            name(ui, "tilt", 62.0, "direction of gravity: 0 is down, 90° to the right ([ and ])");
             ui.add(slider(&mut angle, -180.0..=180.0).suffix("°").custom_formatter(digits::<0>));
         });
         if strength != before_strength || angle != before_angle {
@@ -189,6 +153,54 @@ impl App {
         }
         ui.label(RichText::new("drag bodies · S shoots · X explodes · [ ] tilt · Delete removes").weak().small());
     }
+}
+
+/// Shows a slider for each parameter of a scene; during a drag, which builds nothing, also the number of bodies that
+/// the scene will have. Returns the position of a parameter with its new value once the user has set it.
+fn parameters_ui(ui: &mut egui::Ui, entry: &'static Entry, values: &[f64]) -> Option<(usize, f64)> {
+    let (mut asked, mut planned) = (None, None);
+    for (index, (parameter, value)) in entry.parameters.iter().zip(values).enumerate() {
+        // The slider for gravity in the section Tools needs no restart.
+        if parameter.name == "gravity" {
+            continue;
+        }
+        let mut new = *value;
+        ui.horizontal(|ui| {
+            ui.spacing_mut().slider_width = 110.0;
+            name(ui, parameter.name, 96.0, parameter.meaning);
+            let mut handle = slider(&mut new, parameter.min..=parameter.max);
+            handle = if parameter.integer { handle.integer() } else { handle.custom_formatter(plain) };
+            if parameter.is_logarithmic() {
+                handle = handle.logarithmic(true);
+            }
+            let response = ui.add(handle).on_hover_text(parameter.meaning);
+            // During a drag nothing is built: the last value counts.
+            let id = ui.scope_id().with(("parameter", entry.name, parameter.name));
+            if response.changed() {
+                ui.data_mut(|data| data.insert_temp(id, new));
+            }
+            if response.dragged() {
+                planned = Some((index, new));
+            }
+            let settled = response.drag_stopped() || (response.changed() && !response.dragged());
+            if settled && let Some(new) = ui.data_mut(|data| data.remove_temp::<f64>(id)) {
+                asked = Some((index, new));
+            }
+        });
+    }
+    if let Some((index, value)) = planned {
+        let given: Vec<(&str, f64)> = entry
+            .parameters
+            .iter()
+            .zip(values)
+            .enumerate()
+            .map(|(at, (parameter, &old))| (parameter.name, if at == index { value } else { old }))
+            .collect();
+        if let Ok(bodies) = entry.body_count(&given) {
+            ui.label(RichText::new(format!("will have {}", count(bodies, "body"))).strong());
+        }
+    }
+    asked
 }
 
 /// Scenes of the list: all of them by topics, or the result of a search.
@@ -246,15 +258,55 @@ fn scene_entry(
     shown.response.on_hover_text(format!("{}\n\n{}", entry.summary, entry.source))
 }
 
-/// Returns true for a parameter whose slider is logarithmic: on a linear one, usual values would be a few pixels from
-/// its left end.
-fn is_logarithmic(parameter: &Parameter) -> bool {
-    parameter.min >= 0.0 && parameter.max > 20.0 * parameter.default.abs().max(1.0)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::texts::{dragged, hover_texts, without_meaning};
     use super::*;
+    use drystone_scenes::catalogue::Parameter;
+
+    /// A slider dragged to the middle of its range stands at a usual size, and not at half of the largest one; the
+    /// number of bodies that this size has is shown during the drag, and the value counts at its end.
+    #[test]
+    fn sliders_of_sizes_show_the_number_of_bodies() {
+        let entry = catalogue::find("tumbler").unwrap();
+        let values: Vec<f64> = entry.parameters.iter().map(|parameter| parameter.default).collect();
+        let grid = entry.parameters.iter().position(|parameter| parameter.name == "grid").unwrap();
+        let mut asked = None;
+        let during = dragged(egui::vec2(340.0, 300.0), "grid", [102.0, 158.0], |ui| {
+            asked = parameters_ui(ui, entry, &values).or(asked);
+        });
+        let (index, value) = asked.expect("the drag has ended");
+        let Parameter { min, max, .. } = entry.parameters[grid];
+        assert_eq!(index, grid);
+        assert!((20.0..200.0).contains(&value) && value < 0.05 * (min + max), "{value} of {min} to {max}");
+        // The number that the scene has when it is built with this value.
+        let bodies = entry.build(&[("grid", value)]).unwrap().bodies.len() as u64;
+        let wanted = format!("will have {}", count(bodies, "body"));
+        assert!(during.contains(&wanted), "{wanted}: {during:?}");
+        assert_ne!(bodies, entry.body_count(&[]).unwrap(), "the control: another size than before");
+        // Without a drag nothing is planned.
+        let mut asked = None;
+        let still = dragged(egui::vec2(340.0, 300.0), "grid", [102.0, 102.0], |ui| {
+            asked = parameters_ui(ui, entry, &values).or(asked);
+        });
+        assert!(asked.is_none_or(|(_, value)| value < 60.0) && !still.contains(&wanted), "{still:?}");
+    }
+
+    #[test]
+    fn parameters_say_what_they_are() {
+        // Each on its own: coordinates may share a text.
+        for (entry, p) in catalogue::entries().iter().flat_map(|entry| entry.parameters.iter().map(move |p| (entry, p)))
+        {
+            assert_eq!(without_meaning(&[(p.name, p.meaning)]), Vec::<&str>::new(), "{}", entry.name);
+        }
+        let entry = catalogue::find("tumbler").unwrap();
+        let values: Vec<f64> = entry.parameters.iter().map(|parameter| parameter.default).collect();
+        let shown = hover_texts(egui::vec2(340.0, 300.0), "grid", |ui| {
+            parameters_ui(ui, entry, &values);
+        });
+        let grid = entry.parameters.iter().find(|parameter| parameter.name == "grid").unwrap();
+        assert_eq!(shown, [grid.meaning]);
+    }
 
     /// A search puts the scene of that name first, then names that begin with the text.
     #[test]
@@ -276,7 +328,7 @@ mod tests {
             let entry = catalogue::find(scene).unwrap();
             *entry.parameters.iter().find(|parameter| parameter.name == name).unwrap()
         };
-        assert!(is_logarithmic(&parameter("tumbler", "grid")) && is_logarithmic(&parameter("rod_chain", "links")));
-        assert!(!is_logarithmic(&parameter("tumbler", "speed")) && !is_logarithmic(&parameter("slope", "friction")));
+        assert!(parameter("tumbler", "grid").is_logarithmic() && parameter("rod_chain", "links").is_logarithmic());
+        assert!(!parameter("tumbler", "speed").is_logarithmic() && !parameter("slope", "friction").is_logarithmic());
     }
 }

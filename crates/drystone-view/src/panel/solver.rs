@@ -5,8 +5,11 @@ use egui::RichText;
 use super::super::action::Action;
 use super::super::app::App;
 use super::super::run::On;
-use super::{digits, name, slider};
-use drystone::low_level::constants::{DEFAULT_PUSH_SPEED, DEFAULT_RESTITUTION_THRESHOLD, DEFAULT_SLOP};
+use super::{digits, name, plain, slider};
+use drystone::low_level::constants::{
+    DEFAULT_HERTZ_SHARE, DEFAULT_PUSH_SPEED, DEFAULT_RESTITUTION_THRESHOLD, DEFAULT_SLOP,
+};
+use drystone::low_level::scene::Units;
 use drystone::{Mode, RestitutionMix, Settings};
 
 impl App {
@@ -24,7 +27,7 @@ impl App {
         ui.label(RichText::new(self.device_name()).weak().small());
         let id = ui.scope_id().with("settings");
         let mut settings = before;
-        settings_ui(ui, &mut settings);
+        settings_ui(ui, &mut settings, &self.facts().units);
         if settings != before {
             // A drag gives many values; the last one counts.
             let busy = ui.ctx().egui_is_using_pointer();
@@ -48,8 +51,37 @@ impl App {
 #[derive(Clone, Default)]
 struct WaitingSettings(Option<Settings>);
 
-/// Shows all settings.
-fn settings_ui(ui: &mut egui::Ui, settings: &mut Settings) {
+/// Values of settings that follow the units of the scene or the length of a substep while they are not set.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct ActingValues {
+    /// m.
+    slop: f32,
+    /// m/s.
+    push_speed: f32,
+    /// m/s.
+    restitution_threshold: f32,
+    /// Hz.
+    contact_hertz: f32,
+}
+
+impl ActingValues {
+    #[allow(clippy::cast_precision_loss, reason = "at most 64")]
+    fn of(settings: &Settings, units: &Units) -> Self {
+        let substep = settings.dt / settings.substep_count() as f32;
+        Self {
+            slop: settings.slop.unwrap_or(DEFAULT_SLOP * units.length),
+            push_speed: settings.push_speed.unwrap_or(DEFAULT_PUSH_SPEED * units.speed()),
+            restitution_threshold: settings
+                .restitution_threshold
+                .unwrap_or(DEFAULT_RESTITUTION_THRESHOLD * units.speed()),
+            contact_hertz: settings.contact_hertz.unwrap_or(DEFAULT_HERTZ_SHARE / substep),
+        }
+    }
+}
+
+/// Shows all settings; those that are not set, with the values that act in these units.
+fn settings_ui(ui: &mut egui::Ui, settings: &mut Settings, units: &Units) {
+    let acting = ActingValues::of(settings, units);
     ui.horizontal(|ui| {
         for (mode, text) in [(Mode::Soft, "soft"), (Mode::Baumgarte, "baumgarte"), (Mode::Projection, "projection")] {
             ui.selectable_value(&mut settings.mode, mode, text);
@@ -82,7 +114,7 @@ fn settings_ui(ui: &mut egui::Ui, settings: &mut Settings) {
         label(ui, "baumgarte", "share of the penetration that is removed in a substep");
         ui.add(slider(&mut settings.baumgarte, 0.0..=1.0).custom_formatter(digits::<2>));
     });
-    let mut hertz = settings.contact_hertz.unwrap_or(30.0);
+    let mut hertz = acting.contact_hertz;
     ui.horizontal(|ui| {
         label(
             ui,
@@ -101,22 +133,25 @@ fn settings_ui(ui: &mut egui::Ui, settings: &mut Settings) {
     });
     ui.horizontal(|ui| {
         label(ui, "push speed", "soft mode: overlaps are pushed out no faster");
-        let mut speed = settings.push_speed.unwrap_or(DEFAULT_PUSH_SPEED);
-        if ui.add(slider(&mut speed, 0.0..=20.0).suffix(" m/s").custom_formatter(digits::<1>)).changed() {
+        let mut speed = acting.push_speed;
+        let handle = slider(&mut speed, 0.0..=20.0 * units.speed()).suffix(" m/s").custom_formatter(plain);
+        if ui.add(handle).changed() {
             settings.push_speed = Some(speed);
         }
     });
     ui.horizontal(|ui| {
         label(ui, "slop", "penetration that is not corrected");
-        let mut millimetres = settings.slop.unwrap_or(DEFAULT_SLOP) * 1e3;
-        if ui.add(slider(&mut millimetres, 0.0..=50.0).suffix(" mm").custom_formatter(digits::<1>)).changed() {
+        let mut millimetres = acting.slop * 1e3;
+        let handle = slider(&mut millimetres, 0.0..=50.0 * units.length).suffix(" mm").custom_formatter(plain);
+        if ui.add(handle).changed() {
             settings.slop = Some(millimetres * 1e-3);
         }
     });
     ui.horizontal(|ui| {
         label(ui, "bounce above", "slower impacts do not bounce");
-        let mut speed = settings.restitution_threshold.unwrap_or(DEFAULT_RESTITUTION_THRESHOLD);
-        if ui.add(slider(&mut speed, 0.0..=10.0).suffix(" m/s").custom_formatter(digits::<2>)).changed() {
+        let mut speed = acting.restitution_threshold;
+        let handle = slider(&mut speed, 0.0..=10.0 * units.speed()).suffix(" m/s").custom_formatter(plain);
+        if ui.add(handle).changed() {
             settings.restitution_threshold = Some(speed);
         }
     });
@@ -145,4 +180,64 @@ fn settings_ui(ui: &mut egui::Ui, settings: &mut Settings) {
             settings.restitution_mix = if largest { RestitutionMix::Max } else { RestitutionMix::Min };
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::texts::shown_texts;
+    use super::*;
+    use drystone::low_level::scene::Compiled;
+    use drystone::{Body, Scene, Shape};
+
+    /// Scene of one box of this half size, with its settings.
+    fn box_of(half: f32) -> Scene {
+        let mut scene = Scene::new("box");
+        scene.add(Body::dynamic(0.0, 0.0).shape(Shape::half_box(half, half)));
+        scene
+    }
+
+    /// Sliders of settings that are not set show the values with which the solver works, whatever the size of bodies.
+    #[test]
+    fn sliders_show_the_values_that_act() {
+        let close = |a: f32, b: f32| (a - b).abs() <= 1e-5 * b.abs();
+        for (half, is_usual) in [(0.5, true), (0.003, false), (40.0, false)] {
+            let mut scene = box_of(half);
+            for given in [None, Some(0.25)] {
+                scene.settings.slop = given;
+                let compiled = Compiled::new(&scene).unwrap();
+                let (acting, params) = (ActingValues::of(&scene.settings, &compiled.units), &compiled.params);
+                assert!(close(acting.slop, params.linear_slop), "{half}: {acting:?} {}", params.linear_slop);
+                assert!(close(acting.push_speed, params.push_speed), "{half}: {acting:?} {}", params.push_speed);
+                assert!(close(acting.restitution_threshold, params.restitution_threshold), "{half}: {acting:?}");
+                // The control: values of metre-sized bodies are those of other sizes only where they were set.
+                let of_metres = ActingValues::of(&scene.settings, &Units::default());
+                assert_eq!(close(of_metres.slop, params.linear_slop), is_usual || given.is_some(), "{half}");
+                assert_eq!(close(of_metres.push_speed, params.push_speed), is_usual, "{half}");
+            }
+        }
+    }
+
+    /// The texts beside the sliders are these values.
+    #[test]
+    fn texts_of_sliders_are_the_values_that_act() {
+        let texts = |scene: &Scene| {
+            let compiled = Compiled::new(scene).unwrap();
+            let mut settings = scene.settings;
+            let texts = shown_texts(egui::vec2(320.0, 900.0), |ui| settings_ui(ui, &mut settings, &compiled.units));
+            assert_eq!(settings, scene.settings, "nothing is set by being shown");
+            // A value and its unit are two texts.
+            format!("|{}|", texts.join("|"))
+        };
+        let usual = texts(&box_of(0.5));
+        for wanted in ["|slop|5| mm|", "|push speed|3| m/s|", "|bounce above|1| m/s|", "|contact stiffness|30| Hz|"] {
+            assert!(usual.contains(wanted), "{wanted}: {usual}");
+        }
+        // Bodies of 6 mm: the unit is 1/128 m.
+        let small = texts(&box_of(0.003));
+        assert!(small.contains("|slop|0.03906| mm|"), "{small}");
+        assert!(!small.contains("|slop|5|") && !small.contains("|push speed|3|"), "{small}");
+        let mut quick = box_of(0.5);
+        quick.settings.dt = 1.0 / 240.0;
+        assert!(texts(&quick).contains("|contact stiffness|120| Hz|"), "{}", texts(&quick));
+    }
 }

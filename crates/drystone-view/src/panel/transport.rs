@@ -57,14 +57,14 @@ impl App {
         if button(ui, "⏮", RESTART_HINT) {
             self.ask_for(Action::Restart);
         }
-        if button(ui, "⏪", "one step back (←)") {
+        if button(ui, "⏪", "one step back (left arrow)") {
             self.ask_for(Action::Back(1));
         }
         let (sign, hint) = if self.playing { ("⏸", "pause (Space)") } else { ("▶", "run (Space)") };
         if button(ui, sign, hint) {
             self.ask_for(Action::TogglePause);
         }
-        if button(ui, "⏩", "one step (→)") {
+        if button(ui, "⏩", "one step (right arrow)") {
             self.ask_for(Action::Step(1));
         }
         egui::ComboBox::from_id_salt("speed").width(58.0).selected_text(speed_text(self.speed)).show_ui(ui, |ui| {

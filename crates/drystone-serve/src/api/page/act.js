@@ -211,7 +211,18 @@ $('side-close').onclick = () => show_lists(false);
 $('measure').onclick = guard(async () => {
   const own = world, { metrics: m, hash } = await call('GET', on(own, '/metrics'));
   stay(own);
-  $('metrics').textContent = `kinetic ${m.kinetic_energy.toPrecision(4)} J, total ${m.total_energy.toPrecision(4)} J, deepest overlap ${(1e3 * m.max_penetration).toFixed(2)} mm, fastest ${m.max_speed.toFixed(2)} m/s, hash ${hash}`;
+  const figures = [
+    [`kinetic ${m.kinetic_energy.toPrecision(4)} J`, 'Kinetic energy of all dynamic bodies, moving and turning'],
+    [`total ${m.total_energy.toPrecision(4)} J`, 'Kinetic, potential and elastic energy: constant where nothing rubs, bounces, drives or damps'],
+    [`deepest overlap ${(1e3 * m.max_penetration).toFixed(2)} mm`, 'How far the two shapes that overlap most are inside each other'],
+    [`fastest ${m.max_speed.toFixed(2)} m/s`, 'Speed of the fastest dynamic body'],
+    [`hash ${hash}`, 'Number of the whole state: the same for the same bits'],
+  ];
+  $('metrics').replaceChildren(...figures.flatMap(([text, title], i) => {
+    const figure = document.createElement('span');
+    figure.textContent = text; figure.title = title;
+    return i ? [', ', figure] : [figure];
+  }));
 });
 // A button pressed with the pointer does not keep the focus: Space runs the world.
 for (const bar of [document.querySelector('main > header'), $('palette'), $('zoom'), $('gravity')]) bar.addEventListener('click', event => { if (event.detail && event.target.closest('button:not(#lists)')) $('canvas').focus({ preventScroll: true }); });
@@ -224,10 +235,7 @@ document.querySelector('.menu').addEventListener('click', event => { if (event.t
 
 // Keys, as in the window; those that only the page has are at the end.
 
-const dark = () => {
-  const now = getComputedStyle(document.documentElement).colorScheme, is_dark = now === 'dark' || (now !== 'light' && matchMedia('(prefers-color-scheme: dark)').matches);
-  document.documentElement.style.colorScheme = is_dark ? 'light' : 'dark';
-};
+const dark = () => { document.documentElement.style.colorScheme = is_dark() ? 'light' : 'dark'; show_pictures(); };
 const KEYS = [
   [' ', 'Space', 'run or pause', toggle],
   ['ArrowRight', '→', 'one step', steps(1)],
@@ -264,6 +272,7 @@ const KEYS = [
   ['Escape', 'Esc', 'cancel, end the tool, deselect', () => { if (draft) end_draft(); else if (tool) take_tool(''); else select(null); }],
   ['?', '?', 'these keys', () => show_keys()],
   ['i', 'I', 'joints', layer('joints')],
+  ['o', 'O', 'open a built-in scene', () => show_gallery()],
   ['.', '.', 'zoom in', () => zoom(1.25)],
   [',', ',', 'zoom out', () => zoom(0.8)],
   ['Shift+ArrowLeft', 'Shift ← → ↑ ↓', 'move the view', () => pan(40, 0)],
@@ -282,9 +291,10 @@ for (const [word, meaning] of rows) {
   term.append(key);
   $('key-list').append(term, text);
 }
-function show_keys() { if ($('help').open) $('help').close(); else $('help').showModal(); }
+function show_keys() { if ($('help').open) $('help').close(); else { $('help').showModal(); $('help').scrollTop = 0; } }
 document.onkeydown = event => {
   const { target } = event, is_text = /^(TEXTAREA|SELECT)$/.test(target.tagName) || (target.tagName === 'INPUT' && target.type !== 'checkbox');
+  if ($('gallery').open) return;
   if (event.key === 'Escape' && document.body.classList.contains('lists')) return show_lists(false);
   if (event.key.toLowerCase() === 'z' && (event.ctrlKey || event.metaKey) && !event.shiftKey && !is_text && status) { event.preventDefault(); undo(); return; }
   if (is_text || event.ctrlKey || event.metaKey || event.altKey) return;
@@ -293,7 +303,7 @@ document.onkeydown = event => {
   if (/^( |Enter)$/.test(event.key) && /^(BUTTON|SUMMARY|INPUT)$/.test(target.tagName)) return;
   const name = event.key.length === 1 ? event.key.toLowerCase() : event.key, act = ACTS.get((event.shiftKey && event.key.length > 1 ? 'Shift+' : '') + name);
   if (name === 'Escape' && $('more').open) { $('more').open = false; return; }
-  if (!act || (!status && name !== '?') || (status && status.state === 'failed' && !/Delete|\?/.test(event.key))) return;
+  if (!act || (!status && !/^[?o]$/.test(name)) || (status && status.state === 'failed' && !/Delete|[?oO]/.test(event.key))) return;
   event.preventDefault();
   // A held key moves the view or rewinds, and repeats nothing else.
   if (!event.repeat || /^[.,]$/.test(name) || (name === 'ArrowLeft' && !going) || event.shiftKey) act();
@@ -339,18 +349,6 @@ async function make(body, name) {
 /** An empty scene: ground with room to build on. */
 const EMPTY = { version: 1, name: 'new scene', view: { min: [-8, -1.5], max: [8, 7.5] }, bodies: [{ id: 'ground', type: 'static', position: [0, -0.5], shapes: [{ box: { half: [50, 0.5] } }] }] };
 $('empty').onclick = guard(async () => { $('run').checked = false; await make(JSON.stringify(EMPTY), 'an empty scene'); show_palette(true); });
-for (const spec of ['card_house', 'large_pyramid:base=20', 'tumbler:grid=12', 'bridge', 'springs', 'smash']) {
-  const button = document.createElement('button');
-  button.textContent = spec;
-  button.onclick = guard(() => make(JSON.stringify({ scene: spec }), spec));
-  $('choices').append(button);
-}
-const describe = entries => () => {
-  const entry = entries.find(e => e.name === $('catalogue').value);
-  $('summary').textContent = entry ? entry.summary : '';
-  $('known').textContent = entry ? entry.parameters.map(p => `${p.name}=${Number(p.default.toPrecision(7))}`).join(', ') : '';
-};
-
 // Start of the page.
 
 /** Updates the list every two seconds. The message of a lost connection disappears when the service answers. */
@@ -374,10 +372,7 @@ draw();
 guard(async () => {
   for (; ;) {
     try {
-      const { scenes } = await call('GET', '/v1/scenes');
-      $('catalogue').replaceChildren();
-      for (const { name, summary } of scenes) { const option = new Option(name, name); option.title = summary; $('catalogue').append(option); }
-      $('catalogue').onchange = describe(scenes); describe(scenes)();
+      take_scenes(await call('GET', '/v1/scenes'));
       await choose();
       recovered();
       break;

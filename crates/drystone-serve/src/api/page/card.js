@@ -45,7 +45,11 @@ async function fill_card() {
   if (selected?.id !== id || selected.world !== own) return;
   $('card-more').hidden = false;
   $('card-title').textContent = `Body ${id}` + (body.id ? ` (${body.id})` : '');
-  const values = { type: body.type || 'dynamic', density: of_shapes(body, 'density', 1), friction: of_shapes(body, 'friction', 0.6), restitution: of_shapes(body, 'restitution', 0) };
+  // A body whose mass is given keeps it: its mass is then shown in place of the density.
+  const has_mass = body.mass !== undefined;
+  $('card-density-label').textContent = has_mass ? 'Mass, kg' : 'Density, kg/m²';
+  fields.density.dataset.name = has_mass ? 'mass' : 'density';
+  const values = { type: body.type || 'dynamic', density: has_mass ? body.mass : of_shapes(body, 'density', 1), friction: of_shapes(body, 'friction', 0.6), restitution: of_shapes(body, 'restitution', 0) };
   for (const [name, value] of Object.entries(values)) {
     const text = String(typeof value === 'number' ? Number(value.toPrecision(6)) : value), field = fields[name];
     if (document.activeElement !== field || field.value === field.dataset.value) field.value = text;
@@ -90,7 +94,11 @@ async function replace_body(own, id, edit) {
 }
 const CHANGES = {
   type: (body, value) => { body.type = value; if (value !== 'kinematic') delete body.path; if (value === 'static') { delete body.velocity; delete body.angular_velocity; } },
-  density: (body, value) => { delete body.mass; delete body.inertia; for (const shape of body.shapes) shape.density = value; },
+  density: (body, value) => {
+    if (body.mass === undefined) { delete body.inertia; for (const shape of body.shapes) shape.density = value; return; }
+    if (body.inertia !== undefined) body.inertia *= value / body.mass;
+    body.mass = value;
+  },
   friction: (body, value) => { for (const shape of body.shapes) { shape.friction = value; delete shape.kinetic_friction; } },
   restitution: (body, value) => { for (const shape of body.shapes) shape.restitution = value; },
   fixed_rotation: (body, value) => { body.fixed_rotation = value; },

@@ -6,8 +6,10 @@ const CLICK = 4, CLOSE = 14;
 const MAX_CORNERS = 16;
 /** Frequency of a new spring, Hz, and its damping ratio. */
 const SPRING_HERTZ = 2, SPRING_DAMPING = 0.1;
-/** Largest number of changes that can be undone: each is a checkpoint of the world, of which a service keeps 16. */
+/** Largest number of changes that can be undone: each is a checkpoint of the world, of which a service keeps 16 for undo. */
 const MAX_UNDO = 6;
+/** Age from which checkpoints for undo that another page has left behind are deleted if there is no room, s. */
+const MAX_UNDO_AGE = 24 * 3600;
 const HINTS = {
   drop: 'press the place to drop bodies at', shoot: 'press the place to shoot at', explode: 'press the place to explode at',
   box: 'drag from one corner to the other', circle: 'drag from the centre to the rim', polygon: 'press 3 to 16 corners, then the first one again',
@@ -21,22 +23,50 @@ let draft = null;
 
 // Undo: the world is restored to its state before the change.
 
-/** Changes, the last one at the end: world, checkpoint, description. */
+/** Changes, the last one at the end: world, description, and checkpoint, or the reason why there is none. */
 let undos = [];
-const undo_slots = Array.from({ length: MAX_UNDO }, (_, i) => `undo-${hand.slice(5)}-${i}`);
+const undo_slots = Array.from({ length: MAX_UNDO }, (_, i) => `undo-${Math.floor(Date.now() / 1000).toString(36)}-${hand.slice(5)}-${i}`);
 
+/** Deletes checkpoints for undo that pages have left behind; returns true if there were any. */
+async function forget_old_undos(own) {
+  const { checkpoints } = await call('GET', on(own, '/checkpoints')), now = Date.now() / 1000;
+  const old = checkpoints.filter(name => { const [kind, at] = name.split('-'); return kind === 'undo' && now - parseInt(at, 36) > MAX_UNDO_AGE; });
+  for (const name of old) await call('DELETE', on(own, '/checkpoints/' + name)).catch(() => {});
+  return old.length > 0;
+}
 /** Saves the state before a change. Without a checkpoint the change is made all the same, but cannot be undone; the reason is then in `reason`. */
 async function remember(own, words) {
-  const name = undo_slots.find(slot => !undos.some(u => u.world === own && u.name === slot)) || undos.find(u => u.world === own).name;
-  undos = undos.filter(u => u.world !== own || u.name !== name);
-  const kept = { world: own, name, words, step: simulated.step };
-  await post(own, '/checkpoint', { name }).then(() => undos.push(kept), error => { if (error.away) throw error; kept.reason = error.message; });
+  const mine = () => undos.filter(u => u.world === own), kept = { world: own, words, step: simulated.step };
+  const save = async name => {
+    // One checkpoint of a world is written at a time: another client may be writing one.
+    for (let tries = 0; ; tries++) {
+      try { return await post(own, '/checkpoint', { name }); } catch (error) { if (error.status !== 429 || tries > 5) throw error; }
+      await pause(200);
+    }
+  };
+  const free = undo_slots.find(slot => !mine().some(u => u.name === slot)), oldest = () => mine().find(u => u.name);
+  const replace = async old => { undos = undos.filter(u => u !== old); await save(kept.name = old.name); };
+  try {
+    if (!free) await replace(oldest());
+    else try { await save(kept.name = free); } catch (error) {
+      if (error.status !== 422) throw error;
+      // There is no room for one more.
+      if (await forget_old_undos(own)) await save(free); else if (oldest()) await replace(oldest()); else throw error;
+    }
+  } catch (error) {
+    if (error.away) throw error;
+    delete kept.name;
+    kept.reason = error.message;
+  }
+  // Of changes one after the other that cannot be undone, the last one is enough.
+  if (kept.reason && undos.at(-1)?.reason && undos.at(-1).world === own) undos.pop();
+  undos.push(kept);
   stay(own);
   return kept;
 }
 function forget_undo(kept) {
   undos = undos.filter(u => u !== kept);
-  call('DELETE', on(kept.world, '/checkpoints/' + kept.name)).catch(() => {});
+  if (kept.name) call('DELETE', on(kept.world, '/checkpoints/' + kept.name)).catch(() => {});
 }
 /** Forgets changes made after the step to which the world was rewound. */
 function forget_undos_after(step) { for (const kept of undos) if (kept.world === world && kept.step > step) forget_undo(kept); }
@@ -44,7 +74,7 @@ function forget_undos_after(step) { for (const kept of undos) if (kept.world ===
 addEventListener('pagehide', () => {
   const headers = { 'Idempotency-Key': hand + Date.now() };
   if (token) headers.Authorization = 'Bearer ' + token;
-  for (const { world: id, name } of undos) fetch(on(id, '/checkpoints/' + name), { method: 'DELETE', headers: { ...headers, 'Idempotency-Key': headers['Idempotency-Key'] + name }, keepalive: true }).catch(() => {});
+  for (const { world: id, name } of undos) if (name) fetch(on(id, '/checkpoints/' + name), { method: 'DELETE', headers: { ...headers, 'Idempotency-Key': headers['Idempotency-Key'] + name }, keepalive: true }).catch(() => {});
 });
 
 /** Makes a change, after earlier ones; it can be undone. */
@@ -54,7 +84,7 @@ function change(words, work) {
     await keepStart();
     stay(own);
     const kept = await remember(own, words);
-    try { await work(own, kept.reason ? null : kept); } catch (error) { if (!kept.reason) forget_undo(kept); throw error; } finally { buttons(); }
+    try { await work(own, kept.reason ? null : kept); } catch (error) { forget_undo(kept); throw error; } finally { buttons(); }
     if (kept.reason) tell(`${$('told').textContent || words} · this cannot be undone: ${kept.reason}`);
     await list();
   });
@@ -65,14 +95,22 @@ const undo = guard(async () => {
   const own = world, last = undos.findLast(u => u.world === own);
   if (draft) return end_draft();
   if (!last) return tell('there is nothing to undo');
+  let back_to = last;
+  if (last.reason) {
+    // The change before it can be undone, but this one would go with it.
+    back_to = undos.findLast(u => u.world === own && u.name);
+    const why = `${last.words} cannot be undone: ${last.reason}`;
+    if (!back_to) return tell(why);
+    if (!last.told) { last.told = true; return tell(`${why}; once more undoes it together with ${back_to.words}`); }
+  }
   letGo();
   if (status.state === 'playing') await post(own, '/pause');
-  await post(own, '/restore', { name: last.name });
-  forget_undo(last);
+  await post(own, '/restore', { name: back_to.name });
+  for (const later of undos.slice(undos.indexOf(back_to))) if (later.world === own) forget_undo(later);
   stay(own);
   await Promise.all([load(), loadJoints(), list()]);
   stay(own);
-  tell(`undone: ${last.words}`);
+  tell(`undone: ${back_to === last ? last.words : `${last.words} and ${back_to.words}`}`);
 });
 
 // Bodies.

@@ -116,15 +116,16 @@ function is_given({ core }) {
   return x0 >= min[0] && y0 >= min[1] && x1 <= max[0] && y1 <= max[1] ? scene_view : null;
 }
 
-/** Returns the width and height of the picture that the palette leaves free, px; it is at the left, on narrow screens at the top. */
-function free_area() {
-  const { clientWidth: w, clientHeight: h } = $('canvas'), { clientWidth: across, clientHeight: down } = $('palette');
-  return across > w / 2 ? [w, Math.max(h - down - 10, h / 2)] : [w - (across && across + 10), h];
+/** Returns the widths of what covers the picture, px: [left, top, bottom]. The palette is at the left, on narrow screens at the top; the card is then at the bottom. */
+function covered() {
+  const { clientWidth: w, clientHeight: h } = $('canvas'), { clientWidth: across, clientHeight: down } = $('palette'), card = $('card');
+  const is_wide = across <= w / 2, bottom = card.clientWidth > w / 2 ? Math.min(card.clientHeight + 8, 0.55 * h) : 0;
+  return [is_wide && across ? across + 10 : 0, is_wide ? 0 : Math.min(down + 10, (h - bottom) / 2), bottom];
 }
-/** Returns the camera that shows a box beside the palette. */
+/** Returns the camera that shows a box in the part of the picture that nothing covers. */
 function framing({ box, least }, margin = MARGIN) {
-  const { clientWidth: w, clientHeight: h } = $('canvas'), [across, down] = free_area();
+  const { clientWidth: w, clientHeight: h } = $('canvas'), [left, top, bottom] = covered(), across = w - left, down = h - top - bottom;
   let scale = (1 - 2 * margin) * Math.min(across / Math.max(box[2] - box[0], 1e-6), down / Math.max(box[3] - box[1], 1e-6));
   if (least > 0) scale = Math.min(scale, down / least);
-  return { x: (box[0] + box[2]) / 2 - (w - across) / 2 / scale, y: (box[1] + box[3]) / 2 + (h - down) / 2 / scale, scale };
+  return { x: (box[0] + box[2]) / 2 - left / 2 / scale, y: (box[1] + box[3]) / 2 + (top - bottom) / 2 / scale, scale };
 }

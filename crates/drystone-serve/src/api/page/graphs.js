@@ -3,16 +3,16 @@
 /** Largest number of samples of a graph: beyond it every other one is dropped. */
 const MAX_SAMPLES = 4000;
 /** Minimum milliseconds between two requests for the energies, and between two paintings. */
-const ENERGY_EVERY = 200, PAINT_EVERY = 100;
+const ENERGY_EVERY = 40, PAINT_EVERY = 100;
 const X = '#4c78a8', Y = '#f58518', THIRD = '#54a24b', ALL = '';
 /** Graphs: unit, and lines by name with their columns and colours. The colour '' is that of text. */
 const GRAPHS = [
-  { of: 'energies', title: 'Energy', unit: 'J', lines: [['kinetic', 1, X], ['potential', 2, Y], ['elastic', 3, THIRD], ['total', 4, ALL]] },
-  { of: 'body', title: 'Position', unit: 'm', lines: [['x', 1, X], ['y', 2, Y]] },
-  { of: 'body', title: 'Velocity', unit: 'm/s', lines: [['x', 4, X], ['y', 5, Y], ['speed', 12, ALL]] },
-  { of: 'body', title: 'Acceleration', unit: 'm/s²', lines: [['x', 7, X], ['y', 8, Y]] },
-  { of: 'body', title: 'Net force', unit: 'N', lines: [['x', 9, X], ['y', 10, Y]] },
-  { of: 'body', title: 'Spin', unit: 'rad/s', lines: [['spin', 6, X]] },
+  { of: 'energies', title: 'Energy', unit: 'J', meaning: 'Energies of all dynamic bodies; the total is constant where nothing rubs, bounces, drives or damps', lines: [['kinetic', 1, X], ['potential', 2, Y], ['elastic', 3, THIRD], ['total', 4, ALL]] },
+  { of: 'body', title: 'Position', unit: 'm', meaning: 'Position of the origin of the selected body', lines: [['x', 1, X], ['y', 2, Y]] },
+  { of: 'body', title: 'Velocity', unit: 'm/s', meaning: 'Velocity of the selected body, and its size', lines: [['x', 4, X], ['y', 5, Y], ['speed', 12, ALL]] },
+  { of: 'body', title: 'Acceleration', unit: 'm/s²', meaning: 'Change of its velocity from frame to frame', lines: [['x', 7, X], ['y', 8, Y]] },
+  { of: 'body', title: 'Net force', unit: 'N', meaning: 'Mass times acceleration', lines: [['x', 9, X], ['y', 10, Y]] },
+  { of: 'body', title: 'Spin', unit: 'rad/s', meaning: 'Angular velocity, counter-clockwise', lines: [['spin', 6, X]] },
 ];
 const COLUMNS = {
   energies: ['time_s', 'kinetic_J', 'potential_J', 'elastic_J', 'total_J', 'step'],
@@ -52,7 +52,8 @@ function sample_body() {
   const last = samples.body.at(-1), { time, step } = simulated, own = looks(body);
   if (last && last[11] === step) return;
   const by = last && time > last[0] && step - last[11] <= 30 ? 1 / (time - last[0]) : 0, mass = own && isDynamic(body) ? own.mass : 0;
-  const ax = by ? (body.vx - last[4]) * by : 0, ay = by ? (body.vy - last[5]) * by : 0;
+  // Unknown in the first row: a change needs two.
+  const ax = by ? (body.vx - last[4]) * by : NaN, ay = by ? (body.vy - last[5]) * by : NaN;
   add_sample('body', [time, body.x, body.y, body.angle, body.vx, body.vy, body.spin, ax, ay, mass * ax, mass * ay, step, Math.hypot(body.vx, body.vy)]);
 }
 /** Requests the energies, at most as often as the service answers easily. */
@@ -84,6 +85,7 @@ function show_graphs(shown) {
 const figures = GRAPHS.map(graph => {
   const figure = document.createElement('figure'), caption = document.createElement('figcaption'), canvas = document.createElement('canvas');
   caption.append(`${graph.title}, ${graph.unit}`);
+  figure.title = graph.meaning;
   for (const [name, , color] of graph.lines) {
     const key = document.createElement('span');
     key.textContent = name; key.style.setProperty('--line-color', color || 'var(--ink)');
@@ -129,11 +131,11 @@ function paint_graph({ of, title, unit, lines, canvas }, ink, soft, ratio) {
   for (const [, column, color] of lines) {
     c.strokeStyle = color || ink;
     c.beginPath();
-    for (const row of rows) c.lineTo(x(row[0]), y(row[column]));
+    for (const row of rows) if (isFinite(row[column])) c.lineTo(x(row[0]), y(row[column]));
     c.stroke();
   }
   const last = rows.at(-1);
-  canvas.setAttribute('aria-label', `${title} at ${last[0].toFixed(2)} s: ` + lines.map(([name, column]) => `${name} ${Number(last[column].toPrecision(4))} ${unit}`).join(', '));
+  canvas.setAttribute('aria-label', `${title} at ${last[0].toFixed(2)} s: ` + lines.map(([name, column]) => `${name} ${isFinite(last[column]) ? Number(last[column].toPrecision(4)) : 'unknown'} ${unit}`).join(', '));
 }
 function paint_graphs(now) {
   if (!graphs_shown || now - (paint_graphs.since || 0) < PAINT_EVERY) return;
@@ -150,7 +152,7 @@ function paint_graphs(now) {
 
 // Tables.
 
-const table = of => [COLUMNS[of].join(','), ...samples[of].map(row => row.join(','))].join('\n') + '\n';
+const table = of => [COLUMNS[of].join(','), ...samples[of].map(row => row.map(value => Number.isNaN(value) ? '' : value).join(','))].join('\n') + '\n';
 const file_name = () => `${(status.name || status.id).replace(/[^\w-]+/g, '_')}-step-${simulated.step}`;
 /** Offers a text or a blob to the user as a file. */
 function save_file(name, type, content) {

@@ -54,6 +54,12 @@ $('gravity').onpointerdown = event => {
 $('gravity').onpointermove = event => { if (turning) drag_gravity(event); };
 $('gravity').onpointerup = $('gravity').onpointercancel = () => { turning = false; };
 
+$('gravity-size').onchange = guard(async () => {
+  const field = $('gravity-size'), size = Number(field.value), [x, y] = gravity(), before = Math.hypot(x, y);
+  if (field.value.trim() === '' || !field.checkValidity()) throw new Error(`gravity: ${field.value || 'nothing'} is not valid; ${field.validationMessage || 'a number is required'}`);
+  await set_gravity(before > 0 ? [x / before * size, y / before * size] : [0, -size]);
+});
+
 /** Draws the arrow. */
 function dial() {
   const [x, y] = gravity(), size = Math.hypot(x, y), key = [world, x, y, Boolean(status)].join();
@@ -63,6 +69,7 @@ function dial() {
   $('arrow').setAttribute('transform', `rotate(${turn})`);
   $('arrow').setAttribute('d', length > 1 ? `M0 0H${length}M${length} 0l-6 -4M${length} 0l-6 4` : '');
   const text = size > 0 ? said([x, y]) : 'none';
+  if (document.activeElement !== $('gravity-size')) $('gravity-size').value = status ? Number(size.toPrecision(5)) : '';
   $('gravity').title = `Gravity: ${text}. Drag the arrow; [ and ] turn it, \\ restores that of the scene.`;
   $('gravity').setAttribute('aria-label', `Gravity ${text}`);
 }

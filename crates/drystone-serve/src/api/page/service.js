@@ -90,7 +90,7 @@ async function call(method, path, body, tell, as = 'json') {
     if (answer.status === 204) return null;
     if (!answer.ok) throw await problem(answer);
     // A connection that breaks in the middle of an answer counts as lost, too.
-    return (as === 'text' ? answer.text() : read(answer, tell)).catch(error => { throw error instanceof TypeError ? lost() : error; });
+    return (as === 'text' ? answer.text() : as === 'blob' ? answer.blob() : read(answer, tell)).catch(error => { throw error instanceof TypeError ? lost() : error; });
   }
 }
 
@@ -162,6 +162,7 @@ function panel() {
     $('again').hidden = Boolean(failed);
   } else if (shown === 'none') {
     const header = token ? " -H 'Authorization: Bearer TOKEN'" : '';
+    show_choices();
     $('curl').textContent = `curl${header} -H 'Content-Type: application/json' -d '{"scene":"large_pyramid:base=20"}' ${location.origin}/v1/worlds`;
   }
 }
@@ -210,28 +211,37 @@ const write = (element, text) => { if (element.textContent !== text) element.tex
 function show(worlds) {
   const there = new Set(worlds.map(w => w.id));
   for (const map of [items, thumbnails]) for (const id of map.keys()) if (!there.has(id)) map.delete(id);
+  let current = null;
   const rows = worlds.map(w => {
     if (!items.has(w.id)) items.set(w.id, make_item(w.id));
     const { row, button, image, name, facts, fault } = items.get(w.id), picture = thumbnails.get(w.id);
     write(name, w.name || w.id);
-    write(facts, `${unwatched(w) ? 'paused: no viewers' : w.state}, ${w.bodies.toLocaleString()} bodies, step ${w.step}`);
+    write(facts, `${unwatched(w) ? 'paused: no viewers' : w.state}, ${w.bodies.toLocaleString()} ${w.bodies === 1 ? 'body' : 'bodies'}, step ${w.step}`);
     write(fault, w.problem || '');
     if (w.problem && !fault.isConnected) button.append(fault); else if (!w.problem) fault.remove();
     if (picture && image.src !== picture) { image.src = picture; button.prepend(image); }
     button.setAttribute('aria-current', w.id === world);
+    if (w.id === world) current = row;
     return row;
   });
   const shown = $('worlds').children;
-  if (rows.length === shown.length && rows.every((row, i) => row === shown[i])) return;
-  const focused = document.activeElement;
-  $('worlds').replaceChildren(...rows);
-  if (focused && focused.dataset.id && focused.isConnected) focused.focus({ preventScroll: true });
+  if (rows.length !== shown.length || rows.some((row, i) => row !== shown[i])) {
+    const focused = document.activeElement;
+    $('worlds').replaceChildren(...rows);
+    if (focused && focused.dataset.id && focused.isConnected) focused.focus({ preventScroll: true });
+  }
+  // The displayed world is in sight when it is opened.
+  if (current && show.current !== world) {
+    show.current = world;
+    const list = $('worlds'), [top, height] = [current.offsetTop - list.offsetTop, current.offsetHeight];
+    list.scrollTop = Math.max(top + height - list.clientHeight, Math.min(top, list.scrollTop));
+  }
 }
 
 /** Enables the buttons that can work. */
 function buttons() {
   const works = Boolean(status) && status.state !== 'failed' && !away, playing = Boolean(status) && status.state === 'playing';
-  for (const button of [...['play', 'step', 'back', 'gravity', 'restart', 'fit', 'measure', 'picture', 'keep', 'save-scene', 'build', 'graph'].map($), ...document.querySelectorAll('[data-tool]')]) button.disabled = !works;
+  for (const button of [...['play', 'step', 'back', 'gravity', 'gravity-size', 'restart', 'fit', 'measure', 'picture', 'keep', 'save-scene', 'build', 'graph'].map($), ...document.querySelectorAll('[data-tool]')]) button.disabled = !works;
   $('remove').disabled = !status || away;
   $('undo').disabled = !works || !undos.some(u => u.world === world);
   $('play').textContent = playing ? 'Pause' : 'Play';

@@ -86,8 +86,8 @@ function fit() {
 /** Follows moving bodies smoothly: the view changes when something is about to leave it, or when everything has become small. */
 function follow_bodies(seconds) {
   if (!camera.follows || !camera.fitted || pointers.size) return;
-  const now = performance.now(), { clientWidth: w, clientHeight: h } = $('canvas'), area = [w, h, ...free_area()].join(), key = [taken, area].join();
-  // Graphs or the palette were opened, or the window has another size.
+  const now = performance.now(), { clientWidth: w, clientHeight: h } = $('canvas'), area = [w, h, ...covered()].join(), key = [taken, area].join();
+  // Graphs, the palette or the card were opened, or the window has another size.
   if (area !== follow_bodies.area && !draft) {
     if (follow_bodies.area) fit();
     follow_bodies.area = area;
