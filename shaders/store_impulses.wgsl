@@ -36,7 +36,8 @@ fn preload(index: u32, load: f32) -> f32 {
         return max(old - UNLOAD_RATE * missing, 0.0);
     }
     let excess = overlap - slop;
-    if excess > 0.0 && is_quiet(contacts[index].body_a) && is_quiet(contacts[index].body_b) {
+    let is_load = excess > 0.0 && overlap < MAX_PRELOAD * slop;
+    if is_load && is_quiet(contacts[index].body_a) && is_quiet(contacts[index].body_b) {
         return min(old + params.preload_rate * excess, MAX_PRELOAD * slop);
     }
     return old;

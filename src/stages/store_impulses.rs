@@ -102,7 +102,9 @@ fn preload(params: &Params, contact: &Contact, manifold: &Manifold, state: impl 
         let [x, y] = state(body).velocity;
         x * x + y * y <= params.sleep_speed * params.sleep_speed
     };
-    if excess > 0.0 && is_quiet(contact.body_a) && is_quiet(contact.body_b) {
+    // What is deeper than the largest preload is in a press that nothing can open, or was placed there.
+    let is_load = excess > 0.0 && overlap < MAX_PRELOAD * slop;
+    if is_load && is_quiet(contact.body_a) && is_quiet(contact.body_b) {
         return smaller(old + params.preload_rate * excess, MAX_PRELOAD * slop);
     }
     old

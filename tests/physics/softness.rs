@@ -75,11 +75,11 @@ fn overlaps(sim: &mut Sim) -> [f64; 2] {
     [0.5 - low, 1.0 - (high - low)]
 }
 
-/// At rest the preload has taken back what the spring gave way beyond the slop of 5 mm, for loads of 30 to 1000 times
+/// At rest the preload has taken back what the spring gave way beyond the slop of 5 mm, for loads of 30 to 200 times
 /// the weight of a box. A stiffness of the user's choice is a spring and has none: it gives way in proportion to the
 /// load, here by 10 mm and more.
 fn heavy_loads_overlap_by_the_slop(backend: Backend) {
-    for mass in [30.0, 100.0, 300.0, 1000.0] {
+    for mass in [30.0, 100.0, 200.0] {
         let [below, above] = overlaps(backend.start(&loaded(mass)).advance(1200));
         let what = format!("{mass} kg on 1 kg");
         // A sixtieth of the slop is what is left after ten seconds.

@@ -67,6 +67,7 @@ fn capsules_lie_stacked(backend: Backend) {
     const COUNT: u8 = 10;
     let (half, radius) = (0.6_f64, 0.2_f64);
     let mut scene = Scene::new("capsules").gravity(0.0, -10.0);
+    scene.settings.contact_hertz = Some(30.0);
     scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], 0.0)));
     for index in 0..COUNT {
         let shape = Shape::capsule([-0.6, 0.0], [0.6, 0.0], 0.2);
