@@ -6,7 +6,7 @@
 //#import constants
 //#import sweep
 
-fn velocity_at(v_a: vec2<f32>, w_a: f32, v_b: vec2<f32>, w_b: f32, r_a: vec2<f32>, r_b: vec2<f32>) -> vec2<f32> {
+fn point_velocity(v_a: vec2<f32>, w_a: f32, v_b: vec2<f32>, w_b: f32, r_a: vec2<f32>, r_b: vec2<f32>) -> vec2<f32> {
     return (v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a));
 }
 
@@ -37,8 +37,8 @@ fn bounce_contact(slot: u32) {
     var v_b = start_v_b;
     var w_b = start_w_b;
     let threshold = -impact_speed();
-    var velocity_0 = dot(velocity_at(v_a, w_a, v_b, w_b, r_a_0, r_b_0), normal);
-    let velocity_1 = dot(velocity_at(v_a, w_a, v_b, w_b, r_a_1, r_b_1), normal);
+    var velocity_0 = dot(point_velocity(v_a, w_a, v_b, w_b, r_a_0, r_b_0), normal);
+    let velocity_1 = dot(point_velocity(v_a, w_a, v_b, w_b, r_a_1, r_b_1), normal);
     if !((count > 0u && velocity_0 < threshold) || (count > 1u && velocity_1 < threshold)) {
         return;
     }
@@ -70,7 +70,7 @@ fn bounce_contact(slot: u32) {
             constraints[slot].r_b = r_b_0;
             constraints[slot].separations = separations;
         }
-        velocity_0 = dot(velocity_at(v_a, w_a, v_b, w_b, r_a_0, r_b_0), normal);
+        velocity_0 = dot(point_velocity(v_a, w_a, v_b, w_b, r_a_0, r_b_0), normal);
     }
 
     let acceleration = dot(rebounds[slot].acceleration, normal);
@@ -151,7 +151,7 @@ fn bounce_contact(slot: u32) {
         let r_a = select(r_a_1, r_a_0, end == 0u);
         let r_b = select(r_b_1, r_b_0, end == 0u);
         let impulse = select(impulse_1, impulse_0, end == 0u);
-        let slip = dot(velocity_at(v_a, w_a, v_b, w_b, r_a, r_b), tangent) - belt;
+        let slip = dot(point_velocity(v_a, w_a, v_b, w_b, r_a, r_b), tangent) - belt;
         let held = -(effective_mass(inv, r_a, r_b, tangent) * slip);
         let most = select(friction, kinetic, abs(held) > friction * impulse) * impulse;
         let tangent_impulse = max(min(held, most), -most);

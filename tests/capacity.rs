@@ -10,7 +10,7 @@ use crate::support::{
 use drystone::low_level::gpu::shader::Composer;
 use drystone::low_level::gpu::{DeviceError, adapters};
 use drystone::low_level::snapshot::Lineage;
-use drystone::low_level::types::{BodyState, Constraint, Contact, OVERFLOW_CONTACTS, Pose, QUARANTINED};
+use drystone::low_level::types::{BodyState, Constraint, Contact, Manifold, OVERFLOW_CONTACTS, Pose, QUARANTINED};
 use drystone::low_level::{CpuWorld, GpuWorld, state};
 use drystone::{Body, CancelToken, Context, Query, Scene, Shape, Snapshot, World, WorldBatch, WorldError};
 
@@ -391,7 +391,7 @@ fn small_device() -> Context {
 fn growing_beyond_the_device_is_reported() {
     let scene = build("large_pyramid:base=24");
     let device = small_device();
-    let fits = u32::try_from((1 << 16) / size_of::<Constraint>()).expect("few") - 1;
+    let fits = u32::try_from((1 << 16) / size_of::<Manifold>().max(size_of::<Constraint>())).expect("few") - 1;
     let mut strict = scene.clone();
     strict.settings.strict = true;
 

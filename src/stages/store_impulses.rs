@@ -7,7 +7,7 @@
 //!
 //! A contact is a spring, and a spring gives way under a load. The preload takes that back: while both bodies are at
 //! rest and overlap by more than the slop, the place at which the spring is relaxed moves into the gap, until the
-//! overlap is the slop whatever the load. It moves slowly, and both points of a contact share it: if it followed the
+//! overlap is the slop for any load. It moves slowly, and both points of a contact share it: if it followed the
 //! impulses of sweeps that have not converged, or each point by itself, tall stacks would rock.
 
 use super::prepare::ContactConstraint;

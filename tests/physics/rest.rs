@@ -6,7 +6,8 @@
 //!
 //! s = −Λ·is/(m_eff·ms·br) = −F/(m_eff·ω²),
 //!
-//! a spring of stiffness `m_eff·ω²`, for any substep and damping. ω = 2π·30 Hz between dynamic bodies, twice that on
+//! a spring of stiffness `m_eff·ω²`, for any substep and damping. A scene that chooses this stiffness has no preload,
+//! which would take back what goes beyond the slop. ω = 2π·30 Hz between dynamic bodies, twice that on
 //! static ones. A point of two boxes has 1/m_eff = 1/m_a + 1/m_b + r_a²/I_a + r_b²/I_b with the arms along the face:
 //! for 1 m boxes of 1 kg 0.4 kg on the ground and 0.2 kg on each other.
 

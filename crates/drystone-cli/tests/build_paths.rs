@@ -1,7 +1,7 @@
 //! Search for paths of the machine that built the command, in what users see.
 
-/// Returns the words of a text that are paths of a build: sources with their lines, the registry of crates, the folder of
-/// this workspace.
+/// Returns the words of a text that are paths of a build: sources with their lines, the registry of crates, the folder
+/// of this workspace.
 pub fn build_paths(text: &str) -> Vec<String> {
     let workspace = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("a workspace");
     let workspace = workspace.to_string_lossy().into_owned();

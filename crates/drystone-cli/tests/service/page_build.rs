@@ -222,7 +222,7 @@ fn an_outline_that_turns_inwards_is_one_body() {
     assert_eq!(browser.eval("getSelection().toString()"), "");
 }
 
-/// Undo takes back the last change and nothing else, whatever checkpoints there are: those of the user leave it room; if
+/// Undo takes back the last change and nothing else, beside any other checkpoints: those of the user leave it room; if
 /// other pages have taken all of it, its own oldest one makes room; and a change that could not be kept is not passed by
 /// without a word.
 #[test]

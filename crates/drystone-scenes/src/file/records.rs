@@ -205,7 +205,7 @@ pub struct SettingsRecord {
     #[schemars(range(min = 0, max = 1))]
     pub baumgarte: f32,
     /// Soft mode: stiffness of contacts, Hz; at most a quarter of the substep rate acts. Left out: an eighth of
-    /// it, 30 at the default step, and contacts at rest overlap by no more than the slop whatever their load.
+    /// it, 30 at the default step, and contacts at rest overlap by no more than the slop.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f32", extend("exclusiveMinimum" = 0), range(max = check::MAX_HERTZ))]
     pub contact_hertz: Option<f32>,

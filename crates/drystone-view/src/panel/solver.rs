@@ -196,7 +196,7 @@ mod tests {
         scene
     }
 
-    /// Sliders of settings that are not set show the values with which the solver works, whatever the size of bodies.
+    /// Sliders of settings that are not set show the values with which the solver works, for any size of bodies.
     #[test]
     fn sliders_show_the_values_that_act() {
         let close = |a: f32, b: f32| (a - b).abs() <= 1e-5 * b.abs();
