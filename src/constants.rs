@@ -116,8 +116,8 @@ pub const DEFAULT_HERTZ_SHARE: f32 = 0.125;
 /// Rate at which a contact at rest preloads its spring, as a share of the overlap beyond the slop, 1/s. More: tall
 /// stacks rock. Less: heaps sag for seconds before they rise again.
 pub const PRELOAD_RATE: f32 = 1.0;
-/// Largest preload of a contact's spring, and largest overlap at which it grows, as a multiple of the slop. More: a press
-/// that nothing can open never comes to rest. Less: heaps above some hundred rows overlap by more than the slop.
+/// Largest preload of a contact's spring, and largest overlap at which it grows, as a multiple of the slop. More: a
+/// press that nothing can open never comes to rest. Less: heaps above some hundred rows overlap by more than the slop.
 pub const MAX_PRELOAD: f32 = 20.0;
 /// Share of the slop at which the mean overlap of a contact makes its preload shrink. Between this and the slop the
 /// preload stays, so that a contact at rest does not search for its load for ever.

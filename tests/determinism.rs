@@ -349,13 +349,13 @@ const GOLDEN: &[(&str, usize, u64)] = &[
     ("small_si", 120, 0x72d8_6963_7f31_b2ca),
     ("bouncing_ball", 120, 0xfe03_65cf_8795_6b47),
     ("large_pyramid:base=12", 120, 0xdf6c_d110_3351_638b),
-    ("vertical_stack", 120, 0xeafc_f362_5e45_fca2),
+    ("vertical_stack", 120, 0xad56_3c22_ef54_b9fb),
     ("smash:columns=16,rows=12,speed=100", 120, 0x75f7_29ef_2752_283b),
     ("tumbler:grid=10", 120, 0x7a0c_9d29_b15b_447c),
     ("card_house", 120, 0x2afc_685f_a322_9dfa),
-    ("circle_stack", 120, 0x54c9_cc49_cd67_0bdb),
+    ("circle_stack", 120, 0x94e0_51b1_689a_65eb),
     ("domino", 120, 0x5a4c_838d_7fd5_3bbc),
-    ("confined:grid=20", 120, 0x7f7c_4a5a_e914_bb96),
+    ("confined:grid=20", 120, 0xf04b_a46b_2859_ca8f),
 ];
 
 #[test]

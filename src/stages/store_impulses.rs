@@ -58,8 +58,8 @@ impl ContactImpulses {
     }
 }
 
-/// Writes the impulses and the preload of one contact to its manifold. `state` returns the state of a body; it is called
-/// only if the preload may grow.
+/// Writes the impulses and the preload of one contact to its manifold. `state` returns the state of a body; it is
+/// called only if the preload may grow.
 #[inline]
 pub fn store_impulses_of(
     params: &Params,

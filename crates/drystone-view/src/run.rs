@@ -217,8 +217,8 @@ impl WorldRun {
         (self.past.iter().map(|kept| kept.bytes).sum(), self.spacing)
     }
 
-    /// Present gravity, m/s². After the world went back, changes at its present step are still to be made: the next step
-    /// begins with them.
+    /// Present gravity, m/s². After the world went back, changes at its present step are still to be made: the next
+    /// step begins with them.
     pub fn gravity(&self) -> Vec2 {
         let steps = self.steps();
         let waiting = self.log[self.next..].iter().take_while(|entry| entry.step <= steps);
@@ -257,8 +257,8 @@ impl WorldRun {
         Ok(made)
     }
 
-    /// Ends of pulls of the pointer among the changes that are still to be replayed. A change made now discards them, so
-    /// that bodies would be held for ever.
+    /// Ends of pulls of the pointer among the changes that are still to be replayed. A change made now discards them,
+    /// so that bodies would be held for ever.
     fn pulls_that_would_end(&self) -> Vec<Edit> {
         let coming = self.log[self.next..].iter().map(|entry| &entry.deed.edit);
         coming.filter(|edit| matches!(edit, Edit::Part(_))).cloned().collect()
@@ -630,8 +630,8 @@ mod tests {
         }
     }
 
-    /// A pull of the pointer whose end is discarded by a change in the past ends with that change; one that is still held
-    /// goes on.
+    /// A pull of the pointer whose end is discarded by a change in the past ends with that change; one that is still
+    /// held goes on.
     #[test]
     fn pulls_end_when_their_end_is_discarded() {
         let mut scene = Scene::new("pulled").gravity(0.0, 0.0);

@@ -223,8 +223,8 @@ fn an_outline_that_turns_inwards_is_one_body() {
 }
 
 /// Undo takes back the last change and nothing else, beside any other checkpoints: those of the user leave it room; if
-/// other pages have taken all of it, its own oldest one makes room; and a change that could not be kept is not passed by
-/// without a word.
+/// other pages have taken all of it, its own oldest one makes room; and a change that could not be kept is not passed
+/// by without a word.
 #[test]
 fn undo_takes_back_the_last_change_alone() {
     let folder = tempfile::tempdir().unwrap();

@@ -136,8 +136,8 @@ fn both_backends_run_side_by_side() {
     assert!(stage.shot("twin.png").colors() > 20);
 }
 
-/// Undo of a removal keeps the gravity that was set before, and shows it; the message of the removal says where the body
-/// was, and not where the pointer was.
+/// Undo of a removal keeps the gravity that was set before, and shows it; the message of the removal says where the
+/// body was, and not where the pointer was.
 #[test]
 fn gravity_stays_when_a_removal_is_undone() {
     for backend in ["cpu", "gpu"] {
