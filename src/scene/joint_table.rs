@@ -255,6 +255,18 @@ impl JointTable {
         change.order.insert(turn);
     }
 
+    /// Returns the order in which the joints are solved: [`Self::starts`], without the header of the trees if there are
+    /// none, as it was before there were trees.
+    pub(crate) fn order(&self) -> Vec<u32> {
+        if self.starts.is_empty() || !self.trees.is_empty() {
+            return self.starts.clone();
+        }
+        let former = 2 * ENDS;
+        let moved = u32_from(HEADER - former);
+        let ends = self.starts[..former].iter().map(|at| at - moved);
+        ends.chain(self.starts[HEADER..self.starts[TREES] as usize].iter().copied()).collect()
+    }
+
     /// Finds the trees of hinges again after joints came or went: their hinges have no colour, all others have one.
     pub(crate) fn find_trees(&mut self, masses: &[MassProperties], change: &mut JointChange) {
         let trees = find_trees(&self.joints, &self.rows, masses);

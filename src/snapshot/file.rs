@@ -13,6 +13,10 @@ use crate::types::Counters;
 /// Version of the format, raised with every change of its meaning. 2: bodies sleep. 3: impulses of joints at a point
 /// are in A's frame, and joints come and go. 4: manifolds are a table of their own. 5: contacts have a preload.
 const VERSION: u32 = 5;
+/// Oldest version that is read.
+const OLDEST: u32 = 4;
+/// Bytes at the end of a manifold that version 4 does not have; there they are zero.
+const PRELOAD: usize = 16;
 const MAGIC: [u8; 8] = *b"DRYSNAP\n";
 const HEAD: usize = 32;
 const SECTION_HEAD: usize = 16;
@@ -28,7 +32,7 @@ pub enum SnapshotFileError {
     #[error("this is not a snapshot: expected the bytes DRYSNAP at its start and at least {HEAD} of them")]
     NotASnapshot,
     /// Written by a release with another version of the format.
-    #[error("the snapshot has version {found}; expected {VERSION}, the one this release reads")]
+    #[error("the snapshot has version {found}; expected {OLDEST} or {VERSION}, those that this release reads")]
     Version {
         /// Version in the bytes.
         found: u32,
@@ -128,7 +132,7 @@ impl Snapshot {
             return Err(SnapshotFileError::NotASnapshot);
         }
         let version = u32_at(bytes, 8);
-        if version != VERSION {
+        if !(OLDEST..=VERSION).contains(&version) {
             return Err(SnapshotFileError::Version { found: version });
         }
         let (content, checksum) = bytes.split_at(bytes.len() - CHECKSUM);
@@ -140,7 +144,7 @@ impl Snapshot {
         if found != world {
             return Err(SnapshotFileError::OtherWorld { found, expected: world });
         }
-        let mut reader = Reader { bytes: content, at: HEAD };
+        let mut reader = Reader { bytes: content, at: HEAD, version };
         let mut snapshot = Self { step: Self::step_of(bytes)?, ..Self::default() };
         let counters: Vec<Counters> = reader.take(*b"coun")?;
         snapshot.counters = *counters.first().ok_or_else(|| reader.wrong("no counters", "one"))?;
@@ -178,6 +182,7 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
+    version: u32,
 }
 
 impl Reader<'_> {
@@ -193,17 +198,23 @@ impl Reader<'_> {
             return Err(self.wrong(&format!("section {found:?}"), &format!("section {name:?}")));
         }
         let (size, count) = (u32_at(rest, 4), u64_at(rest, 8));
-        if size as usize != size_of::<T>() {
-            let expected = format!("{} bytes", size_of::<T>());
+        let missing = if self.version == 4 && [*b"mani", *b"slpc"].contains(&tag) { PRELOAD } else { 0 };
+        if size as usize + missing != size_of::<T>() {
+            let expected = format!("{} bytes", size_of::<T>() - missing);
             return Err(self.wrong(&format!("elements of {size} bytes in section {name:?}"), &expected));
         }
         let room = (rest.len() - SECTION_HEAD) as u64 / u64::from(size.max(1));
-        let length = usize::try_from(count).ok().filter(|_| count <= room).map(|count| count * size_of::<T>());
+        let length = usize::try_from(count).ok().filter(|_| count <= room).map(|count| count * size as usize);
         let Some(length) = length else {
             return Err(self.wrong(&format!("{count} elements in section {name:?}"), &format!("at most {room}")));
         };
         let data = &rest[SECTION_HEAD..SECTION_HEAD + length];
         self.at += SECTION_HEAD + length;
-        Ok(data.chunks_exact(size_of::<T>()).map(bytemuck::pod_read_unaligned).collect())
+        let mut row = vec![0; size_of::<T>()];
+        let read = |bytes: &[u8]| {
+            row[..bytes.len()].copy_from_slice(bytes);
+            bytemuck::pod_read_unaligned(&row)
+        };
+        Ok(data.chunks_exact(size as usize).map(read).collect())
     }
 }

@@ -37,6 +37,8 @@ impl Compiled {
         // Commands change forces and goals of joints, and growth changes capacities; neither makes another world.
         let mut params =
             Params { contact_capacity: 0, color_blocks: 0, exclusion_heads: 0, exclusion_links: 0, ..*params };
+        // It follows from the settings.
+        params.preload_rate = 0.0;
         if params.stick_speed.to_bits() == STICK_SPEED.to_bits() {
             // The field was padding when it was a constant.
             params.stick_speed = 0.0;
@@ -56,7 +58,7 @@ impl Compiled {
             let row = types::JointRow { kind: row.kind & !types::ROW_MEASURE, goal: 0.0, max_impulse: 0.0, ..*row };
             hash = hash.bytes(bytemuck::bytes_of(&row));
         }
-        hash = hash.bytes(bytemuck::cast_slice(&self.joints.starts)).bytes(format!("{:?}", self.paths).as_bytes());
+        hash = hash.bytes(bytemuck::cast_slice(&self.joints.order())).bytes(format!("{:?}", self.paths).as_bytes());
         hash.bytes(self.settings_text(&params).as_bytes()).0
     }
 
