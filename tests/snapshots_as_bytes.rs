@@ -81,8 +81,8 @@ fn unknown_formats_are_rejected() {
     let not = "this is not a snapshot: expected the bytes DRYSNAP at its start and at least 32 of them";
     assert_eq!(message(b"{}"), not);
     assert_eq!(message(&[b'x'; 100]), not);
-    // A newer version; from before manifolds had a table of their own; from before joints kept impulses in A's frame; and
-    // from before bodies slept.
+    // A newer version; from before manifolds had a table of their own; from before joints kept impulses in A's frame;
+    // and from before bodies slept.
     for version in [6, 3, 2, 1] {
         let other = resealed(bytes.clone(), |bytes| bytes[8] = version);
         let expected = format!("the snapshot has version {version}; expected 4 or 5, those that this release reads");

@@ -1012,7 +1012,7 @@ class SceneSettings(TypedDict):
     """Soft mode: damping ratio of contacts; 1 is critical damping."""
     contact_hertz: NotRequired[float]
     """Soft mode: stiffness of contacts, Hz; at most a quarter of the substep rate acts. Left out: an eighth
-    of it, 30 at the default step."""
+    of it, 30 at the default step, and contacts at rest overlap by no more than the slop."""
     correct_position: NotRequired[bool]
     """Correct penetration."""
     dt: NotRequired[float]
