@@ -10,7 +10,8 @@
 // a software adapter every word counts. A missing second point is all zero and takes no impulse.
 fn solve_contact(slot: u32, flags_of_sweep: u32) {
     var sweep_flags = flags_of_sweep;
-    // Of contacts without restitution no impact takes the approach. A world of a batch may have none at all.
+    // Contacts without restitution have no impacts: their approach ends in this sweep. A world of a batch may have no
+    // other contacts.
     if (sweep_flags & LEAVE_IMPACTS) != 0u {
         if (params.switches & BOUNCES) == 0u || rebounds[slot].restitution == 0.0 {
             sweep_flags &= ~LEAVE_IMPACTS;

@@ -291,9 +291,7 @@ impl JointTable {
             }
         }
         self.trees = trees;
-        let lists: Vec<Vec<u32>> = (0..ENDS).map(|color| self.of_color(color).to_vec()).collect();
-        self.build_lists(&lists);
-        change.relaid = true;
+        self.lay_out_again(change);
     }
 
     /// Returns the number of trees of hinges.
@@ -347,9 +345,7 @@ impl JointTable {
         let color = color as usize;
         let room = |starts: &[u32]| if color + 1 < ENDS { starts[color + 1] } else { starts[TREES] };
         if self.starts.is_empty() || self.starts[ENDS + color] == room(&self.starts) {
-            let lists: Vec<Vec<u32>> = (0..ENDS).map(|color| self.of_color(color).to_vec()).collect();
-            self.build_lists(&lists);
-            change.relaid = true;
+            self.lay_out_again(change);
         }
         let turn = self.starts[ENDS + color];
         self.starts[turn as usize] = place;
@@ -364,6 +360,13 @@ impl JointTable {
             return &[];
         }
         &self.starts[self.starts[color] as usize..self.starts[ENDS + color] as usize]
+    }
+
+    /// Lays out the lists again, with new spare capacity and the present trees.
+    fn lay_out_again(&mut self, change: &mut JointChange) {
+        let lists: Vec<Vec<u32>> = (0..ENDS).map(|color| self.of_color(color).to_vec()).collect();
+        self.build_lists(&lists);
+        change.relaid = true;
     }
 
     /// Rebuilds the lists, each with spare capacity for half its length and a few more.

@@ -44,7 +44,7 @@ fn solve_contact(
     mut surface: Option<&mut Surface>,
     states: &mut [BodyState],
 ) {
-    // Of contacts without restitution no impact takes the approach.
+    // Contacts without restitution have no impacts: their approach ends in this sweep.
     let sweep_flags = if c.rebound.restitution == 0.0 { sweep_flags & !LEAVE_IMPACTS } else { sweep_flags };
     let (state_a, state_b) = (states[c.body_a as usize], states[c.body_b as usize]);
     let normal = Vec2::from(c.normal);

@@ -102,7 +102,7 @@ fn preload(params: &Params, contact: &Contact, manifold: &Manifold, state: impl 
         let [x, y] = state(body).velocity;
         x * x + y * y <= params.sleep_speed * params.sleep_speed
     };
-    // What is deeper than the largest preload is in a press that nothing can open, or was placed there.
+    // Deeper overlaps are those of a press that does not open, or of bodies placed inside each other.
     let is_load = excess > 0.0 && overlap < MAX_PRELOAD * slop;
     if is_load && is_quiet(contact.body_a) && is_quiet(contact.body_b) {
         return smaller(old + params.preload_rate * excess, MAX_PRELOAD * slop);

@@ -3,7 +3,6 @@
 //! Reads joint_frames, joint_rows, joint_starts, joint_impulses and states; writes accumulators. Visits the joints in
 //! the order of joint colours. Runs once a step if a relax sweep turns the impulses with the rows
 //! ([`solve_joints`](super::solve_joints)), else once a substep.
-//! turns the impulses with the rows ([`solve_joints`](super::solve_joints)), else once a substep.
 
 use super::solve_joints::tree::{row_count, trees};
 use super::solve_joints::{BodyPair, Stance, accumulate, in_order, rows_of};

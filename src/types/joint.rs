@@ -177,7 +177,7 @@ pub struct TreeRow {
     pub inverse: [f32; 3],
     /// Mass, kg.
     pub mass: f32,
-    /// What the children add to the mass: xx, xy, x and turn, yy, y and turn, turn. Then the factors of the whole.
+    /// Mass that the children add: xx, xy, x and turn, yy, y and turn, turn. Then the factors of the whole.
     pub matrix: [f32; 6],
     /// Velocity that the hinge to the parent has to make up for, while the parent keeps its own, m/s.
     pub rest: [f32; 2],

@@ -105,7 +105,7 @@ fn largest_stretch(backend: Backend, scene: &Scene, links: usize, seconds: usize
     (0..steps).map(|_| stretch(sim.advance(1)) / length).fold(0.0, f64::max)
 }
 
-/// What a tree leaves is the error of a substep: links turn by ωh, and move along the tangent: a part of (ωh)²/2 of
+/// A tree keeps the error of a substep: links turn by ωh, and move along the tangent: a part of (ωh)²/2 of
 /// their length, of which a quarter is taken back per substep. A link that falls from the horizontal reaches ω² = 2g/L,
 /// so that is below 0.1 %. The issue asks for 2 % of five links and 5 % of 50.
 fn heavy_ends_stretch_nothing(backend: Backend) {
@@ -345,7 +345,7 @@ fn trees_in_a_batch_are_those_of_a_world_alone() {
 fn trees_are_chosen_by_masses() {
     let shape = |scene: &Scene| -> Vec<(usize, bool)> {
         let starts = compile(scene).joints.starts;
-        // Whether the root has a hinge to a fixed body: then no body is without a hinge.
+        // A root with a hinge to a fixed body leaves no body without a hinge.
         trees(&starts)
             .map(|tree| (tree.joints().count(), !starts.contains(&NONE) || tree.joints().count() > 0))
             .collect()
