@@ -13,6 +13,16 @@
 @group(0) @binding(5) var<storage, read> vertices: array<vec2<f32>>;
 @group(0) @binding(6) var<storage, read_write> partners: array<u32>;
 @group(0) @binding(7) var<storage, read_write> counters: Counters;
+@group(0) @binding(8) var<storage, read> motions: array<BodyMotion>;
+
+// Stores the motion by which a shape looks ahead for fixed shapes: zero for a slow one.
+fn note_motion(index: u32) {
+    let moved = motions[shapes[index].body].moved;
+    let looks_ahead = (shapes[index].kind & FIXED_SHAPE) == 0u && any(abs(moved) > vec2<f32>(params.aabb_margin));
+    let ahead = bitcast<vec2<u32>>(select(vec2<f32>(0.0), moved, looks_ahead));
+    partners[index * PARTNER_WORDS + AHEAD_WORD] = ahead.x;
+    partners[index * PARTNER_WORDS + AHEAD_WORD + 1u] = ahead.y;
+}
 
 // Stores whether a shape is asleep and, if it is not, the levels on which it may lie.
 fn note_sleep(index: u32) {
@@ -46,6 +56,7 @@ fn bound(
     if (params.switches & SLEEP) != 0u {
         note_sleep(index);
     }
+    note_motion(index);
     if (shapes[index].kind & GEOMETRY_MASK) == NO_SHAPE || (states[body].status & QUARANTINED) != 0u {
         aabbs[index] = Aabb(vec2<f32>(1e30), vec2<f32>(-1e30));
         return;

@@ -64,7 +64,9 @@ fn began(index: u32) -> EventData {
         let approach = -dot(velocity_b - velocity_a, normal);
         if end == 0u || approach > event.approach_speed {
             event.approach_speed = approach;
-            event.point = poses[a].position + r_a;
+            // A pair that meets within the step touches where the fixed body is.
+            let is_ahead = (contact.flags & (IMPACT | FIXED_B)) == (IMPACT | FIXED_B);
+            event.point = select(poses[a].position + r_a, poses[b].position + r_b, is_ahead);
         }
     }
     return event;

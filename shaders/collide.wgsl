@@ -9,7 +9,7 @@
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> shapes: array<ShapeData>;
 @group(0) @binding(2) var<storage, read> poses: array<Pose>;
-@group(0) @binding(3) var<storage, read> motion_extents: array<f32>;
+@group(0) @binding(3) var<storage, read> motions: array<BodyMotion>;
 @group(0) @binding(4) var<storage, read> manifolds_previous: array<Manifold>;
 @group(0) @binding(5) var<storage, read_write> contacts: array<Contact>;
 @group(0) @binding(6) var<storage, read_write> manifolds: array<Manifold>;
@@ -24,6 +24,9 @@ struct Touch {
     separations: array<f32, 2>,
     features: array<u32, 2>,
 }
+
+// Distance below which two shapes have contact points, in this search.
+var<private> near_distance: f32;
 
 // Takes over the old manifold and returns true, unless the pair moved too far.
 fn recycle(index: u32, old: u32, flags: u32, a: u32, b: u32, on_plane: bool, extent: f32) -> bool {
@@ -62,8 +65,8 @@ fn recycle(index: u32, old: u32, flags: u32, a: u32, b: u32, on_plane: bool, ext
     manifolds[index].cached_rotation_a = cached_rotation_a;
     manifolds[index].cached_rotation_b = cached_rotation_b;
     manifolds[index].cached_position = cached_position;
-    manifolds[index].preload = manifolds_previous[old].preload;
-    manifolds[index].pad = array<u32, 3>(0u, 0u, 0u);
+    manifolds[index].preloads = manifolds_previous[old].preloads;
+    manifolds[index].pad = array<u32, 2>(0u, 0u);
     return true;
 }
 
@@ -78,7 +81,7 @@ fn circles(radius_a: f32, radius_b: f32, d: vec2<f32>) -> Touch {
     var manifold = empty_manifold();
     let distance = length(d);
     let separation = distance - radius_a - radius_b;
-    if separation > params.speculative_distance {
+    if separation > near_distance {
         return manifold;
     }
     manifold.normal = vec2<f32>(0.0, 1.0);
@@ -114,7 +117,7 @@ fn box_circle(half: vec2<f32>, turn: vec2<f32>, radius: f32, d: vec2<f32>) -> To
             separation = -depth.y - radius;
         }
     }
-    if separation > params.speculative_distance {
+    if separation > near_distance {
         return manifold;
     }
     manifold.normal = rotate(turn, normal);
@@ -167,7 +170,7 @@ fn boxes(half_a: vec2<f32>, half_b: vec2<f32>, turn_a: vec2<f32>, turn_b: vec2<f
         axis = 1u;
         on_b = true;
     }
-    if best > params.speculative_distance {
+    if best > near_distance {
         return manifold;
     }
 
@@ -229,7 +232,7 @@ fn boxes(half_a: vec2<f32>, half_b: vec2<f32>, turn_a: vec2<f32>, turn_b: vec2<f
             across = low_across + (high_across - low_across) * share;
         }
         let separation = side * across - height;
-        if !reaches || separation > params.speculative_distance {
+        if !reaches || separation > near_distance {
             continue;
         }
         nearest = min(nearest, separation);
@@ -251,7 +254,7 @@ fn boxes(half_a: vec2<f32>, half_b: vec2<f32>, turn_a: vec2<f32>, turn_b: vec2<f
             let at_corner = on_axes(axis, side * height, clamp(along, -width, width));
             let gap = on_axes(axis, across, along) - at_corner;
             let distance = length(gap);
-            if abs(along) <= width || distance > params.speculative_distance || distance + preference >= nearest {
+            if abs(along) <= width || distance > near_distance || distance + preference >= nearest {
                 continue;
             }
             nearest = distance;
@@ -327,6 +330,24 @@ fn collide_sharp(
     collide_contact(flat_index(workgroup, workgroups, LANES, lane), false);
 }
 
+// Returns the motion in the step of B relative to A, of which one is static or kinematic: at the centre of the other.
+fn closing_motion(flags: u32, a: u32, b: u32, between: vec2<f32>) -> vec2<f32> {
+    let turned = select(motions[a].turned, motions[b].turned, (flags & FIXED_B) != 0u);
+    return motions[b].moved - motions[a].moved - cross_scalar(turned, between);
+}
+
+// Returns the least separation of the points.
+fn lowest(touch: Touch) -> f32 {
+    var gap = FAR;
+    if touch.count > 0u {
+        gap = touch.separations[0];
+    }
+    if touch.count > 1u {
+        gap = min(gap, touch.separations[1]);
+    }
+    return gap;
+}
+
 fn collide_contact(index: u32, hulls: bool) {
     if index >= counters.contacts {
         return;
@@ -347,12 +368,12 @@ fn collide_contact(index: u32, hulls: bool) {
         color = NONE;
     }
     let on_plane = shape_b < params.half_plane_count;
-    // Discs bounce along the normal of their impact, not along that of the step in which they came near.
-    let is_round = (params.switches & BOUNCES) != 0u
-        && ((shapes[shape_a].kind & GEOMETRY_MASK) == CIRCLE || (shapes[shape_b].kind & GEOMETRY_MASK) == CIRCLE);
+    // The normal of a disc turns as soon as the pair moves.
+    let is_round =
+        (shapes[shape_a].kind & GEOMETRY_MASK) == CIRCLE || (shapes[shape_b].kind & GEOMETRY_MASK) == CIRCLE;
     if (params.switches & RECYCLE) != 0u && (flags & (CACHED | SENSOR | IMPACT)) == CACHED && !is_round {
-        let motion_extent_a = motion_extents[a];
-        let motion_extent_b = motion_extents[b];
+        let motion_extent_a = motions[a].extent;
+        let motion_extent_b = motions[b].extent;
         if motion_extent_a >= 0.0 && motion_extent_b >= 0.0 {
             if recycle(index, old, flags, a, b, on_plane, max(motion_extent_a, select(motion_extent_b, 0.0, on_plane))) {
                 contacts[index].flags = flags | RECYCLED;
@@ -374,7 +395,51 @@ fn collide_contact(index: u32, hulls: bool) {
     let d = select(between + center_b - center_a, between - center_a + center_b, tile_a);
     let turn_a = mul_rotation(q_a, shapes[shape_a].rotation);
     let turn_b = mul_rotation(q_b, shapes[shape_b].rotation);
-    var manifold = manifold_of(shape_a, shape_b, turn_a, turn_b, d, hulls);
+    let old_count = flags & POINT_COUNT_MASK;
+    let was_apart = old_count == 0u || (flags & IMPACT) != 0u;
+    let may_land = was_apart && (flags & SENSOR) == 0u && (flags & (FIXED_A | FIXED_B)) != 0u;
+    let moved = closing_motion(flags, a, b, between);
+    var manifold = empty_manifold();
+    var ahead = vec2<f32>(0.0);
+    var lands = false;
+    var normal_now = vec2<f32>(0.0);
+    // Where they are now; how far apart, if they are not near; and where they meet. One loop, so that the search is
+    // compiled once.
+    near_distance = params.speculative_distance;
+    for (var look = 0u; look < 3u; look += 1u) {
+        let met = manifold_of(shape_a, shape_b, turn_a, turn_b, d + ahead, hulls);
+        let closing = -dot(moved, met.normal);
+        let gap = lowest(met);
+        if look == 0u {
+            manifold = met;
+            normal_now = met.normal;
+            lands = met.count > 0u && may_land && gap > 0.0 && closing > params.speculative_distance;
+            if met.count > 0u || !may_land || !(length(moved) > params.speculative_distance) {
+                break;
+            }
+            near_distance = length(moved) + params.speculative_distance;
+        } else if look == 1u {
+            near_distance = params.speculative_distance;
+            if met.count == 0u || gap - closing > params.speculative_distance {
+                break;
+            }
+            manifold = met;
+            ahead = moved * min(gap / closing, 1.0);
+        } else {
+            lands = met.count > 0u;
+            let are_round =
+                (shapes[shape_a].kind & GEOMETRY_MASK) == CIRCLE && (shapes[shape_b].kind & GEOMETRY_MASK) == CIRCLE;
+            if !lands {
+                manifold = empty_manifold();
+                manifold.normal = normal_now;
+            } else if are_round {
+                // The impact of two discs finds its normal from where they are now.
+                ahead = vec2<f32>(0.0);
+            } else {
+                manifold = met;
+            }
+        }
+    }
     var sensed = 0u;
     if (flags & SENSOR) != 0u {
         sensed = SENSOR;
@@ -387,10 +452,9 @@ fn collide_contact(index: u32, hulls: bool) {
 
     // Points with the same feature keep their impulses, except those of impacts, and a pair that still touches its
     // preload.
-    let old_count = flags & POINT_COUNT_MASK;
-    let kept_count = select(0u, old_count, (flags & IMPACT) == 0u);
+    let kept_count = select(0u, old_count, (flags & IMPACT) == 0u && !lands);
     var old_impulses = vec4<f32>(0.0);
-    var preload = 0.0;
+    var old_preloads = vec2<f32>(0.0);
     if kept_count > 0u {
         old_impulses = vec4<f32>(
             manifolds_previous[old].points[0].normal_impulse, manifolds_previous[old].points[0].tangent_impulse,
@@ -398,15 +462,15 @@ fn collide_contact(index: u32, hulls: bool) {
         );
     }
     if old_count > 0u && manifold.count > 0u {
-        preload = manifolds_previous[old].preload;
+        old_preloads = manifolds_previous[old].preloads;
     }
     let old_features = contacts[index].features;
     manifolds[index].normal = manifold.normal;
     manifolds[index].cached_rotation_a = q_a;
     manifolds[index].cached_rotation_b = q_b;
     manifolds[index].cached_position = inv_rotate(select(q_a, q_b, on_plane), between);
-    manifolds[index].preload = preload;
-    manifolds[index].pad = array<u32, 3>(0u, 0u, 0u);
+    manifolds[index].pad = array<u32, 2>(0u, 0u);
+    var preloads = vec2<f32>(select(old_preloads.x, 0.5 * (old_preloads.x + old_preloads.y), old_count > 1u));
     var features = 0u;
     for (var point = 0u; point < 2u; point += 1u) {
         var fresh = ContactPoint(vec2<f32>(0.0), vec2<f32>(0.0), 0.0, 0.0, 0.0, 0.0);
@@ -414,9 +478,9 @@ fn collide_contact(index: u32, hulls: bool) {
             let feature = manifold.features[point];
             features |= feature << (16u * point);
             fresh.anchor_a = center_a + manifold.points[point];
-            fresh.anchor_b = fresh.anchor_a - between;
+            fresh.anchor_b = fresh.anchor_a - (between + ahead);
             fresh.base_separation = manifold.separations[point];
-            fresh.separation = manifold.separations[point];
+            fresh.separation = manifold.separations[point] - dot(ahead, manifold.normal);
             if kept_count > 0u && (old_features & 0xffffu) == feature {
                 fresh.normal_impulse = old_impulses.x;
                 fresh.tangent_impulse = old_impulses.y;
@@ -425,10 +489,18 @@ fn collide_contact(index: u32, hulls: bool) {
                 fresh.normal_impulse = old_impulses.z;
                 fresh.tangent_impulse = old_impulses.w;
             }
+            if old_count > 0u && (old_features & 0xffffu) == feature {
+                preloads[point] = old_preloads.x;
+            }
+            if old_count > 1u && (old_features >> 16u) == feature {
+                preloads[point] = old_preloads.y;
+            }
         }
         manifolds[index].points[point] = fresh;
     }
-    contacts[index].flags = (flags & (FIXED_A | FIXED_B | TOUCHED)) | CACHED | manifold.count | sensed;
+    manifolds[index].preloads = preloads;
+    contacts[index].flags = (flags & (FIXED_A | FIXED_B | TOUCHED)) | CACHED | manifold.count | sensed
+        | select(0u, IMPACT, lands);
     contacts[index].color = select(color, NONE, manifold.count == 0u);
     contacts[index].features = features;
     if manifold.count == 0u || old_count == 0u {

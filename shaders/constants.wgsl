@@ -9,7 +9,6 @@ const EDGE_PREFERENCE: f32 = 1e-6;
 const MIN_CORNER_ANGLE: f32 = 0.5;
 const ROUNDING: f32 = 1e-6;
 
-const MIN_IMPACT_SUBSTEPS: f32 = 2.0;
 const MIN_DETERMINANT: f32 = 0.01;
 const GAP: f32 = 1e-3;
 const MAX_PRELOAD: f32 = 20.0;

@@ -9,6 +9,7 @@
 //#import types
 //#import math
 //#import sweep
+//#import impact
 //#functions joint_sweep
 //#functions warm_start
 //#functions warm_start_joints
@@ -47,7 +48,7 @@ fn each_constraint(slot: u32) {
             warm_start_contact(slot);
         }
         case OP_SOLVE: {
-            solve_contact(slot, op_flags);
+            sweep_contact(slot, op_flags);
         }
         case OP_PROJECT: {
             project_contact(slot);

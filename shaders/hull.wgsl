@@ -85,7 +85,7 @@ fn hull_hull(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>)
     var best = Best(-FAR, 0u, false);
     best = separate(a, b, d_a, between, false, preference, best);
     best = separate(b, a, d_b, back, true, preference, best);
-    if best.separation - radius > params.speculative_distance {
+    if best.separation - radius > near_distance {
         return manifold;
     }
 
@@ -136,7 +136,7 @@ fn hull_hull(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>)
         }
         nearest = min(nearest, clipped.y);
         let gap = clipped.y - radius;
-        if gap > params.speculative_distance {
+        if gap > near_distance {
             continue;
         }
         let core = start + edge.tangent * clipped.x;
@@ -198,7 +198,7 @@ fn hull_hull(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>)
         return manifold;
     }
     manifold.count = 0u;
-    if distance - radius > params.speculative_distance {
+    if distance - radius > near_distance {
         return manifold;
     }
     var towards = normal;
@@ -259,7 +259,7 @@ fn hull_circle(hull: u32, turn: vec2<f32>, radius: f32, d: vec2<f32>) -> Touch {
         }
     }
     let apart = distance - shapes[hull].radius - radius;
-    if apart > params.speculative_distance {
+    if apart > near_distance {
         return manifold;
     }
     let surface = center - normal * distance;
@@ -283,7 +283,7 @@ fn hull_half_plane(hull: u32, turn: vec2<f32>, normal: vec2<f32>, d: vec2<f32>) 
     for (var end = 0u; end < min(count, 2u); end += 1u) {
         let point = hull_point(hull, vertex);
         let apart = height + dot(up, point);
-        if apart <= params.speculative_distance {
+        if apart <= near_distance {
             let slot = manifold.count;
             manifold.points[slot] = rotate(turn, point) - normal * (shapes[hull].radius + 0.5 * apart);
             manifold.separations[slot] = apart;

@@ -52,7 +52,9 @@ fn integrate_velocity(index: u32) {
     if speed > params.max_speed {
         velocity = velocity * (params.max_speed / speed);
     }
-    angular_velocity = clamp(angular_velocity, -params.max_spin, params.max_spin);
+    let is_disc = bodies[index].extent == bodies[index].min_extent;
+    let max_spin = select(params.max_spin, params.max_disc_spin, is_disc);
+    angular_velocity = clamp(angular_velocity, -max_spin, max_spin);
     states[index].velocity = velocity;
     states[index].angular_velocity = angular_velocity;
     if warm {

@@ -3,7 +3,9 @@
 
 //#import types
 
-const PARTNER_WORDS: u32 = 8u;
+const PARTNER_WORDS: u32 = 10u;
+// Word of the motion by which a shape looks ahead for fixed shapes, two words; those before are the partners.
+const AHEAD_WORD: u32 = 8u;
 // The first word of a shape's partners is their count and, if bodies may sleep, a flag for asleep and one for "an awake
 // shape met it". All threads that mark a shape in one dispatch store the same value.
 const PARTNER_COUNT: u32 = 0x3fffffffu;

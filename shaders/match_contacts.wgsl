@@ -10,7 +10,7 @@
 @group(0) @binding(4) var<storage, read_write> counters: Counters;
 
 const NO_PAST_COLOR: u32 = 0xffu;
-const KEPT_FLAGS: u32 = ((1u << PAST_COLOR_SHIFT) - 1u) & ~(RECYCLED | TOUCHED);
+const KEPT_FLAGS: u32 = ((1u << PAST_COLOR_SHIFT) - 1u) & ~(RECYCLED | TOUCHED | INITIAL);
 
 @compute @workgroup_size(LANES)
 fn match_contacts(
@@ -32,7 +32,8 @@ fn match_contacts(
         if contacts_previous[old].shape_b == partner {
             let flags = contacts_previous[old].flags;
             let past_color = min(contacts_previous[old].color, NO_PAST_COLOR);
-            let touched = select(0u, TOUCHED, (flags & (POINT_COUNT_MASK | OVERLAPS)) != 0u);
+            let did_touch = (flags & (POINT_COUNT_MASK | OVERLAPS)) != 0u && (flags & INITIAL) == 0u;
+            let touched = select(0u, TOUCHED, did_touch);
             contacts[index].flags = (flags & KEPT_FLAGS) | touched | (past_color << PAST_COLOR_SHIFT);
             contacts[index].color = old;
             contacts[index].features = contacts_previous[old].features;

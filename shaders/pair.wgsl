@@ -15,8 +15,9 @@
 @group(0) @binding(5) var<storage, read_write> pair_starts: array<u32>;
 @group(0) @binding(6) var<storage, read_write> contacts: array<Contact>;
 @group(0) @binding(7) var<storage, read_write> counters: Counters;
-// Results of pair_count, so that pair_emit need not search again: PARTNER_WORDS words per shape, the count and then the
-// first partners. Shapes with more partners are searched twice. Behind it are the pairs that joints exclude.
+// Results of pair_count, so that pair_emit need not search again: PARTNER_WORDS words per shape, the count, the first
+// partners and the motion of the shape. Shapes with more partners are searched twice. Behind it are the pairs that
+// joints exclude.
 @group(0) @binding(8) var<storage, read_write> partners: array<u32>;
 @group(0) @binding(9) var<storage, read> joints: array<JointData>;
 @group(0) @binding(10) var<storage, read> joint_states: array<JointState>;
@@ -96,6 +97,14 @@ fn reaches(aabb: Aabb, plane: Aabb) -> bool {
     return plane.min.x == f32(HALF_PLANE_ROW) && plane.max.x * lowest.x + plane.max.y * lowest.y <= plane.min.y;
 }
 
+// Returns the box in which a shape looks for fixed shapes.
+fn box_ahead(index: u32, aabb: Aabb) -> Aabb {
+    let at = index * PARTNER_WORDS + AHEAD_WORD;
+    let size = aabb.max - aabb.min;
+    let moved = max(min(bitcast<vec2<f32>>(vec2<u32>(partners[at], partners[at + 1u])), size), -size);
+    return Aabb(aabb.min + min(moved, vec2<f32>(0.0)), aabb.max + max(moved, vec2<f32>(0.0)));
+}
+
 // Returns the number of shapes that pair with `index`. With `emit`, writes their contacts from `start` on; without,
 // stores the first as partners. All candidates go through one loop, so that its body is compiled once.
 fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
@@ -113,6 +122,7 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
         awake_levels = atomicLoad(&counters.awake_levels);
     }
     let rules = rules_of(index);
+    let ahead = box_ahead(index, aabb);
     var count = 0u;
     // Before the levels come the half planes, as one more row of cells.
     for (var next_level = own; next_level <= params.level_count; next_level += 1u) {
@@ -131,9 +141,15 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
             run = run_of_level(level);
             at_once = run.end - run.slot < 2u;
         }
+        // Fixed shapes are met ahead.
+        let looks_ahead = is_grid && (params.fixed_levels >> level & 1u) != 0u;
+        var near = aabb;
+        if looks_ahead || !is_grid {
+            near = ahead;
+        }
         var range = CellRange(vec2<i32>(0), vec2<i32>(0));
         if !at_once {
-            range = cells_around(level, aabb.min, aabb.max);
+            range = cells_around(level, near.min, near.max);
         }
         for (var row = range.low.y; row <= range.high.y; row += 1) {
             if !at_once {
@@ -162,8 +178,14 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
                     continue;
                 }
                 let partner = aabbs[other];
-                let near = select(reaches(aabb, partner), overlaps(aabb, partner), is_grid);
-                if !near || !may_meet(rules, rules_of(other)) {
+                if !select(reaches(near, partner), overlaps(near, partner), is_grid) {
+                    continue;
+                }
+                let others = rules_of(other);
+                if !may_meet(rules, others) {
+                    continue;
+                }
+                if looks_ahead && (others.kind & FIXED_SHAPE) == 0u && !overlaps(aabb, partner) {
                     continue;
                 }
                 if asleep && is_asleep(other) {
@@ -173,7 +195,7 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
                     if start + count < params.contact_capacity {
                         contacts[start + count].shape_b = other;
                     }
-                } else if count + 1u < PARTNER_WORDS {
+                } else if count + 1u < AHEAD_WORD {
                     partners[index * PARTNER_WORDS + count + 1u] = other;
                 }
                 count += 1u;
@@ -248,7 +270,7 @@ fn pair_emit(
         if (params.switches & SLEEP) != 0u && atomicLoad(&counters.again) == 0u {
             // The contacts are there already.
         } else {
-            let few = count < PARTNER_WORDS;
+            let few = count < AHEAD_WORD;
             if !few {
                 _ = pairs_of(index, true, start);
             }

@@ -3,6 +3,7 @@
 
 //#import types
 //#import math
+//#import constants
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> bodies: array<BodyData>;
@@ -33,7 +34,7 @@ fn prepare(
     let shape_a = contacts[index].shape_a;
     let shape_b = contacts[index].shape_b;
     let normal = manifolds[index].normal;
-    let preload = manifolds[index].preload;
+    let preloads = manifolds[index].preloads;
     let flags = contacts[index].flags;
     let count = flags & POINT_COUNT_MASK;
     var inv = vec4<f32>(bodies[a].inv_mass, bodies[a].inv_inertia, bodies[b].inv_mass, bodies[b].inv_inertia);
@@ -52,8 +53,9 @@ fn prepare(
     constraints[slot].inv_inertia_a = inv.y;
     constraints[slot].inv_mass_b = inv.z;
     constraints[slot].inv_inertia_b = inv.w;
-    constraints[slot].flags = flags;
-    constraints[slot].friction = sqrt(shapes[shape_a].friction * shapes[shape_b].friction);
+    let is_loaded = max(preloads.x, preloads.y) > MAX_PRELOAD * params.linear_slop;
+    constraints[slot].flags = flags | select(0u, LOADED, is_loaded);
+    constraints[slot].friction = mix_friction(shapes[shape_a].friction, shapes[shape_b].friction);
     // Missing points are all zero.
     var separations = vec2<f32>(0.0);
     var r_a_0 = vec2<f32>(0.0);
@@ -61,12 +63,12 @@ fn prepare(
     var r_b_0 = vec2<f32>(0.0);
     var impulses = vec4<f32>(0.0);
     if count > 0u {
-        separations.x = manifolds[index].points[0].separation - preload;
+        separations.x = manifolds[index].points[0].separation - preloads.x;
         r_a_0 = manifolds[index].points[0].anchor_a;
         r_b_0 = manifolds[index].points[0].anchor_b;
     }
     if count > 1u {
-        separations.y = manifolds[index].points[1].separation - preload;
+        separations.y = manifolds[index].points[1].separation - preloads.y;
         r_a_1 = manifolds[index].points[1].anchor_a;
     }
     constraints[slot].separations = separations;
@@ -87,7 +89,7 @@ fn prepare(
     constraints[slot].measured = vec2<f32>(0.0);
     if (params.switches & SURFACES) != 0u {
         var surface = Surface(0.0, 0.0, 0.0, 0.0);
-        surface.kinetic_friction = sqrt(shapes[shape_a].kinetic_friction * shapes[shape_b].kinetic_friction);
+        surface.kinetic_friction = mix_friction(shapes[shape_a].kinetic_friction, shapes[shape_b].kinetic_friction);
         surface.tangent_speed = shapes[shape_a].tangent_speed + shapes[shape_b].tangent_speed;
         surface.rolling_resistance = max(shapes[shape_a].rolling_resistance, shapes[shape_b].rolling_resistance)
             * max(shapes[shape_a].radius, shapes[shape_b].radius);
@@ -99,6 +101,10 @@ fn prepare(
 }
 
 // Returns the acceleration of a body by gravity and its force, m/s².
+fn mix_friction(a: f32, b: f32) -> f32 {
+    return sqrt(a * b);
+}
+
 fn pushed(body: u32) -> vec2<f32> {
     let inv_mass = bodies[body].inv_mass;
     let asleep = (params.switches & SLEEP) != 0u && (states[body].status & ASLEEP) != 0u;

@@ -13,18 +13,23 @@
 @group(0) @binding(5) var<storage, read_write> color_claims: array<u32>;
 @group(0) @binding(6) var<storage, read_write> counters: Counters;
 @group(0) @binding(7) var<storage, read> bodies: array<BodyData>;
-@group(0) @binding(8) var<storage, read_write> motion_extents: array<f32>;
+@group(0) @binding(8) var<storage, read_write> motions: array<BodyMotion>;
 
 const FAST: f32 = -1.0;
 
-fn motion_extent_of(index: u32, state: BodyState) -> f32 {
+fn motion_of(index: u32, state: BodyState) -> BodyMotion {
     let extent = bodies[index].extent;
     let speed = length(state.velocity) + abs(state.angular_velocity) * extent;
     let is_slow = speed * params.dt <= 0.5 * bodies[index].min_extent;
-    if !is_slow {
-        return FAST;
-    }
-    return select(extent, 0.0, bodies[index].kind == STATIC);
+    let is_static = bodies[index].kind == STATIC;
+    // Fast bodies are swept. One that turns may meet a wall with another side than it would now; a disc cannot.
+    let is_swept = bodies[index].kind == DYNAMIC && !is_slow && bodies[index].min_extent != extent;
+    let still = is_static || (state.status & ASLEEP) != 0u || is_swept;
+    return BodyMotion(
+        select(state.velocity * params.dt, vec2<f32>(0.0), still),
+        select(state.angular_velocity * params.dt, 0.0, still),
+        select(FAST, select(extent, 0.0, is_static), is_slow),
+    );
 }
 
 @compute @workgroup_size(LANES)
@@ -84,7 +89,7 @@ fn quarantine(
     state.delta_rotation = vec2<f32>(1.0, 0.0);
     states[index] = state;
     accumulators[index] = Accumulator(-state.velocity, -state.angular_velocity, 0u);
-    motion_extents[index] = motion_extent_of(index, state);
+    motions[index] = motion_of(index, state);
     color_masks[index] = 0u;
     for (var slot = 0u; slot < CLAIM_SLOTS; slot += 1u) {
         color_claims[index * CLAIM_SLOTS + slot] = 0u;

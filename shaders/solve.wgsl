@@ -5,6 +5,56 @@
 //#import math
 //#import constants
 //#import sweep
+//#import impact
+
+// Stops a contact that was found ahead at the surface, in the sweep in which it would pass it.
+fn land_contact(slot: u32, sweep_flags: u32) {
+    let a = constraints[slot].body_a;
+    let b = constraints[slot].body_b;
+    let count = constraints[slot].flags & POINT_COUNT_MASK;
+    let normal = constraints[slot].normal;
+    var arms = Arms(constraints[slot].r_a[0], constraints[slot].r_b, constraints[slot].r_a[1], vec2<f32>(0.0));
+    if count > 1u {
+        arms.b_1 = arms.a_1 + (arms.b_0 - arms.a_0);
+    }
+    if (sweep_flags & MEASURED) == 0u {
+        constraints[slot].measured = separations_now(slot, normal, arms);
+    }
+    let velocity = vec2<f32>(
+        dot(point_velocity(states[a].velocity, states[a].angular_velocity, states[b].velocity,
+            states[b].angular_velocity, arms.a_0, arms.b_0), normal),
+        dot(point_velocity(states[a].velocity, states[a].angular_velocity, states[b].velocity,
+            states[b].angular_velocity, arms.a_1, arms.b_1), normal),
+    );
+    let measured = constraints[slot].measured;
+    let gap = select(vec2<f32>(0.0), measured, measured > vec2<f32>(GAP * params.linear_slop));
+    var wanted = max(-(velocity + gap / params.h), vec2<f32>(0.0));
+    // A fast approach is left to the next impacts, which give it its rebound.
+    let leaves = (sweep_flags & LEAVE_IMPACTS) != 0u && (params.switches & BOUNCES) != 0u;
+    if leaves && rebounds[slot].restitution != 0.0 {
+        wanted = select(wanted, vec2<f32>(0.0), velocity < vec2<f32>(-impact_speed(0.0)));
+    }
+    if count < 2u {
+        wanted.y = 0.0;
+    }
+    if any(wanted != vec2<f32>(0.0)) {
+        constraints[slot].impulses += impact(slot, normal, arms, wanted);
+    }
+}
+
+// Returns the separations of the points after the motion of the bodies so far.
+fn separations_now(slot: u32, normal: vec2<f32>, arms: Arms) -> vec2<f32> {
+    let a = constraints[slot].body_a;
+    let b = constraints[slot].body_b;
+    let moved = states[b].delta_position - states[a].delta_position;
+    let turn_a = states[a].delta_rotation;
+    let turn_b = states[b].delta_rotation;
+    let start = constraints[slot].separations;
+    return vec2<f32>(
+        start.x + dot(moved + (turned(turn_b, arms.b_0) - turned(turn_a, arms.a_0)), normal),
+        start.y + dot(moved + (turned(turn_b, arms.b_1) - turned(turn_a, arms.a_1)), normal),
+    );
+}
 
 // Each field is read once, at the top, and each result written once, at the end: the sweeps are bound by memory, and on
 // a software adapter every word counts. A missing second point is all zero and takes no impulse.
@@ -54,11 +104,12 @@ fn solve_contact(slot: u32, flags_of_sweep: u32) {
         constraints[slot].measured = separation;
     }
     let softness = select(params.contact_softness, params.fixed_softness, (flags & (FIXED_A | FIXED_B)) != 0u);
+    let fastest = select(params.push_speed, FAR, (flags & LOADED) != 0u);
     let fresh = (sweep_flags & FRESH) != 0u;
 
     let old_0 = select(constraints[slot].impulses.x, 0.0, fresh);
     let velocity_0 = dot((v_b + cross_scalar(w_b, r_b_0)) - (v_a + cross_scalar(w_a, r_a_0)), normal);
-    let new_0 = normal_impulse(separation.x, velocity_0, mass_0, old_0, softness, sweep_flags);
+    let new_0 = normal_impulse(separation.x, velocity_0, mass_0, old_0, softness, fastest, sweep_flags);
     let push_0 = normal * (new_0 - old_0);
     v_a -= push_0 * m_a;
     w_a -= i_a * cross_2d(r_a_0, push_0);
@@ -67,7 +118,7 @@ fn solve_contact(slot: u32, flags_of_sweep: u32) {
 
     let old_1 = select(constraints[slot].impulses.z, 0.0, fresh);
     let velocity_1 = dot((v_b + cross_scalar(w_b, r_b_1)) - (v_a + cross_scalar(w_a, r_a_1)), normal);
-    let new_1 = normal_impulse(separation.y, velocity_1, mass_1, old_1, softness, sweep_flags);
+    let new_1 = normal_impulse(separation.y, velocity_1, mass_1, old_1, softness, fastest, sweep_flags);
     let push_1 = normal * (new_1 - old_1);
     v_a -= push_1 * m_a;
     w_a -= i_a * cross_2d(r_a_1, push_1);
@@ -158,7 +209,15 @@ fn solve_contact(slot: u32, flags_of_sweep: u32) {
 }
 
 // Returns the accumulated normal impulse of a point after this visit.
-fn normal_impulse(separation: f32, velocity: f32, mass: f32, old: f32, softness: vec4<f32>, sweep_flags: u32) -> f32 {
+fn normal_impulse(
+    separation: f32,
+    velocity: f32,
+    mass: f32,
+    old: f32,
+    softness: vec4<f32>,
+    fastest: f32,
+    sweep_flags: u32,
+) -> f32 {
     var bias = 0.0;
     var mass_scale = 1.0;
     var impulse_scale = 0.0;
@@ -168,10 +227,10 @@ fn normal_impulse(separation: f32, velocity: f32, mass: f32, old: f32, softness:
         let depth = min(separation + softness.w, 0.0);
         mass_scale = softness.y;
         impulse_scale = softness.z;
-        bias = max(mass_scale * softness.x * depth, -params.push_speed);
+        bias = max(mass_scale * softness.x * depth, -fastest);
     }
     // A fast approach is left to the next impacts, which give it its rebound.
-    if (sweep_flags & LEAVE_IMPACTS) != 0u && velocity < -impact_speed() {
+    if (sweep_flags & LEAVE_IMPACTS) != 0u && velocity < -impact_speed(old) {
         return old;
     }
     let wanted = -mass * (mass_scale * velocity + bias) - impulse_scale * old;
@@ -179,6 +238,14 @@ fn normal_impulse(separation: f32, velocity: f32, mass: f32, old: f32, softness:
         return old + max(wanted, 0.0);
     }
     return max(old + wanted, 0.0);
+}
+
+fn sweep_contact(slot: u32, sweep_flags: u32) {
+    if (constraints[slot].flags & IMPACT) == 0u {
+        solve_contact(slot, sweep_flags);
+    } else {
+        land_contact(slot, sweep_flags);
+    }
 }
 
 @compute @workgroup_size(LANES)
@@ -196,5 +263,5 @@ fn solve_tail(@builtin(local_invocation_index) lane: u32) {
 }
 
 fn each_constraint(slot: u32) {
-    solve_contact(slot, sweep.flags);
+    sweep_contact(slot, sweep.flags);
 }

@@ -20,25 +20,25 @@ fn is_quiet(body: u32) -> bool {
     return dot(velocity, velocity) <= params.sleep_speed * params.sleep_speed;
 }
 
-// Returns the preload of a contact for the next step, m.
-fn preload(index: u32, load: f32) -> f32 {
+// Returns the preloads of a contact for the next step, m. Both change by the same length.
+fn preloads(index: u32, load: f32) -> vec2<f32> {
     var overlap = -manifolds[index].points[0].separation;
     if (contacts[index].flags & POINT_COUNT_MASK) > 1u {
         overlap = -0.5 * (manifolds[index].points[0].separation + manifolds[index].points[1].separation);
     }
-    if load == 0.0 || overlap < 0.0 {
-        return 0.0;
-    }
-    let old = manifolds[index].preload;
+    let old = manifolds[index].preloads;
     let slop = params.linear_slop;
-    let missing = UNLOAD_SHARE * slop - overlap;
+    if load == 0.0 || overlap < params.unload_overlap - UNLOAD_SHARE * slop {
+        return vec2<f32>(0.0);
+    }
+    let missing = params.unload_overlap - overlap;
     if missing > 0.0 {
-        return max(old - UNLOAD_RATE * missing, 0.0);
+        return max(old - UNLOAD_RATE * missing, vec2<f32>(0.0));
     }
     let excess = overlap - slop;
     let is_load = excess > 0.0 && overlap < MAX_PRELOAD * slop;
     if is_load && is_quiet(contacts[index].body_a) && is_quiet(contacts[index].body_b) {
-        return min(old + params.preload_rate * excess, MAX_PRELOAD * slop);
+        return max(min(old + params.preload_rate * excess, vec2<f32>(MAX_PRELOAD * slop)), old);
     }
     return old;
 }
@@ -67,7 +67,7 @@ fn store_impulses(
     manifolds[contact].points[1].normal_impulse = impulses.z;
     manifolds[contact].points[1].tangent_impulse = impulses.w;
     if params.preload_rate > 0.0 {
-        manifolds[contact].preload = preload(contact, impulses.x + impulses.z);
+        manifolds[contact].preloads = preloads(contact, impulses.x + impulses.z);
     }
     if (params.switches & SURFACES) != 0u {
         contacts[contact].rolling_impulse = surfaces[slot].rolling_impulse;

@@ -18,10 +18,11 @@
 @group(0) @binding(6) var<storage, read_write> rebounds: array<Rebound>;
 @group(1) @binding(0) var<uniform> sweep: Sweep;
 
-// Returns the approach speed from which on there is an impact, m/s.
-fn impact_speed() -> f32 {
+// Returns the approach speed from which on there is an impact at a point that carries this impulse, m/s.
+fn impact_speed(impulse: f32) -> f32 {
     let gravity = abs(params.gravity);
-    return max(params.restitution_threshold, MIN_IMPACT_SUBSTEPS * params.h * max(gravity.x, gravity.y));
+    let free = max(params.restitution_threshold, params.impact_time * max(gravity.x, gravity.y));
+    return select(free, max(params.pressing_threshold, free), impulse > 0.0);
 }
 
 fn wide(workgroup: vec3<u32>, workgroups: vec3<u32>, lane: u32) {

@@ -77,6 +77,8 @@ const PAST_COLOR_SHIFT: u32 = 24u;
 const SENSOR: u32 = 256u;
 const OVERLAPS: u32 = 512u;
 const IMPACT: u32 = 1024u;
+const INITIAL: u32 = 2048u;
+const LOADED: u32 = 4096u;
 
 const ACCUMULATE: u32 = 1u;
 const RECYCLE: u32 = 2u;
@@ -201,6 +203,13 @@ struct Params {
     exclusion_links: u32,
     field_count: u32,
     late_plane_count: u32,
+    pressing_threshold: f32,
+    impact_time: f32,
+    fixed_levels: u32,
+    unload_overlap: f32,
+    max_disc_spin: f32,
+    pad_0: u32,
+    pad_1: vec2<u32>,
     late_planes: array<vec4<u32>, 4>,
     fields: array<FieldData, 4>,
     levels: array<Level, 24>,
@@ -226,7 +235,8 @@ struct BodyData {
     min_extent: f32,
     kind: u32,
     can_sleep: u32,
-    pad: vec2<u32>,
+    color: u32,
+    pad: u32,
 }
 
 struct CcdBody {
@@ -249,6 +259,12 @@ struct BodyState {
     status: u32,
     delta_position: vec2<f32>,
     delta_rotation: vec2<f32>,
+}
+
+struct BodyMotion {
+    moved: vec2<f32>,
+    turned: f32,
+    extent: f32,
 }
 
 struct Accumulator {
@@ -363,8 +379,8 @@ struct Manifold {
     cached_rotation_b: vec2<f32>,
     cached_position: vec2<f32>,
     points: array<ContactPoint, 2>,
-    preload: f32,
-    pad: array<u32, 3>,
+    preloads: vec2<f32>,
+    pad: array<u32, 2>,
 }
 
 struct SleepingContact {

@@ -4,12 +4,10 @@
 use glam::Vec2;
 
 use crate::command::Command;
-use crate::cpu::CpuWorld;
 use crate::math::{cross_scalar, inv_rotate, rotate};
-use crate::population::{BodyId, Population, living, slot_of};
+use crate::population::{BodyId, Population, living};
 use crate::scene::{BodyType, Compiled, MassProperties};
 use crate::types::{ASLEEP, BodyState, DYNAMIC, KINEMATIC, Pose, QUARANTINED};
-use crate::world::{World, WorldError};
 
 /// A copy of a body's state between two steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -192,113 +190,6 @@ pub(crate) fn transforms_of(
         BodyTransform::new(id, poses[slot], compiled.mass[slot].center)
     };
     out.extend(living(compiled, population).map(place));
-}
-
-impl CpuWorld {
-    /// Returns a body as it is now. A body of the scene may be given by its index. This takes some nanoseconds.
-    ///
-    /// # Errors
-    /// The body does not exist or was removed.
-    pub fn body(&self, body: impl Into<BodyId>) -> Result<BodyView, WorldError> {
-        let slot = slot_of(self.compiled(), self.population(), body.into())?;
-        self.body_in(slot).ok_or(WorldError::Cancelled)
-    }
-
-    /// Returns the body in a slot, if there is one.
-    pub(crate) fn body_in(&self, slot: usize) -> Option<BodyView> {
-        let id = self.body_id(slot)?;
-        Some(BodyView::new(self.compiled(), id, *self.poses().get(slot)?, self.body_state(slot)?))
-    }
-
-    /// Writes the transform of every body as it is now, by slot.
-    pub fn transforms(&self, out: &mut Vec<BodyTransform>) {
-        transforms_of(self.compiled(), self.population(), self.poses(), out);
-    }
-
-    /// Returns the ids of all bodies, by slot.
-    pub fn bodies(&self) -> impl Iterator<Item = BodyId> + '_ {
-        living(self.compiled(), self.population())
-    }
-}
-
-impl World {
-    /// Returns a body as it is now: position, velocities, mass. A body of the scene may be given by its index.
-    ///
-    /// On the CPU this takes some nanoseconds. On the GPU it waits for the device and reads the body back; for many
-    /// bodies [`Self::transforms`] waits once, and [`Self::transforms_latest`] never does.
-    ///
-    /// ```
-    /// use drystone::{Body, Command, Scene, Shape, World};
-    ///
-    /// let mut scene = Scene::new("hammer");
-    /// let hammer = scene.add(Body::dynamic(1.0, 4.0).shape(Shape::half_box(0.2, 0.5).offset(1.0, 0.0)));
-    /// let mut world = World::new(&scene)?;
-    /// world.step()?;
-    /// let body = world.body(hammer)?;
-    /// // The position is that of the origin, not of the centre of mass: to set it again moves nothing.
-    /// world.command(hammer, Command::teleport(body.position(), body.angle()))?;
-    /// # Ok::<(), drystone::WorldError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// The body does not exist or was removed; the device is lost; or a step was given up.
-    pub fn body(&self, body: impl Into<BodyId>) -> Result<BodyView, WorldError> {
-        match self {
-            Self::Cpu(world) if world.has_given_up() => Err(WorldError::Cancelled),
-            Self::Cpu(world) => world.body(body),
-            Self::Gpu(world) => world.body(body),
-        }
-    }
-
-    /// Returns true if the body exists and was not removed.
-    #[must_use]
-    pub fn contains(&self, body: impl Into<BodyId>) -> bool {
-        slot_of(self.compiled(), self.population(), body.into()).is_ok()
-    }
-
-    /// Returns the body with a name ([`Body::id`](crate::Body::id)), if there is one. Compares every body.
-    #[must_use]
-    pub fn find(&self, name: &str) -> Option<BodyId> {
-        self.bodies().find(|id| self.compiled().ids[id.index as usize].as_deref() == Some(name))
-    }
-
-    /// Returns the ids of all bodies, by slot.
-    pub fn bodies(&self) -> impl Iterator<Item = BodyId> + '_ {
-        living(self.compiled(), self.population())
-    }
-
-    /// Writes the transform of every body as it is now, by slot. On the GPU this waits for the device.
-    ///
-    /// # Errors
-    /// If the device is lost or a step was given up.
-    pub fn transforms(&mut self, out: &mut Vec<BodyTransform>) -> Result<(), WorldError> {
-        match self {
-            Self::Cpu(world) if world.has_given_up() => return Err(WorldError::Cancelled),
-            Self::Cpu(world) => world.transforms(out),
-            Self::Gpu(world) => world.transforms(out)?,
-        }
-        Ok(())
-    }
-
-    /// Writes the newest transforms of all bodies that are known without a wait, and returns the number of steps done
-    /// then. On the CPU they are the present ones. On the GPU each call starts a copy and returns the newest that has
-    /// arrived: with a call a frame that is a frame or two old. `None`: none has arrived yet, and `out` is empty.
-    ///
-    /// # Errors
-    /// If the device is lost or a step was given up.
-    pub fn transforms_latest(&mut self, out: &mut Vec<BodyTransform>) -> Result<Option<u64>, WorldError> {
-        match self {
-            Self::Cpu(_) => self.transforms(out).map(|()| Some(self.steps())),
-            Self::Gpu(world) => world.transforms_latest(out),
-        }
-    }
-
-    fn population(&self) -> Option<&Population> {
-        match self {
-            Self::Cpu(world) => world.population(),
-            Self::Gpu(world) => world.population(),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::world::WorldError;
-
 /// A token by which any thread can cancel the steps of a world.
 ///
 /// ```
@@ -89,6 +87,10 @@ impl Latch {
     }
 }
 
+/// Error of a step that is given up, or of a world whose step was.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cancelled;
+
 /// The bounds of a world's steps: its token, whether it has given up, and its limit of contacts.
 #[derive(Debug, Default)]
 pub(crate) struct StepLimits {
@@ -118,8 +120,8 @@ impl StepLimits {
     }
 
     /// Checks that no step is given up or to be given up.
-    pub fn check(&self) -> Result<(), WorldError> {
-        if self.latch.is_cancelled() { Err(WorldError::Cancelled) } else { Ok(()) }
+    pub fn check(&self) -> Result<(), Cancelled> {
+        if self.latch.is_cancelled() { Err(Cancelled) } else { Ok(()) }
     }
 
     /// Returns true if a step was given up since a snapshot was last restored.

@@ -14,7 +14,7 @@ use glam::Vec2;
 pub use joint::JointCommand;
 
 use crate::math::{rotate, rotation};
-use crate::population::{BodyId, JointId, PopulationChange};
+use crate::population::{BodyId, JointId, Population, PopulationChange};
 use crate::scene::{Compiled, MAX_ANGLE, MAX_POSITION, MAX_VALUE, SceneError};
 use crate::types::{self, DYNAMIC, JOINT_VACANT, KINEMATIC, VACANT};
 
@@ -228,6 +228,19 @@ impl Command {
             }
         }
     }
+}
+
+/// Returns the slot of a body.
+///
+/// # Errors
+/// The body does not exist or was removed.
+pub(crate) fn slot_of(compiled: &Compiled, population: Option<&Population>, id: BodyId) -> Result<usize, CommandError> {
+    let slot = id.index as usize;
+    let Some(body) = compiled.bodies.get(slot) else {
+        return Err(CommandError::NoBody { body: slot, count: compiled.bodies.len() });
+    };
+    let generation = population.map_or(0, |population| population.generation(slot));
+    if body.kind == VACANT || generation != id.generation { Err(CommandError::Gone(id)) } else { Ok(slot) }
 }
 
 /// Wakes every body, where bodies sleep.

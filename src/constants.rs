@@ -27,8 +27,12 @@ pub const DEFAULT_CONTACT_DAMPING_RATIO: f32 = 10.0;
 pub const DEFAULT_PUSH_SPEED: f32 = 3.0;
 /// Penetration that is not corrected, m; Box2D's linear slop. Less: contacts at rest come and go. More is visible.
 pub const DEFAULT_SLOP: f32 = 0.005;
-/// Approach speed from which on bodies bounce, m/s; Box2D's. Less: resting bodies tremble.
-pub const DEFAULT_RESTITUTION_THRESHOLD: f32 = 1.0;
+/// Approach speed from which on bodies bounce that already press on each other, m/s; Box2D's, for all. Less: loads that
+/// settle in a heap bounce through it.
+pub const DEFAULT_PRESSING_THRESHOLD: f32 = 1.0;
+/// Approach speed from which on other bodies bounce, as a multiple of what gravity adds in a substep: 0.25 m/s at the
+/// default step. Less: tall stacks of bodies that bounce rock. More: bounces end early.
+pub const DEFAULT_IMPACT_SUBSTEPS: f32 = 6.0;
 /// Coefficient of friction; Box2D's.
 pub const DEFAULT_FRICTION: f32 = 0.6;
 
@@ -61,6 +65,11 @@ pub const MAX_SHAPES: usize = 8_000_000;
 pub const MAX_JOINTS: usize = 4_000_000;
 /// Most emitters in a scene.
 pub const MAX_EMITTERS: usize = 10_000;
+/// Most commands in the timeline of a scene. More: each step of a ramp looks through all of them.
+pub const MAX_TIMED_COMMANDS: usize = 4096;
+/// Most steps of all ramps of a scene together, four and a half hours at 60 a second. More: restoring a snapshot
+/// repeats them and takes seconds.
+pub const MAX_RAMP_STEPS: u64 = 1_000_000;
 /// Highest frequency, Hz, and damping ratio of a spring or a joint; far above what a step can follow.
 pub const MAX_HERTZ: f32 = 1e6;
 /// Largest difference from 1 of the length of a normal or an axis. A unit vector computed in f32 is off by 1e-7.
@@ -119,8 +128,10 @@ pub const PRELOAD_RATE: f32 = 1.0;
 /// Largest preload of a contact's spring, and largest overlap at which it grows, as a multiple of the slop. More: a
 /// press that nothing can open never comes to rest. Less: heaps above some hundred rows overlap by more than the slop.
 pub const MAX_PRELOAD: f32 = 20.0;
-/// Share of the slop at which the mean overlap of a contact makes its preload shrink. Between this and the slop the
-/// preload stays, so that a contact at rest does not search for its load for ever.
+/// Overlap of a contact below which its preload shrinks, as a share of the slop; where that has fallen by as much again
+/// it is lost. From there to the slop the preload stays, so that a contact at rest does not search for its load for
+/// ever. With loads from the start ([`Settings::initial_loads`](crate::Settings)) it shrinks across a gap only: bodies
+/// placed side by side do not overlap. More: loads sink. Less: bodies whose load is taken away hop.
 pub const UNLOAD_SHARE: f32 = 0.5;
 /// Share of the missing overlap by which a preload shrinks in a step. More: bodies whose load is taken away jump less,
 /// but a stack that rocks loses its preload.
@@ -130,7 +141,8 @@ pub const MAX_CORRECTION: f32 = 0.2;
 /// Rounds of impacts a substep, in worlds that bounce. An impulse passes through at least as many touching bodies.
 /// Fewer: what still approaches afterwards loses its rebound. More cost in proportion.
 pub const RESTITUTION_ROUNDS: u32 = 4;
-/// Slowest approach that is an impact, as a multiple of the speed that gravity adds in a substep, at any threshold.
+/// Slowest approach that is an impact, as a multiple of the speed that gravity adds in a substep, at any threshold that
+/// a scene sets.
 /// Less: stacks of bodies that bounce tremble and fall at a threshold of 0. More: bounces end early.
 pub const MIN_IMPACT_SUBSTEPS: f32 = 2.0;
 /// Determinant of the inverse masses of two points of a contact, as a share of the product of its diagonal, below which
@@ -144,6 +156,17 @@ pub const GAP: f32 = 1e-3;
 /// Sliding speed below which a contact still counts as at rest after its friction at rest was solved, m/s. Without it,
 /// a load that slips for one substep, as it may while impulses converge, would never hold again.
 pub const STICK_SPEED: f32 = 0.01;
+
+// ── Loads at the start ──
+
+/// Speed at which a body counts as held, as a share of what gravity adds in a substep. More: heaps of hundreds of rows
+/// begin with loads that do not balance. Less: rounding keeps the search going.
+pub const HELD_SHARE: f32 = 1e-5;
+/// Separation up to which a contact carries a load, as a share of the slop. More: bodies are held across gaps.
+pub const NEAR_SHARE: f32 = 0.1;
+/// Cosine of the angle between a normal and the vertical from which on the upper body stands on the lower one. More:
+/// wedges are not held by their sides. With 0 rounding decides which of two bodies side by side holds the other.
+pub const STEEP: f32 = 1e-3;
 
 // ── Joints ──
 
@@ -174,6 +197,9 @@ pub const MAX_LOOPS: usize = 4;
 pub const MAX_SPEED: f32 = 400.0;
 /// Largest turn in a step, rad. Box2D. The solver takes the motion of a step for a straight line and a small turn.
 pub const MAX_TURN: f32 = 0.25 * std::f32::consts::PI;
+/// Largest turn of a disc in a substep, rad. Contacts do not notice how it turns. More: its angle would not be a
+/// number.
+pub const MAX_DISC_TURN: f32 = 1000.0;
 /// Largest sum of impulses, m/s and rad/s: an infinite sum would stay infinite.
 pub const MAX_SUM: f32 = 1e30;
 /// Value above any computed length, m, and above the square of any, m².

@@ -10,7 +10,6 @@
 pub mod blocks;
 mod islands;
 pub mod joint_blocks;
-pub mod lanes;
 mod neighbors;
 mod population;
 mod run;
@@ -45,10 +44,10 @@ use crate::snapshot::{first_islands, is_at_rest};
 use crate::step::{PlannedStage, Stage, plan};
 use crate::threads::{Rows, Threads};
 use crate::types::{
-    Aabb, Accumulator, BodyState, Contact, Counters, EventData, FORCE_OVERFLOW, JointFrame, JointState, Manifold, Pose,
-    SleepingContact, Surface, TreeRow,
+    Aabb, Accumulator, BodyMotion, BodyState, Contact, Counters, EventData, FORCE_OVERFLOW, JointFrame, JointState,
+    Manifold, Pose, SleepingContact, Surface, TreeRow,
 };
-use crate::world::WorldError;
+use crate::world_error::WorldError;
 
 /// Number of bodies, contacts and joints from which on several threads share a step: some hundred microseconds of work
 /// for one thread. Waking the others takes tens.
@@ -113,6 +112,15 @@ impl StageTotals {
             self.stage_ms[stage as usize].1 += 1e3 * begin.elapsed().as_secs_f64();
         }
     }
+
+    /// Adds the time since `begin` to the stages, in proportion to what all threads have spent on each, ns.
+    fn share_out(&mut self, begin: Option<Instant>, spent: [u64; Stage::ALL.len()]) {
+        let Some(begin) = begin else { return };
+        let share = 1e3 * begin.elapsed().as_secs_f64() / spent.iter().sum::<u64>().max(1) as f64;
+        for ((_, ms), spent) in self.stage_ms.iter_mut().zip(spent) {
+            *ms += spent as f64 * share;
+        }
+    }
 }
 
 /// Per-body tables that change in a step.
@@ -124,8 +132,10 @@ pub struct BodyTables {
     pub states: Rows<BodyState, 4>,
     /// Sum of the impulses of each body, for warm starting.
     pub accumulators: Rows<Accumulator, 2>,
-    /// Motion extent of each body, m ([`quarantine`](crate::stages::quarantine)).
-    pub motion_extents: Vec<f32>,
+    /// Motion of each body in the step.
+    pub motions: Vec<BodyMotion>,
+    /// True if a dynamic body moves so far in this step that it looks ahead for fixed shapes.
+    pub look_ahead: bool,
 }
 
 /// Broad phase: AABBs and the uniform grid.
@@ -321,7 +331,8 @@ impl CpuWorld {
                 poses: compiled.poses.clone(),
                 states: Rows::new(&compiled.states),
                 accumulators: Rows::new(&vec![Accumulator::default(); bodies]),
-                motion_extents: vec![0.0; bodies],
+                motions: vec![BodyMotion::default(); bodies],
+                look_ahead: false,
             },
             grid: GridTables {
                 aabbs: vec![Aabb::default(); compiled.shapes.len()],
@@ -482,6 +493,7 @@ impl CpuWorld {
     /// except that commands have been executed.
     pub fn step(&mut self) -> Result<(), WorldError> {
         self.host.limits.check()?;
+        self.begin_timed()?;
         self.emit_due(None)?;
         let asked = !self.host.commands.is_empty() || !self.host.compiled.paths.is_empty();
         if self.is_idle && !asked && !self.never_idle {

@@ -1,19 +1,20 @@
 //! Stand-ins for the GPU worlds in a build without the feature `gpu`. They are empty enums: no value of them exists and
 //! no code is compiled for them, so that types holding either backend have the same source in both builds.
 
+use crate::body_rows::BodyRows;
 use crate::body_view::{BodyTransform, BodyView};
 use crate::cancel::CancelToken;
 use crate::device_error::DeviceError;
 use crate::event::Event;
 use crate::host::{Host, PartCounts, Recorder, WorldEngine};
+use crate::initial_loads::InitialContacts;
 use crate::population::{BodyId, Population, PopulationChange};
 use crate::query::{Answers, Query, QueryBounds};
 use crate::scene::Compiled;
 use crate::snapshot::Snapshot;
 use crate::step::Stage;
 use crate::types::Pose;
-use crate::world::WorldError;
-use crate::worlds::BodyRows;
+use crate::world_error::WorldError;
 
 /// Declares methods that can never be called.
 macro_rules! absent {
@@ -82,6 +83,7 @@ impl WorldEngine for GpuWorld {
         finish_steps(&mut self) -> Result<(), WorldError>;
         make_room_for(&mut self, snapshot: &Snapshot) -> Result<(), WorldError>;
         put(&mut self, snapshot: &Snapshot, recorder: Option<&mut Recorder>);
+        put_contacts(&mut self, contacts: &InitialContacts, recorder: Option<&mut Recorder>) -> Result<(), WorldError>;
     }
 }
 

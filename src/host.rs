@@ -13,7 +13,7 @@
 //!            ├── Host                        compiled, population, origin, commands, events, steps, limits
 //!            ▼
 //! tables     make_room · follow · clear_lists · state · finish_steps · make_room_for · put
-//!            CpuWorld (vectors) · GpuWorld (buffers of its own) · One (slots in buffers that a batch shares)
+//!            CpuWorld (vectors) · One (a slot in buffers on a device, of one world alone or of a batch)
 //! ```
 //!
 //! **A change** of the population happens on the host first, in [`Compiled`] and [`Population`]. Then the engine grows
@@ -30,6 +30,7 @@
 //! to the start of a step that outgrew its tables, for a single world and for one of a batch.
 
 mod engine;
+mod replay;
 mod verbs;
 
 use std::sync::{Arc, OnceLock};
@@ -38,15 +39,17 @@ pub(crate) use engine::WorldEngine;
 pub(crate) use verbs::world_verbs;
 
 use crate::cancel::StepLimits;
-use crate::command::{Command, CommandError, JointCommand, forget, wake_affected, wake_all, wake_bodies};
+use crate::command::{Command, CommandError, JointCommand, forget, slot_of, wake_affected, wake_all, wake_bodies};
 use crate::event::Event;
+use crate::initial_loads::{InitialContacts, initial_contacts};
 use crate::population::{
-    BodyId, JointId, Journal, Population, PopulationChange, body_of_slot, ends, joint_id, slot_of,
+    BodyId, JointId, Journal, Population, PopulationChange, SavedPopulation, TimelineEffects, body_of_slot, ends,
+    joint_id,
 };
 use crate::scene::{Body, Compiled};
-use crate::snapshot::{Lineage, Snapshot, SnapshotError, SnapshotFileError, SnapshotMoment};
+use crate::snapshot::{Force, Lineage, Snapshot, SnapshotError, SnapshotFileError, SnapshotMoment};
 use crate::types::{self, Pose};
-use crate::world::WorldError;
+use crate::world_error::WorldError;
 
 /// Command encoder of the caller, into which a change is recorded. `None` where the engine writes its tables directly.
 #[cfg(feature = "gpu")]
@@ -104,13 +107,35 @@ pub(crate) struct Host {
     changed_by_hand: bool,
     /// The present population, shared by the snapshots that are taken before the next change.
     kept: OnceLock<Arc<SavedPopulation>>,
+    initial: InitialState,
 }
 
-/// A population and the scene laid out for it, as a snapshot carries them.
-#[derive(Debug)]
-pub(crate) struct SavedPopulation {
-    compiled: Compiled,
-    population: Population,
+/// Largest number of contacts of the start that are kept for the next episode. Larger worlds find theirs again: they
+/// would take some 100 B a contact.
+const MAX_KEPT_CONTACTS: usize = 10_000;
+
+/// Contacts with which the world begins.
+#[derive(Clone, Debug, Default)]
+struct InitialState {
+    /// True once the tables have them, or need none.
+    is_over: bool,
+    /// Those of the scene as it was made, if they are few, and the forces for which they were found.
+    of_scene: Option<(InitialForces, Option<Arc<InitialContacts>>)>,
+}
+
+/// Gravity, m/s², and the constant forces of the bodies that have one, at the start of a world.
+#[derive(Clone, Debug, PartialEq)]
+struct InitialForces {
+    gravity: [f32; 2],
+    forces: Vec<(usize, Force)>,
+}
+
+impl InitialForces {
+    fn of(compiled: &Compiled) -> Self {
+        let forces = compiled.bodies.iter().map(Force::of).enumerate();
+        let forces = forces.filter(|(_, force)| *force != Force::default()).collect();
+        Self { gravity: compiled.params.gravity, forces }
+    }
 }
 
 /// Host state at the start of a step, to return to if the step outgrows its tables.
@@ -159,6 +184,7 @@ impl Host {
             fingerprint: OnceLock::new(),
             changed_by_hand: false,
             kept: OnceLock::new(),
+            initial: InitialState::default(),
             compiled,
         }
     }
@@ -266,6 +292,26 @@ impl Host {
         self.compiled.settings.sleep && self.commands.is_empty() && self.compiled.paths.is_empty() && !emits
     }
 
+    /// Returns the contacts with which the world begins, once, before its first step.
+    fn take_initial_contacts(&mut self) -> Option<Arc<InitialContacts>> {
+        if self.steps > 0 || std::mem::replace(&mut self.initial.is_over, true) {
+            return None;
+        }
+        let forces = InitialForces::of(&self.compiled);
+        let contacts = match &self.initial.of_scene {
+            Some((of, contacts)) if !self.changed_by_hand && *of == forces => contacts.clone(),
+            _ => {
+                let contacts = initial_contacts(&self.compiled).map(Arc::new);
+                let is_small = contacts.as_ref().is_none_or(|found| found.contacts.len() <= MAX_KEPT_CONTACTS);
+                if !self.changed_by_hand && is_small {
+                    self.initial.of_scene = Some((forces, contacts.clone()));
+                }
+                contacts
+            }
+        };
+        contacts.filter(|contacts| contacts.contacts.len() <= self.contact_limit())
+    }
+
     /// Counts a step. Slots vacated before it can be reused from here on.
     pub fn end_step(&mut self) {
         self.steps = self.steps.saturating_add(1);
@@ -324,6 +370,22 @@ impl Host {
         self.kept = OnceLock::new();
     }
 
+    /// Gives the commands of the timeline for the next step. Those to bodies and joints that are gone, or are not what
+    /// the scene made them, are dropped.
+    fn give_timed(&mut self, effects: &TimelineEffects) {
+        for &(body, command) in &effects.bodies {
+            if let Ok(slot) = self.slot_of(body) {
+                let _ = self.command_slot(slot, command, None);
+            }
+        }
+        for &(joint, command) in &effects.joints {
+            let _ = self.command_joint(joint, command);
+        }
+        if effects.gravity {
+            self.wake_all();
+        }
+    }
+
     /// Drops commands to removed bodies and joints, and wakes the islands that they leave.
     fn let_go(&mut self, change: &PopulationChange) {
         forget(&mut self.commands, &self.compiled);
@@ -352,6 +414,10 @@ impl Host {
             commands: self.commands.clone(),
             population: Population::history(self.population.as_ref()),
             vacated: Population::vacated(self.population.as_ref()).to_vec(),
+            timed_starts: self
+                .population
+                .as_ref()
+                .map_or_else(Vec::new, |population| population.timed_starts(&self.compiled)),
             lineage: self.lineage(),
         }
     }
@@ -398,6 +464,10 @@ impl Host {
         self.overflowed.retain(|&step| step < snapshot.step);
         self.steps = snapshot.step;
         self.asked = snapshot.step;
+        // A state of step 0 other than the scene's has contacts of its own.
+        let Compiled { poses, states, .. } = &self.compiled;
+        let is_scene = snapshot.pair_starts.is_empty() && snapshot.poses == *poses && snapshot.states == *states;
+        self.initial.is_over = !is_scene;
         if let Some(gravity) = snapshot.lineage.gravity() {
             self.compiled.params.gravity = gravity;
         }
@@ -441,7 +511,13 @@ impl Host {
         }
         let mut compiled = self.compiled.clone();
         let mut population = Population::new(&compiled);
-        population.relive(&mut compiled, journal, Snapshot::step_of(bytes)?)?;
+        // With a timeline the fingerprint is that of the start, so that it is known before the changes.
+        let starts = if compiled.has_timeline() {
+            Snapshot::from_bytes(bytes, compiled.fingerprint())?.timed_starts
+        } else {
+            Vec::new()
+        };
+        population.relive(&mut compiled, journal, Snapshot::step_of(bytes)?, &starts)?;
         Ok(Rewound { compiled, population, changed_by_hand: true })
     }
 }

@@ -73,6 +73,7 @@
 
 #![cfg_attr(not(feature = "gpu"), allow(dead_code, reason = "what only worlds on a GPU use"))]
 
+mod body_rows;
 mod body_view;
 mod cancel;
 mod command;
@@ -86,7 +87,10 @@ mod gpu;
 #[cfg(not(feature = "gpu"))]
 #[path = "gpu_absent.rs"]
 mod gpu;
+mod hash;
 mod host;
+mod initial_loads;
+mod lanes;
 pub mod low_level;
 mod math;
 mod population;
@@ -101,6 +105,7 @@ mod tables;
 mod threads;
 mod types;
 mod world;
+mod world_error;
 mod worlds;
 
 /// Hash of the compiler, the target and the sources of this library, 16 hexadecimal digits: two builds with the same
@@ -124,7 +129,8 @@ pub use scene::{
 pub use snapshot::{Snapshot, SnapshotError, SnapshotFileError};
 pub use state::JointReaction;
 pub use threads::ThreadsError;
-pub use world::{World, WorldError};
+pub use world::World;
+pub use world_error::WorldError;
 pub use worlds::WorldBatch;
 
 // Types of theirs are in signatures: with these a user need not find the version that fits.

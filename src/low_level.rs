@@ -15,8 +15,9 @@
 //!                       joint_rows joint_states joints poses        joint_states joints poses states
 //!                       states
 //! quarantine            bodies counters poses states                accumulators color_claims color_masks counters
-//!                                                                   motion_extents poses states
-//! bound                 counters poses shapes states vertices       aabbs counters partners
+//!                                                                   motions poses states
+//! bound                 counters motions poses shapes states        aabbs counters partners
+//!                       vertices
 //! bin                   aabbs cell_ends cell_unsorted shape_cells   cell_ends cell_shapes cell_unsorted shape_cells
 //!                       shapes
 //! pair                  aabbs cell_ends cell_shapes contacts        contacts counters pair_starts partners
@@ -25,7 +26,7 @@
 //! match_contacts        contacts contacts_previous counters         contacts
 //!                       pair_starts_previous
 //! collide               contacts counters manifolds_previous        contacts counters manifolds
-//!                       motion_extents poses shapes vertices
+//!                       motions poses shapes vertices
 //! wake                  bodies contacts contacts_previous counters  contacts contacts_previous counters island_flags
 //!                       island_flags islands joint_states joints    manifolds manifolds_previous merged_starts
 //!                       manifolds manifolds_previous merged_starts  pair_starts_previous partners sleeping states
@@ -50,13 +51,13 @@
 //! integrate_velocities  accumulators bodies poses states            accumulators states
 //! solve_joints          accumulators joint_frames joint_impulses    accumulators joint_impulses joint_trees states
 //!                       joint_rows joint_starts joint_trees states
-//! solve                 color_starts constraints rebounds states    constraints states surfaces
-//!                       surfaces
+//! solve                 accumulators color_starts constraints       accumulators constraints states surfaces
+//!                       rebounds states surfaces
 //! integrate_positions   bodies states                               states
 //! relax_joints          accumulators joint_frames joint_impulses    accumulators joint_impulses joint_trees states
 //!                       joint_rows joint_starts joint_trees states
-//! relax                 color_starts constraints rebounds states    constraints states surfaces
-//!                       surfaces
+//! relax                 accumulators color_starts constraints       accumulators constraints states surfaces
+//!                       rebounds states surfaces
 //! project_joints        joint_frames joint_rows joint_starts        states
 //!                       states
 //! project               color_starts constraints states             states
@@ -99,231 +100,285 @@
 //! ([`Body::sleepless`](crate::Body::sleepless)); it keeps awake what touches it. A step in which all bodies sleep
 //! changes nothing: it is counted and not run. All of this is decided on the device and replays exactly.
 
+pub use crate::body_rows::BodyRows;
 pub use crate::cpu::CpuWorld;
 #[cfg(feature = "gpu")]
 pub use crate::gpu::GpuWorld;
 pub use crate::population::{Alteration, Journal};
-pub use crate::worlds::BodyRows;
 
 #[cfg(test)]
 mod public_items;
 
-macro_rules! modules {
-    ($($(#[$attribute:meta])* $module:ident;)*) => {
-        $(
-            $(#[$attribute])*
-            pub mod $module {
-                pub use crate::$module::*;
-            }
-        )*
-    };
+/// Constants of the physics: unit, usual value, and what breaks with another value.
+///
+/// ```
+/// use drystone::low_level::constants::{DEFAULT_SLOP, SPECULATIVE_DISTANCE};
+///
+/// assert!(SPECULATIVE_DISTANCE > DEFAULT_SLOP, "contacts begin before they push");
+/// ```
+pub mod constants {
+    pub use crate::constants::*;
 }
 
-modules! {
-    /// Constants of the physics: unit, usual value, and what breaks with another value.
-    ///
-    /// ```
-    /// use drystone::low_level::constants::{DEFAULT_SLOP, SPECULATIVE_DISTANCE};
-    ///
-    /// assert!(SPECULATIVE_DISTANCE > DEFAULT_SLOP, "contacts begin before they push");
-    /// ```
-    constants;
-    /// The CPU engine: the stages for eight rows at a time, on one thread or several.
-    ///
-    /// ```
-    /// use drystone::low_level::CpuWorld;
-    /// use drystone::low_level::state::hash;
-    /// use drystone::{Body, Scene, Shape};
-    ///
-    /// let mut scene = Scene::new("ball");
-    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
-    ///
-    /// let (mut one, mut two) = (CpuWorld::new(&scene)?, CpuWorld::new(&scene)?.with_threads(2)?);
-    /// for _ in 0..60 {
-    ///     one.step()?;
-    ///     two.step()?;
-    /// }
-    /// assert_eq!(hash(&one.snapshot()), hash(&two.snapshot()));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    cpu;
-    /// The GPU engine: shaders, buffers, and the recording of steps.
-    ///
-    /// ```no_run
-    /// use drystone::low_level::gpu::GpuWorld;
-    /// use drystone::{AdapterChoice, Body, Context, Scene, Shape};
-    ///
-    /// let mut scene = Scene::new("ball");
-    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
-    /// let mut world = GpuWorld::new(&Context::new(AdapterChoice::Any)?, &scene)?;
-    /// world.step()?; // Records and submits the step; nothing is waited for.
-    /// println!("{:?}", world.snapshot()?.poses); // Waits for the device.
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[cfg(feature = "gpu")]
-    gpu;
-    /// Vector and rotation arithmetic that Rust and WGSL share, to the same bits on every CPU.
-    ///
-    /// ```
-    /// use drystone::low_level::math::{rotate, rotation};
-    ///
-    /// let north = rotate(rotation(std::f32::consts::FRAC_PI_2), [1.0, 0.0].into());
-    /// assert!(north.x.abs() < 1e-6 && (north.y - 1.0).abs() < 1e-6);
-    /// ```
-    math;
-    /// Slots and ids of bodies and joints that are added to and removed from a running world, and the journal of
-    /// changes.
-    ///
-    /// ```
-    /// use drystone::{Body, Scene, Shape, World};
-    ///
-    /// let mut scene = Scene::new("ball");
-    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
-    ///
-    /// let mut world = World::new(&scene)?;
-    /// let first = world.add_bodies(&[Body::dynamic(2.0, 4.0).shape(Shape::circle(0.5))])?[0];
-    /// world.remove_bodies(&[first])?;
-    /// world.step()?;
-    /// let second = world.add_bodies(&[Body::dynamic(2.0, 4.0).shape(Shape::circle(0.5))])?[0];
-    /// assert_eq!(first.index, second.index, "the slot is used again");
-    /// assert_ne!(first.generation, second.generation, "the id is not");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    population;
-    /// Queries between two steps: rays, points, boxes and shapes ([`Query`](crate::Query)).
-    ///
-    /// ```
-    /// use drystone::{Body, Query, Scene, Shape, World};
-    ///
-    /// let mut scene = Scene::new("ball");
-    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
-    ///
-    /// let mut world = World::new(&scene)?;
-    /// let answers = world.query(&[Query::ray([0.0, 10.0], [0.0, -20.0])])?;
-    /// let hit = answers.hit(0).expect("the ball is below");
-    /// assert!((hit.point[1] - 4.5).abs() < 1e-3);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    query;
-    /// The reference: a world stepped by the plain functions of [`stages`] alone.
-    ///
-    /// ```
-    /// use drystone::low_level::CpuWorld;
-    /// use drystone::low_level::reference::Reference;
-    /// use drystone::{Body, Scene, Shape};
-    ///
-    /// let mut scene = Scene::new("ball");
-    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
-    ///
-    /// let (mut reference, mut engine) = (Reference::new(&scene)?, CpuWorld::new(&scene)?);
-    /// for _ in 0..60 {
-    ///     reference.step();
-    ///     engine.step()?;
-    /// }
-    /// assert_eq!(reference.tables().poses, engine.tables().poses);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    reference;
-    /// The tables of a world as made from a scene, and the bounds of a scene's values.
-    ///
-    /// ```
-    /// use drystone::low_level::scene::Compiled;
-    /// use drystone::{Body, Scene, Shape};
-    ///
-    /// let mut scene = Scene::new("ball");
-    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
-    /// assert_eq!(Compiled::new(&scene)?.shapes.len(), 1);
-    /// # Ok::<(), drystone::SceneError>(())
-    /// ```
-    scene;
-    /// The state between two steps, and its check against a world.
-    ///
-    /// ```
-    /// use drystone::{Body, Scene, Shape, World};
-    ///
-    /// let mut scene = Scene::new("ball");
-    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
-    ///
-    /// let mut world = World::new(&scene)?;
-    /// let start = world.snapshot()?;
-    /// world.step()?;
-    /// world.restore(&start)?;
-    /// assert_eq!(world.snapshot()?.poses, start.poses);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    snapshot;
-    /// The stages of a step as plain functions on the tables: the reference for both engines.
-    ///
-    /// ```
-    /// use drystone::low_level::scene::Compiled;
-    /// use drystone::low_level::stages::finalize::finalize;
-    /// use drystone::{Body, Scene, Shape};
-    ///
-    /// let mut scene = Scene::new("ball");
-    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
-    ///
-    /// let mut compiled = Compiled::new(&scene)?;
-    /// compiled.states[0].delta_position = [0.25, 0.0];
-    /// finalize(&compiled.bodies, &compiled.states, &mut compiled.poses);
-    /// assert_eq!(compiled.poses[0].position, [0.25, 4.0]);
-    /// # Ok::<(), drystone::SceneError>(())
-    /// ```
-    stages;
-    /// Hash, metrics and reports of a state.
-    ///
-    /// ```
-    /// use drystone::low_level::state::{hash, metrics};
-    /// use drystone::{Body, Scene, Shape, World};
-    ///
-    /// let mut scene = Scene::new("ball");
-    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)).velocity(2.0, 0.0));
-    /// let mut world = World::new(&scene)?;
-    /// let start = world.snapshot()?;
-    /// assert!(metrics(world.compiled(), &start).kinetic_energy > 1.0);
-    /// world.step()?;
-    /// assert_ne!(hash(&start), hash(&world.snapshot()?));
-    /// # Ok::<(), drystone::WorldError>(())
-    /// ```
-    state;
-    /// The order of the stages in a step.
-    ///
-    /// ```
-    /// use drystone::Settings;
-    /// use drystone::low_level::step::{Stage, plan};
-    ///
-    /// let plan = plan(&Settings::default(), false, false);
-    /// assert_eq!(plan.iter().filter(|op| op.stage == Stage::Solve).count(), 4, "once in each substep");
-    /// ```
-    step;
-    /// Copies of all tables of a world, by which the backends are compared stage by stage.
-    ///
-    /// ```
-    /// use drystone::low_level::CpuWorld;
-    /// use drystone::{Body, Scene, Shape};
-    ///
-    /// let mut scene = Scene::new("ball");
-    /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
-    ///
-    /// assert_eq!(CpuWorld::new(&scene)?.tables().poses[0].position, [0.0, 4.0]);
-    /// # Ok::<(), drystone::WorldError>(())
-    /// ```
-    tables;
-    /// Parallel loops whose results do not depend on the number of threads.
-    ///
-    /// ```
-    /// use drystone::low_level::threads::Threads;
-    ///
-    /// let threads = Threads::new(2)?;
-    /// assert_eq!(threads.enter(|| 6 * 7), 42);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    threads;
-    /// Structs and bits that Rust and WGSL share: the rows of the tables.
-    ///
-    /// ```
-    /// use drystone::low_level::types::Pose;
-    ///
-    /// assert_eq!(size_of::<Pose>(), 16, "as in shaders/types.wgsl");
-    /// ```
-    types;
+/// The CPU engine: the stages for eight rows at a time, on one thread or several.
+///
+/// ```
+/// use drystone::low_level::CpuWorld;
+/// use drystone::low_level::state::hash;
+/// use drystone::{Body, Scene, Shape};
+///
+/// let mut scene = Scene::new("ball");
+/// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+///
+/// let (mut one, mut two) = (CpuWorld::new(&scene)?, CpuWorld::new(&scene)?.with_threads(2)?);
+/// for _ in 0..60 {
+///     one.step()?;
+///     two.step()?;
+/// }
+/// assert_eq!(hash(&one.snapshot()), hash(&two.snapshot()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub mod cpu {
+    pub use crate::cpu::*;
+}
+
+/// The GPU engine: shaders, buffers, and the recording of steps.
+///
+/// ```no_run
+/// use drystone::low_level::gpu::GpuWorld;
+/// use drystone::{AdapterChoice, Body, Context, Scene, Shape};
+///
+/// let mut scene = Scene::new("ball");
+/// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+/// let mut world = GpuWorld::new(&Context::new(AdapterChoice::Any)?, &scene)?;
+/// world.step()?; // Records and submits the step; nothing is waited for.
+/// println!("{:?}", world.snapshot()?.poses); // Waits for the device.
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[cfg(feature = "gpu")]
+pub mod gpu {
+    pub use crate::gpu::*;
+}
+
+/// The hash of scenes and states, FNV-1a.
+///
+/// ```
+/// use drystone::low_level::hash::Fnv;
+///
+/// // The published hash of "a".
+/// assert_eq!(Fnv::START.bytes(b"a").0, 0xaf63_dc4c_8601_ec8c);
+/// ```
+pub mod hash {
+    pub use crate::hash::*;
+}
+
+/// Arithmetic on eight constraints at a time, by the instructions that the processor has.
+///
+/// ```
+/// use drystone::low_level::lanes::WIDTH;
+///
+/// assert_eq!(WIDTH, 8);
+/// ```
+pub mod lanes {
+    pub use crate::lanes::*;
+}
+
+/// Vector and rotation arithmetic that Rust and WGSL share, to the same bits on every CPU.
+///
+/// ```
+/// use drystone::low_level::math::{rotate, rotation};
+///
+/// let north = rotate(rotation(std::f32::consts::FRAC_PI_2), [1.0, 0.0].into());
+/// assert!(north.x.abs() < 1e-6 && (north.y - 1.0).abs() < 1e-6);
+/// ```
+pub mod math {
+    pub use crate::math::*;
+}
+
+/// Slots and ids of bodies and joints that are added to and removed from a running world, and the journal of
+/// changes.
+///
+/// ```
+/// use drystone::{Body, Scene, Shape, World};
+///
+/// let mut scene = Scene::new("ball");
+/// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+///
+/// let mut world = World::new(&scene)?;
+/// let first = world.add_bodies(&[Body::dynamic(2.0, 4.0).shape(Shape::circle(0.5))])?[0];
+/// world.remove_bodies(&[first])?;
+/// world.step()?;
+/// let second = world.add_bodies(&[Body::dynamic(2.0, 4.0).shape(Shape::circle(0.5))])?[0];
+/// assert_eq!(first.index, second.index, "the slot is used again");
+/// assert_ne!(first.generation, second.generation, "the id is not");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub mod population {
+    pub use crate::population::*;
+}
+
+/// Queries between two steps: rays, points, boxes and shapes ([`Query`](crate::Query)).
+///
+/// ```
+/// use drystone::{Body, Query, Scene, Shape, World};
+///
+/// let mut scene = Scene::new("ball");
+/// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+///
+/// let mut world = World::new(&scene)?;
+/// let answers = world.query(&[Query::ray([0.0, 10.0], [0.0, -20.0])])?;
+/// let hit = answers.hit(0).expect("the ball is below");
+/// assert!((hit.point[1] - 4.5).abs() < 1e-3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub mod query {
+    pub use crate::query::*;
+}
+
+/// The reference: a world stepped by the plain functions of [`stages`] alone.
+///
+/// ```
+/// use drystone::low_level::CpuWorld;
+/// use drystone::low_level::reference::Reference;
+/// use drystone::{Body, Scene, Shape};
+///
+/// let mut scene = Scene::new("ball");
+/// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+///
+/// let (mut reference, mut engine) = (Reference::new(&scene)?, CpuWorld::new(&scene)?);
+/// for _ in 0..60 {
+///     reference.step();
+///     engine.step()?;
+/// }
+/// assert_eq!(reference.tables().poses, engine.tables().poses);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub mod reference {
+    pub use crate::reference::*;
+}
+
+/// The tables of a world as made from a scene, and the bounds of a scene's values.
+///
+/// ```
+/// use drystone::low_level::scene::Compiled;
+/// use drystone::{Body, Scene, Shape};
+///
+/// let mut scene = Scene::new("ball");
+/// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+/// assert_eq!(Compiled::new(&scene)?.shapes.len(), 1);
+/// # Ok::<(), drystone::SceneError>(())
+/// ```
+pub mod scene {
+    pub use crate::scene::*;
+}
+
+/// The state between two steps, and its check against a world.
+///
+/// ```
+/// use drystone::{Body, Scene, Shape, World};
+///
+/// let mut scene = Scene::new("ball");
+/// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+///
+/// let mut world = World::new(&scene)?;
+/// let start = world.snapshot()?;
+/// world.step()?;
+/// world.restore(&start)?;
+/// assert_eq!(world.snapshot()?.poses, start.poses);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub mod snapshot {
+    pub use crate::snapshot::*;
+}
+
+/// The stages of a step as plain functions on the tables: the reference for both engines.
+///
+/// ```
+/// use drystone::low_level::scene::Compiled;
+/// use drystone::low_level::stages::finalize::finalize;
+/// use drystone::{Body, Scene, Shape};
+///
+/// let mut scene = Scene::new("ball");
+/// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+///
+/// let mut compiled = Compiled::new(&scene)?;
+/// compiled.states[0].delta_position = [0.25, 0.0];
+/// finalize(&compiled.bodies, &compiled.states, &mut compiled.poses);
+/// assert_eq!(compiled.poses[0].position, [0.25, 4.0]);
+/// # Ok::<(), drystone::SceneError>(())
+/// ```
+pub mod stages {
+    pub use crate::stages::*;
+}
+
+/// Hash, metrics and reports of a state.
+///
+/// ```
+/// use drystone::low_level::state::{hash, metrics};
+/// use drystone::{Body, Scene, Shape, World};
+///
+/// let mut scene = Scene::new("ball");
+/// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)).velocity(2.0, 0.0));
+/// let mut world = World::new(&scene)?;
+/// let start = world.snapshot()?;
+/// assert!(metrics(world.compiled(), &start).kinetic_energy > 1.0);
+/// world.step()?;
+/// assert_ne!(hash(&start), hash(&world.snapshot()?));
+/// # Ok::<(), drystone::WorldError>(())
+/// ```
+pub mod state {
+    pub use crate::state::*;
+}
+
+/// The order of the stages in a step.
+///
+/// ```
+/// use drystone::Settings;
+/// use drystone::low_level::step::{Stage, plan};
+///
+/// let plan = plan(&Settings::default(), false, false);
+/// assert_eq!(plan.iter().filter(|op| op.stage == Stage::Solve).count(), 4, "once in each substep");
+/// ```
+pub mod step {
+    pub use crate::step::*;
+}
+
+/// Copies of all tables of a world, by which the backends are compared stage by stage.
+///
+/// ```
+/// use drystone::low_level::CpuWorld;
+/// use drystone::{Body, Scene, Shape};
+///
+/// let mut scene = Scene::new("ball");
+/// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
+///
+/// assert_eq!(CpuWorld::new(&scene)?.tables().poses[0].position, [0.0, 4.0]);
+/// # Ok::<(), drystone::WorldError>(())
+/// ```
+pub mod tables {
+    pub use crate::tables::*;
+}
+
+/// Parallel loops whose results do not depend on the number of threads.
+///
+/// ```
+/// use drystone::low_level::threads::Threads;
+///
+/// let threads = Threads::new(2)?;
+/// assert_eq!(threads.enter(|| 6 * 7), 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub mod threads {
+    pub use crate::threads::*;
+}
+
+/// Structs and bits that Rust and WGSL share: the rows of the tables.
+///
+/// ```
+/// use drystone::low_level::types::Pose;
+///
+/// assert_eq!(size_of::<Pose>(), 16, "as in shaders/types.wgsl");
+/// ```
+pub mod types {
+    pub use crate::types::*;
 }

@@ -10,6 +10,7 @@
 mod emission;
 mod journal;
 mod owners;
+mod timeline;
 
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
@@ -17,13 +18,14 @@ use std::fmt;
 use emission::Emitted;
 pub use journal::{Alteration, Journal};
 use owners::Owners;
-pub(crate) use owners::{body_in_step, body_of_slot, living, owner, owner_of_shape, slot_of};
+pub(crate) use owners::{body_in_step, body_of_slot, living, owner, owner_of_shape};
+pub(crate) use timeline::TimelineEffects;
 
+use crate::hash::Fnv;
 use crate::scene::{
     Body, Compiled, Geometry, Joint, JointChange, MAX_BODIES, MAX_JOINTS, MAX_SHAPES, MassProperties, Scene,
     SceneError, check_new_joints,
 };
-use crate::state::Fnv;
 use crate::types::{
     self, DYNAMIC, GEOMETRY_MASK, JOINED_SHAPE, JOINT_APART, JOINT_VACANT, MAX_LATE_PLANES, MAX_VERTICES, NO_SHAPE,
     ROW_COUNT_MASK, ShapeData, VACANT, VERTEX_COUNT_SHIFT, WORLD_A,
@@ -194,13 +196,24 @@ pub struct Population {
     history: Fnv,
     /// State of each emitter of the scene.
     emitted: Vec<Emitted>,
-    /// Step before which an emitter acts next.
-    next: u64,
+    /// Step before which an emitter or the timeline acts next.
+    pub(crate) next: u64,
+    /// Steps before which the commands of the timeline begin to act; `u64::MAX` for those that wait for a condition.
+    starts: Vec<u64>,
+    /// Number of steps before which the timeline has acted.
+    acted: u64,
     /// True if bodies or joints were added by hand.
     by_hand: bool,
     /// Descriptions of bodies and joints, kept only if the world is to be written as a scene.
     models: Option<Box<Models>>,
     owners: Owners,
+}
+
+/// A population and the scene laid out for it, as a snapshot carries them.
+#[derive(Debug)]
+pub(crate) struct SavedPopulation {
+    pub compiled: Compiled,
+    pub population: Population,
 }
 
 impl Population {
@@ -222,6 +235,8 @@ impl Population {
             history: Fnv::START,
             emitted: vec![Emitted::default(); compiled.script.emitters.len()],
             next: 0,
+            starts: compiled.script.timeline.first_starts(),
+            acted: 0,
             by_hand: false,
             models: None,
             owners: Owners::default(),
@@ -230,7 +245,7 @@ impl Population {
         population
     }
 
-    /// Returns the population of a world with emitters, else `None`.
+    /// Returns the population of a world with emitters or a timeline, else `None`.
     pub(crate) fn of_script(compiled: &Compiled) -> Option<Self> {
         (!compiled.script.is_empty()).then(|| Self::new(compiled))
     }
@@ -256,6 +271,11 @@ impl Population {
         #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
         let index_u32 = index as u32;
         (compiled.bodies[index].kind != VACANT).then_some(BodyId { index: index_u32, generation })
+    }
+
+    /// Returns the generation of a slot: the number of bodies that had it before its present one.
+    pub(crate) fn generation(&self, slot: usize) -> u32 {
+        self.generations[slot]
     }
 
     /// Returns a hash of all additions and removals so far.
@@ -430,7 +450,7 @@ impl Population {
         for place in compiled.joints.of_bodies(&change.bodies) {
             compiled.joints.remove(place, &mut change.joints);
         }
-        compiled.joints.find_trees(&compiled.mass, &mut change.joints);
+        compiled.joints.update_trees(&compiled.mass, &mut change.joints);
         compiled.paths.retain(|led| led.body != id.index);
         compiled.add_path(body, id.index, steps, &mut laid.pose);
         compiled.bodies[slot] = laid.body;
@@ -508,7 +528,7 @@ impl Population {
         for place in compiled.joints.of_bodies(&change.bodies) {
             compiled.joints.remove(place, &mut change.joints);
         }
-        compiled.joints.find_trees(&compiled.mass, &mut change.joints);
+        compiled.joints.update_trees(&compiled.mass, &mut change.joints);
         change
     }
 
@@ -584,7 +604,7 @@ impl Population {
                 }
             }
         }
-        compiled.joints.find_trees(&compiled.mass, &mut change.joints);
+        compiled.joints.update_trees(&compiled.mass, &mut change.joints);
         compiled.refresh_switches();
         (ids, change)
     }
@@ -612,7 +632,7 @@ impl Population {
             change.woken.extend(ends(&compiled.joints.joints[place as usize]));
             compiled.joints.remove(place, &mut change.joints);
         }
-        compiled.joints.find_trees(&compiled.mass, &mut change.joints);
+        compiled.joints.update_trees(&compiled.mass, &mut change.joints);
         Ok(change)
     }
 }

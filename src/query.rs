@@ -16,7 +16,6 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::threads::{HEAVY, Threads};
 use crate::types::{Hit, NONE};
-use crate::world::WorldError;
 
 /// A query. Coordinates are at most 1e5 m from the origin on each axis, as in a scene.
 ///
@@ -145,7 +144,8 @@ pub struct QueryError {
 /// Bounds on the cost of a batch of queries ([`World::query_within`](crate::World::query_within)).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QueryBounds {
-    /// Most shapes that all queries of the batch may find together. More is [`WorldError::TooManyFound`].
+    /// Most shapes that all queries of the batch may find together. More is
+    /// [`WorldError::TooManyFound`](crate::WorldError::TooManyFound).
     pub found: usize,
     /// Most shapes and cells of the grid that may be tested. When they are used up, no further query is begun: only the
     /// first queries have answers, at least one. On the GPU, where tests are not counted, each query counts as testing
@@ -283,6 +283,17 @@ impl Answers {
     }
 }
 
+/// Error of a batch of queries that find more shapes than its bounds allow.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TooManyFound {
+    /// Index of the query in the batch.
+    pub index: usize,
+    /// Shapes found up to and with that query.
+    pub found: usize,
+    /// Shapes allowed.
+    pub limit: usize,
+}
+
 /// Answers the first queries of a batch within bounds, or all without bounds. With `brute` it tests every shape for
 /// every query.
 pub(crate) fn answer(
@@ -292,19 +303,36 @@ pub(crate) fn answer(
     brute: bool,
     bounds: &QueryBounds,
     body_of: impl Fn(u32) -> BodyId,
-) -> Result<Answers, WorldError> {
-    // Rays and regions have half of the effort each, so that neither uses up that of the other.
-    let half = bounds.effort / 2;
-    let (ray_effort, region_effort, found) = (AtomicU64::new(0), AtomicU64::new(0), AtomicUsize::new(0));
+) -> Result<Answers, TooManyFound> {
+    let hits = answer_rays(threads, tables, flat, brute, bounds);
+    let mut parts = answer_regions(threads, tables, flat, brute, bounds);
+    let lists = lists_of(&mut parts, flat.regions.len());
+    // Count of queries before the first one without an answer.
+    let places = [flat.ray_places.get(hits.len()), flat.region_places.get(lists.len())];
+    let count = places.into_iter().flatten().fold(flat.count, |count, &place| count.min(place));
+    let mut sum = 0;
+    for (&query, list) in flat.region_places.iter().zip(&lists).take_while(|(query, _)| **query < count) {
+        sum += list.len();
+        if sum > bounds.found {
+            return Err(TooManyFound { index: query, found: sum, limit: bounds.found });
+        }
+    }
+    Ok(Answers::new(flat, count, |_, shape| body_of(shape), &hits, lists))
+}
+
+/// Returns the hits of the first rays, until half of the effort is used up: rays and regions have half each, so that
+/// neither uses up that of the other.
+fn answer_rays(threads: &Threads, tables: &QueryTables, flat: &Flat, brute: bool, bounds: &QueryBounds) -> Vec<Hit> {
+    let used = AtomicU64::new(0);
     let parts = threads.map_ranges(HEAVY, flat.rays.len(), |first, end| {
         let mut hits: Vec<Hit> = Vec::with_capacity(end - first);
         for (index, ray) in (first..end).zip(&flat.rays[first..end]) {
-            if index > 0 && ray_effort.load(Ordering::Relaxed) > half {
+            if index > 0 && used.load(Ordering::Relaxed) > bounds.effort / 2 {
                 break;
             }
             let mut effort = 1;
             hits.push(if brute { walk::ray_brute(tables, ray) } else { walk::ray(tables, ray, &mut effort) });
-            ray_effort.fetch_add(effort, Ordering::Relaxed);
+            used.fetch_add(effort, Ordering::Relaxed);
         }
         (end - first, hits)
     });
@@ -316,48 +344,64 @@ pub(crate) fn answer(
             break;
         }
     }
-    let mut parts = threads.map_ranges(HEAVY, flat.regions.len(), |first, end| {
-        let (mut ends, mut items) = (Vec::with_capacity(end - first), Vec::new());
+    hits
+}
+
+/// Shapes that some consecutive regions meet.
+struct FoundInRegions {
+    /// Number of the regions.
+    regions: usize,
+    /// End in `shapes` of each region that was answered.
+    ends: Vec<usize>,
+    shapes: Vec<u32>,
+}
+
+/// Returns the shapes that the first regions meet, until the other half of the effort is used up or they are too many.
+fn answer_regions(
+    threads: &Threads,
+    tables: &QueryTables,
+    flat: &Flat,
+    brute: bool,
+    bounds: &QueryBounds,
+) -> Vec<FoundInRegions> {
+    let (used, found) = (AtomicU64::new(0), AtomicUsize::new(0));
+    threads.map_ranges(HEAVY, flat.regions.len(), |first, end| {
+        let (mut ends, mut shapes) = (Vec::with_capacity(end - first), Vec::new());
         for (index, region) in (first..end).zip(&flat.regions[first..end]) {
-            let is_over = region_effort.load(Ordering::Relaxed) > half || found.load(Ordering::Relaxed) > bounds.found;
+            let is_over =
+                used.load(Ordering::Relaxed) > bounds.effort / 2 || found.load(Ordering::Relaxed) > bounds.found;
             if index > 0 && is_over {
                 break;
             }
-            let (mut effort, before) = (1, items.len());
+            let (mut effort, before) = (1, shapes.len());
             if brute {
-                walk::region_brute(tables, region, &mut items);
+                walk::region_brute(tables, region, &mut shapes);
             } else {
-                walk::region(tables, region, &mut items, &mut effort);
+                walk::region(tables, region, &mut shapes, &mut effort);
             }
-            region_effort.fetch_add(effort, Ordering::Relaxed);
-            found.fetch_add(items.len() - before, Ordering::Relaxed);
-            ends.push(items.len());
+            used.fetch_add(effort, Ordering::Relaxed);
+            found.fetch_add(shapes.len() - before, Ordering::Relaxed);
+            ends.push(shapes.len());
         }
-        (end - first, ends, items)
-    });
-    let mut lists = Vec::with_capacity(flat.regions.len());
-    for (all, ends, items) in &mut parts {
-        let (mut rest, mut start) = (&mut items[..], 0);
+        FoundInRegions { regions: end - first, ends, shapes }
+    })
+}
+
+/// Returns the shapes of each region, up to the first without an answer.
+fn lists_of(parts: &mut [FoundInRegions], regions: usize) -> Vec<&mut [u32]> {
+    let mut lists = Vec::with_capacity(regions);
+    for FoundInRegions { regions, ends, shapes } in parts {
+        let (mut rest, mut start) = (&mut shapes[..], 0);
         for &end in &*ends {
             let (list, after) = rest.split_at_mut(end - start);
             lists.push(list);
             (rest, start) = (after, end);
         }
-        if ends.len() < *all {
+        if ends.len() < *regions {
             break;
         }
     }
-    // Count of queries before the first one without an answer.
-    let places = [flat.ray_places.get(hits.len()), flat.region_places.get(lists.len())];
-    let count = places.into_iter().flatten().fold(flat.count, |count, &place| count.min(place));
-    let mut sum = 0;
-    for (&query, list) in flat.region_places.iter().zip(&lists).take_while(|(query, _)| **query < count) {
-        sum += list.len();
-        if sum > bounds.found {
-            return Err(WorldError::TooManyFound { index: query, found: sum, limit: bounds.found });
-        }
-    }
-    Ok(Answers::new(flat, count, |_, shape| body_of(shape), &hits, lists))
+    lists
 }
 
 #[cfg(test)]
@@ -365,7 +409,7 @@ mod tests {
     use super::*;
     use crate::low_level::{CpuWorld, GpuWorld};
     use crate::scene::samples;
-    use crate::{AdapterChoice, Context, World};
+    use crate::{AdapterChoice, Context, World, WorldError};
 
     /// Rays and regions alternating, small and large ones.
     fn queries() -> Vec<Query> {

@@ -8,6 +8,7 @@
 use glam::Vec2;
 
 use crate::command::by_body;
+use crate::initial_loads::initial_contacts;
 use crate::scene::{Compiled, JointTable, Scene};
 use crate::snapshot::first_islands;
 use crate::stages::prepare::ContactConstraint;
@@ -18,8 +19,10 @@ use crate::stages::{
 };
 use crate::step::{PlannedStage, Stage, plan};
 use crate::tables::Tables;
-use crate::types::{Accumulator, BOUNCES, CommandData, FORCE_OVERFLOW, JointFrame, Manifold, Rebound, SLEEP};
-use crate::world::WorldError;
+use crate::types::{
+    Accumulator, BOUNCES, BodyMotion, CommandData, FORCE_OVERFLOW, JointFrame, Manifold, Rebound, SLEEP,
+};
+use crate::world_error::WorldError;
 
 /// World of plain tables.
 #[derive(Clone, Debug)]
@@ -53,7 +56,7 @@ impl Reference {
             poses: compiled.poses.clone(),
             states: compiled.states.clone(),
             accumulators: vec![Accumulator::default(); bodies],
-            motion_extents: vec![0.0; bodies],
+            motions: vec![BodyMotion::default(); bodies],
             aabbs: vec![bound::EMPTY; shapes],
             cell_ends: vec![0; compiled.params.cell_count as usize + 1],
             cell_shapes: vec![0; shapes],
@@ -129,8 +132,16 @@ impl Reference {
         self.end_step();
     }
 
-    /// Begins a step: swaps the current and previous contact buffers.
+    /// Begins a step: swaps the current and previous contact buffers. The first begins with the contacts of the start.
     pub fn begin_step(&mut self) {
+        if self.steps == 0
+            && self.tables.pair_starts.is_empty()
+            && let Some(initial) = initial_contacts(&self.compiled)
+        {
+            self.tables.pair_starts = initial.pair_starts;
+            self.tables.contacts = initial.contacts;
+            self.tables.manifolds = initial.manifolds;
+        }
         let Tables { contacts, contacts_previous, manifolds, manifolds_previous, .. } = &mut self.tables;
         std::mem::swap(contacts, contacts_previous);
         std::mem::swap(manifolds, manifolds_previous);
@@ -151,7 +162,7 @@ impl Reference {
         let Self { compiled, commands, tables, constraints, nudge, .. } = self;
         let Compiled { params, bodies, shapes, vertices, ccd_bodies, joints, .. } = &mut *compiled;
         let JointTable { joints, rows: joint_rows, starts: joint_starts, exclusions, may_part, fresh, .. } = joints;
-        let Tables { poses, states, accumulators, motion_extents, aabbs, cell_ends, cell_shapes, .. } = tables;
+        let Tables { poses, states, accumulators, motions, aabbs, cell_ends, cell_shapes, .. } = tables;
         let Tables { pair_starts_previous, contacts_previous, .. } = tables;
         let Tables { contacts, manifolds, slots, surfaces, counters, .. } = tables;
         let Tables { joint_frames, joint_states, joint_impulses, .. } = tables;
@@ -167,7 +178,7 @@ impl Reference {
                 commands.clear();
             }
             Stage::Quarantine => {
-                quarantine::quarantine(params, bodies, poses, states, accumulators, motion_extents, counters);
+                quarantine::quarantine(params, bodies, poses, states, accumulators, motions, counters);
             }
             Stage::Bound => {
                 counters.awake_levels |= bound::bound(params, shapes, vertices, poses, states, aabbs);
@@ -229,7 +240,7 @@ impl Reference {
                 states,
                 accumulators,
             ),
-            Stage::Solve | Stage::Relax => solve::solve(params, op.flags, constraints, surfaces, states),
+            Stage::Solve | Stage::Relax => solve::solve(params, op.flags, constraints, surfaces, states, accumulators),
             Stage::IntegratePositions => integrate_positions::integrate_positions(params, bodies, states),
             Stage::ProjectJoints => {
                 project_joints::project_joints(params, joint_starts, joint_frames, joint_rows, states);

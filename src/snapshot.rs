@@ -1,6 +1,7 @@
 //! [`Snapshot`]: the complete state of a world between two steps, for saving, going back, and moving between the
 //! backends.
 
+mod check;
 mod file;
 
 use std::sync::Arc;
@@ -9,14 +10,11 @@ use bytemuck::{Pod, Zeroable};
 
 pub use file::SnapshotFileError;
 
-use crate::host::SavedPopulation;
-use crate::math::is_finite;
-use crate::population::Population;
+use crate::population::{Population, SavedPopulation};
 use crate::scene::{Compiled, JointTable};
 use crate::types::{
-    ASLEEP, BodyData, BodyState, COMMAND_JOINT_ENABLE, CommandData, Contact, Counters, DYNAMIC, JOINT_DISABLED,
-    JOINT_FRESH, JointData, JointRow, JointState, Manifold, POINT_COUNT_MASK, Pose, ROW_MEASURE, SleepingContact,
-    VACANT,
+    ASLEEP, BodyData, BodyState, CommandData, Contact, Counters, DYNAMIC, JOINT_DISABLED, JOINT_FRESH, JointData,
+    JointRow, JointState, Manifold, Pose, ROW_MEASURE, SleepingContact,
 };
 
 /// The state of a world between two steps. Both backends write and restore it, so a run can move from one to the other.
@@ -79,6 +77,9 @@ pub struct Snapshot {
     /// Impulses of the last substep, N·s, or N·m·s for angles, for each row of [`crate::scene::JointTable::rows`]. Only
     /// rows of points use the second coordinate.
     pub joint_impulses: Vec<[f32; 2]>,
+    /// Steps before which the scene's timed commands begin to act, `u64::MAX` for those that wait for their condition.
+    /// Empty in scenes without such conditions.
+    pub timed_starts: Vec<u64>,
     /// World of which it was taken. Not in bytes.
     pub lineage: Lineage,
 }
@@ -132,6 +133,8 @@ pub(crate) struct SnapshotMoment {
     pub population: u64,
     /// Slots vacated since the last step.
     pub vacated: Vec<u32>,
+    /// Steps before which timed commands begin to act.
+    pub timed_starts: Vec<u64>,
     pub lineage: Lineage,
 }
 
@@ -257,7 +260,7 @@ impl Snapshot {
 
     /// Returns a snapshot. Every snapshot of a world is made here.
     pub(crate) fn new(moment: SnapshotMoment, carried: Carried) -> Self {
-        let SnapshotMoment { step, sleeps, commands, population, vacated, lineage } = moment;
+        let SnapshotMoment { step, sleeps, commands, population, vacated, timed_starts, lineage } = moment;
         let Carried { bodies, joints, joint_rows, states, .. } = carried;
         Self {
             step,
@@ -278,6 +281,7 @@ impl Snapshot {
             joint_goals: joints.iter().map(JointGoal::of).collect(),
             row_goals: joint_rows.iter().map(RowGoal::of).collect(),
             joint_impulses: carried.joint_impulses,
+            timed_starts,
             lineage,
         }
     }
@@ -287,6 +291,7 @@ impl Snapshot {
         let moment = SnapshotMoment {
             sleeps: compiled.settings.sleep,
             population: Population::history(None),
+            timed_starts: Population::new(compiled).timed_starts(compiled),
             lineage: Lineage { gravity: Some(compiled.params.gravity), ..Lineage::default() },
             ..SnapshotMoment::default()
         };
@@ -308,144 +313,6 @@ impl Snapshot {
             joint_impulses: vec![[0.0; 2]; rows.len()],
         };
         Self::new(moment, carried)
-    }
-
-    /// Checks that the snapshot belongs to this world, before anything is overwritten. As it may come from a file,
-    /// every index and count is checked, and every float that reaches more than one body; other values may be anything.
-    ///
-    /// # Errors
-    /// The first table or value that does not fit.
-    pub(crate) fn check(&self, compiled: &Compiled, population: Option<&Population>) -> Result<(), SnapshotError> {
-        let (bodies, shapes) = (compiled.bodies.len(), compiled.shapes.len());
-        let mut sizes = vec![
-            ("poses", self.poses.len(), bodies),
-            ("states", self.states.len(), bodies),
-            ("forces", self.forces.len(), bodies),
-            ("joint states", self.joint_states.len(), compiled.joints.states.len()),
-            ("joint impulses", self.joint_impulses.len(), compiled.joints.rows.len()),
-            ("goals of joints", self.joint_goals.len(), compiled.joints.joints.len()),
-            ("goals of rows", self.row_goals.len(), compiled.joints.rows.len()),
-        ];
-        if compiled.settings.sleep {
-            sizes.push(("islands", self.islands.len(), bodies));
-        } else {
-            for (what, found) in [("islands", self.islands.len()), ("contacts asleep", self.sleeping.len())] {
-                sizes.push((what, found, 0));
-            }
-        }
-        if !self.pair_starts.is_empty() || !self.contacts.is_empty() {
-            sizes.push(("pair starts", self.pair_starts.len(), shapes + 1));
-        }
-        for (what, found, expected) in sizes {
-            if found != expected {
-                return Err(SnapshotError { what, found, expected });
-            }
-        }
-        if self.population != Population::history(population) {
-            return Err(SnapshotError {
-                what: "same additions and removals of bodies (1 if so)",
-                found: 0,
-                expected: 1,
-            });
-        }
-        let vacant = |body: &u32| compiled.bodies.get(*body as usize).is_some_and(|body| body.kind == VACANT);
-        if let Some(&body) = self.vacated.iter().find(|&body| !vacant(body)) {
-            return Err(SnapshotError { what: "occupied slot listed as vacated", found: body as usize, expected: 0 });
-        }
-        for command in &self.commands {
-            let places = compiled.joints.joints.len();
-            let (what, count, rows) = if command.is_for_joint() {
-                ("index of a joint, below the expected number", places, compiled.joints.rows.len())
-            } else {
-                ("index of a body, below the expected number", bodies, usize::MAX)
-            };
-            for (what, index, count) in [
-                (what, command.body as usize, count),
-                (
-                    "kind of a command, below the expected number",
-                    command.kind as usize,
-                    COMMAND_JOINT_ENABLE as usize + 1,
-                ),
-                ("row of a command, below the expected number", command.row as usize, rows),
-                ("world of a command, below the expected number", command.world as usize, 1),
-            ] {
-                if index >= count {
-                    return Err(SnapshotError { what, found: index, expected: count });
-                }
-            }
-        }
-        if let Some(&island) = self.islands.iter().find(|&&island| island as usize >= bodies) {
-            return Err(SnapshotError {
-                what: "island of a body, below the expected number",
-                found: island as usize,
-                expected: bodies,
-            });
-        }
-        if let Some(&island) = self.islands.iter().find(|&&island| self.islands[island as usize] != island) {
-            return Err(SnapshotError { what: "islands without a root, such as", found: island as usize, expected: 0 });
-        }
-        // Shapes that were added later have no archived contacts.
-        if self.sleeping_starts.len() > shapes + 1 {
-            return Err(SnapshotError {
-                what: "sleeping starts",
-                found: self.sleeping_starts.len(),
-                expected: shapes + 1,
-            });
-        }
-        let lengths = [(&self.pair_starts, self.contacts.len()), (&self.sleeping_starts, self.sleeping.len())];
-        for (starts, contacts) in lengths {
-            let last = starts.last().map_or(0, |&end| end as usize);
-            let first = starts.first().map_or(0, |&start| start as usize);
-            if first != 0 || last != contacts || !starts.is_sorted() {
-                return Err(SnapshotError { what: "contacts", found: contacts, expected: last });
-            }
-        }
-        if self.manifolds.len() != self.contacts.len() {
-            let (found, expected) = (self.manifolds.len(), self.contacts.len());
-            return Err(SnapshotError { what: "manifolds", found, expected });
-        }
-        let archived = self.sleeping.iter().map(|archived| (&archived.contact, &archived.manifold));
-        for (contact, manifold) in self.contacts.iter().zip(&self.manifolds).chain(archived) {
-            for (what, index, count) in [
-                ("shape of a contact, below the expected number", contact.shape_a, shapes),
-                ("shape of a contact, below the expected number", contact.shape_b, shapes),
-                ("body of a contact, below the expected number", contact.body_a, bodies),
-                ("body of a contact, below the expected number", contact.body_b, bodies),
-                (
-                    "points of a contact, below the expected number",
-                    contact.flags & POINT_COUNT_MASK,
-                    manifold.points.len() + 1,
-                ),
-            ] {
-                if index as usize >= count {
-                    return Err(SnapshotError { what, found: index as usize, expected: count });
-                }
-            }
-            // A body with a NaN is quarantined; one in an impulse would reach both bodies before that.
-            let impulses = manifold.points.iter().flat_map(|point| [point.normal_impulse, point.tangent_impulse]);
-            let broken = impulses.filter(|&impulse| !is_finite(impulse)).count();
-            if broken > 0 {
-                return Err(SnapshotError { what: "impulses that are not finite", found: broken, expected: 0 });
-            }
-        }
-        let impulses = self.joint_impulses.iter().flatten().filter(|&&impulse| !is_finite(impulse)).count();
-        let angles = self.joint_states.iter().filter(|state| !is_finite(state.angle)).count();
-        let flags = self.joint_goals.iter().filter(|goal| goal.flags & !JointGoal::FLAGS != 0).count()
-            + self.row_goals.iter().filter(|goal| goal.kind & !ROW_MEASURE != 0).count();
-        let finite = |goal: &&JointGoal| goal.anchor_a.into_iter().chain([goal.reference_angle]).all(is_finite);
-        let goals = self.joint_goals.iter().filter(|goal| !finite(goal)).count()
-            + self.row_goals.iter().filter(|row| !is_finite(row.goal) || !is_finite(row.max_impulse)).count();
-        for (what, found) in [
-            ("joint impulses that are not finite", impulses),
-            ("joint angles that are not finite", angles),
-            ("goals of joints that are not finite", goals),
-            ("joints with unknown flags", flags),
-        ] {
-            if found > 0 {
-                return Err(SnapshotError { what, found, expected: 0 });
-            }
-        }
-        Ok(())
     }
 }
 

@@ -5,10 +5,12 @@ use glam::Vec2;
 use serde::Serialize;
 
 pub use crate::constants::REST_SPEED;
+use crate::hash::Fnv;
 use crate::math::{cross_scalar, right_perp, rotate};
 use crate::scene::{Compiled, JointTable, MassProperties};
 use crate::snapshot::{JointGoal, Snapshot};
 use crate::stages::collide::manifold;
+use crate::stages::prepare::mix_friction;
 use crate::stages::prepare_joints::frame_of;
 use crate::stages::solve_joints::{Stance, rows_of, stiffness, total};
 use crate::types::{
@@ -67,25 +69,6 @@ pub fn body_slot(compiled: &Compiled, snapshot: &Snapshot, slot: usize) -> Optio
         angular_velocity: state.angular_velocity,
         asleep: is_asleep(compiled, snapshot, slot),
     })
-}
-
-/// A hash in the making: FNV-1a, word by word.
-#[derive(Clone, Copy, Debug)]
-pub struct Fnv(pub u64);
-
-impl Fnv {
-    /// Offset basis of FNV-1a.
-    pub const START: Self = Self(0xcbf2_9ce4_8422_2325);
-
-    /// Returns the hash continued over some bytes.
-    #[must_use]
-    pub fn bytes(self, bytes: &[u8]) -> Self {
-        Self(bytes.iter().fold(self.0, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)))
-    }
-
-    fn word(self, word: u32) -> Self {
-        self.bytes(&word.to_le_bytes())
-    }
 }
 
 /// Returns a hash of poses, velocities, quarantine flags and joint states (FNV-1a over their bits). Equal runs have
@@ -391,6 +374,20 @@ pub fn contact_points(compiled: &Compiled, snapshot: &Snapshot) -> Vec<ReportedC
 #[must_use]
 pub fn metrics(compiled: &Compiled, snapshot: &Snapshot) -> Metrics {
     let mut metrics = Metrics::default();
+    let weight = measure_bodies(compiled, snapshot, &mut metrics);
+    let support = measure_contacts(compiled, snapshot, &mut metrics);
+    if weight > 0.0 {
+        metrics.ground_impulse_ratio = Some(support / (weight * f64::from(compiled.params.h)) - 1.0);
+    }
+    measure_top(compiled, snapshot, &mut metrics);
+    [metrics.joint_error, metrics.joint_angle_error] = joint_errors(compiled, snapshot);
+    metrics.elastic_energy = elastic_energy(compiled, snapshot);
+    metrics.total_energy = metrics.kinetic_energy + metrics.potential_energy + metrics.elastic_energy;
+    metrics
+}
+
+/// Measures energies, momenta and the highest speed. Returns the weight of all dynamic bodies, N.
+fn measure_bodies(compiled: &Compiled, snapshot: &Snapshot, metrics: &mut Metrics) -> f64 {
     let gravity = Vec2::from(compiled.params.gravity).as_dvec2();
     let mut weight = 0.0;
     for (index, body) in compiled.bodies.iter().enumerate() {
@@ -414,7 +411,12 @@ pub fn metrics(compiled: &Compiled, snapshot: &Snapshot) -> Metrics {
         metrics.max_speed = metrics.max_speed.max(velocity.length());
         weight += mass * scale * gravity.length();
     }
+    weight
+}
 
+/// Measures penetrations and residuals. Returns the sum of the upward impulses of fixed bodies on dynamic ones, N·s.
+fn measure_contacts(compiled: &Compiled, snapshot: &Snapshot, metrics: &mut Metrics) -> f64 {
+    let gravity = Vec2::from(compiled.params.gravity).as_dvec2();
     let (mut overlaps, mut overlap_sum, mut support) = (0_u32, 0.0, 0.0);
     let up = if gravity.length() > 0.0 { -gravity / gravity.length() } else { glam::DVec2::ZERO };
     // Archived contacts of sleeping bodies touch and carry load as before. In the step in which the bodies fall asleep
@@ -432,7 +434,7 @@ pub fn metrics(compiled: &Compiled, snapshot: &Snapshot) -> Metrics {
             overlap_sum += depth;
             metrics.max_penetration = metrics.max_penetration.max(depth);
         }
-        residuals(compiled, snapshot, contact, made, &mut metrics);
+        residuals(compiled, snapshot, contact, made, metrics);
         // Impulses act on B along the normal and on A against it.
         let on_dynamic = match contact.flags & (FIXED_A | FIXED_B) {
             FIXED_A => 1.0,
@@ -448,9 +450,11 @@ pub fn metrics(compiled: &Compiled, snapshot: &Snapshot) -> Metrics {
     if overlaps > 0 {
         metrics.mean_penetration = overlap_sum / f64::from(overlaps);
     }
-    if weight > 0.0 {
-        metrics.ground_impulse_ratio = Some(support / (weight * f64::from(compiled.params.h)) - 1.0);
-    }
+    support
+}
+
+/// Measures how far the dynamic body that was the highest at the start has sunk, and gone aside.
+fn measure_top(compiled: &Compiled, snapshot: &Snapshot, metrics: &mut Metrics) {
     let top = (0..compiled.bodies.len())
         .filter(|&index| compiled.bodies[index].kind == DYNAMIC)
         .max_by(|&a, &b| compiled.poses[a].position[1].total_cmp(&compiled.poses[b].position[1]));
@@ -459,10 +463,6 @@ pub fn metrics(compiled: &Compiled, snapshot: &Snapshot) -> Metrics {
         metrics.top_sink = -f64::from(moved.y);
         metrics.top_lean = f64::from(moved.x.abs());
     }
-    [metrics.joint_error, metrics.joint_angle_error] = joint_errors(compiled, snapshot);
-    metrics.elastic_energy = elastic_energy(compiled, snapshot);
-    metrics.total_energy = metrics.kinetic_energy + metrics.potential_energy + metrics.elastic_energy;
-    metrics
 }
 
 /// Returns the penetration of each point of a newly computed manifold, m.
@@ -482,9 +482,8 @@ fn depths(compiled: &Compiled, snapshot: &Snapshot, contact: &Contact) -> Vec<f6
 fn residuals(compiled: &Compiled, snapshot: &Snapshot, contact: &Contact, made: &Manifold, metrics: &mut Metrics) {
     let state_a = &snapshot.states[contact.body_a as usize];
     let state_b = &snapshot.states[contact.body_b as usize];
-    let friction = (compiled.shapes[contact.shape_a as usize].friction
-        * compiled.shapes[contact.shape_b as usize].friction)
-        .sqrt();
+    let [shape_a, shape_b] = [contact.shape_a, contact.shape_b].map(|shape| &compiled.shapes[shape as usize]);
+    let friction = mix_friction(shape_a.friction, shape_b.friction);
     let normal = Vec2::from(made.normal);
     for point in &made.points[..(contact.flags & POINT_COUNT_MASK) as usize] {
         let velocity_a = Vec2::from(state_a.velocity) + cross_scalar(state_a.angular_velocity, point.anchor_a.into());

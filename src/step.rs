@@ -155,6 +155,7 @@ pub struct PlannedStage {
 /// Returns the stages of one step in their order. `bounces` is true if two shapes can bounce, `joints` if there are
 /// joints.
 #[must_use]
+#[allow(clippy::too_many_lines, reason = "the table of contents of a step, one line a stage")]
 pub fn plan(settings: &Settings, bounces: bool, joints: bool) -> Vec<PlannedStage> {
     let mut ops = Vec::new();
     let mut run = |stage, flags| ops.push(PlannedStage { stage, flags });

@@ -1,8 +1,8 @@
 //! All tables of a step as plain vectors, by which tests compare the two backends stage by stage.
 
 use crate::types::{
-    Aabb, Accumulator, BodyState, Constraint, Contact, Counters, EventData, JointData, JointFrame, JointRow,
-    JointState, Manifold, Pose, Rebound, SleepingContact, Surface,
+    Aabb, Accumulator, BodyMotion, BodyState, Constraint, Contact, Counters, EventData, JointData, JointFrame,
+    JointRow, JointState, Manifold, Pose, Rebound, SleepingContact, Surface,
 };
 
 /// A copy of all tables, cut to the rows in use.
@@ -14,8 +14,8 @@ pub struct Tables {
     pub states: Vec<BodyState>,
     /// Sums of the impulses of contacts and joints on each body.
     pub accumulators: Vec<Accumulator>,
-    /// Motion extent of each body, m: see [`quarantine`](crate::stages::quarantine).
-    pub motion_extents: Vec<f32>,
+    /// Motion of each body in the step.
+    pub motions: Vec<BodyMotion>,
     /// Box of each shape, margin included.
     pub aabbs: Vec<Aabb>,
     /// End of each cell's run in `cell_shapes`, and one more.

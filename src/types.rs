@@ -36,3 +36,8 @@ pub use sweep::*;
 
 /// The index that means none: no cell, no colour, no contact.
 pub const NONE: u32 = u32::MAX;
+
+/// Returns a count or an index as the tables hold it; the largest number if it does not fit.
+pub(crate) fn u32_from(n: usize) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}

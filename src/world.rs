@@ -1,92 +1,21 @@
 //! [`World`]: one world on either backend, the CPU or the GPU, with the same methods.
 
+use crate::body_view::{BodyTransform, BodyView};
 use crate::cancel::CancelToken;
-use crate::command::{Command, CommandError};
+use crate::command::{Command, slot_of};
 use crate::cpu::CpuWorld;
-use crate::device_error::DeviceError;
 use crate::event::Event;
 use crate::explosion::Explosion;
 use crate::gpu::GpuWorld;
 use crate::host::{Host, WorldEngine, world_verbs};
-use crate::population::{Journal, PopulationError};
-use crate::query::{Answers, Query, QueryBounds, QueryError};
-use crate::scene::{Scene, SceneError};
-use crate::snapshot::{Snapshot, SnapshotError, SnapshotFileError};
+use crate::population::{BodyId, Journal, Population, living};
+use crate::query::{Answers, Query, QueryBounds};
+use crate::scene::Scene;
+use crate::snapshot::Snapshot;
 use crate::state::{JointReaction, joint_reactions, max_speed};
 use crate::step::Stage;
-use crate::threads::ThreadsError;
 use crate::types::Pose;
-
-/// Error of a world: it could not be made, changed or stepped.
-#[derive(Debug, thiserror::Error)]
-pub enum WorldError {
-    /// The scene is not valid.
-    #[error(transparent)]
-    Scene(#[from] SceneError),
-    /// A command was refused.
-    #[error(transparent)]
-    Command(#[from] CommandError),
-    /// Bodies or joints could not be added or removed.
-    #[error(transparent)]
-    Population(#[from] PopulationError),
-    /// The snapshot is of another world.
-    #[error(transparent)]
-    Snapshot(#[from] SnapshotError),
-    /// The bytes are not a snapshot of this world.
-    #[error(transparent)]
-    SnapshotFile(#[from] SnapshotFileError),
-    /// A query has a value out of range.
-    #[error(transparent)]
-    Query(#[from] QueryError),
-    /// The queries of a batch find more shapes than their bounds allow ([`QueryBounds`]).
-    #[error("the queries up to number {index} find {found} shapes; at most {limit} are allowed")]
-    TooManyFound {
-        /// Index of the query in the batch.
-        index: usize,
-        /// Shapes found up to and with that query.
-        found: usize,
-        /// Shapes allowed.
-        limit: usize,
-    },
-    /// The operating system refused to start threads.
-    #[error(transparent)]
-    Threads(#[from] ThreadsError),
-    /// The device is lost or refused something.
-    #[error(transparent)]
-    Device(#[from] DeviceError),
-    /// A shader does not compile: a bug of this library or of the driver.
-    #[error("{0}")]
-    Kernel(String),
-    /// The step was given up, or an earlier one was: its [`CancelToken`] was cancelled. The world cannot be used until
-    /// a snapshot is restored.
-    #[error("the step was cancelled; restore a snapshot to continue")]
-    Cancelled,
-    /// The step has more contacts than the limit. The world is as before the step, except that its commands have acted:
-    /// remove bodies or raise the limit, and step again.
-    #[error(
-        "the step finds {found} contacts or more, at most {limit} are allowed: too many shapes overlap; move or remove \
-         some, or allow more"
-    )]
-    TooManyContacts {
-        /// Contacts found until the search ended.
-        found: usize,
-        /// Limit of the world ([`World::set_contact_limit`]).
-        limit: usize,
-    },
-    /// A batch of worlds cannot be made, or a call names no world of it.
-    #[error("many worlds: {0}")]
-    Many(String),
-    /// The world does not fit the device.
-    #[error("buffer {buffer} needs {bytes} bytes, the device allows {limit}")]
-    TooLarge {
-        /// Name of the buffer.
-        buffer: &'static str,
-        /// Size it needs.
-        bytes: u64,
-        /// Largest size that the device allows.
-        limit: u64,
-    },
-}
+use crate::world_error::WorldError;
 
 /// A world: the bodies, joints and contacts of a [`Scene`], stepped on the CPU or the GPU.
 ///
@@ -173,7 +102,7 @@ impl World {
     fn with_engine<T>(&mut self, what: impl FnOnce(&mut dyn WorldEngine) -> T) -> T {
         match self {
             Self::Cpu(world) => what(&mut **world),
-            Self::Gpu(world) => what(&mut **world),
+            Self::Gpu(world) => world.with_engine(what),
         }
     }
 
@@ -370,6 +299,84 @@ impl World {
         match self {
             Self::Cpu(_) => None,
             Self::Gpu(world) => Some(world.dispatches()),
+        }
+    }
+
+    /// Returns a body as it is now: position, velocities, mass. A body of the scene may be given by its index.
+    ///
+    /// On the CPU this takes some nanoseconds. On the GPU it waits for the device and reads the body back; for many
+    /// bodies [`Self::transforms`] waits once, and [`Self::transforms_latest`] never does.
+    ///
+    /// ```
+    /// use drystone::{Body, Command, Scene, Shape, World};
+    ///
+    /// let mut scene = Scene::new("hammer");
+    /// let hammer = scene.add(Body::dynamic(1.0, 4.0).shape(Shape::half_box(0.2, 0.5).offset(1.0, 0.0)));
+    /// let mut world = World::new(&scene)?;
+    /// world.step()?;
+    /// let body = world.body(hammer)?;
+    /// // The position is that of the origin, not of the centre of mass: to set it again moves nothing.
+    /// world.command(hammer, Command::teleport(body.position(), body.angle()))?;
+    /// # Ok::<(), drystone::WorldError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The body does not exist or was removed; the device is lost; or a step was given up.
+    pub fn body(&self, body: impl Into<BodyId>) -> Result<BodyView, WorldError> {
+        match self {
+            Self::Cpu(world) if world.has_given_up() => Err(WorldError::Cancelled),
+            Self::Cpu(world) => world.body(body),
+            Self::Gpu(world) => world.body(body),
+        }
+    }
+
+    /// Returns true if the body exists and was not removed.
+    #[must_use]
+    pub fn contains(&self, body: impl Into<BodyId>) -> bool {
+        slot_of(self.compiled(), self.population(), body.into()).is_ok()
+    }
+
+    /// Returns the body with a name ([`Body::id`](crate::Body::id)), if there is one. Compares every body.
+    #[must_use]
+    pub fn find(&self, name: &str) -> Option<BodyId> {
+        self.bodies().find(|id| self.compiled().ids[id.index as usize].as_deref() == Some(name))
+    }
+
+    /// Returns the ids of all bodies, by slot.
+    pub fn bodies(&self) -> impl Iterator<Item = BodyId> + '_ {
+        living(self.compiled(), self.population())
+    }
+
+    /// Writes the transform of every body as it is now, by slot. On the GPU this waits for the device.
+    ///
+    /// # Errors
+    /// If the device is lost or a step was given up.
+    pub fn transforms(&mut self, out: &mut Vec<BodyTransform>) -> Result<(), WorldError> {
+        match self {
+            Self::Cpu(world) if world.has_given_up() => return Err(WorldError::Cancelled),
+            Self::Cpu(world) => world.transforms(out),
+            Self::Gpu(world) => world.transforms(out)?,
+        }
+        Ok(())
+    }
+
+    /// Writes the newest transforms of all bodies that are known without a wait, and returns the number of steps done
+    /// then. On the CPU they are the present ones. On the GPU each call starts a copy and returns the newest that has
+    /// arrived: with a call a frame that is a frame or two old. `None`: none has arrived yet, and `out` is empty.
+    ///
+    /// # Errors
+    /// If the device is lost or a step was given up.
+    pub fn transforms_latest(&mut self, out: &mut Vec<BodyTransform>) -> Result<Option<u64>, WorldError> {
+        match self {
+            Self::Cpu(_) => self.transforms(out).map(|()| Some(self.steps())),
+            Self::Gpu(world) => world.transforms_latest(out),
+        }
+    }
+
+    fn population(&self) -> Option<&Population> {
+        match self {
+            Self::Cpu(world) => world.population(),
+            Self::Gpu(world) => world.population(),
         }
     }
 }

@@ -5,6 +5,7 @@ mod population;
 use glam::Vec2;
 use rayon::prelude::*;
 
+use crate::body_rows::BodyRows;
 use crate::cancel::CancelToken;
 use crate::command::{Command, JointCommand};
 use crate::cpu::CpuWorld;
@@ -20,7 +21,7 @@ use crate::snapshot::Snapshot;
 use crate::state;
 use crate::threads::Threads;
 use crate::types::{BodyState, Pose};
-use crate::world::WorldError;
+use crate::world_error::WorldError;
 
 /// Many independent worlds, on the CPU or side by side on the GPU.
 ///
@@ -83,54 +84,6 @@ const SHARE_FROM: usize = 256;
 enum BatchEngine {
     Cpu { worlds: Vec<CpuWorld>, threads: Threads },
     Gpu(Box<GpuWorlds>),
-}
-
-/// Poses and velocities of the bodies of all worlds of a batch.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct BodyRows {
-    pub(crate) poses: Vec<Pose>,
-    pub(crate) states: Vec<BodyState>,
-    /// Rows from the first body of a world to that of the next.
-    pub(crate) stride: usize,
-    pub(crate) counts: Vec<usize>,
-}
-
-impl BodyRows {
-    /// Returns the poses of the centres of mass of a world's bodies. Empty if there is no such world.
-    #[must_use]
-    pub fn poses(&self, world: usize) -> &[Pose] {
-        self.of(&self.poses, world)
-    }
-
-    /// Returns the velocities and status of a world's bodies. Empty if there is no such world.
-    #[must_use]
-    pub fn states(&self, world: usize) -> &[BodyState] {
-        self.of(&self.states, world)
-    }
-
-    /// Returns the poses of the bodies of every world: those of world `w` from `w * stride()` on. In a world with fewer
-    /// bodies than others the last rows are padding.
-    #[must_use]
-    pub fn all_poses(&self) -> &[Pose] {
-        &self.poses
-    }
-
-    /// Returns the velocities and status of the bodies of every world, laid out as [`Self::all_poses`].
-    #[must_use]
-    pub fn all_states(&self) -> &[BodyState] {
-        &self.states
-    }
-
-    /// Returns the rows from the first body of a world to that of the next: the bodies of the largest world.
-    #[must_use]
-    pub fn stride(&self) -> usize {
-        self.stride
-    }
-
-    fn of<'a, T>(&self, rows: &'a [T], world: usize) -> &'a [T] {
-        let count = self.counts.get(world).copied().unwrap_or(0);
-        rows.get(world * self.stride..).and_then(|rows| rows.get(..count)).unwrap_or(&[])
-    }
 }
 
 impl WorldBatch {
@@ -417,11 +370,7 @@ impl WorldBatch {
     /// # Errors
     /// If there is no such world, or the device is lost.
     pub fn snapshot(&mut self, world: usize) -> Result<Snapshot, WorldError> {
-        let snapshot = self.in_world(world, |engine| engine.snapshot())??;
-        if let BatchEngine::Gpu(worlds) = &mut self.inner {
-            worlds.poll()?;
-        }
-        Ok(snapshot)
+        self.in_world(world, |engine| engine.snapshot())?
     }
 
     /// Restores a world from a snapshot, its own or one of a [`World`](crate::World) of the same scene, to the same

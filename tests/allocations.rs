@@ -222,6 +222,6 @@ fn steps_ask_for_no_memory() {
     assert!(onward.made > 0 && onward.moved > 0, "nothing was allocated or reallocated: {onward:?}");
     let brief = calls(|| drop(std::hint::black_box(vec![1_u8])));
     assert_eq!(brief, Calls { made: 1, moved: 0, given_back: 1 });
-    let rain = watch(&mut plain("rain:rows=1,columns=4"), 40, nothing);
+    let rain = watch(&mut plain("rain:rows=1,columns=4,stay=1"), 40, nothing);
     assert!(rain.made > 0, "{rain:?}");
 }

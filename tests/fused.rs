@@ -204,7 +204,7 @@ fn a_changed_line_is_detected() {
     let scene = pile(1, 40);
     let patch = Patch {
         shader: "fused",
-        from: "solve_contact(slot, op_flags);",
+        from: "sweep_contact(slot, op_flags);",
         to: "solve_contact(slot, op_flags & ~USE_BIAS);",
     };
     let mut broken = GpuWorld::patched(context(), &scene, &[patch]).expect("a patched shader").with_lanes(64);

@@ -85,17 +85,19 @@ structs! {
         push_speed, speculative_distance, restitution_threshold, recycle_distance, recycle_distance_apart, aabb_margin,
         max_speed, max_spin, projection_rate, max_correction, linear_slop, switches, level_count, color_blocks,
         half_plane_count, joint_count, sleep_speed, sleep_steps, stick_speed, preload_rate, exclusion_heads, exclusion_links,
-        field_count, late_plane_count, late_planes, fields, levels,
+        field_count, late_plane_count, pressing_threshold, impact_time, fixed_levels, unload_overlap,
+        max_disc_spin, pad_0, pad_1, late_planes, fields, levels,
     }
     FieldData { position, force, acceleration, core, pad_0, pad_1 }
     Sweep { first_color, end_color, flags, round }
     BodyData {
         inv_mass, inv_inertia, linear_damping, angular_damping, force, force_point, torque, gravity_scale, extent,
-        min_extent, kind, can_sleep, pad,
+        min_extent, kind, can_sleep, color, pad,
     }
     CcdBody { extent, min_extent, next, reach, stop_position, stop_rotation }
     Pose { position, rotation }
     BodyState { velocity, angular_velocity, status, delta_position, delta_rotation }
+    BodyMotion { moved, turned, extent }
     Accumulator { velocity, angular_velocity, pad }
     ShapeData {
         half, radius, kind, offset, rotation, friction, restitution, body, level, category, mask, group, bound,
@@ -112,7 +114,7 @@ structs! {
         anchor_a, anchor_b, base_separation, separation, normal_impulse, tangent_impulse,
     }
     Contact { shape_a, shape_b, body_a, body_b, flags, color, features, rolling_impulse }
-    Manifold { normal, cached_rotation_a, cached_rotation_b, cached_position, points, preload, pad }
+    Manifold { normal, cached_rotation_a, cached_rotation_b, cached_position, points, preloads, pad }
     SleepingContact { contact, manifold }
     Constraint {
         body_a, body_b, normal, inv_mass_a, inv_inertia_a, inv_mass_b, inv_inertia_b, flags, friction, separations,
@@ -141,7 +143,7 @@ constants! {
     CIRCLE BOX GEOMETRY_MASK FIXED_SHAPE KINEMATIC_SHAPE JOINED_SHAPE BULLET_SHAPE NO_SHAPE MOVING_WALLS BULLETS
     ONLY_BULLETS STATIC KINEMATIC DYNAMIC VACANT QUARANTINED ASLEEP WOKEN READY QUIET_SHIFT QUIET_MASK SLEEP
     ISLAND_WAKE ISLAND_BLOCKED AWAKE_HALF_PLANE UPRIGHT_SHAPE
-    POINT_COUNT_MASK FIXED_A FIXED_B RECYCLED CACHED TOUCHED MARKED PAST_COLOR_SHIFT SENSOR OVERLAPS IMPACT SENSOR_SHAPE
+    POINT_COUNT_MASK FIXED_A FIXED_B RECYCLED CACHED TOUCHED MARKED PAST_COLOR_SHIFT SENSOR OVERLAPS IMPACT INITIAL LOADED SENSOR_SHAPE
     EVENT_BEGIN EVENT_END EVENT_SENSOR_BEGIN EVENT_SENSOR_END EVENT_JOINT_BROKE BREAK_TOLD
     ACCUMULATE RECYCLE FORCE_OVERFLOW RESTITUTION_MAX WARM_START BOUNCES
     USE_BIAS USE_FRICTION WITHDRAW DEPOSIT LEAVE_IMPACTS FRESH MEASURED OVERFLOW_CONTACTS
@@ -327,7 +329,7 @@ macro_rules! numbers {
 
 numbers! {
     MIN_LENGTH RECYCLE_COS FACE_PREFERENCE EDGE_PREFERENCE MIN_CORNER_ANGLE ROUNDING GAP
-    MAX_PRELOAD UNLOAD_SHARE UNLOAD_RATE MAX_SWING MIN_IMPACT_SUBSTEPS MIN_DETERMINANT
+    MAX_PRELOAD UNLOAD_SHARE UNLOAD_RATE MAX_SWING MIN_DETERMINANT
     MAX_ANGULAR_CORRECTION MAX_SUM FAR CORE STOUT STOP_SHARE STOP_THICKNESS STOP_EXTENT STOP_TOLERANCE TOUCH MAX_ADVANCES
     MOVED_SHARE MAX_QUIET RAY_SLACK SLICE_CELLS
 }

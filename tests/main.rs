@@ -34,6 +34,7 @@ mod shapes;
 mod shortcuts;
 mod sleep;
 mod snapshots_as_bytes;
+mod timeline;
 mod twins;
 mod words;
 mod worker_team;

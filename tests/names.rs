@@ -110,7 +110,8 @@ fn a_stage_is_one_documented_function() {
 const NOT_PLAIN: [&str; 9] =
     ["crate::threads", "crate::cpu", "rayon", "std::sync", "Atomic", "Simd", "dispatch!", "<const ", "unsafe"];
 /// Shader files used by a single stage, and counted as part of it.
-const OWN_SHADERS: [(&str, &str); 3] = [("collide", "hull"), ("solve_joints", "joint_sweep"), ("bin", "grid")];
+const OWN_SHADERS: [(&str, &str); 4] =
+    [("collide", "hull"), ("solve_joints", "joint_sweep"), ("bin", "grid"), ("restitution", "impact")];
 
 /// Returns the reason why a stage of the reference cannot be read beside its kernel; `None` if it can.
 fn hindrance(rust: &str, shader: &str) -> Option<String> {
@@ -354,4 +355,160 @@ fn examples_are_short_and_named() {
         let is_hello = name == "hello";
         assert!(is_hello || named.contains(&format!("examples/{name}.rs")), "nothing names examples/{name}.rs");
     }
+}
+
+/// Most lines of a function of the library without a reason, and of a file.
+const MAX_FUNCTION: usize = 70;
+const MAX_FILE: usize = 700;
+/// Attribute that gives the reason for a longer function, for instance that it is a table.
+const REASON: &str = "#[allow(clippy::too_many_lines, reason = \"";
+
+/// Returns the functions of a source that are too long and give no reason.
+fn long_functions(source: &str) -> Vec<String> {
+    let lines: Vec<&str> = source.lines().collect();
+    let mut found = Vec::new();
+    for (start, line) in lines.iter().enumerate() {
+        let code = line.trim_start();
+        let is_head = |word: &str| matches!(word, "pub" | "const" | "async" | "unsafe") || word.starts_with("pub(");
+        let mut words = code.split(' ').skip_while(|word| is_head(word) || word.ends_with(')'));
+        if words.next() != Some("fn") {
+            continue;
+        }
+        // Sources are formatted: a function ends at the first brace as far to the left as its beginning.
+        let margin = &line[..line.len() - code.len()];
+        let is_end = |line: &&str| {
+            let rest = line.strip_prefix(margin).unwrap_or_default();
+            rest == "}" || (rest.starts_with(')') && rest.ends_with(';'))
+        };
+        let is_short = line.ends_with(['}', ';']);
+        let length = if is_short { 1 } else { lines[start..].iter().position(is_end).unwrap_or(0) + 1 };
+        let above = lines[..start].iter().rev().map(|line| line.trim_start());
+        let has_reason = above.take_while(|line| line.starts_with("#[")).any(|line| line.starts_with(REASON));
+        if length > MAX_FUNCTION && !has_reason {
+            found.push(format!("{} lines from line {} on: {code}", length, start + 1));
+        }
+    }
+    found
+}
+
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// A function is as long as a reader keeps in view, or says why not.
+#[test]
+fn functions_and_files_are_short() {
+    let mut files = Vec::new();
+    sources(&root("src"), &mut files);
+    assert!(files.len() > 150, "{}", files.len());
+    let mut found = Vec::new();
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let lines = text.lines().count();
+        if lines > MAX_FILE {
+            found.push(format!("{}: {lines} lines", file.display()));
+        }
+        found.extend(long_functions(&text).into_iter().map(|why| format!("{}: {why}", file.display())));
+    }
+    assert!(found.is_empty(), "split, or give the reason by `{REASON}…\")]`:\n{}", found.join("\n"));
+}
+
+/// Negative control: a function is noticed by its length, also in an `impl`, unless it gives a reason.
+#[test]
+fn a_long_function_is_noticed() {
+    let function = |head: &str, margin: &str, lines: usize| {
+        let body = format!("{margin}    step();\n").repeat(lines - 2);
+        format!("{margin}{head} {{\n{body}{margin}}}\n")
+    };
+    for head in ["fn a()", "pub fn a<T: Copy>(of: T)", "pub(in crate::cpu) fn a()", "const fn a()"] {
+        for margin in ["", "    "] {
+            assert_eq!(long_functions(&function(head, margin, MAX_FUNCTION)), Vec::<String>::new());
+            let long = function(head, margin, MAX_FUNCTION + 1);
+            assert_eq!(long_functions(&long).len(), 1, "{long}");
+            let twice = function(head, margin, 60) + &long;
+            assert_eq!(long_functions(&twice).len(), 1, "{twice}");
+            assert_eq!(long_functions(&format!("{margin}{REASON}a table\")]\n{long}")).len(), 0);
+            assert_eq!(long_functions(&format!("{margin}#[inline]\n{long}")).len(), 1);
+        }
+    }
+}
+
+/// Modules of the library from the ground up, also in ARCHITECTURE.md.
+const LAYERS: [&[&str]; 10] = [
+    &["cancel", "constants", "device_error", "hash", "math", "types"],
+    &["body_rows", "lanes", "scene", "tables"],
+    &["population", "stages", "step", "threads"],
+    &["command", "event", "initial_loads", "query", "snapshot"],
+    &["body_view", "explosion", "state", "world_error"],
+    &["host", "reference"],
+    &["cpu"],
+    &["gpu"],
+    &["world", "worlds"],
+    &["low_level"],
+];
+/// Imports from above: the grid of a scene has cells for the boxes that the stages will compute, and its timeline holds
+/// commands, checks them as the world will, and gives them back when they are due.
+const UPWARD: [(&str, &str); 4] =
+    [("scene", "stages"), ("scene", "command"), ("scene", "population"), ("population", "command")];
+
+fn layer(module: &str) -> Option<usize> {
+    LAYERS.iter().position(|layer| layer.contains(&module))
+}
+
+/// Returns the modules that a source of a module imports and that do not lie below it.
+fn imports_from_above(module: &str, source: &str) -> BTreeSet<String> {
+    let library = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
+    let code = library.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n");
+    let named = code.split("crate::").enumerate().skip(1).flat_map(|(_, rest)| {
+        let list = rest.strip_prefix('{').map_or(rest, |list| list.split('}').next().unwrap());
+        let count = if rest.starts_with('{') { usize::MAX } else { 1 };
+        let word =
+            |part: &str| part.trim().chars().take_while(|&c| c.is_alphanumeric() || c == '_').collect::<String>();
+        list.split(',').take(count).map(word).collect::<Vec<String>>()
+    });
+    let is_above = |other: &String| {
+        other != module && !UPWARD.contains(&(module, other)) && layer(other).is_none_or(|of| Some(of) >= layer(module))
+    };
+    named.filter(|other| !other.is_empty()).filter(is_above).collect()
+}
+
+#[test]
+fn a_file_imports_only_from_below() {
+    let mut files = Vec::new();
+    sources(&root("src"), &mut files);
+    for file in files {
+        let path = file.strip_prefix(root("src")).unwrap().to_string_lossy().replace('\\', "/");
+        let module = path.split('/').next().unwrap().trim_end_matches(".rs");
+        if module == "lib" || path.ends_with("tests.rs") || path.ends_with("public_items.rs") {
+            continue;
+        }
+        // The stand-in for the GPU is in its layer. The macro that lists shaders is for users too.
+        let module = if module == "gpu_absent" { "gpu" } else { module };
+        assert!(layer(module).is_some(), "src/{path}: give its module a layer");
+        let mut found = imports_from_above(module, &fs::read_to_string(&file).unwrap());
+        if path == "gpu/shader.rs" {
+            found.remove("low_level");
+        }
+        assert!(found.is_empty(), "src/{path} imports {found:?}, which do not lie below {module}");
+    }
+}
+
+/// Negative control: imports from above are noticed in every form, and comments and tests are none.
+#[test]
+fn an_import_from_above_is_noticed() {
+    let found = |source: &str| imports_from_above("host", source).into_iter().collect::<Vec<_>>();
+    assert_eq!(found("use crate::cpu::CpuWorld;\nuse crate::types::Pose;\n"), ["cpu"]);
+    assert_eq!(found("use crate::{types, world};\n"), ["world"]);
+    assert_eq!(found("fn a() -> $crate::gpu::GpuWorld {}\n"), ["gpu"]);
+    assert_eq!(found("use crate::reference::ReferenceWorld;\n"), ["reference"], "one beside it");
+    assert_eq!(found("use crate::unheard_of::Thing;\n"), ["unheard_of"]);
+    assert_eq!(found("use crate::host::Books;\n/// As [`crate::cpu`].\n"), [""; 0]);
+    assert_eq!(found("#[cfg(test)]\nmod tests {\n    use crate::World;\n}\n"), [""; 0]);
 }

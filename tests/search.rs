@@ -54,24 +54,51 @@ fn overlap(a: &Aabb, b: &Aabb) -> bool {
     (0..2).all(|axis| a.min[axis] <= b.max[axis] && b.min[axis] <= a.max[axis])
 }
 
+/// Returns the box in which a dynamic shape looks for fixed ones: extended by its motion in the step, at most by its
+/// size, unless it moves less than the margin or is swept.
+fn box_ahead(compiled: &Compiled, before: &Snapshot, shape: usize, aabb: &Aabb, margin: f32) -> Aabb {
+    let index = compiled.shapes[shape].body as usize;
+    let (body, state, dt) = (&compiled.bodies[index], &before.states[index], compiled.params.dt);
+    let moved = state.velocity.map(|speed| speed * dt);
+    let far = moved[0].hypot(moved[1]) + (state.angular_velocity * body.extent * dt).abs();
+    let is_swept = far > 0.5 * body.min_extent && body.min_extent < body.extent;
+    let is_dynamic = compiled.shapes[shape].kind & FIXED_SHAPE == 0;
+    let mut ahead = *aabb;
+    if is_dynamic && !is_swept && moved.iter().any(|moved| moved.abs() > margin) {
+        for (axis, moved) in moved.into_iter().enumerate() {
+            let size = aabb.max[axis] - aabb.min[axis];
+            let reach = moved.clamp(-size, size);
+            ahead.min[axis] = aabb.min[axis].min(aabb.min[axis] + reach);
+            ahead.max[axis] = aabb.max[axis].max(aabb.max[axis] + reach);
+        }
+    }
+    ahead
+}
+
 /// Returns the pairs that must be found from this state, producer first, sorted. `skip` is an excluded body.
 fn brute_force(compiled: &Compiled, before: &Snapshot, margin: f32, skip: usize) -> Vec<[u32; 2]> {
     let shapes = &compiled.shapes;
     let aabbs: Vec<Aabb> =
         shapes.iter().map(|shape| bound_shape(shape, &[], &before.poses[shape.body as usize], margin)).collect();
+    let ahead: Vec<Aabb> = aabbs
+        .iter()
+        .enumerate()
+        .map(|(shape, aabb)| box_ahead(compiled, before, shape, aabb, compiled.params.aabb_margin))
+        .collect();
     let mut pairs = Vec::new();
     for b in 0..shapes.len() {
         for a in 0..b {
             let (one, other) = (&shapes[a], &shapes[b]);
-            if overlap(&aabbs[a], &aabbs[b])
+            let [producer, partner] = if one.level <= other.level { [a, b] } else { [b, a] };
+            let near = if shapes[partner].kind & FIXED_SHAPE == 0 { &aabbs } else { &ahead };
+            if overlap(&near[producer], &aabbs[partner])
                 && one.body != other.body
                 && one.body as usize != skip
                 && other.body as usize != skip
                 && one.kind & other.kind & FIXED_SHAPE == 0
                 && may_meet(one, other)
             {
-                let pair = [u32::try_from(a).unwrap(), u32::try_from(b).unwrap()];
-                pairs.push(if one.level <= other.level { pair } else { [pair[1], pair[0]] });
+                pairs.push([u32::try_from(producer).unwrap(), u32::try_from(partner).unwrap()]);
             }
         }
     }

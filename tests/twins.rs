@@ -42,9 +42,9 @@ macro_rules! scenes {
 }
 
 scenes! {
-    large_pyramid: "large_pyramid:base=40", 300;
+    large_pyramid: "large_pyramid:base=40,drop=1", 300;
     many_pyramids: "many_pyramids:rows=3,columns=3", 300;
-    vertical_stack: "vertical_stack", 300;
+    vertical_stack: "vertical_stack:pitch=1.5", 300;
     pendulum: "pendulum:bobs=2", 300;
     card_house: "card_house", 300;
     overlap_recovery: "overlap_recovery", 300;
@@ -70,7 +70,7 @@ scenes! {
     compounds: "compounds:columns=8,rows=20", 200;
     junkyard: "junkyard:columns=8,rows=20", 200;
     // Two columns; the first falls to its floor and is removed after 220 steps.
-    rain: "rain:rows=1,columns=2,group=4,delay=110", 300;
+    rain: "rain:rows=1,columns=2,group=4,delay=110,stay=1", 300;
     arch: "arch", 300;
     rush: "rush:count=60", 200;
     bridge: "bridge:planks=40", 300;
@@ -329,7 +329,7 @@ fn a_wrong_shader_is_detected() {
             "accumulate(joint, stance_now(joint), 1.0);",
             "accumulate(joint, stance_now(joint), 2.0);",
         ),
-        (Stage::Restitution, "restitution", "(1.0 + restitution_mixed) * (velocity_0", "1.4 * (velocity_0"),
+        (Stage::Restitution, "restitution", "let kept = restitution * restitution;", "let kept = 0.9 * restitution;"),
         (
             Stage::IntegrateVelocities,
             "integrate_velocities",

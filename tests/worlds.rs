@@ -266,7 +266,7 @@ fn different_worlds_reach_different_bits() {
 #[test]
 fn emitters_run_in_every_world() {
     same_bits("cpu", &nudged(&scene("rain"), 2), 130, no_commands);
-    let mut shower = scene("rain:rows=1,columns=5,group=1");
+    let mut shower = scene("rain:rows=1,columns=5,group=1,stay=1");
     // A single world has another capacity than one in a batch.
     shower.settings.strict = true;
     for backend in BACKENDS {

@@ -25,7 +25,7 @@ fn kinds() -> Vec<Scene> {
         "particles_in_a_turning_box",
         "bouncing_ball",
         "joint_grid:size=4",
-        "rain:rows=1,columns=5,group=1",
+        "rain:rows=1,columns=5,group=1,stay=1",
     ];
     let mut scenes: Vec<Scene> = specs.iter().map(|spec| strict(build(spec))).collect();
     scenes.push(strict(pile(3, 70)));

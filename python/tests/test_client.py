@@ -54,6 +54,19 @@ def test_a_world_from_first_to_last(service: Service) -> None:
     assert list(service.worlds()) == []
 
 
+def test_a_body_is_read_whole_and_step_by_step(service: Service) -> None:
+    world = service.create("springs:count=1")
+    assert len(world.series(body="0.0")["energies"]) == 1
+    world.step(30)
+    rows = world.series(10, body=0)
+    assert [row["step"] for row in rows["energies"]] == list(range(10, 31))
+    last = rows["body"]["rows"][-1]
+    assert last["position"] == pytest.approx(list(world.state().position[0]), abs=1e-6)
+    details = world.body("0.0")
+    (spring,) = details["joints"]
+    assert details["body"]["mass"] == 1 and spring["joint"]["stiffness"] == 10 and spring["b"] == "0.0"
+
+
 def test_scenes_have_groups_sizes_and_pictures(service: Service) -> None:
     scenes = {scene["name"]: scene for scene in service.scenes()}
     assert scenes["arch"]["group"] == "Stacks" and len({scene["group"] for scene in scenes.values()}) == 5

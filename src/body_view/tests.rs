@@ -1,10 +1,13 @@
 //! Tests of reading bodies, and of ids: the id of a removed body never refers to another body.
 
 use super::*;
+use crate::cpu::CpuWorld;
 use crate::gpu::GpuWorld;
 use crate::population::{body_in_step, owner_of_shape};
 use crate::scene::{Body, Scene, Shape};
-use crate::{AdapterChoice, CommandError, Context, Event, EventKind, PopulationError, Query, WorldBatch};
+use crate::{
+    AdapterChoice, CommandError, Context, Event, EventKind, PopulationError, Query, World, WorldBatch, WorldError,
+};
 
 /// A ground, and a hammer whose centre of mass is a metre from its origin.
 fn scene() -> (Scene, usize) {

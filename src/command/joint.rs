@@ -1,10 +1,14 @@
 //! Commands to joints: motor speeds, limits, targets, lengths, on and off.
 
+use std::fmt::Arguments;
+
 use glam::Vec2;
 
 use super::CommandError;
 use crate::population::{JointId, joint_place};
-use crate::scene::{Compiled, check_joint_command};
+use crate::scene::check::joint::{JointCheck, REST_LENGTH, TRAVEL, check_limits, check_motor};
+use crate::scene::check::{ANGLE, LENGTH, MIN_LENGTH, POSITION, SceneError, show};
+use crate::scene::{Compiled, Motor};
 use crate::types::{
     self, COMMAND_JOINT_ANCHOR, COMMAND_JOINT_ENABLE, COMMAND_JOINT_GOAL, COMMAND_JOINT_MOTOR, COMMAND_JOINT_REFERENCE,
     ROW_ALONG, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_ROLE, ROW_SPRING, ROW_UPPER,
@@ -47,7 +51,7 @@ impl JointCommand {
         let place = joint_place(compiled, id).ok_or(CommandError::NoJoint(id))?;
         let joint = &compiled.joints.joints[place];
         let name = joint.kind_name();
-        check_joint_command(self, name, format_args!("joint {id}"))?;
+        check(self, name, format_args!("joint {id}"))?;
         let last = joint.first_row + (joint.flags & ROW_COUNT_MASK);
         let kinds = (joint.first_row..last).map(|row| (row, compiled.joints.rows[row as usize].kind));
         // A rod's own row comes after those of equal limits.
@@ -101,5 +105,40 @@ impl JointCommand {
             }
             Self::Enable(on) => vec![record(COMMAND_JOINT_ENABLE, 0, [f32::from(u8::from(on)), 0.0])],
         })
+    }
+}
+
+/// Checks the values of a command for a joint of this type.
+fn check(command: JointCommand, name: &str, at: Arguments<'_>) -> JointCheck {
+    let travels = matches!(name, "prismatic" | "wheel");
+    match command {
+        JointCommand::Motor { speed, max } => check_motor(Some(Motor { speed, max }), at),
+        JointCommand::Limits(limits) => {
+            let range = if name == "distance" {
+                REST_LENGTH
+            } else if travels {
+                TRAVEL
+            } else {
+                ANGLE
+            };
+            check_limits(Some(limits), range, at)?;
+            if name == "distance" && limits[1] < MIN_LENGTH {
+                let expected = format!("a longest length of at least {MIN_LENGTH} m");
+                return Err(SceneError::new(format!("{at}.limits[1]"), format!("is {}", show(limits[1])), expected));
+            }
+            Ok(())
+        }
+        JointCommand::Target(target) => POSITION.check_pair(target, format_args!("{at}.target")),
+        JointCommand::Offset { linear, angular } => {
+            POSITION.check_pair(linear, format_args!("{at}.linear_offset"))?;
+            ANGLE.check(angular, format_args!("{at}.angular_offset"))
+        }
+        JointCommand::Length(length) if name == "spring" => REST_LENGTH.check(length, format_args!("{at}.rest_length")),
+        JointCommand::Length(length) => LENGTH.check(length, format_args!("{at}.length")),
+        JointCommand::SpringTarget(target) => {
+            let range = if travels { TRAVEL } else { ANGLE };
+            range.check(target, format_args!("{at}.spring.target"))
+        }
+        JointCommand::Enable(_) => Ok(()),
     }
 }

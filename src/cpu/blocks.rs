@@ -5,7 +5,7 @@
 //! unused lanes of a partly filled block move nothing. The overflow, which is solved in order, has one constraint per
 //! block.
 
-use crate::cpu::lanes::{self, Lanes, Select, Simd, SimdBase, VecLanes, WIDTH, f32x8, u32x8};
+use crate::lanes::{self, Lanes, Select, Simd, SimdBase, VecLanes, WIDTH, f32x8, u32x8};
 use crate::stages::prepare::{ConstraintPoint, ContactConstraint};
 use crate::threads::{Cut, Threads};
 use crate::types::{COLOR_COUNT, Constraint, Counters, FIXED_A, FIXED_B, OVERFLOW_COLOR, POINT_COUNT_MASK, Rebound};

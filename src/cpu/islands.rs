@@ -17,7 +17,6 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::cpu::StageTotals;
 use crate::cpu::blocks::Blocks;
-use crate::cpu::lanes::WIDTH;
 use crate::cpu::stages::integrate_positions::integrate_positions_of;
 use crate::cpu::stages::integrate_velocities::integrate_velocities_of;
 use crate::cpu::stages::prepare::{ConstraintTables, prepare_of};
@@ -26,6 +25,7 @@ use crate::cpu::stages::restitution::{ImpactRounds, ImpactTables, restitution};
 use crate::cpu::stages::solve::solve;
 use crate::cpu::stages::store_impulses::store_impulses_listed;
 use crate::cpu::stages::warm_start::warm_start;
+use crate::lanes::WIDTH;
 use crate::scene::Compiled;
 use crate::stages::store_impulses::{ContactImpulses, store_impulses_of};
 use crate::step::{PlannedStage, Stage};
@@ -139,6 +139,19 @@ struct Returned {
     rolling: f32,
     /// [`ROLLS`] and [`HAS_IMPACT`].
     marks: u32,
+}
+
+impl Returned {
+    fn of(ContactImpulses { points, has_impact, rolling }: ContactImpulses) -> Self {
+        let marks = if rolling.is_some() { ROLLS } else { 0 } | if has_impact { HAS_IMPACT } else { 0 };
+        Self { impulses: points, rolling: rolling.unwrap_or(0.0), marks }
+    }
+
+    fn impulses(self) -> ContactImpulses {
+        let Self { impulses, rolling, marks } = self;
+        let (rolling, has_impact) = ((marks & ROLLS != 0).then_some(rolling), marks & HAS_IMPACT != 0);
+        ContactImpulses { points: impulses, has_impact, rolling }
+    }
 }
 
 /// Tables of a world that the solver reads and writes.
@@ -413,8 +426,7 @@ impl IslandBatches {
         let Self { bodies, body_starts, contacts: listed, contact_starts, scratches, returned, count, .. } = self;
         let scratches = &mut scratches[..threads.count()];
         let spent = Stage::ALL.map(|_| AtomicU64::new(0));
-        let now = || times.begin();
-        let start = now();
+        let start = times.begin();
         let params = &given.compiled.params;
         let state = |body: u32| given.states.get(body as usize);
         let solve = |batch: usize, scratch: &mut IslandScratch, contacts: &[Contact], manifolds: &[Manifold]| {
@@ -424,22 +436,21 @@ impl IslandBatches {
                 if threads.is_cancelled() {
                     return;
                 }
-                let start = now();
+                let start = times.begin();
                 scratch.run(op, given, contacts, manifolds, listed, bodies);
                 spend(&spent, op.stage, start);
             }
         };
         let stores = ops.iter().any(|op| op.stage == Stage::StoreImpulses);
-        let batches = *count;
         if let [alone] = scratches {
             let scratch = alone.get_mut().unwrap_or_else(PoisonError::into_inner);
-            for batch in 0..batches {
+            for batch in 0..*count {
                 solve(batch, scratch, contacts, manifolds);
                 // The memory may still hold another batch.
                 if threads.is_cancelled() {
                     return;
                 }
-                let start = now();
+                let start = times.begin();
                 if stores {
                     scratch.store(|contact, impulses| {
                         let (contact, manifold) = (&mut contacts[contact], &mut manifolds[contact]);
@@ -451,37 +462,25 @@ impl IslandBatches {
         } else {
             returned.resize(contacts.len());
             let (returned, scratches) = (&*returned, &*scratches);
-            threads.for_tasks(batches, |batch, thread| {
+            threads.for_tasks(*count, |batch, thread| {
                 let mut scratch = scratches[thread].lock().unwrap_or_else(PoisonError::into_inner);
                 solve(batch, &mut scratch, contacts, manifolds);
                 if threads.is_cancelled() {
                     return;
                 }
-                let start = now();
-                scratch.store(|contact, ContactImpulses { points, has_impact, rolling }| {
-                    let marks = if rolling.is_some() { ROLLS } else { 0 } | if has_impact { HAS_IMPACT } else { 0 };
-                    returned.set(contact, Returned { impulses: points, rolling: rolling.unwrap_or(0.0), marks });
-                });
+                let start = times.begin();
+                scratch.store(|contact, impulses| returned.set(contact, Returned::of(impulses)));
                 spend(&spent, Stage::StoreImpulses, start);
             });
             if stores {
                 threads.for_each_pair(LIGHT, contacts, manifolds, |index, contact, manifold| {
                     if contact.flags & POINT_COUNT_MASK != 0 {
-                        let Returned { impulses, rolling, marks } = returned.get(index);
-                        let (rolling, has_impact) = ((marks & ROLLS != 0).then_some(rolling), marks & HAS_IMPACT != 0);
-                        let impulses = ContactImpulses { points: impulses, has_impact, rolling };
-                        store_impulses_of(params, contact, manifold, impulses, state);
+                        store_impulses_of(params, contact, manifold, returned.get(index).impulses(), state);
                     }
                 });
             }
         }
-        let Some(start) = start else { return };
-        // Threads run in parallel: their times are scaled to the elapsed time.
-        let spent = spent.map(AtomicU64::into_inner);
-        let share = 1e3 * start.elapsed().as_secs_f64() / spent.iter().sum::<u64>().max(1) as f64;
-        for ((_, ms), spent) in times.stage_ms.iter_mut().zip(spent) {
-            *ms += spent as f64 * share;
-        }
+        times.share_out(start, spent.map(AtomicU64::into_inner));
     }
 }
 
@@ -555,7 +554,7 @@ impl IslandScratch {
             Stage::IntegrateVelocities => {
                 integrate_velocities_of(listed_bodies, params, bodies, poses, states, accumulators);
             }
-            Stage::Solve | Stage::Relax => solve(params, op.flags, states, sweep, surfaces),
+            Stage::Solve | Stage::Relax => solve(params, op.flags, states, accumulators, sweep, surfaces),
             Stage::IntegratePositions => integrate_positions_of(listed_bodies, params, bodies, states),
             Stage::Project => project(params, states, sweep),
             Stage::Restitution if rounds.is_needed(op.flags) => {

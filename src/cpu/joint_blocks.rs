@@ -9,12 +9,13 @@ use std::f32::consts::TAU;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::cpu::lanes::{
+use crate::cpu::stages::solve_joints::tension;
+use crate::lanes::{
     Lanes, Select, Simd, SimdBase, SimdFloat, SimdMask, Vec2x8, VecLanes, WIDTH, angle_of, columns, dispatch, f32x4,
     f32x8, inv_rotate, rotate, u32x8,
 };
-use crate::cpu::stages::solve_joints::tension;
 use crate::stages::solve_joints::rows_of;
+use crate::stages::solve_joints::tree::RowStore;
 use crate::threads::{Alone, Cut, RowTable, Rows, Threads};
 use crate::types::{
     BodyData, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointData, JointFrame, JointRow, JointState,
@@ -27,6 +28,16 @@ const CUT: Cut = Cut { unit: 8, least: 96 };
 const COLORS: usize = JOINT_OVERFLOW as usize;
 /// Bits of [`JointRow::kind`] in which the joints of a block agree.
 const KIND: u32 = ROW_GEOMETRY | ROW_ROLE | ROW_BY_MASS;
+
+impl<T: Pod, const W: usize> RowStore<T> for &Rows<T, W> {
+    fn row(&self, index: usize) -> T {
+        self.get(index)
+    }
+
+    fn put(&mut self, index: usize, row: T) {
+        self.set(index, row);
+    }
+}
 
 /// Eight joints, one per lane.
 #[repr(C)]

@@ -18,7 +18,7 @@ use crate::scene::{Compiled, JointTable};
 use crate::stages::pair::update_exclusions;
 use crate::step::Stage;
 use crate::types::{BULLETS, Manifold, SLEEP};
-use crate::world::WorldError;
+use crate::world_error::WorldError;
 
 /// Plan of the search for contacts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl CpuWorld {
         if threads.is_cancelled() {
             return Err(WorldError::Cancelled);
         }
-        let is_valid = kept.neighbor_list.is_valid(threads, &grid.aabbs, compiled.joints.may_part);
+        let is_valid = kept.neighbor_list.is_valid(threads, compiled, bodies, &grid.aabbs);
         kept.search = if is_valid { SearchKind::List } else { SearchKind::Grid };
         self.times.add(Stage::Bound, begin);
 
@@ -100,7 +100,7 @@ impl CpuWorld {
             }
             SearchKind::Grid => {
                 let (Compiled { params, shapes, joints, .. }, aabbs) = (&*compiled, &grid.aabbs);
-                let BodyTables { poses, states, .. } = bodies;
+                let BodyTables { poses, states, .. } = &*bodies;
                 let moving = Moving { params, shapes, aabbs, poses, states };
                 listed = neighbor_list.build(threads, moving, grid, joints, limit, &mut current.contacts);
                 shortcuts.lists += u64::from(listed);
@@ -111,10 +111,9 @@ impl CpuWorld {
             update_exclusions(joints, |place| self.joints.states.get(place), &mut exclusions.links);
         }
         if listed {
-            return neighbor_list.pair(threads, compiled, grid, past, current, limit);
+            return neighbor_list.pair(threads, compiled, bodies, grid, past, current, limit);
         }
-        let states = &bodies.states;
-        pair(threads, compiled, states, grid, counters.awake_levels, current, limit, &mut scratch.pair)
+        pair(threads, compiled, bodies, grid, counters.awake_levels, current, limit, &mut scratch.pair)
     }
 
     /// Resizes the manifolds to the contacts, and counts the contacts.

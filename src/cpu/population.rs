@@ -3,13 +3,14 @@
 use super::CpuWorld;
 use crate::command::Command;
 use crate::host::{Books, Host, PartCounts, Recorder, WorldEngine, world_verbs};
+use crate::initial_loads::InitialContacts;
 use crate::population::{Population, PopulationChange};
 use crate::scene::{Compiled, JointTable};
 use crate::snapshot::Snapshot;
 use crate::step::plan;
 use crate::threads::Rows;
-use crate::types::{Aabb, JointFrame, Pose, VACANT};
-use crate::world::WorldError;
+use crate::types::{Aabb, BodyMotion, JointFrame, Pose, VACANT};
+use crate::world_error::WorldError;
 
 impl WorldEngine for CpuWorld {
     fn host(&self) -> &Host {
@@ -18,6 +19,10 @@ impl WorldEngine for CpuWorld {
 
     fn host_mut(&mut self) -> &mut Host {
         &mut self.host
+    }
+
+    fn fastest(&mut self) -> Result<f64, WorldError> {
+        Ok(self.max_speed())
     }
 
     fn stays_by(&self, slot: usize, command: Command) -> Option<Pose> {
@@ -45,7 +50,7 @@ impl WorldEngine for CpuWorld {
         self.bodies.poses.resize(bodies.len(), Pose::default());
         self.bodies.states.resize(bodies.len());
         self.bodies.accumulators.resize(bodies.len());
-        self.bodies.motion_extents.resize(bodies.len(), 0.0);
+        self.bodies.motions.resize(bodies.len(), BodyMotion::default());
         self.grid.aabbs.resize(shapes.len(), Aabb::default());
         if settings.sleep {
             #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
@@ -106,6 +111,13 @@ impl WorldEngine for CpuWorld {
         self.counters = snapshot.counters;
         self.joints.states = Rows::new(&snapshot.joint_states);
         self.joints.impulses = Rows::new(&snapshot.joint_impulses);
+    }
+
+    fn put_contacts(&mut self, initial: &InitialContacts, _: Option<&mut Recorder>) -> Result<(), WorldError> {
+        self.current.pair_starts.clone_from(&initial.pair_starts);
+        self.current.contacts.clone_from(&initial.contacts);
+        self.current.manifolds.clone_from(&initial.manifolds);
+        Ok(())
     }
 }
 

@@ -29,7 +29,7 @@ use crate::scene::{Compiled, JointTable};
 use crate::stages::prepare_joints::measure;
 use crate::step::{PlannedStage, Stage};
 use crate::types::{self, SLEEP};
-use crate::world::WorldError;
+use crate::world_error::WorldError;
 
 impl CpuWorld {
     /// Runs one stage.
@@ -110,7 +110,7 @@ impl CpuWorld {
                 // Archived contacts may all come back at once.
                 let archived = sleepers.contacts.len();
                 let (levels, free) = (counters.awake_levels, limit.saturating_sub(archived));
-                pair::pair(threads, compiled, &tables.states, grid, levels, current, free, &mut scratch.pair)
+                pair::pair(threads, compiled, tables, grid, levels, current, free, &mut scratch.pair)
                     .map_err(|TooMany { found }| WorldError::TooManyContacts { found: found + archived, limit })?;
                 self.count_contacts();
             }
@@ -175,7 +175,7 @@ impl CpuWorld {
             Stage::Solve | Stage::Relax if is_alone => {
                 let states = states.alone();
                 for (_, batch) in constraints.batches(counters) {
-                    solve_batch(params, op.flags, states, batch, surfaces);
+                    solve_batch(params, op.flags, states, accumulators, batch, surfaces);
                 }
             }
             Stage::WarmStart => warm_start(&mut constraints.by(sweepers, counters), &*accumulators, surfaces),
@@ -189,7 +189,7 @@ impl CpuWorld {
                     restitution(tables, rounds.round(op.flags), &mut constraints.by(sweepers, counters));
                 }
             }
-            _ => solve(params, op.flags, &*states, &mut constraints.by(sweepers, counters), surfaces),
+            _ => solve(params, op.flags, &*states, accumulators, &mut constraints.by(sweepers, counters), surfaces),
         }
     }
 

@@ -15,7 +15,7 @@ use crate::cpu::team::WorkerTeam;
 use crate::scene::Compiled;
 use crate::step::{PlannedStage, Stage};
 use crate::threads::Threads;
-use crate::world::WorldError;
+use crate::world_error::WorldError;
 
 /// Order in which the sweeps of a step run. All give the same bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -125,7 +125,7 @@ impl CpuWorld {
                     Stage::IntegrateVelocities => worker.for_bodies(|first, end| {
                         integrate_velocities_in(first, end, params, bodies, poses, &*states, &*accumulators);
                     }),
-                    Stage::Solve | Stage::Relax => solve(params, op.flags, &*states, worker, surfaces),
+                    Stage::Solve | Stage::Relax => solve(params, op.flags, &*states, accumulators, worker, surfaces),
                     Stage::IntegratePositions => worker.for_bodies(|first, end| {
                         integrate_positions_in(first, end, params, bodies, &*states);
                     }),

@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::{CpuWorld, GridTables, WorldTables};
-use crate::population::owner;
+use crate::body_view::{BodyTransform, BodyView, transforms_of};
+use crate::command::slot_of;
+use crate::population::{BodyId, living, owner};
 use crate::query::{Answers, Flat, Query, QueryBounds, walk};
 use crate::scene::{Compiled, JointTable};
 use crate::snapshot::{Carried, Snapshot};
@@ -13,7 +15,7 @@ use crate::tables::Tables;
 use crate::threads::Rows;
 use crate::types::{BodyState, Counters, JointFrame, Pose};
 use crate::types::{Contact, Manifold};
-use crate::world::WorldError;
+use crate::world_error::WorldError;
 use crate::{event, query};
 
 impl CpuWorld {
@@ -74,7 +76,7 @@ impl CpuWorld {
         let (poses, GridTables { aabbs, cell_ends, cell_shapes, .. }) = (&self.bodies.poses, &self.grid);
         let tables = walk::QueryTables { params, shapes, vertices, poses, aabbs, cell_ends, cell_shapes };
         let body_of = |shape| owner(&self.host.compiled, self.host.population.as_ref(), shape);
-        query::answer(&unwatched, &tables, &flat, brute, bounds, body_of)
+        Ok(query::answer(&unwatched, &tables, &flat, brute, bounds, body_of)?)
     }
 
     /// Returns the stages of a step.
@@ -183,7 +185,7 @@ impl CpuWorld {
             poses: self.bodies.poses.clone(),
             states: self.bodies.states.to_vec(),
             accumulators: self.bodies.accumulators.to_vec(),
-            motion_extents: self.bodies.motion_extents.clone(),
+            motions: self.bodies.motions.clone(),
             aabbs: self.grid.aabbs.clone(),
             cell_ends: self.grid.cell_ends.clone(),
             cell_shapes: self.grid.cell_shapes.clone(),
@@ -232,7 +234,7 @@ impl CpuWorld {
         self.bodies.poses.clone_from(&tables.poses);
         self.bodies.states = Rows::new(&tables.states);
         self.bodies.accumulators = Rows::new(&tables.accumulators);
-        self.bodies.motion_extents.clone_from(&tables.motion_extents);
+        self.bodies.motions.clone_from(&tables.motions);
         self.grid.aabbs.clone_from(&tables.aabbs);
         self.grid.cell_ends.clone_from(&tables.cell_ends);
         self.grid.cell_shapes.clone_from(&tables.cell_shapes);
@@ -258,5 +260,32 @@ impl CpuWorld {
         self.joints.impulses = Rows::new(&tables.joint_impulses);
         self.joints.blocks.build(starts, joints, &self.joints.frames, rows, &self.joints.impulses);
         self.counters = tables.counters;
+    }
+}
+
+impl CpuWorld {
+    /// Returns a body as it is now. A body of the scene may be given by its index. This takes some nanoseconds.
+    ///
+    /// # Errors
+    /// The body does not exist or was removed.
+    pub fn body(&self, body: impl Into<BodyId>) -> Result<BodyView, WorldError> {
+        let slot = slot_of(self.compiled(), self.population(), body.into())?;
+        self.body_in(slot).ok_or(WorldError::Cancelled)
+    }
+
+    /// Returns the body in a slot, if there is one.
+    pub(crate) fn body_in(&self, slot: usize) -> Option<BodyView> {
+        let id = self.body_id(slot)?;
+        Some(BodyView::new(self.compiled(), id, *self.poses().get(slot)?, self.body_state(slot)?))
+    }
+
+    /// Writes the transform of every body as it is now, by slot.
+    pub fn transforms(&self, out: &mut Vec<BodyTransform>) {
+        transforms_of(self.compiled(), self.population(), self.poses(), out);
+    }
+
+    /// Returns the ids of all bodies, by slot.
+    pub fn bodies(&self) -> impl Iterator<Item = BodyId> + '_ {
+        living(self.compiled(), self.population())
     }
 }

@@ -10,7 +10,7 @@ use super::record::{Dispatch, scan};
 use crate::population::BodyId;
 use crate::query::{Answers, Flat};
 use crate::types::{Hit, Ray, Region};
-use crate::world::WorldError;
+use crate::world_error::WorldError;
 
 /// Initial estimate of the shapes that one region finds.
 const INITIAL_GUESS: u64 = 4;

@@ -9,7 +9,7 @@ use super::memory::{Features, Group, Sizes};
 use crate::host::PartCounts;
 use crate::scene::{Compiled, MAX_ROWS};
 use crate::types::{Constraint, Counters, EventData, MAX_VERTICES, OVERFLOW_CONTACTS};
-use crate::world::WorldError;
+use crate::world_error::WorldError;
 
 /// Number of spare joints in any world.
 const SPARE_JOINTS: usize = 64;
@@ -83,74 +83,43 @@ impl Capacity {
 
     /// Returns the larger capacity of two worlds, per element.
     pub fn and(self, other: Self) -> Self {
-        Self {
-            bodies: self.bodies.max(other.bodies),
-            shapes: self.shapes.max(other.shapes),
-            vertices: self.vertices.max(other.vertices),
-            cells: self.cells.max(other.cells),
-            joints: self.joints.max(other.joints),
-            rows: self.rows.max(other.rows),
-            order: self.order.max(other.order),
-        }
+        self.each(other, usize::max)
     }
 
     /// Returns true if every capacity is at least the need.
     pub fn holds(self, need: Self) -> bool {
-        self.bodies >= need.bodies
-            && self.shapes >= need.shapes
-            && self.vertices >= need.vertices
-            && self.cells >= need.cells
-            && self.holds_joints(need)
-    }
-
-    /// Returns true if the capacities for joints are at least the need.
-    fn holds_joints(self, need: Self) -> bool {
-        self.joints >= need.joints && self.rows >= need.rows && self.order >= need.order
+        self.and(need) == self
     }
 
     /// Returns the capacity for a need: capacities that are too small become 1.5 times the need, so that adding bodies
     /// one at a time does not create new buffers each time.
     fn grown(self, need: Self) -> Self {
-        let grow = |has: usize, needs: usize| if needs > has { needs + needs / 2 } else { has };
+        self.each(need, |has, needs| if needs > has { needs + needs / 2 } else { has })
+    }
+
+    /// Combines two capacities per element.
+    fn each(self, other: Self, join: impl Fn(usize, usize) -> usize) -> Self {
         Self {
-            bodies: grow(self.bodies, need.bodies),
-            shapes: grow(self.shapes, need.shapes),
-            vertices: grow(self.vertices, need.vertices),
-            cells: grow(self.cells, need.cells),
-            joints: grow(self.joints, need.joints),
-            rows: grow(self.rows, need.rows),
-            order: grow(self.order, need.order),
+            bodies: join(self.bodies, other.bodies),
+            shapes: join(self.shapes, other.shapes),
+            vertices: join(self.vertices, other.vertices),
+            cells: join(self.cells, other.cells),
+            joints: join(self.joints, other.joints),
+            rows: join(self.rows, other.rows),
+            order: join(self.order, other.order),
         }
     }
 }
 
-/// Numbers of contacts found by a step.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FoundContacts {
-    pairs: usize,
-    sleeping: usize,
-    /// Some contacts did not fit.
-    is_full: bool,
-}
-
-impl FoundContacts {
-    pub fn new(counters: &Counters) -> Self {
-        Self {
-            pairs: counters.pairs_found as usize,
-            sleeping: counters.sleeping_contacts as usize,
-            is_full: counters.overflow_bits & OVERFLOW_CONTACTS != 0,
-        }
+/// Returns the number of contacts found by a step if it is more than `limit`; `capacity` is what the step could hold.
+/// Sleeping contacts count only where contacts did not fit, as the capacity never grows beyond the limit.
+pub(super) fn too_many_contacts(counters: &Counters, limit: usize, capacity: u32) -> Option<usize> {
+    let (pairs, sleeping) = (counters.pairs_found as usize, counters.sleeping_contacts as usize);
+    let (all, is_full) = (pairs.saturating_add(sleeping), counters.overflow_bits & OVERFLOW_CONTACTS != 0);
+    if is_full && (all > limit || capacity as usize >= limit) {
+        return Some(all.max(limit.saturating_add(1)));
     }
-
-    /// Returns the number of contacts if it is more than `limit`; `capacity` is what the step could hold. Sleeping
-    /// contacts count only where contacts did not fit, as the capacity never grows beyond the limit.
-    pub fn too_many(self, limit: usize, capacity: u32) -> Option<usize> {
-        let all = self.pairs.saturating_add(self.sleeping);
-        if self.is_full && (all > limit || capacity as usize >= limit) {
-            return Some(all.max(limit.saturating_add(1)));
-        }
-        (self.pairs > limit).then_some(self.pairs)
-    }
+    (pairs > limit).then_some(pairs)
 }
 
 /// Buffers and capacities before an attempt to grow.
@@ -193,7 +162,6 @@ impl Engine {
         let Before { worlds, capacity, features, contact_capacity, event_capacity, .. } = *before;
         (self.worlds, self.capacity, self.features) = (worlds, capacity, features);
         (self.contact_capacity, self.event_capacity) = (contact_capacity, event_capacity);
-        self.bound_for = None;
     }
 
     /// Replaces the tables that are too small for one world's need, for all worlds, and copies their contents: with the

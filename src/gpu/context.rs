@@ -67,7 +67,7 @@ struct ContextInner {
     /// Kernels for one world, and for many.
     kernels: [Mutex<Option<Arc<Kernels>>>; 2],
     /// Bytes read back to the host so far: counters and events of steps, and everything else.
-    sent: [AtomicU64; 2],
+    read_back: [AtomicU64; 2],
 }
 
 impl fmt::Debug for Context {
@@ -130,6 +130,20 @@ fn pick(mut found: Vec<wgpu::Adapter>, choice: AdapterChoice) -> Result<wgpu::Ad
     Ok(found.swap_remove(index))
 }
 
+/// Returns the bytes read back to the host through this context so far: counters and events of steps, which are a few
+/// hundred bytes per step for a world of any size, and everything else (snapshots, answers to queries). Drawing adds to
+/// neither.
+#[must_use]
+pub fn bytes_read_back(context: &Context) -> [u64; 2] {
+    [0, 1].map(|kind| context.inner.read_back[kind].load(Ordering::Relaxed))
+}
+
+/// Adds bytes that a client read back itself to [`bytes_read_back`]: kind 0 for counters of steps, 1 for everything
+/// else.
+pub fn note_read_back(context: &Context, kind: usize, bytes: u64) {
+    context.inner.read_back[kind].fetch_add(bytes, Ordering::Relaxed);
+}
+
 impl Context {
     /// Creates a device on the best adapter of the requested kind: discrete before integrated before virtual before
     /// software.
@@ -156,20 +170,6 @@ impl Context {
         };
         let adapter = pick(found.into_iter().filter(draws).collect(), choice)?;
         Ok((Self::from_adapter(&adapter)?, adapter))
-    }
-
-    /// Returns the bytes read back to the host so far: counters and events of steps, which are a few hundred bytes per
-    /// step for a world of any size, and everything else (snapshots, answers to queries). Drawing adds to neither.
-    #[doc(hidden)]
-    #[must_use]
-    pub fn bytes_sent(&self) -> [u64; 2] {
-        [0, 1].map(|kind| self.inner.sent[kind].load(Ordering::Relaxed))
-    }
-
-    /// Adds bytes that a client read back itself to [`Self::bytes_sent`]: kind 0 for counters of steps, 1 for
-    /// everything else.
-    pub fn note_sent(&self, kind: usize, bytes: u64) {
-        self.inner.sent[kind].fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Creates a device on this adapter, with the largest buffers it allows.
@@ -226,7 +226,7 @@ impl Context {
                 error,
                 polling: Mutex::default(),
                 kernels: Default::default(),
-                sent: Default::default(),
+                read_back: Default::default(),
             }),
         }
     }

@@ -17,7 +17,7 @@ use crate::scene::{Compiled, JointTable};
 use crate::snapshot::first_islands;
 use crate::step::PlannedStage;
 use crate::types::{COLOR_COUNT, CommandData, Constraint, EventData, Params, SleepingContact, Sweep};
-use crate::world::WorldError;
+use crate::world_error::WorldError;
 use bytemuck::Pod;
 
 /// Maximum number of different sweep parameters; a few hundred occur.
@@ -56,8 +56,6 @@ pub(super) struct Engine {
     pub joint_runs: Vec<ColorRun>,
     pub buffers: HashMap<&'static str, wgpu::Buffer>,
     bound: HashMap<KernelKey, BoundKernel>,
-    /// Constants of the (first) world for which the bind groups were made; `None` after a buffer was replaced.
-    pub bound_for: Option<Params>,
     pub parity: usize,
     sweeps: HashMap<Sweep, u32>,
     sweep_buffer: wgpu::Buffer,
@@ -111,7 +109,6 @@ impl Engine {
             joint_runs: Vec::new(),
             buffers: HashMap::new(),
             bound: HashMap::new(),
-            bound_for: None,
             parity: 0,
             sweeps: HashMap::new(),
             sweep_buffer,
@@ -194,7 +191,6 @@ impl Engine {
             mapped_at_creation: false,
         });
         self.buffers.insert(name, buffer);
-        self.bound_for = None;
         Ok(())
     }
 
@@ -323,12 +319,6 @@ impl Engine {
             buffer(blocks, bytemuck::bytes_of(&sums), wgpu::BufferUsages::UNIFORM);
         }
         self.bound.clear();
-        self.bound_for = params.first().copied();
-    }
-
-    /// Returns true if the bind groups are valid for these constants and the current buffers.
-    pub fn is_bound_for(&self, params: &Params) -> bool {
-        self.bound_for.as_ref() == Some(params)
     }
 
     /// Drops the bind groups of a kernel after one of its buffers was replaced.

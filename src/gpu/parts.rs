@@ -5,18 +5,21 @@ use std::collections::VecDeque;
 
 use super::GpuWorld;
 use super::profile::StageTimes;
-use crate::world::WorldError;
+use super::worlds::BatchLayers;
+use crate::host::WorldEngine;
+use crate::world_error::WorldError;
 
 /// Maximum number of measured steps kept until they are taken.
 const MOST: usize = 64;
 
 /// Progress of a step.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(super) struct StepPart {
     /// Next line of the plan.
     next: usize,
     /// Slot of the profiler, if the step is measured.
     measured: Option<usize>,
+    layers: BatchLayers,
 }
 
 /// Times of measured steps that have arrived.
@@ -62,30 +65,36 @@ impl GpuWorld {
     /// # Errors
     /// Those of [`Self::step`].
     pub fn step_part(&mut self, share: f64) -> Result<bool, WorldError> {
-        if self.host.compiled.settings.strict {
+        if self.compiled().settings.strict {
             // A strict step may have to return to its start, so it is not split.
             self.step_measured()?;
             return Ok(true);
         }
-        self.host.limits.check()?;
-        let (mut encoder, part) = match self.part.take() {
-            Some(part) => (self.engine.encoder(), part),
+        self.host().limits.check()?;
+        let mut encoder = self.engine().encoder();
+        let part = match self.part.take() {
+            Some(part) => part,
             None => {
-                self.wait_for_room()?;
+                self.batch.make_way(&[0])?;
+                self.batch.one(0).begin_timed()?;
                 if self.is_idle() {
                     return Ok(true);
                 }
-                let mut encoder = self.engine.encoder();
-                self.begin_recording(&mut encoder)?;
-                self.measures = true;
-                (encoder, StepPart { next: 0, measured: self.begin_measuring() })
+                self.emit(None)?;
+                let (slots, mut slot_refs) = self.batch.slots_and(&[0]);
+                slots.grow(&mut encoder, &mut slot_refs)?;
+                let layers = BatchLayers::of(&slot_refs);
+                slots.begin_step(&layers);
+                slots.measures = true;
+                StepPart { next: 0, measured: slots.begin_measuring(), layers }
             }
         };
         let end = self.end_of_part(part.next, share);
-        self.record_ops(&mut encoder, part.next..end, part.measured)?;
-        let complete = end == self.plan.len();
+        let (slots, mut slot_refs) = self.batch.slots_and(&[0]);
+        slots.record_lines(&mut encoder, &mut slot_refs, &part.layers, part.next..end, part.measured)?;
+        let complete = end == slots.plan.len();
         if complete {
-            self.end_recording(&mut encoder, part.measured);
+            slots.end_step(&mut encoder, &mut slot_refs, part.measured);
         } else {
             self.part = Some(StepPart { next: end, ..part });
         }
@@ -95,7 +104,7 @@ impl GpuWorld {
 
     /// Returns the end of a part that begins at this line of the plan.
     fn end_of_part(&self, begin: usize, share: f64) -> usize {
-        let lines = self.plan.len();
+        let lines = self.plan().len();
         let known = self.times.last.len() == lines && self.measured_ms().is_some();
         #[allow(clippy::cast_precision_loss, reason = "a few dozen lines")]
         let total = self.measured_ms().filter(|_| known).unwrap_or(lines as f64);

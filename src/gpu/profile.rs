@@ -1,20 +1,11 @@
 //! Device time of each stage of a step: timestamps resolved at the end of the step and read back later, without
 //! waiting.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, Ordering};
-
-use super::readback::cast;
-use crate::step::PlannedStage;
-use crate::step::Stage;
+use super::readback::{Arrival, cast};
+use crate::step::{PlannedStage, Stage};
 
 /// Maximum number of measured steps in flight.
 const SLOTS: usize = 3;
-
-const FREE: u8 = 0;
-/// A step is being recorded or in flight.
-const TAKEN: u8 = 1;
-const READY: u8 = 2;
 
 /// Device times of a measured step.
 #[derive(Clone, Debug)]
@@ -42,8 +33,11 @@ impl StageTimes {
 struct ProfileSlot {
     queries: wgpu::QuerySet,
     resolved: wgpu::Buffer,
-    arrived: wgpu::Buffer,
-    state: Arc<AtomicU8>,
+    /// A step is being recorded or in flight.
+    is_taken: bool,
+    /// Times of a step in flight.
+    arrival: Option<Arrival>,
+    spare: Option<wgpu::Buffer>,
     plan: Vec<PlannedStage>,
     step: u64,
 }
@@ -51,19 +45,21 @@ struct ProfileSlot {
 impl ProfileSlot {
     fn new(device: &wgpu::Device, plan: &[PlannedStage]) -> Self {
         let count = u32::try_from(2 * plan.len()).unwrap_or(u32::MAX);
-        let buffer = |label, usage| {
-            let size = u64::from(count) * u64::from(wgpu::QUERY_SIZE);
-            device.create_buffer(&wgpu::BufferDescriptor { label: Some(label), size, usage, mapped_at_creation: false })
-        };
         Self {
             queries: device.create_query_set(&wgpu::QuerySetDescriptor {
                 label: Some("stages"),
                 ty: wgpu::QueryType::Timestamp,
                 count,
             }),
-            resolved: buffer("stage times", wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC),
-            arrived: buffer("stage times arrived", wgpu::BufferUsages::MAP_READ | wgpu::BufferUsages::COPY_DST),
-            state: Arc::new(AtomicU8::new(FREE)),
+            resolved: device.create_buffer(&wgpu::BufferDescriptor {
+                label: Some("stage times"),
+                size: u64::from(count) * u64::from(wgpu::QUERY_SIZE),
+                usage: wgpu::BufferUsages::QUERY_RESOLVE | wgpu::BufferUsages::COPY_SRC,
+                mapped_at_creation: false,
+            }),
+            is_taken: false,
+            arrival: None,
+            spare: None,
             plan: plan.to_vec(),
             step: 0,
         }
@@ -79,13 +75,12 @@ pub(super) struct Profiler {
 impl Profiler {
     /// Returns true if another step can be measured now.
     pub fn has_room(&self) -> bool {
-        self.slots.len() < SLOTS || self.slots.iter().any(|slot| slot.state.load(Ordering::Acquire) == FREE)
+        self.slots.len() < SLOTS || self.slots.iter().any(|slot| !slot.is_taken)
     }
 
     /// Begins to measure a step of this plan and returns its slot; `None` if too many are in flight.
     pub fn begin(&mut self, device: &wgpu::Device, plan: &[PlannedStage]) -> Option<usize> {
-        let free = self.slots.iter().position(|slot| slot.state.load(Ordering::Acquire) == FREE);
-        let index = match free {
+        let index = match self.slots.iter().position(|slot| !slot.is_taken) {
             Some(index) => index,
             None if self.slots.len() < SLOTS && !plan.is_empty() => {
                 self.slots.push(ProfileSlot::new(device, plan));
@@ -97,7 +92,7 @@ impl Profiler {
         if slot.plan != plan {
             *slot = ProfileSlot::new(device, plan);
         }
-        slot.state.store(TAKEN, Ordering::Release);
+        slot.is_taken = true;
         Some(index)
     }
 
@@ -112,37 +107,36 @@ impl Profiler {
     }
 
     /// Records the readback of the times, after the last pass.
-    pub fn end(&mut self, slot: usize, encoder: &mut wgpu::CommandEncoder, step: u64) {
+    pub fn end(&mut self, device: &wgpu::Device, slot: usize, encoder: &mut wgpu::CommandEncoder, step: u64) {
         let Some(slot) = self.slots.get_mut(slot) else { return };
         slot.step = step;
         let count = u32::try_from(2 * slot.plan.len()).unwrap_or(u32::MAX);
         encoder.resolve_query_set(&slot.queries, 0..count, &slot.resolved, 0);
-        encoder.copy_buffer_to_buffer(&slot.resolved, 0, &slot.arrived, 0, slot.resolved.size());
-        let state = slot.state.clone();
-        encoder.map_buffer_on_submit(&slot.arrived, wgpu::MapMode::Read, .., move |result| {
-            state.store(if result.is_ok() { READY } else { FREE }, Ordering::Release);
-        });
+        let bytes = slot.resolved.size();
+        slot.arrival = Some(Arrival::send(device, encoder, &slot.resolved, bytes, slot.spare.take()));
     }
 
     /// Returns the measured steps that have arrived, oldest first. `period` is that of a tick, in ns.
     pub fn take(&mut self, period: f32) -> Vec<StageTimes> {
         let mut arrived = Vec::new();
         for slot in &mut self.slots {
-            if slot.state.load(Ordering::Acquire) != READY {
+            let Some(mut arrival) = slot.arrival.take() else { continue };
+            let times = arrival.take();
+            if matches!(times, Ok(None)) {
+                slot.arrival = Some(arrival);
                 continue;
             }
-            if let Ok(view) = slot.arrived.get_mapped_range(..) {
-                let ticks: Vec<u64> = cast(&view);
+            if let Ok(Some(bytes)) = times {
                 let ms = |pair: &[u64]| {
                     #[allow(clippy::cast_precision_loss, reason = "ticks of one step")]
                     let ticks = pair[1].saturating_sub(pair[0]) as f64;
                     ticks * f64::from(period) * 1e-6
                 };
-                let ops = slot.plan.iter().copied().zip(ticks.chunks_exact(2).map(ms)).collect();
+                let ops = slot.plan.iter().copied().zip(cast::<u64>(&bytes).chunks_exact(2).map(ms)).collect();
                 arrived.push(StageTimes { step: slot.step, ops });
+                slot.spare = arrival.buffer();
             }
-            slot.arrived.unmap();
-            slot.state.store(FREE, Ordering::Release);
+            slot.is_taken = false;
         }
         arrived.sort_by_key(|times| times.step);
         arrived

@@ -10,12 +10,13 @@
 use std::sync::Arc;
 
 use super::GpuWorld;
-use super::ask::{QueryChunk, QuerySender, SPARES, check_found, collect};
+use super::ask::{QueryChunk, SPARES, check_found, collect};
+use super::worlds::{BatchSlots, GpuWorlds};
+use crate::host::Host;
 use crate::population::{BodyId, owner};
 use crate::query::{Answers, Flat, Query, QueryBounds, QueryError};
-use crate::step::{PlannedStage, Stage};
 use crate::types::Params;
-use crate::world::WorldError;
+use crate::world_error::WorldError;
 
 /// Tables that queries read, copied for a later repeat.
 const STATE: [&str; 4] = ["poses", "states", "shapes", "vertices"];
@@ -52,11 +53,11 @@ impl GpuWorld {
     /// # Errors
     /// Those of [`Self::query`]; [`WorldError::TooManyFound`].
     pub fn query_within(&mut self, queries: &[Query], bounds: QueryBounds) -> Result<Answers, WorldError> {
-        let count = bounds.batch(queries.len(), self.host.compiled.shapes.len());
+        let count = bounds.batch(queries.len(), self.compiled().shapes.len());
         let mut pending = self.query_async(&queries[..count])?;
         pending.limit = bounds.found;
         loop {
-            self.engine.context.wait()?;
+            self.engine().context.wait()?;
             if let Some(answers) = self.query_poll(&mut pending)? {
                 return Ok(answers);
             }
@@ -71,24 +72,26 @@ impl GpuWorld {
     pub fn query_async(&mut self, queries: &[Query]) -> Result<PendingQuery, WorldError> {
         let flat = Flat::new(queries)?;
         self.poll()?;
-        let mut encoder = self.engine.encoder();
+        let mut encoder = self.engine().encoder();
         let past = if flat.regions.is_empty() { Vec::new() } else { self.copy_state(&mut encoder) };
-        let (compiled, population) = (&self.host.compiled, self.host.population.as_ref());
-        let owners = || (0..).take(compiled.shapes.len()).map(|shape| owner(compiled, population, shape)).collect();
-        let bodies = self.query_stats.bodies.get_or_insert_with(owners).clone();
+        let GpuWorlds { slots: BatchSlots { query_stats, .. }, world_hosts } = &mut self.batch;
+        let Host { compiled, population, .. } = &world_hosts[0].host;
+        let owners = || (0..).take(compiled.shapes.len()).map(|shape| owner(compiled, population.as_ref(), shape));
+        let bodies = query_stats.bodies.get_or_insert_with(|| owners().collect()).clone();
         let mut pending = PendingQuery {
             flat,
             pieces: Vec::new(),
-            world: self.query_stats.world.clone(),
-            population: self.query_stats.population.clone(),
-            params: self.host.compiled.params,
+            world: query_stats.world.clone(),
+            population: query_stats.population.clone(),
+            params: compiled.params,
             bodies,
             past,
             limit: usize::MAX,
         };
         if pending.flat.count > 0 {
-            self.build_grid(&mut encoder)?;
-            pending.pieces = self.query_sender().send_all(&mut encoder, &pending.flat)?;
+            let slots = &mut self.batch.slots;
+            slots.build_grids(&mut encoder, [0].into())?;
+            pending.pieces = slots.query_sender().send_all(&mut encoder, &pending.flat)?;
             self.submit(encoder)?;
         }
         Ok(pending)
@@ -99,7 +102,7 @@ impl GpuWorld {
     /// # Errors
     /// If the device is lost, the answers do not fit, or the queries were sent to another world.
     pub fn query_poll(&mut self, pending: &mut PendingQuery) -> Result<Option<Answers>, WorldError> {
-        if !Arc::ptr_eq(&pending.world, &self.query_stats.world) {
+        if !Arc::ptr_eq(&pending.world, &self.batch.slots.query_stats.world) {
             return Err(QueryError {
                 index: 0,
                 problem: "belongs to another world".to_owned(),
@@ -109,7 +112,7 @@ impl GpuWorld {
         }
         self.poll()?;
         for piece in &mut pending.pieces {
-            piece.take(&mut self.query_stats)?;
+            piece.take(&mut self.batch.slots.query_stats)?;
         }
         check_found(&pending.pieces, &pending.flat, pending.limit)?;
         if pending.pieces.iter().any(QueryChunk::is_outgrown) {
@@ -127,7 +130,7 @@ impl GpuWorld {
     #[doc(hidden)]
     #[must_use]
     pub fn with_query_limit(mut self, bytes: u64) -> Self {
-        self.query_stats.limit = Some(bytes);
+        self.batch.slots.query_stats.limit = Some(bytes);
         self
     }
 
@@ -135,39 +138,40 @@ impl GpuWorld {
     #[doc(hidden)]
     #[must_use]
     pub fn query_effort(&self) -> [u64; 2] {
-        [self.query_stats.pieces, self.query_stats.made]
+        [self.batch.slots.query_stats.pieces, self.batch.slots.query_stats.made]
     }
 
     /// Returns how often a batch, or a part of one, found more than fitted and was repeated.
     #[must_use]
     pub fn query_repeats(&self) -> u64 {
-        self.query_stats.repeats
+        self.batch.slots.query_stats.repeats
     }
 
     /// Repeats outgrown pieces with capacity for all their items, in the world as it was.
     fn repeat(&mut self, pending: &mut PendingQuery) -> Result<(), WorldError> {
         // Only capacities may differ otherwise, and queries do not use them.
-        let moved_on = !Arc::ptr_eq(&pending.population, &self.query_stats.population);
-        let params = self.host.compiled.params;
+        let moved_on = !Arc::ptr_eq(&pending.population, &self.batch.slots.query_stats.population);
+        let params = self.compiled().params;
         if moved_on {
-            self.host.compiled.params = pending.params;
-            self.bind();
+            self.host_mut().compiled.params = pending.params;
+            self.rebind();
         }
         let repeated = self.repeat_in_place(pending);
         if moved_on {
-            self.host.compiled.params = params;
-            self.bind();
+            self.host_mut().compiled.params = params;
+            self.rebind();
         }
         repeated
     }
 
     /// Repeats outgrown pieces on the past state, then restores the present one.
     fn repeat_in_place(&mut self, pending: &mut PendingQuery) -> Result<(), WorldError> {
-        let mut encoder = self.engine.encoder();
+        let mut encoder = self.engine().encoder();
         let present = self.copy_state(&mut encoder);
         self.put_state(&mut encoder, &pending.past);
-        self.build_grid(&mut encoder)?;
-        let mut fresh = self.query_sender().send_again(&mut encoder, &pending.flat, &pending.pieces)?;
+        let slots = &mut self.batch.slots;
+        slots.build_grids(&mut encoder, [0].into())?;
+        let mut fresh = slots.query_sender().send_again(&mut encoder, &pending.flat, &pending.pieces)?;
         self.put_state(&mut encoder, &present);
         // Replaces the pieces once only a device loss can still fail.
         pending.pieces.retain(|piece| !piece.is_outgrown());
@@ -177,16 +181,11 @@ impl GpuWorld {
         Ok(())
     }
 
-    fn query_sender(&mut self) -> QuerySender<'_> {
-        let Self { engine, query_stats: stats, host, .. } = self;
-        QuerySender { engine, stats, shapes: host.compiled.params.shape_count }
-    }
-
     /// Records a copy of the [`STATE`] tables.
     fn copy_state(&mut self, encoder: &mut wgpu::CommandEncoder) -> Vec<wgpu::Buffer> {
-        let from = STATE.map(|name| &self.engine.buffers[name]);
+        let BatchSlots { engine, query_stats: stats, .. } = &mut self.batch.slots;
+        let from = STATE.map(|name| &engine.buffers[name]);
         let fits = |spare: &Vec<wgpu::Buffer>| spare.iter().zip(from).all(|(spare, from)| spare.size() == from.size());
-        let stats = &mut self.query_stats;
         let copies = match stats.spare_pasts.iter().position(fits) {
             Some(index) => stats.spare_pasts.swap_remove(index),
             None => {
@@ -194,7 +193,7 @@ impl GpuWorld {
                 stats.spare_pasts.clear();
                 stats.made += STATE.len() as u64;
                 let usage = wgpu::BufferUsages::COPY_SRC | wgpu::BufferUsages::COPY_DST;
-                let device = self.engine.context.device();
+                let device = engine.context.device();
                 let like = |from: &wgpu::Buffer| wgpu::BufferDescriptor {
                     label: Some("past"),
                     size: from.size(),
@@ -212,28 +211,15 @@ impl GpuWorld {
 
     /// Keeps a copy that is no longer needed for the next query. Work submitted with it comes first.
     fn keep_state(&mut self, copies: Vec<wgpu::Buffer>) {
-        if !copies.is_empty() && self.query_stats.spare_pasts.len() < SPARES {
-            self.query_stats.spare_pasts.push(copies);
+        if !copies.is_empty() && self.batch.slots.query_stats.spare_pasts.len() < SPARES {
+            self.batch.slots.query_stats.spare_pasts.push(copies);
         }
     }
 
     /// Records a copy back into the [`STATE`] tables.
     fn put_state(&self, encoder: &mut wgpu::CommandEncoder, state: &[wgpu::Buffer]) {
         for (name, from) in STATE.iter().zip(state) {
-            encoder.copy_buffer_to_buffer(from, 0, &self.engine.buffers[name], 0, from.size());
+            encoder.copy_buffer_to_buffer(from, 0, &self.engine().buffers[name], 0, from.size());
         }
-    }
-
-    /// Records the grid of the current poses. The grid tables belong to the last step's start, and each step rebuilds
-    /// them, so overwriting them is safe.
-    fn build_grid(&mut self, encoder: &mut wgpu::CommandEncoder) -> Result<(), WorldError> {
-        let dispatches = self.engine.dispatches;
-        let mut pass = encoder
-            .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("query grid"), timestamp_writes: None });
-        for stage in [Stage::Bound, Stage::Bin] {
-            self.run(&mut pass, PlannedStage { stage, flags: 0 })?;
-        }
-        self.engine.dispatches = dispatches;
-        Ok(())
     }
 }

@@ -14,7 +14,7 @@ use crate::types::{
     OP_RESTITUTION, OP_SOLVE, OP_SOLVE_JOINTS, OP_WARM_START, OP_WARM_START_JOINTS, OVERFLOW_COLOR, Params, SLEEP,
     Sweep,
 };
-use crate::world::WorldError;
+use crate::world_error::WorldError;
 
 /// Maximum length of a list scanned by one workgroup; for longer lists three dispatches are faster.
 const SCAN_ALONE: u32 = 1 << 15;
@@ -181,6 +181,7 @@ pub(super) struct StepRecorder<'a> {
 
 impl StepRecorder<'_> {
     /// Adds the dispatches of a stage, except [`Stage::Command`], which the owner of the tables dispatches.
+    #[allow(clippy::too_many_lines, reason = "one arm a stage and its kernels")]
     pub fn stage(&mut self, op: PlannedStage) {
         let Params {
             body_count: bodies,

@@ -56,8 +56,8 @@ macro_rules! shader_sources {
 
 /// Files without entry points: tables, arithmetic, and helpers shared by several kernels.
 pub const SHARED: &[ShaderSource] = shader_sources!("":
-    "types", "math", "constants", "grid", "cells", "joined", "outline", "hull", "sweep", "joint_sweep", "prefix_sum",
-    "union_find",
+    "types", "math", "constants", "grid", "cells", "joined", "outline", "hull", "sweep", "impact", "joint_sweep",
+    "prefix_sum", "union_find",
 );
 
 /// Files with entry points: the stages, and `scan`, `parity_copy`, `query` and `fused`. The name of an entry point is

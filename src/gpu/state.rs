@@ -1,43 +1,112 @@
 //! Reads the tables of a world back to the host, as a snapshot or for comparison, and writes a snapshot back to the
 //! device.
 
+use std::mem::offset_of;
+
+use super::context::Context;
 use super::engine::{Engine, at_parity};
-use super::readback::{cast, download};
+use super::readback::{BufferRange, cast, download};
 use super::writes::Writes;
-use crate::host::Host;
-use crate::scene::Compiled;
-use crate::snapshot::{Carried, Snapshot};
+use crate::initial_loads::InitialContacts;
+use crate::scene::{Compiled, JointTable};
+use crate::snapshot::{Carried, Snapshot, SnapshotMoment};
 use crate::tables::Tables;
 use crate::types::{
-    self, Aabb, Accumulator, BodyState, COLOR_COUNT, Constraint, Contact, Counters, EventData, JointFrame, JointState,
-    Manifold, Params, Pose, Rebound, SURFACES, SleepingContact, Surface,
+    self, Aabb, Accumulator, BodyData, BodyState, COLOR_COUNT, Constraint, Contact, Counters, EventData, JointData,
+    JointFrame, JointRow, JointState, Manifold, Params, Pose, Rebound, SURFACES, SleepingContact, Surface,
 };
-use crate::world::WorldError;
+use crate::world_error::WorldError;
 
-/// Returns the snapshot of a world with these tables.
-pub(super) fn snapshot(host: &Host, tables: Tables) -> Snapshot {
+/// Numbers of rows of the tables that a snapshot is read from.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeptRows {
+    bodies: usize,
+    shapes: usize,
+    joints: usize,
+    /// Rows of joints.
+    rows: usize,
+    /// Most contacts, and most archived contacts.
+    contacts: u64,
+}
+
+impl KeptRows {
+    /// Returns the rows of a world with at most this number of contacts.
+    pub fn of(compiled: &Compiled, contacts: u64) -> Self {
+        let JointTable { joints, rows, .. } = &compiled.joints;
+        let (bodies, shapes) = (compiled.bodies.len(), compiled.shapes.len());
+        Self { bodies, shapes, joints: joints.len(), rows: rows.len(), contacts }
+    }
+}
+
+/// Reads a snapshot from the tables that a world carries from one step to the next. `of` returns the place of that many
+/// bytes of a table. The bodies are read from the device too if they are `None`. Waits for the device.
+///
+/// # Errors
+/// If the device is lost.
+pub(super) fn read_snapshot<'a>(
+    context: &Context,
+    moment: SnapshotMoment,
+    bodies: Option<&[BodyData]>,
+    kept: KeptRows,
+    of: impl Fn(&'static str, u64) -> BufferRange<'a>,
+) -> Result<Snapshot, WorldError> {
+    let (sleepers, producers) = if moment.sleeps { (kept.bodies, kept.shapes + 1) } else { (0, 0) };
+    let read = if bodies.is_none() { kept.bodies } else { 0 };
+    let head = [
+        ("counters", size_of::<Counters>()),
+        ("poses", kept.bodies * size_of::<Pose>()),
+        ("states", kept.bodies * size_of::<BodyState>()),
+        ("pair_starts", (kept.shapes + 1) * 4),
+        ("islands", sleepers * 4),
+        ("sleeping_starts", producers * 4),
+        ("joint_states", kept.joints * size_of::<JointState>()),
+        ("joint_impulses", kept.rows * size_of::<[f32; 2]>()),
+        ("joints", kept.joints * size_of::<JointData>()),
+        ("joint_rows", kept.rows * size_of::<JointRow>()),
+        ("bodies", read * size_of::<BodyData>()),
+    ];
+    let head = download(context, &head.map(|(name, bytes)| of(name, bytes as u64)))?;
+    let counters = cast::<Counters>(&head[0]).first().copied().unwrap_or_default();
+    let [mut pair_starts, mut sleeping_starts] = [cast::<u32>(&head[3]), cast::<u32>(&head[5])];
+    complete(&mut pair_starts);
+    complete(&mut sleeping_starts);
+    let contacts = u64::from(counters.contacts).min(kept.contacts);
+    let archived = u64::from(sleeping_starts.last().copied().unwrap_or(0)).min(kept.contacts);
+    let tail = [
+        ("contacts", contacts * size_of::<Contact>() as u64),
+        ("manifolds", contacts * size_of::<Manifold>() as u64),
+        ("sleeping", archived * size_of::<SleepingContact>() as u64),
+    ];
+    let tail = download(context, &tail.map(|(name, bytes)| of(name, bytes)))?;
+    let mut found: Vec<BodyData> = cast(&head[10]);
+    // Commands that are queued but not executed yet are unknown to the device: applies them to the bodies here.
+    for command in moment.commands.iter().filter(|command| !command.is_for_joint()) {
+        if let Some(body) = found.get_mut(command.body as usize) {
+            command.mirror(body);
+        }
+    }
     let carried = Carried {
-        poses: tables.poses,
-        states: tables.states,
+        poses: cast(&head[1]),
+        states: cast(&head[2]),
         // Before the first step the table has no valid contents.
-        pair_starts: if host.steps == 0 { Vec::new() } else { tables.pair_starts },
-        contacts: tables.contacts,
-        manifolds: tables.manifolds,
-        islands: &tables.islands,
-        sleeping_starts: tables.sleeping_starts,
-        sleeping: tables.sleeping,
-        counters: tables.counters,
-        bodies: &host.compiled.bodies,
-        joints: &tables.joints,
-        joint_rows: &tables.joint_rows,
-        joint_states: tables.joint_states,
-        joint_impulses: tables.joint_impulses,
+        pair_starts: if moment.step == 0 { Vec::new() } else { pair_starts },
+        contacts: cast(&tail[0]),
+        manifolds: cast(&tail[1]),
+        islands: &cast::<u32>(&head[4]),
+        sleeping_starts,
+        sleeping: cast(&tail[2]),
+        counters,
+        bodies: bodies.unwrap_or(&found),
+        joints: &cast::<JointData>(&head[8]),
+        joint_rows: &cast::<JointRow>(&head[9]),
+        joint_states: cast(&head[6]),
+        joint_impulses: cast(&head[7]),
     };
-    Snapshot::new(host.moment(), carried)
+    Ok(Snapshot::new(moment, carried))
 }
 
 /// Completes prefix sums for shapes that the last step did not have: their lists are empty.
-pub(super) fn complete(pair_starts: &mut [u32]) {
+fn complete(pair_starts: &mut [u32]) {
     let mut last = 0;
     for start in pair_starts {
         last = last.max(*start);
@@ -73,11 +142,24 @@ pub(super) fn restored(compiled: &Compiled, parity: usize, snapshot: &Snapshot) 
     writes
 }
 
+/// Returns the writes of the contacts with which a world begins. `parity` selects its current contact tables.
+pub(super) fn begun(parity: usize, initial: &InitialContacts) -> Writes {
+    let mut writes = Writes::default();
+    writes.all(at_parity("pair_starts", parity), &initial.pair_starts);
+    writes.all(at_parity("contacts", parity), &initial.contacts);
+    writes.all(at_parity("manifolds", parity), &initial.manifolds);
+    // A world that waits while others step has as many contacts copied.
+    #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
+    writes.push("counters", offset_of!(Counters, contacts) as u64, &[initial.contacts.len() as u32]);
+    writes
+}
+
 impl Engine {
     /// Reads all tables of a world whose current contact tables have this parity.
     ///
     /// # Errors
     /// If the device is lost.
+    #[allow(clippy::too_many_lines, reason = "one line a table")]
     pub fn tables(&self, compiled: &Compiled, world: usize, parity: usize) -> Result<Tables, WorldError> {
         let Params { body_count, shape_count, cell_count, joint_count, .. } = compiled.params;
         let (bodies, shapes, joints) = (u64::from(body_count), u64::from(shape_count), u64::from(joint_count));
@@ -103,9 +185,9 @@ impl Engine {
                 of("island_flags", sleepers * 4),
                 of("sleeping_starts", producers * 4),
                 of("event_starts", if compiled.settings.events { (shapes + joints + 1) * 4 } else { 0 }),
-                of("joints", joints * size_of::<types::JointData>() as u64),
-                of("joint_rows", rows * size_of::<types::JointRow>() as u64),
-                of("motion_extents", bodies * 4),
+                of("joints", joints * size_of::<JointData>() as u64),
+                of("joint_rows", rows * size_of::<JointRow>() as u64),
+                of("motions", bodies * size_of::<types::BodyMotion>() as u64),
             ],
         )?;
         let counters = cast::<Counters>(&head[0])[0];
@@ -142,7 +224,7 @@ impl Engine {
             poses: cast(&head[1]),
             states: cast(&head[2]),
             accumulators: cast(&head[3]),
-            motion_extents: cast(&head[18]),
+            motions: cast(&head[18]),
             aabbs: cast(&head[4]),
             cell_ends: cast(&head[5]),
             cell_shapes: cast(&head[6]),

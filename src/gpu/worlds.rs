@@ -3,8 +3,9 @@
 //!
 //! The tables of all worlds lie side by side in batch slots; the host-side state of a world is separate and may
 //! have another owner ([`pool`]), so functions of slots take the worlds that they concern as arguments.
-//! [`GpuWorlds`] owns both.
+//! [`GpuWorlds`] owns both. One world alone is a batch of one, whose kernels do without layers.
 
+mod in_flight;
 pub mod pool;
 mod population;
 mod query;
@@ -14,17 +15,26 @@ mod steps;
 mod strict;
 mod world_host;
 
-use super::Context;
+pub use strict::StepStart;
+
+use std::sync::Arc;
+
+use super::kernel::Kernels;
+use super::{Context, INITIAL_EVENTS};
+use crate::body_rows::BodyRows;
 use crate::cancel::CancelToken;
 use crate::host::{Host, Untaken, WorldEngine};
 use crate::population::owner;
 use crate::query::{Answers, Query};
 use crate::scene::Compiled;
 use crate::snapshot::Snapshot;
-use crate::world::WorldError;
-use crate::worlds::BodyRows;
+use crate::world_error::WorldError;
+pub(super) use in_flight::{BodyCenters, PoseCopy, SentPoses};
 use population::One;
-use slots::{BatchSlots, SlotRef, step_alike};
+pub(super) use slots::BatchSlots;
+use slots::{SlotRef, step_alike};
+pub(super) use steps::BatchLayers;
+pub(super) use strict::Attempt;
 use world_host::WorldHost;
 
 /// Maximum layers of a dispatch, and so of worlds.
@@ -37,9 +47,9 @@ const INITIAL_EVENTS_OF_ALL: u32 = 1 << 20;
 /// Batch of worlds on the GPU, with their host-side state.
 #[derive(Debug)]
 pub(crate) struct GpuWorlds {
-    slots: BatchSlots,
+    pub(super) slots: BatchSlots,
     /// Host-side state of each slot's world.
-    world_hosts: Vec<WorldHost>,
+    pub(super) world_hosts: Vec<WorldHost>,
 }
 
 impl GpuWorlds {
@@ -47,11 +57,34 @@ impl GpuWorlds {
     ///
     /// # Errors
     /// If the list is empty or too long, the settings differ in their stages, or the worlds do not fit the device.
-    pub fn new(context: &Context, world_hosts: Vec<Compiled>) -> Result<Self, WorldError> {
-        let mut world_hosts: Vec<_> = world_hosts.into_iter().map(WorldHost::new).collect();
+    pub fn new(context: &Context, worlds: Vec<Compiled>) -> Result<Self, WorldError> {
+        let mut world_hosts: Vec<_> = worlds.into_iter().map(|world| WorldHost::new(Host::new(world))).collect();
         let events = INITIAL_EVENTS_OF_ALL / u32::try_from(world_hosts.len().max(1)).unwrap_or(u32::MAX);
-        let slots = BatchSlots::new(context, &mut world_hosts, 0, events)?;
+        let slots = BatchSlots::new(context, context.kernels(true)?, &mut world_hosts, 0, None, events)?;
         Ok(Self { slots, world_hosts })
+    }
+
+    /// Creates a batch of one, with kernels for a world alone. The contact capacity is estimated if `None`.
+    ///
+    /// # Errors
+    /// If it does not fit the device.
+    pub(super) fn alone(
+        context: &Context,
+        kernels: Arc<Kernels>,
+        host: Host,
+        contacts: Option<u32>,
+    ) -> Result<Self, WorldError> {
+        let mut world_hosts = vec![WorldHost::new(host)];
+        let slots = BatchSlots::new(context, kernels, &mut world_hosts, 0, contacts, INITIAL_EVENTS)?;
+        Ok(Self { slots, world_hosts })
+    }
+
+    /// Returns the slots, and some worlds with theirs, each named once.
+    pub(super) fn slots_and(&mut self, which: &[usize]) -> (&mut BatchSlots, Vec<SlotRef<'_>>) {
+        let mut here: Vec<_> = self.world_hosts.iter_mut().map(Some).collect();
+        let slot_ref = |&slot: &usize| Some(SlotRef { slot, world_host: here[slot].take()? });
+        let slot_refs = which.iter().filter_map(slot_ref).collect();
+        (&mut self.slots, slot_refs)
     }
 
     /// Returns the host-side state of a world. Panics, like all methods here, if there is no such world.
@@ -94,14 +127,23 @@ impl GpuWorlds {
     /// # Errors
     /// If the device is lost or does not allow a buffer as large as needed.
     pub fn step(&mut self, which: &[usize]) -> Result<(), WorldError> {
-        which.iter().try_for_each(|&world| self.world_hosts[world].host.limits.check())?;
-        self.slots.make_way(|| which.iter().any(|&world| self.world_hosts[world].host.limits.check().is_err()))?;
-        self.process_readbacks();
-        let mut here: Vec<_> = self.world_hosts.iter_mut().map(Some).collect();
-        let slot_ref = |&slot: &usize| Some(SlotRef { slot, world_host: here[slot].take()? });
-        let stepped = self.slots.step(which.iter().filter_map(slot_ref).collect());
+        self.make_way(which)?;
+        let (slots, slot_refs) = self.slots_and(which);
+        let stepped = slots.step(slot_refs);
         self.process_readbacks();
         stepped
+    }
+
+    /// Waits if necessary until a step of these worlds can be recorded.
+    ///
+    /// # Errors
+    /// If the device is lost, or a world is cancelled.
+    pub(super) fn make_way(&mut self, which: &[usize]) -> Result<(), WorldError> {
+        let check = |&world: &usize| self.world_hosts[world].host.limits.check();
+        which.iter().try_for_each(check)?;
+        self.slots.make_way(|| which.iter().any(|world| check(world).is_err()))?;
+        self.process_readbacks();
+        Ok(())
     }
 
     /// Processes what has arrived, without waiting.
@@ -135,7 +177,7 @@ impl GpuWorlds {
         // Results in flight belong to the old world.
         self.context().wait()?;
         self.poll()?;
-        let mut world_host = WorldHost::new(compiled);
+        let mut world_host = WorldHost::new(Host::new(compiled));
         world_host.host.limits.clone_from(&self.world_hosts[world].host.limits);
         self.slots.insert(world, &mut world_host, None)?;
         self.world_hosts[world] = world_host;
@@ -159,7 +201,7 @@ impl GpuWorlds {
 
     /// Returns how often a batch, or a part of one, found more than fitted and was repeated. For tests.
     pub fn query_repeats(&self) -> u64 {
-        self.slots.query_repeats()
+        self.slots.query_stats.repeats
     }
 
     /// Continues worlds from snapshots, bitwise. Waits for the device; other worlds are unaffected.

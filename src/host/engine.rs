@@ -3,14 +3,16 @@
 
 use super::{Host, HostBackup, PartCounts, Recorder, Rewound, Untaken};
 use crate::command::{Command, drop_commands_to, wake_affected};
+use crate::initial_loads::InitialContacts;
 use crate::population::{BodyId, JointId, Journal, PopulationChange};
 use crate::scene::{Body, Joint, check_gravity};
 use crate::snapshot::Snapshot;
+use crate::state::max_speed;
 use crate::types::Pose;
-use crate::world::WorldError;
+use crate::world_error::WorldError;
 
-/// Interface between the host and the tables of a world: on the CPU, on a device, or in a batch on a device. Changes on
-/// a device take effect with the next submission, or from the present end of the caller's encoder on.
+/// Interface between the host and the tables of a world, on the CPU or on a device. Changes on a device take effect
+/// with the next submission, or from the present end of the caller's encoder on.
 pub(crate) trait WorldEngine {
     fn host(&self) -> &Host;
 
@@ -57,6 +59,12 @@ pub(crate) trait WorldEngine {
 
     /// Writes a snapshot to the tables, which are large enough, after the host was set to it.
     fn put(&mut self, snapshot: &Snapshot, recorder: Option<&mut Recorder>);
+
+    /// Writes the contacts with which the world begins to the tables of the step before the first.
+    ///
+    /// # Errors
+    /// They do not fit the device; then the tables have not changed.
+    fn put_contacts(&mut self, contacts: &InitialContacts, recorder: Option<&mut Recorder>) -> Result<(), WorldError>;
 
     /// Returns the pose of the body in a slot, if the command puts it exactly there and the pose is known without a
     /// wait.
@@ -181,13 +189,47 @@ pub(crate) trait WorldEngine {
         Ok(())
     }
 
-    /// Runs the scene's emitters for the next step: removes old batches and adds those that are due. A second call does
-    /// nothing.
+    /// Returns the speed of the fastest dynamic body, m/s. Waits for the device.
     ///
     /// # Errors
-    /// The tables do not fit the device, which is possible only if bodies or joints were added by hand; then nothing is
-    /// done.
+    /// If the device is lost.
+    fn fastest(&mut self) -> Result<f64, WorldError> {
+        let states = self.state()?.states;
+        Ok(max_speed(&self.host().compiled, states.into_iter()))
+    }
+
+    /// Begins the timed commands whose conditions hold now. Waits for the device while a command waits for a speed.
+    ///
+    /// # Errors
+    /// If the device is lost.
+    fn begin_timed(&mut self) -> Result<(), WorldError> {
+        let Host { compiled, population, steps, .. } = self.host();
+        let steps = *steps;
+        let awaited = population.as_ref().and_then(|population| population.awaits_speed(compiled, steps));
+        let Some(is_on_speed) = awaited else { return Ok(()) };
+        let speed = if is_on_speed { self.fastest()? } else { 0.0 };
+        let (compiled, population) = self.host_mut().scene_and_population();
+        population.begin_timed(compiled, steps, speed);
+        Ok(())
+    }
+
+    /// Before the first step, gives the tables the contacts with which the world begins, if they fit. Runs the scene's
+    /// timeline and emitters for the next step: timed commands act, old batches are removed and those that are due are
+    /// added. A second call does nothing.
+    ///
+    /// # Errors
+    /// The tables do not fit the device; then nothing is done.
     fn emit_due(&mut self, mut recorder: Option<&mut Recorder>) -> Result<(), WorldError> {
+        if let Some(contacts) = self.host_mut().take_initial_contacts() {
+            match self.put_contacts(&contacts, recorder.as_deref_mut()) {
+                // The step finds that its contacts do not fit, and reports it.
+                Ok(()) | Err(WorldError::TooLarge { .. }) => {}
+                Err(error) => {
+                    self.host_mut().initial.is_over = false;
+                    return Err(error);
+                }
+            }
+        }
         let host = self.host();
         let steps = host.steps;
         let Some(population) = host.population.as_ref().filter(|population| population.is_due(steps)) else {
@@ -198,16 +240,19 @@ pub(crate) trait WorldEngine {
         let host = self.host_mut();
         host.invalidate_kept();
         let (compiled, population) = host.scene_and_population();
+        let effects = population.act(compiled, steps);
         let left = population.retire(compiled, steps);
-        if let Some(change) = &left {
+        for change in effects.removed.iter().chain(&left) {
             // Before other bodies take the slots.
             host.let_go(change);
         }
+        host.give_timed(&effects);
         let (compiled, population) = host.scene_and_population();
         let [came, tied] = population.emit(compiled, steps);
         wake_affected(&host.compiled, &tied, &mut host.commands);
         self.make_room_or_undo(backup, recorder.as_deref_mut())?;
-        for change in left.iter().chain([&came, &tied]) {
+        let gravity = effects.gravity.then(PopulationChange::default);
+        for change in effects.removed.iter().chain(&left).chain([&came, &tied]).chain(&gravity) {
             self.follow(change, recorder.as_deref_mut())?;
         }
         Ok(())

@@ -41,7 +41,7 @@ macro_rules! world_verbs {
         ///
         /// # Errors
         /// A coordinate is NaN or out of the range of a scene: then nothing has changed. Or the device is lost.
-        pub fn set_gravity(&mut self, gravity: glam::Vec2) -> Result<(), $crate::world::WorldError> {
+        pub fn set_gravity(&mut self, gravity: glam::Vec2) -> Result<(), $crate::world_error::WorldError> {
             self.with_engine(|engine| engine.set_gravity(gravity))
         }
 
@@ -55,7 +55,7 @@ macro_rules! world_verbs {
         pub fn add_bodies(
             &mut self,
             bodies: &[$crate::scene::Body],
-        ) -> Result<Vec<$crate::population::BodyId>, $crate::world::WorldError> {
+        ) -> Result<Vec<$crate::population::BodyId>, $crate::world_error::WorldError> {
             self.with_engine(|engine| engine.add_bodies(bodies))
         }
 
@@ -63,7 +63,10 @@ macro_rules! world_verbs {
         ///
         /// # Errors
         /// A body does not exist, was removed, or is given twice; or the device is lost.
-        pub fn remove_bodies(&mut self, ids: &[$crate::population::BodyId]) -> Result<(), $crate::world::WorldError> {
+        pub fn remove_bodies(
+            &mut self,
+            ids: &[$crate::population::BodyId],
+        ) -> Result<(), $crate::world_error::WorldError> {
             self.with_engine(|engine| engine.remove_bodies(ids))
         }
 
@@ -78,7 +81,7 @@ macro_rules! world_verbs {
             &mut self,
             id: $crate::population::BodyId,
             body: &$crate::scene::Body,
-        ) -> Result<(), $crate::world::WorldError> {
+        ) -> Result<(), $crate::world_error::WorldError> {
             self.with_engine(|engine| engine.replace_body(id, body))
         }
 
@@ -92,7 +95,7 @@ macro_rules! world_verbs {
         pub fn add_joints(
             &mut self,
             joints: &[$crate::scene::Joint],
-        ) -> Result<Vec<$crate::population::JointId>, $crate::world::WorldError> {
+        ) -> Result<Vec<$crate::population::JointId>, $crate::world_error::WorldError> {
             self.with_engine(|engine| engine.add_joints(joints))
         }
 
@@ -105,7 +108,7 @@ macro_rules! world_verbs {
         pub fn add_joints_between(
             &mut self,
             joints: &[(Option<$crate::population::BodyId>, $crate::population::BodyId, $crate::scene::Joint)],
-        ) -> Result<Vec<$crate::population::JointId>, $crate::world::WorldError> {
+        ) -> Result<Vec<$crate::population::JointId>, $crate::world_error::WorldError> {
             self.with_engine(|engine| engine.add_joints_between(joints))
         }
 
@@ -114,7 +117,10 @@ macro_rules! world_verbs {
         ///
         /// # Errors
         /// A joint does not exist, was removed, or is given twice; or the device is lost.
-        pub fn remove_joints(&mut self, ids: &[$crate::population::JointId]) -> Result<(), $crate::world::WorldError> {
+        pub fn remove_joints(
+            &mut self,
+            ids: &[$crate::population::JointId],
+        ) -> Result<(), $crate::world_error::WorldError> {
             self.with_engine(|engine| engine.remove_joints(ids))
         }
 
@@ -140,7 +146,10 @@ macro_rules! world_verbs {
         /// # Errors
         /// The snapshot is of another scene, or of a population that neither it nor this world knows; or the device is
         /// lost. Then nothing has changed.
-        pub fn restore(&mut self, snapshot: &$crate::snapshot::Snapshot) -> Result<(), $crate::world::WorldError> {
+        pub fn restore(
+            &mut self,
+            snapshot: &$crate::snapshot::Snapshot,
+        ) -> Result<(), $crate::world_error::WorldError> {
             self.with_engine(|engine| engine.restore(snapshot))
         }
 

@@ -1,37 +1,11 @@
 //! Emitters at run time: the batches that they add and remove before each step ([`Emitter`]). These depend only on the
 //! number of the step, so that a world on either backend, and one that continues from a snapshot, has the same bodies
-//! in the same slots.
+//! in the same slots. The timeline acts before them (`timeline.rs`).
 
 use std::collections::VecDeque;
 
 use super::{BodyId, Population, PopulationChange};
 use crate::scene::{Compiled, Emitter, Joint};
-use crate::snapshot::{Snapshot, SnapshotError};
-
-/// Most steps with batches that are replayed for a snapshot: minutes of work, for a day and a half of rain.
-const MAX_TURNS: usize = 1_000_000;
-
-/// Checks the number of steps with batches to replay.
-///
-/// # Errors
-/// The number is too large.
-pub(super) fn check_turns(turns: usize) -> Result<(), SnapshotError> {
-    if turns <= MAX_TURNS {
-        return Ok(());
-    }
-    let what = "steps with batches of emitters to replay, or more";
-    Err(SnapshotError { what, found: turns, expected: MAX_TURNS })
-}
-
-/// Checks the number of batches before any is replayed, as it may come from a file: the batches of one emitter come at
-/// steps of their own, so there are at least as many steps with batches.
-///
-/// # Errors
-/// There are too many batches before step `until`.
-pub(super) fn check_batches(compiled: &Compiled, until: u64) -> Result<(), SnapshotError> {
-    let batches = compiled.script.emitters.iter().map(|emitter| emitter.batches_before(until)).max();
-    check_turns(usize::try_from(batches.unwrap_or(0)).unwrap_or(usize::MAX))
-}
 
 /// Batches that an emitter has added so far.
 #[derive(Clone, Debug, Default)]
@@ -59,12 +33,13 @@ impl Emitted {
 }
 
 impl Population {
-    /// Returns true if a batch is added or removed before the step with this number.
+    /// Returns true if a batch is added or removed before the step with this number, or the timeline acts.
     pub(crate) fn is_due(&self, step: u64) -> bool {
         step >= self.next
     }
 
-    /// Returns the step before which a batch is added or removed next; `u64::MAX` if there is none.
+    /// Returns the step before which a batch is added or removed or the timeline acts next; `u64::MAX` if there is
+    /// none.
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
@@ -115,6 +90,9 @@ impl Population {
         if !change.bodies.is_empty() {
             self.finish_adding(compiled, &mut change);
         }
+        if joints.is_empty() {
+            return [change, PopulationChange::default()];
+        }
         let (_, tied) = self.insert_joints(compiled, &joints, false);
         [change, tied]
     }
@@ -142,41 +120,7 @@ impl Population {
 
     pub(super) fn next_emission(&self, compiled: &Compiled) -> u64 {
         let pairs = compiled.script.emitters.iter().zip(&self.emitted);
-        pairs.map(|(emitter, emitted)| emitted.next(emitter)).min().unwrap_or(u64::MAX)
-    }
-
-    /// Returns the bodies and joints of a snapshot's time, if they are others than now and all came from the scene's
-    /// emitters: replays the batches from `origin`, the world as it began. Constants that the backend has set stay.
-    ///
-    /// # Errors
-    /// There are too many batches.
-    pub(crate) fn rewind(
-        origin: Option<&Compiled>,
-        now: &Compiled,
-        population: Option<&Self>,
-        snapshot: &Snapshot,
-    ) -> Result<Option<(Compiled, Self)>, SnapshotError> {
-        let Some(origin) = origin.filter(|_| snapshot.population != Self::history(population)) else { return Ok(None) };
-        check_batches(origin, snapshot.step)?;
-        let mut compiled = origin.on_engine_of(now);
-        let mut population = Self::new(&compiled);
-        let mut turns = 0;
-        loop {
-            let step = population.next;
-            // A step that failed may have added its batches.
-            let is_last = step >= snapshot.step;
-            if is_last && (step > snapshot.step || population.history.0 == snapshot.population) {
-                break;
-            }
-            turns += 1;
-            check_turns(turns)?;
-            population.retire(&mut compiled, step);
-            population.emit(&mut compiled, step);
-            if is_last {
-                break;
-            }
-            population.stepped();
-        }
-        Ok((population.history.0 == snapshot.population).then_some((compiled, population)))
+        let next = pairs.map(|(emitter, emitted)| emitted.next(emitter)).min().unwrap_or(u64::MAX);
+        next.min(self.next_timed(compiled))
     }
 }

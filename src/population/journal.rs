@@ -7,11 +7,8 @@
 
 use glam::Vec2;
 
-use super::emission::{check_batches, check_turns};
-use super::{BodyId, JointId, Population, PopulationError};
-use crate::scene::{Body, Compiled, Joint, check_gravity};
-use crate::snapshot::SnapshotError;
-use crate::world::WorldError;
+use super::{BodyId, JointId};
+use crate::scene::{Body, Joint};
 
 /// A change by hand.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,67 +55,5 @@ impl Journal {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
-    }
-}
-
-impl Population {
-    /// Brings the population of a newly made world to the one after all changes of the journal and `until` steps.
-    ///
-    /// # Errors
-    /// An entry is refused or out of order; or there are too many batches of emitters.
-    pub fn relive(&mut self, compiled: &mut Compiled, journal: &Journal, until: u64) -> Result<(), WorldError> {
-        check_batches(compiled, until)?;
-        let mut turns = 0;
-        let mut done = 0;
-        for (at, alteration) in &journal.0 {
-            if *at < done || *at > until {
-                let what = "step of a change by hand";
-                #[allow(clippy::cast_possible_truncation, reason = "for the message")]
-                return Err(SnapshotError { what, found: *at as usize, expected: until as usize }.into());
-            }
-            self.skip_steps(compiled, done, *at, &mut turns)?;
-            done = *at;
-            self.apply(compiled, alteration, done)?;
-        }
-        self.skip_steps(compiled, done, until, &mut turns)
-    }
-
-    fn apply(&mut self, compiled: &mut Compiled, alteration: &Alteration, steps: u64) -> Result<(), PopulationError> {
-        match alteration {
-            Alteration::AddBodies(bodies) => self.add(compiled, bodies, steps).map(drop),
-            Alteration::RemoveBodies(ids) => self.remove(compiled, ids).map(drop),
-            Alteration::ReplaceBody(id, body) => self.replace(compiled, *id, body, steps).map(drop),
-            Alteration::AddJoints(joints) => self.add_joints(compiled, joints).map(drop),
-            Alteration::AddJointsBetween(joints) => {
-                let joints = self.between(compiled, joints)?;
-                self.add_joints(compiled, &joints).map(drop)
-            }
-            Alteration::RemoveJoints(ids) => self.remove_joints(compiled, ids).map(drop),
-            Alteration::Gravity(gravity) => {
-                check_gravity(*gravity)?;
-                compiled.params.gravity = (*gravity).into();
-                Ok(())
-            }
-        }
-    }
-
-    /// Runs the emitters for the steps `from .. to`, without the steps themselves.
-    fn skip_steps(&mut self, compiled: &mut Compiled, from: u64, to: u64, turns: &mut usize) -> Result<(), WorldError> {
-        if from >= to {
-            return Ok(());
-        }
-        while self.next < to {
-            *turns += 1;
-            check_turns(*turns)?;
-            let step = self.next.max(from);
-            if step > from {
-                self.stepped();
-            }
-            self.retire(compiled, step);
-            self.emit(compiled, step);
-            self.stepped();
-        }
-        self.stepped();
-        Ok(())
     }
 }

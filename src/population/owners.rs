@@ -2,7 +2,6 @@
 //! when another body may have the slot.
 
 use super::{BodyId, Population};
-use crate::command::CommandError;
 use crate::scene::Compiled;
 use crate::types::{NONE, VACANT};
 
@@ -95,19 +94,6 @@ pub(crate) fn body_in_step(
         Some(population) => population.body_in_step(slot, step),
         None => ((slot as usize) < compiled.bodies.len()).then_some(BodyId { index: slot, generation: 0 }),
     }
-}
-
-/// Returns the slot of a body.
-///
-/// # Errors
-/// The body does not exist or was removed.
-pub(crate) fn slot_of(compiled: &Compiled, population: Option<&Population>, id: BodyId) -> Result<usize, CommandError> {
-    let slot = id.index as usize;
-    let Some(body) = compiled.bodies.get(slot) else {
-        return Err(CommandError::NoBody { body: slot, count: compiled.bodies.len() });
-    };
-    let generation = population.map_or(0, |population| population.generations[slot]);
-    if body.kind == VACANT || generation != id.generation { Err(CommandError::Gone(id)) } else { Ok(slot) }
 }
 
 /// Returns the id of the body in a slot, if there is one.

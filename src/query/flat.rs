@@ -7,7 +7,7 @@ use glam::Vec2;
 use super::{MAX_QUERIES, MIN_RAY, Query, QueryError};
 use crate::constants::REGION_SLACK;
 use crate::math::{rotate, rotation};
-use crate::scene::{Filter, Geometry, Outline, SceneError, check_angle, check_geometry, check_position};
+use crate::scene::{ANGLE, Filter, Geometry, Outline, POSITION, SceneError, check_geometry};
 use crate::types::{Ray, Region};
 
 /// Rays and regions of a batch, each with its index among the queries.
@@ -48,8 +48,8 @@ impl Flat {
     fn push(&mut self, index: usize, world: u32, query: &Query) -> Result<(), SceneError> {
         let region = match query {
             Query::Ray { from, to, filter } => {
-                check_position(*from, format_args!("from"))?;
-                check_position(*to, format_args!("to"))?;
+                POSITION.check_pair(*from, format_args!("from"))?;
+                POSITION.check_pair(*to, format_args!("to"))?;
                 let delta = *to - *from;
                 self.rays.push(Ray {
                     origin: (*from).into(),
@@ -63,12 +63,12 @@ impl Flat {
                 return Ok(());
             }
             Query::Point { at, filter } => {
-                check_position(*at, format_args!("at"))?;
+                POSITION.check_pair(*at, format_args!("at"))?;
                 polygon(*at, &[Vec2::ZERO], 0.0, *filter)
             }
             Query::Aabb { min, max, filter } => {
-                check_position(*min, format_args!("min"))?;
-                check_position(*max, format_args!("max"))?;
+                POSITION.check_pair(*min, format_args!("min"))?;
+                POSITION.check_pair(*max, format_args!("max"))?;
                 for axis in 0..2 {
                     if min[axis] > max[axis] {
                         let problem = format!("is {}, above max[{axis}], which is {}", min[axis], max[axis]);
@@ -85,8 +85,8 @@ impl Flat {
                 bounded(region, *min, *max)
             }
             Query::Overlap { shape, position, angle, filter } => {
-                check_position(*position, format_args!("position"))?;
-                check_angle(*angle, format_args!("angle"))?;
+                POSITION.check_pair(*position, format_args!("position"))?;
+                ANGLE.check(*angle, format_args!("angle"))?;
                 outline(shape, *position, *angle, *filter, format_args!("shape"))?
             }
         };

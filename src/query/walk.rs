@@ -12,9 +12,7 @@ use glam::Vec2;
 
 use super::narrow::{is_near, is_placed, ray_shape, region_shape, sees};
 use crate::constants::{RAY_SLACK, SLICE_CELLS};
-use crate::cpu::lanes::dispatch;
-use crate::cpu::stages::bin::cells_between;
-use crate::stages::bin::{cell_index, cell_of, cells, runs_of_row};
+use crate::stages::bin::{cell_index, cell_of, cells, cells_between, runs_of_row};
 use crate::stages::pair::overlap;
 use crate::types::{
     Aabb, GEOMETRY_MASK, HALF_PLANE, HALF_PLANE_ROW, Hit, Level, NONE, Params, Pose, Ray, Region, ShapeData,
@@ -185,7 +183,7 @@ pub fn region(tables: &QueryTables, region: &Region, found: &mut Vec<u32>, effor
     for level in &params.levels[..params.level_count as usize] {
         let reach = Vec2::from(level.half_cell);
         let (low, high) = (Vec2::from(bounds.min) - reach, Vec2::from(bounds.max) + reach);
-        let [left, bottom, right, top] = dispatch!(simd => cells_between(simd, level, low, high));
+        let [left, bottom, right, top] = cells_between(level, low, high);
         for row in bottom..=top {
             runs_of_row(level, left, right, row, |first, last| {
                 let shapes = cells(cell_ends, cell_shapes, first, last);

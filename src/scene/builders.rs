@@ -68,6 +68,14 @@ impl Settings {
         self
     }
 
+    /// Returns the settings with loads at the start on or off: bodies that rest on each other when the world begins
+    /// press on their contacts from the first step on, as by default, or sink until these carry them.
+    #[must_use]
+    pub fn initial_loads(mut self, on: bool) -> Self {
+        self.initial_loads = on;
+        self
+    }
+
     /// Returns the settings with the accumulated impulse clamped, or each increment, which is wrong.
     #[must_use]
     pub fn accumulate(mut self, on: bool) -> Self {

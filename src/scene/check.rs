@@ -1,24 +1,24 @@
 //! Checks of a scene: the range of every value, and the values that go together. Errors name the place by its path in a
 //! scene file.
 
-mod joint;
-mod shape;
-
-pub(crate) use joint::check_command as check_joint_command;
+pub(crate) mod joint;
+pub(crate) mod shape;
 
 use std::collections::HashMap;
 use std::fmt::{self, Arguments};
 
 use glam::Vec2;
 
-use super::compile::{mass_properties, never_turns};
+use super::compile::mass::{mass_properties, never_turns};
 use super::emitter::most;
+use super::timeline::check_timeline;
 use super::{Body, BodyType, Emitter, Geometry, Joint, Path, Scene, Settings, ViewBox};
 pub use crate::constants::{
     MAX_ANGLE, MAX_BODIES, MAX_DT, MAX_EMITTERS, MAX_HERTZ, MAX_ITERATIONS, MAX_JOINTS, MAX_LENGTH, MAX_NAME,
-    MAX_POSITION, MAX_SHAPES, MAX_SUBSTEPS, MAX_VALUE, MIN_DT, MIN_LENGTH, UNIT_TOLERANCE,
+    MAX_POSITION, MAX_SHAPES, MAX_SUBSTEPS, MAX_TIMED_COMMANDS, MAX_VALUE, MIN_DT, MIN_LENGTH, UNIT_TOLERANCE,
 };
 use crate::types::{self, MAX_FIELDS};
+use joint::JointBodies;
 
 /// Error of a scene: the path of the value, what it is, and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -47,7 +47,7 @@ impl SceneError {
 
 /// Range of a number, with its name and unit for messages.
 #[derive(Clone, Copy, Debug)]
-struct Range {
+pub(crate) struct Range {
     min: f32,
     max: f32,
     /// True if `min` itself is out of range.
@@ -66,7 +66,7 @@ impl Range {
         Self { min, max, above: true, what, unit }
     }
 
-    fn check(&self, value: f32, path: Arguments<'_>) -> Result<(), SceneError> {
+    pub(crate) fn check(&self, value: f32, path: Arguments<'_>) -> Result<(), SceneError> {
         let low = if self.above { value > self.min } else { value >= self.min };
         if low && value <= self.max {
             return Ok(());
@@ -81,7 +81,7 @@ impl Range {
         Err(SceneError::new(path.to_string(), problem, self.to_string()))
     }
 
-    fn check_pair(&self, value: Vec2, path: Arguments<'_>) -> Result<(), SceneError> {
+    pub(crate) fn check_pair(&self, value: Vec2, path: Arguments<'_>) -> Result<(), SceneError> {
         self.check(value.x, format_args!("{path}[0]"))?;
         self.check(value.y, format_args!("{path}[1]"))
     }
@@ -102,14 +102,14 @@ impl fmt::Display for Range {
 }
 
 /// Returns the shortest form of a number: `0.0001` and `100000`, but `1e15`.
-fn show(value: f32) -> String {
+pub(crate) fn show(value: f32) -> String {
     let size = value.abs();
     if size == 0.0 || (1e-4..1e7).contains(&size) { format!("{value}") } else { format!("{value:e}") }
 }
 
-const LENGTH: Range = Range::new("a length", MIN_LENGTH, MAX_LENGTH, "m");
-const POSITION: Range = Range::new("a coordinate", -MAX_POSITION, MAX_POSITION, "m");
-const ANGLE: Range = Range::new("an angle", -MAX_ANGLE, MAX_ANGLE, "rad");
+pub(crate) const LENGTH: Range = Range::new("a length", MIN_LENGTH, MAX_LENGTH, "m");
+pub(crate) const POSITION: Range = Range::new("a coordinate", -MAX_POSITION, MAX_POSITION, "m");
+pub(crate) const ANGLE: Range = Range::new("an angle", -MAX_ANGLE, MAX_ANGLE, "rad");
 const FINITE: Range = Range::new("a number", -MAX_VALUE, MAX_VALUE, "");
 const NOT_NEGATIVE: Range = Range::new("a number", 0.0, MAX_VALUE, "");
 const ACCELERATION: Range = Range::new("an acceleration", -MAX_VALUE, MAX_VALUE, "m/s²");
@@ -180,14 +180,8 @@ impl Scene {
         if let Some(view) = &self.view {
             check_view(view)?;
         }
-        if self.bodies.len() > MAX_BODIES {
-            let problem = format!("has {} bodies", self.bodies.len());
-            return Err(SceneError::new("bodies", problem, format!("at most {MAX_BODIES}")));
-        }
-        if self.fields.len() > MAX_FIELDS {
-            let problem = format!("has {} fields", self.fields.len());
-            return Err(SceneError::new("fields", problem, format!("at most {MAX_FIELDS}")));
-        }
+        check_count("bodies", "bodies", self.bodies.len(), MAX_BODIES)?;
+        check_count("fields", "fields", self.fields.len(), MAX_FIELDS)?;
         for (index, field) in self.fields.iter().enumerate() {
             let at = format_args!("fields[{index}].point").to_string();
             POSITION.check_pair(field.position, format_args!("{at}.position"))?;
@@ -210,24 +204,37 @@ impl Scene {
                 ));
             }
         }
-        if self.joints.len() > MAX_JOINTS {
-            let problem = format!("has {} joints", self.joints.len());
-            return Err(SceneError::new("joints", problem, format!("at most {MAX_JOINTS}")));
-        }
-        let mut ids = HashMap::new();
-        for (index, joint) in self.joints.iter().enumerate() {
-            check_id(joint.id.as_deref(), "joints", index, &mut ids)?;
-            joint::check(joint, &self.bodies[..], format_args!("joints[{index}]"))?;
-        }
-        check_emitters(self)
+        check_count("joints", "joints", self.joints.len(), MAX_JOINTS)?;
+        check_joints(&self.joints, &self.bodies[..], "joints")?;
+        check_emitters(self)?;
+        check_timeline(self)
     }
 }
 
-fn check_emitters(scene: &Scene) -> Result<(), SceneError> {
-    if scene.emitters.len() > MAX_EMITTERS {
-        let problem = format!("has {} emitters", scene.emitters.len());
-        return Err(SceneError::new("emitters", problem, format!("at most {MAX_EMITTERS}")));
+/// Checks the number of entries of a list.
+pub(crate) fn check_count(path: &str, what: &str, count: usize, most: usize) -> Result<(), SceneError> {
+    if count <= most {
+        return Ok(());
     }
+    Err(SceneError::new(path, format!("has {count} {what}"), format!("at most {most}")))
+}
+
+/// Checks a list of joints between these bodies. Returns their names, with their places.
+fn check_joints<'a, B: JointBodies + ?Sized>(
+    joints: &'a [Joint],
+    bodies: &B,
+    list: &str,
+) -> Result<HashMap<&'a str, usize>, SceneError> {
+    let mut ids = HashMap::new();
+    for (index, joint) in joints.iter().enumerate() {
+        check_id(joint.id.as_deref(), list, index, &mut ids)?;
+        joint::check(joint, bodies, format_args!("{list}[{index}]"))?;
+    }
+    Ok(ids)
+}
+
+fn check_emitters(scene: &Scene) -> Result<(), SceneError> {
+    check_count("emitters", "emitters", scene.emitters.len(), MAX_EMITTERS)?;
     for (index, emitter) in scene.emitters.iter().enumerate() {
         let at = format!("emitters[{index}]");
         check_emitter(emitter, &at)?;
@@ -288,12 +295,7 @@ fn check_batch(emitter: &Emitter, at: &str) -> Result<(), SceneError> {
             return Err(SceneError::new(at, "is a half plane", "a shape with an end, as bodies come and go"));
         }
     }
-    let mut ids = HashMap::new();
-    for (index, joint) in emitter.joints.iter().enumerate() {
-        check_id(joint.id.as_deref(), &format!("{at}.joints"), index, &mut ids)?;
-        joint::check(joint, &emitter.bodies[..], format_args!("{at}.joints[{index}]"))?;
-    }
-    Ok(())
+    check_joints(&emitter.joints, &emitter.bodies[..], &format!("{at}.joints")).map(drop)
 }
 
 /// Checks joints that are to be added to a running world; `taken` are the names of its joints.
@@ -302,31 +304,12 @@ pub(crate) fn check_new_joints<'a>(
     bodies: &[types::BodyData],
     mut taken: impl Iterator<Item = &'a str>,
 ) -> Result<(), SceneError> {
-    let mut ids = HashMap::new();
-    for (index, joint) in joints.iter().enumerate() {
-        check_id(joint.id.as_deref(), "joints", index, &mut ids)?;
-        joint::check(joint, bodies, format_args!("joints[{index}]"))?;
-    }
+    let ids = check_joints(joints, bodies, "joints")?;
     if let Some((&id, index)) = taken.find_map(|id| ids.get_key_value(id)) {
         let at = format!("joints[{index}].id");
         return Err(SceneError::new(at, format!("is {id:?}, as another joint's"), "an id of its own"));
     }
     Ok(())
-}
-
-/// Checks a position of a query.
-pub(crate) fn check_position(value: Vec2, path: Arguments<'_>) -> Result<(), SceneError> {
-    POSITION.check_pair(value, path)
-}
-
-/// Checks an angle of a query.
-pub(crate) fn check_angle(value: f32, path: Arguments<'_>) -> Result<(), SceneError> {
-    ANGLE.check(value, path)
-}
-
-/// Checks an outline of a query.
-pub(crate) fn check_geometry(geometry: &Geometry, path: Arguments<'_>) -> Result<(), SceneError> {
-    shape::check_geometry(geometry, path)
 }
 
 /// `ids` are those of the list so far, with their places.
@@ -453,35 +436,29 @@ fn check_path(body: &Body, path: &Path, at: &str) -> Result<(), SceneError> {
 fn check_mass(body: &Body, at: &str) -> Result<(), SceneError> {
     let fits = |x: f32| x > 0.0 && x.is_normal() && (1.0 / x).is_normal();
     let found = mass_properties(body);
-    let flat = body.shapes.iter().all(|shape| matches!(shape.geometry, Geometry::Segment { .. }));
-    if !fits(found.mass) {
-        let (key, expected) = match (body.mass.is_some(), flat) {
-            (false, true) => ("", "`mass`, as segments have none of their own"),
-            (given, _) => {
-                (if given { ".mass" } else { "" }, "sizes and densities that give a mass from 1.2e-38 to 8.5e37 kg")
-            }
-        };
-        return Err(SceneError::new(
-            format!("{at}{key}"),
+    let is_flat = body.shapes.iter().all(|shape| matches!(shape.geometry, Geometry::Segment { .. }));
+    let (problem, key, is_given, of_flat, of_others) = if !fits(found.mass) {
+        (
             format!("comes to a mass of {} kg", show(found.mass)),
-            expected,
-        ));
-    }
-    if !never_turns(body) && !fits(found.inertia) {
-        let (key, expected) = match (body.inertia.is_some(), flat) {
-            (false, true) => ("", "`inertia`, as segments have none of their own, or fixed_rotation"),
-            (given, _) => (
-                if given { ".inertia" } else { "" },
-                "sizes, offsets and densities that give one from 1.2e-38 to 8.5e37 kg·m², or fixed_rotation",
-            ),
-        };
-        return Err(SceneError::new(
-            format!("{at}{key}"),
+            ".mass",
+            body.mass.is_some(),
+            "`mass`, as segments have none of their own",
+            "sizes and densities that give a mass from 1.2e-38 to 8.5e37 kg",
+        )
+    } else if !never_turns(body) && !fits(found.inertia) {
+        (
             format!("comes to a moment of inertia of {} kg·m²", show(found.inertia)),
-            expected,
-        ));
-    }
-    Ok(())
+            ".inertia",
+            body.inertia.is_some(),
+            "`inertia`, as segments have none of their own, or fixed_rotation",
+            "sizes, offsets and densities that give one from 1.2e-38 to 8.5e37 kg·m², or fixed_rotation",
+        )
+    } else {
+        return Ok(());
+    };
+    let key = if is_given { key } else { "" };
+    let expected = if is_flat && !is_given { of_flat } else { of_others };
+    Err(SceneError::new(format!("{at}{key}"), problem, expected))
 }
 
 /// Checks that a normal or an axis has length 1.

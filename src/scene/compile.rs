@@ -4,25 +4,23 @@
 //! from the result.
 
 mod body;
+mod emitters;
 mod fingerprint;
 mod grid;
-mod mass;
-mod params;
-mod shape;
+pub(super) mod mass;
+pub(super) mod params;
+pub(super) mod shape;
 
 use glam::Vec2;
 
-pub use mass::MassProperties;
-pub(super) use mass::{mass_properties, never_turns};
+use mass::MassProperties;
 use params::params;
-pub(super) use params::soft;
-pub(crate) use shape::Outline;
 
 use super::emitter::EmitterScript;
 use super::joint_table::JointTable;
 use super::{Scene, SceneError, Settings, Units, ViewBox};
-use crate::state::Fnv;
-use crate::types::{self, BodyState, Params, Pose};
+use crate::hash::Fnv;
+use crate::types::{self, BodyState, Params, Pose, u32_from};
 
 /// The tables of a world at its start, and the host's copy of them while bodies and joints are added and removed.
 /// Bodies are in scene order; so are shapes, with half planes first.
@@ -65,7 +63,7 @@ pub struct Compiled {
     /// Slots of the bodies of the scene and its emitters. Colouring runs over this many, also if bodies are added by
     /// hand.
     pub scene_slots: u32,
-    /// Emitters of the scene, and the slots reserved for them.
+    /// Emitters of the scene, the slots reserved for them, and its timeline.
     pub(crate) script: EmitterScript,
 }
 
@@ -86,7 +84,13 @@ impl Compiled {
     /// Returns true if the scene has emitters.
     #[must_use]
     pub fn emits(&self) -> bool {
-        !self.script.is_empty()
+        !self.script.emitters.is_empty()
+    }
+
+    /// Returns true if the scene has timed commands.
+    #[must_use]
+    pub fn has_timeline(&self) -> bool {
+        !self.script.timeline.is_empty()
     }
 
     /// Sets gravity, m/s². Returns true if it differs from before, bit by bit: a replayed journal sets −0 as well.
@@ -107,7 +111,7 @@ impl Compiled {
         self.script.nudge(away);
     }
 
-    /// Returns the world without its emitters.
+    /// Returns the world without its emitters and timeline.
     #[must_use]
     pub fn without_emitters(mut self) -> Self {
         self.script = EmitterScript::default();
@@ -172,7 +176,10 @@ impl Compiled {
         compiled.refresh_switches();
         if !compiled.script.is_empty() {
             let world = compiled.fingerprint();
-            let script = Fnv(world).bytes(format!("{:?}", compiled.script.emitters).as_bytes());
+            let mut script = Fnv(world).bytes(format!("{:?}", compiled.script.emitters).as_bytes());
+            if compiled.has_timeline() {
+                script = script.bytes(compiled.script.timeline.description().as_bytes());
+            }
             compiled.script.fingerprint = Some(script.0);
         }
         Ok(compiled)
@@ -205,8 +212,4 @@ impl Compiled {
             }
         }
     }
-}
-
-pub(super) fn u32_from(n: usize) -> u32 {
-    u32::try_from(n).unwrap_or(u32::MAX)
 }

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::compile::{Outline, u32_from};
-use super::{Body, BodyType, Compiled, Geometry, Joint, Scene};
-use crate::types::{GEOMETRY_MASK, HALF_PLANE, Pose};
+use super::compile::shape::Outline;
+use super::timeline::Timeline;
+use super::{Body, BodyType, Geometry, Joint, Scene};
 
 /// Most rows of a joint.
 pub(crate) const MAX_ROWS: usize = 7;
@@ -217,11 +217,13 @@ pub(crate) fn most(emitters: &[Emitter], leaving: bool) -> Amount {
     living.plus(together.into_values().fold(Amount::default(), Amount::max))
 }
 
-/// The emitters of a world, and the slots that it reserves for them.
+/// The emitters of a world, with the slots that it reserves for them, and its timeline.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EmitterScript {
     /// Emitters, without the names of their bodies. Shared, as worlds are copied for backups.
     pub emitters: Arc<[Emitter]>,
+    /// Commands with a time.
+    pub timeline: Timeline,
     /// Most slots that they take beside those of the scene.
     pub most: Amount,
     /// Bodies of the scene itself.
@@ -240,6 +242,7 @@ impl EmitterScript {
         };
         Self {
             emitters: scene.emitters.iter().map(nameless).collect(),
+            timeline: Timeline::new(scene),
             most: most(&scene.emitters, true),
             first: scene.bodies.len(),
             fingerprint: None,
@@ -257,9 +260,9 @@ impl EmitterScript {
         self.emitters = emitters.into();
     }
 
-    /// Returns true if there are no emitters.
+    /// Returns true if there are neither emitters nor timed commands.
     pub fn is_empty(&self) -> bool {
-        self.emitters.is_empty()
+        self.emitters.is_empty() && self.timeline.is_empty()
     }
 }
 
@@ -275,52 +278,5 @@ impl Scene {
     pub fn most_shapes(&self) -> usize {
         let own: usize = self.bodies.iter().map(|body| body.shapes.len()).sum();
         own.saturating_add(most(&self.emitters, false).shapes)
-    }
-}
-
-impl Compiled {
-    /// Returns the most slots of bodies that the scene and its emitters need.
-    #[must_use]
-    pub fn most_slots(&self) -> usize {
-        self.bodies.len().max(self.script.first + self.script.most.bodies)
-    }
-
-    /// Returns the poses and shapes of a world, followed by those of one batch of each emitter at its start: the area
-    /// that a picture of the whole run should show.
-    #[must_use]
-    pub fn with_what_comes(&self, poses: &[Pose]) -> (Vec<Pose>, Vec<crate::types::ShapeData>) {
-        let (mut poses, mut shapes) = (poses.to_vec(), self.shapes.clone());
-        for body in self.script.emitters.iter().flat_map(|emitter| &emitter.bodies) {
-            let laid = Self::compile_body(body, u32_from(poses.len()));
-            poses.push(laid.pose);
-            shapes.extend(laid.shapes.into_iter().map(|(shape, _)| shape));
-        }
-        (poses, shapes)
-    }
-
-    /// Builds the grid and sets the switches for the shapes of the scene and of its emitters, so that neither changes
-    /// when batches are added.
-    pub(super) fn prepare_for_all(&mut self) {
-        let own = (self.shapes.len(), self.vertices.len(), self.poses.len());
-        for emitter in self.script.emitters.clone().iter() {
-            for body in &emitter.bodies {
-                // One copy for each batch that there can be at a time: the size of the grid follows the number of
-                // shapes.
-                let copies = usize::try_from(emitter.max_batches().unwrap_or(1)).unwrap_or(usize::MAX);
-                let laid = Self::compile_body(body, u32_from(self.poses.len()));
-                self.poses.push(laid.pose);
-                for (mut shape, vertices) in laid.shapes {
-                    debug_assert!(shape.kind & GEOMETRY_MASK != HALF_PLANE, "refused by the check");
-                    shape.first_vertex = u32_from(self.vertices.len());
-                    self.vertices.extend(vertices);
-                    self.shapes.extend(std::iter::repeat_n(shape, copies));
-                }
-            }
-        }
-        self.build_grid();
-        self.refresh_switches();
-        self.shapes.truncate(own.0);
-        self.vertices.truncate(own.1);
-        self.poses.truncate(own.2);
     }
 }

@@ -2,13 +2,13 @@
 
 use glam::Vec2;
 
-use super::compile::{soft, u32_from};
+use super::compile::params::soft;
 use super::{Joint, JointKind, Mode, Motor, Settings, Spring, Units};
 use crate::constants::{MAX_HERTZ_SHARE, MAX_SWING, MOUSE_DAMPING_RATIO, MOUSE_HERTZ, RIGID_DAMPING_RATIO};
 use crate::types::{
     self, JOINT_APART, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_FRESH, JOINT_TYPE_SHIFT, JointRow,
     JointState, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_EQUALITY, ROW_LOWER, ROW_MEASURE,
-    ROW_MOTOR, ROW_POINT, ROW_SPRING, ROW_UPPER, WORLD_A,
+    ROW_MOTOR, ROW_POINT, ROW_SPRING, ROW_UPPER, WORLD_A, u32_from,
 };
 
 /// The two bodies of a joint, as far as its rows depend on them.

@@ -15,14 +15,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use glam::Vec2;
 
-use super::compile::{MassProperties, u32_from};
+use super::compile::mass::MassProperties;
 use super::joint_rows::{InitialPoses, JointEnds, build_joint};
 use super::joint_trees::{JointTree, find_trees};
 use super::{BodyType, Joint, JointKind, Scene, Settings, Units};
 use crate::math::{rotate, rotation};
 use crate::types::{
     self, DYNAMIC, JOINT_APART, JOINT_COLORS, JOINT_DISABLED, JOINT_FRESH, JOINT_OVERFLOW, JOINT_TREES, JOINT_VACANT,
-    JointRow, JointState, NONE, ROW_COUNT_MASK, WORLD_A,
+    JointRow, JointState, NONE, ROW_COUNT_MASK, WORLD_A, u32_from,
 };
 
 /// First of the ends of the colours in [`JointTable::starts`].
@@ -241,10 +241,8 @@ impl JointTable {
             return;
         }
         if color < JOINT_OVERFLOW {
-            for (fixed, body) in [(types::JOINT_FIXED_A, joint.body_a), (types::JOINT_FIXED_B, joint.body_b)] {
-                if joint.flags & fixed == 0 {
-                    self.taken[body as usize] &= !(1 << color);
-                }
+            for body in joint.moving_ends().into_iter().flatten() {
+                self.taken[body as usize] &= !(1 << color);
             }
         }
         let end = self.starts[ENDS + color as usize] - 1;
@@ -267,8 +265,15 @@ impl JointTable {
         ends.chain(self.starts[HEADER..self.starts[TREES] as usize].iter().copied()).collect()
     }
 
-    /// Finds the trees of hinges again after joints came or went: their hinges have no colour, all others have one.
-    pub(crate) fn find_trees(&mut self, masses: &[MassProperties], change: &mut JointChange) {
+    /// Finds the trees of hinges again, if joints came or went.
+    pub(crate) fn update_trees(&mut self, masses: &[MassProperties], change: &mut JointChange) {
+        if !change.places.is_empty() {
+            self.find_trees(masses, change);
+        }
+    }
+
+    /// Finds the trees of hinges: their hinges have no colour, all others have one.
+    fn find_trees(&mut self, masses: &[MassProperties], change: &mut JointChange) {
         let trees = find_trees(&self.joints, &self.rows, masses);
         if trees == self.trees {
             return;
@@ -284,9 +289,7 @@ impl JointTable {
                 self.take_out(place, change);
                 self.positions[place as usize] = [IN_TREE, 0];
             } else if color == IN_TREE {
-                let end = |fixed: u32, body: u32| (joint.flags & fixed == 0).then_some(body as usize);
-                let ends = [end(types::JOINT_FIXED_A, joint.body_a), end(types::JOINT_FIXED_B, joint.body_b)];
-                let color = self.take_color(ends);
+                let color = self.take_color(joint.moving_ends().map(|body| body.map(|body| body as usize)));
                 self.append(place, color, change);
             }
         }

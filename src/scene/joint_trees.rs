@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use super::compile::{MassProperties, u32_from};
+use super::compile::mass::MassProperties;
 use crate::constants::{MAX_LOOPS, MAX_TREE, TREE_RATIO};
 use crate::types::{
-    JOINT_FIXED_A, JOINT_FIXED_B, JOINT_VACANT, JointData, JointRow, NONE, ROW_ANGLE, ROW_COUNT_MASK, ROW_EQUALITY,
-    ROW_GEOMETRY, ROW_POINT, ROW_ROLE, TREE_CHILD_A,
+    JOINT_VACANT, JointData, JointRow, NONE, ROW_ANGLE, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_POINT,
+    ROW_ROLE, TREE_CHILD_A, u32_from,
 };
 
 /// A tree of hinges, as [`crate::scene::JointTable::starts`] has it without its place in the table.
@@ -66,12 +66,10 @@ pub(super) fn find_trees(joints: &[JointData], rows: &[JointRow], masses: &[Mass
 
 impl HingeGraph {
     fn of(joints: &[JointData], rows: &[JointRow]) -> Self {
-        let end = |joint: &JointData, fixed: u32, body: u32| (joint.flags & fixed == 0).then_some(body);
-        let of = |joint: &JointData| [end(joint, JOINT_FIXED_A, joint.body_a), end(joint, JOINT_FIXED_B, joint.body_b)];
         let chosen: Vec<(u32, [Option<u32>; 2])> = (0_u32..)
             .zip(joints)
             .filter(|(_, joint)| is_hinge(joint, rows))
-            .map(|(place, joint)| (place, of(joint)))
+            .map(|(place, joint)| (place, joint.moving_ends()))
             .filter(|(_, ends)| ends.iter().any(Option::is_some))
             .collect();
         let mut bodies: Vec<u32> = chosen.iter().flat_map(|(_, ends)| ends).flatten().copied().collect();

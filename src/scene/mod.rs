@@ -10,15 +10,18 @@ mod joint_rows;
 mod joint_table;
 mod joint_trees;
 mod model;
+mod path;
 #[cfg(test)]
 pub(crate) mod samples;
+pub(crate) mod timeline;
 mod units;
 
-pub(crate) use check::check_gravity;
+pub(crate) use check::shape::check_geometry;
+pub(crate) use check::{ANGLE, POSITION, check_count, check_gravity, check_new_joints};
 pub use check::{MAX_ANGLE, MAX_BODIES, MAX_EMITTERS, MAX_JOINTS, MAX_POSITION, MAX_SHAPES, MAX_VALUE, SceneError};
-pub(crate) use check::{check_angle, check_geometry, check_joint_command, check_new_joints, check_position};
-pub(crate) use compile::Outline;
-pub use compile::{Compiled, MassProperties, PathBody};
+pub use compile::mass::MassProperties;
+pub(crate) use compile::shape::Outline;
+pub use compile::{Compiled, PathBody};
 pub use emitter::Emitter;
 #[cfg(feature = "gpu")]
 pub(crate) use emitter::MAX_ROWS;
@@ -26,6 +29,8 @@ pub use joint::{Joint, JointKind, Motor, Spring};
 pub(crate) use joint_table::JointChange;
 pub use joint_table::{JointTable, PairExclusions};
 pub use model::{
-    Body, BodyType, Field, Filter, Geometry, Material, Mode, Path, RestitutionMix, Scene, Settings, Shape, ViewBox,
+    Body, BodyType, Field, Filter, Geometry, Material, Mode, RestitutionMix, Scene, Settings, Shape, ViewBox,
 };
+pub use path::Path;
+pub use timeline::{StartCondition, TimedAction, TimedCommand};
 pub use units::Units;

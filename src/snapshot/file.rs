@@ -11,13 +11,16 @@ use super::{Snapshot, SnapshotError};
 use crate::types::Counters;
 
 /// Version of the format, raised with every change of its meaning. 2: bodies sleep. 3: impulses of joints at a point
-/// are in A's frame, and joints come and go. 4: manifolds are a table of their own. 5: contacts have a preload.
-const VERSION: u32 = 5;
+/// are in A's frame, and joints come and go. 4: manifolds are a table of their own. 5: contacts have a preload. 6: each
+/// point of a contact has one.
+const VERSION: u32 = 6;
 /// Oldest version that is read.
 const OLDEST: u32 = 4;
 /// Bytes at the end of a manifold that version 4 does not have; there they are zero.
 const PRELOAD: usize = 16;
 const MAGIC: [u8; 8] = *b"DRYSNAP\n";
+/// Name of the last section, which only worlds have whose timed commands wait for conditions.
+const TIMED_STARTS: [u8; 4] = *b"time";
 const HEAD: usize = 32;
 const SECTION_HEAD: usize = 16;
 const CHECKSUM: usize = 4;
@@ -32,7 +35,7 @@ pub enum SnapshotFileError {
     #[error("this is not a snapshot: expected the bytes DRYSNAP at its start and at least {HEAD} of them")]
     NotASnapshot,
     /// Written by a release with another version of the format.
-    #[error("the snapshot has version {found}; expected {OLDEST} or {VERSION}, those that this release reads")]
+    #[error("the snapshot has version {found}; expected {OLDEST} to {VERSION}, those that this release reads")]
     Version {
         /// Version in the bytes.
         found: u32,
@@ -91,7 +94,8 @@ impl Snapshot {
     #[must_use]
     pub fn to_bytes(&self, world: u64) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
-        let mut sections = 2_u32;
+        let has_starts = !self.timed_starts.is_empty();
+        let mut sections = 2 + u32::from(has_starts);
         macro_rules! count {
             ($($tag:literal $field:ident,)*) => { $( let _ = &self.$field; sections += 1; )* };
         }
@@ -106,6 +110,9 @@ impl Snapshot {
             ($($tag:literal $field:ident,)*) => { $( put(&mut bytes, *$tag, &self.$field); )* };
         }
         sections!(put_all);
+        if has_starts {
+            put(&mut bytes, TIMED_STARTS, &self.timed_starts);
+        }
         let checksum = crc32fast::hash(&bytes);
         bytes.extend(checksum.to_le_bytes());
         bytes
@@ -154,6 +161,16 @@ impl Snapshot {
             ($($tag:literal $field:ident,)*) => { $( snapshot.$field = reader.take(*$tag)?; )* };
         }
         sections!(take_all);
+        if version < 6 {
+            // One preload was that of both points.
+            let manifolds = snapshot.manifolds.iter_mut();
+            for manifold in manifolds.chain(snapshot.sleeping.iter_mut().map(|sleeping| &mut sleeping.manifold)) {
+                manifold.preloads[1] = manifold.preloads[0];
+            }
+        }
+        if content[reader.at..].starts_with(&TIMED_STARTS) {
+            snapshot.timed_starts = reader.take(TIMED_STARTS)?;
+        }
         if reader.at != content.len() {
             return Err(reader.wrong(&format!("{} more bytes", content.len() - reader.at), "the end"));
         }
@@ -210,6 +227,9 @@ impl Reader<'_> {
         };
         let data = &rest[SECTION_HEAD..SECTION_HEAD + length];
         self.at += SECTION_HEAD + length;
+        if missing == 0 {
+            return Ok(data.chunks_exact(size as usize).map(bytemuck::pod_read_unaligned).collect());
+        }
         let mut row = vec![0; size_of::<T>()];
         let read = |bytes: &[u8]| {
             row[..bytes.len()].copy_from_slice(bytes);

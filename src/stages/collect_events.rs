@@ -19,8 +19,8 @@ use crate::math::cross_scalar;
 use crate::tables::Tables;
 use crate::types::{
     ASLEEP, BREAK_TOLD, BROKEN, BodyState, Contact, EVENT_BEGIN, EVENT_END, EVENT_JOINT_BROKE, EVENT_SENSOR_BEGIN,
-    EVENT_SENSOR_END, EventData, JointData, JointState, Manifold, OVERLAPS, POINT_COUNT_MASK, Pose, SENSOR, TOUCHED,
-    WORLD_A,
+    EVENT_SENSOR_END, EventData, FIXED_B, IMPACT, JointData, JointState, Manifold, OVERLAPS, POINT_COUNT_MASK, Pose,
+    SENSOR, TOUCHED, WORLD_A,
 };
 
 /// Fills `events`.
@@ -43,7 +43,7 @@ pub fn collect_events(joints: &[JointData], tables: &mut Tables) {
         for (contact, manifold) in now.iter().zip(produced(pair_starts, manifolds, producer)) {
             if touches(contact) && contact.flags & TOUCHED == 0 {
                 let (a, b) = (contact.body_a as usize, contact.body_b as usize);
-                events.push(begin_of(&poses[a], [states[a], states[b]], contact, manifold));
+                events.push(begin_of([&poses[a], &poses[b]], [states[a], states[b]], contact, manifold));
             }
         }
     }
@@ -88,7 +88,7 @@ pub fn end_of(contact: &Contact) -> EventData {
 /// Returns the event of a pair that begins to touch, at its fastest approaching point.
 #[must_use]
 pub fn begin_of(
-    pose_a: &Pose,
+    [pose_a, pose_b]: [&Pose; 2],
     [state_a, state_b]: [BodyState; 2],
     contact: &Contact,
     manifold: &Manifold,
@@ -111,7 +111,10 @@ pub fn begin_of(
         let approach = -(velocity_b - velocity_a).dot(normal);
         if index == 0 || approach > event.approach_speed {
             event.approach_speed = approach;
-            event.point = (Vec2::from(pose_a.position) + r_a).into();
+            // A pair that meets within the step touches where the fixed body is.
+            let is_ahead = contact.flags & (IMPACT | FIXED_B) == IMPACT | FIXED_B;
+            let place = if is_ahead { Vec2::from(pose_b.position) + r_b } else { Vec2::from(pose_a.position) + r_a };
+            event.point = place.into();
         }
     }
     event

@@ -1,7 +1,7 @@
 //! **collide**: computes the manifold of every pair: normal, points, separations. Points that persist keep their
 //! impulses. Box2D: `b2UpdateContact`.
 //!
-//! Reads shapes, vertices, poses, motion_extents and manifolds_previous; reads and writes contacts; writes manifolds.
+//! Reads shapes, vertices, poses, motions and manifolds_previous; reads and writes contacts; writes manifolds.
 //! Visits one contact after the other. A contact that [`match_contacts`](super::match_contacts) found starts with the
 //! manifold, impulses and colour of the previous step.
 //!
@@ -11,11 +11,14 @@
 //! point, with the normal from corner to corner, as in Box2D. Polygons, capsules, segments, half planes and rounded
 //! shapes: `collide/hull.rs`.
 //!
+//! **Looking ahead.** A fast body that meets a fixed shape within the step gets a contact already, with the points that
+//! it will have there and the gap that is left; the sweeps stop it at the surface in the substep in which it arrives.
+//!
 //! **Recycling.** While a pair hardly moves, its manifold is kept and only the separations are updated, from the
 //! anchors of the step that computed it. Aligned stacks stand because of this: points that wander between features lose
 //! their impulses. The idea is Box2D's (Erin Catto, `b2CollideTask`), which asks to be cited. The motion of B is
 //! measured in A's frame; the surface of a half plane may be at any distance from its body's centre, so there the
-//! motion of A is measured in B's. In worlds that bounce discs have their manifold computed in each step.
+//! motion of A is measured in B's. Discs have their manifold computed in each step.
 
 pub(crate) mod hull;
 
@@ -25,11 +28,11 @@ use hull::{Hull, hull_circle, hull_half_plane, hulls};
 
 pub use crate::constants::FACE_PREFERENCE;
 use crate::constants::RECYCLE_COS;
-use crate::math::{inv_mul_rotation, inv_rotate, mul_rotation, rotate};
+use crate::math::{cross_scalar, inv_mul_rotation, inv_rotate, mul_rotation, rotate, smaller};
 use crate::scene::Compiled;
 use crate::tables::Tables;
 use crate::types::{
-    BOUNCES, BOX, CACHED, CIRCLE, COLOR_COUNT, Contact, ContactPoint, FIXED_A, FIXED_B, GEOMETRY_MASK, HALF_PLANE,
+    BOX, BodyMotion, CACHED, CIRCLE, COLOR_COUNT, Contact, ContactPoint, FIXED_A, FIXED_B, GEOMETRY_MASK, HALF_PLANE,
     IMPACT, Manifold, NONE, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, Params, Pose, RECYCLE, RECYCLED, SENSOR,
     ShapeData, TOUCHED,
 };
@@ -37,11 +40,10 @@ use crate::types::{
 /// Fills `manifolds`. Marks contacts that kept their manifold as [`RECYCLED`], and returns their number.
 pub fn collide(compiled: &Compiled, tables: &mut Tables) -> u32 {
     let Compiled { params, shapes, vertices, .. } = compiled;
-    let Tables { poses, motion_extents, manifolds_previous, contacts, manifolds, .. } = tables;
+    let Tables { poses, motions, manifolds_previous, contacts, manifolds, .. } = tables;
     let mut recycled = 0;
     for (contact, manifold) in contacts.iter_mut().zip(manifolds) {
-        let kept =
-            collide_contact(params, shapes, vertices, poses, motion_extents, manifolds_previous, contact, manifold);
+        let kept = collide_contact(params, shapes, vertices, poses, motions, manifolds_previous, contact, manifold);
         recycled += u32::from(kept);
     }
     recycled
@@ -54,7 +56,7 @@ pub fn collide_contact(
     shapes: &[ShapeData],
     vertices: &[[f32; 2]],
     poses: &[Pose],
-    motion_extents: &[f32],
+    motions: &[BodyMotion],
     manifolds_previous: &[Manifold],
     contact: &mut Contact,
     to: &mut Manifold,
@@ -69,15 +71,16 @@ pub fn collide_contact(
     }
     contact.flags &= (1 << PAST_COLOR_SHIFT) - 1;
     let on_plane = contact.shape_b < params.half_plane_count;
-    let motion_extents = [motion_extents[a], motion_extents[b]];
-    // Discs bounce along the normal of their impact, not along that of the step in which they came near.
+    let (motion_a, motion_b) = (&motions[a], &motions[b]);
+    let extents = [motion_a.extent, motion_b.extent];
+    // The normal of a disc turns as soon as the pair moves.
     let is_round = |shape: u32| shapes[shape as usize].kind & GEOMETRY_MASK == CIRCLE;
     if params.switches & RECYCLE != 0
-        && (params.switches & BOUNCES == 0 || !(is_round(contact.shape_a) || is_round(contact.shape_b)))
+        && !(is_round(contact.shape_a) || is_round(contact.shape_b))
         && contact.flags & (CACHED | SENSOR | IMPACT) == CACHED
-        && motion_extents.iter().all(|&swing| swing >= 0.0)
+        && extents.iter().all(|&extent| extent >= 0.0)
         && let Some(old) = old
-        && recycle(params, motion_extents, pose_a, pose_b, on_plane, old, contact, to)
+        && recycle(params, extents, pose_a, pose_b, on_plane, old, contact, to)
     {
         return true;
     }
@@ -85,15 +88,79 @@ pub fn collide_contact(
     let (distance, slop) = (params.speculative_distance, params.linear_slop);
     let mut touch = manifold(shape_a, shape_b, vertices, pose_a, pose_b, distance, slop);
     let sensed = contact.flags & SENSOR != 0;
+    let mut ahead = None;
+    let was_apart = contact.flags & POINT_COUNT_MASK == 0 || contact.flags & IMPACT != 0;
+    if was_apart && !sensed && contact.flags & (FIXED_A | FIXED_B) != 0 {
+        let moved = closing_motion(contact.flags, [motion_a, motion_b], [pose_a, pose_b]);
+        if touch.count == 0 {
+            let met = touch_ahead(params, [shape_a, shape_b], vertices, [pose_a, pose_b], moved);
+            (touch, ahead) = met.map_or((touch, None), |(touch, until)| (touch, Some(until)));
+        } else if lowest(&touch) > 0.0 && -moved.dot(touch.normal) > distance {
+            ahead = Some(Vec2::ZERO);
+        }
+    }
     let overlaps = sensed && touch.points[..touch.count as usize].iter().any(|point| point.separation <= 0.0);
     if sensed {
         touch = Touch::default();
     }
     renew(contact, to, old, &touch, pose_a, pose_b, on_plane);
+    if let Some(ahead) = ahead {
+        contact.flags |= IMPACT;
+        for point in &mut to.points[..touch.count as usize] {
+            let separation = point.base_separation - ahead.dot(touch.normal);
+            *point = ContactPoint { separation, normal_impulse: 0.0, tangent_impulse: 0.0, ..*point };
+        }
+    }
     if overlaps {
         contact.flags |= OVERLAPS;
     }
     false
+}
+
+/// Returns the motion in the step of B relative to A, of which one is static or kinematic, at the centre of the other,
+/// m.
+fn closing_motion(flags: u32, [a, b]: [&BodyMotion; 2], [pose_a, pose_b]: [&Pose; 2]) -> Vec2 {
+    let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
+    let moved = Vec2::from(b.moved) - Vec2::from(a.moved);
+    let turned = if flags & FIXED_B != 0 { b.turned } else { a.turned };
+    moved - cross_scalar(turned, between)
+}
+
+/// Returns the least separation of the points, m; [`f32::MAX`] without points.
+fn lowest(touch: &Touch) -> f32 {
+    touch.points[..touch.count as usize].iter().fold(f32::MAX, |gap, point| smaller(gap, point.separation))
+}
+
+/// Returns the contact points of a pair that is apart now and meets within the step, and the motion of B relative to A
+/// until then, m. The points are those of the time at which they meet: a body that passes by a corner gets none.
+/// `moved` is the motion of B relative to A in the step, m.
+fn touch_ahead(
+    params: &Params,
+    [shape_a, shape_b]: [&ShapeData; 2],
+    vertices: &[[f32; 2]],
+    [pose_a, pose_b]: [&Pose; 2],
+    moved: Vec2,
+) -> Option<(Touch, Vec2)> {
+    let (distance, slop) = (params.speculative_distance, params.linear_slop);
+    let reach = moved.length();
+    if reach <= distance {
+        return None;
+    }
+    let now = manifold(shape_a, shape_b, vertices, pose_a, pose_b, reach + distance, slop);
+    let gap = lowest(&now);
+    let closing = -moved.dot(now.normal);
+    if gap - closing > distance {
+        return None;
+    }
+    let ahead = moved * smaller(gap / closing, 1.0);
+    let then = Pose { position: (Vec2::from(pose_b.position) + ahead).into(), ..*pose_b };
+    let then = manifold(shape_a, shape_b, vertices, pose_a, &then, distance, slop);
+    if then.count == 0 {
+        return None;
+    }
+    let are_round = [shape_a, shape_b].iter().all(|shape| shape.kind & GEOMETRY_MASK == CIRCLE);
+    // The impact of two discs finds its normal from where they are now.
+    Some(if are_round { (now, Vec2::ZERO) } else { (then, ahead) })
 }
 
 /// Motion of a pair since its manifold was computed.
@@ -112,12 +179,12 @@ pub struct Drift {
 }
 
 impl Drift {
-    /// Computes the motion. `motion_extents` must not be negative (slow bodies).
+    /// Computes the motion. `extents` ([`BodyMotion::extent`]) must not be negative (slow bodies).
     #[inline]
     #[must_use]
     pub fn new(
         params: &Params,
-        motion_extents: [f32; 2],
+        extents: [f32; 2],
         pose_a: &Pose,
         pose_b: &Pose,
         on_plane: bool,
@@ -130,9 +197,9 @@ impl Drift {
         let turn_b = inv_mul_rotation(cached_b, q_b);
         let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
         let moved = inv_rotate(if on_plane { q_b } else { q_a }, between) - Vec2::from(manifold.cached_position);
-        let extent_b = if on_plane { 0.0 } else { motion_extents[1] };
+        let extent_b = if on_plane { 0.0 } else { extents[1] };
         // Uses the sine of the rotation of B relative to A.
-        let turned = motion_extents[0].max(extent_b) * inv_mul_rotation(turn_a, turn_b).y.abs();
+        let turned = extents[0].max(extent_b) * inv_mul_rotation(turn_a, turn_b).y.abs();
         let touches = flags & POINT_COUNT_MASK > 0;
         let limit = if touches { params.recycle_distance } else { params.recycle_distance_apart };
         Self { turn_a, turn_b, between, moved, turned, limit }
@@ -143,7 +210,7 @@ impl Drift {
 #[inline]
 fn recycle(
     params: &Params,
-    motion_extents: [f32; 2],
+    extents: [f32; 2],
     pose_a: &Pose,
     pose_b: &Pose,
     on_plane: bool,
@@ -152,7 +219,7 @@ fn recycle(
     manifold: &mut Manifold,
 ) -> bool {
     let Drift { turn_a, turn_b, between, moved, turned, limit } =
-        Drift::new(params, motion_extents, pose_a, pose_b, on_plane, contact.flags, old);
+        Drift::new(params, extents, pose_a, pose_b, on_plane, contact.flags, old);
     if turn_a.x <= RECYCLE_COS || turn_b.x <= RECYCLE_COS || moved.length() + turned >= limit {
         return false;
     }
@@ -190,6 +257,9 @@ fn renew(
     let old_points = old.map_or(&[][..], |old| &old.points[..kept_count]);
     contact.features = 0;
     let mut points = [ContactPoint::default(); 2];
+    let old_preloads = old.filter(|_| old_count > 0 && touch.count > 0).map_or([0.0; 2], |old| old.preloads);
+    let mean = if old_count > 1 { 0.5 * (old_preloads[0] + old_preloads[1]) } else { old_preloads[0] };
+    let mut preloads = [mean; 2];
     for (index, (point, fresh)) in touch.points[..touch.count as usize].iter().zip(&mut points).enumerate() {
         contact.features |= point.feature << (16 * index);
         *fresh = ContactPoint {
@@ -203,6 +273,11 @@ fn renew(
             if old_features >> (16 * other) & 0xffff == point.feature {
                 fresh.normal_impulse = old.normal_impulse;
                 fresh.tangent_impulse = old.tangent_impulse;
+            }
+        }
+        for (other, &preload) in old_preloads[..old_count].iter().enumerate() {
+            if old_features >> (16 * other) & 0xffff == point.feature {
+                preloads[index] = preload;
             }
         }
     }
@@ -221,8 +296,8 @@ fn renew(
         cached_rotation_b: pose_b.rotation,
         cached_position: inv_rotate(frame.into(), between).into(),
         points,
-        preload: old.filter(|_| old_count > 0 && touch.count > 0).map_or(0.0, |old| old.preload),
-        pad: [0; 3],
+        preloads,
+        pad: [0; 2],
     };
 }
 
@@ -379,6 +454,164 @@ fn vertex(right: bool, upper: bool) -> u32 {
     if upper { if right { 2 } else { 3 } } else { u32::from(right) }
 }
 
+/// Axis with the largest separation of two boxes.
+struct BestAxis {
+    separation: f32,
+    axis: usize,
+    on_b: bool,
+}
+
+impl BestAxis {
+    /// Returns the best of the axes of A and B, with their separations.
+    #[inline]
+    fn of(along_a: Vec2, along_b: Vec2, preference: f32) -> Self {
+        let mut best = Self { separation: along_a.x, axis: 0, on_b: false };
+        for (separation, axis, on_b) in [(along_a.y, 1, false), (along_b.x, 0, true), (along_b.y, 1, true)] {
+            if separation > best.separation + preference {
+                best = Self { separation, axis, on_b };
+            }
+        }
+        best
+    }
+}
+
+/// Two boxes in the frame of the one that has the reference face.
+struct FacingBoxes {
+    half: Vec2,
+    other: Vec2,
+    /// True if the reference face is on B.
+    on_b: bool,
+    /// From the centre of A to the centre of B, world axes.
+    d: Vec2,
+    /// Rotation of the frame.
+    turn: Vec2,
+    /// Centre of the other box.
+    at: Vec2,
+    /// Rotation of the other box.
+    rel: Vec2,
+    /// Axis of the face's normal.
+    axis: usize,
+    /// Direction of the normal along it.
+    side: f32,
+}
+
+impl FacingBoxes {
+    /// Returns the point at these places along the normal's axis and along the face.
+    #[inline]
+    fn point(&self, across: f32, along: f32) -> Vec2 {
+        let mut point = Vec2::ZERO;
+        point[self.axis] = across;
+        point[1 - self.axis] = along;
+        point
+    }
+
+    /// Returns the ends of the incident face, with their vertices: the face whose normal is most antiparallel to the
+    /// reference normal.
+    #[inline]
+    fn incident(&self) -> ([Vec2; 2], [u32; 2]) {
+        let facing = inv_rotate(self.rel, self.point(self.side, 0.0));
+        let face = usize::from(facing.y.abs() > facing.x.abs());
+        let face_side = if facing[face] > 0.0 { -1.0 } else { 1.0 };
+        let mut ends = [Vec2::ZERO; 2];
+        let mut vertices = [0; 2];
+        for (end, sign) in [-1.0_f32, 1.0].into_iter().enumerate() {
+            let mut corner = Vec2::ZERO;
+            corner[face] = face_side * self.other[face];
+            corner[1 - face] = sign * self.other[1 - face];
+            vertices[end] = vertex(corner.x > 0.0, corner.y > 0.0);
+            ends[end] = self.at + rotate(self.rel, corner);
+        }
+        if ends[0][1 - self.axis] > ends[1][1 - self.axis] {
+            ends.swap(0, 1);
+            vertices.swap(0, 1);
+        }
+        (ends, vertices)
+    }
+
+    /// Clips the incident face to the width of the reference face.
+    #[inline]
+    fn clip(&self, [low, high]: [Vec2; 2]) -> [Vec2; 2] {
+        let (axis, tangent_axis) = (self.axis, 1 - self.axis);
+        let width = self.half[tangent_axis];
+        let span = high[tangent_axis] - low[tangent_axis];
+        let cut = |end: Vec2, limit: f32| {
+            if span <= 0.0 {
+                return end;
+            }
+            let share = (limit - low[tangent_axis]) / span;
+            self.point(low[axis] + (high[axis] - low[axis]) * share, limit)
+        };
+        [
+            if low[tangent_axis] < -width { cut(low, -width) } else { low },
+            if high[tangent_axis] > width { cut(high, width) } else { high },
+        ]
+    }
+
+    /// Writes a point between the upper or lower corner of the face and a vertex of the other box.
+    #[inline]
+    fn put(&self, local: &mut Local, upper: bool, other: u32, middle: Vec2, separation: f32) {
+        let corner = self.point(self.side, if upper { 1.0 } else { -1.0 });
+        let corner = vertex(corner.x > 0.0, corner.y > 0.0);
+        let middle = rotate(self.turn, middle);
+        let index = local.count as usize;
+        local.points[index] = if self.on_b { middle + self.d } else { middle };
+        local.separations[index] = separation;
+        local.features[index] = if self.on_b { 4 * other + corner } else { 4 * corner + other };
+        local.count += 1;
+    }
+
+    /// Returns the manifold of the clipped face, and the least separation; infinite if there is no point.
+    #[inline]
+    fn over_face(&self, ends: [Vec2; 2], vertices: [u32; 2], speculative_distance: f32) -> (Local, f32) {
+        let (axis, tangent_axis) = (self.axis, 1 - self.axis);
+        let width = self.half[tangent_axis];
+        let reaches = ends[1][tangent_axis] >= -width && ends[0][tangent_axis] <= width;
+        let normal = self.point(self.side, 0.0);
+        let out = rotate(self.turn, if self.on_b { -normal } else { normal });
+        let (mut local, mut nearest) = (Local { normal: out, ..Local::default() }, f32::INFINITY);
+        for (end, clipped) in self.clip(ends).into_iter().enumerate() {
+            let separation = self.side * clipped[axis] - self.half[axis];
+            if !reaches || separation > speculative_distance {
+                continue;
+            }
+            nearest = nearest.min(separation);
+            // Halfway between the two surfaces.
+            self.put(&mut local, end == 1, vertices[end], clipped - normal * (0.5 * separation), separation);
+        }
+        (local, nearest)
+    }
+
+    /// Returns the manifold of two corners beside the reference face, if they are nearer than `nearest`.
+    #[inline]
+    fn between_corners(
+        &self,
+        ends: [Vec2; 2],
+        vertices: [u32; 2],
+        mut nearest: f32,
+        preference: f32,
+        speculative_distance: f32,
+    ) -> Option<Local> {
+        let (axis, tangent_axis) = (self.axis, 1 - self.axis);
+        let width = self.half[tangent_axis];
+        let mut found = None;
+        for end in 0..2 {
+            let along = ends[end][tangent_axis];
+            let at_corner = self.point(self.side * self.half[axis], along.clamp(-width, width));
+            let gap = ends[end] - at_corner;
+            let distance = gap.length();
+            if along.abs() <= width || distance > speculative_distance || distance + preference >= nearest {
+                continue;
+            }
+            nearest = distance;
+            let out = rotate(self.turn, gap / distance);
+            let mut local = Local { normal: if self.on_b { -out } else { out }, ..Local::default() };
+            self.put(&mut local, along > 0.0, vertices[end], at_corner + gap * 0.5, distance);
+            found = Some(local);
+        }
+        found
+    }
+}
+
 /// Returns the manifold of two boxes, `d` from the centre of A to the centre of B.
 fn boxes(
     half_a: Vec2,
@@ -401,114 +634,27 @@ fn boxes(
 
     let thinnest = half_a.x.min(half_a.y).min(half_b.x.min(half_b.y));
     let preference = FACE_PREFERENCE * linear_slop.min(0.1 * thinnest);
-    let (mut best, mut axis, mut on_b) = (along_a.x, 0, false);
-    if along_a.y > best + preference {
-        (best, axis) = (along_a.y, 1);
-    }
-    if along_b.x > best + preference {
-        (best, axis, on_b) = (along_b.x, 0, true);
-    }
-    if along_b.y > best + preference {
-        (best, axis, on_b) = (along_b.y, 1, true);
-    }
-    if best > speculative_distance {
+    let best = BestAxis::of(along_a, along_b, preference);
+    if best.separation > speculative_distance {
         return Local::default();
     }
 
-    // From here on in the frame of the reference box; the other box is at `at`, rotated by `rel`.
-    let (half, other, turn_ref, at, rel) = if on_b {
+    let BestAxis { axis, on_b, .. } = best;
+    let (half, other, turn, at, rel) = if on_b {
         (half_b, half_a, turn_b, -d_b, Vec2::new(between.x, -between.y))
     } else {
         (half_a, half_b, turn_a, d_a, between)
     };
-    let tangent_axis = 1 - axis;
     let side = if at[axis] < 0.0 { -1.0 } else { 1.0 };
-    let mut normal = Vec2::ZERO;
-    normal[axis] = side;
-
-    // The incident face: the one whose normal is most antiparallel to the reference normal.
-    let facing = inv_rotate(rel, normal);
-    let face = usize::from(facing.y.abs() > facing.x.abs());
-    let face_side = if facing[face] > 0.0 { -1.0 } else { 1.0 };
-    let mut ends = [Vec2::ZERO; 2];
-    let mut vertices = [0; 2];
-    for (end, sign) in [-1.0_f32, 1.0].into_iter().enumerate() {
-        let mut corner = Vec2::ZERO;
-        corner[face] = face_side * other[face];
-        corner[1 - face] = sign * other[1 - face];
-        vertices[end] = vertex(corner.x > 0.0, corner.y > 0.0);
-        ends[end] = at + rotate(rel, corner);
-    }
-    if ends[0][tangent_axis] > ends[1][tangent_axis] {
-        ends.swap(0, 1);
-        vertices.swap(0, 1);
-    }
-
-    // Clip it to the width of the reference face.
-    let width = half[tangent_axis];
-    let (low, high) = (ends[0], ends[1]);
-    let span = high[tangent_axis] - low[tangent_axis];
-    let cut = |end: Vec2, limit: f32| {
-        if span <= 0.0 {
-            return end;
-        }
-        let share = (limit - low[tangent_axis]) / span;
-        let mut point = Vec2::ZERO;
-        point[tangent_axis] = limit;
-        point[axis] = low[axis] + (high[axis] - low[axis]) * share;
-        point
-    };
-    let clipped = [
-        if low[tangent_axis] < -width { cut(low, -width) } else { low },
-        if high[tangent_axis] > width { cut(high, width) } else { high },
-    ];
-    let reaches = high[tangent_axis] >= -width && low[tangent_axis] <= width;
-
-    let corner = |upper: bool| {
-        let mut corner = Vec2::ZERO;
-        corner[axis] = side;
-        corner[tangent_axis] = if upper { 1.0 } else { -1.0 };
-        vertex(corner.x > 0.0, corner.y > 0.0)
-    };
-    let feature = |corner: u32, other: u32| if on_b { 4 * other + corner } else { 4 * corner + other };
-    let mut local = Local { normal: rotate(turn_ref, if on_b { -normal } else { normal }), ..Local::default() };
-    let mut nearest = f32::INFINITY;
-    for end in 0..2 {
-        let separation = side * clipped[end][axis] - half[axis];
-        if !reaches || separation > speculative_distance {
-            continue;
-        }
-        nearest = nearest.min(separation);
-        // Halfway between the two surfaces.
-        let middle = rotate(turn_ref, clipped[end] - normal * (0.5 * separation));
-        let index = local.count as usize;
-        local.points[index] = if on_b { middle + d } else { middle };
-        local.separations[index] = separation;
-        local.features[index] = feature(corner(end == 1), vertices[end]);
-        local.count += 1;
-    }
-
+    let pair = FacingBoxes { half, other, on_b, d, turn, at, rel, axis, side };
+    let (ends, vertices) = pair.incident();
+    let (local, nearest) = pair.over_face(ends, vertices, speculative_distance);
     // Boxes that are apart may be nearest at two corners, beside the reference face: there clipping finds nothing, or
     // only points that are further off. Example: two cards that lean on each other.
-    if best > preference {
-        for end in 0..2 {
-            let along = ends[end][tangent_axis];
-            let mut at_corner = Vec2::ZERO;
-            at_corner[axis] = side * half[axis];
-            at_corner[tangent_axis] = along.clamp(-width, width);
-            let gap = ends[end] - at_corner;
-            let distance = gap.length();
-            if along.abs() <= width || distance > speculative_distance || distance + preference >= nearest {
-                continue;
-            }
-            nearest = distance;
-            let out = rotate(turn_ref, gap / distance);
-            let middle = rotate(turn_ref, at_corner + gap * 0.5);
-            local = Local { normal: if on_b { -out } else { out }, count: 1, ..Local::default() };
-            local.points[0] = if on_b { middle + d } else { middle };
-            local.separations[0] = distance;
-            local.features[0] = feature(corner(along > 0.0), vertices[end]);
-        }
+    if best.separation > preference
+        && let Some(corners) = pair.between_corners(ends, vertices, nearest, preference, speculative_distance)
+    {
+        return corners;
     }
     local
 }

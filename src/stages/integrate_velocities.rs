@@ -56,13 +56,20 @@ fn integrate_velocity(params: &Params, body: &BodyData, pose: &Pose, state: &mut
     if speed > params.max_speed {
         velocity *= params.max_speed / speed;
     }
-    angular_velocity = bounded(angular_velocity, params.max_spin);
+    angular_velocity = bounded(angular_velocity, max_spin(params, body));
     state.velocity = velocity.into();
     state.angular_velocity = angular_velocity;
     if warm {
         sum.velocity = (kept_velocity - velocity).into();
         sum.angular_velocity = kept_spin - angular_velocity;
     }
+}
+
+/// Returns the largest angular speed of a body, rad/s. No contact of a disc depends on its angle.
+#[inline]
+#[must_use]
+pub fn max_spin(params: &Params, body: &BodyData) -> f32 {
+    if body.is_disc() { params.max_disc_spin } else { params.max_spin }
 }
 
 /// Returns the velocity change of a body by forces and fields in one substep: m/s and rad/s.

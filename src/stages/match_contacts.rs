@@ -8,12 +8,12 @@
 //! here, as the search has fetched it anyway, so that `collide` does not need it. Its manifold is not copied: one that
 //! is kept would be read twice.
 
-use crate::types::{Contact, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, RECYCLED, TOUCHED};
+use crate::types::{Contact, INITIAL, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, RECYCLED, TOUCHED};
 
 /// Value in place of a missing colour: the largest that fits above [`PAST_COLOR_SHIFT`].
 const NO_PAST_COLOR: u32 = 0xff;
 /// Flags below the colour that are copied.
-const KEPT_FLAGS: u32 = ((1 << PAST_COLOR_SHIFT) - 1) & !(RECYCLED | TOUCHED);
+const KEPT_FLAGS: u32 = ((1 << PAST_COLOR_SHIFT) - 1) & !(RECYCLED | TOUCHED | INITIAL);
 
 /// Looks up every contact among those of the previous step.
 pub fn match_contacts(pair_starts_previous: &[u32], contacts_previous: &[Contact], contacts: &mut [Contact]) {
@@ -36,7 +36,8 @@ pub fn match_contacts(pair_starts_previous: &[u32], contacts_previous: &[Contact
 #[inline(always)]
 #[must_use]
 pub fn carried_on(old: &Contact, index: u32) -> Contact {
-    let touched = if old.flags & (POINT_COUNT_MASK | OVERLAPS) != 0 { TOUCHED } else { 0 };
+    let did_touch = old.flags & (POINT_COUNT_MASK | OVERLAPS) != 0 && old.flags & INITIAL == 0;
+    let touched = if did_touch { TOUCHED } else { 0 };
     let past_color = old.color.min(NO_PAST_COLOR) << PAST_COLOR_SHIFT;
     Contact { flags: old.flags & KEPT_FLAGS | touched | past_color, color: index, ..*old }
 }

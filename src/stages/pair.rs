@@ -1,14 +1,17 @@
 //! **pair**: finds the pairs of shapes whose AABBs overlap and that may touch, and creates their contacts, grouped by
 //! producer: the one shape of a pair that searches for the other. Box2D: `b2UpdateBroadPhasePairs`.
 //!
-//! Reads aabbs, shapes, the grid and the pairs that joints exclude; writes pair_starts (shape `i` produced contacts
-//! `pair_starts[i] .. pair_starts[i + 1]`) and contacts: shapes, bodies, flags. Visits one shape after the other; the
-//! device runs `pair_count`, scan, `pair_emit`.
+//! Reads aabbs, shapes, motions, the grid and the pairs that joints exclude; writes pair_starts (shape `i` produced
+//! contacts `pair_starts[i] .. pair_starts[i + 1]`) and contacts: shapes, bodies, flags. Visits one shape after the
+//! other; the device runs `pair_count`, scan, `pair_emit`.
 //!
 //! The producer is the shape on the finer level; on the same level, the one with the lower index (bands count as the
 //! level they belong to). This rule never changes for a pair, so that [`match_contacts`](super::match_contacts) finds
 //! last step's contact in the list of the same shape. The price is that each shape searches all of the up to nine cells
 //! around it instead of half of them.
+//!
+//! A fast body looks ahead for fixed shapes ([`look_ahead`]): it gets a contact with the floor in the step in which it
+//! lands, not in the one after, when it would be inside. It finds those for which it is the producer.
 //!
 //! Half planes are in no cell. Every dynamic shape tests each of them, before the grid: scenes have a handful.
 //!
@@ -20,21 +23,24 @@
 use glam::Vec2;
 
 use super::bin::{cells, cells_between, runs_of_row};
+use crate::math::{larger, smaller};
 use crate::scene::{Compiled, JointTable, PairExclusions};
 use crate::tables::Tables;
 use crate::types::{
-    ASLEEP, AWAKE_HALF_PLANE, Aabb, BROKEN, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW, JOINED_SHAPE,
-    JOINT_APART, JOINT_DISABLED, JointData, JointState, NONE, Params, SENSOR, SENSOR_SHAPE, SLEEP, ShapeData,
+    ASLEEP, AWAKE_HALF_PLANE, Aabb, BROKEN, BodyMotion, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW,
+    JOINED_SHAPE, JOINT_APART, JOINT_DISABLED, JointData, JointState, NONE, Params, SENSOR, SENSOR_SHAPE, SLEEP,
+    ShapeData,
 };
 
 /// Fills `pair_starts` and `contacts`.
 pub fn pair(compiled: &Compiled, tables: &mut Tables) {
     let Compiled { params, shapes, joints: JointTable { exclusions, .. }, .. } = compiled;
-    let Tables { aabbs, cell_ends, cell_shapes, states, counters, pair_starts, contacts, .. } = tables;
+    let Tables { aabbs, cell_ends, cell_shapes, states, motions, counters, pair_starts, contacts, .. } = tables;
     let awake_levels = counters.awake_levels;
     let sleeps = params.switches & SLEEP != 0;
     let asleep = shapes.iter().map(|shape| sleeps && states[shape.body as usize].status & ASLEEP != 0).collect();
-    let search = PairSearch { params, shapes, aabbs, cell_ends, cell_shapes, exclusions, asleep, awake_levels };
+    let search =
+        PairSearch { params, shapes, motions, aabbs, cell_ends, cell_shapes, exclusions, asleep, awake_levels };
     // pair_count, for the marks it leaves.
     let mut marked = vec![false; shapes.len()];
     if sleeps {
@@ -55,6 +61,7 @@ pub fn pair(compiled: &Compiled, tables: &mut Tables) {
 struct PairSearch<'a> {
     params: &'a Params,
     shapes: &'a [ShapeData],
+    motions: &'a [BodyMotion],
     aabbs: &'a [Aabb],
     cell_ends: &'a [u32],
     cell_shapes: &'a [u32],
@@ -68,16 +75,17 @@ impl PairSearch<'_> {
     /// Calls `found` for each shape that pairs with `index`, which is its producer, and `mark` for each sleeping shape
     /// that meets `index` and is the producer itself. `is_marked`: an awake shape has met this sleeping one.
     fn pairs_of(&self, index: usize, is_marked: bool, mut found: impl FnMut(usize), mut mark: impl FnMut(usize)) {
-        let Self { params, shapes, aabbs, cell_ends, cell_shapes, ref asleep, awake_levels, .. } = *self;
+        let Self { params, shapes, motions, aabbs, cell_ends, cell_shapes, ref asleep, awake_levels, .. } = *self;
         let aabb = &aabbs[index];
         if !aabb.has_room() {
             return;
         }
         let shape = &shapes[index];
+        let ahead = &look_ahead(params, shape, &motions[shape.body as usize], aabb);
         if !asleep[index] || awake_levels & AWAKE_HALF_PLANE != 0 {
             for plane in params.planes().map(|plane| plane as usize) {
                 let both_asleep = asleep[index] && asleep[plane];
-                if reaches(aabb, &aabbs[plane]) && self.may_pair(shape, &shapes[plane]) && !both_asleep {
+                if reaches(ahead, &aabbs[plane]) && self.may_pair(shape, &shapes[plane]) && !both_asleep {
                     found(plane);
                 }
             }
@@ -90,10 +98,12 @@ impl PairSearch<'_> {
             }
             let level = &params.levels[level_index as usize];
             let half = Vec2::from(level.half_cell);
-            let (low, high) = (Vec2::from(aabb.min) - half, Vec2::from(aabb.max) + half);
+            let near = search_box(params, level_index, aabb, ahead);
+            let (low, high) = (Vec2::from(near.min) - half, Vec2::from(near.max) + half);
             let [left, bottom, right, top] = cells_between(level, low, high);
             let mut meet = |other: usize| {
-                if !overlap(aabb, &aabbs[other]) || !self.may_pair(shape, &shapes[other]) {
+                let near = if shapes[other].kind & FIXED_SHAPE == 0 { aabb } else { ahead };
+                if !overlap(near, &aabbs[other]) || !self.may_pair(shape, &shapes[other]) {
                     return;
                 }
                 if own_level && other <= index {
@@ -119,6 +129,39 @@ impl PairSearch<'_> {
     fn may_pair(&self, a: &ShapeData, b: &ShapeData) -> bool {
         a.body != b.body && a.kind & b.kind & FIXED_SHAPE == 0 && may_meet(a, b) && !kept_apart(self.exclusions, a, b)
     }
+}
+
+/// Returns true if a dynamic body moves so far in a step that it looks ahead.
+#[inline]
+#[must_use]
+pub fn looks_ahead(params: &Params, motion: &BodyMotion) -> bool {
+    motion.moved.iter().any(|moved| moved.abs() > params.aabb_margin)
+}
+
+/// Returns the box in which a shape looks for fixed shapes: its AABB, extended by the motion of the body in the step if
+/// the body is dynamic and moves further than the margin. At most twice as wide and as high: a body that moves further
+/// is stopped by [`continuous`](super::continuous) before it hits.
+#[inline]
+#[must_use]
+pub fn look_ahead(params: &Params, shape: &ShapeData, motion: &BodyMotion, aabb: &Aabb) -> Aabb {
+    if !looks_ahead(params, motion) || shape.kind & FIXED_SHAPE != 0 {
+        return *aabb;
+    }
+    let mut ahead = *aabb;
+    for axis in 0..2 {
+        let size = aabb.max[axis] - aabb.min[axis];
+        let moved = larger(smaller(motion.moved[axis], size), -size);
+        ahead.min[axis] = aabb.min[axis] + smaller(moved, 0.0);
+        ahead.max[axis] = aabb.max[axis] + larger(moved, 0.0);
+    }
+    ahead
+}
+
+/// Returns the box with which a shape searches a level: `ahead`, or its own if no fixed shapes lie there.
+#[inline]
+#[must_use]
+pub fn search_box<'a>(params: &Params, level: u32, own: &'a Aabb, ahead: &'a Aabb) -> &'a Aabb {
+    if params.fixed_levels >> level & 1 == 0 { own } else { ahead }
 }
 
 /// Returns a new contact, without points.

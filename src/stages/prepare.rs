@@ -10,10 +10,11 @@
 
 use glam::Vec2;
 
-use crate::math::{effective_mass, right_perp};
+use crate::constants::MAX_PRELOAD;
+use crate::math::{effective_mass, larger, right_perp, turned};
 use crate::types::{
-    ASLEEP, BOUNCES, BodyData, BodyState, CIRCLE, Constraint, Contact, GEOMETRY_MASK, Manifold, POINT_COUNT_MASK,
-    Params, RESTITUTION_MAX, Rebound, SLEEP, SURFACES, ShapeData, Surface, WARM_START,
+    ASLEEP, BOUNCES, BodyData, BodyState, CIRCLE, Constraint, Contact, GEOMETRY_MASK, LOADED, Manifold,
+    POINT_COUNT_MASK, Params, RESTITUTION_MAX, Rebound, SLEEP, SURFACES, ShapeData, Surface, WARM_START,
 };
 
 /// Fills `constraints` and, if any material needs more than friction and restitution, `surfaces`.
@@ -79,18 +80,25 @@ pub fn prepare_contact(
         inv_inertia_a: body_a.inv_inertia,
         inv_mass_b: body_b.inv_mass,
         inv_inertia_b: body_b.inv_inertia,
-        friction: (shape_a.friction * shape_b.friction).sqrt(),
+        friction: mix_friction(shape_a.friction, shape_b.friction),
         flags: contact.flags,
         ..ContactConstraint::default()
     };
+    if larger(manifold.preloads[0], manifold.preloads[1]) > MAX_PRELOAD * params.linear_slop {
+        constraint.flags |= LOADED;
+    }
     if bounces {
         constraint.rebound = prepare_rebound(params, [body_a, body_b], [shape_a, shape_b], manifold);
     }
     for end in 0..(contact.flags & POINT_COUNT_MASK) as usize {
         let point = &manifold.points[end];
         let (r_a, r_b) = (point.anchor_a, point.anchor_b);
-        constraint.points[end] =
-            ConstraintPoint { r_a, r_b, separation: point.separation - manifold.preload, ..ConstraintPoint::default() };
+        constraint.points[end] = ConstraintPoint {
+            r_a,
+            r_b,
+            separation: point.separation - manifold.preloads[end],
+            ..ConstraintPoint::default()
+        };
         if params.switches & WARM_START != 0 {
             constraint.impulses[2 * end] = point.normal_impulse;
             constraint.impulses[2 * end + 1] = point.tangent_impulse;
@@ -132,11 +140,19 @@ fn prepare_rebound(
     rebound
 }
 
+/// Returns the coefficient of friction between two shapes, static or kinetic: the geometric mean of theirs. Box2D does
+/// the same.
+#[inline]
+#[must_use]
+pub fn mix_friction(a: f32, b: f32) -> f32 {
+    (a * b).sqrt()
+}
+
 /// Returns the material parameters of a contact beside friction and restitution.
 #[must_use]
 pub fn prepare_surface(params: &Params, [a, b]: [&ShapeData; 2], contact: &Contact) -> Surface {
     Surface {
-        kinetic_friction: (a.kinetic_friction * b.kinetic_friction).sqrt(),
+        kinetic_friction: mix_friction(a.kinetic_friction, b.kinetic_friction),
         tangent_speed: a.tangent_speed + b.tangent_speed,
         rolling_resistance: a.rolling_resistance.max(b.rolling_resistance) * a.radius.max(b.radius),
         rolling_impulse: if params.switches & WARM_START == 0 { 0.0 } else { contact.rolling_impulse },
@@ -190,6 +206,17 @@ pub struct ConstraintPoint {
 }
 
 impl ContactConstraint {
+    /// Computes the separations of the points after the motion of the bodies so far.
+    #[inline]
+    pub fn measure(&mut self, state_a: &BodyState, state_b: &BodyState) {
+        let moved = Vec2::from(state_b.delta_position) - Vec2::from(state_a.delta_position);
+        let (turn_a, turn_b) = (state_a.delta_rotation.into(), state_b.delta_rotation.into());
+        for (point, measured) in self.points.iter().zip(&mut self.measured) {
+            let swung = turned(turn_b, point.r_b.into()) - turned(turn_a, point.r_a.into());
+            *measured = point.separation + (moved + swung).dot(self.normal.into());
+        }
+    }
+
     /// Computes the effective masses of the valid points. The others keep 0 and so take no impulse.
     pub fn find_masses(&mut self) {
         let normal = Vec2::from(self.normal);

@@ -1,13 +1,12 @@
 //! **quarantine**: takes bodies with a NaN or an infinity in their state out of the simulation, before it spreads to a
 //! neighbour, and initialises the per-body data of a step.
 //!
-//! Reads bodies; reads and writes poses and states; writes accumulators, motion_extents and the initial values of the
+//! Reads bodies; reads and writes poses and states; writes accumulators, motions and the initial values of the
 //! sleep counters. Visits one body after the other. A body stays quarantined: it has no AABB, does not move, and is
 //! counted.
 //!
-//! The motion extent of a body, which [`collide`](super::collide) needs for each of its contacts, is the distance of
-//! its farthest point from its centre of mass, m; 0 for a static body; negative if the body is too fast for its
-//! manifolds to be kept.
+//! The motion of a body, which [`pair`](super::pair) and [`collide`](super::collide) need, is that at its present
+//! velocity ([`BodyMotion`]).
 //!
 //! If bodies may sleep: a kinematic body that was given a velocity wakes here. If a body that others may lean on is
 //! quarantined, all bodies wake.
@@ -16,7 +15,8 @@ use glam::Vec2;
 
 use crate::math::is_finite;
 use crate::types::{
-    ASLEEP, Accumulator, BodyData, BodyState, Counters, KINEMATIC, Params, Pose, QUARANTINED, SLEEP, STATIC, WOKEN,
+    ASLEEP, Accumulator, BodyData, BodyMotion, BodyState, Counters, DYNAMIC, KINEMATIC, Params, Pose, QUARANTINED,
+    SLEEP, STATIC, WOKEN,
 };
 
 /// Motion extent of a body that is too fast for its manifolds to be kept.
@@ -29,13 +29,13 @@ pub fn quarantine(
     poses: &mut [Pose],
     states: &mut [BodyState],
     accumulators: &mut [Accumulator],
-    motion_extents: &mut [f32],
+    motions: &mut [BodyMotion],
     counters: &mut Counters,
 ) {
     reset_counters(params, counters);
     for (index, body) in bodies.iter().enumerate() {
         let outcome = quarantine_body(params, body, &mut poses[index], &mut states[index]);
-        (accumulators[index], motion_extents[index]) = (outcome.sum, outcome.motion_extent);
+        (accumulators[index], motions[index]) = (outcome.sum, outcome.motion);
         counters.quarantined = counters.quarantined.wrapping_add(outcome.is_new.into());
         if params.switches & SLEEP != 0 && outcome.wakes_all {
             counters.wake_all = 1;
@@ -59,8 +59,8 @@ pub fn reset_counters(params: &Params, counters: &mut Counters) {
 pub struct QuarantineOutcome {
     /// Initial sum of the body's impulses: minus its velocity.
     pub sum: Accumulator,
-    /// Motion extent of the body, m; negative if it is fast (module docs).
-    pub motion_extent: f32,
+    /// Motion of the body in the step.
+    pub motion: BodyMotion,
     /// True if the body is quarantined from this step on.
     pub is_new: bool,
     /// True if sleeping bodies may have leaned on the body.
@@ -96,21 +96,29 @@ pub fn quarantine_body(params: &Params, body: &BodyData, pose: &mut Pose, state:
     state.delta_rotation = [1.0, 0.0];
     let [x, y] = state.velocity;
     let sum = Accumulator { velocity: [-x, -y], angular_velocity: -state.angular_velocity, pad: 0 };
-    QuarantineOutcome { sum, motion_extent: motion_extent_of(params, body, state), is_new, wakes_all }
+    QuarantineOutcome { sum, motion: motion_of(params, body, state), is_new, wakes_all }
 }
 
-/// Returns the motion extent of a body, m. A body is slow if it moves less than half its thickness in a step.
+/// Returns the motion of a body. A body is slow if it moves less than half its thickness in a step.
 #[inline]
-fn motion_extent_of(params: &Params, body: &BodyData, state: &BodyState) -> f32 {
+fn motion_of(params: &Params, body: &BodyData, state: &BodyState) -> BodyMotion {
     let speed = Vec2::from(state.velocity).length() + state.angular_velocity.abs() * body.extent;
     let is_slow = speed * params.dt <= 0.5 * body.min_extent;
-    if !is_slow {
+    let extent = if !is_slow {
         FAST
     } else if body.kind == STATIC {
         0.0
     } else {
         body.extent
+    };
+    // Fast bodies are swept. One that turns may meet a wall with another side than it would now; a disc cannot.
+    let is_swept = body.kind == DYNAMIC && !is_slow && !body.is_disc();
+    let still = body.kind == STATIC || state.status & ASLEEP != 0 || is_swept;
+    if still {
+        return BodyMotion { extent, ..BodyMotion::default() };
     }
+    let [x, y, turned] = [state.velocity[0], state.velocity[1], state.angular_velocity].map(|speed| speed * params.dt);
+    BodyMotion { moved: [x, y], turned, extent }
 }
 
 /// Returns true if a body has any velocity.

@@ -3,12 +3,18 @@
 //! Reads constraints, rebounds and surfaces; reads and writes states (velocities) and accumulators; writes the impulses
 //! of rebounds, and the contact arms and normals of round pairs. Visits the constraints in colour order.
 //!
-//! A point has an impact if it approaches faster than [`impact_speed`] and would close within the substep. Its impact
-//! is complete at once: the approach is reversed by Newton's law, with Coulomb's friction for the whole impulse,
-//! rebound included. The next contact sees the new velocities. So an impulse travels through touching bodies as through
-//! a row of bodies with small gaps, and as each impact keeps or loses energy, all of them do. Two points of one contact
-//! are solved together: a box that falls flat rises flat. The rounds repeat this; what still approaches after the last
-//! is left to the sweeps, without rebound.
+//! A point has an impact if it approaches faster than [`impact_speed`] and would close within the substep. A point that
+//! carries an impulse already is pressed, not hit, below a higher speed ([`pressing_speed`]): otherwise loads that
+//! settle in a heap would bounce from contact to contact, and it would never rest.
+//!
+//! An impact is complete at once: the approach is reversed by Newton's law, with Coulomb's friction for the whole
+//! impulse, rebound included. The next contact sees the new velocities. So an impulse travels through touching bodies
+//! as through a row of bodies with small gaps, and as each impact keeps or loses energy, all of them do. Two points of
+//! one contact are solved together: a box that falls flat rises flat. The rounds repeat this; what still approaches
+//! after the last is left to the sweeps, without rebound.
+//!
+//! An impact is made at the start of its substep, a little before the surface, with the speed that Newton's law gives
+//! at the surface (`rebound_speed`): so the height of a bounce does not depend on when the impact is found.
 //!
 //! `velocity` lags half a substep behind the poses (semi-implicit Euler is a leapfrog method). The law is applied to
 //! the velocity at the time of the poses, which needs the acceleration of the pair: without it, a ball loses the height
@@ -19,9 +25,12 @@
 use glam::Vec2;
 
 use super::prepare::{ConstraintPoint, ContactConstraint};
-use crate::constants::{MIN_DETERMINANT, MIN_IMPACT_SUBSTEPS};
+use super::solve::GAP;
+use crate::constants::MIN_DETERMINANT;
 use crate::math::{cross, cross_scalar, larger, right_perp, smaller, turned};
-use crate::types::{Accumulator, BOUNCES, BodyState, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params, Surface};
+use crate::types::{
+    Accumulator, BOUNCES, BodyState, FIXED_A, FIXED_B, LEAVE_IMPACTS, MEASURED, POINT_COUNT_MASK, Params, Surface,
+};
 
 /// Makes one round over all contacts.
 pub fn restitution(
@@ -53,7 +62,22 @@ pub fn restitution(
 #[must_use]
 pub fn impact_speed(params: &Params) -> f32 {
     let [x, y] = params.gravity;
-    larger(params.restitution_threshold, MIN_IMPACT_SUBSTEPS * params.h * larger(x.abs(), y.abs()))
+    larger(params.restitution_threshold, params.impact_time * larger(x.abs(), y.abs()))
+}
+
+/// Returns the approach speed from which on there is an impact at a point that carries an impulse, m/s.
+#[inline]
+#[must_use]
+pub fn pressing_speed(params: &Params) -> f32 {
+    larger(params.pressing_threshold, impact_speed(params))
+}
+
+/// Returns the speed after an impact, m/s, of a point with this approach speed (negative), relative acceleration along
+/// the normal, m/s², and separation, m. Newton's law holds at the surface: a point that is still apart gains speed on
+/// its way there, and loses more on its way back.
+fn rebound_speed(restitution: f32, approach: f32, acceleration: f32, separation: f32) -> f32 {
+    let kept = restitution * restitution;
+    larger(kept * (approach * approach) + 2.0 * (1.0 - kept) * (acceleration * separation), 0.0).sqrt()
 }
 
 /// Velocity of a body after an impact.
@@ -106,6 +130,13 @@ impl Motion {
         (self.v_b + cross_scalar(self.w_b, point.r_b.into())) - (self.v_a + cross_scalar(self.w_a, point.r_a.into()))
     }
 
+    fn rebounded(&self) -> [Rebounded; 2] {
+        [
+            Rebounded { velocity: self.v_a, angular_velocity: self.w_a },
+            Rebounded { velocity: self.v_b, angular_velocity: self.w_b },
+        ]
+    }
+
     /// Applies an impulse to B at a point, and the opposite one to A.
     fn push(&mut self, c: &ContactConstraint, end: usize, impulse: Vec2) {
         let point = &c.points[end];
@@ -146,15 +177,60 @@ pub fn bounce_contact(
     let (turn_a, turn_b) = (Vec2::from(state_a.delta_rotation), Vec2::from(state_b.delta_rotation));
     // Wanted changes of the normal velocities; 0 for a point without an impact.
     let mut wanted = [0.0; 2];
-    for (point, wanted) in c.points[..count].iter().zip(&mut wanted) {
+    for (end, (point, wanted)) in c.points[..count].iter().zip(&mut wanted).enumerate() {
+        let threshold = if c.impulses[2 * end] > 0.0 { -pressing_speed(params) } else { threshold };
         let velocity = motion.velocity(point).dot(normal);
         let swung = turned(turn_b, point.r_b.into()) - turned(turn_a, point.r_a.into());
         let separation = point.separation + (moved + swung).dot(normal);
         let closes = separation + params.h * (velocity + params.h * acceleration) < 0.0;
         if velocity < threshold && closes {
-            *wanted = larger(-(1.0 + rebound.restitution) * (velocity + 0.5 * params.h * acceleration), 0.0);
+            let approach = velocity + 0.5 * params.h * acceleration;
+            *wanted = larger(rebound_speed(rebound.restitution, approach, acceleration, separation) - approach, 0.0);
         }
     }
+    let impulses = impact(c, surface, &mut motion, wanted)?;
+    c.rebound.impulses = std::array::from_fn(|at| c.rebound.impulses[at] + impulses[at]);
+    Some(motion.rebounded())
+}
+
+/// Stops a contact that was found ahead ([`IMPACT`](crate::types::IMPACT)) at the surface, in the sweep in which it
+/// would pass it. Returns the velocities of its bodies afterwards, or `None` if it does not arrive yet. Like a rebound,
+/// the impulse is complete at once and is no load with which the next substep begins: as one it would throw the body
+/// back.
+#[inline]
+#[must_use]
+pub fn land_contact(
+    params: &Params,
+    sweep_flags: u32,
+    c: &mut ContactConstraint,
+    surface: Option<&Surface>,
+    [state_a, state_b]: [BodyState; 2],
+) -> Option<[Rebounded; 2]> {
+    if sweep_flags & MEASURED == 0 {
+        c.measure(&state_a, &state_b);
+    }
+    let mut motion = Motion::new(&state_a, &state_b);
+    let normal = Vec2::from(c.normal);
+    let count = (c.flags & POINT_COUNT_MASK) as usize;
+    let leaves = sweep_flags & LEAVE_IMPACTS != 0 && c.rebound.restitution != 0.0;
+    let mut wanted = [0.0; 2];
+    for (end, point) in c.points[..count].iter().enumerate() {
+        let velocity = motion.velocity(point).dot(normal);
+        let gap = if c.measured[end] > GAP * params.linear_slop { c.measured[end] } else { 0.0 };
+        // A fast approach is left to the next impacts, which give it its rebound.
+        if !(leaves && velocity < -impact_speed(params)) {
+            wanted[end] = larger(-(velocity + gap / params.h), 0.0);
+        }
+    }
+    let impulses = impact(c, surface, &mut motion, wanted)?;
+    c.impulses = std::array::from_fn(|at| c.impulses[at] + impulses[at]);
+    Some(motion.rebounded())
+}
+
+/// Changes the normal velocities of the points of a contact by `wanted`, with friction for the whole impulse. Returns
+/// the impulses, normal and tangent of each point, N·s; `None` if nothing changes.
+fn impact(c: &ContactConstraint, surface: Option<&Surface>, motion: &mut Motion, wanted: [f32; 2]) -> Option<[f32; 4]> {
+    let normal = Vec2::from(c.normal);
     let impulses = normal_impulses(c, normal, wanted);
     if impulses == [0.0; 2] {
         return None;
@@ -163,6 +239,7 @@ pub fn bounce_contact(
         motion.push(c, end, normal * impulse);
     }
     let tangent = right_perp(normal);
+    let mut all = [impulses[0], 0.0, impulses[1], 0.0];
     for (end, &impulse) in impulses.iter().enumerate() {
         let point = &c.points[end];
         let mut slip = motion.velocity(point).dot(tangent);
@@ -178,13 +255,9 @@ pub fn bounce_contact(
         }
         let tangent_impulse = larger(smaller(held, most), -most);
         motion.push(c, end, tangent * tangent_impulse);
-        c.rebound.impulses[2 * end] += impulse;
-        c.rebound.impulses[2 * end + 1] += tangent_impulse;
+        all[2 * end + 1] = tangent_impulse;
     }
-    Some([
-        Rebounded { velocity: motion.v_a, angular_velocity: motion.w_a },
-        Rebounded { velocity: motion.v_b, angular_velocity: motion.w_b },
-    ])
+    Some(all)
 }
 
 /// Returns the normal impulses that change the normal velocities of the points by `wanted`, N·s. Where one would pull,

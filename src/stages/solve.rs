@@ -1,9 +1,9 @@
 //! **solve** and **relax**: one sweep of sequential impulses over all contacts, colour by colour. Box2D:
 //! `b2SolveContactsTask` with and without bias.
 //!
-//! Reads and writes constraints (impulses), rebounds, surfaces and states (velocities). Visits the constraints in
-//! colour order; the device solves those of one colour in parallel, as they share no dynamic body. `relax` is the same
-//! sweep without bias.
+//! Reads and writes constraints (impulses), rebounds, surfaces, states (velocities) and accumulators. Visits the
+//! constraints in colour order; the device solves those of one colour in parallel, as they share no dynamic body.
+//! `relax` is the same sweep without bias.
 //!
 //! One formula serves every mode: `λ = −m (mass_scale·v + bias) − impulse_scale·Λ`, with the accumulated impulse `Λ`
 //! clamped, not `λ`. The soft step derives its three coefficients from a spring-damper; Baumgarte's method has mass
@@ -11,16 +11,20 @@
 //! Friction is solved if the sweep has [`USE_FRICTION`]: in the soft step only when relaxing, when the normal impulses
 //! carry no bias.
 //!
+//! A contact that [`collide`](super::collide) found ahead is an impact and not a load ([`land_contact`]).
+//!
 //! A missing second point is all zero. It is visited like any other and takes no impulse.
 
 use glam::Vec2;
 
 use super::prepare::{ConstraintPoint, ContactConstraint};
-use super::restitution::impact_speed;
+use super::restitution::{impact_speed, land_contact, pressing_speed};
+use crate::constants::FAR;
 pub use crate::constants::GAP;
-use crate::math::{cross, cross_scalar, larger, right_perp, smaller, turned};
+use crate::math::{cross, cross_scalar, larger, right_perp, smaller};
 use crate::types::{
-    ACCUMULATE, BodyState, FIXED_A, FIXED_B, FRESH, LEAVE_IMPACTS, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
+    ACCUMULATE, Accumulator, BodyState, FIXED_A, FIXED_B, FRESH, IMPACT, LEAVE_IMPACTS, LOADED, MEASURED, Params,
+    Surface, USE_BIAS, USE_FRICTION,
 };
 
 /// Makes one sweep over all contacts.
@@ -30,32 +34,44 @@ pub fn solve(
     constraints: &mut [ContactConstraint],
     surfaces: &mut [Surface],
     states: &mut [BodyState],
+    accumulators: &mut [Accumulator],
 ) {
-    for (slot, constraint) in constraints.iter_mut().enumerate() {
-        solve_contact(params, flags, constraint, surfaces.get_mut(slot), states);
+    for (slot, c) in constraints.iter_mut().enumerate() {
+        let (a, b) = (c.body_a as usize, c.body_b as usize);
+        let pair = [states[a], states[b]];
+        let (mut sums, mut solved) = ([accumulators[a], accumulators[b]], pair);
+        if c.flags & IMPACT == 0 {
+            solved = solve_contact(params, flags, c, surfaces.get_mut(slot), pair);
+        } else if let Some([new_a, new_b]) = land_contact(params, flags, c, surfaces.get(slot), pair) {
+            (solved[0], sums[0]) = new_a.applied(pair[0], sums[0]);
+            (solved[1], sums[1]) = new_b.applied(pair[1], sums[1]);
+        }
+        if c.flags & FIXED_A == 0 {
+            (states[a], accumulators[a]) = (solved[0], sums[0]);
+        }
+        if c.flags & FIXED_B == 0 {
+            (states[b], accumulators[b]) = (solved[1], sums[1]);
+        }
     }
 }
 
-/// Solves one contact: rolling resistance and friction after the normal impulses.
-fn solve_contact(
+/// Solves one contact: rolling resistance and friction after the normal impulses. Returns the states of its bodies
+/// afterwards.
+#[must_use]
+#[allow(clippy::too_many_lines, reason = "read beside the kernel, from top to bottom")]
+pub fn solve_contact(
     params: &Params,
     sweep_flags: u32,
     c: &mut ContactConstraint,
     mut surface: Option<&mut Surface>,
-    states: &mut [BodyState],
-) {
+    [mut state_a, mut state_b]: [BodyState; 2],
+) -> [BodyState; 2] {
     // Contacts without restitution have no impacts: their approach ends in this sweep.
     let sweep_flags = if c.rebound.restitution == 0.0 { sweep_flags & !LEAVE_IMPACTS } else { sweep_flags };
-    let (state_a, state_b) = (states[c.body_a as usize], states[c.body_b as usize]);
     let normal = Vec2::from(c.normal);
     let mut motion = ContactMotion::new(c, &state_a, &state_b);
     if sweep_flags & MEASURED == 0 {
-        let moved = Vec2::from(state_b.delta_position) - Vec2::from(state_a.delta_position);
-        let (turn_a, turn_b) = (state_a.delta_rotation.into(), state_b.delta_rotation.into());
-        for (point, measured) in c.points.iter().zip(&mut c.measured) {
-            let swung = turned(turn_b, point.r_b.into()) - turned(turn_a, point.r_a.into());
-            *measured = point.separation + (moved + swung).dot(normal);
-        }
+        c.measure(&state_a, &state_b);
     }
     let softness = if c.flags & (FIXED_A | FIXED_B) == 0 { params.contact_softness } else { params.fixed_softness };
     if sweep_flags & FRESH != 0 {
@@ -68,7 +84,8 @@ fn solve_contact(
     for (end, point) in c.points.iter().enumerate() {
         let velocity = motion.velocity(point).dot(normal);
         let old = c.impulses[2 * end];
-        let new = normal_impulse(params, sweep_flags, softness, c.measured[end], velocity, point.normal_mass, old);
+        let new =
+            normal_impulse(params, sweep_flags, softness, c.flags, c.measured[end], velocity, point.normal_mass, old);
         c.impulses[2 * end] = new;
         motion.push(point, normal * (new - old));
     }
@@ -112,14 +129,9 @@ fn solve_contact(
         }
     }
 
-    if c.flags & FIXED_A == 0 {
-        let state = &mut states[c.body_a as usize];
-        (state.velocity, state.angular_velocity) = (motion.v_a.into(), motion.w_a);
-    }
-    if c.flags & FIXED_B == 0 {
-        let state = &mut states[c.body_b as usize];
-        (state.velocity, state.angular_velocity) = (motion.v_b.into(), motion.w_b);
-    }
+    (state_a.velocity, state_a.angular_velocity) = (motion.v_a.into(), motion.w_a);
+    (state_b.velocity, state_b.angular_velocity) = (motion.v_b.into(), motion.w_b);
+    [state_a, state_b]
 }
 
 /// Returns the accumulated normal impulse of a point after this visit, N·s.
@@ -127,6 +139,7 @@ fn normal_impulse(
     params: &Params,
     sweep_flags: u32,
     softness: [f32; 4],
+    flags: u32,
     separation: f32,
     velocity: f32,
     mass: f32,
@@ -138,11 +151,13 @@ fn normal_impulse(
     } else if sweep_flags & USE_BIAS != 0 {
         let [bias_rate, soft_mass_scale, soft_impulse_scale, slop] = softness;
         let depth = smaller(separation + slop, 0.0);
-        bias = larger(soft_mass_scale * bias_rate * depth, -params.push_speed);
+        let fastest = if flags & LOADED == 0 { params.push_speed } else { FAR };
+        bias = larger(soft_mass_scale * bias_rate * depth, -fastest);
         (mass_scale, impulse_scale) = (soft_mass_scale, soft_impulse_scale);
     }
     // A fast approach is left to the next impacts, which give it its rebound.
-    if sweep_flags & LEAVE_IMPACTS != 0 && velocity < -impact_speed(params) {
+    let impact = if old > 0.0 { pressing_speed(params) } else { impact_speed(params) };
+    if sweep_flags & LEAVE_IMPACTS != 0 && velocity < -impact {
         return old;
     }
     let wanted = -(mass * (mass_scale * velocity + bias)) - impulse_scale * old;

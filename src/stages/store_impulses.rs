@@ -72,7 +72,7 @@ pub fn store_impulses_of(
     [manifold.points[0].normal_impulse, manifold.points[0].tangent_impulse] = [normal_0, tangent_0];
     [manifold.points[1].normal_impulse, manifold.points[1].tangent_impulse] = [normal_1, tangent_1];
     if params.preload_rate > 0.0 {
-        manifold.preload = preload(params, contact, manifold, state);
+        manifold.preloads = preloads(params, contact, manifold, state);
     }
     if impulses.has_impact {
         contact.flags |= IMPACT;
@@ -82,20 +82,20 @@ pub fn store_impulses_of(
     }
 }
 
-/// Returns the preload of a contact for the next step, m.
+/// Returns the preloads of a contact for the next step, m. Both change by the same length.
 #[inline]
-fn preload(params: &Params, contact: &Contact, manifold: &Manifold, state: impl Fn(u32) -> BodyState) -> f32 {
+fn preloads(params: &Params, contact: &Contact, manifold: &Manifold, state: impl Fn(u32) -> BodyState) -> [f32; 2] {
     let [p_0, p_1] = &manifold.points;
     let is_pair = contact.flags & POINT_COUNT_MASK > 1;
     let overlap = if is_pair { -0.5 * (p_0.separation + p_1.separation) } else { -p_0.separation };
     let load = p_0.normal_impulse + p_1.normal_impulse;
-    if load == 0.0 || overlap < 0.0 {
-        return 0.0;
+    let (old, slop) = (manifold.preloads, params.linear_slop);
+    if load == 0.0 || overlap < params.unload_overlap - UNLOAD_SHARE * slop {
+        return [0.0; 2];
     }
-    let (old, slop) = (manifold.preload, params.linear_slop);
-    let missing = UNLOAD_SHARE * slop - overlap;
+    let missing = params.unload_overlap - overlap;
     if missing > 0.0 {
-        return larger(old - UNLOAD_RATE * missing, 0.0);
+        return old.map(|old| larger(old - UNLOAD_RATE * missing, 0.0));
     }
     let excess = overlap - slop;
     let is_quiet = |body: u32| {
@@ -105,7 +105,7 @@ fn preload(params: &Params, contact: &Contact, manifold: &Manifold, state: impl 
     // Deeper overlaps are those of a press that does not open, or of bodies placed inside each other.
     let is_load = excess > 0.0 && overlap < MAX_PRELOAD * slop;
     if is_load && is_quiet(contact.body_a) && is_quiet(contact.body_b) {
-        return smaller(old + params.preload_rate * excess, MAX_PRELOAD * slop);
+        return old.map(|old| larger(smaller(old + params.preload_rate * excess, MAX_PRELOAD * slop), old));
     }
     old
 }

@@ -7,8 +7,7 @@ use bytemuck::Pod;
 use fearless_simd::f64x2;
 use zerocopy::IntoBytes;
 
-use crate::cpu::lanes::{Bytes, Simd, SimdBase, SimdFrom, SimdSplit, WIDTH, columns, f32x4, f32x8, transpose};
-use crate::stages::solve_joints::tree::RowStore;
+use crate::lanes::{Bytes, Simd, SimdBase, SimdFrom, SimdSplit, WIDTH, columns, f32x4, f32x8, transpose};
 
 /// Table of rows that several threads read and write, each row by one thread at a time (a colour touches a body once).
 ///
@@ -145,16 +144,6 @@ pub trait Halves: Copy {
 
     /// Writes a half.
     fn set_lanes<S: Simd>(self, half: usize, lanes: f32x4<S>);
-}
-
-impl<T: Pod, const W: usize> RowStore<T> for &Rows<T, W> {
-    fn row(&self, index: usize) -> T {
-        self.get(index)
-    }
-
-    fn put(&mut self, index: usize, row: T) {
-        self.set(index, row);
-    }
 }
 
 impl<'a, T: Pod, const W: usize> RowTable for &'a Rows<T, W> {
@@ -294,7 +283,7 @@ impl<R: Halves> Eight<R> {
 #[cfg(test)]
 mod tests {
     use super::{Halves, RowTable, Rows};
-    use crate::cpu::lanes::{SimdBase, dispatch};
+    use crate::lanes::{SimdBase, dispatch};
 
     /// Exclusive access reads and writes the same bytes as shared access.
     #[test]

@@ -60,8 +60,19 @@ pub struct BodyData {
     pub kind: u32,
     /// 1 if the body may fall asleep, else 0.
     pub can_sleep: u32,
+    /// Number that the colour follows in pictures, plus 1; 0 for the index of the body. The solver does not read it.
+    pub color: u32,
     /// Unused.
-    pub pad: [u32; 2],
+    pub pad: u32,
+}
+
+impl BodyData {
+    /// Returns true for a disc about its centre of mass: its surface is everywhere as far away, at any angle.
+    #[inline]
+    #[must_use]
+    pub fn is_disc(&self) -> bool {
+        self.extent == self.min_extent
+    }
 }
 
 /// Continuous collision data of a shape, beside its [`ShapeData`](super::ShapeData). The row of a body's first shape
@@ -140,6 +151,19 @@ impl Default for BodyState {
             delta_rotation: [1.0, 0.0],
         }
     }
+}
+
+/// Motion of a body that the search for contacts expects in a step.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+pub struct BodyMotion {
+    /// Motion of the centre of mass at the velocity of the step's start, m; 0 for a body that is swept.
+    pub moved: [f32; 2],
+    /// Turn at the angular velocity of the step's start, rad.
+    pub turned: f32,
+    /// Distance of the farthest point from the centre of mass, m; 0 for a static body; negative if the body is too fast
+    /// for its manifolds to be kept.
+    pub extent: f32,
 }
 
 /// Change of a body's velocity by the impulses of its contacts and joints; added at the start of the next substep.

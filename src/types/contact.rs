@@ -14,8 +14,14 @@ pub const RECYCLED: u32 = 16;
 pub const SENSOR: u32 = 256;
 /// [`Contact::flags`]: the shape overlaps the sensor.
 pub const OVERLAPS: u32 = 512;
-/// [`Contact::flags`]: the impulses of the points include those of impacts, with which no step begins.
+/// [`Contact::flags`]: the impulses of the points include those of impacts, with which no step begins. From `collide`
+/// on: the pair is apart and meets within the step.
 pub const IMPACT: u32 = 1024;
+/// [`Contact::flags`]: the contact is one of those with which a world begins: it has impulses, and was in no step.
+pub const INITIAL: u32 = 2048;
+/// [`Constraint::flags`](super::Constraint::flags): a preload is larger than any that grows in steps. The fastest
+/// push-out, which is for overlaps, does not bound the force of such a spring.
+pub const LOADED: u32 = 4096;
 /// [`Contact::flags`]: the cached pose and manifold are valid (not the first step of this pair).
 pub const CACHED: u32 = 32;
 /// [`Contact::flags`]: in the previous step the pair touched, or overlapped if one is a sensor.
@@ -86,11 +92,11 @@ pub struct Manifold {
     pub cached_position: [f32; 2],
     /// Points, of which the first `flags & POINT_COUNT_MASK` of the contact are valid.
     pub points: [ContactPoint; 2],
-    /// Preload of the contact's spring, m: by so much less the contact overlaps under its load at rest than the spring
-    /// alone would let it.
-    pub preload: f32,
+    /// Preload of the spring of each point, m: by so much less the contact overlaps there under its load at rest than
+    /// the spring alone would let it.
+    pub preloads: [f32; 2],
     /// Unused, zero.
-    pub pad: [u32; 3],
+    pub pad: [u32; 2],
 }
 
 /// An archived contact: both bodies sleep. It is moved as a whole and hardly ever read. As two tables it would make the

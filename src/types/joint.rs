@@ -98,6 +98,14 @@ pub struct JointData {
     pub pad: u32,
 }
 
+impl JointData {
+    /// Returns bodies A and B; `None` for an end that does not move.
+    pub(crate) fn moving_ends(&self) -> [Option<u32>; 2] {
+        let end = |fixed: u32, body: u32| (self.flags & fixed == 0).then_some(body);
+        [end(JOINT_FIXED_A, self.body_a), end(JOINT_FIXED_B, self.body_b)]
+    }
+}
+
 /// A constraint row of a joint: of one velocity, or of two for [`ROW_POINT`].
 ///
 /// A joint is a list of rows, so that a rod does not pay for a wheel, and a new kind of joint is a new list.

@@ -71,7 +71,7 @@ pub struct Params {
     pub aabb_margin: f32,
     /// Largest speed, m/s; faster bodies are slowed to it.
     pub max_speed: f32,
-    /// Largest angular speed, rad/s; faster spins are slowed to it.
+    /// Largest angular speed, rad/s; faster spins are slowed to it. Discs have [`Self::max_disc_spin`].
     pub max_spin: f32,
     /// Share of the penetration that one position sweep removes (projection mode).
     pub projection_rate: f32,
@@ -106,6 +106,20 @@ pub struct Params {
     pub field_count: u32,
     /// Number of half planes added to the running world.
     pub late_plane_count: u32,
+    /// Approach speed below which a point that carries an impulse does not bounce, m/s.
+    pub pressing_threshold: f32,
+    /// Time in which gravity adds the slowest approach that is an impact, s.
+    pub impact_time: f32,
+    /// Grid levels on which static or kinematic shapes may lie, as bits.
+    pub fixed_levels: u32,
+    /// Mean overlap of a contact below which its preload shrinks, m.
+    pub unload_overlap: f32,
+    /// Largest angular speed of a body that is a disc about its centre of mass, rad/s.
+    pub max_disc_spin: f32,
+    /// Unused.
+    pub pad_0: u32,
+    /// Unused.
+    pub pad_1: [u32; 2],
     /// Indices of those half planes among the shapes, four a row.
     pub late_planes: [[u32; 4]; MAX_LATE_PLANES / 4],
     /// Force fields that attract bodies.

@@ -5,7 +5,7 @@ use crate::cpu::CpuWorld;
 use crate::population::{BodyId, JointId};
 use crate::scene::{Body, Compiled, Joint, Scene};
 use crate::snapshot::Snapshot;
-use crate::world::WorldError;
+use crate::world_error::WorldError;
 
 impl WorldBatch {
     /// Adds bodies to a world, all or none. They take part from its next step on. Slots of removed bodies are reused,

@@ -21,6 +21,10 @@ on_every_backend!(
     oblique_impact,
     reported_impulse,
     stack_rests,
+    default_gas,
+    dropped_stack_rests,
+    landing,
+    passing_a_corner,
     slope_distances,
     slope_holds,
     friction_ramp,
@@ -46,10 +50,9 @@ fn bounce_heights(backend: Backend) {
     for (e, ideal) in [(0.25, 0.594), (0.5, 2.375), (0.75, 5.344), (1.0, 9.5)] {
         let mut sim = backend.build(&format!("bouncing_ball:restitution={e},height=9.5,gravity=10"));
         let height = rebound(&mut sim);
-        // The impact is found up to one step late, up to d = v·dt = 0.23 m below the surface; the ball rises from there
-        // with e times the speed, to e²·(H + d) − d. Nothing else is lost: the law holds at the time of the poses.
-        let lost = 0.23 * (1.0 - e * e);
-        between(&format!("height at restitution {e}"), height, ideal - lost - 1e-3, ideal + 1e-3);
+        // Newton's law holds at the surface, though the impact is made up to v·h = 0.058 m above it. The highest pose
+        // is at most g·dt²/8 = 0.35 mm below the highest point.
+        near(&format!("height at restitution {e}"), height, ideal, 2e-3);
     }
     let mut dead = backend.build("bouncing_ball:restitution=0,height=9.5,gravity=10");
     near("height at restitution 0", rebound(&mut dead), 0.0, 0.02);
@@ -368,6 +371,87 @@ fn stack_rests(backend: Backend) {
     between("velocity after a drop", highest, 0.2, 0.5);
 }
 
+/// A gas of restitution 1 keeps its energy at the default settings, too.
+fn default_gas(backend: Backend) {
+    let mut scene = gas_of(10, 0.44);
+    scene.settings.restitution_threshold = None;
+    let mut sim = backend.start(&scene);
+    let before = sim.metrics().kinetic_energy;
+    let (steps, least) = if backend == Backend::Gpu { (300, 0.99) } else { (3600, 0.95) };
+    let kept = sim.advance(steps).metrics().kinetic_energy / before;
+    between("energy at the end", kept, least, 1.0 + 1e-3);
+    // Negative control: the threshold of bodies that press on each other, for all.
+    scene.settings.restitution_threshold = Some(1.0);
+    let lost = backend.start(&scene).advance(steps).metrics().kinetic_energy / before;
+    between("energy at a threshold of 1 m/s", lost, 0.0, 0.9);
+}
+
+/// A tall stack of bodies that bounce comes to rest at the default settings: its loads are no impacts.
+fn dropped_stack_rests(backend: Backend) {
+    if backend == Backend::Gpu {
+        // Twenty colours of one contact each: minutes on a software adapter. The GPU equals its twin stage by stage.
+        return;
+    }
+    let mut scene = Scene::new("dropped stack");
+    let surface = |shape: Shape| shape.restitution(0.5);
+    scene.add(Body::fixed(0.0, -1.0).shape(surface(Shape::half_box(20.0, 1.0))));
+    for index in 0_u8..20 {
+        scene.add(Body::dynamic(0.0, 0.5 + 1.05 * f32::from(index)).shape(surface(Shape::half_box(0.5, 0.5))));
+    }
+    let metrics = backend.start(&scene).advance(300).metrics();
+    near("speed", metrics.max_speed, 0.0, 0.05);
+    // Negative control: loads that bounce like impacts.
+    scene.settings.restitution_threshold = Some(0.0);
+    far("speed at a threshold of 0", backend.start(&scene).advance(300).metrics().max_speed, 0.0, 0.05);
+}
+
+/// A fast body stops at the surface of a floor: it neither enters it nor turns nor springs back.
+fn landing(backend: Backend) {
+    // Returns the greatest depth on the way, m, and the body at the end.
+    let land = |shape: &Shape, floor: f32, phase: u8| {
+        let mut scene = Scene::new("landing").gravity(0.0, 0.0);
+        scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(floor, 0.5)));
+        let y = 1.5 + 10.0 / 60.0 / 7.0 * f32::from(phase);
+        scene.add(Body::dynamic(0.0, y).velocity(0.0, -10.0).shape(shape.clone()));
+        let mut sim = backend.start(&scene);
+        let mut depth = 0.0_f64;
+        for _ in 0..15 {
+            depth = depth.max(0.5 - f64::from(sim.advance(1).body(1).position[1]));
+        }
+        (depth, sim.body(1))
+    };
+    let mut entered = 0.0_f64;
+    for shape in [Shape::circle(0.5), Shape::half_box(0.5, 0.5)] {
+        for phase in 0..7 {
+            let (depth, body) = land(&shape, 20.0, phase);
+            near("depth", depth, 0.0, 1e-4);
+            near("velocity", body.velocity[1], 0.0, 5e-4 * 10.0);
+            near("spin", body.angular_velocity, 0.0, 1e-3);
+            // Negative control: a body does not look ahead for bodies of its own size.
+            entered = entered.max(land(&shape, 0.5, phase).0);
+        }
+    }
+    far("depth in a box of its size", entered, 0.0, 0.02 * 0.5);
+}
+
+/// A fast disc that passes by the corner of a ledge, further away than the distance of a contact, is not touched by it.
+fn passing_a_corner(backend: Backend) {
+    let pass = |clearance: f32, phase: u8| {
+        let mut scene = Scene::new("passing a corner").gravity(0.0, 0.0);
+        scene.add(Body::fixed(-20.0, -5.0).shape(Shape::half_box(20.0, 5.0)));
+        let y = 1.5 + 10.0 / 60.0 / 7.0 * f32::from(phase);
+        scene.add(Body::dynamic(0.5 + clearance, y).velocity(0.0, -10.0).shape(Shape::circle(0.5)));
+        backend.start(&scene).advance(18).body(1)
+    };
+    for phase in 0..7 {
+        let body = pass(0.025, phase);
+        near("velocity, x", body.velocity[0], 0.0, 1e-4);
+        near("velocity, y", body.velocity[1], -10.0, 1e-3);
+        // Negative control: one that strikes it.
+        far("velocity, x", pass(-0.1, phase).velocity[0], 0.0, 0.1);
+    }
+}
+
 /// Worlds without a material that bounces have neither rounds of impacts nor another relax sweep.
 #[test]
 fn no_rounds_without_bounces() {
@@ -407,8 +491,8 @@ fn slope_distances(backend: Backend) {
         let euler = ideal * (1.0 + 1.0 / 480.0);
         let late = f64::from(friction) * 10.0 * 0.5_f64.atan().cos() / 240.0 * 2.0;
         between(&format!("distance at friction {friction}"), distance, euler - 2e-3, euler + late);
-        // Box2D's box starts a little faster still, by 8 to 9 mm/s at every friction that slides.
-        near(&format!("distance at friction {friction} by Box2D"), distance, box2d, 0.02);
+        // Box2D's box has no load when it starts, and so starts faster, by 13 to 22 mm/s at every friction that slides.
+        near(&format!("distance at friction {friction} by Box2D"), distance, box2d, 0.05);
     }
     far("distance at friction 0.4 against that of 0.42", slid(backend, 0.4, 120), 1.431, 0.05);
 }

@@ -11,6 +11,7 @@ mod bodies;
 mod fields;
 mod friction;
 mod impacts;
+mod initial_loads;
 mod mass;
 mod modes;
 mod motion;

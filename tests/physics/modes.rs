@@ -106,7 +106,10 @@ fn no_correction_keeps_perfect_bounces(backend: Backend) {
 
 /// Clamping each increment never reduces an impulse: overshoot remains.
 fn clamping_increments_is_wrong(backend: Backend) {
-    let metrics = |accumulate| stack(backend, 5, 300, |settings| settings.accumulate = accumulate);
+    let metrics = |accumulate| {
+        // Impulses of the start that fit leave nothing to clamp.
+        stack(backend, 5, 300, |settings| (settings.accumulate, settings.initial_loads) = (accumulate, false))
+    };
     let (right, wrong) = (metrics(true), metrics(false));
     let error = |m: &Metrics| (m.top_sink - 0.0075).abs() + m.top_lean;
     assert!(error(&wrong) > 5.0 * error(&right), "wrong {wrong:?}, right {right:?}");

@@ -65,7 +65,7 @@ fn circle_sinks(backend: Backend) {
     for gravity in [10.0, 100.0] {
         for recycle in [true, false] {
             let mut scene = scene(gravity);
-            scene.settings.recycle = recycle;
+            (scene.settings.recycle, scene.settings.initial_loads) = (recycle, false);
             // Size and density have no effect: load and stiffness are both proportional to the mass.
             let circles = [(0.25, 2.5), (0.5, 1.0), (0.4, 40.0)];
             for (index, (radius, density)) in circles.into_iter().enumerate() {
@@ -91,7 +91,7 @@ fn box_sinks(backend: Backend) {
     for gravity in [10.0, 100.0] {
         for recycle in [true, false] {
             let mut scene = scene(gravity);
-            scene.settings.recycle = recycle;
+            (scene.settings.recycle, scene.settings.initial_loads) = (recycle, false);
             scene.add(Body::dynamic(0.0, 0.5).shape(Shape::half_box(0.5, 0.5)));
             let body = backend.start(&scene).advance(300).body(1);
             let (sink, want) = (0.5 - f64::from(body.position[1]), 1.25 * f64::from(gravity) / STATIC);

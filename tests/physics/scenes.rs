@@ -1,6 +1,7 @@
 //! Scenes of Box2D and solver2d: structures that stand there must stand here.
 
 use drystone::low_level::state::ReportedBody;
+use drystone_scenes::catalogue;
 
 use crate::common::{Backend, Sim, between, near};
 
@@ -22,18 +23,26 @@ on_every_backend!(
     domino,
 );
 
-/// The 5050 boxes sink by 0.73 m at the top in Box2D: 98.768 m after 500 steps, drift 0.02 m.
+/// The 5050 boxes stay where they are. Without loads at the start the top sinks by half a metre; in Box2D by 0.73 m, to
+/// 98.768 m after 500 steps, with a drift of 0.02 m.
 fn large_pyramid(backend: Backend) {
-    let mut sim = backend.build("large_pyramid");
+    let mut scene = catalogue::build("large_pyramid").expect("a scene");
+    if backend != Backend::Gpu {
+        scene.settings.initial_loads = false;
+        let sunk = backend.start(&scene).advance(500).bodies().last().expect("an apex").position;
+        between("top without loads, y", sunk[1], 98.5, 99.2);
+        near("top without loads, x", sunk[0], 0.0, 0.1);
+        scene.settings.initial_loads = true;
+    }
+    let mut sim = backend.start(&scene);
     let bodies = sim.advance(500).bodies();
     let top = bodies.last().expect("an apex");
     println!("top {:?}", top.position);
-    between("top, y", top.position[1], 98.5, 99.2);
-    near("top, x", top.position[0], 0.0, 0.1);
+    near("top, y", top.position[1], 99.5, 1e-3);
+    near("top, x", top.position[0], 0.0, 1e-3);
     let metrics = sim.metrics();
     println!("{metrics:?}");
-    // 22 m deep columns press on the middle of the lowest row; no body may be pressed through another.
-    between("penetration", metrics.max_penetration, 0.0, 0.05);
+    between("penetration", metrics.max_penetration, 0.0, 1e-3);
     near("ground impulse over weight, less 1", metrics.ground_impulse_ratio.expect("gravity"), 0.0, 0.01);
 }
 

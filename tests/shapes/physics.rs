@@ -151,16 +151,16 @@ fn drum_of_half_planes_holds(backend: Backend) {
     }
 }
 
-/// Returns a half plane that turns slowly about a point 50 m away: its surface rises by 3 mm per step towards a ball at
+/// Returns a half plane that turns slowly about a point 50 m away: its surface rises by 3 mm per step towards a box at
 /// rest.
 fn swinging() -> Scene {
     let mut scene = Scene::new("swinging").gravity(0.0, 0.0);
     scene.add(Body::kinematic(0.0, 0.0).angular_velocity(0.004).shape(Shape::half_plane([0.0, 1.0], 0.0)));
-    scene.add(Body::dynamic(50.0, 0.11).shape(Shape::particle(0.08)));
+    scene.add(Body::dynamic(50.0, 0.11).shape(Shape::half_box(0.08, 0.08)).fixed_rotation());
     scene
 }
 
-/// Returns the height of the ball's lowest point over that surface after a second, m.
+/// Returns the height of the box's lower side over that surface after a second, m.
 fn height(world: &mut World) -> f32 {
     for _ in 0..60 {
         world.step().expect("a step");

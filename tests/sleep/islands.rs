@@ -51,6 +51,8 @@ fn the_timer_counts_steps_of_rest(backend: Backend) {
 
 fn a_stack_falls_asleep_and_does_not_move_by_a_bit(backend: Backend) {
     let mut scene = floor();
+    // It sinks first.
+    scene.settings.initial_loads = false;
     stack(&mut scene, 0.0, 10);
     let mut sim = backend.start(&scene);
     settle(&mut sim, 10, 200);

@@ -34,7 +34,7 @@ pub struct EnergyWatch {
 
 impl EnergyWatch {
     /// Begins to watch a world at its present state. `None` if its scene has something that does work: motors, bodies
-    /// on paths, belts, constant forces, emitters.
+    /// on paths, belts, constant forces, emitters, commands with a time.
     pub fn new(compiled: &Compiled, snapshot: &Snapshot) -> Option<Self> {
         if does_work(compiled) {
             return None;
@@ -84,5 +84,9 @@ fn does_work(compiled: &Compiled) -> bool {
             row.kind & ROW_ROLE == ROW_SPRING && row.kind & ROW_BY_MASS != 0 && row.max_impulse < f32::MAX;
         row.kind & ROW_ROLE == ROW_MOTOR || limited_spring
     });
-    forced || driven || compiled.emits() || compiled.shapes.iter().any(|shape| shape.tangent_speed != 0.0)
+    forced
+        || driven
+        || compiled.emits()
+        || compiled.has_timeline()
+        || compiled.shapes.iter().any(|shape| shape.tangent_speed != 0.0)
 }

@@ -3,9 +3,9 @@
 
 use std::fmt::Write as _;
 
-use drystone::low_level::cpu::lanes;
 use drystone::low_level::gpu;
 use drystone::low_level::gpu::memory::{self, Features};
+use drystone::low_level::lanes;
 
 use super::backend::{self, Backend, BackendChoice, BackendInfo};
 use super::console;

@@ -1,5 +1,5 @@
 //! The `drystone` command line: parses arguments and dispatches to one file per subcommand (`run`, `validate`, `bench`,
-//! `scenes`, `info`, `view`, `serve`); the other files are shared by several of them.
+//! `scenes`, `lab`, `info`, `view`, `serve`); the other files are shared by several of them.
 
 mod backend;
 mod bench;
@@ -9,6 +9,7 @@ mod drivers;
 mod energy;
 mod failure;
 mod info;
+mod lab;
 mod npz;
 mod number;
 mod output;
@@ -32,6 +33,7 @@ mod worlds;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use drystone_scenes::time;
 
 use failure::{Code, Failure};
 
@@ -67,6 +69,7 @@ enum CliCommand {
     Validate(validate::ValidateOptions),
     Bench(Box<bench::BenchOptions>),
     Scenes(scenes::ScenesOptions),
+    Lab(lab::LabOptions),
     Info(info::InfoOptions),
     #[cfg(feature = "view")]
     View(Box<view::ViewOptions>),
@@ -115,6 +118,7 @@ fn dispatch(command: Option<CliCommand>) -> Result<(), Failure> {
         Some(CliCommand::Validate(options)) => validate::run(&options),
         Some(CliCommand::Bench(options)) => bench::run(&options),
         Some(CliCommand::Scenes(options)) => scenes::run(&options),
+        Some(CliCommand::Lab(options)) => lab::run(&options),
         Some(CliCommand::Info(options)) => info::run(&options),
         #[cfg(feature = "view")]
         Some(CliCommand::View(options)) => view::run(&options),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use drystone::low_level::constants::DEFAULT_DT;
 use drystone::low_level::scene::Compiled;
+use drystone::low_level::stages::integrate_velocities::max_spin;
 use drystone::low_level::state::{self, Metrics};
 use drystone::low_level::types::{COLOR_COUNT, Counters, DYNAMIC, GEOMETRY_MASK, NO_SHAPE, OVERFLOW_COLOR, VACANT};
 use drystone::{Mode, Snapshot, World};
@@ -12,6 +13,7 @@ use serde::{Serialize, Serializer};
 
 use super::backend::BackendInfo;
 use super::energy::Divergence;
+use super::time;
 
 /// Report of a run. Numbers that are not finite are written as `null`.
 #[derive(Debug, Serialize)]
@@ -208,12 +210,12 @@ fn overflows(world: &World) -> Vec<BufferOverflow> {
 
 /// Returns the number of dynamic bodies at the largest speed or spin, to rounding.
 fn at_limit(compiled: &Compiled, snapshot: &Snapshot) -> usize {
-    let (speed, spin) = (0.999 * compiled.params.max_speed, 0.999 * compiled.params.max_spin);
+    let params = &compiled.params;
     let dynamic = compiled.bodies.iter().zip(&snapshot.states).filter(|(body, _)| body.kind == DYNAMIC);
     dynamic
-        .filter(|(_, state)| {
-            let [x, y] = state.velocity;
-            x.hypot(y) >= speed || state.angular_velocity.abs() >= spin
+        .filter(|(body, state)| {
+            let ([x, y], spin) = (state.velocity, state.angular_velocity);
+            x.hypot(y) >= 0.999 * params.max_speed || spin.abs() >= 0.999 * max_spin(params, body)
         })
         .count()
 }
@@ -227,7 +229,7 @@ impl RunReport {
     pub fn new(about: &BackendInfo, world: &World, snapshot: &Snapshot, times: &StepTimes) -> Self {
         let compiled = world.compiled();
         let counters = &snapshot.counters;
-        let dt = f64::from(compiled.params.dt);
+        let dt = compiled.params.dt;
         let steps = snapshot.step - times.before;
         Self {
             scene: compiled.name.clone(),
@@ -256,13 +258,14 @@ impl RunReport {
             stages_ms: stages(world),
             metrics: RunMeasurements {
                 last: state::metrics(compiled, snapshot),
-                time_to_rest: times.rest_since.map(|step| step as f64 * dt),
+                // Without a step nothing is known of the motion that follows.
+                time_to_rest: times.rest_since.filter(|_| steps > 0).map(|step| time::after(step, dt)),
             },
             overflows: overflows(world),
             quarantined: counters.quarantined,
             diverged: None,
             at_limit: at_limit(compiled, snapshot),
-            simulated_seconds: steps as f64 * dt,
+            simulated_seconds: time::after(steps, dt),
             wall_seconds: times.total.as_secs_f64(),
             hash: format!("{:016x}", state::hash(snapshot)),
         }

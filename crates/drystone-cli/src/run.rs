@@ -13,17 +13,17 @@ use drystone_draw::{Camera, Framing};
 use super::backend::{self, Backend};
 use super::energy::EnergyWatch;
 use super::failure::{Code, Failure};
-use super::npz::Trace;
+use super::npz::{Trace, TraceArrays};
 use super::number::{self, whole};
 use super::output::{self, Destination};
 use super::overrides::Overrides;
 use super::picture::{Artist, PictureStyle};
 use super::report::{self, RunReport, StepTimes};
 use super::series::{self, CsvOption, CsvTable};
-use super::snapshot::{self, Resumed};
+use super::snapshot::{self, Resumed, StartState};
 use super::source::{self, LoadedScene};
 use super::worlds::{self, Many};
-use super::{console, progress, stop};
+use super::{console, progress, stop, time};
 
 /// Default number of steps for scene files, that of Box2D's benchmarks.
 const DEFAULT_STEPS: u64 = 500;
@@ -68,8 +68,14 @@ pub struct RunOptions {
     /// Write the states over time, from the initial one (.npz, at most 16 GiB); positions and velocities as in --state
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Arrays of the trace, a list of position, angle, velocity, angular_velocity, asleep, mass, shapes; mass is that
+    /// of each body with its moment of inertia, shapes their outlines [default: all but asleep]
+    #[arg(long, value_name = "LIST", value_parser = TraceArrays::parse, requires = "trace")]
+    pub(super) arrays: Option<TraceArrays>,
     /// Write a table over time, from the initial state: energies=FILE.csv (energies, momentum, penetration),
-    /// contacts=FILE.csv (contact points with impulses and forces) or joints=FILE.csv (reactions); repeatable
+    /// contacts=FILE.csv (contact points with impulses and forces), joints=FILE.csv (reactions) or events=FILE.csv
+    /// (every contact and sensor overlap that begins or ends, joints that break, bodies that fall asleep or wake);
+    /// repeatable
     #[arg(long, value_name = "KIND=FILE", value_parser = series::parse)]
     csv: Vec<CsvOption>,
     /// Steps between two states of the trace and rows of --csv [default: 1]
@@ -98,6 +104,14 @@ pub struct RunOptions {
     /// from there
     #[arg(long, value_name = "FILE")]
     resume: Option<PathBuf>,
+    /// Start from the positions, velocities and impulses of a world written by --save, with everything else as in the
+    /// scene: bodies and joints are matched by id, those without one by index; time begins at 0
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    start_from: Option<PathBuf>,
+    /// With --start-from: bodies and joints that are only in the scene start as it says, those that are only in the
+    /// state are left out
+    #[arg(long, requires = "start_from")]
+    partial: bool,
     /// Measure the time to rest on a GPU, too; slow, as the state is read back after every step
     #[arg(long)]
     rest: bool,
@@ -171,8 +185,16 @@ pub fn run(options: &RunOptions) -> Result<(), Failure> {
         // Guaranteed by clap.
         (None, None) => return Err(Failure::usage("SCENE or --resume FILE is required")),
     };
+    let started = options.start_from.as_deref().map(StartState::read).transpose()?;
     options.overrides.apply(&mut scene);
     scene.settings.strict |= options.strict;
+    if options.csv.iter().any(CsvOption::is_of_events) && !scene.settings.events {
+        if resumed.is_some() {
+            return Err(Failure::usage("--csv events: the saved world reports no events")
+                .hint("save it from a scene with `\"events\": true` in its settings"));
+        }
+        scene.settings.events = true;
+    }
     let steps = options.step_count(scene.settings.dt, suggested)?;
 
     if let Some(worlds) = options.many.worlds {
@@ -189,6 +211,9 @@ pub fn run(options: &RunOptions) -> Result<(), Failure> {
         let mut opened = backend::open(&scene, options.backend, options.threads)?;
         if let Some((resumed, path)) = &resumed {
             resumed.resume(&mut opened.world, path)?;
+        }
+        if let Some(started) = &started {
+            started.start(&mut opened.world, options.partial, options.quiet)?;
         }
         Ok(opened)
     };
@@ -440,7 +465,9 @@ impl RunRecorder {
         let every = options.every.unwrap_or(1);
         let bodies = world.compiled().most_slots();
         let mut this = Self {
-            trace: trace.map(|destination| Trace::new(destination, &[bodies as u64], steps / every + 1)).transpose()?,
+            trace: trace
+                .map(|to| Trace::new(to, &[bodies as u64], steps / every + 1, options.arrays.unwrap_or_default()))
+                .transpose()?,
             series,
             every,
             movie: None,
@@ -464,9 +491,13 @@ impl RunRecorder {
     fn record(&mut self, world: &mut World, step: u64) -> Result<(), Failure> {
         let due = step.is_multiple_of(self.every);
         let trace = self.trace.as_mut().filter(|_| due);
+        for table in self.series.iter_mut().filter(|table| table.is_of_events()) {
+            table.push_events(world)?;
+        }
         let series = if due { &mut self.series[..] } else { &mut [] };
+        let wants_state = series.iter().any(|table| !table.is_of_events());
         let movie = self.movie.as_mut().filter(|_| movie::is_due(step, self.dt));
-        if trace.is_none() && series.is_empty() && movie.is_none() {
+        if trace.is_none() && !wants_state && movie.is_none() {
             return Ok(());
         }
         let snapshot = world.snapshot()?;
@@ -475,7 +506,12 @@ impl RunRecorder {
         }
         if let Some(trace) = trace {
             let step = self.before + step;
-            trace.push(step, step as f64 * self.dt, &state::body_slots(world.compiled(), &snapshot))?;
+            trace.describe(world.compiled(), snapshot.population);
+            trace.push(
+                step,
+                time::after(step, world.compiled().params.dt),
+                &state::body_slots(world.compiled(), &snapshot),
+            )?;
         }
         if let Some((movie, camera, shown)) = movie {
             let image = self.artist.draw(world, &snapshot, camera)?;

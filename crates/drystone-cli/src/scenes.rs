@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use drystone_scenes::catalogue::{self, Entry, Parameter};
+use drystone_scenes::catalogue::{self, Entry, Parameter, Topic};
 use drystone_scenes::file;
 
 use super::console;
@@ -36,9 +36,9 @@ pub fn run(options: &ScenesOptions) -> Result<(), Failure> {
             return Err(Failure::usage(format_args!("no scene matches {words:?}"))
                 .hint("`drystone scenes` lists all scenes; shorter words match more"));
         }
-        return console::print(&table(&found));
+        return console::print(&(table(&[(None, found)]) + USE));
     }
-    let Some(spec) = &options.name else { return console::print(&table(&catalogue::search(""))) };
+    let Some(spec) = &options.name else { return console::print(&(all() + USE)) };
     let base = spec.split(':').next().unwrap_or(spec).trim();
     let entry = catalogue::find(base).map_err(|error| source::unknown(&error))?;
     let Some(path) = &options.write else {
@@ -55,22 +55,37 @@ pub fn run(options: &ScenesOptions) -> Result<(), Failure> {
     console::print(&format!("wrote {}: {}\n", files.join(", "), count(scene.most_bodies() as u64, "body")))
 }
 
-fn table(entries: &[&Entry]) -> String {
-    let width = entries.iter().map(|entry| entry.name.len()).max().unwrap_or(0);
+/// Last line of a list.
+const USE: &str = "\n`drystone scenes NAME` explains one; `drystone run NAME:parameter=value` simulates it.\n";
+
+/// Returns a table of groups of scenes, with a heading for each group of a topic.
+fn table(groups: &[(Option<Topic>, Vec<&Entry>)]) -> String {
+    let width = groups.iter().flat_map(|(_, entries)| entries).map(|entry| entry.name.len()).max().unwrap_or(0);
     let mut text = format!("{:<width$}  {:>6}  {}\n", "scene", "bodies", "summary, parameters");
-    for entry in entries {
-        let _ = writeln!(text, "{:<width$}  {:>6}  {}", entry.name, bodies(entry), entry.summary);
-        let parameters: Vec<String> =
-            entry.parameters.iter().map(|p| format!("{}={}", p.name, number(p.default))).collect();
-        if !parameters.is_empty() {
-            let _ = writeln!(text, "{:width$}          {}", "", parameters.join(", "));
+    for (topic, entries) in groups {
+        if let Some(topic) = topic {
+            let _ = writeln!(text, "\n{}", topic.title());
+        }
+        for entry in entries {
+            let _ = writeln!(text, "{:<width$}  {:>6}  {}", entry.name, bodies(entry), entry.summary);
+            let parameters: Vec<String> =
+                entry.parameters.iter().map(|p| format!("{}={}", p.name, number(p.default))).collect();
+            if !parameters.is_empty() {
+                let _ = writeln!(text, "{:width$}          {}", "", parameters.join(", "));
+            }
         }
     }
+    text
+}
+
+/// Returns all scenes by topic, and the names of those to come.
+fn all() -> String {
+    let groups: Vec<_> = catalogue::by_topic().into_iter().map(|(topic, entries)| (Some(topic), entries)).collect();
+    let mut text = table(&groups);
     let waiting: Vec<&str> = catalogue::waiting().iter().map(|&(name, _)| name).collect();
-    if !waiting.is_empty() && entries.len() == catalogue::entries().len() {
+    if !waiting.is_empty() {
         let _ = writeln!(text, "\nnot supported yet: {}", waiting.join(", "));
     }
-    text += "\n`drystone scenes NAME` explains one; `drystone run NAME:parameter=value` simulates it.\n";
     text
 }
 
@@ -96,6 +111,9 @@ fn details(entry: &Entry) -> String {
     }
     let _ = writeln!(text, "  bodies  {} by default", bodies(entry));
     let _ = writeln!(text, "  steps   {} by default", group(entry.steps.into()));
+    if let Some(gravity) = gravity(entry) {
+        let _ = writeln!(text, "  gravity {gravity}");
+    }
     let _ = writeln!(text, "  source  {}", entry.source);
     let example = entry.parameters.first().map_or(String::new(), |p| format!(":{}={}", p.name, number(p.default)));
     let _ = writeln!(text, "\n  drystone run {}{example}", entry.name);
@@ -104,6 +122,19 @@ fn details(entry: &Entry) -> String {
 
 fn bodies(entry: &Entry) -> String {
     entry.body_count(&[]).map(group).unwrap_or_default()
+}
+
+/// Returns the gravity of a scene without a parameter for it.
+fn gravity(entry: &Entry) -> Option<String> {
+    if entry.parameters.iter().any(|parameter| parameter.name == "gravity") {
+        return None;
+    }
+    let [x, y] = entry.gravity().to_array();
+    Some(match (x == 0.0, y == 0.0) {
+        (true, true) => "none".to_owned(),
+        (true, false) if y < 0.0 => format!("{} m/s² downwards", -y),
+        _ => format!("({x}, {y}) m/s²"),
+    })
 }
 
 /// Formats a number as the shortest text that reads back as the same f32; defaults such as 25° in radians have no short

@@ -1,7 +1,7 @@
 //! `drystone serve`: starts the HTTP and WebSocket service of `drystone_serve`.
 
-use std::io::IsTerminal;
-use std::net::SocketAddr;
+use std::io::{ErrorKind, IsTerminal};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -23,7 +23,7 @@ use super::number::whole;
 pub struct ServeOptions {
     /// Address and port [default: 127.0.0.1:7878]; all but loopback addresses require a token. Port 0 selects a free
     /// port
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     listen: Option<SocketAddr>,
     /// Folder for the worlds [default: drystone-worlds], s3://BUCKET/PREFIX, or memory, which is lost on exit
     #[arg(long, value_name = "LOCATION")]
@@ -41,6 +41,13 @@ pub struct ServeOptions {
     /// Print the resulting settings as TOML and exit
     #[arg(long)]
     print_config: bool,
+}
+
+/// Parses an address with a port, also by the name of the host.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let named = || text.to_socket_addrs().ok().and_then(|mut found| found.next());
+    let expected = "expected an address and a port, such as 127.0.0.1:7878 or localhost:7878";
+    text.parse().ok().or_else(named).ok_or_else(|| expected.to_owned())
 }
 
 /// Text below the options. Each paragraph is one line, which clap wraps to the width of the terminal.
@@ -116,10 +123,31 @@ fn log_to(config: &Config) {
     let _ = if config.log.format == "json" { builder.json().with_target(true).try_init() } else { builder.try_init() };
 }
 
+/// Returns what helps against an address that cannot be used.
+fn remedy(error: &ServeError) -> Option<String> {
+    let ServeError::Listen { address, source } = error else { return None };
+    let free = SocketAddr::new(address.ip(), 0);
+    match source.kind() {
+        ErrorKind::AddrInUse => Some(format!(
+            "another program listens there, perhaps a service that you started before: stop it, or choose another \
+             port; `--listen {free}` takes a free one"
+        )),
+        ErrorKind::PermissionDenied => {
+            Some(format!("ports below 1024 need rights; choose another one, or `--listen {free}` for a free one"))
+        }
+        ErrorKind::AddrNotAvailable => {
+            Some("this machine has no such address; 0.0.0.0 is all of its addresses, 127.0.0.1 the local one".into())
+        }
+        _ => None,
+    }
+}
+
 impl From<ServeError> for Failure {
     fn from(error: ServeError) -> Self {
         let code =
             if matches!(error, ServeError::System(_) | ServeError::Taken(_)) { Code::Check } else { Code::Usage };
-        Self::new(code, error)
+        let hint = remedy(&error);
+        let failure = Self::new(code, error);
+        if let Some(hint) = hint { failure.hint(hint) } else { failure }
     }
 }

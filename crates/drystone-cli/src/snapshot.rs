@@ -6,8 +6,11 @@ use std::path::Path;
 use drystone::low_level::Journal;
 use drystone::{Scene, World, WorldError};
 use drystone_scenes::SavedWorld;
+use drystone_scenes::saved::SavedWorldError;
 
+use super::console;
 use super::failure::{Failure, reason};
+use super::report::count;
 
 /// Content of a `--resume` file.
 #[derive(Debug)]
@@ -94,6 +97,49 @@ impl Resumed {
             }
             other => Failure::from(other),
         })
+    }
+}
+
+/// State of `--start-from`.
+#[derive(Debug)]
+pub struct StartState {
+    saved: SavedWorld,
+    shown: String,
+}
+
+impl StartState {
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// If the file is missing, damaged, of another release or not a saved world.
+    pub fn read(path: &Path) -> Result<Self, Failure> {
+        let shown = path.display().to_string();
+        let saved =
+            SavedWorld::read(path).map_err(|error| Failure::usage(format_args!("--start-from {shown}: {error}")))?;
+        Ok(Self { saved, shown })
+    }
+
+    /// Gives a new world the positions, velocities and impulses of the state.
+    ///
+    /// # Errors
+    /// If bodies or joints do not match and `partial` is false, or the device is lost.
+    pub fn start(&self, world: &mut World, partial: bool, quiet: bool) -> Result<(), Failure> {
+        let taken = self.saved.start(world, partial).map_err(|error| match error {
+            SavedWorldError::Unmatched(_) => Failure::usage(format_args!("--start-from {}: {error}", self.shown))
+                .hint("give bodies and joints ids, by which they are matched; --partial takes what matches"),
+            SavedWorldError::World(error) => Failure::from(*error),
+            error => Failure::usage(format_args!("--start-from {}: {error}", self.shown)),
+        })?;
+        if !quiet {
+            let [bodies, contacts, joints] =
+                [(taken.bodies, "body"), (taken.contacts, "contact"), (taken.joints, "joint")]
+                    .map(|(found, noun)| count(found as u64, noun));
+            console::note(&format!("starting from {}: {bodies}, {contacts} and {joints} as there", self.shown));
+            for unmatched in &taken.unmatched {
+                console::note(unmatched);
+            }
+        }
+        Ok(())
     }
 }
 

@@ -17,7 +17,7 @@ use super::number::{self, whole};
 pub struct ViewOptions {
     /// A scene file (.json, .ron), a saved world (.snap), or a built-in scene with parameters, such as
     /// large_pyramid:base=20
-    #[arg(default_value = "large_pyramid:base=40")]
+    #[arg(default_value = "large_pyramid:base=40,drop=2")]
     scene: String,
     /// Backend; can be changed in the window
     #[arg(long, value_enum, default_value_t)]

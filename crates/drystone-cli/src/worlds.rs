@@ -18,7 +18,7 @@ use super::number::whole;
 use super::output::{self, Destination};
 use super::report::{self, Timing, mode_name};
 use super::run::{RunOptions, RunOutputs};
-use super::{console, progress, stop};
+use super::{console, progress, stop, time};
 
 /// Maximum number of worlds: the layers of a dispatch.
 const MAX_WORLDS: u64 = 65_535;
@@ -29,7 +29,7 @@ pub struct Many {
     /// Simulate N independent copies at once, each bitwise equal to a single run
     #[arg(long, value_name = "N", allow_negative_numbers = true,
         value_parser = whole::<u32>(1..=MAX_WORLDS),
-        conflicts_with_all = ["picture", "movie", "save", "save_scene", "resume", "rest", "csv"])]
+        conflicts_with_all = ["picture", "movie", "save", "save_scene", "resume", "start_from", "rest", "csv"])]
     pub worlds: Option<u32>,
     /// Offset every dynamic body of every world but the first by a random vector of up to M metres in x and in y
     #[arg(long, value_name = "M", requires = "worlds", allow_negative_numbers = true, value_parser = nudge)]
@@ -141,7 +141,10 @@ pub fn run(options: &RunOptions, scene: &Scene, worlds: u32, steps: u64, input: 
     let every = options.every.unwrap_or(1);
     let slots = opened.compiled(0).map_or(0, drystone::low_level::scene::Compiled::most_slots);
     let shape = [u64::from(worlds), slots as u64];
-    let mut trace = outputs.trace.map(|to| Trace::new(to, &shape, steps / every + 1)).transpose()?;
+    let mut trace = outputs
+        .trace
+        .map(|to| Trace::new(to, &shape, steps / every + 1, options.arrays.unwrap_or_default()))
+        .transpose()?;
 
     let (mut times, mut total) = (Vec::new(), Duration::ZERO);
     let bar = progress::bar(steps, !options.quiet);
@@ -155,8 +158,10 @@ pub fn run(options: &RunOptions, scene: &Scene, worlds: u32, steps: u64, input: 
             bar.inc(1);
         }
         if let Some(trace) = trace.as_mut().filter(|_| step.is_multiple_of(every)) {
-            let time = step as f64 * f64::from(scene.settings.dt);
-            trace.push(step, time, &bodies(&mut opened, slots)?)?;
+            if let Some(compiled) = opened.compiled(0) {
+                trace.describe(compiled, step);
+            }
+            trace.push(step, time::after(step, scene.settings.dt), &bodies(&mut opened, slots)?)?;
         }
         if stop::requested() {
             bar.finish_and_clear();
@@ -297,7 +302,7 @@ fn report(
         device_bytes: worlds.device_bytes(),
         ms_per_step: timing,
         world_steps_per_second: timing.mean.map(|ms| 1e3 * worlds.count() as f64 / ms),
-        simulated_seconds: steps as f64 * f64::from(first.params.dt),
+        simulated_seconds: time::after(steps, first.params.dt),
         wall_seconds: total.as_secs_f64(),
         overflows,
         hashes,

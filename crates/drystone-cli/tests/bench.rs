@@ -251,11 +251,11 @@ fn a_scene_whose_bodies_come_and_go() {
     let folder = folder();
     let ran = bench(
         folder.path(),
-        "--scenes rain:rows=3,columns=4 --backends cpu1,gpu --steps 130 --repeats 2 --json a.json",
+        "--scenes rain:rows=3,columns=4,stay=1 --backends cpu1,gpu --steps 130 --repeats 2 --json a.json",
     );
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let file = json_of(&folder.path().join("a.json"));
-    let mut world = CpuWorld::new(&catalogue::build("rain:rows=3,columns=4").expect("scene")).expect("world");
+    let mut world = CpuWorld::new(&catalogue::build("rain:rows=3,columns=4,stay=1").expect("scene")).expect("world");
     let there = |world: &CpuWorld| world.compiled().bodies.iter().filter(|body| body.kind != types::VACANT).count();
     let before = there(&world);
     (0..131).for_each(|_| world.step().unwrap());

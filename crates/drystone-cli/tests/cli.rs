@@ -2,6 +2,7 @@
 
 mod bench;
 mod build_paths;
+mod lab;
 mod messages;
 mod saved_worlds;
 
@@ -116,6 +117,7 @@ mod help {
         insta::assert_snapshot!("scenes", shown("scenes --help"));
         insta::assert_snapshot!("info", shown("info --help"));
         insta::assert_snapshot!("bench", shown("bench --help"));
+        insta::assert_snapshot!("lab", shown("lab --help"));
     }
 
     #[test]
@@ -217,6 +219,20 @@ mod mistakes {
             refused(folder.path(), "view slope --size 10x10", "\"10\" is not a number from 360 to 8192");
             refused(folder.path(), "view slope --threads -2", "expected a whole number from 1 to 256");
         }
+    }
+
+    /// The message says what helps, and the service wrote nothing.
+    #[cfg(feature = "serve")]
+    #[test]
+    fn a_taken_address() {
+        let folder = folder();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("port");
+        let address = listener.local_addr().expect("address");
+        let ran = run_in(folder.path(), &format!("serve --backend cpu --listen {address} --store memory"));
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("error: cannot listen on {address}: ")), "{}", ran.stderr);
+        assert!(ran.stderr.contains("`--listen 127.0.0.1:0` takes a free one"), "{}", ran.stderr);
+        assert_eq!(names(folder.path()), Vec::<String>::new());
     }
 
     #[test]
@@ -360,6 +376,18 @@ mod mistakes {
 mod scenes {
     use super::*;
 
+    /// Gravity is said where no parameter sets it.
+    #[test]
+    fn gravity_is_said() {
+        for (scene, expected) in
+            [("arch", Some("  gravity 10 m/s² downwards")), ("smash", Some("  gravity none")), ("pendulum", None)]
+        {
+            let said = run(&format!("scenes {scene}")).stdout;
+            let line = said.lines().find(|line| line.starts_with("  gravity") && !line.contains("0.1 to 100"));
+            assert_eq!(line, expected, "{said}");
+        }
+    }
+
     #[test]
     fn lists_them_all() {
         let ran = run("scenes");
@@ -370,6 +398,14 @@ mod scenes {
         }
         for (name, _) in catalogue::waiting() {
             assert!(ran.stdout.contains(name), "{name}");
+        }
+        // Each scene is below the heading of its topic.
+        let heads = catalogue::Topic::ALL.map(|topic| ran.stdout.find(&format!("\n{}\n", topic.title())).unwrap());
+        assert!(heads.is_sorted(), "{heads:?}");
+        for entry in catalogue::entries() {
+            let at = ran.stdout.find(&format!("\n{} ", entry.name)).unwrap();
+            let above = heads.iter().rposition(|&head| head < at).unwrap();
+            assert_eq!(catalogue::Topic::ALL[above], entry.topic, "{}", entry.name);
         }
     }
 
@@ -622,7 +658,10 @@ mod runs {
         let mut npz = NpzArchive::open(folder.path().join("t.npz")).expect("archive");
         assert_eq!(npz.by_name("step").expect("archive").expect("array").into_vec::<u64>().expect("u64"), [0, 4, 8]);
         let times = npz.by_name("time").expect("archive").expect("array").into_vec::<f64>().expect("f64");
-        assert!((times[2] - 8.0 / 60.0).abs() < 1e-6 && times.len() == 3);
+        assert_eq!(times, [0.0, 4.0 / 60.0, 8.0 / 60.0], "bit by bit");
+        let [mass] = floats(&mut npz, "mass").1[..] else { panic!("one body") };
+        let scene = catalogue::build("thruster").expect("scene");
+        assert_eq!(mass, CpuWorld::new(&scene).expect("world").compiled().mass[0].mass);
         let (shape, positions) = floats(&mut npz, "position");
         assert_eq!(shape, [3, 1, 2]);
         for (frame, step) in [0, 4, 8].into_iter().enumerate() {
@@ -632,6 +671,40 @@ mod runs {
     }
 
     /// Rows of vacant slots are NaN; the last state has only existing bodies, by their slots.
+    /// A ball falls through a sensor onto a floor, comes to rest and falls asleep: by the laws of free fall.
+    #[test]
+    fn events() {
+        const SCENE: &str = r#"{ "version": 1, "gravity": [0, -10], "settings": { "sleep": true }, "bodies": [
+            { "id": "floor", "type": "static", "shapes": [{ "half_plane": { "normal": [0, 1] } }] },
+            { "id": "gate", "type": "static", "position": [0, 4], "shapes": [{ "box": { "half": [1, 0.1] }, "sensor": true }] },
+            { "id": "ball", "position": [0, 6], "shapes": [{ "circle": { "radius": 0.5 }, "friction": 0 }] }] }"#;
+        let folder = folder();
+        fs::write(folder.path().join("a.json"), SCENE).expect("writable");
+        for backend in ["cpu", "gpu"] {
+            let run = format!("run a.json --backend {backend} --steps 180 --csv events=e.csv -q --hash");
+            let hash = succeed_in(folder.path(), &run).stdout;
+            let text = fs::read_to_string(folder.path().join("e.csv")).expect("a table");
+            let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+            let column = |name: &str| rows[0].iter().position(|column| *column == name).expect("a column");
+            assert!(rows.iter().all(|row| row.len() == rows[0].len()), "{text}");
+            let kinds: Vec<&str> = rows[1..].iter().map(|row| row[column("kind")]).collect();
+            assert_eq!(kinds, ["sensor_begin", "sensor_end", "begin", "sleep"], "{text}");
+            let number = |row: usize, name: &str| rows[row][column(name)].parse::<f64>().expect("a number");
+            // It meets the gate after 1.4 m of fall, leaves it after 2.6 m and lands after 5.5 m, at √(2gh).
+            for (row, height) in [(1, 1.4_f64), (2, 2.6), (3, 5.5)] {
+                let expected = (2.0 * height / 10.0).sqrt();
+                assert!((number(row, "time_s") - expected).abs() < 0.035, "{text}");
+                assert_eq!(number(row, "time_s"), number(row, "step") / 60.0, "bit by bit");
+            }
+            assert!((number(3, "approach_speed_m_per_s") - 110.0_f64.sqrt()).abs() < 0.2, "{text}");
+            assert!([rows[3][column("id_a")], rows[3][column("id_b")]].contains(&"ball"), "{text}");
+            assert_eq!((rows[4][column("id_a")], rows[4][column("body_a")]), ("ball", "2"));
+            // Asking for events changes nothing.
+            let silent = run.replace("--csv events=e.csv ", "");
+            assert_eq!(succeed_in(folder.path(), &silent).stdout, hash);
+        }
+    }
+
     /// The load on the ground and the reaction of a hinge are weights, and the energies of a fall add up.
     #[test]
     fn tables() {
@@ -658,7 +731,7 @@ mod runs {
         for row in contacts[1..].iter().filter(|row| row[0] == "120") {
             let ends = [&row[column("body_a")], &row[column("body_b")]].map(String::as_str);
             let (upper, sign) = if ends[0] < ends[1] { (ends[1], 1.0) } else { (ends[0], -1.0) };
-            *loads.entry(upper.to_owned()).or_insert(0.0) += sign * number(&row[column("force_y")]);
+            *loads.entry(upper.to_owned()).or_insert(0.0) += sign * number(&row[column("force_y_N")]);
             assert!(row[column("id_a")] == "low" || row[column("id_b")] == "low", "{row:?}");
         }
         assert_eq!(loads.len(), 2, "{loads:?}");
@@ -682,7 +755,7 @@ mod runs {
     fn diverged_runs_are_failures() {
         let folder = folder();
         // Without clamping of sums, a stack gains energy without end.
-        let diverges = r#"{ "version": 1, "settings": { "accumulate": false, "relax": false }, "bodies": [
+        let diverges = r#"{ "version": 1, "settings": { "accumulate": false, "relax": false, "initial_loads": false }, "bodies": [
             { "type": "static", "shapes": [{ "half_plane": { "normal": [0, 1] } }] }, BOXES] }"#;
         let one = |y: u32| {
             format!(
@@ -692,8 +765,9 @@ mod runs {
         let boxes: Vec<String> = (0..10).map(one).collect();
         let file = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("writable");
         file("diverges.json", &diverges.replace("BOXES", &boxes.join(",")));
-        let all_is_well =
-            diverges.replace(r#""accumulate": false, "relax": false"#, "").replace("BOXES", &boxes.join(","));
+        let all_is_well = diverges
+            .replace(r#""accumulate": false, "relax": false, "initial_loads": false"#, "")
+            .replace("BOXES", &boxes.join(","));
         file("well.json", &all_is_well);
         succeed_in(folder.path(), "run well.json --backend cpu --steps 120");
         let ran = run_in(folder.path(), "run diverges.json --backend cpu --steps 120 --json a.json");
@@ -704,20 +778,26 @@ mod runs {
         succeed_in(folder.path(), "run diverges.json --backend cpu --steps 120 --allow-lost");
     }
 
-    /// A disc without friction in the air that turns at more than a quarter of π a step.
+    /// A box in the air that turns at more than a quarter of π a step. A disc may.
     #[test]
     fn limits_that_act_are_told() {
         let folder = folder();
-        let scene = |settings: &str, spin: u32| {
+        let scene_of = |shape: &str, settings: &str, spin: u32| {
             let text = format!(
                 r#"{{ "version": 1, "settings": {{ {settings} }}, "bodies": [{{ "type": "dynamic",
-                "angular_velocity": {spin}, "shapes": [{{ "circle": {{ "radius": 0.5 }} }}] }}] }}"#
+                "angular_velocity": {spin}, "shapes": [{{ {shape} }}] }}] }}"#
             );
             fs::write(folder.path().join("a.json"), text).expect("writable");
             let ran = succeed_in(folder.path(), "run a.json --backend cpu --steps 10 --json b.json --state s.json");
             let spin = json(&folder.path().join("s.json"))[0]["angular_velocity"].as_f64().expect("a number");
             (ran.stderr.contains("1 body at the limit"), json(&folder.path().join("b.json"))["at_limit"].clone(), spin)
         };
+        let scene = |settings: &str, spin: u32| scene_of(r#""box": { "half": [0.5, 0.5] }"#, settings, spin);
+        let disc = |settings: &str| scene_of(r#""circle": { "radius": 0.5 }"#, settings, 5000);
+        let (told, count, spin) = disc("");
+        assert!(!told && count == 0 && (spin - 5000.0).abs() < 1e-2, "{told} {count} {spin}");
+        let (told, count, spin) = disc(r#""max_spin": 200"#);
+        assert!(told && count == 1 && (spin - 200.0).abs() < 1e-3, "{told} {count} {spin}");
         let (told, count, spin) = scene("", 100);
         assert!(told && count == 1 && (spin - 47.124).abs() < 0.01, "{told} {count} {spin}");
         let (told, count, spin) = scene(r#""max_spin": 200"#, 100);
@@ -749,7 +829,7 @@ mod runs {
     #[test]
     fn bodies_that_come_and_go() {
         let folder = folder();
-        let scene = "rain:rows=1,columns=2,group=1,delay=2";
+        let scene = "rain:rows=1,columns=2,group=1,delay=2,stay=1";
         let arguments = "--steps 7 --trace t.npz --state s.npz --json a.json --picture p.png";
         let ran = run_in(folder.path(), &format!("run {scene} --backend cpu {arguments}"));
         assert_eq!(ran.code, 0, "{}", ran.stderr);
@@ -797,7 +877,8 @@ mod runs {
     #[test]
     fn pictures() {
         let folder = folder();
-        let arguments = format!("run {SCENE} --backend cpu --seconds 0.5 --size 320x200 --picture p.png --movie m.gif");
+        let arguments =
+            format!("run {SCENE},drop=5 --backend cpu --seconds 0.5 --size 320x200 --picture p.png --movie m.gif");
         let ran = run_in(folder.path(), &arguments);
         assert_eq!(ran.code, 0, "{}", ran.stderr);
         assert!(ran.stdout.contains("m.gif, p.png"), "{}", ran.stdout);
@@ -948,7 +1029,7 @@ mod resuming {
     /// Scenes with contacts, with joints and with both; and one in which bodies come and go: when the run is cut, the
     /// second ragdoll has come, and the first has gone and come again.
     const SCENES: [&str; 3] =
-        ["large_pyramid:base=5", "ball_and_chain:links=6,radius=1", "rain:rows=1,columns=2,group=1,delay=9"];
+        ["large_pyramid:base=5", "ball_and_chain:links=6,radius=1", "rain:rows=1,columns=2,group=1,delay=9,stay=1"];
 
     fn hash_of(folder: &Path, arguments: &str) -> String {
         let ran = run_in(folder, &format!("run {arguments} --hash -q"));
@@ -1070,6 +1151,131 @@ mod resuming {
     }
 }
 
+/// Runs that start from the state of another.
+mod start_from {
+    use super::*;
+
+    /// A stack with and without a wall beside it, on a floor that may be tilted by its gravity.
+    fn scene(gravity: [f64; 2], friction: f64, wall: bool) -> String {
+        let boxes: Vec<String> = (0..3)
+            .map(|row| {
+                format!(
+                    r#"{{ "id": "box {row}", "position": [0, {row}.5], "shapes": [{{ "box": {{ "half": [0.5, 0.5] }}, "friction": {friction} }}] }}"#
+                )
+            })
+            .collect();
+        let wall = if wall {
+            r#"{ "id": "wall", "type": "static", "position": [3, 1], "shapes": [{ "box": { "half": [0.5, 1] } }] },"#
+        } else {
+            ""
+        };
+        format!(
+            r#"{{ "version": 1, "gravity": [{}, {}], "bodies": [ {wall}
+            {{ "id": "floor", "type": "static", "shapes": [{{ "half_plane": {{ "normal": [0, 1] }}, "friction": {friction} }}] }},
+            {} ] }}"#,
+            gravity[0],
+            gravity[1],
+            boxes.join(",")
+        )
+    }
+
+    #[test]
+    fn a_settled_stack_goes_on() {
+        let folder = folder();
+        let file = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("writable");
+        file("a.json", &scene([0.0, -10.0], 0.6, true));
+        for backend in ["cpu", "gpu"] {
+            let run = |arguments: &str| {
+                succeed_in(folder.path(), &format!("run {arguments} --backend {backend} -q --hash")).stdout
+            };
+            run("a.json --steps 100 --save a.snap");
+            // In the same scene to the same bits.
+            let on = run("--resume a.snap --steps 40");
+            assert_eq!(run("a.json --start-from a.snap --steps 40"), on, "{backend}");
+            // The control: from the scene itself it is another state.
+            assert_ne!(run("a.json --steps 40"), on, "{backend}");
+        }
+    }
+
+    /// On a slope with less friction the whole stack slides at g·(sin − μ·cos). It would topple on a slope of 1 : 3.
+    #[test]
+    fn with_other_friction_it_slides_by_formula() {
+        let folder = folder();
+        let file = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("writable");
+        file("a.json", &scene([2.5, -10.0], 0.6, true));
+        file("b.json", &scene([2.5, -10.0], 0.1, false));
+        succeed_in(folder.path(), "run a.json --backend cpu --steps 200 --save a.snap -q");
+        // The wall is in the state alone.
+        let refused = run_in(folder.path(), "run b.json --start-from a.snap --backend cpu --steps 60");
+        assert_eq!(refused.code, 2, "{}", refused.stderr);
+        assert!(refused.stderr.contains("body \"wall\" of the state is not in the scene"), "{}", refused.stderr);
+        assert!(refused.stderr.contains("--partial"), "{}", refused.stderr);
+        for (friction, expected) in [(0.1, 1.5), (0.6, 0.0)] {
+            file("b.json", &scene([2.5, -10.0], friction, false));
+            let run = "run b.json --start-from a.snap --partial --backend cpu --steps 30 --state s.json -q";
+            succeed_in(folder.path(), run);
+            let state = json(&folder.path().join("s.json"));
+            let bottom = state.as_array().expect("bodies").iter().find(|body| body["id"] == "box 0").expect("a box");
+            // a = 2.5 − μ·10 for 0.5 s.
+            let speed = bottom["velocity"][0].as_f64().expect("a number");
+            assert!((speed - 0.5 * expected).abs() < 0.02, "{speed}, expected {}", 0.5 * expected);
+            let y = bottom["position"][1].as_f64().expect("a number");
+            assert!((y - 0.5).abs() < 0.01, "no jump: {y}");
+        }
+    }
+
+    #[test]
+    fn mistakes_are_told() {
+        let folder = folder();
+        let file = |name: &str, text: &str| fs::write(folder.path().join(name), text).expect("writable");
+        file("a.json", &scene([0.0, -10.0], 0.6, true));
+        file("b.json", &scene([0.0, -10.0], 0.6, true).replace("box 2", "crate"));
+        succeed_in(folder.path(), "run a.json --backend cpu --steps 5 --save a.snap -q");
+        for (arguments, says) in [
+            ("b.json --start-from a.snap", "body \"crate\" is not in the state; body \"box 2\" of the state is not"),
+            ("a.json --start-from a.json", "is not a saved world"),
+            ("a.json --start-from missing.snap", "cannot be read"),
+            ("a.json --partial", "--start-from"),
+            ("a.json --start-from a.snap --worlds 3", "cannot be used with"),
+        ] {
+            let ran = run_in(folder.path(), &format!("run {arguments} --backend cpu --steps 1"));
+            assert_eq!(ran.code, 2, "{arguments}: {}", ran.stderr);
+            assert!(ran.stderr.contains(says), "{arguments}: {}", ran.stderr);
+        }
+    }
+}
+
+/// Commands with a time in a scene file.
+mod timelines {
+    use super::*;
+
+    /// The example of the book and of `examples/`: in one run, and resumed in the middle of a ramp.
+    #[test]
+    fn the_example_runs_and_resumes() {
+        let folder = folder();
+        let example = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/tilting_table.json");
+        // On both backends in tests/timeline.rs, in one process: a software adapter compiles for minutes here.
+        let run = |arguments: &str| {
+            let ran = succeed_in(folder.path(), &format!("run {arguments} --backend cpu -q --hash"));
+            ran.stdout.trim().to_owned()
+        };
+        let whole = run(&format!("{example} --steps 300 --state whole.json"));
+        run(&format!("{example} --steps 140 --save half.snap --save-scene half.json"));
+        assert_eq!(run("--resume half.snap --steps 160"), whole);
+        // As a scene the rest of the ramp goes on.
+        run("half.json --steps 160 --state later.json");
+        let last = |name: &str| {
+            let state = json(&folder.path().join(name));
+            let bodies = state.as_array().expect("bodies").clone();
+            assert!(!bodies.iter().any(|body| body["id"] == "gate"), "{name}: the gate was removed");
+            let ball = bodies.iter().find(|body| body["id"] == "ball").expect("a ball").clone();
+            [0, 1].map(|axis| ball["position"][axis].as_f64().expect("a number"))
+        };
+        let (a, b) = (last("whole.json"), last("later.json"));
+        assert!((a[0] - b[0]).abs() < 0.05 && a[0] > 3.0, "{a:?} {b:?}");
+    }
+}
+
 /// Report of the time at which a world came to rest.
 mod rest {
     use super::*;
@@ -1089,6 +1295,11 @@ mod rest {
         let seconds = cpu.as_f64().expect("a time");
         assert!((0.05..0.4).contains(&seconds), "{seconds}");
         assert_eq!(time("slope:friction=0.1 --backend cpu"), Value::Null);
+        // Before the first step all speeds are 0, which says nothing.
+        let ran = run("run arch --steps 0 --backend cpu --json - ");
+        let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        assert_eq!(report["metrics"]["time_to_rest"], Value::Null);
+        assert!(!ran.stderr.contains("at rest"), "{}", ran.stderr);
         // On a GPU the check after every step is made only on request.
         assert_eq!(time(&format!("{drop} --backend gpu")), Value::Null);
         let gpu = time(&format!("{drop} --backend gpu --rest")).as_f64().expect("a time");

@@ -40,6 +40,10 @@ mod messages;
 mod page;
 #[path = "service/page_build.rs"]
 mod page_build;
+#[path = "service/page_edit.rs"]
+mod page_edit;
+#[path = "service/page_files.rs"]
+mod page_files;
 #[path = "service/page_scenes.rs"]
 mod page_scenes;
 #[path = "service/page_time.rs"]
@@ -49,6 +53,8 @@ mod pools;
 #[cfg(target_os = "linux")]
 #[path = "service/power.rs"]
 mod power;
+#[path = "service/replace.rs"]
+mod replace;
 #[path = "service/requests.rs"]
 mod requests;
 #[path = "service/rewind.rs"]
@@ -56,6 +62,8 @@ mod rewind;
 #[cfg(feature = "s3")]
 #[path = "service/s3.rs"]
 mod s3;
+#[path = "service/series.rs"]
+mod series;
 #[path = "service/sockets.rs"]
 mod sockets;
 #[path = "service/strangers.rs"]

@@ -63,5 +63,6 @@ fn bar_fragment(corner: Corner) -> @location(0) vec4<f32> {
             ink = f32((glyphs[min(at / 4u, arrayLength(&glyphs) - 1u)] >> (8u * (at % 4u))) & 0xffu) / 255.0;
         }
     }
-    return to_target(mix(view.background.rgb, view.ink.rgb, ink), max(0.75, ink));
+    // Opaque: no edge behind it strikes the text through.
+    return to_target(mix(view.background.rgb, view.ink.rgb, ink), 1.0);
 }

@@ -12,7 +12,8 @@ struct Plate {
     kind: u32,
     color: u32,
     bits: u32,
-    pad: u32,
+    // Width of a letter of the value, px.
+    advance: u32,
 }
 
 const PLATE_FILL: u32 = 0u;
@@ -23,9 +24,12 @@ const PLATE_SLEEP: u32 = 3u;
 const PLATE_GRAPH: u32 = 4u;
 
 // Plates that show the largest value: index of the first, and number of letters (four for the number, one for the
-// prefix). Below, indices of the available letters: digits, then the point, the prefixes n, µ, m and a blank.
+// prefix), and after these the unit and the word before the number. Below, indices of the available letters: digits,
+// then the point, the prefixes n, µ, m and a blank.
 const VALUE_FIRST: u32 = 1u;
 const VALUE_LETTERS: u32 = 5u;
+const VALUE_UNIT: u32 = 6u;
+const VALUE_WORD: u32 = 7u;
 const LETTER_POINT: u32 = 10u;
 const LETTER_NANO: u32 = 11u;
 const LETTER_BLANK: u32 = 14u;
@@ -72,9 +76,19 @@ fn legend_value() {
     if prefix > 0u {
         chosen[4] = LETTER_NANO + 3u - prefix;
     }
-    for (var index = 0u; index < VALUE_LETTERS; index += 1u) {
-        value_plates[VALUE_FIRST + index].bits = value_plates[letters + chosen[index]].bits;
+    // From the unit to the left, each letter by its own width, with a gap of half a digit before the prefix or the unit
+    // and another after the word.
+    let gap = f32(value_plates[letters].advance) * 0.5;
+    var right = value_plates[VALUE_UNIT].place.x;
+    for (var back = 1u; back <= VALUE_LETTERS; back += 1u) {
+        let index = VALUE_LETTERS - back;
+        let letter = value_plates[letters + chosen[index]];
+        right -= f32(letter.advance);
+        value_plates[VALUE_FIRST + index].bits = letter.bits;
+        value_plates[VALUE_FIRST + index].place.x = right;
+        right = select(right, floor(right - gap), back == 1u);
     }
+    value_plates[VALUE_WORD].place.x = floor(right - gap - value_plates[VALUE_WORD].place.z);
 }
 
 @vertex

@@ -1,4 +1,5 @@
-// Fill colour of a shape, computed from the index of its body. Twin on the CPU: src/palette.rs.
+// Fill colour of a shape, computed from the index of its body, or from one given to the body. Twin on the CPU:
+// src/palette.rs.
 
 //#import types
 //#import draw/view
@@ -9,6 +10,11 @@ fn hash_body(body: u32) -> u32 {
     h = (h ^ (h >> 16u)) * 0x7feb352du;
     h = (h ^ (h >> 15u)) * 0x846ca68bu;
     return h ^ (h >> 16u);
+}
+
+/// Returns the index that the colour of a body follows: its own, or that of its row, which is one more.
+fn color_index(body: u32, color: u32) -> u32 {
+    return select(color - 1u, body, color == 0u);
 }
 
 /// Returns the fill colour of a shape. Bodies of the scene get ramp colours in the order of their indices, like

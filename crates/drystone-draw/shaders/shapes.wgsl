@@ -14,6 +14,8 @@
 @group(0) @binding(4) var<storage, read> visible: array<u32>;
 // Colours of bodies, where they do not come from the palette.
 @group(0) @binding(5) var<storage, read> tints: array<u32>;
+// All bodies, or fewer where none has a colour of its own.
+@group(0) @binding(6) var<storage, read> bodies: array<BodyData>;
 
 // Half width of a shape without thickness of its own, px.
 const LINE: f32 = 0.75;
@@ -145,7 +147,11 @@ fn shape_vertex(@builtin(vertex_index) vertex: u32) -> Sprite {
     let detail = select(0.0, clamp((thinnest - 4.0) / 6.0, 0.0, 1.0), turns);
     sprite.half = thick;
     sprite.pen = vec3<f32>(outline, sqrt(shown), detail);
-    sprite.fill = fill_color(shape.body, shape.kind);
+    var color = 0u;
+    if shape.body < arrayLength(&bodies) {
+        color = bodies[shape.body].color;
+    }
+    sprite.fill = fill_color(color_index(shape.body, color), shape.kind);
     if view.tinted != 0u && (shape.kind & FIXED_SHAPE) == 0u && shape.body < arrayLength(&tints) {
         sprite.fill = unpack4x8unorm(tints[shape.body]).rgb;
     }

@@ -23,6 +23,7 @@
 @group(0) @binding(11) var<storage, read> joint_states: array<JointState>;
 @group(0) @binding(12) var<storage, read> reference: array<Pose>;
 @group(0) @binding(13) var<uniform> params: Params;
+@group(0) @binding(14) var<storage, read> bodies: array<BodyData>;
 
 // Share of the background in the colour of a sleeping body.
 const DIMMED: f32 = 0.6;
@@ -68,7 +69,11 @@ fn tint_plain(
 ) {
     let body = flat_index(workgroup, workgroups, LANES, lane);
     if is_there(body) {
-        put_tint(body, fill_color(body, 0u));
+        var color = 0u;
+        if body < arrayLength(&bodies) {
+            color = bodies[body].color;
+        }
+        put_tint(body, fill_color(color_index(body, color), 0u));
     }
 }
 

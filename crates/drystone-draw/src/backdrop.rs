@@ -32,7 +32,7 @@ pub(crate) fn plate(view: &View) -> [f32; 4] {
     [x - 4.0 * unit, y - 4.0 * unit, width, 14.0 * unit]
 }
 
-/// Returns colour and opacity of a pixel of the plate, with the coverage of its text.
+/// Returns colour and opacity of a pixel of the plate, from the coverage of its text.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small counts")]
 pub(crate) fn bar(view: &View, text: &[u8], pixel: Vec2) -> (Rgb, f32) {
     let [x, y, length, unit] = view.bar;
@@ -54,5 +54,6 @@ pub(crate) fn bar(view: &View, text: &[u8], pixel: Vec2) -> (Rgb, f32) {
             ink = f32::from(text.get((cell.y * width + cell.x) as usize).copied().unwrap_or(0)) / 255.0;
         }
     }
-    (mix(rgb(view.background), rgb(view.ink), ink), ink.max(0.75))
+    // Opaque: no edge behind it strikes the text through.
+    (mix(rgb(view.background), rgb(view.ink), ink), 1.0)
 }

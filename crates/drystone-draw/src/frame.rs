@@ -182,6 +182,7 @@ impl Frame {
             ("joint_rows", Some(tables)) => tables.joint_rows,
             ("joint_impulses", Some(tables)) => tables.joint_impulses,
             ("bodies", Some(tables)) => tables.bodies,
+            ("bodies", None) => inputs.bodies.unwrap_or(nothing),
             _ => return None,
         })
     }

@@ -14,11 +14,14 @@ pub(super) struct HeldInputs {
     pub joint_count: u32,
     pub ramp_bodies: u32,
     pub scale: Option<Scale>,
+    /// True if bodies have colours by numbers of their own.
+    pub own_colors: bool,
 }
 
 impl HeldInputs {
     pub fn inputs(&self) -> DrawInputs<'_> {
         let counts = [self.shape_count, self.body_count, self.joint_count, self.ramp_bodies];
-        DrawInputs::from_buffers(|name| &self.buffers[name], counts, self.scale)
+        let bodies = self.buffers.get("bodies").filter(|_| self.own_colors && self.scale.is_none());
+        DrawInputs { bodies, ..DrawInputs::from_buffers(|name| &self.buffers[name], counts, self.scale) }
     }
 }

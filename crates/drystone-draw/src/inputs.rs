@@ -33,6 +33,9 @@ pub struct DrawInputs<'a> {
     pub ramp_bodies: u32,
     /// Solver tables for layers other than shapes.
     pub tables: Option<DrawTables<'a>>,
+    /// `array<BodyData>` without the other tables, if bodies have colours by numbers of their own; `None`: those of the
+    /// tables, or colours by index.
+    pub bodies: Option<&'a wgpu::Buffer>,
     /// `array<Pose>` of the same bodies in another world on the same device, for
     /// [`Coloring::Difference`](super::Coloring::Difference). Bodies past its end count as being at the same position.
     pub reference: Option<&'a wgpu::Buffer>,
@@ -86,6 +89,7 @@ impl<'a> DrawInputs<'a> {
                 joint_count,
                 scale,
             }),
+            bodies: None,
             reference: None,
         }
     }
@@ -108,6 +112,9 @@ impl DrawInputs<'_> {
             if self.shapes.size() < shape_bytes {
                 return Err(DrawError::Inputs { buffer: "shapes", problem: "is shorter than its count" });
             }
+        }
+        if let Some(bodies) = self.bodies {
+            check_buffer("bodies", bodies, size_of::<BodyData>(), limits)?;
         }
         if layers.coloring == Coloring::Difference {
             let Some(reference) = self.reference else {

@@ -4,7 +4,9 @@ use glam::Vec2;
 
 use super::marks::{Mark, MarkShape, sign_size};
 use super::view::View;
+use super::{Camera, DrawError, Layers, Scale, Style};
 use drystone::low_level::math::rotate;
+use drystone::low_level::scene::Compiled;
 use drystone::low_level::types::{
     BROKEN, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_TYPE_SHIFT, JOINT_VACANT, JointData, JointState, Pose,
     WORLD_A,
@@ -29,13 +31,66 @@ pub(super) fn marks(view: &View, joints: &[JointData], states: &[JointState], po
     for (index, joint) in joints.iter().enumerate() {
         let is_broken = states.get(index).is_some_and(|state| state.status & BROKEN != 0);
         if joint.flags & JOINT_VACANT == 0 && !is_broken {
-            add(view, joint, poses, &mut marks);
+            add(view, joint, poses, true, &mut marks);
         }
     }
     marks
 }
 
-fn add(view: &View, joint: &JointData, poses: &[Pose], marks: &mut Vec<Mark>) {
+/// A drawn joint near a place on the picture.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct JointHit {
+    /// Index of the joint in the tables of its world.
+    pub place: usize,
+    /// Distance from its line or its nearest sign, px; 0 on it.
+    pub distance: f32,
+    /// True on the sign of a hinge, slider, wheel, weld or motor, which shows where it holds its bodies.
+    pub is_on_sign: bool,
+}
+
+/// Returns the joint that is drawn nearest to a pixel of the target, at most `reach` px away. Lines from bodies to
+/// their anchors do not count: they are inside the bodies. Without `states` no joint counts as broken.
+///
+/// # Errors
+/// [`DrawError::Camera`].
+pub fn joint_near(
+    camera: &Camera,
+    layers: &Layers,
+    compiled: &Compiled,
+    states: &[JointState],
+    poses: &[Pose],
+    pixel: Vec2,
+    reach: f32,
+) -> Result<Option<JointHit>, DrawError> {
+    let mut view = View::new(camera, &Style::default(), 0, 0)?;
+    view.put_layers(layers, Some(Scale::of(compiled)));
+    let at = pixel - camera.origin;
+    let mut found: Option<JointHit> = None;
+    let mut marks = Vec::new();
+    for (place, joint) in compiled.joints.joints.iter().enumerate() {
+        let is_broken = states.get(place).is_some_and(|state| state.status & BROKEN != 0);
+        if joint.flags & JOINT_VACANT != 0 || is_broken {
+            continue;
+        }
+        marks.clear();
+        add(&view, joint, poses, false, &mut marks);
+        let kind = (joint.flags >> JOINT_TYPE_SHIFT) & 15;
+        let has_sign = matches!(kind, REVOLUTE | PRISMATIC | WHEEL | WELD | MOTOR);
+        for mark in &marks {
+            let distance = mark.away(&view, at).max(0.0);
+            let hit = JointHit { place, distance, is_on_sign: has_sign && mark.is_sign() && distance <= 0.0 };
+            let is_nearer = |other: JointHit| {
+                distance < other.distance || (distance == other.distance && hit.is_on_sign && !other.is_on_sign)
+            };
+            if distance <= reach && found.is_none_or(is_nearer) {
+                found = Some(hit);
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn add(view: &View, joint: &JointData, poses: &[Pose], with_arms: bool, marks: &mut Vec<Mark>) {
     let (Some(pose_a), Some(pose_b)) = (poses.get(joint.body_a as usize), poses.get(joint.body_b as usize)) else {
         return;
     };
@@ -67,10 +122,10 @@ fn add(view: &View, joint: &JointData, poses: &[Pose], marks: &mut Vec<Mark>) {
     let slides = kind == PRISMATIC || kind == WHEEL;
     let mut mark = |form, a, b, pens, color| marks.extend(Mark::new(view, form, a, b, pens, color));
 
-    if !has(JOINT_FIXED_A) {
+    if with_arms && !has(JOINT_FIXED_A) {
         mark(MarkShape::Line, to_pixel(from_camera(pose_a)), a, [0.5 * unit, 0.0], arm);
     }
-    if !has(JOINT_FIXED_B) {
+    if with_arms && !has(JOINT_FIXED_B) {
         mark(MarkShape::Line, to_pixel(from_camera(pose_b)), b, [0.5 * unit, 0.0], arm);
     }
     match kind {

@@ -41,7 +41,8 @@ pub(crate) struct Plate {
     pub color: u32,
     /// Index of the first byte of its coverage.
     pub bits: u32,
-    pub pad: u32,
+    /// Width of a letter from which the device composes the value, px; 0 for other plates.
+    pub advance: u32,
 }
 
 /// Returns the plates in drawing order, none if there is nothing to explain, and the coverage of their texts, which is
@@ -74,10 +75,9 @@ pub(crate) fn plates(view: &View, layers: &Layers, scale: Option<Scale>, used: u
     keys::lay(&mut sheet, view, layers, scale, title - 6.0 * unit);
     if has_value(layers) {
         for letter in CHOICE {
-            // A prefix stands next to the unit.
-            let (cell, _) = text::cell(letter, unit, letter.is_alphabetic());
-            let bits = sheet.keep(&cell);
-            sheet.plates.push(Plate { place: [0.0; 4], kind: PLATE_LETTER, color: 0, bits, pad: 0 });
+            let (cell, _) = text::cell(letter, unit);
+            let (bits, advance) = (sheet.keep(&cell), text::advance(letter, unit));
+            sheet.plates.push(Plate { place: [0.0; 4], kind: PLATE_LETTER, color: 0, bits, advance });
         }
     }
     (sheet.plates, sheet.glyphs)
@@ -86,12 +86,13 @@ pub(crate) fn plates(view: &View, layers: &Layers, scale: Option<Scale>, used: u
 /// Lays out title, scale and labels of the colours at these heights, px.
 fn colors(sheet: &mut Sheet, view: &View, layers: &Layers, [title, ramp, ground]: [f32; 3]) {
     let (unit, left, length) = (sheet.unit, sheet.left, LENGTH);
-    let scale = |kind| Plate { place: [left, ramp, length * unit, HEIGHT * unit], kind, color: 0, bits: 0, pad: 0 };
+    let scale = |kind| Plate { place: [left, ramp, length * unit, HEIGHT * unit], kind, color: 0, bits: 0, advance: 0 };
     match layers.coloring {
         Coloring::Speed | Coloring::Difference => {
             let (what, measure) = if layers.coloring == Coloring::Speed { ("speed", "m/s") } else { ("distance", "m") };
-            // Number, prefix and unit, right-aligned. The prefix stands directly before the unit.
-            let (cell, digit) = text::cell(' ', unit, false);
+            // Number, prefix and unit, right-aligned. The device moves the letters and `max` together, as it alone
+            // knows the widths.
+            let (cell, digit) = text::cell(' ', unit);
             let [cell_width, digit] = [cell.width, digit].map(|width| width as f32 / unit);
             let unit_at = length - sheet.width(measure);
             let prefix_at = unit_at - cell_width;
@@ -122,7 +123,7 @@ fn colors(sheet: &mut Sheet, view: &View, layers: &Layers, [title, ramp, ground]
             let each = (length / 32.0 * unit).floor();
             for color in 0..32 {
                 let place = [left + each * color as f32, ramp, each - 1.0, HEIGHT * unit];
-                sheet.plates.push(Plate { place, kind: PLATE_GRAPH, color, bits: 0, pad: 0 });
+                sheet.plates.push(Plate { place, kind: PLATE_GRAPH, color, bits: 0, advance: 0 });
             }
             sheet.text(0.0, ground, "moving");
             sheet.text(each / unit * 24.0, ground, "fixed");
@@ -151,14 +152,14 @@ pub(super) struct Sheet {
 impl Sheet {
     /// Adds a plain rectangle: left, top, width and height, px.
     pub fn fill(&mut self, place: [f32; 4], color: Rgb, opacity: f32) {
-        self.plates.push(Plate { place, kind: PLATE_FILL, color: packed(color, opacity), bits: 0, pad: 0 });
+        self.plates.push(Plate { place, kind: PLATE_FILL, color: packed(color, opacity), bits: 0, advance: 0 });
     }
 
     /// Adds the background between two heights, px.
     pub fn back(&mut self, view: &View, top: f32, bottom: f32) {
         let [r, g, b, _] = view.background;
         let unit = self.unit;
-        self.fill([self.left - 5.0 * unit, top, (LENGTH + 10.0) * unit, bottom - top], [r, g, b], 0.8);
+        self.fill([self.left - 5.0 * unit, top, (LENGTH + 10.0) * unit, bottom - top], [r, g, b], 1.0);
     }
 
     /// Returns the width of a text, in legend units.
@@ -187,14 +188,14 @@ impl Sheet {
     /// Adds a cell for a letter that the device chooses.
     fn cell(&mut self, x: f32, y: f32, cell: &TextStrip) {
         let place = self.place(x, y, cell);
-        self.plates.push(Plate { place, kind: PLATE_LETTER, color: 0, bits: 0, pad: 0 });
+        self.plates.push(Plate { place, kind: PLATE_LETTER, color: 0, bits: 0, advance: 0 });
     }
 
     /// Adds a text: `x` in legend units from the left edge, `y` in pixels.
     pub fn text(&mut self, x: f32, y: f32, text: &str) {
         let strip = text::strip(text, self.unit);
         let (place, bits) = (self.place(x, y, &strip), self.keep(&strip));
-        self.plates.push(Plate { place, kind: PLATE_LETTER, color: 0, bits, pad: 0 });
+        self.plates.push(Plate { place, kind: PLATE_LETTER, color: 0, bits, advance: 0 });
     }
 
     /// Adds ticks at powers of ten, with as many labels as fit.
@@ -209,7 +210,7 @@ impl Sheet {
             let share = (exponent as f32 * std::f32::consts::LOG2_10 - view.scale_low) * view.scale_per_octave;
             let x = share.clamp(0.0, 1.0) * length;
             let place = [(self.left + x * self.unit - 0.5).floor(), ramp, 1.0, (HEIGHT + 2.0) * self.unit];
-            self.plates.push(Plate { place, kind: PLATE_FILL, color: packed([r, g, b], 0.7), bits: 0, pad: 0 });
+            self.plates.push(Plate { place, kind: PLATE_FILL, color: packed([r, g, b], 0.7), bits: 0, advance: 0 });
             let Some(label) = label(exponent, plain) else { continue };
             let width = self.width(&label);
             let start = (x - 0.5 * width).min(length - width).max(0.0);
@@ -297,7 +298,7 @@ mod tests {
         macro_rules! offsets {
             ($($field:ident),*) => { vec![$((stringify!($field), std::mem::offset_of!(Plate, $field))),*] };
         }
-        assert_eq!(theirs, offsets!(place, kind, color, bits, pad));
+        assert_eq!(theirs, offsets!(place, kind, color, bits, advance));
     }
 
     #[test]

@@ -111,6 +111,7 @@ pub use frame::Frame;
 pub use framing::Framing;
 pub use image::Image;
 pub use inputs::{DrawInputs, DrawTables, Scale};
+pub use joints::{JointHit, joint_near};
 pub use layers::{Coloring, Layers};
 pub use offscreen::Offscreen;
 pub use render::Renderer;

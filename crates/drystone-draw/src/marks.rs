@@ -105,6 +105,25 @@ impl Mark {
         (alpha > 0.0).then(|| (mix(rgb(view.background), self.color, core / alpha), alpha * self.opacity))
     }
 
+    /// Returns the distance of a pixel from the mark, px, negative inside. Rings and frames count as filled.
+    pub fn away(&self, view: &View, pixel: Vec2) -> f32 {
+        let away = pixel - self.a;
+        let p = Vec2::new(away.dot(self.along), self.along.x * away.y - self.along.y * away.x);
+        match self.form {
+            MarkShape::Ring => p.length() - self.size,
+            MarkShape::Frame => p.abs().max_element() - self.size,
+            // Also between the turns of a spring and the dashes of a line.
+            MarkShape::Zigzag => self.segment_distance(p) - self.size,
+            MarkShape::Dashes => self.segment_distance(p) - self.half_width,
+            _ => self.distance(view, p),
+        }
+    }
+
+    /// Returns true for signs, false for lines.
+    pub fn is_sign(&self) -> bool {
+        !matches!(self.form, MarkShape::Line | MarkShape::Dashes | MarkShape::Zigzag)
+    }
+
     fn segment_distance(&self, p: Vec2) -> f32 {
         Vec2::new(p.x - p.x.clamp(0.0, self.length), p.y).length()
     }

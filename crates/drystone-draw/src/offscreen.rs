@@ -122,6 +122,7 @@ impl Offscreen {
             body_count: count(poses.len()),
             ramp_bodies: count(poses.len()),
             tables: None,
+            bodies: None,
             reference: None,
         };
         self.picture(&inputs, camera, style)

@@ -1,8 +1,9 @@
-//! Fill colour of a shape, computed from the index of its body. Twin on the GPU: `shaders/palette.wgsl`.
+//! Fill colour of a shape, computed from the index of its body, or from one given to the body. Twin on the GPU:
+//! `shaders/palette.wgsl`.
 
 use super::Rgb;
 use super::view::View;
-use drystone::low_level::types::{FIXED_SHAPE, KINEMATIC_SHAPE};
+use drystone::low_level::types::{BodyData, FIXED_SHAPE, KINEMATIC_SHAPE};
 
 /// Hashes a body index (Wellons' lowbias32), so that adjacent indices get different values.
 fn hash_body(body: u32) -> u32 {
@@ -10,6 +11,11 @@ fn hash_body(body: u32) -> u32 {
     h = (h ^ (h >> 16)).wrapping_mul(0x7feb_352d);
     h = (h ^ (h >> 15)).wrapping_mul(0x846c_a68b);
     h ^ (h >> 16)
+}
+
+/// Returns the index that the colour of a body follows: its own, or that of its row.
+pub(crate) fn color_index(body: u32, bodies: &[BodyData]) -> u32 {
+    bodies.get(body as usize).and_then(|row| row.color.checked_sub(1)).unwrap_or(body)
 }
 
 /// Returns the fill colour of a shape. Bodies of the scene get ramp colours in the order of their indices, like

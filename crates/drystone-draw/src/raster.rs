@@ -17,7 +17,7 @@ use glam::Vec2;
 use rayon::prelude::*;
 
 use super::marks::Mark;
-use super::sprite::Sprite;
+use super::sprite::{Sprite, SpriteInputs};
 use super::text::TextStrip;
 use super::view::{View, bar_text};
 use super::{Camera, DrawError, Image, Layers, Rgb, Scale, Style, backdrop, joints, palette};
@@ -43,7 +43,12 @@ pub fn picture(
     style: &Style,
 ) -> Result<Image, DrawError> {
     let view = view(camera, style, shapes, poses)?;
-    Ok(paint(&view, &bar_text(camera, style), &sprites(&view, poses, shapes, vertices), &[]))
+    Ok(paint(
+        &view,
+        &bar_text(camera, style),
+        &sprites(&view, shapes, &SpriteInputs { poses, vertices, bodies: &[] }),
+        &[],
+    ))
 }
 
 /// Draws a world from a snapshot, optionally with lines and signs of its joints; matches
@@ -62,7 +67,8 @@ pub fn picture_of_world(
     let mut view = view(camera, style, &compiled.shapes, poses)?;
     view.ramp_bodies = compiled.scene_slots;
     view.put_layers(&Layers { joints: with_joints, ..Layers::default() }, Some(Scale::of(compiled)));
-    let sprites = sprites(&view, poses, &compiled.shapes, &compiled.vertices);
+    let inputs = SpriteInputs { poses, vertices: &compiled.vertices, bodies: &compiled.bodies };
+    let sprites = sprites(&view, &compiled.shapes, &inputs);
     let of_joints = if with_joints { &compiled.joints.joints[..] } else { &[] };
     Ok(paint(
         &view,
@@ -81,7 +87,7 @@ fn view(camera: &Camera, style: &Style, shapes: &[ShapeData], poses: &[Pose]) ->
     View::new(camera, style, count(shapes.len()), count(poses.len()))
 }
 
-fn sprites(view: &View, poses: &[Pose], shapes: &[ShapeData], vertices: &[[f32; 2]]) -> Vec<Sprite> {
+fn sprites(view: &View, shapes: &[ShapeData], world: &SpriteInputs<'_>) -> Vec<Sprite> {
     let mut sprites = Vec::new();
     // Fixed bodies first, so that they lie below.
     for fixed in [true, false] {
@@ -89,7 +95,7 @@ fn sprites(view: &View, poses: &[Pose], shapes: &[ShapeData], vertices: &[[f32; 
             shapes
                 .par_iter()
                 .filter(|shape| (shape.kind & FIXED_SHAPE != 0) == fixed)
-                .filter_map(|shape| Sprite::new(view, shape, vertices, poses)),
+                .filter_map(|shape| Sprite::new(view, shape, world)),
         );
     }
     sprites

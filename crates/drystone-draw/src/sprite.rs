@@ -4,12 +4,12 @@
 use glam::Vec2;
 
 use super::Rgb;
-use super::palette::{fill_color, mix};
+use super::palette::{color_index, fill_color, mix};
 use super::view::View;
 use drystone::low_level::math::{is_finite, rotate};
 use drystone::low_level::types::{
-    BOX, CIRCLE, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, MAX_VERTICES, POLYGON, Pose, ShapeData,
-    UPRIGHT_SHAPE, VERTEX_COUNT_SHIFT,
+    BOX, BodyData, CIRCLE, FIXED_SHAPE, GEOMETRY_MASK, HALF_PLANE, KINEMATIC_SHAPE, MAX_VERTICES, POLYGON, Pose,
+    ShapeData, UPRIGHT_SHAPE, VERTEX_COUNT_SHIFT,
 };
 
 /// Returns the covered share of a pixel at `distance` from the middle of a stripe of half width `half`: a box filter.
@@ -104,10 +104,20 @@ pub(crate) struct Sprite {
     pub high: [u32; 2],
 }
 
+/// Tables that shapes are drawn with.
+#[derive(Clone, Copy)]
+pub(crate) struct SpriteInputs<'a> {
+    pub poses: &'a [Pose],
+    pub vertices: &'a [[f32; 2]],
+    /// All bodies, or none if their colours follow their indices.
+    pub bodies: &'a [BodyData],
+}
+
 impl Sprite {
     /// Projects a shape; `None` if it is outside the picture, not finite, or has no body.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to the picture")]
-    pub(crate) fn new(view: &View, shape: &ShapeData, vertices: &[[f32; 2]], poses: &[Pose]) -> Option<Self> {
+    pub(crate) fn new(view: &View, shape: &ShapeData, world: &SpriteInputs<'_>) -> Option<Self> {
+        let SpriteInputs { poses, vertices, bodies } = *world;
         let pose = poses.get(shape.body as usize)?;
         let all_finite = |row: &[f32]| row.iter().all(|&v| is_finite(v));
         if !(all_finite(&pose.position)
@@ -194,7 +204,7 @@ impl Sprite {
             form,
             hull,
             detail,
-            fill: fill_color(view, shape.body, shape.kind),
+            fill: fill_color(view, color_index(shape.body, bodies), shape.kind),
             low: [low.x as u32, low.y as u32],
             high: [high.x as u32, high.y as u32],
         })

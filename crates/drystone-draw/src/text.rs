@@ -50,24 +50,23 @@ pub(crate) fn strip(text: &str, unit: f32) -> Arc<TextStrip> {
     strip
 }
 
-/// Rasterises a letter left-aligned or right-aligned in a cell; all cells of a unit have the same size. Also returns
-/// the width of a digit, px.
-pub(crate) fn cell(letter: char, unit: f32, to_right: bool) -> (TextStrip, u32) {
+/// Returns the width of a letter, px; 0 for a blank.
+pub(crate) fn advance(letter: char, unit: f32) -> u32 {
+    if letter == ' ' { 0 } else { strip(&letter.to_string(), unit).width }
+}
+
+/// Rasterises a letter left-aligned in a cell; all cells of a unit have the same size. Also returns the width of a
+/// digit, px.
+pub(crate) fn cell(letter: char, unit: f32) -> (TextStrip, u32) {
     let own = strip(&letter.to_string(), unit);
     let digit = strip("0", unit).width;
     let width = strip("m", unit).width.max(digit);
     let mut cell = TextStrip { width, coverage: vec![0; (width * own.height) as usize], ..(*own).clone() };
-    let shift = match letter {
-        // Centred in a digit's cell.
-        '.' => digit.saturating_sub(own.width) / 2,
-        _ if to_right => width.saturating_sub(own.width),
-        _ => 0,
-    };
     let copied = own.width.min(width);
     for (from, to) in
         own.coverage.chunks_exact(own.width.max(1) as usize).zip(cell.coverage.chunks_exact_mut(width.max(1) as usize))
     {
-        to[shift as usize..(shift + copied) as usize].copy_from_slice(&from[..copied as usize]);
+        to[..copied as usize].copy_from_slice(&from[..copied as usize]);
     }
     (cell, digit)
 }
@@ -154,13 +153,10 @@ mod tests {
     #[test]
     fn cells_are_all_as_large() {
         let sizes: Vec<_> =
-            "0123456789.nµm ".chars().map(|c| cell(c, 2.0, false)).map(|(c, d)| (c.width, c.height, d)).collect();
+            "0123456789.nµm ".chars().map(|c| cell(c, 2.0)).map(|(c, d)| (c.width, c.height, d)).collect();
         assert!(sizes.windows(2).all(|pair| pair[0] == pair[1]), "{sizes:?}");
-        let (left, right) = (cell('1', 2.0, false).0, cell('1', 2.0, true).0);
-        assert_ne!(left.coverage, right.coverage);
-        assert_eq!(
-            left.coverage.iter().map(|&c| u64::from(c)).sum::<u64>(),
-            right.coverage.iter().map(|&c| u64::from(c)).sum()
-        );
+        assert_eq!([' ', '0', '.'].map(|letter| advance(letter, 2.0) == strip("0", 2.0).width), [false, true, false]);
+        assert_eq!(advance(' ', 2.0), 0);
+        assert!(advance('.', 2.0) < advance('m', 2.0));
     }
 }

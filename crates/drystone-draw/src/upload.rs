@@ -50,6 +50,10 @@ impl Upload {
         self.held.joint_count = params.joint_count;
         self.held.ramp_bodies = compiled.scene_slots;
         self.held.scale = None;
+        self.held.own_colors = !tables && compiled.bodies.iter().any(|body| body.color != 0);
+        if tables || self.held.own_colors {
+            self.put::<BodyData>("bodies", &compiled.bodies)?;
+        }
         if tables {
             let all = world.world_tables();
             self.put_as::<Params>("params", &[*params], wgpu::BufferUsages::UNIFORM)?;
@@ -66,7 +70,6 @@ impl Upload {
             self.put::<JointState>("joint_states", &all.joint_states)?;
             self.put::<JointRow>("joint_rows", &compiled.joints.rows)?;
             self.put::<[f32; 2]>("joint_impulses", &all.joint_impulses)?;
-            self.put::<BodyData>("bodies", &compiled.bodies)?;
             self.held.scale = Some(Scale::of(compiled));
         }
         Ok(())

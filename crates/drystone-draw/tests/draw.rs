@@ -243,6 +243,7 @@ fn renderer_draws_into_a_part_of_any_target() {
         body_count: world.params.body_count,
         ramp_bodies: world.params.body_count,
         tables: None,
+        bodies: None,
         reference: None,
     };
     let extent = wgpu::Extent3d { width: 512, height: 256, depth_or_array_layers: 1 };
@@ -517,6 +518,7 @@ fn invalid_sizes_cameras_and_buffers_are_errors() {
             body_count: 1,
             ramp_bodies: 1,
             tables,
+            bodies: None,
             reference,
         };
         let result = offscreen.picture(&inputs, &good, &style);
@@ -642,4 +644,53 @@ fn rasteriser_is_fast() {
         .expect("three");
     println!("5,051 shapes at 1600 × 900: {best:?}");
     assert!(best.as_millis() < 500, "{best:?}");
+}
+
+/// Contrast of two colours, by the Web Content Accessibility Guidelines 2.2.
+fn contrast(a: [u8; 3], b: [u8; 3]) -> f64 {
+    let luminance = |color: [u8; 3]| {
+        let linear = |byte: u8| {
+            let c = f64::from(byte) / 255.0;
+            if c <= 0.04045 { c / 12.92 } else { ((c + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * linear(color[0]) + 0.7152 * linear(color[1]) + 0.0722 * linear(color[2])
+    };
+    let [a, b] = [luminance(a), luminance(b)];
+    (a.max(b) + 0.05) / (a.min(b) + 0.05)
+}
+
+/// The scale bar looks the same over anything, as over nothing, on light and on dark; its text stands out from its
+/// plate.
+#[test]
+fn nothing_strikes_the_scale_bar_through() {
+    let mut scene = Scene::new("edges");
+    for row in 0..40_u8 {
+        let y = 0.1 * f32::from(row);
+        scene.add(Body::fixed(0.0, y - 2.0).shape(Shape::half_box(50.0, 0.03)));
+    }
+    let [edges, nothing] = [scene, Scene::new("nothing")].map(|scene| Compiled::new(&scene).unwrap());
+    for size in [[400, 300], [1280, 720], [2560, 1440]] {
+        for style in [Style::light(), Style::dark()] {
+            let style = Style { grid_strength: 0.0, ..style };
+            let camera = Camera::new(Vec2::ZERO, 4.0, size);
+            let [with, without] = [&edges, &nothing].map(|world| raster(world, &camera, &style));
+            let bare = raster(&edges, &camera, &Style { scale_bar: false, ..style });
+            let rgb = |image: &Image, x: u32, y: u32| image.pixel(x, y).map(|[r, g, b, _]| [r, g, b]).expect("inside");
+            let all = || (0..size[1]).flat_map(|y| (0..size[0]).map(move |x| (x, y)));
+            let plate: Vec<(u32, u32)> = all().filter(|&(x, y)| rgb(&with, x, y) != rgb(&bare, x, y)).collect();
+            let (low, high) = plate.iter().fold(((u32::MAX, u32::MAX), (0, 0)), |(low, high), &(x, y)| {
+                ((low.0.min(x), low.1.min(y)), (high.0.max(x), high.1.max(y)))
+            });
+            let inside = || all().filter(|&(x, y)| (low.0..=high.0).contains(&x) && (low.1..=high.1).contains(&y));
+            assert!(inside().count() > 1000, "{size:?}: there is a plate");
+            assert!(inside().all(|(x, y)| rgb(&with, x, y) == rgb(&without, x, y)), "{size:?}: an edge shines through");
+            // The control: without the bar there are edges.
+            assert!(inside().any(|(x, y)| rgb(&bare, x, y) != rgb(&without, x, y)));
+            let background = rgb(&with, low.0, low.1);
+            // The text is right of the line. Of each letter the middle of a stroke counts.
+            let text = inside().filter(|&(x, _)| x > low.0 + (high.0 - low.0) * 3 / 4);
+            let best = text.map(|(x, y)| contrast(rgb(&with, x, y), background)).fold(0.0, f64::max);
+            assert!(best >= 4.5, "{size:?}: contrast {best:.2}");
+        }
+    }
 }

@@ -33,6 +33,7 @@ mod path;
 mod read;
 mod records;
 mod schema;
+mod timeline_records;
 mod values;
 mod write;
 

@@ -13,6 +13,7 @@ pub mod file;
 #[cfg(feature = "npz")]
 pub mod npz;
 pub mod saved;
+pub mod time;
 
 /// Hash of the compiler, the target and the sources of this library, 16 hexadecimal digits: two builds with the same
 /// hash build the same scenes.

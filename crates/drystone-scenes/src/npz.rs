@@ -24,8 +24,9 @@ use npyz::{AutoSerialize, WriterBuilder};
 
 use drystone::low_level::state::ReportedBody;
 
-/// Writes the state of a world: arrays `position (n,2)`, `angle (n)`, `velocity (n,2)`, `angular_velocity (n)`, all
-/// f32, and `body_index (n)` u32, the slots of the bodies; if sleeping is enabled also `asleep (n)`, bool.
+/// Writes the state of a world: arrays `position (n,2)` of the origins of the bodies' frames, `angle (n)`, `velocity
+/// (n,2)` of the centres of mass, `angular_velocity (n)`, all f32, and `body_index (n)` u32, the slots of the bodies;
+/// if sleeping is enabled also `asleep (n)`, bool.
 ///
 /// # Errors
 /// Those of the writer.

@@ -27,8 +27,10 @@
 //! ```
 
 mod present;
+mod start;
 
 pub use present::{JointModel, Present};
+pub use start::TakenState;
 
 use std::path::Path;
 
@@ -120,6 +122,9 @@ pub enum SavedWorldError {
         /// Size of the text, bytes.
         bytes: usize,
     },
+    /// Bodies or joints are not the same in the state and in the scene that starts from it.
+    #[error("the state and the scene do not match: {0}")]
+    Unmatched(String),
     /// The sections are inconsistent.
     #[error(transparent)]
     World(#[from] Box<WorldError>),
@@ -269,6 +274,7 @@ impl SavedWorld {
             ("joints", given.joints.len(), saved.joints.len()),
             ("fields", given.fields.len(), saved.fields.len()),
             ("emitters", given.emitters.len(), saved.emitters.len()),
+            ("timed commands", given.timeline.len(), saved.timeline.len()),
         ];
         if let Some((what, given, saved)) = lists.into_iter().find(|(_, given, saved)| given != saved) {
             return Some(format!("the scene has {given} {what}, the saved one {saved}"));
@@ -278,6 +284,7 @@ impl SavedWorld {
             .or_else(|| first("joints", unequal(&given.joints, &saved.joints)))
             .or_else(|| first("fields", unequal(&given.fields, &saved.fields)))
             .or_else(|| first("emitters", unequal(&given.emitters, &saved.emitters)))
+            .or_else(|| first("timeline", unequal(&given.timeline, &saved.timeline)))
     }
 }
 

@@ -155,7 +155,12 @@ fn every_parameter_changes_the_scene_and_the_name_rebuilds_it() {
     for entry in catalogue::entries() {
         let default = build(entry.name);
         for parameter in entry.parameters {
-            let value = *others(parameter)
+            let mut values = others(parameter);
+            if (entry.name, parameter.name) == ("rain", "stay") {
+                // A round of the default columns takes as long as the default: a shorter stay acts with fewer columns.
+                values.retain(|value| *value > parameter.default);
+            }
+            let value = *values
                 .iter()
                 .find(|value| entry.body_count(&[(parameter.name, **value)]).is_ok_and(|count| count <= SMALL))
                 .unwrap_or_else(|| panic!("{}: {} has one value only", entry.name, parameter.name));
@@ -560,6 +565,15 @@ fn the_drum_of_the_washer_is_closed_and_holds_its_boxes() {
 }
 
 #[test]
+fn a_dropped_pyramid_is_the_same_higher_up() {
+    let [there, higher] = ["large_pyramid:base=5", "large_pyramid:base=5,drop=2"].map(build);
+    for (there, higher) in there.bodies.iter().zip(&higher.bodies).skip(1) {
+        assert!((higher.position - there.position - Vec2::new(0.0, 2.0)).length() < 1e-5);
+    }
+    assert_eq!(there.bodies[0].position, higher.bodies[0].position);
+}
+
+#[test]
 fn the_first_domino_starts_as_if_struck_at_its_top() {
     let scene = build("domino:impulse=0.4");
     let mass = Compiled::new(&scene).unwrap().mass[1];
@@ -628,7 +642,7 @@ fn invalid_specs_are_rejected_with_the_reason() {
         ("large_pyramid:base=3,", "cannot read \"\""),
         ("large_pyramid:base=3=4", "base is \"3=4\"; expected a number"),
         ("large_pyramid:base=ten", "base is \"ten\"; expected a number"),
-        ("large_pyramid:size=10", "scene large_pyramid has no parameter \"size\"; it has base"),
+        ("large_pyramid:size=10", "scene large_pyramid has no parameter \"size\"; it has base, drop"),
         ("vertical_stack:n=1", "no parameter \"n\"; it has count, jitter, pitch, friction"),
         ("large_pyramid:base=0", "base of scene large_pyramid is 0; expected 1 to 10000"),
         ("large_pyramid:base=100000", "base of scene large_pyramid is 100000; expected 1 to 10000"),

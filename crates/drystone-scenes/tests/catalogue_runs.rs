@@ -143,7 +143,7 @@ runs! {
     // Each column is removed five seconds after it was added, two of them on the floor. A fall of 40 m ends at 28 m/s,
     // and in that step hinges give by 0.12 m to 0.14 m, as they do where all ragdolls exist from the start; two steps
     // later by 0.05 m.
-    rain: "rain:rows=1,columns=3,group=3,delay=100", 40.0, above(0.0), 0.2;
+    rain: "rain:rows=1,columns=3,group=3,delay=100,stay=1", 40.0, above(0.0), 0.2;
     vertical_stack: "vertical_stack", 1.0, above(0.0), 0.0;
     card_house: "card_house", 2.0, above(0.0), 0.0;
     // Their common origin sinks with them.
@@ -268,4 +268,27 @@ fn a_double_pendulum_is_chaotic_and_a_single_one_is_not() {
     let (single, double) = (apart(1), apart(2));
     assert!(single < 0.01, "{single} m");
     assert!(double > 0.1, "{double} m");
+}
+
+/// With few columns ragdolls stay as long as with many: they reach their floor before others take their place. The
+/// control: rounds without a pause remove them in the air.
+#[test]
+fn rain_of_few_columns_reaches_the_floor() {
+    let lowest = |spec: &str| {
+        let mut world = CpuWorld::new(&catalogue::build(spec).expect("a scene")).expect("a world");
+        let mut lowest = f32::INFINITY;
+        for step in 0..700 {
+            world.step().expect("a step");
+            if step % 10 == 0 {
+                let bodies = body_states(world.compiled(), &world.snapshot());
+                // The first body is the floor.
+                lowest = bodies[1..].iter().fold(lowest, |lowest, body| lowest.min(body.position[1]));
+            }
+        }
+        lowest
+    };
+    for spec in ["rain:rows=1,columns=4,group=1", "rain:rows=2,columns=1,group=1,delay=1"] {
+        let (found, hurried) = (lowest(spec), lowest(&format!("{spec},stay=1")));
+        assert!((0.0..1.0).contains(&found) && hurried > 30.0, "{spec}: {found} m, without a pause {hurried} m");
+    }
 }

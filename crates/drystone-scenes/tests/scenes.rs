@@ -9,10 +9,11 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use drystone::low_level::scene::{StartCondition, TimedAction, TimedCommand};
 use drystone::{
     Body, BodyType, Emitter, Field, Filter, Geometry, Mode, RestitutionMix, Scene, Settings, Shape, ViewBox,
 };
-use drystone::{Joint, JointKind, Material, Motor, Spring};
+use drystone::{Command, Joint, JointCommand, JointKind, Material, Motor, Spring};
 use drystone_scenes::file::{self, FileError, FileErrorKind};
 use glam::Vec2;
 use proptest::prelude::*;
@@ -138,6 +139,7 @@ fn every_key_is_read() {
         mode: Mode::Projection,
         relax: false,
         warm_start: false,
+        initial_loads: false,
         accumulate: false,
         baumgarte: 0.3,
         contact_hertz: Some(90.0),
@@ -173,6 +175,7 @@ fn every_key_is_read() {
         mass: Some(7.0),
         inertia: Some(8.0),
         path: None,
+        color_index: Some(9),
         shapes: vec![
             Shape::circle(0.75)
                 .offset(0.5, -0.5)
@@ -196,6 +199,7 @@ fn every_key_is_read() {
         joints: vec![],
         fields: vec![],
         emitters: vec![],
+        timeline: vec![],
         view: Some(ViewBox { min: Vec2::new(-8.0, -1.5), max: Vec2::new(8.0, 7.5) }),
     };
     assert_eq!(file::parse(EVERYTHING_JSON, "everything.json").as_ref(), Ok(&expected));
@@ -445,6 +449,78 @@ fn emitters_are_read_and_written() {
     many.emitters = vec![many.emitters[1].clone(); 10_001];
     let error = many.check().expect_err("one too many").to_string();
     assert_eq!(error, "emitters: has 10001 emitters; expected at most 10000");
+}
+
+#[test]
+fn timelines_are_read_and_written() {
+    let json = r#"{ "version": 1,
+  "bodies": [{ "type": "static", "id": "floor", "shapes": [{ "box": { "half": [9, 1] } }] },
+             { "id": "wall left", "position": [0, 3], "shapes": [{ "circle": { "radius": 1 } }] },
+             { "id": "wall right", "position": [0, 6], "shapes": [{ "circle": { "radius": 1 } }] }],
+  "joints": [{ "id": "crank", "type": "revolute", "b": "wall left", "motor": { "speed": 1, "max": 5 } }],
+  "timeline": [
+    { "at": 0.5, "over": 2, "gravity": [1, -5] },
+    { "when": { "speed_below": 0.01 }, "remove": { "bodies": ["wall*"], "joints": ["crank"] } },
+    { "at": 3, "when": { "bodies": 7 }, "body": 1, "force": [1, 2], "point": [0.5, 0] },
+    { "at": 0, "body": "wall right", "angular_impulse": 4 },
+    { "at": 1, "over": 0.25, "joint": "crank", "motor": { "speed": -2, "max": 10 } },
+    { "at": 1, "joint": 0, "enabled": false }] }"#;
+    let scene = file::parse(json, "json").expect("a scene");
+    let force = Command::force_at([1.0, 2.0], [0.5, 0.0]);
+    let expected = [
+        TimedCommand { over: 2.0, ..TimedCommand::at(0.5, TimedAction::Gravity(Vec2::new(1.0, -5.0))) },
+        TimedCommand::when(
+            StartCondition::SpeedBelow(0.01),
+            TimedAction::Remove { bodies: vec![1, 2], joints: vec![0] },
+        ),
+        TimedCommand { at: 3.0, ..TimedCommand::when(StartCondition::Bodies(7), TimedAction::Body(1, force)) },
+        TimedCommand::at(0.0, TimedAction::Body(2, Command::AngularImpulse(4.0))),
+        TimedCommand {
+            over: 0.25,
+            ..TimedCommand::at(1.0, TimedAction::Joint(0, JointCommand::Motor { speed: -2.0, max: 10.0 }))
+        },
+        TimedCommand::at(1.0, TimedAction::Joint(0, JointCommand::Enable(false))),
+    ];
+    assert_eq!(scene.timeline, expected);
+    assert_eq!(file::parse(&file::write_json(&scene), "json").as_ref(), Ok(&scene));
+    assert_eq!(file::parse(&file::write_ron(&scene), "ron").as_ref(), Ok(&scene));
+    let schema = schema();
+    let written = serde_json::from_str(&file::write_json(&scene)).expect("JSON");
+    assert!(schema.is_valid(&serde_json::from_str(json).expect("JSON")) && schema.is_valid(&written));
+    for (from, to, says, seen) in [
+        ("\"at\": 0.5, ", "", "timeline[0]: has neither `at` nor `when`; expected one of them", true),
+        ("\"gravity\": [1, -5]", "\"note\": 1", "timeline[0].note: is an unknown key", true),
+        (", \"gravity\": [1, -5]", "", "timeline[0]: has no action; expected one of gravity, force", true),
+        ("\"over\": 2", "\"over\": -2", "timeline[0].over: is -2; expected a time from 0 to 1e9 s", true),
+        ("\"gravity\": [1, -5]", "\"gravity\": [1, -5], \"torque\": 1", "timeline[0]: has gravity and torque", true),
+        ("\"body\": 1, ", "", "timeline[2]: has `force` and no `body`; expected the key `body` as well", false),
+        ("\"body\": 1, ", "\"body\": 3, ", "timeline[2].body: refers to body 3 of 3", false),
+        ("\"body\": 1, ", "\"body\": 0, ", "timeline[2].force: is for a body that is static", false),
+        ("[\"wall*\"]", "[\"door*\"]", "timeline[1].remove.bodies[0]: stands for no body", false),
+        (
+            "\"joints\": [\"crank\"] }",
+            "\"joints\": [\"crankshaft\"] }",
+            "refers to \"crankshaft\", which is no joint",
+            false,
+        ),
+        ("{ \"bodies\": 7 }", "{}", "timeline[2].when: is empty; expected `speed_below` or `bodies`", false),
+        ("\"speed_below\": 0.01", "\"speed_below\": 0", "timeline[1].when.speed_below: is 0", true),
+        (
+            "\"joint\": 0, \"enabled\"",
+            "\"joint\": 0, \"over\": 1, \"enabled\"",
+            "timeline[5].over: makes a ramp of",
+            false,
+        ),
+        ("\"joint\": \"crank\", ", "\"joint\": true, ", "expected the index or the id of a joint", true),
+        (", \"motor\": { \"speed\": 1, \"max\": 5 }", "", "timeline[4].motor: is for a joint of type revolute", false),
+    ] {
+        assert!(json.contains(from), "{from}");
+        let text = json.replace(from, to);
+        let error = file::parse(&text, "json").expect_err(says);
+        assert_tells(&error, &text, "json");
+        assert!(error.to_string().contains(says), "{error}, expected {says}");
+        assert!(!seen || !schema.is_valid(&serde_json::from_str(&text).expect("JSON")), "{says}: the schema takes it");
+    }
 }
 
 #[test]
@@ -919,6 +995,7 @@ fn any_body() -> impl Strategy<Value = Body> {
             mass: c.2,
             inertia: d.0,
             path: None,
+            color_index: c.2.map(f32::to_bits),
             shapes: d.1,
         })
         .prop_map(made_sound)
@@ -1048,7 +1125,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
             prop::option::of(number(1e-3, 1e15)),
             prop::option::of(number(1e-3, 1e15)),
         ),
-        any::<[bool; 8]>(),
+        any::<[bool; 9]>(),
         (prop::option::of(number(1e-3, 1e6)), number(1e-3, 1e6), prop::option::of(number(0.0, 1e15))),
     )
         .prop_map(|(a, b, e, c, d)| Settings {
@@ -1074,6 +1151,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
             strict: c[5],
             events: c[6],
             sleep: c[7],
+            initial_loads: c[8],
         })
 }
 
@@ -1117,7 +1195,8 @@ fn any_scene() -> impl Strategy<Value = Scene> {
             };
             let emitters = emitters.into_iter().filter(|_| whole && !bodies.is_empty()).map(emitter).collect();
             let name = name.chars().take(60).collect();
-            Scene { name, gravity, settings, bodies, joints, fields: Vec::new(), emitters, view }
+            let timeline = Vec::new();
+            Scene { name, gravity, settings, bodies, joints, fields: Vec::new(), emitters, timeline, view }
         },
     )
 }

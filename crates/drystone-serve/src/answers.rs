@@ -11,7 +11,10 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
+use utoipa::openapi::schema::Schema;
+use utoipa::openapi::{Ref, RefOr};
 
 /// State of a world: its bodies and their velocities.
 #[derive(Debug, Serialize, ToSchema)]
@@ -90,6 +93,10 @@ pub struct BodyShapes {
     pub kind: &'static str,
     /// Mass, kg; 0 for static and kinematic bodies.
     pub mass: f64,
+    /// Number that the colour follows in pictures. Omitted if it is the slot of the body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub color_index: Option<u32>,
     /// Shapes, in the frame of the body.
     pub shapes: Vec<ShapeOutline>,
 }
@@ -143,6 +150,93 @@ pub struct HalfPlaneOutline {
     pub normal: [f64; 2],
     /// Point on the line, m.
     pub point: [f64; 2],
+}
+
+/// A body as in a scene, with its joints.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = BodyDetails)]
+pub struct BodyDetailsAnswer {
+    /// Steps done.
+    pub step: u64,
+    /// Id of the body: `slot.generation`.
+    pub id: String,
+    /// The body in its current state, written as in a scene: the command `spawn` takes it.
+    #[schema(schema_with = scene_body)]
+    pub body: Value,
+    /// Its joints that are not broken, pointers excluded.
+    pub joints: Vec<BodyJoint>,
+}
+
+/// Joint of a body, as the command `join` takes it.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct BodyJoint {
+    /// Id of the joint: `index.generation`.
+    pub id: String,
+    /// Id of the first body, `null` for the world.
+    pub a: Option<String>,
+    /// Id of the second body.
+    pub b: String,
+    /// The joint in its current state, written as in a scene without `a` and `b`.
+    #[schema(value_type = Object)]
+    pub joint: Value,
+}
+
+/// Returns the schema of a body, defined beside the schema of scenes.
+fn scene_body() -> RefOr<Schema> {
+    Ref::from_schema_name("SceneBody").into()
+}
+
+/// Energies of a world and motion of a body, a row per step, the oldest first.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Series)]
+pub struct SeriesAnswer {
+    /// Steps done.
+    pub step: u64,
+    /// Length of a step, s.
+    pub dt: f32,
+    /// Energies of all dynamic bodies and joints.
+    pub energies: Vec<EnergyRow>,
+    /// Motion of the requested body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub body: Option<BodySeries>,
+}
+
+/// Energies after a step.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct EnergyRow {
+    /// Steps done.
+    pub step: u64,
+    /// Kinetic energy, moving and turning, J.
+    pub kinetic: f64,
+    /// Potential energy, J: 0 at the world's origin.
+    pub potential: f64,
+    /// Energy of the springs of joints, J.
+    pub elastic: f64,
+}
+
+/// Motion of a body.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct BodySeries {
+    /// Id of the body: `slot.generation`.
+    pub id: String,
+    /// Rows, the oldest first.
+    pub rows: Vec<MotionRow>,
+}
+
+/// Motion of a body after a step.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub struct MotionRow {
+    /// Steps done.
+    pub step: u64,
+    /// Position of the body's origin, m.
+    pub position: [f32; 2],
+    /// Angle, rad, in (−π, π].
+    pub angle: f32,
+    /// Velocity of its centre of mass, m/s.
+    pub velocity: [f32; 2],
+    /// Angular velocity, rad/s.
+    pub angular_velocity: f32,
 }
 
 /// Joints of a world.
@@ -365,12 +459,16 @@ pub struct SceneEntry {
     pub group: &'static str,
     /// Description in one sentence.
     pub summary: &'static str,
+    /// Words for a search, beside those of name and summary.
+    pub keywords: &'static [&'static str],
     /// Source of its numbers.
     pub source: &'static str,
     /// Number of steps that shows the effect the scene is for.
     pub steps: u32,
     /// Number of bodies with the default parameters.
     pub bodies: Option<u64>,
+    /// Gravity of the scene with the default parameters, m/s².
+    pub gravity: [f32; 2],
     /// Parameters.
     pub parameters: Vec<SceneParameter>,
 }

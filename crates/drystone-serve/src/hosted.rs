@@ -149,6 +149,10 @@ impl Hosted {
         either!(self, world => world.remove_bodies(ids))
     }
 
+    pub fn replace_body(&mut self, id: BodyId, body: &Body) -> Result<(), WorldError> {
+        either!(self, world => world.replace_body(id, body))
+    }
+
     pub fn add_joints_between(
         &mut self,
         joints: &[(Option<BodyId>, BodyId, Joint)],

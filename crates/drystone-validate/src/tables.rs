@@ -161,7 +161,10 @@ pub(super) fn compare_tables(
     outcome.close_beside("accumulators", &sums(cpu), &sums(gpu), |(sum, beside)| {
         ([sum.velocity, [sum.angular_velocity; 2]].concat(), beside.clone())
     });
-    outcome.close("motion_extents", &cpu.motion_extents, &gpu.motion_extents, |&swing| vec![swing]);
+    outcome.close("motions", &cpu.motions, &gpu.motions, |motion| {
+        let [x, y] = motion.moved;
+        vec![x, y, motion.turned, motion.extent]
+    });
     outcome.close("aabbs", &cpu.aabbs, &gpu.aabbs, |aabb| [aabb.min, aabb.max].concat());
     // Grid, pairs and slots are those of the previous step until their stage has run.
     if op.stage >= Stage::Bin {

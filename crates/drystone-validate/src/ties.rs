@@ -73,8 +73,8 @@ pub(super) fn settle_recycle_ties(
         let (a, b) = (head.body_a as usize, head.body_b as usize);
         let on_plane = head.shape_b < compiled.params.half_plane_count;
         let Some(old) = before.manifolds_previous.get_mut(head.color as usize) else { continue };
-        let (motion_extents, poses) = ([before.motion_extents[a], before.motion_extents[b]], &before.poses);
-        let drift = Drift::new(&compiled.params, motion_extents, &poses[a], &poses[b], on_plane, head.flags, old);
+        let (extents, poses) = ([a, b].map(|body| before.motions[body].extent), &before.poses);
+        let drift = Drift::new(&compiled.params, extents, &poses[a], &poses[b], on_plane, head.flags, old);
         let missing = drift.limit - drift.moved.length() - drift.turned;
         let slack = TIE_DRIFT * (1.0 + drift.between.length());
         if missing.abs() > slack || missing.is_nan() {

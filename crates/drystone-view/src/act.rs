@@ -75,6 +75,7 @@ impl App {
         Some(action)
     }
 
+    #[allow(clippy::cast_precision_loss, reason = "a few notches")]
     fn act_on(&mut self, action: Action) -> Result<(), WorldError> {
         match action {
             Action::Open(spec) => match SceneSource::parse(&spec) {
@@ -141,6 +142,7 @@ impl App {
             Action::Pick(tool, at) => self.pick(tool, at)?,
             Action::Select(choice) => self.select(choice)?,
             Action::Change(change) => self.change(&change),
+            Action::ChangeJoint(what, joint) => self.change_joint(what, &joint),
             Action::Clear => self.clear(),
             Action::NewScene => self.new_scene()?,
             Action::Keys => self.show_keys = !self.show_keys,
@@ -148,6 +150,8 @@ impl App {
             Action::LeaveOff => self.leave_off(),
             Action::Halt => self.halt()?,
             Action::Dark => self.prefs.dark = !self.prefs.dark,
+            Action::TextSize(notches) => self.set_text_size(self.prefs.zoom + 0.1 * notches as f32),
+            Action::UsualTextSize => self.set_text_size(1.0),
             Action::NextColoring => {
                 let all = Coloring::ALL;
                 let at = all.iter().position(|&coloring| coloring == self.layers.coloring).unwrap_or(0);
@@ -187,6 +191,12 @@ impl App {
             Action::Quit => self.quit = true,
         }
         Ok(())
+    }
+
+    /// Sets the user's factor on the size of texts and panel.
+    fn set_text_size(&mut self, factor: f32) {
+        self.prefs.zoom = (factor * 10.0).round().clamp(5.0, 30.0) / 10.0;
+        self.say(format!("text size {:.0} % · Ctrl + and Ctrl − change it, Ctrl 0 resets it", 100.0 * self.prefs.zoom));
     }
 
     fn set_gravity(&mut self, gravity: Vec2) {

@@ -6,7 +6,7 @@ use glam::Vec2;
 use super::build::{DrawnOutline, Stock, Tool};
 use super::run::On;
 use super::select::{BodyChange, SelectionRequest};
-use drystone::Settings;
+use drystone::{Joint, Settings};
 
 /// Action of the user, done between two frames.
 #[derive(Clone, Debug, PartialEq)]
@@ -71,6 +71,8 @@ pub(crate) enum Action {
     Select(SelectionRequest),
     /// Changes the selected body.
     Change(BodyChange),
+    /// Gives the selected joint other settings; with the name of the changed one.
+    ChangeJoint(&'static str, Box<Joint>),
     /// Removes all dynamic bodies.
     Clear,
     /// Opens an empty scene to build in.
@@ -78,6 +80,10 @@ pub(crate) enum Action {
     Panel,
     Keys,
     Dark,
+    /// Makes texts and panel larger by a number of notches, or smaller.
+    TextSize(i32),
+    /// Gives texts and panel their usual size.
+    UsualTextSize,
     NextColoring,
     Layer(String, Option<bool>),
     Coloring(String),
@@ -121,7 +127,14 @@ impl Action {
     pub fn builds(&self) -> bool {
         matches!(
             self,
-            Self::Draw(_) | Self::Pick(..) | Self::Change(_) | Self::Clear | Self::Remove(_) | Self::Undo | Self::Redo
+            Self::Draw(_)
+                | Self::Pick(..)
+                | Self::Change(_)
+                | Self::ChangeJoint(..)
+                | Self::Clear
+                | Self::Remove(_)
+                | Self::Undo
+                | Self::Redo
         )
     }
 
@@ -135,6 +148,8 @@ impl Action {
             Self::Panel
             | Self::Keys
             | Self::Dark
+            | Self::TextSize(_)
+            | Self::UsualTextSize
             | Self::NextColoring
             | Self::Layer(..)
             | Self::Coloring(_)
@@ -173,6 +188,7 @@ impl Action {
             | Self::Pick(..)
             | Self::Select(_)
             | Self::Change(_)
+            | Self::ChangeJoint(..)
             | Self::Clear
             | Self::Measure
             | Self::SavePicture
@@ -215,7 +231,7 @@ pub(crate) const KEYS: [KeyBinding; 40] = [
     key(egui::Key::D, "D", "drop bodies at the pointer", |under| Action::Drop(under.at)),
     key(egui::Key::S, "S", "shoot at the pointer", |under| Action::Shoot(under.at)),
     key(egui::Key::X, "X", "explode at the pointer", |under| Action::Explode(under.at)),
-    key(egui::Key::Delete, "Delete", "remove the body pointed at, or selected", |under| {
+    key(egui::Key::Delete, "Delete", "remove the body or joint pointed at", |under| {
         Action::Remove(under.is_over.then_some(under.at))
     }),
     key(egui::Key::W, "W", "graph the body under the pointer", |under| {
@@ -249,9 +265,13 @@ pub(crate) const KEYS: [KeyBinding; 40] = [
     key(egui::Key::Questionmark, "?", "these keys", |_| Action::Keys),
 ];
 
+/// Keys with Ctrl in the list of keys.
+pub(crate) const WITH_CONTROL: [(&str, &str); 2] =
+    [("Ctrl + −", "larger or smaller text"), ("Ctrl 0", "text as large as usual")];
+
 /// Lines about the pointer in the list of keys.
 pub(crate) const POINTER: [(&str, &str); 6] = [
-    ("click a body", "select it, to change it"),
+    ("click a body", "select it (or a joint)"),
     ("drag a body", "pull it along"),
     ("drag elsewhere", "move the view"),
     ("right drag", "move the view, from anywhere"),
@@ -264,6 +284,9 @@ pub(crate) fn with_control(key: egui::Key, shift: bool) -> Option<Action> {
     match (key, shift) {
         (egui::Key::Z, false) => Some(Action::Undo),
         (egui::Key::Z, true) | (egui::Key::Y, _) => Some(Action::Redo),
+        (egui::Key::Plus | egui::Key::Equals, _) => Some(Action::TextSize(1)),
+        (egui::Key::Minus, _) => Some(Action::TextSize(-1)),
+        (egui::Key::Num0, _) => Some(Action::UsualTextSize),
         _ => None,
     }
 }

@@ -15,6 +15,7 @@ use super::export::Recording;
 use super::figures::Figures;
 use super::frame_pacing::FramePacing;
 use super::inspect::Inspector;
+use super::joint::{JointSelection, PointedJoints};
 use super::left::LeftWorlds;
 use super::opening::{Opening, OpeningThreads, Why};
 use super::panel::Fold;
@@ -42,6 +43,8 @@ pub(crate) struct App {
     pub context: Context,
     pub drawing: Drawing,
     pub inspector: Inspector,
+    /// Joint under the pointer.
+    pub joints: PointedJoints,
     pub threads: usize,
     pub source: SceneSource,
     pub run: WorkerHandle,
@@ -92,6 +95,8 @@ pub(crate) struct App {
     /// True if keys belong to a text field or an open list of the panel.
     pub typing: bool,
     pub search: String,
+    /// Text in the field for the path of a file to open.
+    pub path: String,
     pub thumbs: Thumbs,
     /// Measurements that the open sections of the panel show.
     pub wants: Wants,
@@ -151,6 +156,7 @@ impl App {
         let mut app = Self {
             drawing: Drawing::new(&context, format),
             inspector: Inspector::new(context.device())?,
+            joints: PointedJoints::default(),
             context,
             threads,
             source: source.clone(),
@@ -184,6 +190,7 @@ impl App {
             cursor: "",
             typing: false,
             search: String::new(),
+            path: String::new(),
             thumbs: Thumbs::default(),
             wants: Wants::default(),
             quit: false,
@@ -307,6 +314,8 @@ impl App {
             || !self.is_settled()
             || self.pointer.is_busy()
             || self.watch.is_busy()
+            || self.joints.is_busy()
+            || self.build.joint.as_ref().is_some_and(JointSelection::is_busy)
             || self.camera_follow.moves()
             || self.recording.is_some()
     }
@@ -340,7 +349,8 @@ impl App {
         layers.line_scale = scale;
         // The selected body stays highlighted at any place of the pointer.
         let selected = self.build.selection.as_ref().map(|selection| selection.id.index);
-        layers.highlight = selected.or_else(|| self.pointer.highlighted());
+        let has_joint = self.build.joint.is_some() || self.told_joint().is_some();
+        layers.highlight = selected.or_else(|| self.pointer.highlighted().filter(|_| !has_joint));
         let style = self.style();
         let camera = self.camera;
         if self.is_settled() {
@@ -380,6 +390,7 @@ impl App {
         self.drawing = Drawing::new(&self.context, format);
         self.inspector = Inspector::new(self.context.device())?;
         self.pointer = Pointer::default();
+        self.joints = PointedJoints::default();
         self.build.of_another_world();
         self.watch.lose_device();
         self.camera_follow.forget();

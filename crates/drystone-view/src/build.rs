@@ -1,7 +1,6 @@
 //! Building tools: bodies drawn with the pointer, joints made by two clicks, the properties of both, and the commands
 //! that clear a scene or begin an empty one.
 
-use std::f32::consts::TAU;
 use std::sync::Arc;
 
 use glam::Vec2;
@@ -11,6 +10,7 @@ use super::app::App;
 use super::convex::{convex_parts, crosses_itself};
 use super::edit::{Edit, Meaning, RecordedEdit, Stand};
 use super::inspect::{InspectionResult, InspectionTarget};
+use super::joint::{JointSelection, effective_mass, spring_constants};
 use super::opening::Why;
 use super::overlap::Overlap;
 use super::select::Selection;
@@ -72,12 +72,15 @@ impl Tool {
             Self::Circle => "drag from the centre to the rim",
             Self::Polygon => "click 3 to 16 corners, then the first one again",
             Self::Hinge => {
-                "click a fixed point (air or ground) and the body that swings about it, in either order; two bodies are pinned \
-                 together at the first click; two clicks on one body nail it there"
+                "click where two bodies overlap, as a wheel and a car: they are pinned together there. Or click a fixed point \
+                 (air or ground) and the body that swings about it, in either order; two clicks on one body nail it"
             }
             Self::Spring => "click a body, then the other one, or a point in the air to which it is tied",
             Self::Rod => "click a body, then the other one, or a point in the air; the rod keeps this length",
-            Self::Weld => "click a body, then the one to which it is fixed, or the air, to fix it where it is",
+            Self::Weld => {
+                "click where two bodies overlap; or click a body, then the one to which it is fixed, or the air, to fix it \
+                 where it is"
+            }
         }
     }
 
@@ -208,14 +211,28 @@ pub(crate) struct Build {
     pub stock: Stock,
     pub draft: Draft,
     pub selection: Option<Selection>,
+    /// Selected joint; then no body is selected.
+    pub joint: Option<JointSelection>,
     pub overlap: Overlap,
+    /// Last joint that one click made between overlapping bodies.
+    pinned: Option<Pin>,
+}
+
+/// Joint that one click made between overlapping bodies.
+#[derive(Clone, Copy, Debug)]
+struct Pin {
+    tool: Tool,
+    /// Place of the click, m.
+    at: Vec2,
+    /// Number of joints after it.
+    joints: usize,
 }
 
 impl Build {
     /// Drops the drawing and the selection, which are of the world before.
     pub fn of_another_world(&mut self) {
         self.draft = Draft::None;
-        self.selection = None;
+        (self.selection, self.joint, self.pinned) = (None, None, None);
         self.overlap = Overlap::default();
     }
 
@@ -226,7 +243,7 @@ impl Build {
         } else if self.tool != Tool::Move {
             self.tool = Tool::Move;
         } else {
-            return self.selection.take().is_some();
+            return self.joint.take().is_some() | self.selection.take().is_some();
         }
         true
     }
@@ -239,7 +256,7 @@ impl App {
         self.build.tool = tool;
         if tool != Tool::Move {
             // The card shows the tool until it has made a body.
-            self.build.selection = None;
+            (self.build.selection, self.build.joint) = (None, None);
             self.keep_view();
         }
     }
@@ -348,7 +365,10 @@ impl App {
             Draft::Joint(of, end) if of == tool => Some(end),
             _ => None,
         };
-        let hits = self.bodies_at(at)?;
+        let (hits, are_inside) = self.bodies_at(at)?;
+        if first.is_none() && are_inside && self.pin_overlapping(tool, at, &hits)? {
+            return Ok(());
+        }
         let other = hits.iter().copied().find(|&body| first.is_none_or(|first| first.body != Some(body)));
         let Some(first) = first else {
             let end = self.end(other, at)?;
@@ -379,6 +399,26 @@ impl App {
         let second = self.end(other, second_at)?;
         self.tie(tool, first, second, first_at.distance(second_at));
         Ok(())
+    }
+
+    /// Joins the two uppermost of the bodies under a first click by a hinge or a weld; returns false if there are no
+    /// two, or none of them is dynamic. A second click at the same place adds nothing.
+    fn pin_overlapping(&mut self, tool: Tool, at: Vec2, under: &[BodyId]) -> Result<bool, WorldError> {
+        let [upper, lower, ..] = *under else { return Ok(false) };
+        if !matches!(tool, Tool::Hinge | Tool::Weld) || self.is_fixed(Some(upper)) {
+            return Ok(false);
+        }
+        let near = self.points(2.0 * CLICK);
+        let joints = self.facts().joints;
+        let is_known = |pin: &Pin| pin.tool == tool && pin.joints == joints && pin.at.distance(at) <= near;
+        if self.build.pinned.take().is_some_and(|pin| is_known(&pin)) {
+            self.say(format!("there is a {} here already: one click is enough where bodies overlap", tool.name()));
+            return Ok(true);
+        }
+        let (first, second) = (self.end(Some(upper), at)?, self.end(Some(lower), at)?);
+        self.tie(tool, first, second, 0.0);
+        self.build.pinned = Some(Pin { tool, at, joints: self.facts().joints });
+        Ok(true)
     }
 
     /// Returns true for the world, and for a body that is not dynamic.
@@ -458,8 +498,9 @@ impl App {
         }
     }
 
-    /// Bodies at a place: first the one that a click there means, then the others under it. Waits for the device.
-    fn bodies_at(&mut self, at: Vec2) -> Result<Vec<BodyId>, WorldError> {
+    /// Bodies at a place: first the one that a click there means, then the others under it; and true if the place is
+    /// inside the first one, too. Waits for the device.
+    fn bodies_at(&mut self, at: Vec2) -> Result<(Vec<BodyId>, bool), WorldError> {
         let mut pending = self.ask(InspectionTarget::Under(at, self.reach(false)))?;
         let meant = loop {
             match pending.poll()? {
@@ -468,16 +509,17 @@ impl App {
                 InspectionResult::Body(found) => break Some(found.body),
             }
         };
-        let Some(run) = self.run.here_mut() else { return Ok(Vec::new()) };
+        let Some(run) = self.run.here_mut() else { return Ok((Vec::new(), false)) };
         let world = run.world_mut();
         let mut found: Vec<_> = world.query(&[Query::point(at)])?.found(0).to_vec();
         let compiled = world.compiled();
         let moves = |body: usize| compiled.bodies.get(body).is_some_and(|body| body.kind == DYNAMIC);
         found.sort_by_key(|found| (!moves(found.body), std::cmp::Reverse(found.shape)));
+        let is_inside = meant.is_some_and(|meant| found.iter().any(|found| found.body == meant));
         let mut slots: Vec<usize> = meant.into_iter().chain(found.into_iter().map(|found| found.body)).collect();
         let mut seen = std::collections::HashSet::new();
         slots.retain(|&slot| seen.insert(slot));
-        Ok(slots.into_iter().filter_map(|slot| world.body_id(slot)).collect())
+        Ok((slots.into_iter().filter_map(|slot| world.body_id(slot)).collect(), is_inside))
     }
 
     /// Removes all dynamic bodies.
@@ -513,14 +555,13 @@ impl Stock {
             let mass = end.body.and_then(|id| compiled.mass.get(id.index as usize)).map_or(0.0, |mass| mass.mass);
             if mass > 0.0 { 1.0 / mass } else { 0.0 }
         };
-        let rate = TAU * self.hertz;
-        let sum = inverse(ends[0]) + inverse(ends[1]);
-        let mass = if sum > 0.0 { 1.0 / sum } else { 0.0 };
-        JointKind::Spring {
-            rest_length: Some(length),
-            stiffness: mass * rate * rate,
-            damping: 2.0 * self.damping * mass * rate,
-        }
+        let [stiffness, damping] = self.constants(effective_mass(ends.map(inverse)));
+        JointKind::Spring { rest_length: Some(length), stiffness, damping }
+    }
+
+    /// Stiffness, N/m, and damping, N·s/m, of a new spring on an effective mass, kg.
+    pub fn constants(&self, mass: f32) -> [f32; 2] {
+        spring_constants(mass, self.hertz, self.damping)
     }
 }
 
@@ -534,6 +575,7 @@ fn empty_scene() -> Scene {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::f32::consts::TAU;
 
     fn corners(list: &[[f32; 2]]) -> Vec<Vec2> {
         list.iter().map(|&corner| corner.into()).collect()

@@ -8,7 +8,7 @@ use glam::Vec2;
 use super::app::App;
 use super::drawing::split;
 use drystone::World;
-use drystone::low_level::gpu::Arrival;
+use drystone::low_level::gpu::{Arrival, note_read_back};
 use drystone::low_level::types::Pose;
 use drystone_draw::{Bounds, Camera, DrawInputs, Framing};
 
@@ -226,7 +226,10 @@ impl App {
             return;
         }
         let compiled = run.world().compiled();
-        let framing = Framing::new(compiled, &compiled.poses, part.size);
+        // The view of the scene, unless the user has fitted it to bodies that are outside.
+        let is_free = self.camera_follow.first.as_ref().is_some_and(|first| !first.is_given());
+        let of = if is_free { Framing::of_bodies } else { Framing::new };
+        let framing = of(compiled, &compiled.poses, part.size);
         let camera = framing.camera();
         let begun = framing.is_given() || run.steps() == 0;
         self.camera_follow.first = Some(framing);
@@ -372,7 +375,7 @@ impl App {
         let device = self.context.device();
         let mut encoder = device.create_command_encoder(&wgpu::CommandEncoderDescriptor { label: Some("poses") });
         let arrival = Arrival::send(device, &mut encoder, DrawInputs::of(of).poses, bytes, None);
-        self.context.note_sent(1, bytes);
+        note_read_back(&self.context, 1, bytes);
         self.context.queue().submit([encoder.finish()]);
         Some(Poses::Coming(arrival))
     }

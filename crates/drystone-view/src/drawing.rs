@@ -3,6 +3,7 @@
 use glam::Vec2;
 
 use super::run::{On, WorldRun};
+use super::source::SceneSource;
 use super::worker::WorkerHandle;
 use drystone::Context;
 use drystone::World;
@@ -19,6 +20,18 @@ pub(crate) struct Drawing {
     uploads: [Upload; 2],
     /// Copied state of a world on the device that is in the middle of a step or away.
     still: Still,
+    /// Name of the last scene, with the number of its bodies that the colour ramp spans.
+    ramp: (String, u32),
+}
+
+/// Number of bodies that the colour ramp spans in a scene of this name: those of the scene of the catalogue, also in a
+/// file to which the window saved it with more bodies. Other bodies have colours by their index alone, so that those of
+/// a built scene are the same after it was saved and opened.
+pub(crate) fn ramp_of(name: &str) -> u32 {
+    let Ok(SceneSource::Catalogue { entry, values }) = SceneSource::parse(name) else { return 0 };
+    let given: Vec<(&str, f64)> =
+        entry.parameters.iter().zip(&values).map(|(parameter, &value)| (parameter.name, value)).collect();
+    entry.body_count(&given).map_or(0, |count| u32::try_from(count).unwrap_or(u32::MAX))
 }
 
 impl Drawing {
@@ -30,6 +43,7 @@ impl Drawing {
             shown: 0,
             uploads: [upload(), upload()],
             still: Still::default(),
+            ramp: (String::new(), 0),
         }
     }
 
@@ -94,6 +108,10 @@ impl Drawing {
                 let other = Self::inputs(&self.uploads[1 - index], &self.still, workers[1 - index]);
                 inputs = inputs.against(other.poses);
             }
+            if self.ramp.0 != worker.scene().name {
+                self.ramp = (worker.scene().name.clone(), ramp_of(&worker.scene().name));
+            }
+            inputs.ramp_bodies = inputs.ramp_bodies.min(self.ramp.1);
             // A layer that needs tables of the solver is shown once the world is back.
             let there = if inputs.tables.is_some() || !layers.needs_tables() { *layers } else { bare(layers) };
             match self.frames.get_mut(index) {
@@ -154,6 +172,15 @@ mod tests {
         }
         assert!(all.needs_tables() && !bare(&all).needs_tables());
         assert!(bare(&all).shapes && bare(&all).outlines);
+    }
+
+    #[test]
+    fn the_ramp_spans_the_bodies_of_the_catalogue() {
+        let count = |spec: &str| u32::try_from(drystone_scenes::catalogue::build(spec).unwrap().bodies.len()).unwrap();
+        for spec in ["vertical_stack:count=5", "arch"] {
+            assert_eq!(ramp_of(spec), count(spec), "{spec}");
+        }
+        assert_eq!(["", "new scene", "yard", "no/such.json"].map(ramp_of), [0; 4]);
     }
 
     #[test]

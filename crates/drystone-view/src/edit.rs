@@ -60,6 +60,17 @@ pub(crate) struct Stand {
     pub angle: f32,
 }
 
+/// Change of the settings of a joint.
+#[derive(Clone, Debug)]
+pub(crate) struct ChangedJoint {
+    pub id: JointId,
+    /// Name of the setting.
+    pub what: &'static str,
+    /// Descriptions before and after, with the slots of the bodies.
+    pub before: Joint,
+    pub after: Joint,
+}
+
 /// Kind of a change, which decides how undo reverts it and whether a restart keeps it.
 #[derive(Clone, Debug)]
 pub(crate) enum Meaning {
@@ -73,6 +84,10 @@ pub(crate) enum Meaning {
     Place(Stand),
     /// Bodies are removed; with their descriptions, unless there are too many.
     Remove(Option<Arc<RemovedBodies>>),
+    /// Settings of a joint are changed.
+    Joint(Arc<ChangedJoint>),
+    /// A joint is removed; with its description.
+    Untie(Arc<(JointId, Tie)>),
     /// Joints are built; with the places of all jointed bodies, if the world had run.
     Tie(Arc<[Stand]>),
     /// Gravity is set.
@@ -101,6 +116,7 @@ impl RecordedEdit {
     pub fn words(&self) -> String {
         match &self.meaning {
             Meaning::Change(_, change, _) => change.words(),
+            Meaning::Joint(change) => format!("{} of a joint changed", change.what),
             _ => self.edit.words(),
         }
     }

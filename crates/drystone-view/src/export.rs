@@ -2,20 +2,22 @@
 
 use std::fs::{self, File};
 use std::io::BufWriter;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use glam::Vec2;
 
 use super::app::App;
+use super::drawing::ramp_of;
 use super::figures::{Figures, StepQuality};
 use drystone::World;
 use drystone::low_level::step::Stage;
 use drystone_draw::movie::{Movie, is_due};
 use drystone_draw::{Camera, DrawInputs, Image, Offscreen, Style, Upload};
 use drystone_scenes::file::write_json;
+use drystone_scenes::time;
 
 /// Longest side of a movie, px.
-const MOVIE_SIDE: u32 = 800;
+const MOVIE_SIDE: u32 = 960;
 
 /// Movie that is being recorded.
 #[derive(Debug)]
@@ -48,8 +50,8 @@ impl App {
         let path = self.free_path(extension);
         let written = content.and_then(|bytes| fs::write(&path, bytes).map_err(|error| error.to_string()));
         match written {
-            Ok(()) => self.say(format!("wrote {}", path.display())),
-            Err(error) => self.say(format!("{} was not written: {error}", path.display())),
+            Ok(()) => self.say(format!("wrote {}", whole(&path))),
+            Err(error) => self.say(format!("{} was not written: {error}", whole(&path))),
         }
     }
 
@@ -71,11 +73,15 @@ impl App {
         style: &Style,
     ) -> Result<Image, String> {
         let Some(run) = self.run.here() else { return Err("the world is in the middle of a step".to_owned()) };
+        // The same colours as in the window.
+        let ramp = ramp_of(&run.scene().name);
         let picture = match run.world() {
-            World::Gpu(world) => offscreen.layered_picture(&DrawInputs::of(world), camera, style, &self.layers),
+            World::Gpu(world) => {
+                offscreen.layered_picture(&colored(DrawInputs::of(world), ramp), camera, style, &self.layers)
+            }
             World::Cpu(world) => {
                 upload.refresh(world, self.layers.needs_tables()).map_err(|error| error.to_string())?;
-                offscreen.layered_picture(&upload.inputs(), camera, style, &self.layers)
+                offscreen.layered_picture(&colored(upload.inputs(), ramp), camera, style, &self.layers)
             }
         };
         picture.map_err(|error| error.to_string())
@@ -119,7 +125,7 @@ impl App {
 
     /// Writes the measured energies of the world as a table: a row per measurement.
     pub fn save_energies(&mut self) {
-        let csv = energies(&self.figures, self.dt());
+        let csv = energies(&self.figures, self.run.scene().settings.dt);
         self.write("energies.csv", Ok(csv.into_bytes()));
     }
 
@@ -137,14 +143,14 @@ impl App {
             #[allow(clippy::cast_precision_loss, reason = "a movie's steps")]
             let end = (last_step.saturating_sub(first_step) + 1) as f64 * dt;
             match movie.finish(end) {
-                Ok(_) => self.say(format!("wrote {}", path.display())),
-                Err(error) => self.say(format!("{} was not written: {error}", path.display())),
+                Ok(_) => self.say(format!("wrote {}", whole(&path))),
+                Err(error) => self.say(format!("{} was not written: {error}", whole(&path))),
             }
             return;
         }
         match self.begin_recording() {
             Ok(recording) => {
-                self.say(format!("recording {} until G is pressed again", recording.path.display()));
+                self.say(format!("recording {} until G is pressed again", whole(&recording.path)));
                 self.recording = Some(recording);
             }
             Err(error) => self.say(format!("no movie: {error}")),
@@ -155,15 +161,7 @@ impl App {
         let (device, queue) = (self.context.device(), self.context.queue());
         let mut offscreen = Offscreen::new(device, queue).map_err(|error| error.to_string())?;
         let mut upload = Upload::new(device, queue);
-        let [width, height] = self.camera.size;
-        let shrink = width.max(height).div_ceil(MOVIE_SIDE).max(1);
-        #[allow(clippy::cast_precision_loss, reason = "a small number")]
-        let camera = Camera {
-            origin: Vec2::ZERO,
-            size: [(width / shrink).max(16), (height / shrink).max(16)],
-            metres_per_pixel: self.camera.metres_per_pixel * shrink as f32,
-            ..self.camera
-        };
+        let camera = movie_camera(&self.camera);
         let style = self.style();
         let first = self.picture_with(&mut offscreen, &mut upload, &camera, &style)?;
         let path = self.free_path("gif");
@@ -190,13 +188,37 @@ impl App {
             let pushed =
                 image.and_then(|image| recording.movie.push(now as f64 * dt, &image).map_err(|e| e.to_string()));
             if let Err(error) = pushed {
-                self.say(format!("{} ended early: {error}", recording.path.display()));
+                self.say(format!("{} ended early: {error}", whole(&recording.path)));
                 return;
             }
         }
         recording.last_step = step;
         self.recording = Some(recording);
     }
+}
+
+/// Camera of a movie: the part of the world that the window shows, in the same size up to a longest side.
+#[allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "pixels of a screen"
+)]
+fn movie_camera(camera: &Camera) -> Camera {
+    let [width, height] = camera.size.map(|side| side as f32);
+    let shrink = (width.max(height) / MOVIE_SIDE as f32).max(1.0);
+    let size = [width, height].map(|side| ((side / shrink).round() as u32).max(16));
+    Camera { origin: Vec2::ZERO, size, metres_per_pixel: camera.metres_per_pixel * shrink, ..*camera }
+}
+
+/// Whole path of a file, for messages.
+fn whole(path: &Path) -> String {
+    std::path::absolute(path).as_deref().unwrap_or(path).display().to_string()
+}
+
+/// Inputs of a picture in which the colour ramp spans at most a number of bodies.
+fn colored(inputs: DrawInputs<'_>, ramp: u32) -> DrawInputs<'_> {
+    DrawInputs { ramp_bodies: inputs.ramp_bodies.min(ramp), ..inputs }
 }
 
 /// Table of the measured steps.
@@ -228,14 +250,16 @@ fn csv(figures: &Figures) -> String {
     text
 }
 
-/// Table of the measured energies.
-#[allow(clippy::cast_precision_loss, reason = "a time")]
-fn energies(figures: &Figures, dt: f64) -> String {
-    let mut text = String::from("step,time (s),kinetic (J),potential (J),elastic (J),total (J),deepest overlap (mm)\n");
+/// Table of the measured energies, with the names of `drystone run --csv energies`.
+fn energies(figures: &Figures, dt: f32) -> String {
+    let mut text = String::from(
+        "step,time_s,kinetic_energy_J,potential_energy_J,elastic_energy_J,total_energy_J,max_penetration_m\n",
+    );
     for StepQuality { step, metrics: m } in &figures.qualities {
         let energies = [m.kinetic_energy, m.potential_energy, m.elastic_energy, m.total_energy];
-        let [kinetic, potential, elastic, total] = energies;
-        let (time, overlap) = (*step as f64 * dt, 1e3 * m.max_penetration);
+        // A zero has no sign.
+        let [kinetic, potential, elastic, total] = energies.map(|energy| energy + 0.0);
+        let (time, overlap) = (time::after(*step, dt), m.max_penetration);
         text += &format!("{step},{time},{kinetic},{potential},{elastic},{total},{overlap}\n");
     }
     text
@@ -287,6 +311,15 @@ mod tests {
         assert!(rows.iter().all(|row| row.len() == 2 + Stage::ALL.len() + 9));
         let solve = rows[0].iter().position(|name| *name == "solve_ms").unwrap();
         assert_eq!((rows[2][0], rows[2][1], rows[2][solve]), ("2", "0.7500", "0.5000"));
+    }
+
+    #[test]
+    fn movies_are_as_large_as_the_window_shows_the_world() {
+        let of = |size| movie_camera(&Camera::new(Vec2::ONE, 9.0, size));
+        assert_eq!([[946, 687], [2226, 1372], [10, 5]].map(|size| of(size).size), [[946, 687], [960, 592], [16, 16]]);
+        let wide = |camera: &Camera| f64::from(camera.metres_per_pixel) * f64::from(camera.size[0]);
+        let shown = Camera::new(Vec2::ONE, 9.0, [2226, 1372]);
+        assert!((wide(&of(shown.size)) / wide(&shown) - 1.0).abs() < 1e-3, "the same part of the world");
     }
 
     #[test]

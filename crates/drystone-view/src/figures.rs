@@ -18,6 +18,8 @@ const QUALITY_EVERY: u64 = 30;
 const QUALITY_EVERY_SMALL: u64 = 3;
 /// Maximum number of bodies of a small world.
 const SMALL: usize = 500;
+/// Maximum number of bodies of a world that is measured in each frame.
+const TINY: usize = 100;
 /// Number of bodies above which the quality is measured only on request: it takes a second of a core.
 const LARGE: usize = 50_000;
 
@@ -85,7 +87,13 @@ impl Figures {
 
     /// Returns true if the quality is due to be measured again.
     pub fn is_due(&self, steps: u64, bodies: usize) -> bool {
-        let every = if bodies <= SMALL { QUALITY_EVERY_SMALL } else { QUALITY_EVERY };
+        let every = if bodies <= TINY {
+            1
+        } else if bodies <= SMALL {
+            QUALITY_EVERY_SMALL
+        } else {
+            QUALITY_EVERY
+        };
         (steps + 1).abs_diff(self.last_asked) >= every
     }
 

@@ -8,8 +8,8 @@ use bytemuck::{Pod, Zeroable};
 use glam::Vec2;
 
 use drystone::low_level::CpuWorld;
-use drystone::low_level::gpu::Arrival;
 use drystone::low_level::gpu::shader::{Composer, SHARED, ShaderSource};
+use drystone::low_level::gpu::{Arrival, note_read_back};
 use drystone::low_level::math::inv_rotate;
 use drystone::low_level::scene::{Compiled, MAX_POSITION};
 use drystone::low_level::types::{
@@ -249,7 +249,7 @@ impl Inspector {
             }
         }
         let arrival = Arrival::send(device, &mut encoder, &found, size_of::<InspectedRow>() as u64, None);
-        context.note_sent(1, size_of::<InspectedRow>() as u64);
+        note_read_back(context, 1, size_of::<InspectedRow>() as u64);
         queue.submit([encoder.finish()]);
         Pending::Sent(arrival)
     }

@@ -138,6 +138,7 @@ impl App {
         self.fault = None;
         self.frame_pacing = self.frame_pacing.of_another_world();
         self.pointer = Pointer::default();
+        self.joints = super::joint::PointedJoints::default();
         self.build.of_another_world();
         self.figures.clear();
         self.watch_again(false, None);

@@ -22,7 +22,8 @@
 //! | `worker.rs`, `background_jobs.rs` | handle on a world that a worker thread may have; long jobs for that thread |
 //! | `opening.rs`, `cancel.rs`, `left.rs` | scenes opened in the background; worlds left for them, which Z brings back |
 //! | `pointer.rs`, `inspect.rs` | grab, drop, shoot, explode; queries for the body under the pointer |
-//! | `build.rs`, `overlap.rs`, `select.rs` | bodies and joints drawn with the pointer; the selected body and its changes |
+//! | `build.rs`, `overlap.rs` | bodies and joints drawn with the pointer |
+//! | `select.rs`, `joint.rs` | the selected body and the selected joint, and their changes |
 //! | `panel/` | bar at the bottom, panel at the right, tools and cards over the picture |
 //! | `drawing.rs`, `figures.rs`, `export.rs` | drawing of worlds; measurements; files that the window writes |
 //! | `watch.rs`, `thumbs.rs` | motion of graphed bodies, step by step; small pictures of scenes for the list |
@@ -53,6 +54,7 @@ mod export;
 mod figures;
 mod frame_pacing;
 mod inspect;
+mod joint;
 mod left;
 mod opening;
 mod overlap;
@@ -104,7 +106,7 @@ pub struct WindowOptions {
 impl Default for WindowOptions {
     fn default() -> Self {
         Self {
-            scene: WindowScene::Spec("large_pyramid:base=40".to_owned()),
+            scene: WindowScene::Spec("large_pyramid:base=40,drop=2".to_owned()),
             backend: ViewBackend::Auto,
             threads: std::thread::available_parallelism().map_or(1, std::num::NonZero::get),
             paused: false,

@@ -301,6 +301,7 @@ impl App {
         }
         let before = std::mem::replace(&mut self.run, WorkerHandle::new(opened.run));
         let selected = self.build.selection.as_ref().map(|selection| selection.id);
+        let joint = self.build.joint.as_ref().map(|selection| selection.id);
         let brings_back = self.opened > 1 && why != Why::Restart && self.leave_world(before, why == Why::Parameter);
         if settings.is_none() {
             self.overridden = opened.overridden;
@@ -309,6 +310,7 @@ impl App {
         self.fault = None;
         self.frame_pacing = self.frame_pacing.of_another_world();
         self.pointer = Pointer::default();
+        self.joints = super::joint::PointedJoints::default();
         self.build.of_another_world();
         self.figures.clear();
         self.watch_again(same, opened.rebuilt.as_ref());
@@ -325,6 +327,10 @@ impl App {
         if let Some(rebuilt) = opened.rebuilt {
             if let Some(id) = selected.and_then(|id| rebuilt.id(id)) {
                 self.select_body(id);
+            }
+            let joint = joint.and_then(|id| rebuilt.joint(id));
+            if let Some(id) = joint.and_then(|id| self.run.here().map(|run| run.resolve_joint(id))) {
+                self.select_joint(id);
             }
             if let Some(words) = rebuilt.words() {
                 self.say(format!("restarted: {words} · choose the scene in the list to open it without them"));

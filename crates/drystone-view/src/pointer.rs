@@ -25,7 +25,7 @@ use drystone::{BodyId, JointId};
 use drystone::{Joint, JointKind};
 use drystone::{World, WorldError};
 use drystone_draw::DrawInputs;
-pub(crate) use play::DROPS;
+pub(crate) use play::{DROP_COUNTS, DROPS};
 
 /// Maximum force on a grabbed body, in units of its weight on earth.
 const PULL: f32 = 60.0;
@@ -163,11 +163,24 @@ impl Pointer {
         is_near && self.over.is_some() && self.about.kind == DYNAMIC && !self.holds() && !self.pans()
     }
 
+    /// Returns true while a press or a drag is under way.
+    pub fn is_pulling(&self) -> bool {
+        !matches!(self.grab, Grab::None)
+    }
+
     /// Point at which a body is held, in the world, m, by the last answer.
     pub fn held_at(&self) -> Option<Vec2> {
         let Grab::Holding(hold, _) = &self.grab else { return None };
         let over = self.over.filter(|over| over.body == hold.body)?;
         Some(Vec2::from(over.pose.position) + rotate(over.pose.rotation.into(), hold.anchor))
+    }
+
+    /// Place at which a body was pressed that is about to be held, m, if the pointer has been dragged away from it.
+    pub fn pressed_at(&self) -> Option<Vec2> {
+        match self.grab {
+            Grab::Found(_, at) if self.press.is_none() => Some(at),
+            _ => None,
+        }
     }
 
     /// Returns true while a drag moves the view.
@@ -273,16 +286,20 @@ impl App {
     /// Handles the release: a click selects, and a held body is let go.
     pub fn release(&mut self) {
         let grab = std::mem::take(&mut self.pointer.grab);
+        let was_dragged = self.pointer.press.is_none() && matches!(grab, Grab::Holding(..) | Grab::Found(..));
         if let Some(press) = self.pointer.press.take() {
             let meant = match &grab {
                 Grab::Found(found, _) => self.run.here_mut().and_then(|run| run.world_mut().body_id(found.body)),
                 _ => None,
             };
-            let choice = meant.map_or(SelectionRequest::At(press.at), SelectionRequest::Body);
+            let choice = SelectionRequest::Click(press.at, meant);
             // Until a body is held, a press on it that has not moved is a click, as is one on nothing.
             if !matches!(grab, Grab::Holding(..) | Grab::None) {
                 self.queue.push(Action::Select(choice));
             }
+        }
+        if was_dragged && !self.playing && self.owed == 0 && !self.seeks() {
+            self.say("paused: a pulled body moves when time runs. Pull it again, and press Space meanwhile");
         }
         if let Grab::Holding(hold, _) = grab {
             self.pointer.parted.push(hold.joint);
@@ -376,6 +393,7 @@ impl App {
             self.hold(found, at);
         }
         self.look_at_selection()?;
+        self.look_at_joints()?;
         self.look_at_overlap()?;
         if let Some((pixel, asked_at, pending)) = &mut self.pointer.look {
             let asked_at = *asked_at;
@@ -427,7 +445,10 @@ impl App {
     }
 
     /// Copy of a shape with its vertices, to test whether it is under the pointer while its world is away.
-    fn outline(&self, shape: Option<usize>) -> Option<(drystone::low_level::types::ShapeData, Vec<[f32; 2]>)> {
+    pub(super) fn outline(
+        &self,
+        shape: Option<usize>,
+    ) -> Option<(drystone::low_level::types::ShapeData, Vec<[f32; 2]>)> {
         let compiled = self.run.here()?.world().compiled();
         let mut shape = *compiled.shapes.get(shape?)?;
         let (first, count) = (shape.first_vertex as usize, (shape.kind >> VERTEX_COUNT_SHIFT & 0xf) as usize);
@@ -472,7 +493,8 @@ impl App {
         }
     }
 
-    /// Removes the body at a place, m, by a query for the present state: another body may have been there a frame ago.
+    /// Removes the joint or the body at a place, m, by a query for the present state: another body may have been there
+    /// a frame ago.
     ///
     /// # Errors
     /// If the device is lost.
@@ -482,13 +504,20 @@ impl App {
             return Ok(());
         };
         self.release();
+        if let Some(joint) = self.joint_at(at)? {
+            self.remove_joint(joint);
+            return Ok(());
+        }
         let pending = self.ask(InspectionTarget::Under(at, self.reach(false)))?;
         self.pointer.removal = Some(pending);
         Ok(())
     }
 
-    /// Removes the selected body; without one, shows the reason why nothing was removed.
+    /// Removes the selected body or joint; without one, shows the reason why nothing was removed.
     fn remove_selected(&mut self, why: &str) {
+        if let Some(joint) = self.build.joint.as_ref().map(|selection| selection.id) {
+            return self.remove_joint(joint);
+        }
         let step = self.run.steps();
         let selected = self.build.selection.as_ref().map(|selection| (selection.id.index as usize, selection));
         let compiled = self.run.here().map(|run| run.world().compiled());

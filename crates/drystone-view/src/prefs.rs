@@ -20,12 +20,14 @@ pub(crate) struct Prefs {
     pub sleep: bool,
     /// Name of the kind of bodies that are dropped.
     pub drop: String,
-    /// Number of bodies of a drop: 1, 100 or 10,000.
+    /// Number of bodies of a drop.
     pub drop_count: u32,
     /// Size of the window, points.
     pub size: [u32; 2],
-    /// Factor on the size of the panel.
+    /// Factor of the user on the size of texts and panel, beside that of the window's size.
     pub zoom: f32,
+    /// Width of the panel, points.
+    pub panel_width: f32,
     /// Scenes opened last, the newest first.
     pub recent: Vec<String>,
 }
@@ -42,6 +44,7 @@ impl Default for Prefs {
             drop_count: 1,
             size: [1280, 720],
             zoom: 1.0,
+            panel_width: 334.0,
             recent: Vec::new(),
         }
     }
@@ -60,6 +63,7 @@ impl Prefs {
         let mut prefs: Self = text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         prefs.size = prefs.size.map(|side| side.clamp(320, 8192));
         prefs.zoom = if prefs.zoom.is_finite() { prefs.zoom.clamp(0.5, 3.0) } else { 1.0 };
+        prefs.panel_width = if prefs.panel_width.is_finite() { prefs.panel_width.clamp(200.0, 8192.0) } else { 334.0 };
         prefs.recent.truncate(8);
         prefs
     }

@@ -7,6 +7,7 @@
 
 mod carry;
 mod deeds;
+mod joints;
 mod log;
 mod rebuild;
 

@@ -462,6 +462,7 @@ pub(crate) fn change_setting(settings: &mut drystone::Settings, text: &str) -> R
         "sleep" => settings.sleep = on()?,
         "relax" => settings.relax = on()?,
         "warm_start" => settings.warm_start = on()?,
+        "initial_loads" => settings.initial_loads = on()?,
         "mode" => {
             settings.mode = match value {
                 "soft" => drystone::Mode::Soft,

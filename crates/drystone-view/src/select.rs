@@ -8,11 +8,11 @@ use glam::Vec2;
 use super::app::App;
 use super::build::plain;
 use super::inspect::{Inspection, InspectionResult, InspectionTarget, Pending};
-use drystone::BodyId;
 use drystone::Command;
 use drystone::WorldError;
 use drystone::low_level::scene::Compiled;
 use drystone::{Body, BodyType, Scene};
+use drystone::{BodyId, JointId};
 use drystone_scenes::saved::Present;
 
 /// Number of bodies above which none can be selected: reading the description of one takes seconds.
@@ -26,7 +26,11 @@ pub(crate) enum SelectionRequest {
     Nothing,
     /// The body at a place, m.
     At(Vec2),
+    /// What a click at a place means, m: the joint there, else the body that was found by the press, else the one at
+    /// the place. A click on the selected joint means the body.
+    Click(Vec2, Option<BodyId>),
     Body(BodyId),
+    Joint(JointId),
 }
 
 /// A change of the selected body.
@@ -204,9 +208,17 @@ impl App {
     /// If the device is lost.
     pub(super) fn select(&mut self, choice: SelectionRequest) -> Result<(), WorldError> {
         match choice {
-            SelectionRequest::Nothing => self.build.selection = None,
+            SelectionRequest::Nothing => (self.build.selection, self.build.joint) = (None, None),
             SelectionRequest::Body(id) => self.select_body(id),
+            SelectionRequest::Joint(id) => self.select_joint(id),
+            SelectionRequest::Click(at, body) => {
+                let selected = self.build.joint.as_ref().map(|selection| selection.id);
+                let joint = self.joint_at(at)?.filter(|id| Some(*id) != selected);
+                let meant = body.map_or(SelectionRequest::At(at), SelectionRequest::Body);
+                return self.select(joint.map_or(meant, SelectionRequest::Joint));
+            }
             SelectionRequest::At(at) => {
+                self.build.joint = None;
                 let mut pending = self.ask(InspectionTarget::Near(at, self.reach(false)))?;
                 let found = loop {
                     match pending.poll()? {
@@ -227,7 +239,7 @@ impl App {
 
     /// Selects an existing body.
     pub(super) fn select_body(&mut self, id: BodyId) {
-        self.build.selection = None;
+        (self.build.selection, self.build.joint) = (None, None);
         if self.facts().bodies > MAX_EDITED {
             return self.say(format!(
                 "bodies can be selected only in worlds of at most {} bodies",

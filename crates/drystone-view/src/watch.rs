@@ -12,7 +12,7 @@ use super::inspect::{InspectionResult, Pending};
 use super::run::{On, Rebuilt, WorldRun};
 use drystone::BodyId;
 use drystone::Context;
-use drystone::low_level::gpu::Arrival;
+use drystone::low_level::gpu::{Arrival, note_read_back};
 use drystone::low_level::scene::{Compiled, MassProperties};
 use drystone::low_level::state::body_energies;
 use drystone::low_level::types::{BodyState, DYNAMIC, Params, Pose};
@@ -63,9 +63,9 @@ impl WatchSample {
     }
 
     /// Simulated time, s.
-    #[allow(clippy::cast_precision_loss, reason = "a time")]
+    #[allow(clippy::cast_possible_truncation, reason = "made from an f32")]
     pub fn time(&self) -> f64 {
-        self.step as f64 * self.dt
+        drystone_scenes::time::after(self.step, self.dt as f32)
     }
 }
 
@@ -127,9 +127,36 @@ impl Quantity {
             Self::ForceY => ["Fy", "N", "net force upwards"],
             Self::Angle => ["angle", "rad", "counter-clockwise, full turns counted on"],
             Self::Spin => ["spin", "rad/s", "angular velocity, counter-clockwise"],
-            Self::Energy => ["energy", "J", "kinetic and potential energy together"],
+            Self::Energy => [
+                "energy",
+                "J",
+                "kinetic and potential energy of this body together. That of springs is left out, as a spring belongs to both \
+                 of its bodies: \"energies of the scene\" has it",
+            ],
             Self::Kinetic => ["kinetic", "J", "energy of moving and turning"],
             Self::Potential => ["potential", "J", "energy in gravity and fields, 0 at the height 0"],
+        }
+    }
+
+    /// Name of the column in a table, with its unit: that of the tables of `drystone run` and of the service's page.
+    pub const fn column(self) -> &'static str {
+        match self {
+            Self::X => "x_m",
+            Self::Y => "y_m",
+            Self::Speed => "speed_m_per_s",
+            Self::VelocityX => "vx_m_per_s",
+            Self::VelocityY => "vy_m_per_s",
+            Self::Acceleration => "acceleration_m_per_s2",
+            Self::AccelerationX => "ax_m_per_s2",
+            Self::AccelerationY => "ay_m_per_s2",
+            Self::Force => "net_force_N",
+            Self::ForceX => "net_force_x_N",
+            Self::ForceY => "net_force_y_N",
+            Self::Angle => "angle_rad",
+            Self::Spin => "spin_rad_per_s",
+            Self::Energy => "energy_J",
+            Self::Kinetic => "kinetic_energy_J",
+            Self::Potential => "potential_energy_J",
         }
     }
 
@@ -244,6 +271,8 @@ pub(crate) struct WatchedBodies {
     pub tracks: Vec<Track>,
     /// Quantities whose graphs are shown.
     pub shown: Vec<Quantity>,
+    /// True if the energies of the whole scene are graphed.
+    pub energies: bool,
     /// True until the panel has opened its section.
     pub opens: bool,
     /// Query for the body to graph.
@@ -256,7 +285,15 @@ pub(crate) struct WatchedBodies {
 impl Default for WatchedBodies {
     fn default() -> Self {
         let shown = vec![Quantity::Y, Quantity::Speed, Quantity::Acceleration];
-        Self { tracks: Vec::new(), shown, opens: false, asked: None, changes: 0, flights: VecDeque::new() }
+        Self {
+            tracks: Vec::new(),
+            shown,
+            energies: true,
+            opens: false,
+            asked: None,
+            changes: 0,
+            flights: VecDeque::new(),
+        }
     }
 }
 
@@ -292,16 +329,16 @@ impl WatchedBodies {
         self.flights.retain(|flight| flight.step <= now);
     }
 
-    /// Table of all tracks: a row per step, a column for each quantity of each body, with its unit.
+    /// Table of all tracks: a row per step, a column for each quantity of each body, with its unit. Columns of several
+    /// bodies begin with the body's name.
     pub fn csv(&self) -> String {
-        let plain = |name: &str| -> String {
-            name.chars().map(|c| if c.is_alphanumeric() || "_-. ".contains(c) { c } else { '_' }).collect()
-        };
-        let mut text = String::from("step,time (s)");
+        let plain =
+            |name: &str| -> String { name.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).collect() };
+        let mut text = String::from("step,time_s");
         for track in &self.tracks {
+            let body = if self.tracks.len() > 1 { plain(&track.name) + "_" } else { String::new() };
             for quantity in Quantity::ALL {
-                let [name, unit, _] = quantity.words();
-                text += &format!(",{} {name} ({unit})", plain(&track.name));
+                text += &format!(",{body}{}", quantity.column());
             }
         }
         text.push('\n');
@@ -317,7 +354,8 @@ impl WatchedBodies {
                 for quantity in Quantity::ALL {
                     text.push(',');
                     if let Some(value) = now.and_then(|now| quantity.of(before, now)) {
-                        text += &value.to_string();
+                        // A zero has no sign.
+                        text += &(value + 0.0).to_string();
                     }
                 }
                 *at += usize::from(now.is_some());
@@ -377,7 +415,7 @@ impl WorldRun {
             }
         }
         let arrival = Arrival::send(device, &mut encoder, &rows, bytes, None);
-        context.note_sent(1, bytes);
+        note_read_back(context, 1, bytes);
         context.queue().submit([encoder.finish()]);
         Some(InFlightRows { step: self.steps(), params: world.compiled().params, bodies, arrival })
     }
@@ -424,7 +462,7 @@ impl App {
         }
         let taken = |color: &usize| self.watch.tracks.iter().any(|track| track.color == *color);
         let color = (0..MAX_WATCHED).find(|color| !taken(color)).unwrap_or(0);
-        let said = format!("graphing {name}: see Body graphs");
+        let said = format!("graphing {name}: see Graphs");
         self.watch.tracks.push(Track { body, name, color, moments: VecDeque::new() });
         self.watch.opens = true;
         run.watched.push(body);
@@ -477,7 +515,10 @@ impl App {
             self.watch.asked = None;
             match answer {
                 InspectionResult::Body(found) => self.watch_body(found.body),
-                _ => self.say("there is no body under the pointer to graph"),
+                _ => match self.build.selection.as_ref().map(|selection| selection.id.index as usize) {
+                    Some(selected) => self.watch_body(selected),
+                    None => self.say("there is no body under the pointer to graph, and none is selected"),
+                },
             }
         }
         Ok(())
@@ -602,8 +643,8 @@ mod tests {
         let rows: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
         assert_eq!(rows.len(), 7, "{csv}");
         assert!(rows.iter().all(|row| row.len() == 2 + 2 * Quantity::ALL.len()), "{csv}");
-        assert_eq!(rows[0][2..4], ["a_ b x (m)", "a_ b y (m)"]);
-        let vy = rows[0].iter().position(|name| *name == "ball vy (m/s)").unwrap();
+        assert_eq!(rows[0][2..4], ["a__b_x_m", "a__b_y_m"]);
+        let vy = rows[0].iter().position(|name| *name == "ball_vy_m_per_s").unwrap();
         assert_eq!((rows[1][vy], rows[3][vy], rows[6][vy]), ("", "0", "0"));
         assert_eq!((rows[6][0], rows[6][2]), ("5", ""));
     }

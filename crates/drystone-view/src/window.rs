@@ -165,6 +165,11 @@ enum Wait {
     File(PathBuf, Instant),
 }
 
+/// Leaves the keys that change the size of texts to the window, which keeps that size.
+fn take_zoom_keys(context: &egui::Context) {
+    context.options_mut(|options| options.zoom_with_keyboard = false);
+}
+
 impl Handler {
     fn open(&mut self, event_loop: &ActiveEventLoop) -> Result<OpenWindow, ViewError> {
         let source = match &self.options.scene {
@@ -186,7 +191,7 @@ impl Handler {
             ViewBackend::Gpu | ViewBackend::Auto => On::Gpu,
         };
         let egui_context = egui::Context::default();
-        egui_context.set_zoom_factor(self.prefs.zoom);
+        take_zoom_keys(&egui_context);
         let egui = egui_winit::State::new(
             egui_context,
             egui::ViewportId::ROOT,
@@ -453,7 +458,7 @@ impl OpenWindow {
         self.painter = painter(&context, self.screen.format());
         // The glyphs were on the lost device; a new context sends them again.
         let fresh = egui::Context::default();
-        fresh.set_zoom_factor(self.app.prefs.zoom);
+        take_zoom_keys(&fresh);
         self.egui = egui_winit::State::new(
             fresh,
             egui::ViewportId::ROOT,

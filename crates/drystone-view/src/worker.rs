@@ -235,11 +235,12 @@ impl WorkerHandle {
     /// Updates the facts after steps.
     pub fn follow(&mut self) {
         if let Some(run) = &self.run {
-            // Emitters add and remove bodies in any step; changes of the past are replayed, as pulls of the pointer
-            // are.
+            // Emitters and timed commands add and remove bodies in any step; changes of the past are replayed, as pulls
+            // of the pointer are.
             let compiled = run.world().compiled();
             let is_same = compiled.bodies.len() == self.facts.bodies && compiled.joints.count() == self.facts.joints;
-            if is_same && run.scene().emitters.is_empty() {
+            let is_scripted = !run.scene().emitters.is_empty() || !run.scene().timeline.is_empty();
+            if is_same && !is_scripted {
                 self.facts.follow(run);
             } else {
                 self.facts = RunFacts::of(run);

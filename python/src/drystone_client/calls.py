@@ -203,6 +203,11 @@ def bodies(self: HasPath) -> Call[Sequence[models.Look]]:
     return _get(f"{self.path}/bodies", lambda answer: list(answer["bodies"]))
 
 
+def body(self: HasPath, body: models.BodyRef) -> Call[models.BodyDetails]:
+    """Returns a body in its current state, with its joints, as `spawn` and `join` take them."""
+    return _get(f"{self.path}/bodies/{quote(str(body), safe='')}", _same)
+
+
 def joints(self: HasPath) -> Call[Sequence[models.JointLook]]:
     """Returns kind, bodies and anchors of all joints, including broken ones."""
     return _get(f"{self.path}/joints", lambda answer: list(answer["joints"]))
@@ -216,6 +221,15 @@ def scene(self: HasPath) -> Call[models.Scene]:
 def metrics(self: HasPath) -> Call[models.Metrics]:
     """Returns energies, penetration and so on, and a hash of the state."""
     return _get(f"{self.path}/metrics", _same)
+
+
+def series(self: HasPath, start: int = 0, body: models.BodyRef | None = None) -> Call[models.Series]:
+    """Returns energies, and the motion of a body, after each step from `start` on.
+
+    The first request begins to record; 10 seconds after the last one the recording ends. It keeps 4096 steps.
+    """
+    of = "" if body is None else f"&body={quote(str(body), safe='')}"
+    return _get(f"{self.path}/series?from={start}{of}", _same)
 
 
 def query(self: HasPath, *queries: models.QueryRecord) -> Call[Sequence[models.Found]]:

@@ -86,7 +86,41 @@ class Bodies(TypedDict):
     """Region that the scene wants to be shown first. Omitted if the scene names none."""
 
 
+class BodyDetails(TypedDict):
+    """A body as in a scene, with its joints."""
+
+    body: SceneBody
+    id: str
+    """Id of the body: `slot.generation`."""
+    joints: Sequence[BodyJoint]
+    """Its joints that are not broken, pointers excluded."""
+    step: int
+    """Steps done."""
+
+
+class BodyJoint(TypedDict):
+    """Joint of a body, as the command `join` takes it."""
+
+    a: NotRequired[str | None]
+    """Id of the first body, `null` for the world."""
+    b: str
+    """Id of the second body."""
+    id: str
+    """Id of the joint: `index.generation`."""
+    joint: Mapping[str, Any]
+    """The joint in its current state, written as in a scene without `a` and `b`."""
+
+
 BodyRef: TypeAlias = "str | int"
+
+
+class BodySeries(TypedDict):
+    """Motion of a body."""
+
+    id: str
+    """Id of the body: `slot.generation`."""
+    rows: Sequence[MotionRow]
+    """Rows, the oldest first."""
 
 
 class BodyState(TypedDict):
@@ -131,7 +165,7 @@ class Circle(TypedDict):
     """Radius, m."""
 
 
-CommandRecord: TypeAlias = "ImpulseCommand | AngularImpulseCommand | ForceCommand | TorqueCommand | VelocityCommand | AngularVelocityCommand | TeleportCommand | TargetCommand | WakeCommand | WakeAllCommand | GravityCommand | SpawnCommand | RemoveCommand | JoinCommand | UnjoinCommand | MouseCommand | ReleaseCommand | MotorCommand | LimitsCommand | LengthCommand | OffsetCommand | SpringTargetCommand | EnableCommand"
+CommandRecord: TypeAlias = "ImpulseCommand | AngularImpulseCommand | ForceCommand | TorqueCommand | VelocityCommand | AngularVelocityCommand | TeleportCommand | TargetCommand | WakeCommand | WakeAllCommand | GravityCommand | SpawnCommand | RemoveCommand | ReplaceCommand | JoinCommand | UnjoinCommand | MouseCommand | ReleaseCommand | MotorCommand | LimitsCommand | LengthCommand | OffsetCommand | SpringTargetCommand | EnableCommand"
 """Command to a world: an object whose only key is the command's name."""
 
 
@@ -159,6 +193,19 @@ class EnableCommand(TypedDict):
 
     enable: Enable
     """Enables or disables a joint."""
+
+
+class EnergyRow(TypedDict):
+    """Energies after a step."""
+
+    elastic: float
+    """Energy of the springs of joints, J."""
+    kinetic: float
+    """Kinetic energy, moving and turning, J."""
+    potential: float
+    """Potential energy, J: 0 at the world's origin."""
+    step: int
+    """Steps done."""
 
 
 class Event(TypedDict):
@@ -399,6 +446,8 @@ class LimitsCommand(TypedDict):
 class Look(TypedDict):
     """Type, mass and shapes of a body."""
 
+    color_index: NotRequired[int]
+    """Number that the colour follows in pictures. Omitted if it is the slot of the body."""
     id: str
     """Id of the body: `slot.generation`."""
     mass: float
@@ -430,6 +479,21 @@ class Metrics(TypedDict):
     """Steps done."""
     time: float
     """Simulated seconds."""
+
+
+class MotionRow(TypedDict):
+    """Motion of a body after a step."""
+
+    angle: float
+    """Angle, rad, in (−π, π]."""
+    angular_velocity: float
+    """Angular velocity, rad/s."""
+    position: Sequence[float]
+    """Position of the body's origin, m."""
+    step: int
+    """Steps done."""
+    velocity: Sequence[float]
+    """Velocity of its centre of mass, m/s."""
 
 
 class Motor(TypedDict):
@@ -669,6 +733,27 @@ class RemoveCommand(TypedDict):
     """Removes bodies, and their joints with them."""
 
 
+Replace = TypedDict(
+    "Replace",
+    {
+        "body": "BodyRef",
+        "with": "SceneBody",
+    },
+)
+"""Replaces the description of a body: position, velocity, material, mass, type or name. The body keeps its id
+and the kinds of its shapes, with the same numbers of corners; its joints are removed."""
+
+
+@final
+class ReplaceCommand(TypedDict):
+    """Replaces the description of a body: position, velocity, material, mass, type or name. The body keeps
+    its id and the kinds of its shapes, with the same numbers of corners; its joints are removed."""
+
+    replace: Replace
+    """Replaces the description of a body: position, velocity, material, mass, type or name. The body keeps
+    its id and the kinds of its shapes, with the same numbers of corners; its joints are removed."""
+
+
 class Restore(TypedDict):
     """Name of the checkpoint to restore."""
 
@@ -713,6 +798,7 @@ Scene = TypedDict(
         "joints": "NotRequired[Sequence[SceneJoint]]",
         "name": "NotRequired[str]",
         "settings": "NotRequired[SceneSettings]",
+        "timeline": "NotRequired[Sequence[SceneTimedCommand]]",
         "version": "Literal[1]",
         "view": "NotRequired[SceneView]",
     },
@@ -734,6 +820,8 @@ class SceneBody(TypedDict):
     ones."""
     can_sleep: NotRequired[bool]
     """Allow sleeping, if the settings enable it."""
+    color_index: NotRequired[int]
+    """Number that the colour follows in pictures. Left out: the index of the body."""
     fixed_rotation: NotRequired[bool]
     """Fixed rotation: the body never turns."""
     force: NotRequired[Sequence[float]]
@@ -810,8 +898,12 @@ class SceneEntry(TypedDict):
 
     bodies: NotRequired[int | None]
     """Number of bodies with the default parameters."""
+    gravity: Sequence[float]
+    """Gravity of the scene with the default parameters, m/s²."""
     group: str
     """Group of scenes on one topic, for lists: `Stacks`, `Joints and mechanisms`, …"""
+    keywords: Sequence[str]
+    """Words for a search, beside those of name and summary."""
     name: str
     """Name, the first word of a spec."""
     parameters: Sequence[SceneParameter]
@@ -948,11 +1040,11 @@ class SceneParameter(TypedDict):
 
 
 class ScenePath(TypedDict):
-    """Motion of a kinematic body: its position is offset by amplitude · sin(rate · t + phase), its angle by
-    turn · sin(rate · t + phase)."""
+    """Motion of a kinematic body: the origin of its frame is offset by amplitude · sin(rate · t + phase), its
+    angle by turn · sin(rate · t + phase)."""
 
     amplitude: NotRequired[Sequence[float]]
-    """Amplitude of the position, m."""
+    """Amplitude of the origin, m."""
     phase: NotRequired[float]
     """Phase, rad."""
     rate: NotRequired[float]
@@ -982,6 +1074,15 @@ class ScenePolygon(TypedDict):
     m."""
     radius: NotRequired[float]
     """Rounding radius, added on all sides, m."""
+
+
+class SceneRemove(TypedDict):
+    """Bodies and joints that are removed: by index, by id, or all ids with a beginning, such as `wall*`."""
+
+    bodies: NotRequired[Sequence[Any]]
+    """Bodies, with their joints."""
+    joints: NotRequired[Sequence[Any]]
+    """Joints."""
 
 
 class SceneRound(TypedDict):
@@ -1020,6 +1121,10 @@ class SceneSettings(TypedDict):
     halved until it is at most 1/60 of √(length_unit / 1 m · 9.81 m/s² / gravity) s."""
     events: NotRequired[bool]
     """Report contacts that begin and end, and sensor overlaps."""
+    initial_loads: NotRequired[bool]
+    """Soft mode without `contact_hertz`: bodies that rest on each other when the world begins press on their
+    contacts from the first step on, and stay where they are. False: heaps sink until their contacts carry
+    them."""
     iterations: NotRequired[int]
     """Sweeps per substep. Left out: 1 in soft mode, 10 in the others."""
     length_unit: NotRequired[float]
@@ -1031,10 +1136,12 @@ class SceneSettings(TypedDict):
     the square root of length unit times gravity."""
     max_spin: NotRequired[float]
     """Largest angular speed, rad/s; faster spins are slowed to it. Left out: a quarter of π per step, 47.1 at
-    60 steps per second."""
+    60 steps per second; none for a disc about its centre of mass."""
     mode: NotRequired[Literal["soft", "baumgarte", "projection"]]
-    """soft: soft contacts in substeps (Box2D); baumgarte: sequential impulses with bias; projection:
-    sequential impulses, then a projection of the positions."""
+    """soft: soft contacts in substeps (Box2D); baumgarte: sequential impulses with bias, not for large stacks
+    (a pyramid of 5,050 boxes blows apart at 32 m/s); projection: sequential impulses, then a projection of
+    the positions, not for joints that turn freely (hinged bars lose 64 % of their angular momentum in 60
+    s)."""
     push_speed: NotRequired[float]
     """Soft mode: fastest speed at which overlaps are pushed out, m/s. Left out: 3 for a length unit of 1 m,
     else with the square root of length unit times gravity."""
@@ -1045,8 +1152,9 @@ class SceneSettings(TypedDict):
     restitution_mix: NotRequired[Literal["min", "max"]]
     """Mixing rule for the restitutions of two shapes."""
     restitution_threshold: NotRequired[float]
-    """Approach speed below which impacts do not bounce, m/s. Left out: 1 for a length unit of 1 m, else with
-    the square root of length unit times gravity."""
+    """Approach speed below which impacts do not bounce, m/s. Left out: six times what gravity adds in a
+    substep, 0.25 at the default step; for bodies that press on each other already 1, with the square root of
+    length unit times gravity if they are not 1 m and that of Earth."""
     sleep: NotRequired[bool]
     """Let bodies at rest fall asleep, and wake when something touches them."""
     slop: NotRequired[float]
@@ -1122,6 +1230,58 @@ class SceneSpring(TypedDict):
     """Rest position: m along the axis, or rad."""
 
 
+class SceneTimedCommand(TypedDict):
+    """A command that acts at a time or once a condition holds, at once or as a ramp. Exactly one of
+    `gravity`, `force`, `torque`, `impulse`, `angular_impulse`, `velocity`, `angular_velocity`, `motor`,
+    `limits`, `length`, `target`, `spring_target`, `enabled`, `remove`. Commands to a body or joint that is
+    gone do nothing."""
+
+    angular_impulse: NotRequired[float]
+    """Angular impulse on the body, N·m·s."""
+    angular_velocity: NotRequired[float]
+    """Angular velocity of the body, rad/s. Dynamic and kinematic bodies."""
+    at: NotRequired[float]
+    """Time, s: the command acts before the step whose begin is nearest to it. With `when`: the earliest time.
+    Left out: 0 with `when`, else required."""
+    body: NotRequired[Any]
+    """Body: index or id. For `force`, `torque`, `impulse`, `angular_impulse`, `velocity` and
+    `angular_velocity`."""
+    enabled: NotRequired[bool]
+    """False: the joint has no effect from then on."""
+    force: NotRequired[Sequence[float]]
+    """Constant force on the body from then on, in world axes, N."""
+    gravity: NotRequired[Sequence[float]]
+    """Gravity, m/s²."""
+    impulse: NotRequired[Sequence[float]]
+    """Impulse on the body, in world axes, N·s."""
+    joint: NotRequired[Any]
+    """Joint: index or id. For `motor`, `limits`, `length`, `target`, `spring_target` and `enabled`."""
+    length: NotRequired[float]
+    """Length of a distance joint, or rest length of a spring, m."""
+    limits: NotRequired[Sequence[float]]
+    """Lower and upper limit of the joint, m or rad. The joint has limits in the scene."""
+    motor: NotRequired[SceneMotor]
+    """Speed and strength of the joint's motor. The joint has one in the scene."""
+    over: NotRequired[float]
+    """Duration of a ramp, s: the value goes on a straight line from that of the latest command for the same
+    thing, or of the scene, to the one given here; in each step it is that at the middle of the step. Not for
+    impulses, `enabled` and `remove`."""
+    point: NotRequired[Sequence[float]]
+    """Point at which a force or an impulse acts, in the body's frame, m. Left out: the centre of mass."""
+    remove: NotRequired[SceneRemove]
+    """Bodies and joints that are removed."""
+    spring_target: NotRequired[float]
+    """Rest position of the spring of a hinge, slider or wheel, rad or m."""
+    target: NotRequired[Sequence[float]]
+    """Target of a mouse joint in the world, m."""
+    torque: NotRequired[float]
+    """Constant torque on the body from then on, N·m."""
+    velocity: NotRequired[Sequence[float]]
+    """Velocity of the body's centre of mass, m/s. Dynamic and kinematic bodies."""
+    when: NotRequired[SceneWhen]
+    """Condition for which the command waits."""
+
+
 class SceneView(TypedDict):
     """A rectangle that is shown whole."""
 
@@ -1131,6 +1291,15 @@ class SceneView(TypedDict):
     """Lower left corner, m."""
 
 
+class SceneWhen(TypedDict):
+    """A condition on the state between two steps. Exactly one of `speed_below` and `bodies`."""
+
+    bodies: NotRequired[int]
+    """Least number of bodies, of all types."""
+    speed_below: NotRequired[float]
+    """All dynamic bodies are slower than this, m/s."""
+
+
 class Scenes(TypedDict):
     """Built-in scenes."""
 
@@ -1138,6 +1307,19 @@ class Scenes(TypedDict):
     """Groups of scenes, in the order of lists."""
     scenes: Sequence[SceneEntry]
     """Scenes, in the order of the catalogue."""
+
+
+class Series(TypedDict):
+    """Energies of a world and motion of a body, a row per step, the oldest first."""
+
+    body: NotRequired[BodySeries]
+    """Motion of the requested body."""
+    dt: float
+    """Length of a step, s."""
+    energies: Sequence[EnergyRow]
+    """Energies of all dynamic bodies and joints."""
+    step: int
+    """Steps done."""
 
 
 class ShapeOf(TypedDict):

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use glam::Vec2;
 
-use crate::cpu::lanes::{
+use crate::lanes::{
     Select, Simd, SimdBase, SimdCvtFloat, SimdCvtTruncate, SimdMask, WIDTH, columns, dispatch, f32x4, f32x8, i32x4,
     i32x8,
 };

@@ -3,11 +3,9 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::cpu::lanes::{
-    self, Select, Simd, SimdBase, SimdMask, Vec2x8, WIDTH, columns, dispatch, f32x4, f32x8, mask32x8,
-};
 use crate::cpu::stages::bin::cells_of_eight;
 use crate::cpu::{BodyTables, GridTables};
+use crate::lanes::{self, Select, Simd, SimdBase, SimdMask, Vec2x8, WIDTH, columns, dispatch, f32x4, f32x8, mask32x8};
 use crate::scene::Compiled;
 use crate::stages::bin::cell_of_shape;
 use crate::stages::bound::{EMPTY, bound_shape, level_bits};

@@ -38,7 +38,7 @@ pub fn collect_events(
             let began = now.iter().zip(made).filter(|(now, _)| touches(now) && now.flags & TOUCHED == 0);
             found.extend(began.map(|(contact, manifold)| {
                 let (a, b) = (contact.body_a as usize, contact.body_b as usize);
-                begin_of(&poses[a], [states.get(a), states.get(b)], contact, manifold)
+                begin_of([&poses[a], &poses[b]], [states.get(a), states.get(b)], contact, manifold)
             }));
         }
     });

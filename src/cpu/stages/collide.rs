@@ -18,14 +18,14 @@ pub fn collide(
     current: &mut ContactTables,
 ) -> u32 {
     let Compiled { params, shapes, vertices, .. } = compiled;
-    let BodyTables { poses, motion_extents, .. } = tables;
+    let BodyTables { poses, motions, .. } = tables;
     let ContactTables { contacts, manifolds, .. } = current;
     let recycled = AtomicU32::new(0);
     threads.for_chunk_pairs(HEAVY, contacts, manifolds, |_, contacts, manifolds| {
         // Counted here: a separate pass over all contacts would cost as much as the caches that they fall out of.
         let mut kept = 0;
         for (contact, manifold) in contacts.iter_mut().zip(manifolds) {
-            let is_kept = collide_contact(params, shapes, vertices, poses, motion_extents, previous, contact, manifold);
+            let is_kept = collide_contact(params, shapes, vertices, poses, motions, previous, contact, manifold);
             kept += u32::from(is_kept);
         }
         recycled.fetch_add(kept, Ordering::Relaxed);

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use glam::Vec2;
 
 use super::bin::cells_between;
-use crate::cpu::lanes::dispatch;
 use crate::cpu::{BodyTables, GridTables};
+use crate::lanes::dispatch;
 use crate::math::{inv_rotate, mul_rotation, rotate};
 use crate::scene::{Compiled, PairExclusions};
 use crate::stages::bin::{cells, runs_of_row};

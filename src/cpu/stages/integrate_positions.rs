@@ -3,7 +3,7 @@
 
 use glam::Vec2;
 
-use crate::cpu::lanes::{Simd, SimdBase, Vec2x8, WIDTH, dispatch, f32x8, integrate_rotation};
+use crate::lanes::{Simd, SimdBase, Vec2x8, WIDTH, dispatch, f32x8, integrate_rotation};
 use crate::math;
 use crate::threads::{Eight, Halves, LIGHT, RowTable, Rows, Threads};
 use crate::types::{ASLEEP, BodyData, BodyState, Params, STATIC};

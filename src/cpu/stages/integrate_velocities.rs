@@ -3,10 +3,10 @@
 
 use glam::Vec2;
 
-use crate::cpu::lanes::{
+use crate::lanes::{
     Select, Simd, SimdBase, SimdCombine, SimdMask, SimdSplit, dispatch, f32x4, f32x8, mask32x4, mask32x8,
 };
-use crate::stages::integrate_velocities::{MAX_SUM, pushed};
+use crate::stages::integrate_velocities::{MAX_SUM, max_spin, pushed};
 use crate::threads::{Halves, LIGHT, RowTable, Rows, Threads};
 use crate::types::{ASLEEP, Accumulator, BodyData, BodyState, DYNAMIC, Params, Pose, QUARANTINED, WARM_START};
 
@@ -158,7 +158,7 @@ fn advance<S: Simd>(
     };
     motion = motion + push + kept;
     // Componentwise first, so that an infinite force gives a finite velocity.
-    let most = f32x4::load_array(simd, [params.max_speed, params.max_speed, params.max_spin, 0.0]);
+    let most = f32x4::load_array(simd, [params.max_speed, params.max_speed, max_spin(params, body), 0.0]);
     motion = motion.max(-most).min(most);
     // The square root is only for bodies that may be too fast: not if both components are below 0.7 of the largest
     // speed.

@@ -15,14 +15,14 @@ use glam::Vec2;
 
 use super::bin::{cells_between, place_in_window, shapes_of_levels};
 use crate::cancel::{ContactBudget, Tally};
-use crate::cpu::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, f32x8};
-use crate::cpu::{ContactTables, GridTables};
+use crate::cpu::{BodyTables, ContactTables, GridTables};
+use crate::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, f32x8};
 use crate::scene::{Compiled, PairExclusions};
 use crate::stages::bin::{range_of_cells, runs_of_row};
-use crate::stages::pair::{emit_contact, kept_apart, may_meet, reaches};
+use crate::stages::pair::{emit_contact, kept_apart, look_ahead, may_meet, overlap, reaches, search_box};
 use crate::threads::{HEAVY, LIGHT, Rows, Threads};
 use crate::types::{
-    ASLEEP, AWAKE_HALF_PLANE, Aabb, BodyState, Contact, FIXED_SHAPE, MAX_LEVELS, Params, SLEEP, ShapeData,
+    ASLEEP, AWAKE_HALF_PLANE, Aabb, BodyMotion, BodyState, Contact, FIXED_SHAPE, MAX_LEVELS, Params, SLEEP, ShapeData,
 };
 
 /// Value in [`PairTables::sleepers`]: the shape's body is asleep.
@@ -35,6 +35,8 @@ struct PairTables<'a> {
     params: &'a Params,
     shapes: &'a [ShapeData],
     aabbs: &'a [Aabb],
+    /// Motion of each body; empty if no shape looks ahead.
+    motions: &'a [BodyMotion],
     cell_ends: &'a [u32],
     cell_shapes: &'a [u32],
     own_cells: &'a [u32],
@@ -70,7 +72,7 @@ pub struct PairScratch {
 pub fn pair(
     threads: &Threads,
     compiled: &Compiled,
-    states: &Rows<BodyState, 4>,
+    bodies: &BodyTables,
     grid: &GridTables,
     awake_levels: u32,
     current: &mut ContactTables,
@@ -78,22 +80,18 @@ pub fn pair(
     scratch: &mut PairScratch,
 ) -> Result<(), TooMany> {
     let Compiled { params, shapes, joints, .. } = compiled;
+    let BodyTables { states, motions, look_ahead, .. } = bodies;
     let GridTables { aabbs, own_cells, cell_ends, cell_shapes } = grid;
     let ContactTables { pair_starts, contacts, .. } = current;
     let PairScratch { boxes, sleepers: kept, parts, late } = scratch;
     lay_boxes(threads, aabbs, cell_shapes, boxes);
-    let mut sleepers = std::mem::take(kept);
-    sleepers.clear();
-    if params.switches & SLEEP != 0 {
-        sleepers.extend(
-            shapes.iter().map(|shape| if states.get(shape.body as usize).status & ASLEEP == 0 { 0 } else { SLEEPS }),
-        );
-    }
+    let sleepers = find_sleepers(params, shapes, states, std::mem::take(kept));
     let shapes_of_levels = shapes_of_levels(params, cell_ends);
     let mut world = PairTables {
         params,
         shapes,
         aabbs,
+        motions: if *look_ahead { motions } else { &[] },
         cell_ends,
         cell_shapes,
         own_cells,
@@ -117,33 +115,23 @@ pub fn pair(
     });
     let mut outcome = budget.outcome();
     if !world.sleepers.is_empty() && outcome.is_ok() {
-        for part in &*parts {
-            for &shape in &part.marked {
-                world.sleepers[shape as usize] |= MARKED;
-            }
-        }
-        // On the finest levels the marks tell all.
-        let coarser = awake_levels >> params.levels[0].bands > 1;
-        if coarser || parts.iter().any(|part| !part.marked.is_empty()) {
-            // The second search counts marked shapes; the first counted marks only to bound their number.
-            let found: usize = parts.iter().map(|part| part.found.len()).sum();
-            let budget = ContactBudget::new(threads.latch(), limit.saturating_sub(found));
-            let late = threads.for_parts(HEAVY, shapes.len(), late, |first, end, part| {
-                dispatch!(simd => world.search::<true, _>(simd, first, end, |sleeper| sleeper != 0, &budget, part));
-            });
-            outcome = budget.outcome().map_err(|more| TooMany { found: found + more.found });
-            if outcome.is_ok() && budget.goes_on() {
-                for (part, asleep) in parts.iter_mut().zip(late) {
-                    part.add(asleep);
-                }
-            } else {
-                late.iter_mut().for_each(FoundPairs::free);
-            }
-        }
+        outcome = world.search_sleepers(threads, limit, parts, late);
     }
     let outcome = gather(parts, outcome, pair_starts, contacts);
     *kept = world.sleepers;
     outcome
+}
+
+/// Returns [`SLEEPS`] for each shape that sleeps, else 0; nothing where bodies do not sleep. Uses the memory of
+/// `sleepers`.
+fn find_sleepers(params: &Params, shapes: &[ShapeData], states: &Rows<BodyState, 4>, mut sleepers: Vec<u8>) -> Vec<u8> {
+    sleepers.clear();
+    if params.switches & SLEEP != 0 {
+        sleepers.extend(
+            shapes.iter().map(|shape| if states.get(shape.body as usize).status & ASLEEP == 0 { 0 } else { SLEEPS }),
+        );
+    }
+    sleepers
 }
 
 /// Lends the tables to the first part, so that its results need not be copied.
@@ -322,10 +310,20 @@ const STRETCH: u32 = 1024;
 #[derive(Debug)]
 struct CellRow {
     shapes: Range<u32>,
+    level: u32,
     /// True on a level of the searching shape.
     own_level: bool,
     /// True if this is a whole level: its shapes are not in the order in which a search of the cells would find them.
     whole: bool,
+}
+
+/// Returns the box in which a shape looks for fixed shapes. `motions` is empty if no shape looks ahead.
+#[inline(always)]
+fn ahead_of(params: &Params, motions: &[BodyMotion], shape: &ShapeData, aabb: &Aabb) -> Aabb {
+    match motions.get(shape.body as usize) {
+        Some(motion) => look_ahead(params, shape, motion, aabb),
+        None => *aabb,
+    }
 }
 
 /// Finds the pairs of a shape with half planes.
@@ -333,6 +331,7 @@ fn half_planes_of(
     params: &Params,
     shapes: &[ShapeData],
     aabbs: &[Aabb],
+    ahead: &Aabb,
     exclusions: &PairExclusions,
     index: usize,
     wanted: impl Fn(u32) -> bool,
@@ -341,13 +340,21 @@ fn half_planes_of(
     for plane in params.planes().filter(|&plane| wanted(plane)) {
         let (shape, partner) = (&shapes[index], &shapes[plane as usize]);
         if shape.kind & FIXED_SHAPE == 0
-            && reaches(&aabbs[index], &aabbs[plane as usize])
+            && reaches(ahead, &aabbs[plane as usize])
             && may_meet(shape, partner)
             && !kept_apart(exclusions, shape, partner)
         {
             found.push(emit_contact(shapes, index, plane as usize));
         }
     }
+}
+
+/// What becomes of two shapes whose boxes overlap.
+enum Meeting {
+    Nothing,
+    /// An awake shape has met a sleeping one, whose pairs are searched later.
+    Mark,
+    Pair,
 }
 
 impl PairTables<'_> {
@@ -399,12 +406,18 @@ impl PairTables<'_> {
         tally.tell(part.found.len() + part.marked.len());
     }
 
-    fn half_planes_of<const SLEEPY: bool>(&self, index: usize, asleep: bool, found: &mut Vec<Contact>) {
+    /// Returns the box in which a shape looks for fixed shapes.
+    #[inline(always)]
+    fn ahead(&self, index: usize) -> Aabb {
+        ahead_of(self.params, self.motions, &self.shapes[index], &self.aabbs[index])
+    }
+
+    fn half_planes_of<const SLEEPY: bool>(&self, index: usize, ahead: &Aabb, asleep: bool, found: &mut Vec<Contact>) {
         if asleep && self.awake_levels & AWAKE_HALF_PLANE == 0 {
             return;
         }
         let wanted = |plane| !(SLEEPY && asleep && self.sleepers[plane as usize] != 0);
-        half_planes_of(self.params, self.shapes, self.aabbs, self.exclusions, index, wanted, found);
+        half_planes_of(self.params, self.shapes, self.aabbs, ahead, self.exclusions, index, wanted, found);
     }
 
     /// Collects the rows of cells in which a shape looks for partners.
@@ -414,10 +427,10 @@ impl PairTables<'_> {
         let shape = &shapes[index];
         let last_own = shape.level + params.levels[shape.level as usize].bands;
         let (asleep, is_marked) = self.sleep_of::<SLEEPY>(index);
-        let aabb = aabbs[index];
-        if !aabb.has_room() {
+        if !aabbs[index].has_room() {
             return;
         }
+        let ahead = self.ahead(index);
         for level_index in shape.level..params.level_count {
             let level = &params.levels[level_index as usize];
             let own_level = level_index <= last_own;
@@ -427,20 +440,67 @@ impl PairTables<'_> {
             // Often the ground and the walls are the only shapes on their level.
             let there = &self.shapes_of_levels[level_index as usize];
             if there.len() <= FEW {
-                rows.extend((!there.is_empty()).then(|| CellRow { shapes: there.clone(), own_level, whole: true }));
+                let row = || CellRow { shapes: there.clone(), level: level_index, own_level, whole: true };
+                rows.extend((!there.is_empty()).then(row));
                 continue;
             }
             let mut row_of = |first, last| {
                 let shapes = range_of_cells(cell_ends, first, last);
                 if !shapes.is_empty() {
-                    rows.push(CellRow { shapes, own_level, whole: false });
+                    rows.push(CellRow { shapes, level: level_index, own_level, whole: false });
                 }
             };
-            let [left, bottom, right, top] = window_of(simd, params, &self.reaches, level_index as usize, &aabb);
+            let [left, bottom, right, top] = window_of(
+                simd,
+                params,
+                &self.reaches,
+                level_index as usize,
+                search_box(params, level_index, &aabbs[index], &ahead),
+            );
             for row in bottom..=top {
                 runs_of_row(level, left, right, row, &mut row_of);
             }
         }
+    }
+
+    /// Searches for the sleeping shapes that awake ones have met, and adds the pairs to `parts`. `late` is memory for
+    /// it.
+    ///
+    /// # Errors
+    /// If there are more pairs than `limit`.
+    fn search_sleepers(
+        &mut self,
+        threads: &Threads,
+        limit: usize,
+        parts: &mut [FoundPairs],
+        late: &mut Vec<FoundPairs>,
+    ) -> Result<(), TooMany> {
+        for part in &*parts {
+            for &shape in &part.marked {
+                self.sleepers[shape as usize] |= MARKED;
+            }
+        }
+        // On the finest levels the marks tell all.
+        let coarser = self.awake_levels >> self.params.levels[0].bands > 1;
+        if !coarser && parts.iter().all(|part| part.marked.is_empty()) {
+            return Ok(());
+        }
+        // This search counts marked shapes; the first counted marks only to bound their number.
+        let found: usize = parts.iter().map(|part| part.found.len()).sum();
+        let budget = ContactBudget::new(threads.latch(), limit.saturating_sub(found));
+        let world = &*self;
+        let late = threads.for_parts(HEAVY, world.shapes.len(), late, |first, end, part| {
+            dispatch!(simd => world.search::<true, _>(simd, first, end, |sleeper| sleeper != 0, &budget, part));
+        });
+        let outcome = budget.outcome().map_err(|more| TooMany { found: found + more.found });
+        if outcome.is_ok() && budget.goes_on() {
+            for (part, asleep) in parts.iter_mut().zip(late) {
+                part.add(asleep);
+            }
+        } else {
+            late.iter_mut().for_each(FoundPairs::free);
+        }
+        outcome
     }
 
     fn kept_apart(&self, shape: &ShapeData, partner: &ShapeData) -> bool {
@@ -451,6 +511,32 @@ impl PairTables<'_> {
     fn sleep_of<const SLEEPY: bool>(&self, index: usize) -> (bool, bool) {
         let asleep = SLEEPY && self.sleepers[index] != 0;
         (asleep, asleep && self.sleepers[index] & MARKED != 0)
+    }
+
+    /// Returns what becomes of a shape and another one that its box overlaps.
+    #[inline(always)]
+    fn meeting<const SLEEPY: bool>(&self, index: usize, asleep: bool, other: usize, own_level: bool) -> Meeting {
+        let mut is_mark = false;
+        if SLEEPY {
+            let other_sleeps = self.sleepers[other] != 0;
+            if asleep && other_sleeps {
+                return Meeting::Nothing;
+            }
+            is_mark = own_level && other < index && other_sleeps;
+        }
+        if own_level && other <= index && !is_mark {
+            return Meeting::Nothing;
+        }
+        let (shape, partner) = (&self.shapes[index], &self.shapes[other]);
+        let meet = shape.body != partner.body
+            && shape.kind & partner.kind & FIXED_SHAPE == 0
+            && may_meet(shape, partner)
+            && !self.kept_apart(shape, partner);
+        match (meet, is_mark) {
+            (false, _) => Meeting::Nothing,
+            (true, true) => Meeting::Mark,
+            (true, false) => Meeting::Pair,
+        }
     }
 
     /// Finds the pairs of a shape. Returns false if the search must end.
@@ -475,12 +561,16 @@ impl PairTables<'_> {
         if !aabb.has_room() {
             return true;
         }
-        let window = Window::new(simd, &aabb);
+        let ahead = self.ahead(index);
+        let is_fast = ahead != aabb;
+        let windows = [aabb, ahead].map(|near| Window::new(simd, &near));
         let FoundPairs { found, marked, keys, .. } = part;
         if self.half_planes {
-            self.half_planes_of::<SLEEPY>(index, asleep, found);
+            self.half_planes_of::<SLEEPY>(index, &ahead, asleep, found);
         }
-        for CellRow { shapes: there, own_level, whole } in rows {
+        for CellRow { shapes: there, level, own_level, whole } in rows {
+            let looks_ahead = is_fast && params.fixed_levels >> level & 1 != 0;
+            let window = windows[usize::from(looks_ahead)];
             let before = found.len();
             // Many may lie in one row, and all of them may overlap.
             let mut first = there.start;
@@ -488,29 +578,14 @@ impl PairTables<'_> {
                 let end = if there.end - first > STRETCH { first + STRETCH } else { there.end };
                 window.for_each_met(boxes, first..end, |place| {
                     let other = cell_shapes[place as usize];
-                    let other_index = other as usize;
-                    let mut is_mark = false;
-                    if SLEEPY {
-                        let other_sleeps = self.sleepers[other_index] != 0;
-                        if asleep && other_sleeps {
-                            return;
-                        }
-                        is_mark = *own_level && other_index < index && other_sleeps;
-                    }
-                    if *own_level && other_index <= index && !is_mark {
+                    let is_far = || !overlap(&aabb, &aabbs[other as usize]);
+                    if looks_ahead && shapes[other as usize].kind & FIXED_SHAPE == 0 && is_far() {
                         return;
                     }
-                    let partner = &shapes[other_index];
-                    if shape.body != partner.body
-                        && shape.kind & partner.kind & FIXED_SHAPE == 0
-                        && may_meet(shape, partner)
-                        && !self.kept_apart(shape, partner)
-                    {
-                        if is_mark {
-                            marked.push(other);
-                        } else {
-                            found.push(emit_contact(shapes, index, other_index));
-                        }
+                    match self.meeting::<SLEEPY>(index, asleep, other as usize, *own_level) {
+                        Meeting::Nothing => {}
+                        Meeting::Mark => marked.push(other),
+                        Meeting::Pair => found.push(emit_contact(shapes, index, other as usize)),
                     }
                 });
                 if end == there.end {
@@ -522,7 +597,7 @@ impl PairTables<'_> {
                 first = end;
             }
             if *whole && found.len() - before > 1 {
-                order(simd, params, &self.reaches, self.own_cells, &aabb, &mut found[before..], keys);
+                order(simd, params, &self.reaches, self.own_cells, [&aabb, &ahead], &mut found[before..], keys);
             }
         }
         tally.goes_on(found.len() + marked.len())
@@ -537,7 +612,7 @@ fn order<S: Simd>(
     params: &Params,
     reaches: &[[Vec2; 2]; MAX_LEVELS],
     own_cells: &[u32],
-    aabb: &Aabb,
+    [own, ahead]: [&Aabb; 2],
     contacts: &mut [Contact],
     keys: &mut Vec<u64>,
 ) {
@@ -546,7 +621,9 @@ fn order<S: Simd>(
     for contact in &*contacts {
         let [level, row, column] = place_in_window(params, own_cells[contact.shape_b as usize], |index| {
             if index != known {
-                let [left, bottom, ..] = window_of(simd, params, reaches, index, aabb);
+                #[allow(clippy::cast_possible_truncation, reason = "a handful of levels")]
+                let near = search_box(params, index as u32, own, ahead);
+                let [left, bottom, ..] = window_of(simd, params, reaches, index, near);
                 (known, corner) = (index, [left, bottom]);
             }
             corner

@@ -4,8 +4,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::cpu::blocks::{Block, Blocks, Bounce, width};
-use crate::cpu::lanes::dispatch;
 use crate::cpu::{ConstraintSet, ContactTables};
+use crate::lanes::dispatch;
 use crate::scene::Compiled;
 use crate::stages::prepare::{ContactConstraint, prepare_contact, prepare_surface};
 use crate::threads::{Cut, Rows, Threads, emptied};
@@ -49,25 +49,9 @@ pub fn prepare(
 
     let PrepareScratch { parts: kept, cuts } = scratch;
     cut(slots, counters, contacts.len(), cuts);
-    // Each part of the contacts fills the blocks of each colour whose first constraint belongs to one of its contacts.
-    let first_block = |part: usize, color: usize| {
-        let rank = cuts[part][color] - counters.color_starts[color] as usize;
-        if part + 1 == cuts.len() { rank.div_ceil(width(color)) } else { rank / width(color) }
-    };
     let mut parts: Vec<BlockRange> = emptied(std::mem::take(kept));
     parts.resize_with(cuts.len() - 1, BlockRange::default);
-    let (_, mut blocks, mut bounce_blocks) = constraints.parts();
-    for color in 0..COLOR_COUNT as usize {
-        for (index, part) in parts.iter_mut().enumerate() {
-            let first = first_block(index, color);
-            let count = first_block(index + 1, color) - first;
-            let stream = &mut part.0[color];
-            stream.first_slot = counters.color_starts[color] as usize + first * width(color);
-            (stream.blocks, blocks) = blocks.split_at_mut(count);
-            let count = count.min(bounce_blocks.len());
-            (stream.bounces, bounce_blocks) = bounce_blocks.split_at_mut(count);
-        }
-    }
+    hand_out(constraints, counters, cuts, &mut parts);
     threads.for_chunks(Cut { unit: 1, least: 1 }, &mut parts, |first_part, parts| {
         for (index, BlockRange(streams)) in parts.iter_mut().enumerate() {
             let index = first_part + index;
@@ -239,6 +223,32 @@ struct Stream<'a> {
     first_slot: usize,
     blocks: &'a mut [Block],
     bounces: &'a mut [Bounce],
+}
+
+/// Hands out the blocks: each part of the contacts fills the blocks of each colour whose first constraint belongs to
+/// one of its contacts.
+fn hand_out<'a>(
+    constraints: &'a mut Blocks,
+    counters: &Counters,
+    cuts: &[[usize; COLOR_COUNT as usize]],
+    parts: &mut [BlockRange<'a>],
+) {
+    let first_block = |part: usize, color: usize| {
+        let rank = cuts[part][color] - counters.color_starts[color] as usize;
+        if part + 1 == cuts.len() { rank.div_ceil(width(color)) } else { rank / width(color) }
+    };
+    let (_, mut blocks, mut bounce_blocks) = constraints.parts();
+    for color in 0..COLOR_COUNT as usize {
+        for (index, part) in parts.iter_mut().enumerate() {
+            let first = first_block(index, color);
+            let count = first_block(index + 1, color) - first;
+            let stream = &mut part.0[color];
+            stream.first_slot = counters.color_starts[color] as usize + first * width(color);
+            (stream.blocks, blocks) = blocks.split_at_mut(count);
+            let count = count.min(bounce_blocks.len());
+            (stream.bounces, bounce_blocks) = bounce_blocks.split_at_mut(count);
+        }
+    }
 }
 
 /// Cuts the contacts into blocks of [`BLOCK`], and finds the first constraint of each block in each colour. Returns one

@@ -1,8 +1,8 @@
 //! Computes the frames of the joints, with joints shared among threads; the fast form of
 //! [`crate::stages::prepare_joints`], to the same bits.
 
-use crate::cpu::lanes::dispatch;
 use crate::cpu::{BodyTables, JointTables};
+use crate::lanes::dispatch;
 use crate::scene::{Compiled, JointTable};
 use crate::stages::prepare_joints::{first_rows, prepare_joint};
 use crate::threads::{HEAVY, Threads};

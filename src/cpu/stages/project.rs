@@ -2,7 +2,7 @@
 //! [`crate::stages::project`], to the same bits.
 
 use crate::cpu::blocks::Visit;
-use crate::cpu::lanes::WIDTH;
+use crate::lanes::WIDTH;
 use crate::stages::project::project_contact;
 use crate::threads::Rows;
 use crate::types::{BodyState, FIXED_A, FIXED_B, Params};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::constants::RESTITUTION_ROUNDS;
 use crate::cpu::blocks::{Block, Bounce, ContactBatch, Visit};
-use crate::cpu::lanes::{Lanes, Simd, SimdBase, SimdMask, Vec2x8, WIDTH, cross_scalar, dispatch, f32x8};
+use crate::lanes::{Lanes, Simd, SimdBase, SimdMask, Vec2x8, WIDTH, cross_scalar, dispatch, f32x8};
 use crate::stages::restitution::{bounce_contact, impact_speed};
 use crate::threads::{RowTable, Rows};
 use crate::types::{Accumulator, BodyState, FIXED_A, FIXED_B, Params, Surface};

@@ -1,16 +1,18 @@
 //! Sweeps of sequential impulses over the contacts, eight constraints at a time, shared among threads; the fast form of
 //! [`crate::stages::solve`], to the same bits.
 
+use crate::constants::FAR;
 use crate::cpu::blocks::{Block, Bounce, ContactBatch, Visit};
-use crate::cpu::lanes::{
-    Lanes, Select, Simd, SimdBase, SimdMask, Vec2x8, cross, cross_scalar, dispatch, f32x8, inverse, right_perp, turned,
-    u32x8,
+use crate::lanes::{
+    Lanes, Select, Simd, SimdBase, SimdMask, Vec2x8, WIDTH, cross, cross_scalar, dispatch, f32x8, inverse, right_perp,
+    turned, u32x8,
 };
-use crate::stages::restitution::impact_speed;
-use crate::stages::solve::GAP;
+use crate::stages::restitution::{impact_speed, land_contact, pressing_speed};
+use crate::stages::solve::{GAP, solve_contact};
 use crate::threads::{RowTable, Rows};
 use crate::types::{
-    ACCUMULATE, BodyState, FIXED_A, FIXED_B, FRESH, LEAVE_IMPACTS, MEASURED, Params, Surface, USE_BIAS, USE_FRICTION,
+    ACCUMULATE, Accumulator, BodyState, FIXED_A, FIXED_B, FRESH, IMPACT, LEAVE_IMPACTS, LOADED, MEASURED, Params,
+    Surface, USE_BIAS, USE_FRICTION,
 };
 
 /// Flags of the soft step's sweeps: biased with new separations, biased with the same separations, relax.
@@ -27,10 +29,11 @@ pub fn solve(
     params: &Params,
     flags: u32,
     states: impl RowTable<Item = BodyState> + Sync,
+    accumulators: &Rows<Accumulator, 2>,
     constraints: &mut impl Visit,
     surfaces: &Rows<Surface, 2>,
 ) {
-    constraints.visit_batches(|batch| solve_batch(params, flags, states, batch, surfaces));
+    constraints.visit_batches(|batch| solve_batch(params, flags, states, accumulators, batch, surfaces));
 }
 
 /// Makes one sweep over some blocks of one colour.
@@ -38,17 +41,18 @@ pub fn solve_batch(
     params: &Params,
     flags: u32,
     states: impl RowTable<Item = BodyState>,
+    accumulators: &Rows<Accumulator, 2>,
     batch: ContactBatch,
     surfaces: &Rows<Surface, 2>,
 ) {
     // The sweeps that nearly every step consists of have specialised code, without branches on what is known.
     let plain = surfaces.is_empty() && params.switches & ACCUMULATE != 0;
     dispatch!(simd => match flags {
-        FIRST if plain => visit_batch::<FIRST, _>(simd, params, flags, states, batch, surfaces),
-        BIASED if plain => visit_batch::<BIASED, _>(simd, params, flags, states, batch, surfaces),
-        RELAX if plain => visit_batch::<RELAX, _>(simd, params, flags, states, batch, surfaces),
-        RELAX_LEAVING if plain => visit_batch::<RELAX_LEAVING, _>(simd, params, flags, states, batch, surfaces),
-        _ => visit_batch::<ANY, _>(simd, params, flags, states, batch, surfaces),
+        FIRST if plain => visit_batch::<FIRST, _>(simd, params, flags, states, accumulators, batch, surfaces),
+        BIASED if plain => visit_batch::<BIASED, _>(simd, params, flags, states, accumulators, batch, surfaces),
+        RELAX if plain => visit_batch::<RELAX, _>(simd, params, flags, states, accumulators, batch, surfaces),
+        RELAX_LEAVING if plain => visit_batch::<RELAX_LEAVING, _>(simd, params, flags, states, accumulators, batch, surfaces),
+        _ => visit_batch::<ANY, _>(simd, params, flags, states, accumulators, batch, surfaces),
     });
 }
 
@@ -60,27 +64,81 @@ fn visit_batch<const KNOWN: u32, S: Simd>(
     params: &Params,
     flags: u32,
     states: impl RowTable<Item = BodyState>,
+    accumulators: &Rows<Accumulator, 2>,
     batch: ContactBatch,
     surfaces: &Rows<Surface, 2>,
 ) {
-    if KNOWN == RELAX_LEAVING {
-        for (_, block, bounce) in batch.blocks() {
-            visit(simd, params, KNOWN, true, states, block, bounce.map(|bounce| &*bounce), None);
-        }
-        return;
-    }
-    if KNOWN != ANY {
+    let lands = |block: &Block| (u32x8::load_array(simd, block.flags) & IMPACT).simd_ne(0).any_true();
+    if KNOWN != ANY && KNOWN != RELAX_LEAVING {
         for block in batch.blocks {
-            visit(simd, params, KNOWN, true, states, block, None, None);
+            if lands(block) {
+                land_block(params, KNOWN, states, accumulators, 0, block, None, surfaces);
+            } else {
+                visit(simd, params, KNOWN, true, states, block, None, None);
+            }
         }
         return;
     }
     let accumulate = params.switches & ACCUMULATE != 0;
     for (slot, block, bounce) in batch.blocks() {
-        let mut surface = SurfaceLanes::load(slot, block, surfaces);
-        visit(simd, params, flags, accumulate, states, block, bounce.map(|bounce| &*bounce), surface.as_mut());
-        if let Some(surface) = &surface {
-            surface.store_rolling(slot, block, surfaces);
+        let bounce = bounce.map(|bounce| &*bounce);
+        if lands(block) {
+            land_block(params, flags, states, accumulators, slot, block, bounce, surfaces);
+        } else if KNOWN == RELAX_LEAVING {
+            visit(simd, params, KNOWN, true, states, block, bounce, None);
+        } else {
+            let mut surface = SurfaceLanes::load(slot, block, surfaces);
+            visit(simd, params, flags, accumulate, states, block, bounce, surface.as_mut());
+            if let Some(surface) = &surface {
+                surface.store_rolling(slot, block, surfaces);
+            }
+        }
+    }
+}
+
+/// Solves a block with a contact that was found ahead, lane by lane.
+#[cold]
+#[inline(never)]
+fn land_block(
+    params: &Params,
+    flags: u32,
+    states: impl RowTable<Item = BodyState>,
+    accumulators: &Rows<Accumulator, 2>,
+    slot: usize,
+    block: &mut Block,
+    bounce: Option<&Bounce>,
+    surfaces: &Rows<Surface, 2>,
+) {
+    for lane in 0..WIDTH {
+        let mut c = block.get(lane);
+        if c.flags & (FIXED_A | FIXED_B) == FIXED_A | FIXED_B {
+            // Not in use.
+            continue;
+        }
+        if let Some(bounce) = bounce {
+            c.rebound = bounce.get(lane);
+        }
+        let (a, b) = (c.body_a as usize, c.body_b as usize);
+        let pair = [states.get(a), states.get(b)];
+        let mut surface = (!surfaces.is_empty()).then(|| surfaces.get(slot + lane));
+        let (mut sums, mut solved) = ([accumulators.get(a), accumulators.get(b)], pair);
+        if c.flags & IMPACT == 0 {
+            solved = solve_contact(params, flags, &mut c, surface.as_mut(), pair);
+        } else if let Some([new_a, new_b]) = land_contact(params, flags, &mut c, surface.as_ref(), pair) {
+            (solved[0], sums[0]) = new_a.applied(pair[0], sums[0]);
+            (solved[1], sums[1]) = new_b.applied(pair[1], sums[1]);
+        }
+        block.set(lane, &c);
+        if let Some(surface) = surface {
+            surfaces.set(slot + lane, surface);
+        }
+        if c.flags & FIXED_A == 0 {
+            states.set(a, solved[0]);
+            accumulators.set(a, sums[0]);
+        }
+        if c.flags & FIXED_B == 0 {
+            states.set(b, solved[1]);
+            accumulators.set(b, sums[1]);
         }
     }
 }
@@ -129,6 +187,7 @@ impl SurfaceLanes {
 
 /// Solves one block: rolling resistance and friction after the normal impulses.
 #[inline(always)]
+#[allow(clippy::too_many_lines, reason = "read beside `solve_contact` of the reference, from top to bottom")]
 fn visit<S: Simd>(
     simd: S,
     params: &Params,
@@ -173,7 +232,8 @@ fn visit<S: Simd>(
     } else {
         [zero, one, zero, zero]
     };
-    let push_speed = splat(-params.push_speed);
+    let loaded = !(u32x8::load_array(simd, block.flags) & LOADED).simd_eq(0);
+    let push_speed = loaded.select(splat(-FAR), splat(-params.push_speed));
     if flags & FRESH != 0 {
         for point in &mut block.points {
             point.normal_impulse.put(zero);
@@ -206,7 +266,8 @@ fn visit<S: Simd>(
             && let Some(bounce) = bounce
         {
             let bounces = !bounce.restitution.on(simd).simd_eq(zero);
-            let leaves = velocity.simd_lt(splat(-impact_speed(params))) & bounces;
+            let impact = old.simd_gt(zero).select(splat(-pressing_speed(params)), splat(-impact_speed(params)));
+            let leaves = velocity.simd_lt(impact) & bounces;
             new = leaves.select(old, new);
         }
         point.normal_impulse.put(new);

@@ -4,11 +4,11 @@
 //! kind are taken once per block.
 
 use crate::cpu::joint_blocks::{JointBatch, JointBlock, RowBlock, of_color};
-use crate::cpu::lanes::{
+use crate::cpu::{BodyTables, JointTables};
+use crate::lanes::{
     Select, Simd, SimdBase, SimdCombine, SimdMask, SimdSplit, Vec2x8, VecLanes, WIDTH, angle_of, clamped, cross,
     cross_scalar, dispatch, f32x8, inv_rotate, inverse, rotate, turned, u32x8,
 };
-use crate::cpu::{BodyTables, JointTables};
 use crate::scene::{Compiled, JointTable};
 use crate::stages::solve_joints::tree::{Tree, row_count, trees};
 use crate::stages::solve_joints::{self as one, BodyPair, MAX_SWING, rows_of, solve_joint};

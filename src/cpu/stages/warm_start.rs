@@ -3,7 +3,7 @@
 
 use super::solve::SurfaceLanes;
 use crate::cpu::blocks::{Block, ContactBatch, Visit};
-use crate::cpu::lanes::{Simd, SimdBase, cross, dispatch, f32x8, right_perp};
+use crate::lanes::{Simd, SimdBase, cross, dispatch, f32x8, right_perp};
 use crate::threads::{Halves, RowTable, Rows};
 use crate::types::{Accumulator, FIXED_A, FIXED_B, Surface};
 

@@ -13,6 +13,7 @@ use super::MIN_CONTACTS;
 use super::population::One;
 use super::slots::{BatchSlot, BatchSlots, SlotRef, step_alike};
 use super::strict::Attempt;
+pub use super::world_host::StepOutcome;
 use super::world_host::WorldHost;
 use crate::command::Command;
 use crate::event::Event;
@@ -26,7 +27,7 @@ use crate::query::{Answers, Query, QueryBounds};
 use crate::scene::{Compiled, Settings};
 use crate::snapshot::Snapshot;
 use crate::types::Pose;
-use crate::world::WorldError;
+use crate::world_error::WorldError;
 
 /// Maximum contacts of a small world: up to that many, the fused kernel runs all its sweeps, and every slot has the
 /// capacity of the busiest world.
@@ -80,14 +81,11 @@ impl WorldHost {
 
     /// Returns the cost share of the world in a step of several: its layer, bodies and contacts.
     fn weight(&self) -> f64 {
-        let contacts = self.known.map_or(0, |known| known.contacts);
-        LAYER + self.host.compiled.bodies.len() as f64 + contacts as f64
+        LAYER + self.host.compiled.bodies.len() as f64 + self.wanted_contacts() as f64
     }
 
     pub(super) fn is_small(&self) -> bool {
-        self.parts().are_few()
-            && self.event_need <= MAX_EVENTS
-            && self.known.is_none_or(|known| are_few(known.contacts))
+        self.parts().are_few() && self.event_need <= MAX_EVENTS && are_few(self.wanted_contacts())
     }
 }
 
@@ -107,7 +105,7 @@ impl PoolCandidate {
         let small = limits.max_storage_buffers_per_shader_stage >= TABLES
             && PartCounts::of(compiled, compiled).are_few()
             && u64::from(estimate_contacts(compiled, MIN_CONTACTS, MIN_CONTACTS)) <= MAX_CONTACTS;
-        small.then(|| Self { world_host: WorldHost::new(compiled.clone()), now: None })
+        small.then(|| Self { world_host: WorldHost::new(Host::new(compiled.clone())), now: None })
     }
 
     /// Creates a newcomer from a world of its own, if it is small. Waits for the device.
@@ -119,11 +117,11 @@ impl PoolCandidate {
         let world_host = &mut candidate.world_host;
         let now = world.snapshot()?;
         // Includes the population changes in the snapshot.
-        world_host.host.take_over(&world.host);
+        world_host.host.take_over(world.host());
         if !world_host.is_small() || !are_few((now.contacts.len() + now.sleeping.len()) as u64) {
             return Ok(None);
         }
-        world_host.host.take_reports(&mut world.host);
+        world_host.host.take_reports(world.host_mut());
         candidate.now = Some(now);
         Ok(Some(candidate))
     }
@@ -145,17 +143,6 @@ pub struct PooledWorld {
     pool: Arc<Pool>,
     slot: usize,
     world_host: Box<WorldHost>,
-}
-
-/// Result of a world's step.
-#[derive(Debug)]
-pub enum StepOutcome {
-    /// The step is done.
-    Done,
-    /// The step was undone, as the world is no longer small: it must move out.
-    Outgrown,
-    /// The step was undone, unless the device is lost.
-    Failed(WorldError),
 }
 
 /// A recorded step of several worlds, to be submitted.
@@ -214,7 +201,8 @@ impl Pool {
     /// If the world does not fit the device.
     pub fn open(context: &Context, candidate: &PoolCandidate) -> Result<PooledWorld, WorldError> {
         let mut world_hosts = [candidate.world_host.clone()];
-        let mut slots = BatchSlots::new(context, &mut world_hosts, INITIAL_SLOTS - 1, INITIAL_EVENTS)?;
+        let (kernels, more) = (context.kernels(true)?, INITIAL_SLOTS - 1);
+        let mut slots = BatchSlots::new(context, kernels, &mut world_hosts, more, None, INITIAL_EVENTS)?;
         slots.clock = context.has_timestamps().then(|| Clock::new(context.device()));
         let [mut world_host] = world_hosts;
         if let Some(now) = &candidate.now {
@@ -286,10 +274,12 @@ impl Pool {
         let slots = &mut *self.lock();
         slots.poll()?;
         let mut slot_refs = slot_refs(worlds);
-        let mut attempt = Attempt::new(true);
+        let mut attempt = Attempt::in_pool();
         for slot_ref in &mut slot_refs {
             slots.deliver_readbacks(slot_ref.slot, slot_ref.world_host);
             let outcome = if let Err(error) = slot_ref.world_host.host.limits.check() {
+                Some(StepOutcome::Failed(error.into()))
+            } else if let Err(error) = slots.one(slot_ref).begin_timed() {
                 Some(StepOutcome::Failed(error))
             } else if slot_ref.world_host.is_idle() {
                 slot_ref.world_host.host.steps = slot_ref.world_host.host.steps.saturating_add(1);
@@ -411,9 +401,9 @@ impl PooledWorld {
         let (snapshot, context) = (self.snapshot()?, self.context());
         let world_host = &mut *self.world_host;
         let mut world = GpuWorld::from_compiled(&context, world_host.host.compiled.clone(), None)?;
-        world.host.take_over(&world_host.host);
+        world.host_mut().take_over(&world_host.host);
         world.restore(&snapshot)?;
-        world.host.take_reports(&mut world_host.host);
+        world.host_mut().take_reports(&mut world_host.host);
         Ok(world.with_clock())
     }
 

@@ -1,26 +1,31 @@
-//! Adding and removing bodies and joints in one world of a batch ([`WorldEngine`]), and placing whole worlds in slots.
+//! Adding and removing bodies and joints in one world, alone or of a batch ([`WorldEngine`]), and placing whole worlds
+//! in slots: uploads the decisions of the host to the device.
 
 use super::MIN_CONTACTS;
+use super::in_flight::SentPoses;
 use super::slots::{BatchSlots, SlotRef};
-use super::world_host::{LastReadback, WorldHost};
+use super::world_host::WorldHost;
 use crate::gpu::capacity::Capacity;
-use crate::gpu::engine::at_parity;
+use crate::gpu::engine::{Engine, at_parity};
 use crate::gpu::estimate_contacts;
 use crate::gpu::memory::Features;
-use crate::gpu::population::change_writes;
-use crate::gpu::state;
+use crate::gpu::state::{KeptRows, begun, read_snapshot, restored};
+use crate::gpu::writes::Writes;
 use crate::host::{Host, PartCounts, Recorder, WorldEngine};
+use crate::initial_loads::InitialContacts;
 use crate::population::PopulationChange;
-use crate::snapshot::Snapshot;
+use crate::scene::{Compiled, JointChange, JointTable};
+use crate::snapshot::{Snapshot, first_islands};
 use crate::step::{Stage, plan};
-use crate::world::WorldError;
+use crate::types::{JOINT_TREES, Params, VACANT};
+use crate::world_error::WorldError;
 
-/// Access to one world of a batch.
+/// Access to one world in its slot.
 #[derive(Debug)]
 pub(crate) struct One<'a> {
-    pub(super) slots: &'a mut BatchSlots,
-    pub(super) slot: usize,
-    pub(super) world_host: &'a mut WorldHost,
+    pub(in crate::gpu) slots: &'a mut BatchSlots,
+    pub(in crate::gpu) slot: usize,
+    pub(in crate::gpu) world_host: &'a mut WorldHost,
 }
 
 impl BatchSlots {
@@ -92,8 +97,9 @@ impl WorldEngine for One<'_> {
         let shapes = u64::from(compiled.params.shape_count);
         let mut others = engine.make_room(Capacity::of(compiled), Features::of(compiled), recorder)?;
         // Enough for a pile of the shapes, as at the start, if the device allows it; if not, steps report the overflow.
+        // A world alone grows when its contacts come.
         let contacts = (4 * shapes).next_multiple_of(MIN_CONTACTS).min(engine.most_contacts());
-        if contacts > u64::from(engine.contact_capacity) {
+        if engine.kernels.are_for_many() && contacts > u64::from(engine.contact_capacity) {
             let mut encoder = engine.encoder();
             others |= engine.grow_contacts(&mut encoder, contacts).unwrap_or(false);
             engine.context.queue().submit([encoder.finish()]);
@@ -110,17 +116,23 @@ impl WorldEngine for One<'_> {
         slots.engine.place(&mut world_host.host.compiled.params);
         let compiled = &world_host.host.compiled;
         // A stage that one world needs runs for all.
-        let has_joints = slots.plan.iter().any(|op| op.stage == Stage::PrepareJoints);
-        let joints = has_joints || compiled.joints.count() > 0;
-        let plan = plan(&compiled.settings, slots.engine.features.bounces, joints);
+        let (bounces, has_joints) = if slots.is_for_many() {
+            (slots.engine.features.bounces, slots.plan.iter().any(|op| op.stage == Stage::PrepareJoints))
+        } else {
+            (compiled.bounces, false)
+        };
+        let plan = plan(&compiled.settings, bounces, has_joints || compiled.joints.count() > 0);
         if plan != slots.plan {
             slots.engine.follow(&plan);
             slots.plan = plan;
         }
+        if !change.bodies.is_empty() {
+            slots.query_stats.forget_bodies();
+        }
         let mut writes = change_writes(compiled, change);
         let shapes = compiled.shapes.len();
         if shapes > world_host.listed {
-            // The contact lists of new shapes start empty, as in a single world. Prefix sums run to the end of the
+            // The contact lists of new shapes start empty. Prefix sums run to the end of the
             // longest list of any world; the entries beyond a shorter list are unused.
             for name in [at_parity("pair_starts", world_host.parity), "sleeping_starts"] {
                 if slots.engine.stride(name) > 0 {
@@ -140,10 +152,15 @@ impl WorldEngine for One<'_> {
     }
 
     fn state(&mut self) -> Result<Snapshot, WorldError> {
-        let WorldHost { host, parity, .. } = &*self.world_host;
-        let tables = self.slots.engine.tables(&host.compiled, self.slot, *parity)?;
-        let snapshot = state::snapshot(host, tables);
+        let (engine, WorldHost { host, parity, .. }) = (&self.slots.engine, &*self.world_host);
+        let kept = KeptRows::of(&host.compiled, u64::from(engine.contact_capacity));
+        let snapshot =
+            read_snapshot(&engine.context, host.moment(), Some(&host.compiled.bodies), kept, |name, bytes| {
+                let table = at_parity(name, *parity);
+                (&engine.buffers[table], engine.offset(table, self.slot), bytes)
+            })?;
         self.slots.poll()?;
+        self.slots.deliver_readbacks(self.slot, self.world_host);
         Ok(snapshot)
     }
 
@@ -161,14 +178,83 @@ impl WorldEngine for One<'_> {
     fn put(&mut self, snapshot: &Snapshot, recorder: Option<&mut Recorder>) {
         let world_host = &mut *self.world_host;
         // Uses the counters of the snapshot to size the next step; later steps have not happened.
-        world_host.known = snapshot.step.checked_sub(1).map(|step| LastReadback::new(step, &snapshot.counters));
+        world_host.known = snapshot.step.checked_sub(1).map(|step| (step, snapshot.counters));
+        self.slots.all[self.slot].transforms = SentPoses::default();
         // Another world may have caused tables to be replaced.
         self.slots.engine.place(&mut world_host.host.compiled.params);
-        let writes = state::restored(&world_host.host.compiled, world_host.parity, snapshot);
-        let gravity = self.slots.all[self.slot].bounds.map(|bounds| bounds.params.gravity);
-        if gravity != Some(world_host.host.compiled.params.gravity) {
+        let writes = restored(&world_host.host.compiled, world_host.parity, snapshot);
+        let params = self.slots.all[self.slot].bounds.map(|bounds| bounds.params);
+        if params != Some(world_host.host.compiled.params) {
             self.slots.rebind(&SlotRef { slot: self.slot, world_host });
         }
         self.slots.engine.upload_writes(&writes, self.slot, recorder);
+    }
+
+    fn put_contacts(
+        &mut self,
+        initial: &InitialContacts,
+        mut recorder: Option<&mut Recorder>,
+    ) -> Result<(), WorldError> {
+        self.slots.make_room_for_contacts(initial.contacts.len() as u64, recorder.as_deref_mut())?;
+        let writes = begun(self.world_host.parity, initial);
+        self.slots.engine.upload_writes(&writes, self.slot, recorder);
+        Ok(())
+    }
+}
+
+/// Returns the buffer writes for a change of bodies, shapes and joints.
+fn change_writes(compiled: &Compiled, change: &PopulationChange) -> Writes {
+    let mut writes = Writes::default();
+    if !change.bodies.is_empty() {
+        writes.all("vertices", &compiled.vertices);
+        if compiled.settings.sleep {
+            // A removed body's slot keeps its island: the sleepers of that island have yet to be woken by the removal.
+            let there = |&&body: &&u32| compiled.bodies[body as usize].kind != VACANT;
+            let came = change.bodies.iter().filter(there).copied().collect();
+            writes.some("islands", &first_islands(compiled), &came);
+        }
+    }
+    writes.some("bodies", &compiled.bodies, &change.bodies);
+    writes.some("poses", &compiled.poses, &change.bodies);
+    writes.some("states", &compiled.states, &change.bodies);
+    writes.some("ccd_bodies", &compiled.ccd_bodies, &change.shapes);
+    if change.grid {
+        writes.all("shapes", &compiled.shapes);
+    } else {
+        writes.some("shapes", &compiled.shapes, &change.shapes);
+    }
+    add_joint_writes(compiled, &change.joints, &mut writes);
+    writes
+}
+
+/// Adds the writes of changed joints. Impulses, angles and goals of other joints are newer on the device and stay as
+/// they are.
+fn add_joint_writes(compiled: &Compiled, change: &JointChange, writes: &mut Writes) {
+    let JointTable { joints, rows, states, starts, exclusions, .. } = &compiled.joints;
+    writes.some("joints", joints, &change.places);
+    writes.some("joint_states", states, &change.places);
+    writes.some("joint_rows", rows, &change.rows);
+    if !change.rows.is_empty() {
+        writes.some("joint_impulses", &vec![[0.0_f32; 2]; rows.len()], &change.rows);
+    }
+    if change.relaid {
+        writes.all("joint_starts", starts);
+    } else if !change.places.is_empty() {
+        writes.all("joint_starts", &starts[..JOINT_TREES as usize + 2]);
+        writes.some("joint_starts", starts, &change.order);
+    }
+    let Params { exclusion_heads, exclusion_links, .. } = compiled.params;
+    writes.some_from("partners", 4 * u64::from(exclusion_heads), &exclusions.heads, &change.heads);
+    writes.some_from("partners", 4 * u64::from(exclusion_links), &exclusions.links, &change.links);
+}
+
+impl Engine {
+    /// Returns writes that empty the contact lists of all shapes, for shapes that the world does not have yet.
+    fn cleared_lists(&self) -> Writes {
+        let mut writes = Writes::default();
+        for name in ["pair_starts_0", "pair_starts_1", "sleeping_starts"] {
+            writes.all(name, &vec![0_u32; self.stride(name)]);
+        }
+        writes
     }
 }

@@ -8,7 +8,7 @@ use crate::gpu::ask::{QuerySender, check_found, collect};
 use crate::population::BodyId;
 use crate::query::{Answers, Flat, Query};
 use crate::step::{PlannedStage, Stage};
-use crate::world::WorldError;
+use crate::world_error::WorldError;
 
 impl BatchSlots {
     /// Answers a batch of queries about the current state of occupied slots, if they find at most `limit` shapes;
@@ -51,14 +51,18 @@ impl BatchSlots {
         Ok(collect(&mut pieces, &flat, body_of))
     }
 
-    fn query_sender(&mut self) -> QuerySender<'_> {
+    pub fn query_sender(&mut self) -> QuerySender<'_> {
         let Self { engine, query_stats: stats, bounds, .. } = self;
         QuerySender { engine, stats, shapes: bounds.params.shape_count }
     }
 
     /// Records the grids of the queried worlds. The grid tables belong to the last step's start, and each step rebuilds
     /// them, so overwriting them is safe.
-    fn build_grids(&mut self, encoder: &mut wgpu::CommandEncoder, which: BTreeSet<usize>) -> Result<(), WorldError> {
+    pub fn build_grids(
+        &mut self,
+        encoder: &mut wgpu::CommandEncoder,
+        which: BTreeSet<usize>,
+    ) -> Result<(), WorldError> {
         #[allow(clippy::cast_possible_truncation, reason = "worlds are counted in u32")]
         let layers: Vec<u32> = which.into_iter().map(|world| world as u32).collect();
         self.engine.set_layers(&layers);
@@ -70,10 +74,5 @@ impl BatchSlots {
         }
         self.engine.dispatches = dispatches;
         Ok(())
-    }
-
-    /// Returns how often a batch, or a part of one, found more than fitted and was repeated. For tests.
-    pub fn query_repeats(&self) -> u64 {
-        self.query_stats.repeats
     }
 }

@@ -2,11 +2,11 @@
 
 use super::slots::BatchSlots;
 use super::world_host::WorldHost;
+use crate::body_rows::BodyRows;
 use crate::gpu::readback::{cast, download};
 use crate::state::hash_of;
 use crate::types::{BodyState, JointState, Pose};
-use crate::world::WorldError;
-use crate::worlds::BodyRows;
+use crate::world_error::WorldError;
 
 impl BatchSlots {
     /// Returns poses and velocities of all worlds, in one download; `world_hosts` has one entry per slot. Waits for the

@@ -1,5 +1,5 @@
-//! Steps of all worlds of a batch, or of some: assigns worlds to layers, records the dispatches, and processes the
-//! results.
+//! Steps of all worlds of a batch, of some, or of one alone: assigns worlds to layers, records the dispatches, and
+//! processes the results.
 //!
 //! A world that skips a step stays as it is, but the two contact tables swap roles with every recorded step. Each world
 //! therefore remembers the parity of its own contacts. Where the worlds of a step disagree, one dispatch first copies
@@ -7,28 +7,21 @@
 
 use std::ops::Range;
 
-use super::MIN_CONTACTS;
+use super::in_flight::{BatchStep, InFlight, InFlightStep};
 use super::slots::{BatchSlots, SlotRef};
-use super::world_host::{LastReadback, Readback};
+use super::world_host::Readback;
 use crate::command::by_body;
-use crate::gpu::readback::{Arrived, cast};
-use crate::gpu::record::{Dispatch, DispatchBounds, joint_runs};
-use crate::step::Stage;
+use crate::gpu::context::note_read_back;
+use crate::gpu::readback::{Arrival, cast};
+use crate::gpu::record::{Dispatch, DispatchBounds, StepStats, joint_runs};
+use crate::host::WorldEngine;
+use crate::step::{PlannedStage, Stage};
 use crate::types::{self, Counters, EventData, OVERFLOW_CONTACTS};
-use crate::world::WorldError;
-
-/// Worlds of a step and their dispatch bounds.
-#[derive(Debug)]
-pub(super) struct BatchStep {
-    /// Slots of the worlds, in the order of the call.
-    which: Vec<usize>,
-    /// Dispatch bounds of all of them together.
-    bounds: DispatchBounds,
-}
+use crate::world_error::WorldError;
 
 /// Assignment of worlds to layers.
 #[derive(Clone, Debug)]
-pub(super) struct BatchLayers {
+pub(in crate::gpu) struct BatchLayers {
     /// Slot of each layer's world.
     worlds: Vec<u32>,
     /// Number of leading layers with the wrong parity: their contacts are in the table to be written.
@@ -54,29 +47,6 @@ impl BatchLayers {
     }
 }
 
-/// A world's share of a step in flight.
-#[derive(Debug)]
-struct InFlightStep {
-    slot: usize,
-    step: u64,
-    /// Index of the world's event count among its `event_starts`.
-    last: usize,
-}
-
-/// Results of a step, in flight to the host.
-#[derive(Debug)]
-pub(super) struct InFlight {
-    serial: u64,
-    /// Worlds that took part.
-    steps: Vec<InFlightStep>,
-    /// Range of slots whose counters and events are read back.
-    span: Range<usize>,
-    /// Words of `event_starts` per world; 0 without events.
-    starts: usize,
-    /// Event capacity per world.
-    events: usize,
-}
-
 impl BatchSlots {
     /// Processes what has arrived, and waits if necessary until a step can be recorded.
     ///
@@ -84,7 +54,7 @@ impl BatchSlots {
     /// If the device is lost, or the step is cancelled.
     pub fn make_way(&mut self, gives_up: impl Fn() -> bool) -> Result<(), WorldError> {
         self.poll()?;
-        if self.engine.features.strict || !self.ring.has_room() {
+        if self.engine.features.strict || self.in_flight.len() >= self.room {
             if !self.engine.context.wait_unless(gives_up)? {
                 return Err(WorldError::Cancelled);
             }
@@ -98,7 +68,8 @@ impl BatchSlots {
     /// # Errors
     /// If the device is lost or does not allow a buffer as large as needed; in strict mode also if a world has too many
     /// contacts or is cancelled.
-    pub fn step(&mut self, slot_refs: Vec<SlotRef>) -> Result<(), WorldError> {
+    pub fn step(&mut self, mut slot_refs: Vec<SlotRef>) -> Result<(), WorldError> {
+        slot_refs.iter_mut().try_for_each(|slot_ref| self.one(slot_ref).begin_timed())?;
         let (resting, mut others): (Vec<_>, Vec<_>) =
             slot_refs.into_iter().partition(|slot_ref| slot_ref.world_host.is_idle());
         match &mut others[..] {
@@ -124,53 +95,124 @@ impl BatchSlots {
     ///
     /// # Errors
     /// If the buffers cannot grow, or a kernel does not compile; then nothing is recorded.
-    pub(super) fn record(
-        &mut self,
-        encoder: &mut wgpu::CommandEncoder,
-        slot_refs: &mut [SlotRef],
-    ) -> Result<(), WorldError> {
+    pub fn record(&mut self, encoder: &mut wgpu::CommandEncoder, slot_refs: &mut [SlotRef]) -> Result<(), WorldError> {
         self.grow(encoder, slot_refs)?;
         let layers = BatchLayers::of(slot_refs);
-        self.record_layers(encoder, slot_refs, &layers)
+        self.record_layers(encoder, slot_refs, &layers, self.plan.len())
     }
 
-    /// Records a step with the given assignment of layers.
+    /// Records a step with the given assignment of layers, in pieces of this many lines of the plan. All pieces but the
+    /// last are submitted here: while the device runs one, the next is already queued, so that it is never idle.
     pub(super) fn record_layers(
         &mut self,
         encoder: &mut wgpu::CommandEncoder,
         slot_refs: &mut [SlotRef],
         layers: &BatchLayers,
+        piece: usize,
     ) -> Result<(), WorldError> {
-        let bounds = self.bounds_of(slot_refs);
+        self.begin_step(layers);
+        let lines = self.plan.len();
+        let measured = if piece < lines { None } else { self.begin_measuring() };
+        let (mut next, mut before) = (0_usize, None);
+        loop {
+            let end = next.saturating_add(piece).min(lines);
+            self.record_lines(encoder, slot_refs, layers, next..end, measured)?;
+            if end == lines {
+                break;
+            }
+            next = end;
+            let recorded = std::mem::replace(encoder, self.engine.encoder());
+            let submitted = self.engine.context.queue().submit([recorded.finish()]);
+            if let Some(before) = before.replace(submitted) {
+                self.wait(slot_refs, Some(&before))?;
+            }
+        }
+        self.end_step(encoder, slot_refs, measured);
+        Ok(())
+    }
+
+    /// Begins a step: swaps the current and previous contact tables.
+    pub fn begin_step(&mut self, layers: &BatchLayers) {
         self.engine.parity = layers.parity;
         self.engine.dispatches = 0;
-        self.engine.set_layers(&layers.worlds);
-        let known = slot_refs.iter().filter_map(|slot_ref| slot_ref.world_host.known);
-        let load = known.map(|known| known.load).reduce(|all, one| all.and(&one));
-        {
-            let timestamp_writes = self.clock.as_ref().and_then(|clock| clock.writes(true, true));
+        if self.is_for_many() {
+            self.engine.set_layers(&layers.worlds);
+        }
+    }
+
+    /// Begins to measure the step being recorded, if requested; returns its slot.
+    pub fn begin_measuring(&mut self) -> Option<usize> {
+        // A step that is timed as a whole must run as a whole.
+        let can = self.engine.context.has_timestamps() && self.clock.is_none();
+        let wanted = std::mem::take(&mut self.measures) && can;
+        if wanted { self.profiler.begin(self.engine.context.device(), &self.plan) } else { None }
+    }
+
+    /// Records a range of the plan; if it is measured, with one pass per line.
+    pub fn record_lines(
+        &mut self,
+        encoder: &mut wgpu::CommandEncoder,
+        slot_refs: &mut [SlotRef],
+        layers: &BatchLayers,
+        lines: Range<usize>,
+        measured: Option<usize>,
+    ) -> Result<(), WorldError> {
+        let (bounds, known) = (self.bounds_of(slot_refs), known_stats(slot_refs));
+        // A step in parts dispatches each line separately: counters that arrive between two parts could change the
+        // choice of the fused kernel.
+        let apart = measured.is_some() || lines.len() < self.plan.len();
+        let passes: Vec<_> = if measured.is_none() { vec![lines] } else { lines.map(|line| line..line + 1).collect() };
+        for lines in passes {
+            let (is_first, is_last) = (lines.start == 0, lines.end == self.plan.len());
+            let (label, timestamp_writes) = match measured {
+                Some(slot) => (self.plan[lines.start].stage.name(), self.profiler.writes(slot, lines.start)),
+                None => ("step", self.clock.as_ref().and_then(|clock| clock.writes(is_first, is_last))),
+            };
             let mut pass =
-                encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("step"), timestamp_writes });
-            if layers.wrong_parity > 0 {
+                encoder.begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some(label), timestamp_writes });
+            if is_first && layers.wrong_parity > 0 {
                 let threads = self.engine.contact_capacity.max(bounds.params.shape_count + 1);
                 self.engine.execute_in(&mut pass, &Dispatch::new("parity_copy", threads), layers.wrong_parity)?;
             }
-            for index in 0..self.plan.len() {
+            for index in lines {
                 let op = self.plan[index];
                 if op.stage == Stage::Command {
-                    let commands = take_commands(slot_refs);
-                    self.engine.send_commands(&mut pass, &commands)?;
+                    self.engine.send_commands(&mut pass, &take_commands(slot_refs))?;
+                } else if apart {
+                    self.engine.run_apart(&mut pass, (index, op), &bounds, known.as_ref())?;
                 } else {
-                    self.engine.run_line(&mut pass, (index, op), &bounds, load.as_ref())?;
+                    self.engine.run_line(&mut pass, (index, op), &bounds, known.as_ref())?;
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Runs one stage without the rest of the plan.
+    pub fn run(
+        &mut self,
+        pass: &mut wgpu::ComputePass,
+        slot_refs: &mut [SlotRef],
+        op: PlannedStage,
+    ) -> Result<(), WorldError> {
+        if op.stage == Stage::Command {
+            return self.engine.send_commands(pass, &take_commands(slot_refs));
+        }
+        let bounds = self.bounds_of(slot_refs);
+        self.engine.run(pass, op, &bounds, known_stats(slot_refs).as_ref())
+    }
+
+    /// Ends the recording of a step: reads back its results, and counts it.
+    pub fn end_step(&mut self, encoder: &mut wgpu::CommandEncoder, slot_refs: &mut [SlotRef], measured: Option<usize>) {
+        if let (Some(slot), [slot_ref, ..]) = (measured, &*slot_refs) {
+            let step = slot_ref.world_host.host.steps.saturating_add(1);
+            self.profiler.end(self.engine.context.device(), slot, encoder, step);
         }
         self.send(encoder, slot_refs);
         for SlotRef { world_host, .. } in slot_refs {
             world_host.host.end_step();
-            world_host.parity = layers.parity;
+            world_host.parity = self.engine.parity;
         }
-        Ok(())
     }
 
     /// Returns the common dispatch bounds of these worlds, cached while the same worlds step.
@@ -204,23 +246,32 @@ impl BatchSlots {
             let begin = engine.offset(name, span.start);
             (&engine.buffers[name], begin, engine.offset(name, span.end) - begin)
         };
-        let mut parts = vec![of("counters")];
-        let (mut starts, mut events) = (0, 0);
-        if engine.features.events {
-            parts.extend([of("event_starts"), of("events")]);
-            (starts, events) = (engine.stride("event_starts"), engine.event_capacity as usize);
-        }
-        if let Some(clock) = &self.clock {
-            parts.push(clock.resolve(encoder));
-        }
-        self.ring.record(engine.context.device(), encoder, &parts, self.recorded);
         let done = |&SlotRef { slot, ref world_host }: &SlotRef| {
             let types::Params { shape_count, joint_count, .. } = world_host.host.compiled.params;
             InFlightStep { slot, step: world_host.host.steps, last: (shape_count + joint_count) as usize }
         };
-        let steps = slot_refs.iter().map(done).collect();
-        self.in_flight.push_back(InFlight { serial: self.recorded, steps, span, starts, events });
-        self.recorded += 1;
+        let mut steps: Vec<_> = slot_refs.iter().map(done).collect();
+        let mut parts = vec![of("counters")];
+        let (mut starts, mut events) = (0, 0);
+        if engine.features.events {
+            (starts, events) = (engine.stride("event_starts"), engine.event_capacity as usize);
+            let (buffer, begin, bytes) = of("event_starts");
+            if let [alone] = &mut steps[..] {
+                // The number of its events is enough: a large world has many starts.
+                parts.push((buffer, begin + 4 * alone.last as u64, 4));
+                (starts, alone.last) = (1, 0);
+            } else {
+                parts.push((buffer, begin, bytes));
+            }
+            parts.push(of("events"));
+        }
+        if let Some(clock) = &self.clock {
+            parts.push(clock.resolve(encoder));
+        }
+        note_read_back(&engine.context, 0, parts.iter().map(|(.., bytes)| bytes).sum());
+        let arrival = Arrival::send_parts(engine.context.device(), encoder, &parts, self.spares.pop());
+        self.in_flight.push_back(InFlight { arrival, steps, span, starts, events });
+        self.room = self.room.max(self.in_flight.len());
     }
 
     /// Processes what has arrived, without waiting. Results wait in the slots for their worlds
@@ -228,16 +279,23 @@ impl BatchSlots {
     pub(super) fn poll(&mut self) -> Result<(), WorldError> {
         self.engine.context.poll(wgpu::PollType::Poll)?;
         let period = self.engine.context.queue().get_timestamp_period();
-        for arrived in self.ring.take() {
-            // Results of rejected steps never arrive.
-            while let Some(flight) = self.in_flight.pop_front() {
-                if flight.serial == arrived.step {
-                    self.learn(&flight, &arrived, period);
-                    break;
-                }
+        let (mut index, mut is_refused) = (0, false);
+        // Those of a recording that is never submitted stay.
+        while let Some(flight) = self.in_flight.get(index) {
+            let arrived = flight.arrival.take();
+            if matches!(arrived, Ok(None)) {
+                index += 1;
+                continue;
+            }
+            let Some(mut flight) = self.in_flight.remove(index) else { break };
+            if let Ok(Some(bytes)) = arrived {
+                self.learn(&flight, &bytes, period);
+                self.spares.extend(flight.arrival.buffer());
+            } else {
+                is_refused = true;
             }
         }
-        if self.ring.take_refused() {
+        if is_refused {
             // A device that was just lost drops steps silently and reports the loss only once it has nothing left to
             // do.
             self.engine.context.wait()?;
@@ -246,44 +304,51 @@ impl BatchSlots {
     }
 
     /// Sorts the results of a step into the slots of its worlds.
-    fn learn(&mut self, flight: &InFlight, arrived: &Arrived, period: f32) {
+    fn learn(&mut self, flight: &InFlight, bytes: &[u8], period: f32) {
         let bytes = match &mut self.clock {
-            Some(clock) => clock.read(&arrived.bytes, period),
-            None => &arrived.bytes,
+            Some(clock) => clock.read(bytes, period),
+            None => bytes,
         };
         let InFlight { span, starts: words, events: capacity, .. } = flight;
         let (counters, rest) = bytes.split_at(span.len() * size_of::<Counters>());
         let (starts, events) = rest.split_at(span.len() * words * 4);
-        let (counters, starts, events): (Vec<Counters>, Vec<u32>, Vec<EventData>) =
-            (cast(counters), cast(starts), cast(events));
+        let (counters, starts): (Vec<Counters>, Vec<u32>) = (cast(counters), cast(starts));
         for &InFlightStep { slot, step, last } in &flight.steps {
             let at = slot - span.start;
-            let counters = &counters[at];
-            let count = if *words > last { starts[at * words + last] } else { 0 };
-            let overflowed = counters.overflow_bits & OVERFLOW_CONTACTS != 0 || count as usize > *capacity;
-            let events = events[at * capacity..][..(*capacity).min(count as usize)].to_vec();
-            let readbacks =
-                Readback { known: LastReadback::new(step, counters), overflowed, event_count: count, events };
-            self.all[slot].readbacks.push(readbacks);
+            let counters = counters[at];
+            let event_count = if *words > last { starts[at * words + last] } else { 0 };
+            let overflowed = counters.overflow_bits & OVERFLOW_CONTACTS != 0 || event_count as usize > *capacity;
+            let [begin, end] = [0, (*capacity).min(event_count as usize)]
+                .map(|event| (at * capacity + event) * size_of::<EventData>());
+            let events = cast(&events[begin..end]);
+            self.all[slot].readbacks.push(Readback { step, counters, overflowed, event_count, events });
         }
     }
 
     /// Grows capacities when one of these worlds is known to use three quarters of its own.
-    pub(super) fn grow(&mut self, encoder: &mut wgpu::CommandEncoder, slot_refs: &[SlotRef]) -> Result<(), WorldError> {
+    pub fn grow(&mut self, encoder: &mut wgpu::CommandEncoder, slot_refs: &mut [SlotRef]) -> Result<(), WorldError> {
         let events = slot_refs.iter().map(|slot_ref| slot_ref.world_host.event_need).max().unwrap_or(0);
         if self.engine.grow_events(events)? {
             self.bind();
         }
         let limit = |slot_ref: &SlotRef| slot_ref.world_host.host.contact_limit();
-        let needed = |slot_ref: &SlotRef| {
-            slot_ref.world_host.known.map_or(0, |known| known.contacts.min(limit(slot_ref) as u64))
-        };
+        let needed = |slot_ref: &SlotRef| slot_ref.world_host.wanted_contacts().min(limit(slot_ref) as u64);
         let (needed, most) = (slot_refs.iter().map(needed).max(), slot_refs.iter().map(limit).max());
-        if self.engine.grow_for_contacts(encoder, needed.unwrap_or(0), MIN_CONTACTS, most.unwrap_or(usize::MAX))? {
+        let (needed, most, lot) = (needed.unwrap_or(0), most.unwrap_or(usize::MAX), self.contact_lot());
+        if self.engine.grow_for_contacts(encoder, needed, lot, most)? {
+            for slot_ref in slot_refs {
+                self.engine.place(&mut slot_ref.world_host.host.compiled.params);
+            }
             self.bind();
         }
         Ok(())
     }
+}
+
+/// Returns the statistics of the busiest of these worlds, as far as known.
+fn known_stats(slot_refs: &[SlotRef]) -> Option<StepStats> {
+    let known = slot_refs.iter().filter_map(|slot_ref| slot_ref.world_host.known.as_ref());
+    known.map(|(_, counters)| StepStats::of(counters)).reduce(|all, one| all.and(&one))
 }
 
 /// Takes the commands of the worlds since their last step, with their worlds filled in.
@@ -344,7 +409,7 @@ mod tests {
         let mut layers = BatchLayers::of(&slot_refs);
         change(&mut layers);
         let mut encoder = slots.engine.encoder();
-        slots.record_layers(&mut encoder, &mut slot_refs, &layers).unwrap();
+        slots.record_layers(&mut encoder, &mut slot_refs, &layers, usize::MAX).unwrap();
         context.queue().submit([encoder.finish()]);
         (0..8).for_each(|_| worlds.step(&[0, 1, 2]).unwrap());
         worlds.hashes().unwrap()

@@ -8,13 +8,12 @@ use super::{
     ANGLE, FINITE, LENGTH, MAX_HERTZ, MAX_LENGTH, MAX_POSITION, MAX_VALUE, MIN_LENGTH, NOT_NEGATIVE, POSITION, Range,
     SceneError, check_direction, show,
 };
-use crate::command::JointCommand;
 use crate::math::{rotate, rotation};
 use crate::scene::{Body, BodyType, Joint, JointKind, Motor, Spring};
 use crate::types::{self, DYNAMIC, VACANT};
 
-const REST_LENGTH: Range = Range::new("a length", 0.0, MAX_LENGTH, "m");
-const TRAVEL: Range = Range::new("a travel", -MAX_POSITION, MAX_POSITION, "m");
+pub(crate) const REST_LENGTH: Range = Range::new("a length", 0.0, MAX_LENGTH, "m");
+pub(crate) const TRAVEL: Range = Range::new("a travel", -MAX_POSITION, MAX_POSITION, "m");
 const HERTZ: Range = Range::above("a frequency", 0.0, MAX_HERTZ, "Hz");
 const DAMPING_RATIO: Range = Range::new("a damping ratio", 0.0, MAX_HERTZ, "");
 const STIFFNESS: Range = Range::new("a stiffness", 0.0, MAX_VALUE, "N/m");
@@ -24,7 +23,7 @@ const MAX_TORQUE: Range = Range::new("a largest torque", 0.0, MAX_VALUE, "N·m")
 const BREAK_FORCE: Range = Range::above("a force", 0.0, MAX_VALUE, "N");
 const BREAK_TORQUE: Range = Range::above("a torque", 0.0, MAX_VALUE, "N·m");
 
-type JointCheck = Result<(), SceneError>;
+pub(crate) type JointCheck = Result<(), SceneError>;
 
 /// The bodies that joints may connect: those of a scene or of a running world.
 pub(crate) trait JointBodies {
@@ -89,13 +88,7 @@ pub(crate) fn check<B: JointBodies + ?Sized>(joint: &Joint, bodies: &B, at: Argu
             given(*rest_length, REST_LENGTH, format_args!("{at}.rest_length"))?;
             STIFFNESS.check(*stiffness, format_args!("{at}.stiffness"))?;
             DAMPING.check(*damping, format_args!("{at}.damping"))?;
-            for (key, value) in [("hertz", joint.hertz), ("damping_ratio", joint.damping_ratio)] {
-                if value.is_some() {
-                    let problem = "is given to a spring";
-                    return Err(SceneError::new(format!("{at}.{key}"), problem, "stiffness and damping"));
-                }
-            }
-            Ok(())
+            check_no_softness(joint, at)
         }
         JointKind::Revolute { reference_angle, limits, motor, spring } => {
             given(*reference_angle, ANGLE, format_args!("{at}.reference_angle"))?;
@@ -130,16 +123,32 @@ pub(crate) fn check<B: JointBodies + ?Sized>(joint: &Joint, bodies: &B, at: Argu
         JointKind::Mouse { target, max_force } => {
             POSITION.check_pair(*target, format_args!("{at}.target"))?;
             MAX_FORCE.check(*max_force, format_args!("{at}.max_force"))?;
-            if joint.a.is_some() {
-                return Err(SceneError::new(format!("{at}.a"), "is given to a mouse joint", "b and a target only"));
-            }
-            if joint.anchor_a != Vec2::ZERO {
-                let problem = "is given to a mouse joint";
-                return Err(SceneError::new(format!("{at}.anchor_a"), problem, "anchor_b and a target only"));
-            }
-            Ok(())
+            check_only_b(joint, at)
         }
     }
+}
+
+/// Checks that a spring has no softness beside its own.
+fn check_no_softness(joint: &Joint, at: Arguments<'_>) -> JointCheck {
+    for (key, value) in [("hertz", joint.hertz), ("damping_ratio", joint.damping_ratio)] {
+        if value.is_some() {
+            let problem = "is given to a spring";
+            return Err(SceneError::new(format!("{at}.{key}"), problem, "stiffness and damping"));
+        }
+    }
+    Ok(())
+}
+
+/// Checks that a mouse joint is given one body alone.
+fn check_only_b(joint: &Joint, at: Arguments<'_>) -> JointCheck {
+    let problem = "is given to a mouse joint";
+    if joint.a.is_some() {
+        return Err(SceneError::new(format!("{at}.a"), problem, "b and a target only"));
+    }
+    if joint.anchor_a != Vec2::ZERO {
+        return Err(SceneError::new(format!("{at}.anchor_a"), problem, "anchor_b and a target only"));
+    }
+    Ok(())
 }
 
 fn check_bodies<B: JointBodies + ?Sized>(joint: &Joint, bodies: &B, at: Arguments<'_>) -> JointCheck {
@@ -173,7 +182,7 @@ fn given(value: Option<f32>, range: Range, path: Arguments<'_>) -> JointCheck {
 }
 
 /// Checks limits. Equal limits are valid: they lock the joint.
-fn check_limits(limits: Option<[f32; 2]>, range: Range, at: Arguments<'_>) -> JointCheck {
+pub(crate) fn check_limits(limits: Option<[f32; 2]>, range: Range, at: Arguments<'_>) -> JointCheck {
     let Some([lower, upper]) = limits else { return Ok(()) };
     range.check_pair(Vec2::new(lower, upper), format_args!("{at}.limits"))?;
     if lower > upper {
@@ -183,7 +192,7 @@ fn check_limits(limits: Option<[f32; 2]>, range: Range, at: Arguments<'_>) -> Jo
     Ok(())
 }
 
-fn check_motor(motor: Option<Motor>, at: Arguments<'_>) -> JointCheck {
+pub(crate) fn check_motor(motor: Option<Motor>, at: Arguments<'_>) -> JointCheck {
     let Some(Motor { speed, max }) = motor else { return Ok(()) };
     FINITE.check(speed, format_args!("{at}.motor.speed"))?;
     NOT_NEGATIVE.check(max, format_args!("{at}.motor.max"))
@@ -227,39 +236,4 @@ fn check_distance<B: JointBodies + ?Sized>(joint: &Joint, bodies: &B, at: Argume
         }
     }
     Ok(())
-}
-
-/// Checks the values of a command for a joint of this type.
-pub(crate) fn check_command(command: JointCommand, name: &str, at: Arguments<'_>) -> JointCheck {
-    let travels = matches!(name, "prismatic" | "wheel");
-    match command {
-        JointCommand::Motor { speed, max } => check_motor(Some(Motor { speed, max }), at),
-        JointCommand::Limits(limits) => {
-            let range = if name == "distance" {
-                REST_LENGTH
-            } else if travels {
-                TRAVEL
-            } else {
-                ANGLE
-            };
-            check_limits(Some(limits), range, at)?;
-            if name == "distance" && limits[1] < MIN_LENGTH {
-                let expected = format!("a longest length of at least {MIN_LENGTH} m");
-                return Err(SceneError::new(format!("{at}.limits[1]"), format!("is {}", show(limits[1])), expected));
-            }
-            Ok(())
-        }
-        JointCommand::Target(target) => POSITION.check_pair(target, format_args!("{at}.target")),
-        JointCommand::Offset { linear, angular } => {
-            POSITION.check_pair(linear, format_args!("{at}.linear_offset"))?;
-            ANGLE.check(angular, format_args!("{at}.angular_offset"))
-        }
-        JointCommand::Length(length) if name == "spring" => REST_LENGTH.check(length, format_args!("{at}.rest_length")),
-        JointCommand::Length(length) => LENGTH.check(length, format_args!("{at}.length")),
-        JointCommand::SpringTarget(target) => {
-            let range = if travels { TRAVEL } else { ANGLE };
-            range.check(target, format_args!("{at}.spring.target"))
-        }
-        JointCommand::Enable(_) => Ok(()),
-    }
 }

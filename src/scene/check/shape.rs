@@ -33,7 +33,7 @@ pub(super) fn check(shape: &Shape, body: &Body, at: Arguments<'_>) -> ShapeCheck
 }
 
 /// Checks an outline by itself.
-pub(super) fn check_geometry(geometry: &Geometry, at: Arguments<'_>) -> ShapeCheck {
+pub(crate) fn check_geometry(geometry: &Geometry, at: Arguments<'_>) -> ShapeCheck {
     match geometry {
         Geometry::Circle { radius } => LENGTH.check(*radius, format_args!("{at}.circle.radius")),
         Geometry::Box { half, radius } => {

@@ -2,8 +2,9 @@
 
 use glam::Vec2;
 
+use super::mass::{MassProperties, mass_properties, never_turns};
 use super::shape::{flatten_shape, thickness};
-use super::{Compiled, MassProperties, PathBody, mass_properties, never_turns};
+use super::{Compiled, PathBody};
 use crate::math::{self, rotation};
 use crate::scene::{Body, BodyType};
 use crate::types::{self, BodyState, Pose};
@@ -71,7 +72,8 @@ impl Compiled {
                     BodyType::Dynamic => types::DYNAMIC,
                 },
                 can_sleep: u32::from(body.can_sleep),
-                pad: [0; 2],
+                color: body.color_index.map_or(0, |index| index.saturating_add(1)),
+                pad: 0,
             },
             pose: Pose { position: (body.position + math::rotate(turn, mass.center)).into(), rotation: turn.into() },
             state: BodyState {

@@ -3,8 +3,8 @@
 
 use super::Compiled;
 use crate::constants::{DEFAULT_PUSH_SPEED, STICK_SPEED};
+use crate::hash::Fnv;
 use crate::scene::{Mode, RestitutionMix, Settings, Units};
-use crate::state::Fnv;
 use crate::types::{self, Params};
 
 impl Compiled {
@@ -37,15 +37,21 @@ impl Compiled {
         // Commands change forces and goals of joints, and growth changes capacities; neither makes another world.
         let mut params =
             Params { contact_capacity: 0, color_blocks: 0, exclusion_heads: 0, exclusion_links: 0, ..*params };
-        // It follows from the settings.
+        // These follow from the settings.
         params.preload_rate = 0.0;
+        params.unload_overlap = 0.0;
+        params.restitution_threshold = params.pressing_threshold;
         if params.stick_speed.to_bits() == STICK_SPEED.to_bits() {
             // The field was padding when it was a constant.
             params.stick_speed = 0.0;
         }
-        let mut hash = Fnv::START.bytes(bytemuck::bytes_of(&params));
+        // The first release had no such rows.
+        let [begin, end] =
+            [std::mem::offset_of!(Params, pressing_threshold), std::mem::offset_of!(Params, late_planes)];
+        let bytes = bytemuck::bytes_of(&params);
+        let mut hash = Fnv::START.bytes(&bytes[..begin]).bytes(&bytes[end..]);
         for body in &self.bodies {
-            let body = types::BodyData { force: [0.0; 2], force_point: [0.0; 2], torque: 0.0, ..*body };
+            let body = types::BodyData { force: [0.0; 2], force_point: [0.0; 2], torque: 0.0, color: 0, ..*body };
             hash = hash.bytes(bytemuck::bytes_of(&body));
         }
         hash = hash.bytes(bytemuck::cast_slice(&self.shapes)).bytes(bytemuck::cast_slice(&self.vertices));
@@ -74,6 +80,7 @@ impl Compiled {
             mode,
             relax,
             warm_start,
+            initial_loads: _,
             accumulate,
             baumgarte,
             contact_hertz,
@@ -105,7 +112,7 @@ impl Compiled {
             slop: params.linear_slop,
             correct_position,
             recycle,
-            restitution_threshold: params.restitution_threshold,
+            restitution_threshold: params.pressing_threshold,
             restitution_mix,
             strict,
             events,
@@ -113,6 +120,7 @@ impl Compiled {
         };
         let first = format!("{first:?}").replacen("FirstSettings", "Settings", 1);
         // Limits of speed and spin are in the constants of a step.
+        let first = if self.settings.initial_loads { first } else { format!("{first} no_initial_loads") };
         if self.units == Units::default() { first } else { format!("{first} {:?}", self.units) }
     }
 }

@@ -5,13 +5,13 @@ use std::collections::BTreeSet;
 
 use glam::Vec2;
 
-use super::{Compiled, u32_from};
+use super::Compiled;
 use crate::constants::{FEW_LONG, LONG};
 use crate::stages::{
     bin::{level_of, middle},
     bound::bound_shape,
 };
-use crate::types::{self, Aabb, Level, Params, Pose};
+use crate::types::{self, Aabb, Level, Params, Pose, u32_from};
 
 /// Number of sizes of square grid cells; each is four times as wide as the next smaller one.
 const CELL_SIZES: usize = types::MAX_LEVELS / 3;

@@ -1,6 +1,6 @@
 //! Mass, centre of mass and moment of inertia of a body, from the areas and densities of its shapes.
 
-use super::Outline;
+use super::shape::Outline;
 use crate::math::rotation;
 use crate::scene::{Body, BodyType, Geometry};
 use glam::Vec2;

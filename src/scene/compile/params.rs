@@ -1,13 +1,14 @@
 //! The constants of a step, from the settings of a scene, and the switches for what its shapes need.
 
-use super::{Compiled, u32_from};
+use super::Compiled;
 use crate::constants::{
-    DEFAULT_HERTZ_SHARE, DEFAULT_PUSH_SPEED, DEFAULT_RESTITUTION_THRESHOLD, DEFAULT_SLOP, MAX_CORRECTION,
-    MAX_HERTZ_SHARE, MAX_QUIET, MAX_SPEED, MAX_TURN, PRELOAD_RATE, RECYCLE_DISTANCE, SLEEP_SPEED, SLEEP_TIME,
-    SPECULATIVE_DISTANCE, STICK_SPEED,
+    DEFAULT_HERTZ_SHARE, DEFAULT_IMPACT_SUBSTEPS, DEFAULT_PRESSING_THRESHOLD, DEFAULT_PUSH_SPEED, DEFAULT_SLOP,
+    MAX_CORRECTION, MAX_DISC_TURN, MAX_HERTZ_SHARE, MAX_QUIET, MAX_SPEED, MAX_TURN, MIN_IMPACT_SUBSTEPS, PRELOAD_RATE,
+    RECYCLE_DISTANCE, SLEEP_SPEED, SLEEP_TIME, SPECULATIVE_DISTANCE, STICK_SPEED, UNLOAD_SHARE,
 };
-use crate::scene::{Field, Mode, RestitutionMix, Scene, Units};
-use crate::types::{self, Params};
+use crate::scene::{Field, Mode, RestitutionMix, Scene, Settings, Units};
+use crate::stages::bound::level_bits;
+use crate::types::{self, Params, u32_from};
 
 pub(super) fn params(scene: &Scene, units: &Units) -> Params {
     let settings = &scene.settings;
@@ -16,19 +17,7 @@ pub(super) fn params(scene: &Scene, units: &Units) -> Params {
     let recycle_distance = RECYCLE_DISTANCE * units.length;
     #[allow(clippy::cast_precision_loss, reason = "at most 64")]
     let h = settings.dt / settings.substep_count() as f32;
-    let (contact_softness, fixed_softness) = match settings.mode {
-        Mode::Soft if settings.correct_position => {
-            let hertz = settings.contact_hertz.map_or(DEFAULT_HERTZ_SHARE / h, |hertz| hertz.min(MAX_HERTZ_SHARE / h));
-            let [b, m, i] = soft(hertz, settings.contact_damping_ratio, h);
-            let [fb, fm, fi] = soft(2.0 * hertz, settings.contact_damping_ratio, h);
-            ([b, m, i, 0.0], [fb, fm, fi, 0.0])
-        }
-        Mode::Baumgarte if settings.correct_position => {
-            let row = [settings.baumgarte / h, 1.0, 0.0, slop];
-            (row, row)
-        }
-        _ => ([0.0, 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 0.0]),
-    };
+    let [contact_softness, fixed_softness] = softness(settings, h, slop);
     // A stiffness of the user's choice is a spring, which sags under its load.
     let preloads = settings.mode == Mode::Soft && settings.correct_position && settings.contact_hertz.is_none();
     let mut switches = 0;
@@ -63,7 +52,9 @@ pub(super) fn params(scene: &Scene, units: &Units) -> Params {
             _ => f32::MAX,
         },
         speculative_distance,
-        restitution_threshold: settings.restitution_threshold.unwrap_or(DEFAULT_RESTITUTION_THRESHOLD * units.speed()),
+        restitution_threshold: settings.restitution_threshold.unwrap_or(0.0),
+        pressing_threshold: settings.restitution_threshold.unwrap_or(DEFAULT_PRESSING_THRESHOLD * units.speed()),
+        impact_time: h * settings.restitution_threshold.map_or(DEFAULT_IMPACT_SUBSTEPS, |_| MIN_IMPACT_SUBSTEPS),
         recycle_distance,
         recycle_distance_apart: speculative_distance.min(recycle_distance),
         aabb_margin: speculative_distance,
@@ -77,7 +68,25 @@ pub(super) fn params(scene: &Scene, units: &Units) -> Params {
         sleep_steps: sleep_steps(SLEEP_TIME * units.time, settings.dt),
         stick_speed: STICK_SPEED * units.speed(),
         preload_rate: if preloads { PRELOAD_RATE * settings.dt / units.time } else { 0.0 },
+        max_disc_spin: settings.max_spin.unwrap_or(MAX_DISC_TURN / h),
+        unload_overlap: if settings.initial_loads { 0.0 } else { UNLOAD_SHARE * slop },
         ..Params::default()
+    }
+}
+
+/// Returns bias rate, mass scale, impulse scale and slop of contacts between moving bodies, and with fixed ones.
+fn softness(settings: &Settings, h: f32, slop: f32) -> [[f32; 4]; 2] {
+    match settings.mode {
+        Mode::Soft if settings.correct_position => {
+            let hertz = settings.contact_hertz.map_or(DEFAULT_HERTZ_SHARE / h, |hertz| hertz.min(MAX_HERTZ_SHARE / h));
+            let of = |hertz: f32| {
+                let [bias_rate, mass_scale, impulse_scale] = soft(hertz, settings.contact_damping_ratio, h);
+                [bias_rate, mass_scale, impulse_scale, 0.0]
+            };
+            [of(hertz), of(2.0 * hertz)]
+        }
+        Mode::Baumgarte if settings.correct_position => [[settings.baumgarte / h, 1.0, 0.0, slop]; 2],
+        _ => [[0.0, 1.0, 0.0, 0.0]; 2],
     }
 }
 
@@ -127,6 +136,12 @@ impl Compiled {
             _ => true,
         });
         self.bounces = self.params.switches & types::BOUNCES != 0;
+        let is_fixed = |shape: &&types::ShapeData| {
+            let geometry = shape.kind & types::GEOMETRY_MASK;
+            shape.kind & types::FIXED_SHAPE != 0 && geometry != types::HALF_PLANE && geometry != types::NO_SHAPE
+        };
+        let levels = shapes.iter().filter(is_fixed).map(|shape| level_bits(&self.params, shape));
+        self.params.fixed_levels = levels.fold(0, |all, bits| all | bits);
         self.params.body_count = u32_from(self.bodies.len());
         self.params.shape_count = u32_from(self.shapes.len());
         self.params.joint_count = u32_from(self.joints.joints.len());

@@ -2,10 +2,9 @@
 
 use glam::Vec2;
 
-use super::u32_from;
 use crate::math::{self, rotation};
 use crate::scene::{Geometry, Shape};
-use crate::types;
+use crate::types::{self, u32_from};
 
 pub(super) fn flatten_shape(shape: &Shape, center: Vec2, vertices: &mut Vec<[f32; 2]>) -> types::ShapeData {
     let turn = rotation(shape.rotation);

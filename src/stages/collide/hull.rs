@@ -1,6 +1,7 @@
 //! Manifolds of convex polygons of 1 to 8 vertices with a radius around them (discs, capsules, segments, rounded
 //! polygons), against each other or against a half plane. Two boxes, and a box and a circle, have their own code in
-//! `collide.rs` if their corners are sharp. Twin on the GPU: `shaders/hull.wgsl`, function by function.
+//! `collide.rs` if their corners are sharp. Twin on the GPU: `shaders/hull.wgsl`, whose functions do the same
+//! in the same order.
 //!
 //! **Cores that overlap** are separated along the face normal with the least penetration, which for convex polygons is
 //! the shortest way out; radii add to it. **Cores that are apart**, as rounded shapes at rest always are, are nearest
@@ -114,6 +115,160 @@ fn separate(hull: &Hull, other: &Hull, at: Vec2, rel: Vec2, on_b: bool, preferen
     }
 }
 
+/// Two hulls in the frame of the one that has the reference face.
+struct Facing<'a> {
+    hull: &'a Hull,
+    other: &'a Hull,
+    /// True if the reference face is on B.
+    on_b: bool,
+    /// From the centre of A to the centre of B, world axes.
+    d: Vec2,
+    /// Rotation of the frame.
+    turn: Vec2,
+    /// Centre of the other hull.
+    at: Vec2,
+    /// Rotation of the other hull.
+    rel: Vec2,
+    /// Corner at which the face begins.
+    corner: usize,
+    tangent: Vec2,
+    width: f32,
+    normal: Vec2,
+}
+
+/// End of the edge of the other hull that lies over the face.
+#[derive(Clone, Copy)]
+struct End {
+    vertex: usize,
+    /// Distance from the start of the face, along it.
+    along: f32,
+    /// Height over the face.
+    across: f32,
+}
+
+impl<'a> Facing<'a> {
+    fn new(hulls: [&'a Hull; 2], turns: [Vec2; 2], [d_a, d_b]: [Vec2; 2], between: Vec2, d: Vec2, best: &Best) -> Self {
+        let (on_b, corner) = (best.on_b, best.face);
+        let [own, far] = if on_b { [1, 0] } else { [0, 1] };
+        let (at, rel) = if on_b { (d_b, Vec2::new(between.x, -between.y)) } else { (d_a, between) };
+        let (tangent, width) = hulls[own].edge(corner);
+        let normal = right_perp(tangent);
+        Self { hull: hulls[own], other: hulls[far], on_b, d, turn: turns[own], at, rel, corner, tangent, width, normal }
+    }
+
+    fn vertex(&self, index: usize) -> Vec2 {
+        self.at + rotate(self.rel, self.other.points[index])
+    }
+
+    /// Returns the ends of the edge that most faces the reference face, the one nearer to the start of the face first.
+    fn incident(&self, up: Vec2) -> [End; 2] {
+        let from = self.hull.points[self.corner];
+        let end = |vertex: usize| {
+            let point = self.vertex(vertex) - from;
+            End { vertex, along: point.dot(self.tangent), across: point.dot(self.normal) }
+        };
+        let first = self.other.lowest_edge(up);
+        let (low, high) = (end(self.other.next(first)), end(first));
+        if low.along > high.along { [high, low] } else { [low, high] }
+    }
+
+    /// Writes a point between a corner of this hull and a vertex of the other, on `core`, with the height of the other
+    /// core over it along `normal`. It is halfway between the two surfaces.
+    fn put(&self, local: &mut Local, corner: usize, vertex: usize, core: Vec2, normal: Vec2, across: f32) {
+        let point = rotate(self.turn, core + normal * (0.5 * (self.hull.radius - self.other.radius + across)));
+        let (of_a, of_b) = if self.on_b { (vertex, corner) } else { (corner, vertex) };
+        let index = local.count as usize;
+        local.points[index] = if self.on_b { point + self.d } else { point };
+        local.separations[index] = across - (self.hull.radius + self.other.radius);
+        #[allow(clippy::cast_possible_truncation, reason = "below 64")]
+        let feature = (8 * of_a + of_b) as u32;
+        local.features[index] = feature;
+        local.count += 1;
+    }
+
+    /// Returns a manifold without points, with a normal of this hull.
+    fn along(&self, normal: Vec2) -> Local {
+        Local { normal: rotate(self.turn, if self.on_b { -normal } else { normal }), ..Local::default() }
+    }
+
+    /// Clips the edge to the width of the face. Returns the manifold and the least height; infinite if the edge lies
+    /// beside the face.
+    fn clip(&self, [low, high]: [End; 2], radius: f32, speculative_distance: f32) -> (Local, f32) {
+        let (mut local, mut nearest) = (self.along(self.normal), f32::INFINITY);
+        let from = self.hull.points[self.corner];
+        let span = high.along - low.along;
+        for end in 0..2 {
+            if !self.reaches([low, high]) {
+                break;
+            }
+            let End { vertex, mut along, mut across } = if end == 0 { low } else { high };
+            let limit = if end == 0 { 0.0 } else { self.width };
+            let outside = if end == 0 { along < limit } else { along > limit };
+            if outside && span > 0.0 {
+                let share = (limit - low.along) / span;
+                along = limit;
+                across = low.across + (high.across - low.across) * share;
+            }
+            nearest = nearest.min(across);
+            if across - radius > speculative_distance {
+                continue;
+            }
+            let corner = if end == 0 { self.corner } else { self.hull.next(self.corner) };
+            self.put(&mut local, corner, vertex, from + self.tangent * along, self.normal, across);
+        }
+        (local, nearest)
+    }
+
+    /// Returns true unless the edge lies beside the face.
+    fn reaches(&self, [low, high]: [End; 2]) -> bool {
+        high.along >= 0.0 && low.along <= self.width
+    }
+
+    /// Returns the manifold of an edge beside the face. The preferred face is not the best one, and the deepest vertex
+    /// lies beside it; far beside it, if an edge continues almost where the face ends. Then the other end of that edge
+    /// is as deep, and near.
+    fn deepest_beside(&self, [low, high]: [End; 2], up: Vec2, separation: f32, preference: f32) -> Local {
+        let (mut vertex, mut across) = (self.other.lowest(up).0, separation);
+        let near = if high.along < 0.0 { high } else { low };
+        if near.across <= across + preference {
+            (vertex, across) = (near.vertex, near.across);
+        }
+        let mut local = self.along(self.normal);
+        self.put(&mut local, self.corner, vertex, self.vertex(vertex) - self.normal * across, self.normal, across);
+        local
+    }
+
+    /// Returns the corner of this hull and the vertex of the other that are nearest, the way from the one to the other,
+    /// and their distance.
+    fn nearest_vertices(&self) -> (usize, usize, Vec2, f32) {
+        let (mut corner, mut vertex, mut gap, mut least) = (0, 0, Vec2::ZERO, f32::INFINITY);
+        for of_other in 0..self.other.count {
+            let point = self.vertex(of_other);
+            for of_hull in 0..self.hull.count {
+                let here = point - self.hull.points[of_hull];
+                let squared = here.dot(here);
+                if squared < least {
+                    (corner, vertex, gap, least) = (of_hull, of_other, here, squared);
+                }
+            }
+        }
+        (corner, vertex, gap, least.sqrt())
+    }
+
+    /// Returns the direction in which vertices are separated that are too near to tell.
+    fn bisector(&self, corner: usize, vertex: usize) -> Vec2 {
+        if self.hull.count == 2 && self.other.count == 2 {
+            let apart = rotate(self.rel, self.other.edge(vertex).0) - self.hull.edge(corner).0;
+            let length = apart.length();
+            // Parallel segments side by side are nearest elsewhere, unless one is as short as the gap.
+            if length > MIN_CORNER_ANGLE {
+                return apart / length;
+            }
+        }
+        self.normal
+    }
+}
+
 /// Returns the manifold of two hulls with at least two vertices each, `d` from the centre of A to the centre of B.
 pub(super) fn hulls(
     a: &Hull,
@@ -137,131 +292,34 @@ pub(super) fn hulls(
         return Local::default();
     }
 
-    // From here on in the frame of the reference hull; the other hull is at `at`, rotated by `rel`.
-    let on_b = best.on_b;
-    let (hull, other, turn_ref, at, rel) = if on_b { (b, a, turn_b, d_b, back) } else { (a, b, turn_a, d_a, between) };
-    let low_corner = best.face;
-    let high_corner = hull.next(low_corner);
-    let from = hull.points[low_corner];
-    let (tangent, width) = hull.edge(low_corner);
-    let normal = right_perp(tangent);
-
-    let up = inv_rotate(rel, normal);
-    let first = other.lowest_edge(up);
-    let (mut low_vertex, mut high_vertex) = (other.next(first), first);
-    let low = at + rotate(rel, other.points[low_vertex]) - from;
-    let high = at + rotate(rel, other.points[high_vertex]) - from;
-    let (mut low_along, mut low_across) = (low.dot(tangent), low.dot(normal));
-    let (mut high_along, mut high_across) = (high.dot(tangent), high.dot(normal));
-    if low_along > high_along {
-        std::mem::swap(&mut low_along, &mut high_along);
-        std::mem::swap(&mut low_across, &mut high_across);
-        std::mem::swap(&mut low_vertex, &mut high_vertex);
-    }
-
-    let feature = |corner: usize, vertex: usize| {
-        let (of_a, of_b) = if on_b { (vertex, corner) } else { (corner, vertex) };
-        #[allow(clippy::cast_possible_truncation, reason = "below 64")]
-        let feature = (8 * of_a + of_b) as u32;
-        feature
-    };
-    // Halfway between the two surfaces; `across` is the height of the other core over this one.
-    let middle = |core: Vec2, normal: Vec2, across: f32| {
-        let point = rotate(turn_ref, core + normal * (0.5 * (hull.radius - other.radius + across)));
-        if on_b { point + d } else { point }
-    };
-    let out = |normal: Vec2| rotate(turn_ref, if on_b { -normal } else { normal });
-
-    let mut local = Local { normal: out(normal), ..Local::default() };
-    let mut nearest = f32::INFINITY;
-    let span = high_along - low_along;
-    let reaches = high_along >= 0.0 && low_along <= width;
-    for end in 0..2 {
-        if !reaches {
-            break;
-        }
-        let (mut along, mut across) = if end == 0 { (low_along, low_across) } else { (high_along, high_across) };
-        let limit = if end == 0 { 0.0 } else { width };
-        let outside = if end == 0 { along < limit } else { along > limit };
-        if outside && span > 0.0 {
-            let share = (limit - low_along) / span;
-            along = limit;
-            across = low_across + (high_across - low_across) * share;
-        }
-        nearest = nearest.min(across);
-        let separation = across - radius;
-        if separation > speculative_distance {
-            continue;
-        }
-        let index = local.count as usize;
-        local.points[index] = middle(from + tangent * along, normal, across);
-        local.separations[index] = separation;
-        local.features[index] =
-            if end == 0 { feature(low_corner, low_vertex) } else { feature(high_corner, high_vertex) };
-        local.count += 1;
-    }
+    let pair = Facing::new([a, b], [turn_a, turn_b], [d_a, d_b], between, d, &best);
+    let up = inv_rotate(pair.rel, pair.normal);
+    let ends = pair.incident(up);
+    let (local, nearest) = pair.clip(ends, radius, speculative_distance);
     if nearest <= best.separation + preference {
         return local;
     }
-
     if best.separation < -ROUNDING * (a.bound + b.bound) {
-        if !reaches {
-            // The preferred face is not the best one, and the deepest vertex lies beside it; far beside it, if an edge
-            // continues almost where the face ends. Then the other end of that edge is as deep, and near.
-            let (mut vertex, mut across) = (other.lowest(up).0, best.separation);
-            let (near, near_across) =
-                if high_along < 0.0 { (high_vertex, high_across) } else { (low_vertex, low_across) };
-            if near_across <= across + preference {
-                (vertex, across) = (near, near_across);
-            }
-            let point = at + rotate(rel, other.points[vertex]);
-            local.points[0] = middle(point - normal * across, normal, across);
-            local.separations[0] = across - radius;
-            local.features[0] = feature(low_corner, vertex);
-            local.count = 1;
-        }
-        return local;
+        let is_over = pair.reaches(ends);
+        return if is_over { local } else { pair.deepest_beside(ends, up, best.separation, preference) };
     }
 
     // Apart, and nearest at two vertices.
-    let (mut corner, mut vertex, mut gap, mut least) = (0, 0, Vec2::ZERO, f32::INFINITY);
-    for of_other in 0..other.count {
-        let point = at + rotate(rel, other.points[of_other]);
-        for of_hull in 0..hull.count {
-            let here = point - hull.points[of_hull];
-            let squared = here.dot(here);
-            if squared < least {
-                (corner, vertex, gap, least) = (of_hull, of_other, here, squared);
-            }
-        }
-    }
-    let distance = least.sqrt();
+    let (corner, vertex, gap, distance) = pair.nearest_vertices();
     if distance + preference >= nearest {
         return local;
     }
-    local.count = 0;
     if distance - radius > speculative_distance {
-        return local;
+        return Local { count: 0, ..local };
     }
-    let (mut towards, mut across) = (normal, distance);
-    if distance > preference {
-        towards = gap / distance;
+    let (towards, across) = if distance > preference {
+        (gap / distance, distance)
     } else {
-        if hull.count == 2 && other.count == 2 {
-            let apart = rotate(rel, other.edge(vertex).0) - hull.edge(corner).0;
-            let length = apart.length();
-            // Parallel segments side by side are nearest elsewhere, unless one is as short as the gap.
-            if length > MIN_CORNER_ANGLE {
-                towards = apart / length;
-            }
-        }
-        across = gap.dot(towards);
-    }
-    local.normal = out(towards);
-    local.count = 1;
-    local.points[0] = middle(hull.points[corner], towards, across);
-    local.separations[0] = across - radius;
-    local.features[0] = feature(corner, vertex);
+        let towards = pair.bisector(corner, vertex);
+        (towards, gap.dot(towards))
+    };
+    let mut local = pair.along(towards);
+    pair.put(&mut local, corner, vertex, pair.hull.points[corner], towards, across);
     local
 }
 

@@ -3,7 +3,7 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use drystone::Context;
-use drystone::low_level::cpu::lanes;
+use drystone::low_level::lanes;
 use drystone_bench::PeerEngine;
 
 use super::super::backend::{BackendInfo, default_threads};

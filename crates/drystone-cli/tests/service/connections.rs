@@ -28,15 +28,30 @@ fn head(service: &Service, request: &str, length: usize) -> String {
 
 /// Opens a connection that has sent a valid request and stays open.
 pub fn known(service: &Service) -> TcpStream {
+    let mut stream = None;
+    // A connection that has ended may keep its slot for a moment.
+    until("there is a place", || {
+        stream = answered(service);
+        stream.is_some()
+    });
+    stream.unwrap()
+}
+
+/// Opens a connection and reads an answer; `None` if all places are taken.
+fn answered(service: &Service) -> Option<TcpStream> {
     let text = format!("GET /v1/scenes HTTP/1.1\r\nHost: {}\r\n\r\n", service.address);
     let mut stream = open(service, &text);
     let (mut read, mut part) = (Vec::new(), [0; 4096]);
     while !read.ends_with(b"]}]}") {
         let length = stream.read(&mut part).unwrap();
-        assert!(length > 0, "{}", String::from_utf8_lossy(&read));
+        if length == 0 {
+            let said = String::from_utf8_lossy(&read);
+            assert!(said.starts_with("HTTP/1.1 503"), "{said}");
+            return None;
+        }
         read.extend(&part[..length]);
     }
-    stream
+    Some(stream)
 }
 
 /// Returns the remaining bytes, and true if the service has closed the connection.

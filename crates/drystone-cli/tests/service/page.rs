@@ -395,6 +395,30 @@ pub fn two_boxes() -> Value {
         { "id": "high", "position": [3, 2], "shapes": shape } ] })
 }
 
+/// A body that falls past the ground leaves the picture; F frames it again.
+#[test]
+fn the_view_stays_when_a_body_falls_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let mut scene = two_boxes();
+    scene["bodies"][2]["position"] = json!([21.5, 2]);
+    scene["bodies"][0]["shapes"][0]["box"]["half"] = json!([20, 1]);
+    let (mut browser, _) = stand(&service, &scene, 1280, 720);
+    assert_eq!(browser.eval(ALL_IN_VIEW), true);
+    let start = browser.eval("camera.scale").as_f64().unwrap();
+    browser.key(" ");
+    browser.until("bodies.get(2).y < -100");
+    browser.key(" ");
+    browser.until("status.state === 'paused' && !goal");
+    let later = browser.eval("[camera.scale, $('lost').hidden]");
+    assert!(later[0].as_f64().unwrap() > 0.5 * start, "{start} px/m at the start, then {later}");
+    assert_eq!(later[1], true);
+    browser.key("f");
+    browser.until(ALL_IN_VIEW);
+    assert!(browser.eval("camera.scale").as_f64().unwrap() < 0.2 * start);
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
 #[test]
 fn the_view_follows_what_moves_until_it_is_taken() {
     let folder = tempfile::tempdir().unwrap();
@@ -550,7 +574,7 @@ fn fingers_do_all() {
     // 12 px beside the box: close enough for a finger. It pulls once the world runs.
     let at = pixel(&mut browser, [3.0, 2.5]);
     browser.touch("touchStart", &[[at[0], at[1] - 12.0]]);
-    browser.until("drag && drag.id === '2.0' && $('told').textContent === 'paused: Space runs'");
+    browser.until("drag && drag.id === '2.0' && $('told').textContent === 'paused: Play runs'");
     browser.touch("touchEnd", &[]);
     browser.until("!drag");
 
@@ -630,7 +654,7 @@ fn keys_are_those_of_the_window() {
     browser.mouse("mouseMoved", ground);
     browser.mouse("mouseMoved", low);
     browser.key("Delete");
-    browser.until("bodies.size === 2 && $('told').textContent.includes('removed dynamic body 1.0 (low)')");
+    browser.until("bodies.size === 2 && $('told').textContent.includes('removed dynamic body 1 (low)')");
     assert_eq!(service.ask(&world)["bodies"], 2);
     // Stepping a playing world pauses it, without an error.
     browser.key(" ");
@@ -638,11 +662,15 @@ fn keys_are_those_of_the_window() {
     browser.key("ArrowRight");
     browser.until("status.state === 'paused'");
     assert_eq!(browser.eval("$('say').textContent"), "");
-    // Back to the start, with the removed body.
+    // Back to the start; a removed body stays removed, as in the window, until the removal is undone.
     browser.key("r");
-    browser.until("simulated.step === 0 && bodies.size === 3 && shapes.size === 3");
+    browser.until("simulated.step === 0 && bodies.size === 2 && $('told').textContent === 'restarted'");
     assert_eq!(browser.eval("$('say').textContent"), "");
     assert_eq!(service.ask(&world)["step"], 0);
+    browser.key("z");
+    browser.until("$('told').textContent === 'undone: restart' && simulated.step > 3");
+    browser.key("z");
+    browser.until("simulated.step === 0 && bodies.size === 3 && shapes.size === 3");
     browser.key("=");
     browser.until("$('speed').value === '4'");
     browser.key("-");

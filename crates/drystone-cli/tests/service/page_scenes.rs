@@ -148,7 +148,7 @@ fn the_gallery_shows_groups_and_pictures() {
 
     browser.eval("$('gallery-search').focus()");
     browser.text("pendulum");
-    browser.until("cards.filter(({ card }) => !card.hidden).length > 0 && cards.filter(({ card }) => !card.hidden).every(({ scene }) => (scene.name + scene.summary).toLowerCase().includes('pendulum'))");
+    browser.until("cards.filter(({ card }) => !card.hidden).length > 0 && cards.filter(({ card }) => !card.hidden).every(({ scene }) => (scene.name + scene.summary + scene.keywords).toLowerCase().includes('pendulum'))");
     browser.text(" qqq");
     browser.until("!$('no-scene').hidden && [...$('groups').children].every(part => part.hidden)");
     browser.key("Escape");
@@ -258,7 +258,9 @@ fn layers_counters_and_figures_have_hover_texts() {
     browser.until("!$('graphs').hidden");
     browser.eval("$('catalogue').value = 'tumbler'; $('catalogue').onchange()");
     for (what, elements, least) in [
-        ("layers", "[...document.querySelectorAll('.menu label')]", 6),
+        ("layers", "[...document.querySelectorAll('.menu label')]", 5),
+        ("gravity", "[...document.querySelectorAll('#gravity-numbers label'), $('gravity-open')]", 4),
+        ("spring", "[...document.querySelectorAll('#spring-settings label')]", 2),
         (
             "buttons",
             "[...document.querySelectorAll('main > header button, main > header select, .menu button, #palette button, #zoom button')]",
@@ -281,5 +283,74 @@ fn layers_counters_and_figures_have_hover_texts() {
     browser.eval("$('now').title = $('rate').title");
     let names: Value = browser.eval(&format!("{WITHOUT_TEXT}([$('now'), $('rate')]).length"));
     assert_eq!(names, json!(2));
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+/// A form that was sent leaves the keys to the world; what the user did last counts; a link to another world opens it.
+#[test]
+fn the_form_does_what_was_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let (mut browser, world) = stand(&service, &two_boxes(), 1280, 720);
+    let count = |service: &Service| service.ask("/v1/worlds")["worlds"].as_array().unwrap().len();
+    // "Run immediately" stays as it is, and Space runs the new world.
+    browser.eval("$('run').checked = true");
+    browser.click("#empty");
+    browser.until("drawn && status?.name === 'new scene'");
+    assert_eq!(browser.eval("[$('run').checked, status.state]"), json!([true, "paused"]));
+    browser.eval("$('run').checked = false");
+    browser.eval("$('catalogue').value = 'slope'; $('catalogue').onchange()");
+    browser.click("#create .main");
+    browser.until("drawn && status?.name.startsWith('slope') && document.activeElement === $('canvas')");
+    browser.key(" ");
+    browser.until("status.state === 'playing'");
+    assert_eq!(count(&service), 3);
+    // A broken text is outranked by a scene chosen after it.
+    browser.eval("$('scene').value = '{'; $('scene').oninput()");
+    browser.click("#create .main");
+    browser.until("$('mistake').textContent.includes('line 1')");
+    browser.eval("$('catalogue').value = 'arch'; $('catalogue').onchange()");
+    assert_eq!(browser.eval("[$('mistake').textContent, $('scene').value]"), json!(["", "{"]));
+    browser.click("#create .main");
+    browser.until("drawn && status?.name.startsWith('arch')");
+    // Teachers' words find scenes.
+    browser.key("o");
+    browser.until("$('gallery').open");
+    browser.eval("$('gallery-search').focus()");
+    browser.text("momentum");
+    browser.until("cards.some(({ card, scene }) => !card.hidden && scene.name === 'circle_masses')");
+    assert_eq!(browser.eval("cards.find(({ scene }) => scene.name === 'arch').card.hidden"), true);
+    browser.click("#gallery-close");
+    // The address of another world opens it.
+    let id = world.rsplit('/').next().unwrap();
+    browser.eval(&format!("location.hash = '{id}'"));
+    browser.until(&format!("world === '{id}' && drawn && status?.name === 'two boxes'"));
+    browser.errors.retain(|error| !error.contains("422") && !error.contains("400"));
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+/// The card of a paused world shows a velocity that was set, and takes a decimal comma.
+#[test]
+fn a_velocity_is_shown_once_it_is_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let (mut browser, world) = stand(&service, &two_boxes(), 1280, 720);
+    browser.eval("select(shapes.get(2).id)");
+    browser.until("!fields.vx.disabled && fields.vx.value === '0'");
+    browser.eval("fields.vx.focus(); fields.vx.select()");
+    browser.text("2");
+    browser.text(",");
+    browser.text("5");
+    browser.key("Enter");
+    browser.until("$('told').textContent === 'Velocity x changed' || $('told').textContent.includes('changed')");
+    browser.until("document.activeElement === $('canvas') && fields.vx.value === '2.5'");
+    assert!(browser.eval("$('card-now').textContent").as_str().unwrap().contains("2.50 m/s"));
+    // It is what the world has in its next step; undone, it is gone.
+    browser.key("z");
+    browser.until("$('told').textContent.startsWith('undone') && fields.vx.value === '0'");
+    browser.key("y");
+    browser.until("$('told').textContent.startsWith('redone')");
+    service.tell(&format!("{world}/step"), &json!({ "steps": 1 }));
+    browser.until("simulated.step === 1 && bodies.get(2).vx === 2.5");
     assert_eq!(browser.errors, Vec::<String>::new());
 }

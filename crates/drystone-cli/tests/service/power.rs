@@ -414,11 +414,12 @@ fn push(body: u32, by: f64) -> Value {
 /// Runs a service through all its operations, with checkpoints in between; it is killed once where it would sync a
 /// record.
 fn life(observed: &Observed) -> Vec<Mark> {
-    let scene = json!({ "scene": "large_pyramid:base=7" });
+    // It falls: a world at rest needs few checkpoints.
+    let scene = json!({ "scene": "large_pyramid:base=7,drop=5" });
     let mut client = Client::new(observed);
     let (world, other) = (client.make(&scene), client.make(&json!({ "scene": "large_pyramid:base=3" })));
     client.tell(&other, "commands", &push(2, 1.0));
-    for round in 1..5 {
+    for round in 1..8 {
         client.tell(&world, "commands", &push(round, 0.5));
         client.tell(&world, "step", &json!({ "steps": 150 }));
     }

@@ -297,6 +297,44 @@ fn joints_are_made_between_two_clicks() {
     assert!(left[1] < 1.0, "what is welded falls as one: {left:?}");
 }
 
+/// One click of the hinge or the weld joins the two bodies that overlap there: a wheel and a car. A second click there
+/// adds nothing, after Z it joins them again; a click on a single body waits for the second one.
+#[test]
+fn a_click_pins_bodies_that_overlap() {
+    for backend in ["cpu", "gpu"] {
+        let yard = Yard::new(backend);
+        let click = |at: [f64; 2], name: &str| format!("{}report @/{name}.json\n", yard.click(at));
+        yard.play(&format!(
+            "draw box -2 1 2 2\ndraw circle -1 1.1 -1 1.6\ndraw circle 1 1.1 1 1.6\nselect\nkey 5\n{}{}key Z\nsettle\n{}{}\
+             key Escape\nkey Escape\nkey 8\n{}step 30\nreport @/stands.json\n",
+            click([-1.0, 1.1], "pinned"),
+            click([-1.0, 1.1], "twice"),
+            click([-1.0, 1.1], "again"),
+            click([0.0, 1.8], "single"),
+            click([1.0, 1.1], "welded"),
+        ));
+        let joints = |name: &str| number(&yard.report(name), "joints");
+        assert_eq!(
+            ["pinned", "twice", "again", "single", "welded"].map(joints),
+            [1.0, 1.0, 1.0, 1.0, 2.0],
+            "{backend}"
+        );
+        let note = |name: &str| note(&yard.report(name));
+        assert!(note("pinned").contains("hinge between body 2 and body 1"), "{}", note("pinned"));
+        assert!(note("twice").contains("already"), "{}", note("twice"));
+        assert!(note("single").contains("now click"), "{}", note("single"));
+        assert!(note("welded").contains("weld between body 3 and body 1"), "{}", note("welded"));
+        let [pinned, stands] = ["pinned", "stands"].map(|name| yard.report(name));
+        for wheel in [2, 3] {
+            let apart = |report: &Value| {
+                let ([x, y], [car_x, car_y]) = (position(report, wheel), position(report, 1));
+                (x - car_x).hypot(y - car_y)
+            };
+            near(apart(&stands), apart(&pinned), 0.03);
+        }
+    }
+}
+
 /// Clear removes all dynamic bodies and Z restores them; a new scene has only its ground.
 #[test]
 fn a_world_is_cleared_and_begun() {

@@ -76,3 +76,24 @@ fn scenes_stay_in_the_window() {
     let high = number(&drum, "size", 1) * drum["camera"]["metres_per_pixel"].as_f64().unwrap();
     assert!(high > 2.0 * 1.415 * 3.1, "{drum}");
 }
+
+/// A view that was fitted to bodies outside of the view of the scene is fitted again in a window of another size.
+#[test]
+fn a_fit_survives_another_size() {
+    let stage = Stage::new();
+    let scene = r#"{ "version": 1, "view": { "min": [-2, -1], "max": [2, 2] }, "bodies": [
+        { "position": [20, 0], "shapes": [ { "circle": { "radius": 0.5 } } ] },
+        { "type": "static", "shapes": [ { "box": { "half": [30, 0.5] }, "offset": [0, -1] } ] } ] }"#;
+    std::fs::write(stage.path("outside.json"), scene).unwrap();
+    let path = stage.path("outside.json").display().to_string();
+    stage.play(
+        &[&path, "--backend", "cpu", "--paused", "--fresh"],
+        "size 900 600\nframes 2\nreport @/start.json\nkey F\nsettle\nframes 4\nreport @/fitted.json\nstep 5\nsize 700 500\n\
+         settle\nframes 8\nreport @/smaller.json\nkey Tab\nsettle\nframes 8\nreport @/panel.json\n",
+    );
+    assert!(!is_seen(&stage.report("start.json")), "negative control: the scene's own view");
+    for name in ["fitted", "smaller", "panel"] {
+        let report = stage.report(&format!("{name}.json"));
+        assert!(is_seen(&report), "{name}: {report}");
+    }
+}

@@ -152,7 +152,7 @@ fn files_that_cannot_go_on_say_why() {
 fn what_is_written_can_be_read() {
     let stage = Stage::new();
     stage.play(
-        &["vertical_stack:count=4", "--backend", "cpu", "--paused", "--no-sleep", "--fresh"],
+        &["vertical_stack:count=4,pitch=1.5", "--backend", "cpu", "--paused", "--no-sleep", "--fresh"],
         "size 800 500\nfolder @\nrecord\nstep 12\nrecord\npicture\nstate\nreport @/a.json\nframes 3\n",
     );
     let written = |extension: &str| {
@@ -172,7 +172,7 @@ fn what_is_written_can_be_read() {
     // The saved state is resumed by the command to the same bits.
     let run = |arguments: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_drystone"))
-            .args(["run", "vertical_stack:count=4", "--backend", "cpu", "--hash"])
+            .args(["run", "vertical_stack:count=4,pitch=1.5", "--backend", "cpu", "--hash"])
             .args(arguments)
             .output()
             .unwrap();
@@ -192,15 +192,15 @@ fn buttons_write_files() {
     let files = |clicks: &str| {
         let stage = Stage::new();
         stage.play(
-            &["large_pyramid:base=4", "--backend", "cpu", "--paused", "--no-sleep", "--fresh"],
-            &format!("size 1280 720\nfolder @\nframes 2\nstep 6\nclick 986 585\nframes 2\n{clicks}"),
+            &["large_pyramid:base=4,drop=1", "--backend", "cpu", "--paused", "--no-sleep", "--fresh"],
+            &format!("size 1280 720\nfolder @\nframes 2\nstep 6\nclick 986 626\nframes 2\n{clicks}"),
         );
         let mut written: Vec<(String, Vec<u8>)> = fs::read_dir(stage.folder.path())
             .unwrap()
             .map(|entry| entry.unwrap().path())
             .map(|path| (path.file_name().unwrap().to_string_lossy().into_owned(), path))
             .filter(|(name, _)| name.starts_with("drystone-"))
-            .map(|(name, path)| (name.replace("drystone-large_pyramid_base_4-", ""), fs::read(path).unwrap()))
+            .map(|(name, path)| (name.replace("drystone-large_pyramid_base_4_drop_1-", ""), fs::read(path).unwrap()))
             .collect();
         written.sort();
         written
@@ -219,17 +219,17 @@ fn buttons_write_files() {
     let stage = Stage::new();
     fs::write(stage.path("six.snap"), content("6.snap")).unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_drystone"))
-        .args(["run", "large_pyramid:base=4", "--backend", "cpu", "--steps", "6", "--resume"])
+        .args(["run", "large_pyramid:base=4,drop=1", "--backend", "cpu", "--steps", "6", "--resume"])
         .args([stage.path("six.snap")])
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     // A place without a button.
-    assert_eq!(files("click 1240 608\nclick 1240 631\nframes 2\n"), []);
+    assert_eq!(files("click 1240 626\nclick 1240 649\nframes 2\n"), []);
 }
 
 /// Places of the buttons picture, record GIF, state, times as CSV and times as trace, px.
-const BUTTONS: [[u32; 2]; 5] = [[1001, 608], [1075, 608], [1145, 608], [1017, 631], [1117, 631]];
+const BUTTONS: [[u32; 2]; 5] = [[1001, 649], [1075, 649], [1145, 649], [1017, 672], [1117, 672]];
 
 #[test]
 fn choices_are_remembered() {

@@ -45,22 +45,22 @@ fn check(table: &Table, last: u32) {
         let substeps = 4.0 * step;
         let height = 10.0 - 10.0 * h * h * 0.5 * substeps * (substeps + 1.0);
         let speed = 10.0 * h * substeps;
-        near("time (s)", step / 60.0, 1e-6);
-        near("ball y (m)", height, 1e-4);
-        near("ball vy (m/s)", -speed, 1e-4);
-        near("ball speed (m/s)", speed, 1e-4);
-        near("ball kinetic (J)", speed * speed, 1e-3);
-        near("ball potential (J)", 20.0 * height, 2e-3);
-        near("kite x (m)", 3.0 + 0.3 * step / 60.0, 1e-4);
-        near("kite speed (m/s)", 0.5, 1e-5);
+        near("time_s", step / 60.0, 1e-6);
+        near("ball_y_m", height, 1e-4);
+        near("ball_vy_m_per_s", -speed, 1e-4);
+        near("ball_speed_m_per_s", speed, 1e-4);
+        near("ball_kinetic_energy_J", speed * speed, 1e-3);
+        near("ball_potential_energy_J", 20.0 * height, 2e-3);
+        near("kite_x_m", 3.0 + 0.3 * step / 60.0, 1e-4);
+        near("kite_speed_m_per_s", 0.5, 1e-5);
         if row > 0 {
-            near("ball ay (m/s²)", -10.0, 1e-3);
-            near("ball ax (m/s²)", 0.0, 1e-4);
-            near("ball force (N)", 20.0, 2e-3);
-            near("kite a (m/s²)", 0.0, 1e-4);
+            near("ball_ay_m_per_s2", -10.0, 1e-3);
+            near("ball_ax_m_per_s2", 0.0, 1e-4);
+            near("ball_net_force_N", 20.0, 2e-3);
+            near("kite_acceleration_m_per_s2", 0.0, 1e-4);
         }
     }
-    assert!(table.column("ball a (m/s²)")[0].is_nan(), "an acceleration takes two steps");
+    assert!(table.column("ball_acceleration_m_per_s2")[0].is_nan(), "an acceleration takes two steps");
 }
 
 /// Tables stay right after steps, a step back with other changes, a restart and a move to the other backend.
@@ -123,6 +123,6 @@ fn a_key_watches_the_body_under_the_pointer() {
     assert_eq!(watched("on.json"), serde_json::json!([["ball", 4]]), "its name, and four moments of steps 0 to 3");
     assert_eq!(watched("off.json"), serde_json::json!([]));
     assert_eq!(watched("between.json"), serde_json::json!([]));
-    assert_eq!(note("between.json"), "there is no body under the pointer to graph");
+    assert_eq!(note("between.json"), "there is no body under the pointer to graph, and none is selected");
     assert_eq!(note("nothing.json"), "no body is graphed: point at one and press W");
 }

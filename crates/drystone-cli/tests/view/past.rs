@@ -124,7 +124,7 @@ fn nothing_is_read_back_on_the_way_to_the_screen() {
 fn both_backends_run_side_by_side() {
     let stage = Stage::new();
     stage.play(
-        &["vertical_stack:count=5", "--backend", "cpu", "--paused", "--fresh"],
+        &["vertical_stack:count=5,pitch=1.5", "--backend", "cpu", "--paused", "--fresh"],
         "size 900 500\nstep 10\ntwin\nframes 2\nreport @/a.json\ndrop 1 8\nstep 40\nreport @/b.json\nseek 10\n\
          report @/c.json\nframes 2\nshot @/twin.png\ntwin\nframes 2\nreport @/d.json\n",
     );

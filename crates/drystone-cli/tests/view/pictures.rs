@@ -87,7 +87,7 @@ fn the_view_follows_the_hand() {
 fn it_looks_as_it_did() {
     let stage = Stage::new();
     stage.play(
-        &["large_pyramid:base=12", "--backend", "cpu", "--paused", "--fresh"],
+        &["large_pyramid:base=12", "--backend", "cpu", "--paused", "--no-sleep", "--fresh"],
         "size 1280 720\nstep 30\nframes 4\nshot @/light.png\ndark\nframes 4\nshot @/dark.png\nkeys\nframes 4\n\
          shot @/keys.png\n",
     );

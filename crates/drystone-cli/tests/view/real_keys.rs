@@ -20,13 +20,13 @@ const PATIENCE: Duration = Duration::from_mins(1);
 const TAB: u32 = 0xff09;
 const ENTER: u32 = 0xff0d;
 const ESCAPE: u32 = 0xff1b;
-const DELETE: u32 = 0xffff;
+pub const DELETE: u32 = 0xffff;
 const RIGHT: u32 = 0xff53;
 const SPACE: u32 = 0x20;
 const CONTROL: u32 = 0xffe3;
 
 /// Keyboard and pointer of a display.
-struct Hands<'a> {
+pub struct Hands<'a> {
     stage: &'a Stage,
     connection: RustConnection,
     root: Window,
@@ -74,14 +74,14 @@ impl<'a> Hands<'a> {
     }
 
     /// Presses and releases the key that has this symbol.
-    fn key(&self, symbol: u32) {
+    pub fn key(&self, symbol: u32) {
         let code = self.code(symbol);
         self.send(KEY_PRESS_EVENT, code, [0, 0]);
         self.send(KEY_RELEASE_EVENT, code, [0, 0]);
     }
 
-    /// Presses and releases the key of a letter while Ctrl is down.
-    fn with_control(&self, letter: char) {
+    /// Presses and releases the key of a letter or sign while Ctrl is down.
+    pub fn with_control(&self, letter: char) {
         let control = self.code(CONTROL);
         self.send(KEY_PRESS_EVENT, control, [0, 0]);
         self.letter(letter);
@@ -98,20 +98,20 @@ impl<'a> Hands<'a> {
         first + u8::try_from(place.expect("the keyboard has the key")).unwrap()
     }
 
-    fn letter(&self, letter: char) {
+    pub fn letter(&self, letter: char) {
         self.key(u32::from(letter));
     }
 
-    fn place(&self, at: [i16; 2]) {
+    pub fn place(&self, at: [i16; 2]) {
         self.send(MOTION_NOTIFY_EVENT, 0, at);
     }
 
-    fn button(&self, down: bool) {
+    pub fn button(&self, down: bool) {
         self.send(if down { BUTTON_PRESS_EVENT } else { BUTTON_RELEASE_EVENT }, 1, [0, 0]);
     }
 
     /// Waits until the window has got all events so far, and returns its report.
-    fn report(&mut self) -> Value {
+    pub fn report(&mut self) -> Value {
         self.asked += 1;
         // The server has sent all events before the file is written.
         self.connection.get_input_focus().unwrap().reply().unwrap();
@@ -131,7 +131,7 @@ fn listening(reports: u32) -> String {
     )
 }
 
-fn with_hands(arguments: &[&str], reports: u32, hands: impl FnOnce(&Stage, &mut Hands<'_>)) {
+pub fn with_hands(arguments: &[&str], reports: u32, hands: impl FnOnce(&Stage, &mut Hands<'_>)) {
     let stage = Stage::new();
     let child = stage.begin(arguments, &listening(reports));
     let mut at_display = Hands::new(&stage);

@@ -54,7 +54,7 @@ fn frames_do_not_wait_for_a_step() {
 fn clicks_count_however_slow_the_frames_are() {
     let stage = Stage::new();
     // The checkbox "dark", and one of a layer.
-    let (dark, layer) = ("1151 419", "980 373");
+    let (dark, layer) = ("1151 460", "980 414");
     stage.play(
         &["large_pyramid:base=40", "--backend", "cpu", "--paused", "--no-sleep", "--fresh"],
         &format!(

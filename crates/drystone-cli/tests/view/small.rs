@@ -110,7 +110,7 @@ fn the_list_of_keys_fits_any_window() {
     // Its button, at the place where it is in a window of this size.
     stage.play(
         &["vertical_stack:count=4", "--backend", "cpu", "--paused", "--fresh"],
-        "size 360 300\nkey Questionmark\nframes 2\nreport @/open.json\nclick 340 33\nreport @/closed.json\n",
+        "size 360 300\nkey Questionmark\nframes 2\nreport @/open.json\nclick 333 33\nreport @/closed.json\n",
     );
     let open = |name: &str| stage.report(name)["keys"].as_bool();
     assert_eq!((open("open.json"), open("closed.json")), (Some(true), Some(false)));

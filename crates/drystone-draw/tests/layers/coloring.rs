@@ -219,3 +219,35 @@ fn legend_shows_the_largest_value() {
     assert_eq!(differs.iter().filter(in_corner).count(), differs.len());
     assert!(changed(&a, &drawn(0.0123)).len() > 5, "12.3 m/s is not 12.3 mm/s");
 }
+
+/// The largest value is written without blanks inside: between the letters of `22.1 µm/s` there are gaps of a few
+/// pixels only, but for the one before the unit and the one after `max`.
+#[test]
+fn the_value_has_no_blanks() {
+    let mut scene = Scene::new("one");
+    scene.gravity = Vec2::ZERO;
+    scene.add(Body::dynamic(0.0, 0.0).velocity(22.1e-6, 0.0).shape(Shape::circle(0.5)));
+    let image = draw(
+        &upload(&cpu(&scene)).inputs(),
+        &Camera::new(Vec2::ZERO, 4.0, [1280, 720]),
+        &bare(),
+        &Layers { coloring: Coloring::Speed, ..Layers::default() },
+    );
+    keep(&image, "legend-value");
+    let background = bytes(bare().background);
+    let pixel = |x: u32, y: u32| {
+        let at = ((y * image.width + x) * 4) as usize;
+        [image.rgba[at], image.rgba[at + 1], image.rgba[at + 2]]
+    };
+    // Rows of the title: above the ramp, which is the widest row of colours.
+    let is_ink = |x: u32, y: u32| apart(pixel(x, y), background) > 60;
+    let row_width = |y: u32| (image.width / 2..image.width).filter(|&x| is_ink(x, y)).count();
+    let ramp = (image.height / 2..image.height).find(|&y| row_width(y) > 300).expect("a ramp");
+    let columns: Vec<u32> =
+        (image.width / 2..image.width).filter(|&x| (ramp - 18..ramp - 2).any(|y| is_ink(x, y))).collect();
+    let gaps: Vec<u32> = columns.windows(2).map(|pair| pair[1] - pair[0] - 1).filter(|&gap| gap > 0).collect();
+    let wide: Vec<&u32> = gaps.iter().filter(|&&gap| gap > 3).collect();
+    // After `speed`, after `max`, and before the unit.
+    assert_eq!(wide.len(), 3, "{gaps:?}");
+    assert!(gaps.len() > 12, "the letters are apart: {gaps:?}");
+}

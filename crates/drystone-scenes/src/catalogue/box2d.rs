@@ -16,8 +16,11 @@ pub(super) const LARGE_PYRAMID: Entry = Entry {
     name: "large_pyramid",
     topic: Topic::Stacks,
     summary: "one pyramid of 1 m boxes, as many rows as the lowest has boxes: deep stacking",
-    source: "Box2D large_pyramid. The ground grows with bases above 100.",
-    parameters: &[Parameter::whole("base", 100, 1, 10_000, "boxes in the lowest row; 1413 are a million boxes")],
+    source: "Box2D large_pyramid. The ground grows with bases above 100. There, drop is 0.",
+    parameters: &[
+        Parameter::whole("base", 100, 1, 10_000, "boxes in the lowest row; 1413 are a million boxes"),
+        Parameter::real("drop", 0.0, 0.0, 100.0, "height above the ground from which the pyramid falls, m"),
+    ],
     steps: 500,
     count: |values| 1 + pyramid_count(values.count("base")),
     construct: large_pyramid,
@@ -27,7 +30,7 @@ fn large_pyramid(values: &Values) -> Scene {
     let base = values.count("base");
     let mut scene = box2d_scene();
     scene.add(ground(real(base).max(100.0)));
-    pyramid(&mut scene, base, 0.5, 0.5, [-0.5 * real(base), 0.0]);
+    pyramid(&mut scene, base, 0.5, 0.5, [-0.5 * real(base), values.real("drop")]);
     scene
 }
 
@@ -382,12 +385,14 @@ pub(super) const RAIN: Entry = Entry {
     topic: Topic::Crowds,
     summary: "ragdolls rain onto floors, column by column; when all columns are full the oldest ragdolls are removed",
     source: "Box2D rain: every 8 steps one column of 25 ragdolls comes, from left to right; when all 40 are there, its \
-             old ones go as the new ones come.",
+             old ones go as the new ones come, 320 steps later. With fewer columns, or a shorter delay, there is a pause \
+             between two rounds, so that ragdolls still stay that long: in 170 steps they fall to their floor.",
     parameters: &[
         Parameter::whole("rows", 5, 1, 20, "floors"),
         Parameter::whole("columns", 40, 1, 40, "groups of ragdolls above a floor"),
         Parameter::whole("group", 5, 1, 5, "ragdolls in a group, half a metre apart"),
         Parameter::whole("delay", 8, 1, 1_000, "steps between two columns"),
+        Parameter::whole("stay", 320, 1, 10_000, "steps that ragdolls stay at least"),
     ],
     steps: 1_000,
     count: |values| 1 + values.count("rows") * values.count("columns") * values.count("group") * ragdoll::BONES,
@@ -400,6 +405,7 @@ fn rain(values: &Values) -> Scene {
     const SPAN: f32 = TILE * TILES as f32;
     const FLOOR: f32 = 45.0;
     let [rows, columns, group, delay] = ["rows", "columns", "group", "delay"].map(|name| values.count(name));
+    let round = (columns * delay).max(values.count("stay"));
     let mut scene = box2d_scene();
     let mut floors = Body::fixed(0.0, 0.0);
     for row in 0..rows {
@@ -412,8 +418,8 @@ fn rain(values: &Values) -> Scene {
     let hinges = Hinges { friction_torque: 0.05, hertz: 5.0, damping_ratio: 0.5 };
     for column in 0..columns {
         let left = -0.5 * SPAN + SPAN / real(columns) * (real(column) + 0.5);
-        let steps = |columns: u64| u32::try_from(columns * delay).unwrap_or(u32::MAX);
-        let mut drop = Emitter::default().start(steps(column)).every(steps(columns)).keep(1);
+        let steps = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
+        let mut drop = Emitter::default().start(steps(column * delay)).every(steps(round)).keep(1);
         for row in 0..rows {
             for (index, number) in (0..group).zip(1..) {
                 let at = Vec2::new(left + 0.5 * real(index), 40.0 + FLOOR * real(row));

@@ -189,6 +189,13 @@ impl Entry {
         Ok(scene)
     }
 
+    /// Returns the gravity of the scene with the default parameters, m/s².
+    #[must_use]
+    pub fn gravity(&self) -> Vec2 {
+        // No parameter that makes a scene small changes it.
+        self.build_small(1).or_else(|_| self.build(&[])).map_or(Vec2::ZERO, |scene| scene.gravity)
+    }
+
     /// Returns the maximum number of simultaneous bodies of the scene that [`Entry::build`] would make, static ones and
     /// those of emitters included.
     ///
@@ -197,6 +204,13 @@ impl Entry {
     pub fn body_count(&self, given: &[(&str, f64)]) -> Result<u64, CatalogueError> {
         Ok((self.count)(&spec::values(self, given)?))
     }
+}
+
+/// Returns the built-in scenes of each topic, in the order of lists.
+#[must_use]
+pub fn by_topic() -> Vec<(Topic, Vec<&'static Entry>)> {
+    let of = |topic| entries().iter().filter(move |entry| entry.topic == topic).collect();
+    Topic::ALL.into_iter().map(|topic| (topic, of(topic))).collect()
 }
 
 /// Returns all scenes.

@@ -38,14 +38,16 @@ fn keywords(name: &str) -> &'static [&'static str] {
         "small_si" => &["tutorial", "chute", "sequential", "impulse"],
         "thruster" => &["rocket", "force", "torque", "drone"],
         "particles_in_a_turning_box" => &["gas", "balls", "restitution", "bounce"],
-        "circle_masses" => &["collision", "momentum", "elastic", "billiards", "mass"],
-        "pendulum" => &["double", "chaos", "chaotic", "period", "swing", "oscillation", "oscillator", "harmonic"],
+        "circle_masses" => &["collision", "momentum", "energy", "elastic", "billiards", "mass"],
+        "pendulum" => {
+            &["double", "chaos", "chaotic", "period", "swing", "oscillation", "oscillator", "harmonic", "energy"]
+        }
         "rod_chain" => &["pendulum", "double", "chaos", "swing", "rope"],
         "rope_winch_piston" => &["crane", "pulley", "pendulum", "distance", "lift"],
-        "springs" => &["oscillator", "oscillation", "harmonic", "hooke", "mass", "bounce"],
+        "springs" => &["oscillator", "oscillation", "harmonic", "hooke", "energy", "mass", "bounce"],
         "motors" => &["motor", "car", "vehicle", "wheel", "elevator", "suspension"],
         "conveyor" => &["belt", "conveyor", "factory", "friction"],
-        "bouncing_ball" => &["restitution", "fall", "drop", "gravity", "bounce", "free"],
+        "bouncing_ball" => &["restitution", "fall", "drop", "gravity", "bounce", "free", "energy"],
         _ => &[],
     }
 }
@@ -93,6 +95,12 @@ pub(super) fn nearest(text: &str) -> Vec<&'static Entry> {
 }
 
 impl Entry {
+    /// Returns words for a search, beside those of name and summary.
+    #[must_use]
+    pub fn keywords(&self) -> &'static [&'static str] {
+        keywords(self.name)
+    }
+
     /// Returns true if the name, the summary or the keywords of this scene contain all words of a text, at least in
     /// part, ignoring case: the filter of a search field. An empty text matches every scene.
     #[must_use]
@@ -103,7 +111,7 @@ impl Entry {
             has(self.name)
                 || has(&self.name.replace('_', " "))
                 || has(&summary)
-                || keywords(self.name).iter().any(|k| has(k))
+                || self.keywords().iter().any(|k| has(k))
         })
     }
 }

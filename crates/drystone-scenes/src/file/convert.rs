@@ -6,6 +6,7 @@ use glam::Vec2;
 
 use super::joint_records::{JointRecord, JointType, own_keys};
 use super::records::{BodyRecord, EmitterRecord, GEOMETRIES, SceneRecord, SettingsRecord, ShapeRecord, ViewRecord};
+use super::timeline_records::timeline;
 use super::values::{BodyRef, Pair, Word};
 use drystone::low_level::scene::Units;
 use drystone::low_level::scene::check::{MAX_VALUE, UNIT_TOLERANCE};
@@ -34,6 +35,7 @@ pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
         core: point.core,
     });
     let step = record.settings.dt;
+    let timeline = timeline(&record.timeline, &bodies, &joints)?;
     let mut scene = Scene {
         name: record.name,
         gravity: record.gravity.0,
@@ -42,6 +44,7 @@ pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
         joints,
         fields: fields.collect(),
         emitters: emitters(record.emitters)?,
+        timeline,
         view: record.view.map(|ViewRecord { min: Pair(min), max: Pair(max) }| ViewBox { min, max }),
     };
     scene.check()?;
@@ -98,6 +101,7 @@ fn settings(record: &SettingsRecord) -> Settings {
         mode: record.mode.0,
         relax: record.relax,
         warm_start: record.warm_start,
+        initial_loads: record.initial_loads,
         accumulate: record.accumulate,
         baumgarte: record.baumgarte,
         contact_hertz: record.contact_hertz,
@@ -145,6 +149,7 @@ fn body(record: BodyRecord, index: usize) -> Result<Body, SceneError> {
             rate: path.rate,
             phase: path.phase,
         }),
+        color_index: record.color_index,
         shapes,
     })
 }

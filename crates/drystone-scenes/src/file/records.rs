@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::joint_records::JointRecord;
 use super::schema;
+use super::timeline_records::TimedCommandRecord;
 use super::values::{Element, Named, Pair, at_most, given, given_object, object};
 use drystone::low_level::scene::check;
 use drystone::low_level::types::MAX_FIELDS;
@@ -55,6 +56,10 @@ pub struct SceneRecord {
     #[serde(default, deserialize_with = "at_most::<_, _, { check::MAX_EMITTERS }>")]
     #[schemars(length(max = check::MAX_EMITTERS))]
     pub emitters: Vec<EmitterRecord>,
+    /// Commands with a time or a condition, and ramps; those of one time act in this order.
+    #[serde(default, deserialize_with = "at_most::<_, _, { check::MAX_TIMED_COMMANDS }>")]
+    #[schemars(length(max = check::MAX_TIMED_COMMANDS))]
+    pub timeline: Vec<TimedCommandRecord>,
     /// Part of the plane shown in windows, pictures and movies. Left out: chosen from the bodies.
     #[serde(default, deserialize_with = "given_object")]
     #[schemars(with = "ViewRecord")]
@@ -146,12 +151,12 @@ pub struct PointField {
     pub core: f32,
 }
 
-/// Motion of a kinematic body: its position is offset by amplitude · sin(rate · t + phase), its angle by turn ·
-/// sin(rate · t + phase).
+/// Motion of a kinematic body: the origin of its frame is offset by amplitude · sin(rate · t + phase), its angle by
+/// turn · sin(rate · t + phase).
 #[derive(Debug, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename = "Path", default, deny_unknown_fields, expecting = "a path object")]
 pub struct PathRecord {
-    /// Amplitude of the position, m.
+    /// Amplitude of the origin, m.
     #[schemars(schema_with = "schema::position")]
     pub amplitude: Pair,
     /// Amplitude of the angle, rad.
@@ -192,13 +197,17 @@ pub struct SettingsRecord {
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f32", range(min = check::MIN_LENGTH, max = check::MAX_LENGTH))]
     pub length_unit: Option<f32>,
-    /// soft: soft contacts in substeps (Box2D); baumgarte: sequential impulses with bias; projection: sequential
-    /// impulses, then a projection of the positions.
+    /// soft: soft contacts in substeps (Box2D); baumgarte: sequential impulses with bias, not for large stacks (a
+    /// pyramid of 5,050 boxes blows apart at 32 m/s); projection: sequential impulses, then a projection of the
+    /// positions, not for joints that turn freely (hinged bars lose 64 % of their angular momentum in 60 s).
     pub mode: Named<Mode>,
     /// Soft mode: another sweep without bias after positions were integrated.
     pub relax: bool,
     /// Start each step from the impulses of the previous one.
     pub warm_start: bool,
+    /// Soft mode without `contact_hertz`: bodies that rest on each other when the world begins press on their contacts
+    /// from the first step on, and stay where they are. False: heaps sink until their contacts carry them.
+    pub initial_loads: bool,
     /// Clamp the accumulated impulse instead of each increment. False gives wrong results, for demonstration.
     pub accumulate: bool,
     /// Share of the penetration that is corrected per step (baumgarte) or sweep (projection).
@@ -225,8 +234,9 @@ pub struct SettingsRecord {
     pub correct_position: bool,
     /// Reuse contact manifolds while a pair hardly moves.
     pub recycle: bool,
-    /// Approach speed below which impacts do not bounce, m/s. Left out: 1 for a length unit of 1 m, else with the
-    /// square root of length unit times gravity.
+    /// Approach speed below which impacts do not bounce, m/s. Left out: six times what gravity adds in a substep, 0.25
+    /// at the default step; for bodies that press on each other already 1, with the square root of length unit times
+    /// gravity if they are not 1 m and that of Earth.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
     pub restitution_threshold: Option<f32>,
@@ -238,7 +248,7 @@ pub struct SettingsRecord {
     #[schemars(with = "f32", extend("exclusiveMinimum" = 0), range(max = check::MAX_VALUE))]
     pub max_speed: Option<f32>,
     /// Largest angular speed, rad/s; faster spins are slowed to it. Left out: a quarter of π per step, 47.1 at 60 steps
-    /// per second.
+    /// per second; none for a disc about its centre of mass.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f32", extend("exclusiveMinimum" = 0), range(max = check::MAX_VALUE))]
     pub max_spin: Option<f32>,
@@ -261,6 +271,7 @@ impl Default for SettingsRecord {
             mode: Named(s.mode),
             relax: s.relax,
             warm_start: s.warm_start,
+            initial_loads: s.initial_loads,
             accumulate: s.accumulate,
             baumgarte: s.baumgarte,
             contact_hertz: s.contact_hertz,
@@ -339,6 +350,10 @@ pub struct BodyRecord {
     #[serde(deserialize_with = "given_object", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "PathRecord")]
     pub path: Option<PathRecord>,
+    /// Number that the colour follows in pictures. Left out: the index of the body.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "u32")]
+    pub color_index: Option<u32>,
     /// Shapes, at least one.
     #[serde(deserialize_with = "at_most::<_, _, { check::MAX_SHAPES }>", skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(min = 1))]
@@ -367,6 +382,7 @@ impl Default for BodyRecord {
             mass: b.mass,
             inertia: b.inertia,
             path: None,
+            color_index: None,
             shapes: Vec::new(),
         }
     }

@@ -84,6 +84,14 @@ pub fn one_geometry(schema: &mut Schema) {
     schema.insert("oneOf".to_owned(), each.to_vec().into());
 }
 
+/// Adds the rules that a timed command has exactly one action, and a time or a condition.
+pub fn one_action(schema: &mut Schema) {
+    let each = super::timeline_records::ACTIONS.map(|key| serde_json::json!({ "required": [key] }));
+    schema.insert("oneOf".to_owned(), each.to_vec().into());
+    let start = ["at", "when"].map(|key| serde_json::json!({ "required": [key] }));
+    schema.insert("anyOf".to_owned(), start.to_vec().into());
+}
+
 /// Adds the keys that each type of joint requires and allows.
 pub fn keys_of_joints(schema: &mut Schema) {
     let each = JointType::WORDS.iter().map(|(word, kind)| {

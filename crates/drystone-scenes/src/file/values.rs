@@ -137,20 +137,44 @@ pub enum BodyRef {
 
 impl<'de> Deserialize<'de> for BodyRef {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct RefVisitor;
-        impl Visitor<'_> for RefVisitor {
-            type Value = BodyRef;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the index or the id of a body")
-            }
-            fn visit_u64<E: Error>(self, index: u64) -> Result<BodyRef, E> {
-                Ok(BodyRef::Index(index))
-            }
-            fn visit_str<E: Error>(self, id: &str) -> Result<BodyRef, E> {
-                Ok(BodyRef::Id(id.to_owned()))
-            }
-        }
-        deserializer.deserialize_any(RefVisitor)
+        deserializer.deserialize_any(RefVisitor("the index or the id of a body"))
+    }
+}
+
+struct RefVisitor(&'static str);
+
+impl Visitor<'_> for RefVisitor {
+    type Value = BodyRef;
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+    fn visit_u64<E: Error>(self, index: u64) -> Result<BodyRef, E> {
+        Ok(BodyRef::Index(index))
+    }
+    fn visit_str<E: Error>(self, id: &str) -> Result<BodyRef, E> {
+        Ok(BodyRef::Id(id.to_owned()))
+    }
+}
+
+/// A joint, by its index or its id.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JointPick(pub BodyRef);
+
+impl<'de> Deserialize<'de> for JointPick {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RefVisitor("the index or the id of a joint")).map(Self)
+    }
+}
+
+impl JsonSchema for JointPick {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "JointPick".into()
+    }
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        BodyRef::json_schema(generator)
     }
 }
 

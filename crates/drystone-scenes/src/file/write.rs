@@ -42,6 +42,9 @@ pub fn write_json(scene: &Scene) -> String {
     if !scene.emitters.is_empty() {
         entries.push(json_lines("emitters", &scene.emitters));
     }
+    if !scene.timeline.is_empty() {
+        entries.push(json_lines("timeline", &scene.timeline));
+    }
     format!("{{\n  {}\n}}\n", entries.join(",\n  "))
 }
 
@@ -160,7 +163,7 @@ impl<'a> GivenSettings<'a> {
 impl Serialize for Out<'_, Scene> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let scene = self.0;
-        let mut keys = serializer.serialize_struct("Scene", 9)?;
+        let mut keys = serializer.serialize_struct("Scene", 10)?;
         keys.serialize_field("version", &super::VERSION)?;
         keys.serialize_field("name", &scene.name)?;
         keys.serialize_field("gravity", &Pair(scene.gravity))?;
@@ -179,6 +182,9 @@ impl Serialize for Out<'_, Scene> {
         }
         if !scene.emitters.is_empty() {
             keys.serialize_field("emitters", &scene.emitters.iter().map(Out).collect::<Vec<_>>())?;
+        }
+        if !scene.timeline.is_empty() {
+            keys.serialize_field("timeline", &scene.timeline.iter().map(Out).collect::<Vec<_>>())?;
         }
         keys.end()
     }
@@ -226,6 +232,7 @@ impl Serialize for GivenSettings<'_> {
         keys.word("mode", s.mode, d.mode)?;
         keys.switch("relax", s.relax, d.relax)?;
         keys.switch("warm_start", s.warm_start, d.warm_start)?;
+        keys.switch("initial_loads", s.initial_loads, d.initial_loads)?;
         keys.switch("accumulate", s.accumulate, d.accumulate)?;
         keys.number("baumgarte", s.baumgarte, d.baumgarte)?;
         keys.given("contact_hertz", s.contact_hertz.as_ref())?;
@@ -248,7 +255,7 @@ impl Serialize for GivenSettings<'_> {
 impl Serialize for Out<'_, Body> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (b, d) = (self.0, Body::default());
-        let mut keys = ObjectKeys(serializer.serialize_struct("Body", 18)?);
+        let mut keys = ObjectKeys(serializer.serialize_struct("Body", 19)?);
         keys.given("id", b.id.as_ref())?;
         keys.0.serialize_field("type", &Named(b.kind))?;
         keys.pair("position", b.position, d.position)?;
@@ -273,6 +280,7 @@ impl Serialize for Out<'_, Body> {
             phase,
         });
         keys.given("path", path.as_ref())?;
+        keys.given("color_index", b.color_index.as_ref())?;
         keys.0.serialize_field("shapes", &b.shapes.iter().map(Out).collect::<Vec<_>>())?;
         keys.0.end()
     }

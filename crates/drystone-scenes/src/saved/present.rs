@@ -22,7 +22,8 @@ use drystone::{World, WorldError};
 impl SavedWorld {
     /// Converts the world to a scene that starts at the saved moment: existing bodies with their positions and
     /// velocities; joints with their present lengths, speeds and targets; gravity; batches that emitters have not made
-    /// yet. Contacts start without impulses, so the motion continues much the same but not to the same bits.
+    /// yet, and commands with a time that have not acted yet. Contacts start without impulses, so the motion continues
+    /// much the same but not to the same bits.
     ///
     /// Omits broken joints and the pull of a user's mouse (a mouse joint added by an edit). Bodies made by emitters
     /// become permanent. Velocities and impulses commanded since the last step are included; a target of that time is
@@ -36,6 +37,13 @@ impl SavedWorld {
         let (bodies, places) = now.bodies(&models, steps);
         let angle = |slot: usize| places.get(slot).copied().flatten().map_or(0.0, |place| bodies[place].angle);
         let joints = now.joints(&models.joints, |slot| places.get(slot).copied().flatten(), angle, |_| true);
+        let place = |slot: usize| {
+            let id = population.id(&compiled, slot)?;
+            places.get(slot).copied().flatten().filter(|_| id.generation == 0)
+        };
+        let joint_place =
+            |index: usize| joints.iter().position(|(id, _)| id.index as usize == index && id.generation == 0);
+        let timeline = population.timeline_left(&compiled, steps, place, joint_place);
         let joints = joints.into_iter().map(|(_, joint)| joint).collect();
         let scene = Scene {
             name: self.scene.name.clone(),
@@ -46,6 +54,7 @@ impl SavedWorld {
             view: self.scene.view,
             fields: self.scene.fields.clone(),
             emitters: population.emitters_left(&compiled, &self.scene.emitters, steps),
+            timeline,
         };
         scene.check().map_err(WorldError::from)?;
         Ok(scene)
@@ -72,12 +81,18 @@ impl SavedWorld {
     }
 
     /// Rebuilds the tables of the world as saved, and the descriptions of their contents.
-    fn relive(&self) -> Result<Relived, SavedWorldError> {
+    pub(super) fn relive(&self) -> Result<Relived, SavedWorldError> {
         let mut compiled = Compiled::new(&self.scene).map_err(WorldError::from)?;
         let steps = Snapshot::step_of(&self.state)?;
         let mut population = Population::new(&compiled);
         population.keep_models(&compiled, &self.scene);
-        population.relive(&mut compiled, &self.journal, steps)?;
+        // With timed commands the fingerprint is that of the start, which is known before the journal is replayed.
+        let starts = if compiled.has_timeline() {
+            Snapshot::from_bytes(&self.state, compiled.fingerprint())?.timed_starts
+        } else {
+            Vec::new()
+        };
+        population.relive(&mut compiled, &self.journal, steps, &starts)?;
         let snapshot = Snapshot::from_bytes(&self.state, compiled.fingerprint())?;
         check_snapshot(&snapshot, &compiled, Some(&population)).map_err(WorldError::from)?;
         let models = population.take_models().unwrap_or_default();
@@ -124,11 +139,12 @@ impl Present {
     }
 }
 
-struct Relived {
-    compiled: Compiled,
+/// Tables of a saved world.
+pub(super) struct Relived {
+    pub compiled: Compiled,
     population: Population,
     models: Box<Models>,
-    snapshot: Snapshot,
+    pub snapshot: Snapshot,
     steps: u64,
 }
 
@@ -146,8 +162,12 @@ impl Now<'_> {
         for (slot, report) in slots.into_iter().enumerate() {
             let model = models.bodies.get(slot).and_then(Option::as_ref);
             if let (Some(report), Some(model)) = (report, model) {
-                places[slot] = Some(bodies.len());
-                bodies.push(self.body(slot, report, model, steps));
+                let index = bodies.len();
+                places[slot] = Some(index);
+                let mut body = self.body(slot, report, model, steps);
+                // Its colour follows its index, which is another where bodies before it are gone.
+                body.color_index = body.color_index.or_else(|| u32::try_from(slot).ok().filter(|_| slot != index));
+                bodies.push(body);
             }
         }
         (bodies, places)

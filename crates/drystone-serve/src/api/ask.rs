@@ -13,9 +13,9 @@ use super::content::{Content, ReservedAnswer};
 use super::guard::{Caller, OwnWorld};
 use super::{ApiState, memory_budget, parameters};
 use crate::answers;
-use crate::op::read_list;
+use crate::op::{BodySelector, read_list};
 use crate::problem::Problem;
-use crate::session::{self, Answer, Format, QueryRecord, Read, SessionRequest};
+use crate::session::{self, Answer, Format, QueryRecord, Read, SeriesRequest, SessionRequest};
 
 pub(super) async fn read(state: &ApiState, id: &str, what: Read) -> HandlerResult {
     state.scheduler.ask(id, |reply| SessionRequest::Read(what, reply)).await
@@ -131,6 +131,38 @@ pub async fn joints(
     responses((status = 200, body = answers::MetricsAnswer)))]
 pub async fn metrics(FromState(state): FromState<ApiState>, OwnWorld(id): OwnWorld) -> HandlerResult {
     read(&state, &id, Read::Metrics).await
+}
+
+/// Range and body of series.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct SeriesRange {
+    /// First wanted step. [default: 0]
+    from: Option<u64>,
+    /// Id, name or slot of a body whose motion is wanted, too.
+    #[param(value_type = Option<String>)]
+    body: Option<String>,
+}
+
+/// Returns energies of the world, and the motion of a body, after each step since the recording began.
+///
+/// The first request begins to record, and its answer has the present step alone; 10 seconds after the last request
+/// the recording ends. It keeps the last 4096 steps, of up to 8 bodies. Ask for `from` the last step that you have:
+/// that row may have changed, by commands or a rewind. Steps that were not recorded have no row. On a GPU a recorded
+/// world waits for the device in each step.
+#[utoipa::path(get, path = "/v1/worlds/{id}/series", tag = "ask", params(("id" = String, Path), SeriesRange),
+    responses((status = 200, body = answers::SeriesAnswer)))]
+pub async fn series(
+    FromState(state): FromState<ApiState>,
+    Extension(caller): Extension<Arc<Caller>>,
+    OwnWorld(id): OwnWorld,
+    query: Parameters<SeriesRange>,
+) -> Result<Response, Problem> {
+    let range = parameters(query)?;
+    // A slot is a number, everything else an id or a name.
+    let body = range.body.map(|text| text.parse().map_or_else(|_| BodySelector::Name(text), BodySelector::Slot));
+    let from = range.from.unwrap_or(0);
+    read_large(&state, caller, &id, |charge| Read::Series(SeriesRequest { from, body, charge })).await
 }
 
 /// Range of events.

@@ -63,7 +63,7 @@ use super::op::RequestKey;
 use super::problem::Problem;
 use super::scheduler::Scheduler;
 use super::session::Answer;
-use drystone::low_level::state::Fnv;
+use drystone::low_level::hash::Fnv;
 use drystone_scenes::file::json_schema;
 pub use guard::TokenChanges;
 use guard::{Caller, Guard, MaybeCaller};
@@ -179,9 +179,11 @@ fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(run::pause))
         .routes(routes!(ask::state))
         .routes(routes!(ask::bodies))
+        .routes(routes!(scene::body))
         .routes(routes!(ask::joints))
         .routes(routes!(scene::scene))
         .routes(routes!(ask::metrics))
+        .routes(routes!(ask::series))
         .routes(routes!(ask::events))
         .routes(routes!(ask::query))
         .routes(routes!(keep::checkpoints))
@@ -428,7 +430,7 @@ fn resident_bytes() -> Option<u64> {
 /// scripts.
 const PAGE: &str = include_str!("page/page.html");
 /// Files of the page below `/page/`, with their MIME types.
-const PAGE_FILES: [(&str, &str, &str); 12] = [
+const PAGE_FILES: [(&str, &str, &str); 14] = [
     ("/page/page.css", "text/css; charset=utf-8", include_str!("page/page.css")),
     ("/page/service.js", "text/javascript; charset=utf-8", include_str!("page/service.js")),
     ("/page/view.js", "text/javascript; charset=utf-8", include_str!("page/view.js")),
@@ -437,7 +439,9 @@ const PAGE_FILES: [(&str, &str, &str); 12] = [
     ("/page/gravity.js", "text/javascript; charset=utf-8", include_str!("page/gravity.js")),
     ("/page/outline.js", "text/javascript; charset=utf-8", include_str!("page/outline.js")),
     ("/page/edit.js", "text/javascript; charset=utf-8", include_str!("page/edit.js")),
+    ("/page/restart.js", "text/javascript; charset=utf-8", include_str!("page/restart.js")),
     ("/page/card.js", "text/javascript; charset=utf-8", include_str!("page/card.js")),
+    ("/page/joints.js", "text/javascript; charset=utf-8", include_str!("page/joints.js")),
     ("/page/graphs.js", "text/javascript; charset=utf-8", include_str!("page/graphs.js")),
     ("/page/scenes.js", "text/javascript; charset=utf-8", include_str!("page/scenes.js")),
     ("/page/act.js", "text/javascript; charset=utf-8", include_str!("page/act.js")),

@@ -41,9 +41,11 @@ pub async fn scenes() -> HandlerResult {
         name: entry.name,
         group: entry.topic.title(),
         summary: entry.summary,
+        keywords: entry.keywords(),
         source: entry.source,
         steps: entry.steps,
         bodies: entry.body_count(&[]).ok(),
+        gravity: entry.gravity().to_array(),
         parameters: entry.parameters.iter().map(parameter).collect(),
     };
     let groups = catalogue::Topic::ALL.into_iter().map(catalogue::Topic::title).collect();

@@ -51,6 +51,9 @@ impl Additions {
             CommandRecord::Remove { bodies } => {
                 Self { alterations: 1, bytes: ENTRY_BYTES + ID_BYTES * bodies.len(), ..none }
             }
+            CommandRecord::Replace { with, .. } => {
+                Self { alterations: 1, bytes: ENTRY_BYTES + ID_BYTES + with.get().len(), ..none }
+            }
             CommandRecord::Unjoin { joints } => {
                 Self { alterations: 1, bytes: ENTRY_BYTES + ID_BYTES * joints.len(), ..none }
             }

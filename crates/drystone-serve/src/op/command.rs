@@ -16,6 +16,10 @@ fn scene_bodies() -> RefOr<Schema> {
     ArrayBuilder::new().items(Ref::from_schema_name("SceneBody")).into()
 }
 
+fn scene_body() -> RefOr<Schema> {
+    Ref::from_schema_name("SceneBody").into()
+}
+
 fn scene_joints() -> RefOr<Schema> {
     ArrayBuilder::new().items(Ref::from_schema_name("SceneJoint")).into()
 }
@@ -120,6 +124,16 @@ pub enum CommandRecord {
         /// Ids, indices or names of the bodies.
         #[schema(value_type = Vec<BodySelector>)]
         bodies: Refs<BodySelector>,
+    },
+    /// Replaces the description of a body: position, velocity, material, mass, type or name. The body keeps its id and
+    /// the kinds of its shapes, with the same numbers of corners; its joints are removed.
+    Replace {
+        /// Id, index or name of the body.
+        body: BodySelector,
+        /// New description, written as in a scene.
+        #[serde(deserialize_with = "compacted")]
+        #[schema(schema_with = scene_body)]
+        with: Box<RawValue>,
     },
     /// Adds a joint, written as in a scene file without its bodies.
     Join {
@@ -256,6 +270,7 @@ impl CommandRecord {
             Self::Gravity { .. } => "gravity",
             Self::Spawn { .. } => "spawn",
             Self::Remove { .. } => "remove",
+            Self::Replace { .. } => "replace",
             Self::Join { .. } => "join",
             Self::Unjoin { .. } => "unjoin",
             Self::Mouse { .. } => "mouse",

@@ -214,6 +214,18 @@ fn parse_parts(bodies: &str, joints: &str) -> Result<(Vec<Body>, Vec<Joint>), Pr
     Ok((std::mem::take(&mut scene.bodies), std::mem::take(&mut scene.joints)))
 }
 
+/// Parses a body as in a scene file.
+///
+/// # Errors
+/// The first mistake, with its path relative to the command.
+pub fn read_body(body: &RawValue) -> Result<Body, Problem> {
+    let (mut bodies, _) = parse_parts(&format!("[{}]", body.get()), "[]").map_err(|problem| {
+        let path = problem.path.as_deref().and_then(|path| path.strip_prefix("bodies[0]"));
+        Problem { path: Some(format!("with{}", path.unwrap_or_default())), ..problem }
+    })?;
+    bodies.pop().ok_or_else(|| Problem::invalid("there is no body").at("with"))
+}
+
 /// Parses a shape as in a scene file.
 ///
 /// # Errors

@@ -110,7 +110,11 @@ impl Session {
                     if reply.is_closed() {
                         continue;
                     }
-                    match read::answer(live, &mut what) {
+                    let answer = match &mut what {
+                        Read::Series(asked) => self.series(live, asked),
+                        what => read::answer(live, what),
+                    };
+                    match answer {
                         Err(WorldError::Device(error)) => {
                             let _ = reply.send(Err(Problem::device(error.to_string())));
                             return Err(Broken::of(&error));

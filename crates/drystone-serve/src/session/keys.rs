@@ -20,7 +20,7 @@ use crate::op::RequestKey;
 use crate::problem::Problem;
 use crate::store::{Store, Trouble, keys_name};
 use crate::unix_seconds;
-use drystone::low_level::state::Fnv;
+use drystone::low_level::hash::Fnv;
 
 /// Minimum time for which an answer is kept, s.
 pub const KEPT: u64 = 24 * 3600;

@@ -14,7 +14,7 @@ use super::population;
 use crate::hosted::Hosted;
 use crate::op::{
     Additions, BodySelector, CommandRecord, ENTRY_BYTES, ID_BYTES, MAX_POINTERS, PartList, Plain, RequestKey,
-    body_from_text, find_body, find_joint, joint_from_text, read_joint, read_parts,
+    body_from_text, find_body, find_joint, joint_from_text, read_body, read_joint, read_parts,
 };
 use crate::problem::Problem;
 use crate::store::Store;
@@ -23,6 +23,7 @@ use drystone::Event;
 use drystone::low_level::population::{Alteration, Journal};
 use drystone::{BodyId, Joint, JointCommand, JointId, JointKind, Scene, WorldError};
 use drystone_scenes::SavedWorld;
+use drystone_scenes::saved::Present;
 
 /// Data of a world beside its snapshot, as stored in checkpoints.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -88,6 +89,7 @@ pub struct ReplayEntry {
 enum ReplayedChange {
     Spawn { bodies: PartList, joints: PartList, ids: Vec<String> },
     Remove { bodies: Vec<String> },
+    Replace { body: String, with: Box<RawValue> },
     Join { a: Option<String>, b: String, joint: Box<RawValue> },
     Grab { body: String, point: [f32; 2], target: [f32; 2], max_force: f32, hertz: f32, damping_ratio: f32 },
     Unjoin { joints: Vec<String> },
@@ -100,6 +102,7 @@ impl ReplayEntry {
             + match &self.what {
                 ReplayedChange::Spawn { bodies, joints, ids } => bodies.bytes() + joints.bytes() + ID_BYTES * ids.len(),
                 ReplayedChange::Remove { bodies: ids } | ReplayedChange::Unjoin { joints: ids } => ID_BYTES * ids.len(),
+                ReplayedChange::Replace { with, .. } => ID_BYTES + with.get().len(),
                 ReplayedChange::Join { joint, .. } => 2 * ID_BYTES + joint.get().len(),
                 ReplayedChange::Grab { .. } => 3 * ENTRY_BYTES,
             }
@@ -136,6 +139,8 @@ pub(crate) struct Live {
 pub struct PastState {
     changes: SessionMemory,
     state: Vec<u8>,
+    /// True on a GPU, and where the scene says so.
+    is_strict: bool,
 }
 
 impl PastState {
@@ -144,8 +149,39 @@ impl PastState {
     /// # Errors
     /// The parts are inconsistent, or a body has left the range of a scene.
     pub fn scene(self, first: &Scene) -> Result<Scene, String> {
-        let journal = journal(&self.changes)?;
-        SavedWorld::from_parts(first.clone(), journal, self.state).to_scene().map_err(|error| error.to_string())
+        let mut scene = self.saved(first)?.to_scene().map_err(|error| error.to_string())?;
+        scene.settings.strict = first.settings.strict;
+        Ok(scene)
+    }
+
+    /// Returns the world as saved, given its original scene.
+    fn saved(self, first: &Scene) -> Result<SavedWorld, String> {
+        let mut scene = first.clone();
+        scene.settings.strict = self.is_strict;
+        Ok(SavedWorld::from_parts(scene, journal(&self.changes)?, self.state))
+    }
+}
+
+/// Changes and state of a world, for the description of one of its bodies.
+#[derive(Debug)]
+pub struct PastBody {
+    pub(super) past: PastState,
+    /// Steps done.
+    pub step: u64,
+    /// Id of the body.
+    pub id: BodyId,
+    /// Ids of all bodies, by slot.
+    pub ids: Vec<Option<BodyId>>,
+}
+
+impl PastBody {
+    /// Returns the body with its joints, which refer to bodies by slot, given the world's original scene. None if the
+    /// body is not there.
+    ///
+    /// # Errors
+    /// The parts are inconsistent.
+    pub fn present(self, first: &Scene) -> Result<Option<Present>, String> {
+        self.past.saved(first)?.present(self.id.index as usize).map_err(|error| error.to_string())
     }
 }
 
@@ -203,6 +239,7 @@ impl Live {
         Ok(PastState {
             changes: SessionMemory { journal: journal.clone(), gravity: *gravity, ..SessionMemory::default() },
             state,
+            is_strict: self.world.compiled().settings.strict,
         })
     }
 
@@ -436,6 +473,14 @@ impl Live {
                 self.note(ReplayedChange::Remove { bodies: ids.iter().map(ToString::to_string).collect() });
                 Ok(json!({}))
             }
+            CommandRecord::Replace { body, with } => {
+                let id = names.find(&mut self.world, body).map_err(|problem| problem.at("body"))?;
+                let built = read_body(with)?;
+                self.world.replace_body(id, &built).map_err(|error| part_problem(error, "bodies[0]", "with"))?;
+                names.learn(built.id.as_deref(), id);
+                self.note(ReplayedChange::Replace { body: id.to_string(), with: with.clone() });
+                Ok(json!({}))
+            }
             CommandRecord::Join { a, b, joint } => {
                 let a = a.as_ref().map(|a| names.find(&mut self.world, a)).transpose();
                 let a = a.map_err(|problem| problem.at("a"))?;
@@ -534,12 +579,16 @@ impl Live {
     }
 }
 
-/// Replaces the library's path of the joint with that of the command.
-fn joint_problem(error: WorldError) -> Problem {
+/// Replaces the library's path of a body or joint with that of the command.
+fn part_problem(error: WorldError, from: &str, to: &str) -> Problem {
     let problem = Problem::from(error);
-    let path = problem.path.as_deref().and_then(|path| path.strip_prefix("joints[0]"));
-    let path = path.map(|rest| format!("joint{rest}"));
+    let path = problem.path.as_deref().and_then(|path| path.strip_prefix(from));
+    let path = path.map(|rest| format!("{to}{rest}"));
     Problem { path, ..problem }
+}
+
+fn joint_problem(error: WorldError) -> Problem {
+    part_problem(error, "joints[0]", "joint")
 }
 
 fn grabbing(point: [f32; 2], target: [f32; 2], max_force: f32, hertz: f32, damping_ratio: f32) -> Joint {
@@ -592,6 +641,10 @@ fn journal(memory: &SessionMemory) -> Result<Journal, String> {
             ReplayedChange::Remove { bodies } => {
                 let ids: Result<_, String> = bodies.iter().map(|id| body_from_text(id)).collect();
                 journal.push(*at, Alteration::RemoveBodies(ids?));
+            }
+            ReplayedChange::Replace { body, with } => {
+                let built = Box::new(read_body(with).map_err(detail)?);
+                journal.push(*at, Alteration::ReplaceBody(body_from_text(body)?, built));
             }
             ReplayedChange::Join { a, b, joint } => {
                 let a = a.as_deref().map(body_from_text).transpose()?;

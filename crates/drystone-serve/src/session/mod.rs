@@ -26,6 +26,7 @@ mod reopen;
 mod request;
 mod rest;
 mod rewind;
+mod series;
 mod shared;
 mod steps;
 mod time_slice;
@@ -49,13 +50,15 @@ use drystone::low_level::gpu::DeviceError;
 use drystone::low_level::types::VACANT;
 pub use handle::{GiveUp, Handle, Status, WorldFacts};
 use keys::Spill;
-pub use live::PastState;
 use live::{Live, Ring};
+pub use live::{PastBody, PastState};
 pub use open::{check_limits, check_work, facts as open_facts};
 use read::Asking;
 pub use read::{Charge, Format, QueryRecord, Read, RequestQueries};
 pub use request::{Answer, ReplySender, SessionRequest};
 use rewind::Rewinding;
+use series::SeriesRecorder;
+pub use series::SeriesRequest;
 pub use shared::{NextWake, Poke, Shared};
 use time_slice::SliceProgress;
 
@@ -169,6 +172,8 @@ pub struct Session {
     /// True while the world returns from disk; `ring` has its events.
     waking: bool,
     ring: Option<Ring>,
+    /// Recorder of series, while clients ask for them.
+    recorder: Option<SeriesRecorder>,
     /// Time since which the world has waited for memory.
     cramped: Option<Instant>,
     /// Reason why the world is not in memory, if there was no room.
@@ -243,6 +248,7 @@ impl Session {
             idle_since: None,
             waking: false,
             ring: None,
+            recorder: None,
             cramped: None,
             no_room: None,
             owes: false,

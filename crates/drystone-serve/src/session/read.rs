@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use super::live::{Live, PastState};
+use super::live::{Live, PastBody, PastState};
+use super::series::SeriesRequest;
 use super::{Answer, ReplySender};
 use crate::answers::{self, Circle, HalfPlaneOutline, PolygonOutline, QueryAnswer, ShapeOf, ShapeOutline, wide};
 use crate::config::Limits;
-use crate::op::read_shape;
+use crate::op::{BodySelector, find_body, read_shape};
 use crate::problem::Problem;
 use crate::stream::StreamFrame;
 use drystone::EventKind;
@@ -36,6 +37,10 @@ pub enum Read {
     Joints(Charge),
     /// Changes and state, from which a scene can be made. The function receives them.
     Past(HandOver, Charge),
+    /// Changes and state, from which a body and its joints can be described. The function receives them.
+    Body(BodySelector, BodyHandOver, Charge),
+    /// Energies and motion of a body, a row per step.
+    Series(SeriesRequest),
     /// Quality and energy.
     Metrics,
     /// Events from a number on, with a limit on their count.
@@ -54,6 +59,9 @@ pub enum Read {
 /// Receiver of a world's changes and state.
 pub type HandOver = Box<dyn FnMut(PastState) + Send>;
 
+/// Receiver of a world's changes and state, and of the ids of its bodies.
+pub type BodyHandOver = Box<dyn FnMut(PastBody) + Send>;
+
 /// Reserves memory for that many more bytes of an answer.
 pub type Charge = Box<dyn FnMut(usize) -> Result<(), Problem> + Send>;
 
@@ -64,6 +72,8 @@ impl fmt::Debug for Read {
             Self::Bodies(_) => "Bodies",
             Self::Joints(_) => "Joints",
             Self::Past(..) => "Past",
+            Self::Body(..) => "Body",
+            Self::Series(..) => "Series",
             Self::Metrics => "Metrics",
             Self::Events { .. } => "Events",
             Self::Query(_) => "Query",
@@ -121,11 +131,24 @@ pub fn answer(live: &mut Live, read: &mut Read) -> Result<Result<Answer, Problem
             }
             Err(problem) => Ok(Err(problem)),
         },
+        Read::Body(body, hand_over, charge) => {
+            // It is part of the path.
+            let id = match find_body(&mut live.world, body) {
+                Ok(id) => id,
+                Err(problem) => return Ok(Err(Problem::not_found(problem.detail))),
+            };
+            if let Err(problem) = charge(past_bytes(live)) {
+                return Ok(Err(problem));
+            }
+            let ids = (0..live.world.compiled().bodies.len()).map(|slot| live.world.body_id(slot)).collect();
+            hand_over(PastBody { past: live.past()?, step: live.world.steps(), id, ids });
+            Ok(Ok(Answer::json(&json!({}))))
+        }
         Read::Metrics => metrics(live).map(Ok),
         &mut Read::Events { from, most } => Ok(Ok(events(live, from, most))),
         Read::Ping => Ok(Ok(Answer::json(&json!({})))),
-        // Queries are executed in slices.
-        Read::Query(_) => Ok(Err(Problem::internal("a request for queries was read as a whole"))),
+        // Queries are executed in slices; series belong to the session.
+        Read::Query(_) | Read::Series(_) => Ok(Err(Problem::internal("the request was read as a whole"))),
     }
 }
 
@@ -224,7 +247,9 @@ fn bodies(live: &mut Live) -> answers::BodiesAnswer {
         let body = compiled.bodies.get(slot).filter(|body| body.kind != VACANT)?;
         let kind = ["static", "kinematic", "dynamic"].get(body.kind as usize)?;
         let mass = compiled.mass.get(slot)?.mass.into();
-        Some(answers::BodyShapes { id: id?, name: compiled.ids.get(slot).cloned().flatten(), kind, mass, shapes })
+        let name = compiled.ids.get(slot).cloned().flatten();
+        let color_index = body.color.checked_sub(1);
+        Some(answers::BodyShapes { id: id?, name, kind, mass, color_index, shapes })
     });
     let corner = |at: glam::Vec2| wide(at.to_array());
     let view = compiled.view.map(|view| answers::ViewRect { min: corner(view.min), max: corner(view.max) });

@@ -192,7 +192,10 @@ impl Session {
         took: Duration,
     ) -> Result<SliceProgress, Broken> {
         match outcome.and_then(|()| live.collect_events()) {
-            Ok(()) => self.stalled = None,
+            Ok(()) => {
+                self.stalled = None;
+                self.record_series(live)?;
+            }
             Err(WorldError::Device(error)) => return Err(Broken::of(&error)),
             Err(WorldError::Cancelled) => return Err(self.end_given_up(live)),
             Err(error) => {

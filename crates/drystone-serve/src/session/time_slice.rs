@@ -283,6 +283,7 @@ impl Session {
             Err(Broken::Sleep) => {
                 self.phase = Phase::Asleep(live.take_ring());
                 self.idle_since = None;
+                self.recorder = None;
                 self.handle.frames.send_replace(None);
                 metrics::counter!("drystone_worlds_put_to_disk_total").increment(1);
                 SliceProgress::Over(NextWake::Idle)

@@ -11,6 +11,7 @@ use super::super::app::App;
 use super::super::build::{Draft, MAX_CORNERS, Tool};
 use super::super::camera_follow::Covered;
 use super::super::drawing::split;
+use super::super::joint::effective_mass;
 use super::super::select::{BodyChange, SelectionRequest};
 use super::{amount, count, plate};
 use drystone::low_level::scene::MAX_POSITION;
@@ -118,15 +119,19 @@ impl App {
                 let most = (room - if is_small { 46.0 } else { 20.0 }).max(40.0);
                 egui::ScrollArea::vertical().max_height(most).min_scrolled_height(most).show(ui, |ui| {
                     ui.set_width(width - 8.0);
-                    if self.shows_body() { self.body_card(ui) } else { self.tool_card(ui) }
+                    match self.build.joint {
+                        Some(_) => self.joint_card(ui),
+                        None if self.shows_body() => self.body_card(ui),
+                        None => self.tool_card(ui),
+                    }
                 });
             });
         });
     }
 
-    /// Returns true if there is a card: of a building tool or a selected body.
+    /// Returns true if there is a card: of a building tool, a selected body or a selected joint.
     fn has_card(&self) -> bool {
-        self.build.tool != Tool::Move || self.build.selection.is_some()
+        self.build.tool != Tool::Move || self.build.selection.is_some() || self.build.joint.is_some()
     }
 
     /// Returns true if the card is that of the selected body, and not that of a tool.
@@ -151,10 +156,12 @@ impl App {
     /// Shows the title of a card in a small window, with the button that unfolds it; returns true if it is unfolded.
     fn card_head(&mut self, ui: &mut egui::Ui) -> bool {
         let open = self.fold.card_is_open;
-        let name = match &self.build.selection {
+        let joint = self.build.joint.as_ref().map(|joint| super::joint::title(&joint.now, joint.id));
+        let has_joint = joint.is_some();
+        let name = joint.unwrap_or_else(|| match &self.build.selection {
             Some(selection) if self.shows_body() => title(&selection.now.body, selection.id.index),
             _ => self.build.tool.name().to_owned(),
-        };
+        });
         ui.horizontal(|ui| {
             let (sign, hint) = if open { ("⏶", "fold this card") } else { ("⏷", "unfold this card") };
             if ui.small_button(sign).on_hover_text(hint).clicked() {
@@ -162,7 +169,7 @@ impl App {
             }
             if !open {
                 ui.label(RichText::new(name).strong());
-                if !self.shows_body() {
+                if !self.shows_body() && !has_joint {
                     self.draft_buttons(ui);
                 }
             }
@@ -233,11 +240,42 @@ impl App {
             row(ui, "frequency", hint, |ui| number(ui, "hertz", &mut stock.hertz, HERTZ));
             let hint = "0 swings for ever, 1 comes to rest without swinging";
             row(ui, "damping", hint, |ui| number(ui, "damping", &mut stock.damping, DAMPING));
+            let (mass, whose) = self.spring_mass();
+            let [stiffness, damping] = stock.constants(mass).map(amount);
+            let hint = "stiffness m (2π f)² and damping 2 ζ m (2π f) for the effective mass m of the two bodies";
+            let text = format!("= {stiffness} N/m, {damping} N·s/m {whose}");
+            ui.label(RichText::new(text).weak().small()).on_hover_text(hint);
         }
         if stock != self.build.stock {
             self.ask_for(Action::Stock(stock));
         }
         ui.horizontal(|ui| self.draft_buttons(ui));
+    }
+
+    /// Effective mass on which a new spring will swing, kg, with a text that says of what: the first body that was
+    /// clicked and the one under the pointer.
+    fn spring_mass(&self) -> (f32, String) {
+        let compiled = self.run.here().map(|run| run.world().compiled());
+        let inverse = |slot: usize| compiled.and_then(|all| all.bodies.get(slot)).map_or(0.0, |body| body.inv_mass);
+        let first = match &self.build.draft {
+            Draft::Joint(Tool::Spring, end) => end.body.map(|body| body.index as usize),
+            _ => None,
+        };
+        let over = self.pointer.over.filter(|_| self.pointer.is_fresh).map(|over| over.body);
+        let second = over.filter(|over| Some(*over) != first);
+        let mass = effective_mass([first, second].map(|slot| slot.map_or(0.0, inverse)));
+        if mass <= 0.0 {
+            return (1.0, "for each kg of the bodies' effective mass".to_owned());
+        }
+        let ends: Vec<String> = [first, second].into_iter().flatten().map(|slot| self.body_name(Some(slot))).collect();
+        (
+            mass,
+            if ends.len() == 2 {
+                format!("for {}", ends.join(" and "))
+            } else {
+                format!("for {} on a fixed point", ends[0])
+            },
+        )
     }
 
     /// Shows the buttons that end the drawing in progress.
@@ -259,7 +297,6 @@ impl App {
         let step = self.run.steps();
         let Some(selection) = &self.build.selection else { return };
         let (body, slot) = (selection.now.body.clone(), selection.id.index);
-        let joints = selection.now.joints.len() as u64;
         let (velocity, spin) = selection.motion(step);
         let center = self.run.here().and_then(|run| run.world().compiled().mass.get(slot as usize)).map(|m| m.center);
         let (position, angle) = selection.place(step, center.unwrap_or_default());
@@ -294,10 +331,8 @@ impl App {
             if moves {
                 asked = asked.take().or(locks(ui, &body));
             }
-            if joints > 0 {
-                ui.label(RichText::new(format!("held by {}", count(joints, "joint"))).weak().small());
-            }
         });
+        self.joints_of_body(ui);
         if let Some(action) = choice.or(asked.map(Action::Change)) {
             self.ask_for(action);
         }
@@ -382,13 +417,20 @@ impl Ghost<'_> {
 }
 
 /// Kind of a number field: its range, its change per point of a drag, and its unit.
-struct NumberField {
+pub(super) struct NumberField {
     range: RangeInclusive<f32>,
     speed: f64,
     unit: &'static str,
 }
 
-const fn kind(range: RangeInclusive<f32>, speed: f64, unit: &'static str) -> NumberField {
+impl NumberField {
+    /// Range of its values.
+    pub(super) fn range(&self) -> &RangeInclusive<f32> {
+        &self.range
+    }
+}
+
+pub(super) const fn kind(range: RangeInclusive<f32>, speed: f64, unit: &'static str) -> NumberField {
     NumberField { range, speed, unit }
 }
 
@@ -407,14 +449,17 @@ const FRICTION_HINT: &str = "Coulomb's coefficient: 0 is ice, 1 is rubber";
 const RESTITUTION_HINT: &str = "share of its speed with which it bounces back, 0 to 1";
 
 /// Shows a number that can be dragged or typed; returns true when the user has set another value.
-fn number(ui: &mut egui::Ui, key: &str, value: &mut f32, kind: NumberField) -> bool {
+pub(super) fn number(ui: &mut egui::Ui, key: &str, value: &mut f32, kind: NumberField) -> bool {
     let id = ui.scope_id().with(key);
     let mut now = ui.data(|data| data.get_temp::<f32>(id)).unwrap_or(*value);
+    let is_positive = *kind.range.start() > 0.0;
     let drag = egui::DragValue::new(&mut now)
         .range(kind.range)
         .clamp_existing_to_range(false)
         .speed(kind.speed)
         .max_decimals(3)
+        .custom_formatter(if is_positive { super::positive } else { super::decimals })
+        .custom_parser(super::parsed)
         .suffix(kind.unit)
         .update_while_editing(false);
     let response = ui.add(drag);
@@ -430,7 +475,7 @@ fn number(ui: &mut egui::Ui, key: &str, value: &mut f32, kind: NumberField) -> b
 }
 
 /// Shows a row of the card: a name, and a field beside it.
-fn row<T>(ui: &mut egui::Ui, text: &str, hint: &str, content: impl FnOnce(&mut egui::Ui) -> T) -> T {
+pub(super) fn row<T>(ui: &mut egui::Ui, text: &str, hint: &str, content: impl FnOnce(&mut egui::Ui) -> T) -> T {
     ui.horizontal(|ui| {
         super::name(ui, text, NAME, hint);
         content(ui)

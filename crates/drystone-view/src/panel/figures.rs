@@ -370,21 +370,35 @@ impl App {
         };
         rows_ui(ui, "quality", 1, &quality_rows(&last.metrics, self.facts().joints > 0));
         ui.label(RichText::new(format!("at step {}", last.step)).weak().small());
-        self.energies_plot(ui);
+        self.overlap_plot(ui);
     }
 
     /// Shows the buttons that write files.
     pub(super) fn files_section(&mut self, ui: &mut egui::Ui) {
         let record = if self.recording.is_some() { "stop GIF" } else { "record GIF" };
-        let things = [("picture", Action::SavePicture), (record, Action::Record), ("state", Action::SaveState)];
-        let times = [("times as CSV", Action::Csv), ("times as trace", Action::Trace)];
-        let scene = [("scene as JSON", Action::SaveScene)];
+        let things = [
+            ("picture", Action::SavePicture, "a PNG of the world as it is shown, without the panel (P)"),
+            (record, Action::Record, "a moving picture of what is shown from now on, until it is stopped (G)"),
+            (
+                "state",
+                Action::SaveState,
+                "the world with its history and settings (.snap), to go on to the same bits (K)",
+            ),
+        ];
+        let times = [
+            ("times as CSV", Action::Csv, "computing times of the stages of each step; energies are under Graphs"),
+            ("times as trace", Action::Trace, "computing times of the stages, for a viewer of traces such as Perfetto"),
+        ];
+        let scene = [("scene as JSON", Action::SaveScene, "the world as a scene file, to open or edit (J)")];
+        let folder = super::scene::folder_text(&self.folder);
         for row in [&things[..], &times[..], &scene[..]] {
             ui.horizontal(|ui| {
-                for (text, action) in row {
+                for (text, action, meaning) in row {
+                    let hint = format!("{meaning}.\nWrites into {folder}, under a name with the scene and the step");
                     // The same width for both texts.
                     let width = if *action == Action::Record { 76.0 } else { 0.0 };
-                    if ui.add(egui::Button::new(*text).min_size(vec2(width, 0.0))).clicked() {
+                    let button = ui.add(egui::Button::new(*text).min_size(vec2(width, 0.0)));
+                    if button.on_hover_text(hint).clicked() {
                         self.ask_for(action.clone());
                     }
                 }

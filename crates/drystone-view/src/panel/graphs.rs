@@ -1,12 +1,13 @@
 //! Graphs over time: energies of the world, and the motion of graphed bodies.
 
 use egui::{Align2, Color32, RichText, Sense, vec2};
-use egui_plot::{HoverPosition, Line, Plot, PlotPoints};
+use egui_plot::{AxisHints, GridInput, GridMark, HoverPosition, Line, Plot, PlotPoints};
 
 use super::super::action::Action;
 use super::super::app::App;
+use super::super::figures::Figures;
 use super::super::watch::{KEPT, MAX_WATCHED, Quantity, Track};
-use super::amount;
+use super::{ROOM, amount};
 
 /// Maximum number of drawn points of a curve.
 const MAX_POINTS: usize = 800;
@@ -48,7 +49,44 @@ fn thin(points: Vec<[f64; 2]>) -> Vec<[f64; 2]> {
     points.chunks(each).flat_map(ends).collect()
 }
 
-/// Draws curves over seconds, under a title with the unit.
+/// Minimum distance of grid lines over time and over values, points: so much room do their labels take.
+const LINES_APART: [f32; 2] = [44.0, 20.0];
+/// Part of the distance of grid lines that egui_plot takes for the finest grid, points.
+const FINEST: f64 = 8.0;
+
+/// Distance of grid lines: the smallest of 1, 2, 5 · 10ⁿ that is at least this.
+fn round_step(least: f64) -> f64 {
+    let decade = 10_f64.powf(least.log10().floor());
+    [1.0, 2.0, 5.0, 10.0].into_iter().map(|digit| digit * decade).find(|step| *step >= least).unwrap_or(10.0 * decade)
+}
+
+/// Grid lines at least `apart` points from each other, which all have labels.
+#[allow(clippy::cast_possible_truncation, reason = "some dozens of lines")]
+fn grid_lines(input: &GridInput, apart: f32) -> Vec<GridMark> {
+    let step = round_step(input.base_step_size / FINEST * f64::from(apart));
+    let (low, high) = input.bounds;
+    if !(step.is_normal() && low.is_finite() && high.is_finite()) {
+        return Vec::new();
+    }
+    let (first, last) = ((low / step).ceil() as i64, (high / step).floor() as i64);
+    #[allow(clippy::cast_precision_loss, reason = "some dozens of lines")]
+    let mark = |index: i64| GridMark { value: index as f64 * step, step_size: step };
+    (first..=last.min(first.saturating_add(200))).map(mark).collect()
+}
+
+/// Label of a grid line, with as many decimals as the distance of two lines needs.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few decimals")]
+fn line_label(mark: &GridMark) -> String {
+    let (value, step) = (if mark.value.abs() < 1e-9 * mark.step_size { 0.0 } else { mark.value }, mark.step_size);
+    if value.abs() >= 1e6 || step < 1e-4 {
+        return if value == 0.0 { "0".to_owned() } else { format!("{value:.1e}") };
+    }
+    let decimals = (-step.log10().floor()).clamp(0.0, 4.0) as usize;
+    format!("{value:.decimals$}")
+}
+
+/// Draws curves over seconds, under a title with the unit. The height is for a panel of the usual width; in a wider one
+/// the plot is higher in proportion.
 pub(super) fn plot(
     ui: &mut egui::Ui,
     title: &str,
@@ -59,12 +97,24 @@ pub(super) fn plot(
 ) {
     ui.label(RichText::new(format!("{title}, {unit}")).small()).on_hover_text(hint);
     let unit = unit.to_owned();
+    let font = egui::TextStyle::Small.resolve(ui.style());
+    let ink = ui.visuals().text_color();
+    let axis = |axis: AxisHints<'static>, [near, far]: [f32; 2]| {
+        axis.label_spacing(egui::Rangef::new(near, far)).tick_label_font(font.clone()).tick_label_color(ink)
+    };
+    let [across, up] = LINES_APART;
+    let time = axis(AxisHints::new_x(), [0.3 * across, 0.5 * across]);
+    let value = axis(AxisHints::new_y(), [0.3 * up, 0.5 * up]);
     Plot::new(title)
-        .height(height)
+        .height(height * (ui.available_width() / ROOM).max(1.0))
+        .grid_spacing(egui::Rangef::new(8.0, 220.0))
+        .x_grid_spacer(move |input| grid_lines(&input, across))
+        .y_grid_spacer(move |input| grid_lines(&input, up))
+        .custom_x_axes(vec![time.formatter(|mark, _| format!("{} s", line_label(&mark)))])
+        .custom_y_axes(vec![value.formatter(|mark, _| line_label(&mark))])
         .allow_scroll(false)
         .allow_drag(false)
         .allow_zoom(false)
-        .x_axis_formatter(|mark, _| format!("{} s", mark.value))
         .label_formatter(move |at| {
             let (HoverPosition::NearDataPoint { position: place, .. } | HoverPosition::Elsewhere { position: place }) =
                 at;
@@ -89,11 +139,16 @@ fn entry(ui: &mut egui::Ui, color: Color32, text: &str) {
 }
 
 impl App {
-    /// Shows the energies over time. Of potential energy the change is drawn, as its zero is arbitrary.
+    /// Shows the energies of the whole scene over time. Of potential energy the change is drawn, as its zero is
+    /// arbitrary.
     #[allow(clippy::cast_precision_loss, reason = "plots")]
-    pub(super) fn energies_plot(&mut self, ui: &mut egui::Ui) {
+    fn energies_plot(&mut self, ui: &mut egui::Ui) {
+        self.wants.quality = true;
         let all = &self.figures.qualities;
-        let (Some(first), Some(last)) = (all.front(), all.back()) else { return };
+        let (Some(first), Some(last)) = (all.front(), all.back()) else {
+            ui.label(RichText::new("no energy measured yet").weak());
+            return;
+        };
         let (dt, zero) = (self.dt(), first.metrics.potential_energy);
         let ink = ui.visuals().text_color();
         let mut energies: Vec<(&str, Color32, f64, Vec<[f64; 2]>)> = Vec::new();
@@ -110,28 +165,35 @@ impl App {
         let entries: Vec<_> =
             energies.iter().map(|(name, color, now, _)| (*color, format!("{name} {} J", short(*now)))).collect();
         let curves = energies.into_iter().map(|(name, color, _, points)| (name.to_owned(), color, points)).collect();
-        let title = format!("energy, potential since step {}", first.step);
-        let hint =
-            "potential energy, and with it the total, are drawn as they have changed since the first measurement";
+        let title = format!("energy of the scene, potential since step {}", first.step);
+        let hint = "of all dynamic bodies and of the springs of joints. Potential energy, and with it the total, are drawn as \
+                    they have changed since the first measurement";
         plot(ui, &title, "J", hint, 120.0, curves);
         ui.horizontal_wrapped(|ui| {
             for (color, text) in entries {
                 entry(ui, color, &text);
             }
         });
-        let points = all.iter().map(|q| [q.step as f64 * dt, 1e3 * q.metrics.max_penetration]).collect();
-        let hint = "how far the two shapes that overlap most are inside each other";
-        plot(ui, "deepest overlap", "mm", hint, 80.0, vec![("deepest".to_owned(), POTENTIAL, points)]);
         let hint = "energies and deepest overlap, a row per measurement, over the time that these curves show";
         if ui.button("energies as CSV").on_hover_text(hint).clicked() {
             self.ask_for(Action::SaveEnergies);
         }
     }
 
-    /// Shows the section of graphed bodies. It opens and scrolls into sight when a body is added.
+    /// Shows the deepest overlap over time.
+    #[allow(clippy::cast_precision_loss, reason = "plots")]
+    pub(super) fn overlap_plot(&self, ui: &mut egui::Ui) {
+        let dt = self.dt();
+        let points =
+            self.figures.qualities.iter().map(|q| [q.step as f64 * dt, 1e3 * q.metrics.max_penetration]).collect();
+        let hint = "how far the two shapes that overlap most are inside each other";
+        plot(ui, "deepest overlap", "mm", hint, 80.0, vec![("deepest".to_owned(), POTENTIAL, points)]);
+    }
+
+    /// Shows the section of graphs. It opens and scrolls into sight when a body is added.
     pub(super) fn graphs_header(&mut self, ui: &mut egui::Ui) {
         let opens = std::mem::take(&mut self.watch.opens).then_some(true);
-        let header = egui::CollapsingHeader::new(RichText::new("Body graphs").strong()).open(opens);
+        let header = egui::CollapsingHeader::new(RichText::new("Graphs").strong()).open(opens);
         let shown = header.show(ui, |ui| {
             self.graphs_section(ui);
             ui.add_space(2.0);
@@ -141,8 +203,24 @@ impl App {
         }
     }
 
-    /// Shows the graphed bodies, the choice of quantities, and their curves.
+    /// Shows the graphs of bodies, and those of the energies of the scene.
     fn graphs_section(&mut self, ui: &mut egui::Ui) {
+        self.body_graphs(ui);
+        let mut energies = self.watch.energies;
+        let hint = "kinetic, potential and elastic energy of the whole scene, and their sum";
+        if ui.checkbox(&mut energies, "energies of the scene").on_hover_text(hint).changed() {
+            self.watch.energies = energies;
+        }
+        if energies {
+            if !Figures::measures_itself(self.facts().bodies) && ui.button("measure").clicked() {
+                self.ask_for(Action::Measure);
+            }
+            self.energies_plot(ui);
+        }
+    }
+
+    /// Shows the graphed bodies, the choice of quantities, and their curves.
+    fn body_graphs(&mut self, ui: &mut egui::Ui) {
         if self.watch.tracks.is_empty() {
             let text = format!("point at a body and press W: it is graphed; {MAX_WATCHED} bodies at most");
             ui.label(RichText::new(text).weak());
@@ -217,7 +295,36 @@ impl App {
 
 #[cfg(test)]
 mod tests {
+    use super::super::texts::shown_texts;
     use super::*;
+
+    /// Each grid line of the time axis has its label, and the lines are at round times, in plots of any length and
+    /// width.
+    #[test]
+    fn the_time_axis_has_labels_at_its_lines() {
+        let labels = |seconds: f64, width: f32| -> Vec<String> {
+            let points = (0..=100).map(|index| [f64::from(index) * seconds / 100.0, f64::from(index % 7)]).collect();
+            let curves = vec![("y".to_owned(), KINETIC, points)];
+            let texts = shown_texts(vec2(width, 400.0), |ui| plot(ui, "y", "m", "", 96.0, curves.clone()));
+            texts.into_iter().filter(|text| text.ends_with(" s")).collect()
+        };
+        assert_eq!(labels(4.5, 317.0), ["0 s", "1 s", "2 s", "3 s", "4 s"]);
+        assert_eq!(labels(0.3, 200.0), ["0.0 s", "0.1 s", "0.2 s", "0.3 s"]);
+        let wide = labels(4.5, 700.0);
+        assert!(wide.len() > 8 && wide.contains(&"0.5 s".to_owned()), "{wide:?}");
+        assert!((3..=8).contains(&labels(60.0, 317.0).len()), "{:?}", labels(60.0, 317.0));
+    }
+
+    #[test]
+    fn lines_are_at_round_values() {
+        assert_eq!([0.7, 1.0, 1.3, 3.0, 7.0, 0.03].map(round_step), [1.0, 1.0, 2.0, 5.0, 10.0, 0.05]);
+        let lines = grid_lines(&GridInput { bounds: (-0.2, 4.6), base_step_size: 0.15 }, 44.0);
+        let values: Vec<f64> = lines.iter().map(|mark| mark.value).collect();
+        assert_eq!(values, [0.0, 1.0, 2.0, 3.0, 4.0]);
+        assert!(grid_lines(&GridInput { bounds: (0.0, f64::NAN), base_step_size: 0.1 }, 44.0).is_empty());
+        let label = |value: f64, step_size: f64| line_label(&GridMark { value, step_size });
+        assert_eq!([label(0.1 + 0.2, 0.1), label(-1e-18, 0.5), label(20.0, 10.0)], ["0.3", "0.0", "20"]);
+    }
 
     #[test]
     fn thin_curves_keep_their_peaks() {

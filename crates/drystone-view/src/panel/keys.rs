@@ -2,7 +2,7 @@
 
 use egui::{Align2, RichText};
 
-use super::super::action::{KEYS, KeyBinding, POINTER};
+use super::super::action::{KEYS, KeyBinding, POINTER, WITH_CONTROL};
 use super::super::app::App;
 
 /// Width of the list in one column and in two, points.
@@ -31,7 +31,7 @@ impl App {
                         column(ui, &KEYS, true);
                         return;
                     }
-                    let (left, right) = KEYS.split_at(KEYS.len().div_ceil(2) + 2);
+                    let (left, right) = KEYS.split_at(KEYS.len().div_ceil(2) + 4);
                     ui.columns(2, |columns| {
                         column(&mut columns[0], left, false);
                         column(&mut columns[1], right, true);
@@ -49,6 +49,11 @@ fn column(ui: &mut egui::Ui, keys: &[KeyBinding], pointer: bool) {
         for key in keys {
             ui.label(RichText::new(key.shown).strong().monospace());
             ui.label(key.meaning);
+            ui.end_row();
+        }
+        for (what, meaning) in WITH_CONTROL.into_iter().filter(|_| pointer) {
+            ui.label(RichText::new(what).strong().monospace());
+            ui.label(meaning);
             ui.end_row();
         }
         for (what, meaning) in POINTER.into_iter().filter(|_| pointer) {

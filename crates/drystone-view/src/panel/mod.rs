@@ -5,6 +5,7 @@ mod build;
 mod figures;
 mod fold;
 mod graphs;
+mod joint;
 mod keys;
 mod layers;
 mod scene;
@@ -269,6 +270,7 @@ impl App {
             painter.vline(middle, rect.y_range(), Stroke::new(1.0, ink.gamma_multiply(0.5)));
         }
         self.watched_rings(&painter, scale);
+        self.joint_marks(&painter, ui, scale);
         self.band(&painter, ui, scale);
         if let Some(text) = self.note() {
             plate(&painter, ui, rect.center_top() + egui::vec2(0.0, 12.0), Align2::CENTER_TOP, text);
@@ -287,6 +289,9 @@ impl App {
         }
         if let Some(text) = self.doing() {
             plate(&painter, ui, rect.center_bottom() - egui::vec2(0.0, 40.0), Align2::CENTER_BOTTOM, &text);
+        }
+        if self.joint_plate(&painter, ui, rect, scale) {
+            return;
         }
         let Some((over, pixel)) = self.pointer.told().filter(|_| self.build.draft == Draft::None) else { return };
         let about = &self.pointer.about;
@@ -352,7 +357,8 @@ impl App {
     /// Shows a band between a held body and the pointer; while the world is paused, with a hint how to let the body
     /// follow.
     fn band(&self, painter: &egui::Painter, ui: &egui::Ui, scale: f32) {
-        let (Some(held), Some(pixel)) = (self.pointer.held_at(), self.pointer.pixel) else { return };
+        let held = self.pointer.held_at().or(self.pointer.pressed_at());
+        let (Some(held), Some(pixel)) = (held, self.pointer.pixel) else { return };
         let cameras = split(&self.camera, self.worlds());
         let Some(camera) = cameras.iter().rev().find(|camera| pixel.x >= camera.origin.x).or(cameras.first()) else {
             return;
@@ -419,20 +425,22 @@ fn section(ui: &mut egui::Ui, title: &str, open: bool, content: impl FnOnce(&mut
     });
 }
 
-/// Writes a number with three significant digits.
-pub(super) fn amount(value: f32) -> String {
+/// Writes a number with two or three significant digits.
+pub(crate) fn amount(value: f32) -> String {
     let size = value.abs();
     if size == 0.0 {
         "0".to_owned()
-    } else if (0.001..1e5).contains(&size) {
+    } else if (1e-4..1e5).contains(&size) {
         let digits: usize = if size >= 100.0 {
             0
         } else if size >= 10.0 {
             1
         } else if size >= 1.0 {
             2
-        } else {
+        } else if size >= 0.01 {
             3
+        } else {
+            5
         };
         format!("{value:.digits$}")
     } else {
@@ -471,7 +479,24 @@ pub(super) fn name(ui: &mut egui::Ui, text: &str, width: f32, hint: &str) {
 
 /// Makes a slider that does not change a value outside its range unless the user moves it.
 pub(super) fn slider<N: egui::emath::Numeric>(value: &mut N, range: std::ops::RangeInclusive<N>) -> egui::Slider<'_> {
-    egui::Slider::new(value, range).clamping(egui::SliderClamping::Edits)
+    egui::Slider::new(value, range).clamping(egui::SliderClamping::Edits).custom_parser(parsed)
+}
+
+/// Parses a number with a decimal point or a decimal comma.
+pub(super) fn parsed(text: &str) -> Option<f64> {
+    let digits = text.trim().trim_end_matches(|c: char| !c.is_ascii_digit() && c != '.' && c != ',').trim_end();
+    digits.replace(',', ".").replace('−', "-").parse().ok()
+}
+
+/// Writes a number with some decimals, and one that rounds to zero without a sign.
+fn decimals(value: f64, digits: std::ops::RangeInclusive<usize>) -> String {
+    let text = egui::emath::format_with_decimals_in_range(value, digits);
+    if text.contains(|c: char| ('1'..='9').contains(&c)) { text } else { text.trim_start_matches('-').to_owned() }
+}
+
+/// Writes a quantity that is never zero with some decimals, and a small one with as many as it needs.
+fn positive(value: f64, digits: std::ops::RangeInclusive<usize>) -> String {
+    if value.abs() < 0.1 { plain(value, digits) } else { decimals(value, digits) }
 }
 
 /// Writes a number with at most four significant digits and no trailing zeros.
@@ -509,12 +534,18 @@ mod tests {
     #[test]
     fn numbers_are_written_for_people() {
         assert_eq!([0, 7, 1000, 1_234_567].map(group), ["0", "7", "1,000", "1,234,567"]);
-        let written = [0.0, 1.0, 12.345, 1234.5, 0.0123, 1e-7, 1e9].map(amount);
+        let written = [0.0, 1.0, 12.345, 1234.5, 0.0123, 8e-4, 1e-7, 1e9].map(amount);
         assert_eq!(
             [(0, "joint"), (1, "body"), (2_000, "body")].map(|(n, noun)| count(n, noun)),
             ["0 joints", "1 body", "2,000 bodies"]
         );
-        assert_eq!(written, ["0", "1.00", "12.3", "1234", "0.012", "1.0e-7", "1.0e9"]);
+        assert_eq!(written, ["0", "1.00", "12.3", "1234", "0.012", "0.00080", "1.0e-7", "1.0e9"]);
+        let written = [-0.000_1, -0.04, 1.5, -2.0].map(|n| decimals(n, 1..=3));
+        assert_eq!(written, ["0.000", "-0.04", "1.5", "-2.0"]);
+        let read = ["2,5", " 2.5 kg", "-3", "−3", "1e3", "abc", "", "1,2,3"].map(parsed);
+        assert_eq!(read, [Some(2.5), Some(2.5), Some(-3.0), Some(-3.0), Some(1e3), None, None, None]);
+        let written = [1.0, 0.25, 0.0008, 2e-6].map(|n| positive(n, 2..=3));
+        assert_eq!(written, ["1.00", "0.25", "0.0008", "2.00e-6"]);
         let written = [0.0, 1.0, 0.436_332_312, 12.5, 1200.0, 0.000_5, 123_456.0, -0.25, 1e-9].map(|n| plain(n, 0..=6));
         assert_eq!(written, ["0", "1", "0.4363", "12.5", "1200", "0.0005", "123456", "-0.25", "1.00e-9"]);
     }

@@ -5,11 +5,11 @@ use glam::Vec2;
 
 use super::super::action::Action;
 use super::super::app::App;
-use super::super::pointer::DROPS;
+use super::super::pointer::{DROP_COUNTS, DROPS};
 use super::super::source::SceneSource;
 use super::super::thumbs::POINTS;
-use super::{count, digits, group, name, plain, slider};
-use drystone_scenes::catalogue::{self, Entry, Topic};
+use super::{amount, count, digits, group, name, plain, slider};
+use drystone_scenes::catalogue::{self, Entry, Parameter, Topic};
 
 /// Height of the list of scenes, points, and its minimum in a low window.
 const LIST: f32 = 460.0;
@@ -25,7 +25,65 @@ impl App {
             SceneSource::Catalogue { entry, .. } => entry.name.to_owned(),
             SceneSource::File { .. } | SceneSource::Given(_) => wished.title(),
         };
-        ui.menu_button(format!("{title}  ⏷"), |ui| {
+        ui.horizontal(|ui| {
+            self.scene_list(ui, &title);
+            self.path_field(ui);
+        });
+        match wished {
+            SceneSource::Catalogue { entry, values } => {
+                ui.label(RichText::new(entry.summary).weak());
+                let asked = parameters_ui(ui, entry, &values);
+                if let Some((index, value)) = asked {
+                    self.ask_for(Action::Parameter(index, value));
+                }
+            }
+            SceneSource::File { path, .. } => {
+                ui.label(RichText::new(format!("{} — reloads when it changes", path.display())).weak());
+            }
+            SceneSource::Given(_) => {}
+        }
+        self.fault_note(ui);
+        // The parameters above are of the scene that is being opened; the counts below would be of the old one.
+        if self.opening.is_some() {
+            ui.label("opening …");
+            return;
+        }
+        let facts = self.facts();
+        let (bodies, shapes, joints) = (facts.there as u64, facts.shapes as u64, facts.joints as u64);
+        let [bodies, shapes, joints] =
+            [(bodies, "body"), (shapes, "shape"), (joints, "joint")].map(|(n, noun)| count(n, noun));
+        ui.label(format!("{bodies}, {shapes}, {joints}"));
+        let hint = "with it the scene begins; R, the restart, goes back to the bodies of the beginning and keeps the gravity that you \
+                    set, \\ goes back to this one";
+        ui.label(RichText::new(gravity_text(self.run.scene().gravity)).weak()).on_hover_text(hint);
+    }
+
+    /// Shows the field for the path of a file, and the button that opens it.
+    fn path_field(&mut self, ui: &mut egui::Ui) {
+        ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
+            let hint = format!(
+                "opens the scene file (.json) or saved world (.snap) of this path, from {}; a file dropped on the window \
+                 opens as well",
+                folder_text(&self.folder)
+            );
+            let mut opens = ui.button("open").on_hover_text(&hint).clicked();
+            let width = (ui.available_width() - 4.0).max(40.0);
+            let field = egui::TextEdit::singleline(&mut self.path).hint_text("path of a file").desired_width(width);
+            let field = ui.add(field.margin(egui::Margin::symmetric(4, 2))).on_hover_text(&hint);
+            opens |= field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
+            let path = self.path.trim().to_owned();
+            if opens && path.is_empty() {
+                self.say("write the path of a scene file or a saved world into the field first");
+                field.request_focus();
+            } else if opens {
+                self.ask_for(Action::Open(path));
+            }
+        });
+    }
+
+    /// Shows the button with the list of scenes.
+    fn scene_list(&mut self, ui: &mut egui::Ui, title: &str) {
+        ui.menu_button(format!("{}  ⏷", short_title(title)), |ui| {
             ui.set_min_width(330.0);
             let field = egui::TextEdit::singleline(&mut self.search).hint_text("search scenes, or a path");
             let search = ui.add(field.margin(egui::Margin::symmetric(6, 4)).desired_width(318.0));
@@ -78,43 +136,26 @@ impl App {
                 ui.close();
             }
         });
-        match wished {
-            SceneSource::Catalogue { entry, values } => {
-                ui.label(RichText::new(entry.summary).weak());
-                let asked = parameters_ui(ui, entry, &values);
-                if let Some((index, value)) = asked {
-                    self.ask_for(Action::Parameter(index, value));
-                }
-            }
-            SceneSource::File { path, .. } => {
-                ui.label(RichText::new(format!("{} — reloads when it changes", path.display())).weak());
-            }
-            SceneSource::Given(_) => {}
-        }
-        self.fault_note(ui);
-        // The parameters above are of the scene that is being opened; the counts below would be of the old one.
-        if self.opening.is_some() {
-            ui.label("opening …");
-            return;
-        }
-        let facts = self.facts();
-        let (bodies, shapes, joints) = (facts.there as u64, facts.shapes as u64, facts.joints as u64);
-        let [bodies, shapes, joints] =
-            [(bodies, "body"), (shapes, "shape"), (joints, "joint")].map(|(n, noun)| count(n, noun));
-        ui.label(format!("{bodies}, {shapes}, {joints}"));
     }
 
     /// Shows the choices for drops, and gravity.
     pub(super) fn tools_section(&mut self, ui: &mut egui::Ui) {
         ui.horizontal(|ui| {
-            ui.label("D drops").on_hover_text("at the pointer");
-            for count in [1, 100, 10_000] {
-                if ui.selectable_label(self.prefs.drop_count == count, group(count.into())).clicked() {
+            let size = amount(self.drop_size());
+            let hint = format!(
+                "at the pointer, each about {size} m wide: as the median dynamic body of this scene, at any zoom"
+            );
+            ui.spacing_mut().item_spacing.x = 2.0;
+            ui.spacing_mut().button_padding.x = 3.0;
+            ui.label("D drops").on_hover_text(&hint);
+            for count in DROP_COUNTS {
+                let label = ui.selectable_label(self.prefs.drop_count == count, group(count.into()));
+                if label.on_hover_text(&hint).clicked() {
                     self.ask_for(Action::DropCount(count));
                 }
             }
             let mut kind = self.prefs.drop.clone();
-            egui::ComboBox::from_id_salt("drop").width(84.0).selected_text(&kind).show_ui(ui, |ui| {
+            egui::ComboBox::from_id_salt("drop").width(52.0).selected_text(&kind).show_ui(ui, |ui| {
                 for name in DROPS {
                     ui.selectable_value(&mut kind, name.to_owned(), name);
                 }
@@ -133,18 +174,18 @@ impl App {
         }
         let (before_strength, before_angle) = (strength, angle);
         ui.horizontal(|ui| {
-            ui.spacing_mut().slider_width = 118.0;
+            ui.spacing_mut().slider_width = 106.0;
             name(
                 ui,
-                "gravity",
-                62.0,
+                "gravity now",
+                74.0,
                 "acceleration of falling bodies; the Earth's is 9.81 m/s². It changes while the world runs",
             );
             ui.add(slider(&mut strength, 0.0..=50.0).suffix(" m/s²").custom_formatter(digits::<2>));
         });
         ui.horizontal(|ui| {
-            ui.spacing_mut().slider_width = 118.0;
-            name(ui, "tilt", 62.0, "direction of gravity: 0 is down, 90° to the right ([ and ])");
+            ui.spacing_mut().slider_width = 106.0;
+            name(ui, "tilt", 74.0, "direction of gravity: 0 is down, 90° to the right ([ and ])");
             ui.add(slider(&mut angle, -180.0..=180.0).suffix("°").custom_formatter(digits::<0>));
         });
         if strength != before_strength || angle != before_angle {
@@ -155,25 +196,37 @@ impl App {
     }
 }
 
+/// Title of a scene, shortened so that the field beside it has room.
+fn short_title(title: &str) -> String {
+    const MOST: usize = 20;
+    if title.chars().count() <= MOST {
+        return title.to_owned();
+    }
+    title.chars().take(MOST - 1).chain(['…']).collect()
+}
+
+/// Name of the folder for files, for hover texts.
+pub(super) fn folder_text(folder: &std::path::Path) -> String {
+    let whole = std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned());
+    whole.display().to_string()
+}
+
 /// Shows a slider for each parameter of a scene; during a drag, which builds nothing, also the number of bodies that
 /// the scene will have. Returns the position of a parameter with its new value once the user has set it.
 fn parameters_ui(ui: &mut egui::Ui, entry: &'static Entry, values: &[f64]) -> Option<(usize, f64)> {
     let (mut asked, mut planned) = (None, None);
     for (index, (parameter, value)) in entry.parameters.iter().zip(values).enumerate() {
-        // The slider for gravity in the section Tools needs no restart.
-        if parameter.name == "gravity" {
-            continue;
-        }
         let mut new = *value;
         ui.horizontal(|ui| {
             ui.spacing_mut().slider_width = 110.0;
-            name(ui, parameter.name, 96.0, parameter.meaning);
+            let hint = parameter_hint(parameter);
+            name(ui, parameter.name, 96.0, &hint);
             let mut handle = slider(&mut new, parameter.min..=parameter.max);
             handle = if parameter.integer { handle.integer() } else { handle.custom_formatter(plain) };
             if parameter.is_logarithmic() {
                 handle = handle.logarithmic(true);
             }
-            let response = ui.add(handle).on_hover_text(parameter.meaning);
+            let response = ui.add(handle).on_hover_text(&hint);
             // During a drag nothing is built: the last value counts.
             let id = ui.scope_id().with(("parameter", entry.name, parameter.name));
             if response.changed() {
@@ -203,11 +256,34 @@ fn parameters_ui(ui: &mut egui::Ui, entry: &'static Entry, values: &[f64]) -> Op
     asked
 }
 
+/// Hover text of a parameter.
+fn parameter_hint(parameter: &Parameter) -> String {
+    let more = if parameter.name == "gravity" {
+        "; builds the scene again. \"gravity now\" in Tools changes it while the world runs"
+    } else {
+        ""
+    };
+    format!("{}{more}", parameter.meaning)
+}
+
+/// Text with the gravity of a scene, as it begins.
+fn gravity_text(gravity: Vec2) -> String {
+    if gravity == Vec2::ZERO {
+        return "gravity of the scene: none".to_owned();
+    }
+    let strength = plain(f64::from(gravity.length()), 0..=6);
+    if gravity.x == 0.0 {
+        let way = if gravity.y < 0.0 { "downwards" } else { "upwards" };
+        return format!("gravity of the scene: {strength} m/s² {way}");
+    }
+    let [x, y] = [gravity.x, gravity.y].map(|side| plain(f64::from(side), 0..=6));
+    format!("gravity of the scene: {strength} m/s² ({x}, {y})")
+}
+
 /// Scenes of the list: all of them by topics, or the result of a search.
 fn listed(wanted: &str) -> Vec<(Option<Topic>, Vec<&'static Entry>)> {
     if wanted.trim().is_empty() {
-        let of = |topic| catalogue::entries().iter().filter(move |entry| entry.topic == topic).collect();
-        return Topic::ALL.into_iter().map(|topic| (Some(topic), of(topic))).collect();
+        return catalogue::by_topic().into_iter().map(|(topic, entries)| (Some(topic), entries)).collect();
     }
     vec![(None, found(wanted))]
 }
@@ -260,7 +336,7 @@ fn scene_entry(
 
 #[cfg(test)]
 mod tests {
-    use super::super::texts::{dragged, hover_texts, without_meaning};
+    use super::super::texts::{dragged, hover_texts, shown_texts, without_meaning};
     use super::*;
     use drystone_scenes::catalogue::Parameter;
 
@@ -306,6 +382,32 @@ mod tests {
         });
         let grid = entry.parameters.iter().find(|parameter| parameter.name == "grid").unwrap();
         assert_eq!(shown, [grid.meaning]);
+        let gravity = catalogue::find("pendulum").unwrap().parameters.iter().find(|p| p.name == "gravity").unwrap();
+        assert!(parameter_hint(gravity).contains("gravity now") && !parameter_hint(grid).contains("gravity"));
+    }
+
+    /// The gravity of a scene stands under it, whether or not it is a parameter; a parameter has its slider there.
+    #[test]
+    fn gravity_stands_with_the_scene() {
+        let texts = [Vec2::new(0.0, -9.81), Vec2::new(0.0, 3.0), Vec2::ZERO, Vec2::new(1.0, -2.0)].map(gravity_text);
+        let expected = ["9.81 m/s² downwards", "3 m/s² upwards", "none", "2.236 m/s² (1, -2)"];
+        for (text, expected) in texts.iter().zip(expected) {
+            assert_eq!(*text, format!("gravity of the scene: {expected}"));
+        }
+        let shown = |name: &str| {
+            let entry = catalogue::find(name).unwrap();
+            let values: Vec<f64> = entry.parameters.iter().map(|parameter| parameter.default).collect();
+            shown_texts(egui::vec2(340.0, 400.0), |ui| _ = parameters_ui(ui, entry, &values))
+        };
+        assert!(shown("pendulum").contains(&"gravity".to_owned()), "{:?}", shown("pendulum"));
+        assert!(!shown("vertical_stack").contains(&"gravity".to_owned()), "the control: it has no such parameter");
+    }
+
+    #[test]
+    fn long_titles_leave_room_for_the_path() {
+        assert_eq!(short_title("arch"), "arch");
+        let short = short_title("particles_in_a_turning_box");
+        assert!(short.chars().count() == 20 && short.ends_with('…'), "{short}");
     }
 
     /// A search puts the scene of that name first, then names that begin with the text.

@@ -7,7 +7,7 @@ use super::super::app::App;
 use super::super::run::On;
 use super::{digits, name, plain, slider};
 use drystone::low_level::constants::{
-    DEFAULT_HERTZ_SHARE, DEFAULT_PUSH_SPEED, DEFAULT_RESTITUTION_THRESHOLD, DEFAULT_SLOP,
+    DEFAULT_HERTZ_SHARE, DEFAULT_PRESSING_THRESHOLD, DEFAULT_PUSH_SPEED, DEFAULT_SLOP,
 };
 use drystone::low_level::scene::Units;
 use drystone::{Mode, RestitutionMix, Settings};
@@ -71,9 +71,7 @@ impl ActingValues {
         Self {
             slop: settings.slop.unwrap_or(DEFAULT_SLOP * units.length),
             push_speed: settings.push_speed.unwrap_or(DEFAULT_PUSH_SPEED * units.speed()),
-            restitution_threshold: settings
-                .restitution_threshold
-                .unwrap_or(DEFAULT_RESTITUTION_THRESHOLD * units.speed()),
+            restitution_threshold: settings.restitution_threshold.unwrap_or(DEFAULT_PRESSING_THRESHOLD * units.speed()),
             contact_hertz: settings.contact_hertz.unwrap_or(DEFAULT_HERTZ_SHARE / substep),
         }
     }
@@ -148,7 +146,7 @@ fn settings_ui(ui: &mut egui::Ui, settings: &mut Settings, units: &Units) {
         }
     });
     ui.horizontal(|ui| {
-        label(ui, "bounce above", "slower impacts do not bounce");
+        label(ui, "bounce above", "bodies that press on each other bounce from this speed on; once moved, all bodies");
         let mut speed = acting.restitution_threshold;
         let handle = slider(&mut speed, 0.0..=10.0 * units.speed()).suffix(" m/s").custom_formatter(plain);
         if ui.add(handle).changed() {
@@ -208,7 +206,7 @@ mod tests {
                 let (acting, params) = (ActingValues::of(&scene.settings, &compiled.units), &compiled.params);
                 assert!(close(acting.slop, params.linear_slop), "{half}: {acting:?} {}", params.linear_slop);
                 assert!(close(acting.push_speed, params.push_speed), "{half}: {acting:?} {}", params.push_speed);
-                assert!(close(acting.restitution_threshold, params.restitution_threshold), "{half}: {acting:?}");
+                assert!(close(acting.restitution_threshold, params.pressing_threshold), "{half}: {acting:?}");
                 // The control: values of metre-sized bodies are those of other sizes only where they were set.
                 let of_metres = ActingValues::of(&scene.settings, &Units::default());
                 assert_eq!(close(of_metres.slop, params.linear_slop), is_usual || given.is_some(), "{half}");

@@ -7,8 +7,8 @@ use glam::Vec2;
 use super::super::app::App;
 use super::super::camera_follow::Poses;
 use super::super::edit::Edit;
-use drystone::low_level::types::{DYNAMIC, Pose};
-use drystone::{Body, Geometry, Shape};
+use drystone::low_level::types::Pose;
+use drystone::{Body, BodyType, Geometry, Scene, Shape};
 use drystone::{Explosion, Query};
 use drystone::{World, WorldError};
 use drystone_draw::Scale;
@@ -20,16 +20,14 @@ const BLAST: f32 = 0.16;
 const BLAST_SPEED: f32 = 1.4;
 
 impl App {
-    /// Size for a new body, m: that of typical bodies of the scene, or a share of the picture.
-    fn typical(&self) -> f32 {
-        let compiled = self.run.here().map(|run| run.world().compiled());
-        let moving = compiled.filter(|compiled| compiled.bodies.iter().any(|body| body.kind == DYNAMIC));
-        moving.map_or(self.camera.height() / 24.0, |compiled| Scale::of(compiled).length)
+    /// Size of a dropped body, m ([`drop_size`] of the scene).
+    pub(crate) fn drop_size(&self) -> f32 {
+        drop_size(self.run.scene())
     }
 
     /// Drops bodies of the chosen kind and number at a place, m: side by side, row upon row, in places that are free.
     pub fn drop_bodies(&mut self, at: Vec2) {
-        let size = self.typical();
+        let size = self.drop_size();
         let count = self.prefs.drop_count.clamp(1, 10_000);
         let Some(run) = self.run.here_mut() else { return };
         let places = match free_places(run.world_mut(), at, count, size) {
@@ -56,7 +54,7 @@ impl App {
 
     /// Shoots a heavy ball from the left edge of the picture at a place, m.
     pub fn shoot(&mut self, at: Vec2) {
-        let size = self.typical();
+        let size = self.drop_size();
         let left = self
             .world_at(self.camera.origin + Vec2::new(0.0, 0.25) * self.camera.height() / self.camera.metres_per_pixel);
         let way = (at - left).try_normalize().unwrap_or(Vec2::X);
@@ -111,6 +109,50 @@ impl App {
     }
 }
 
+/// Maximum number of bodies of a scene whose sizes are looked at.
+const SAMPLE: usize = 1024;
+
+/// Size of bodies that are dropped into a scene, m: that of its median dynamic body; without one a share of its view,
+/// or of its median body. It depends on the description of the scene alone: neither on the zoom, nor on bodies that
+/// were dropped before.
+pub(crate) fn drop_size(scene: &Scene) -> f32 {
+    let of_emitters = scene.emitters.iter().flat_map(|emitter| &emitter.bodies);
+    let median = |is_wanted: &dyn Fn(&Body) -> bool| {
+        let all = || scene.bodies.iter().chain(of_emitters.clone()).filter(|body| is_wanted(body));
+        let every = all().count().div_ceil(SAMPLE).max(1);
+        let widest = |body: &Body| body.shapes.iter().filter_map(|shape| width(&shape.geometry)).reduce(f32::max);
+        let mut widths: Vec<f32> = all().step_by(every).filter_map(widest).collect();
+        let middle = widths.len() / 2;
+        (!widths.is_empty()).then(|| *widths.select_nth_unstable_by(middle, f32::total_cmp).1)
+    };
+    median(&|body| body.kind == BodyType::Dynamic)
+        .or(scene.view.map(|view| (view.max.y - view.min.y) / 24.0))
+        .or_else(|| median(&|_| true).map(|width| 0.25 * width))
+        .filter(|size| size.is_finite() && *size > 0.0)
+        .unwrap_or(1.0)
+}
+
+/// Width of a shape, m; of an oblong one the geometric mean of length and thickness. `None` for lines and half planes.
+fn width(geometry: &Geometry) -> Option<f32> {
+    match geometry {
+        Geometry::Circle { radius } | Geometry::Particle { radius } => Some(2.0 * radius),
+        Geometry::Box { half, radius } => {
+            let sides = 2.0 * (*half + *radius);
+            Some((sides.x * sides.y).sqrt())
+        }
+        Geometry::Capsule { a, b, radius } => Some(((a.distance(*b) + 2.0 * radius) * 2.0 * radius).sqrt()),
+        Geometry::Polygon { points, radius } => {
+            let low = points.iter().copied().reduce(Vec2::min)?;
+            let high = points.iter().copied().reduce(Vec2::max)?;
+            let sides = high - low + 2.0 * *radius;
+            Some((sides.x * sides.y).sqrt())
+        }
+        _ => None,
+    }
+}
+
+/// Numbers of bodies that can be dropped together.
+pub(crate) const DROP_COUNTS: [u32; 5] = [1, 10, 100, 1000, 10_000];
 /// Maximum number of rows above the pointer in which free places are looked for.
 const MAX_DROP_ROWS: u32 = 1000;
 /// Distance of two dropped bodies, in units of their size.
@@ -173,7 +215,7 @@ mod tests {
 
     /// Drops bodies over a heap, on a floor beside a wall, and returns the deepest overlap of two shapes, m.
     fn deepest_after(kind: &str, counts: &[u32], place: impl Fn(&mut World, u32) -> Vec<Vec2>) -> f64 {
-        let mut scene = drystone::Scene::new("heap");
+        let mut scene = Scene::new("heap");
         scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(500.0, 1.0)));
         scene.add(Body::fixed(2.0, 5.0).shape(Shape::half_box(0.5, 5.0)));
         for row in 0..4_u8 {
@@ -211,10 +253,30 @@ mod tests {
         assert!(deepest_after("box", &[100], blind) > 0.1);
     }
 
+    /// Dropped bodies have the size of the scene's median dynamic body, with any dropped or static bodies beside them;
+    /// without a dynamic body that of its view.
+    #[test]
+    fn dropped_bodies_are_as_large_as_those_of_the_scene() {
+        let mut scene = Scene::new("boxes").view([-6.0, -1.2], [6.0, 10.8]);
+        scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(50.0, 1.0)));
+        assert_eq!(drop_size(&scene), 0.5, "a 24th of its view");
+        for half in [0.2, 0.3, 5.0] {
+            scene.add(Body::dynamic(0.0, 1.0).shape(Shape::half_box(half, half)));
+        }
+        assert!((drop_size(&scene) - 0.6).abs() < 1e-6, "{}", drop_size(&scene));
+        // A body dropped with this size does not change it, as it did when sizes were those of bounding circles.
+        let half = 0.5 * drop_size(&scene);
+        (0..9).for_each(|_| _ = scene.add(Body::dynamic(0.0, 1.0).shape(Shape::half_box(half, half))));
+        assert!((drop_size(&scene) - 0.6).abs() < 1e-6, "{}", drop_size(&scene));
+        scene.view = None;
+        scene.bodies.truncate(1);
+        assert!((drop_size(&scene) - 3.5355).abs() < 1e-3, "a quarter of √(100 m · 2 m): {}", drop_size(&scene));
+    }
+
     #[test]
     fn what_can_be_dropped_is_valid() {
         for name in DROPS {
-            let mut scene = drystone::Scene::new(name);
+            let mut scene = Scene::new(name);
             for index in 0..24 {
                 scene.add(Body::dynamic(0.0, 0.0).shape(Shape::new(shape_of(name, index, 0.5))));
             }

@@ -37,10 +37,15 @@ pub(super) enum Undone {
 }
 
 impl Undone {
+    /// The change, with those after it or in a row with it.
+    pub(super) fn changes(&self) -> &[LogEntry] {
+        let (Self::Rewound { changes, .. } | Self::Now(changes)) = self;
+        changes
+    }
+
     /// Short text about the change.
     fn words(&self) -> Option<String> {
-        let (Self::Rewound { changes, .. } | Self::Now(changes)) = self;
-        changes.first().map(|entry| entry.deed.words())
+        self.changes().first().map(|entry| entry.deed.words())
     }
 }
 
@@ -64,7 +69,7 @@ pub(super) struct Role {
 
 impl Role {
     /// Makes a change with this role.
-    fn deed(&self, edit: Edit, meaning: Meaning) -> RecordedEdit {
+    pub(super) fn deed(&self, edit: Edit, meaning: Meaning) -> RecordedEdit {
         let meaning = self.takes_back.clone().map_or(meaning, Meaning::TakeBack);
         RecordedEdit { again: self.again, ..RecordedEdit::new(edit, meaning) }
     }
@@ -171,6 +176,12 @@ impl WorldRun {
                 let made = self.change_as(id, &BodyChange::Like(before.clone()), &role);
                 made.map(|made| made.ok_or_else(|| "nothing differs".to_owned())).map_or_else(|e| Some(Err(e)), Some)
             }
+            Meaning::Joint(change) => {
+                let id = self.resolve_joint(change.id);
+                let made = self.change_joint_as(id, change.what, &change.before, &role);
+                Some(made.and_then(|made| made.ok_or_else(|| "nothing differs".to_owned())))
+            }
+            Meaning::Untie(taken) => Some(self.bring_joint(taken.0, &taken.1, &role)),
             Meaning::Gravity => {
                 let gravity = self.gravity_after(index);
                 Some(self.do_deed(role.deed(Edit::Gravity(gravity), Meaning::Play)))
@@ -219,6 +230,12 @@ impl WorldRun {
                 let taken = self.taken(&ids)?;
                 self.do_deed(role.deed(Edit::Remove(ids.into()), Meaning::Remove(taken)))
             }
+            (Meaning::Joint(change), _) => {
+                let id = self.resolve_joint(change.id);
+                let made = self.change_joint_as(id, change.what, &change.after, &role)?;
+                made.ok_or_else(|| "nothing differs".to_owned())
+            }
+            (Meaning::Untie(taken), _) => self.remove_joint_as(self.resolve_joint(taken.0), &role),
             (_, Edit::Tie(ties)) => {
                 let ties: Vec<Tie> = ties
                     .iter()
@@ -232,7 +249,7 @@ impl WorldRun {
     }
 
     /// Makes a change and returns it, to be made in a copy of the world as well.
-    fn do_deed(&mut self, deed: RecordedEdit) -> Result<RecordedEdit, String> {
+    pub(super) fn do_deed(&mut self, deed: RecordedEdit) -> Result<RecordedEdit, String> {
         let before = self.numbered;
         self.edit(deed.clone())?;
         if self.numbered == before { Err("nothing is left of it".to_owned()) } else { Ok(deed) }

@@ -109,7 +109,7 @@ impl WorldRun {
     }
 
     /// Present id of a joint, which may have been replaced.
-    pub(super) fn resolve_joint(&self, id: JointId) -> JointId {
+    pub fn resolve_joint(&self, id: JointId) -> JointId {
         self.log[..self.next].iter().fold(id, |id, entry| {
             let at = entry.deed.was.1.iter().position(|was| *was == id);
             at.and_then(|at| entry.made.joints.get(at)).copied().unwrap_or(id)

@@ -6,13 +6,13 @@ use std::collections::{HashMap, HashSet};
 use super::super::edit::{Edit, Meaning, RecordedEdit, Stand, Tie};
 use super::WorldRun;
 use super::log::{LogEntry, taken_back};
-use drystone::BodyId;
+use drystone::{BodyId, JointId};
 
 /// Result of repeating the building changes.
 #[derive(Debug, Default)]
 pub(crate) struct Rebuilt {
-    /// Numbers of built bodies, joints, changed bodies and removed bodies.
-    pub counts: [usize; 4],
+    /// Numbers of built bodies, joints, changed bodies, removed bodies, changed joints and removed joints.
+    pub counts: [usize; 6],
     /// Number of changes that could not be repeated.
     pub lost: usize,
     /// Ids in the new world of bodies of the old one.
@@ -23,6 +23,12 @@ pub(crate) struct Rebuilt {
     same: HashMap<BodyId, BodyId>,
     /// Bodies that the user added in the old world.
     made: HashSet<BodyId>,
+    /// Ids in the new world of joints that were built in the old one.
+    joints: HashMap<JointId, JointId>,
+    /// First ids of joints that were replaced in the old world, by their later ids.
+    same_joints: HashMap<JointId, JointId>,
+    /// Joints that the user added in the old world.
+    made_joints: HashSet<JointId>,
 }
 
 impl Rebuilt {
@@ -36,6 +42,12 @@ impl Rebuilt {
         self.start.get(old.index as usize).copied().flatten().filter(|id| *id == old)
     }
 
+    /// Id in the new world of a joint of the old one, as it was first made there.
+    pub fn joint(&self, old: JointId) -> Option<JointId> {
+        let old = self.same_joints.get(&old).copied().unwrap_or(old);
+        if self.made_joints.contains(&old) { self.joints.get(&old).copied() } else { Some(old) }
+    }
+
     /// Text for a message; `None` if nothing was repeated.
     pub fn words(&self) -> Option<String> {
         let count = |n: usize, one: &str, more: &str, did: &str| match n {
@@ -43,16 +55,18 @@ impl Rebuilt {
             1 => Some(format!("1 {one}{did}")),
             n => Some(format!("{n} {more}{did}")),
         };
-        let [built, joints, changed, removed] = self.counts;
+        let [built, joints, changed, removed, set, untied] = self.counts;
         let kept: Vec<String> = [count(built, "built body", "built bodies", ""), count(joints, "joint", "joints", "")]
             .into_iter()
             .chain([count(changed, "changed body", "changed bodies", "")])
+            .chain([count(set, "changed joint", "changed joints", "")])
             .flatten()
             .collect();
         let gone = count(removed, "body stays", "bodies stay", " removed");
         let kept = (!kept.is_empty()).then(|| format!("{} kept", kept.join(", ")));
+        let untied = count(untied, "joint stays", "joints stay", " removed");
         let lost = count(self.lost, "change", "changes", " could not be made again");
-        let all: Vec<String> = [kept, gone, lost].into_iter().flatten().collect();
+        let all: Vec<String> = [kept, gone, untied, lost].into_iter().flatten().collect();
         (!all.is_empty()).then(|| all.join(", "))
     }
 }
@@ -73,12 +87,17 @@ impl WorldRun {
                 let first = rebuilt.same.get(was).copied().unwrap_or(*was);
                 rebuilt.same.insert(*now, first);
             }
+            rebuilt.made_joints.extend(entry.made.joints.iter().copied());
+            for (was, now) in entry.deed.was.1.iter().zip(&entry.made.joints) {
+                let first = rebuilt.same_joints.get(was).copied().unwrap_or(*was);
+                rebuilt.same_joints.insert(*now, first);
+            }
         }
         let is_kept = |entry: &&LogEntry| !taken.contains(&entry.number);
         let used = used(log.iter().filter(is_kept), &rebuilt);
         let last_gravity =
             log.iter().rposition(|entry| matches!(entry.deed.meaning, Meaning::Gravity) && is_kept(&entry));
-        let mut changed = HashSet::new();
+        let (mut changed, mut set) = (HashSet::new(), HashSet::new());
         for (index, entry) in log.iter().enumerate().filter(|(_, entry)| is_kept(entry)) {
             let done = match (&entry.deed.meaning, &entry.deed.edit) {
                 (Meaning::Build, Edit::Add(_)) => self.build_again(entry, |_| true, &mut rebuilt),
@@ -92,7 +111,25 @@ impl WorldRun {
                 },
                 (Meaning::Place(stand), _) => self.place_again(*stand, &rebuilt),
                 (Meaning::Remove(_), Edit::Remove(ids)) => self.remove_again(ids, &mut rebuilt),
-                (Meaning::Tie(stands), Edit::Tie(ties)) => self.tie_again(stands, ties, &mut rebuilt),
+                (Meaning::Tie(stands), Edit::Tie(ties)) => {
+                    self.tie_again(stands, ties, &entry.made.joints, &mut rebuilt)
+                }
+                (Meaning::Joint(change), _) => match rebuilt.joint(change.id) {
+                    Some(id) => {
+                        let id = self.resolve_joint(id);
+                        set.insert(rebuilt.joint(change.id));
+                        self.change_joint(id, change.what, &change.after).map(drop)
+                    }
+                    None => Ok(()),
+                },
+                (Meaning::Untie(taken), _) => match rebuilt.joint(taken.0) {
+                    Some(id) => {
+                        let id = self.resolve_joint(id);
+                        rebuilt.counts[5] += 1;
+                        self.remove_joint(id).map(drop)
+                    }
+                    None => Ok(()),
+                },
                 (Meaning::Gravity, edit) if Some(index) == last_gravity && edit.gravity() != Some(self.gravity()) => {
                     self.edit(edit).map(drop)
                 }
@@ -101,6 +138,7 @@ impl WorldRun {
             rebuilt.lost += usize::from(done.is_err());
         }
         let built: HashSet<BodyId> = rebuilt.ids.values().copied().collect();
+        rebuilt.counts[4] = set.len();
         rebuilt.counts[2] = changed.iter().filter(|id| !built.contains(id)).count();
         rebuilt
     }
@@ -147,7 +185,13 @@ impl WorldRun {
     }
 
     /// Makes joints again, with their bodies at the places where they were jointed.
-    fn tie_again(&mut self, stands: &[Stand], ties: &[Tie], rebuilt: &mut Rebuilt) -> Result<(), String> {
+    fn tie_again(
+        &mut self,
+        stands: &[Stand],
+        ties: &[Tie],
+        old: &[JointId],
+        rebuilt: &mut Rebuilt,
+    ) -> Result<(), String> {
         let end = |id: BodyId| rebuilt.id(id).ok_or("a body of a joint is gone");
         let mut new = Vec::with_capacity(ties.len());
         for (a, b, joint) in ties {
@@ -158,6 +202,9 @@ impl WorldRun {
         }
         let made = self.edit(RecordedEdit::new(Edit::Tie(new.into()), Meaning::Tie([].into())))?;
         rebuilt.counts[1] += made.joints.len();
+        let first = |id: &JointId| rebuilt.same_joints.get(id).copied().unwrap_or(*id);
+        let pairs: Vec<_> = old.iter().map(first).zip(made.joints).collect();
+        rebuilt.joints.extend(pairs);
         Ok(())
     }
 }

@@ -9,11 +9,14 @@ use winit::event_loop::ActiveEventLoop;
 use super::super::ViewError;
 use super::super::action::Action;
 use super::super::app::App;
+use super::super::joint::kind_words;
 use super::super::run::On;
 use super::super::screen::read;
 use super::super::script::{ScriptLine, change_setting};
 use super::{OpenWindow, Wait};
+use drystone::JointKind;
 use drystone::WorldError;
+use drystone::low_level::gpu::bytes_read_back;
 use drystone::low_level::state;
 
 /// Longest time that a script waits for a file, or for pictures of scenes.
@@ -35,6 +38,31 @@ fn selected(app: &App) -> Option<serde_json::Value> {
     }))
 }
 
+/// Values of the selected joint, as its card shows them.
+fn selected_joint(app: &App) -> Option<serde_json::Value> {
+    let selection = app.build.joint.as_ref()?;
+    let joint = &selection.now;
+    let spring = match joint.kind {
+        JointKind::Spring { stiffness, damping, rest_length } => {
+            serde_json::json!({ "stiffness": stiffness, "damping": damping, "rest_length": rest_length })
+        }
+        _ => serde_json::Value::Null,
+    };
+    let motor = match joint.kind {
+        JointKind::Revolute { motor, .. }
+        | JointKind::Prismatic { motor, .. }
+        | JointKind::Distance { motor, .. }
+        | JointKind::Wheel { motor, .. } => motor,
+        _ => None,
+    };
+    Some(serde_json::json!({
+        "index": selection.id.index, "kind": kind_words(joint), "names": selection.names, "mass": selection.mass,
+        "spring": spring, "motor": motor.map(|motor| [motor.speed, motor.max]), "hertz": joint.hertz,
+        "enabled": joint.enabled, "force": selection.seen.map(|seen| [seen.force.x, seen.force.y]),
+        "length": selection.seen.map(|seen| seen.length()),
+    }))
+}
+
 impl OpenWindow {
     /// Writes a texture as PNG.
     pub(super) fn take_shot(&mut self, path: &Path, texture: &wgpu::Texture) {
@@ -51,7 +79,7 @@ impl OpenWindow {
 
     /// Writes the state of the window and its worlds as JSON, for tests.
     pub(super) fn write_report(&mut self, path: &Path) -> Result<(), WorldError> {
-        let sent = self.app.context.bytes_sent();
+        let sent = bytes_read_back(&self.app.context);
         self.app.settle()?;
         let mut snapshots = Vec::new();
         for worker in std::iter::once(&mut self.app.run).chain(&mut self.app.twin) {
@@ -88,6 +116,12 @@ impl OpenWindow {
         report["overlaps"] = serde_json::json!(app.build.overlap.bodies);
         report["tool"] = app.build.tool.name().into();
         report["selected"] = serde_json::json!(selected(app));
+        report["selected_joint"] = serde_json::json!(selected_joint(app));
+        report["told_joint"] = serde_json::json!(app.told_joint().map(|(over, _)| app.joint_lines(over)));
+        report["panel_width"] = app.prefs.panel_width.into();
+        report["panel_seen_to"] = app.fold.seen_to.into();
+        report["path"] = app.path.as_str().into();
+        report["drop_size"] = app.drop_size().into();
         report["watched"] = serde_json::json!(watched);
         if let Err(error) = std::fs::write(path, report.to_string()) {
             self.app.say(error.to_string());
@@ -169,7 +203,7 @@ impl OpenWindow {
     /// Plays one line.
     fn follow(&mut self, line: ScriptLine, event_loop: &ActiveEventLoop) -> Result<(), ViewError> {
         let modifiers = egui::Modifiers::NONE;
-        let scale = self.scale.unwrap_or(1.0);
+        let scale = self.scale.unwrap_or(1.0) * self.egui.egui_ctx().zoom_factor();
         match line {
             ScriptLine::Act(action) => self.app.queue.push(action),
             ScriptLine::Frames(frames) => self.waiting = Wait::Frames(frames),

@@ -13,6 +13,15 @@ use drystone::WorldError;
 /// of them are granted.
 const MAX_CLICK_SECONDS: f64 = 0.8;
 
+/// Factor on the size of texts for a window of this height, points of the screen: 1 up to 1080, 1.5 at 1440, 2 at 2160,
+/// as such windows are on large screens and seen from afar.
+fn text_zoom(height: f32) -> f32 {
+    let low = 1.0 + 0.5 * (height - 1080.0) / 360.0;
+    let high = 1.5 + 0.5 * (height - 1440.0) / 720.0;
+    // In notches, so that not every line of a resize makes new glyphs.
+    (low.min(high).clamp(1.0, 2.0) * 20.0).round() / 20.0
+}
+
 /// Parts of the events of a frame: in each at most one press or release of a button, and after that no movement.
 fn by_buttons(events: Vec<egui::Event>) -> Vec<Vec<egui::Event>> {
     let mut parts = vec![Vec::new()];
@@ -55,6 +64,7 @@ impl OpenWindow {
         let context = self.egui.egui_ctx().clone();
         let longest = MAX_CLICK_SECONDS + 2.0 * self.frame_seconds.min(10.0);
         context.options_mut(|options| options.input_options.max_click_duration = longest);
+        self.fit_text(&context);
         let input = self.take_input();
         let mut parts = by_buttons(input.events.clone()).into_iter().peekable();
         loop {
@@ -74,6 +84,25 @@ impl OpenWindow {
         }
     }
 
+    /// Sets the size of texts and panel: by the height of the window, and the factor of the user.
+    fn fit_text(&self, context: &egui::Context) {
+        let native = self.native_scale();
+        #[allow(clippy::cast_precision_loss, reason = "pixels")]
+        let height = self.screen.size()[1] as f32 / native;
+        let zoom = text_zoom(height) * self.app.prefs.zoom;
+        if (context.zoom_factor() - zoom).abs() > 1e-3 {
+            context.set_zoom_factor(zoom);
+        }
+    }
+
+    /// Pixels of a point of the screen.
+    fn native_scale(&self) -> f32 {
+        #[allow(clippy::cast_possible_truncation, reason = "a scale of a screen")]
+        let of_screen = self.window.scale_factor() as f32;
+        // A scripted window has a screen of its own.
+        if self.script.is_some() { self.scale.unwrap_or(1.0) } else { of_screen }
+    }
+
     /// Input of the panel since the last frame, from the display or the script.
     fn take_input(&mut self) -> egui::RawInput {
         let mut input = self.egui.take_egui_input(&self.window);
@@ -84,13 +113,14 @@ impl OpenWindow {
                 input.events.clear();
             }
             input.events.append(&mut self.made);
-            let scale = self.scale.unwrap_or(1.0);
+            let native = self.native_scale();
+            let scale = native * self.egui.egui_ctx().zoom_factor();
             let [width, height] = self.screen.size();
             #[allow(clippy::cast_precision_loss, reason = "pixels")]
             let size = egui::vec2(width as f32 / scale, height as f32 / scale);
             input.screen_rect = Some(egui::Rect::from_min_size(egui::Pos2::ZERO, size));
             if let Some(viewport) = input.viewports.get_mut(&egui::ViewportId::ROOT) {
-                viewport.native_pixels_per_point = Some(scale);
+                viewport.native_pixels_per_point = Some(native);
             }
         } else if self.measured.is_some() {
             input.events.append(&mut self.made);
@@ -181,5 +211,16 @@ impl OpenWindow {
         self.app.painted(begin.elapsed());
         self.seen();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_grows_with_the_window() {
+        let heights = [300.0, 720.0, 1080.0, 1260.0, 1440.0, 1800.0, 2160.0, 4320.0];
+        assert_eq!(heights.map(text_zoom), [1.0, 1.0, 1.0, 1.25, 1.5, 1.75, 2.0, 2.0]);
     }
 }

@@ -22,20 +22,23 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use glam::{Vec2, Vec4};
 
 use super::{
-    Box, FoundPairs, PairTables, TooMany, emit_contact, gather, half_planes_of, kept_apart, lay_boxes, lend, order,
-    reaches_of,
+    Box, FoundPairs, PairTables, TooMany, ahead_of, emit_contact, gather, half_planes_of, kept_apart, lay_boxes, lend,
+    order, reaches_of,
 };
 use crate::cancel::{ContactBudget, Tally};
-use crate::cpu::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, mask32x4};
 use crate::cpu::stages::bin::shapes_of_levels;
 use crate::cpu::stages::match_contacts::PreviousContacts;
-use crate::cpu::{ContactTables, GridTables};
+use crate::cpu::{BodyTables, ContactTables, GridTables};
+use crate::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, mask32x4};
 use crate::scene::{Compiled, JointTable, PairExclusions};
 use crate::stages::bin::middle;
 use crate::stages::bound::EMPTY;
 use crate::stages::match_contacts::carried_on;
+use crate::stages::pair::{looks_ahead, overlap};
 use crate::threads::{HEAVY, LIGHT, Rows, Threads};
-use crate::types::{Aabb, BodyState, Contact, FIXED_SHAPE, Level, MAX_LEVELS, NONE, Params, Pose, ShapeData};
+use crate::types::{
+    Aabb, BodyMotion, BodyState, Contact, FIXED_SHAPE, Level, MAX_LEVELS, NONE, Params, Pose, ShapeData,
+};
 
 /// Steps for which a list should last.
 const STEPS: f32 = 8.0;
@@ -50,6 +53,9 @@ const SAMPLE: usize = 31;
 const IDLE: u32 = 6;
 /// Largest coordinate, as a multiple of the smallest margin, at which rounding is negligible beside that margin.
 const MAX_DISTANCE: f32 = 1e6;
+
+/// Rounding error of a sum, as a share of its terms, with room.
+const FRAME_SLACK: f32 = 1e-6;
 
 /// AABB that contains every other.
 const EVERYWHERE: Aabb = Aabb { min: [f32::NEG_INFINITY; 2], max: [f32::INFINITY; 2] };
@@ -127,9 +133,9 @@ impl NeighborList {
     /// Returns true if the list is still valid for the AABBs of a step. Then the grid is not needed, only the cell of
     /// each shape.
     #[must_use]
-    pub fn is_valid(&self, threads: &Threads, aabbs: &[Aabb], may_part: bool) -> bool {
+    pub fn is_valid(&self, threads: &Threads, compiled: &Compiled, bodies: &BodyTables, aabbs: &[Aabb]) -> bool {
         let Self { grown, sample, blind, .. } = self;
-        if grown.len() != aabbs.len() || self.may_part != may_part {
+        if grown.len() != aabbs.len() || self.may_part != compiled.joints.may_part {
             return false;
         }
         let moved = moved_since(sample, |shape| middle(&aabbs[shape]));
@@ -139,7 +145,40 @@ impl NeighborList {
                 within.store(false, Ordering::Relaxed);
             }
         });
-        within.into_inner() || *blind
+        let within = within.into_inner() && (!bodies.look_ahead || self.looks_within(threads, compiled, bodies, aabbs));
+        within || *blind
+    }
+
+    /// Returns true if the list contains every pair of a shape that looks ahead and a fixed one.
+    ///
+    /// Most shapes often move together, and then it is as if they stood still and fixed shapes came to meet them: so a
+    /// fixed shape is extended against the motion of most, and a fast one by its motion beside that.
+    fn looks_within(&self, threads: &Threads, compiled: &Compiled, bodies: &BodyTables, aabbs: &[Aabb]) -> bool {
+        let Compiled { params, shapes, .. } = compiled;
+        let moved = moved_since(&self.sample, |shape| middle(&aabbs[shape]));
+        let motion = |shape: usize| Vec2::from(bodies.motions[shapes[shape].body as usize].moved);
+        let most = median(self.sample.iter().map(|&(shape, _)| motion(shape as usize)));
+        let within = AtomicBool::new(true);
+        threads.for_ranges(LIGHT, aabbs.len(), |first, end| {
+            let all_within = (first..end).all(|index| {
+                let (shape, aabb, grown) = (&shapes[index], &aabbs[index], &self.grown[index]);
+                let ahead = if shape.kind & FIXED_SHAPE != 0 {
+                    -most
+                } else if looks_ahead(params, &bodies.motions[shape.body as usize]) {
+                    motion(index) - most
+                } else {
+                    return true;
+                };
+                let slack = FRAME_SLACK * (Vec2::from(aabb.min).abs() + Vec2::from(aabb.max).abs() + ahead.abs());
+                let low = Vec2::from(aabb.min) + ahead.min(Vec2::ZERO) - slack - moved;
+                let high = Vec2::from(aabb.max) + ahead.max(Vec2::ZERO) + slack - moved;
+                !aabb.has_room() || low.cmpge(grown.min.into()).all() && high.cmple(grown.max.into()).all()
+            });
+            if !all_within {
+                within.store(false, Ordering::Relaxed);
+            }
+        });
+        within.into_inner()
     }
 
     /// Builds a new list from the grid of this step. Returns false, without a list, if it would not last or have more
@@ -177,6 +216,7 @@ impl NeighborList {
             params,
             shapes,
             aabbs: grown,
+            motions: &[],
             cell_ends,
             cell_shapes,
             own_cells,
@@ -197,17 +237,8 @@ impl NeighborList {
             self.idle = IDLE;
             return false;
         }
-        // A window that wraps around the torus starts in another cell once the shape has moved.
-        let stays = |level: &Level, shapes: &Range<u32>| {
-            shapes.len() < 2 || level.bands == 0 && level.log2_width.min(level.log2_height) >= 3
-        };
-        let levels = &params.levels[..params.level_count as usize];
-        let cell_is_kept = |&cell: &u32| {
-            let level = levels.partition_point(|level| level.first_cell <= cell).saturating_sub(1);
-            if cell != NONE && stays(&levels[level], &world.shapes_of_levels[level]) { cell } else { NONE }
-        };
         cells.clear();
-        cells.extend(own_cells.iter().map(cell_is_kept));
+        cells.extend(own_cells.iter().map(|&cell| kept_cell(params, &world.shapes_of_levels, cell)));
         list.clear();
         list.extend(contacts.iter().map(|contact| contact.shape_b));
         // Half planes are tested in every step.
@@ -290,6 +321,7 @@ impl NeighborList {
         &mut self,
         threads: &Threads,
         compiled: &Compiled,
+        bodies: &BodyTables,
         grid: &GridTables,
         past: Option<PreviousContacts>,
         current: &mut ContactTables,
@@ -304,6 +336,7 @@ impl NeighborList {
             params,
             shapes,
             aabbs,
+            motions: if bodies.look_ahead { &bodies.motions } else { &[] },
             own_cells,
             cells,
             exclusions: &joints.exclusions,
@@ -321,6 +354,17 @@ impl NeighborList {
 
 /// Factors between the sides of an AABB and a [`Box`].
 const SIGNS: Vec4 = Vec4::new(1.0, 1.0, -1.0, -1.0);
+
+/// Returns a cell of a shape if its pairs stay in order while it lasts, else [`NONE`]: a window that wraps around the
+/// torus starts in another cell once the shape has moved.
+fn kept_cell(params: &Params, shapes_of_levels: &[Range<u32>; MAX_LEVELS], cell: u32) -> u32 {
+    let levels = &params.levels[..params.level_count as usize];
+    let stays = |level: &Level, shapes: &Range<u32>| {
+        shapes.len() < 2 || level.bands == 0 && level.log2_width.min(level.log2_height) >= 3
+    };
+    let level = levels.partition_point(|level| level.first_cell <= cell).saturating_sub(1);
+    if cell != NONE && stays(&levels[level], &shapes_of_levels[level]) { cell } else { NONE }
+}
 
 /// Returns the motion of most shapes of a sample since it was taken. Any value is correct; lists last longest with a
 /// good one.
@@ -395,6 +439,8 @@ struct Listed<'a> {
     params: &'a Params,
     shapes: &'a [ShapeData],
     aabbs: &'a [Aabb],
+    /// Motion of each body; empty if no shape looks ahead.
+    motions: &'a [BodyMotion],
     own_cells: &'a [u32],
     cells: &'a [u32],
     exclusions: &'a PairExclusions,
@@ -411,7 +457,7 @@ impl Listed<'_> {
     #[inline(always)]
     fn search<S: Simd>(&self, simd: S, first: usize, end: usize, budget: &ContactBudget, part: &mut FoundPairs) {
         let mut tally = Tally::new(budget);
-        let Self { params, shapes, aabbs, own_cells, exclusions, past, starts, list, ref reaches, .. } = *self;
+        let Self { params, shapes, aabbs, motions, own_cells, exclusions, past, starts, list, ref reaches, .. } = *self;
         let FoundPairs { counts, found, keys, .. } = part;
         counts.clear();
         found.clear();
@@ -420,8 +466,10 @@ impl Listed<'_> {
         let has_planes = params.planes().next().is_some();
         for index in first..end {
             let (before, aabb) = (found.len(), &aabbs[index]);
+            let ahead = &ahead_of(params, motions, &shapes[index], aabb);
+            let is_fast = ahead != aabb;
             if has_planes && aabb.has_room() {
-                half_planes_of(params, shapes, aabbs, exclusions, index, |_| true, found);
+                half_planes_of(params, shapes, aabbs, ahead, exclusions, index, |_| true, found);
                 if let Some(past) = past {
                     found[before..].iter_mut().for_each(|contact| past.match_contacts(contact));
                 }
@@ -430,10 +478,11 @@ impl Listed<'_> {
             let (start, olds) = past.map_or((0, &[][..]), |past| past.of(index));
             // The order mostly repeats.
             let mut next = 0;
-            let window = Box::new(aabb).window(simd);
+            let window = Box::new(ahead).window(simd);
             for &partner in &list[starts[index] as usize..starts[index + 1] as usize] {
                 let other = partner as usize;
                 if !sides(simd, &aabbs[other]).simd_le(window).all_true()
+                    || is_fast && shapes[other].kind & FIXED_SHAPE == 0 && !overlap(aabb, &aabbs[other])
                     || self.may_part && kept_apart(exclusions, &shapes[index], &shapes[other])
                 {
                     continue;
@@ -451,7 +500,7 @@ impl Listed<'_> {
                 next += 1;
             }
             if found.len() - on_planes > 1 && !self.are_ordered(&found[on_planes..]) {
-                order(simd, params, reaches, own_cells, aabb, &mut found[on_planes..], keys);
+                order(simd, params, reaches, own_cells, [aabb, ahead], &mut found[on_planes..], keys);
             }
             #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
             counts.push((found.len() - before) as u32);

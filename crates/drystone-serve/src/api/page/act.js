@@ -1,17 +1,11 @@
 // Actions of the page: buttons, tools and keys, the form for new worlds, and the start.
 
 const here = () => world_at(...(hovered || [$('canvas').clientWidth / 2, $('canvas').clientHeight / 2]));
-const command = (own, ...commands) => post(own, '/commands', { commands });
-const START = 'start';
-/** Worlds whose state at step 0 has been saved, so that they can be restarted. */
-const kept = new Set();
-
-/** Saves the state at step 0 before this page changes anything. */
-async function keepStart() {
-  if (!status || kept.has(world) || simulated.step > 0 || status.step > 0 || status.alterations > 0) return;
-  const own = world;
-  // The world works without it; only a restart then reports the problem.
-  await post(own, '/checkpoint', { name: START }).then(() => kept.add(own), error => { if (error.away) throw error; });
+/** Executes commands. Those of a change are recorded with their results, so that it can be made again. */
+async function command(own, ...commands) {
+  const change = making?.world === own ? making : null, answer = await post(own, '/commands', { commands });
+  if (change) { change.commands.push(commands); change.results.push(answer.results); }
+  return answer;
 }
 
 /** Runs an action while the world is paused, and then plays on. */
@@ -43,6 +37,15 @@ const steps = count => guard(async () => {
 });
 /** Steps still to be rewound, and whether a rewind is in progress. Steps requested meanwhile come next. */
 let behind = 0, going = false;
+/** Rewinds a world from a step by a number of steps, or by fewer where its history begins: an undo begins another one. */
+async function rewind(own, step, count) {
+  try { return await post(own, '/rewind', { steps: count }); } catch (error) {
+    const earliest = Number(error.message.match(/the earliest step is (\d+)/)?.[1]);
+    if (error.status !== 422 || isNaN(earliest)) throw error;
+    if (earliest < step) return post(own, '/rewind', { steps: step - earliest });
+    throw new Error(`The history begins at step ${earliest}, with the last undo or restart: ${by_hand('Z, R', 'Undo, Restart')} and kept states go further back.`);
+  }
+}
 const back = count => guard(async () => {
   const own = world;
   behind += count;
@@ -53,19 +56,22 @@ const back = count => guard(async () => {
     // The number of its steps is known once it is paused.
     let { step } = await post(own, '/pause');
     if (step === 0) return tell('the world is at its start');
-    while (behind && step) {
-      const count = Math.min(behind, step), waits = setTimeout(() => tell(`rewinding ${count} ${count === 1 ? 'step' : 'steps'} …`), 300);
-      behind -= count;
-      ({ step } = await post(own, '/rewind', { steps: count }).finally(() => clearTimeout(waits)));
-      stay(own);
-      await Promise.all([load(), loadJoints()]);
-      stay(own);
-      // The pointer held a body at that step.
-      if (holds) { await command(own, { release: { pointer: hand } }); stay(own); }
-    }
-    forget_undos_after(step);
-    tell(`rewound to step ${step}`);
-    await list();
+    // Presses may come until the last answer is there.
+    do {
+      while (behind && step) {
+        const count = Math.min(behind, step), waits = setTimeout(() => tell(`rewinding ${count} ${count === 1 ? 'step' : 'steps'} …`), 300);
+        behind -= count;
+        ({ step } = await rewind(own, step, count).finally(() => clearTimeout(waits)));
+        stay(own);
+        await Promise.all([load(), loadJoints()]);
+        stay(own);
+        // The pointer held a body at that step.
+        if (holds) { await post(own, '/commands', { commands: [{ release: { pointer: hand } }] }); stay(own); }
+      }
+      forget_undos_after(step);
+      tell(`rewound to step ${step}`);
+      await list();
+    } while (behind && step);
   } finally { behind = 0; going = false; }
 });
 const quicker = by => () => {
@@ -74,25 +80,46 @@ const quicker = by => () => {
   tell('speed ' + $('speed').selectedOptions[0].text);
 };
 $('speed').onchange = guard(async () => { if (status && status.state === 'playing') { await post(world, '/play', speed()); await list(); } });
-const restart = guard(async () => {
-  letGo();
-  if (simulated.step === 0 && status.alterations === 0 && !kept.has(world)) return tell('the world is at its start');
-  const own = world, plays = status.state === 'playing';
-  if (plays) await post(own, '/pause');
-  try {
-    await post(own, '/restore', { name: START });
-  } catch (error) {
-    if (error.status === 404) throw new Error('The start of this world was not saved: it had run before this page changed it. Create it again from its scene.');
-    throw error;
-  } finally { if (plays) await post(own, '/play', speed()); }
-  stay(own);
-  await Promise.all([load(), loadJoints(), list()]);
-  stay(own);
-  forget_undos_after(0);
-  fit();
-  tell('restarted');
+const keepState = guard(async () => {
+  const { checkpoint } = await post(world, '/checkpoint');
+  tell(`state kept as ${checkpoint}; More, Kept states goes back to it`);
 });
-const keepState = guard(async () => { const { checkpoint } = await post(world, '/checkpoint'); tell(`saved as checkpoint ${checkpoint}`); });
+/** Shows the states that were kept, other than those for undo and restart. */
+const show_kept = guard(async () => {
+  const own = world, { checkpoints } = await call('GET', on(own, '/checkpoints'));
+  stay(own);
+  const names = checkpoints.filter(name => name !== START && !name.startsWith('undo-')).sort((a, b) => a.localeCompare(b, undefined, { numeric: true }));
+  $('kept-list').replaceChildren(...names.map(name => {
+    const row = document.createElement('li'), text = document.createElement('span'), [go, remove] = ['Go back', 'Delete'].map(label => {
+      const button = document.createElement('button');
+      button.type = 'button'; button.textContent = label; button.setAttribute('aria-label', `${label}: ${name}`);
+      return button;
+    });
+    text.textContent = name;
+    go.onclick = () => { $('kept').close(); return go_back_to(name); };
+    remove.onclick = guard(async () => { await call('DELETE', on(own, '/checkpoints/' + name)); row.remove(); });
+    row.append(text, go, remove);
+    return row;
+  }));
+  if (!$('kept').open) $('kept').showModal();
+});
+/** Goes back to a state that was kept; this can be undone. */
+function go_back_to(name) {
+  return change(`going back to ${name}`, async own => {
+    letGo();
+    const go = async own => {
+      const { step } = await post(own, '/restore', { name });
+      take_builds(own, builds_of(own).filter(b => b.step <= step));
+      stay(own);
+      await Promise.all([load(), loadJoints()]);
+    };
+    await go(own);
+    if (making?.world === own) making.again = go;
+    stay(own);
+    if (selected && !selected_body()) select(null);
+    tell(`back at ${name}`);
+  });
+}
 
 // Tools that act at a position.
 
@@ -102,6 +129,7 @@ function take_tool(name) {
   tool = tool === name ? '' : name;
   for (const button of document.querySelectorAll('[data-tool]')) button.setAttribute('aria-pressed', button.dataset.tool === tool);
   $('canvas').dataset.over = tool ? 'tool' : '';
+  $('spring-settings').hidden = tool !== 'spring';
   end_draft();
   say();
   show_card();
@@ -121,12 +149,15 @@ function usual() {
   return sizes.sort((a, b) => a - b)[sizes.length >> 1] || $('canvas').clientHeight / camera.scale / 24;
 }
 const MAX_ROWS = 1000, PITCH = 1.15;
+/** Largest numbers of pushes and of queries in a request. */
+const MAX_PUSHES = 5000;
+const MAX_QUERIES = 2500;
 /** Returns free positions for bodies of a size, in rows of a square from a position upwards. */
 async function free_places(own, [x, y], count, size) {
   const columns = Math.ceil(Math.sqrt(count)), pitch = PITCH * size, places = [];
   const across = Array.from({ length: columns }, (_, i) => i - (columns - 1) / 2).sort((a, b) => Math.abs(a) - Math.abs(b));
   for (let row = 0; places.length < count && row < MAX_ROWS;) {
-    const end = Math.min(MAX_ROWS, row + Math.ceil((count - places.length) / columns)), tried = [];
+    const end = Math.min(MAX_ROWS, row + Math.ceil(Math.min(count - places.length, MAX_QUERIES - columns) / columns)), tried = [];
     for (; row < end; row++) tried.push(...across.map(column => [x + column * pitch, y + row * pitch]));
     const queries = tried.map(position => ({ overlap: { shape: { box: { half: [pitch / 2, pitch / 2] } }, position } }));
     const { answers } = await post(own, '/query', { queries });
@@ -146,6 +177,7 @@ async function shoot(own, [x, y]) {
   const length = Math.hypot(x - from[0], y - from[1]) || 1, speed = Math.min(200, Math.max(10, 2 * height));
   const velocity = [(x - from[0]) / length * speed, (y - from[1]) / length * speed];
   await command(own, { spawn: { bodies: [{ position: from, velocity, bullet: true, shapes: [{ circle: { radius: 0.75 * size }, density: 8, friction: 0.3 }] }] } });
+  tell('shot a ball');
 }
 /** Pushes nearby bodies away: fully up to a radius, decreasing up to twice that distance. */
 async function explode(own, [x, y]) {
@@ -157,23 +189,24 @@ async function explode(own, [x, y]) {
     pushes.push({ impulse: { body: known.id, impulse: [dx / d, dy / d].map(way => way * known.mass * speed * share) } });
   }
   if (!pushes.length) return tell('no body is close enough to be pushed');
-  for (let i = 0; i < pushes.length; i += 1000) await command(own, ...pushes.slice(i, i + 1000));
+  for (let i = 0; i < pushes.length; i += MAX_PUSHES) await command(own, ...pushes.slice(i, i + MAX_PUSHES));
   tell(`pushed ${pushes.length} ${pushes.length === 1 ? 'body' : 'bodies'}`);
 }
-/** Removes the body under the pointer at the moment of the key press, or else the selected one. */
+const brings_back = () => by_hand('Z brings it back', 'Build, Undo brings it back');
+/** Removes the body or the joint under the pointer at the moment of the key press, or else the selected one. */
 const removeBody = () => {
-  const found = hovered && drawn ? pick(here(), GRAB_MOUSE, true) : null, id = found ? found.id : selected_body() && selected.id;
-  if (id) remove_body(id); else tell('no body is under the pointer or selected');
+  const found = hovered && drawn ? pick_any(here(), GRAB_MOUSE) : null, joint = found ? found.joint : shown_joint(), id = found ? found.body?.id : selected_body() && selected.id;
+  if (joint) remove_joint(joint.id); else if (id) remove_body(id); else tell('no body or joint is under the pointer or selected');
 };
 function remove_body(id) {
   const body = body_of(id), own = body && looks(body);
   if (!own) return;
   const kind = ['dynamic', '', 'static', '', 'kinematic'][body.flags & 6];
   letGo();
-  change('a body removed', async at => {
+  build('a body removed', async at => {
     await command(at, { remove: { bodies: [id] } });
     if (selected?.id === id) select(null);
-    tell(`removed ${kind} body ${id}` + (own.name ? ` (${own.name})` : '') + '; Z brings it back');
+    tell(`removed ${kind} ${body_name(id)}` + (own.name ? ` (${own.name})` : '') + `; ${brings_back()}`);
   });
 }
 const removeWorld = guard(async () => {
@@ -193,13 +226,13 @@ const removeWorld = guard(async () => {
 // Buttons.
 
 $('play').onclick = toggle; $('step').onclick = steps(1); $('back').onclick = back(1); $('restart').onclick = restart; $('remove').onclick = removeWorld;
-$('picture').onclick = guard(() => save_picture()); $('keep').onclick = keepState; $('keys').onclick = () => show_keys();
+$('picture').onclick = guard(() => save_picture()); $('keep').onclick = keepState; $('kept-menu').onclick = show_kept; $('keys').onclick = () => show_keys();
 for (const button of document.querySelectorAll('[data-tool]')) button.onclick = () => take_tool(button.dataset.tool);
 for (const box of document.querySelectorAll('[data-layer]')) box.onchange = () => { layers[box.dataset.layer] = box.checked; want_stream(); };
 const layer = name => () => { const box = document.querySelector(`[data-layer=${name}]`); box.checked = layers[name] = !layers[name]; want_stream(); };
 function show_palette(shown) { $('palette').hidden = !shown; $('build').setAttribute('aria-pressed', shown); }
 $('build').onclick = () => { show_palette($('palette').hidden); if ($('palette').hidden && (DRAWN.includes(tool) || JOINED.includes(tool))) take_tool(''); };
-$('undo').onclick = undo; $('save-scene').onclick = save_scene;
+$('undo').onclick = undo; $('redo').onclick = redo; $('save-scene').onclick = save_scene;
 /** On a narrow screen the list and the form are shown on demand. */
 function show_lists(shown) {
   document.body.classList.toggle('lists', shown);
@@ -218,20 +251,21 @@ $('measure').onclick = guard(async () => {
     [`fastest ${m.max_speed.toFixed(2)} m/s`, 'Speed of the fastest dynamic body'],
     [`hash ${hash}`, 'Number of the whole state: the same for the same bits'],
   ];
-  $('metrics').replaceChildren(...figures.flatMap(([text, title], i) => {
+  $('metrics').replaceChildren(`step ${status.step.toLocaleString()}: `, ...figures.flatMap(([text, title], i) => {
     const figure = document.createElement('span');
     figure.textContent = text; figure.title = title;
     return i ? [', ', figure] : [figure];
   }));
 });
 // A button pressed with the pointer does not keep the focus: Space runs the world.
-for (const bar of [document.querySelector('main > header'), $('palette'), $('zoom'), $('gravity')]) bar.addEventListener('click', event => { if (event.detail && event.target.closest('button:not(#lists)')) $('canvas').focus({ preventScroll: true }); });
+for (const bar of [document.querySelector('main > header'), $('palette'), $('zoom'), $('gravity'), $('graphs')]) bar.addEventListener('click', event => { if (event.detail && event.target.closest('button:not(#lists, #gravity-menu)')) $('canvas').focus({ preventScroll: true }); });
 // The menu closes on a press outside of it, or on one of its buttons.
 document.addEventListener('pointerdown', event => {
   if (!$('more').contains(event.target)) $('more').open = false;
   if (!$('side').contains(event.target) && document.body.classList.contains('lists')) { event.preventDefault(); show_lists(false); }
 });
 document.querySelector('.menu').addEventListener('click', event => { if (event.target.tagName === 'BUTTON') $('more').open = false; });
+for (const id of ['spring-stiffness', 'spring-damping']) $(id).onkeydown = event => { if (event.key === 'Enter') $('canvas').focus({ preventScroll: true }); };
 
 // Keys, as in the window; those that only the page has are at the end.
 
@@ -242,17 +276,18 @@ const KEYS = [
   ['ArrowLeft', '←', 'one step back', back(1)],
   ['PageDown', 'Page down', '60 steps', steps(60)],
   ['PageUp', 'Page up', '60 steps back', back(60)],
-  ['r', 'R', 'restart the scene', restart],
+  ['r', 'R', 'restart, with what was built', restart],
   ['-', '−', 'slower', quicker(-1)],
   ['=', '=', 'faster', quicker(1)],
-  ['f', 'F', 'frame everything, and follow it', fit],
+  ['f', 'F', 'frame everything, and follow it', () => fit()],
   ['d', 'D', 'drop bodies at the pointer', () => use('drop', here())],
   ['s', 'S', 'shoot at the pointer', () => use('shoot', here())],
   ['x', 'X', 'explode at the pointer', () => use('explode', here())],
-  ['Delete', 'Delete', 'remove the body pointed at, or selected', removeBody],
+  ['Delete', 'Delete', 'remove the body or joint pointed at, or selected', removeBody],
   ['w', 'W', 'graph the body under the pointer', () => { const found = hovered && drawn ? pick(here(), GRAB_MOUSE, true) : null; if (found) select(found.id); show_graphs(Boolean(found) || !graphs_shown); }],
   ['v', 'V', 'arrows of velocity', layer('velocities')],
-  ['z', 'Z', 'undo the last change', () => undo()],
+  ['z', 'Z', 'undo the last change: back to the step before it', () => undo()],
+  ['y', 'Y', 'make the undone change again', () => redo()],
   ['1', '1', 'select and pull bodies', () => take_tool('')],
   ['2', '2', 'draw boxes', () => take_tool('box')],
   ['3', '3', 'draw circles', () => take_tool('circle')],
@@ -269,7 +304,7 @@ const KEYS = [
   ['p', 'P', 'save a picture', guard(() => save_picture())],
   ['k', 'K', 'keep the state as a checkpoint', keepState],
   ['j', 'J', 'save as a scene file (JSON)', save_scene],
-  ['Escape', 'Esc', 'cancel, end the tool, deselect', () => { if (draft) end_draft(); else if (tool) take_tool(''); else select(null); }],
+  ['Escape', 'Esc', 'cancel, end the tool, deselect', () => { if (draft) end_draft(); else if (!$('gravity-numbers').hidden) show_gravity(false); else if (tool) take_tool(''); else { select(null); select_joint(null); } }],
   ['?', '?', 'these keys', () => show_keys()],
   ['i', 'I', 'joints', layer('joints')],
   ['o', 'O', 'open a built-in scene', () => show_gallery()],
@@ -281,22 +316,34 @@ const KEYS = [
   ['Shift+ArrowDown', 'Shift ↓', 'move the view', () => pan(0, -40)],
   ['Shift+Delete', 'Shift Delete', 'delete the world, after confirmation', removeWorld],
 ];
-const POINTER = [['click a body', 'select it, to change it'], ['drag a body', 'pull it along'], ['drag elsewhere', 'move the view'], ['wheel, two fingers', 'zoom']];
+const POINTER = [['click a body or a joint', 'select it, to change it'], ['drag a body', 'pull it along'], ['drag elsewhere', 'move the view'], ['wheel, two fingers', 'zoom']];
 const ACTS = new Map(KEYS.map(([code, , , act]) => [code, act]));
 ACTS.set('+', ACTS.get('='));
-const rows = [...KEYS.map(key => key.slice(1, 3)).filter(([, meaning], i, all) => !i || meaning !== all[i - 1][1]), ...POINTER];
-for (const [word, meaning] of rows) {
-  const term = document.createElement('dt'), text = document.createElement('dd'), key = document.createElement('kbd');
-  key.textContent = word; text.textContent = meaning;
-  term.append(key);
-  $('key-list').append(term, text);
+const FINGERS = [['Tap a body or a joint', 'Select it, to change it'], ['Drag a body', 'Pull it along'], ['Drag elsewhere', 'Move the view'], ['Two fingers', 'Zoom']];
+/** Returns the buttons with their meanings: a finger cannot hover over them. */
+const buttons_told = () => [...document.querySelectorAll('main > header button[title], #palette button[title], .menu [title]')].filter(entry => !entry.hidden && entry.id !== 'lists')
+  .map(entry => [entry.getAttribute('aria-label') || entry.textContent.trim(), entry.title.replace(/ \([^()]*\)/g, '')]);
+/** Fills the help: with keys, or with what fingers and buttons do. */
+function fill_help() {
+  const keys = KEYS.map(key => key.slice(1, 3)).filter(([, meaning], i, all) => !i || meaning !== all[i - 1][1]);
+  $('help-title').textContent = touches ? 'Fingers and buttons' : 'Keys';
+  $('key-list').replaceChildren(...(touches ? [...FINGERS, ...buttons_told()] : [...keys, ...POINTER]).flatMap(([word, meaning]) => {
+    const term = document.createElement('dt'), text = document.createElement('dd'), key = document.createElement(touches ? 'strong' : 'kbd');
+    key.textContent = word; text.textContent = meaning;
+    term.append(key);
+    return [term, text];
+  }));
 }
-function show_keys() { if ($('help').open) $('help').close(); else { $('help').showModal(); $('help').scrollTop = 0; } }
+function show_keys() { if ($('help').open) $('help').close(); else { fill_help(); $('help').showModal(); $('help').scrollTop = 0; } }
 document.onkeydown = event => {
   const { target } = event, is_text = /^(TEXTAREA|SELECT)$/.test(target.tagName) || (target.tagName === 'INPUT' && target.type !== 'checkbox');
-  if ($('gallery').open) return;
+  if ($('gallery').open || $('kept').open) return;
   if (event.key === 'Escape' && document.body.classList.contains('lists')) return show_lists(false);
-  if (event.key.toLowerCase() === 'z' && (event.ctrlKey || event.metaKey) && !event.shiftKey && !is_text && status) { event.preventDefault(); undo(); return; }
+  if (/^[zy]$/i.test(event.key) && (event.ctrlKey || event.metaKey) && !event.altKey && !is_text && status && !$('help').open) {
+    event.preventDefault();
+    if (event.key.toLowerCase() === 'y' || event.shiftKey) redo(); else undo();
+    return;
+  }
   if (is_text || event.ctrlKey || event.metaKey || event.altKey) return;
   if ($('help').open) { if (event.key === '?') { event.preventDefault(); $('help').close(); } return; }
   // A focused button is pressed with Space, as everywhere.
@@ -309,11 +356,28 @@ document.onkeydown = event => {
   if (!event.repeat || /^[.,]$/.test(name) || (name === 'ArrowLeft' && !going) || event.shiftKey) act();
 };
 
+// In English browsers a field for numbers drops a decimal comma: 2,5 would become 25.
+document.addEventListener('beforeinput', event => {
+  if (event.target.type !== 'number' || event.data !== ',') return;
+  event.preventDefault();
+  document.execCommand('insertText', false, '.');
+});
+
 // The form for new worlds.
+
+/** Text of a scene that was there when the user chose a built-in one, which then counts; null if there was none. */
+let outranked = null;
+function outrank_text() {
+  outranked = $('scene').value || null;
+  $('scene').classList.toggle('outranked', outranked !== null);
+  $('mistake').textContent = '';
+}
+function prefer_text() { outranked = null; $('scene').classList.remove('outranked'); }
+$('scene').oninput = prefer_text;
 
 $('create').onsubmit = async event => {
   event.preventDefault();
-  const text = $('scene').value.trim(), parameters = $('parameters').value.replace(/\s+/g, '');
+  const text = outranked === $('scene').value ? '' : $('scene').value.trim(), parameters = $('parameters').value.replace(/\s+/g, '');
   const spec = $('catalogue').value + (parameters ? ':' + parameters : '');
   $('mistake').textContent = '';
   try {
@@ -332,23 +396,62 @@ function show_place({ line, column }) {
   const start = from + rows.slice(0, line - 1).reduce((sum, row) => sum + row.length + 1, 0) + Math.max(0, (column || 1) - 1);
   $('scene').setSelectionRange(start, Math.min(whole.length, start + 1));
 }
-/** Creates a world and opens it. A large one takes seconds; one progress bar covers both. */
-async function make(body, name) {
+/** Creates a world and opens it, playing or not. A large one takes seconds; one progress bar covers both. */
+async function make(body, name, plays = $('run').checked) {
   const own = busy = { text: 'Creating ' + name, since: performance.now() };
   panel();
   try {
     const made = await call('POST', '/v1/worlds', body);
     if (busy !== own) return;
     await open(made.id);
-    if ($('run').checked && world === made.id && !trouble) { await play(made.id); await list(); }
+    // Space then runs the world, and does not create another.
+    if ($('create').contains(document.activeElement)) $('canvas').focus({ preventScroll: true });
+    if (plays && world === made.id && !trouble) { await play(made.id); await list(); }
   } finally {
     if (busy === own) busy = null;
     panel();
   }
 }
+// Scene files.
+
+/** Largest file that is read, and largest text that is shown with its mistake, bytes. */
+const MAX_FILE = 256e6, MAX_SHOWN = 1e6;
+/** Opens a scene file as a new world. Its text is shown if it has a mistake. */
+async function open_file(file) {
+  show_lists(false);
+  $('mistake').textContent = '';
+  if (/\.(snap|ron)$/i.test(file.name)) throw new Error(`${file.name} is not opened: the page opens scene files as JSON; \`drystone view\` opens this one, and J saves it as JSON there.`);
+  if (file.size > MAX_FILE) throw new Error(`${file.name} is not opened: it has ${Math.round(file.size / 1e6)} MB; at most ${MAX_FILE / 1e6} MB.`);
+  const text = await file.text();
+  try { await make(text, file.name); } catch (error) {
+    if (text.length > MAX_SHOWN) throw new Error(`${file.name}: ${error.message}`);
+    if (is_small()) show_lists(true);
+    $('scene').value = text;
+    prefer_text();
+    $('mistake').textContent = `${file.name}: ${error.message}`;
+    $('mistake').scrollIntoView({ block: 'nearest' });
+    if (error.line) show_place(error);
+  }
+}
+const open_files = guard(async files => { if (files.length) await open_file(files[0]); });
+$('open-file').onclick = () => $('file').click();
+$('file').onchange = async () => { await open_files($('file').files); $('file').value = ''; };
+const has_files = event => event.dataTransfer?.types.includes('Files');
+addEventListener('dragover', event => { if (has_files(event)) { event.preventDefault(); document.body.classList.add('drop'); } });
+addEventListener('dragleave', event => { if (!event.relatedTarget) document.body.classList.remove('drop'); });
+addEventListener('drop', event => {
+  if (!has_files(event)) return;
+  event.preventDefault();
+  document.body.classList.remove('drop');
+  open_files(event.dataTransfer.files);
+});
+
 /** An empty scene: ground with room to build on. */
 const EMPTY = { version: 1, name: 'new scene', view: { min: [-8, -1.5], max: [8, 7.5] }, bodies: [{ id: 'ground', type: 'static', position: [0, -0.5], shapes: [{ box: { half: [50, 0.5] } }] }] };
-$('empty').onclick = guard(async () => { $('run').checked = false; await make(JSON.stringify(EMPTY), 'an empty scene'); show_palette(true); });
+$('empty').onclick = guard(async () => {
+  await make(JSON.stringify(EMPTY), 'an empty scene', false);
+  show_palette(true);
+});
 // Start of the page.
 
 /** Updates the list every two seconds. The message of a lost connection disappears when the service answers. */

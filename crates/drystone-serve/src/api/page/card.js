@@ -2,39 +2,43 @@
 
 /** Id of the selected body and its world, or null. */
 let selected = null;
-/** True while a body is being replaced by its changed version. */
-let replacing = false;
-/** Largest number of bodies of a world in which bodies can be changed: each change reads the whole scene. */
+/** Largest number of bodies of a world in which bodies can be changed: for each change the service goes through all of them. */
 const MAX_EDITED = 100000;
 const selected_body = () => selected && selected.world === world ? body_of(selected.id) : null;
 const is_small = () => matchMedia('(max-width: 700px)').matches;
 /** Inputs of the card, by the property that they set. */
 const fields = Object.fromEntries(['type', 'density', 'friction', 'restitution', 'vx', 'vy', 'spin', 'fixed_rotation'].map(name => [name, $('card-' + name)]));
 
-/** Shows the card, unless a tool is active: it would cover part of the drawing area. */
-function show_card() { $('card').hidden = !selected || Boolean(tool); }
+/** Shows the card of the selected body or joint, unless a tool is active: it would cover part of the drawing area. */
+function show_card() {
+  $('card').hidden = !(selected || selected_joint) || Boolean(tool);
+  for (const id of ['card-joint', 'card-ends', 'joint-buttons']) $(id).hidden = !selected_joint;
+  $('body-buttons').hidden = Boolean(selected_joint);
+  if (selected_joint) { $('card-more').hidden = true; $('card-joints').hidden = true; list_joints.key = ''; }
+}
 /** Selects a body by its id, or none. */
 function select(id) {
   if (selected && selected.world === world && selected.id === id) return;
+  if (selected_joint) { selected_joint = null; $('card-joint').replaceChildren(); write($('card-now'), ''); }
   selected = id === null ? null : { id, world };
   show_card();
+  list_joints();
   graph_selection();
   want_stream();
   painted.key = '';
   if (!selected) return;
   // The body may be too new to be known: the card is filled later.
-  $('card-title').textContent = `Body ${id}`;
+  $('card-title').textContent = `Body ${short_id(id)}`;
+  // Not the numbers of another body.
+  for (const field of Object.values(fields)) { field.value = ''; field.disabled = true; }
   fill_card().catch(error => { if (error !== LEFT) say(error.message); });
 }
 
-/** Returns the whole scene and the position of a body in it. Bodies are in the order of their slots. */
+/** Returns a body in its current state and its joints, as the commands `spawn` and `join` take them. */
 async function description(own, id) {
-  const [text, answer] = await Promise.all([call('GET', on(own, '/scene'), undefined, undefined, 'text'), call('GET', on(own, '/bodies'))]);
+  const found = await call('GET', on(own, `/bodies/${id}`));
   stay(own);
-  const scene = JSON.parse(text), index = answer.bodies.findIndex(body => body.id === id);
-  if (scene.bodies.length !== answer.bodies.length) throw new Error('The bodies of the world have changed meanwhile: try again.');
-  if (index < 0) throw new Error(`Body ${id} was removed.`);
-  return { scene, index, ids: answer.bodies.map(body => body.id), body: scene.bodies[index] };
+  return found;
 }
 const of_shapes = (body, name, usual) => { const shape = body.shapes?.[0]; return shape && shape[name] !== undefined ? shape[name] : usual; };
 async function fill_card() {
@@ -44,7 +48,7 @@ async function fill_card() {
   const { body } = await description(own, id);
   if (selected?.id !== id || selected.world !== own) return;
   $('card-more').hidden = false;
-  $('card-title').textContent = `Body ${id}` + (body.id ? ` (${body.id})` : '');
+  $('card-title').textContent = `Body ${short_id(id)}` + (body.id ? ` (${body.id})` : '');
   // A body whose mass is given keeps it: its mass is then shown in place of the density.
   const has_mass = body.mass !== undefined;
   $('card-density-label').textContent = has_mass ? 'Mass, kg' : 'Density, kg/m²';
@@ -52,12 +56,22 @@ async function fill_card() {
   const values = { type: body.type || 'dynamic', density: has_mass ? body.mass : of_shapes(body, 'density', 1), friction: of_shapes(body, 'friction', 0.6), restitution: of_shapes(body, 'restitution', 0) };
   for (const [name, value] of Object.entries(values)) {
     const text = String(typeof value === 'number' ? Number(value.toPrecision(6)) : value), field = fields[name];
-    if (document.activeElement !== field || field.value === field.dataset.value) field.value = text;
+    if (document.activeElement !== field || field.value === '' || field.value === field.dataset.value) field.value = text;
     field.dataset.value = text;
   }
+  for (const field of Object.values(fields)) field.disabled = false;
   fields.fixed_rotation.checked = Boolean(body.fixed_rotation);
   for (const name of ['vx', 'vy', 'spin']) fields[name].disabled = values.type === 'static';
   show_motion(true);
+}
+
+/** Velocities that the user has set at a step, by the id of the body: a world that is paused has them in its next step. */
+const asked_motions = new Map();
+function ask_motion(id, motion) { asked_motions.set(id, { world, step: simulated.step, ...motion }); show_motion(true); }
+/** Returns velocity and spin of a body, or those that it will have in the next step. */
+function shown_motion(body, id) {
+  const asked = asked_motions.get(id);
+  return asked && asked.world === world && asked.step === simulated.step ? asked : body;
 }
 
 /** Shows the position and speed of the body, a few times a second. */
@@ -66,31 +80,34 @@ function show_motion(now = false) {
   const body = selected_body(), time = performance.now();
   if (!body) {
     // A removed body is deselected; one that has not arrived yet is not.
-    if (selected.seen && !replacing) select(null);
+    if (selected.seen) select(null);
     return;
   }
   selected.seen = true;
   if (!now && time - (show_motion.since || 0) < 200) return;
   show_motion.since = time;
-  const own = looks(body), speed = Math.hypot(body.vx, body.vy);
-  write($('card-now'), `${own && isDynamic(body) ? `${Number(own.mass.toPrecision(4))} kg, ` : ''}at ${body.x.toFixed(2)}, ${body.y.toFixed(2)} m, ${speed.toFixed(2)} m/s${body.flags & 1 ? ', asleep' : ''}`);
-  for (const [name, value] of [['vx', body.vx], ['vy', body.vy], ['spin', body.spin]]) if (document.activeElement !== fields[name]) fields[name].value = Number(value.toFixed(3));
+  const own = looks(body), { vx, vy, spin } = shown_motion(body, selected.id), speed = Math.hypot(vx, vy);
+  write($('card-now'), `${own && isDynamic(body) ? `${Number(own.mass.toPrecision(4))} kg, ` : ''}at ${fixed(body.x, 2)}, ${fixed(body.y, 2)} m, ${speed.toFixed(2)} m/s${body.flags & 1 ? ', asleep' : ''}`);
+  for (const [name, value] of [['vx', vx], ['vy', vy], ['spin', spin]]) if (document.activeElement !== fields[name]) fields[name].value = Number(value.toFixed(3)) + 0;
 }
 
-/** Changes the properties of a body by replacing it, with the same joints. */
-async function replace_body(own, id, edit) {
-  await standing(own, async () => {
-    const { scene, index, ids, body } = await description(own, id), slot_of = end => typeof end === 'number' ? end : scene.bodies.findIndex(other => other.id === end);
-    edit(body);
-    const held = (scene.joints || []).map(joint => ({ ...joint, a: joint.a === undefined || joint.a === null ? null : slot_of(joint.a), b: slot_of(joint.b) })).filter(joint => joint.a === index || joint.b === index);
-    const { results } = await command(own, { remove: { bodies: [id] } }, { spawn: { bodies: [body] } }), made = results[1].bodies[0];
-    const named = place => place === index ? made : ids[place];
-    if (held.length) await command(own, ...held.map(({ a, b, id: _, ...joint }) => ({ join: { ...(a === null ? {} : { a: named(a) }), b: named(b), joint } })));
+/** Sets a property of a body, which keeps its id, and ties its joints again. Returns the answer of the service. */
+async function replace_body(own, id, { name, value }) {
+  const answer = await standing(own, async () => {
+    const { body, joints: held } = await description(own, id), index = joint => Number(short_id(joint.id));
+    CHANGES[name](body, value);
+    // In the order of their numbers, which joints get again: the lowest free one first.
+    const ties = held.sort((a, b) => index(a) - index(b)).map(({ a, b, joint }) => ({ join: { ...(a === null ? {} : { a }), b, joint } }));
+    const answer = await command(own, { replace: { body: id, with: body } }, ...ties);
     stay(own);
     await Promise.all([load(), loadJoints()]);
     stay(own);
-    if (selected?.id === id) { selected = { id: made, world: own }; graph_selection(id); await fill_card(); }
+    if (selected?.id === id) { list_joints(); await fill_card(); }
+    return answer;
   });
+  // Made again, the body is changed where it is by then.
+  if (making?.world === own) making.edit = { id, name, value };
+  return answer;
 }
 const CHANGES = {
   type: (body, value) => { body.type = value; if (value !== 'kinematic') delete body.path; if (value === 'static') { delete body.velocity; delete body.angular_velocity; } },
@@ -111,26 +128,36 @@ for (const [name, input] of Object.entries(fields)) {
     // A change that the service refuses is undone, and the card shows the current values.
     const work = async (own, kept) => {
       const number = field => Number(fields[field].value) || 0;
-      if (name === 'vx' || name === 'vy') await command(own, { velocity: { body: id, velocity: [number('vx'), number('vy')] } });
-      else if (name === 'spin') await command(own, { angular_velocity: { body: id, angular_velocity: value } });
+      if (name === 'vx' || name === 'vy' || name === 'spin') {
+        const [vx, vy, spin] = ['vx', 'vy', 'spin'].map(number);
+        await command(own, name === 'spin' ? { angular_velocity: { body: id, angular_velocity: spin } } : { velocity: { body: id, velocity: [vx, vy] } });
+        ask_motion(id, { vx, vy, spin });
+      }
       else {
-        replacing = true;
-        try { await replace_body(own, id, body => CHANGES[name](body, value)); } catch (error) {
+        try { await replace_body(own, id, { name, value }); } catch (error) {
           if (kept) await post(own, '/restore', { name: kept.name }).then(() => Promise.all([load(), loadJoints()]), () => {});
           if (name !== 'fixed_rotation') input.value = input.dataset.value;
           fill_card().catch(() => {});
           throw error;
-        } finally { replacing = false; }
+        }
       }
       tell(`${input.dataset.name} changed`);
     };
-    change(`${input.dataset.name} of body ${id}`, work);
+    // A velocity is kept by a restart only if the body is to start with it.
+    change(`${input.dataset.name} of ${body_name(id)}`, work, { is_build: !['vx', 'vy', 'spin'].includes(name) || simulated.step === 0 });
   };
 }
+/** Shows only the title and the motion on a narrow screen, where the card would cover the world; all of it elsewhere. */
+function fold_card(is_folded) {
+  $('card').classList.toggle('folded', is_folded);
+  $('card-fold').textContent = is_folded ? '▴' : '▾';
+  $('card-fold').setAttribute('aria-expanded', !is_folded);
+}
+$('card-fold').onclick = () => fold_card(!$('card').classList.contains('folded'));
 $('card').onsubmit = event => event.preventDefault();
 // Enter ends the input of a number, and returns the focus to the world.
 $('card').addEventListener('keydown', event => { if (event.key === 'Enter' && event.target.type === 'number') { event.preventDefault(); $('canvas').focus({ preventScroll: true }); } });
-$('card-close').onclick = () => { select(null); $('canvas').focus({ preventScroll: true }); };
+$('card-close').onclick = () => { select(null); select_joint(null); $('canvas').focus({ preventScroll: true }); };
 $('card-remove').onclick = () => remove_body(selected.id);
 $('card-graph').onclick = () => show_graphs(true);
 

@@ -13,8 +13,9 @@ function rgba(css, alpha = 1) {
 }
 const faded = (color, alpha) => (color & 0xffffff | Math.round((color >>> 24) * alpha) << 24) >>> 0;
 const PALETTE = colors.map(color => rgba(color)), FIXED = rgba('#8a8f98'), EDGE = rgba('#000000', 0.4), FADED_EDGE = rgba('#000000', 0.22), HELD = rgba('#000000'), JOINT = rgba('#9b59d0'), AABB = rgba('#2fa5a5', 0.8), BAND = rgba('#ffd54a'), SELECTED = rgba('#e6007a');
-/** Returns a colour by the id of a body, which does not depend on other bodies. Eight neighbouring slots have eight colours. */
-function color_of({ slot, generation }) {
+/** Returns a colour by the id of a body, or by the number that its scene gives: it does not depend on other bodies. Eight neighbouring slots have eight colours. */
+function color_of({ slot: own_slot, generation: own_generation, own }) {
+  const given = own?.color_index, slot = given ?? own_slot, generation = given === undefined ? own_generation : 0;
   let h = Math.imul((slot >> 3) + 0x9e37 * (generation + 1), 0x7feb352d) >>> 0;
   h = Math.imul(h ^ h >>> 15, 0x846ca68b) >>> 0;
   return PALETTE[(5 * slot + (h >>> 13)) & 7];
@@ -160,15 +161,16 @@ function arrow_scales() {
 
 /** Draws joints, with a symbol for each kind: thin lines from the bodies to the anchors, a symbol between the anchors, and symbols at them. */
 function collect_joints(at, w, h, ratio, s) {
+  const highlighted = shown_joint();
   for (const joint of joints) {
     const ends = ends_of(joint);
     if (!ends) continue;
     const a = at(ends.a), b = at(ends.b), far = 40 * ratio;
     if (Math.max(a[0], b[0]) < -far || Math.min(a[0], b[0]) > w + far || Math.max(a[1], b[1]) < -far || Math.min(a[1], b[1]) > h + far) continue;
-    const reach = Math.min(looks(ends.second)?.reach ?? 1, 100) * s / ratio, size = Math.max(1.5, Math.min(5, 0.2 * reach)) * ratio, pen = 0.75 * ratio;
-    const color = joint.disabled ? faded(JOINT, 0.35) : JOINT, pale = faded(color, 0.5), length = Math.hypot(ends.b[0] - ends.a[0], ends.b[1] - ends.a[1]);
+    const reach = Math.min(looks(ends.second)?.reach ?? 1, 100) * s / ratio, size = Math.max(1.5, Math.min(5, 0.2 * reach)) * ratio, pen = (joint === highlighted ? 1.75 : 0.75) * ratio;
+    const is_shown = joint === highlighted, color = is_shown ? SELECTED : joint.disabled ? faded(JOINT, 0.35) : JOINT, pale = faded(color, 0.5), length = Math.hypot(ends.b[0] - ends.a[0], ends.b[1] - ends.a[1]);
     // On bodies of a few pixels only the symbol between the anchors is drawn.
-    if (reach < 5) { if (length * s > 2 * ratio) line(a, b, pen, color); continue; }
+    if (reach < 5 && !is_shown) { if (length * s > 2 * ratio) line(a, b, pen, color); continue; }
     for (const [body, end] of [[ends.first, a], [ends.second, b]]) if (body && isDynamic(body)) line(at([body.x, body.y]), end, 0.5 * ratio, pale);
     const disc = ([x, y], r) => put(CIRCLE, x, y, 1, 0, r, 0, 0, 0, color, color, 0);
     const ring = ([x, y], r) => put(RING, x, y, 1, 0, r, 0, pen, 0, color, color, 0);
@@ -388,6 +390,8 @@ function draw(now = performance.now()) {
   }
   footer(now);
   show_motion();
+  show_joint_motion();
+  show_hover(now);
   paint_graphs(now);
 }
 

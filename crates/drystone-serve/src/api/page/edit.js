@@ -13,9 +13,9 @@ const MAX_UNDO_AGE = 24 * 3600;
 const HINTS = {
   drop: 'press the place to drop bodies at', shoot: 'press the place to shoot at', explode: 'press the place to explode at',
   box: 'drag from one corner to the other', circle: 'drag from the centre to the rim', polygon: 'press 3 to 16 corners, then the first one again',
-  hinge: 'press a body at the place of the pin, then the other body, or empty space for the world',
+  hinge: 'press where two bodies overlap, as a wheel and a car: they are pinned together there; or press a fixed point (ground or empty space) and the body that swings about it, in either order; two presses on one body nail it',
   spring: 'press a body, then the other one, or empty space for the world', rod: 'press a body, then the other one, or empty space for the world',
-  weld: 'press a body, then the one to fix it to, or empty space for the world',
+  weld: 'press where two bodies overlap; or press a body, then the one to fix it to, or empty space for the world',
 };
 const DRAWN = ['box', 'circle', 'polygon'], JOINED = ['hinge', 'spring', 'rod', 'weld'];
 /** Unfinished drawing: { from, to } of a drag, { corners }, or { end } of a joint; and `at`, the position of the pointer, m. */
@@ -25,6 +25,10 @@ let draft = null;
 
 /** Changes, the last one at the end: world, description, and checkpoint, or the reason why there is none. */
 let undos = [];
+/** Changes that were undone, the last one at the end: world, description and commands. */
+let redos = [];
+/** Change in progress, which records its commands. */
+let making = null;
 const undo_slots = Array.from({ length: MAX_UNDO }, (_, i) => `undo-${Math.floor(Date.now() / 1000).toString(36)}-${hand.slice(5)}-${i}`);
 
 /** Deletes checkpoints for undo that pages have left behind; returns true if there were any. */
@@ -69,7 +73,7 @@ function forget_undo(kept) {
   if (kept.name) call('DELETE', on(kept.world, '/checkpoints/' + kept.name)).catch(() => {});
 }
 /** Forgets changes made after the step to which the world was rewound. */
-function forget_undos_after(step) { for (const kept of undos) if (kept.world === world && kept.step > step) forget_undo(kept); }
+function forget_undos_after(step) { take_builds(world, builds_of(world).filter(b => b.step <= step)); redos = redos.filter(undone => undone.world !== world); for (const kept of undos) if (kept.world === world && kept.step > step) forget_undo(kept); }
 /** Deletes the checkpoints of this page when the user leaves it. */
 addEventListener('pagehide', () => {
   const headers = { 'Idempotency-Key': hand + Date.now() };
@@ -77,19 +81,29 @@ addEventListener('pagehide', () => {
   for (const { world: id, name } of undos) if (name) fetch(on(id, '/checkpoints/' + name), { method: 'DELETE', headers: { ...headers, 'Idempotency-Key': headers['Idempotency-Key'] + name }, keepalive: true }).catch(() => {});
 });
 
-/** Makes a change, after earlier ones; it can be undone. */
-function change(words, work) {
+/** Returns the selected body or joint, to be selected again when a change is undone. */
+const selection = () => selected ? { id: selected.id } : selected_joint ? { joint: selected_joint.id } : null;
+/** Makes a change, after earlier ones; it can be undone. A new one ends what could be made again. */
+function change(words, work, { is_redo = false, is_build = false } = {}) {
   const own = world, run = guard(async () => {
     if (world !== own || !drawn) return;
     await keepStart();
     stay(own);
     const kept = await remember(own, words);
-    try { await work(own, kept.reason ? null : kept); } catch (error) { forget_undo(kept); throw error; } finally { buttons(); }
+    making = kept;
+    Object.assign(kept, { commands: [], results: [], selection: selection(), builds: builds_of(own), is_build });
+    if (!is_redo) redos = redos.filter(undone => undone.world !== own);
+    try { await work(own, kept.reason ? null : kept); } catch (error) { forget_undo(kept); throw error; } finally { making = null; buttons(); }
+    if (is_build) take_builds(own, [...builds_of(own), kept]);
     if (kept.reason) tell(`${$('told').textContent || words} · this cannot be undone: ${kept.reason}`);
     await list();
   });
   return working = working.then(run);
 }
+/** Makes a building change, which a restart keeps. */
+const build = (words, work) => change(words, work, { is_build: true });
+/** Returns true if the shapes of a body are known: frames may be older. */
+const shapes_have = id => { const [slot, generation] = id.split('.').map(Number); return shapes.get(slot)?.generation === generation; };
 const undo = guard(async () => {
   await working;
   const own = world, last = undos.findLast(u => u.world === own);
@@ -104,13 +118,40 @@ const undo = guard(async () => {
     if (!last.told) { last.told = true; return tell(`${why}; once more undoes it together with ${back_to.words}`); }
   }
   letGo();
-  if (status.state === 'playing') await post(own, '/pause');
-  await post(own, '/restore', { name: back_to.name });
-  for (const later of undos.slice(undos.indexOf(back_to))) if (later.world === own) forget_undo(later);
-  stay(own);
-  await Promise.all([load(), loadJoints(), list()]);
-  stay(own);
+  asked_motions.clear();
+  // The body whose rows are requested may go.
+  making = { world: null };
+  try {
+    if (status.state === 'playing') await post(own, '/pause');
+    await post(own, '/restore', { name: back_to.name });
+    const undone = undos.slice(undos.indexOf(back_to)).filter(later => later.world === own);
+    undone.forEach(forget_undo);
+    redos.push(...undone.reverse().map(({ words, commands, edit, again, is_build }) => ({ world: own, words, commands, edit, again, is_build })));
+    stay(own);
+    await Promise.all([load(), loadJoints(), list()]);
+    stay(own);
+    take_builds(own, back_to.builds);
+    const { selection: before } = back_to;
+    if (selected && !shapes_have(selected.id)) select(null);
+    if (before && !selected && !shown_joint()) if (before.joint) select_joint(before.joint); else if (shapes_have(before.id)) select(before.id);
+  } finally { making = null; }
   tell(`undone: ${back_to === last ? last.words : `${last.words} and ${back_to.words}`}`);
+});
+
+/** Makes the last undone change again: its commands, at the present step. */
+const redo = guard(async () => {
+  await working;
+  const own = world, next = redos.findLast(undone => undone.world === own);
+  if (draft) return;
+  if (!next) return tell('there is nothing to redo');
+  redos = redos.filter(undone => undone !== next);
+  await change(next.words, () => standing(own, async () => {
+    await make_again(own, next, SAME_IDS);
+    stay(own);
+    await Promise.all([load(), loadJoints(), list()]);
+    stay(own);
+    tell(`redone: ${next.words}`);
+  }), { is_redo: true, is_build: next.is_build });
 });
 
 // Bodies.
@@ -131,19 +172,19 @@ function draw_body(name, drawing) {
   end_draft();
   let body;
   try { say(); body = body_of_drawing(name, drawing); } catch (error) { return say(error.message); }
-  return change(`new ${name}`, async own => {
+  return build(`new ${name}`, async own => {
     const { results } = await command(own, { spawn: { bodies: [body] } });
     stay(own);
-    tell(`new ${name}: body ${results[0].bodies[0]}`);
+    tell(`new ${name}: ${body_name(results[0].bodies[0])}`);
     select(results[0].bodies[0]);
   });
 }
 
 // Joints.
 
-/** Returns one end of a joint: the body at a position with the point in its frame, or the world. */
-function end_at(place, slack) {
-  const found = pick(place, slack, true);
+/** Returns one end of a joint: the body at a position, not the one with the id `but`, with the point in its frame; or the world. */
+function end_at(place, slack, but = null) {
+  const found = pick(place, slack, true, but);
   if (!found) return { id: null, anchor: place, place };
   return { id: found.id, anchor: found.point, place: place_on(found.body, found.point), body: found.body, mass: isDynamic(found.body) ? found.mass : 0 };
 }
@@ -152,8 +193,11 @@ const local = (body, [x, y]) => { const cos = Math.cos(body.angle), sin = Math.s
 function joint_of(name, first, second) {
   if (first.id === null && second.id === null) throw new Error('A joint needs at least one body: press a body first.');
   if (first.id === second.id) throw new Error('Both ends are on the same body: press another one, or empty space for the world.');
-  // The pin of a hinge, and the point of a weld, is the first pressed point.
-  const is_pinned = name === 'hinge' || name === 'weld', anchor = end => !is_pinned ? end.anchor : end.body ? local(end.body, first.place) : first.place;
+  // A weld, and a hinge, is at the first pressed point, which may have moved since; but the hinge of a moving body and a
+  // fixed one, or the world, is at the fixed point, in either order of presses.
+  const is_fixed = end => end.id === null || !isDynamic(end.body), pins_second = name === 'hinge' && !second.nails && is_fixed(second) && !is_fixed(first);
+  const is_pinned = name === 'hinge' || name === 'weld', pin_end = pins_second ? second : first, pin = pin_end.body ? place_on(pin_end.body, pin_end.anchor) : pin_end.place;
+  const anchor = end => !is_pinned ? end.anchor : end.body ? local(end.body, pin) : pin;
   const [a, b] = second.id === null ? [second, first] : [first, second], joint = { anchor_a: anchor(a), anchor_b: anchor(b) };
   if (name === 'hinge') joint.type = 'revolute';
   if (name === 'weld') joint.type = 'weld';
@@ -163,7 +207,10 @@ function joint_of(name, first, second) {
     if (name === 'rod') Object.assign(joint, { type: 'distance', length });
     else {
       const masses = [a.mass, b.mass].filter(mass => mass > 0), mass = masses.length ? 1 / masses.reduce((sum, m) => sum + 1 / m, 0) : 1, rate = 2 * Math.PI * SPRING_HERTZ;
-      Object.assign(joint, { type: 'spring', rest_length: length, stiffness: mass * rate * rate, damping: 2 * SPRING_DAMPING * mass * rate });
+      const given = name => { const field = $(`spring-${name}`); if (!field.checkValidity()) throw new Error(`${name}: ${field.value} is not valid; ${field.validationMessage}`); return field.value === '' ? undefined : Number(field.value); };
+      const stiffness = given('stiffness') ?? mass * rate * rate;
+      // A tenth of the critical damping, of the stiffness that was given.
+      Object.assign(joint, { type: 'spring', rest_length: length, stiffness, damping: given('damping') ?? 2 * SPRING_DAMPING * Math.sqrt(mass * stiffness) });
     }
   }
   return { join: { ...(a.id === null ? {} : { a: a.id }), b: b.id, joint } };
@@ -172,11 +219,31 @@ function draw_joint(name, first, second) {
   end_draft();
   let wanted;
   try { say(); wanted = joint_of(name, first, second); } catch (error) { return say(error.message); }
-  const between = end => end.id === null ? 'the world' : `body ${end.id}`;
-  return change(`new ${name}`, async own => {
+  return build(`new ${name}`, async own => {
     await command(own, wanted);
-    tell(`${name} between ${between(first)} and ${between(second)}`);
+    tell(`${name} between ${body_name(first.id)} and ${body_name(second.id)}`);
   });
+}
+
+/** Joins the two uppermost bodies that overlap at a position by a hinge or a weld; returns false if there are no two, or the upper one is fixed. */
+function pin_overlapping(name, place) {
+  if (name !== 'hinge' && name !== 'weld') return false;
+  const upper = end_at(place, 0), lower = upper.id === null ? upper : end_at(place, 0, upper.id);
+  if (lower.id === null || !isDynamic(upper.body)) return false;
+  const own = world, type = name === 'hinge' ? 'revolute' : 'weld', ids = [upper.id, lower.id];
+  // Once the joints of earlier presses are known.
+  working = working.then(guard(async () => {
+    if (world !== own) return;
+    await loadJoints();
+    const [x, y] = place_on(upper.body, upper.anchor);
+    const is_here = joint => {
+      const ends = joint.type === type && ids.includes(joint.a) && ids.includes(joint.b) && ends_of(joint);
+      return ends && Math.hypot(ends.b[0] - x, ends.b[1] - y) * camera.scale < 2 * CLICK;
+    };
+    if (joints.some(is_here)) tell(`there is a ${name} here already: one press is enough where bodies overlap`);
+    else draw_joint(name, upper, lower);
+  }));
+  return true;
 }
 
 // The pointer while a drawing tool is active.
@@ -185,9 +252,13 @@ function end_draft() { draft = null; painted.key = ''; }
 /** Handles a press with a drawing tool; returns true if the tool is one. */
 function begin_drawing(name, place, slack) {
   if (JOINED.includes(name)) {
-    const end = end_at(place, slack);
-    if (draft?.end) draw_joint(name, draft.end, end);
-    else { draft = { end, at: place }; tell(`${name}: ${end.id === null ? 'the world' : `body ${end.id}`}; now the other end`); }
+    if (!draft?.end && pin_overlapping(name, place)) return true;
+    const first = draft?.end, under = end_at(place, slack), is_same = Boolean(first) && under.id === first.id;
+    let end = is_same ? end_at(place, slack, first.id) : under;
+    // Two presses on one body nail it to the world; other joints are refused.
+    if (is_same && end.id === null) end = name === 'hinge' ? { ...end, nails: true } : under;
+    if (first) draw_joint(name, first, end);
+    else { draft = { end, at: place }; tell(`${name}: ${body_name(end.id)}; now the other end`); }
   } else if (name === 'polygon') {
     say();
     const corners = draft?.corners || [], near = corners.length && Math.hypot(place[0] - corners[0][0], place[1] - corners[0][1]) * camera.scale < CLOSE;

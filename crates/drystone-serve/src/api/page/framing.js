@@ -15,6 +15,8 @@ const SMALL_FIXED = 0.5, WHOLE = 1.4;
 const NEAR_SIDE = 1.6, REACH = 24, FALL = 8;
 /** Fixed shapes are cut off this far past everything else, as a fraction of its size. */
 const CLIP = 0.06;
+/** A body that has fallen this far below the first picture, in multiples of its size, has left the scene if most others have not. */
+const LEFT_SCENE = 1.5;
 /** Number of samples for a median or a quantile. */
 const MAX_SAMPLE = 1000;
 /** Number of bodies beyond which boxes are not measured one by one. */
@@ -30,6 +32,17 @@ let moving = new Float64Array(4096), moved = 0;
 function add_moving(box) {
   if (4 * moved + 4 > moving.length) { const larger = new Float64Array(2 * moving.length); larger.set(moving); moving = larger; }
   moving.set(box, 4 * moved++);
+}
+/** Removes moving bodies that have fallen out of a box, if that leaves at least half of all. */
+function leave_out_fallen([x0, y0, x1, y1]) {
+  const [gx, gy] = gravity();
+  const is_in = i => !((gx < 0 && moving[i + 2] < x0) || (gx > 0 && moving[i] > x1) || (gy < 0 && moving[i + 3] < y0) || (gy > 0 && moving[i + 1] > y1));
+  let left = 0;
+  for (let i = 0; i < moved; i++) left += is_in(4 * i);
+  if (left === moved || 2 * left < moved) return;
+  let next = 0;
+  for (let i = 0; i < moved; i++) if (is_in(4 * i)) moving.copyWithin(4 * next++, 4 * i, 4 * i + 4);
+  moved = next;
 }
 /** Returns the box around the wanted moving bodies. */
 function around(wanted) {
@@ -57,8 +70,8 @@ function ground_of(body, p, core) {
   return [core[0], top, core[2], top];
 }
 
-/** Returns the content of a picture of a size in px: its box, the box of all moving bodies (null if nothing moves), and its minimum height; null if there is no content. */
-function content(w = $('canvas').clientWidth, h = $('canvas').clientHeight) {
+/** Returns the content of a picture of a size in px, without bodies that have fallen out of a box, the stage: its box, the box of all moving bodies (null if nothing moves), and its minimum height; null if there is no content. */
+function content(stage = null, w = $('canvas').clientWidth, h = $('canvas').clientHeight) {
   const driven = [], fixed = [], planes = [], sizes = [], every = Math.ceil(bodies.size / MAX_SAMPLE), box = [0, 0, 0, 0];
   let nth = 0;
   moved = 0;
@@ -80,6 +93,7 @@ function content(w = $('canvas').clientWidth, h = $('canvas').clientHeight) {
       for (const p of own.parts) if (p.kind === HALF_PLANE) planes.push([body, p]); else fixed.push(bounds(body, own, p));
     }
   }
+  if (stage) leave_out_fallen(stage);
   let core = moved ? moving_box(w, h) : null;
   const bodies_box = core;
   // A drum, a vessel or a pusher belongs to the picture; a conveyor many times as long as the pile does not.

@@ -1,83 +1,106 @@
 // Graphs over simulated time: energies of the world and motion of the selected body; also as tables.
 
-/** Largest number of samples of a graph: beyond it every other one is dropped. */
-const MAX_SAMPLES = 4000;
-/** Minimum milliseconds between two requests for the energies, and between two paintings. */
-const ENERGY_EVERY = 40, PAINT_EVERY = 100;
+/** Number of rows that are kept: ten minutes at 60 steps a second. Beyond it the oldest are dropped. */
+const MAX_SAMPLES = 36000;
+/** Milliseconds between two requests for rows, those of a paused world in which nothing changes, and between two paintings. */
+const SERIES_EVERY = 100, PAUSED_EVERY = 2000, PAINT_EVERY = 100;
+/** Steps before the present of which rows are requested first: another client may have had them recorded. */
+const RECALLED = 600;
+/** Column of the step in all rows. */
+const STEP = 1;
 const X = '#4c78a8', Y = '#f58518', THIRD = '#54a24b', ALL = '';
 /** Graphs: unit, and lines by name with their columns and colours. The colour '' is that of text. */
 const GRAPHS = [
-  { of: 'energies', title: 'Energy', unit: 'J', meaning: 'Energies of all dynamic bodies; the total is constant where nothing rubs, bounces, drives or damps', lines: [['kinetic', 1, X], ['potential', 2, Y], ['elastic', 3, THIRD], ['total', 4, ALL]] },
-  { of: 'body', title: 'Position', unit: 'm', meaning: 'Position of the origin of the selected body', lines: [['x', 1, X], ['y', 2, Y]] },
-  { of: 'body', title: 'Velocity', unit: 'm/s', meaning: 'Velocity of the selected body, and its size', lines: [['x', 4, X], ['y', 5, Y], ['speed', 12, ALL]] },
-  { of: 'body', title: 'Acceleration', unit: 'm/s²', meaning: 'Change of its velocity from frame to frame', lines: [['x', 7, X], ['y', 8, Y]] },
-  { of: 'body', title: 'Net force', unit: 'N', meaning: 'Mass times acceleration', lines: [['x', 9, X], ['y', 10, Y]] },
-  { of: 'body', title: 'Spin', unit: 'rad/s', meaning: 'Angular velocity, counter-clockwise', lines: [['spin', 6, X]] },
+  { of: 'energies', title: 'Energy', unit: 'J', meaning: 'Energies of all dynamic bodies; the total is constant where nothing rubs, bounces, drives or damps', lines: [['kinetic', 2, X], ['potential', 3, Y], ['elastic', 4, THIRD], ['total', 5, ALL]] },
+  { of: 'body', title: 'Position', unit: 'm', meaning: 'Position of the origin of the selected body', lines: [['x', 2, X], ['y', 3, Y]] },
+  { of: 'body', title: 'Velocity', unit: 'm/s', meaning: 'Velocity of the selected body, and its size', lines: [['x', 5, X], ['y', 6, Y], ['speed', 12, ALL]] },
+  { of: 'body', title: 'Acceleration', unit: 'm/s²', meaning: 'Change of its velocity from step to step', lines: [['x', 8, X], ['y', 9, Y]] },
+  { of: 'body', title: 'Net force', unit: 'N', meaning: 'Mass times acceleration', lines: [['x', 10, X], ['y', 11, Y]] },
+  { of: 'body', title: 'Spin', unit: 'rad/s', meaning: 'Angular velocity, counter-clockwise', lines: [['spin', 7, X]] },
 ];
+/** Names of columns, as those of `drystone run --csv`. */
 const COLUMNS = {
-  energies: ['time_s', 'kinetic_J', 'potential_J', 'elastic_J', 'total_J', 'step'],
-  body: ['time_s', 'x_m', 'y_m', 'angle_rad', 'vx_m_per_s', 'vy_m_per_s', 'spin_rad_per_s', 'ax_m_per_s2', 'ay_m_per_s2', 'net_force_x_N', 'net_force_y_N', 'step', 'speed_m_per_s'],
+  energies: ['step', 'time_s', 'kinetic_energy_J', 'potential_energy_J', 'elastic_energy_J', 'total_energy_J'],
+  body: ['step', 'time_s', 'x_m', 'y_m', 'angle_rad', 'vx_m_per_s', 'vy_m_per_s', 'spin_rad_per_s', 'ax_m_per_s2', 'ay_m_per_s2', 'net_force_x_N', 'net_force_y_N', 'speed_m_per_s'],
 };
-/** Rows of samples; the first column is the time. */
-let samples = { energies: [], body: [] }, sampled_body = '', sampled_world = null, graphs_shown = false, graphs_changed = false, measuring = false;
+/** Rows of samples, one a step; and whether earlier ones were dropped. */
+let samples = { energies: [], body: [] }, dropped_rows = {}, sampled_body = '', sampled_world = null, graphs_shown = false, graphs_changed = false, fetching_series = false;
 
-/** Adds a row, and drops later rows, which were discarded by a rewind. */
-function add_sample(of, row) {
-  const rows = samples[of];
-  while (rows.length && rows.at(-1)[0] >= row[0] - 1e-9) rows.pop();
-  rows.push(row);
-  if (rows.length > MAX_SAMPLES) samples[of] = rows.filter((_, i) => i % 2 === 0);
-  graphs_changed = true;
-}
 function forget_samples() {
   if (sampled_world === world) return;
-  samples = { energies: [], body: [] };
+  samples = { energies: [], body: [] }; dropped_rows = {};
   sampled_world = world;
   graphs_changed = true;
 }
-/** Starts the graphs of another body. If it replaces `before`, the graphs continue. */
-function graph_selection(before = '') {
+/** Starts the graphs of another body. */
+function graph_selection() {
   const id = selected ? selected.id : '';
   if (id === sampled_body) return;
-  if (!before || before !== sampled_body) samples.body = [];
+  samples.body = []; dropped_rows.body = false;
   sampled_body = id;
   graphs_changed = true;
 }
 
-/** Samples the motion of the selected body from a frame with velocities. */
-function sample_body() {
-  const body = graphs_shown && selected_body();
-  if (!body) return;
-  forget_samples();
-  const last = samples.body.at(-1), { time, step } = simulated, own = looks(body);
-  if (last && last[11] === step) return;
-  const by = last && time > last[0] && step - last[11] <= 30 ? 1 / (time - last[0]) : 0, mass = own && isDynamic(body) ? own.mass : 0;
-  // Unknown in the first row: a change needs two.
-  const ax = by ? (body.vx - last[4]) * by : NaN, ay = by ? (body.vy - last[5]) * by : NaN;
-  add_sample('body', [time, body.x, body.y, body.angle, body.vx, body.vy, body.spin, ax, ay, mass * ax, mass * ay, step, Math.hypot(body.vx, body.vy)]);
+/** Simulated time at a step: a fraction, if the length of a step is one. */
+let seconds_at = step => step;
+function take_step_length(dt) {
+  const rate = Math.round(1 / dt);
+  // As f32, 1/60 s is not exactly that.
+  seconds_at = Math.abs(rate * dt - 1) < 1e-6 ? step => step / rate : step => step * dt;
 }
-/** Requests the energies, at most as often as the service answers easily. */
-async function sample_energies() {
-  if (!graphs_shown || measuring || !drawn || away || !status || status.state === 'failed') return;
+/** Requests the rows since the last ones. The service records one in each step, while it is asked for them. None during a change: it may remove the body. */
+async function fetch_series() {
+  if (!graphs_shown || fetching_series || making || !drawn || away || !status || status.state === 'failed') return;
   forget_samples();
-  const own = world;
-  if (samples.energies.at(-1)?.[5] === simulated.step) return;
-  measuring = true;
-  const begun = performance.now();
+  const now = performance.now(), is_new = taken !== fetch_series.taken || sampled_body !== fetch_series.body;
+  // A paused world is asked seldom: the recording ends unless the page asks for it.
+  if (status.state === 'paused' && !is_new && now - (fetch_series.since || 0) < PAUSED_EVERY) return;
+  const own = world, body = selected_body() && selected.id === sampled_body ? sampled_body : '';
+  const last = rows => rows.length ? rows.at(-1)[STEP] : Math.max(0, simulated.step - RECALLED), [energies, motion] = [last(samples.energies), last(samples.body)];
+  Object.assign(fetch_series, { since: now, taken, body: sampled_body });
+  fetching_series = true;
   try {
-    const { metrics: m, time, step } = await call('GET', on(own, '/metrics'));
-    if (own === world) add_sample('energies', [time, m.kinetic_energy, m.potential_energy, m.elastic_energy, m.total_energy, step]);
-  } catch { /* The list shows the problem. */ } finally { setTimeout(() => { measuring = false; }, 3 * (performance.now() - begun)); }
+    const answer = await call('GET', on(own, `/series?from=${Math.min(simulated.step, energies, body ? motion : energies)}` + (body && `&body=${body}`)));
+    if (own !== world) return;
+    take_step_length(answer.dt);
+    take_rows('energies', answer.step, answer.energies.map(row => [seconds_at(row.step), row.step, row.kinetic, row.potential, row.elastic, row.kinetic + row.potential + row.elastic]));
+    if (answer.body && answer.body.id === sampled_body) take_rows('body', answer.step, motion_rows(answer.body.rows));
+  } catch { /* The list shows the problem. */ } finally { fetching_series = false; }
 }
-setInterval(sample_energies, ENERGY_EVERY);
+setInterval(fetch_series, SERIES_EVERY);
+
+/** Adds rows. Those of the same steps are replaced, and later ones dropped, which a rewind has discarded. */
+function take_rows(of, step, added) {
+  const rows = samples[of], first = added.length ? added[0][STEP] : Infinity;
+  const before = rows.length;
+  while (rows.length && (rows.at(-1)[STEP] >= first || rows.at(-1)[STEP] > step)) rows.pop();
+  if (rows.length === before && !added.length) return;
+  for (const row of added) rows.push(row);
+  if (rows.length > MAX_SAMPLES + MAX_SAMPLES / 10) { rows.splice(0, rows.length - MAX_SAMPLES); dropped_rows[of] = true; }
+  graphs_changed = true;
+}
+/** Returns rows of the motion of the selected body. */
+function motion_rows(rows) {
+  const own = looks(selected_body() || {}), mass = own && isDynamic(selected_body()) ? own.mass : 0;
+  const before = rows.length && samples.body.findLast(row => row[STEP] === rows[0].step - 1);
+  let last = before ? { step: before[STEP], velocity: [before[5], before[6]] } : null;
+  return rows.map(row => {
+    const { step, position: [x, y], angle, velocity: [vx, vy], angular_velocity: spin } = row;
+    // A change of velocity is unknown in the first row, and after missing ones.
+    const by = last && last.step === step - 1 ? 1 / (seconds_at(step) - seconds_at(step - 1)) : NaN, ax = by * (vx - last?.velocity[0]), ay = by * (vy - last?.velocity[1]);
+    last = row;
+    return [seconds_at(step), step, x, y, angle, vx, vy, spin, ax, ay, mass * ax, mass * ay, Math.hypot(vx, vy)];
+  });
+}
 
 function show_graphs(shown) {
   graphs_shown = shown;
   $('graphs').hidden = !shown;
   $('graph').setAttribute('aria-pressed', shown);
   graphs_changed = true;
+  fold_card(shown);
   want_stream();
-  if (shown) sample_energies();
+  if (shown) fetch_series();
 }
 
 // The pictures.
@@ -102,6 +125,22 @@ function ticks(low, high, wanted) {
   for (let i = Math.ceil(low / every - 1e-9); i * every <= high + 1e-9 * every; i++) found.push(i * every);
   return { found, text: value => Math.abs(value) >= 1e5 || (every < 1e-4 && value) ? value.toExponential(1) : value.toFixed(Math.max(0, Math.min(6, -Math.floor(Math.log10(every) + 1e-9)))) };
 }
+/** Traces a line. It has a gap where steps are missing. Of several rows in a column of pixels the lowest and the highest are drawn. */
+function trace_line(c, rows, column, x, y) {
+  let before = NaN, at = NaN, low = 0, high = 0, end = 0;
+  const finish = () => { if (low !== high) { c.lineTo(at, y(low)); c.lineTo(at, y(high)); c.lineTo(at, y(end)); } };
+  for (const row of rows) {
+    const value = row[column], place = Math.round(2 * x(row[0])) / 2;
+    if (!isFinite(value)) { before = NaN; continue; }
+    const is_next = row[STEP] === before + 1;
+    before = row[STEP];
+    if (is_next && place === at) { low = Math.min(low, value); high = Math.max(high, value); end = value; continue; }
+    finish();
+    if (is_next) c.lineTo(place, y(value)); else c.moveTo(place, y(value));
+    at = place; low = high = end = value;
+  }
+  finish();
+}
 function paint_graph({ of, title, unit, lines, canvas }, ink, soft, ratio) {
   const rows = samples[of], { clientWidth: width, clientHeight: height } = canvas, c = canvas.getContext('2d');
   if (!width || !height) return;
@@ -111,13 +150,13 @@ function paint_graph({ of, title, unit, lines, canvas }, ink, soft, ratio) {
   let low = Infinity, high = -Infinity;
   for (const row of rows) for (const [, column] of lines) if (isFinite(row[column])) { low = Math.min(low, row[column]); high = Math.max(high, row[column]); }
   if (rows.length < 2 || low > high) {
-    c.fillText(of === 'body' && !selected ? 'Click a body.' : 'Run the world.', 8, height / 2);
+    c.fillText(of === 'body' && !selected ? by_hand('Click a body.', 'Tap a body.') : 'Run the world.', 8, height / 2);
     canvas.setAttribute('aria-label', `${title}: no data yet`);
     return;
   }
   // A nearly constant line is not magnified.
-  const least = Math.max(1e-3 * Math.max(Math.abs(low), Math.abs(high)), 1e-6);
-  if (high - low < least) { low -= least; high += least; }
+  const most = Math.max(Math.abs(low), Math.abs(high));
+  if (high - low < Math.max(1e-3 * most, 1e-6)) { const least = most < 1e-6 ? 1 : 0.1 * most; low -= least; high += least; }
   const [left, right, top, bottom] = [46, 8, 6, 18], from = rows[0][0], to = rows.at(-1)[0], down = ticks(low, high, 4), along = ticks(from, to, 4);
   const x = time => left + (time - from) / (to - from) * (width - left - right), y = value => height - bottom - (value - low) / (high - low) * (height - top - bottom);
   c.strokeStyle = soft;
@@ -131,7 +170,7 @@ function paint_graph({ of, title, unit, lines, canvas }, ink, soft, ratio) {
   for (const [, column, color] of lines) {
     c.strokeStyle = color || ink;
     c.beginPath();
-    for (const row of rows) if (isFinite(row[column])) c.lineTo(x(row[0]), y(row[column]));
+    trace_line(c, rows, column, x, y);
     c.stroke();
   }
   const last = rows.at(-1);
@@ -144,7 +183,7 @@ function paint_graphs(now) {
   Object.assign(paint_graphs, { since: now, key });
   graphs_changed = false;
   forget_samples();
-  write($('graphs-of'), selected ? `World, and body ${selected.id}` : 'World; click a body for its motion');
+  write($('graphs-of'), selected ? `World, and ${body_name(selected.id)}` : by_hand('World; click a body for its motion', 'Tap a body for its motion'));
   for (const one of figures) paint_graph(one, color, soft, ratio);
   $('csv-body').disabled = samples.body.length === 0;
   $('csv-energies').disabled = samples.energies.length === 0;
@@ -152,7 +191,22 @@ function paint_graphs(now) {
 
 // Tables.
 
-const table = of => [COLUMNS[of].join(','), ...samples[of].map(row => row.map(value => Number.isNaN(value) ? '' : value).join(','))].join('\n') + '\n';
+/** Returns the shortest text of a number that is the same in the service, which computes with 32 bits. */
+function number_of(value) {
+  if (!isFinite(value)) return '';
+  for (let digits = 1; digits < 9; digits++) { const text = Number(value.toPrecision(digits)); if (Math.fround(text) === Math.fround(value)) return String(text); }
+  return String(Number(value.toPrecision(9)));
+}
+/** Returns the reasons why a table is not of all steps. */
+function notes_of(of) {
+  const rows = samples[of], notes = [], first = rows[0][STEP], gaps = [];
+  if (first > 0) notes.push(dropped_rows[of] ? `begins at step ${first}: the page keeps the last ${MAX_SAMPLES} steps` : `begins at step ${first}: rows are recorded while the graphs are shown${of === 'body' ? ', of the selected body' : ''}`);
+  rows.forEach((row, i) => { if (i && row[STEP] !== rows[i - 1][STEP] + 1) gaps.push([rows[i - 1][STEP] + 1, row[STEP] - 1]); });
+  if (gaps.length) notes.push(`not recorded: steps ${gaps.map(([from, to]) => from === to ? from : `${from} to ${to}`).join(', ')}`);
+  return notes;
+}
+const table = of => [...notes_of(of).map(note => `# ${note}`), COLUMNS[of].join(','),
+  ...samples[of].map(([time, step, ...values]) => [step, time, ...values.map(number_of)].join(','))].join('\n') + '\n';
 const file_name = () => `${(status.name || status.id).replace(/[^\w-]+/g, '_')}-step-${simulated.step}`;
 /** Offers a text or a blob to the user as a file. */
 function save_file(name, type, content) {
@@ -163,6 +217,6 @@ function save_file(name, type, content) {
   tell(`saved ${name}`);
 }
 $('csv-energies').onclick = () => save_file(`${file_name()}-energies.csv`, 'text/csv', table('energies'));
-$('csv-body').onclick = () => save_file(`${file_name()}-body-${sampled_body}.csv`, 'text/csv', table('body'));
+$('csv-body').onclick = () => save_file(`${file_name()}-body-${short_id(sampled_body)}.csv`, 'text/csv', table('body'));
 $('graphs-close').onclick = () => show_graphs(false);
 $('graph').onclick = () => show_graphs(!graphs_shown);

@@ -17,13 +17,30 @@ async function set_gravity(value) {
   if (waits) return;
   try {
     await keepStart();
+    const kept = await remember_gravity(own);
     for (let last; wish?.world === own && last !== wish;) {
       last = wish;
-      await command(own, { gravity: last.asked ? { gravity: last.asked } : {} });
+      const commands = [{ gravity: last.asked ? { gravity: last.asked } : {} }];
+      await post(own, '/commands', { commands });
+      // Made again, the last value counts.
+      if (kept) { kept.commands = [commands]; kept.gravity = performance.now(); }
     }
     await list();
     if (world === own) tell(`gravity ${said(status.gravity)}`);
   } finally { if (wish?.world === own) wish = null; }
+}
+/** Milliseconds between two changes of gravity up to which they are undone together. */
+const ONE_CHANGE = 1500;
+/** Saves the state before a change of gravity, unless it continues the last one. */
+async function remember_gravity(own) {
+  await working;
+  const last = undos.at(-1);
+  if (last?.world === own && last.gravity && performance.now() - last.gravity < ONE_CHANGE) return last;
+  const kept = await remember(own, 'gravity changed');
+  redos = redos.filter(undone => undone.world !== own);
+  Object.assign(kept, { gravity: performance.now(), builds: builds_of(own), commands: [], results: [] });
+  buttons();
+  return kept;
 }
 const tilt = by => guard(async () => {
   const [x, y] = gravity(), c = Math.cos(by), s = Math.sin(by);
@@ -54,10 +71,38 @@ $('gravity').onpointerdown = event => {
 $('gravity').onpointermove = event => { if (turning) drag_gravity(event); };
 $('gravity').onpointerup = $('gravity').onpointercancel = () => { turning = false; };
 
+// Numbers beside the dial: the size, with which the direction stays, or both components.
+
+/** Returns the number in a field of gravity. */
+function gravity_in(field) {
+  if (field.value.trim() === '' || !field.checkValidity()) {
+    const wrong = field.value || 'nothing';
+    dial.key = '';
+    throw new Error(`gravity: ${wrong} is not valid; ${field.validationMessage || 'a number is required'}`);
+  }
+  return Number(field.value);
+}
 $('gravity-size').onchange = guard(async () => {
-  const field = $('gravity-size'), size = Number(field.value), [x, y] = gravity(), before = Math.hypot(x, y);
-  if (field.value.trim() === '' || !field.checkValidity()) throw new Error(`gravity: ${field.value || 'nothing'} is not valid; ${field.validationMessage || 'a number is required'}`);
+  const size = gravity_in($('gravity-size')), [x, y] = gravity(), before = Math.hypot(x, y);
   await set_gravity(before > 0 ? [x / before * size, y / before * size] : [0, -size]);
+});
+for (const axis of ['x', 'y']) $(`gravity-${axis}`).onchange = guard(async () => {
+  const value = gravity_in($(`gravity-${axis}`)), [x, y] = gravity();
+  await set_gravity(axis === 'x' ? [value, y] : [x, value]);
+});
+function show_gravity(shown) {
+  $('gravity-numbers').hidden = !shown;
+  $('gravity-open').setAttribute('aria-expanded', shown);
+  if (shown) { $('gravity-size').focus({ preventScroll: true }); $('gravity-size').select(); } else $('canvas').focus({ preventScroll: true });
+}
+$('gravity-open').onclick = () => show_gravity($('gravity-numbers').hidden);
+$('gravity-menu').onclick = () => show_gravity(true);
+$('gravity-close').onclick = () => show_gravity(false);
+$('gravity-numbers').onsubmit = event => event.preventDefault();
+// Enter sets a number, and leaves the field; Esc closes the numbers.
+$('gravity-numbers').addEventListener('keydown', event => {
+  if (event.key === 'Enter' && event.target.type === 'number') { event.preventDefault(); $('canvas').focus({ preventScroll: true }); }
+  if (event.key === 'Escape') { event.stopPropagation(); show_gravity(false); }
 });
 
 /** Draws the arrow. */
@@ -69,7 +114,11 @@ function dial() {
   $('arrow').setAttribute('transform', `rotate(${turn})`);
   $('arrow').setAttribute('d', length > 1 ? `M0 0H${length}M${length} 0l-6 -4M${length} 0l-6 4` : '');
   const text = size > 0 ? said([x, y]) : 'none';
-  if (document.activeElement !== $('gravity-size')) $('gravity-size').value = status ? Number(size.toPrecision(5)) : '';
+  for (const [name, value] of [['size', size], ['x', x], ['y', y]]) {
+    const field = $(`gravity-${name}`);
+    if (document.activeElement !== field) field.value = status ? Number(value.toPrecision(5)) : '';
+  }
+  write($('gravity-open'), status ? said([x, y]) : '');
   $('gravity').title = `Gravity: ${text}. Drag the arrow; [ and ] turn it, \\ restores that of the scene.`;
   $('gravity').setAttribute('aria-label', `Gravity ${text}`);
 }

@@ -61,17 +61,26 @@ function take_scenes(answer) {
     return part;
   }));
   $('catalogue').value = first;
-  $('catalogue').onchange = () => { $('parameters').value = ''; describe(); };
+  $('catalogue').onchange = () => { $('parameters').value = ''; describe(); outrank_text(); };
   describe();
   make_gallery();
 }
 const of_group = group => catalogue.scenes.filter(scene => scene.group === group);
 
+/** Gravity of scenes that do not mention it, m/s². */
+const USUAL_GRAVITY = 9.81;
+/** Returns the description of a scene, with its gravity if that is unusual and no parameter. */
+function about({ summary, gravity: [x, y], parameters }) {
+  if (parameters.some(p => p.name === 'gravity') || Math.hypot(x, y + USUAL_GRAVITY) < 1e-4) return summary;
+  const text = x || y ? `gravity ${x ? `(${short(x)}, ${short(y)})` : short(-y)} m/s²` : 'no gravity';
+  // Some descriptions say so themselves.
+  return !x && !y && summary.includes('without gravity') ? summary : `${summary}; ${text}`;
+}
 /** Describes the chosen scene, with a slider for each of its parameters. */
 function describe() {
   const scene = chosen();
   if (!scene) return;
-  $('summary').textContent = scene.summary;
+  $('summary').textContent = about(scene);
   $('known').textContent = scene.parameters.map(p => `${p.name}=${short(p.default)}`).join(', ');
   fill_picture($('scene-picture'), scene.name);
   $('sliders').replaceChildren(...scene.parameters.map(parameter => {
@@ -79,7 +88,7 @@ function describe() {
     row.title = parameter.meaning; name.textContent = parameter.name;
     slider.type = 'range'; slider.min = 0; slider.max = 1; slider.step = 'any'; slider.dataset.name = parameter.name;
     slider.setAttribute('aria-description', parameter.meaning);
-    slider.oninput = () => { set_parameter(parameter, value_at(parameter, Number(slider.value))); };
+    slider.oninput = () => { set_parameter(parameter, value_at(parameter, Number(slider.value))); outrank_text(); };
     row.append(name, slider, value);
     return row;
   }));
@@ -143,7 +152,7 @@ async function show_size() {
     }
   } finally { show_size.busy = false; }
 }
-$('parameters').oninput = show_parameters;
+$('parameters').oninput = () => { show_parameters(); outrank_text(); };
 
 // The gallery.
 
@@ -158,8 +167,8 @@ function make_gallery() {
     for (const scene of of_group(group)) {
       const card = document.createElement('button'), image = document.createElement('img'), text = document.createElement('span'), name = document.createElement('strong'), summary = document.createElement('small');
       image.alt = ''; image.width = 72; image.height = 48;
-      name.textContent = scene.name; summary.textContent = scene.summary;
-      card.type = 'button'; card.dataset.scene = scene.name; card.title = `${scene.summary}\n\n${scene.source}`;
+      name.textContent = scene.name; summary.textContent = about(scene);
+      card.type = 'button'; card.dataset.scene = scene.name; card.title = `${about(scene)}\n\n${scene.source}`;
       text.append(name, summary); card.append(image, text);
       card.onclick = guard(async () => {
         $('gallery').close();
@@ -186,7 +195,7 @@ function search_gallery() {
   const words = $('gallery-search').value.toLowerCase().replaceAll('_', ' ').split(/\s+/).filter(Boolean);
   let found = 0;
   for (const { card, scene } of cards) {
-    const text = `${scene.name.replaceAll('_', ' ')} ${scene.summary} ${scene.group}`.toLowerCase();
+    const text = `${scene.name.replaceAll('_', ' ')} ${scene.summary} ${scene.group} ${scene.keywords.join(' ')}`.toLowerCase();
     card.hidden = !words.every(word => text.includes(word));
     found += !card.hidden;
   }

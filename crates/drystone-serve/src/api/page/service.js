@@ -12,6 +12,8 @@ let shapes = new Map(), bodies = new Map();
 let scene_view = null;
 /** Joints from the service, and the numbers of bodies and joints when they were requested. */
 let joints = [], jointed = '';
+/** Number of changes of bodies and joints up to which the shapes are known. */
+let altered = 0;
 /** True if a pointer holds a body. */
 let holds = false;
 let frames = [], dropped = 0, simulated = { step: 0, time: 0 }, serial = 0;
@@ -151,7 +153,8 @@ function panel() {
   for (const part of $('panel').children) part.hidden = part.id !== shown;
   $('forget').hidden = !token;
   if (shown === 'opening') {
-    const { text, since, done } = busy || { text: 'Waiting for the first frame' };
+    const waiting = refused < MAX_REFUSED || away ? 'Waiting for the first frame' : 'The stream of the world does not open: a proxy on the way may refuse WebSocket connections. Retrying';
+    const { text, since, done } = busy || { text: waiting };
     const seconds = since === undefined ? 0 : Math.floor((performance.now() - since) / 1000);
     $('doing').textContent = `${text} …` + (seconds > 1 ? ` ${seconds} s` : '');
     if (done > 0) $('progress').value = done; else $('progress').removeAttribute('value');
@@ -166,7 +169,7 @@ function panel() {
     $('curl').textContent = `curl${header} -H 'Content-Type: application/json' -d '{"scene":"large_pyramid:base=20"}' ${location.origin}/v1/worlds`;
   }
 }
-setInterval(() => { if (busy) panel(); }, 500);
+setInterval(() => { if (busy || !drawn) panel(); }, 500);
 
 /** Reads the list of worlds, newest first. A list requested while another world was displayed does not affect this one. */
 async function list() {
@@ -184,6 +187,8 @@ async function list() {
   status = worlds.find(w => w.id === world) || null;
   buttons();
   if (status && drawn && jointed !== population()) loadJoints().catch(error => say(error.message));
+  // Another client may have changed a body.
+  if (status && drawn && altered !== status.alterations) { altered = status.alterations; load().catch(error => say(error.message)); }
   if (world && !status) {
     if (world !== deleting) say('The displayed world was deleted.');
     close();
@@ -241,9 +246,10 @@ function show(worlds) {
 /** Enables the buttons that can work. */
 function buttons() {
   const works = Boolean(status) && status.state !== 'failed' && !away, playing = Boolean(status) && status.state === 'playing';
-  for (const button of [...['play', 'step', 'back', 'gravity', 'gravity-size', 'restart', 'fit', 'measure', 'picture', 'keep', 'save-scene', 'build', 'graph'].map($), ...document.querySelectorAll('[data-tool]')]) button.disabled = !works;
+  for (const button of [...['play', 'step', 'back', 'gravity', 'gravity-open', 'gravity-menu', 'restart', 'fit', 'measure', 'picture', 'keep', 'kept-menu', 'save-scene', 'build', 'graph'].map($), ...document.querySelectorAll('[data-tool]')]) button.disabled = !works;
   $('remove').disabled = !status || away;
   $('undo').disabled = !works || !undos.some(u => u.world === world);
+  $('redo').disabled = !works || !redos.some(r => r.world === world);
   $('play').textContent = playing ? 'Pause' : 'Play';
   $('title').textContent = status ? status.name || status.id : '';
   document.title = status ? `${status.name || status.id} – Drystone` : 'Drystone';
@@ -253,8 +259,10 @@ function buttons() {
 function close() {
   letGo();
   select(null);
+  select_joint(null);
   end_draft();
   undos.forEach(forget_undo);
+  redos = [];
   const old = socket;
   world = socket = status = null;
   again = false;
@@ -272,6 +280,7 @@ async function open(id) {
   world = id; camera.fitted = false; camera.follows = true; dropped = 0;
   const own = busy = { text: 'Opening', since: performance.now() };
   history.replaceState(null, '', '#' + id);
+  recall_builds(id);
   panel();
   show_lists(false);
   try {
@@ -282,10 +291,11 @@ async function open(id) {
     }
     if (!is_on() || !status || status.state === 'failed') return;
     own.text = `Loading ${status.bodies.toLocaleString()} bodies`;
+    altered = status.alterations;
     await Promise.all([load(done => { own.done = done; }), loadJoints()]);
     if (!is_on()) return;
     connect();
-    if (unwatched(status) && status.step > 0) tell('paused: no viewers; Space plays on');
+    if (unwatched(status) && status.step > 0) tell(`paused: no viewers; ${by_hand('Space', 'Play')} plays on`);
   } catch (error) {
     if (is_on()) trouble = error.message;
   } finally {
@@ -305,9 +315,22 @@ async function choose() {
   panel();
 }
 
+// Another world in the address, as from a link or the history.
+addEventListener('hashchange', guard(async () => {
+  const wanted = location.hash.slice(1);
+  if (!wanted || wanted === world) return;
+  const worlds = await list();
+  if (worlds.some(w => w.id === wanted)) await open(wanted); else say(`there is no world ${wanted}`);
+}));
+
+/** Loading of shapes in progress, with the repetition that was asked for meanwhile. */
+let loading = null;
 /** Loads the shapes of the bodies: again when an unknown body arrives, and after a rewind. */
-async function load(tell) {
-  if (fetching === world && !tell) { again = true; return; }
+function load(tell) {
+  if (fetching === world && !tell) { again = true; return loading; }
+  return loading = load_shapes(tell);
+}
+async function load_shapes(tell) {
   const own = fetching = world;
   try {
     const answer = await call('GET', on(own, '/bodies'), undefined, tell);
@@ -316,7 +339,7 @@ async function load(tell) {
     scene_view = answer.view || null;
   } finally { if (fetching === own) fetching = null; }
   // The answer may be older than a body that has arrived meanwhile.
-  if (again && own === world) { again = false; await load(); }
+  if (again && own === world) { again = false; await load_shapes(); }
 }
 
 /** Returns true if a world has paused because no client watched it. */
@@ -334,6 +357,7 @@ async function loadJoints() {
   holds = answer.joints.some(joint => joint.type === 'mouse');
   joints = answer.joints.filter(joint => !joint.broken && joint.type !== 'mouse');
   taken++;
+  check_joint();
 }
 setInterval(() => {
   if (drawn && !away && status && status.state !== 'paused' && joints.length <= MAX_WATCHED_JOINTS && joints.some(joint => joint.breakable)) loadJoints().catch(() => {});
@@ -343,7 +367,7 @@ setInterval(() => {
 let wanted = { rate: 60, format: 'delta' };
 /** Returns settings of a stream at a rate at which a browser can draw this number of bodies; with velocities where they are shown. */
 function wanted_stream() {
-  const full = Boolean(layers.velocities || layers.forces || graphs_shown || selected);
+  const full = Boolean(layers.velocities || layers.forces || selected);
   return { rate: shapes.size > 200000 ? 5 : shapes.size > 20000 || (full && shapes.size > 5000) ? 20 : 60, format: full ? 'full' : 'delta' };
 }
 function want_stream() {
@@ -369,9 +393,13 @@ function connect() {
     } else take(new DataView(data));
   };
   // Reconnects for as long as the world is displayed.
-  own.onclose = () => { if (own === socket) setTimeout(() => { if (own === socket && world) connect(); }, 1000); };
+  own.onopen = () => { refused = 0; };
+  own.onclose = () => { refused++; if (own === socket) setTimeout(() => { if (own === socket && world) connect(); }, 1000); };
 }
 
+/** Number of streams in a row that did not open, and from which on the page says so. */
+let refused = 0;
+const MAX_REFUSED = 4;
 /** Number of the last full frame: a body that is not in it was removed. */
 let census = 0;
 /** Applies a frame of the stream to the bodies. */
@@ -418,7 +446,6 @@ function take(view) {
   const now = performance.now();
   while (frames.length && now - frames[0] >= 1000) frames.shift();
   frames.push(now);
-  if (wanted.format === 'full' && full) sample_body();
   if (unknown) load().catch(error => say(error.message));
   if (!camera.fitted) fit();
   if (!drawn) { drawn = true; panel(); }

@@ -3,6 +3,8 @@
 const camera = { x: 0, y: 0, scale: 20, fitted: false, follows: true, given: false };
 /** Target of the camera while it follows. */
 let goal = null;
+/** Surroundings of the first picture: bodies that have fallen out of it have left the scene. */
+let stage = null;
 const GRAB_MOUSE = 8, GRAB_TOUCH = 16;
 
 // Looks: the shapes of a body, measured once.
@@ -74,13 +76,17 @@ function grow(box, x0, y0, x1, y1) {
 
 // The camera: the position of the world in the picture.
 
-/** Shows the scene's view if all moving bodies are in it, and keeps it. Otherwise shows everything, and follows it from then on. */
-function fit() {
-  const found = content(), given = found && is_given(found);
+/** Shows the scene's view if all moving bodies are in it, and keeps it. Otherwise shows everything, and follows it from then on. Ignores bodies that have fallen out of a box. */
+function fit(within = null) {
+  const found = content(within), given = found && is_given(found);
   const at = given ? framing({ box: [...given.min, ...given.max], least: 0 }, 0)
     : found ? framing(found) : { x: 0, y: 0, scale: 20 };
   Object.assign(camera, at, { fitted: Boolean(found), follows: true, given: Boolean(given) });
   goal = null;
+  if (!within) {
+    const { clientWidth: w, clientHeight: h } = $('canvas'), reach = LEFT_SCENE * Math.max(w, h) / at.scale, x = w / 2 / at.scale + reach, y = h / 2 / at.scale + reach;
+    stage = [at.x - x, at.y - y, at.x + x, at.y + y];
+  }
 }
 
 /** Follows moving bodies smoothly: the view changes when something is about to leave it, or when everything has become small. */
@@ -89,14 +95,14 @@ function follow_bodies(seconds) {
   const now = performance.now(), { clientWidth: w, clientHeight: h } = $('canvas'), area = [w, h, ...covered()].join(), key = [taken, area].join();
   // Graphs, the palette or the card were opened, or the window has another size.
   if (area !== follow_bodies.area && !draft) {
-    if (follow_bodies.area) fit();
+    if (follow_bodies.area) fit(stage);
     follow_bodies.area = area;
   }
   // The view stays while a shape is drawn, as in the window.
   if (camera.given || DRAWN.includes(tool) || JOINED.includes(tool)) { goal = null; return; }
   if (key !== follow_bodies.key && now - (follow_bodies.since || 0) > (bodies.size > 10000 ? 200 : bodies.size > 2000 ? 100 : 30)) {
     follow_bodies.key = key; follow_bodies.since = now;
-    const found = content();
+    const found = content(stage);
     if (found) {
       const at = goal || camera, wanted = framing(found);
       if (leaves(at, found.box, w, h) || wanted.scale > 2 * at.scale) goal = wanted;
@@ -185,12 +191,12 @@ function nearest(p, x, y) {
   return inside || least <= p.r ? [x, y] : rounded(best[0], best[1], p.r);
 }
 
-/** Returns the body nearest to a point, at most `slack` px away, and the point on it in its frame. Static ones only with `all`. */
-function pick([x, y], slack, all = false) {
+/** Returns the body nearest to a point, at most `slack` px away, and the point on it in its frame. Static ones only with `all`, never the one with the id `but`. */
+function pick([x, y], slack, all = false, but = null) {
   let found = null, least = slack / camera.scale;
   for (const body of bodies.values()) {
     const own = looks(body), dx = x - body.x, dy = y - body.y;
-    if (!own || (!all && !isDynamic(body)) || Math.hypot(dx, dy) > own.reach + least) continue;
+    if (!own || own.id === but || (!all && !isDynamic(body)) || Math.hypot(dx, dy) > own.reach + least) continue;
     const cos = Math.cos(body.angle), sin = Math.sin(body.angle), px = cos * dx + sin * dy, py = cos * dy - sin * dx;
     for (const p of own.parts) {
       const point = nearest(p, px, py), d = Math.hypot(point[0] - px, point[1] - py);
@@ -208,6 +214,14 @@ function pick([x, y], slack, all = false) {
 /** Pressed pointers by id, px of the canvas; and the position of the last one, px, while it is over the world. */
 const pointers = new Map();
 let hovered = null;
+/** True if that pointer is one that can be over something without a press. */
+let hovers = false;
+/** True if the user touched the screen last, and has no keys at hand. */
+let touches = matchMedia('(pointer: coarse)').matches;
+addEventListener('pointerdown', event => { touches = event.pointerType === 'touch'; }, true);
+addEventListener('keydown', () => { touches = false; }, true);
+/** Returns the text for a user with a keyboard, or for one with a touch screen. */
+const by_hand = (key, touch) => touches ? touch : key;
 /** Held body, or null. */
 let drag = null;
 /** Press that may become a drag or a click, or null. */
@@ -235,7 +249,7 @@ function letGo() {
 }
 async function grab(found, target) {
   const own = drag = { ...found, world, target, moved: true, ready: false };
-  if (status && status.state === 'paused') tell('paused: Space runs');
+  if (status && status.state === 'paused') tell(by_hand('paused: Space runs', 'paused: Play runs'));
   await keepStart();
   own.ready = true;
   pull();
@@ -245,6 +259,7 @@ const offset = event => { const box = $('canvas').getBoundingClientRect(); retur
 const slack_of = event => event.pointerType === 'touch' ? GRAB_TOUCH : GRAB_MOUSE;
 $('canvas').onpointerdown = event => {
   const at = offset(event);
+  hovers = false;
   $('canvas').setPointerCapture(event.pointerId);
   $('canvas').focus({ preventScroll: true });
   hovered = at;
@@ -255,14 +270,14 @@ $('canvas').onpointerdown = event => {
     if (!begin_drawing(tool, world_at(...at), slack_of(event))) use(tool, world_at(...at));
     return;
   }
-  press = event.button === 0 && drawn ? { at, moved: false, found: pick(world_at(...at), slack_of(event)), over: pick(world_at(...at), slack_of(event), true) } : null;
+  press = event.button === 0 && drawn ? { at, moved: false, found: pick(world_at(...at), slack_of(event)) } : null;
   // A long press grabs a body like a drag does; a short one selects it.
   if (press?.found) press.timer = setTimeout(take_hold, HOLD, press);
   cursor(event);
 };
 $('canvas').onpointermove = event => {
   const at = offset(event), before = pointers.get(event.pointerId);
-  hovered = at;
+  hovered = at; hovers = event.pointerType !== 'touch';
   go_on_drawing(world_at(...at));
   if (!before) return cursor(event);
   if (pointers.size === 1) {
@@ -285,7 +300,10 @@ $('canvas').onpointermove = event => {
 $('canvas').onpointerup = event => {
   const was = press, last = pointers.size === 1;
   lift(event);
-  if (tool) { if (last) end_drawing(tool); } else if (last && was && !was.moved && !was.held) select(was.over ? was.over.id : null);
+  if (tool) { if (last) end_drawing(tool); } else if (last && was && !was.moved && !was.held) {
+    const hit = pick_any(world_at(...was.at), slack_of(event));
+    if (hit?.joint) select_joint(hit.joint.id); else { if (!hit) select_joint(null); select(hit ? hit.body.id : null); }
+  }
 };
 $('canvas').onpointercancel = event => { end_draft(); lift(event); };
 function lift(event) { pointers.delete(event.pointerId); if (press) clearTimeout(press.timer); press = null; letGo(); cursor(event); }
@@ -300,11 +318,40 @@ function take_hold(own) {
 $('canvas').onpointerleave = () => { if (!pointers.size) hovered = null; };
 $('canvas').oncontextmenu = event => event.preventDefault();
 $('canvas').onwheel = event => { event.preventDefault(); zoom(Math.exp(-event.deltaY * 0.001), ...offset(event)); };
-/** Shows a hand over bodies that can be grabbed. */
+/** Shows a hand over bodies that can be grabbed, and another one over joints. */
 function cursor(event) {
-  const over = drag ? 'held' : tool ? 'tool' : pointers.size ? 'pan' : drawn && pick(world_at(...offset(event)), slack_of(event)) ? 'body' : '';
+  const place = world_at(...offset(event)), slack = slack_of(event), is_free = drawn && !drag && !tool && !pointers.size;
+  const over = drag ? 'held' : tool ? 'tool' : pointers.size ? 'pan' : is_free && pick_any(place, slack)?.joint ? 'joint' : is_free && pick(place, slack) ? 'body' : '';
   $('canvas').dataset.over = over;
+}
+/** Milliseconds between two texts about what is under the pointer. */
+const HOVER_EVERY = 150;
+/** Shows what is under the pointer, beside it. */
+function show_hover(now) {
+  const { clientWidth: w, clientHeight: h } = $('canvas'), is_on = hovers && hovered && drawn && !tool && !pointers.size && $('panel').hidden;
+  const key = [taken, hovered, camera.x, camera.y, camera.scale, is_on].join();
+  if (key === show_hover.key || (is_on && now - (show_hover.since || 0) < HOVER_EVERY)) return;
+  Object.assign(show_hover, { key, since: now });
+  const found = is_on ? pick_any(here(), GRAB_MOUSE) : null;
+  $('hover').hidden = !found;
+  if (!found) return;
+  write($('hover'), found.joint ? about_joint(found.joint) : about_body(found.body));
+  const { offsetWidth: across, offsetHeight: down } = $('hover'), [x, y] = hovered;
+  $('hover').style.left = `${x + 16 + across > w ? Math.max(0, x - 16 - across) : x + 16}px`;
+  $('hover').style.top = `${y + 16 + down > h ? Math.max(0, y - 16 - down) : y + 16}px`;
+}
+/** Returns a number with this number of digits after the point, and no sign if all are 0. */
+const fixed = (value, digits) => (Number(value.toFixed(digits)) + 0).toFixed(digits);
+function about_body({ body, id, name, mass }) {
+  const kind = ['dynamic', '', 'static', '', 'kinematic'][body.flags & 6], speed = Math.hypot(body.vx, body.vy);
+  const where = `at ${fixed(body.x, 2)}, ${fixed(body.y, 2)} m, ${fixed(body.angle * 180 / Math.PI, 1)}°`;
+  // Velocities are known if they are shown somewhere.
+  return `${body_name(id)}${name ? ` (${name})` : ''}, ${kind}${isDynamic(body) ? `, ${Number(mass.toPrecision(4))} kg` : ''}\n${where}${wanted.format === 'full' && kind !== 'static' ? `, ${speed.toFixed(2)} m/s` : ''}${body.flags & 1 ? ', asleep' : ''}`;
+}
+function about_joint(joint) {
+  const text = motion_of(joint, ends_of(joint));
+  return `${joint_name(joint)}${joint.name ? ` (${joint.name})` : ''}\n${body_name(joint.a)} and ${body_name(joint.b)}${text && `, ${text}`}`;
 }
 $('closer').onclick = () => zoom(1.4);
 $('wider').onclick = () => zoom(1 / 1.4);
-$('fit').onclick = $('lost').onclick = fit;
+$('fit').onclick = $('lost').onclick = () => fit();

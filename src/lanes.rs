@@ -30,15 +30,15 @@ pub const SIMD_VARIABLE: &str = "DRYSTONE_SIMD";
 macro_rules! dispatch {
     ($simd:pat => $code:expr) => {{
         use fearless_simd::Simd as _;
-        match $crate::cpu::lanes::processor() {
-            $crate::cpu::lanes::Processor::Avx2(avx2) => avx2.vectorize(
+        match $crate::lanes::processor() {
+            $crate::lanes::Processor::Avx2(avx2) => avx2.vectorize(
                 #[inline(always)]
                 || {
                     let $simd = avx2;
                     $code
                 },
             ),
-            $crate::cpu::lanes::Processor::Sse2(sse2) => {
+            $crate::lanes::Processor::Sse2(sse2) => {
                 let $simd = sse2;
                 $code
             }
