@@ -348,6 +348,24 @@ fn a_lost_device_is_an_error_and_a_snapshot_survives_it() {
     });
 }
 
+/// A device that is lost while it computes refuses calls before it reports the loss; the error is the loss.
+#[test]
+fn a_device_lost_at_work_is_reported_as_lost() {
+    within_a_minute(|| {
+        let scene = build("large_pyramid:base=30");
+        for round in 0..8 {
+            let context = new_context();
+            let mut world = GpuWorld::new(&context, &scene).expect("a world");
+            world.step().expect("a step");
+            // Lost at another moment of the step in each round.
+            std::thread::sleep(Duration::from_millis(round));
+            context.device().destroy();
+            let error = world.step();
+            assert!(is_lost(&error), "round {round}: {error:?}");
+        }
+    });
+}
+
 /// Losing one device does not affect worlds on another.
 #[test]
 fn another_device_is_unaffected() {

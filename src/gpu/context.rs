@@ -275,10 +275,16 @@ impl Context {
     /// # Errors
     /// That error.
     pub fn check(&self) -> Result<(), DeviceError> {
-        match &*self.inner.error.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(error) => Err(error.clone()),
-            None => Ok(()),
+        if matches!(self.first_error(), Some(DeviceError::Validation(_) | DeviceError::OutOfMemory(_))) {
+            // A device that was just lost refuses calls, and reports the loss only once it has no work left.
+            let how = wgpu::PollType::Wait { submission_index: None, timeout: Some(SETTLING) };
+            let _ = catch_unwind(AssertUnwindSafe(|| self.inner.device.poll(how)));
         }
+        self.first_error().map_or(Ok(()), Err)
+    }
+
+    fn first_error(&self) -> Option<DeviceError> {
+        self.inner.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Waits until the device has done all submitted work.
