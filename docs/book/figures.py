@@ -353,6 +353,48 @@ def solver(drystone: Drystone) -> None:
     plot("compliance", "boxes in the stack", "deepest overlap, mm", lines)
 
 
+def heaps(drystone: Drystone) -> None:
+    """Pyramids by height, a bin of mixed sizes by substeps, and the committed results of `drystone bench --quality`."""
+    lines = []
+    for label, chosen in (("springs of 30 Hz", {"contact_hertz": 30}), ("with preloads", {"initial_loads": False}),
+                          ("with loads at the start", {})):
+        line = []
+        for base in (10, 20, 40, 60, 80, 100, 150):
+            report = drystone.run(drystone.scene(f"large_pyramid:base={base}", **chosen), 600)
+            line.append((float(base), 1e3 * report["metrics"]["max_penetration"]))
+        lines.append((label, line))
+    plot("heap_rows", "rows of the pyramid", "deepest overlap after 10 s, mm", lines)
+
+    lines = [("deepest", []), ("mean", [])]
+    for substeps in (2, 4, 8, 16, 32):
+        metrics = drystone.run(drystone.scene("mixed_sizes", substeps=substeps), 900)["metrics"]
+        for (_, line), key in zip(lines, ("max_penetration", "mean_penetration"), strict=True):
+            line.append((float(substeps), 1e3 * metrics[key]))
+    plot("mixed_substeps", "substeps", "overlap after 15 s, mm", lines, log_x=True, log_y=True)
+
+    rows = []
+    for ratio in (1, 2, 4, 8, 16):
+        cells = [f"1 : {ratio}"]
+        for substeps in (4, 16):
+            metrics = drystone.run(drystone.scene(f"mixed_sizes:ratio={ratio}", substeps=substeps), 900)["metrics"]
+            cells += [f"{1e3 * metrics['max_penetration']:.3g} mm", f"{1e3 * metrics['mean_penetration']:.3g} mm"]
+        rows.append(cells)
+    table("heaps.md", "ratios", ["sizes", "4 substeps: deepest", "mean", "16 substeps: deepest", "mean"], rows)
+
+    rows = []
+    for file in sorted((DOCS.parent / "benches/results").glob("*/quality.json")):
+        results = json.loads(file.read_text())
+        for row in results["rows"]:
+            quality = row["quality"]
+            length = {key: "" if quality.get(key) is None else f"{scale * quality[key]:.3g}" for key, scale in (
+                ("max_penetration", 1e3), ("mean_penetration", 1e3), ("joint_error", 1e3), ("moved", 1), ("max_speed", 1))}
+            if row["joints"] == 0:
+                length["joint_error"] = ""
+            rows.append([f"`{row['scene']}`", row["backend"], f"{row['ms_per_step']['median']:.3g}", *length.values()])
+    head = ["scene", "engine", "ms a step", "deepest, mm", "mean, mm", "joint, mm", "moved, m", "fastest, m/s"]
+    table("heaps.md", "quality", head, rows)
+
+
 def limits(drystone: Drystone) -> None:
     """Measures known limits of the solver."""
     def deepest(scene: Scene, steps: int) -> float:
@@ -456,7 +498,7 @@ def main() -> None:
         raise SystemExit(__doc__)
     drystone = Drystone(sys.argv[1])
     PICTURES.mkdir(exist_ok=True)
-    for part in (movie, concepts, settings, solver, limits, laws, reference):
+    for part in (movie, concepts, settings, solver, heaps, limits, laws, reference):
         if len(sys.argv) == 2 or part.__name__ in sys.argv[2:]:
             part(drystone)
 

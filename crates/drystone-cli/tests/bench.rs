@@ -311,6 +311,8 @@ mod mistakes {
             ("--sizes 100 --scenes ./a.json", "there is no scene"),
             ("--sizes 50000 --scenes spinner", "its maximum is 11000"),
             ("--sizes 100 --scenes large_pyramid:base=5", "base of scene large_pyramid is given twice"),
+            ("--quality --sizes 100", "cannot be used with"),
+            ("--quality --worlds 4", "cannot be used with"),
             ("--worlds 0", "expected a whole number from 1 to 65,535"),
             ("--worlds 4 --csv a.csv", "cannot be used with"),
             ("--worlds 4 --backends cpu1,box2d", "--worlds: box2d runs one world at a time"),
@@ -336,6 +338,29 @@ mod mistakes {
             assert!(!ran.stderr.contains("panicked"));
             assert_eq!(names(folder.path()), ["no.json"], "{arguments}");
         }
+    }
+
+    /// `--quality` names the goals that a state misses, and those that it reaches; other scenes have none.
+    #[test]
+    fn heaps_are_measured_beside_goals() {
+        let folder = folder();
+        let scenes = "--scenes arch,high_mass_ratio_2,slope";
+        let ran =
+            bench(folder.path(), &format!("--quality {scenes} --backends cpu1 --steps 30 --json a.json --csv a.csv"));
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{}", ran.stdout);
+        let tables: Vec<&str> = ran.stdout.split("\n\n").filter(|table| table.contains("deepest mm")).collect();
+        let [arch, heavy, slope] = tables[..] else { panic!("three tables:\n{}", ran.stdout) };
+        assert!(arch.contains("arch: 22 bodies, 0.517 s, 4 substeps") && arch.contains("  reached\n"), "{arch}");
+        assert!(arch.contains("goals: moved m at most 0.200, speed m/s at most 0.0500"), "{arch}");
+        // The heavy box is still falling.
+        assert!(heavy.contains("  missed: speed m/s\n"), "{heavy}");
+        assert!(!slope.contains("goals: ") && !slope.contains("missed") && !slope.contains("reached"), "{slope}");
+        let rows = &json_of(&folder.path().join("a.json"))["rows"];
+        let moved = rows[1]["quality"]["moved"].as_f64().expect("a number");
+        // After 31 steps at 10 m/s².
+        assert!((moved - 0.5 * 10.0 * (31.0_f64 / 60.0).powi(2)).abs() < 0.1, "{moved}");
+        let csv = fs::read_to_string(folder.path().join("a.csv")).expect("file");
+        assert!(csv.lines().next().expect("a head").ends_with("joint_error_m,moved_m,max_speed_m_s"), "{csv}");
     }
 
     /// A missing engine is reported with the way to get it if it was asked for, and else not mentioned.

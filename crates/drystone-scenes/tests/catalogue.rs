@@ -86,9 +86,10 @@ fn every_scene_of_the_contract_exists_or_is_planned() {
     let solver2d = "vertical_stack card_house arch domino high_mass_ratio_1 high_mass_ratio_2 high_mass_ratio_3 \
                     friction_ramp overlap_recovery circle_stack confined rush bridge ball_and_chain ragdoll \
                     far_pyramid far_stack";
+    let own = "mixed_sizes";
     let seeds = "small_si thruster particles_in_a_turning_box circle_masses pendulum rod_chain naphy_bridge springs \
                  bouncing_ball slope rope_winch_piston motors static_and_kinetic conveyor";
-    let mut left: HashSet<&str> = [box2d, solver2d, seeds].iter().flat_map(|names| names.split(' ')).collect();
+    let mut left: HashSet<&str> = [box2d, solver2d, seeds, own].iter().flat_map(|names| names.split(' ')).collect();
     left.remove("");
     for name in catalogue::entries().iter().map(|e| e.name).chain(catalogue::waiting().iter().map(|w| w.0)) {
         assert!(left.remove(name), "{name} occurs twice, or is not in the contract");
@@ -221,6 +222,7 @@ fn body_and_shape_counts_are_those_of_the_sources() {
         ("compounds", 3_001, 6_282),
         ("junkyard", 8_002, 8_262),
         ("rain", 11_001, 15_505),
+        ("mixed_sizes", 1_501, 1_503),
         ("many_pyramids:segments=1", 22_001, 22_020),
         ("tumbler:motor=1", 2_026, 2_029),
         ("arch", 22, 22),
@@ -692,6 +694,7 @@ fn sizes_pick_exactly_these_scenes() {
         ("compounds", 3_000, "columns=20,rows=150", 3_000),
         ("compounds", 100_000, "columns=39,rows=2564", 99_996),
         ("junkyard", 8_000, "columns=200,rows=40", 8_000),
+        ("mixed_sizes", 20_000, "bodies=20000", 20_000),
         ("vertical_stack", 7, "count=7", 7),
         ("bridge", 160, "planks=160", 160),
         ("large_pyramid", 1, "base=1", 1),

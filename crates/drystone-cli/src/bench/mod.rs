@@ -9,6 +9,7 @@ mod compare;
 mod crossover;
 mod engine;
 mod figures;
+mod heaps;
 mod limit;
 mod machine;
 mod peers;
@@ -64,12 +65,16 @@ pub struct BenchOptions {
     #[arg(long, value_name = "N,M", value_delimiter = ',', conflicts_with_all = ["from", "csv", "plot", "compare"],
           allow_negative_numbers = true, value_parser = whole::<u32>(1..=65_535))]
     worlds: Vec<u32>,
-    /// Timed steps, after a first step that is not timed
-    #[arg(long, value_name = "N", default_value_t = 100, allow_negative_numbers = true, value_parser = whole::<u32>(1..=1_000_000))]
-    steps: u32,
-    /// Runs of each backend, in turns; their spread is the noise
-    #[arg(long, value_name = "N", default_value_t = 5, allow_negative_numbers = true, value_parser = whole::<u32>(1..=1000))]
-    repeats: u32,
+    /// Measure heaps: how deep bodies overlap, how far they have moved and whether they rest, beside goals [default
+    /// scenes: pyramids, stacks, mixed sizes, a chain, 14 in all; it takes some minutes]
+    #[arg(long, conflicts_with_all = ["from", "worlds", "sizes", "plot", "compare", "stages"])]
+    quality: bool,
+    /// Timed steps, after a first step that is not timed [default: 100; with --quality as many as 20 s have]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(1..=1_000_000))]
+    steps: Option<u32>,
+    /// Runs of each backend, in turns; their spread is the noise [default: 5; 1 with --quality]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(1..=1000))]
+    repeats: Option<u32>,
     /// Threads of cpuN and box2dN [default: all cores, at most 32]
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = whole::<u32>(1..=32))]
     threads: Option<u32>,
@@ -101,6 +106,18 @@ pub struct BenchOptions {
     /// Stop if the peers program reports no progress for this many seconds
     #[arg(long, value_name = "S", default_value_t = 120, allow_negative_numbers = true, value_parser = whole::<u32>(1..=86_400))]
     peers_timeout: u32,
+}
+
+impl BenchOptions {
+    /// Returns the number of timed steps.
+    fn steps(&self) -> u32 {
+        self.steps.unwrap_or(if self.quality { heaps::STEPS - 1 } else { 100 })
+    }
+
+    /// Returns the number of runs of each backend.
+    fn repeats(&self) -> u32 {
+        self.repeats.unwrap_or(if self.quality { 1 } else { 5 })
+    }
 }
 
 /// Scene at one size.
@@ -138,6 +155,10 @@ pub fn run(options: &BenchOptions) -> Result<(), Failure> {
     for (index, case) in cases.iter().enumerate() {
         let before = results.rows.len();
         measure(case, options, &mut engines, &backends, &mut results)?;
+        if options.quality {
+            console::print(&heaps::table(&results.rows[before..]))?;
+            continue;
+        }
         console::print(&table::table(&results.rows[before..], options.stages))?;
         if cases.get(index + 1).is_none_or(|next| next.spec != case.spec) {
             console::print(&crossover::text(&results.rows, case.spec.split(':').next().unwrap_or_default()))?;
@@ -146,7 +167,9 @@ pub fn run(options: &BenchOptions) -> Result<(), Failure> {
     if results.rows.is_empty() {
         return Err(Failure::usage("no backend can run any of these scenes"));
     }
-    console::print(table::legend(&results.rows))?;
+    if !options.quality {
+        console::print(table::legend(&results.rows))?;
+    }
     finish(outputs, &results)?;
     let differ: Vec<&BenchRow> = results.rows.iter().filter(|row| !row.repeats_exactly).collect();
     for row in &differ {
@@ -264,11 +287,12 @@ fn finish(outputs: BenchOutputs, results: &Results) -> Result<(), Failure> {
 /// Returns the cases to run, all checked before the first takes time.
 fn cases(options: &BenchOptions) -> Result<Vec<Case>, Failure> {
     let sizes = match (&options.scenes, &options.sizes[..]) {
-        (None, []) => &SIZES[..],
+        (None, []) if !options.quality => &SIZES[..],
         (_, sizes) => sizes,
     };
     let mut cases = Vec::new();
-    for spec in split(options.scenes.as_deref().unwrap_or(SCENES)) {
+    let default = if options.quality { heaps::scenes() } else { SCENES.to_owned() };
+    for spec in split(options.scenes.as_deref().unwrap_or(&default)) {
         if sizes.is_empty() {
             // Loaded now only to report mistakes early; loaded again when it is run.
             source::load(&spec)?;
@@ -397,10 +421,11 @@ fn measure(
 
     let mut runs: Vec<Vec<BenchRun>> = vec![Vec::new(); backends.len()];
     let mut out = vec![false; backends.len()];
-    for repeat in 1..=options.repeats {
+    for repeat in 1..=options.repeats() {
         for (index, &backend) in backends.iter().enumerate().filter(|&(index, _)| !out[index]).collect::<Vec<_>>() {
             stop::check("no file was written")?;
-            match engines.run(backend, &compiled, path, options.steps, repeat == options.repeats)? {
+            let is_last = repeat == options.repeats();
+            match engines.run(backend, &compiled, path, options.steps(), is_last && !options.quality)? {
                 Ok(run) => {
                     // Only the final state of the last repeat is needed, and the hashes of the others.
                     if let Some(last) = runs[index].last_mut() {

@@ -4,6 +4,7 @@
 use drystone::low_level::CpuWorld;
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::state::metrics;
+use drystone::low_level::types::DYNAMIC;
 use drystone::{Snapshot, WorldError};
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,9 @@ pub struct Quality {
     pub sink: Option<f64>,
     /// Horizontal displacement of that body, m.
     pub drift: Option<f64>,
+    /// Largest distance of a dynamic body from its place at the start, m. `None` also if the scene adds bodies.
+    #[serde(default)]
+    pub moved: Option<f64>,
     /// Deepest overlap of two shapes, m.
     pub max_penetration: Option<f64>,
     /// Mean over overlapping contact points, m.
@@ -44,9 +48,17 @@ pub fn measure(compiled: &Compiled, end: &Snapshot) -> Result<Quality, WorldErro
     let counters = *probe.counters();
     let found = metrics(compiled, &Snapshot { poses: bare.poses, states: bare.states, ..probe.snapshot() });
     let finite = |x: f64| x.is_finite().then_some(x);
+    let distance = |body: usize| {
+        let [[x, y], [from_x, from_y]] = [&end.poses, &compiled.poses].map(|poses| poses[body].position);
+        f64::from(x - from_x).hypot(f64::from(y - from_y))
+    };
+    let dynamic = (0..compiled.poses.len()).filter(|&body| compiled.bodies[body].kind == DYNAMIC);
+    let moved =
+        dynamic.map(distance).fold(0.0, |most: f64, moved| if moved > most || moved.is_nan() { moved } else { most });
     Ok(Quality {
         sink: finite(found.top_sink),
         drift: finite(found.top_lean),
+        moved: finite(moved).filter(|_| !compiled.emits()),
         max_penetration: finite(found.max_penetration),
         mean_penetration: finite(found.mean_penetration),
         joint_error: finite(found.joint_error),
@@ -80,5 +92,6 @@ mod tests {
         bare.poses[top].position[1] -= 0.25;
         let pressed = measure(&compiled, &bare).unwrap();
         assert!(pressed.max_penetration.unwrap() > 0.2 && pressed.sink.unwrap() > 0.2, "{pressed:?}");
+        assert!(whole.moved.unwrap() < 0.01 && (pressed.moved.unwrap() - 0.25).abs() < 0.01, "{pressed:?}");
     }
 }

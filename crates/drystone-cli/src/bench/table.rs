@@ -108,7 +108,7 @@ fn times(share: f64) -> Option<f64> {
 }
 
 /// Columns of [`csv`].
-const COLUMNS: [&str; 24] = [
+const COLUMNS: [&str; 26] = [
     "scene",
     "size",
     "backend",
@@ -133,6 +133,8 @@ const COLUMNS: [&str; 24] = [
     "max_penetration_m",
     "mean_penetration_m",
     "joint_error_m",
+    "moved_m",
+    "max_speed_m_s",
 ];
 
 /// Returns the rows as CSV (RFC 4180), with empty cells for unknown values.
@@ -167,6 +169,8 @@ pub fn csv(results: &Results) -> String {
             optional(quality.max_penetration),
             optional(quality.mean_penetration),
             optional(quality.joint_error),
+            optional(quality.moved),
+            optional(quality.max_speed),
         ];
         text += &(cells.join(",") + "\n");
     }

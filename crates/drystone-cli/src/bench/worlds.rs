@@ -74,11 +74,11 @@ pub fn measure(
     let turns: Vec<(BenchBackend, u32)> =
         backends.iter().flat_map(|&backend| counts.iter().map(move |&worlds| (backend, worlds))).collect();
     let mut times: Vec<Option<WorldsTimes>> = turns.iter().map(|_| Some(WorldsTimes::default())).collect();
-    for _ in 0..options.repeats {
+    for _ in 0..options.repeats() {
         for (&(backend, worlds), all) in turns.iter().zip(&mut times) {
             let Some(times) = all else { continue };
             stop::check("no file was written")?;
-            if let Err(reason) = run(backend, engines, &scene, worlds, options.steps, times)? {
+            if let Err(reason) = run(backend, engines, &scene, worlds, options.steps(), times)? {
                 let (backend, scene) = (backend.name().to_owned(), scene.name.clone());
                 console::note(&format!(
                     "{backend}: left out for {} of {scene}: {reason}",
@@ -98,7 +98,7 @@ pub fn measure(
             bodies: scene.bodies.len(),
             backend: backend.name().to_owned(),
             threads: engines.threads_of(backend),
-            steps: options.steps,
+            steps: options.steps(),
             world_steps_per_second: 1e3 * f64::from(worlds) / ms_per_step.median,
             ms_per_step,
             device_bytes,

@@ -2,7 +2,7 @@
 //!
 //! A *spec* selects a scene: `large_pyramid`, or `large_pyramid:base=200`, or
 //! `vertical_stack:count=15,jitter=0.01,pitch=1.1,friction=0.3`. Sizes are parameters, each with a default, a range and
-//! a description; the default is the size of the source. Building is deterministic: nothing is random.
+//! a description; the default is the size of the source. Building is deterministic: random numbers have a seed.
 //!
 //! Numbers come from Box2D's benchmarks (commit 617d32ab), solver2d's samples (d178a568) and the tutorials on which
 //! this project is based. Each [`Entry::source`] names the source, and the differences from it with their reasons.
@@ -17,6 +17,7 @@
 //! ```
 
 mod box2d;
+mod heaps;
 mod mechanisms;
 mod ragdoll;
 mod search;
@@ -39,7 +40,7 @@ pub const MAX_BODIES: u64 = 20_000_000;
 pub const THUMBNAIL_BODIES: u64 = 300;
 
 /// All scenes, in the order of lists shown to the user.
-static ENTRIES: [Entry; 41] = [
+static ENTRIES: [Entry; 42] = [
     box2d::LARGE_PYRAMID,
     box2d::MANY_PYRAMIDS,
     box2d::JOINT_GRID,
@@ -50,6 +51,7 @@ static ENTRIES: [Entry; 41] = [
     box2d::COMPOUNDS,
     box2d::JUNKYARD,
     box2d::RAIN,
+    heaps::MIXED_SIZES,
     solver2d::VERTICAL_STACK,
     solver2d::CARD_HOUSE,
     solver2d::ARCH,

@@ -30,6 +30,7 @@ fn keywords(name: &str) -> &'static [&'static str] {
         "high_mass_ratio_1" | "high_mass_ratio_2" | "high_mass_ratio_3" => &["heavy", "light", "weight", "stack"],
         "friction_ramp" | "slope" | "static_and_kinetic" => &["inclined", "incline", "plane", "slide", "coefficient"],
         "overlap_recovery" | "far_pyramid" => &["pyramid", "penetration", "precision"],
+        "mixed_sizes" => &["polydisperse", "granular", "heap", "grains", "silo"],
         "confined" => &["gas", "pressure", "packing", "container"],
         "rush" => &["crowd", "attraction", "gravity", "swarm"],
         "bridge" | "naphy_bridge" => &["suspension", "hinge", "rope", "planks"],

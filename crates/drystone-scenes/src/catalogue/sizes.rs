@@ -77,7 +77,7 @@ fn rule(name: &str, bodies: u64) -> Option<NamedParameters> {
             vec![("columns", columns), ("rows", rows)]
         }
         "tumbler" | "washer" | "confined" => vec![("grid", whole(n.sqrt()))],
-        "spinner" => vec![("bodies", n)],
+        "spinner" | "mixed_sizes" => vec![("bodies", n)],
         "compounds" => {
             // The vessel takes at most 39 columns; larger heaps grow upwards.
             let columns = grid(n, 20.0 / 150.0).1.min(39.0);
