@@ -289,9 +289,7 @@ impl<'a> Heap<'a> {
     fn write(&self, manifolds: &mut [Manifold]) {
         let params = &self.compiled.params;
         for (&place, c) in self.places.iter().zip(&self.constraints) {
-            let is_pair = c.flags & (FIXED_A | FIXED_B) == 0;
-            let [bias_rate, mass_scale, impulse_scale, slop] =
-                if is_pair { params.contact_softness } else { params.fixed_softness };
+            let [bias_rate, mass_scale, impulse_scale, slop] = solve::softness(params, c.flags);
             let manifold = &mut manifolds[place as usize];
             for end in 0..(c.flags & POINT_COUNT_MASK) as usize {
                 let (point, from) = (&mut manifold.points[end], &c.points[end]);

@@ -73,7 +73,7 @@ pub fn solve_contact(
     if sweep_flags & MEASURED == 0 {
         c.measure(&state_a, &state_b);
     }
-    let softness = if c.flags & (FIXED_A | FIXED_B) == 0 { params.contact_softness } else { params.fixed_softness };
+    let softness = softness(params, c.flags);
     if sweep_flags & FRESH != 0 {
         c.impulses = [0.0; 4];
         if let Some(surface) = &mut surface {
@@ -132,6 +132,13 @@ pub fn solve_contact(
     (state_a.velocity, state_a.angular_velocity) = (motion.v_a.into(), motion.w_a);
     (state_b.velocity, state_b.angular_velocity) = (motion.v_b.into(), motion.w_b);
     [state_a, state_b]
+}
+
+/// Returns bias rate, mass scale, impulse scale and slop of the spring of a contact with these flags.
+#[inline]
+#[must_use]
+pub fn softness(params: &Params, flags: u32) -> [f32; 4] {
+    if flags & (FIXED_A | FIXED_B) == 0 { params.contact_softness } else { params.fixed_softness }
 }
 
 /// Returns the accumulated normal impulse of a point after this visit, N·s.
