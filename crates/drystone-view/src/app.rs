@@ -97,6 +97,10 @@ pub(crate) struct App {
     pub search: String,
     /// Text in the field for the path of a file to open.
     pub path: String,
+    /// Text in the field for the path of files to write; empty for names of their own.
+    pub save_path: String,
+    /// File that is there already, and the time until which saving it again replaces it.
+    pub replaces: Option<(PathBuf, Instant)>,
     pub thumbs: Thumbs,
     /// Measurements that the open sections of the panel show.
     pub wants: Wants,
@@ -200,6 +204,8 @@ impl App {
             typing: false,
             search: String::new(),
             path: String::new(),
+            save_path: String::new(),
+            replaces: None,
             thumbs: Thumbs::default(),
             wants: Wants::default(),
             quit: false,
