@@ -734,3 +734,24 @@ fn sizes_out_of_range_are_rejected() {
     assert!(matches!(catalogue::check("tumbler:grid=5000"), Err(CatalogueError::OutOfRange { .. })));
     assert_eq!(catalogue::check("tumbler:grid=3"), Ok(10));
 }
+
+/// Units of parameters are those of physics, and parameters of one name have a unit in all scenes or in none.
+#[test]
+fn parameters_have_units() {
+    const UNITS: [&str; 13] =
+        ["m", "m/s", "m/s²", "rad", "rad/s", "kg", "kg/m²", "N", "N·m", "N·s", "N/m", "N·s/m", "Hz"];
+    let all = || catalogue::entries().iter().flat_map(|entry| entry.parameters.iter().map(move |p| (entry.name, p)));
+    let of = |name: &str| all().find(|(_, p)| p.name == name).and_then(|(_, p)| p.unit());
+    for (scene, parameter) in all() {
+        let (unit, description) = (parameter.unit(), parameter.description());
+        assert!(unit.is_none_or(|unit| UNITS.contains(&unit)), "{scene}: {}: {unit:?}", parameter.name);
+        assert_eq!(unit.is_some(), description != parameter.meaning, "{scene}: {}", parameter.name);
+        assert_eq!(unit.is_some(), of(parameter.name).is_some(), "{scene}: {}", parameter.name);
+        let is_said_again = unit.is_some_and(|unit| description.ends_with(&format!(", {unit}")));
+        assert!(!is_said_again && !(parameter.integer && unit.is_some()), "{scene}: {}", parameter.name);
+    }
+    for (name, unit) in [("gravity", "m/s²"), ("speed", "m/s"), ("force", "N"), ("density", "kg/m²"), ("hertz", "Hz")]
+    {
+        assert_eq!(of(name).is_some(), true, "{name}: {unit}");
+    }
+}

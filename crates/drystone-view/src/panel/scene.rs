@@ -226,6 +226,9 @@ fn parameters_ui(ui: &mut egui::Ui, entry: &'static Entry, values: &[f64]) -> Op
             if parameter.is_logarithmic() {
                 handle = handle.logarithmic(true);
             }
+            if let Some(unit) = parameter.unit() {
+                handle = handle.suffix(format!(" {unit}"));
+            }
             let response = ui.add(handle).on_hover_text(&hint);
             // During a drag nothing is built: the last value counts.
             let id = ui.scope_id().with(("parameter", entry.name, parameter.name));
@@ -384,6 +387,21 @@ mod tests {
         assert_eq!(shown, [grid.meaning]);
         let gravity = catalogue::find("pendulum").unwrap().parameters.iter().find(|p| p.name == "gravity").unwrap();
         assert!(parameter_hint(gravity).contains("gravity now") && !parameter_hint(grid).contains("gravity"));
+    }
+
+    /// The value of a parameter has its unit beside it; a count has none.
+    #[test]
+    fn parameters_have_their_unit() {
+        let shown = |name: &str| {
+            let entry = catalogue::find(name).unwrap();
+            let values: Vec<f64> = entry.parameters.iter().map(|parameter| parameter.default).collect();
+            shown_texts(egui::vec2(super::super::ROOM, 300.0), |ui| _ = parameters_ui(ui, entry, &values))
+        };
+        let pendulum = shown("pendulum");
+        for unit in [" m", " rad", " m/s²"] {
+            assert!(pendulum.iter().any(|text| text == unit), "{unit}: {pendulum:?}");
+        }
+        assert_eq!(shown("tumbler").iter().filter(|text| text.starts_with(' ')).count(), 1, "{:?}", shown("tumbler"));
     }
 
     /// The gravity of a scene stands under it, whether or not it is a parameter; a parameter has its slider there.
