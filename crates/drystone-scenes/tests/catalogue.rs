@@ -748,10 +748,20 @@ fn parameters_have_units() {
         assert_eq!(unit.is_some(), description != parameter.meaning, "{scene}: {}", parameter.name);
         assert_eq!(unit.is_some(), of(parameter.name).is_some(), "{scene}: {}", parameter.name);
         let is_said_again = unit.is_some_and(|unit| description.ends_with(&format!(", {unit}")));
-        assert!(!is_said_again && !(parameter.integer && unit.is_some()), "{scene}: {}", parameter.name);
+        assert!(!is_said_again, "{scene}: {}: {description}", parameter.name);
+        assert!(!parameter.integer || unit.is_none(), "{scene}: {} is a count", parameter.name);
     }
-    for (name, unit) in [("gravity", "m/s²"), ("speed", "m/s"), ("force", "N"), ("density", "kg/m²"), ("hertz", "Hz")]
-    {
-        assert_eq!(of(name).is_some(), true, "{name}: {unit}");
+    let of_scene =
+        |scene: &str, name: &str| all().find(|(known, p)| *known == scene && p.name == name).unwrap().1.unit();
+    for (scene, name, unit) in [
+        ("pendulum", "gravity", "m/s²"),
+        ("conveyor", "speed", "m/s"),
+        ("tumbler", "speed", "rad/s"),
+        ("thruster", "force", "N"),
+        ("ragdoll", "hertz", "Hz"),
+        ("springs", "damping", "N·s/m"),
+    ] {
+        assert_eq!(of_scene(scene, name), Some(unit), "{scene}: {name}");
     }
+    assert_eq!(of_scene("tumbler", "grid"), None);
 }
