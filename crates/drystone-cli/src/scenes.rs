@@ -95,17 +95,20 @@ fn details(entry: &Entry) -> String {
         let shown = |parameter: &Parameter| {
             let range = format!("{} to {}", number(parameter.min), number(parameter.max));
             let whole = if parameter.integer { ", whole" } else { "" };
-            [parameter.name.to_owned(), number(parameter.default), format!("{range}{whole}")]
+            let unit = parameter.unit().unwrap_or_default();
+            [parameter.name.to_owned(), number(parameter.default), format!("{range}{whole}"), unit.to_owned()]
         };
-        let rows: Vec<([String; 3], &str)> = entry.parameters.iter().map(|p| (shown(p), p.meaning)).collect();
-        let header = ["parameter", "default", "range"];
-        let widths: [usize; 3] = std::array::from_fn(|column| {
-            rows.iter().map(|(cells, _)| cells[column].len()).chain([header[column].len()]).max().unwrap_or(0)
+        let rows: Vec<([String; 4], String)> = entry.parameters.iter().map(|p| (shown(p), p.description())).collect();
+        let header = ["parameter", "default", "range", "unit"];
+        let widths: [usize; 4] = std::array::from_fn(|column| {
+            let cells = rows.iter().map(|(cells, _)| cells[column].chars().count());
+            cells.chain([header[column].len()]).max().unwrap_or(0)
         });
-        let [a, b, c] = widths;
-        let _ = writeln!(text, "  {:<a$}  {:<b$}  {:<c$}  meaning", header[0], header[1], header[2]);
-        for ([name, default, range], meaning) in &rows {
-            let _ = writeln!(text, "  {name:<a$}  {default:<b$}  {range:<c$}  {meaning}");
+        let [a, b, c, d] = widths;
+        let [name, default, range, unit] = header;
+        let _ = writeln!(text, "  {name:<a$}  {default:<b$}  {range:<c$}  {unit:<d$}  meaning");
+        for ([name, default, range, unit], meaning) in &rows {
+            let _ = writeln!(text, "  {name:<a$}  {default:<b$}  {range:<c$}  {unit:<d$}  {meaning}");
         }
         text.push('\n');
     }

@@ -435,10 +435,25 @@ mod scenes {
             assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
             for parameter in entry.parameters {
                 let row = ran.stdout.lines().find(|line| line.starts_with(&format!("  {} ", parameter.name)));
-                assert!(row.is_some_and(|row| row.ends_with(parameter.meaning)), "{}: {}", entry.name, parameter.name);
+                let row = row.unwrap_or_else(|| panic!("{}: {}", entry.name, parameter.name));
+                assert!(row.ends_with(&parameter.description()), "{}: {row}", entry.name);
+                let unit = parameter.unit().map_or_else(String::new, |unit| format!("  {unit} "));
+                assert!(row.contains(&unit), "{}: no{unit}: {row}", entry.name);
             }
             assert!(ran.stdout.contains(entry.source));
         }
+    }
+
+    /// The list of a scene's parameters has a column with the unit, once in each row.
+    #[test]
+    fn parameters_have_their_unit() {
+        let ran = run("scenes pendulum");
+        let rows: Vec<Vec<&str>> = ran.stdout.lines().map(|line| line.split_whitespace().collect()).collect();
+        let row = |name: &str| rows.iter().find(|row| row.first() == Some(&name)).unwrap().join(" ");
+        assert_eq!(row("parameter"), "parameter default range unit meaning");
+        assert_eq!(row("length"), "length 1 0.05 to 100 m length of a rod");
+        assert_eq!(row("angle"), "angle 0.5 -3.1 to 3.1 rad initial angle from straight down; 0.5 is 29°");
+        assert_eq!(row("bobs"), "bobs 1 1 to 100, whole number of bobs in the chain; 2 make a double pendulum");
     }
 
     #[test]

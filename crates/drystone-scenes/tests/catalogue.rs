@@ -737,3 +737,34 @@ fn sizes_out_of_range_are_rejected() {
     assert!(matches!(catalogue::check("tumbler:grid=5000"), Err(CatalogueError::OutOfRange { .. })));
     assert_eq!(catalogue::check("tumbler:grid=3"), Ok(10));
 }
+
+/// Units of parameters are those of physics, and parameters of one name have a unit in all scenes or in none.
+#[test]
+fn parameters_have_units() {
+    const UNITS: [&str; 13] =
+        ["m", "m/s", "m/s²", "rad", "rad/s", "kg", "kg/m²", "N", "N·m", "N·s", "N/m", "N·s/m", "Hz"];
+    let all = || catalogue::entries().iter().flat_map(|entry| entry.parameters.iter().map(move |p| (entry.name, p)));
+    let of = |name: &str| all().find(|(_, p)| p.name == name).and_then(|(_, p)| p.unit());
+    for (scene, parameter) in all() {
+        let (unit, description) = (parameter.unit(), parameter.description());
+        assert!(unit.is_none_or(|unit| UNITS.contains(&unit)), "{scene}: {}: {unit:?}", parameter.name);
+        assert_eq!(unit.is_some(), description != parameter.meaning, "{scene}: {}", parameter.name);
+        assert_eq!(unit.is_some(), of(parameter.name).is_some(), "{scene}: {}", parameter.name);
+        let is_said_again = unit.is_some_and(|unit| description.ends_with(&format!(", {unit}")));
+        assert!(!is_said_again, "{scene}: {}: {description}", parameter.name);
+        assert!(!parameter.integer || unit.is_none(), "{scene}: {} is a count", parameter.name);
+    }
+    let of_scene =
+        |scene: &str, name: &str| all().find(|(known, p)| *known == scene && p.name == name).unwrap().1.unit();
+    for (scene, name, unit) in [
+        ("pendulum", "gravity", "m/s²"),
+        ("conveyor", "speed", "m/s"),
+        ("tumbler", "speed", "rad/s"),
+        ("thruster", "force", "N"),
+        ("ragdoll", "hertz", "Hz"),
+        ("springs", "damping", "N·s/m"),
+    ] {
+        assert_eq!(of_scene(scene, name), Some(unit), "{scene}: {name}");
+    }
+    assert_eq!(of_scene("tumbler", "grid"), None);
+}

@@ -97,6 +97,10 @@ pub(crate) struct App {
     pub search: String,
     /// Text in the field for the path of a file to open.
     pub path: String,
+    /// Text in the field for the path of files to write; empty for names of their own.
+    pub save_path: String,
+    /// File that is there already, and the time until which saving it again replaces it.
+    pub replaces: Option<(PathBuf, Instant)>,
     pub thumbs: Thumbs,
     /// Measurements that the open sections of the panel show.
     pub wants: Wants,
@@ -104,7 +108,7 @@ pub(crate) struct App {
     pub queue: Vec<Action>,
     /// Scenes opened so far.
     pub opened: u64,
-    note: Option<(String, Instant)>,
+    note: Option<ShownMessage>,
     /// File that cannot be opened, until it is corrected or another scene is opened.
     pub fault: Option<BrokenFile>,
     /// Frames drawn.
@@ -119,6 +123,15 @@ pub(crate) struct App {
     pub camera_follow: CameraFollow,
     /// True if the window switched sleep on in a scene that does not enable it.
     pub overridden: bool,
+}
+
+/// Message to the user.
+#[derive(Debug)]
+struct ShownMessage {
+    text: String,
+    since: Instant,
+    /// Frame in which it was said.
+    frame: u64,
 }
 
 /// Scene file that cannot be opened.
@@ -191,6 +204,8 @@ impl App {
             typing: false,
             search: String::new(),
             path: String::new(),
+            save_path: String::new(),
+            replaces: None,
             thumbs: Thumbs::default(),
             wants: Wants::default(),
             quit: false,
@@ -258,12 +273,27 @@ impl App {
 
     /// Shows a message to the user for a few seconds.
     pub fn say(&mut self, text: impl Into<String>) {
-        self.note = Some((text.into(), Instant::now()));
+        self.note = Some(ShownMessage { text: text.into(), since: Instant::now(), frame: self.frames });
+    }
+
+    /// Ends the message, which is about a world that is shown no longer.
+    pub fn forget_note(&mut self) {
+        self.note = None;
+    }
+
+    /// Says that a change has discarded later steps, after what was said about the change in this frame.
+    pub fn tell_discarded(&mut self) {
+        let Some(step) = self.run.here_mut().and_then(WorldRun::take_discarded) else { return };
+        let text = format!("steps after {step} are discarded");
+        match self.note.take().filter(|note| note.frame == self.frames) {
+            Some(note) => self.say(format!("{} · {text}", note.text)),
+            None => self.say(format!("{text}: the world was changed there")),
+        }
     }
 
     /// Message shown now.
     pub fn note(&self) -> Option<&str> {
-        self.note.as_ref().filter(|(_, since)| since.elapsed() < NOTE).map(|(text, _)| text.as_str())
+        self.note.as_ref().filter(|note| note.since.elapsed() < NOTE).map(|note| note.text.as_str())
     }
 
     /// Kind and name of the device. A software adapter is never called a GPU.

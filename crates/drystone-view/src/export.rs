@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use glam::Vec2;
 
@@ -19,6 +20,11 @@ use drystone_scenes::time;
 /// Longest side of a movie, px.
 const MOVIE_SIDE: u32 = 960;
 
+/// Time within which a second request replaces a file.
+const CONFIRM: Duration = Duration::from_secs(15);
+/// Ends of the names of files that the window writes.
+const EXTENSIONS: [&str; 5] = ["png", "gif", "snap", "json", "csv"];
+
 /// Movie that is being recorded.
 #[derive(Debug)]
 pub(crate) struct Recording {
@@ -33,24 +39,54 @@ pub(crate) struct Recording {
 }
 
 impl App {
-    /// Path of a new file, named after the scene and the step.
-    fn free_path(&self, extension: &str) -> PathBuf {
+    /// Path of a new file in a folder, named after the scene and the step.
+    fn free_path(&self, folder: &Path, extension: &str) -> Result<PathBuf, String> {
         let scene: String =
             self.run.scene().name.chars().map(|c| if c.is_alphanumeric() { c } else { '_' }).take(40).collect();
         let scene = if scene.is_empty() { "scene".to_owned() } else { scene };
         let steps = self.run.steps();
-        let first = self.folder.join(format!("drystone-{scene}-{steps}.{extension}"));
-        let others = (2..1000).map(|n| self.folder.join(format!("drystone-{scene}-{steps}-{n}.{extension}")));
+        let first = folder.join(format!("drystone-{scene}-{steps}.{extension}"));
+        let others = (2..1000).map(|n| folder.join(format!("drystone-{scene}-{steps}-{n}.{extension}")));
         let unused = std::iter::once(first.clone()).chain(others).find(|path| !path.exists());
-        unused.unwrap_or(first)
+        unused.ok_or_else(|| format!("{} and 998 more of this step are there already", whole(&first)))
+    }
+
+    /// Path of the file to write: as the user has given it, or a new name in the folder. A file that is there already
+    /// is replaced only if the user asks for it a second time.
+    ///
+    /// # Errors
+    /// The reason why nothing is written, in words.
+    fn path_to_write(&mut self, extension: &str) -> Result<PathBuf, String> {
+        let Some(wanted) = given_path(&self.save_path, &self.folder) else {
+            return self.free_path(&self.folder, extension);
+        };
+        let is_folder = wanted.is_dir() || self.save_path.trim().ends_with(std::path::MAIN_SEPARATOR);
+        let path = if is_folder { self.free_path(&wanted, extension)? } else { with_extension(&wanted, extension)? };
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
+            return Err(format!("{} was not written: there is no folder {}", whole(&path), whole(folder)));
+        }
+        if path.is_dir() {
+            return Err(format!("{} was not written: it is a folder", whole(&path)));
+        }
+        let is_confirmed = self.replaces.take().is_some_and(|(known, until)| known == path && Instant::now() < until);
+        if path.exists() && !is_confirmed {
+            let text = format!("{} is there already, and was not replaced: save once more to replace it", whole(&path));
+            self.replaces = Some((path, Instant::now() + CONFIRM));
+            return Err(text);
+        }
+        Ok(path)
     }
 
     /// Writes a file, and shows its path or the error.
     fn write(&mut self, extension: &str, content: Result<Vec<u8>, String>) {
-        let path = self.free_path(extension);
+        let path = match self.path_to_write(extension) {
+            Ok(path) => path,
+            Err(error) => return self.say(error),
+        };
+        let did = if path.exists() { "replaced" } else { "wrote" };
         let written = content.and_then(|bytes| fs::write(&path, bytes).map_err(|error| error.to_string()));
         match written {
-            Ok(()) => self.say(format!("wrote {}", whole(&path))),
+            Ok(()) => self.say(format!("{did} {}", whole(&path))),
             Err(error) => self.say(format!("{} was not written: {error}", whole(&path))),
         }
     }
@@ -164,8 +200,9 @@ impl App {
         let camera = movie_camera(&self.camera);
         let style = self.style();
         let first = self.picture_with(&mut offscreen, &mut upload, &camera, &style)?;
-        let path = self.free_path("gif");
-        let file = BufWriter::new(File::create(&path).map_err(|error| error.to_string())?);
+        let path = self.path_to_write("gif")?;
+        let created = File::create(&path).map_err(|error| format!("{} was not written: {error}", whole(&path)));
+        let file = BufWriter::new(created?);
         let movie = Movie::new(file, &first).map_err(|error| error.to_string())?;
         let step = self.run.steps();
         Ok(Recording { movie, camera, style, path, first_step: step, last_step: step, offscreen, upload })
@@ -209,6 +246,33 @@ fn movie_camera(camera: &Camera) -> Camera {
     let shrink = (width.max(height) / MOVIE_SIDE as f32).max(1.0);
     let size = [width, height].map(|side| ((side / shrink).round() as u32).max(16));
     Camera { origin: Vec2::ZERO, size, metres_per_pixel: camera.metres_per_pixel * shrink, ..*camera }
+}
+
+/// Path in the field for files to write; `None` if the field is empty. A path without a root begins at the folder, `~/`
+/// at the home of the user.
+fn given_path(text: &str, folder: &Path) -> Option<PathBuf> {
+    let text = text.trim();
+    let home = || std::env::var_os("HOME").map(PathBuf::from);
+    let in_home = text.strip_prefix("~/").and_then(|rest| Some(home()?.join(rest)));
+    (!text.is_empty()).then(|| in_home.unwrap_or_else(|| folder.join(text)))
+}
+
+/// Path with the extension of a kind of file.
+///
+/// # Errors
+/// If it has the extension of another kind.
+fn with_extension(path: &Path, extension: &str) -> Result<PathBuf, String> {
+    let last = extension.rsplit('.').next().unwrap_or(extension);
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    match path.extension().map(|given| given.to_string_lossy().to_lowercase()) {
+        Some(given) if given == last => Ok(path.to_owned()),
+        Some(given) if EXTENSIONS.contains(&given.as_str()) => Err(format!(
+            "{} was not written: this file would be .{last}, and not .{given}: write a path with .{last} or without an end",
+            whole(path)
+        )),
+        // A dot of its own, as in "run 1.5".
+        _ => Ok(path.with_file_name(format!("{name}.{extension}"))),
+    }
 }
 
 /// Whole path of a file, for messages.
@@ -311,6 +375,22 @@ mod tests {
         assert!(rows.iter().all(|row| row.len() == 2 + Stage::ALL.len() + 9));
         let solve = rows[0].iter().position(|name| *name == "solve_ms").unwrap();
         assert_eq!((rows[2][0], rows[2][1], rows[2][solve]), ("2", "0.7500", "0.5000"));
+    }
+
+    /// A path gets the end of the kind of file, unless it has it; that of another kind is refused.
+    #[test]
+    fn paths_end_with_their_kind() {
+        let folder = Path::new("/here");
+        assert_eq!(given_path("  ", folder), None);
+        assert_eq!(given_path(" a/b.png ", folder), Some(PathBuf::from("/here/a/b.png")));
+        assert_eq!(given_path("/tmp/b", folder), Some(PathBuf::from("/tmp/b")));
+        let path = |text: &str, extension: &str| with_extension(Path::new(text), extension);
+        assert_eq!(path("/a/b", "graphs.csv"), Ok(PathBuf::from("/a/b.graphs.csv")));
+        assert_eq!(path("/a/b.csv", "graphs.csv"), Ok(PathBuf::from("/a/b.csv")));
+        assert_eq!(path("/a/run 1.5", "png"), Ok(PathBuf::from("/a/run 1.5.png")));
+        assert_eq!(path("/a/b.PNG", "png"), Ok(PathBuf::from("/a/b.PNG")));
+        let refused = path("/a/b.json", "png").unwrap_err();
+        assert!(refused.contains("would be .png, and not .json"), "{refused}");
     }
 
     #[test]

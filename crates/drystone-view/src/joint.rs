@@ -549,9 +549,23 @@ impl App {
                 self.run.learn();
                 self.left.forget_after();
                 self.follow_deed(deed);
+                self.follow_changed_joint(id, joint);
             }
             Ok(None) => {}
             Err(error) => self.say(format!("not changed: {}", plain(&error))),
+        }
+    }
+
+    /// Says the number of a joint that was made again with other settings, if it is another one: a new joint has the
+    /// lowest free number.
+    fn follow_changed_joint(&mut self, id: JointId, joint: &Joint) {
+        let now = self.run.here().map_or(id, |run| run.resolve_joint(id));
+        if now.index != id.index {
+            let kind = kind_words(joint);
+            let (old, new) = (id.index, now.index);
+            self.say(format!(
+                "{kind} {old} is {kind} {new} now: a changed joint is made again, with the lowest free number"
+            ));
         }
     }
 

@@ -5,6 +5,7 @@ use super::app::App;
 use super::camera_follow::Fit;
 use super::pointer::Pointer;
 use super::source::SceneSource;
+use super::watch::WatchAgain;
 use super::worker::WorkerHandle;
 use drystone::Context;
 use drystone_draw::Camera;
@@ -141,7 +142,7 @@ impl App {
         self.joints = super::joint::PointedJoints::default();
         self.build.of_another_world();
         self.figures.clear();
-        self.watch_again(false, None);
+        self.watch_again(&WatchAgain::Nothing);
         self.queue.retain(|action| action.needs() != super::action::Needs::World);
         if left.follows {
             self.fit = Fit::Wanted;

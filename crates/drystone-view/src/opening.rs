@@ -13,6 +13,7 @@ use super::cancel::Cancel;
 use super::pointer::Pointer;
 use super::run::{LogEntry, On, Rebuilt, WorldRun};
 use super::source::SceneSource;
+use super::watch::WatchAgain;
 use super::worker::WorkerHandle;
 use drystone::Context;
 use drystone::WorldError;
@@ -187,6 +188,14 @@ impl OpeningOrder {
     }
 }
 
+/// Returns true for a scene of the catalogue with other values of its parameters, or the same.
+fn same_catalogue_scene(new: &SceneSource, old: &SceneSource) -> bool {
+    match (new, old) {
+        (SceneSource::Catalogue { entry, .. }, SceneSource::Catalogue { entry: other, .. }) => entry.name == other.name,
+        _ => false,
+    }
+}
+
 impl App {
     /// Opens a scene, in place of any that is being opened: a scripted window waits for it, any other shows it when it
     /// is ready. `settings` replace those of the scene.
@@ -200,6 +209,10 @@ impl App {
 
     /// Begins to open a scene, in place of any that is being opened.
     pub(super) fn begin_to_open(&mut self, source: SceneSource, why: Why, settings: Option<Settings>) {
+        if why != Why::Changed {
+            // The file that cannot be opened is of no interest any more.
+            self.fault = None;
+        }
         let built = (why == Why::Restart).then(|| self.facts().log.clone());
         self.opening = Some(Opening { source, why, settings, built, job: None, again: false });
         self.start_job();
@@ -300,6 +313,10 @@ impl App {
             background_job.cancel();
         }
         let before = std::mem::replace(&mut self.run, WorkerHandle::new(opened.run));
+        // What was said was about the world before.
+        self.forget_note();
+        let is_parameter = same_catalogue_scene(&source, &self.source) && why == Why::Parameter;
+        let old_log = is_parameter.then(|| before.facts().log.clone());
         let selected = self.build.selection.as_ref().map(|selection| selection.id);
         let joint = self.build.joint.as_ref().map(|selection| selection.id);
         let brings_back = self.opened > 1 && why != Why::Restart && self.leave_world(before, why == Why::Parameter);
@@ -313,7 +330,8 @@ impl App {
         self.joints = super::joint::PointedJoints::default();
         self.build.of_another_world();
         self.figures.clear();
-        self.watch_again(same, opened.rebuilt.as_ref());
+        let other = old_log.map_or(WatchAgain::Nothing, WatchAgain::OtherValues);
+        let lost = self.watch_again(&if same { WatchAgain::Same(opened.rebuilt.as_ref()) } else { other });
         self.owed = 0;
         self.playing &= why != Why::New;
         // Actions on the world before are dropped.
@@ -345,6 +363,7 @@ impl App {
         } else if brings_back {
             self.say(format!("opened {} · Z brings the world before it back", self.source.title()));
         }
+        self.tell_lost_graphs(&lost);
     }
 
     /// Opens a scene again for which a lost device was used; not a second time, as the scene may be why it was lost.

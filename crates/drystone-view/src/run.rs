@@ -95,6 +95,8 @@ pub(crate) struct WorldRun {
     first: u64,
     /// Last step that was reached.
     furthest: u64,
+    /// Step after which a change has discarded steps that had been reached, until a message says so.
+    discarded: Option<u64>,
     /// Step to which it is on its way.
     target: Option<u64>,
     /// Graphed bodies, whose states are given after each step.
@@ -134,6 +136,7 @@ impl WorldRun {
             spacing: INITIAL_SPACING,
             first: 0,
             furthest: 0,
+            discarded: None,
             target: None,
             watched: Vec::new(),
         }))
@@ -286,8 +289,21 @@ impl WorldRun {
         self.numbered += 1;
         self.next = self.log.len();
         self.past.retain(|kept| kept.step <= step);
+        self.end_at(step);
+    }
+
+    /// Makes a step the furthest one: those after it, which had been reached, are discarded.
+    fn end_at(&mut self, step: u64) {
+        if self.furthest > step {
+            self.discarded = Some(step);
+        }
         self.furthest = step;
         self.target = None;
+    }
+
+    /// Takes the step after which a change has discarded steps.
+    pub fn take_discarded(&mut self) -> Option<u64> {
+        self.discarded.take()
     }
 
     /// Log of changes, with those that are still to be replayed on the way to the furthest step.

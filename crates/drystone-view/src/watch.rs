@@ -4,12 +4,13 @@
 //! the host later without any wait.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use glam::{DVec2, Vec2};
 
 use super::app::App;
 use super::inspect::{InspectionResult, Pending};
-use super::run::{On, Rebuilt, WorldRun};
+use super::run::{LogEntry, On, Rebuilt, WorldRun};
 use drystone::BodyId;
 use drystone::Context;
 use drystone::low_level::gpu::{Arrival, note_read_back};
@@ -297,6 +298,18 @@ impl Default for WatchedBodies {
     }
 }
 
+/// World in which bodies are graphed again.
+#[derive(Debug)]
+pub(crate) enum WatchAgain<'a> {
+    /// Another scene: no body is graphed.
+    Nothing,
+    /// World of an unchanged scene, with what a restart built again.
+    Same(Option<&'a Rebuilt>),
+    /// World of a scene whose parameters have other values: its bodies are graphed by their index. The log is of the
+    /// world before, whose built bodies are gone.
+    OtherValues(Arc<Vec<LogEntry>>),
+}
+
 impl WatchedBodies {
     /// Track of the body in a slot.
     pub fn of(&self, slot: usize) -> Option<&Track> {
@@ -542,36 +555,55 @@ impl App {
         run.watched = self.watch.tracks.iter().map(|track| track.body).collect();
     }
 
-    /// Graphs the same bodies in a new world of the same scene, with those that a restart built again; none in another
-    /// scene.
-    pub(super) fn watch_again(&mut self, same: bool, rebuilt: Option<&Rebuilt>) {
+    /// Graphs the bodies again that a new world has as well. Returns the names of the others.
+    pub(super) fn watch_again(&mut self, of: &WatchAgain<'_>) -> Vec<String> {
         self.watch.lose_device();
         let tracks = std::mem::take(&mut self.watch.tracks);
-        let Some(run) = self.run.here_mut() else { return };
-        if !same {
-            return;
-        }
-        let compiled = run.world().compiled();
-        let there = |track: &Track| {
-            let again = rebuilt.and_then(|rebuilt| rebuilt.id(track.body));
-            let wanted = again.unwrap_or(track.body);
-            let slot = wanted.index as usize;
-            if !run.world().contains(wanted) {
-                return None;
-            }
-            let name = compiled.ids[slot].clone().unwrap_or_else(|| format!("body {slot}"));
-            // In a changed file another body may have the same index.
-            (again.is_some() || name == track.name).then_some((wanted, name))
+        let Some(run) = self.run.here_mut() else { return Vec::new() };
+        let name_of = |body: BodyId| {
+            let name = run.world().compiled().ids.get(body.index as usize).cloned().flatten();
+            name.unwrap_or_else(|| format!("body {}", body.index))
         };
+        let there = |track: &Track| match of {
+            WatchAgain::Nothing => None,
+            WatchAgain::Same(rebuilt) => {
+                let again = rebuilt.and_then(|rebuilt| rebuilt.id(track.body));
+                let wanted = again.unwrap_or(track.body);
+                // In a changed file another body may have the same index.
+                run.world()
+                    .contains(wanted)
+                    .then_some(wanted)
+                    .filter(|&id| again.is_some() || name_of(id) == track.name)
+            }
+            WatchAgain::OtherValues(log) => {
+                let is_built = log.iter().any(|entry| entry.made.bodies.contains(&track.body));
+                run.world().body_id(track.body.index as usize).filter(|_| !is_built)
+            }
+        };
+        let mut lost = Vec::new();
         for track in tracks {
-            if let Some((body, name)) = there(&track) {
-                self.watch.tracks.push(Track { body, name, moments: VecDeque::new(), ..track });
+            match there(&track) {
+                Some(body) => {
+                    self.watch.tracks.push(Track { body, name: name_of(body), moments: VecDeque::new(), ..track });
+                }
+                None => lost.push(track.name),
             }
         }
         run.watched = self.watch.tracks.iter().map(|track| track.body).collect();
         let seen = run.seen();
         self.watch.note(seen);
         self.send_watched();
+        if matches!(of, WatchAgain::Nothing) { Vec::new() } else { lost }
+    }
+
+    /// Says which bodies are graphed no longer, after what was said about the new world.
+    pub(super) fn tell_lost_graphs(&mut self, lost: &[String]) {
+        if lost.is_empty() {
+            return;
+        }
+        let text = format!("no longer graphed, as the world does not have it: {}", lost.join(", "));
+        let said = self.note().map(|note| format!("{note} · {text}"));
+        self.say(said.unwrap_or(text));
     }
 }
 

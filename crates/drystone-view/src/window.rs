@@ -429,6 +429,7 @@ impl OpenWindow {
         self.app.look()?;
         self.app.look_at_watched()?;
         self.app.advance(seconds)?;
+        self.app.tell_discarded();
         let target = match self.screen.next(&self.app.context) {
             ScreenTexture::Ready(target) => target,
             ScreenTexture::Skip => {

@@ -403,7 +403,7 @@ fn a_body_is_selected_and_changed() {
     let place = place["bodies"].as_array().unwrap().iter().find(|body| body["name"] == "high").unwrap();
     assert_eq!(numbers(&place["position"]), [3.0, 2.0]);
     // A click on empty space deselects.
-    let empty = pixel(&mut browser, [-2.0, 2.0]);
+    let empty = pixel(&mut browser, [1.2, 2.2]);
     click(&mut browser, empty);
     browser.until("!selected && $('card').hidden");
     assert_eq!(browser.errors, Vec::<String>::new());

@@ -404,3 +404,159 @@ fn what_is_under_the_pointer_is_named() {
     assert_eq!(browser.eval("$('hover').hidden"), true);
     assert_eq!(browser.errors, Vec::<String>::new());
 }
+
+/// A joint that is changed while a lower number is free takes that number: the selection follows it, and the message
+/// names both.
+#[test]
+fn a_changed_joint_is_followed_to_its_new_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let mut scene = tied();
+    scene["joints"].as_array_mut().unwrap().reverse();
+    let (mut browser, world) = stand(&service, &scene, 1280, 720);
+    let pin = pixel(&mut browser, [2.25, 2.25]);
+    click(&mut browser, pin);
+    browser.until("selected_joint?.id === '0.0'");
+    browser.key("Delete");
+    until_told(&mut browser, "removed hinge 0");
+    browser.until("joints.length === 1");
+    let coil = pixel(&mut browser, [0.0, 2.0]);
+    click(&mut browser, coil);
+    browser.until("selected_joint?.id === '1.0' && $('joint-stiffness')?.value === '50'");
+    set(&mut browser, "joint-stiffness", "80", "stiffness changed; spring 1 is spring 0 now, the lowest free number");
+    browser.until("selected_joint?.id === '0.1' && $('card-title').textContent === 'Spring 0 (coil)'");
+    assert_eq!(joints(&service, &world, "left")[0]["id"], "0.1");
+    // With no lower number free it keeps its own, and nothing is said of it.
+    set(&mut browser, "joint-stiffness", "90", "stiffness changed");
+    assert_eq!(browser.eval("$('told').textContent"), "stiffness changed");
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+/// Energies are drawn as they have changed since the start of the graph: 10 kJ of potential energy do not hide a fall.
+#[test]
+fn the_graph_of_energies_begins_at_zero() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let scene = json!({ "version": 1, "view": { "min": [-2, 995], "max": [2, 1001] }, "bodies": [
+        { "position": [0, 1000], "mass": 1, "shapes": [ { "circle": { "radius": 0.2 } } ] } ] });
+    let (mut browser, _) = stand(&service, &scene, 1280, 720);
+    browser.click("#graph");
+    browser.until("samples.energies.length === 1");
+    browser.key("PageDown");
+    browser.until("simulated.step === 60 && samples.energies.length === 61");
+    browser.until("figures[0].canvas.getAttribute('aria-label').includes('at 1.00 s')");
+    assert_eq!(
+        browser.eval("figures[0].figure.innerText.split('\\n')[0].startsWith('Energy, potential since step 0, J')"),
+        true
+    );
+    let label = browser.eval("figures[0].canvas.getAttribute('aria-label')").as_str().unwrap().to_owned();
+    let value = |name: &str| -> f64 {
+        let rest = label.split(&format!("{name} ")).last().unwrap();
+        rest.split(' ').next().unwrap().parse().unwrap_or_else(|_| panic!("{name}: {label}"))
+    };
+    // It falls for a second: g²/2 each.
+    let fallen = 9.81_f64.powi(2) / 2.0;
+    assert!((value("kinetic") - fallen).abs() < 1.0 && (value("potential") + fallen).abs() < 2.0, "{label}");
+    assert!(value("total").abs() < 1.0, "{label}");
+    assert!(browser.eval("samples.energies[0][3]").as_f64().unwrap() > 9000.0, "the control: it is far from its zero");
+    // The line of kinetic energy spans the upper half of the plot.
+    let heights = "(() => { const { width, height } = figures[0].canvas, { data } = figures[0].canvas.getContext('2d').getImageData(0, 0, width, height), rows = []; \
+         for (let i = 0; i < data.length; i += 4) if (data[i] === 0x4c && data[i + 1] === 0x78 && data[i + 2] === 0xa8) rows.push(Math.floor(i / 4 / width)); \
+         return (Math.max(...rows) - Math.min(...rows)) / height; })()";
+    let span = browser.eval(heights).as_f64().unwrap();
+    assert!(span > 0.3, "{span}");
+    for scheme in ["light", "dark"] {
+        browser.scheme(scheme);
+        browser.picture(&format!("energies-{scheme}"));
+    }
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+/// Texts beside the pointer stay inside a narrow screen, at all its edges and however long they are.
+#[test]
+fn hover_texts_stay_inside_the_screen() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let long = "the_upper_left_stone_of_the_small_tower_beside_the_gate_in_the_second_row";
+    let body = |x: f64, y: f64, id: &str| json!({ "id": id, "type": "static", "position": [x, y], "shapes": [ { "box": { "half": [0.5, 0.5] } } ] });
+    let scene = json!({ "version": 1, "view": { "min": [-3, -4], "max": [3, 4] }, "bodies": [
+        body(-2.5, 3.0, &format!("{long}_a")), body(2.5, 3.0, &format!("{long}_b")), body(-2.5, -1.0, &format!("{long}_c")),
+        body(2.5, -0.6, &format!("{long}_d")), body(0.0, 0.0, "middle") ] });
+    let (mut browser, _) = stand(&service, &scene, 360, 640);
+    for (n, at) in [[-2.5, 3.0], [2.5, 3.0], [-2.5, -1.0], [2.5, -0.6], [0.0, 0.0]].into_iter().enumerate() {
+        let place = pixel(&mut browser, at);
+        browser.mouse("mouseMoved", place);
+        browser.until(&format!("!$('hover').hidden && $('hover').textContent.startsWith('body {n} ')"));
+        let edges = browser.eval(
+            "(() => { const r = $('hover').getBoundingClientRect(), c = $('canvas').getBoundingClientRect(); \
+             return [r.left - c.left, c.right - r.right, r.top - c.top, c.bottom - r.bottom]; })()",
+        );
+        let edges: Vec<f64> = serde_json::from_value(edges).unwrap();
+        assert!(edges.iter().all(|&edge| edge >= -0.01), "body {n}: {edges:?}");
+        let over = browser.eval(&format!(
+            "(() => {{ const r = $('hover').getBoundingClientRect(); \
+             return r.left < {0} && {0} < r.right && r.top < {1} && {1} < r.bottom; }})()",
+            place[0], place[1]
+        ));
+        assert_eq!(over, false, "body {n}: the text is beside the pointer");
+        browser.picture(&format!("hover-narrow-{n}"));
+    }
+    // The control: in one line it is wider than the screen.
+    let corner = pixel(&mut browser, [2.5, 3.0]);
+    browser.mouse("mouseMoved", corner);
+    browser.until("$('hover').textContent.startsWith('body 1 ')");
+    browser.eval("$('hover').style.cssText += '; white-space: pre; max-width: none'");
+    assert!(browser.eval("$('hover').offsetWidth").as_f64().unwrap() > 360.0);
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+/// The card of a selected body or joint is beside it: at the other side of a wide picture, at the other end of a narrow
+/// one, where the user has the view.
+#[test]
+fn the_card_leaves_what_it_is_about_free() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let free = "(() => { const c = $('card').getBoundingClientRect(), v = $('canvas').getBoundingClientRect(), b = selected_box(); \
+         return !$('card').hidden && c.left >= v.left && c.right <= v.right && c.top >= v.top && c.bottom <= v.bottom && \
+         (b.right + v.left <= c.left || b.left + v.left >= c.right || b.bottom + v.top <= c.top || b.top + v.top >= c.bottom); })()";
+    for (width, height) in [(1280, 720), (2560, 1440), (360, 640)] {
+        let (mut browser, _) = stand(&service, &tied(), width, height);
+        let is_wide = width > 700;
+        // Right and left, or below and above.
+        let sides = if is_wide { ["left", "right"] } else { ["top", "bottom"] };
+        // The joint is at the right, or at the lower end, as the first body.
+        for (side, body, joint) in [(sides[0], "2", false), (sides[1], "1", false), (sides[0], "1", true)] {
+            // As a user moves the view: the body is where the card was.
+            let place = if is_wide {
+                if side == "left" { [0.93, 0.2] } else { [0.07, 0.2] }
+            } else if side == "top" {
+                [0.5, 0.8]
+            } else {
+                [0.5, 0.2]
+            };
+            let at = if joint {
+                "ends_of(joints.find(joint => joint.type === 'revolute')).b".to_owned()
+            } else {
+                format!("(b => [b.x, b.y])(bodies.get({body}))")
+            };
+            browser.eval(&format!(
+                "(() => {{ const [x, y] = pixel_of({at}), {{ clientWidth: w, clientHeight: h }} = $('canvas'); \
+                 pan({} * w - x, {} * h - y); }})()",
+                place[0], place[1]
+            ));
+            let press = browser.eval(&format!("(() => {{ const [x, y] = pixel_of({at}), r = $('canvas').getBoundingClientRect(); return [r.x + x, r.y + y]; }})()"));
+            click(&mut browser, numbers(&press));
+            let is_selected = if joint {
+                "selected_joint && $('joint-hertz')".to_owned()
+            } else {
+                format!("selected?.id === '{body}.0' && fields.friction.value")
+            };
+            browser.until(&is_selected);
+            browser.until(&format!("$('card').dataset.at === '{side}' && {free}"));
+            browser.picture(&format!("card-{width}-{side}-{body}-{joint}"));
+            browser.key("Escape");
+            browser.until("$('card').hidden");
+        }
+        assert_eq!(browser.errors, Vec::<String>::new());
+    }
+}

@@ -499,3 +499,108 @@ fn a_stream_that_does_not_open_is_told() {
     browser.errors.retain(|error| !error.contains("WebSocket"));
     assert_eq!(browser.errors, Vec::<String>::new());
 }
+
+/// Errors go when what they are about is mended, left, or of another world; confirmations go after some seconds.
+#[test]
+fn messages_end_with_what_they_tell() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let (mut browser, world) = stand(&service, &two_boxes(), 1280, 720);
+    let is_silent = "$('say').textContent === ''";
+    let low = pixel(&mut browser, [0.0, 0.5]);
+    let wrong_friction = |browser: &mut Browser| {
+        browser.eval("$('card-friction').focus(); $('card-friction').select()");
+        browser.text("-1");
+        browser.key("Enter");
+        browser.until("$('say').textContent.startsWith('friction: -1 is not valid')");
+    };
+    // A field: its error ends with the next letter in it, or when another body is selected, or none.
+    click(&mut browser, low);
+    browser.until("selected && fields.friction.value && !fields.friction.disabled");
+    wrong_friction(&mut browser);
+    browser.eval("$('card-friction').focus(); $('card-friction').select()");
+    browser.eval("new Promise(done => setTimeout(done, 300))");
+    assert_eq!(browser.eval(is_silent), false, "it stays until something is typed");
+    browser.text("0.5");
+    browser.until(is_silent);
+    browser.key("Enter");
+    until_told(&mut browser, "friction changed");
+    wrong_friction(&mut browser);
+    browser.key("Escape");
+    browser.until(&format!("!selected && {is_silent}"));
+    // A drawing: the error of a corner ends with the drawing.
+    browser.key("4");
+    let corners = [[1.0, 1.5], [2.0, 1.5], [2.0, 2.0], [1.5, 1.2]];
+    for at in corners {
+        let at = pixel(&mut browser, at);
+        click(&mut browser, at);
+    }
+    browser.until("$('say').textContent.startsWith('The outline crosses')");
+    browser.key("Escape");
+    browser.until(&format!("!draft && {is_silent}"));
+    browser.key("Escape");
+    // Gravity by numbers: the error ends when they are closed.
+    browser.click("#gravity-open");
+    browser.text("-3");
+    browser.key("Enter");
+    browser.until("$('say').textContent.startsWith('gravity: -3 is not valid')");
+    browser.click("#gravity-close");
+    browser.until(is_silent);
+    // The form: the mistake ends when the text is changed.
+    browser.eval("$('scene').focus()");
+    browser.text("{ \"version\": 1, \"bodies\": [ { \"kind\": 1 } ] }");
+    browser.click("#create .main");
+    browser.until("$('mistake').textContent !== ''");
+    browser.eval("$('scene').focus(); $('scene').select()");
+    browser.text("{");
+    browser.until("$('mistake').textContent === ''");
+    // Another world: what was said of this one ends.
+    let high = pixel(&mut browser, [3.0, 2.0]);
+    click(&mut browser, high);
+    browser.until("selected && fields.friction.value && !fields.friction.disabled");
+    wrong_friction(&mut browser);
+    service.make(&two_boxes());
+    browser.until("document.querySelectorAll('#worlds button').length === 2");
+    browser.click("#worlds button[aria-current=false]");
+    browser.until(&format!("drawn && !world.endsWith('{}') && {is_silent}", world.rsplit('/').next().unwrap()));
+    // A confirmation is there, and is gone after some seconds.
+    browser.eval("$('canvas').focus()");
+    browser.key("k");
+    until_told(&mut browser, "state kept as step-0");
+    browser.until("$('told').textContent === ''");
+    // Another client deletes the displayed world: the page says so, and not for ever.
+    let shown = browser.eval("world").as_str().unwrap().to_owned();
+    service.send("DELETE", &format!("/v1/worlds/{shown}"), &[], b"").unwrap();
+    until_told(&mut browser, "the displayed world was deleted by another client");
+    browser.until(&format!("$('told').textContent === '' && {is_silent}"));
+    browser.errors.retain(|error| !error.contains("422") && !error.contains("404"));
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+/// Going back says that later steps are discarded, before and after it is done; so does an undo.
+#[test]
+fn going_back_says_what_is_discarded() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let (mut browser, world) = stand(&service, &two_boxes(), 1280, 720);
+    assert!(browser.eval("$('back').title").as_str().unwrap().contains("the steps after it are discarded"));
+    browser.eval("$('canvas').focus()");
+    let low = pixel(&mut browser, [0.0, 0.5]);
+    browser.mouse("mouseMoved", low);
+    browser.key("Delete");
+    until_told(&mut browser, "removed dynamic body");
+    // At the same step nothing is discarded, and nothing is said.
+    browser.key("z");
+    until_told(&mut browser, "undone: a body removed");
+    assert_eq!(browser.eval("$('told').textContent"), "undone: a body removed");
+    browser.key("Delete");
+    until_told(&mut browser, "removed dynamic body");
+    browser.key("PageDown");
+    browser.until("simulated.step === 60 && status.step === 60");
+    browser.key("ArrowLeft");
+    until_told(&mut browser, "rewound to step 59; steps after 59 are discarded");
+    browser.key("z");
+    until_told(&mut browser, "undone: a body removed; steps after 0 are discarded");
+    assert_eq!(service.ask(&world)["step"], 0);
+    assert_eq!(browser.errors, Vec::<String>::new());
+}

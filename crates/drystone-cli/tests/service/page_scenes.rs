@@ -354,3 +354,35 @@ fn a_velocity_is_shown_once_it_is_set() {
     browser.until("simulated.step === 1 && bodies.get(2).vx === 2.5");
     assert_eq!(browser.errors, Vec::<String>::new());
 }
+
+/// The sliders of a scene show the unit of each parameter that has one.
+#[test]
+fn sliders_show_units() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let mut browser = Browser::open(&format!("http://{}/", service.address), 1280, 720);
+    browser.until("$('catalogue').options.length > 5");
+    let shown = |browser: &mut Browser, scene: &str| {
+        browser.eval(&format!("$('catalogue').value = '{scene}'; $('catalogue').onchange()"));
+        browser.eval("Object.fromEntries([...document.querySelectorAll('#sliders label')].map(row => [row.firstChild.textContent, row.lastChild.textContent]))")
+    };
+    assert_eq!(
+        shown(&mut browser, "pendulum"),
+        json!({ "bobs": "1", "length": "1 m", "angle": "0.5 rad", "gravity": "9.81 m/s²" })
+    );
+    assert_eq!(shown(&mut browser, "slope")["tangent"], "0.5");
+    // Each fits its place, and the page finds the same units as the catalogue.
+    for entry in catalogue::entries() {
+        let units = shown(&mut browser, entry.name);
+        for parameter in entry.parameters {
+            let text = units[parameter.name].as_str().unwrap();
+            let wanted = parameter.unit().map_or_else(String::new, |unit| format!(" {unit}"));
+            let number = text.strip_suffix(wanted.as_str()).unwrap_or_else(|| panic!("{}: {text}", parameter.name));
+            assert!(number.parse::<f64>().is_ok(), "{}: {text}", entry.name);
+        }
+        let is_cut = "[...document.querySelectorAll('#sliders output')].some(output => output.scrollWidth > output.clientWidth + 1 || output.clientHeight > 22)";
+        assert_eq!(browser.eval(is_cut), false, "{}: {units}", entry.name);
+    }
+    browser.picture("sliders-units");
+    assert_eq!(browser.errors, Vec::<String>::new());
+}

@@ -81,7 +81,7 @@ fn steps_go_back() {
     }
     let is_at = |browser: &mut Browser, step: usize| {
         browser.until(&format!(
-            "simulated.step === {step} && !going && $('told').textContent === 'rewound to step {step}'"
+            "simulated.step === {step} && !going && $('told').textContent === 'rewound to step {step}; steps after {step} are discarded'"
         ));
         assert_eq!((service.ask(&world)["step"].clone(), service.hash(&world)), (json!(step), hashes[step].clone()));
     };
@@ -231,4 +231,55 @@ fn the_view_of_a_scene_is_the_first() {
     browser.until("world && scene_view && scene_view.min[1] === 20");
     assert_eq!(browser.eval("[camera.given, camera.y < 10]"), json!([false, true]));
     assert_eq!(browser.errors, Vec::<String>::new());
+}
+
+/// The slider below the world goes back to any step so far, to the same bits, also in a playing world. It names the
+/// step while it is dragged, and says what is discarded.
+#[test]
+fn the_timeline_goes_back_to_any_step() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    for (width, height) in [(1280, 720), (360, 640)] {
+        let (mut browser, world) = stand(&service, &two_boxes(), width, height);
+        browser.until("$('timeline').disabled && !$('timeline-label').classList.contains('absent')");
+        let mut hashes = vec![service.hash(&world)];
+        for step in 1..=20 {
+            browser.key("ArrowRight");
+            browser.until(&format!("simulated.step === {step} && status.step === {step}"));
+            hashes.push(service.hash(&world));
+        }
+        browser.until("$('timeline').max === '20' && $('timeline').value === '20' && !$('timeline').disabled");
+        let at = |browser: &mut Browser, share: f64| {
+            numbers(&browser.eval(&format!(
+                "(() => {{ const r = $('timeline').getBoundingClientRect(); return [r.x + 8 + {share} * (r.width - 16), r.y + r.height / 2]; }})()"
+            )))
+        };
+        let to = at(&mut browser, 0.35);
+        browser.mouse("mousePressed", to);
+        browser.until(
+            "$('told').textContent === 'back to step ' + $('timeline').value && Number($('timeline').value) < 15",
+        );
+        assert_eq!(browser.eval("simulated.step"), 20, "nothing happens before it is let go");
+        browser.picture(&format!("timeline-{width}"));
+        let wanted = browser.eval("Number($('timeline').value)").as_u64().unwrap();
+        browser.mouse("mouseReleased", to);
+        let told = format!("rewound to step {wanted}; steps after {wanted} are discarded");
+        browser.until(&format!("simulated.step === {wanted} && $('told').textContent === '{told}'"));
+        assert_eq!(
+            (service.ask(&world)["step"].clone(), service.hash(&world)),
+            (json!(wanted), hashes[wanted as usize].clone())
+        );
+        assert!((4..12).contains(&wanted), "{wanted}");
+        // Keys are those of the world again; a playing world is paused by it.
+        assert_eq!(browser.eval("document.activeElement.id"), "canvas");
+        browser.key(" ");
+        browser.until("status.state === 'playing' && simulated.step > 60");
+        let start = at(&mut browser, 0.0);
+        browser.mouse("mousePressed", start);
+        browser.mouse("mouseReleased", start);
+        browser.until("status.state === 'paused' && simulated.step === 0 && !going");
+        assert_eq!(service.hash(&world), hashes[0]);
+        assert_eq!(browser.eval("$('say').textContent"), "");
+        assert_eq!(browser.errors, Vec::<String>::new());
+    }
 }

@@ -688,3 +688,40 @@ fn a_hinge_turns_about_the_fixed_point() {
         );
     }
 }
+
+/// A number that a body cannot have changes nothing, and the row of the card says what was expected, until the field is
+/// used again; a number of more digits than are shown stays when its field is left.
+#[test]
+fn numbers_out_of_range_are_refused_with_a_reason() {
+    for backend in ["cpu", "gpu"] {
+        let yard = Yard::new(backend);
+        let [x, y] = MASS;
+        let typed =
+            |text: &str| format!("click {x} {y}\nframes 2\ntext {text}\nkey Enter\nframes 4\nsettle\nframes 3\n");
+        yard.play(&format!(
+            "draw box -1 3 1 5\nframes 3\nreport @/start.json\n{}report @/zero.json\nshot @/zero.png\nclick {x} {y}\nframes 2\nreport @/again.json\n\
+             text 3\nkey Enter\nframes 4\nsettle\nframes 3\nreport @/three.json\n{}report @/word.json\nselect\nframes 3\nreport @/none.json\nselect 0 4\n\
+             change mass 1.23456\nsettle\nframes 4\nclick {x} {y}\nframes 2\nkey Enter\nframes 4\nreport @/left.json\n",
+            typed("0"),
+            typed("heavy"),
+        ));
+        let mass = |name: &str| number(&yard.report(name)["selected"], "mass");
+        let refusal = |name: &str| yard.report(name)["refusal"].as_str().map(str::to_owned);
+        let expected = "expected 1e-6 to 1e9 kg";
+        assert_eq!((mass("zero"), yard.report("zero")["hash"].clone()), (4.0, yard.report("start")["hash"].clone()));
+        assert_eq!(refusal("zero"), Some(format!("mass: not changed: 0 is out of range; {expected}")), "{backend}");
+        assert_eq!(refusal("again"), None, "{backend}: it ends when the field is used again");
+        assert_eq!((mass("three"), refusal("three")), (3.0, None), "{backend}");
+        assert_eq!(mass("word"), 3.0);
+        assert_eq!(
+            refusal("word"),
+            Some(format!("mass: not changed: “heavy” is not a number; {expected}")),
+            "{backend}"
+        );
+        assert_eq!(refusal("none"), None, "{backend}: there is no card");
+        assert!((mass("left") - 1.23456).abs() < 1e-6, "{backend}: {}", mass("left"));
+    }
+}
+
+/// Place of the field for the mass on the card of a dynamic body, px.
+const MASS: [u32; 2] = [170, 131];

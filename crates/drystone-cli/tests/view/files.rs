@@ -193,7 +193,7 @@ fn buttons_write_files() {
         let stage = Stage::new();
         stage.play(
             &["large_pyramid:base=4,drop=1", "--backend", "cpu", "--paused", "--no-sleep", "--fresh"],
-            &format!("size 1280 720\nfolder @\nframes 2\nstep 6\nclick 986 626\nframes 2\n{clicks}"),
+            &format!("size 1280 800\nfolder @\nframes 2\nstep 6\nclick 986 626\nframes 2\n{clicks}"),
         );
         let mut written: Vec<(String, Vec<u8>)> = fs::read_dir(stage.folder.path())
             .unwrap()
@@ -225,11 +225,80 @@ fn buttons_write_files() {
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     // A place without a button.
-    assert_eq!(files("click 1240 626\nclick 1240 649\nframes 2\n"), []);
+    assert_eq!(files("click 1240 626\nclick 1240 672\nframes 2\n"), []);
 }
 
 /// Places of the buttons picture, record GIF, state, times as CSV and times as trace, px.
-const BUTTONS: [[u32; 2]; 5] = [[1001, 649], [1075, 649], [1145, 649], [1017, 672], [1117, 672]];
+const BUTTONS: [[u32; 2]; 5] = [[1001, 672], [1075, 672], [1145, 672], [1017, 695], [1117, 695]];
+
+/// The path in Files is that of the file: with the end of its kind, relative to the folder; what is there already is
+/// replaced only by a second save; a path that cannot be written is named with the reason. The keys take it as well.
+#[test]
+fn files_are_saved_under_a_given_path() {
+    let stage = Stage::new();
+    let path = |name: &str| stage.path(name);
+    fs::write(path("taken.snap"), "taken").unwrap();
+    let typed = |text: &str| {
+        format!(
+            "click 1140 649\nframes 2\nkey End\n{}text {text}\nframes 2\nkey Enter\nframes 2\n",
+            "key Backspace\n".repeat(14)
+        )
+    };
+    let [picture, _, state, ..] = BUTTONS.map(|[x, y]| format!("click {x} {y}\nframes 3\nsettle\n"));
+    let script = format!(
+        "size 1280 800\nfolder @\nframes 2\nclick 986 626\nframes 20\n{}{picture}report @/first.json\nstep 3\n{picture}report @/there.json\n\
+         rewrite @/first.png @/before.png\n{picture}report @/again.json\n{}key K\nframes 3\nsettle\nreport @/key.json\n{}{state}report @/ended.json\n\
+         {}{state}report @/no_folder.json\n{}{state}report @/folder.json\nshot @/shot.png\n",
+        typed("first"),
+        typed("taken"),
+        typed("first.png"),
+        typed("none/a"),
+        typed("sub/"),
+    );
+    fs::create_dir(path("sub")).unwrap();
+    stage.play(&["large_pyramid:base=4,drop=1", "--backend", "cpu", "--paused", "--fresh"], &script);
+    let note = |name: &str| stage.report(&format!("{name}.json"))["note"].as_str().unwrap_or_default().to_owned();
+    let whole = |name: &str| path(name).display().to_string();
+    assert_eq!(stage.report("first.json")["save_path"].as_str(), Some("first"));
+    assert_eq!(note("first"), format!("wrote {}", whole("first.png")));
+    assert_eq!(
+        note("there"),
+        format!("{} is there already, and was not replaced: save once more to replace it", whole("first.png"))
+    );
+    assert_eq!(note("again"), format!("replaced {}", whole("first.png")));
+    let [before, after] = ["before.png", "first.png"].map(|name| fs::read(path(name)).unwrap());
+    assert!(before != after && after.starts_with(b"\x89PNG"), "the first save stayed until the second one");
+    assert!(note("key").starts_with(&format!("{} is there already", whole("taken.snap"))), "{}", note("key"));
+    assert_eq!(fs::read(path("taken.snap")).unwrap(), b"taken");
+    assert!(note("ended").contains("would be .snap, and not .png"), "{}", note("ended"));
+    assert_eq!(
+        note("no_folder"),
+        format!("{} was not written: there is no folder {}", whole("none/a.snap"), whole("none"))
+    );
+    let in_folder = path("sub/drystone-large_pyramid_base_4_drop_1-3.snap");
+    assert_eq!(note("folder"), format!("wrote {}", in_folder.display()));
+    assert!(in_folder.exists() && !path("none").exists());
+}
+
+/// A message about a scene that cannot be opened ends when another one is opened.
+#[test]
+fn messages_end_with_another_scene() {
+    let stage = Stage::new();
+    fs::write(stage.path("broken.json"), "{ \"version\": 1, \"bodies\": 3 }").unwrap();
+    stage.play(
+        &["arch", "--backend", "cpu", "--paused", "--fresh"],
+        "frames 2\nopen tumblr\nframes 2\nreport @/wrong.json\nopen vertical_stack:count=2\nopened\nframes 2\nreport @/right.json\n\
+         open @/broken.json\nopened\nframes 2\nreport @/fault.json\nopen tumblr\nframes 2\nreport @/stays.json\nparameter 0 3\nopened\nframes 2\n\
+         report @/mended.json\n",
+    );
+    let report = |name: &str| stage.report(&format!("{name}.json"));
+    let note = |name: &str| report(name)["note"].as_str().unwrap_or_default().to_owned();
+    assert!(note("wrong").contains("did you mean tumbler?"), "{}", note("wrong"));
+    assert_eq!(note("right"), "");
+    assert!(report("fault")["fault"].as_str().is_some_and(|fault| fault.contains("bodies")), "{}", report("fault"));
+    assert!(report("stays")["fault"].is_string(), "the file is as broken as before");
+    assert_eq!((report("mended")["fault"].is_null(), note("mended")), (true, String::new()));
+}
 
 #[test]
 fn choices_are_remembered() {

@@ -126,3 +126,36 @@ fn a_key_watches_the_body_under_the_pointer() {
     assert_eq!(note("between.json"), "there is no body under the pointer to graph, and none is selected");
     assert_eq!(note("nothing.json"), "no body is graphed: point at one and press W");
 }
+
+/// Graphed bodies of a scene are graphed on, by their index, when one of its parameters changes; a body that the new
+/// world does not have is named, and so is one that was built.
+#[test]
+fn graphs_outlive_a_parameter() {
+    for backend in ["cpu", "gpu"] {
+        let stage = Stage::new();
+        stage.play(
+            &["vertical_stack:count=5", "--backend", backend, "--paused", "--fresh"],
+            "size 900 600\nframes 2\nwatch 0 0.5\nwatch 0 4.5\nstep 5\nreport @/first.json\nparameter 3 0.3\nopened\nsettle\nreport @/friction.json\n\
+             step 3\nreport @/runs.json\nparameter 0 3\nopened\nsettle\nreport @/fewer.json\ndraw box 3 0 4 1\nwatch 3.5 0.5\nstep 2\n\
+             report @/built.json\nparameter 0 6\nopened\nsettle\nstep 4\nreport @/more.json\nopen arch\nopened\nsettle\nreport @/other.json\n",
+        );
+        let report = |name: &str| stage.report(&format!("{name}.json"));
+        let watched = |name: &str| report(name)["watched"].clone();
+        let note = |name: &str| report(name)["note"].as_str().unwrap_or_default().to_owned();
+        assert_eq!(watched("first"), serde_json::json!([["body 1", 6], ["body 5", 6]]), "{backend}");
+        assert_eq!(watched("friction"), serde_json::json!([["body 1", 1], ["body 5", 1]]), "{backend}");
+        assert!(!note("friction").contains("no longer"), "{}", note("friction"));
+        assert_eq!(watched("runs"), serde_json::json!([["body 1", 4], ["body 5", 4]]), "{backend}");
+        assert_eq!(watched("fewer"), serde_json::json!([["body 1", 1]]), "{backend}");
+        assert!(
+            note("fewer").ends_with("no longer graphed, as the world does not have it: body 5"),
+            "{}",
+            note("fewer")
+        );
+        assert_eq!(watched("built"), serde_json::json!([["body 1", 3], ["body 4", 3]]), "{backend}");
+        // The scene has a body 4 by then, but that is another one.
+        assert_eq!(watched("more"), serde_json::json!([["body 1", 5]]), "{backend}");
+        assert!(note("more").ends_with("does not have it: body 4"), "{}", note("more"));
+        assert_eq!(watched("other"), serde_json::json!([]), "{backend}: another scene");
+    }
+}

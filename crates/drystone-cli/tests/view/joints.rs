@@ -192,6 +192,40 @@ fn the_card_changes_a_spring() {
     }
 }
 
+/// A joint that is changed while a lower number is free takes that number: the selection follows it, and the message
+/// names both.
+#[test]
+fn a_changed_joint_is_followed_to_its_new_number() {
+    for backend in ["cpu", "gpu"] {
+        let mut hanging = Hanging::new(backend);
+        let mut scene: Value = serde_json::from_str(HANGING).unwrap();
+        scene["joints"].as_array_mut().unwrap().reverse();
+        std::fs::write(hanging.stage.path("hanging.json"), scene.to_string()).unwrap();
+        hanging.play("report @/start.json\n");
+        hanging.start = hanging.report("start");
+        let (spring, hinge) = (hanging.px(SPRING, 0.0), hanging.px(HINGE, 0.0));
+        let [x, y] = STIFFNESS;
+        let set =
+            |value: u32| format!("click {x} {y}\nframes 2\ntext {value}\nkey Enter\nframes 3\nsettle\nframes 9\n");
+        hanging.play(&format!(
+            "step 3\nmove {hinge}\nframes 14\nkey Delete\nsettle\nclick {spring}\nsettle\nframes 9\nreport @/selected.json\n{}\
+             report @/changed.json\n{}report @/again.json\nkey Z\nsettle\nframes 9\nreport @/undone.json\n",
+            set(40),
+            set(70),
+        ));
+        let joint = |name: &str| {
+            let selected = hanging.report(name)["selected_joint"].clone();
+            (selected["index"].as_u64(), selected["spring"]["stiffness"].as_f64())
+        };
+        let note = |name: &str| hanging.report(name)["note"].as_str().unwrap_or_default().to_owned();
+        assert_eq!(joint("selected"), (Some(1), Some(100.0)), "{backend}: {}", note("selected"));
+        assert_eq!(joint("changed"), (Some(0), Some(40.0)), "{backend}");
+        assert!(note("changed").starts_with("spring 1 is spring 0 now"), "{}", note("changed"));
+        assert_eq!(joint("again"), (Some(0), Some(70.0)), "{backend}: with no lower number free it keeps its own");
+        assert_eq!(joint("undone"), (Some(0), Some(40.0)), "{backend}");
+    }
+}
+
 /// Place of the field for the stiffness on the card of a spring, px.
 const STIFFNESS: [u32; 2] = [170, 177];
 

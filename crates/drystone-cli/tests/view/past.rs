@@ -67,6 +67,39 @@ fn another_future_replaces_the_first() {
     assert_eq!(number(&first, "there"), number(&second, "there"));
 }
 
+/// A change in the past says that the steps after it are discarded, with what it says itself; a change at the last step
+/// says nothing of the kind.
+#[test]
+fn a_change_in_the_past_says_what_it_discards() {
+    for backend in ["cpu", "gpu"] {
+        let stage = Stage::new();
+        stage.play(
+            &["vertical_stack:count=4", "--backend", backend, "--paused", "--fresh"],
+            "step 30\ndrop 0 8\nsettle\nreport @/last.json\nstep 10\nseek 35\nreport @/back.json\nremove 0 0.5\nsettle\nframes 1\n\
+             report @/removed.json\nstep 20\nseek 50\ngravity 0 -3\nsettle\nframes 1\nreport @/gravity.json\ngravity 0 -4\nsettle\nstep 8\nreport @/on.json\n\
+             seek 55\nsetting substeps 8\nframes 2\nreport @/setting.json\n",
+        );
+        let report = |name: &str| stage.report(&format!("{name}.json"));
+        let note = |name: &str| report(name)["note"].as_str().unwrap_or_default().to_owned();
+        for name in ["last", "back"] {
+            assert!(!note(name).contains("discarded"), "{backend}, {name}: {}", note(name));
+        }
+        let removed = note("removed");
+        assert!(
+            removed.starts_with("removed body ") && removed.ends_with(" · steps after 35 are discarded"),
+            "{removed}"
+        );
+        assert_eq!(number(&report("removed"), "furthest"), 35);
+        assert_eq!(note("gravity"), "steps after 50 are discarded: the world was changed there", "{backend}");
+        assert_eq!((number(&report("gravity"), "furthest"), number(&report("on"), "furthest")), (50, 58));
+        assert!(
+            note("setting").ends_with("steps after 55 are discarded: the world was changed there"),
+            "{}",
+            note("setting")
+        );
+    }
+}
+
 /// A world keeps its state when it moves to the other backend or to other settings.
 #[test]
 fn a_running_world_moves() {

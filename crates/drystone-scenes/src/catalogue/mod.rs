@@ -113,6 +113,24 @@ impl Parameter {
         self.min >= 0.0 && self.max > 20.0 * self.default.abs().max(1.0)
     }
 
+    /// Returns the unit, which ends the first clause of the meaning: "speed of the drum, rad/s; …". `None` for counts,
+    /// ratios and switches.
+    #[must_use]
+    pub fn unit(&self) -> Option<&'static str> {
+        let clause = self.meaning.split(';').next()?;
+        let (_, unit) = clause.rsplit_once(", ")?;
+        (!unit.contains(' ')).then_some(unit)
+    }
+
+    /// Returns the meaning without the unit, for lists that show the unit beside the value.
+    #[must_use]
+    pub fn description(&self) -> String {
+        match self.unit() {
+            Some(unit) => self.meaning.replacen(&format!(", {unit}"), "", 1),
+            None => self.meaning.to_owned(),
+        }
+    }
+
     const fn whole(name: &'static str, default: u32, min: u32, max: u32, meaning: &'static str) -> Self {
         Self { name, default: default as f64, min: min as f64, max: max as f64, integer: true, meaning }
     }

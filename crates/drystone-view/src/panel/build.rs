@@ -1,6 +1,7 @@
 //! The strip of tools at the left of the picture, the card of the tool or the selected body beside it, and the ghost of
 //! the outline that is being drawn.
 
+use std::cell::RefCell;
 use std::ops::RangeInclusive;
 
 use egui::{Align2, Color32, Pos2, Rect, RichText, Stroke, vec2};
@@ -448,22 +449,112 @@ const DAMPING: NumberField = kind(0.0..=10.0, 0.01, "");
 const FRICTION_HINT: &str = "Coulomb's coefficient: 0 is ice, 1 is rubber";
 const RESTITUTION_HINT: &str = "share of its speed with which it bounces back, 0 to 1";
 
-/// Shows a number that can be dragged or typed; returns true when the user has set another value.
+/// Seconds for which the reason is shown why a typed number was not taken.
+const REFUSAL_SECONDS: f64 = 10.0;
+
+/// Reason why the typed number of a field was not taken, with the time of the input, s.
+#[derive(Clone, Debug)]
+struct Refusal(String, f64);
+
+/// Id of the refusal in the row that is being shown.
+fn refusal_in_row() -> egui::Id {
+    egui::Id::unique("refusal in row")
+}
+
+/// Id of the refusal that was shown last, with the number of the pass.
+fn refusal_shown() -> egui::Id {
+    egui::Id::unique("refusal shown")
+}
+
+/// Reason that the card shows why a typed number was not taken.
+pub(crate) fn refusal(ctx: &egui::Context) -> Option<String> {
+    let (pass, text) = ctx.data(|data| data.get_temp::<(u64, String)>(refusal_shown()))?;
+    (pass + 2 > ctx.cumulative_pass_nr()).then_some(text)
+}
+
+/// Writes a bound of a number field.
+fn bound(value: f32) -> String {
+    let size = value.abs();
+    if size == 0.0 || (1e-3..1e5).contains(&size) {
+        super::plain(f64::from(value), 0..=6)
+    } else {
+        format!("{value:e}")
+    }
+}
+
+/// Reads the text of a number field.
+///
+/// # Errors
+/// The reason why a body cannot have this value.
+#[allow(clippy::cast_possible_truncation, reason = "a number that the user has typed")]
+fn typed_number(text: &str, range: &RangeInclusive<f32>, unit: &str) -> Result<f32, String> {
+    let expected = format!("{} to {}{unit}", bound(*range.start()), bound(*range.end()));
+    match super::parsed(text) {
+        None => Err(format!("not changed: “{}” is not a number; expected {expected}", text.trim())),
+        Some(value) if !range.contains(&(value as f32)) => {
+            Err(format!("not changed: {} is out of range; expected {expected}", super::plain(value, 0..=6)))
+        }
+        Some(value) => Ok(value as f32),
+    }
+}
+
+/// Shows a number that can be dragged or typed; returns true when the user has set another value. A typed number out of
+/// its range changes nothing: the row says so.
 pub(super) fn number(ui: &mut egui::Ui, key: &str, value: &mut f32, kind: NumberField) -> bool {
+    let NumberField { range, speed, unit } = kind;
     let id = ui.scope_id().with(key);
     let mut now = ui.data(|data| data.get_temp::<f32>(id)).unwrap_or(*value);
-    let is_positive = *kind.range.start() > 0.0;
+    let format = if *range.start() > 0.0 { super::positive } else { super::decimals };
+    let (shown, typed) = (RefCell::new(None::<String>), RefCell::new(None::<String>));
     let drag = egui::DragValue::new(&mut now)
-        .range(kind.range)
+        .range(range.clone())
         .clamp_existing_to_range(false)
-        .speed(kind.speed)
+        .speed(speed)
         .max_decimals(3)
-        .custom_formatter(if is_positive { super::positive } else { super::decimals })
-        .custom_parser(super::parsed)
-        .suffix(kind.unit)
+        .custom_formatter(|value, digits| {
+            let text = format(value, digits);
+            shown.borrow_mut().get_or_insert_with(|| text.clone());
+            text
+        })
+        .custom_parser(|text| {
+            typed.borrow_mut().get_or_insert_with(|| text.to_owned());
+            super::parsed(text)
+        })
+        .suffix(unit)
         .update_while_editing(false);
     let response = ui.add(drag);
+    let (time, note) = (ui.input(|input| input.time), id.with("refusal"));
+    let mut is_left_alone = false;
+    if response.gained_focus() || response.dragged() {
+        ui.data_mut(|data| data.remove::<Refusal>(note));
+    }
+    // The text of the field when it was left.
+    if let Some(text) = typed.take() {
+        // The digits that are not shown stay.
+        is_left_alone = shown.take().is_some_and(|shown| shown == text.trim());
+        match typed_number(&text, &range, unit) {
+            Err(reason) if !is_left_alone => {
+                is_left_alone = true;
+                ui.data_mut(|data| data.insert_temp(note, Refusal(reason, time)));
+            }
+            _ => ui.data_mut(|data| data.remove::<Refusal>(note)),
+        }
+    }
+    if let Some(Refusal(reason, since)) = ui.data(|data| data.get_temp::<Refusal>(note)) {
+        if time < since + REFUSAL_SECONDS {
+            ui.data_mut(|data| data.insert_temp(refusal_in_row(), reason));
+            ui.ctx().request_repaint_after(std::time::Duration::from_secs_f64(since + REFUSAL_SECONDS - time));
+        } else {
+            ui.data_mut(|data| data.remove::<Refusal>(note));
+        }
+    }
+    if is_left_alone {
+        ui.data_mut(|data| data.remove::<f32>(id));
+        return false;
+    }
     if response.changed() {
+        // The arrow keys stop at the bounds, as a drag does.
+        now = now.clamp(*range.start(), *range.end());
         ui.data_mut(|data| data.insert_temp(id, now));
     }
     // During a drag nothing is changed: the last value counts.
@@ -474,13 +565,18 @@ pub(super) fn number(ui: &mut egui::Ui, key: &str, value: &mut f32, kind: Number
     true
 }
 
-/// Shows a row of the card: a name, and a field beside it.
+/// Shows a row of the card: a name, and a field beside it; below them the reason why a typed number was not taken.
 pub(super) fn row<T>(ui: &mut egui::Ui, text: &str, hint: &str, content: impl FnOnce(&mut egui::Ui) -> T) -> T {
-    ui.horizontal(|ui| {
+    let shown = ui.horizontal(|ui| {
         super::name(ui, text, NAME, hint);
         content(ui)
-    })
-    .inner
+    });
+    if let Some(reason) = ui.data_mut(|data| data.remove_temp::<String>(refusal_in_row())) {
+        ui.label(RichText::new(&reason).small().color(ui.visuals().error_fg_color));
+        let pass = ui.ctx().cumulative_pass_nr();
+        ui.data_mut(|data| data.insert_temp(refusal_shown(), (pass, format!("{text}: {reason}"))));
+    }
+    shown.inner
 }
 
 /// Shows a row with a number; returns the change when the user has set another value.
@@ -673,6 +769,19 @@ fn icon(painter: &egui::Painter, rect: Rect, tool: Tool, color: Color32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Numbers out of their range and texts that are none are refused with what was expected; a decimal comma is read.
+    #[test]
+    fn typed_numbers_are_taken_or_refused() {
+        assert_eq!(typed_number("2,5 kg", MASS.range(), " kg"), Ok(2.5));
+        assert_eq!(typed_number("1e-6", MASS.range(), " kg"), Ok(1e-6), "the bound itself");
+        let refused = |text: &str, field: &NumberField| typed_number(text, field.range(), field.unit).unwrap_err();
+        assert_eq!(refused("0", &MASS), "not changed: 0 is out of range; expected 1e-6 to 1e9 kg");
+        assert_eq!(refused("-3", &MASS), "not changed: -3 is out of range; expected 1e-6 to 1e9 kg");
+        assert_eq!(refused("1.5", &RESTITUTION), "not changed: 1.5 is out of range; expected 0 to 1");
+        assert_eq!(refused("heavy", &DENSITY), "not changed: “heavy” is not a number; expected 0.001 to 1e6 kg/m²");
+        assert_eq!(refused("720", &ANGLE), "not changed: 720 is out of range; expected -360 to 360°");
+    }
 
     /// In pictures of any size the columns of tools differ by at most one button, and the scale bar is free.
     #[test]

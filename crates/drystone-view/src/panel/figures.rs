@@ -391,10 +391,25 @@ impl App {
         ];
         let scene = [("scene as JSON", Action::SaveScene, "the world as a scene file, to open or edit (J)")];
         let folder = super::scene::folder_text(&self.folder);
+        let hint = format!(
+            "path of the file to save, or of a folder for names of their own; a path without a root begins at {folder}. \
+             A file that is there already is replaced only when you save once more"
+        );
+        ui.horizontal(|ui| {
+            super::name(ui, "save as", 52.0, &hint);
+            let hint_text = "a name with scene and step";
+            let field = egui::TextEdit::singleline(&mut self.save_path).hint_text(hint_text);
+            let field = field.desired_width(ui.available_width() - 12.0).margin(egui::Margin::symmetric(4, 2));
+            if ui.add(field).on_hover_text(&hint).changed() {
+                self.replaces = None;
+            }
+        });
         for row in [&things[..], &times[..], &scene[..]] {
             ui.horizontal(|ui| {
                 for (text, action, meaning) in row {
-                    let hint = format!("{meaning}.\nWrites into {folder}, under a name with the scene and the step");
+                    let hint = format!(
+                        "{meaning}.\nWrites to the path above, or into {folder}, under a name with scene and step"
+                    );
                     // The same width for both texts.
                     let width = if *action == Action::Record { 76.0 } else { 0.0 };
                     let button = ui.add(egui::Button::new(*text).min_size(vec2(width, 0.0)));
@@ -404,7 +419,9 @@ impl App {
                 }
             });
         }
-        ui.label(RichText::new("into the folder the window was opened from").weak().small());
+        if self.save_path.trim().is_empty() {
+            ui.label(RichText::new("into the folder the window was opened from").weak().small());
+        }
     }
 }
 

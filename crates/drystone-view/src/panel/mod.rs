@@ -406,7 +406,7 @@ fn plate_in(painter: &egui::Painter, ui: &egui::Ui, at: egui::Pos2, align: Align
     // Errors of files can be long.
     let most = (painter.clip_rect().width() - 40.0).max(60.0);
     let galley = painter.layout(text.to_owned(), font, color, most);
-    let rect = align.anchor_size(at, galley.size() + egui::vec2(16.0, 10.0));
+    let rect = within(align.anchor_size(at, galley.size() + egui::vec2(16.0, 10.0)), painter.clip_rect());
     painter.rect(
         rect,
         CornerRadius::same(5),
@@ -415,6 +415,12 @@ fn plate_in(painter: &egui::Painter, ui: &egui::Ui, at: egui::Pos2, align: Align
         egui::StrokeKind::Inside,
     );
     painter.galley(rect.min + egui::vec2(8.0, 5.0), galley, ui.visuals().text_color());
+}
+
+/// Moves a rectangle into another one, at least its left upper corner.
+fn within(rect: egui::Rect, room: egui::Rect) -> egui::Rect {
+    let [x, y] = [rect.min.x.min(room.right() - rect.width()), rect.min.y.min(room.bottom() - rect.height())];
+    egui::Rect::from_min_size(egui::pos2(x.max(room.left()), y.max(room.top())), rect.size())
 }
 
 /// Shows a section of the panel, which can be folded.
@@ -524,6 +530,7 @@ pub(crate) fn speeds() -> &'static [f64] {
     &transport::SPEEDS
 }
 
+pub(crate) use build::refusal;
 pub(crate) use fold::Fold;
 pub(crate) use transport::speed_text;
 

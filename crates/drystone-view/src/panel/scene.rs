@@ -218,13 +218,18 @@ fn parameters_ui(ui: &mut egui::Ui, entry: &'static Entry, values: &[f64]) -> Op
     for (index, (parameter, value)) in entry.parameters.iter().zip(values).enumerate() {
         let mut new = *value;
         ui.horizontal(|ui| {
-            ui.spacing_mut().slider_width = 110.0;
+            let spacing = ui.spacing();
+            let beside = PARAMETER_NAME + value_width(ui, parameter, *value) + 2.0 * spacing.item_spacing.x;
+            ui.spacing_mut().slider_width = (ui.available_width() - beside).clamp(60.0, PARAMETER_SLIDER);
             let hint = parameter_hint(parameter);
-            name(ui, parameter.name, 96.0, &hint);
+            name(ui, parameter.name, PARAMETER_NAME, &hint);
             let mut handle = slider(&mut new, parameter.min..=parameter.max);
             handle = if parameter.integer { handle.integer() } else { handle.custom_formatter(plain) };
             if parameter.is_logarithmic() {
                 handle = handle.logarithmic(true);
+            }
+            if let Some(unit) = parameter.unit() {
+                handle = handle.suffix(format!(" {unit}"));
             }
             let response = ui.add(handle).on_hover_text(&hint);
             // During a drag nothing is built: the last value counts.
@@ -254,6 +259,22 @@ fn parameters_ui(ui: &mut egui::Ui, entry: &'static Entry, values: &[f64]) -> Op
         }
     }
     asked
+}
+
+/// Width of a parameter's name, and of its slider where its value has room beside it, points.
+const PARAMETER_NAME: f32 = 96.0;
+const PARAMETER_SLIDER: f32 = 110.0;
+
+/// Width of the widest value that a parameter's field may show, with its unit, points.
+fn value_width(ui: &egui::Ui, parameter: &Parameter, value: f64) -> f32 {
+    let unit = parameter.unit().map_or_else(String::new, |unit| format!(" {unit}"));
+    let font = egui::TextStyle::Button.resolve(ui.style());
+    let width = |text: String| ui.painter().layout_no_wrap(text, font.clone(), egui::Color32::BLACK).size().x;
+    let numbers = [parameter.min, parameter.max, value].map(|number| plain(number, 0..=6));
+    // During a drag a value has four digits.
+    let dragged = (!parameter.integer).then(|| "0.000".to_owned());
+    let widest = numbers.into_iter().chain(dragged).map(|number| width(number + &unit)).fold(0.0, f32::max);
+    (widest + 2.0 * ui.spacing().button_padding.x).max(ui.spacing().interact_size.x)
 }
 
 /// Hover text of a parameter.
@@ -336,7 +357,7 @@ fn scene_entry(
 
 #[cfg(test)]
 mod tests {
-    use super::super::texts::{dragged, hover_texts, shown_texts, without_meaning};
+    use super::super::texts::{dragged, hover_texts, right_edge, shown_texts, without_meaning};
     use super::*;
     use drystone_scenes::catalogue::Parameter;
 
@@ -384,6 +405,32 @@ mod tests {
         assert_eq!(shown, [grid.meaning]);
         let gravity = catalogue::find("pendulum").unwrap().parameters.iter().find(|p| p.name == "gravity").unwrap();
         assert!(parameter_hint(gravity).contains("gravity now") && !parameter_hint(grid).contains("gravity"));
+    }
+
+    /// The value of a parameter has its unit beside it; a count has none.
+    #[test]
+    fn parameters_have_their_unit() {
+        let shown = |name: &str| {
+            let entry = catalogue::find(name).unwrap();
+            let values: Vec<f64> = entry.parameters.iter().map(|parameter| parameter.default).collect();
+            shown_texts(egui::vec2(super::super::ROOM, 300.0), |ui| _ = parameters_ui(ui, entry, &values))
+        };
+        let pendulum = shown("pendulum");
+        for unit in [" m", " rad", " m/s²"] {
+            assert!(pendulum.iter().any(|text| text == unit), "{unit}: {pendulum:?}");
+        }
+        assert_eq!(shown("tumbler").iter().filter(|text| text.starts_with(' ')).count(), 1, "{:?}", shown("tumbler"));
+        // In the width of the panel there is room for all values of all parameters.
+        for entry in catalogue::entries() {
+            for of in [|p: &Parameter| p.min, |p: &Parameter| p.max, |p: &Parameter| p.default] {
+                let values: Vec<f64> = entry.parameters.iter().map(of).collect();
+                let right = right_edge(egui::vec2(800.0, 300.0), |ui| {
+                    ui.set_max_width(super::super::ROOM);
+                    parameters_ui(ui, entry, &values);
+                });
+                assert!(right <= super::super::ROOM + 0.5, "{}: {right}", entry.name);
+            }
+        }
     }
 
     /// The gravity of a scene stands under it, whether or not it is a parameter; a parameter has its slider there.

@@ -78,6 +78,14 @@ pub(super) fn shown_texts(size: Vec2, mut content: impl FnMut(&mut Ui)) -> Vec<S
     settled(size, None, &mut content).into_iter().map(|(text, _)| text).collect()
 }
 
+/// Returns the right edge of the texts of a part of the panel, points from its left edge.
+pub(super) fn right_edge(size: Vec2, mut content: impl FnMut(&mut Ui)) -> f32 {
+    let texts = settled(size, None, &mut content);
+    let edges = texts.iter().map(|(_, rect)| (rect.left(), rect.right()));
+    let (left, right) = edges.fold((f32::INFINITY, 0.0_f32), |all, one| (all.0.min(one.0), all.1.max(one.1)));
+    if texts.is_empty() { 0.0 } else { right - left }
+}
+
 /// Returns the texts that appear while the pointer is over the first occurrence of a text.
 pub(super) fn hover_texts(size: Vec2, over: &str, mut content: impl FnMut(&mut Ui)) -> Vec<String> {
     let before = settled(size, None, &mut content);

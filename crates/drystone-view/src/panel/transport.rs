@@ -129,7 +129,13 @@ impl App {
         let mut step = self.run.target().unwrap_or(self.run.steps());
         ui.spacing_mut().slider_width = (ui.available_width() - 12.0).max(40.0);
         let slider = Slider::new(&mut step, first..=last.max(first.saturating_add(1))).show_value(false);
-        if ui.add(slider).on_hover_text("drag to any step: the world comes back exactly as it was").changed() {
+        if ui
+            .add(slider)
+            .on_hover_text(
+                "drag to any step: the world comes back exactly as it was. A change there discards the steps after it",
+            )
+            .changed()
+        {
             self.ask_for(Action::Seek(step));
         }
     }

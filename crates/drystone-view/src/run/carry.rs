@@ -48,9 +48,8 @@ impl WorldRun {
         self.world = world;
         self.scene = Arc::new(scene);
         self.past.clear();
-        self.target = None;
         self.first = step;
-        self.furthest = step;
+        self.end_at(step);
         Arc::make_mut(&mut self.log).truncate(self.next);
         self.undone.clear();
         self.keep_as(snapshot);
@@ -87,6 +86,7 @@ impl WorldRun {
             spacing: INITIAL_SPACING,
             first: step,
             furthest: step,
+            discarded: None,
             target: None,
             watched: Vec::new(),
         };

@@ -120,6 +120,8 @@ impl OpenWindow {
         report["told_joint"] = serde_json::json!(app.told_joint().map(|(over, _)| app.joint_lines(over)));
         report["panel_width"] = app.prefs.panel_width.into();
         report["panel_seen_to"] = app.fold.seen_to.into();
+        report["refusal"] = super::super::panel::refusal(self.egui.egui_ctx()).into();
+        report["save_path"] = app.save_path.as_str().into();
         report["path"] = app.path.as_str().into();
         report["drop_size"] = app.drop_size().into();
         report["watched"] = serde_json::json!(watched);

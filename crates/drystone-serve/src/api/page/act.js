@@ -42,6 +42,7 @@ async function rewind(own, step, count) {
   try { return await post(own, '/rewind', { steps: count }); } catch (error) {
     const earliest = Number(error.message.match(/the earliest step is (\d+)/)?.[1]);
     if (error.status !== 422 || isNaN(earliest)) throw error;
+    first_steps.set(own, earliest);
     if (earliest < step) return post(own, '/rewind', { steps: step - earliest });
     throw new Error(`The history begins at step ${earliest}, with the last undo or restart: ${by_hand('Z, R', 'Undo, Restart')} and kept states go further back.`);
   }
@@ -55,6 +56,7 @@ const back = count => guard(async () => {
   try {
     // The number of its steps is known once it is paused.
     let { step } = await post(own, '/pause');
+    const before = step;
     if (step === 0) return tell('the world is at its start');
     // Presses may come until the last answer is there.
     do {
@@ -69,10 +71,39 @@ const back = count => guard(async () => {
         if (holds) { await post(own, '/commands', { commands: [{ release: { pointer: hand } }] }); stay(own); }
       }
       forget_undos_after(step);
-      tell(`rewound to step ${step}`);
+      tell(`rewound to step ${step}${discarded(step, before)}`);
       await list();
     } while (behind && step);
   } finally { behind = 0; going = false; }
+});
+// The timeline: a slider over the steps so far, back to any of them.
+
+/** First step to which a world goes back, as the service has said, by its id. */
+const first_steps = new Map();
+/** True while the slider is dragged: it then stays where the user holds it. */
+let sliding = false;
+/** Shows the steps of the world on the slider. */
+function show_timeline() {
+  const is_there = Boolean(status) && drawn && status.state !== 'failed' && !away, first = first_steps.get(world) || 0;
+  $('timeline-label').classList.toggle('absent', !is_there);
+  if (!is_there || sliding) return;
+  const slider = $('timeline'), last = Math.max(simulated.step, first);
+  slider.disabled = last === first;
+  if (slider.max !== String(Math.max(last, first + 1)) || slider.min !== String(first)) { slider.min = first; slider.max = Math.max(last, first + 1); }
+  if (slider.value !== String(last)) slider.value = last;
+}
+$('timeline').oninput = () => { sliding = true; tell(`back to step ${$('timeline').value}`); };
+$('timeline').onchange = guard(async () => {
+  const own = world, to = Number($('timeline').value);
+  try {
+    // Steps that a playing world does meanwhile are gone back as well.
+    const { step } = await post(own, '/pause');
+    stay(own);
+    if (to < step) await back(step - to)();
+  } finally {
+    sliding = false;
+    if ($('timeline') === document.activeElement) $('canvas').focus({ preventScroll: true });
+  }
 });
 const quicker = by => () => {
   const index = $('speed').selectedIndex + by;
@@ -107,8 +138,10 @@ const show_kept = guard(async () => {
 function go_back_to(name) {
   return change(`going back to ${name}`, async own => {
     letGo();
+    const before = simulated.step;
+    let step = before;
     const go = async own => {
-      const { step } = await post(own, '/restore', { name });
+      ({ step } = await post(own, '/restore', { name }));
       take_builds(own, builds_of(own).filter(b => b.step <= step));
       stay(own);
       await Promise.all([load(), loadJoints()]);
@@ -117,7 +150,7 @@ function go_back_to(name) {
     if (making?.world === own) making.again = go;
     stay(own);
     if (selected && !selected_body()) select(null);
-    tell(`back at ${name}`);
+    tell(`back at ${name}${discarded(step, before)}`);
   });
 }
 
@@ -373,7 +406,7 @@ function outrank_text() {
   $('mistake').textContent = '';
 }
 function prefer_text() { outranked = null; $('scene').classList.remove('outranked'); }
-$('scene').oninput = prefer_text;
+$('scene').oninput = () => { prefer_text(); $('mistake').textContent = ''; };
 
 $('create').onsubmit = async event => {
   event.preventDefault();

@@ -16,9 +16,46 @@ function show_card() {
   $('body-buttons').hidden = Boolean(selected_joint);
   if (selected_joint) { $('card-more').hidden = true; $('card-joints').hidden = true; list_joints.key = ''; }
 }
+/** Ends an error about a field of the card, which shows something else from here on. */
+function end_card_error() { if (/^(card|joint)-/.test(say.about)) say(); }
+// An error about a field ends when the field is changed.
+document.addEventListener('input', event => mended(event.target.id));
+
+/** Milliseconds between two looks at what is under the card. */
+const PLACE_EVERY = 250;
+/** Returns the box of the selected body or joint in the picture, px; null if it has none or is not in view. */
+function selected_box() {
+  const body = selected_body(), own = body && looks(body), joint = shown_joint(), ends = joint && ends_of(joint);
+  const [x0, y0, x1, y1] = own ? bounds(body, own) : ends ? [Math.min(ends.a[0], ends.b[0]), Math.min(ends.a[1], ends.b[1]), Math.max(ends.a[0], ends.b[0]), Math.max(ends.a[1], ends.b[1])] : [Infinity];
+  const { clientWidth: w, clientHeight: h } = $('canvas');
+  if (!isFinite(x0 + y0 + x1 + y1)) return null;
+  const [left, top] = pixel_of([x0, y1]), [right, bottom] = pixel_of([x1, y0]), pad = 8;
+  const box = { left: Math.max(0, left - pad), top: Math.max(0, top - pad), right: Math.min(w, right + pad), bottom: Math.min(h, bottom + pad) };
+  return box.left < box.right && box.top < box.bottom ? box : null;
+}
+/** Puts the card at the side of the picture where it does not cover what it is about: right or left, on narrow screens at the bottom or at the top. It stays where it is while it is used. */
+function place_card(now) {
+  const card = $('card'), key = [selected?.id, selected_joint?.id, tool, card.clientHeight].join();
+  if (card.hidden || (key === place_card.key && now - (place_card.since || 0) < PLACE_EVERY)) return;
+  const is_new = key !== place_card.key;
+  Object.assign(place_card, { key, since: now });
+  if (!is_new && (card.matches(':hover') || card.contains(document.activeElement))) return;
+  const sides = is_small() ? ['bottom', 'top'] : ['right', 'left'], box = selected_box(), { clientWidth: w, clientHeight: h } = $('canvas');
+  const { offsetWidth: across, offsetHeight: down } = card, left = $('palette').hidden ? 10 : PALETTE_WIDTH;
+  const covers = side => {
+    const x = side === 'left' ? left : side === 'right' ? w - 10 - across : 8, y = side === 'bottom' ? h - 8 - down : side === 'top' ? 8 : 10;
+    return box.left < x + across && box.right > x && box.top < y + down && box.bottom > y;
+  };
+  const before = sides.includes(card.dataset.at) ? card.dataset.at : sides[0];
+  card.dataset.at = !box || !covers(before) ? before : sides.find(side => !covers(side)) || before;
+}
+/** Width of the palette with its distance from the left edge, px. */
+const PALETTE_WIDTH = 200;
+
 /** Selects a body by its id, or none. */
 function select(id) {
   if (selected && selected.world === world && selected.id === id) return;
+  end_card_error();
   if (selected_joint) { selected_joint = null; $('card-joint').replaceChildren(); write($('card-now'), ''); }
   selected = id === null ? null : { id, world };
   show_card();
@@ -124,7 +161,7 @@ for (const [name, input] of Object.entries(fields)) {
   input.onchange = () => {
     if (!selected || selected.world !== world) return;
     const { id } = selected, value = name === 'fixed_rotation' ? input.checked : name === 'type' ? input.value : Number(input.value);
-    if (typeof value === 'number' && (input.value.trim() === '' || !input.checkValidity())) { say(`${input.dataset.name}: ${input.value || 'nothing'} is not valid; ${input.validationMessage || 'a number is required'}`); input.value = input.dataset.value ?? ''; return; }
+    if (typeof value === 'number' && (input.value.trim() === '' || !input.checkValidity())) { say(`${input.dataset.name}: ${input.value || 'nothing'} is not valid; ${input.validationMessage || 'a number is required'}`, input.id); input.value = input.dataset.value ?? ''; return; }
     // A change that the service refuses is undone, and the card shows the current values.
     const work = async (own, kept) => {
       const number = field => Number(fields[field].value) || 0;

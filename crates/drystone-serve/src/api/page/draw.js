@@ -391,6 +391,7 @@ function draw(now = performance.now()) {
   footer(now);
   show_motion();
   show_joint_motion();
+  place_card(now);
   show_hover(now);
   paint_graphs(now);
 }
@@ -415,6 +416,7 @@ function footer(now) {
       status && status.ms_per_step ? `${status.ms_per_step.toFixed(2)} ms a step on the ${status.backend.toUpperCase()}` : ''].filter(Boolean).join(', '),
   };
   for (const [id, text] of Object.entries(texts)) if ($(id).textContent !== text) $(id).textContent = text;
+  show_timeline();
 }
 
 /** Copies the canvas with its background, right after it was painted. */

@@ -117,6 +117,7 @@ const undo = guard(async () => {
     if (!back_to) return tell(why);
     if (!last.told) { last.told = true; return tell(`${why}; once more undoes it together with ${back_to.words}`); }
   }
+  const before = simulated.step;
   letGo();
   asked_motions.clear();
   // The body whose rows are requested may go.
@@ -135,9 +136,11 @@ const undo = guard(async () => {
     if (selected && !shapes_have(selected.id)) select(null);
     if (before && !selected && !shown_joint()) if (before.joint) select_joint(before.joint); else if (shapes_have(before.id)) select(before.id);
   } finally { making = null; }
-  tell(`undone: ${back_to === last ? last.words : `${last.words} and ${back_to.words}`}`);
+  tell(`undone: ${back_to === last ? last.words : `${last.words} and ${back_to.words}`}${discarded(back_to.step, before)}`);
 });
 
+/** Returns the text about the steps that going back to an earlier one has discarded. */
+const discarded = (step, before) => step < before ? `; steps after ${step} are discarded` : '';
 /** Makes the last undone change again: its commands, at the present step. */
 const redo = guard(async () => {
   await working;
@@ -171,7 +174,7 @@ function body_of_drawing(name, { from, to, corners }) {
 function draw_body(name, drawing) {
   end_draft();
   let body;
-  try { say(); body = body_of_drawing(name, drawing); } catch (error) { return say(error.message); }
+  try { say(); body = body_of_drawing(name, drawing); } catch (error) { return say(error.message, 'drawing'); }
   return build(`new ${name}`, async own => {
     const { results } = await command(own, { spawn: { bodies: [body] } });
     stay(own);
@@ -207,7 +210,7 @@ function joint_of(name, first, second) {
     if (name === 'rod') Object.assign(joint, { type: 'distance', length });
     else {
       const masses = [a.mass, b.mass].filter(mass => mass > 0), mass = masses.length ? 1 / masses.reduce((sum, m) => sum + 1 / m, 0) : 1, rate = 2 * Math.PI * SPRING_HERTZ;
-      const given = name => { const field = $(`spring-${name}`); if (!field.checkValidity()) throw new Error(`${name}: ${field.value} is not valid; ${field.validationMessage}`); return field.value === '' ? undefined : Number(field.value); };
+      const given = name => { const field = $(`spring-${name}`); if (!field.checkValidity()) throw Object.assign(new Error(`${name}: ${field.value} is not valid; ${field.validationMessage}`), { about: field.id }); return field.value === '' ? undefined : Number(field.value); };
       const stiffness = given('stiffness') ?? mass * rate * rate;
       // A tenth of the critical damping, of the stiffness that was given.
       Object.assign(joint, { type: 'spring', rest_length: length, stiffness, damping: given('damping') ?? 2 * SPRING_DAMPING * Math.sqrt(mass * stiffness) });
@@ -218,7 +221,7 @@ function joint_of(name, first, second) {
 function draw_joint(name, first, second) {
   end_draft();
   let wanted;
-  try { say(); wanted = joint_of(name, first, second); } catch (error) { return say(error.message); }
+  try { say(); wanted = joint_of(name, first, second); } catch (error) { return say(error.message, error.about || 'drawing'); }
   return build(`new ${name}`, async own => {
     await command(own, wanted);
     tell(`${name} between ${body_name(first.id)} and ${body_name(second.id)}`);
@@ -248,9 +251,10 @@ function pin_overlapping(name, place) {
 
 // The pointer while a drawing tool is active.
 
-function end_draft() { draft = null; painted.key = ''; }
+function end_draft() { draft = null; painted.key = ''; mended('drawing'); }
 /** Handles a press with a drawing tool; returns true if the tool is one. */
 function begin_drawing(name, place, slack) {
+  mended('drawing');
   if (JOINED.includes(name)) {
     if (!draft?.end && pin_overlapping(name, place)) return true;
     const first = draft?.end, under = end_at(place, slack), is_same = Boolean(first) && under.id === first.id;
@@ -263,7 +267,7 @@ function begin_drawing(name, place, slack) {
     say();
     const corners = draft?.corners || [], near = corners.length && Math.hypot(place[0] - corners[0][0], place[1] - corners[0][1]) * camera.scale < CLOSE;
     if (near) finish_polygon();
-    else if (crosses_itself([...corners, place], false)) say(CROSSING);
+    else if (crosses_itself([...corners, place], false)) say(CROSSING, 'drawing');
     else {
       draft = { corners: [...corners, place], at: place };
       if (draft.corners.length === MAX_CORNERS) finish_polygon();
@@ -288,7 +292,7 @@ function end_drawing(name) {
 function finish_polygon() {
   if (!draft?.corners) return;
   if (draft.corners.length < 3) return tell('a polygon has 3 to 16 corners');
-  if (crosses_itself(draft.corners, true)) return say(CROSSING);
+  if (crosses_itself(draft.corners, true)) return say(CROSSING, 'drawing');
   draw_body('polygon', draft);
 }
 /** Draws the unfinished drawing. */

@@ -130,11 +130,11 @@ function is_given({ core }) {
   return x0 >= min[0] && y0 >= min[1] && x1 <= max[0] && y1 <= max[1] ? scene_view : null;
 }
 
-/** Returns the widths of what covers the picture, px: [left, top, bottom]. The palette is at the left, on narrow screens at the top; the card is then at the bottom. */
+/** Returns the widths of what covers the picture, px: [left, top, bottom]. The palette is at the left, on narrow screens at the top; the card is then at the bottom, or at the top. */
 function covered() {
   const { clientWidth: w, clientHeight: h } = $('canvas'), { clientWidth: across, clientHeight: down } = $('palette'), card = $('card');
-  const is_wide = across <= w / 2, bottom = card.clientWidth > w / 2 ? Math.min(card.clientHeight + 8, 0.55 * h) : 0;
-  return [is_wide && across ? across + 10 : 0, is_wide ? 0 : Math.min(down + 10, (h - bottom) / 2), bottom];
+  const is_wide = across <= w / 2, over = card.clientWidth > w / 2 ? Math.min(card.clientHeight + 8, 0.55 * h) : 0, bottom = card.dataset.at === 'top' ? 0 : over;
+  return [is_wide && across ? across + 10 : 0, Math.max(over - bottom, is_wide ? 0 : Math.min(down + 10, (h - bottom) / 2)), bottom];
 }
 /** Returns the camera that shows a box in the part of the picture that nothing covers. */
 function framing({ box, least }, margin = MARGIN) {

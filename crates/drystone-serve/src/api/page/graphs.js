@@ -9,9 +9,9 @@ const RECALLED = 600;
 /** Column of the step in all rows. */
 const STEP = 1;
 const X = '#4c78a8', Y = '#f58518', THIRD = '#54a24b', ALL = '';
-/** Graphs: unit, and lines by name with their columns and colours. The colour '' is that of text. */
+/** Graphs: unit, and lines by name with their columns and colours. The colour '' is that of text. With `zero`, the lines of some columns are drawn as they have changed since the first row, by what that column was then. */
 const GRAPHS = [
-  { of: 'energies', title: 'Energy', unit: 'J', meaning: 'Energies of all dynamic bodies; the total is constant where nothing rubs, bounces, drives or damps', lines: [['kinetic', 2, X], ['potential', 3, Y], ['elastic', 4, THIRD], ['total', 5, ALL]] },
+  { of: 'energies', title: 'Energy', unit: 'J', zero: { of: 3, name: 'potential', columns: [3, 5] }, meaning: 'Energies of all dynamic bodies and of springs. Potential energy, whose zero is arbitrary, and with it the total are drawn as they have changed since the first step of the graph; the total is constant where nothing rubs, bounces, drives or damps', lines: [['kinetic', 2, X], ['potential', 3, Y], ['elastic', 4, THIRD], ['total', 5, ALL]] },
   { of: 'body', title: 'Position', unit: 'm', meaning: 'Position of the origin of the selected body', lines: [['x', 2, X], ['y', 3, Y]] },
   { of: 'body', title: 'Velocity', unit: 'm/s', meaning: 'Velocity of the selected body, and its size', lines: [['x', 5, X], ['y', 6, Y], ['speed', 12, ALL]] },
   { of: 'body', title: 'Acceleration', unit: 'm/s²', meaning: 'Change of its velocity from step to step', lines: [['x', 8, X], ['y', 9, Y]] },
@@ -107,7 +107,8 @@ function show_graphs(shown) {
 
 const figures = GRAPHS.map(graph => {
   const figure = document.createElement('figure'), caption = document.createElement('figcaption'), canvas = document.createElement('canvas');
-  caption.append(`${graph.title}, ${graph.unit}`);
+  const title = document.createTextNode(`${graph.title}, ${graph.unit}`);
+  caption.append(title);
   figure.title = graph.meaning;
   for (const [name, , color] of graph.lines) {
     const key = document.createElement('span');
@@ -117,7 +118,7 @@ const figures = GRAPHS.map(graph => {
   canvas.setAttribute('role', 'img');
   figure.append(caption, canvas);
   $('figures').append(figure);
-  return { ...graph, figure, canvas };
+  return { ...graph, figure, canvas, caption: title };
 });
 /** Returns round numbers from `low` to `high`, about as many as wanted. */
 function ticks(low, high, wanted) {
@@ -141,23 +142,30 @@ function trace_line(c, rows, column, x, y) {
   }
   finish();
 }
-function paint_graph({ of, title, unit, lines, canvas }, ink, soft, ratio) {
+/** Returns what is taken off the values of a column: of energies the potential energy at the start of the graph. */
+const start_of = (rows, zero, column) => zero && zero.columns.includes(column) ? rows[0][zero.of] : 0;
+function paint_graph({ of, title, unit, lines, canvas, caption, zero }, ink, soft, ratio) {
   const rows = samples[of], { clientWidth: width, clientHeight: height } = canvas, c = canvas.getContext('2d');
   if (!width || !height) return;
+  const name = zero && rows.length ? `${title}, ${zero.name} since step ${rows[0][STEP]}` : title;
+  if (caption.data !== `${name}, ${unit}`) caption.data = `${name}, ${unit}`;
   canvas.width = Math.round(width * ratio); canvas.height = Math.round(height * ratio);
   c.setTransform(ratio, 0, 0, ratio, 0, 0);
   c.font = '10px system-ui, sans-serif'; c.fillStyle = ink; c.lineWidth = 1;
   let low = Infinity, high = -Infinity;
-  for (const row of rows) for (const [, column] of lines) if (isFinite(row[column])) { low = Math.min(low, row[column]); high = Math.max(high, row[column]); }
+  for (const [, column] of lines) {
+    const start = rows.length ? start_of(rows, zero, column) : 0;
+    for (const row of rows) if (isFinite(row[column])) { low = Math.min(low, row[column] - start); high = Math.max(high, row[column] - start); }
+  }
   if (rows.length < 2 || low > high) {
     c.fillText(of === 'body' && !selected ? by_hand('Click a body.', 'Tap a body.') : 'Run the world.', 8, height / 2);
-    canvas.setAttribute('aria-label', `${title}: no data yet`);
+    canvas.setAttribute('aria-label', `${name}: no data yet`);
     return;
   }
   // A nearly constant line is not magnified.
   const most = Math.max(Math.abs(low), Math.abs(high));
   if (high - low < Math.max(1e-3 * most, 1e-6)) { const least = most < 1e-6 ? 1 : 0.1 * most; low -= least; high += least; }
-  const [left, right, top, bottom] = [46, 8, 6, 18], from = rows[0][0], to = rows.at(-1)[0], down = ticks(low, high, 4), along = ticks(from, to, 4);
+  const [left, right, top, bottom] = [46, 8, 6, 18], from = rows[0][0], to = rows.at(-1)[0], few = ticks(low, high, 4), down = few.found.length < 3 ? ticks(low, high, 8) : few, along = ticks(from, to, 4);
   const x = time => left + (time - from) / (to - from) * (width - left - right), y = value => height - bottom - (value - low) / (high - low) * (height - top - bottom);
   c.strokeStyle = soft;
   c.beginPath();
@@ -170,11 +178,12 @@ function paint_graph({ of, title, unit, lines, canvas }, ink, soft, ratio) {
   for (const [, column, color] of lines) {
     c.strokeStyle = color || ink;
     c.beginPath();
-    trace_line(c, rows, column, x, y);
+    const start = start_of(rows, zero, column);
+    trace_line(c, rows, column, x, value => y(value - start));
     c.stroke();
   }
   const last = rows.at(-1);
-  canvas.setAttribute('aria-label', `${title} at ${last[0].toFixed(2)} s: ` + lines.map(([name, column]) => `${name} ${isFinite(last[column]) ? Number(last[column].toPrecision(4)) : 'unknown'} ${unit}`).join(', '));
+  canvas.setAttribute('aria-label', `${name} at ${last[0].toFixed(2)} s: ` + lines.map(([line, column]) => `${line} ${isFinite(last[column]) ? Number((last[column] - start_of(rows, zero, column)).toPrecision(4)) : 'unknown'} ${unit}`).join(', '));
 }
 function paint_graphs(now) {
   if (!graphs_shown || now - (paint_graphs.since || 0) < PAINT_EVERY) return;

@@ -78,7 +78,7 @@ function gravity_in(field) {
   if (field.value.trim() === '' || !field.checkValidity()) {
     const wrong = field.value || 'nothing';
     dial.key = '';
-    throw new Error(`gravity: ${wrong} is not valid; ${field.validationMessage || 'a number is required'}`);
+    throw Object.assign(new Error(`gravity: ${wrong} is not valid; ${field.validationMessage || 'a number is required'}`), { about: field.id });
   }
   return Number(field.value);
 }
@@ -91,6 +91,7 @@ for (const axis of ['x', 'y']) $(`gravity-${axis}`).onchange = guard(async () =>
   await set_gravity(axis === 'x' ? [value, y] : [x, value]);
 });
 function show_gravity(shown) {
+  if (!shown) for (const name of ['size', 'x', 'y']) mended(`gravity-${name}`);
   $('gravity-numbers').hidden = !shown;
   $('gravity-open').setAttribute('aria-expanded', shown);
   if (shown) { $('gravity-size').focus({ preventScroll: true }); $('gravity-size').select(); } else $('canvas').focus({ preventScroll: true });

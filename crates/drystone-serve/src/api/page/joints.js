@@ -80,6 +80,7 @@ function set_value(joint, key, value) {
 /** Selects a joint by its id, or none. */
 function select_joint(id) {
   if (id !== null) select(null);
+  end_card_error();
   selected_joint = id === null ? null : { id, world };
   show_card();
   painted.key = '';
@@ -122,7 +123,7 @@ async function fill_joint_card() {
     input.onchange = () => {
       const word = text.split(',')[0].toLowerCase();
       if ((input.value === '' && input.validity.badInput) || !input.checkValidity() || (input.value === '' && (key === 'stiffness' || key === 'length' || key === 'rest_length'))) {
-        say(`${word}: ${input.value || 'nothing'} is not valid; ${input.validationMessage || 'a number is required'}`);
+        say(`${word}: ${input.value || 'nothing'} is not valid; ${input.validationMessage || 'a number is required'}`, input.id);
         input.value = input.dataset.value;
         return;
       }
@@ -167,13 +168,15 @@ function show_joint_motion(now = false) {
 function change_joint(word, id, edit) {
   const known = joint_of_id(id);
   if (!known) return;
+  let made = null;
   build(`${word} of ${joint_name(known)}`, async (own, kept) => {
     changing_joint = true;
     try {
       await standing(own, async () => {
         const { a, b, joint } = await joint_details(own, id);
         edit(joint);
-        const { results } = await command(own, { unjoin: { joints: [id] } }, { join: { ...(a === null ? {} : { a }), b, joint } }), made = results[1].joint;
+        const { results } = await command(own, { unjoin: { joints: [id] } }, { join: { ...(a === null ? {} : { a }), b, joint } });
+        made = results[1].joint;
         stay(own);
         await loadJoints();
         stay(own);
@@ -184,7 +187,9 @@ function change_joint(word, id, edit) {
       fill_joint_card().catch(() => {});
       throw error;
     } finally { changing_joint = false; }
-    tell(`${word} changed`);
+    // A new joint has the lowest free number.
+    const now = made && short_id(made) !== short_id(id) ? joint_of_id(made) : null;
+    tell(`${word} changed` + (now ? `; ${joint_name(known)} is ${joint_name(now)} now, the lowest free number` : ''));
   });
 }
 function remove_joint(id) {

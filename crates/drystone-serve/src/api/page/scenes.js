@@ -50,6 +50,8 @@ matchMedia('(prefers-color-scheme: dark)').addEventListener('change', show_pictu
 
 const chosen = () => catalogue.scenes.find(scene => scene.name === $('catalogue').value);
 const short = value => String(Number(value.toPrecision(7)));
+/** Returns the unit of a parameter with a space before it: it ends the first clause of the meaning. Counts, ratios and switches have none. */
+const unit_of = ({ meaning }) => { const unit = meaning.split(';')[0].match(/, ([^ ]+)$/); return unit ? ' ' + unit[1] : ''; };
 /** Takes the list of the service. */
 function take_scenes(answer) {
   catalogue = answer;
@@ -122,8 +124,8 @@ function show_parameters() {
   for (const slider of $('sliders').querySelectorAll('input')) {
     const parameter = scene.parameters.find(p => p.name === slider.dataset.name), text = values.get(parameter.name), value = text === undefined || text === '' || isNaN(text) ? parameter.default : Number(text);
     if (document.activeElement !== slider || value_at(parameter, Number(slider.value)) !== value) slider.value = place_of(parameter, value);
-    slider.setAttribute('aria-valuetext', short(value));
-    slider.nextElementSibling.textContent = Number(value.toPrecision(4));
+    slider.setAttribute('aria-valuetext', short(value) + unit_of(parameter));
+    slider.nextElementSibling.textContent = Number(value.toPrecision(4)) + unit_of(parameter);
   }
   show_size();
 }

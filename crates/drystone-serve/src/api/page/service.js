@@ -96,8 +96,10 @@ async function call(method, path, body, tell, as = 'json') {
   }
 }
 
-/** Shows an error over the world. It stays until it is resolved or the next action. */
-const say = text => { $('say').textContent = text || ''; };
+/** Shows an error over the world. It stays until what it is about is mended, until the next action, or until another world is opened. It is about a field, by its id, a drawing, a request, or about an action. */
+const say = (text, about = '') => { $('say').textContent = text || ''; say.about = text ? about : ''; };
+/** Ends the error about something that is mended. */
+const mended = about => { if (about && say.about === about) say(); };
 /** Shows a message for some seconds. */
 const tell = text => {
   $('told').textContent = text;
@@ -107,7 +109,7 @@ const tell = text => {
 /** Ends an action silently once another world is displayed than at its start. */
 const LEFT = new Error('another world is displayed');
 const stay = own => { if (world !== own) throw LEFT; };
-const guard = work => async (...args) => { try { say(); await work(...args); } catch (error) { if (error !== LEFT) say(error.message); } };
+const guard = work => async (...args) => { try { say(); await work(...args); } catch (error) { if (error !== LEFT) say(error.message, error.about); } };
 /** Path of a resource of a world. An action keeps the id of its world, because another one may be displayed meanwhile. */
 const on = (id, path) => '/v1/worlds/' + id + path;
 const post = (id, path, body = {}) => call('POST', on(id, path), JSON.stringify(body));
@@ -124,6 +126,7 @@ function ask(text) {
   }
   return asking;
 }
+$('token').addEventListener('input', () => { $('wrong').textContent = ''; });
 $('ask').onsubmit = async event => {
   event.preventDefault();
   const given = $('token').value.trim();
@@ -186,12 +189,13 @@ async function list() {
   show(worlds);
   status = worlds.find(w => w.id === world) || null;
   buttons();
-  if (status && drawn && jointed !== population()) loadJoints().catch(error => say(error.message));
+  if (status && drawn && jointed !== population()) loadJoints().then(() => mended('joints'), error => say(error.message, 'joints'));
   // Another client may have changed a body.
-  if (status && drawn && altered !== status.alterations) { altered = status.alterations; load().catch(error => say(error.message)); }
+  if (status && drawn && altered !== status.alterations) { altered = status.alterations; load_again(); }
   if (world && !status) {
-    if (world !== deleting) say('The displayed world was deleted.');
+    const was_deleted = world !== deleting;
     close();
+    if (was_deleted) tell('the displayed world was deleted by another client');
   }
   if (!world && !busy && worlds.length) open((worlds.find(w => w.state !== 'failed') || worlds[0]).id);
   panel();
@@ -261,6 +265,8 @@ function close() {
   select(null);
   select_joint(null);
   end_draft();
+  // What was said was about this world.
+  say();
   undos.forEach(forget_undo);
   redos = [];
   const old = socket;
@@ -330,6 +336,7 @@ function load(tell) {
   if (fetching === world && !tell) { again = true; return loading; }
   return loading = load_shapes(tell);
 }
+const load_again = () => { load().then(() => mended('bodies'), error => say(error.message, 'bodies')); };
 async function load_shapes(tell) {
   const own = fetching = world;
   try {
@@ -446,7 +453,7 @@ function take(view) {
   const now = performance.now();
   while (frames.length && now - frames[0] >= 1000) frames.shift();
   frames.push(now);
-  if (unknown) load().catch(error => say(error.message));
+  if (unknown) load_again();
   if (!camera.fitted) fit();
   if (!drawn) { drawn = true; panel(); }
 }

@@ -259,6 +259,8 @@ const offset = event => { const box = $('canvas').getBoundingClientRect(); retur
 const slack_of = event => event.pointerType === 'touch' ? GRAB_TOUCH : GRAB_MOUSE;
 $('canvas').onpointerdown = event => {
   const at = offset(event);
+  // The next action ends an error about the last one.
+  if (!say.about && $('say').textContent !== AWAY) say();
   hovers = false;
   $('canvas').setPointerCapture(event.pointerId);
   $('canvas').focus({ preventScroll: true });
@@ -336,9 +338,14 @@ function show_hover(now) {
   $('hover').hidden = !found;
   if (!found) return;
   write($('hover'), found.joint ? about_joint(found.joint) : about_body(found.body));
+  // Its width is measured where it has the whole picture.
+  $('hover').style.left = $('hover').style.top = '0px';
   const { offsetWidth: across, offsetHeight: down } = $('hover'), [x, y] = hovered;
-  $('hover').style.left = `${x + 16 + across > w ? Math.max(0, x - 16 - across) : x + 16}px`;
-  $('hover').style.top = `${y + 16 + down > h ? Math.max(0, y - 16 - down) : y + 16}px`;
+  const beside = (at, size, room) => at + 16 + size <= room ? at + 16 : at - 16 - size >= 0 ? at - 16 - size : Math.max(0, room - size);
+  const left = beside(x, across, w), is_under = left <= x && x <= left + across;
+  $('hover').style.left = `${left}px`;
+  // Where it has no room beside the pointer it is above or below it.
+  $('hover').style.top = `${is_under && y + 16 + down > h && y - 16 - down < 0 ? 0 : beside(y, down, h)}px`;
 }
 /** Returns a number with this number of digits after the point, and no sign if all are 0. */
 const fixed = (value, digits) => (Number(value.toFixed(digits)) + 0).toFixed(digits);
