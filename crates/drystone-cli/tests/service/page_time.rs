@@ -270,7 +270,7 @@ fn the_timeline_goes_back_to_any_step() {
             (json!(wanted), hashes[wanted as usize].clone())
         );
         assert!((4..12).contains(&wanted), "{wanted}");
-        // Keys are those of the world again; a playing world is paused by it.
+        // Keys are those of the world at once; a playing world is paused by the slider.
         assert_eq!(browser.eval("document.activeElement.id"), "canvas");
         browser.key(" ");
         browser.until("status.state === 'playing' && simulated.step > 60");

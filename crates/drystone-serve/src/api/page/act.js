@@ -95,15 +95,17 @@ function show_timeline() {
 $('timeline').oninput = () => { sliding = true; tell(`back to step ${$('timeline').value}`); };
 $('timeline').onchange = guard(async () => {
   const own = world, to = Number($('timeline').value);
+  // Keys are those of the world again.
+  if ($('timeline') === document.activeElement) $('canvas').focus({ preventScroll: true });
+  if (going) { sliding = false; return tell('the world goes back already'); }
+  // One way back at a time; `show_timeline` enables it again.
+  $('timeline').disabled = true;
   try {
     // Steps that a playing world does meanwhile are gone back as well.
     const { step } = await post(own, '/pause');
     stay(own);
     if (to < step) await back(step - to)();
-  } finally {
-    sliding = false;
-    if ($('timeline') === document.activeElement) $('canvas').focus({ preventScroll: true });
-  }
+  } finally { sliding = false; }
 });
 const quicker = by => () => {
   const index = $('speed').selectedIndex + by;
