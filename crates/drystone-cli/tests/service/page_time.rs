@@ -233,6 +233,48 @@ fn the_view_of_a_scene_is_the_first() {
     assert_eq!(browser.errors, Vec::<String>::new());
 }
 
+/// The timeline offers the steps to which the world can go back: those since the last undo, and all after a restart.
+/// The card shows what an undo has brought back.
+#[test]
+fn the_timeline_follows_undo_and_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[]);
+    let (mut browser, _) = stand(&service, &two_boxes(), 1280, 720);
+    let steps = |browser: &mut Browser, to: u64| {
+        for _ in 0..3 {
+            browser.key("ArrowRight");
+        }
+        browser.until(&format!("simulated.step === {to} && status.step === {to}"));
+    };
+    steps(&mut browser, 3);
+    let range = "[$('timeline').min, $('timeline').value, $('timeline').disabled].join()";
+    browser.until(&format!("{range} === '0,3,false'"));
+    browser.eval("select('1.0')");
+    browser.until("$('card-density').value === '1' && !$('card-density').disabled");
+    browser.eval("$('card-density').focus(); $('card-density').select()");
+    browser.text("7");
+    browser.key("Enter");
+    browser.until("$('told').textContent === 'density changed'");
+    browser.key("z");
+    browser.until("$('told').textContent.startsWith('undone: density') && $('card-density').value === '1'");
+    browser.until(&format!("{range} === '3,3,true'"));
+    steps(&mut browser, 6);
+    browser.until(&format!("{range} === '3,6,false'"));
+    browser.key("r");
+    browser.until("$('told').textContent.startsWith('restarted') && simulated.step === 0");
+    steps(&mut browser, 3);
+    browser.until(&format!("{range} === '0,3,false'"));
+    // The instruction of a tool ends with the tool.
+    browser.key("6");
+    browser.until("tool && $('told').textContent.includes('to end the tool')");
+    browser.key("Escape");
+    browser.until("!tool && $('told').textContent === ''");
+    assert_eq!(browser.eval("$('say').textContent"), "");
+    // Two checkpoints at once are refused; the page waits and writes the second one again.
+    browser.errors.retain(|error| !error.contains("429"));
+    assert_eq!(browser.errors, Vec::<String>::new());
+}
+
 /// The slider below the world goes back to any step so far, to the same bits, also in a playing world. It names the
 /// step while it is dragged, and says what is discarded.
 #[test]

@@ -47,6 +47,12 @@ async function rewind(own, step, count) {
     throw new Error(`The history begins at step ${earliest}, with the last undo or restart: ${by_hand('Z, R', 'Undo, Restart')} and kept states go further back.`);
   }
 }
+/** Restores a kept state; the history of the world begins there again. */
+async function restore(own, name) {
+  const restored = await post(own, '/restore', { name });
+  first_steps.set(own, restored.step);
+  return restored;
+}
 const back = count => guard(async () => {
   const own = world;
   behind += count;
@@ -71,6 +77,7 @@ const back = count => guard(async () => {
         if (holds) { await post(own, '/commands', { commands: [{ release: { pointer: hand } }] }); stay(own); }
       }
       forget_undos_after(step);
+      refresh_card();
       tell(`rewound to step ${step}${discarded(step, before)}`);
       await list();
     } while (behind && step);
@@ -84,7 +91,9 @@ const first_steps = new Map();
 let sliding = false;
 /** Shows the steps of the world on the slider. */
 function show_timeline() {
-  const is_there = Boolean(status) && drawn && status.state !== 'failed' && !away, first = first_steps.get(world) || 0;
+  const is_there = Boolean(status) && drawn && status.state !== 'failed' && !away;
+  // Before that step another history has begun: another page went back.
+  const known = first_steps.get(world) || 0, first = simulated.step < known ? 0 : known;
   $('timeline-label').classList.toggle('absent', !is_there);
   if (!is_there || sliding) return;
   const slider = $('timeline'), last = Math.max(simulated.step, first);
@@ -105,7 +114,11 @@ $('timeline').onchange = guard(async () => {
     const { step } = await post(own, '/pause');
     stay(own);
     if (to < step) await back(step - to)();
-  } finally { sliding = false; }
+  } finally {
+    sliding = false;
+    // Where it could not go back it must not say that it did.
+    if ($('told').textContent === `back to step ${to}`) tell('');
+  }
 });
 const quicker = by => () => {
   const index = $('speed').selectedIndex + by;
@@ -143,7 +156,7 @@ function go_back_to(name) {
     const before = simulated.step;
     let step = before;
     const go = async own => {
-      ({ step } = await post(own, '/restore', { name }));
+      ({ step } = await restore(own, name));
       take_builds(own, builds_of(own).filter(b => b.step <= step));
       stay(own);
       await Promise.all([load(), loadJoints()]);
@@ -152,6 +165,7 @@ function go_back_to(name) {
     if (making?.world === own) making.again = go;
     stay(own);
     if (selected && !selected_body()) select(null);
+    refresh_card();
     tell(`back at ${name}${discarded(step, before)}`);
   });
 }
@@ -160,6 +174,7 @@ function go_back_to(name) {
 
 /** Active tool, or ''. */
 let tool = '';
+const END_OF_TOOL = '; press the button again to end the tool';
 function take_tool(name) {
   tool = tool === name ? '' : name;
   for (const button of document.querySelectorAll('[data-tool]')) button.setAttribute('aria-pressed', button.dataset.tool === tool);
@@ -169,7 +184,7 @@ function take_tool(name) {
   say();
   show_card();
   if (tool && (DRAWN.includes(tool) || JOINED.includes(tool))) show_palette(true);
-  if (tool) tell(`${HINTS[tool]}; press the button again to end the tool`);
+  if (tool) tell(HINTS[tool] + END_OF_TOOL); else if ($('told').textContent.endsWith(END_OF_TOOL)) tell('');
 }
 let working = Promise.resolve();
 /** Uses a tool; uses run one after the other. */

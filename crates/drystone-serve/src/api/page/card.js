@@ -68,8 +68,10 @@ function select(id) {
   $('card-title').textContent = `Body ${short_id(id)}`;
   // Not the numbers of another body.
   for (const field of Object.values(fields)) { field.value = ''; field.disabled = true; }
-  fill_card().catch(error => { if (error !== LEFT) say(error.message); });
+  refresh_card();
 }
+/** Fills the card again, after the world came to another state. */
+function refresh_card() { if (selected) fill_card().catch(error => { if (error !== LEFT) say(error.message); }); }
 
 /** Returns a body in its current state and its joints, as the commands `spawn` and `join` take them. */
 async function description(own, id) {
@@ -172,7 +174,7 @@ for (const [name, input] of Object.entries(fields)) {
       }
       else {
         try { await replace_body(own, id, { name, value }); } catch (error) {
-          if (kept) await post(own, '/restore', { name: kept.name }).then(() => Promise.all([load(), loadJoints()]), () => {});
+          if (kept) await restore(own, kept.name).then(() => Promise.all([load(), loadJoints()]), () => {});
           if (name !== 'fixed_rotation') input.value = input.dataset.value;
           fill_card().catch(() => {});
           throw error;

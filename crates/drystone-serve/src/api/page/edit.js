@@ -124,7 +124,7 @@ const undo = guard(async () => {
   making = { world: null };
   try {
     if (status.state === 'playing') await post(own, '/pause');
-    await post(own, '/restore', { name: back_to.name });
+    await restore(own, back_to.name);
     const undone = undos.slice(undos.indexOf(back_to)).filter(later => later.world === own);
     undone.forEach(forget_undo);
     redos.push(...undone.reverse().map(({ words, commands, edit, again, is_build }) => ({ world: own, words, commands, edit, again, is_build })));
@@ -135,6 +135,7 @@ const undo = guard(async () => {
     const { selection: before } = back_to;
     if (selected && !shapes_have(selected.id)) select(null);
     if (before && !selected && !shown_joint()) if (before.joint) select_joint(before.joint); else if (shapes_have(before.id)) select(before.id);
+    refresh_card();
   } finally { making = null; }
   tell(`undone: ${back_to === last ? last.words : `${last.words} and ${back_to.words}`}${discarded(back_to.step, before)}`);
 });

@@ -183,7 +183,7 @@ function change_joint(word, id, edit) {
         if (selected_joint?.id === id) { selected_joint = { id: made, world: own }; await fill_joint_card(); }
       });
     } catch (error) {
-      if (kept) await post(own, '/restore', { name: kept.name }).then(() => Promise.all([load(), loadJoints()]), () => {});
+      if (kept) await restore(own, kept.name).then(() => Promise.all([load(), loadJoints()]), () => {});
       fill_joint_card().catch(() => {});
       throw error;
     } finally { changing_joint = false; }

@@ -71,7 +71,7 @@ async function rebuild(own, mine) {
 /** Goes back to the start, and repeats what was built. */
 async function go_to_start(own) {
   const mine = builds_of(own);
-  await post(own, '/restore', { name: START }).catch(async error => {
+  await restore(own, START).catch(async error => {
     if (error.status !== 404) throw error;
     // It had run before a page changed it; its history may reach back to the start.
     await post(own, '/rewind', { steps: (await call('GET', on(own, ''))).step }).catch(error => {
