@@ -58,6 +58,12 @@ fn gravity_is_turned_by_keys_and_dragged() {
     browser.mouse("mouseReleased", [x + 1.0, y]);
     until_gravity(&mut browser, [0.0, 0.0]);
     assert_eq!(browser.eval("$('gravity').title.startsWith('Gravity: none')"), true);
+    // A value that comes while the answer to the one before is read is not lost.
+    browser.eval(
+        "(() => { const own = list; list = async () => { list = own; guard(set_gravity)([3, 0]); await own(); }; \
+         guard(set_gravity)([1, 0]); })()",
+    );
+    until_gravity(&mut browser, [3.0, 0.0]);
     // A restart restores the gravity of the scene.
     browser.key("r");
     browser.until("simulated.step === 0");

@@ -24,8 +24,9 @@ async function set_gravity(value) {
       await post(own, '/commands', { commands });
       // Made again, the last value counts.
       if (kept) { kept.commands = [commands]; kept.gravity = performance.now(); }
+      // A value that is set while the list is read is sent too.
+      if (last === wish) await list();
     }
-    await list();
     if (world === own) tell(`gravity ${said(status.gravity)}`);
   } finally { if (wish?.world === own) wish = null; }
 }
