@@ -130,7 +130,8 @@ pub fn table(rows: &[BenchRow]) -> String {
             mm(quality.max_penetration),
             mm(quality.mean_penetration),
             if row.joints > 0 { mm(quality.joint_error) } else { String::new() },
-            optional(quality.moved),
+            // Absent if bodies came or went.
+            quality.moved.map_or_else(String::new, significant),
             optional(quality.max_speed),
             group(quality.touching.into()),
             match (goals, &missed[..]) {
