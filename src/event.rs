@@ -4,6 +4,8 @@
 //! takes them. On the GPU events arrive a few steps later, and no step waits for them; none is lost, and their order is
 //! always the same.
 
+use std::fmt;
+
 use crate::population::{BodyId, JointId, Population, body_in_step, owner_of_shape};
 use crate::scene::Compiled;
 use crate::types::{self, EVENT_BEGIN, EVENT_END, EVENT_JOINT_BROKE, EVENT_SENSOR_BEGIN, NONE};
@@ -22,6 +24,19 @@ pub enum EventKind {
     SensorEnd,
     /// A joint broke: in the previous step its force or torque was above its limit. It no longer acts.
     JointBroke,
+}
+
+/// Name in tables and answers: `begin`, `sensor_end`, `joint_broke`, …
+impl fmt::Display for EventKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Begin => "begin",
+            Self::End => "end",
+            Self::SensorBegin => "sensor_begin",
+            Self::SensorEnd => "sensor_end",
+            Self::JointBroke => "joint_broke",
+        })
+    }
 }
 
 /// An event of a step: its kind, and the shapes, bodies or joint it is about.

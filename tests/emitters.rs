@@ -1,7 +1,7 @@
 //! Emitters: the time, number and slots of the bodies that they add and remove; equal on every backend, from snapshots,
 //! in a caller's encoder, in strict mode, and equal to adding and removing the same bodies by calls.
 
-use crate::support::{context, cpu, gpu, gpu_with, shower_on};
+use crate::support::{context, cpu, gpu, gpu_with, hash_of, on_all, shower_on};
 use drystone::low_level::snapshot::Lineage;
 use drystone::low_level::types::VACANT;
 use drystone::low_level::{CpuWorld, GpuWorld, state};
@@ -18,18 +18,6 @@ fn shower() -> Scene {
     let wedge = Shape::polygon([[-0.4, -0.3], [0.4, -0.3], [0.0, 0.5]]);
     scene.emit(Emitter::new([Body::dynamic(0.2, 2.0).shape(wedge)]).start(15));
     scene
-}
-
-fn worlds(scene: &Scene) -> Vec<(&'static str, World)> {
-    vec![
-        ("cpu", cpu(scene).into()),
-        ("3 threads", cpu(scene).with_threads(3).unwrap().with_sharing_from(0).into()),
-        ("gpu", gpu(scene).into()),
-    ]
-}
-
-fn hash(world: &mut World) -> u64 {
-    state::hash(&world.snapshot().unwrap())
 }
 
 fn bodies(world: &World) -> usize {
@@ -112,7 +100,7 @@ fn forty_columns_are_added_and_the_oldest_removed() {
 /// The numbers of bodies and joints of `shower` after each of 40 steps match a computation by hand.
 #[test]
 fn batches_are_added_and_removed_on_time() {
-    for (name, mut world) in worlds(&shower()) {
+    for (name, mut world) in on_all(&shower()) {
         for step in 0..60_usize {
             world.step().unwrap();
             let pairs = (step / 6 + 1).min(3);
@@ -144,7 +132,7 @@ fn emitters_equal_adding_and_removing_by_calls() {
         scene.settings.sleep = sleep;
         let mut bare = scene.clone();
         let emitters = std::mem::take(&mut bare.emitters);
-        for ((name, mut script), (_, mut hand)) in worlds(&scene).into_iter().zip(worlds(&bare)) {
+        for ((name, mut script), (_, mut hand)) in on_all(&scene).into_iter().zip(on_all(&bare)) {
             let (mut pairs, mut lone) = (Vec::new(), Vec::new());
             for step in 0..80 {
                 let mut gone: Vec<BodyId> = Vec::new();
@@ -172,7 +160,7 @@ fn emitters_equal_adding_and_removing_by_calls() {
                 hand.step().unwrap();
                 script.step().unwrap();
                 assert_eq!(tenants(&mut script), tenants(&mut hand), "{name}, step {step}");
-                assert_eq!(hash(&mut script), hash(&mut hand), "{name}, sleep {sleep}, step {step}");
+                assert_eq!(hash_of(&mut script), hash_of(&mut hand), "{name}, sleep {sleep}, step {step}");
             }
         }
     }
@@ -182,16 +170,16 @@ fn emitters_equal_adding_and_removing_by_calls() {
 /// positions too.
 #[test]
 fn backends_assign_the_same_slots() {
-    let mut all = worlds(&shower());
+    let mut all = on_all(&shower());
     for step in 0..50 {
         for (_, world) in &mut all {
             world.step().unwrap();
         }
         let expected = tenants(&mut all[0].1);
-        let bits = hash(&mut all[0].1);
+        let bits = hash_of(&mut all[0].1);
         for (name, world) in &mut all[1..] {
             assert_eq!(tenants(world), expected, "{name}, step {step}");
-            assert!(*name == "gpu" || hash(world) == bits, "{name}, step {step}");
+            assert!(*name == "gpu" || hash_of(world) == bits, "{name}, step {step}");
         }
     }
 }
@@ -202,7 +190,7 @@ fn a_snapshot_continues_to_the_same_bits() {
     for sleep in [false, true] {
         let mut scene = shower();
         scene.settings.sleep = sleep;
-        for (name, mut world) in worlds(&scene) {
+        for (name, mut world) in on_all(&scene) {
             let mut marks = Vec::new();
             for step in 0..48_u64 {
                 if [0, 1, 6, 7, 13, 31].contains(&step) {
@@ -210,7 +198,7 @@ fn a_snapshot_continues_to_the_same_bits() {
                 }
                 world.step().unwrap();
             }
-            let (end, last) = (hash(&mut world), tenants(&mut world));
+            let (end, last) = (hash_of(&mut world), tenants(&mut world));
             for (step, snapshot, bytes) in marks.iter().rev().chain(&marks) {
                 world.restore(snapshot).unwrap();
                 assert_eq!(world.snapshot().unwrap(), *snapshot, "{name}, back to {step}");
@@ -224,7 +212,7 @@ fn a_snapshot_continues_to_the_same_bits() {
                     while world.steps() < 48 {
                         world.step().unwrap();
                     }
-                    assert_eq!(hash(world), end, "{name}, sleep {sleep}, from {step}");
+                    assert_eq!(hash_of(world), end, "{name}, sleep {sleep}, from {step}");
                     assert_eq!(tenants(world), last, "{name}, from {step}");
                 }
             }
@@ -327,7 +315,7 @@ fn capacity_is_reserved() {
 /// Emitters are unaffected by bodies that a user adds and removes.
 #[test]
 fn calls_and_emitters_mix() {
-    for (name, mut world) in worlds(&shower()) {
+    for (name, mut world) in on_all(&shower()) {
         let mut mine = Vec::new();
         for step in 0..40_usize {
             if step % 4 == 1 {
@@ -352,7 +340,7 @@ fn calls_and_emitters_mix() {
 
 #[test]
 fn joints_between_ids_reject_removed_bodies() {
-    for (name, mut world) in worlds(&shower()) {
+    for (name, mut world) in on_all(&shower()) {
         let first = world.body_id(1).unwrap();
         let ball = Body::dynamic(5.0, 3.0).shape(Shape::circle(0.2));
         let old = world.add_bodies(std::slice::from_ref(&ball)).unwrap()[0];
@@ -382,7 +370,7 @@ fn a_sleeping_world_wakes_for_its_emitters() {
     scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(20.0, 0.5)));
     scene.add(Body::dynamic(0.0, 0.5).shape(Shape::half_box(0.5, 0.5)));
     scene.emit(Emitter::new([Body::dynamic(0.0, 2.0).shape(Shape::half_box(0.5, 0.5))]).start(150));
-    for (name, mut world) in worlds(&scene) {
+    for (name, mut world) in on_all(&scene) {
         while world.steps() < 150 {
             world.step().unwrap();
             world.wait().unwrap();

@@ -1,25 +1,13 @@
 //! Timed commands of a scene: what they do by formula, the step at which they act, that they are the same as commands
 //! given by hand at those steps, on every backend and after a snapshot was restored.
 
-use crate::support::{context, cpu, gpu, gpu_with};
+use crate::support::{context, cpu, gpu, gpu_with, hash_of, on_all};
 use drystone::low_level::scene::{StartCondition, TimedAction, TimedCommand};
 use drystone::low_level::{CpuWorld, GpuWorld, state};
 use drystone::{Body, BodyId, Command, Joint, JointCommand, JointKind, Motor, Scene, Shape, World, WorldBatch};
 use glam::Vec2;
 
 const DT: f32 = 1.0 / 60.0;
-
-fn worlds(scene: &Scene) -> Vec<(&'static str, World)> {
-    vec![
-        ("cpu", cpu(scene).into()),
-        ("3 threads", cpu(scene).with_threads(3).unwrap().with_sharing_from(0).into()),
-        ("gpu", gpu(scene).into()),
-    ]
-}
-
-fn hash(world: &mut World) -> u64 {
-    state::hash(&world.snapshot().unwrap())
-}
 
 fn run(world: &mut World, until: u64) {
     while world.steps() < until {
@@ -53,7 +41,7 @@ fn ramped_gravity_gives_the_integrated_velocity() {
     scene.timeline = vec![ramp(0.5, 1.0, gravity(3.0, -10.0))];
     let mut sudden = scene.clone();
     sudden.timeline[0].over = 0.0;
-    for (name, mut world) in worlds(&scene) {
+    for (name, mut world) in on_all(&scene) {
         for step in [29_u16, 30, 31, 45, 60, 90, 120] {
             run(&mut world, step.into());
             let t = f32::from(step) * DT - 0.5;
@@ -94,7 +82,7 @@ fn ramps_of_forces_and_torques_give_their_impulse() {
         TimedCommand::at(1.0, TimedAction::Body(0, Command::force([0.0, 0.0]))),
         TimedCommand::at(1.0, TimedAction::Body(0, Command::Torque(0.0))),
     ];
-    for (name, mut world) in worlds(&scene) {
+    for (name, mut world) in on_all(&scene) {
         run(&mut world, 100);
         let mass = f64::from(world.compiled().mass[0].mass);
         let inertia = f64::from(world.compiled().mass[0].inertia);
@@ -117,7 +105,7 @@ fn pinned() -> Scene {
 /// The pin is gone at 1 s: step 60, counted from 0, is the first of the free fall.
 #[test]
 fn free_fall_begins_in_the_step_in_which_the_pin_is_removed() {
-    for (name, mut world) in worlds(&pinned()) {
+    for (name, mut world) in on_all(&pinned()) {
         run(&mut world, 60);
         assert!(velocity(&mut world, 0).length() < 1e-3, "{name}: it hangs for a second");
         assert_eq!(world.compiled().joints.count(), 1, "{name}");
@@ -145,7 +133,7 @@ fn a_motor_follows_its_ramp() {
     scene.join(Joint::to_world(kind, 0));
     let faster = TimedAction::Joint(0, JointCommand::Motor { speed: 6.0, max: 1e4 });
     scene.timeline = vec![ramp(0.5, 1.0, faster)];
-    for (name, mut world) in worlds(&scene) {
+    for (name, mut world) in on_all(&scene) {
         for (step, expected) in [(30_u64, 0.0), (60, 3.0), (90, 6.0), (100, 6.0)] {
             run(&mut world, step);
             let spin = world.snapshot().unwrap().states[0].angular_velocity;
@@ -201,16 +189,16 @@ fn timed_commands_equal_those_by_hand() {
         let scene = busy(sleep);
         let bare = Scene { timeline: Vec::new(), ..scene.clone() };
         let mut differs = false;
-        for ((name, mut timed), (_, mut hand)) in worlds(&scene).into_iter().zip(worlds(&bare)) {
+        for ((name, mut timed), (_, mut hand)) in on_all(&scene).into_iter().zip(on_all(&bare)) {
             let mut idle = World::from(cpu(&bare));
             for step in 0..90 {
                 timed.step().unwrap();
                 by_hand(&mut hand, step);
                 hand.step().unwrap();
                 idle.step().unwrap();
-                assert_eq!(hash(&mut timed), hash(&mut hand), "{name}, sleep {sleep}, step {step}");
+                assert_eq!(hash_of(&mut timed), hash_of(&mut hand), "{name}, sleep {sleep}, step {step}");
             }
-            differs |= hash(&mut timed) != hash(&mut idle);
+            differs |= hash_of(&mut timed) != hash_of(&mut idle);
         }
         assert!(differs, "the commands change something");
     }
@@ -240,7 +228,7 @@ fn batches_have_the_bits_of_single_worlds() {
                 world.step().unwrap();
             }
             if step % 7 == 0 || step == 69 {
-                let hashes: Vec<u64> = alone.iter_mut().map(hash).collect();
+                let hashes: Vec<u64> = alone.iter_mut().map(hash_of).collect();
                 assert_eq!(batch.hashes().unwrap(), hashes, "step {step}");
             }
         }
@@ -264,7 +252,7 @@ fn snapshots_continue_to_the_same_bits() {
         ..TimedCommand::when(StartCondition::SpeedBelow(4.0), TimedAction::Body(1, Command::impulse([0.0, 6.0])))
     });
     for scene in [busy(false), waiting] {
-        for (name, mut world) in worlds(&scene) {
+        for (name, mut world) in on_all(&scene) {
             let mut moments = Vec::new();
             while world.steps() < 100 {
                 if world.steps().is_multiple_of(10) {
@@ -272,16 +260,16 @@ fn snapshots_continue_to_the_same_bits() {
                 }
                 world.step().unwrap();
             }
-            let end = hash(&mut world);
+            let end = hash_of(&mut world);
             for (moment, bytes) in moments.iter().rev() {
                 world.restore(moment).unwrap();
                 assert_eq!(&world.snapshot().unwrap(), moment, "{name}");
                 run(&mut world, 100);
-                assert_eq!(hash(&mut world), end, "{name}, from step {}", moment.step);
+                assert_eq!(hash_of(&mut world), end, "{name}, from step {}", moment.step);
                 let mut other = if name == "gpu" { World::from(gpu(&scene)) } else { World::from(cpu(&scene)) };
                 other.load(bytes).unwrap();
                 run(&mut other, 100);
-                assert_eq!(hash(&mut other), end, "{name}, from bytes of step {}", moment.step);
+                assert_eq!(hash_of(&mut other), end, "{name}, from bytes of step {}", moment.step);
             }
         }
     }
@@ -316,13 +304,13 @@ fn trapdoor() -> Scene {
 fn a_condition_acts_in_the_first_step_after_it_holds() {
     let scene = trapdoor();
     let bare = Scene { timeline: Vec::new(), ..scene.clone() };
-    for ((name, mut world), (_, mut watched)) in worlds(&scene).into_iter().zip(worlds(&bare)) {
+    for ((name, mut world), (_, mut watched)) in on_all(&scene).into_iter().zip(on_all(&bare)) {
         while watched.steps() < 15 || watched.max_speed().unwrap() >= 0.01 {
             watched.step().unwrap();
         }
         assert!(watched.steps() > 20, "{name}: it has to fall first");
         run(&mut world, watched.steps());
-        assert_eq!(hash(&mut world), hash(&mut watched), "{name}: nothing has acted yet");
+        assert_eq!(hash_of(&mut world), hash_of(&mut watched), "{name}: nothing has acted yet");
         let before = velocity(&mut world, 1).y;
         world.step().unwrap();
         let gained = velocity(&mut world, 1).y - before;
@@ -336,7 +324,7 @@ fn a_condition_acts_in_the_first_step_after_it_holds() {
     }
     let mut alone = World::from(gpu(&scene));
     run(&mut alone, 120);
-    assert_eq!(batch.hashes().unwrap()[0], hash(&mut alone));
+    assert_eq!(batch.hashes().unwrap()[0], hash_of(&mut alone));
 }
 
 #[test]
@@ -344,7 +332,7 @@ fn a_number_of_bodies_is_a_condition() {
     let mut scene = ball();
     scene.emit(drystone::Emitter::new([Body::dynamic(5.0, 0.0).shape(Shape::circle(0.1))]).every(10).count(4));
     scene.timeline = vec![TimedCommand::when(StartCondition::Bodies(4), gravity(0.0, -6.0))];
-    for (name, mut world) in worlds(&scene) {
+    for (name, mut world) in on_all(&scene) {
         // The third batch comes before step 20, so that there are four bodies before step 21.
         run(&mut world, 21);
         assert_eq!(velocity(&mut world, 0), Vec2::ZERO, "{name}");

@@ -4,26 +4,19 @@
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::types::{BOX, GEOMETRY_MASK, HALF_PLANE, POLYGON, Pose, VERTEX_COUNT_SHIFT};
 use drystone::{Answers, Body, Filter, Geometry, Query, Scene, Shape};
+use drystone_scenes::random::SplitMix;
 use glam::{DVec2, Vec2};
 
-/// SplitMix64 generator.
-pub struct Rng(u64);
+/// Random scenes and queries.
+pub struct Rng(SplitMix);
 
 impl Rng {
     pub fn new(seed: u64) -> Self {
-        Self(seed)
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        Self(SplitMix(seed))
     }
 
     fn unit(&mut self) -> f32 {
-        (self.next() >> 40) as f32 / (1_u64 << 24) as f32
+        self.0.unit()
     }
 
     fn range(&mut self, low: f32, high: f32) -> f32 {
@@ -31,7 +24,7 @@ impl Rng {
     }
 
     fn below(&mut self, count: u64) -> u64 {
-        self.next() % count
+        self.0.bits() % count
     }
 
     fn point(&mut self, low: Vec2, high: Vec2) -> Vec2 {

@@ -47,6 +47,20 @@ pub fn gpu(scene: &Scene) -> GpuWorld {
     GpuWorld::new(context(), scene).unwrap_or_else(|error| panic!("{}: {error}", scene.name))
 }
 
+/// Returns a scene's world on each backend, with its name; the one on three threads shares every stage.
+pub fn on_all(scene: &Scene) -> Vec<(&'static str, World)> {
+    vec![
+        ("cpu", cpu(scene).into()),
+        ("3 threads", cpu(scene).with_threads(3).unwrap().with_sharing_from(0).into()),
+        ("gpu", gpu(scene).into()),
+    ]
+}
+
+/// Returns the hash of a world's state.
+pub fn hash_of(world: &mut World) -> u64 {
+    state::hash(&world.snapshot().unwrap())
+}
+
 /// Backends, for single worlds and for batches.
 pub const BACKENDS: [&str; 2] = ["cpu", "gpu"];
 

@@ -227,7 +227,7 @@ impl LoadTally {
 }
 
 fn caller(address: &str, world: &str, seed: u64, tally: &LoadTally, times: &[RequestTimes; 4]) {
-    let (mut http, mut dice) = (Http::open(address), Dice(seed));
+    let (mut http, mut dice) = (Http::open(address), Dice::new(seed));
     while tally.goes_on() {
         let kind = [0, 0, 0, 0, 0, 1, 1, 2, 2, 3][dice.below(10) as usize];
         let (method, path, body) = match kind {
@@ -453,7 +453,7 @@ fn fairness(service: &Service, huge: &str, long: Duration) -> Value {
             .map(|(number, world)| {
                 let (address, tally, times) = (service.address.clone(), tally.clone(), times.clone());
                 thread::spawn(move || {
-                    let (mut http, mut dice) = (Http::open(&address), Dice(number as u64));
+                    let (mut http, mut dice) = (Http::open(&address), Dice::new(number as u64));
                     while tally.goes_on() {
                         let begun = Instant::now();
                         let status = http.ask("POST", &format!("{world}/step"), "{}").expect("the service answers");

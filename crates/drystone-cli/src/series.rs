@@ -206,13 +206,6 @@ impl CsvTable {
 /// Returns the cells of an event after its time.
 fn event_cells(world: &World, event: &Event) -> String {
     let compiled = world.compiled();
-    let kind = match event.kind {
-        EventKind::Begin => "begin",
-        EventKind::End => "end",
-        EventKind::SensorBegin => "sensor_begin",
-        EventKind::SensorEnd => "sensor_end",
-        EventKind::JointBroke => "joint_broke",
-    };
     let number = |index: u32| if index == NONE { String::new() } else { index.to_string() };
     let [a, b] = event.bodies.map(number);
     // A body that was removed, and whose slot another one has, has no name any more.
@@ -231,7 +224,7 @@ fn event_cells(world: &World, event: &Event) -> String {
     } else {
         ",,,,".to_owned()
     };
-    format!("{kind},{a},{b},{id_a},{id_b},{shape_a},{shape_b},{joint},{},{contact}", cell(joint_name))
+    format!("{},{a},{b},{id_a},{id_b},{shape_a},{shape_b},{joint},{},{contact}", event.kind, cell(joint_name))
 }
 
 /// Returns a name as a cell of CSV (RFC 4180); empty without a name.

@@ -8,6 +8,7 @@ use clap::Args;
 use drystone::BodyType;
 use drystone::low_level::state::{self, ReportedBody};
 use drystone::{Scene, Snapshot, WorldBatch, WorldError};
+use drystone_scenes::random::mixed;
 use glam::Vec2;
 use serde::Serialize;
 
@@ -62,14 +63,6 @@ impl Many {
             }
         })
     }
-}
-
-/// Hashes a number by SplitMix64 (Steele, Lea and Flood 2014).
-fn mixed(seed: u64) -> u64 {
-    let mut x = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 /// Converts the lowest 24 bits to a number from -1 to 1.

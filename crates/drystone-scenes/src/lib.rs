@@ -12,6 +12,7 @@ pub mod catalogue;
 pub mod file;
 #[cfg(feature = "npz")]
 pub mod npz;
+pub mod random;
 pub mod saved;
 pub mod time;
 

@@ -15,6 +15,7 @@ use drystone::{
 };
 use drystone::{Command, Joint, JointCommand, JointKind, Material, Motor, Spring};
 use drystone_scenes::file::{self, FileError, FileErrorKind};
+use drystone_scenes::random::SplitMix;
 use glam::Vec2;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
@@ -1245,7 +1246,7 @@ fn the_schema_accepts_written_scenes() {
 fn mutated_scenes_never_panic() {
     let variable = |name: &str| std::env::var(name).ok().map(|value| value.parse::<u64>().expect(name));
     let limit = variable("DRYSTONE_FUZZ_SECONDS").map(Duration::from_secs);
-    let mut random = Random(variable("DRYSTONE_FUZZ_SEED").unwrap_or(1));
+    let mut random = SplitMix(variable("DRYSTONE_FUZZ_SEED").unwrap_or(1));
     let mut seeds: Vec<(String, &str)> = Vec::new();
     for (name, text) in GOOD.into_iter().chain(bad_scenes()) {
         seeds.push((text.to_owned(), if is(name, "ron") { "x.ron" } else { "x.json" }));
@@ -1255,10 +1256,11 @@ fn mutated_scenes_never_panic() {
     let (mut runs, mut good) = (0_u64, 0_u64);
     while limit.map_or(runs < 3000, |limit| start.elapsed() < limit) {
         // Good scenes half the time, so that mutants get past the syntax.
-        let pick = if random.below(2) == 0 { random.below(GOOD.len()) } else { random.below(seeds.len()) };
+        let pick =
+            if below(&mut random, 2) == 0 { below(&mut random, GOOD.len()) } else { below(&mut random, seeds.len()) };
         let (seed, name) = &seeds[pick];
         let mut text = tokens(seed);
-        for _ in 0..=random.below(4) {
+        for _ in 0..=below(&mut random, 4) {
             mutate(&mut text, &words, &mut random);
         }
         let text = text.concat();
@@ -1277,17 +1279,9 @@ fn mutated_scenes_never_panic() {
     assert!(good > 0 && good < runs, "{good} of {runs} are scenes: the mutations do not explore");
 }
 
-/// `SplitMix64` (Steele, Lea and Flood 2014).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((z ^ (z >> 31)) % end.max(1) as u64).expect("below a usize")
-    }
+/// Returns a random number below `end`.
+fn below(random: &mut SplitMix, end: usize) -> usize {
+    usize::try_from(random.bits() % end.max(1) as u64).expect("below a usize")
 }
 
 /// Splits a text into words, numbers, and other single characters.
@@ -1305,7 +1299,7 @@ fn tokens(text: &str) -> Vec<String> {
     tokens
 }
 
-fn mutate(text: &mut Vec<String>, words: &[String], random: &mut Random) {
+fn mutate(text: &mut Vec<String>, words: &[String], random: &mut SplitMix) {
     const ODD: [&str; 24] = [
         "0",
         "-0",
@@ -1332,24 +1326,24 @@ fn mutate(text: &mut Vec<String>, words: &[String], random: &mut Random) {
         "Some(",
         "r#",
     ];
-    let at = random.below(text.len());
-    let length = random.below(8);
-    match random.below(9) {
+    let at = below(random, text.len());
+    let length = below(random, 8);
+    match below(random, 9) {
         0 if !text.is_empty() => drop(text.remove(at)),
-        1 if !text.is_empty() => text[at].clone_from(&words[random.below(words.len())]),
-        2 => text.insert(at, words[random.below(words.len())].clone()),
-        3 => text.insert(at, ODD[random.below(ODD.len())].to_owned()),
-        4 if !text.is_empty() => ODD[random.below(ODD.len())].clone_into(&mut text[at]),
+        1 if !text.is_empty() => text[at].clone_from(&words[below(random, words.len())]),
+        2 => text.insert(at, words[below(random, words.len())].clone()),
+        3 => text.insert(at, ODD[below(random, ODD.len())].to_owned()),
+        4 if !text.is_empty() => ODD[below(random, ODD.len())].clone_into(&mut text[at]),
         5 => text.truncate(at),
         6 => {
             let end = (at + length * length).min(text.len());
             let copy = text[at..end].to_vec();
-            let to = random.below(text.len());
+            let to = below(random, text.len());
             text.splice(to..to, copy);
         }
         7 => drop(text.drain(at..(at + length).min(text.len()))),
         _ if !text.is_empty() => {
-            let to = random.below(text.len());
+            let to = below(random, text.len());
             text.swap(at, to);
         }
         _ => {}

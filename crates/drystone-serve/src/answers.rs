@@ -339,7 +339,7 @@ pub struct EventAnswer {
     pub step: u64,
     /// `begin`, `end`, `sensor_begin`, `sensor_end` or `joint_broke`.
     #[serde(rename = "type")]
-    pub kind: &'static str,
+    pub kind: String,
     /// Ids of the bodies, `null` for a removed one.
     pub bodies: [Option<String>; 2],
     /// Position of a contact that began, m.

@@ -3,6 +3,7 @@
 
 use super::action::Action;
 use super::app::App;
+use super::build::plain;
 use super::cancel::Cancel;
 use super::edit::RecordedEdit;
 use super::run::{On, Undoing, WorldRun};
@@ -165,7 +166,6 @@ impl App {
         let both_rewind = self.twin.as_ref().is_none_or(|twin| twin.here().is_some_and(WorldRun::rewinds));
         match self.run.here_mut().and_then(WorldRun::take_back) {
             Some(Undoing::Now(deed, words)) => {
-                self.run.learn();
                 self.follow_deed(deed);
                 self.say(format!("undone: {words} · the time goes on from here · Y makes it again"));
                 Ok(())
@@ -196,7 +196,6 @@ impl App {
         self.release();
         match self.run.here_mut().and_then(WorldRun::make_again) {
             Some(Ok(Undoing::Now(deed, words))) => {
-                self.run.learn();
                 self.follow_deed(deed);
                 self.say(format!("made again: {words}"));
                 Ok(())
@@ -235,8 +234,28 @@ impl App {
         self.sent()
     }
 
-    /// Makes a change of the first world in its copy as well.
-    pub(super) fn follow_deed(&mut self, deed: RecordedEdit) {
+    /// Follows a new change of the first world, after which what was left cannot be brought back.
+    pub(super) fn follow_new_deed(&mut self, deed: RecordedEdit) {
+        self.left.forget_after();
+        self.follow_deed(deed);
+    }
+
+    /// Follows a change of the selected body or joint, or says why it was not made. Returns true if it was.
+    pub(super) fn follow_result(&mut self, made: Result<Option<RecordedEdit>, String>) -> bool {
+        match made {
+            Ok(Some(deed)) => {
+                self.follow_new_deed(deed);
+                return true;
+            }
+            Ok(None) => {}
+            Err(error) => self.say(format!("not changed: {}", plain(&error))),
+        }
+        false
+    }
+
+    /// Learns the result of a change of the first world, and makes it in its copy as well.
+    fn follow_deed(&mut self, deed: RecordedEdit) {
+        self.run.learn();
         let Some(other) = &mut self.twin else { return };
         let done = other.here_mut().map(|run| run.edit(deed));
         other.learn();

@@ -4,7 +4,7 @@
 use glam::Vec2;
 
 use super::app::App;
-use super::build::{Tool, plain};
+use super::build::Tool;
 use super::camera_follow::Poses;
 use super::drawing::split;
 use super::inspect::{Inspection, InspectionResult, InspectionTarget, distance_to};
@@ -544,15 +544,8 @@ impl App {
             Some(run) => run.change_joint(id, what, joint),
             None => Err("the world is in the middle of a step".to_owned()),
         };
-        match made {
-            Ok(Some(deed)) => {
-                self.run.learn();
-                self.left.forget_after();
-                self.follow_deed(deed);
-                self.follow_changed_joint(id, joint);
-            }
-            Ok(None) => {}
-            Err(error) => self.say(format!("not changed: {}", plain(&error))),
+        if self.follow_result(made) {
+            self.follow_changed_joint(id, joint);
         }
     }
 
@@ -575,9 +568,7 @@ impl App {
         match run.joint(id) {
             Ok(Some(joint)) => match run.remove_joint(id) {
                 Ok(deed) => {
-                    self.run.learn();
-                    self.left.forget_after();
-                    self.follow_deed(deed);
+                    self.follow_new_deed(deed);
                     let [a, b] = [joint.a, Some(joint.b)].map(|slot| self.body_name(slot));
                     self.say(format!("removed the {} between {a} and {b} · Z brings it back", kind_words(&joint)));
                     self.build.joint = None;

@@ -313,7 +313,7 @@ impl App {
             background_job.cancel();
         }
         let before = std::mem::replace(&mut self.run, WorkerHandle::new(opened.run));
-        // What was said was about the world before.
+        // The message is about the world before.
         self.forget_note();
         let is_parameter = same_catalogue_scene(&source, &self.source) && why == Why::Parameter;
         let old_log = is_parameter.then(|| before.facts().log.clone());

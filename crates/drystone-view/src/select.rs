@@ -6,7 +6,6 @@ use std::sync::Arc;
 use glam::Vec2;
 
 use super::app::App;
-use super::build::plain;
 use super::inspect::{Inspection, InspectionResult, InspectionTarget, Pending};
 use drystone::Command;
 use drystone::WorldError;
@@ -26,7 +25,7 @@ pub(crate) enum SelectionRequest {
     Nothing,
     /// The body at a place, m.
     At(Vec2),
-    /// What a click at a place means, m: the joint there, else the body that was found by the press, else the one at
+    /// The target of a click at a place, m: the joint there, else the body that was found by the press, else the one at
     /// the place. A click on the selected joint means the body.
     Click(Vec2, Option<BodyId>),
     Body(BodyId),
@@ -307,15 +306,8 @@ impl App {
             Some(run) => run.change(id, change),
             None => Err("the world is in the middle of a step".to_owned()),
         };
-        match made {
-            Ok(Some(deed)) => {
-                self.run.learn();
-                self.left.forget_after();
-                self.follow_deed(deed);
-                self.take_in(id);
-            }
-            Ok(None) => {}
-            Err(error) => self.say(format!("not changed: {}", plain(&error))),
+        if self.follow_result(made) {
+            self.take_in(id);
         }
     }
 }

@@ -349,7 +349,7 @@ fn half_planes_of(
     }
 }
 
-/// What becomes of two shapes whose boxes overlap.
+/// Outcome of a meeting of two shapes whose boxes overlap.
 enum Meeting {
     Nothing,
     /// An awake shape has met a sleeping one, whose pairs are searched later.

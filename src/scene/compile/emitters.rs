@@ -1,4 +1,4 @@
-//! What emitters will make: room for it in the tables, and in pictures.
+//! Bodies and joints that emitters will make: room for them in the tables, and in pictures.
 
 use super::Compiled;
 use crate::types::{GEOMETRY_MASK, HALF_PLANE, Pose, ShapeData, u32_from};

@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::Duration;
 
+use drystone_scenes::random::SplitMix;
 use serde_json::Value;
 
 /// Service process, ended when dropped.
@@ -251,16 +252,16 @@ impl Drop for Service {
     }
 }
 
-/// Reproducible random numbers (splitmix64).
-pub struct Dice(pub u64);
+/// Random numbers that repeat.
+pub struct Dice(SplitMix);
 
 impl Dice {
+    pub fn new(seed: u64) -> Self {
+        Self(SplitMix(seed))
+    }
+
     pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.bits()
     }
 
     pub fn below(&mut self, most: u64) -> u64 {

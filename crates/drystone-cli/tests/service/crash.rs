@@ -36,7 +36,7 @@ struct Player {
 
 impl Player {
     fn new(seed: u64) -> Self {
-        Self { dice: Dice(seed), spawned: Vec::new(), named: 0, held: false }
+        Self { dice: Dice::new(seed), spawned: Vec::new(), named: 0, held: false }
     }
 
     fn next(&mut self) -> (&'static str, Value) {
@@ -164,7 +164,7 @@ fn killed_while_it_plays() {
     let world = service.make(&scene());
     let mut done: Vec<(u64, Value)> = Vec::new();
     service.tell(&format!("{world}/play"), &json!({ "speed": 20 }));
-    let mut dice = Dice(3);
+    let mut dice = Dice::new(3);
     for _ in 0..3 {
         for _ in 0..8 {
             std::thread::sleep(Duration::from_millis(dice.below(30)));

@@ -212,7 +212,7 @@ fn killed_at_any_moment_each_is_done_once() {
     let start = || Service::start(folder.path(), &[("CHECKPOINT_SECONDS", "0.01"), crate::crash::OUTSIDE]);
     let mut service = start();
     let world = service.make(&json!({ "scene": "large_pyramid:base=3" }));
-    let mut dice = Dice(5);
+    let mut dice = Dice::new(5);
     let (mut step, mut saved, mut asked) = (0_u64, 0_u64, 0);
     service.tell(&format!("{world}/checkpoint"), &json!({ "name": "a" }));
     for round in 0..crate::crash::count(8) {

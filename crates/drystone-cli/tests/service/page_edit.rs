@@ -206,7 +206,7 @@ fn a_spring_has_the_stiffness_that_was_typed() {
     assert_eq!(browser.errors, Vec::<String>::new());
 }
 
-/// What was undone is made again, to the same bits, by key, by other keys and by the button; a new change ends that.
+/// Undone changes are made again, to the same bits, by key, by other keys and by the button; a new change ends that.
 #[test]
 fn what_was_undone_is_made_again() {
     let folder = tempfile::tempdir().unwrap();
@@ -372,7 +372,7 @@ fn tables_have_a_row_for_each_step() {
     assert_eq!(late.errors, Vec::<String>::new());
 }
 
-/// What is under the pointer is named beside it; a finger, which hides it, gets no text.
+/// The body or joint under the pointer is named beside it; a finger, which hides it, gets no text.
 #[test]
 fn what_is_under_the_pointer_is_named() {
     let folder = tempfile::tempdir().unwrap();

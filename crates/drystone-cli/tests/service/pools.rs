@@ -178,7 +178,7 @@ fn worlds_come_and_go_beside_others() {
     for world in &staying {
         service.tell(&format!("{world}/play"), &json!({ "speed": 0.5 }));
     }
-    let mut dice = Dice(5);
+    let mut dice = Dice::new(5);
     for round in 0..3 {
         // More than the initial batch slots, and again in those that have become free.
         let coming: Vec<_> = scenes[4..].iter().map(|scene| (service.make(scene), alone(&context, scene))).collect();
@@ -265,7 +265,7 @@ fn killed_in_a_pool() {
     scenes.push(rods(70));
     let worlds: Vec<_> = scenes.iter().map(|scene| service.make(scene)).collect();
     let mut twins: Vec<_> = scenes.iter().map(|scene| alone(&context, scene)).collect();
-    let mut dice = Dice(23);
+    let mut dice = Dice::new(23);
     let push = |dice: &mut Dice| [3.0 * dice.unit() as f32, 4.0 * dice.unit() as f32];
     for round in 0..3 {
         // All at the same time, so that they share time slices.

@@ -519,7 +519,7 @@ fn cuts(
     most: usize,
 ) -> (usize, Vec<String>) {
     let mut states = Vec::new();
-    let (mut disk, mut dice, mut seen) = (Disk::new(unheeded), seed.map(Dice), HashSet::new());
+    let (mut disk, mut dice, mut seen) = (Disk::new(unheeded), seed.map(Dice::new), HashSet::new());
     // The last answer requested before has been sent by then.
     let sent: Vec<usize> = marks
         .iter()

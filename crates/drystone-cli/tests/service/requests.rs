@@ -407,7 +407,7 @@ fn spoiled_requests_are_no_mistakes_of_ours() {
     ];
     let words =
         ["null", "-1", "1e999", "99999999999", "\"\"", "[]", "{}", "true", "\\u0000", "\"0.0\"", "1e-400", "NaN"];
-    let mut dice = Dice(5);
+    let mut dice = Dice::new(5);
     let mut seen = std::collections::BTreeMap::new();
     for round in 0..count {
         let (path, text) = &good[dice.below(good.len() as u64) as usize];

@@ -153,7 +153,7 @@ pub const WALK: [(&str, &str); 2] = [("CHECKPOINT_SECONDS", "1000"), OUTSIDE];
 pub fn walks(rounds: u32, start: &dyn Fn() -> Service) -> [u32; 3] {
     let mut service = start();
     let world = service.make(&scene());
-    let mut dice = Dice(7);
+    let mut dice = Dice::new(7);
     let mut past = vec![service.hash(&world)];
     let (mut went, mut refused, mut redone) = (0, 0, 0);
     for round in 0..rounds {

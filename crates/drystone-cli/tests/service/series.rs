@@ -73,7 +73,7 @@ fn series_have_a_row_per_step() {
     assert_eq!(service.get(&format!("{world}/series?from=x")).unwrap().status, 400);
 }
 
-/// What the answer has can be given back to `spawn` and `join`, with one number changed.
+/// Body and joints of the answer can be given back to `spawn` and `join`, with one number changed.
 #[test]
 fn a_body_is_had_with_its_joints() {
     let folder = tempfile::tempdir().unwrap();

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::kit::Stage;
+use crate::kit::{Stage, Yard};
 
 fn number(report: &Value, key: &str) -> f64 {
     report[key].as_f64().unwrap_or_else(|| panic!("no {key} in {report}"))
@@ -13,17 +13,6 @@ fn number(report: &Value, key: &str) -> f64 {
 
 fn note(report: &Value) -> String {
     report["note"].as_str().unwrap_or_default().to_owned()
-}
-
-/// Pixel of a place in the world, by the camera of a report.
-fn pixel(report: &Value, [x, y]: [f64; 2]) -> [f64; 2] {
-    let camera = &report["camera"];
-    let read = |key: &str, index: usize| camera[key][index].as_f64().unwrap();
-    let scale = camera["metres_per_pixel"].as_f64().unwrap();
-    [
-        read("origin", 0) + read("size", 0) / 2.0 + (x - read("center", 0)) / scale,
-        read("origin", 1) + read("size", 1) / 2.0 - (y - read("center", 1)) / scale,
-    ]
 }
 
 fn position(report: &Value, body: usize) -> [f64; 2] {
@@ -34,46 +23,8 @@ fn position(report: &Value, body: usize) -> [f64; 2] {
 const GROUND: &str = r#"{ "version": 1, "name": "yard", "view": { "min": [-6, -1], "max": [6, 6] }, "bodies": [
     { "id": "ground", "type": "static", "position": [0, -0.5], "shapes": [ { "box": { "half": [20, 0.5] } } ] } ] }"#;
 
-/// Stage with that scene, and the report of a window that shows it.
-struct Yard {
-    stage: Stage,
-    backend: &'static str,
-    start: Value,
-}
-
-impl Yard {
-    fn new(backend: &'static str) -> Self {
-        let stage = Stage::new();
-        std::fs::write(stage.path("yard.json"), GROUND).unwrap();
-        let mut yard = Self { stage, backend, start: Value::Null };
-        yard.play("report @/start.json\n");
-        yard.start = yard.report("start");
-        yard
-    }
-
-    fn play(&self, script: &str) {
-        let scene = self.stage.path("yard.json");
-        let arguments = [scene.to_str().unwrap(), "--backend", self.backend, "--paused", "--fresh"];
-        self.stage.play(&arguments, &format!("size 1000 700\nframes 3\nfolder @\n{script}"));
-    }
-
-    fn report(&self, name: &str) -> Value {
-        self.stage.report(&format!("{name}.json"))
-    }
-
-    /// Text of a place in the world for a script, px.
-    fn px(&self, at: [f64; 2]) -> String {
-        let [x, y] = pixel(&self.start, at);
-        format!("{x} {y}")
-    }
-
-    fn drag(&self, from: [f64; 2], to: [f64; 2]) -> String {
-        format!("drag {} {} 4\nsettle\n", self.px(from), self.px(to))
-    }
-
-    fn click(&self, at: [f64; 2]) -> String {
-        format!("click {}\nsettle\n", self.px(at))
-    }
+fn yard(backend: &'static str) -> Yard {
+    Yard::new(GROUND, backend, &[])
 }
 
 fn near(a: f64, b: f64, by: f64) {
@@ -85,7 +36,7 @@ fn near(a: f64, b: f64, by: f64) {
 #[test]
 fn bodies_are_drawn_with_the_pointer() {
     for backend in ["cpu", "gpu"] {
-        let yard = Yard::new(backend);
+        let yard = yard(backend);
         let polygon = [[3.0, 1.0], [5.0, 1.0], [5.0, 2.0], [3.0, 2.0]];
         yard.play(&format!(
             "key 2\nstock dynamic 3 0.4 0.2 2 0.1\n{}report @/box.json\n{}report @/click.json\nkey 3\n{}report @/circle.json\n\
@@ -133,7 +84,7 @@ fn bodies_are_drawn_with_the_pointer() {
 #[test]
 fn outlines_that_turn_inwards_are_one_body() {
     for backend in ["cpu", "gpu"] {
-        let yard = Yard::new(backend);
+        let yard = yard(backend);
         let u = [[-2.0, 0.1], [2.0, 0.1], [2.0, 3.0], [1.0, 3.0], [1.0, 1.0], [-1.0, 1.0], [-1.0, 3.0], [-2.0, 3.0]];
         let clicks: String = u.iter().map(|&at| yard.click(at)).collect();
         yard.play(&format!(
@@ -158,7 +109,7 @@ fn outlines_that_turn_inwards_are_one_body() {
 #[test]
 fn a_click_selects() {
     for backend in ["cpu", "gpu"] {
-        let yard = Yard::new(backend);
+        let yard = yard(backend);
         yard.play(&format!(
             "draw box -1 1 1 3\nselect\nreport @/none.json\n{}frames 3\nreport @/ball.json\n{}frames 3\nreport @/nothing.json\n\
              {}frames 3\nreport @/ground.json\nkey Escape\nframes 2\nreport @/escape.json\n{}frames 3\nreport @/dragged.json\n\
@@ -187,7 +138,7 @@ fn a_click_selects() {
 #[test]
 fn the_selected_body_is_changed() {
     for backend in ["cpu", "gpu"] {
-        let yard = Yard::new(backend);
+        let yard = yard(backend);
         yard.play(
             "draw box -1 3 1 5\ndraw box 2 3 3 4\npick hinge 0 4\npick hinge 2.5 3.5\npick rod -0.5 4.5\npick rod -0.5 5.8\nstep 20\n\
              report @/before.json\nselect 0 4\nreport @/selected.json\nchange density 4\nreport @/dense.json\nchange fixed_rotation on\n\
@@ -228,7 +179,7 @@ fn the_selected_body_is_changed() {
 #[test]
 fn refusals_change_nothing() {
     for backend in ["cpu", "gpu"] {
-        let yard = Yard::new(backend);
+        let yard = yard(backend);
         let tries = [
             ("pick spring 4 4\npick spring 5 5", "in the air"),
             ("pick weld 0 4\npick weld 0.2 4", "same body"),
@@ -266,7 +217,7 @@ fn refusals_change_nothing() {
 /// Joints made by two clicks hold: a hinge and a weld at the first click, a rod at its length, and a spring.
 #[test]
 fn joints_are_made_between_two_clicks() {
-    let yard = Yard::new("cpu");
+    let yard = yard("cpu");
     let make =
         |key: &str, a: [f64; 2], b: [f64; 2]| format!("key {key}\n{}{}key Escape\n", yard.click(a), yard.click(b));
     yard.play(&format!(
@@ -302,7 +253,7 @@ fn joints_are_made_between_two_clicks() {
 #[test]
 fn a_click_pins_bodies_that_overlap() {
     for backend in ["cpu", "gpu"] {
-        let yard = Yard::new(backend);
+        let yard = yard(backend);
         let click = |at: [f64; 2], name: &str| format!("{}report @/{name}.json\n", yard.click(at));
         yard.play(&format!(
             "draw box -2 1 2 2\ndraw circle -1 1.1 -1 1.6\ndraw circle 1 1.1 1 1.6\nselect\nkey 5\n{}{}key Z\nsettle\n{}{}\
@@ -356,7 +307,7 @@ fn a_world_is_cleared_and_begun() {
 /// A built world is saved as a scene, which runs in another window and by `drystone run`.
 #[test]
 fn what_was_built_is_saved_and_runs() {
-    let yard = Yard::new("cpu");
+    let yard = yard("cpu");
     yard.play(
         "draw box -1 3 1 4\ndraw circle 3 3 3.5 3\npick spring 0.5 3.5\npick spring 3 3\nselect 3 3\nchange density 5\n\
          change velocity 0 4\nreport @/built.json\nkey J\nframes 2\nreport @/saved.json\nstep 40\nreport @/here.json\n",
@@ -395,7 +346,7 @@ fn what_was_built_is_saved_and_runs() {
 /// A state saved after changes is resumed to the same bits, and a copy on the other backend gets all changes.
 #[test]
 fn changes_are_kept_and_both_worlds_get_them() {
-    let yard = Yard::new("cpu");
+    let yard = yard("cpu");
     yard.play(
         "draw box -1 3 1 4\npick rod 0.5 3.5\npick rod 0.5 5.5\nselect 0 3.5\nchange density 5\nstep 10\nstate\nframes 2\nstep 10\n\
          report @/on.json\ntwin\nframes 2\nselect 0.2 3.5\nchange mass 3\nreport @/both.json\nundo\nredo\nreport @/again.json\n",
@@ -415,7 +366,7 @@ fn changes_are_kept_and_both_worlds_get_them() {
 /// A density typed on the card changes the body.
 #[test]
 fn the_card_changes_the_body() {
-    let yard = Yard::new("cpu");
+    let yard = yard("cpu");
     yard.play("draw box -1 3 1 5\nframes 3\nshot @/card.png\nreport @/a.json\nclick 170 112\ntext 8\nkey Enter\nframes 3\nreport @/b.json\n");
     let [a, b] = ["a", "b"].map(|name| yard.report(name));
     near(number(&a["selected"], "mass"), 4.0, 1e-3);
@@ -426,7 +377,7 @@ fn the_card_changes_the_body() {
 /// Density and mass on the card follow each other, whichever is typed; undone, both have their old values.
 #[test]
 fn density_and_mass_follow_each_other() {
-    let yard = Yard::new("cpu");
+    let yard = yard("cpu");
     yard.play(
         "draw box -1 3 1 5\nframes 3\nshot @/card.png\nclick 170 132\ntext 2\nkey Enter\nframes 3\nreport @/mass.json\nshot @/mass.png\n\
          click 170 112\ntext 8\nkey Enter\nframes 3\nreport @/density.json\nundo\nreport @/undone.json\nkey J\nframes 2\n",
@@ -449,7 +400,7 @@ fn density_and_mass_follow_each_other() {
 #[test]
 fn overlaps_are_shown_before_the_drop_and_named_after_it() {
     for backend in ["cpu", "gpu"] {
-        let yard = Yard::new(backend);
+        let yard = yard(backend);
         let begin = |from: [f64; 2], to: [f64; 2]| {
             format!("move {}\nframes 1\ndown\nframes 1\nmove {}\nframes 6\n", yard.px(from), yard.px(to))
         };
@@ -504,7 +455,7 @@ fn a_new_scene_begins_paused() {
 #[test]
 fn a_restart_keeps_what_was_built() {
     for backend in ["cpu", "gpu"] {
-        let yard = Yard::new(backend);
+        let yard = yard(backend);
         yard.play(
             "draw box -1 3 1 4\ndraw circle 3 3 3.5 3\npick spring 0.5 3.5\npick spring 3 3\nselect 3 3\nchange density 5\n\
              change name ball\nselect\nreport @/built.json\nstep 30\nreport @/ran.json\ndrop_count 3\ndrop 0 5\nsettle\nstep 20\n\
@@ -526,7 +477,7 @@ fn a_restart_keeps_what_was_built() {
         assert_eq!(number(&report("twice"), "there"), number(&built, "there") + 1.0);
         assert_eq!((number(&report("undone"), "there"), number(&report("undone"), "step")), (3.0, 0.0), "{backend}");
     }
-    let yard = Yard::new("cpu");
+    let yard = yard("cpu");
     yard.play(
         "draw box -1 3 1 4\ndraw box 2 3 3 4\nselect\nreport @/built.json\nstep 90\nreport @/fallen.json\npick hinge -0.5 0.5\n\
          pick hinge 0.5 0.5\nstep 20\nreport @/nailed.json\nkey R\nopened\nframes 2\nreport @/restarted.json\n",
@@ -575,7 +526,7 @@ fn another_scene_is_opened_and_the_one_before_comes_back() {
 #[test]
 fn a_changed_body_stays_the_same_body() {
     for backend in ["cpu", "gpu"] {
-        let yard = Yard::new(backend);
+        let yard = yard(backend);
         yard.play(
             "draw box -1 3 1 5\ndraw box 2 3 3 4\npick rod 0.5 4\npick rod 2.5 3.5\nwatch 0 4\nstep 10\nselect 0 4\nreport @/before.json\n\
              change density 4\nchange friction 0.1\nchange type kinematic\nchange type dynamic\nreport @/changed.json\nchange name crate\n\
@@ -616,7 +567,7 @@ fn a_changed_body_stays_the_same_body() {
 #[test]
 fn undo_keeps_the_time_where_it_can() {
     for backend in ["cpu", "gpu"] {
-        let yard = Yard::new(backend);
+        let yard = yard(backend);
         yard.play(
             "draw box -1 0 1 1\nselect\nstep 20\nundo\nreport @/gone.json\nkey Y\nframes 2\nreport @/redone.json\ndraw box 3 3 4 4\n\
              pick hinge 3.2 3.5\npick hinge 3.8 3.5\nstep 7\nreport @/hung.json\nremove 3.5 3.5\nsettle\nreport @/removed.json\nstep 13\nundo\n\
@@ -662,7 +613,7 @@ fn undo_keeps_the_time_where_it_can() {
 #[test]
 fn a_hinge_turns_about_the_fixed_point() {
     for backend in ["cpu", "gpu"] {
-        let yard = Yard::new(backend);
+        let yard = yard(backend);
         let clicks = |a: [f64; 2], b: [f64; 2]| format!("key 5\n{}{}key Escape\n", yard.click(a), yard.click(b));
         yard.play(&format!(
             "draw box -4 3 -3 4\ndraw box 0 3 1 4\ndraw box 4 3 5 4\nselect\n{}{}{}report @/made.json\nstep 25\nreport @/swung.json\n\
@@ -694,7 +645,7 @@ fn a_hinge_turns_about_the_fixed_point() {
 #[test]
 fn numbers_out_of_range_are_refused_with_a_reason() {
     for backend in ["cpu", "gpu"] {
-        let yard = Yard::new(backend);
+        let yard = yard(backend);
         let [x, y] = MASS;
         let typed =
             |text: &str| format!("click {x} {y}\nframes 2\ntext {text}\nkey Enter\nframes 4\nsettle\nframes 3\n");

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::kit::Stage;
+use crate::kit::{Yard, pixel_of};
 use crate::real_keys::{DELETE, with_hands};
 
 /// A weight of 2 kg on a spring of 100 N/m, drawn from 5 m to 2 m, and a bar on a hinge; g is 10 m/s². At its rest
@@ -25,49 +25,8 @@ fn near(a: f64, b: f64, by: f64) {
     assert!((a - b).abs() < by, "{a} is not {b}");
 }
 
-/// Pixel of a place in the world, by the camera of a report.
-fn pixel(report: &Value, [x, y]: [f64; 2]) -> [f64; 2] {
-    let camera = &report["camera"];
-    let read = |key: &str, index: usize| camera[key][index].as_f64().unwrap();
-    let scale = camera["metres_per_pixel"].as_f64().unwrap();
-    [
-        read("origin", 0) + read("size", 0) / 2.0 + (x - read("center", 0)) / scale,
-        read("origin", 1) + read("size", 1) / 2.0 - (y - read("center", 1)) / scale,
-    ]
-}
-
-/// Stage with that scene, and the report of a window that shows it.
-struct Hanging {
-    stage: Stage,
-    backend: &'static str,
-    start: Value,
-}
-
-impl Hanging {
-    fn new(backend: &'static str) -> Self {
-        let stage = Stage::new();
-        std::fs::write(stage.path("hanging.json"), HANGING).unwrap();
-        let mut this = Self { stage, backend, start: Value::Null };
-        this.play("report @/start.json\n");
-        this.start = this.report("start");
-        this
-    }
-
-    fn play(&self, script: &str) {
-        let scene = self.stage.path("hanging.json");
-        let arguments = [scene.to_str().unwrap(), "--backend", self.backend, "--paused", "--no-sleep", "--fresh"];
-        self.stage.play(&arguments, &format!("size 1000 700\nframes 3\nfolder @\n{script}"));
-    }
-
-    fn report(&self, name: &str) -> Value {
-        self.stage.report(&format!("{name}.json"))
-    }
-
-    /// Text of a place in the world for a script, px, moved to the right by a number of pixels.
-    fn px(&self, at: [f64; 2], beside: f64) -> String {
-        let [x, y] = pixel(&self.start, at);
-        format!("{} {y}", x + beside)
-    }
+fn hanging(backend: &'static str) -> Yard {
+    Yard::new(HANGING, backend, &["--no-sleep"])
 }
 
 /// A place on the line of a spring.
@@ -81,9 +40,9 @@ const HINGE: [f64; 2] = [2.2, 3.0];
 #[test]
 fn a_click_selects_a_joint() {
     for backend in ["cpu", "gpu"] {
-        let hanging = Hanging::new(backend);
+        let hanging = hanging(backend);
         let look = |name: &str, at: [f64; 2], beside: f64| {
-            let at = hanging.px(at, beside);
+            let at = hanging.px_beside(at, beside);
             format!(
                 "move {at}\nframes 14\nreport @/{name}_over.json\nclick {at}\nsettle\nframes 6\nreport @/{name}.json\n"
             )
@@ -135,8 +94,8 @@ fn a_click_selects_a_joint() {
 #[test]
 fn delete_removes_a_joint() {
     for backend in ["cpu", "gpu"] {
-        let hanging = Hanging::new(backend);
-        let (spring, air) = (hanging.px(SPRING, 0.0), hanging.px([4.5, 0.0], 0.0));
+        let hanging = hanging(backend);
+        let (spring, air) = (hanging.px(SPRING), hanging.px([4.5, 0.0]));
         hanging.play(&format!(
             "step 20\nreport @/before.json\nmove {spring}\nframes 9\nkey Delete\nsettle\nreport @/gone.json\nkey Z\nsettle\n\
              report @/back.json\nkey Y\nsettle\nreport @/again.json\nstep 30\nreport @/falls.json\nkey Z\nsettle\n\
@@ -166,8 +125,8 @@ fn delete_removes_a_joint() {
 #[test]
 fn the_card_changes_a_spring() {
     for backend in ["cpu", "gpu"] {
-        let hanging = Hanging::new(backend);
-        let spring = hanging.px(SPRING, 0.0);
+        let hanging = hanging(backend);
+        let spring = hanging.px(SPRING);
         let [x, y] = STIFFNESS;
         hanging.play(&format!(
             "step 30\nclick {spring}\nsettle\nframes 9\nshot @/card.png\nreport @/selected.json\nclick {x} {y}\nframes 2\ntext 40\n\
@@ -197,13 +156,13 @@ fn the_card_changes_a_spring() {
 #[test]
 fn a_changed_joint_is_followed_to_its_new_number() {
     for backend in ["cpu", "gpu"] {
-        let mut hanging = Hanging::new(backend);
+        let mut hanging = hanging(backend);
         let mut scene: Value = serde_json::from_str(HANGING).unwrap();
         scene["joints"].as_array_mut().unwrap().reverse();
-        std::fs::write(hanging.stage.path("hanging.json"), scene.to_string()).unwrap();
+        std::fs::write(hanging.stage.path("yard.json"), scene.to_string()).unwrap();
         hanging.play("report @/start.json\n");
         hanging.start = hanging.report("start");
-        let (spring, hinge) = (hanging.px(SPRING, 0.0), hanging.px(HINGE, 0.0));
+        let (spring, hinge) = (hanging.px(SPRING), hanging.px(HINGE));
         let [x, y] = STIFFNESS;
         let set =
             |value: u32| format!("click {x} {y}\nframes 2\ntext {value}\nkey Enter\nframes 3\nsettle\nframes 9\n");
@@ -239,7 +198,7 @@ fn hands_select_and_remove_a_joint() {
         // The spring is drawn from its fixed end straight down to the weight.
         let [x, y] = positions[positions.len() - 1];
         #[allow(clippy::cast_possible_truncation, reason = "a pixel of a small window")]
-        let at = pixel(&first, [x, y + 0.6]).map(|side| side.round() as i16);
+        let at = pixel_of(&first, [x, y + 0.6]).map(|side| side.round() as i16);
         hands.place(at);
         hands.report();
         hands.button(true);

@@ -230,3 +230,63 @@ pub fn assert_as_kept(stage: &Stage, name: &str) {
 pub fn is_alike(unlike: &Unlike) -> bool {
     unlike.mean < 1.0 && unlike.share < 0.01
 }
+
+/// Pixel of a place in the world, by the camera of a report.
+pub fn pixel_of(report: &Value, [x, y]: [f64; 2]) -> [f64; 2] {
+    let camera = &report["camera"];
+    let read = |key: &str, index: usize| camera[key][index].as_f64().unwrap();
+    let scale = camera["metres_per_pixel"].as_f64().unwrap();
+    [
+        read("origin", 0) + read("size", 0) / 2.0 + (x - read("center", 0)) / scale,
+        read("origin", 1) + read("size", 1) / 2.0 - (y - read("center", 1)) / scale,
+    ]
+}
+
+/// Stage with a scene, a file, and the report of a window that shows it.
+pub struct Yard {
+    pub stage: Stage,
+    pub start: Value,
+    backend: &'static str,
+    options: &'static [&'static str],
+}
+
+impl Yard {
+    pub fn new(scene: &str, backend: &'static str, options: &'static [&'static str]) -> Self {
+        let stage = Stage::new();
+        std::fs::write(stage.path("yard.json"), scene).unwrap();
+        let mut yard = Self { stage, start: Value::Null, backend, options };
+        yard.play("report @/start.json\n");
+        yard.start = yard.report("start");
+        yard
+    }
+
+    pub fn play(&self, script: &str) {
+        let scene = self.stage.path("yard.json");
+        let mut arguments = vec![scene.to_str().unwrap(), "--backend", self.backend, "--paused", "--fresh"];
+        arguments.extend(self.options);
+        self.stage.play(&arguments, &format!("size 1000 700\nframes 3\nfolder @\n{script}"));
+    }
+
+    pub fn report(&self, name: &str) -> Value {
+        self.stage.report(&format!("{name}.json"))
+    }
+
+    /// Text of a place in the world for a script, px.
+    pub fn px(&self, at: [f64; 2]) -> String {
+        self.px_beside(at, 0.0)
+    }
+
+    /// Text of a place in the world for a script, px, moved to the right by a number of pixels.
+    pub fn px_beside(&self, at: [f64; 2], beside: f64) -> String {
+        let [x, y] = pixel_of(&self.start, at);
+        format!("{} {y}", x + beside)
+    }
+
+    pub fn drag(&self, from: [f64; 2], to: [f64; 2]) -> String {
+        format!("drag {} {} 4\nsettle\n", self.px(from), self.px(to))
+    }
+
+    pub fn click(&self, at: [f64; 2]) -> String {
+        format!("click {}\nsettle\n", self.px(at))
+    }
+}

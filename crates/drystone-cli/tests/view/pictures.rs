@@ -1,17 +1,6 @@
 //! Pictures of the window compared with references, and the pointer in the picture: pulling, zooming, moving the view.
 
-use crate::kit::{Stage, assert_as_kept, is_alike};
-
-/// Pixel of a place in the world, by the camera of a report.
-fn pixel(report: &serde_json::Value, [x, y]: [f64; 2]) -> [f64; 2] {
-    let camera = &report["camera"];
-    let read = |key: &str, index: usize| camera[key][index].as_f64().unwrap();
-    let scale = camera["metres_per_pixel"].as_f64().unwrap();
-    [
-        read("origin", 0) + read("size", 0) / 2.0 + (x - read("center", 0)) / scale,
-        read("origin", 1) + read("size", 1) / 2.0 - (y - read("center", 1)) / scale,
-    ]
-}
+use crate::kit::{Stage, assert_as_kept, is_alike, pixel_of};
 
 fn at(report: &serde_json::Value, body: usize) -> [f64; 2] {
     serde_json::from_value(report["positions"][body].clone()).unwrap()
@@ -27,7 +16,7 @@ fn drags(backend: &str) {
     let top = (0..before["positions"].as_array().unwrap().len())
         .max_by(|&a, &b| at(&before, a)[1].total_cmp(&at(&before, b)[1]))
         .unwrap();
-    let [x, y] = pixel(&before, at(&before, top));
+    let [x, y] = pixel_of(&before, at(&before, top));
     let (to_x, to_y) = (x - 150.0, y - 60.0);
     stage.play(
         &arguments,
@@ -35,7 +24,7 @@ fn drags(backend: &str) {
     );
     let [b, c] = ["b.json", "c.json"].map(|name| stage.report(name));
     let [from, pulled, fell] = [&before, &b, &c].map(|report| at(report, top));
-    let hand = pixel(&b, pulled);
+    let hand = pixel_of(&b, pulled);
     assert!((hand[0] - to_x).hypot(hand[1] - to_y) < 40.0, "it hangs on the hand: {hand:?}, not {to_x}, {to_y}");
     assert!(pulled[1] > from[1] - 0.2 && pulled[0] < from[0] - 1.0, "{from:?} → {pulled:?}");
     assert!(fell[1] < pulled[1] - 1.0, "it falls when it is let go of: {pulled:?} → {fell:?}");
@@ -69,7 +58,7 @@ fn the_view_follows_the_hand() {
     let scale = |report: &serde_json::Value| report["camera"]["metres_per_pixel"].as_f64().unwrap();
     assert!(scale(&b) < 0.95 * scale(&a), "closer: {} → {}", scale(&a), scale(&b));
     let place = [0.0, 0.0];
-    let (from, to) = (pixel(&a, place), pixel(&b, place));
+    let (from, to) = (pixel_of(&a, place), pixel_of(&b, place));
     let factor = scale(&a) / scale(&b);
     for (axis, hand) in [200.0, 120.0].into_iter().enumerate() {
         assert!(
@@ -77,7 +66,7 @@ fn the_view_follows_the_hand() {
             "what is under the pointer stays there"
         );
     }
-    let moved = pixel(&c, place);
+    let moved = pixel_of(&c, place);
     assert!((moved[0] - to[0] - 100.0).abs() < 12.0 && (moved[1] - to[1] - 30.0).abs() < 8.0, "{to:?} → {moved:?}");
     assert!((scale(&d) / scale(&a) - 1.0).abs() < 0.05, "all of it is seen again");
 }

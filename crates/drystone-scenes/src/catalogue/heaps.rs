@@ -2,7 +2,8 @@
 
 use drystone::{Body, Scene, Shape};
 
-use super::{Entry, Parameter, Topic, Values, box2d_scene, real, show};
+use super::{Entry, Parameter, Topic, Values, box2d_scene, show};
+use crate::random::SplitMix;
 
 /// Side or diameter of the smallest body, m.
 const SMALLEST: f32 = 0.25;
@@ -31,12 +32,12 @@ pub(super) const MIXED_SIZES: Entry = Entry {
 
 fn mixed_sizes(values: &Values) -> Scene {
     let (count, ratio) = (values.count("bodies"), values.real("ratio"));
-    let mut dice = Dice(values.count("seed"));
+    let mut dice = SplitMix(values.count("seed"));
     let mut bodies = Vec::new();
     let (mut widest, mut area) = (0.0_f32, 0.0);
     for _ in 0..count {
-        let size = SMALLEST * ratio.powf(dice.roll());
-        let (is_box, angle) = (dice.roll() < 0.5, dice.roll() * std::f32::consts::FRAC_PI_2);
+        let size = SMALLEST * ratio.powf(dice.unit());
+        let (is_box, angle) = (dice.unit() < 0.5, dice.unit() * std::f32::consts::FRAC_PI_2);
         let width = GAP + if is_box { size * (angle.sin() + angle.cos()) } else { size };
         widest = widest.max(width);
         area += size * size;
@@ -70,19 +71,4 @@ fn mixed_sizes(values: &Values) -> Scene {
     }
     show(&mut scene, [-half - 1.0, -1.0], [half + 1.0, 2.4 * half]);
     scene
-}
-
-/// Random numbers that repeat: SplitMix64 (Steele, Lea & Flood 2014).
-struct Dice(u64);
-
-impl Dice {
-    /// Returns the next number, evenly spread from 0 to below 1.
-    fn roll(&mut self) -> f32 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        // 24 bits, which an f32 holds exactly.
-        real((bits ^ (bits >> 31)) >> 40) / 16_777_216.0
-    }
 }

@@ -363,18 +363,11 @@ fn events(live: &mut Live, from: u64, most: usize) -> Answer {
     let next = found.last().map_or(from.max(first), |(number, _)| number + 1);
     let mut id = |slot: u32| if slot == NONE { None } else { live.world.body_id(slot as usize) };
     let rows = found.iter().map(|(number, event)| {
-        let kind = match event.kind {
-            EventKind::Begin => "begin",
-            EventKind::End => "end",
-            EventKind::SensorBegin => "sensor_begin",
-            EventKind::SensorEnd => "sensor_end",
-            EventKind::JointBroke => "joint_broke",
-        };
         let begun = event.kind == EventKind::Begin;
         answers::EventAnswer {
             number: *number,
             step: event.step,
-            kind,
+            kind: event.kind.to_string(),
             bodies: event.bodies.map(|slot| id(slot).map(|id| id.to_string())),
             point: begun.then(|| wide(event.point)),
             normal: begun.then(|| wide(event.normal)),
