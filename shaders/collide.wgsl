@@ -397,7 +397,8 @@ fn collide_contact(index: u32, hulls: bool) {
     let turn_b = mul_rotation(q_b, shapes[shape_b].rotation);
     let old_count = flags & POINT_COUNT_MASK;
     let was_apart = old_count == 0u || (flags & IMPACT) != 0u;
-    let may_land = was_apart && (flags & SENSOR) == 0u && (flags & (FIXED_A | FIXED_B)) != 0u;
+    var may_land = was_apart && (flags & SENSOR) == 0u && (flags & (FIXED_A | FIXED_B)) != 0u;
+    let is_one_way = hulls && ((shapes[shape_a].kind | shapes[shape_b].kind) & ONE_WAY_SHAPE) != 0u;
     let moved = closing_motion(flags, a, b, between);
     var manifold = empty_manifold();
     var ahead = vec2<f32>(0.0);
@@ -407,7 +408,11 @@ fn collide_contact(index: u32, hulls: bool) {
     // compiled once.
     near_distance = params.speculative_distance;
     for (var look = 0u; look < 3u; look += 1u) {
-        let met = manifold_of(shape_a, shape_b, turn_a, turn_b, d + ahead, hulls);
+        var met = manifold_of(shape_a, shape_b, turn_a, turn_b, d + ahead, hulls);
+        if look == 0u && is_one_way && old_count == 0u && lowest(met) < -params.linear_slop {
+            met = empty_manifold();
+            may_land = false;
+        }
         let closing = -dot(moved, met.normal);
         let gap = lowest(met);
         if look == 0u {
@@ -499,7 +504,7 @@ fn collide_contact(index: u32, hulls: bool) {
         manifolds[index].points[point] = fresh;
     }
     manifolds[index].preloads = preloads;
-    contacts[index].flags = (flags & (FIXED_A | FIXED_B | TOUCHED)) | CACHED | manifold.count | sensed
+    contacts[index].flags = (flags & (FIXED_A | FIXED_B | HUB_A | HUB_B | TOUCHED)) | CACHED | manifold.count | sensed
         | select(0u, IMPACT, lands);
     contacts[index].color = select(color, NONE, manifold.count == 0u);
     contacts[index].features = features;

@@ -1,5 +1,5 @@
 // color: src/stages/color.rs. Colours the contacts, so that no two of a colour share a dynamic body: color_inherit;
-// color_claim and color_commit several times or not at all; color_finish; color_count, scan, color_place.
+// color_claim and color_commit several times or not at all; color_finish; color_count, scan, color_place; color_split.
 
 //#import types
 //#import math
@@ -76,6 +76,7 @@ fn claim(contact: u32, round: u32) {
     let color = propose(contact);
     if color == OVERFLOW_COLOR {
         contacts[contact].color = OVERFLOW_COLOR;
+        take(contact, contacts[contact].flags, OVERFLOW_COLOR);
         return;
     }
     contacts[contact].color = color | PROPOSAL;
@@ -136,7 +137,7 @@ fn color_inherit(
         half_asleep = ((flags & FIXED_A) == 0u && (states[contacts[index].body_a].status & ASLEEP) != 0u)
             || ((flags & FIXED_B) == 0u && (states[contacts[index].body_b].status & ASLEEP) != 0u);
     }
-    if (params.switches & FORCE_OVERFLOW) != 0u || half_asleep {
+    if (params.switches & FORCE_OVERFLOW) != 0u || half_asleep || (flags & (HUB_A | HUB_B)) != 0u {
         contacts[index].color = OVERFLOW_COLOR;
     } else if color < COLOR_COUNT && color != OVERFLOW_COLOR {
         take(index, flags, color);
@@ -224,6 +225,24 @@ var<workgroup> segment_counts: array<u32, 1024>;
 const SEGMENT: u32 = COLOR_BLOCK / COLOR_COUNT;
 var<workgroup> block_counts: array<atomic<u32>, 32>;
 
+// Returns true if all colours of contacts between dynamic bodies are taken at a body, and one of its contacts is in the
+// overflow.
+fn is_hub(body: u32) -> bool {
+    const ALL = DYNAMIC_MASK | (1u << OVERFLOW_COLOR);
+    return (atomicLoad(&color_masks[body]) & ALL) == ALL;
+}
+
+// Returns true if all of the overflow can be split, as that of the previous step, which the counters still have.
+fn can_split() -> bool {
+    let size = counters.color_starts[OVERFLOW_COLOR + 1u] - counters.color_starts[OVERFLOW_COLOR];
+    return splits_overflow() && size <= max_splits(params.shape_count);
+}
+
+// Returns true if the overflow is split, and not solved in order.
+fn splits_overflow() -> bool {
+    return (params.switches & FORCE_OVERFLOW) == 0u && max_splits(params.shape_count) > 0u;
+}
+
 fn color_of(index: u32) -> u32 {
     if index < counters.contacts && (contacts[index].flags & POINT_COUNT_MASK) != 0u {
         return contacts[index].color;
@@ -243,7 +262,15 @@ fn color_count(
         atomicStore(&block_counts[lane], 0u);
     }
     workgroupBarrier();
-    let color = color_of(block * COLOR_BLOCK + lane);
+    let index = block * COLOR_BLOCK + lane;
+    var color = color_of(index);
+    // The colours of the contacts of new hubs are taken back.
+    if color < DYNAMIC_COLORS && can_split() && (contacts[index].flags & (FIXED_A | FIXED_B)) == 0u {
+        if is_hub(contacts[index].body_a) || is_hub(contacts[index].body_b) {
+            color = OVERFLOW_COLOR;
+            contacts[index].color = OVERFLOW_COLOR;
+        }
+    }
     if color != NONE {
         atomicAdd(&block_counts[color], 1u);
     }
@@ -305,7 +332,160 @@ fn color_place(
         let end = atomicLoad(&counters.touching);
         counters.color_starts[COLOR_COUNT] = end;
         color_starts[COLOR_COUNT] = end;
+        // Until `color_split` has run.
+        color_starts[SPLIT_COUNT] = 0u;
+        color_starts[HUB_COUNT] = 0u;
+        color_starts[SHARE_COUNT] = 0u;
+        slots[params.contact_capacity + 1u] = 0u;
+        slots[params.contact_capacity + 2u] = 0u;
         // For prepare, which has no binding left for another buffer.
         slots[params.contact_capacity] = end;
+    }
+}
+
+const SPLIT_LANES: u32 = 256u;
+var<workgroup> split_count: u32;
+var<workgroup> overflow_count: u32;
+var<workgroup> hub_count: atomic<u32>;
+var<workgroup> share_count: atomic<u32>;
+var<workgroup> listed_hubs: u32;
+// Body of a hub, its first share, and the first and last of its contacts that are split.
+var<workgroup> current_hub: vec4<u32>;
+// Lanes with a share of the current hub, as bits.
+var<workgroup> found_shares: array<atomic<u32>, 8>;
+
+// Claims of a body, which colouring no longer needs: number of its contacts that are split, the first and the last.
+fn contact_count(body: u32) -> u32 {
+    return body * CLAIM_SLOTS;
+}
+
+fn first_contact(body: u32) -> u32 {
+    return body * CLAIM_SLOTS + 1u;
+}
+
+fn last_contact(body: u32) -> u32 {
+    return body * CLAIM_SLOTS + 2u;
+}
+
+// One workgroup: lists the contacts of the overflow that are split, and their hubs (src/stages/color/split.rs).
+@compute @workgroup_size(SPLIT_LANES)
+fn color_split(@builtin(local_invocation_index) lane: u32) {
+    let first = color_starts[OVERFLOW_COLOR];
+    if lane == 0u {
+        let most = select(0u, max_splits(params.shape_count), splits_overflow());
+        overflow_count = color_starts[OVERFLOW_COLOR + 1u] - first;
+        split_count = min(overflow_count, most);
+        atomicStore(&hub_count, 0u);
+        atomicStore(&share_count, 0u);
+    }
+    let count = workgroupUniformLoad(&split_count);
+    // Where not all of the overflow can be split, no body counts as a hub: colours are then better.
+    let all = overflow_count;
+    for (var rest = count + lane; rest < all; rest += SPLIT_LANES) {
+        contacts[slots[first + rest]].flags &= ~(HUB_A | HUB_B);
+    }
+    if count == 0u {
+        return;
+    }
+    for (var split = lane; split < count; split += SPLIT_LANES) {
+        let contact = slots[first + split];
+        for (var end = 0u; end < 2u; end += 1u) {
+            let body = select(contacts[contact].body_b, contacts[contact].body_a, end == 0u);
+            atomicStore(&color_claims[contact_count(body)], 0u);
+            atomicStore(&color_claims[first_contact(body)], NONE);
+            atomicStore(&color_claims[last_contact(body)], 0u);
+        }
+    }
+    storageBarrier();
+    for (var split = lane; split < count; split += SPLIT_LANES) {
+        let contact = slots[first + split];
+        for (var end = 0u; end < 2u; end += 1u) {
+            let body = select(contacts[contact].body_b, contacts[contact].body_a, end == 0u);
+            if (contacts[contact].flags & select(FIXED_B, FIXED_A, end == 0u)) == 0u {
+                atomicAdd(&color_claims[contact_count(body)], 1u);
+                atomicMin(&color_claims[first_contact(body)], split);
+                atomicMax(&color_claims[last_contact(body)], split);
+            }
+        }
+    }
+    storageBarrier();
+    let share_words = HUB_WORDS + 3u * max_splits(params.shape_count);
+    for (var split = lane; split < count; split += SPLIT_LANES) {
+        let contact = slots[first + split];
+        for (var end = 0u; end < 2u; end += 1u) {
+            let body = select(contacts[contact].body_b, contacts[contact].body_a, end == 0u);
+            let shares = max(atomicLoad(&color_claims[contact_count(body)]), 1u);
+            // A body with no more contacts than there are colours is a hub no longer.
+            let flag = select(HUB_B, HUB_A, end == 0u);
+            contacts[contact].flags = (contacts[contact].flags & ~flag) | select(0u, flag, shares > DYNAMIC_COLORS && count == all);
+            slots[params.contact_capacity + 3u + 2u * split + end] = shares;
+            // The order of the hubs differs from run to run and does not matter.
+            if shares > 1u && atomicLoad(&color_claims[first_contact(body)]) == split {
+                let hub = atomicAdd(&hub_count, 1u);
+                color_starts[HUB_WORDS + 3u * hub] = body;
+                color_starts[HUB_WORDS + 3u * hub + 1u] = atomicAdd(&share_count, shares);
+                color_starts[HUB_WORDS + 3u * hub + 2u] = shares;
+            }
+        }
+    }
+    storageBarrier();
+    workgroupBarrier();
+    if lane == 0u {
+        listed_hubs = atomicLoad(&hub_count);
+        color_starts[SPLIT_COUNT] = count;
+        color_starts[HUB_COUNT] = listed_hubs;
+        color_starts[SHARE_COUNT] = atomicLoad(&share_count);
+        // For prepare, which has no binding left for another buffer.
+        slots[params.contact_capacity + 1u] = first;
+        slots[params.contact_capacity + 2u] = count;
+    }
+    let hubs = workgroupUniformLoad(&listed_hubs);
+    // The shares of a hub in the order of their contacts.
+    for (var hub = 0u; hub < hubs; hub += 1u) {
+        if lane == 0u {
+            let body = color_starts[HUB_WORDS + 3u * hub];
+            let first_split = atomicLoad(&color_claims[first_contact(body)]);
+            let last_split = atomicLoad(&color_claims[last_contact(body)]);
+            current_hub = vec4<u32>(body, color_starts[HUB_WORDS + 3u * hub + 1u], first_split, last_split);
+        }
+        let current = workgroupUniformLoad(&current_hub);
+        var share = current.y;
+        for (var begin = current.z; begin <= current.w; begin += SPLIT_LANES) {
+            if lane < SPLIT_LANES / 32u {
+                atomicStore(&found_shares[lane], 0u);
+            }
+            workgroupBarrier();
+            let split = begin + lane;
+            var end = NONE;
+            if split <= current.w {
+                let contact = slots[first + split];
+                if contacts[contact].body_a == current.x {
+                    end = 0u;
+                } else if contacts[contact].body_b == current.x {
+                    end = 1u;
+                }
+            }
+            if end != NONE {
+                atomicOr(&found_shares[lane / 32u], 1u << (lane % 32u));
+            }
+            workgroupBarrier();
+            var before = 0u;
+            var in_chunk = 0u;
+            for (var word = 0u; word < SPLIT_LANES / 32u; word += 1u) {
+                let lanes = atomicLoad(&found_shares[word]);
+                in_chunk += countOneBits(lanes);
+                if word < lane / 32u {
+                    before += countOneBits(lanes);
+                } else if word == lane / 32u {
+                    before += countOneBits(lanes & ((1u << (lane % 32u)) - 1u));
+                }
+            }
+            if end != NONE {
+                color_starts[share_words + 2u * (share + before)] = params.body_count + 2u * split + end;
+                color_starts[share_words + 2u * (share + before) + 1u] = current.x;
+            }
+            workgroupBarrier();
+            share += in_chunk;
+        }
     }
 }

@@ -28,9 +28,11 @@ fn obey(index: u32) {
         }
         let status = states[body].status;
         let left = bodies[body].kind == VACANT && commands[index].kind == COMMAND_WAKE;
-        if (bodies[body].kind == DYNAMIC && (status & ASLEEP) != 0u) || left {
+        let sleeps = bodies[body].kind == DYNAMIC && (status & ASLEEP) != 0u;
+        let is_fixed = bodies[body].kind != DYNAMIC && commands[index].kind == COMMAND_WAKE;
+        if sleeps || left || is_fixed {
             states[body].status = (status & ~(ASLEEP | QUIET_MASK)) | WOKEN;
-            if islands[body] < params.body_count {
+            if (sleeps || left) && islands[body] < params.body_count {
                 atomicOr(&island_flags[islands[body]], ISLAND_WAKE);
             }
         }
@@ -97,6 +99,10 @@ fn set_joint(index: u32) {
             } else {
                 joints[place].flags &= ~JOINT_DISABLED;
             }
+        }
+        case COMMAND_JOINT_FIXED: {
+            let fixed = select(0u, JOINT_FIXED_A, value.x != 0.0) | select(0u, JOINT_FIXED_B, value.y != 0.0);
+            joints[place].flags = (joints[place].flags & ~(JOINT_FIXED_A | JOINT_FIXED_B)) | fixed;
         }
         default: {
         }

@@ -6,6 +6,9 @@ const MIN_LENGTH: f32 = 1e-5;
 const RECYCLE_COS: f32 = 0.98;
 const FACE_PREFERENCE: f32 = 0.1;
 const EDGE_PREFERENCE: f32 = 1e-6;
+const LINK_SLACK: f32 = 2e-7;
+const LINK_OVERLAP: f32 = 1e-3;
+const PARALLEL: f32 = 1e-6;
 const MIN_CORNER_ANGLE: f32 = 0.5;
 const ROUNDING: f32 = 1e-6;
 

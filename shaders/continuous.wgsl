@@ -378,6 +378,9 @@ fn meet(size: Size, base: vec2<f32>, motion: Motion, own: u32, other: u32, bulle
     let together = (kind_a & kind_b & BULLET_SHAPE) != 0u;
     var first = party(own, motion);
     var second = party(other, other_motion);
+    if is_link(other) && is_behind(other, place(first, second, 0.0).at) {
+        return so_far;
+    }
     var sizes = size;
     if together {
         let smaller = min(shapes[own].bound, shapes[other].bound);

@@ -119,7 +119,7 @@ fn without_joints(lane: u32, lanes: u32) {
         if is_of_bodies(program.lines[at].x) {
             each_body(lane, lanes);
         } else {
-            tail(lane, lanes, 0u, COLOR_COUNT);
+            tail(lane, lanes, 0u, COLOR_COUNT, false);
         }
     }
 }
@@ -133,7 +133,7 @@ fn with_joints(lane: u32, lanes: u32) {
         } else if is_of_joints(program.lines[at].x) {
             tail_joints(lane, lanes, 0u, JOINT_COLORS + 1u);
         } else {
-            tail(lane, lanes, 0u, COLOR_COUNT);
+            tail(lane, lanes, 0u, COLOR_COUNT, false);
         }
     }
 }

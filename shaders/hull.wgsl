@@ -35,6 +35,20 @@ fn hull_normal(shape: u32, index: u32) -> vec2<f32> {
     return right_perp(hull_edge(shape, index).tangent);
 }
 
+fn hull_faces(shape: u32) -> u32 {
+    return select(hull_count(shape), 1u, is_link(shape));
+}
+
+fn hull_admits(shape: u32, normal: vec2<f32>) -> bool {
+    if !is_link(shape) {
+        return true;
+    }
+    let cosines = vertices[shapes[shape].first_vertex + 2u];
+    let tangent = hull_edge(shape, 0u).tangent;
+    let cosine = select(cosines.y, cosines.x, dot(normal, tangent) < 0.0);
+    return dot(normal, right_perp(tangent)) >= cosine - LINK_SLACK;
+}
+
 fn hull_lowest(shape: u32, up: vec2<f32>) -> Lowest {
     var lowest = Lowest(0u, dot(up, hull_point(shape, 0u)));
     let count = hull_count(shape);
@@ -58,10 +72,14 @@ fn separate(
     hull: u32, other: u32, at: vec2<f32>, rel: vec2<f32>, on_b: bool, preference: f32, best_so_far: Best,
 ) -> Best {
     var best = best_so_far;
-    let count = hull_count(hull);
+    let count = hull_faces(hull);
     for (var face = 0u; face < count; face += 1u) {
         let normal = hull_normal(hull, face);
-        let lowest = hull_lowest(other, inv_rotate(rel, normal));
+        let down = inv_rotate(rel, normal);
+        if !hull_admits(other, -down) {
+            continue;
+        }
+        let lowest = hull_lowest(other, down);
         let apart = dot(normal, at - hull_point(hull, face)) + lowest.height;
         if apart > best.separation + preference {
             best = Best(apart, face, on_b);
@@ -82,7 +100,10 @@ fn hull_hull(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>)
     let d_b = inv_rotate(turn_b, -d);
     let radius = shapes[a].radius + shapes[b].radius;
     let preference = FACE_PREFERENCE * min(params.linear_slop, 0.1 * min(shapes[a].bound, shapes[b].bound));
-    var best = Best(-FAR, 0u, false);
+    if is_behind(a, d_a) || is_behind(b, d_b) {
+        return manifold;
+    }
+    var best = Best(-FAR, 0u, is_link(b));
     best = separate(a, b, d_a, between, false, preference, best);
     best = separate(b, a, d_b, back, true, preference, best);
     if best.separation - radius > near_distance {
@@ -153,7 +174,7 @@ fn hull_hull(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>)
     }
 
     if best.separation < -ROUNDING * (shapes[a].bound + shapes[b].bound) {
-        if !reaches {
+        if !reaches && !is_link(a) && !is_link(b) {
             // The preferred face is not the best one, and the deepest vertex lies beside it; far beside it, if an edge
             // continues almost where the face ends. Then the other end of that edge is as deep, and near.
             var deepest = hull_lowest(other, up).vertex;
@@ -197,8 +218,12 @@ fn hull_hull(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>)
     if distance + preference >= nearest {
         return manifold;
     }
-    manifold.count = 0u;
     if distance - radius > near_distance {
+        manifold.count = 0u;
+        return manifold;
+    }
+    let is_own = hull_admits(hull, gap / distance) && hull_admits(other, inv_rotate(rel, -gap / distance));
+    if distance > preference && !is_own {
         return manifold;
     }
     var towards = normal;
@@ -227,10 +252,14 @@ fn hull_hull(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>)
 fn hull_circle(hull: u32, turn: vec2<f32>, radius: f32, d: vec2<f32>) -> Touch {
     var manifold = empty_manifold();
     let center = inv_rotate(turn, d);
+    if is_behind(hull, center) {
+        return manifold;
+    }
     let count = hull_count(hull);
+    let faces = hull_faces(hull);
     var face = 0u;
     var height = -FAR;
-    for (var index = 0u; index < count; index += 1u) {
+    for (var index = 0u; index < faces; index += 1u) {
         let here = dot(hull_normal(hull, index), center - hull_point(hull, index));
         if here > height {
             face = index;
@@ -242,7 +271,8 @@ fn hull_circle(hull: u32, turn: vec2<f32>, radius: f32, d: vec2<f32>) -> Touch {
     var normal = right_perp(edge.tangent);
     var distance = height;
     // Beside the highest face the nearest point is a vertex. A centre inside is always above it.
-    if along < 0.0 || along > edge.width {
+    let over = select(0.0, LINK_OVERLAP * radius, is_link(hull));
+    if along < -over || along > edge.width + over {
         var gap = vec2<f32>(0.0);
         var least = FAR;
         for (var index = 0u; index < count; index += 1u) {
@@ -256,6 +286,9 @@ fn hull_circle(hull: u32, turn: vec2<f32>, radius: f32, d: vec2<f32>) -> Touch {
         distance = sqrt(least);
         if distance > FACE_PREFERENCE * min(params.linear_slop, 0.1 * radius) {
             normal = gap / distance;
+        }
+        if !hull_admits(hull, normal) {
+            return manifold;
         }
     }
     let apart = distance - shapes[hull].radius - radius;

@@ -11,6 +11,7 @@
 
 const NO_PAST_COLOR: u32 = 0xffu;
 const KEPT_FLAGS: u32 = ((1u << PAST_COLOR_SHIFT) - 1u) & ~(RECYCLED | TOUCHED | INITIAL);
+const KIND_FLAGS: u32 = FIXED_A | FIXED_B | SENSOR;
 
 @compute @workgroup_size(LANES)
 fn match_contacts(
@@ -34,7 +35,12 @@ fn match_contacts(
             let past_color = min(contacts_previous[old].color, NO_PAST_COLOR);
             let did_touch = (flags & (POINT_COUNT_MASK | OVERLAPS)) != 0u && (flags & INITIAL) == 0u;
             let touched = select(0u, TOUCHED, did_touch);
-            contacts[index].flags = (flags & KEPT_FLAGS) | touched | (past_color << PAST_COLOR_SHIFT);
+            let kinds = contacts[index].flags & KIND_FLAGS;
+            var carried = (flags & KEPT_FLAGS) | touched | (past_color << PAST_COLOR_SHIFT);
+            if (carried & KIND_FLAGS) != kinds {
+                carried = (carried & ~(KIND_FLAGS | HUB_A | HUB_B)) | kinds | (NO_PAST_COLOR << PAST_COLOR_SHIFT);
+            }
+            contacts[index].flags = carried;
             contacts[index].color = old;
             contacts[index].features = contacts_previous[old].features;
             contacts[index].rolling_impulse = contacts_previous[old].rolling_impulse;

@@ -92,6 +92,11 @@ fn is_finite(v: f32) -> bool {
     return (bitcast<u32>(v) & 0x7f800000u) != 0x7f800000u;
 }
 
+// Returns the number of contacts that a world with this many shapes can split (src/stages/color/split.rs).
+fn max_splits(shapes: u32) -> u32 {
+    return select(min(2u * shapes, MAX_SPLITS), 0u, shapes < MIN_SPLIT_SHAPES);
+}
+
 // Returns the index of this thread in the whole dispatch, which has two dimensions if one would exceed the limit.
 fn flat_index(workgroup: vec3<u32>, workgroups: vec3<u32>, lanes: u32, lane: u32) -> u32 {
     return (workgroup.y * workgroups.x + workgroup.x) * lanes + lane;

@@ -142,7 +142,7 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
             at_once = run.end - run.slot < 2u;
         }
         // Fixed shapes are met ahead.
-        let looks_ahead = is_grid && (params.fixed_levels >> level & 1u) != 0u;
+        let looks_ahead = is_grid && ((params.fixed_levels >> level) & 1u) != 0u;
         var near = aabb;
         if looks_ahead || !is_grid {
             near = ahead;

@@ -46,8 +46,19 @@ fn prepare(
             inv = vec4<f32>(inv.xy, 0.0, 0.0);
         }
     }
-    constraints[slot].body_a = a;
-    constraints[slot].body_b = b;
+    // Shares of hubs: src/stages/color/split.rs.
+    var row_a = a;
+    var row_b = b;
+    let split = slot - slots[params.contact_capacity + 1u];
+    if slot >= slots[params.contact_capacity + 1u] && split < slots[params.contact_capacity + 2u] {
+        let shares_a = slots[params.contact_capacity + 3u + 2u * split];
+        let shares_b = slots[params.contact_capacity + 3u + 2u * split + 1u];
+        row_a = select(a, params.body_count + 2u * split, shares_a > 1u);
+        row_b = select(b, params.body_count + 2u * split + 1u, shares_b > 1u);
+        inv *= vec4<f32>(vec2<f32>(f32(shares_a)), vec2<f32>(f32(shares_b)));
+    }
+    constraints[slot].body_a = row_a;
+    constraints[slot].body_b = row_b;
     constraints[slot].normal = normal;
     constraints[slot].inv_mass_a = inv.x;
     constraints[slot].inv_inertia_a = inv.y;
@@ -55,7 +66,7 @@ fn prepare(
     constraints[slot].inv_inertia_b = inv.w;
     let is_loaded = max(preloads.x, preloads.y) > MAX_PRELOAD * params.linear_slop;
     constraints[slot].flags = flags | select(0u, LOADED, is_loaded);
-    constraints[slot].friction = mix_friction(shapes[shape_a].friction, shapes[shape_b].friction);
+    constraints[slot].friction = mix_by(params.friction_mix, shapes[shape_a].friction, shapes[shape_b].friction);
     // Missing points are all zero.
     var separations = vec2<f32>(0.0);
     var r_a_0 = vec2<f32>(0.0);
@@ -89,7 +100,8 @@ fn prepare(
     constraints[slot].measured = vec2<f32>(0.0);
     if (params.switches & SURFACES) != 0u {
         var surface = Surface(0.0, 0.0, 0.0, 0.0);
-        surface.kinetic_friction = mix_friction(shapes[shape_a].kinetic_friction, shapes[shape_b].kinetic_friction);
+        surface.kinetic_friction =
+            mix_by(params.friction_mix, shapes[shape_a].kinetic_friction, shapes[shape_b].kinetic_friction);
         surface.tangent_speed = shapes[shape_a].tangent_speed + shapes[shape_b].tangent_speed;
         surface.rolling_resistance = max(shapes[shape_a].rolling_resistance, shapes[shape_b].rolling_resistance)
             * max(shapes[shape_a].radius, shapes[shape_b].radius);
@@ -100,11 +112,18 @@ fn prepare(
     }
 }
 
-// Returns the acceleration of a body by gravity and its force, m/s².
-fn mix_friction(a: f32, b: f32) -> f32 {
-    return sqrt(a * b);
+// Returns a coefficient of two shapes by a mixing rule.
+fn mix_by(rule: u32, a: f32, b: f32) -> f32 {
+    switch rule {
+        case MIX_MIN: { return min(a, b); }
+        case MIX_MAX: { return max(a, b); }
+        case MIX_MEAN: { return 0.5 * (a + b); }
+        case MIX_PRODUCT: { return a * b; }
+        default: { return sqrt(a * b); }
+    }
 }
 
+// Returns the acceleration of a body by gravity and its force, m/s².
 fn pushed(body: u32) -> vec2<f32> {
     let inv_mass = bodies[body].inv_mass;
     let asleep = (params.switches & SLEEP) != 0u && (states[body].status & ASLEEP) != 0u;
@@ -132,8 +151,6 @@ fn prepare_rebounds(
     let index = slots[slot];
     let shape_a = contacts[index].shape_a;
     let shape_b = contacts[index].shape_b;
-    let restitution_a = shapes[shape_a].restitution;
-    let restitution_b = shapes[shape_b].restitution;
     var radii = 0.0;
     var radius_a = 0.0;
     var between = vec2<f32>(0.0);
@@ -142,11 +159,8 @@ fn prepare_rebounds(
         radii = radius_a + shapes[shape_b].radius;
         between = manifolds[index].points[0].anchor_a - manifolds[index].points[0].anchor_b;
     }
-    rebounds[slot].restitution = select(
-        min(restitution_a, restitution_b),
-        max(restitution_a, restitution_b),
-        (params.switches & RESTITUTION_MAX) != 0u,
-    );
+    rebounds[slot].restitution =
+        mix_by(params.restitution_mix, shapes[shape_a].restitution, shapes[shape_b].restitution);
     rebounds[slot].radii = radii;
     rebounds[slot].acceleration = pushed(contacts[index].body_b) - pushed(contacts[index].body_a);
     rebounds[slot].between = between;

@@ -1,12 +1,8 @@
-// Queries between two steps: src/query.rs, with src/query/narrow.rs and src/query/walk.rs function by function. Runs
-// after bound and bin, which build the grid for the present poses.
+// Rays and casts of queries between two steps: src/query.rs, with src/query/narrow.rs, src/query/cast.rs and
+// src/query/walk.rs function by function. Runs after bound and bin, which build the grid for the present poses.
 
-//#import types
-//#import math
-//#import constants
-//#import grid
-//#import cells
-//#import outline
+//#import ray
+//#import meeting
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> shapes: array<ShapeData>;
@@ -19,424 +15,228 @@
 @group(0) @binding(8) var<storage, read> rays: array<Ray>;
 @group(0) @binding(9) var<storage, read_write> ray_hits: array<Hit>;
 @group(0) @binding(10) var<storage, read> regions: array<Region>;
-// One word per region and one more, then the shapes found. After the scan, region `i` has the items from word
-// `region_items[i]` on, counted from the first item.
-@group(0) @binding(11) var<storage, read_write> region_items: array<u32>;
 
-struct QueryParams {
-    // Number of rays or regions.
-    count: u32,
-    // Capacity for items.
-    capacity: u32,
-}
+const TAKES_ONCE: bool = false;
 
-struct RayHit {
-    fraction: f32,
-    normal: vec2<f32>,
-    // Shape that was hit, or NONE.
-    shape: u32,
-}
-
-fn no_hit() -> RayHit {
-    return RayHit(0.0, vec2<f32>(0.0), NONE);
-}
-
-// ── narrow.rs ──
-
-fn is_placed(pose: Pose) -> bool {
-    return is_finite(pose.position.x) && is_finite(pose.position.y)
-        && is_finite(pose.rotation.x) && is_finite(pose.rotation.y);
-}
-
-fn sees(category: u32, mask: u32, group: i32, shape: u32) -> bool {
-    if group == shapes[shape].group && group != 0 {
-        return group > 0;
+fn take(hit: RayHit, so_far: RayHit) -> RayHit {
+    if hit.fraction > so_far.fraction || (hit.fraction == so_far.fraction && hit.shape >= so_far.shape) {
+        return so_far;
     }
-    return (mask & shapes[shape].category) != 0u && (shapes[shape].mask & category) != 0u;
-}
-
-fn is_near(origin: vec2<f32>, delta: vec2<f32>, slack: f32, aabb: Aabb) -> bool {
-    let low = aabb.min - slack;
-    let high = aabb.max + slack;
-    let end = origin + delta;
-    if min(origin.x, end.x) > high.x || max(origin.x, end.x) < low.x {
-        return false;
-    }
-    if min(origin.y, end.y) > high.y || max(origin.y, end.y) < low.y {
-        return false;
-    }
-    let half = (high - low) * 0.5;
-    let arm = origin - (low + high) * 0.5;
-    return abs(cross_2d(delta, arm)) <= abs(delta.y) * half.x + abs(delta.x) * half.y;
-}
-
-fn turn_of(shape: u32, pose: Pose) -> vec2<f32> {
-    return mul_rotation(pose.rotation, shapes[shape].rotation);
-}
-
-fn center_of(shape: u32, pose: Pose) -> vec2<f32> {
-    return pose.position + rotate(pose.rotation, shapes[shape].offset);
-}
-
-fn ray_shape(ray: Ray, shape: u32, pose: Pose) -> RayHit {
-    let turn = turn_of(shape, pose);
-    let origin = inv_rotate(turn, ray.origin - center_of(shape, pose));
-    let delta = inv_rotate(turn, ray.delta);
-    var hit: RayHit;
-    if (shapes[shape].kind & GEOMETRY_MASK) == HALF_PLANE {
-        hit = ray_half_plane(shape, origin, delta);
-    } else {
-        hit = ray_hull(shape, origin, delta);
-    }
-    hit.normal = rotate(turn, hit.normal);
     return hit;
 }
 
-fn against(delta: vec2<f32>) -> vec2<f32> {
-    let size = length(delta);
-    if size > 0.0 {
-        return -delta / size;
-    }
-    return vec2<f32>(0.0);
+// ── cast.rs ──
+
+struct Met {
+    fraction: f32,
+    normal: vec2<f32>,
+    point: vec2<f32>,
+    depth: f32,
+    // Shape that was met, or NONE.
+    shape: u32,
 }
 
-fn inside(shape: u32, delta: vec2<f32>) -> RayHit {
-    return RayHit(0.0, against(delta), shape);
+fn not_met() -> Met {
+    return Met(0.0, vec2<f32>(0.0), vec2<f32>(0.0), 0.0, NONE);
 }
 
-fn ray_half_plane(shape: u32, origin: vec2<f32>, delta: vec2<f32>) -> RayHit {
-    if origin.y <= 0.0 {
-        return inside(shape, delta);
-    }
-    if -delta.y < origin.y {
-        return no_hit();
-    }
-    return RayHit(origin.y / -delta.y, vec2<f32>(0.0, 1.0), shape);
-}
-
-fn ray_hull(shape: u32, origin: vec2<f32>, delta: vec2<f32>) -> RayHit {
-    let count = hull_count(shape);
-    let radius = shapes[shape].radius;
-    if count == 1u {
-        return ray_corner(shape, 0u, origin, delta);
-    }
-    let sharp = radius == 0.0 && count > 2u;
-    var entry = -1.0;
-    var exit = 1.0;
-    var face = 0u;
-    var highest = -FAR;
-    for (var index = 0u; index < count; index += 1u) {
-        let point = hull_point(shape, index);
-        let edge = hull_point(shape, select(0u, index + 1u, index + 1u < count)) - point;
-        let normal = right_perp(edge / length(edge));
-        let height = dot(normal, origin - point) - radius;
-        let rate = dot(normal, delta);
-        if height > 0.0 {
-            if -rate < height {
-                return no_hit();
-            }
-            let fraction = height / -rate;
-            if fraction > entry {
-                entry = fraction;
-                face = index;
-            }
-        } else {
-            if rate > 0.0 && count > 2u {
-                exit = min(height / -rate, exit);
-            }
-            if entry < 0.0 && height > highest {
-                highest = height;
-                face = index;
-            }
-        }
-    }
-    let first = hull_point(shape, face);
-    let next = select(0u, face + 1u, face + 1u < count);
-    let edge = hull_point(shape, next) - first;
-    let width = length(edge);
-    let tangent = edge / width;
-    if entry < 0.0 {
-        let along = dot(tangent, origin - first);
-        if sharp || (along >= 0.0 && along <= width) {
-            return inside(shape, delta);
-        }
-        var corner = 0u;
-        var least = FAR;
-        for (var index = 0u; index < count; index += 1u) {
-            let arm = origin - hull_point(shape, index);
-            let squared = dot(arm, arm);
-            if squared < least {
-                corner = index;
-                least = squared;
-            }
-        }
-        return ray_corner(shape, corner, origin, delta);
-    }
-    if entry > exit {
-        return no_hit();
-    }
-    let along = dot(tangent, origin + delta * entry - first);
-    if sharp || (along >= 0.0 && along <= width) {
-        return RayHit(entry, right_perp(tangent), shape);
-    }
-    return ray_corner(shape, select(next, face, along < 0.0), origin, delta);
-}
-
-fn ray_corner(shape: u32, corner: u32, origin: vec2<f32>, delta: vec2<f32>) -> RayHit {
-    let radius = shapes[shape].radius;
-    let arm = origin - hull_point(shape, corner);
-    if dot(arm, arm) <= radius * radius {
-        return inside(shape, delta);
-    }
-    let squared = dot(delta, delta);
-    let towards = -dot(arm, delta);
-    if towards <= 0.0 {
-        return no_hit();
-    }
-    let nearest = towards / squared;
-    let miss = arm + delta * nearest;
-    let rest = radius * radius - dot(miss, miss);
-    if rest < 0.0 {
-        return no_hit();
-    }
-    let fraction = max(nearest - sqrt(rest / squared), 0.0);
-    if fraction > 1.0 {
-        return no_hit();
-    }
-    let out = arm + delta * fraction;
-    let size = length(out);
-    if radius > 0.0 && size > 0.0 {
-        return RayHit(fraction, out / size, shape);
-    }
-    return RayHit(fraction, against(delta), shape);
-}
-
-// Returns the AABB of a shape without a margin, as src/stages/bound.rs does. For a half plane: its surface.
-fn bounds_of(shape: u32, pose: Pose) -> Aabb {
+fn cast_shape(ray: Ray, region: u32, shape: u32, pose: Pose) -> Met {
     let turn = turn_of(shape, pose);
     let center = center_of(shape, pose);
-    let kind = shapes[shape].kind & GEOMETRY_MASK;
-    if kind == HALF_PLANE {
-        let normal = vec2<f32>(-turn.y, turn.x);
-        return Aabb(vec2<f32>(f32(HALF_PLANE_ROW), dot(normal, center)), normal);
+    let origin = inv_rotate(turn, regions[region].center - center);
+    let delta = inv_rotate(turn, ray.delta);
+    // The moving shape at its own centre.
+    let meeting = Meeting(region, shape, vec2<f32>(0.0), turn);
+    var met: Met;
+    if (shapes[shape].kind & GEOMETRY_MASK) == HALF_PLANE {
+        met = cast_half_plane(meeting, origin, delta);
+    } else {
+        met = cast_hull(meeting, origin, delta);
     }
-    let radius = shapes[shape].radius;
-    if kind == POLYGON {
-        var low = vec2<f32>(FAR);
-        var high = vec2<f32>(-FAR);
-        let count = hull_count(shape);
+    met.normal = rotate(turn, met.normal);
+    met.point = center + rotate(turn, met.point);
+    return met;
+}
+
+fn cast_half_plane(meeting: Meeting, origin: vec2<f32>, delta: vec2<f32>) -> Met {
+    let up = vec2<f32>(0.0, 1.0);
+    let lowest = lowest_along(meeting, up);
+    let height = origin.y + lowest.y - regions[meeting.region].radius;
+    if height <= 0.0 {
+        return Met(0.0, up, vec2<f32>(origin.x + lowest.x, 0.0), -height, meeting.shape);
+    }
+    if -delta.y < height {
+        return not_met();
+    }
+    let fraction = height / -delta.y;
+    return Met(fraction, up, vec2<f32>(origin.x + lowest.x + delta.x * fraction, 0.0), 0.0, meeting.shape);
+}
+
+fn cast_hull(meeting: Meeting, origin: vec2<f32>, delta: vec2<f32>) -> Met {
+    make_difference(meeting);
+    let own_radius = shapes[meeting.shape].radius;
+    let radii = own_radius + regions[meeting.region].radius;
+    let out = way_out(radii, origin);
+    var hit = RayHit(0.0, out.normal, meeting.shape);
+    if !out.is_inside {
+        hit = ray_outline(meeting.shape, sum_count, radii, true, origin, delta);
+    }
+    if hit.shape == NONE {
+        return not_met();
+    }
+    let depth = select(0.0, out.depth, out.is_inside);
+    let at = origin + delta * hit.fraction + hit.normal * depth;
+    return Met(hit.fraction, hit.normal, nearest_on(meeting, at) + hit.normal * own_radius, depth, meeting.shape);
+}
+
+fn lowest_along(meeting: Meeting, up: vec2<f32>) -> vec2<f32> {
+    var lowest = side_point(meeting, true, 0u);
+    var height = dot(up, lowest);
+    let count = side_count(meeting, true);
+    for (var index = 1u; index < count; index += 1u) {
+        let point = side_point(meeting, true, index);
+        let here = dot(up, point);
+        if here < height {
+            lowest = point;
+            height = here;
+        }
+    }
+    return lowest;
+}
+
+fn first_of(meeting: Meeting, of_region: bool, sign: f32) -> u32 {
+    var first = 0u;
+    var best = side_point(meeting, of_region, 0u) * sign;
+    let count = side_count(meeting, of_region);
+    for (var index = 1u; index < count; index += 1u) {
+        let here = side_point(meeting, of_region, index) * sign;
+        if here.y < best.y || (here.y == best.y && here.x < best.x) {
+            first = index;
+            best = here;
+        }
+    }
+    return first;
+}
+
+fn make_difference(meeting: Meeting) {
+    let own_points = side_count(meeting, false);
+    let other_points = side_count(meeting, true);
+    let first = first_of(meeting, false, 1.0);
+    let other_first = first_of(meeting, true, -1.0);
+    let count = select(0u, own_points, own_points > 1u);
+    let other_count = select(0u, other_points, other_points > 1u);
+    var index = 0u;
+    var other = 0u;
+    sum_count = 0u;
+    for (var turn = 0u; turn < MAX_DIFFERENCE; turn += 1u) {
+        if !(index < count || other < other_count || sum_count == 0u) {
+            break;
+        }
+        let at = side_point(meeting, false, (first + index) % own_points);
+        let other_at = -side_point(meeting, true, (other_first + other) % other_points);
+        sum[sum_count] = at + other_at;
+        sum_count += 1u;
+        if count + other_count == 0u {
+            break;
+        }
+        let edge = side_point(meeting, false, (first + index + 1u) % own_points) - at;
+        let other_edge = -side_point(meeting, true, (other_first + other + 1u) % other_points) - other_at;
+        let turns = cross_2d(edge, other_edge);
+        let along = dot(edge, other_edge);
+        let are_parallel = along > 0.0 && abs(turns) <= PARALLEL * along;
+        let takes_own = index < count && (other == other_count || are_parallel || turns > 0.0);
+        let takes_other = other < other_count && (index == count || are_parallel || turns <= 0.0);
+        index += select(0u, 1u, takes_own);
+        other += select(0u, 1u, takes_other);
+    }
+}
+
+struct WayOut {
+    is_inside: bool,
+    normal: vec2<f32>,
+    depth: f32,
+}
+
+fn way_out(radius: f32, origin: vec2<f32>) -> WayOut {
+    var nearest = vec2<f32>(0.0);
+    var least = FAR;
+    var normal = vec2<f32>(0.0, 1.0);
+    var highest = -FAR;
+    for (var index = 0u; index < sum_count; index += 1u) {
+        let arm = origin - sum[index];
+        if dot(arm, arm) < least {
+            nearest = arm;
+            least = dot(arm, arm);
+        }
+        if sum_count > 1u {
+            let edge = sum[select(0u, index + 1u, index + 1u < sum_count)] - sum[index];
+            let size = length(edge);
+            let tangent = edge / size;
+            let height = dot(right_perp(tangent), arm);
+            if height > highest {
+                normal = right_perp(tangent);
+                highest = height;
+            }
+            let along = dot(tangent, arm);
+            if along >= 0.0 && along <= size && height >= 0.0 && height * height < least {
+                nearest = right_perp(tangent) * height;
+                least = height * height;
+            }
+        }
+    }
+    if sum_count > 2u && highest <= 0.0 {
+        return WayOut(true, normal, radius - highest);
+    }
+    let distance = sqrt(least);
+    if distance > radius || radius == 0.0 {
+        return WayOut(false, normal, 0.0);
+    }
+    return WayOut(true, select(normal, nearest / distance, distance > 0.0), radius - distance);
+}
+
+fn share_along(arm: vec2<f32>, edge: vec2<f32>) -> f32 {
+    let squared = dot(edge, edge);
+    if squared > 0.0 {
+        return clamp(dot(arm, edge) / squared, 0.0, 1.0);
+    }
+    return 0.0;
+}
+
+fn nearest_on(meeting: Meeting, at: vec2<f32>) -> vec2<f32> {
+    let count = side_count(meeting, false);
+    let others = side_count(meeting, true);
+    var nearest = side_point(meeting, false, 0u);
+    var least = FAR;
+    for (var index = 0u; index < count; index += 1u) {
+        let start = side_point(meeting, false, index);
+        let edge = side_point(meeting, false, select(0u, index + 1u, index + 1u < count)) - start;
+        for (var other = 0u; other < others; other += 1u) {
+            let point = at + side_point(meeting, true, other);
+            let here = start + edge * share_along(point - start, edge);
+            let arm = point - here;
+            if dot(arm, arm) < least {
+                nearest = here;
+                least = dot(arm, arm);
+            }
+        }
+    }
+    for (var other = 0u; other < others; other += 1u) {
+        let start = side_point(meeting, true, other);
+        let edge = side_point(meeting, true, select(0u, other + 1u, other + 1u < others)) - start;
         for (var index = 0u; index < count; index += 1u) {
-            let point = rotate(turn, hull_point(shape, index));
-            low = min(low, point);
-            high = max(high, point);
-        }
-        return Aabb(center + low - radius, center + high + radius);
-    }
-    var reach = vec2<f32>(radius);
-    if kind != CIRCLE {
-        let half = shapes[shape].half;
-        let spread = abs(turn);
-        reach += vec2<f32>(spread.x * half.x + spread.y * half.y, spread.y * half.x + spread.x * half.y);
-    }
-    return Aabb(center - reach, center + reach);
-}
-
-// Region in the frame of a shape: its centre is at `at`; `turn` rotates the shape into the world.
-struct Meeting {
-    region: u32,
-    shape: u32,
-    at: vec2<f32>,
-    turn: vec2<f32>,
-}
-
-fn side_count(meeting: Meeting, of_region: bool) -> u32 {
-    if of_region {
-        return regions[meeting.region].count;
-    }
-    return hull_count(meeting.shape);
-}
-
-fn side_point(meeting: Meeting, of_region: bool, index: u32) -> vec2<f32> {
-    if of_region {
-        return meeting.at + inv_rotate(meeting.turn, regions[meeting.region].points[index]);
-    }
-    return hull_point(meeting.shape, index);
-}
-
-fn region_shape(region: u32, shape: u32, pose: Pose) -> bool {
-    let half_plane = (shapes[shape].kind & GEOMETRY_MASK) == HALF_PLANE;
-    if regions[region].count == 0u {
-        let bounds = bounds_of(shape, pose);
-        let own = Aabb(regions[region].points[0], regions[region].points[1]);
-        if half_plane {
-            let lowest = select(own.max, own.min, bounds.max > vec2<f32>(0.0));
-            return bounds.max.x * lowest.x + bounds.max.y * lowest.y <= bounds.min.y;
-        }
-        return overlaps(own, bounds);
-    }
-    let turn = turn_of(shape, pose);
-    let at = inv_rotate(turn, regions[region].center - center_of(shape, pose));
-    let meeting = Meeting(region, shape, at, turn);
-    if half_plane {
-        for (var index = 0u; index < regions[region].count; index += 1u) {
-            if side_point(meeting, true, index).y <= regions[region].radius {
-                return true;
-            }
-        }
-        return false;
-    }
-    let radius = shapes[shape].radius + regions[region].radius;
-    let apart = max(gap(meeting, false), gap(meeting, true));
-    if apart > radius {
-        return false;
-    }
-    if apart <= 0.0 && apart > -FAR {
-        return true;
-    }
-    return radius > 0.0 && (near(meeting, false, radius * radius) || near(meeting, true, radius * radius));
-}
-
-fn gap(meeting: Meeting, of_region: bool) -> f32 {
-    var found = -FAR;
-    let count = side_count(meeting, of_region);
-    if count < 2u {
-        return found;
-    }
-    let others = side_count(meeting, !of_region);
-    for (var index = 0u; index < count; index += 1u) {
-        let first = side_point(meeting, of_region, index);
-        let next = side_point(meeting, of_region, select(0u, index + 1u, index + 1u < count));
-        let edge = next - first;
-        let tangent = edge / length(edge);
-        let normal = right_perp(tangent);
-        var height = FAR;
-        var beyond = FAR;
-        for (var other = 0u; other < others; other += 1u) {
-            let point = side_point(meeting, !of_region, other);
-            height = min(height, dot(normal, point - first));
-            beyond = min(beyond, dot(tangent, point - next));
-        }
-        found = max(found, height);
-        if count == 2u {
-            found = max(found, beyond);
-        }
-    }
-    return found;
-}
-
-fn near(meeting: Meeting, of_region: bool, limit: f32) -> bool {
-    let count = side_count(meeting, of_region);
-    let others = side_count(meeting, !of_region);
-    for (var index = 0u; index < count; index += 1u) {
-        let first = side_point(meeting, of_region, index);
-        let edge = side_point(meeting, of_region, select(0u, index + 1u, index + 1u < count)) - first;
-        let squared = dot(edge, edge);
-        for (var other = 0u; other < others; other += 1u) {
-            var arm = side_point(meeting, !of_region, other) - first;
-            if squared > 0.0 {
-                arm -= edge * clamp(dot(arm, edge) / squared, 0.0, 1.0);
-            }
-            if dot(arm, arm) <= limit {
-                return true;
+            let point = side_point(meeting, false, index);
+            let from_start = point - at - start;
+            let arm = from_start - edge * share_along(from_start, edge);
+            if dot(arm, arm) < least {
+                nearest = point;
+                least = dot(arm, arm);
             }
         }
     }
-    return false;
+    return nearest;
 }
 
 // ── walk.rs ──
-
-fn has_half_plane(plane: u32) -> bool {
-    return aabbs[plane].min.x == f32(HALF_PLANE_ROW);
-}
-
-fn meet(ray: Ray, shape: u32, so_far: RayHit) -> RayHit {
-    if !sees(ray.category, ray.mask, ray.group, shape) {
-        return so_far;
-    }
-    let pose = poses[shapes[shape].body];
-    if !is_placed(pose) {
-        return so_far;
-    }
-    let hit = ray_shape(ray, shape, pose);
-    if hit.shape == NONE || hit.fraction > so_far.fraction
-        || (hit.fraction == so_far.fraction && shape >= so_far.shape) {
-        return so_far;
-    }
-    return hit;
-}
-
-fn meet_run(ray: Ray, slack: f32, run: Run, so_far: RayHit) -> RayHit {
-    var nearest = so_far;
-    for (var slot = run.slot; slot < run.end; slot += 1u) {
-        let shape = cell_shapes[slot];
-        if is_near(ray.origin, ray.delta * nearest.fraction, slack, aabbs[shape]) {
-            nearest = meet(ray, shape, nearest);
-        }
-    }
-    return nearest;
-}
-
-fn ray_level(ray: Ray, level: u32, so_far: RayHit) -> RayHit {
-    var nearest = so_far;
-    let spread = abs(ray.origin) + abs(ray.delta);
-    let slack = RAY_SLACK * max(spread.x, spread.y);
-    let grid = params.levels[level];
-    let reach = grid.half_cell + slack;
-    let end = ray.origin + ray.delta * nearest.fraction;
-    let low = cell_of(grid, min(ray.origin, end) - reach);
-    let high = cell_of(grid, max(ray.origin, end) + reach);
-    let steps = abs(ray.delta) * grid.inv_cell;
-    let upright = steps.y >= steps.x;
-    let first = select(low.x, low.y, upright);
-    let last = select(high.x, high.y, upright);
-    let slices = u32(last - first) + 1u;
-    let log2_size = vec2<u32>(grid.log2_width, grid.log2_height);
-    let cells = 1u << (log2_size.x + log2_size.y);
-    if slices >= cells / SLICE_CELLS {
-        return meet_run(ray, slack, run_of_level(level), nearest);
-    }
-
-    let start = select(ray.origin.x, ray.origin.y, upright);
-    let rate = select(ray.delta.x, ray.delta.y, upright);
-    let along = select(reach.x, reach.y, upright);
-    let half = grid.half_cell;
-    let thickness = 2.0 * select(half.x, half.y, upright);
-    var inverse = 0.0;
-    if rate != 0.0 {
-        inverse = 1.0 / rate;
-    }
-    for (var step = 0i; step < i32(slices); step += 1i) {
-        let slice = select(last - step, first + step, rate >= 0.0);
-        let near_side = f32(slice) * thickness - along;
-        let far_side = f32(slice) * thickness + thickness + along;
-        let a = (near_side - start) * inverse;
-        let b = (far_side - start) * inverse;
-        let enter = max(min(a, b), 0.0);
-        let leave = min(max(a, b), nearest.fraction);
-        if enter > nearest.fraction {
-            break;
-        }
-        let here = ray.origin + ray.delta * enter;
-        let there = ray.origin + ray.delta * leave;
-        let left = cell_of(grid, min(here, there) - reach);
-        let right = min(cell_of(grid, max(here, there) + reach), left + (vec2<i32>(1i) << log2_size) - 1i);
-        if upright {
-            let range = CellRange(left, right);
-            let run = run_of_row(level, range, slice);
-            nearest = meet_run(ray, slack, run, nearest);
-            if run.wraps {
-                nearest = meet_run(ray, slack, rest_of_row(level, range, slice), nearest);
-            }
-        } else {
-            for (var line = left.y; line <= right.y; line += 1i) {
-                let cell = cell_index(grid, slice, line);
-                nearest = meet_run(ray, slack, run_of_cells(cell, cell), nearest);
-            }
-        }
-    }
-    return nearest;
-}
 
 // Selects the world of a batch. Without batches it does nothing (src/gpu/shader/batch.rs).
 fn enter(world: u32) {
@@ -455,92 +255,51 @@ fn query_ray(
     }
     let ray = rays[index];
     enter(ray.world);
-    var nearest = RayHit(1.0, vec2<f32>(0.0), NONE);
-    for (var turn = 0u; turn < plane_count(); turn += 1u) {
-        let plane = plane_at(turn);
-        if has_half_plane(plane) {
-            nearest = meet(ray, plane, nearest);
-        }
-    }
-    for (var level = 0u; level < params.level_count; level += 1u) {
-        nearest = ray_level(ray, level, nearest);
-    }
+    let nearest = visit_ray(ray);
     let point = ray.origin + ray.delta * nearest.fraction;
-    ray_hits[index] = Hit(point, nearest.normal, nearest.fraction, nearest.shape, vec2<u32>(0u));
+    ray_hits[index] = Hit(point, nearest.normal, nearest.fraction, nearest.shape, 0.0, 0u);
 }
 
-fn lies_in(region: u32, shape: u32) -> bool {
-    if !sees(regions[region].category, regions[region].mask, regions[region].group, shape) {
-        return false;
+fn reach_of(ray: Ray, region: u32) -> f32 {
+    var far = 0.0;
+    for (var index = 0u; index < regions[region].count; index += 1u) {
+        far = max(far, length(regions[region].points[index]));
     }
-    let pose = poses[shapes[shape].body];
-    return is_placed(pose) && region_shape(region, shape, pose);
+    let spread = abs(ray.origin) + abs(ray.delta);
+    return far + regions[region].radius + RAY_SLACK * max(spread.x, spread.y);
 }
 
-// Counts the shapes of a run that the region reaches. With `emit`, writes them from item `start` on, if they fit.
-fn visit(region: u32, bounds: Aabb, run: Run, emit: bool, start: u32) -> u32 {
-    var count = 0u;
+fn meet_first(ray: Ray, region: u32, shape: u32, first: Met) -> Met {
+    if !may_meet(ray.category, ray.mask, ray.group, ray.ignore, shape) {
+        return first;
+    }
+    let met = cast_shape(ray, region, shape, poses[shapes[shape].body]);
+    if met.shape == NONE {
+        return first;
+    }
+    let is_deeper = met.fraction == 0.0 && first.fraction == 0.0 && met.depth > first.depth;
+    let is_lower = met.fraction == first.fraction && met.depth == first.depth && shape < first.shape;
+    if met.fraction < first.fraction || is_deeper || is_lower {
+        return met;
+    }
+    return first;
+}
+
+fn cast_run(ray: Ray, region: u32, bounds: Aabb, reach: f32, run: Run, so_far: Met) -> Met {
+    var first = so_far;
     for (var slot = run.slot; slot < run.end; slot += 1u) {
         let shape = cell_shapes[slot];
-        if overlaps(bounds, aabbs[shape]) && lies_in(region, shape) {
-            keep(shape, emit, start + count);
-            count += 1u;
+        let aabb = aabbs[shape];
+        if overlaps(bounds, aabb) && is_near(ray.origin, ray.delta * first.fraction, reach, aabb) {
+            first = meet_first(ray, region, shape, first);
         }
     }
-    return count;
+    return first;
 }
 
-fn keep(shape: u32, emit: bool, item: u32) {
-    if emit && item < query_params.capacity {
-        region_items[query_params.count + 1u + item] = shape;
-    }
-}
-
-fn search(region: u32, emit: bool, start: u32) -> u32 {
-    var count = 0u;
-    for (var turn = 0u; turn < plane_count(); turn += 1u) {
-        let plane = plane_at(turn);
-        if has_half_plane(plane) && lies_in(region, plane) {
-            keep(plane, emit, start + count);
-            count += 1u;
-        }
-    }
-    let bounds = Aabb(regions[region].min, regions[region].max);
-    for (var level = 0u; level < params.level_count; level += 1u) {
-        let range = cells_around(level, bounds.min, bounds.max);
-        for (var row = range.low.y; row <= range.high.y; row += 1i) {
-            let run = run_of_row(level, range, row);
-            count += visit(region, bounds, run, emit, start + count);
-            if run.wraps {
-                count += visit(region, bounds, rest_of_row(level, range, row), emit, start + count);
-            }
-        }
-    }
-    return count;
-}
-
-// One thread per region, and one more for the total.
+// One thread per cast.
 @compute @workgroup_size(LANES)
-fn query_count(
-    @builtin(workgroup_id) workgroup: vec3<u32>,
-    @builtin(num_workgroups) workgroups: vec3<u32>,
-    @builtin(local_invocation_index) lane: u32,
-) {
-    let index = flat_index(workgroup, workgroups, LANES, lane);
-    if index > query_params.count {
-        return;
-    }
-    var count = 0u;
-    if index < query_params.count {
-        enter(regions[index].world);
-        count = search(index, false, 0u);
-    }
-    region_items[index] = count;
-}
-
-// One thread per region. In any order: the host sorts each list.
-@compute @workgroup_size(LANES)
-fn query_emit(
+fn query_cast(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
@@ -549,9 +308,29 @@ fn query_emit(
     if index >= query_params.count {
         return;
     }
-    let start = region_items[index];
-    if region_items[index + 1u] > start {
-        enter(regions[index].world);
-        _ = search(index, true, start);
+    enter(regions[index].world);
+    let ray = path_of(index);
+    var first = not_met();
+    first.fraction = 1.0;
+    for (var turn = 0u; turn < plane_count(); turn += 1u) {
+        let plane = plane_at(turn);
+        if has_half_plane(plane) {
+            first = meet_first(ray, index, plane, first);
+        }
     }
+    let low = regions[index].min;
+    let high = regions[index].max;
+    let bounds = Aabb(min(low, low + ray.delta), max(high, high + ray.delta));
+    let reach = reach_of(ray, index);
+    for (var level = 0u; level < params.level_count; level += 1u) {
+        let range = cells_around(level, bounds.min, bounds.max);
+        for (var row = range.low.y; row <= range.high.y; row += 1i) {
+            let run = run_of_row(level, range, row);
+            first = cast_run(ray, index, bounds, reach, run, first);
+            if run.wraps {
+                first = cast_run(ray, index, bounds, reach, rest_of_row(level, range, row), first);
+            }
+        }
+    }
+    ray_hits[index] = Hit(first.point, first.normal, first.fraction, first.shape, first.depth, 0u);
 }

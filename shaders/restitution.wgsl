@@ -103,7 +103,7 @@ fn restitution(
 
 @compute @workgroup_size(LANES)
 fn restitution_tail(@builtin(local_invocation_index) lane: u32) {
-    tail(lane, LANES, sweep.first_color, sweep.end_color);
+    tail(lane, LANES, sweep.first_color, sweep.end_color, (sweep.flags & SPLIT_DONE) != 0u);
 }
 
 fn each_constraint(slot: u32) {

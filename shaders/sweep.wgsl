@@ -18,6 +18,8 @@
 @group(0) @binding(6) var<storage, read_write> rebounds: array<Rebound>;
 @group(1) @binding(0) var<uniform> sweep: Sweep;
 
+//#import hub
+
 // Returns the approach speed from which on there is an impact at a point that carries this impulse, m/s.
 fn impact_speed(impulse: f32) -> f32 {
     let gravity = abs(params.gravity);
@@ -25,8 +27,12 @@ fn impact_speed(impulse: f32) -> f32 {
     return select(free, max(params.pressing_threshold, free), impulse > 0.0);
 }
 
+// Visits only those contacts of the overflow that are split.
 fn wide(workgroup: vec3<u32>, workgroups: vec3<u32>, lane: u32) {
-    let end = color_starts[sweep.first_color + 1u];
+    var end = color_starts[sweep.first_color + 1u];
+    if sweep.first_color == OVERFLOW_COLOR {
+        end = color_starts[OVERFLOW_COLOR] + color_starts[SPLIT_COUNT];
+    }
     let stride = workgroups.x * workgroups.y * LANES;
     var slot = color_starts[sweep.first_color] + flat_index(workgroup, workgroups, LANES, lane);
     if slot < end {
@@ -41,31 +47,55 @@ fn wide(workgroup: vec3<u32>, workgroups: vec3<u32>, lane: u32) {
 }
 
 // Run by one workgroup with `all_lanes` lanes. Each colour begins with the barrier instead of ending with it: a
-// software adapter cuts a kernel at its first barrier, and compiles what comes before it twice.
-fn tail(lane: u32, all_lanes: u32, first_color: u32, end_color: u32) {
+// software adapter cuts a kernel at its first barrier, and compiles what comes before it twice. It also executes what
+// an `if` leaves out, without effect; so the work on shares is outside of the loop over the colours. If
+// `is_split_done`, the contacts that are split have been visited.
+fn tail(lane: u32, all_lanes: u32, first_color: u32, end_color: u32, is_split_done: bool) {
+    let split_count = color_starts[SPLIT_COUNT];
+    let has_overflow = first_color <= OVERFLOW_COLOR && end_color > OVERFLOW_COLOR;
+    let has_split = has_overflow && split_count > 0u && !is_split_done;
+    // With contacts that are split: the colours before the overflow, those contacts, and everything else.
+    let turns = select(1u, 3u, has_split);
     var color = first_color;
-    loop {
-        // Skips colours without constraints.
-        while color < end_color && color_starts[color] == color_starts[color + 1u] {
+    for (var turn = 0u; turn < turns; turn += 1u) {
+        let is_rest = is_split_done || turn == 2u;
+        let stop = select(end_color, OVERFLOW_COLOR + turn, has_split && turn < 2u);
+        color = select(color, OVERFLOW_COLOR, turn == 2u);
+        loop {
+            // Skips colours without constraints.
+            while color < stop && color_starts[color] == color_starts[color + 1u] {
+                color += 1u;
+            }
+            if color >= stop {
+                break;
+            }
+            storageBarrier();
+            // One lane solves the overflow, in order.
+            let is_overflow = color == OVERFLOW_COLOR;
+            let lanes = select(all_lanes, 1u, is_overflow);
+            let begin = color_starts[color] + select(0u, split_count, is_overflow && is_rest);
+            let end = select(color_starts[color + 1u], begin + split_count, is_overflow && turn == 1u);
+            var slot = begin + lane;
+            if lane < lanes && slot < end {
+                loop {
+                    each_constraint(slot);
+                    continuing {
+                        slot += lanes;
+                        break if slot >= end;
+                    }
+                }
+            }
             color += 1u;
         }
-        if color >= end_color {
-            break;
-        }
-        storageBarrier();
-        let end = color_starts[color + 1u];
-        // One lane solves the overflow, in order.
-        let lanes = select(all_lanes, 1u, color == OVERFLOW_COLOR);
-        var slot = color_starts[color] + lane;
-        if lane < lanes && slot < end {
-            loop {
-                each_constraint(slot);
-                continuing {
-                    slot += lanes;
-                    break if slot >= end;
+        if has_split && turn < 2u {
+            storageBarrier();
+            if lane == 0u {
+                if turn == 0u {
+                    hand_out_all();
+                } else {
+                    merge_all();
                 }
             }
         }
-        color += 1u;
     }
 }

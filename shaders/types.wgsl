@@ -9,6 +9,13 @@ const FIXED_COLORS_START: u32 = 24u;
 const COLOR_COUNT: u32 = 32u;
 const CLAIM_SLOTS: u32 = 8u;
 const MAX_COLOR_ROUNDS: u32 = 31u;
+const MIN_SPLIT_SHAPES: u32 = 64u;
+const MAX_SPLITS: u32 = 0x20000u;
+const SHARE_CHUNK: u32 = 128u;
+const SPLIT_COUNT: u32 = 33u;
+const HUB_COUNT: u32 = 34u;
+const SHARE_COUNT: u32 = 35u;
+const HUB_WORDS: u32 = 36u;
 
 const CIRCLE: u32 = 0u;
 const BOX: u32 = 1u;
@@ -22,6 +29,8 @@ const UPRIGHT_SHAPE: u32 = 0x100000u;
 const JOINED_SHAPE: u32 = 0x400u;
 const SENSOR_SHAPE: u32 = 0x800u;
 const BULLET_SHAPE: u32 = 0x10000u;
+const LINK_SHAPE: u32 = 0x20000u;
+const ONE_WAY_SHAPE: u32 = 0x40000u;
 const VERTEX_COUNT_SHIFT: u32 = 12u;
 const MAX_VERTICES: u32 = 8u;
 
@@ -53,6 +62,7 @@ const COMMAND_JOINT_MOTOR: u32 = 11u;
 const COMMAND_JOINT_ANCHOR: u32 = 12u;
 const COMMAND_JOINT_REFERENCE: u32 = 13u;
 const COMMAND_JOINT_ENABLE: u32 = 14u;
+const COMMAND_JOINT_FIXED: u32 = 15u;
 
 const QUARANTINED: u32 = 1u;
 const ASLEEP: u32 = 2u;
@@ -69,6 +79,8 @@ const AWAKE_HALF_PLANE: u32 = 0x80000000u;
 const POINT_COUNT_MASK: u32 = 3u;
 const FIXED_A: u32 = 4u;
 const FIXED_B: u32 = 8u;
+const HUB_A: u32 = 8192u;
+const HUB_B: u32 = 16384u;
 const RECYCLED: u32 = 16u;
 const CACHED: u32 = 32u;
 const TOUCHED: u32 = 64u;
@@ -83,7 +95,6 @@ const LOADED: u32 = 4096u;
 const ACCUMULATE: u32 = 1u;
 const RECYCLE: u32 = 2u;
 const FORCE_OVERFLOW: u32 = 4u;
-const RESTITUTION_MAX: u32 = 8u;
 const BOUNCES: u32 = 32u;
 const WARM_START: u32 = 16u;
 const KINETIC_FRICTION: u32 = 64u;
@@ -94,10 +105,17 @@ const BULLETS: u32 = 1024u;
 const SLEEP: u32 = 2048u;
 const SURFACES: u32 = 448u;
 
+const MIX_MIN: u32 = 0u;
+const MIX_MAX: u32 = 1u;
+const MIX_GEOMETRIC: u32 = 2u;
+const MIX_MEAN: u32 = 3u;
+const MIX_PRODUCT: u32 = 4u;
+
 const JOINT_COLORS: u32 = 32u;
 const JOINT_OVERFLOW: u32 = 31u;
 const JOINT_TREES: u32 = 64u;
 const TREE_CHILD_A: u32 = 0x80000000u;
+const RAY_ITEM_WORDS: u32 = 4u;
 
 const ROW_COUNT_MASK: u32 = 7u;
 const WORLD_A: u32 = 8u;
@@ -136,6 +154,7 @@ const ONLY_BULLETS: u32 = 32u;
 const DEPOSIT: u32 = 64u;
 const LEAVE_IMPACTS: u32 = 128u;
 const HELD: u32 = 256u;
+const SPLIT_DONE: u32 = 512u;
 
 const OVERFLOW_CONTACTS: u32 = 1u;
 
@@ -208,8 +227,9 @@ struct Params {
     fixed_levels: u32,
     unload_overlap: f32,
     max_disc_spin: f32,
-    pad_0: u32,
-    pad_1: vec2<u32>,
+    friction_mix: u32,
+    restitution_mix: u32,
+    pad: u32,
     late_planes: array<vec4<u32>, 4>,
     fields: array<FieldData, 4>,
     levels: array<Level, 24>,
@@ -330,6 +350,8 @@ struct Ray {
     mask: u32,
     group: i32,
     world: u32,
+    ignore: u32,
+    pad: array<u32, 3>,
 }
 
 struct Hit {
@@ -337,7 +359,8 @@ struct Hit {
     normal: vec2<f32>,
     fraction: f32,
     shape: u32,
-    pad: vec2<u32>,
+    depth: f32,
+    pad: u32,
 }
 
 struct Region {
@@ -350,6 +373,9 @@ struct Region {
     mask: u32,
     group: i32,
     world: u32,
+    delta: vec2<f32>,
+    ignore: u32,
+    finds_hits: u32,
     points: array<vec2<f32>, 8>,
 }
 

@@ -46,7 +46,7 @@ fn warm_start(
 
 @compute @workgroup_size(LANES)
 fn warm_start_tail(@builtin(local_invocation_index) lane: u32) {
-    tail(lane, LANES, sweep.first_color, sweep.end_color);
+    tail(lane, LANES, sweep.first_color, sweep.end_color, (sweep.flags & SPLIT_DONE) != 0u);
 }
 
 fn each_constraint(slot: u32) {

@@ -9,6 +9,8 @@
 mod builders;
 mod joint;
 
+use std::collections::BTreeSet;
+
 use glam::Vec2;
 
 pub use joint::JointCommand;
@@ -74,7 +76,7 @@ pub enum Command {
         angle: f32,
     },
     /// Wakes the body, and with it its island, where bodies sleep ([`Settings::sleep`](crate::Settings::sleep)); every
-    /// other command to a body does so too. Dynamic bodies.
+    /// other command to a dynamic body does so too. A static or kinematic body wakes what touches it.
     Wake,
 }
 
@@ -180,14 +182,14 @@ impl Command {
 
     fn check_kind(self, kind: u32, body: usize) -> Result<(), CommandError> {
         let (fits, expected) = match self {
-            Self::Impulse { .. } | Self::AngularImpulse(_) | Self::Force { .. } | Self::Torque(_) | Self::Wake => {
+            Self::Impulse { .. } | Self::AngularImpulse(_) | Self::Force { .. } | Self::Torque(_) => {
                 (kind == DYNAMIC, "dynamic")
             }
             Self::Velocity(_) | Self::AngularVelocity(_) => {
                 (kind == DYNAMIC || kind == KINEMATIC, "dynamic or kinematic")
             }
             Self::Target { .. } => (kind == KINEMATIC, "kinematic"),
-            Self::Teleport { .. } => (true, "any"),
+            Self::Teleport { .. } | Self::Wake => (true, "any"),
         };
         let found = match kind {
             DYNAMIC => "dynamic",
@@ -287,6 +289,11 @@ pub(crate) fn by_body(commands: &mut [types::CommandData]) {
 pub(crate) fn drop_commands_to(commands: &mut Vec<types::CommandData>, body: u32) {
     let wakes = |kind: u32| kind == types::COMMAND_WAKE || kind == types::COMMAND_WAKE_ALL;
     commands.retain(|command| command.is_for_joint() || command.body != body || wakes(command.kind));
+}
+
+/// Drops pending commands for joints, by slot, whose rows were replaced.
+pub(crate) fn drop_commands_to_joints(commands: &mut Vec<types::CommandData>, places: &BTreeSet<u32>) {
+    commands.retain(|command| !command.is_for_joint() || !places.contains(&command.body));
 }
 
 /// Drops pending commands for removed bodies and joints, except wake commands: what slept with them still wakes.

@@ -109,8 +109,17 @@ pub const FACE_PREFERENCE: f32 = 0.1;
 /// Difference of cosines by which another edge must face the reference face more squarely to become the incident one.
 /// With 0 rounding decides.
 pub const EDGE_PREFERENCE: f32 = 1e-6;
+/// Difference of cosines by which a normal may lie outside the angles of a link of a chain. With 0 rounding decides
+/// whether a corner between two links has a contact; with more, corners that stand up by some degrees are bumps.
+pub const LINK_SLACK: f32 = 2e-7;
+/// Share of its radius by which a disc may be beyond the end of a link and still lie on it. With 0 a disc at a joint of
+/// two links may touch neither; with more it stands on air where a chain ends.
+pub const LINK_OVERLAP: f32 = 1e-3;
 /// Angle above which segments that meet at their ends are halved, rad.
 pub const MIN_CORNER_ANGLE: f32 = 0.5;
+/// Sine of the angle up to which two edges of shapes in a cast count as one. With 0 a hit between two nearly parallel
+/// faces may be missed by both; with much more, corners are cut off.
+pub const PARALLEL: f32 = 1e-6;
 /// Share of the size of two shapes below which the separation of their cores is rounding noise.
 pub const ROUNDING: f32 = 1e-6;
 

@@ -14,6 +14,7 @@ mod neighbors;
 mod population;
 mod run;
 pub mod schedule;
+mod shares;
 pub mod stages;
 mod state;
 mod team;
@@ -41,6 +42,7 @@ pub use crate::host::Books;
 use crate::host::{Host, WorldEngine};
 use crate::scene::{Compiled, Scene};
 use crate::snapshot::{first_islands, is_at_rest};
+use crate::stages::color::split::Splits;
 use crate::step::{PlannedStage, Stage, plan};
 use crate::threads::{Rows, Threads};
 use crate::types::{
@@ -187,6 +189,8 @@ pub struct SleepTables {
 pub struct ConstraintSet {
     /// Contact of each constraint, in colour order.
     pub slots: Vec<AtomicU32>,
+    /// Shares of hubs.
+    pub splits: Splits,
     /// Constraints in blocks of eight.
     pub constraints: Blocks,
     /// Materials with more than friction and restitution; empty if there are none.

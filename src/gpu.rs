@@ -20,11 +20,13 @@ mod parts;
 mod profile;
 mod query;
 mod readback;
+pub mod recipe;
 mod record;
 mod recorded;
 pub mod shader;
 mod state;
 mod transforms;
+mod works;
 pub(crate) mod worlds;
 mod writes;
 
@@ -44,6 +46,7 @@ use worlds::GpuWorlds;
 
 pub use books::DeviceCopy;
 pub use readback::Arrival;
+pub use works::{StageWork, ThreadCount, ThreadUnit};
 
 use crate::cancel::CancelToken;
 use crate::command::Command;

@@ -43,12 +43,15 @@ use crate::command::{Command, CommandError, JointCommand, forget, slot_of, wake_
 use crate::event::Event;
 use crate::initial_loads::{InitialContacts, initial_contacts};
 use crate::population::{
-    BodyId, JointId, Journal, Population, PopulationChange, SavedPopulation, TimelineEffects, body_of_slot, ends,
-    joint_id,
+    BodyId, JointId, Journal, Population, PopulationChange, PropertyEffects, SavedPopulation, TimelineEffects,
+    body_of_slot, ends, joint_id,
 };
 use crate::scene::{Body, Compiled};
 use crate::snapshot::{Force, Lineage, Snapshot, SnapshotError, SnapshotFileError, SnapshotMoment};
-use crate::types::{self, Pose};
+use crate::types::{
+    self, COMMAND_ANGULAR_VELOCITY, COMMAND_JOINT_FIXED, COMMAND_VELOCITY, CommandData, JOINT_FIXED_A, JOINT_FIXED_B,
+    Pose,
+};
 use crate::world_error::WorldError;
 
 /// Command encoder of the caller, into which a change is recorded. `None` where the engine writes its tables directly.
@@ -89,7 +92,7 @@ pub(crate) struct Host {
     /// so.
     pub origin: Option<Box<Compiled>>,
     /// Commands for the next step.
-    pub commands: Vec<types::CommandData>,
+    pub commands: Vec<CommandData>,
     /// Events that have arrived and were not taken yet.
     pub events: Vec<Event>,
     /// Steps that dropped contacts or events, as far as known.
@@ -141,7 +144,7 @@ impl InitialForces {
 /// Host state at the start of a step, to return to if the step outgrows its tables.
 #[derive(Clone, Debug)]
 pub(crate) struct HostStart {
-    commands: Vec<types::CommandData>,
+    commands: Vec<CommandData>,
     /// Slots vacated since the previous step.
     vacated: Vec<u32>,
 }
@@ -150,7 +153,7 @@ pub(crate) struct HostStart {
 pub(crate) struct HostBackup {
     compiled: Compiled,
     population: Option<Population>,
-    commands: Vec<types::CommandData>,
+    commands: Vec<CommandData>,
 }
 
 /// Bodies and joints of a world with their ids, without their state.
@@ -384,6 +387,20 @@ impl Host {
         if effects.gravity {
             self.wake_all();
         }
+    }
+
+    /// Gives the commands by which states and joints follow new properties of bodies.
+    fn give_effects(&mut self, effects: &PropertyEffects) {
+        let Self { compiled, commands, .. } = self;
+        wake_affected(compiled, &effects.change, commands);
+        let command = |kind, body| CommandData { kind, body, ..CommandData::default() };
+        commands.extend(effects.stopped.iter().map(|&body| command(COMMAND_VELOCITY, body)));
+        commands.extend(effects.stopped.union(&effects.unturned).map(|&body| command(COMMAND_ANGULAR_VELOCITY, body)));
+        commands.extend(effects.joints.iter().map(|&place| {
+            let fixed = |flag| f32::from(u8::from(compiled.joints.joints[place as usize].flags & flag != 0));
+            CommandData { value: [fixed(JOINT_FIXED_A), fixed(JOINT_FIXED_B)], ..command(COMMAND_JOINT_FIXED, place) }
+        }));
+        self.asked = self.steps;
     }
 
     /// Drops commands to removed bodies and joints, and wakes the islands that they leave.

@@ -24,12 +24,14 @@ use crate::constants::{HELD_SHARE, NEAR_SHARE, STEEP};
 use crate::math::{cross, cross_scalar, right_perp};
 use crate::population::ends;
 use crate::scene::Compiled;
+use crate::stages::color::split::Splits;
 use crate::stages::prepare::{ContactConstraint, prepare_contact, prepare_surface};
-use crate::stages::{bin, bound, collide, integrate_velocities, pair, solve};
+use crate::stages::{bin, bound, collide, color, integrate_velocities, pair, solve};
 use crate::tables::Tables;
 use crate::types::{
-    ASLEEP, Accumulator, BodyData, BodyMotion, BodyState, Contact, DYNAMIC, FIXED_A, FIXED_B, IMPACT, INITIAL,
-    JOINT_VACANT, Manifold, POINT_COUNT_MASK, SURFACES, Surface, USE_FRICTION, VACANT, WARM_START,
+    ASLEEP, Accumulator, BodyData, BodyMotion, BodyState, Contact, Counters, DYNAMIC, DYNAMIC_COLORS, FIXED_A, FIXED_B,
+    IMPACT, INITIAL, JOINT_VACANT, Manifold, POINT_COUNT_MASK, Params, SURFACES, Surface, USE_FRICTION, VACANT,
+    WARM_START,
 };
 
 /// Most iterations by which a body is held. Fewer: bodies on many points begin to settle.
@@ -69,7 +71,8 @@ pub fn initial_contacts(compiled: &Compiled) -> Option<InitialContacts> {
     let mut heap = Heap::new(compiled, &tables, up)?;
     heap.carry_down(&tables);
     heap.sweep();
-    heap.write(&mut tables.manifolds);
+    let splits = first_splits(params, &tables);
+    heap.write(&splits, &tables.contacts, &mut tables.manifolds);
     for contact in &mut tables.contacts {
         contact.flags |= INITIAL;
     }
@@ -111,6 +114,22 @@ fn find_contacts(compiled: &Compiled) -> Option<Tables> {
     tables.manifolds.resize(tables.contacts.len(), Manifold::default());
     collide::collide(compiled, &mut tables);
     Some(tables)
+}
+
+/// Returns the shares of hubs in the first step, if no contact comes or goes until then.
+fn first_splits(params: &Params, tables: &Tables) -> Splits {
+    let mut degrees = vec![0_u32; tables.states.len()];
+    for contact in tables.contacts.iter().filter(|contact| contact.flags & POINT_COUNT_MASK != 0) {
+        color::moving(contact).for_each(|body| degrees[body] += 1);
+    }
+    let mut splits = Splits::default();
+    if degrees.iter().all(|&degree| degree <= DYNAMIC_COLORS) {
+        return splits;
+    }
+    let (mut contacts, mut slots, mut counters) = (tables.contacts.clone(), Vec::new(), Counters::default());
+    color::color(params, &tables.states, &mut contacts, &mut slots, &mut counters);
+    splits.split(params, &contacts, &counters);
+    splits
 }
 
 /// Bodies at rest on each other, and their contacts.
@@ -276,7 +295,7 @@ impl<'a> Heap<'a> {
         for _ in 0..sweeps {
             before.clone_from(&self.states);
             let Self { constraints, surfaces, states, .. } = self;
-            solve::solve(params, USE_FRICTION, constraints, surfaces, states, &mut sums);
+            solve::solve(params, USE_FRICTION, &Splits::default(), constraints, surfaces, states, &mut sums);
             let change =
                 |(now, then): (&BodyState, &BodyState)| (Vec2::from(now.velocity) - Vec2::from(then.velocity)).length();
             if self.states.iter().zip(&before).map(change).fold(0.0, f32::max) <= self.held {
@@ -286,10 +305,15 @@ impl<'a> Heap<'a> {
     }
 
     /// Writes impulses and preloads to the manifolds.
-    fn write(&self, manifolds: &mut [Manifold]) {
+    fn write(&self, splits: &Splits, contacts: &[Contact], manifolds: &mut [Manifold]) {
         let params = &self.compiled.params;
         for (&place, c) in self.places.iter().zip(&self.constraints) {
             let [bias_rate, mass_scale, impulse_scale, slop] = solve::softness(params, c.flags);
+            let mut c = *c;
+            if let Some(split) = splits.split_of(place) {
+                c.split(splits.shares(split, &contacts[place as usize]));
+                c.find_masses();
+            }
             let manifold = &mut manifolds[place as usize];
             for end in 0..(c.flags & POINT_COUNT_MASK) as usize {
                 let (point, from) = (&mut manifold.points[end], &c.points[end]);

@@ -54,7 +54,7 @@
 //!
 //! Units are SI, y is up, angles are in radians, counter-clockwise. Positions are those of a body's origin, not of its
 //! centre of mass. Sleeping and events are off unless the [`Settings`] switch them on, and the smaller of two
-//! restitutions counts ([`RestitutionMix`]).
+//! restitutions counts ([`Mixing`]).
 //!
 //! # Guarantees
 //!
@@ -93,6 +93,7 @@ mod initial_loads;
 mod lanes;
 pub mod low_level;
 mod math;
+mod mover;
 mod population;
 mod query;
 mod reference;
@@ -120,11 +121,12 @@ pub use event::{Event, EventKind};
 pub use explosion::Explosion;
 #[cfg(feature = "gpu")]
 pub use gpu::{AdapterChoice, Context, ContextError};
+pub use mover::{Moved, Mover};
 pub use population::{BodyId, JointId, PopulationError};
-pub use query::{Answers, Query, QueryBounds, QueryError, RayHit};
+pub use query::{Answers, Query, QueryBounds, QueryError, QueryKind, RayHit};
 pub use scene::{
-    Body, BodyType, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, Path, RestitutionMix,
-    Scene, SceneError, Settings, Shape, Spring, ViewBox,
+    Body, BodyType, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Mixing, Mode, Motor, Path, Property,
+    Scene, SceneError, Settings, Shape, ShapeProperty, Spring, ViewBox,
 };
 pub use snapshot::{Snapshot, SnapshotError, SnapshotFileError};
 pub use state::JointReaction;

@@ -36,13 +36,14 @@
 //!                       joint_states joints manifolds pair_starts
 //!                       pair_starts_previous poses states
 //! color                 color_claims color_histogram color_masks    color_claims color_histogram color_masks
-//!                       contacts counters states uncolored          color_starts contacts counters slots uncolored
+//!                       color_starts contacts counters slots        color_starts contacts counters slots uncolored
+//!                       states uncolored
 //! prepare               bodies contacts manifolds shapes slots      constraints rebounds surfaces
 //!                       states
 //! prepare_joints        bodies joint_impulses joint_rows            joint_frames joint_impulses joint_rows
 //!                       joint_states joints poses states            joint_states joints
-//! warm_start            accumulators color_starts constraints       accumulators
-//!                       surfaces
+//! warm_start            accumulators color_starts constraints       accumulators states
+//!                       states surfaces
 //! ── each substep ────────────────────────────────────────────────────────────────────────────────────────────────
 //! warm_start_joints     accumulators joint_frames joint_impulses    accumulators joint_trees
 //!                       joint_rows joint_starts joint_trees states
@@ -60,7 +61,8 @@
 //!                       rebounds states surfaces
 //! project_joints        joint_frames joint_rows joint_starts        states
 //!                       states
-//! project               color_starts constraints states             states
+//! project               accumulators color_starts constraints       accumulators states
+//!                       states
 //! ── at the end of the step ──────────────────────────────────────────────────────────────────────────────────────
 //! store_impulses        constraints contacts counters manifolds     contacts manifolds
 //!                       rebounds slots states surfaces

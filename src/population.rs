@@ -8,8 +8,10 @@
 //! ([`Emitter`](crate::Emitter)) add and remove in the same way.
 
 mod emission;
+mod joints;
 mod journal;
 mod owners;
+mod property;
 mod timeline;
 
 use std::collections::{BTreeSet, HashSet};
@@ -19,16 +21,16 @@ use emission::Emitted;
 pub use journal::{Alteration, Journal};
 use owners::Owners;
 pub(crate) use owners::{body_in_step, body_of_slot, living, owner, owner_of_shape};
+pub(crate) use property::PropertyEffects;
 pub(crate) use timeline::TimelineEffects;
 
 use crate::hash::Fnv;
 use crate::scene::{
-    Body, Compiled, Geometry, Joint, JointChange, MAX_BODIES, MAX_JOINTS, MAX_SHAPES, MassProperties, Scene,
-    SceneError, check_new_joints,
+    Body, Compiled, Geometry, Joint, JointChange, MAX_BODIES, MAX_SHAPES, MassProperties, Scene, SceneError,
 };
 use crate::types::{
-    self, DYNAMIC, GEOMETRY_MASK, JOINED_SHAPE, JOINT_APART, JOINT_VACANT, MAX_LATE_PLANES, MAX_VERTICES, NO_SHAPE,
-    ROW_COUNT_MASK, ShapeData, VACANT, VERTEX_COUNT_SHIFT, WORLD_A,
+    self, DYNAMIC, GEOMETRY_MASK, JOINT_VACANT, LINK_SHAPE, MAX_LATE_PLANES, MAX_VERTICES, NO_SHAPE, ShapeData, VACANT,
+    VERTEX_COUNT_SHIFT, WORLD_A,
 };
 
 /// Id of a body: its slot, and a generation that tells it from later bodies in that slot.
@@ -141,8 +143,10 @@ pub(crate) struct PopulationChange {
     pub joints: JointChange,
     /// True if bodies that are not dynamic were removed: sleeping islands may have rested on them.
     pub fixed: bool,
-    /// Bodies of joints that were added or removed.
+    /// Bodies of joints that were added or removed, and bodies whose properties changed.
     pub woken: BTreeSet<u32>,
+    /// Slots of bodies whose constant properties changed; their poses and velocities stay.
+    pub properties: BTreeSet<u32>,
 }
 
 impl PopulationChange {
@@ -165,6 +169,7 @@ impl PopulationChange {
             },
             fixed: false,
             woken: BTreeSet::new(),
+            properties: BTreeSet::new(),
         }
     }
 }
@@ -350,15 +355,12 @@ impl Population {
             compiled.poses.push(laid.pose);
             compiled.states.push(laid.state);
             compiled.mass.push(laid.mass);
+            compiled.traits.push(laid.traits);
             compiled.ids.push(body.id.clone());
             self.generations.push(0);
             self.shapes.push(Vec::new());
         } else {
-            compiled.bodies[slot] = laid.body;
-            compiled.poses[slot] = laid.pose;
-            compiled.states[slot] = laid.state;
-            compiled.mass[slot] = laid.mass;
-            compiled.ids[slot].clone_from(&body.id);
+            compiled.put_body(slot, &laid, body.id.as_deref());
             self.generations[slot] = self.generations[slot].wrapping_add(1);
             self.owners.reuse_body(steps, index);
         }
@@ -427,7 +429,8 @@ impl Population {
             return Err(SceneError::new("bodies[0].id", problem, "an id of its own").into());
         }
         let mut laid = Compiled::compile_body(body, id.index);
-        let outline = |shape: &ShapeData| (shape.kind & GEOMETRY_MASK, shape.kind >> VERTEX_COUNT_SHIFT & 0xf);
+        let outline =
+            |shape: &ShapeData| (shape.kind & (GEOMETRY_MASK | LINK_SHAPE), shape.kind >> VERTEX_COUNT_SHIFT & 0xf);
         let places = &self.shapes[slot];
         let is_same = |(place, (shape, _)): (&u32, &(ShapeData, Vec<[f32; 2]>))| {
             let old = compiled.shapes.get(*place as usize);
@@ -453,11 +456,7 @@ impl Population {
         compiled.joints.update_trees(&compiled.mass, &mut change.joints);
         compiled.paths.retain(|led| led.body != id.index);
         compiled.add_path(body, id.index, steps, &mut laid.pose);
-        compiled.bodies[slot] = laid.body;
-        compiled.poses[slot] = laid.pose;
-        compiled.states[slot] = laid.state;
-        compiled.mass[slot] = laid.mass;
-        compiled.ids[slot].clone_from(&body.id);
+        compiled.put_body(slot, &laid, body.id.as_deref());
         if let Some(models) = &mut self.models {
             models.bodies[slot] = Some(body.clone());
         }
@@ -512,7 +511,8 @@ impl Population {
                 let shape = &mut compiled.shapes[place as usize];
                 let count = (shape.kind >> VERTEX_COUNT_SHIFT & 0xf) as usize;
                 if shape.kind & GEOMETRY_MASK == types::POLYGON {
-                    self.free_vertices[count].push(shape.first_vertex);
+                    let cosines = usize::from(shape.kind & LINK_SHAPE != 0);
+                    self.free_vertices[count + cosines].push(shape.first_vertex);
                 }
                 // Half planes of the scene stay in front: their slots are not reused.
                 *shape = ShapeData { kind: NO_SHAPE, body: id.index, ..ShapeData::default() };
@@ -530,110 +530,6 @@ impl Population {
         }
         compiled.joints.update_trees(&compiled.mass, &mut change.joints);
         change
-    }
-
-    /// Adds joints, all or none.
-    pub(crate) fn add_joints(
-        &mut self,
-        compiled: &mut Compiled,
-        joints: &[Joint],
-    ) -> Result<(Vec<JointId>, PopulationChange), PopulationError> {
-        let named = joints.iter().any(|joint| joint.id.is_some());
-        let taken = compiled.joints.ids.iter().filter(|_| named).flatten().map(String::as_str);
-        check_new_joints(joints, &compiled.bodies, taken)?;
-        // The slots that the scene's emitters may need stay free.
-        let most = compiled.joints.most(joints.len()) + compiled.script.most.joints;
-        if most > MAX_JOINTS {
-            let problem = format!("bring the number of joints to {most}");
-            return Err(SceneError::new("joints", problem, format!("at most {MAX_JOINTS} in a world")).into());
-        }
-        self.by_hand = true;
-        Ok(self.insert_joints(compiled, joints, true))
-    }
-
-    /// Returns the joints with the slots of the bodies given by id, in place of those in the joints.
-    pub(crate) fn between(
-        &self,
-        compiled: &Compiled,
-        joints: &[(Option<BodyId>, BodyId, Joint)],
-    ) -> Result<Vec<Joint>, PopulationError> {
-        let slot = |id: BodyId| {
-            let is_there = self.id(compiled, id.index as usize) == Some(id);
-            if is_there { Ok(id.index as usize) } else { Err(PopulationError::Gone(id)) }
-        };
-        let resolve = |(a, b, joint): &(Option<BodyId>, BodyId, Joint)| {
-            Ok(Joint { a: a.map(slot).transpose()?, b: slot(*b)?, ..joint.clone() })
-        };
-        joints.iter().map(resolve).collect()
-    }
-
-    /// Adds joints that were checked.
-    fn insert_joints(
-        &mut self,
-        compiled: &mut Compiled,
-        joints: &[Joint],
-        by_hand: bool,
-    ) -> (Vec<JointId>, PopulationChange) {
-        let mut change = PopulationChange::default();
-        let mut ids = Vec::with_capacity(joints.len());
-        for joint in joints {
-            let place = compiled.joints.add(
-                &compiled.settings,
-                &compiled.units,
-                joint,
-                &compiled.bodies,
-                &compiled.mass,
-                &mut change.joints,
-            );
-            let laid = &compiled.joints.joints[place as usize];
-            let rows = laid.first_row as usize..(laid.first_row + (laid.flags & ROW_COUNT_MASK)) as usize;
-            self.history = self.history.bytes(bytemuck::bytes_of(laid)).bytes(&place.to_le_bytes());
-            self.history = self.history.bytes(bytemuck::cast_slice(&compiled.joints.rows[rows]));
-            let id = JointId { index: laid.id, generation: laid.generation };
-            if let Some(models) = &mut self.models {
-                models.joints.push((id, joint.clone(), by_hand));
-            }
-            ids.push(id);
-            change.woken.extend(ends(laid));
-            if laid.flags & JOINT_APART != 0 {
-                for body in [laid.body_a, laid.body_b] {
-                    for &shape in &self.shapes[body as usize] {
-                        compiled.shapes[shape as usize].kind |= JOINED_SHAPE;
-                        change.shapes.insert(shape);
-                    }
-                }
-            }
-        }
-        compiled.joints.update_trees(&compiled.mass, &mut change.joints);
-        compiled.refresh_switches();
-        (ids, change)
-    }
-
-    /// Removes joints, all or none.
-    pub(crate) fn remove_joints(
-        &mut self,
-        compiled: &mut Compiled,
-        ids: &[JointId],
-    ) -> Result<PopulationChange, PopulationError> {
-        let mut seen = HashSet::new();
-        let mut places = Vec::with_capacity(ids.len());
-        for &id in ids {
-            places.push(joint_place(compiled, id).ok_or(PopulationError::NoJoint(id))?);
-            if !seen.insert(id) {
-                return Err(PopulationError::JointTwice(id));
-            }
-        }
-        let mut change = PopulationChange::default();
-        for place in places {
-            #[allow(clippy::cast_possible_truncation, reason = "joints are counted in u32")]
-            let place = place as u32;
-            // Marked, so that the history differs from that of a removed body.
-            self.history = self.history.bytes(b"joint").bytes(&place.to_le_bytes());
-            change.woken.extend(ends(&compiled.joints.joints[place as usize]));
-            compiled.joints.remove(place, &mut change.joints);
-        }
-        compiled.joints.update_trees(&compiled.mass, &mut change.joints);
-        Ok(change)
     }
 }
 

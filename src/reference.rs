@@ -11,6 +11,7 @@ use crate::command::by_body;
 use crate::initial_loads::initial_contacts;
 use crate::scene::{Compiled, JointTable, Scene};
 use crate::snapshot::first_islands;
+use crate::stages::color::split::Splits;
 use crate::stages::prepare::ContactConstraint;
 use crate::stages::{
     bin, bound, collect_events, collide, color, command, continuous, finalize, integrate_positions,
@@ -35,6 +36,7 @@ pub struct Reference {
     /// from the fields beside it.
     tables: Tables,
     constraints: Vec<ContactConstraint>,
+    splits: Splits,
     nudge: Vec2,
 }
 
@@ -73,6 +75,7 @@ impl Reference {
             steps: 0,
             tables,
             constraints: Vec::new(),
+            splits: Splits::default(),
             nudge: Vec2::ZERO,
             compiled,
         }
@@ -159,7 +162,7 @@ impl Reference {
         if op.stage == Stage::Command {
             self.compiled.lead_on(&mut self.commands, self.steps);
         }
-        let Self { compiled, commands, tables, constraints, nudge, .. } = self;
+        let Self { compiled, commands, tables, constraints, splits, nudge, .. } = self;
         let Compiled { params, bodies, shapes, vertices, ccd_bodies, joints, .. } = &mut *compiled;
         let JointTable { joints, rows: joint_rows, starts: joint_starts, exclusions, may_part, fresh, .. } = joints;
         let Tables { poses, states, accumulators, motions, aabbs, cell_ends, cell_shapes, .. } = tables;
@@ -199,9 +202,24 @@ impl Reference {
             Stage::Collide => tables.counters.recycled = collide::collide(compiled, tables),
             Stage::Wake => wake::wake(compiled, tables),
             Stage::CollectEvents => collect_events::collect_events(&compiled.joints.joints, tables),
-            Stage::Color => color::color(params, states, contacts, slots, counters),
+            Stage::Color => {
+                color::color(params, states, contacts, slots, counters);
+                splits.split(params, contacts, counters);
+                splits.mark_hubs(contacts);
+            }
             Stage::Prepare => {
-                prepare::prepare(params, bodies, shapes, states, contacts, manifolds, slots, constraints, surfaces);
+                prepare::prepare(
+                    params,
+                    bodies,
+                    shapes,
+                    states,
+                    contacts,
+                    manifolds,
+                    slots,
+                    splits,
+                    constraints,
+                    surfaces,
+                );
             }
             Stage::PrepareJoints => {
                 fresh.clear();
@@ -218,7 +236,7 @@ impl Reference {
                 );
             }
 
-            Stage::WarmStart => warm_start::warm_start(constraints, surfaces, accumulators),
+            Stage::WarmStart => warm_start::warm_start(splits, constraints, surfaces, states, accumulators),
             Stage::WarmStartJoints => warm_start_joints::warm_start_joints(
                 joint_starts,
                 joint_frames,
@@ -240,14 +258,16 @@ impl Reference {
                 states,
                 accumulators,
             ),
-            Stage::Solve | Stage::Relax => solve::solve(params, op.flags, constraints, surfaces, states, accumulators),
+            Stage::Solve | Stage::Relax => {
+                solve::solve(params, op.flags, splits, constraints, surfaces, states, accumulators);
+            }
             Stage::IntegratePositions => integrate_positions::integrate_positions(params, bodies, states),
             Stage::ProjectJoints => {
                 project_joints::project_joints(params, joint_starts, joint_frames, joint_rows, states);
             }
-            Stage::Project => project::project(params, constraints, states),
+            Stage::Project => project::project(params, splits, constraints, states, accumulators),
 
-            Stage::Restitution => restitution::restitution(params, constraints, surfaces, states, accumulators),
+            Stage::Restitution => restitution::restitution(params, splits, constraints, surfaces, states, accumulators),
             Stage::StoreImpulses => {
                 store_impulses::store_impulses(params, slots, constraints, surfaces, states, contacts, manifolds);
             }
@@ -291,6 +311,7 @@ impl Reference {
         self.compiled.joints.joints.clone_from(&tables.joints);
         self.compiled.joints.rows.clone_from(&tables.joint_rows);
         self.compiled.joints.refresh();
+        self.splits.split(&self.compiled.params, &tables.contacts, &tables.counters);
         self.tables = Tables {
             constraints: Vec::new(),
             rebounds: Vec::new(),

@@ -8,6 +8,7 @@ use crate::event::Event;
 use crate::explosion::Explosion;
 use crate::gpu::GpuWorld;
 use crate::host::{Host, WorldEngine, world_verbs};
+use crate::mover::{Moved, Mover, move_characters};
 use crate::population::{BodyId, Journal, Population, living};
 use crate::query::{Answers, Query, QueryBounds};
 use crate::scene::Scene;
@@ -207,6 +208,19 @@ impl World {
             Self::Cpu(world) => world.query_within(queries, bounds),
             Self::Gpu(world) => world.query_within(queries, bounds),
         }
+    }
+
+    /// Moves characters among the bodies as they are now, all in the same few batches of casts. Nothing is pushed; move
+    /// a body along, if others shall meet the character ([`Command::Target`]), in a category that it does not meet. On
+    /// the GPU this waits for the device, some four to eight times.
+    ///
+    /// # Errors
+    /// The first mover with a value out of range; those of [`Self::query`].
+    pub fn move_characters(&mut self, movers: &[Mover]) -> Result<Vec<Moved>, WorldError> {
+        move_characters(movers, |casts| {
+            let casts: Vec<Query> = casts.iter().map(|(_, cast)| cast.clone()).collect();
+            self.query(&casts)
+        })
     }
 
     /// Waits until all steps are done.

@@ -14,6 +14,7 @@ use crate::event::Event;
 use crate::gpu::Context;
 use crate::gpu::worlds::GpuWorlds;
 use crate::host::{Host, Untaken, WorldEngine};
+use crate::mover::{Moved, Mover, move_characters};
 use crate::population::{BodyId, JointId};
 use crate::query::{Answers, Flat, Query};
 use crate::scene::{Compiled, Scene};
@@ -434,6 +435,20 @@ impl WorldBatch {
         }
     }
 
+    /// Moves characters, each in the world named beside it, all in the same few batches of casts, as
+    /// [`World::move_characters`](crate::World::move_characters).
+    ///
+    /// # Errors
+    /// There is no such world; the first mover with a value out of range; those of [`Self::query`].
+    pub fn move_characters(&mut self, movers: &[(usize, Mover)]) -> Result<Vec<Moved>, WorldError> {
+        let (worlds, movers): (Vec<usize>, Vec<Mover>) = movers.iter().cloned().unzip();
+        worlds.iter().try_for_each(|&world| self.check(world))?;
+        move_characters(&movers, |casts| {
+            let casts: Vec<_> = casts.iter().map(|(index, cast)| (worlds[*index], cast.clone())).collect();
+            self.query(&casts)
+        })
+    }
+
     /// Returns how often queries on the GPU found more than their buffers hold and were run again. For tests.
     #[doc(hidden)]
     #[must_use]
@@ -507,7 +522,9 @@ impl BatchEngine {
 /// Answers the queries of every world, the worlds in parallel.
 fn query_each(worlds: &mut [CpuWorld], threads: &Threads, queries: &[(usize, Query)]) -> Result<Answers, WorldError> {
     // All queries are checked first, so that an error has the index in the batch and none is answered.
-    Flat::of(queries.iter().map(|(_, query)| (0, query)))?;
+    #[allow(clippy::cast_possible_truncation, reason = "worlds are counted in u32")]
+    let of_world = queries.iter().map(|(world, query)| (*world as u32, query));
+    Flat::of(of_world, |world, body| worlds[world as usize].host().slot_of(body).is_ok())?;
     let mut asked: Vec<_> = worlds.iter_mut().map(|world| (world, Vec::new(), Ok(Answers::default()))).collect();
     let mut places = Vec::with_capacity(queries.len());
     for (world, query) in queries {

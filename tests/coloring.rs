@@ -12,7 +12,7 @@ use drystone::low_level::scene::Compiled;
 use drystone::low_level::stages::color::claim_key;
 use drystone::low_level::threads::{Rows, Threads};
 use drystone::low_level::types::{
-    Contact, Counters, DYNAMIC_COLORS, FIXED_A, FIXED_B, FIXED_COLORS_START, MAX_COLOR_ROUNDS, NONE, OVERFLOW_COLOR,
+    Contact, FIXED_A, FIXED_B, FIXED_COLORS_START, HUB_A, HUB_B, MAX_COLOR_ROUNDS, NONE, OVERFLOW_COLOR,
 };
 use drystone::low_level::{CpuWorld, GpuWorld, state};
 use drystone::{Body, Scene, Shape, Snapshot, World};
@@ -58,13 +58,16 @@ fn by_pair(snapshot: &Snapshot) -> HashMap<Pair, &Contact> {
     snapshot.contacts.iter().map(|contact| ((contact.shape_a, contact.shape_b), contact)).collect()
 }
 
-/// Returns the contacts as they were before coloring: those after the step, with the colors from before.
+/// Returns the contacts as they were before coloring: those after the step, with the colors from before, and the flags
+/// of hubs.
 fn before_coloring(before: &Snapshot, after: &Snapshot) -> Vec<Contact> {
     let old = by_pair(before);
     let mut contacts = after.contacts.clone();
     for contact in &mut contacts {
-        let kept = old.get(&(contact.shape_a, contact.shape_b)).map_or(NONE, |old| old.color);
-        contact.color = if is_touching(contact) { kept } else { NONE };
+        let old = old.get(&(contact.shape_a, contact.shape_b));
+        contact.color = if is_touching(contact) { old.map_or(NONE, |old| old.color) } else { NONE };
+        let hubs = old.map_or(0, |old| old.flags & (HUB_A | HUB_B));
+        contact.flags = contact.flags & !(HUB_A | HUB_B) | hubs;
     }
     contacts
 }
@@ -73,7 +76,7 @@ fn before_coloring(before: &Snapshot, after: &Snapshot) -> Vec<Contact> {
 /// Colors, rounds and starts are integers, so both backends must match exactly.
 fn assert_reference_agrees(compiled: &Compiled, before: &Snapshot, after: &Snapshot, what: &str) {
     let mut contacts = before_coloring(before, after);
-    let (mut scratch, mut slots, mut counters) = (ColorScratch::default(), Vec::new(), Counters::default());
+    let (mut scratch, mut slots, mut counters) = (ColorScratch::default(), Vec::new(), before.counters);
     let alone = Threads::default();
     color(&alone, &compiled.params, &Rows::new(&after.states), &mut contacts, &mut scratch, &mut counters);
     color_sort(&alone, &mut scratch, &mut slots, &counters);
@@ -105,7 +108,9 @@ fn colors_are_valid_inherited_and_equal_to_the_reference() {
                 let old = by_pair(&before);
                 for contact in after.contacts.iter().filter(|contact| is_touching(contact)) {
                     let Some(last) = old.get(&(contact.shape_a, contact.shape_b)) else { continue };
-                    if last.color != NONE && last.color != OVERFLOW_COLOR {
+                    // A new hub gives the colours of its contacts back.
+                    let is_of_hub = contact.flags & (HUB_A | HUB_B) != 0;
+                    if last.color != NONE && last.color != OVERFLOW_COLOR && !is_of_hub {
                         assert_eq!(contact.color, last.color, "{what}: a contact that lives on");
                         inherited += 1;
                     }
@@ -255,8 +260,7 @@ fn fixed_bodies_take_no_color() {
     }
 }
 
-/// Returns a plate on the ground that carries a thousand boxes: 23 of its contacts get a color, the others are solved
-/// in order.
+/// Returns a plate on the ground that carries a thousand boxes: more contacts than there are colors.
 fn loaded_plate(plate: f32, density: f32) -> Scene {
     let mut scene = Scene::new("loaded plate");
     scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(200.0, 0.5)));
@@ -280,18 +284,10 @@ fn carried_plate(plate: f32) -> Scene {
     scene
 }
 
-/// A body with a thousand contacts. A soft contact under a load sinks by `load·g / (m_eff (2πf)²)`, with f = 30 Hz
-/// between two dynamic bodies and 60 Hz on the ground: 0.28 mm for a box on the heavy plate; 0.9 mm for the light plate
-/// under 26.7 kg, whose effective mass at a corner is a quarter of its 4.2 kg; 0.13 mm for the plate on the boxes.
-/// About twice that is allowed, as the light plate trembles: it carries five times its own weight.
+/// A body with a thousand contacts starts at rest and stays at rest, also one that carries five times its own weight.
 #[test]
 fn hubs_overflow_and_stay_at_rest() {
-    for (scene, deepest_allowed, rests) in [
-        (loaded_plate(1.0, 1.0), 0.6e-3, true),
-        (loaded_plate(0.01, 1.0), 1.8e-3, false),
-        (carried_plate(0.05), 0.6e-3, true),
-    ] {
-        let mut found = Vec::new();
+    for scene in [loaded_plate(1.0, 1.0), loaded_plate(0.01, 1.0), carried_plate(0.05)] {
         for mut world in both(&scene) {
             let start = std::time::Instant::now();
             let mut deepest = 0.0_f64;
@@ -306,7 +302,7 @@ fn hubs_overflow_and_stay_at_rest() {
                 assert!(is_finite(&last), "{what}: a NaN");
                 assert_colored(&last, &what);
                 let overflow = last.counters.color_size(OVERFLOW_COLOR);
-                assert_eq!(overflow, 1_000 - DYNAMIC_COLORS, "{what}: {:?}", last.counters);
+                assert_eq!(overflow, 1_000, "{what}: {:?}", last.counters);
                 deepest = deepest.max(state::metrics(world.compiled(), &last).max_penetration);
             }
             let what = format!("{} on {}", scene.name, name(&world));
@@ -321,14 +317,12 @@ fn hubs_overflow_and_stay_at_rest() {
                 metrics.ground_impulse_ratio,
                 start.elapsed()
             );
-            assert!(deepest <= deepest_allowed, "{what}: {deepest} m deep");
-            assert!(moved < 0.01, "{what}: a body moved by {moved} m");
-            assert!(metrics.max_speed < if rests { 1e-3 } else { 0.2 }, "{what}: {metrics:?}");
+            assert!(deepest < 1e-4, "{what}: {deepest} m deep");
+            assert!(moved < 1e-4, "{what}: a body moved by {moved} m");
+            assert!(metrics.max_speed < 1e-3, "{what}: {metrics:?}");
             let ground = metrics.ground_impulse_ratio.expect("there is gravity");
-            assert!(ground.abs() < if rests { 0.001 } else { 0.3 }, "{what}: {metrics:?}");
-            found.push(deepest);
+            assert!(ground.abs() < 0.001, "{what}: {metrics:?}");
         }
-        assert!((found[0] - found[1]).abs() <= 0.15 * found[0], "{}: {found:?} m on the two backends", scene.name);
     }
 }
 

@@ -191,7 +191,7 @@ fn bullets_are_caught(backend: Backend) {
 fn balls_bounce(backend: Backend) {
     for (name, wall) in ccd_candidates() {
         let mut scene = Scene::new("bounce").gravity(0.0, 0.0);
-        scene.settings.restitution_mix = drystone::RestitutionMix::Max;
+        scene.settings.restitution_mix = drystone::Mixing::Max;
         scene.add(Body::fixed(0.0, 0.0).shape(wall.restitution(1.0)));
         for index in 0..10_u8 {
             let body = Body::dynamic(-3.0 - 0.17 * f32::from(index), f32::from(index)).velocity(100.0, 0.0);
@@ -337,7 +337,7 @@ fn slow_bodies_are_left_alone(backend: Backend) {
 fn turning_box(ccd_candidates: &str, speed: f32) -> Scene {
     let mut random = Random(99);
     let mut scene = Scene::new("turning box").gravity(0.0, -10.0);
-    scene.settings.restitution_mix = drystone::RestitutionMix::Max;
+    scene.settings.restitution_mix = drystone::Mixing::Max;
     let mut drum = Body::kinematic(0.0, 0.0).angular_velocity(speed);
     for index in 0..4_u8 {
         let angle = std::f32::consts::FRAC_PI_2 * f32::from(index);

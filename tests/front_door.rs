@@ -9,8 +9,16 @@ use std::path::{Path, PathBuf};
 /// Sources of the book.
 const BOOK: &str = "docs/book/src";
 /// Pages outside the book.
-const PAGES: [&str; 6] =
-    ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "SECURITY.md"];
+const PAGES: [&str; 8] = [
+    "README.md",
+    "ARCHITECTURE.md",
+    "CONTRIBUTING.md",
+    "CHANGELOG.md",
+    "CODE_OF_CONDUCT.md",
+    "SECURITY.md",
+    "python/README.md",
+    "python/CLIENT.md",
+];
 /// Most lines of the front page.
 const README_LINES: usize = 120;
 /// Most lines of the first page of the library's documentation.
@@ -352,7 +360,7 @@ fn packages() -> BTreeMap<String, BTreeSet<String>> {
 /// Packages in layers, each above what it builds on; a line that others imply is left out.
 fn picture_of_packages(packages: &BTreeMap<String, BTreeSet<String>>) -> String {
     const BOX: (usize, usize) = (140, 34);
-    const WIDTH: usize = 800;
+    const WIDTH: usize = 900;
     const ROW: usize = 78;
     // Rows from the top: the command, then what only it uses.
     fn layer_of(packages: &BTreeMap<String, BTreeSet<String>>, name: &str) -> usize {

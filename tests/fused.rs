@@ -64,7 +64,7 @@ fn surfaces() -> Scene {
             shape.material.rolling_resistance = 0.05;
         }
     }
-    scene.settings.restitution_mix = drystone::RestitutionMix::Max;
+    scene.settings.restitution_mix = drystone::Mixing::Max;
     scene
 }
 

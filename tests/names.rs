@@ -13,10 +13,14 @@ use wgpu::naga;
 const SCAN: &str = "scan";
 /// Queries: not a stage, but a shader with a module of the same name, `src/query.rs`.
 const QUERY: &str = "query";
+/// Regions of queries, whose items have another length than the hits of rays.
+const REGION: &str = "region";
 /// The fused kernel: not a stage, but all sweeps of a step in one kernel, made of the functions of their shaders.
 const FUSED: &str = "fused";
 /// The parity copy: not a stage, but copies the state of worlds that skip a step while others of their batch step.
 const PARITY_COPY: &str = "parity_copy";
+/// Kernels that sweeps run before and after the contacts of hubs.
+const SHARES: &str = "shares";
 /// Lines before and after the map in the docs of `low_level`.
 const MAP: (&str, &str) = ("//! ```text\n", "//! ```\n");
 
@@ -72,8 +76,10 @@ fn a_stage_is_two_files() {
     }
     assert!(shaders.remove(SCAN), "shaders/{SCAN}.wgsl is gone");
     assert!(shaders.remove(QUERY), "shaders/{QUERY}.wgsl is gone");
+    assert!(shaders.remove(REGION), "shaders/{REGION}.wgsl is gone");
     assert!(shaders.remove(FUSED), "shaders/{FUSED}.wgsl is gone");
     assert!(shaders.remove(PARITY_COPY), "shaders/{PARITY_COPY}.wgsl is gone");
+    assert!(shaders.remove(SHARES), "shaders/{SHARES}.wgsl is gone");
     assert_eq!(shaders, words(), "shaders");
 }
 
@@ -84,9 +90,9 @@ fn queries_are_one_word_too() {
     assert!(stems("src", "rs").contains(QUERY), "src/{QUERY}.rs is gone");
     let shader = fs::read_to_string(root(&format!("shaders/{QUERY}.wgsl"))).unwrap();
     assert!(shader.lines().next().unwrap().contains(&format!("src/{QUERY}.rs")));
-    for file in ["narrow", "walk"] {
+    for (file, shader) in [("cast", QUERY), ("walk", QUERY), ("walk", REGION), ("narrow", "ray"), ("narrow", REGION)] {
         let text = fs::read_to_string(root(&format!("src/{QUERY}/{file}.rs"))).unwrap();
-        assert!(text.contains(&format!("shaders/{QUERY}.wgsl")), "src/{QUERY}/{file}.rs does not name its twin");
+        assert!(text.contains(&format!("shaders/{shader}.wgsl")), "src/{QUERY}/{file}.rs does not name its twin");
     }
 }
 
@@ -171,7 +177,7 @@ fn the_engine_has_stages_of_the_same_names() {
 fn entry_points_bear_the_name_of_their_file() {
     let compiled: BTreeSet<String> = SHADERS.iter().map(|shader| shader.name.to_owned()).collect();
     let mut expected = words();
-    expected.extend([SCAN.to_owned(), QUERY.to_owned(), FUSED.to_owned(), PARITY_COPY.to_owned()]);
+    expected.extend([SCAN, QUERY, REGION, FUSED, PARITY_COPY, SHARES].map(str::to_owned));
     assert_eq!(compiled, expected);
     for shader in SHADERS {
         let uses = uses(shader.name);
@@ -447,7 +453,7 @@ const LAYERS: [&[&str]; 10] = [
     &["population", "stages", "step", "threads"],
     &["command", "event", "initial_loads", "query", "snapshot"],
     &["body_view", "explosion", "state", "world_error"],
-    &["host", "reference"],
+    &["host", "mover", "reference"],
     &["cpu"],
     &["gpu"],
     &["world", "worlds"],

@@ -4,9 +4,7 @@ use crate::support::{context, cpu, gpu};
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::types::{NO_SHAPE, VACANT};
 use drystone::low_level::{CpuWorld, GpuWorld, state};
-use drystone::{
-    Body, BodyId, Command, Emitter, Filter, Joint, JointId, JointKind, Query, Scene, Shape, Snapshot, World,
-};
+use drystone::{Body, BodyId, Command, Emitter, Joint, JointId, JointKind, Query, Scene, Shape, Snapshot, World};
 use glam::Vec2;
 
 fn floor() -> Scene {
@@ -220,7 +218,7 @@ fn half_planes_are_added_and_removed() {
         }
         let down = |world: &mut World| {
             let (from, to) = (Vec2::new(12.0, 5.0), Vec2::new(12.0, -95.0));
-            let ray = Query::Ray { from, to, filter: Filter::default() };
+            let ray = Query::ray(from, to);
             world.query(&[ray]).unwrap().hit(0).map(|hit| hit.point.y)
         };
         assert!(down(&mut world).is_some_and(|y| y.abs() < 1e-3), "{name}: the flat one is met");

@@ -3,13 +3,17 @@
 
 mod oracle;
 
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 use crate::common::{Backend, near};
 use drystone::low_level::gpu::kernel::Patch;
 use drystone::low_level::query::MAX_QUERIES;
 use drystone::low_level::{CpuWorld, GpuWorld};
-use drystone::{AdapterChoice, Answers, Body, Command, Context, Filter, Geometry, Query, RayHit, Scene, Shape, World};
+use drystone::{
+    AdapterChoice, Answers, Body, Command, Context, Filter, Geometry, Query, QueryBounds, QueryKind, RayHit, Scene,
+    Shape, World, WorldError,
+};
 use drystone_scenes::catalogue;
 use glam::Vec2;
 use oracle::Rng;
@@ -294,7 +298,7 @@ fn compare(what: &str, a: &Answers, b: &Answers, queries: &[Query], scale: f32) 
     assert_eq!(b.len(), queries.len());
     let mut ties = 0;
     for (index, query) in queries.iter().enumerate() {
-        if let Query::Ray { from, to, .. } = query {
+        if let QueryKind::Ray { from, to } = &query.kind {
             let tolerance = 4e-6 * (scale + from.distance(*to)) / from.distance(*to).max(1e-3);
             match (a.hit(index), b.hit(index)) {
                 (Some(a), Some(b)) => {
@@ -302,6 +306,28 @@ fn compare(what: &str, a: &Answers, b: &Answers, queries: &[Query], scale: f32) 
                     ties += usize::from(a.shape != b.shape);
                 }
                 (a, b) => ties += usize::from(a.is_some() != b.is_some()),
+            }
+        }
+        if let QueryKind::Cast { motion, .. } = &query.kind {
+            let tolerance = 4e-5 * (scale + motion.length()) / motion.length().max(1e-2);
+            match (a.hit(index), b.hit(index)) {
+                (Some(a), Some(b)) if a.shape == b.shape => {
+                    assert!((a.fraction - b.fraction).abs() <= tolerance, "{what}, {query:?}: {a:?}, {b:?}");
+                    assert!((a.depth - b.depth).abs() <= 1e-4 * scale.max(1.0), "{what}, {query:?}: {a:?}, {b:?}");
+                }
+                (a, b) => ties += usize::from(a.is_some() || b.is_some()),
+            }
+        }
+        if let QueryKind::RayAll { from, to } = &query.kind {
+            let tolerance = 4e-6 * (scale + from.distance(*to)) / from.distance(*to).max(1e-3);
+            let by_shape = |answers: &Answers| -> BTreeMap<usize, f32> {
+                answers.hits(index).iter().map(|hit| (hit.shape, hit.fraction)).collect()
+            };
+            let (a, b) = (by_shape(a), by_shape(b));
+            ties += usize::from(!a.keys().eq(b.keys()));
+            for (shape, fraction) in &a {
+                let other = b.get(shape).unwrap_or(fraction);
+                assert!((fraction - other).abs() <= tolerance, "{what}, {query:?}, {shape}: {fraction}, {other}");
             }
         }
         ties += usize::from(a.found(index) != b.found(index));
@@ -344,6 +370,13 @@ fn agree(name: &str, scene: &Scene, steps: usize, seed: u64, count: usize) {
     let ties = compare(name, &grid, &gpu.query(&queries).unwrap(), &queries, scale);
     println!("{name}: {hits} hits, {found} found, {ties} of {count} decided by rounding");
     assert!(ties as f32 <= TIES * count as f32, "{name}: {ties} of {count} differ between CPU and GPU");
+    let casts = Rng::new(seed + 1).casts(low, high, count / 4);
+    let grid = cpu.query(&casts).unwrap();
+    assert_eq!(grid, cpu.query_brute(&casts).unwrap(), "{name}: casts by the grid and all shapes");
+    let hits = (0..casts.len()).filter(|&index| grid.hit(index).is_some()).count();
+    assert!(hits > casts.len() / 20, "{name}: {hits} hits of casts show little");
+    let ties = compare(name, &grid, &gpu.query(&casts).unwrap(), &casts, scale);
+    assert!(ties as f32 <= 1.0 + TIES * count as f32, "{name}: {ties} casts differ between CPU and GPU");
 }
 
 #[test]
@@ -407,7 +440,8 @@ fn the_oracle_confirms_the_answers() {
     for seed in 11..=14 {
         let scene = Rng::new(seed).scene(60);
         let mut cpu = CpuWorld::new(&scene).unwrap();
-        let queries = Rng::new(seed + 100).queries(Vec2::splat(-12.0), Vec2::splat(12.0), 1500);
+        let mut queries = Rng::new(seed + 100).queries(Vec2::splat(-12.0), Vec2::splat(12.0), 1500);
+        queries.extend(Rng::new(seed + 200).casts(Vec2::splat(-12.0), Vec2::splat(12.0), 600));
         for _ in 0..20 {
             cpu.step().unwrap();
         }
@@ -421,7 +455,8 @@ fn the_oracle_denies_other_answers() {
     let scene = Rng::new(11).scene(60);
     let mut cpu = CpuWorld::new(&scene).unwrap();
     let queries = Rng::new(111).queries(Vec2::splat(-12.0), Vec2::splat(12.0), 1500);
-    let before = cpu.query(&queries).unwrap();
+    let casts = Rng::new(211).casts(Vec2::splat(-12.0), Vec2::splat(12.0), 500);
+    let (before, casts_before) = (cpu.query(&queries).unwrap(), cpu.query(&casts).unwrap());
     for _ in 0..5 {
         cpu.step().unwrap();
     }
@@ -429,6 +464,9 @@ fn the_oracle_denies_other_answers() {
     let world = oracle::World::new(cpu.compiled(), &snapshot.poses);
     let denied = (0..queries.len()).filter(|&index| !world.confirms(&queries[index], index, &before, 2e-5)).count();
     assert!(denied > 50, "only {denied} of 1500 denied");
+    let is_denied = |&index: &usize| !world.confirms(&casts[index], index, &casts_before, 2e-5);
+    let denied = (0..casts.len()).filter(is_denied).count();
+    assert!(denied > 20, "only {denied} of 500 casts denied");
     // So does the comparison of two backends.
     let after = cpu.query(&queries).unwrap();
     let changed = (0..queries.len())
@@ -442,32 +480,49 @@ fn the_oracle_denies_other_answers() {
 fn a_wrong_query_shader_is_detected() {
     let scene = Rng::new(21).scene(150);
     let mut cpu = CpuWorld::new(&scene).unwrap();
-    let queries = Rng::new(121).queries(Vec2::splat(-15.0), Vec2::splat(15.0), 4000);
+    let mut queries = Rng::new(121).queries(Vec2::splat(-15.0), Vec2::splat(15.0), 4000);
+    queries.extend(Rng::new(122).casts(Vec2::splat(-15.0), Vec2::splat(15.0), 500));
     let right = cpu.query(&queries).unwrap();
-    for (from, to) in [
-        ("if slices >= cells / SLICE_CELLS {", "if slices >= cells / SLICE_CELLS {\n        return nearest;"),
-        ("let left = cell_of(grid, min(here, there) - reach);", "let left = cell_of(grid, min(here, there));"),
-        ("if enter > nearest.fraction {", "if enter > 0.5 * nearest.fraction {"),
-        ("return ray_corner(shape, select(next, face, along < 0.0), origin, delta);", "return no_hit();"),
-        ("exit = min(height / -rate, exit);", "exit = min(height / rate, exit);"),
-        ("let fraction = max(nearest - sqrt(rest / squared), 0.0);", "let fraction = nearest;"),
-        ("if origin.y <= 0.0 {", "if origin.y <= 0.5 {"),
-        ("let apart = max(gap(meeting, false), gap(meeting, true));", "let apart = gap(meeting, false);"),
-        ("(near(meeting, false, radius * radius) || near(meeting, true, radius * radius))", "true"),
-        ("(mask & shapes[shape].category) != 0u && ", ""),
-        ("return Aabb(center + low - radius, center + high + radius);", "return Aabb(center + low, center + high);"),
-        ("visit(region, bounds, rest_of_row(level, range, row), emit", "visit(region, bounds, Run(), emit"),
+    for (shader, from, to) in [
+        (
+            "ray",
+            "if slices >= cells / SLICE_CELLS ||",
+            "if slices >= cells / SLICE_CELLS {\n        return nearest;\n    }\n    if",
+        ),
+        ("region", "keep(bitcast<u32>(hit.fraction), emits, item + 1u);", "keep(0u, emits, item + 1u);"),
+        ("ray", "let left = cell_of(grid, min(here, there) - reach);", "let left = cell_of(grid, min(here, there));"),
+        ("ray", "if enter > nearest.fraction {", "if enter > 0.5 * nearest.fraction {"),
+        (
+            "ray",
+            "let corner = corner_of(shape, of_sum, select(next, face, along < 0.0));",
+            "let corner = vec2<f32>(1e6);",
+        ),
+        ("ray", "exit = min(height / -rate, exit);", "exit = min(height / rate, exit);"),
+        ("ray", "let fraction = max(nearest - sqrt(rest / squared), 0.0);", "let fraction = nearest;"),
+        ("ray", "if origin.y <= 0.0 {", "if origin.y <= 0.5 {"),
+        ("region", "let apart = max(gap(meeting, false), gap(meeting, true));", "let apart = gap(meeting, false);"),
+        ("region", "(near(meeting, false, radius * radius) || near(meeting, true, radius * radius))", "true"),
+        ("ray", "(mask & shapes[shape].category) != 0u && ", ""),
+        (
+            "region",
+            "return Aabb(center + low - radius, center + high + radius);",
+            "return Aabb(center + low, center + high);",
+        ),
+        ("region", "visit(region, bounds, rest_of_row(level, range, row), emit", "visit(region, bounds, Run(), emit"),
+        ("query", "let turns = cross_2d(edge, other_edge);", "let turns = cross_2d(other_edge, edge);"),
+        ("query", "first = cast_run(ray, index, bounds, reach, run, first);", ""),
     ] {
-        let patch = Patch { shader: "query", from, to };
+        let patch = Patch { shader, from, to };
         let mut gpu = GpuWorld::patched(&context(), &scene, &[patch]).unwrap();
         let wrong = gpu.query(&queries).unwrap();
         let differs = (0..queries.len()).any(|index| {
             let fractions = [&right, &wrong].map(|answers| answers.hit(index).map_or(2.0, |hit| hit.fraction));
             (fractions[0] - fractions[1]).abs() > 1e-3
+                || right.hits(index).len() != wrong.hits(index).len()
                 || right.found(index).len().abs_diff(wrong.found(index).len()) > 0
         });
         let many = compare_count(&right, &wrong, queries.len());
-        assert!(differs && many > 4, "{from} → {to}: {many} answers differ");
+        assert!(differs && many > 4, "{shader}: {from} → {to}: {many} answers differ");
     }
 }
 
@@ -475,7 +530,11 @@ fn a_wrong_query_shader_is_detected() {
 fn compare_count(a: &Answers, b: &Answers, count: usize) -> usize {
     let place = |answers: &Answers, index: usize| answers.hit(index).map_or(2.0, |hit| hit.fraction);
     (0..count)
-        .filter(|&index| (place(a, index) - place(b, index)).abs() > 1e-4 || a.found(index) != b.found(index))
+        .filter(|&index| {
+            let differs =
+                (place(a, index) - place(b, index)).abs() > 1e-4 || a.hits(index).len() != b.hits(index).len();
+            differs || a.found(index) != b.found(index)
+        })
         .count()
 }
 
@@ -847,6 +906,110 @@ fn long_rays_wind_around_the_torus() {
         let answers = world.query(&batch).unwrap();
         let bodies: Vec<Option<usize>> = (0..batch.len()).map(|index| hit(&answers, index)).collect();
         assert_eq!(bodies, [Some(300), Some(300), None, Some(299), Some(0), Some(299), None], "{backend:?}");
+    }
+}
+
+/// All hits of a ray, nearest first: each shape once, also if the ray winds around the torus. Without the shader's rule
+/// for that it finds some of them twice.
+#[test]
+fn all_hits_of_a_ray_come_in_order() {
+    let mut scene = Scene::new("line");
+    for x in 0..300_u16 {
+        scene.add(Body::fixed(f32::from(x) * 2.0, 0.0).shape(Shape::circle(0.5)));
+    }
+    scene.add(Body::fixed(-3.0, 0.0).shape(Shape::half_plane([1.0, 0.0], 0.0)));
+    let batch = [
+        Query::ray_all([-1.0, 0.0], [599.0, 0.0]),
+        Query::ray_all([599.0, 0.0], [-1.0, 0.0]),
+        Query::ray_all([-1.0, 0.0], [1e5, 0.0]),
+        Query::ray_all([9.0, 3.0], [1.0, -5.0]),
+        Query::ray_all([8.0, 0.25], [8.0, 0.25]),
+        Query::ray_all([-5.0, 0.0], [0.0, 0.0]),
+        Query::ray_all([9.0, 3.0], [9.0, 4.0]),
+        Query::ray_all([-2.0, 0.0], [-2.0, 7.0]),
+        Query::point([8.0, 0.0]),
+        Query::ray([-1.0, 0.0], [599.0, 0.0]),
+    ];
+    let wound = [
+        Query::ray_all([1.5, -60.0], [2.5, 60.0]),
+        Query::ray_all([1.5, -1e5], [2.5, 1e5]),
+        Query::ray_all([-1e5, -1.0], [1e5, 1.0]),
+    ];
+    for backend in BACKENDS {
+        let mut world = start(backend, &scene);
+        let answers = world.query(&batch).unwrap();
+        let bodies = |index: usize| -> Vec<usize> { answers.hits(index).iter().map(|hit: &RayHit| hit.body).collect() };
+        assert_eq!(bodies(0), (0..300).collect::<Vec<_>>(), "{backend:?}");
+        assert_eq!(bodies(1), (0..300).rev().collect::<Vec<_>>(), "{backend:?}");
+        assert_eq!(bodies(2), (0..300).collect::<Vec<_>>(), "{backend:?}");
+        assert_eq!(bodies(3), [3], "{backend:?}: aslant");
+        assert_eq!(bodies(4), [4], "{backend:?}: a point");
+        // The half plane, from within; then the first disc.
+        assert_eq!((bodies(5), answers.hits(5)[0].fraction), (vec![300, 0], 0.0), "{backend:?}");
+        assert!(bodies(6).is_empty() && bodies(7).is_empty(), "{backend:?}");
+        assert!(answers.hits(8).is_empty() && answers.found(8).len() == 1);
+        assert_eq!(answers.hits(9), &answers.hits(0)[..1], "{backend:?}: the first one");
+        assert_eq!(answers.found(0), []);
+        for (place, hit) in answers.hits(0).iter().enumerate() {
+            near("where", hit.point.x, 2.0 * place as f64 - 0.5, 1e-4);
+            assert_eq!((hit.normal, hit.depth), (Vec2::NEG_X, 0.0));
+        }
+        let answers = world.query(&wound).unwrap();
+        let bodies = |index: usize| answers.hits(index).iter().map(|hit| hit.body).collect::<Vec<_>>();
+        assert_eq!([bodies(0), bodies(1)], [[1], [1]], "{backend:?}");
+        let all: Vec<usize> = answers.hits(2).iter().map(|hit| hit.body).collect();
+        assert_eq!(all[1..], (0..300).collect::<Vec<_>>(), "{backend:?}: behind the half plane, from within");
+        let bounds = |found: usize| QueryBounds { found, ..QueryBounds::default() };
+        assert!(world.query_within(&batch[..2], bounds(600)).is_ok());
+        match world.query_within(&batch[..2], bounds(599)) {
+            Err(WorldError::TooManyFound { index: 1, found, limit: 599 }) => assert!(found >= 600, "{found}"),
+            other => panic!("{other:?}"),
+        }
+    }
+    let patch = Patch { shader: "ray", from: " || (TAKES_ONCE && slices > around)", to: "" };
+    let mut wrong = GpuWorld::patched(&context(), &scene, &[patch]).unwrap();
+    let twice = wrong.query(&wound).unwrap().hits(0).len();
+    assert!(twice > 1, "{twice}");
+}
+
+/// Queries of every kind leave out the body that they ignore; one that is gone is an error.
+#[test]
+fn an_ignored_body_is_not_met() {
+    let mut scene = Scene::new("two").gravity(0.0, 0.0);
+    let first = scene.add(Body::dynamic(0.0, 0.0).shape(Shape::circle(1.0)).shape(Shape::half_box(1.0, 1.0)));
+    let second = scene.add(Body::dynamic(3.0, 0.0).shape(Shape::half_box(1.0, 1.0)));
+    let all = [
+        Query::ray([0.0, 0.0], [9.0, 0.0]),
+        Query::ray_all([-9.0, 0.0], [9.0, 0.0]),
+        Query::cast(Geometry::Circle { radius: 0.5 }, [0.0, 0.0], 0.0, [9.0, 0.0]),
+        Query::aabb([-9.0, -9.0], [9.0, 9.0]),
+        Query::overlap(Geometry::Box { half: Vec2::splat(4.0), radius: 0.0 }, [0.0, 0.0], 0.0),
+        Query::point([0.0, 0.0]),
+    ];
+    let met = |answers: &Answers, query: usize| -> Vec<usize> {
+        let hits = answers.hits(query).iter().map(|hit| hit.body);
+        let mut bodies: Vec<usize> = hits.chain(answers.found(query).iter().map(|found| found.body)).collect();
+        bodies.dedup();
+        bodies
+    };
+    for backend in BACKENDS {
+        let mut world = start(backend, &scene);
+        let answers = world.query(&all).unwrap();
+        let bodies: Vec<Vec<usize>> = (0..all.len()).map(|query| met(&answers, query)).collect();
+        assert_eq!(bodies, [vec![0], vec![0, 1], vec![0], vec![0, 1], vec![0, 1], vec![0]], "{backend:?}");
+        let others: Vec<Query> = all.iter().map(|query| query.clone().ignoring(first)).collect();
+        let answers = world.query(&others).unwrap();
+        let bodies: Vec<Vec<usize>> = (0..all.len()).map(|query| met(&answers, query)).collect();
+        assert_eq!(bodies, [vec![1], vec![1], vec![1], vec![1], vec![1], vec![]], "{backend:?}");
+        near("from within", answers.hit(0).unwrap().point.x, 2.0, 1e-5);
+        let id = world.body_id(second).unwrap();
+        world.remove_bodies(&[id]).unwrap();
+        world.add_bodies(&[Body::fixed(3.0, 0.0).shape(Shape::circle(1.0))]).unwrap();
+        let error = world.query(&[all[0].clone(), all[0].clone().ignoring(id)]).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!("query 1: ignores body {id}, which does not exist; expected the id of a body of the world")
+        );
     }
 }
 

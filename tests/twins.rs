@@ -71,6 +71,7 @@ scenes! {
     junkyard: "junkyard:columns=8,rows=20", 200;
     // Two columns; the first falls to its floor and is removed after 220 steps.
     mixed_sizes: "mixed_sizes:bodies=150", 200;
+    loaded_plate: "loaded_plate:boxes=200", 100;
     rain: "rain:rows=1,columns=2,group=4,delay=110,stay=1", 300;
     arch: "arch", 300;
     rush: "rush:count=60", 200;

@@ -20,17 +20,21 @@ fn scenes() -> Vec<Scene> {
     scenes
 }
 
-/// Returns queries of all kinds, alternating between the worlds.
+/// Returns queries of all kinds, alternating between the worlds. Some in the first two worlds, and behind the empty
+/// one, ignore the first body.
 fn questions(worlds: usize, count: usize) -> Vec<(usize, Query)> {
     let question = |index: usize| {
         let x = (index % 13) as f32 * 0.6 - 3.9;
-        let query = match index % 4 {
+        let query = match index % 6 {
             0 => Query::ray([x, 12.0], [x + 0.3, -2.0]),
             1 => Query::point([x, 0.5]),
             2 => Query::aabb([x - 1.0, -1.0], [x + 1.0, 3.0]),
-            _ => Query::overlap(Geometry::Circle { radius: 2.0 }, [x, 1.0], 0.0),
+            3 => Query::overlap(Geometry::Circle { radius: 2.0 }, [x, 1.0], 0.0),
+            4 => Query::ray_all([x, 12.0], [x + 0.3, -2.0]),
+            _ => Query::cast(Geometry::Circle { radius: 0.4 }, [x, 12.0], 0.0, [0.3, -14.0]),
         };
-        (index * 7 % worlds, query)
+        let world = index * 7 % worlds;
+        (world, if index.is_multiple_of(4) && ![2, 3].contains(&world) { query.ignoring(0) } else { query })
     };
     (0..count).map(question).collect()
 }
@@ -43,7 +47,7 @@ fn answers_alone(worlds: &mut [World], asked: &[(usize, Query)]) -> Vec<String> 
         let own: Vec<Query> = places.iter().map(|&place| asked[place].1.clone()).collect();
         let found = world.query(&own).unwrap();
         for (query, place) in places.into_iter().enumerate() {
-            answers[place] = format!("{:?} {:?}", found.hit(query), found.found(query));
+            answers[place] = format!("{:?} {:?}", found.hits(query), found.found(query));
         }
     }
     answers
@@ -68,7 +72,7 @@ fn each_world_answers_as_it_does_alone() {
             let answers = worlds.query(&asked).unwrap();
             assert_eq!(answers.len(), asked.len());
             let found: Vec<String> =
-                (0..asked.len()).map(|query| format!("{:?} {:?}", answers.hit(query), answers.found(query))).collect();
+                (0..asked.len()).map(|query| format!("{:?} {:?}", answers.hits(query), answers.found(query))).collect();
             let expected = answers_alone(&mut singles, &asked);
             assert!(found == expected, "{backend}, after {steps} steps more");
             assert!(found.iter().filter(|answer| answer.contains("body")).count() > 1_000, "hardly anything was met");
@@ -105,6 +109,8 @@ fn invalid_queries_are_rejected() {
         let right = Query::point([0.0, 0.0]);
         let error = worlds.query(&[(0, right.clone()), (1, right.clone())]).unwrap_err();
         assert!(matches!(&error, WorldError::Many(why) if why == "there is no world 1 of 1"), "{error}");
+        let error = worlds.query(&[(0, right.clone()), (0, right.clone().ignoring(99))]).unwrap_err();
+        assert!(error.to_string().starts_with("query 1: ignores body 99.0"), "{error}");
         let error = worlds.query(&[(0, right), (0, Query::point([f32::NAN, 0.0]))]).unwrap_err();
         assert!(error.to_string().contains("query 1"), "{error}");
         assert!(worlds.query(&[]).unwrap().is_empty());

@@ -244,6 +244,15 @@ def concepts(drystone: Drystone) -> None:
     drystone.picture("sleep", domino, 60, "480x270", "--coloring", "sleep")
 
 
+def sliding(drystone: Drystone, mix: str) -> list[tuple[float, float]]:
+    """The way of a box that slides at 5 m/s, along a wall to which gravity pulls it, so that its way is a height."""
+    wall = {"type": "static", "shapes": [{"half_plane": {"normal": [1, 0], "offset": 0}, "friction": 0.8}]}
+    box = {"position": [0.5, 0], "velocity": [0, 5], "fixed_rotation": True}
+    box["shapes"] = [{"box": {"half": [0.5, 0.5]}, "friction": 0.2}]
+    scene = {"version": 1, "gravity": [-10, 0], "settings": {"friction_mix": mix}, "bodies": [wall, box]}
+    return [(step / 60, way) for step, way in enumerate(drystone.heights(scene, 240, 1))]
+
+
 def settings(drystone: Drystone) -> None:
     tall = "160x300"
     for substeps in (1, 4, 16):
@@ -317,6 +326,8 @@ def settings(drystone: Drystone) -> None:
         heights = drystone.heights(scene, 300, 1)
         lines.append((mix, [(step / 60, height) for step, height in enumerate(heights)]))
     plot("restitution_mix", "time, s", "height of the centre, m", lines)
+    lines = [(mix, sliding(drystone, mix)) for mix in ("product", "min", "geometric", "mean", "max")]
+    plot("friction_mix", "time, s", "way of the box, m", lines)
     lines = []
     for slop in (0.0, 0.005):
         scene = drystone.scene("large_pyramid:base=10", mode="baumgarte", slop=slop)

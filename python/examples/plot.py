@@ -7,7 +7,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 
-from drystone_client import Service, models
+from drystone.client import Service, models
 
 url = sys.argv[1] if len(sys.argv) > 1 else "http://127.0.0.1:7878"
 path = sys.argv[2] if len(sys.argv) > 2 else "bounce.png"

@@ -11,8 +11,8 @@ import sys
 import numpy as np
 import ray
 
-from drystone_client import models
-from drystone_client.ray import Cluster
+from drystone.client import models
+from drystone.client.ray import Cluster
 
 SLOPE = 0.5
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
-from drystone_client import AsyncService, AsyncWorld, Service
+from drystone.client import AsyncService, AsyncWorld, Service
 
 
 @dataclass(frozen=True)

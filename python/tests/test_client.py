@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from drystone_client import Problem, Service
+from drystone.client import Problem, Service
 from service import running
 
 
@@ -30,6 +30,7 @@ def test_a_world_from_first_to_last(service: Service) -> None:
     assert (after.step, after.ids[-1]) == (40, ball)
     scene = world.scene()
     assert len(scene["bodies"]) == 17 and scene["bodies"][-1]["position"][1] == pytest.approx(after.position[-1, 1])
+    assert world.web_page().startswith("<!doctype html>")
     # Free fall of 10 steps, from the body's row of the state.
     assert after.position[-1, 1] == pytest.approx(20 - 0.5 * 10 * (10 / 60) ** 2, abs=0.02)
     world.checkpoint("here")

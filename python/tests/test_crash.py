@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from between import KINDS, Between, client
-from drystone_client import Bodies, Problem, Service, StreamEnded, Unreachable
+from drystone.client import Bodies, Problem, Service, StreamEnded, Unreachable
 from service import Process, process
 
 LARGE = "large_pyramid:base=40"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from drystone_client import Problem, Service
+from drystone.client import Problem, Service
 from service import running
 
 ROOT = Path(__file__).parents[2]

@@ -14,7 +14,7 @@ from types import ModuleType
 
 import pytest
 
-from drystone_client import Service, models
+from drystone.client import Service, models
 from service import BINARY, running
 
 DEPLOY = Path(__file__).parents[2] / "deploy"

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from between import KINDS, client
-from drystone_client import Problem, Service, Unreachable, World
+from drystone.client import Problem, Service, Unreachable, World
 from service import free_port, running
 
 CONFIG = Path(__file__).parents[2] / "deploy/nginx.conf"

@@ -16,37 +16,18 @@ from typing import Any
 
 import pytest
 
-from drystone_client import Problem, Service, Unreachable, models
+from drystone.client import Problem, Service, Unreachable, models
 from service import BINARY, free_port, running
 
 if importlib.util.find_spec("ray") is None:
     pytest.skip("Ray is not installed", allow_module_level=True)
 
 import ray
-from ray.cluster_utils import Cluster as Nodes
 
-from drystone_client.ray import Cluster, Endpoint
+from drystone.client.ray import Cluster, Endpoint
 
 WORLDS = 64
 ROUNDS, STEPS = 4, 40
-
-
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[Any]:
-    """Yields a cluster of two nodes on this machine."""
-    # Workers import the task below from here.
-    os.environ["PYTHONPATH"] = str(Path(__file__).parent)
-    made: Any = Nodes(
-        initialize_head=True,
-        head_node_args={"num_cpus": 3, "object_store_memory": 100 << 20, "include_dashboard": False},
-    )
-    made.add_node(num_cpus=3, object_store_memory=100 << 20)
-    ray.init(address=made.address, logging_level=logging.ERROR, log_to_driver=False)
-    try:
-        yield made
-    finally:
-        ray.shutdown()
-        made.shutdown()
 
 
 def cluster_in(folder: Path, **options: Any) -> Cluster:
@@ -227,7 +208,7 @@ def test_a_service_that_does_not_start_says_why(nodes: Any, tmp_path: Path) -> N
 def test_ray_serve_hands_requests_on(nodes: Any, tmp_path: Path) -> None:
     from ray import serve
 
-    from drystone_client.ray import deployment
+    from drystone.client.ray import deployment
 
     port = free_port()
     serve.start(http_options={"host": "127.0.0.1", "port": port})

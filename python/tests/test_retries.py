@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from between import KINDS, Action, Between, client, cut, cut_in_answer, cut_while_it_works, delayed, passed, says
-from drystone_client import BadAnswer, DrystoneError, Problem, StreamEnded, TimedOut, Unreachable, calls
-from drystone_client.retry import problem_of, retry_after
+from drystone.client import BadAnswer, DrystoneError, Problem, StreamEnded, TimedOut, Unreachable, calls
+from drystone.client.retry import problem_of, retry_after
 from service import free_port, running
 
 SCENE = "large_pyramid:base=4"
@@ -298,7 +298,7 @@ def test_no_error_of_a_library_comes_through(kind: str, words: bytes) -> None:
                 ask()
     # Neither in a stream nor in frames.
     with Between(babbling.url) as between, client(kind, between.url, patience=0.2) as service:
-        from drystone_client import AsyncWorld, World
+        from drystone.client import AsyncWorld, World
 
         with pytest.raises(DrystoneError):
             if kind == "blocking":

@@ -2,9 +2,10 @@
 //! SIMD lane, with the fields of [`Constraint`] and the values that the shaders derive from them.
 //!
 //! A sweep reads rows of eight numbers as they lie in memory, without transposing. Each colour begins with a new block;
-//! unused lanes of a partly filled block move nothing. The overflow, which is solved in order, has one constraint per
-//! block.
+//! unused lanes of a partly filled block move nothing. Constraints of the overflow that are not split
+//! ([`Splits`](crate::stages::color::split::Splits)) are solved in order and have one block each.
 
+use super::shares::Shares;
 use crate::lanes::{self, Lanes, Select, Simd, SimdBase, VecLanes, WIDTH, f32x8, u32x8};
 use crate::stages::prepare::{ConstraintPoint, ContactConstraint};
 use crate::threads::{Cut, Threads};
@@ -221,21 +222,53 @@ pub struct Blocks {
     all: Vec<Block>,
     /// Restitution data of each block; empty if nothing bounces.
     bounces: Vec<Bounce>,
-    /// Blocks of colour `c` are `starts[c] .. starts[c + 1]`.
-    starts: [usize; COLOR_COUNT as usize + 1],
-    /// Colours that have blocks, as bits. Small worlds use a few, and make many sweeps.
-    used: u32,
+    places: BlockPlaces,
+    /// Groups that have blocks, as bits. Small worlds use a few, and make many sweeps.
+    used: u64,
+}
+
+/// Places of constraints in the blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct BlockPlaces {
+    /// Blocks of group `g` are `starts[g] .. starts[g + 1]`.
+    starts: [usize; GROUPS + 1],
+    /// Number of constraints that are split.
+    split: usize,
+}
+
+/// Number of groups of blocks: one a colour, and two for the overflow.
+pub const GROUPS: usize = COLOR_COUNT as usize + 1;
+/// Group of the constraints of the overflow that are split.
+pub const SPLIT_GROUP: usize = OVERFLOW_COLOR as usize;
+/// Group of the other constraints of the overflow, which are solved in order.
+pub const ORDERED_GROUP: usize = SPLIT_GROUP + 1;
+
+/// Returns the first group of a colour.
+#[inline(always)]
+fn group_of(color: usize) -> usize {
+    color + usize::from(color > SPLIT_GROUP)
+}
+
+/// Returns the number of constraints in a block of a group.
+#[inline(always)]
+fn width(group: usize) -> usize {
+    if group == ORDERED_GROUP { 1 } else { WIDTH }
 }
 
 impl Default for Blocks {
     fn default() -> Self {
-        Self { all: Vec::new(), bounces: Vec::new(), starts: [0; COLOR_COUNT as usize + 1], used: 0 }
+        Self {
+            all: Vec::new(),
+            bounces: Vec::new(),
+            places: BlockPlaces { starts: [0; GROUPS + 1], split: 0 },
+            used: 0,
+        }
     }
 }
 
 /// Returns the indices of the bits that are set, in ascending order.
 #[inline(always)]
-fn bits(mut mask: u32) -> impl Iterator<Item = usize> {
+fn bits(mut mask: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let lowest = (mask != 0).then_some(mask.trailing_zeros() as usize);
         mask &= mask.wrapping_sub(1);
@@ -243,35 +276,30 @@ fn bits(mut mask: u32) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Returns the number of constraints in a block of this colour.
-#[must_use]
-pub fn width(color: usize) -> usize {
-    if color == OVERFLOW_COLOR as usize { 1 } else { WIDTH }
-}
-
 impl Blocks {
-    /// Allocates blocks for the number of constraints of each colour, and clears those that will not be full.
-    pub fn build(&mut self, counters: &Counters, bounces: bool) {
+    /// Allocates blocks for the number of constraints of each colour, of which `split` in the overflow are split, and
+    /// clears those that will not be full.
+    pub fn build(&mut self, counters: &Counters, split: usize, bounces: bool) {
         let mut end = 0;
         self.used = 0;
-        for (color, start) in (0..COLOR_COUNT).zip(&mut self.starts) {
+        let BlockPlaces { starts, split: kept } = &mut self.places;
+        *kept = split;
+        for (group, start) in starts[..GROUPS].iter_mut().enumerate() {
             *start = end;
-            let size = counters.color_size(color) as usize;
+            let size = group_size(counters, split, group);
             if size > 0 {
-                self.used |= 1 << color;
-                end += size.div_ceil(width(color as usize));
+                self.used |= 1 << group;
+                end += size.div_ceil(width(group));
             }
         }
-        self.starts[COLOR_COUNT as usize] = end;
+        starts[GROUPS] = end;
         self.all.resize(end, Block::neutral());
         self.bounces.resize(if bounces { end } else { 0 }, Bounce::zeroed());
-        for color in bits(self.used) {
-            let (start, end) = (self.starts[color], self.starts[color + 1]);
-            let is_overflow = color == OVERFLOW_COLOR as usize;
-            #[allow(clippy::cast_possible_truncation, reason = "a colour")]
-            let full = (counters.color_size(color as u32) as usize).is_multiple_of(WIDTH);
-            if is_overflow || !full {
-                let whole = if is_overflow { start } else { end - 1 };
+        for group in bits(self.used) {
+            let (start, end) = (starts[group], starts[group + 1]);
+            let is_ordered = group == ORDERED_GROUP;
+            if is_ordered || !group_size(counters, split, group).is_multiple_of(WIDTH) {
+                let whole = if is_ordered { start } else { end - 1 };
                 self.all[whole..end].fill(Block::neutral());
                 if bounces {
                     self.bounces[whole..end].fill(Bounce::zeroed());
@@ -280,18 +308,17 @@ impl Blocks {
         }
     }
 
-    /// Returns the block of a colour's constraint number `rank`, and its lane.
+    /// Returns the places of the constraints.
     #[inline(always)]
     #[must_use]
-    pub fn place(&self, color: usize, rank: usize) -> (usize, usize) {
-        let width = width(color);
-        (self.starts[color] + rank / width, rank % width)
+    pub fn places(&self) -> &BlockPlaces {
+        &self.places
     }
 
     /// Writes a colour's constraint number `rank`.
     #[inline(always)]
     pub fn set(&mut self, color: usize, rank: usize, constraint: &ContactConstraint) {
-        let (block, lane) = self.place(color, rank);
+        let (block, lane) = self.places.place(color, rank);
         self.all[block].set(lane, constraint);
         if let Some(bounce) = self.bounces.get_mut(block) {
             bounce.set(lane, &constraint.rebound);
@@ -312,19 +339,19 @@ impl Blocks {
         self.bounces.get(block).map(|bounce| bounce.impulses(lane))
     }
 
-    /// Returns the first block of each colour, all blocks, and their restitution data.
-    pub fn parts(&mut self) -> (&[usize; COLOR_COUNT as usize + 1], &mut [Block], &mut [Bounce]) {
-        (&self.starts, &mut self.all, &mut self.bounces)
+    /// Returns all blocks, and their restitution data.
+    pub fn parts(&mut self) -> (&mut [Block], &mut [Bounce]) {
+        (&mut self.all, &mut self.bounces)
     }
 
     /// Returns a sweep over the blocks that shares each colour among threads.
-    pub fn by<'a>(&'a mut self, threads: &'a Threads, counters: &'a Counters) -> ContactSweep<'a> {
-        ContactSweep { blocks: self, threads, counters }
+    pub fn by<'a>(&'a mut self, threads: &'a Threads, counters: &'a Counters, shares: Shares<'a>) -> ContactSweep<'a> {
+        ContactSweep { blocks: self, threads, counters, shares }
     }
 
     /// Replaces the constraints by these, which are in colour order.
-    pub(crate) fn load(&mut self, counters: &Counters, constraints: &[Constraint], rebounds: &[Rebound]) {
-        self.build(counters, !rebounds.is_empty());
+    pub(crate) fn load(&mut self, counters: &Counters, split: usize, constraints: &[Constraint], rebounds: &[Rebound]) {
+        self.build(counters, split, !rebounds.is_empty());
         for color in 0..COLOR_COUNT {
             let first = counters.color_starts[color as usize] as usize;
             for rank in 0..counters.color_size(color) as usize {
@@ -340,7 +367,7 @@ impl Blocks {
         let (mut constraints, mut rebounds) = (Vec::new(), Vec::new());
         for color in 0..COLOR_COUNT {
             for rank in 0..counters.color_size(color) as usize {
-                let (block, lane) = self.place(color as usize, rank);
+                let (block, lane) = self.places.place(color as usize, rank);
                 let Some(from) = self.all.get(block) else { break };
                 constraints.push(from.get(lane).constraint());
                 rebounds.extend(self.bounces.get(block).map(|bounce| bounce.get(lane)));
@@ -350,10 +377,50 @@ impl Blocks {
     }
 }
 
+impl BlockPlaces {
+    /// Returns the block of a colour's constraint number `rank`, and its lane.
+    #[inline(always)]
+    #[must_use]
+    pub fn place(&self, color: usize, rank: usize) -> (usize, usize) {
+        if color == SPLIT_GROUP && rank >= self.split {
+            return (self.starts[ORDERED_GROUP] + rank - self.split, 0);
+        }
+        (self.starts[group_of(color)] + rank / WIDTH, rank % WIDTH)
+    }
+
+    /// Returns the blocks of a colour.
+    #[inline(always)]
+    #[must_use]
+    pub fn of_color(&self, color: usize) -> std::ops::Range<usize> {
+        self.starts[group_of(color)]..self.starts[group_of(color + 1)]
+    }
+
+    /// Returns the number of a colour's constraint that is the first of a block.
+    #[inline(always)]
+    #[must_use]
+    pub fn first_rank(&self, color: usize, block: usize) -> usize {
+        if color == SPLIT_GROUP && block >= self.starts[ORDERED_GROUP] {
+            return self.split + (block - self.starts[ORDERED_GROUP]);
+        }
+        (block - self.starts[group_of(color)]) * WIDTH
+    }
+}
+
+/// Returns the number of constraints of a group.
+fn group_size(counters: &Counters, split: usize, group: usize) -> usize {
+    let size = |color: usize| (counters.color_starts[color + 1] - counters.color_starts[color]) as usize;
+    match group {
+        SPLIT_GROUP => split,
+        ORDERED_GROUP => size(SPLIT_GROUP) - split,
+        _ => size(group - usize::from(group > SPLIT_GROUP)),
+    }
+}
+
 /// Way to visit all constraint blocks, colour by colour.
 pub trait Visit {
     /// Visits all blocks, batch by batch and colour by colour. Blocks of one colour share no dynamic body and may be
-    /// visited in parallel; those of the overflow are visited in order.
+    /// visited in parallel; so may those of the overflow that are split, between handing out and
+    /// merging the shares; its others are visited in order.
     fn visit_batches(&mut self, each: impl Fn(ContactBatch) + Sync);
 
     /// Visits all blocks one by one, each with the slot of its first constraint.
@@ -404,21 +471,22 @@ impl<'a> ContactBatch<'a> {
 }
 
 impl Blocks {
-    /// Returns the batch of each colour that has blocks, in ascending order of the colours.
+    /// Returns the batch of each group that has blocks, in ascending order of the colours.
     #[inline]
     pub fn batches<'a>(&'a mut self, counters: &Counters) -> impl Iterator<Item = (usize, ContactBatch<'a>)> {
-        let Self { all, bounces, starts, used } = self;
+        let Self { all, bounces, places: BlockPlaces { starts, split }, used } = self;
         let (mut all, mut bounces) = (&mut all[..], &mut bounces[..]);
-        bits(*used).map(move |color| {
-            let count = starts[color + 1] - starts[color];
+        bits(*used).map(move |group| {
+            let count = starts[group + 1] - starts[group];
             let bounce_count = count.min(bounces.len());
+            let color = group - usize::from(group > SPLIT_GROUP);
             let batch = ContactBatch {
-                slot: counters.color_starts[color] as usize,
-                width: width(color),
+                slot: counters.color_starts[color] as usize + if group == ORDERED_GROUP { *split } else { 0 },
+                width: width(group),
                 blocks: all.split_off_mut(..count).unwrap_or_default(),
                 bounces: bounces.split_off_mut(..bounce_count).unwrap_or_default(),
             };
-            (color, batch)
+            (group, batch)
         })
     }
 }
@@ -429,14 +497,18 @@ pub struct ContactSweep<'a> {
     blocks: &'a mut Blocks,
     threads: &'a Threads,
     counters: &'a Counters,
+    shares: Shares<'a>,
 }
 
 impl Visit for ContactSweep<'_> {
     fn visit_batches(&mut self, each: impl Fn(ContactBatch) + Sync) {
         let alone = Threads::default();
-        for (color, batch) in self.blocks.batches(self.counters) {
+        for (group, batch) in self.blocks.batches(self.counters) {
             let ContactBatch { slot, width, blocks, bounces } = batch;
-            let threads = if color == OVERFLOW_COLOR as usize { &alone } else { self.threads };
+            let threads = if group == ORDERED_GROUP { &alone } else { self.threads };
+            if group == SPLIT_GROUP {
+                self.shares.hand_out();
+            }
             if bounces.is_empty() {
                 threads.for_chunks(CUT, blocks, |start, blocks| {
                     each(ContactBatch { slot: slot + start * width, width, blocks, bounces: &mut [] });
@@ -445,6 +517,9 @@ impl Visit for ContactSweep<'_> {
                 threads.for_chunk_pairs(CUT, blocks, bounces, |start, blocks, bounces| {
                     each(ContactBatch { slot: slot + start * width, width, blocks, bounces });
                 });
+            }
+            if group == SPLIT_GROUP {
+                self.shares.merge();
             }
         }
     }

@@ -17,6 +17,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::cpu::StageTotals;
 use crate::cpu::blocks::Blocks;
+use crate::cpu::shares::Shares;
 use crate::cpu::stages::integrate_positions::integrate_positions_of;
 use crate::cpu::stages::integrate_velocities::integrate_velocities_of;
 use crate::cpu::stages::prepare::{ConstraintTables, prepare_of};
@@ -27,6 +28,7 @@ use crate::cpu::stages::store_impulses::store_impulses_listed;
 use crate::cpu::stages::warm_start::warm_start;
 use crate::lanes::WIDTH;
 use crate::scene::Compiled;
+use crate::stages::color::split::{Hub, Splits};
 use crate::stages::store_impulses::{ContactImpulses, store_impulses_of};
 use crate::step::{PlannedStage, Stage};
 use crate::threads::{LIGHT, Rows, Threads};
@@ -97,6 +99,9 @@ struct IslandScratch {
     counters: Counters,
     constraints: Blocks,
     surfaces: Rows<Surface, 2>,
+    /// Contacts of the batch that are split, and their hubs.
+    splits: Vec<usize>,
+    hubs: Vec<Hub>,
     rounds: ImpactRounds,
 }
 
@@ -165,6 +170,8 @@ pub struct SolverTables<'a> {
     pub states: &'a Rows<BodyState, 4>,
     /// Accumulator of each body, written.
     pub accumulators: &'a Rows<Accumulator, 2>,
+    /// Shares of hubs.
+    pub splits: &'a Splits,
 }
 
 impl Default for IslandBatches {
@@ -523,7 +530,7 @@ impl IslandScratch {
         let mut most = Counters::default();
         most.color_starts[1..].fill(others);
         most.color_starts[OVERFLOW_COLOR as usize + 1..].fill(others + room.overflow);
-        self.constraints.build(&most, switches & BOUNCES != 0);
+        self.constraints.build(&most, 0, switches & BOUNCES != 0);
         let contacts = room.contacts as usize;
         self.slots.reserve(contacts.saturating_sub(self.slots.len()));
         self.surfaces.resize(if switches & SURFACES == 0 { 0 } else { contacts });
@@ -539,16 +546,17 @@ impl IslandScratch {
         listed: &[u32],
         listed_bodies: &[u32],
     ) {
-        let SolverTables { compiled: Compiled { params, bodies, shapes, .. }, poses, states, accumulators } = given;
-        let Self { slots, counters, constraints, surfaces, rounds } = self;
+        let SolverTables { compiled: Compiled { params, bodies, shapes, .. }, poses, states, accumulators, splits } =
+            given;
+        let Self { slots, counters, constraints, surfaces, splits: own_splits, hubs, rounds } = self;
         if op.stage == Stage::Prepare {
             *rounds = ImpactRounds::default();
-            let source = ConstraintTables { params, bodies, shapes, states, contacts, manifolds };
-            prepare_of(listed, &source, slots, counters, constraints, surfaces);
+            let source = ConstraintTables { params, bodies, shapes, states, contacts, manifolds, splits };
+            prepare_of(listed, &source, slots, counters, constraints, surfaces, own_splits, hubs);
             return;
         }
         let alone = Threads::default();
-        let sweep = &mut constraints.by(&alone, counters);
+        let sweep = &mut constraints.by(&alone, counters, Shares { splits, hubs, states, accumulators });
         match op.stage {
             Stage::WarmStart => warm_start(sweep, accumulators, surfaces),
             Stage::IntegrateVelocities => {

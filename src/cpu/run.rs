@@ -1,6 +1,7 @@
 //! Execution of one stage on the CPU: hands each stage the tables that it reads and writes.
 
 use super::neighbors::SearchKind;
+use super::shares::{Shares, around_split};
 use super::{BodyTables, ConstraintSet, CpuWorld, GridTables, JointTables};
 use crate::command::by_body;
 use crate::cpu::stages::bound::bound;
@@ -142,6 +143,7 @@ impl CpuWorld {
                 let (params, coloring) = (&compiled.params, &mut scratch.coloring);
                 color(sweepers, params, &tables.states, &mut current.contacts, coloring, counters);
                 color_sort(sweepers, coloring, &mut solver.slots, counters);
+                tables.split_overflow(params, &mut current.contacts, counters, &mut solver.splits);
             }
             Stage::Prepare => {
                 prepare(threads, compiled, &tables.states, current, counters, solver, &mut scratch.prepare);
@@ -163,33 +165,44 @@ impl CpuWorld {
     fn sweep_contacts(&mut self, op: PlannedStage) {
         let sweepers = &self.sweepers();
         let Self { bodies: BodyTables { states, accumulators, .. }, solver, counters, .. } = self;
-        let (params, ConstraintSet { constraints, surfaces, rounds, .. }) = (&self.host.compiled.params, solver);
+        let (params, ConstraintSet { splits, constraints, surfaces, rounds, .. }) =
+            (&self.host.compiled.params, solver);
         let is_alone = sweepers.count() == 1;
         match op.stage {
             Stage::WarmStart if is_alone => {
                 let accumulators = accumulators.alone();
-                for (_, batch) in constraints.batches(counters) {
-                    warm_start_batch(batch, accumulators, surfaces);
+                for (group, batch) in constraints.batches(counters) {
+                    around_split(splits, group, &*states, accumulators, || {
+                        warm_start_batch(batch, accumulators, surfaces);
+                    });
                 }
             }
             Stage::Solve | Stage::Relax if is_alone => {
                 let states = states.alone();
-                for (_, batch) in constraints.batches(counters) {
-                    solve_batch(params, op.flags, states, accumulators, batch, surfaces);
+                for (group, batch) in constraints.batches(counters) {
+                    around_split(splits, group, states, &*accumulators, || {
+                        solve_batch(params, op.flags, states, accumulators, batch, surfaces);
+                    });
                 }
             }
-            Stage::WarmStart => warm_start(&mut constraints.by(sweepers, counters), &*accumulators, surfaces),
-            Stage::Project => project(params, states, &mut constraints.by(sweepers, counters)),
-            Stage::Restitution => {
-                if op.flags == 0 {
-                    *rounds = ImpactRounds::default();
-                }
-                if rounds.is_needed(op.flags) {
-                    let tables = ImpactTables { params, states, accumulators, surfaces };
-                    restitution(tables, rounds.round(op.flags), &mut constraints.by(sweepers, counters));
+            _ => {
+                let shares = Shares { splits, hubs: splits.hubs(), states, accumulators };
+                let sweep = &mut constraints.by(sweepers, counters, shares);
+                match op.stage {
+                    Stage::WarmStart => warm_start(sweep, &*accumulators, surfaces),
+                    Stage::Project => project(params, states, sweep),
+                    Stage::Restitution => {
+                        if op.flags == 0 {
+                            *rounds = ImpactRounds::default();
+                        }
+                        if rounds.is_needed(op.flags) {
+                            let tables = ImpactTables { params, states, accumulators, surfaces };
+                            restitution(tables, rounds.round(op.flags), sweep);
+                        }
+                    }
+                    _ => solve(params, op.flags, &*states, accumulators, sweep, surfaces),
                 }
             }
-            _ => solve(params, op.flags, &*states, accumulators, &mut constraints.by(sweepers, counters), surfaces),
         }
     }
 
@@ -240,6 +253,7 @@ impl CpuWorld {
                     current,
                     &mut scratch.prepare,
                 );
+                tables.drop_shares(&compiled.bodies);
             }
             Stage::Continuous => {
                 let scratch = &mut scratch.continuous;

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use super::shares::Shares;
 use super::{BodyTables, ConstraintSet, ContactTables, CpuWorld, Scheduling, islands};
 use crate::cpu::stages::color::{color, color_sort};
 use crate::cpu::stages::integrate_positions::integrate_positions_in;
@@ -58,9 +59,10 @@ impl CpuWorld {
         };
         let begin = self.times.begin();
         let sweepers = self.sweepers();
-        let Self { bodies, current, counters, scratch, .. } = self;
+        let Self { bodies, current, counters, solver: ConstraintSet { splits, .. }, scratch, .. } = self;
         let params = &self.host.compiled.params;
         color(&sweepers, params, &bodies.states, &mut current.contacts, &mut scratch.coloring, counters);
+        bodies.split_overflow(params, &mut current.contacts, counters, splits);
         let schedule = self.choose_schedule();
         self.scheduling.schedule = schedule;
         if schedule != Schedule::IslandBatches {
@@ -70,13 +72,15 @@ impl CpuWorld {
         match schedule {
             Schedule::Serial => Ok(first + 1),
             Schedule::IslandBatches => {
-                let Self { threads, bodies, current, scheduling, counters, times, .. } = self;
+                let Self { threads, bodies, current, solver: ConstraintSet { splits, .. }, scheduling, .. } = self;
+                let Self { counters, times, .. } = self;
                 let compiled = &self.host.compiled;
                 let BodyTables { poses, states, accumulators, .. } = bodies;
                 let ContactTables { contacts, manifolds, .. } = current;
-                let given = islands::SolverTables { compiled, poses, states, accumulators };
+                let given = islands::SolverTables { compiled, poses, states, accumulators, splits };
                 let ops = &self.plan[solver.clone()];
                 scheduling.island_batches.run(threads, ops, given, contacts, manifolds, counters, times);
+                self.bodies.drop_shares(&self.host.compiled.bodies);
                 Ok(solver.end)
             }
             Schedule::WorkerTeam => {
@@ -111,9 +115,10 @@ impl CpuWorld {
         self.scheduling.team_steps += 1;
         let Self { threads, bodies, solver, counters, scratch, times, .. } = self;
         let BodyTables { poses, states, accumulators, .. } = bodies;
-        let ConstraintSet { constraints, surfaces, .. } = solver;
+        let ConstraintSet { splits, constraints, surfaces, .. } = solver;
         let Compiled { params, bodies, .. } = &self.host.compiled;
-        let team = WorkerTeam::new(threads, constraints, counters, bodies.len(), ops.len(), &mut scratch.team);
+        let shares = Shares { splits, hubs: splits.hubs(), states, accumulators };
+        let team = WorkerTeam::new(threads, constraints, counters, shares, bodies.len(), ops.len(), &mut scratch.team);
         let rounds = ImpactRounds::default();
         let is_timed = times.is_on;
         let times = Mutex::new(times);

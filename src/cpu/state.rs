@@ -63,7 +63,7 @@ impl CpuWorld {
     }
 
     fn answer(&mut self, queries: &[Query], brute: bool, bounds: &QueryBounds) -> Result<Answers, WorldError> {
-        let flat = Flat::new(queries)?;
+        let flat = Flat::new(queries, |body| self.host.slot_of(body).is_ok())?;
         // The tables are those of the start of the step, and each step makes its own. A cancel token is for steps: a
         // grid that was cut short would give wrong answers.
         let unwatched = self.threads.unwatched();
@@ -183,8 +183,8 @@ impl CpuWorld {
         let (constraints, rebounds) = self.solver.constraints.to_vec(&self.counters);
         Tables {
             poses: self.bodies.poses.clone(),
-            states: self.bodies.states.to_vec(),
-            accumulators: self.bodies.accumulators.to_vec(),
+            states: self.bodies.states.first(self.host.compiled.bodies.len()),
+            accumulators: self.bodies.accumulators.first(self.host.compiled.bodies.len()),
             motions: self.bodies.motions.clone(),
             aabbs: self.grid.aabbs.clone(),
             cell_ends: self.grid.cell_ends.clone(),
@@ -249,7 +249,10 @@ impl CpuWorld {
         self.sleep.starts.clone_from(&tables.sleeping_starts);
         self.sleep.contacts.clone_from(&tables.sleeping);
         self.solver.slots = tables.slots.iter().copied().map(AtomicU32::new).collect();
-        self.solver.constraints.load(&tables.counters, &tables.constraints, &tables.rebounds);
+        self.solver.splits.split(&self.host.compiled.params, &tables.contacts, &tables.counters);
+        self.bodies.add_shares(&self.solver.splits);
+        let split = self.solver.splits.len();
+        self.solver.constraints.load(&tables.counters, split, &tables.constraints, &tables.rebounds);
         self.solver.surfaces = Rows::new(&tables.surfaces);
         self.host.compiled.joints.joints.clone_from(&tables.joints);
         self.host.compiled.joints.rows.clone_from(&tables.joint_rows);

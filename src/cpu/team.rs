@@ -13,9 +13,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::cpu::blocks::{Blocks, ContactBatch, Visit};
+use crate::cpu::blocks::{Blocks, ContactBatch, ORDERED_GROUP, SPLIT_GROUP, Visit};
+use crate::cpu::shares::Shares;
 use crate::threads::{Pause, Threads, emptied};
-use crate::types::{COLOR_COUNT, Counters, OVERFLOW_COLOR};
+use crate::types::Counters;
 
 /// Minimum number of constraint blocks ([`ContactBatch::blocks`]) in a work block: about a microsecond of work, ten
 /// times the cost of claiming it.
@@ -32,6 +33,7 @@ pub struct WorkerTeam<'a> {
     /// Number of workers.
     count: usize,
     lists: TeamLists<'a>,
+    shares: Shares<'a>,
     /// Set when a worker panicked: it will never be done.
     broken: AtomicBool,
 }
@@ -40,8 +42,12 @@ pub struct WorkerTeam<'a> {
 struct TeamLists<'a> {
     /// Work blocks of all colours.
     work_blocks: Vec<TeamBlock<Mutex<ContactBatch<'a>>>>,
-    /// End of each colour in the list, without colours that have no blocks; the rest repeats the last.
-    ends: [usize; COLOR_COUNT as usize],
+    /// End of each group in the list, without groups that have no blocks.
+    ends: Vec<usize>,
+    /// Index in `ends` of the contacts that are split, if there are any.
+    split: Option<usize>,
+    /// Work before and after the contacts that are split.
+    hubs: TeamBlock<()>,
     /// Work blocks over the bodies: first and end.
     bodies: Vec<TeamBlock<(usize, usize)>>,
     /// Number of blocks done, for each stage.
@@ -53,7 +59,7 @@ struct TeamLists<'a> {
 pub struct TeamScratch(TeamLists<'static>);
 
 /// Work that one worker claims at a time.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct TeamBlock<T> {
     /// Last stage index in which a worker claimed this block.
     claimed: AtomicU32,
@@ -75,27 +81,29 @@ impl<'a> WorkerTeam<'a> {
         threads: &'a Threads,
         constraints: &'a mut Blocks,
         counters: &Counters,
+        shares: Shares<'a>,
         bodies: usize,
         passes: usize,
         scratch: &mut TeamScratch,
     ) -> Self {
         let count_of_threads = threads.count();
-        let TeamScratch(TeamLists { work_blocks, bodies: mut body_blocks, mut done, .. }) = std::mem::take(scratch);
-        let (mut work_blocks, mut ends) = (emptied(work_blocks), [0; COLOR_COUNT as usize]);
-        let mut colors = 0;
-        for (color, mut batch) in constraints.batches(counters) {
+        let TeamScratch(TeamLists { work_blocks, mut ends, bodies: mut body_blocks, mut done, .. }) =
+            std::mem::take(scratch);
+        let (mut work_blocks, mut split) = (emptied(work_blocks), None);
+        ends.clear();
+        for (group, mut batch) in constraints.batches(counters) {
             let count = batch.blocks.len();
-            // The overflow is solved in order, by one worker.
-            let len =
-                if color == OVERFLOW_COLOR as usize { count } else { block_len(count, MIN_BLOCKS, count_of_threads) };
+            // One worker solves what must be solved in order.
+            let len = if group == ORDERED_GROUP { count } else { block_len(count, MIN_BLOCKS, count_of_threads) };
             while !batch.blocks.is_empty() {
                 let work = Mutex::new(batch.take_first(len));
                 work_blocks.push(TeamBlock { claimed: AtomicU32::new(0), work });
             }
-            ends[colors] = work_blocks.len();
-            colors += 1;
+            if group == SPLIT_GROUP {
+                split = Some(ends.len());
+            }
+            ends.push(work_blocks.len());
         }
-        ends[colors..].fill(work_blocks.len());
         let len = block_len(bodies, MIN_BODIES, count_of_threads);
         body_blocks.clear();
         body_blocks.extend(
@@ -104,15 +112,16 @@ impl<'a> WorkerTeam<'a> {
                 .map(|first| TeamBlock { claimed: AtomicU32::new(0), work: (first, bodies.min(first + len)) }),
         );
         done.clear();
-        done.resize_with(passes * colors.max(1) + 1, || AtomicU32::new(0));
-        let lists = TeamLists { work_blocks, ends, bodies: body_blocks, done };
-        Self { threads, count: count_of_threads, lists, broken: AtomicBool::new(false) }
+        done.resize_with(passes * (ends.len().max(1) + 2) + 1, || AtomicU32::new(0));
+        let lists = TeamLists { work_blocks, ends, split, hubs: TeamBlock::default(), bodies: body_blocks, done };
+        Self { threads, count: count_of_threads, lists, shares, broken: AtomicBool::new(false) }
     }
 
     /// Returns the lists to `scratch`.
     pub fn keep(self, scratch: &mut TeamScratch) {
-        let TeamLists { work_blocks, bodies, done, .. } = self.lists;
-        *scratch = TeamScratch(TeamLists { work_blocks: emptied(work_blocks), bodies, done, ..TeamLists::default() });
+        let TeamLists { work_blocks, ends, bodies, done, .. } = self.lists;
+        *scratch =
+            TeamScratch(TeamLists { work_blocks: emptied(work_blocks), ends, bodies, done, ..TeamLists::default() });
     }
 
     /// Calls `work` on every thread, with its worker. It must make the same passes on all. Threads that come late find
@@ -141,7 +150,7 @@ impl Worker<'_, '_> {
 
     /// Claims blocks of one stage while there are any, and returns when all are done.
     fn run_stage<T>(&mut self, work_blocks: &[TeamBlock<T>], work: impl Fn(&T)) {
-        let WorkerTeam { threads, count, lists: TeamLists { done, .. }, broken } = self.team;
+        let WorkerTeam { threads, count, lists: TeamLists { done, .. }, broken, .. } = self.team;
         // Once a worker has seen that the step is cancelled all do, and none waits for the others.
         if threads.is_cancelled() {
             return;
@@ -181,19 +190,23 @@ impl Drop for PanicSignal<'_> {
 
 impl Visit for Worker<'_, '_> {
     fn visit_batches(&mut self, each: impl Fn(ContactBatch) + Sync) {
-        let TeamLists { work_blocks, ends, .. } = &self.team.lists;
+        let TeamLists { work_blocks, ends, split, hubs, .. } = &self.team.lists;
+        let (shares, hubs) = (&self.team.shares, std::slice::from_ref(hubs));
         let mut first = 0;
-        for &end in ends {
+        for (group, &end) in ends.iter().enumerate() {
             let color = &work_blocks[first..end];
             first = end;
-            if color.is_empty() {
-                continue;
+            if *split == Some(group) {
+                self.run_stage(hubs, |()| shares.hand_out());
             }
             self.run_stage(color, |batch| {
                 let mut batch = batch.lock().unwrap_or_else(PoisonError::into_inner);
                 let ContactBatch { slot, width, blocks, bounces } = &mut *batch;
                 each(ContactBatch { slot: *slot, width: *width, blocks, bounces });
             });
+            if *split == Some(group) {
+                self.run_stage(hubs, |()| shares.merge());
+            }
         }
     }
 }
@@ -204,9 +217,10 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
     use std::time::Duration;
 
-    use super::{TeamScratch, WorkerTeam};
+    use super::{Shares, TeamScratch, WorkerTeam};
     use crate::cpu::blocks::{Blocks, Visit as _};
-    use crate::threads::Threads;
+    use crate::stages::color::split::Splits;
+    use crate::threads::{Rows, Threads};
     use crate::types::{COLOR_COUNT, Counters, OVERFLOW_COLOR};
 
     const BODIES: usize = 1_000;
@@ -228,7 +242,7 @@ mod tests {
         }
         counters.color_starts[COLOR_COUNT as usize] = end;
         let mut constraints = Blocks::default();
-        constraints.build(&counters, false);
+        constraints.build(&counters, 0, false);
         (constraints, counters)
     }
 
@@ -237,7 +251,9 @@ mod tests {
         let (mut constraints, counters) = constraints();
         let threads = Threads::new(threads).unwrap();
         let mut scratch = TeamScratch::default();
-        let team = WorkerTeam::new(&threads, &mut constraints, &counters, BODIES, PASSES, &mut scratch);
+        let (splits, states, accumulators) = (Splits::default(), Rows::default(), Rows::default());
+        let shares = Shares { splits: &splits, hubs: &[], states: &states, accumulators: &accumulators };
+        let team = WorkerTeam::new(&threads, &mut constraints, &counters, shares, BODIES, PASSES, &mut scratch);
         let color_of =
             |slot: usize| (0..COLOR_COUNT).rfind(|&color| counters.color_starts[color as usize] as usize <= slot);
         team.run(|worker| {

@@ -1,6 +1,7 @@
 //! Sends a batch of queries to the device, in pieces that fit its buffers, and collects the answers. Works on the
 //! tables of one world or of many; the callers (`query`, `worlds/query`) decide when to send, wait and repeat.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::SCAN_BLOCK;
@@ -9,7 +10,7 @@ use super::readback::{Arrival, cast};
 use super::record::{Dispatch, scan};
 use crate::population::BodyId;
 use crate::query::{Answers, Flat};
-use crate::types::{Hit, Ray, Region};
+use crate::types::{Hit, RAY_ITEM_WORDS, Ray, Region};
 use crate::world_error::WorldError;
 
 /// Initial estimate of the shapes that one region finds.
@@ -20,9 +21,17 @@ const MIN_ITEMS: u64 = 1024;
 const UNIFORM_BYTES: u64 = 16;
 /// Number of spare buffers kept of each kind (results, copies of the state), enough for a few batches in flight.
 pub(super) const SPARES: usize = 8;
-/// Kernels for rays and regions.
-const KERNELS: [&str; 7] =
-    ["query_ray", "query_count", "query_emit", "scan_reduce", "scan_blocks", "scan_blocks of sums", "scan_apply"];
+/// Kernels for rays, casts and regions.
+const KERNELS: [&str; 8] = [
+    "query_ray",
+    "query_cast",
+    "region_count",
+    "region_emit",
+    "scan_reduce",
+    "scan_blocks",
+    "scan_blocks of sums",
+    "scan_apply",
+];
 
 /// Result sizes of the last queries of a world, by which the next buffers are sized, and its spare buffers.
 #[derive(Debug, Default)]
@@ -72,11 +81,19 @@ impl QueryStats {
     }
 }
 
-/// Consecutive rays or regions of a batch that fit the device's buffers together.
+/// Kind of the records of a chunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum RecordKind {
+    Rays,
+    Casts,
+    Regions,
+}
+
+/// Consecutive queries of one kind that fit the device's buffers together.
 #[derive(Debug)]
 pub(super) struct QueryChunk {
-    pub rays: bool,
-    /// First ray or region of the batch, and the one after the last.
+    pub kind: RecordKind,
+    /// First query of this kind in the batch, and the one after the last.
     pub first: usize,
     pub end: usize,
     /// Item capacity.
@@ -107,7 +124,7 @@ impl QueryChunk {
         if stats.spare_arrivals.len() > SPARES {
             stats.spare_arrivals.remove(0);
         }
-        if self.rays {
+        if self.kind != RecordKind::Regions {
             self.state = QueryChunkState::Hits(cast(&bytes));
             return Ok(());
         }
@@ -149,13 +166,15 @@ impl QuerySender<'_> {
     /// If a buffer does not fit the device, or a kernel does not compile.
     pub fn send_all(&mut self, encoder: &mut wgpu::CommandEncoder, flat: &Flat) -> Result<Vec<QueryChunk>, WorldError> {
         let mut pieces = Vec::new();
-        for (rays, count, most) in
-            [(true, flat.rays.len(), self.most_rays()), (false, flat.regions.len(), self.most_regions())]
-        {
+        for (kind, count, most) in [
+            (RecordKind::Rays, flat.rays.len(), self.most_rays()),
+            (RecordKind::Casts, flat.casts.len(), self.most_casts()),
+            (RecordKind::Regions, flat.regions.len(), self.most_regions()),
+        ] {
             for first in (0..count).step_by(most) {
                 let end = count.min(first + most);
                 let capacity = self.stats.guess(end - first);
-                pieces.push(self.send(encoder, flat, rays, first, end, capacity)?);
+                pieces.push(self.send(encoder, flat, kind, first, end, capacity)?);
             }
         }
         Ok(pieces)
@@ -181,7 +200,7 @@ impl QuerySender<'_> {
             let middle = if cut { usize::midpoint(first, end) } else { end };
             for (first, end) in [(first, middle), (middle, end)] {
                 if first < end {
-                    fresh.push(self.send(encoder, flat, false, first, end, total)?);
+                    fresh.push(self.send(encoder, flat, RecordKind::Regions, first, end, total)?);
                 }
             }
         }
@@ -191,7 +210,7 @@ impl QuerySender<'_> {
     /// Returns the largest buffer to create, in bytes: slightly below the device's limit, so that rounding up cannot
     /// exceed it, and at least enough for one region that finds every shape, as such a piece cannot be split further.
     fn limit(&self) -> u64 {
-        let all = 4 * (u64::from(self.shapes) + 2);
+        let all = 4 * (u64::from(RAY_ITEM_WORDS) * u64::from(self.shapes) + 2);
         let least = all.max(size_of::<Region>() as u64).next_multiple_of(16);
         (self.stats.limit.unwrap_or(u64::MAX).max(least).min(self.engine.largest_buffer())) & !15
     }
@@ -202,20 +221,25 @@ impl QuerySender<'_> {
         fit(self.limit() / record)
     }
 
-    /// Returns the number of regions whose records fit a buffer and whose items can be counted in `u32` even if each
-    /// region finds every shape.
-    fn most_regions(&self) -> usize {
-        let shapes = u64::from(self.shapes).max(1);
-        let records = self.limit() / size_of::<Region>() as u64;
-        fit(records.min(u64::from(u32::MAX) / shapes))
+    /// Returns the number of casts whose records fit a buffer.
+    fn most_casts(&self) -> usize {
+        fit(self.limit() / size_of::<Region>() as u64)
     }
 
-    /// Records rays or regions `first .. end` of a batch, with capacity for `capacity` items.
+    /// Returns the number of regions whose records fit a buffer and whose words can be counted in `u32` even if each
+    /// region finds every shape.
+    fn most_regions(&self) -> usize {
+        let words = u64::from(RAY_ITEM_WORDS) * u64::from(self.shapes).max(1);
+        let records = self.limit() / size_of::<Region>() as u64;
+        fit(records.min(u64::from(u32::MAX) / words))
+    }
+
+    /// Records the queries `first .. end` of a kind of a batch, with capacity for `capacity` items.
     fn send(
         &mut self,
         encoder: &mut wgpu::CommandEncoder,
         flat: &Flat,
-        rays: bool,
+        kind: RecordKind,
         first: usize,
         end: usize,
         capacity: u64,
@@ -224,7 +248,7 @@ impl QuerySender<'_> {
         let count = u32::try_from(end - first).unwrap_or(u32::MAX);
         let words = u64::from(count) + 1;
         // At most every shape for every region, and at most one buffer.
-        let all = u64::from(count) * u64::from(self.shapes);
+        let all = u64::from(count) * u64::from(self.shapes) * u64::from(RAY_ITEM_WORDS);
         let most = (self.limit() / 4).saturating_sub(words);
         let capacity = capacity.max(MIN_ITEMS).min(all).min(most);
         let blocks = words.div_ceil(u64::from(SCAN_BLOCK));
@@ -234,18 +258,13 @@ impl QuerySender<'_> {
             ("scan_regions", [count + 1, 0, 0, 0]),
             ("blocks_regions", [blocks as u32, 0, 0, 0]),
         ];
-        let asked: &[u8] = if rays {
-            bytemuck::cast_slice(&flat.rays[first..end])
-        } else {
-            bytemuck::cast_slice(&flat.regions[first..end])
-        };
-        let (records, results, bytes);
-        if rays {
-            (records, results, bytes) = ("rays", "ray_hits", u64::from(count) * size_of::<Hit>() as u64);
-        } else {
-            (records, results, bytes) = ("regions", "region_items", 4 * (words + capacity));
+        let (records, asked) = records(flat, kind, first..end);
+        let (results, bytes) = if kind == RecordKind::Regions {
             self.make_room("region_block_sums", 4 * blocks)?;
-        }
+            ("region_items", 4 * (words + capacity))
+        } else {
+            ("ray_hits", u64::from(count) * size_of::<Hit>() as u64)
+        };
         self.make_room(records, asked.len() as u64)?;
         self.make_room(results, bytes)?;
         for (name, _) in uniforms {
@@ -260,14 +279,16 @@ impl QuerySender<'_> {
                 .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("query"), timestamp_writes: None });
             // One layer: each ray or region names its world.
             let mut one_layer = |work: &Dispatch| self.engine.execute_in(&mut pass, work, 1);
-            if rays {
-                one_layer(&Dispatch::new("query_ray", count))?;
-            } else {
-                one_layer(&Dispatch::new("query_count", count + 1))?;
-                for work in scan("regions", count + 1) {
-                    one_layer(&work)?;
+            match kind {
+                RecordKind::Rays => one_layer(&Dispatch::new("query_ray", count))?,
+                RecordKind::Casts => one_layer(&Dispatch::new("query_cast", count))?,
+                RecordKind::Regions => {
+                    one_layer(&Dispatch::new("region_count", count + 1))?;
+                    for work in scan("regions", count + 1) {
+                        one_layer(&work)?;
+                    }
+                    one_layer(&Dispatch::new("region_emit", count))?;
                 }
-                one_layer(&Dispatch::new("query_emit", count))?;
             }
         }
         self.engine.dispatches = dispatches;
@@ -278,7 +299,7 @@ impl QuerySender<'_> {
         let spare = stats.spare_arrivals.iter().position(fits).map(|index| stats.spare_arrivals.swap_remove(index));
         stats.made += u64::from(spare.is_none());
         let arrival = Arrival::send(self.engine.context.device(), encoder, &self.engine.buffers[results], bytes, spare);
-        Ok(QueryChunk { rays, first, end, capacity, state: QueryChunkState::InFlight(arrival) })
+        Ok(QueryChunk { kind, first, end, capacity, state: QueryChunkState::InFlight(arrival) })
     }
 
     /// Records a copy into buffers, executed by the encoder: earlier pieces have used their contents by then.
@@ -320,6 +341,15 @@ impl QuerySender<'_> {
     }
 }
 
+/// Returns the buffer that holds queries of a kind, and its contents for some of them.
+fn records(flat: &Flat, kind: RecordKind, which: Range<usize>) -> (&'static str, &[u8]) {
+    match kind {
+        RecordKind::Rays => ("rays", bytemuck::cast_slice(&flat.rays[which])),
+        RecordKind::Casts => ("regions", bytemuck::cast_slice(&flat.casts[which])),
+        RecordKind::Regions => ("regions", bytemuck::cast_slice(&flat.regions[which])),
+    }
+}
+
 /// Converts a count to `usize`, at least 1.
 fn fit(count: u64) -> usize {
     usize::try_from(count).unwrap_or(usize::MAX).max(1)
@@ -340,23 +370,22 @@ pub(super) fn check_found(pieces: &[QueryChunk], flat: &Flat, limit: usize) -> R
         }
     }
     known.sort_unstable_by_key(|(first, _)| *first);
-    let mut before = 0;
+    let mut found = 0;
     for (first, starts) in known {
-        let found = |end: u32| before + end as usize;
-        if let Some(place) = starts.iter().position(|&end| found(end) > limit) {
-            // Entry `place` is where region `place` begins and the one before it ends.
-            let index = flat.region_places[first + place.saturating_sub(1)];
-            return Err(WorldError::TooManyFound { index, found: found(starts[place]), limit });
+        for (region, ends) in (first..).zip(starts.windows(2)) {
+            found += (ends[1] - ends[0]) as usize / flat.regions[region].words_per_item();
+            if found > limit {
+                return Err(WorldError::TooManyFound { index: flat.region_places[region], found, limit });
+            }
         }
-        before = found(starts.last().copied().unwrap_or(0));
     }
     Ok(())
 }
 
 /// Combines the pieces of a batch into answers, in the order of the queries.
 pub(super) fn collect(pieces: &mut [QueryChunk], flat: &Flat, body_of: impl Fn(usize, u32) -> BodyId) -> Answers {
-    pieces.sort_by_key(|piece| (piece.rays, piece.first));
-    let mut hits = Vec::with_capacity(flat.rays.len());
+    pieces.sort_by_key(|piece| (piece.kind, piece.first));
+    let mut hits = Vec::with_capacity(flat.rays.len() + flat.casts.len());
     let mut lists = Vec::with_capacity(flat.regions.len());
     for piece in pieces {
         match &mut piece.state {

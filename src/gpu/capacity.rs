@@ -202,14 +202,17 @@ impl Engine {
         // A few joints must not cause the tables of many bodies to be copied.
         let only_joints =
             Capacity { joints: need.joints, rows: need.rows, order: need.order, ..self.capacity }.holds(need);
+        let capacity = self.capacity.grown(need);
+        // The list of contacts has rows for the contacts of hubs.
+        let more_splits = self.sizes().splits() != Sizes::new(capacity, 0, 0).splits();
         let of = |group: Group| match group {
-            Group::Contacts => materials,
+            Group::Contacts => materials || more_splits,
             Group::Joints => small,
             Group::Bodies => small && !only_joints,
             Group::Events => false,
         };
         self.features = features;
-        self.capacity = self.capacity.grown(need);
+        self.capacity = capacity;
         if let Err(error) = self.create_tables(of) {
             self.undo(&before);
             return Err(error);

@@ -209,12 +209,7 @@ impl Engine {
 
     /// Writes the capacities and offsets of the tables into the constants of a world.
     pub fn place(&self, params: &mut Params) {
-        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let sizes = self.sizes();
-        let [heads, links] = sizes.exclusions().map(count);
-        params.contact_capacity = self.contact_capacity;
-        params.color_blocks = count(sizes.color_blocks());
-        (params.exclusion_heads, params.exclusion_links) = (heads, links);
+        place(&self.sizes(), params);
     }
 
     /// Returns the rows per world of a table.
@@ -230,76 +225,58 @@ impl Engine {
     }
 
     /// Uploads each world's rows of a table.
-    fn upload<'a, T: Pod>(
-        &self,
-        name: &'static str,
-        members: &[&'a Compiled],
-        of: impl Fn(&'a Compiled) -> Cow<'a, [T]>,
-    ) {
-        let row = TABLES.iter().find(|table| table.name == name).map_or(0, |table| table.bytes);
-        let part = self.stride(name) * row / size_of::<T>();
+    fn upload(&self, name: &'static str, members: &[Cow<[u8]>]) {
+        let part = usize::try_from(self.part_bytes(name)).unwrap_or(usize::MAX);
         let all = match members {
-            [alone] => of(alone),
+            [alone] => Cow::Borrowed(&**alone),
             _ => {
-                let mut all = vec![T::zeroed(); members.len() * part];
+                let mut all = vec![0; members.len() * part];
                 for (rows, member) in all.chunks_exact_mut(part.max(1)).zip(members) {
-                    let of = of(member);
-                    rows[..of.len()].copy_from_slice(&of);
+                    rows[..member.len()].copy_from_slice(member);
                 }
                 Cow::Owned(all)
             }
         };
         if !all.is_empty() {
-            self.context.queue().write_buffer(&self.buffers[name], 0, bytemuck::cast_slice(&all));
+            self.context.queue().write_buffer(&self.buffers[name], 0, &all);
+        }
+    }
+
+    /// Uploads tables of all worlds, which list theirs in the same order.
+    fn upload_all(&self, members: &[&Compiled], of: impl for<'a> Fn(&'a Compiled) -> Vec<TableBytes<'a>>) {
+        let mut lists: Vec<_> = members.iter().map(|member| of(member).into_iter()).collect();
+        loop {
+            let tables: Vec<_> = lists.iter_mut().filter_map(Iterator::next).collect();
+            let Some(&(name, _)) = tables.first() else { return };
+            self.upload(name, &tables.into_iter().map(|(_, bytes)| bytes).collect::<Vec<_>>());
         }
     }
 
     /// Uploads the initial contents of all tables of bodies, shapes, cells and joints.
     pub fn fill(&self, members: &[&Compiled]) {
-        self.upload("bodies", members, |member| Cow::Borrowed(&member.bodies[..]));
-        self.upload("poses", members, |member| Cow::Borrowed(&member.poses[..]));
-        self.upload("states", members, |member| Cow::Borrowed(&member.states[..]));
-        self.upload("shapes", members, |member| Cow::Borrowed(&member.shapes[..]));
-        self.upload("vertices", members, |member| Cow::Borrowed(&member.vertices[..]));
-        self.upload("ccd_bodies", members, |member| Cow::Borrowed(&member.ccd_bodies[..]));
-        self.upload("islands", members, |member| Cow::Owned(first_islands(member)));
-        self.fill_joints(members);
-    }
-
-    /// Uploads the initial contents of all tables of joints.
-    pub fn fill_joints(&self, members: &[&Compiled]) {
-        self.upload("joints", members, |member| Cow::Borrowed(&member.joints.joints[..]));
-        self.upload("joint_rows", members, |member| Cow::Borrowed(&member.joints.rows[..]));
-        self.upload("joint_starts", members, |member| Cow::Borrowed(&member.joints.starts[..]));
-        self.upload("joint_states", members, |member| Cow::Borrowed(&member.joints.states[..]));
+        self.upload_all(members, first_bodies);
+        self.upload_all(members, first_joints);
         // Pair exclusions are stored after the partners: the heads per body, then the links per joint.
-        let [heads, links] = self.sizes().exclusions();
+        let sizes = self.sizes();
         if let [alone] = members {
-            let JointTable { exclusions, .. } = &alone.joints;
-            for (at, words) in [(heads, &exclusions.heads), (links, &exclusions.links)] {
-                if !words.is_empty() {
-                    let bytes = bytemuck::cast_slice(words);
-                    self.context.queue().write_buffer(&self.buffers["partners"], 4 * at as u64, bytes);
-                }
+            for (at, bytes) in first_exclusions(alone, &sizes) {
+                self.context.queue().write_buffer(&self.buffers["partners"], at, bytes);
             }
             return;
         }
-        self.upload("partners", members, |member| {
-            let JointTable { exclusions, .. } = &member.joints;
-            let mut words = vec![0_u32; heads];
-            words.extend_from_slice(exclusions.heads.as_flattened());
-            words.resize(links, 0);
-            words.extend_from_slice(exclusions.links.as_flattened());
-            Cow::Owned(words)
+        self.upload_all(members, |member| {
+            let mut all = Vec::new();
+            for (at, bytes) in first_exclusions(member, &sizes) {
+                all.resize(usize::try_from(at).unwrap_or(usize::MAX), 0);
+                all.extend_from_slice(bytes);
+            }
+            vec![("partners", Cow::Owned(all))]
         });
     }
 
     /// Uploads the constants of a step, one set per world, in new buffers, as steps that are recorded but not yet
     /// submitted still refer to theirs. Clears all bind groups.
     pub fn bind(&mut self, params: &[Params], longest: &Params) {
-        let Params { cell_count, shape_count, joint_count, color_blocks, .. } = *longest;
-        let reports = shape_count + joint_count + 1;
-        let colors = color_blocks * COLOR_COUNT;
         let many = self.kernels.are_for_many();
         let mut buffer = |name: &'static str, contents: &[u8], usage: wgpu::BufferUsages| {
             self.buffers.insert(name, self.context.buffer_with(name, contents, usage));
@@ -308,15 +285,8 @@ impl Engine {
         let of_many = wgpu::BufferUsages::STORAGE | wgpu::BufferUsages::COPY_DST;
         let usage = if many { of_many } else { wgpu::BufferUsages::UNIFORM };
         buffer("params", bytemuck::cast_slice(params), usage);
-        for (scan, blocks, length) in [
-            ("scan_cells", "blocks_cells", cell_count + 1),
-            ("scan_pairs", "blocks_pairs", shape_count + 1),
-            ("scan_colors", "blocks_colors", colors),
-            ("scan_events", "blocks_events", reports),
-        ] {
-            buffer(scan, bytemuck::bytes_of(&[length, 0, 0, 0]), wgpu::BufferUsages::UNIFORM);
-            let sums = [length.div_ceil(SCAN_BLOCK), 0, 0, 0];
-            buffer(blocks, bytemuck::bytes_of(&sums), wgpu::BufferUsages::UNIFORM);
+        for (name, words) in scan_lengths(longest) {
+            buffer(name, bytemuck::bytes_of(&words), wgpu::BufferUsages::UNIFORM);
         }
         self.bound.clear();
     }
@@ -352,10 +322,9 @@ impl Engine {
             let stride = |table: &String| {
                 let rows = self.stride(at_parity(renamed(table, key), 0));
                 // Creation of the table has checked that all rows of all worlds can be counted in 32 bits.
-                // `color_claims` and `color_starts` are counted in words.
+                // `color_claims` is counted in words.
                 let words = match table.as_str() {
                     "color_claims" => crate::types::CLAIM_SLOTS as usize,
-                    "color_starts" => COLOR_COUNT as usize + 1,
                     _ => 1,
                 };
                 u32::try_from(rows * words).unwrap_or(u32::MAX)
@@ -472,6 +441,70 @@ impl Engine {
     }
 }
 
+/// A table and contents that begin with its first row.
+pub(super) type TableBytes<'a> = (&'static str, Cow<'a, [u8]>);
+
+/// Writes the capacities and offsets of tables of these sizes into the constants of a world.
+pub(super) fn place(sizes: &Sizes, params: &mut Params) {
+    let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+    let [heads, links] = sizes.exclusions().map(count);
+    params.contact_capacity = count(sizes.contacts);
+    params.color_blocks = count(sizes.color_blocks());
+    (params.exclusion_heads, params.exclusion_links) = (heads, links);
+}
+
+/// Returns the initial contents of all tables of bodies, shapes and cells.
+pub(super) fn first_bodies(compiled: &Compiled) -> Vec<TableBytes<'_>> {
+    fn bytes<T: Pod>(rows: &[T]) -> Cow<'_, [u8]> {
+        Cow::Borrowed(bytemuck::cast_slice(rows))
+    }
+    vec![
+        ("bodies", bytes(&compiled.bodies)),
+        ("poses", bytes(&compiled.poses)),
+        ("states", bytes(&compiled.states)),
+        ("shapes", bytes(&compiled.shapes)),
+        ("vertices", bytes(&compiled.vertices)),
+        ("ccd_bodies", bytes(&compiled.ccd_bodies)),
+        ("islands", Cow::Owned(bytemuck::cast_slice(&first_islands(compiled)).to_vec())),
+    ]
+}
+
+/// Returns the initial contents of all tables of joints.
+pub(super) fn first_joints(compiled: &Compiled) -> Vec<TableBytes<'_>> {
+    fn bytes<T: Pod>(rows: &[T]) -> Cow<'_, [u8]> {
+        Cow::Borrowed(bytemuck::cast_slice(rows))
+    }
+    let JointTable { joints, rows, starts, states, .. } = &compiled.joints;
+    vec![
+        ("joints", bytes(joints)),
+        ("joint_rows", bytes(rows)),
+        ("joint_starts", bytes(starts)),
+        ("joint_states", bytes(states)),
+    ]
+}
+
+/// Returns the pair exclusions of bodies and of joints, with their places in `partners`, in bytes.
+pub(super) fn first_exclusions<'a>(compiled: &'a Compiled, sizes: &Sizes) -> [(u64, &'a [u8]); 2] {
+    let JointTable { exclusions, .. } = &compiled.joints;
+    let [heads, links] = sizes.exclusions().map(|words| 4 * words as u64);
+    [(heads, bytemuck::cast_slice(&exclusions.heads)), (links, bytemuck::cast_slice(&exclusions.links))]
+}
+
+/// Returns the uniforms of all scans: the length of each list, and of the list of sums of its blocks.
+pub(super) fn scan_lengths(longest: &Params) -> Vec<(&'static str, [u32; 4])> {
+    let Params { cell_count, shape_count, joint_count, color_blocks, .. } = *longest;
+    let lists = [
+        ("scan_cells", "blocks_cells", cell_count + 1),
+        ("scan_pairs", "blocks_pairs", shape_count + 1),
+        ("scan_colors", "blocks_colors", color_blocks * COLOR_COUNT),
+        ("scan_events", "blocks_events", shape_count + joint_count + 1),
+    ];
+    let uniforms = |(scan, blocks, length): (_, _, u32)| {
+        [(scan, [length, 0, 0, 0]), (blocks, [length.div_ceil(SCAN_BLOCK), 0, 0, 0])]
+    };
+    lists.into_iter().flat_map(uniforms).collect()
+}
+
 /// Returns the bytes per world of a table; 0 for a name that is not a table.
 pub(super) fn part_bytes(sizes: &Sizes, features: Features, name: &str) -> u64 {
     let table = TABLES.iter().find(|table| table.name == name);
@@ -479,7 +512,7 @@ pub(super) fn part_bytes(sizes: &Sizes, features: Features, name: &str) -> u64 {
 }
 
 /// Returns the buffer that a kernel's binding refers to.
-fn renamed(binding: &str, (name, list): KernelKey) -> &str {
+pub(super) fn renamed(binding: &str, (name, list): KernelKey) -> &str {
     let of_sums = name == "scan_blocks of sums";
     match (binding, list) {
         ("values", "colors") if of_sums => "color_block_sums",

@@ -297,7 +297,7 @@ impl Kernels {
 }
 
 /// Returns the shader of an entry point, by its name: `collide_sharp` is in `collide`.
-fn shader_of(name: &str) -> Option<usize> {
+pub(super) fn shader_of(name: &str) -> Option<usize> {
     let is_of = |shader: &&(usize, &ShaderSource)| {
         name.strip_prefix(shader.1.name).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
     };

@@ -70,7 +70,7 @@ impl GpuWorld {
     /// # Errors
     /// Those of [`Self::query`].
     pub fn query_async(&mut self, queries: &[Query]) -> Result<PendingQuery, WorldError> {
-        let flat = Flat::new(queries)?;
+        let flat = Flat::new(queries, |body| self.host().slot_of(body).is_ok())?;
         self.poll()?;
         let mut encoder = self.engine().encoder();
         let past = if flat.regions.is_empty() { Vec::new() } else { self.copy_state(&mut encoder) };

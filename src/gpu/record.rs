@@ -1,18 +1,20 @@
 //! Records steps as dispatches: the kernels of each stage and their thread counts, and how the colours of a sweep, or
 //! all sweeps of a small world, share dispatches.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::SCAN_BLOCK;
 use super::context::is_software;
 use super::engine::{Engine, KernelKey};
+use super::works::{StageWork, ThreadCount, stage_works};
 use crate::scene::{Compiled, JointTable};
+use crate::stages::color::split::max_splits;
 use crate::step::{PlannedStage, Stage};
 use crate::types::{
-    BOUNCES, BULLETS, COLOR_BLOCK, COLOR_COUNT, Counters, JOINT_COLORS, JOINT_OVERFLOW, MAX_OPS, MOVING_WALLS,
-    ONLY_BULLETS, OP_END, OP_INTEGRATE_POSITIONS, OP_INTEGRATE_VELOCITIES, OP_PROJECT, OP_PROJECT_JOINTS,
-    OP_RESTITUTION, OP_SOLVE, OP_SOLVE_JOINTS, OP_WARM_START, OP_WARM_START_JOINTS, OVERFLOW_COLOR, Params, SLEEP,
-    Sweep,
+    COLOR_BLOCK, COLOR_COUNT, Counters, JOINT_COLORS, JOINT_OVERFLOW, MAX_OPS, OP_END, OP_INTEGRATE_POSITIONS,
+    OP_INTEGRATE_VELOCITIES, OP_PROJECT, OP_PROJECT_JOINTS, OP_RESTITUTION, OP_SOLVE, OP_SOLVE_JOINTS, OP_WARM_START,
+    OP_WARM_START_JOINTS, OVERFLOW_COLOR, OVERFLOW_CONTACTS, Params, SPLIT_DONE, Sweep,
 };
 use crate::world_error::WorldError;
 
@@ -20,6 +22,16 @@ use crate::world_error::WorldError;
 const SCAN_ALONE: u32 = 1 << 15;
 /// Minimum constraints of a colour for a dispatch of its own; smaller neighbouring colours share a workgroup.
 const WIDE_COLOR: u32 = 640;
+/// Minimum contacts that are split for dispatches of their own: one lane solves fewer in the time of three dispatches.
+const WIDE_SPLIT: u32 = 32;
+/// [`WIDE_SPLIT`] of a software adapter, where a lane is as fast as any other and a dispatch slow.
+const WIDE_SPLIT_SOFTWARE: u32 = 640;
+/// Contacts that are split for each workgroup that merges shares.
+const SPLITS_PER_MERGE: u32 = 16;
+/// Lanes of a workgroup of `shares_merge`.
+const MERGE_LANES: u32 = 256;
+/// Maximum number of workgroups that merge shares.
+const MAX_MERGES: u32 = 256;
 /// Colours assumed to be wide before the first counters have arrived.
 const BLIND_WIDE_COLORS: u32 = 12;
 /// Rounds of colouring over all contacts when many may be new; the remaining rounds run in one workgroup.
@@ -45,8 +57,18 @@ const MORE_LANES: u32 = 96;
 /// Consecutive colours that one dispatch solves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ColorRun {
-    Wide { color: u32, threads: u32 },
-    Tail { first: u32, end: u32 },
+    Wide {
+        color: u32,
+        threads: u32,
+    },
+    /// Contacts of the overflow that are split.
+    Split {
+        threads: u32,
+    },
+    Tail {
+        first: u32,
+        end: u32,
+    },
 }
 
 /// Inputs that decide which kernels a step runs and over how many threads; for many worlds the maximum of each.
@@ -54,7 +76,7 @@ pub(super) enum ColorRun {
 pub(super) struct DispatchBounds {
     pub params: Params,
     /// There are shapes other than sharp boxes and circles.
-    hulls: bool,
+    pub hulls: bool,
     /// Some joint may stop excluding its pair of bodies from collision, by breaking or being disabled.
     pub may_part: bool,
 }
@@ -92,11 +114,15 @@ impl DispatchBounds {
 pub(super) struct StepStats {
     colors: [u32; COLOR_COUNT as usize],
     uncolored: u32,
+    /// Number of pairs in a step that found more than fit; else 0.
+    too_many: u32,
 }
 
 impl StepStats {
     pub fn of(counters: &Counters) -> Self {
-        let mut load = Self { uncolored: counters.uncolored, ..Self::default() };
+        let is_full = counters.overflow_bits & OVERFLOW_CONTACTS != 0;
+        let too_many = if is_full { counters.pairs_found } else { 0 };
+        let mut load = Self { uncolored: counters.uncolored, too_many, ..Self::default() };
         for (color, size) in (0..).zip(&mut load.colors) {
             *size = counters.color_size(color);
         }
@@ -104,7 +130,7 @@ impl StepStats {
     }
 
     fn contacts(&self) -> u32 {
-        self.colors.iter().fold(0, |sum, &size| sum.saturating_add(size))
+        self.colors.iter().fold(0, |sum: u32, &size| sum.saturating_add(size)).max(self.too_many)
     }
 
     fn largest_color(&self) -> u32 {
@@ -114,6 +140,7 @@ impl StepStats {
     /// Returns the maximum of two worlds' statistics.
     pub fn and(mut self, other: &Self) -> Self {
         self.uncolored = self.uncolored.max(other.uncolored);
+        self.too_many = self.too_many.max(other.too_many);
         for (size, other) in self.colors.iter_mut().zip(other.colors) {
             *size = (*size).max(other);
         }
@@ -175,135 +202,45 @@ pub(super) struct StepRecorder<'a> {
     /// Contact capacity.
     pub contacts: u32,
     pub joint_runs: &'a [ColorRun],
+    /// The adapter is a software adapter.
+    pub is_software: bool,
     /// Dispatches collected so far.
     pub works: Vec<Dispatch>,
 }
 
 impl StepRecorder<'_> {
-    /// Adds the dispatches of a stage, except [`Stage::Command`], which the owner of the tables dispatches.
-    #[allow(clippy::too_many_lines, reason = "one arm a stage and its kernels")]
+    /// Adds the dispatches of a stage.
     pub fn stage(&mut self, op: PlannedStage) {
-        let Params {
-            body_count: bodies,
-            shape_count: shapes,
-            cell_count: cells,
-            color_blocks,
-            joint_count: joints,
-            switches,
-            ..
-        } = self.bounds.params;
-        let contacts = self.contacts;
-        match op.stage {
-            Stage::Command => {}
-            Stage::Quarantine => self.dispatch("quarantine", bodies.max(1)),
+        for work in stage_works(op, self.bounds) {
+            self.work(work);
+        }
+    }
 
-            Stage::Bound => self.dispatch("bound", shapes),
-            Stage::Bin => {
-                self.dispatch("bin_clear", cells + 1);
-                self.dispatch("bin_count", shapes);
-                self.scan("cells", cells + 1);
-                self.dispatch("bin_place", shapes);
-                self.dispatch("bin_sort", shapes);
+    /// Adds the dispatches of a part of a stage.
+    pub fn work(&mut self, work: StageWork) {
+        let count = |count: ThreadCount| count.at(self.contacts, self.bounds.params.color_blocks);
+        match work {
+            StageWork::Kernel { name, threads, sweep } => {
+                self.works.push(Dispatch { sweep, ..Dispatch::new(name, count(threads)) });
             }
-            Stage::Pair => {
-                if self.bounds.may_part {
-                    self.dispatch("pair_exclude", joints);
-                }
-                self.dispatch("pair_count", shapes + 1);
-                if switches & SLEEP != 0 {
-                    self.dispatch("pair_count_asleep", shapes);
-                }
-                self.scan("pairs", shapes + 1);
-                self.dispatch("pair_emit", shapes + 1);
-            }
+            StageWork::Scan { list, length } => self.works.extend(scan(list, count(length))),
+            StageWork::ColorRounds => self.color_rounds(),
+            StageWork::ContactSweep { wide, tail, flags } => self.sweep(wide, tail, flags),
+            StageWork::JointSweep { wide, tail, flags } => self.joint_sweep(wide, tail, flags),
+        }
+    }
 
-            Stage::MatchContacts => self.dispatch("match_contacts", contacts),
-            Stage::Collide => {
-                let kernel = if self.bounds.hulls { "collide" } else { "collide_sharp" };
-                self.dispatch(kernel, contacts);
-            }
-            Stage::Wake => {
-                self.dispatch("wake_find", contacts.max(1));
-                self.dispatch("wake_joints", joints);
-                self.dispatch("wake_bodies", bodies);
-                self.dispatch("wake_shapes", shapes);
-                self.dispatch("wake_count", shapes + 1);
-                self.scan("merged", shapes + 1);
-                self.dispatch("wake_gather", shapes);
-                self.dispatch("wake_copy", contacts.max(shapes + 1));
-            }
-            Stage::CollectEvents => {
-                self.dispatch("collect_events_count", shapes + joints + 1);
-                self.scan("events", shapes + joints + 1);
-                self.dispatch("collect_events_end", shapes);
-                self.dispatch("collect_events_begin", shapes);
-                self.dispatch("collect_events_joints", joints);
-            }
-            Stage::Color => {
-                self.dispatch("color_inherit", contacts);
-                let mut round = 1;
-                if self.may_have_many_uncolored() {
-                    while round <= WIDE_ROUNDS {
-                        let sweep = Sweep { round, ..Sweep::default() };
-                        self.dispatch_sweep("color_claim", sweep, contacts);
-                        self.dispatch_sweep("color_commit", sweep, contacts);
-                        round += 1;
-                    }
-                }
-                self.dispatch_sweep("color_finish", Sweep { round, ..Sweep::default() }, 1);
-                self.dispatch("color_count", color_blocks * COLOR_BLOCK);
-                self.scan("colors", color_blocks * COLOR_COUNT);
-                self.dispatch("color_place", color_blocks * COLOR_BLOCK);
-            }
-            Stage::Prepare => {
-                self.dispatch("prepare", contacts);
-                if switches & BOUNCES != 0 {
-                    self.dispatch("prepare_rebounds", contacts);
-                }
-            }
-            Stage::PrepareJoints => self.dispatch("prepare_joints", joints),
-
-            Stage::WarmStart => self.sweep("warm_start", "warm_start_tail", op.flags),
-            Stage::WarmStartJoints => {
-                self.joint_sweep("warm_start_joints", "warm_start_joints_tail", op.flags);
-            }
-            Stage::IntegrateVelocities => self.dispatch("integrate_velocities", bodies),
-            Stage::SolveJoints | Stage::RelaxJoints => {
-                self.joint_sweep("solve_joints", "solve_joints_tail", op.flags);
-            }
-            Stage::Solve | Stage::Relax => self.sweep("solve", "solve_tail", op.flags),
-            Stage::IntegratePositions => self.dispatch("integrate_positions", bodies),
-            Stage::ProjectJoints => self.joint_sweep("project_joints", "project_joints_tail", op.flags),
-            Stage::Project => self.sweep("project", "project_tail", op.flags),
-
-            Stage::Restitution => self.sweep("restitution", "restitution_tail", 0),
-            Stage::StoreImpulses => self.dispatch("store_impulses", contacts),
-            Stage::Continuous => {
-                if switches & MOVING_WALLS != 0 {
-                    self.dispatch("continuous_reach", shapes);
-                }
-                self.dispatch_sweep("continuous_sweep", Sweep::default(), shapes);
-                self.dispatch("continuous_move", shapes);
-                if switches & BULLETS != 0 {
-                    let sweep = Sweep { flags: ONLY_BULLETS, ..Sweep::default() };
-                    self.dispatch_sweep("continuous_sweep", sweep, shapes);
-                    self.dispatch("continuous_move", shapes);
-                }
-            }
-            Stage::Finalize => self.dispatch("finalize", bodies),
-            Stage::Sleep => {
-                self.dispatch("sleep_timer", bodies.max(1));
-                self.dispatch("sleep_unite", contacts);
-                self.dispatch("sleep_unite_joints", joints);
-                self.dispatch("sleep_block", contacts);
-                self.dispatch("sleep_block_joints", joints);
-                self.dispatch("sleep_settle", bodies);
-                self.dispatch("sleep_count", shapes + 1);
-                self.scan("merged", shapes + 1);
-                self.dispatch("sleep_gather", shapes);
-                self.dispatch("sleep_copy", contacts.max(shapes + 1));
+    fn color_rounds(&mut self) {
+        let mut round = 1;
+        if self.may_have_many_uncolored() {
+            while round <= WIDE_ROUNDS {
+                let sweep = Sweep { round, ..Sweep::default() };
+                self.dispatch_sweep("color_claim", sweep, self.contacts);
+                self.dispatch_sweep("color_commit", sweep, self.contacts);
+                round += 1;
             }
         }
+        self.dispatch_sweep("color_finish", Sweep { round, ..Sweep::default() }, 1);
     }
 
     /// Adds a sweep over the contacts, one colour after the other. Outdated counts may decide which colours get a
@@ -318,13 +255,21 @@ impl StepRecorder<'_> {
     }
 
     fn sweep_runs(&mut self, wide: &'static str, tail: &'static str, flags: u32, runs: &[ColorRun]) {
+        let is_split = runs.iter().any(|run| matches!(run, ColorRun::Split { .. }));
         for &run in runs {
             match run {
+                ColorRun::Split { threads } => {
+                    let sweep = Sweep { first_color: OVERFLOW_COLOR, end_color: OVERFLOW_COLOR + 1, flags, round: 0 };
+                    self.dispatch("shares_hand_out", 2 * threads);
+                    self.dispatch_sweep(wide, sweep, threads);
+                    self.dispatch("shares_merge", (threads / SPLITS_PER_MERGE + 1).min(MAX_MERGES) * MERGE_LANES);
+                }
                 ColorRun::Wide { color, threads } => {
                     let sweep = Sweep { first_color: color, end_color: color + 1, flags, round: 0 };
                     self.dispatch_sweep(wide, sweep, threads);
                 }
                 ColorRun::Tail { first, end } => {
+                    let flags = if is_split { flags | SPLIT_DONE } else { flags };
                     let sweep = Sweep { first_color: first, end_color: end, flags, round: 0 };
                     self.dispatch_sweep(tail, sweep, 1);
                 }
@@ -347,6 +292,11 @@ impl StepRecorder<'_> {
         };
         let mut runs = Vec::new();
         for color in 0..COLOR_COUNT {
+            if color == OVERFLOW_COLOR
+                && let Some(threads) = self.split_threads()
+            {
+                runs.push(ColorRun::Split { threads });
+            }
             match (if color == OVERFLOW_COLOR { None } else { threads(color) }, runs.last_mut()) {
                 (Some(threads), _) => runs.push(ColorRun::Wide { color, threads }),
                 (None, Some(ColorRun::Tail { end, .. })) => *end = color + 1,
@@ -356,15 +306,23 @@ impl StepRecorder<'_> {
         runs
     }
 
+    /// Returns the number of threads for the contacts that are split, or `None` if one lane solves them as fast.
+    fn split_threads(&self) -> Option<u32> {
+        let most = max_splits(self.bounds.params.shape_count);
+        let known = match self.known {
+            Some(load) => load.colors[OVERFLOW_COLOR as usize],
+            // Most worlds have no hub; a first step in order of one that has takes long, though.
+            None => self.contacts / 8,
+        };
+        let count = known.min(most);
+        (count >= wide_split(self.is_software)).then_some(count.saturating_add(count / 16).min(most))
+    }
+
     fn may_have_many_uncolored(&self) -> bool {
         match self.known {
             Some(load) => load.uncolored > FEW_UNCOLORED,
             None => self.contacts > FEW_UNCOLORED,
         }
-    }
-
-    fn scan(&mut self, which: &'static str, length: u32) {
-        self.works.extend(scan(which, length));
     }
 
     fn dispatch(&mut self, name: &'static str, threads: u32) {
@@ -374,6 +332,32 @@ impl StepRecorder<'_> {
     fn dispatch_sweep(&mut self, name: &'static str, sweep: Sweep, threads: u32) {
         self.works.push(Dispatch { sweep: Some(sweep), ..Dispatch::new(name, threads) });
     }
+}
+
+/// Returns the number of contacts that are split from which on they have dispatches of their own.
+fn wide_split(is_software: bool) -> u32 {
+    if is_software { WIDE_SPLIT_SOFTWARE } else { WIDE_SPLIT }
+}
+
+/// Returns the bounds by which kernels are chosen, with their names.
+pub(super) fn rules() -> BTreeMap<&'static str, u64> {
+    [
+        ("scan_alone", SCAN_ALONE),
+        ("wide_color", WIDE_COLOR),
+        ("wide_split", WIDE_SPLIT),
+        ("wide_split_software", WIDE_SPLIT_SOFTWARE),
+        ("splits_per_merge", SPLITS_PER_MERGE),
+        ("merge_lanes", MERGE_LANES),
+        ("max_merges", MAX_MERGES),
+        ("blind_wide_colors", BLIND_WIDE_COLORS),
+        ("wide_rounds", WIDE_ROUNDS),
+        ("few_uncolored", FEW_UNCOLORED),
+        ("few", FEW),
+        ("narrow_color", NARROW_COLOR),
+        ("more_lanes", MORE_LANES),
+    ]
+    .map(|(name, bound)| (name, u64::from(bound)))
+    .into()
 }
 
 /// Returns the dispatches that replace the counts of a list by their prefix sums.
@@ -388,6 +372,31 @@ pub(super) fn scan(which: &'static str, length: u32) -> Vec<Dispatch> {
         work("scan_blocks of sums", "scan_blocks", 1),
         work("scan_apply", "scan_apply", threads),
     ]
+}
+
+/// Returns the index in [`FUSED`] of the kernel that runs all sweeps of a small world fastest, or `None` if a dispatch
+/// for each is faster.
+pub(super) fn fused_size(
+    bounds: &DispatchBounds,
+    contact_capacity: u32,
+    known: Option<&StepStats>,
+    is_software: bool,
+) -> Option<usize> {
+    let Params { body_count, joint_count, .. } = bounds.params;
+    // The capacity holds 1.5 times the first contacts, and four per shape.
+    let contacts = known.map_or(contact_capacity / 2, StepStats::contacts);
+    let largest = known.map_or(contacts / BLIND_WIDE_COLORS, StepStats::largest_color);
+    // One lane of the fused kernel would solve them. On lavapipe, which ends all loops of a kernel after some ten
+    // thousand iterations together, it would not even come to their end.
+    let has_hubs = known.is_some_and(|load| load.colors[OVERFLOW_COLOR as usize] >= wide_split(is_software));
+    if contacts.max(body_count).max(joint_count) > FEW || has_hubs {
+        None
+    } else if is_software {
+        (largest <= NARROW_COLOR).then_some(0)
+    } else {
+        // Where bodies hardly touch, the passes over all bodies dominate.
+        Some(1 + usize::from(largest.max(body_count / 8) > MORE_LANES))
+    }
 }
 
 impl Engine {
@@ -438,22 +447,10 @@ impl Engine {
         bounds: &DispatchBounds,
         known: Option<&StepStats>,
     ) -> Result<Option<&'static str>, WorldError> {
-        let Params { body_count, joint_count, .. } = bounds.params;
-        // The capacity holds 1.5 times the first contacts, and four per shape.
-        let contacts = known.map_or(self.contact_capacity / 2, StepStats::contacts);
-        let largest = known.map_or(contacts / BLIND_WIDE_COLORS, StepStats::largest_color);
-        let software = is_software(self.context.info());
-        let usual = if contacts.max(body_count).max(joint_count) > FEW {
-            None
-        } else if software {
-            (largest <= NARROW_COLOR).then_some(0)
-        } else {
-            // Where bodies hardly touch, the passes over all bodies dominate.
-            Some(1 + usize::from(largest.max(body_count / 8) > MORE_LANES))
-        };
+        let usual = fused_size(bounds, self.contact_capacity, known, is_software(self.context.info()));
         let forced = self.forced_lanes.map(|forced| FUSED.iter().position(|&(lanes, _)| lanes == forced));
         let Some(size) = forced.unwrap_or(usual).filter(|_| !self.solver.is_empty()) else { return Ok(None) };
-        let kernel = FUSED[size].1[usize::from(joint_count > 0)];
+        let kernel = FUSED[size].1[usize::from(bounds.params.joint_count > 0)];
         Ok(self.kernels.fits(kernel)?.then_some(kernel))
     }
 
@@ -469,8 +466,14 @@ impl Engine {
         known: Option<&StepStats>,
     ) -> Result<(), WorldError> {
         let joint_runs = std::mem::take(&mut self.joint_runs);
-        let mut recorder =
-            StepRecorder { bounds, known, contacts: self.contact_capacity, joint_runs: &joint_runs, works: Vec::new() };
+        let mut recorder = StepRecorder {
+            bounds,
+            known,
+            contacts: self.contact_capacity,
+            joint_runs: &joint_runs,
+            is_software: is_software(self.context.info()),
+            works: Vec::new(),
+        };
         recorder.stage(op);
         let works = recorder.works;
         self.joint_runs = joint_runs;
@@ -488,6 +491,7 @@ impl Engine {
             known: None,
             contacts: self.contact_capacity,
             joint_runs: &self.joint_runs,
+            is_software: is_software(self.context.info()),
             works: Vec::new(),
         };
         let fused_kernel = self.fused_kernel(bounds, None)?;

@@ -57,16 +57,16 @@ macro_rules! shader_sources {
 /// Files without entry points: tables, arithmetic, and helpers shared by several kernels.
 pub const SHARED: &[ShaderSource] = shader_sources!("":
     "types", "math", "constants", "grid", "cells", "joined", "outline", "hull", "sweep", "impact", "joint_sweep",
-    "prefix_sum", "union_find",
+    "hub", "prefix_sum", "union_find", "ray", "meeting",
 );
 
-/// Files with entry points: the stages, and `scan`, `parity_copy`, `query` and `fused`. The name of an entry point is
-/// that of its file, optionally followed by an underscore and more.
+/// Files with entry points: the stages, and `scan`, `parity_copy`, `query`, `region` and `fused`. The name of an entry
+/// point is that of its file, optionally followed by an underscore and more.
 pub const SHADERS: &[ShaderSource] = shader_sources!("":
-    "command", "quarantine", "bound", "bin", "scan", "pair", "match_contacts", "parity_copy", "collide", "wake", "collect_events", "color", "prepare",
+    "command", "quarantine", "bound", "bin", "scan", "pair", "match_contacts", "parity_copy", "collide", "wake", "collect_events", "color", "shares", "prepare",
     "prepare_joints", "warm_start", "warm_start_joints", "integrate_velocities", "solve_joints", "solve",
     "integrate_positions", "project_joints", "project", "restitution", "store_impulses", "continuous", "finalize", "sleep",
-    "query", "fused",
+    "query", "region", "fused",
 );
 
 /// Shader that could not be composed or validated.

@@ -31,7 +31,7 @@ use crate::snapshot::Snapshot;
 use crate::world_error::WorldError;
 pub(super) use in_flight::{BodyCenters, PoseCopy, SentPoses};
 use population::One;
-pub(super) use slots::BatchSlots;
+pub(super) use slots::{BatchSlots, LOT_ALONE, MIN_CONTACTS_ALONE};
 use slots::{SlotRef, step_alike};
 pub(super) use steps::BatchLayers;
 pub(super) use strict::Attempt;
@@ -194,7 +194,8 @@ impl GpuWorlds {
             let host = &world_hosts[queries[query].0].host;
             owner(&host.compiled, host.population.as_ref(), shape)
         };
-        let answers = slots.query(queries, usize::MAX, body_of)?;
+        let contains = |world: usize, body| world_hosts[world].host.slot_of(body).is_ok();
+        let answers = slots.query(queries, usize::MAX, contains, body_of)?;
         self.process_readbacks();
         Ok(answers)
     }

@@ -41,6 +41,11 @@ impl Writes {
         }
     }
 
+    /// Returns the writes as names of buffers, offsets in bytes, and contents.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64, &[u8])> {
+        self.0.iter().map(|write| (write.name, write.offset, &write.bytes[..]))
+    }
+
     /// Adds a write at a byte offset of a buffer.
     pub fn push<T: Pod>(&mut self, name: &'static str, offset: u64, elements: &[T]) {
         if !elements.is_empty() {

@@ -2,10 +2,10 @@
 //! that are written once in terms of them: adding and removing, gravity, emitters, snapshots.
 
 use super::{Host, HostBackup, PartCounts, Recorder, Rewound, Untaken};
-use crate::command::{Command, drop_commands_to, wake_affected};
+use crate::command::{Command, drop_commands_to, drop_commands_to_joints, wake_affected};
 use crate::initial_loads::InitialContacts;
 use crate::population::{BodyId, JointId, Journal, PopulationChange};
-use crate::scene::{Body, Joint, check_gravity};
+use crate::scene::{Body, Joint, Property, check_gravity};
 use crate::snapshot::Snapshot;
 use crate::state::max_speed;
 use crate::types::Pose;
@@ -125,6 +125,28 @@ pub(crate) trait WorldEngine {
         self.add_joints(&joints)
     }
 
+    /// Replaces a joint, which keeps its id and its bodies. Waits for the device.
+    ///
+    /// # Errors
+    /// The joint does not exist or was removed; a value is out of range; or the tables do not fit the device.
+    fn replace_joint(&mut self, id: JointId, joint: &Joint) -> Result<(), WorldError> {
+        let backup = self.is_limited().then(|| self.host().backup());
+        // Measured angles and lengths are in the tables of the engine alone.
+        let now = self.snapshot()?;
+        let host = self.host_mut();
+        host.keep_origin();
+        let (compiled, population) = host.scene_and_population();
+        now.put_goals(&mut compiled.joints);
+        compiled.joints.states.clone_from(&now.joint_states);
+        let change = population.replace_joint(compiled, id, joint)?;
+        self.make_room_or_undo(backup, None)?;
+        let host = self.host_mut();
+        host.mark_changed_by_hand();
+        drop_commands_to_joints(&mut host.commands, &change.joints.places);
+        wake_affected(&host.compiled, &change, &mut host.commands);
+        self.follow(&change, None)
+    }
+
     /// Removes joints, all or none.
     ///
     /// # Errors
@@ -172,6 +194,28 @@ pub(crate) trait WorldEngine {
         drop_commands_to(&mut host.commands, id.index);
         host.let_go(&change);
         self.follow(&change, None)
+    }
+
+    /// Sets properties of bodies, all or none.
+    ///
+    /// # Errors
+    /// A body does not exist or was removed; a value is out of range; or the tables do not fit the device.
+    fn set(&mut self, changes: &[(BodyId, Property)]) -> Result<(), WorldError> {
+        let host = self.host();
+        let has_joints = host.compiled.joints.count() > 0;
+        let may_grow = changes.iter().any(|(_, property)| property.may_need_room(has_joints));
+        let backup = (may_grow && self.is_limited()).then(|| host.backup());
+        let host = self.host_mut();
+        host.keep_origin();
+        let (compiled, population) = host.scene_and_population();
+        let effects = population.set(compiled, changes)?;
+        if backup.is_some() {
+            self.make_room_or_undo(backup, None)?;
+        }
+        let host = self.host_mut();
+        host.mark_changed_by_hand();
+        host.give_effects(&effects);
+        self.follow(&effects.change, None)
     }
 
     /// Sets gravity from the next step on, m/s². Wakes all bodies if it differs.

@@ -67,11 +67,13 @@ impl Population {
             Alteration::AddBodies(bodies) => self.add(compiled, bodies, steps).map(drop),
             Alteration::RemoveBodies(ids) => self.remove(compiled, ids).map(drop),
             Alteration::ReplaceBody(id, body) => self.replace(compiled, *id, body, steps).map(drop),
+            Alteration::SetProperties(properties) => self.set(compiled, properties).map(drop),
             Alteration::AddJoints(joints) => self.add_joints(compiled, joints).map(drop),
             Alteration::AddJointsBetween(joints) => {
                 let joints = self.between(compiled, joints)?;
                 self.add_joints(compiled, &joints).map(drop)
             }
+            Alteration::ReplaceJoint(id, joint) => self.replace_joint(compiled, *id, joint).map(drop),
             Alteration::RemoveJoints(ids) => self.remove_joints(compiled, ids).map(drop),
             Alteration::Gravity(gravity) => {
                 check_gravity(*gravity)?;

@@ -85,6 +85,32 @@ macro_rules! world_verbs {
             self.with_engine(|engine| engine.replace_body(id, body))
         }
 
+        /// Sets a property of a body from the next step on; the body keeps its pose, its contacts and its joints. A
+        /// sleeping body wakes, and if it is static or kinematic, what touches it. This does not wait for a device.
+        ///
+        /// # Errors
+        /// The body does not exist or was removed; the value is out of range, or one that the body cannot have; or the
+        /// world no longer fits the device. Then nothing has changed.
+        pub fn set(
+            &mut self,
+            body: impl Into<$crate::population::BodyId>,
+            property: $crate::scene::Property,
+        ) -> Result<(), $crate::world_error::WorldError> {
+            let body = body.into();
+            self.with_engine(|engine| engine.set(&[(body, property)]))
+        }
+
+        /// Sets properties of many bodies, in their order, all or none, as [`Self::set`].
+        ///
+        /// # Errors
+        /// Those of [`Self::set`], of the first that is refused.
+        pub fn set_all(
+            &mut self,
+            properties: &[($crate::population::BodyId, $crate::scene::Property)],
+        ) -> Result<(), $crate::world_error::WorldError> {
+            self.with_engine(|engine| engine.set(properties))
+        }
+
         /// Adds joints to the running world, all or none. They act from the next step on. Their bodies are given by
         /// their slots. A length or reference angle that is not given is measured when that step begins; a measured
         /// length is at least 0.1 mm. Indices of removed joints are reused, the lowest first. This does not wait for a
@@ -110,6 +136,22 @@ macro_rules! world_verbs {
             joints: &[(Option<$crate::population::BodyId>, $crate::population::BodyId, $crate::scene::Joint)],
         ) -> Result<Vec<$crate::population::JointId>, $crate::world_error::WorldError> {
             self.with_engine(|engine| engine.add_joints_between(joints))
+        }
+
+        /// Replaces a joint from the next step on: with a motor, limits, a spring, another softness or type. It keeps
+        /// its id and its bodies, and those in the [`Joint`](crate::Joint) are ignored. Between joints of one type a
+        /// reference angle or a length that is not given stays as it is. It begins unbroken and without impulses;
+        /// commands to it since the last step are lost. On a GPU this waits for the device.
+        ///
+        /// # Errors
+        /// The joint does not exist or was removed; a value is out of range; or the world no longer fits the device.
+        /// Then nothing has changed.
+        pub fn replace_joint(
+            &mut self,
+            id: $crate::population::JointId,
+            joint: &$crate::scene::Joint,
+        ) -> Result<(), $crate::world_error::WorldError> {
+            self.with_engine(|engine| engine.replace_joint(id, joint))
         }
 
         /// Removes joints from the running world, all or none. Their bodies touch again. This does not wait for a

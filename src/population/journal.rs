@@ -8,7 +8,7 @@
 use glam::Vec2;
 
 use super::{BodyId, JointId};
-use crate::scene::{Body, Joint};
+use crate::scene::{Body, Joint, Property};
 
 /// A change by hand.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,10 +19,14 @@ pub enum Alteration {
     RemoveBodies(Vec<BodyId>),
     /// [`World::replace_body`](crate::World::replace_body).
     ReplaceBody(BodyId, Box<Body>),
+    /// [`World::set_all`](crate::World::set_all).
+    SetProperties(Vec<(BodyId, Property)>),
     /// [`World::add_joints`](crate::World::add_joints).
     AddJoints(Vec<Joint>),
     /// [`World::add_joints_between`](crate::World::add_joints_between).
     AddJointsBetween(Vec<(Option<BodyId>, BodyId, Joint)>),
+    /// [`World::replace_joint`](crate::World::replace_joint).
+    ReplaceJoint(JointId, Box<Joint>),
     /// [`World::remove_joints`](crate::World::remove_joints).
     RemoveJoints(Vec<JointId>),
     /// [`World::set_gravity`](crate::World::set_gravity), m/s².

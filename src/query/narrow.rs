@@ -1,4 +1,5 @@
-//! Intersection of one ray, or one region, with one shape. The GPU has the same functions in `shaders/query.wgsl`.
+//! Intersection of one ray, or one region, with one shape. The GPU has the same functions in `shaders/ray.wgsl`
+//! and `shaders/region.wgsl`.
 //!
 //! A shape is the convex polygon of its core, grown by its radius. **A ray** is clipped to the half planes of the
 //! faces, each moved out by the radius; the rest begins at the face where it enters. If the entry is over the face
@@ -14,7 +15,7 @@ use glam::Vec2;
 use crate::constants::FAR;
 use crate::math::{cross, inv_rotate, is_finite, mul_rotation, right_perp, rotate};
 use crate::stages::bound::bound_shape;
-use crate::stages::collide::hull::Hull;
+use crate::stages::collide::hull::{Hull, edge_of};
 use crate::stages::pair::{overlap, reaches};
 use crate::types::{Aabb, GEOMETRY_MASK, HALF_PLANE, MAX_VERTICES, Pose, Ray, Region, ShapeData};
 
@@ -58,7 +59,8 @@ pub fn ray_shape(ray: &Ray, shape: &ShapeData, vertices: &[[f32; 2]], pose: &Pos
     let (fraction, normal) = if shape.kind & GEOMETRY_MASK == HALF_PLANE {
         ray_half_plane(from, delta)?
     } else {
-        ray_hull(&Hull::new(shape, vertices), from, delta)?
+        let hull = Hull::new(shape, vertices);
+        ray_hull(hull.outline(), hull.radius, from, delta)?
     };
     Some((fraction, rotate(turn, normal)))
 }
@@ -81,17 +83,18 @@ fn ray_half_plane(from: Vec2, delta: Vec2) -> Option<(f32, Vec2)> {
     Some((from.y / -delta.y, Vec2::Y))
 }
 
-fn ray_hull(hull: &Hull, from: Vec2, delta: Vec2) -> Option<(f32, Vec2)> {
-    if hull.count == 1 {
-        return ray_corner(hull.points[0], hull.radius, from, delta);
+/// Intersects a ray with a convex polygon that has a radius around it.
+pub fn ray_hull(points: &[Vec2], radius: f32, from: Vec2, delta: Vec2) -> Option<(f32, Vec2)> {
+    if points.len() == 1 {
+        return ray_corner(points[0], radius, from, delta);
     }
     // Corners without a radius belong to their faces. Those of a segment do not: its two faces are parallel.
-    let sharp = hull.radius == 0.0 && hull.count > 2;
+    let sharp = radius == 0.0 && points.len() > 2;
     let (mut entry, mut exit) = (-1.0, 1.0);
     let (mut face, mut highest) = (0, -FAR);
-    for index in 0..hull.count {
-        let normal = right_perp(hull.edge(index).0);
-        let height = normal.dot(from - hull.points[index]) - hull.radius;
+    for index in 0..points.len() {
+        let normal = right_perp(edge_of(points, index).0);
+        let height = normal.dot(from - points[index]) - radius;
         let rate = normal.dot(delta);
         if height > 0.0 {
             if -rate < height {
@@ -102,7 +105,7 @@ fn ray_hull(hull: &Hull, from: Vec2, delta: Vec2) -> Option<(f32, Vec2)> {
                 (entry, face) = (fraction, index);
             }
         } else {
-            if rate > 0.0 && hull.count > 2 {
+            if rate > 0.0 && points.len() > 2 {
                 exit = (height / -rate).min(exit);
             }
             if entry < 0.0 && height > highest {
@@ -110,32 +113,32 @@ fn ray_hull(hull: &Hull, from: Vec2, delta: Vec2) -> Option<(f32, Vec2)> {
             }
         }
     }
-    let (tangent, width) = hull.edge(face);
+    let (tangent, width) = edge_of(points, face);
     if entry < 0.0 {
         // The ray starts inside the shape, or in a spike.
-        let along = tangent.dot(from - hull.points[face]);
+        let along = tangent.dot(from - points[face]);
         if sharp || (along >= 0.0 && along <= width) {
             return Some(inside(delta));
         }
         let (mut corner, mut least) = (0, FAR);
-        for index in 0..hull.count {
-            let arm = from - hull.points[index];
+        for (index, &point) in points.iter().enumerate() {
+            let arm = from - point;
             let squared = arm.dot(arm);
             if squared < least {
                 (corner, least) = (index, squared);
             }
         }
-        return ray_corner(hull.points[corner], hull.radius, from, delta);
+        return ray_corner(points[corner], radius, from, delta);
     }
     if entry > exit {
         return None;
     }
-    let along = tangent.dot(from + delta * entry - hull.points[face]);
+    let along = tangent.dot(from + delta * entry - points[face]);
     if sharp || (along >= 0.0 && along <= width) {
         return Some((entry, right_perp(tangent)));
     }
-    let corner = if along < 0.0 { face } else { hull.next(face) };
-    ray_corner(hull.points[corner], hull.radius, from, delta)
+    let corner = if along < 0.0 { face } else { (face + 1) % points.len() };
+    ray_corner(points[corner], radius, from, delta)
 }
 
 /// Intersects a ray with the circle at a corner.

@@ -4,8 +4,7 @@
 use glam::Vec2;
 
 use super::{
-    Body, Field, Filter, Geometry, Joint, JointKind, Material, Mode, Motor, RestitutionMix, Scene, Settings, Shape,
-    Spring,
+    Body, Field, Filter, Geometry, Joint, JointKind, Material, Mixing, Mode, Motor, Scene, Settings, Shape, Spring,
 };
 
 impl Scene {
@@ -138,8 +137,15 @@ impl Settings {
 
     /// Returns the settings with this mixing rule for the restitution of two materials.
     #[must_use]
-    pub fn restitution_mix(mut self, mix: RestitutionMix) -> Self {
+    pub fn restitution_mix(mut self, mix: Mixing) -> Self {
         self.restitution_mix = mix;
+        self
+    }
+
+    /// Returns the settings with this mixing rule for friction.
+    #[must_use]
+    pub fn friction_mix(mut self, mix: Mixing) -> Self {
+        self.friction_mix = mix;
         self
     }
 
@@ -392,4 +398,71 @@ impl JointKind {
         }
         self
     }
+}
+
+impl Shape {
+    /// Returns a half plane: all points with `normal·x ≤ offset`, m, for a normal of length 1.
+    #[must_use]
+    pub fn half_plane(normal: impl Into<Vec2>, offset: f32) -> Self {
+        Self::new(Geometry::HalfPlane { normal: normal.into(), offset })
+    }
+
+    /// Returns a particle: a disc that never turns.
+    #[must_use]
+    pub fn particle(radius: f32) -> Self {
+        Self::new(Geometry::Particle { radius })
+    }
+
+    /// Returns the links of an open chain through these points, m, at least 2: a ground without bumps. Bodies touch its
+    /// right side, so a ground goes from right to left, as in Box2D. Box2D's chains leave out the first and the last
+    /// segment; these have all.
+    ///
+    /// ```
+    /// use drystone::{Body, Scene, Shape, World};
+    ///
+    /// let mut scene = Scene::new("hills");
+    /// let hill = |x: i16| [f32::from(-x), (0.5 * f32::from(x)).sin()];
+    /// scene.add(Body::fixed(0.0, 0.0).shapes(Shape::chain((-20..=20).map(hill))));
+    /// let ball = scene.add(Body::dynamic(0.0, 3.0).shape(Shape::circle(0.3)));
+    /// let mut world = World::new(&scene)?;
+    /// (0..120).try_for_each(|_| world.step())?;
+    /// assert!(world.body(ball)?.position().y > -1.0);
+    /// # Ok::<(), drystone::WorldError>(())
+    /// ```
+    #[must_use]
+    pub fn chain(points: impl IntoIterator<Item = impl Into<Vec2>>) -> Vec<Self> {
+        links(&points.into_iter().map(Into::into).collect::<Vec<Vec2>>(), false)
+    }
+
+    /// Returns the links of a closed chain through these points, m, at least 3. Bodies touch it from outside if the
+    /// points go counter-clockwise, and from inside, as in a bowl, if they go clockwise.
+    #[must_use]
+    pub fn chain_loop(points: impl IntoIterator<Item = impl Into<Vec2>>) -> Vec<Self> {
+        links(&points.into_iter().map(Into::into).collect::<Vec<Vec2>>(), true)
+    }
+
+    /// Returns the shape as a platform that bodies pass from the inside. Links of a chain only.
+    #[must_use]
+    pub fn one_way(mut self) -> Self {
+        self.one_way = true;
+        self
+    }
+}
+
+/// Returns the links between consecutive points.
+fn links(points: &[Vec2], is_closed: bool) -> Vec<Shape> {
+    let count = points.len();
+    let point = |index: Option<usize>| match index {
+        Some(index) if index < count => Some(points[index]),
+        _ if is_closed && count > 0 => index.map_or(points.last().copied(), |index| Some(points[index % count])),
+        _ => None,
+    };
+    let last = if is_closed { count } else { count.saturating_sub(1) };
+    let link = |index: usize| Geometry::Link {
+        a: points[index],
+        b: points[(index + 1) % count],
+        before: point(index.checked_sub(1)),
+        after: point(Some(index + 2)),
+    };
+    (0..last).map(|index| Shape::new(link(index))).collect()
 }

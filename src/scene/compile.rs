@@ -3,7 +3,7 @@
 //! the broadphase grid (`grid.rs`), and the fingerprint of all constant data (`fingerprint.rs`). Both backends start
 //! from the result.
 
-mod body;
+pub(super) mod body;
 mod emitters;
 mod fingerprint;
 mod grid;
@@ -13,6 +13,7 @@ pub(super) mod shape;
 
 use glam::Vec2;
 
+use body::DynamicTraits;
 use mass::MassProperties;
 use params::params;
 
@@ -42,6 +43,8 @@ pub struct Compiled {
     pub states: Vec<BodyState>,
     /// Mass, inertia and centre of mass of the bodies.
     pub mass: Vec<MassProperties>,
+    /// Properties of the bodies while they are dynamic.
+    pub(crate) traits: Vec<DynamicTraits>,
     /// Names of the bodies.
     pub ids: Vec<Option<String>>,
     /// Shapes of all bodies.
@@ -134,6 +137,7 @@ impl Compiled {
             poses: Vec::with_capacity(scene.bodies.len()),
             states: Vec::with_capacity(scene.bodies.len()),
             mass: Vec::with_capacity(scene.bodies.len()),
+            traits: Vec::with_capacity(scene.bodies.len()),
             ids: scene.bodies.iter().map(|b| b.id.clone()).collect(),
             shapes: Vec::new(),
             ccd_bodies: Vec::new(),
@@ -155,6 +159,7 @@ impl Compiled {
             compiled.poses.push(laid.pose);
             compiled.states.push(laid.state);
             compiled.mass.push(laid.mass);
+            compiled.traits.push(laid.traits);
             for (mut shape, vertices) in laid.shapes {
                 if !vertices.is_empty() {
                     shape.first_vertex = u32_from(compiled.vertices.len());

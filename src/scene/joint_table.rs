@@ -12,6 +12,7 @@
 //! position. So adding and removing a joint leaves the order of the others as it was.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use glam::Vec2;
 
@@ -21,8 +22,9 @@ use super::joint_trees::{JointTree, find_trees};
 use super::{BodyType, Joint, JointKind, Scene, Settings, Units};
 use crate::math::{rotate, rotation};
 use crate::types::{
-    self, DYNAMIC, JOINT_APART, JOINT_COLORS, JOINT_DISABLED, JOINT_FRESH, JOINT_OVERFLOW, JOINT_TREES, JOINT_VACANT,
-    JointRow, JointState, NONE, ROW_COUNT_MASK, WORLD_A, u32_from,
+    self, DYNAMIC, JOINT_APART, JOINT_COLORS, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_FRESH,
+    JOINT_OVERFLOW, JOINT_TREES, JOINT_TYPE_SHIFT, JOINT_VACANT, JointRow, JointState, NONE, ROW_ALONG, ROW_COUNT_MASK,
+    ROW_EQUALITY, ROW_GEOMETRY, ROW_MEASURE, ROW_ROLE, ROW_SPRING, WORLD_A, u32_from,
 };
 
 /// First of the ends of the colours in [`JointTable::starts`].
@@ -165,17 +167,7 @@ impl JointTable {
         masses: &[MassProperties],
         change: &mut JointChange,
     ) -> u32 {
-        let moves = |body: usize| bodies[body].kind == DYNAMIC;
-        let ends = JointEnds {
-            moves: [joint.a.is_some_and(moves), moves(joint.b)],
-            centers: [joint.a.map_or(Vec2::ZERO, |a| masses[a].center), masses[joint.b].center],
-            start: None,
-        };
-        let mut rows = Vec::new();
-        let (mut laid, state) = build_joint(settings, units, joint, &ends, &mut rows);
-        laid.first_row = self.place_rows(&rows);
-        laid.flags |= u32_from(rows.len());
-        change.rows.extend(laid.first_row..laid.first_row + u32_from(rows.len()));
+        let (mut laid, state, rows) = lay_out(settings, units, joint, bodies, masses);
         let place = if let Some(index) = self.free.pop_first() {
             let place = self.places[index as usize];
             let before = self.joints[place as usize];
@@ -198,27 +190,79 @@ impl JointTable {
             self.ids.push(joint.id.clone());
             place
         };
-        let color = self.take_color([joint.a.filter(|&a| moves(a)), Some(joint.b).filter(|&b| moves(b))]);
-        self.keep_base(place, joint, ends.centers[0]);
+        self.insert(place, joint, &rows, masses, change);
+        place
+    }
+
+    /// Gives a joint, whose row in [`Self::joints`] is new, its rows, its colour and its exclusion.
+    fn insert(
+        &mut self,
+        place: u32,
+        joint: &Joint,
+        rows: &[JointRow],
+        masses: &[MassProperties],
+        change: &mut JointChange,
+    ) {
+        let (first, count) = (self.place_rows(rows), u32_from(rows.len()));
+        change.rows.extend(first..first + count);
+        let laid = &mut self.joints[place as usize];
+        laid.first_row = first;
+        laid.flags |= count;
+        let laid = *laid;
+        let color = self.take_color(laid.moving_ends().map(|body| body.map(|body| body as usize)));
+        self.keep_base(place, joint, joint.a.map_or(Vec2::ZERO, |a| masses[a].center));
         self.append(place, color, change);
         self.add_exclusion(place, change);
         if laid.flags & JOINT_FRESH != 0 {
             self.fresh.push(place);
         }
         change.places.insert(place);
-        place
+    }
+
+    /// Replaces a joint by another that was checked; it keeps its slot and its index. A reference angle that is not
+    /// given stays, if both are of one type, and so does a length that is not. Rows begin without impulses.
+    pub(crate) fn replace(
+        &mut self,
+        place: u32,
+        settings: &Settings,
+        units: &Units,
+        joint: &Joint,
+        bodies: &[types::BodyData],
+        masses: &[MassProperties],
+        change: &mut JointChange,
+    ) {
+        let at = place as usize;
+        let (before, state) = (self.joints[at], self.states[at]);
+        let is_same = before.flags >> JOINT_TYPE_SHIFT == joint.kind.number();
+        let before_rows = rows_of(&before);
+        let length = self.rows[before_rows].iter().rev().find(|row| is_length(row)).map(|row| row.goal);
+        self.take_rows(place, change);
+        let (mut laid, fresh, mut rows) = lay_out(settings, units, joint, bodies, masses);
+        (laid.id, laid.generation) = (before.id, before.generation);
+        let mut state = JointState { angle: state.angle, ..fresh };
+        if is_same {
+            if laid.flags & JOINT_FRESH != 0 && before.flags & JOINT_FRESH == 0 {
+                laid.flags &= !JOINT_FRESH;
+                laid.reference_angle = before.reference_angle;
+            }
+            for row in rows.iter_mut().filter(|row| is_length(row) && row.kind & ROW_MEASURE != 0) {
+                if let Some(length) = length {
+                    (row.goal, row.kind) = (length, row.kind & !ROW_MEASURE);
+                }
+            }
+            state.angle += before.reference_angle - laid.reference_angle;
+        }
+        self.joints[at] = laid;
+        self.states[at] = state;
+        self.ids[laid.id as usize].clone_from(&joint.id);
+        self.insert(place, joint, &rows, masses, change);
     }
 
     /// Removes a joint.
     pub(crate) fn remove(&mut self, place: u32, change: &mut JointChange) {
         let at = place as usize;
         let joint = self.joints[at];
-        self.remove_exclusion(place, change);
-        self.take_out(place, change);
-        let count = joint.flags & ROW_COUNT_MASK;
-        self.rows[joint.first_row as usize..(joint.first_row + count) as usize].fill(JointRow::default());
-        change.rows.extend(joint.first_row..joint.first_row + count);
-        self.free_rows[count as usize].push(joint.first_row);
+        self.take_rows(place, change);
         self.joints[at] = types::JointData {
             flags: JOINT_VACANT | JOINT_DISABLED,
             id: joint.id,
@@ -228,9 +272,20 @@ impl JointTable {
         self.states[at] = JointState::default();
         self.ids[joint.id as usize] = None;
         self.free.insert(joint.id);
+        change.places.insert(place);
+    }
+
+    /// Takes a joint out of its colour, and frees its rows and its exclusion.
+    fn take_rows(&mut self, place: u32, change: &mut JointChange) {
+        let joint = self.joints[place as usize];
+        self.remove_exclusion(place, change);
+        self.take_out(place, change);
+        let rows = rows_of(&joint);
+        change.rows.extend(u32_from(rows.start)..u32_from(rows.end));
+        self.free_rows[rows.len()].push(joint.first_row);
+        self.rows[rows].fill(JointRow::default());
         self.bases.remove(&place);
         self.fresh.retain(|&fresh| fresh != place);
-        change.places.insert(place);
     }
 
     /// Takes a joint out of the list of its colour.
@@ -272,8 +327,26 @@ impl JointTable {
         }
     }
 
+    /// Sets which ends of a joint do not move, after the type of a body changed, and its colour by the ends that do.
+    pub(crate) fn set_fixed_ends(&mut self, place: u32, bodies: &[types::BodyData], change: &mut JointChange) {
+        let [color, _] = self.positions[place as usize];
+        self.take_out(place, change);
+        let joint = &mut self.joints[place as usize];
+        let moves = |body: u32| bodies[body as usize].kind == DYNAMIC;
+        for (body, flag, is_body) in
+            [(joint.body_a, JOINT_FIXED_A, joint.flags & WORLD_A == 0), (joint.body_b, JOINT_FIXED_B, true)]
+        {
+            joint.flags = if is_body && moves(body) { joint.flags & !flag } else { joint.flags | flag };
+        }
+        if color != IN_TREE {
+            let ends = joint.moving_ends().map(|body| body.map(|body| body as usize));
+            let color = self.take_color(ends);
+            self.append(place, color, change);
+        }
+    }
+
     /// Finds the trees of hinges: their hinges have no colour, all others have one.
-    fn find_trees(&mut self, masses: &[MassProperties], change: &mut JointChange) {
+    pub(crate) fn find_trees(&mut self, masses: &[MassProperties], change: &mut JointChange) {
         let trees = find_trees(&self.joints, &self.rows, masses);
         if trees == self.trees {
             return;
@@ -341,6 +414,14 @@ impl JointTable {
         let first = u32_from(self.rows.len());
         self.rows.extend_from_slice(rows);
         first
+    }
+
+    /// Moves a joint, given by its slot, to the overflow colour, whose joints are solved one after the other: a program
+    /// that writes other bodies into the joint does not have to color it again.
+    pub fn move_to_overflow(&mut self, place: usize) {
+        let (place, mut change) = (u32_from(place), JointChange::default());
+        self.take_out(place, &mut change);
+        self.append(place, JOINT_OVERFLOW, &mut change);
     }
 
     /// Appends a joint to the list of its colour.
@@ -489,6 +570,37 @@ impl PairExclusions {
         }
         false
     }
+}
+
+/// Returns a joint between bodies of a running world, its state and its rows.
+fn lay_out(
+    settings: &Settings,
+    units: &Units,
+    joint: &Joint,
+    bodies: &[types::BodyData],
+    masses: &[MassProperties],
+) -> (types::JointData, JointState, Vec<JointRow>) {
+    let moves = |body: usize| bodies[body].kind == DYNAMIC;
+    let ends = JointEnds {
+        moves: [joint.a.is_some_and(moves), moves(joint.b)],
+        centers: [joint.a.map_or(Vec2::ZERO, |a| masses[a].center), masses[joint.b].center],
+        start: None,
+    };
+    let mut rows = Vec::new();
+    let (laid, state) = build_joint(settings, units, joint, &ends, &mut rows);
+    (laid, state, rows)
+}
+
+/// Returns the rows of a joint.
+fn rows_of(joint: &types::JointData) -> Range<usize> {
+    let first = joint.first_row as usize;
+    first..first + (joint.flags & ROW_COUNT_MASK) as usize
+}
+
+/// Returns true for a row whose goal is the length between the anchors.
+fn is_length(row: &JointRow) -> bool {
+    let role = row.kind & ROW_ROLE;
+    row.kind & ROW_GEOMETRY == ROW_ALONG && (role == ROW_EQUALITY || role == ROW_SPRING)
 }
 
 fn ends_of(scene: &Scene, masses: &[MassProperties], joint: &Joint) -> JointEnds {

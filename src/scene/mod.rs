@@ -11,14 +11,16 @@ mod joint_table;
 mod joint_trees;
 mod model;
 mod path;
+mod property;
 #[cfg(test)]
 pub(crate) mod samples;
 pub(crate) mod timeline;
 mod units;
 
-pub(crate) use check::shape::check_geometry;
+pub(crate) use check::shape::{check_geometry, check_kinetic_friction};
 pub(crate) use check::{ANGLE, POSITION, check_count, check_gravity, check_new_joints};
 pub use check::{MAX_ANGLE, MAX_BODIES, MAX_EMITTERS, MAX_JOINTS, MAX_POSITION, MAX_SHAPES, MAX_VALUE, SceneError};
+pub(crate) use compile::body::DynamicTraits;
 pub use compile::mass::MassProperties;
 pub(crate) use compile::shape::Outline;
 pub use compile::{Compiled, PathBody};
@@ -28,9 +30,8 @@ pub(crate) use emitter::MAX_ROWS;
 pub use joint::{Joint, JointKind, Motor, Spring};
 pub(crate) use joint_table::JointChange;
 pub use joint_table::{JointTable, PairExclusions};
-pub use model::{
-    Body, BodyType, Field, Filter, Geometry, Material, Mode, RestitutionMix, Scene, Settings, Shape, ViewBox,
-};
+pub use model::{Body, BodyType, Field, Filter, Geometry, Material, Mixing, Mode, Scene, Settings, Shape, ViewBox};
 pub use path::Path;
+pub use property::{Property, ShapeProperty};
 pub use timeline::{StartCondition, TimedAction, TimedCommand};
 pub use units::Units;

@@ -10,6 +10,7 @@ use crate::constants::{
     DEFAULT_BAUMGARTE, DEFAULT_CONTACT_DAMPING_RATIO, DEFAULT_DT, DEFAULT_FRICTION, DEFAULT_GRAVITY,
     DEFAULT_ITERATIONS, DEFAULT_SUBSTEPS,
 };
+use crate::types;
 
 /// The start of a world: settings, bodies, joints and emitters, and commands with a time.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,29 +122,33 @@ pub enum Mode {
     /// Soft contacts in substeps, then a relax sweep without bias (Box2D's Soft Step). Stacks are the most stable.
     #[default]
     Soft,
-    /// Sequential impulses with Baumgarte's bias and slop, as in the tutorials. Not for more than some hundred bodies
-    /// or for heavy ends: a pyramid of 5,050 boxes blows apart at 32 m/s.
+    /// Sequential impulses with Baumgarte's bias and slop. Not for heavy ends, or more than some hundred bodies: a
+    /// pyramid of 5,050 boxes blows apart at 32 m/s.
     Baumgarte,
     /// Sequential impulses without bias, then a projection of the positions (NGS). Not for joints that turn freely: two
     /// hinged bars lose 64 % of their angular momentum in 60 s at the default step.
     Projection,
 }
 
-/// Mixing rule for the restitution of two materials.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RestitutionMix {
-    /// The smaller of the two, the default: both materials must bounce.
-    #[default]
-    Min,
-    /// The larger of the two, as in Box2D: one material that bounces is enough.
-    Max,
+/// Rule by which the friction or restitution of two materials is mixed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Mixing {
+    /// The smaller of the two, the default for restitution: both materials must bounce.
+    Min = types::MIX_MIN,
+    /// The larger of the two, Box2D's rule for restitution: one material that bounces is enough.
+    Max = types::MIX_MAX,
+    /// The geometric mean √(ab), the default for friction, as in Box2D.
+    Geometric = types::MIX_GEOMETRIC,
+    /// The mean (a + b)/2, Rapier's default.
+    Mean = types::MIX_MEAN,
+    /// The product ab.
+    Product = types::MIX_PRODUCT,
 }
 
-/// Settings of the solver for a scene.
-///
-/// The defaults of the solver are those of Box2D's soft step. Four defaults differ from Box2D's: the smaller of two
-/// restitutions counts ([`RestitutionMix::Min`]), so that a ball of restitution 0.9 does not bounce from a ground of 0;
-/// bodies do not sleep; there are no events; and gravity is 9.81 m/s² ([`Scene::gravity`]), not 10.
+/// Settings of the solver for a scene. The defaults are those of Box2D's soft step but for four: the smaller of two
+/// restitutions counts ([`Mixing::Min`]), so that a ball of 0.9 does not bounce from a ground of 0; bodies do not
+/// sleep; there are no events; and gravity is 9.81 m/s² ([`Scene::gravity`]), not 10.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
     /// Length of a step, s. Above 0. Default 1/60.
@@ -197,7 +202,9 @@ pub struct Settings {
     /// other, and six times what gravity adds in a substep (0.25) for others.
     pub restitution_threshold: Option<f32>,
     /// Mixing rule for restitution.
-    pub restitution_mix: RestitutionMix,
+    pub restitution_mix: Mixing,
+    /// Mixing rule for friction, at rest and while sliding.
+    pub friction_mix: Mixing,
     /// Largest speed, m/s; faster bodies are slowed to it. `None`: 400, times the unit of speed. Less: what falls far
     /// is slowed. More: a step moves a body by more than its contacts can follow.
     pub max_speed: Option<f32>,
@@ -234,7 +241,8 @@ impl Default for Settings {
             correct_position: true,
             recycle: true,
             restitution_threshold: None,
-            restitution_mix: RestitutionMix::Min,
+            restitution_mix: Mixing::Min,
+            friction_mix: Mixing::Geometric,
             max_speed: None,
             max_spin: None,
             strict: false,
@@ -468,6 +476,19 @@ pub enum Geometry {
         /// Second end, m.
         b: Vec2,
     },
+    /// A link of a chain ([`Shape::chain`]): a line segment that touches bodies on the right side of the way from `a`
+    /// to `b`, and lets pass what comes from the left. A body that slides over its end meets no corner where the next
+    /// link goes straight on or turns to the right. On static and kinematic bodies only. It has no mass.
+    Link {
+        /// Start, m.
+        a: Vec2,
+        /// End, m.
+        b: Vec2,
+        /// Start of the link before it, m. `None`: the chain begins here, at a corner.
+        before: Option<Vec2>,
+        /// End of the link after it, m. `None`: the chain ends here, at a corner.
+        after: Option<Vec2>,
+    },
     /// All points `x` with `normal·x ≤ offset`. On static and kinematic bodies only.
     HalfPlane {
         /// Normal out of the solid side, of length 1.
@@ -501,6 +522,9 @@ pub struct Shape {
     /// of the two bodies must be dynamic: a sensor of a static or kinematic body does not report static and kinematic
     /// bodies.
     pub sensor: bool,
+    /// True for a platform that bodies pass from the inside: a contact begins only when they are outside. Links of a
+    /// chain only.
+    pub one_way: bool,
 }
 
 impl Shape {
@@ -540,18 +564,6 @@ impl Shape {
         Self::new(Geometry::Segment { a: a.into(), b: b.into() })
     }
 
-    /// Returns a half plane: all points with `normal·x ≤ offset`, m, for a normal of length 1.
-    #[must_use]
-    pub fn half_plane(normal: impl Into<Vec2>, offset: f32) -> Self {
-        Self::new(Geometry::HalfPlane { normal: normal.into(), offset })
-    }
-
-    /// Returns a particle: a disc that never turns.
-    #[must_use]
-    pub fn particle(radius: f32) -> Self {
-        Self::new(Geometry::Particle { radius })
-    }
-
     /// Returns a shape with this outline, a density of 1 kg/m² and the default material.
     #[must_use]
     pub fn new(geometry: Geometry) -> Self {
@@ -563,6 +575,7 @@ impl Shape {
             material: Material::default(),
             filter: Filter::default(),
             sensor: false,
+            one_way: false,
         }
     }
 
@@ -641,10 +654,10 @@ impl Shape {
 /// Surface of a shape: friction, restitution, surface speed and rolling resistance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Material {
-    /// Coefficient of friction, at least 0; those of two shapes are mixed by √(ab). Default 0.6. Only at rest, if
+    /// Coefficient of friction, at least 0; two are mixed by [`Settings::friction_mix`]. Default 0.6. Only at rest, if
     /// `kinetic_friction` is given.
     pub friction: f32,
-    /// Coefficient of friction while sliding, from 0 to `friction`; mixed by √(ab). `None`: as at rest.
+    /// Coefficient of friction while sliding, from 0 to `friction`; mixed by the same rule. `None`: as at rest.
     pub kinetic_friction: Option<f32>,
     /// Share of the approach speed with which bodies part, 0 – 1. Default 0.
     pub restitution: f32,

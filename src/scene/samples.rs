@@ -2,11 +2,11 @@
 
 use std::f32::consts::FRAC_PI_2;
 
-use super::{Body, Joint, JointKind, RestitutionMix, Scene, Shape, Spring};
+use super::{Body, Joint, JointKind, Mixing, Scene, Shape, Spring};
 
 fn on_ground(name: &str) -> Scene {
     let mut scene = Scene::new(name).gravity(0.0, -10.0);
-    scene.settings.restitution_mix = RestitutionMix::Max;
+    scene.settings.restitution_mix = Mixing::Max;
     scene.add(Body::fixed(0.0, -1.0).shape(Shape::half_box(100.0, 1.0)));
     scene
 }

@@ -4,7 +4,7 @@ use super::{JointGoal, Snapshot, SnapshotError};
 use crate::math::is_finite;
 use crate::population::Population;
 use crate::scene::Compiled;
-use crate::types::{COMMAND_JOINT_ENABLE, Contact, Manifold, POINT_COUNT_MASK, ROW_MEASURE, VACANT};
+use crate::types::{COMMAND_JOINT_FIXED, Contact, Manifold, POINT_COUNT_MASK, ROW_MEASURE, VACANT};
 
 /// Refuses a number that is not the expected one.
 fn equal(what: &'static str, found: usize, expected: usize) -> Result<(), SnapshotError> {
@@ -82,7 +82,7 @@ impl Snapshot {
                 below("index of a body, below the expected number", index, compiled.bodies.len())?;
                 usize::MAX
             };
-            let kinds = COMMAND_JOINT_ENABLE as usize + 1;
+            let kinds = COMMAND_JOINT_FIXED as usize + 1;
             below("kind of a command, below the expected number", command.kind as usize, kinds)?;
             below("row of a command, below the expected number", command.row as usize, rows)?;
             below("world of a command, below the expected number", command.world as usize, 1)?;

@@ -33,8 +33,8 @@ use crate::scene::Compiled;
 use crate::tables::Tables;
 use crate::types::{
     BOX, BodyMotion, CACHED, CIRCLE, COLOR_COUNT, Contact, ContactPoint, FIXED_A, FIXED_B, GEOMETRY_MASK, HALF_PLANE,
-    IMPACT, Manifold, NONE, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, Params, Pose, RECYCLE, RECYCLED, SENSOR,
-    ShapeData, TOUCHED,
+    HUB_A, HUB_B, IMPACT, Manifold, NONE, ONE_WAY_SHAPE, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, Params, Pose,
+    RECYCLE, RECYCLED, SENSOR, ShapeData, TOUCHED,
 };
 
 /// Fills `manifolds`. Marks contacts that kept their manifold as [`RECYCLED`], and returns their number.
@@ -90,7 +90,12 @@ pub fn collide_contact(
     let sensed = contact.flags & SENSOR != 0;
     let mut ahead = None;
     let was_apart = contact.flags & POINT_COUNT_MASK == 0 || contact.flags & IMPACT != 0;
-    if was_apart && !sensed && contact.flags & (FIXED_A | FIXED_B) != 0 {
+    let is_one_way = (shape_a.kind | shape_b.kind) & ONE_WAY_SHAPE != 0;
+    let from_inside = is_one_way && contact.flags & POINT_COUNT_MASK == 0 && lowest(&touch) < -slop;
+    if from_inside {
+        touch = Touch::default();
+    }
+    if was_apart && !sensed && !from_inside && contact.flags & (FIXED_A | FIXED_B) != 0 {
         let moved = closing_motion(contact.flags, [motion_a, motion_b], [pose_a, pose_b]);
         if touch.count == 0 {
             let met = touch_ahead(params, [shape_a, shape_b], vertices, [pose_a, pose_b], moved);
@@ -281,7 +286,8 @@ fn renew(
             }
         }
     }
-    contact.flags = contact.flags & (FIXED_A | FIXED_B | SENSOR | TOUCHED) | CACHED | touch.count;
+    let kept = FIXED_A | FIXED_B | HUB_A | HUB_B | SENSOR | TOUCHED;
+    contact.flags = contact.flags & kept | CACHED | touch.count;
     if touch.count == 0 || old_count == 0 {
         contact.rolling_impulse = 0.0;
     }

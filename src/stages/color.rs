@@ -12,14 +12,18 @@
 //! each proposes the lowest colour that is free at both bodies (with a static or kinematic body: the highest), claims
 //! it at both with a unique hashed key, and gets it unless another contact claimed it with a larger key. The hash
 //! matters: ties broken by index need hundreds of rounds on a pyramid. Contacts left after [`MAX_COLOR_ROUNDS`] rounds,
-//! or without a free colour, are solved in order ([`OVERFLOW_COLOR`]) and try again in the next step.
+//! or without a free colour, are the overflow ([`OVERFLOW_COLOR`]) and try again in the next step. They are split
+//! ([`split`]), or solved in order.
 //!
 //! The result of a round does not depend on the order in which contacts are visited. So the device may run rounds over
 //! all contacts (`color_claim`, `color_commit`) or inside one workgroup (`color_finish`).
 
+pub mod split;
+
 use crate::types::{
     ASLEEP, BodyState, CLAIM_SLOTS, COLOR_COUNT, Contact, Counters, DYNAMIC_COLORS, FIXED_A, FIXED_B,
-    FIXED_COLORS_START, FORCE_OVERFLOW, MAX_COLOR_ROUNDS, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Params, SLEEP,
+    FIXED_COLORS_START, FORCE_OVERFLOW, HUB_A, HUB_B, MAX_COLOR_ROUNDS, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Params,
+    SLEEP,
 };
 
 /// Colours for contacts of two dynamic bodies.
@@ -41,18 +45,63 @@ pub fn color(
     #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
     let count = uncolored.len() as u32;
     (counters.uncolored, counters.rounds) = (count, 0);
+    // Contacts that found no free colour.
+    let mut overflow = Vec::new();
     for round in 1..=MAX_COLOR_ROUNDS {
         if uncolored.is_empty() {
             break;
         }
         counters.rounds = round;
         color_round(round, &uncolored, contacts, &mut masks);
+        overflow.extend(uncolored.iter().copied().filter(|&index| contacts[index as usize].color == OVERFLOW_COLOR));
         uncolored.retain(|&index| contacts[index as usize].color == NONE);
     }
     for index in uncolored {
         contacts[index as usize].color = OVERFLOW_COLOR;
     }
+    if can_split(params, counters) {
+        color_hubs(&overflow, &mut masks, contacts);
+    }
     color_place(contacts, slots, counters);
+}
+
+/// Takes the colours of the contacts of new hubs back, so that all of their contacts are split together: bodies that
+/// have all colours, and of which a contact found none.
+fn color_hubs(overflow: &[u32], masks: &mut [u32], contacts: &mut [Contact]) {
+    for &index in overflow {
+        moving(&contacts[index as usize]).for_each(|body| masks[body] |= 1 << OVERFLOW_COLOR);
+    }
+    for contact in contacts.iter_mut().filter(|contact| contact.color < DYNAMIC_COLORS) {
+        if contact.flags & (FIXED_A | FIXED_B) == 0
+            && contact.flags & POINT_COUNT_MASK != 0
+            && moving(contact).any(|body| is_hub(masks[body]))
+        {
+            contact.color = OVERFLOW_COLOR;
+        }
+    }
+}
+
+/// Returns true if all colours of contacts between dynamic bodies are taken at a body, and one of its contacts is in
+/// the overflow.
+#[inline]
+#[must_use]
+pub fn is_hub(mask: u32) -> bool {
+    const ALL: u32 = DYNAMIC_MASK | 1 << OVERFLOW_COLOR;
+    mask & ALL == ALL
+}
+
+/// Returns true if all of the overflow can be split, as that of the previous step, which `counters` still have.
+#[inline]
+#[must_use]
+pub fn can_split(params: &Params, counters: &Counters) -> bool {
+    splits_overflow(params) && counters.color_size(OVERFLOW_COLOR) <= split::max_splits(params.shape_count)
+}
+
+/// Returns true if the overflow is split, and not solved in order.
+#[inline]
+#[must_use]
+pub fn splits_overflow(params: &Params) -> bool {
+    params.switches & FORCE_OVERFLOW == 0 && split::max_splits(params.shape_count) > 0
 }
 
 /// Keeps the colours of contacts that persist, and lists the touching contacts without one.
@@ -61,7 +110,8 @@ fn color_inherit(params: &Params, states: &[BodyState], contacts: &mut [Contact]
     for (index, contact) in (0..).zip(contacts).filter(|(_, contact)| contact.flags & POINT_COUNT_MASK != 0) {
         let sleeps = |body: usize| states[body].status & ASLEEP != 0;
         let half_asleep = params.switches & SLEEP != 0 && moving(contact).any(sleeps);
-        if params.switches & FORCE_OVERFLOW != 0 || half_asleep {
+        let is_of_hub = contact.flags & (HUB_A | HUB_B) != 0;
+        if params.switches & FORCE_OVERFLOW != 0 || half_asleep || is_of_hub {
             contact.color = OVERFLOW_COLOR;
         } else if contact.color < COLOR_COUNT && contact.color != OVERFLOW_COLOR {
             moving(contact).for_each(|body| masks[body] |= 1 << contact.color);

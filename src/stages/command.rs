@@ -5,7 +5,8 @@
 //! joint_states; writes island_flags and counters (all wake). Visits one command after the other; on the device the
 //! thread of a body's (or joint's) first command executes all of them in order. Does not run if there are no commands.
 //!
-//! Any command to a sleeping body wakes the body here, and its island in [`wake`](super::wake).
+//! Any command to a sleeping body wakes the body here, and its island in [`wake`](super::wake). A static or kinematic
+//! body that is woken is awake for this step, so that what touches it wakes.
 //!
 //! A target becomes the velocity that leads there in one step.
 
@@ -16,10 +17,10 @@ use crate::scene::{Compiled, JointTable};
 use crate::tables::Tables;
 use crate::types::{
     ASLEEP, BodyData, BodyState, COMMAND_ANGULAR_IMPULSE, COMMAND_ANGULAR_VELOCITY, COMMAND_FORCE, COMMAND_IMPULSE,
-    COMMAND_JOINT_ANCHOR, COMMAND_JOINT_ENABLE, COMMAND_JOINT_GOAL, COMMAND_JOINT_MOTOR, COMMAND_JOINT_REFERENCE,
-    COMMAND_TARGET, COMMAND_TELEPORT, COMMAND_TORQUE, COMMAND_VELOCITY, COMMAND_WAKE, COMMAND_WAKE_ALL, CommandData,
-    DYNAMIC, ISLAND_WAKE, JOINT_DISABLED, JointData, JointRow, JointState, Params, Pose, QUIET_MASK, ROW_MEASURE,
-    SLEEP, VACANT, WOKEN,
+    COMMAND_JOINT_ANCHOR, COMMAND_JOINT_ENABLE, COMMAND_JOINT_FIXED, COMMAND_JOINT_GOAL, COMMAND_JOINT_MOTOR,
+    COMMAND_JOINT_REFERENCE, COMMAND_TARGET, COMMAND_TELEPORT, COMMAND_TORQUE, COMMAND_VELOCITY, COMMAND_WAKE,
+    COMMAND_WAKE_ALL, CommandData, DYNAMIC, ISLAND_WAKE, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JointData,
+    JointRow, JointState, Params, Pose, QUIET_MASK, ROW_MEASURE, SLEEP, VACANT, WOKEN,
 };
 
 /// Executes all commands.
@@ -56,7 +57,9 @@ pub fn obey(
         let sleeps = body.kind == DYNAMIC && state.status & ASLEEP != 0;
         let left = body.kind == VACANT && command.kind == COMMAND_WAKE;
         wakes = sleeps || left;
-        if wakes {
+        // Bodies that touch a fixed body which is awake wake in this step.
+        let is_fixed = body.kind != DYNAMIC && command.kind == COMMAND_WAKE;
+        if wakes || is_fixed {
             state.status = (state.status & !(ASLEEP | QUIET_MASK)) | WOKEN;
         }
     }
@@ -111,6 +114,10 @@ pub fn set_joint(command: &CommandData, joint: &mut JointData, joint_rows: &mut 
         }
         COMMAND_JOINT_ENABLE => {
             joint.flags = if value == 0.0 { joint.flags | JOINT_DISABLED } else { joint.flags & !JOINT_DISABLED };
+        }
+        COMMAND_JOINT_FIXED => {
+            let fixed = if value == 0.0 { 0 } else { JOINT_FIXED_A } | if most == 0.0 { 0 } else { JOINT_FIXED_B };
+            joint.flags = joint.flags & !(JOINT_FIXED_A | JOINT_FIXED_B) | fixed;
         }
         _ => {}
     }

@@ -245,6 +245,9 @@ pub(crate) fn time_of_stop(
     }
     let first = Party::new(a, vertices, nudged(nudge, motion, a, b, other_motion));
     let second = Party::new(b, vertices, *other_motion);
+    if is_behind(&first, &second) {
+        return limit;
+    }
     let together = a.kind & b.kind & BULLET_SHAPE != 0;
     if !together {
         return stop_time(size, &first, &second, together, limit);
@@ -254,6 +257,11 @@ pub(crate) fn time_of_stop(
     let size = Size { target, tolerance: target * STOP_TOLERANCE, ..*size };
     let (first, second) = if other < own { (second, first) } else { (first, second) };
     stop_time(&size, &first, &second, together, limit)
+}
+
+/// Returns true if `a` starts behind the link of a chain `b`, so that it passes.
+fn is_behind(a: &Party, b: &Party) -> bool {
+    b.hull.link.is_some() && b.hull.is_behind(place(a, b, 0.0).at)
 }
 
 /// Returns a motion that starts `nudge` rounding errors away.

@@ -7,13 +7,21 @@
 //! holds about four entries, so a linear search beats any table. All fields of the old contact that matter are copied
 //! here, as the search has fetched it anyway, so that `collide` does not need it. Its manifold is not copied: one that
 //! is kept would be read twice.
+//!
+//! The type of a body may have changed since that step. Then the contact keeps its impulses, and nothing else that
+//! follows from the types: it has no colour, as those of a body that did not move are not distinct.
 
-use crate::types::{Contact, INITIAL, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, RECYCLED, TOUCHED};
+use crate::types::{
+    Contact, FIXED_A, FIXED_B, HUB_A, HUB_B, INITIAL, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, RECYCLED, SENSOR,
+    TOUCHED,
+};
 
 /// Value in place of a missing colour: the largest that fits above [`PAST_COLOR_SHIFT`].
 const NO_PAST_COLOR: u32 = 0xff;
 /// Flags below the colour that are copied.
 const KEPT_FLAGS: u32 = ((1 << PAST_COLOR_SHIFT) - 1) & !(RECYCLED | TOUCHED | INITIAL);
+/// Flags that `pair` sets by the kinds of the two shapes.
+const KIND_FLAGS: u32 = FIXED_A | FIXED_B | SENSOR;
 
 /// Looks up every contact among those of the previous step.
 pub fn match_contacts(pair_starts_previous: &[u32], contacts_previous: &[Contact], contacts: &mut [Contact]) {
@@ -24,15 +32,26 @@ pub fn match_contacts(pair_starts_previous: &[u32], contacts_previous: &[Contact
         for index in start..end {
             let old = &contacts_previous[index as usize];
             if old.shape_b == contact.shape_b {
-                let Contact { flags, color, features, rolling_impulse, .. } = carried_on(old, index);
-                *contact = Contact { flags, color, features, rolling_impulse, ..*contact };
+                carry_over(contact, old, index);
                 break;
             }
         }
     }
 }
 
-/// Returns the start values of a contact whose pair was contact `old`, with this index, in the previous step.
+/// Sets the start values of a new contact whose pair was contact `old`, with this index, in the previous step.
+#[inline(always)]
+pub fn carry_over(contact: &mut Contact, old: &Contact, index: u32) {
+    let kinds = contact.flags & KIND_FLAGS;
+    let Contact { mut flags, color, features, rolling_impulse, .. } = carried_on(old, index);
+    if flags & KIND_FLAGS != kinds {
+        flags = flags & !(KIND_FLAGS | HUB_A | HUB_B) | kinds | NO_PAST_COLOR << PAST_COLOR_SHIFT;
+    }
+    *contact = Contact { flags, color, features, rolling_impulse, ..*contact };
+}
+
+/// Returns the start values of a contact whose pair was contact `old`, with this index, in the previous step, while no
+/// body changes its type.
 #[inline(always)]
 #[must_use]
 pub fn carried_on(old: &Contact, index: u32) -> Contact {

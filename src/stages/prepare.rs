@@ -10,11 +10,12 @@
 
 use glam::Vec2;
 
+use super::color::split::{ConstraintShares, Splits};
 use crate::constants::MAX_PRELOAD;
 use crate::math::{effective_mass, larger, right_perp, turned};
 use crate::types::{
-    ASLEEP, BOUNCES, BodyData, BodyState, CIRCLE, Constraint, Contact, GEOMETRY_MASK, LOADED, Manifold,
-    POINT_COUNT_MASK, Params, RESTITUTION_MAX, Rebound, SLEEP, SURFACES, ShapeData, Surface, WARM_START,
+    ASLEEP, BOUNCES, BodyData, BodyState, CIRCLE, Constraint, Contact, GEOMETRY_MASK, LOADED, MIX_MAX, MIX_MEAN,
+    MIX_MIN, MIX_PRODUCT, Manifold, POINT_COUNT_MASK, Params, Rebound, SLEEP, SURFACES, ShapeData, Surface, WARM_START,
 };
 
 /// Fills `constraints` and, if any material needs more than friction and restitution, `surfaces`.
@@ -26,13 +27,14 @@ pub fn prepare(
     contacts: &[Contact],
     manifolds: &[Manifold],
     slots: &[u32],
+    splits: &Splits,
     constraints: &mut Vec<ContactConstraint>,
     surfaces: &mut Vec<Surface>,
 ) {
     constraints.clear();
     surfaces.clear();
-    for &slot in slots {
-        let contact = &contacts[slot as usize];
+    for (slot, &index) in slots.iter().enumerate() {
+        let contact = &contacts[index as usize];
         let (a, b) = (contact.body_a as usize, contact.body_b as usize);
         let shapes = [&shapes[contact.shape_a as usize], &shapes[contact.shape_b as usize]];
         let mut constraint = prepare_contact(
@@ -41,8 +43,11 @@ pub fn prepare(
             shapes,
             [states[a], states[b]],
             contact,
-            &manifolds[slot as usize],
+            &manifolds[index as usize],
         );
+        if let Some(split) = splits.split_at(slot) {
+            constraint.split(splits.shares(split, contact));
+        }
         constraint.find_masses();
         constraints.push(constraint);
         if params.switches & SURFACES != 0 {
@@ -80,7 +85,7 @@ pub fn prepare_contact(
         inv_inertia_a: body_a.inv_inertia,
         inv_mass_b: body_b.inv_mass,
         inv_inertia_b: body_b.inv_inertia,
-        friction: mix_friction(shape_a.friction, shape_b.friction),
+        friction: mix(params.friction_mix, shape_a.friction, shape_b.friction),
         flags: contact.flags,
         ..ContactConstraint::default()
     };
@@ -122,11 +127,7 @@ fn prepare_rebound(
         }
     };
     let mut rebound = Rebound {
-        restitution: if params.switches & RESTITUTION_MAX != 0 {
-            shape_a.restitution.max(shape_b.restitution)
-        } else {
-            shape_a.restitution.min(shape_b.restitution)
-        },
+        restitution: mix(params.restitution_mix, shape_a.restitution, shape_b.restitution),
         acceleration: (pushed(body_b) - pushed(body_a)).into(),
         ..Rebound::default()
     };
@@ -140,19 +141,24 @@ fn prepare_rebound(
     rebound
 }
 
-/// Returns the coefficient of friction between two shapes, static or kinetic: the geometric mean of theirs. Box2D does
-/// the same.
+/// Returns a coefficient of two shapes by a mixing rule: friction, at rest or while sliding, or restitution.
 #[inline]
 #[must_use]
-pub fn mix_friction(a: f32, b: f32) -> f32 {
-    (a * b).sqrt()
+pub fn mix(rule: u32, a: f32, b: f32) -> f32 {
+    match rule {
+        MIX_MIN => a.min(b),
+        MIX_MAX => a.max(b),
+        MIX_MEAN => 0.5 * (a + b),
+        MIX_PRODUCT => a * b,
+        _ => (a * b).sqrt(),
+    }
 }
 
 /// Returns the material parameters of a contact beside friction and restitution.
 #[must_use]
 pub fn prepare_surface(params: &Params, [a, b]: [&ShapeData; 2], contact: &Contact) -> Surface {
     Surface {
-        kinetic_friction: mix_friction(a.kinetic_friction, b.kinetic_friction),
+        kinetic_friction: mix(params.friction_mix, a.kinetic_friction, b.kinetic_friction),
         tangent_speed: a.tangent_speed + b.tangent_speed,
         rolling_resistance: a.rolling_resistance.max(b.rolling_resistance) * a.radius.max(b.radius),
         rolling_impulse: if params.switches & WARM_START == 0 { 0.0 } else { contact.rolling_impulse },
@@ -215,6 +221,17 @@ impl ContactConstraint {
             let swung = turned(turn_b, point.r_b.into()) - turned(turn_a, point.r_a.into());
             *measured = point.separation + (moved + swung).dot(self.normal.into());
         }
+    }
+
+    /// Refers the constraint to shares of its bodies ([`Splits`]), whose mass is that of the body over their number.
+    #[allow(clippy::cast_precision_loss, reason = "at most 2^18 shares")]
+    pub fn split(&mut self, ConstraintShares { rows, counts }: ConstraintShares) {
+        let [count_a, count_b] = counts.map(|count| count as f32);
+        [self.body_a, self.body_b] = rows;
+        self.inv_mass_a *= count_a;
+        self.inv_inertia_a *= count_a;
+        self.inv_mass_b *= count_b;
+        self.inv_inertia_b *= count_b;
     }
 
     /// Computes the effective masses of the valid points. The others keep 0 and so take no impulse.

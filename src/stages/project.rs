@@ -6,13 +6,21 @@
 
 use glam::Vec2;
 
+use super::color::split::Splits;
 use super::prepare::ContactConstraint;
 use crate::math::{cross, integrate_rotation, rotate, turned};
-use crate::types::{BodyState, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};
+use crate::types::{Accumulator, BodyState, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};
 
 /// Makes one sweep over all contacts.
-pub fn project(params: &Params, constraints: &[ContactConstraint], states: &mut [BodyState]) {
-    for constraint in constraints {
+pub fn project(
+    params: &Params,
+    splits: &Splits,
+    constraints: &[ContactConstraint],
+    states: &mut Vec<BodyState>,
+    accumulators: &mut Vec<Accumulator>,
+) {
+    splits.sweep(constraints.len(), states, accumulators, |slot, states, _| {
+        let constraint = &constraints[slot];
         let (a, b) = (constraint.body_a as usize, constraint.body_b as usize);
         let [state_a, state_b] = project_contact(params, constraint, states[a], states[b]);
         if constraint.flags & FIXED_A == 0 {
@@ -21,7 +29,7 @@ pub fn project(params: &Params, constraints: &[ContactConstraint], states: &mut 
         if constraint.flags & FIXED_B == 0 {
             states[b] = state_b;
         }
-    }
+    });
 }
 
 /// Moves the bodies of one contact apart, and returns their states afterwards.

@@ -24,6 +24,7 @@
 
 use glam::Vec2;
 
+use super::color::split::Splits;
 use super::prepare::{ConstraintPoint, ContactConstraint};
 use super::solve::GAP;
 use crate::constants::MIN_DETERMINANT;
@@ -35,25 +36,27 @@ use crate::types::{
 /// Makes one round over all contacts.
 pub fn restitution(
     params: &Params,
+    splits: &Splits,
     constraints: &mut [ContactConstraint],
     surfaces: &[Surface],
-    states: &mut [BodyState],
-    accumulators: &mut [Accumulator],
+    states: &mut Vec<BodyState>,
+    accumulators: &mut Vec<Accumulator>,
 ) {
     if params.switches & BOUNCES == 0 {
         return;
     }
-    for (slot, constraint) in constraints.iter_mut().enumerate() {
+    splits.sweep(constraints.len(), states, accumulators, |slot, states, accumulators| {
+        let constraint = &mut constraints[slot];
         let (a, b, flags) = (constraint.body_a as usize, constraint.body_b as usize, constraint.flags);
         let pair = [states[a], states[b]];
-        let Some([new_a, new_b]) = bounce_contact(params, constraint, surfaces.get(slot), pair) else { continue };
+        let Some([new_a, new_b]) = bounce_contact(params, constraint, surfaces.get(slot), pair) else { return };
         if flags & FIXED_A == 0 {
             (states[a], accumulators[a]) = new_a.applied(states[a], accumulators[a]);
         }
         if flags & FIXED_B == 0 {
             (states[b], accumulators[b]) = new_b.applied(states[b], accumulators[b]);
         }
-    }
+    });
 }
 
 /// Returns the approach speed from which on there is an impact, m/s: the threshold, or a multiple of what gravity adds

@@ -17,6 +17,7 @@
 
 use glam::Vec2;
 
+use super::color::split::Splits;
 use super::prepare::{ConstraintPoint, ContactConstraint};
 use super::restitution::{impact_speed, land_contact, pressing_speed};
 use crate::constants::FAR;
@@ -31,12 +32,14 @@ use crate::types::{
 pub fn solve(
     params: &Params,
     flags: u32,
+    splits: &Splits,
     constraints: &mut [ContactConstraint],
     surfaces: &mut [Surface],
-    states: &mut [BodyState],
-    accumulators: &mut [Accumulator],
+    states: &mut Vec<BodyState>,
+    accumulators: &mut Vec<Accumulator>,
 ) {
-    for (slot, c) in constraints.iter_mut().enumerate() {
+    splits.sweep(constraints.len(), states, accumulators, |slot, states, accumulators| {
+        let c = &mut constraints[slot];
         let (a, b) = (c.body_a as usize, c.body_b as usize);
         let pair = [states[a], states[b]];
         let (mut sums, mut solved) = ([accumulators[a], accumulators[b]], pair);
@@ -52,7 +55,7 @@ pub fn solve(
         if c.flags & FIXED_B == 0 {
             (states[b], accumulators[b]) = (solved[1], sums[1]);
         }
-    }
+    });
 }
 
 /// Solves one contact: rolling resistance and friction after the normal impulses. Returns the states of its bodies

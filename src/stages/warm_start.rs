@@ -6,15 +6,22 @@
 
 use glam::Vec2;
 
+use super::color::split::Splits;
 use super::prepare::ContactConstraint;
 use crate::math::{cross, right_perp};
-use crate::types::{Accumulator, FIXED_A, FIXED_B, Surface};
+use crate::types::{Accumulator, BodyState, FIXED_A, FIXED_B, Surface};
 
 /// Adds the contact impulses to `accumulators`.
-pub fn warm_start(constraints: &[ContactConstraint], surfaces: &[Surface], accumulators: &mut [Accumulator]) {
-    for (slot, constraint) in constraints.iter().enumerate() {
-        warm_start_contact(constraint, surfaces.get(slot), accumulators);
-    }
+pub fn warm_start(
+    splits: &Splits,
+    constraints: &[ContactConstraint],
+    surfaces: &[Surface],
+    states: &mut Vec<BodyState>,
+    accumulators: &mut Vec<Accumulator>,
+) {
+    splits.sweep(constraints.len(), states, accumulators, |slot, _, accumulators| {
+        warm_start_contact(&constraints[slot], surfaces.get(slot), accumulators);
+    });
 }
 
 /// Adds the velocity changes due to one contact.

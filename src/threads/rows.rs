@@ -83,7 +83,13 @@ impl<T: Pod, const W: usize> Rows<T, W> {
     /// Returns a copy of all rows.
     #[must_use]
     pub fn to_vec(&self) -> Vec<T> {
-        (0..self.len()).map(|index| self.get(index)).collect()
+        self.first(self.len())
+    }
+
+    /// Returns a copy of the first rows, at most `count`.
+    #[must_use]
+    pub fn first(&self, count: usize) -> Vec<T> {
+        (0..self.len().min(count)).map(|index| self.get(index)).collect()
     }
 }
 

@@ -20,8 +20,8 @@ pub const COMMAND_ANGULAR_VELOCITY: u32 = 5;
 pub const COMMAND_TELEPORT: u32 = 6;
 /// [`CommandData::kind`]: sets the velocities that reach a pose in one step.
 pub const COMMAND_TARGET: u32 = 7;
-/// [`CommandData::kind`]: wakes a body and its island. Also given for the slot of a removed body: what slept with it
-/// wakes.
+/// [`CommandData::kind`]: wakes a body and its island; of a static or kinematic body, what touches it. Also given for
+/// the slot of a removed body: what slept with it wakes.
 pub const COMMAND_WAKE: u32 = 8;
 /// [`CommandData::kind`]: wakes every body.
 pub const COMMAND_WAKE_ALL: u32 = 9;
@@ -35,6 +35,10 @@ pub const COMMAND_JOINT_ANCHOR: u32 = 12;
 pub const COMMAND_JOINT_REFERENCE: u32 = 13;
 /// [`CommandData::kind`]: switches the joint on if the value is not 0, else off.
 pub const COMMAND_JOINT_ENABLE: u32 = 14;
+
+/// [`CommandData::kind`]: sets that end A (first value not 0) and end B (second value not 0) are fixed, after the type
+/// of a body changed.
+pub const COMMAND_JOINT_FIXED: u32 = 15;
 
 /// A command to a body or a joint; it acts at the start of a step.
 #[repr(C)]

@@ -8,6 +8,10 @@ pub const POINT_COUNT_MASK: u32 = 3;
 pub const FIXED_A: u32 = 4;
 /// [`Contact::flags`]: body B is static or kinematic.
 pub const FIXED_B: u32 = 8;
+/// [`Contact::flags`]: body A is a hub ([`crate::stages::color::split`]). The contact asks for no colour.
+pub const HUB_A: u32 = 8192;
+/// [`Contact::flags`]: body B is a hub. The contact asks for no colour.
+pub const HUB_B: u32 = 16384;
 /// [`Contact::flags`]: the manifold was kept from an earlier step, only its separations are new.
 pub const RECYCLED: u32 = 16;
 /// [`Contact::flags`]: one of the two shapes is a sensor; there are no points.

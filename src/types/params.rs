@@ -14,8 +14,6 @@ pub const ACCUMULATE: u32 = 1;
 pub const RECYCLE: u32 = 2;
 /// [`Params::switches`]: give every contact [`OVERFLOW_COLOR`](super::OVERFLOW_COLOR) (tests).
 pub const FORCE_OVERFLOW: u32 = 4;
-/// [`Params::switches`]: mix restitution by the larger value, not the smaller.
-pub const RESTITUTION_MAX: u32 = 8;
 /// [`Params::switches`]: some pairs of shapes bounce, so the largest impulses of a step are kept.
 pub const BOUNCES: u32 = 32;
 /// [`Params::switches`]: start from the impulses of the previous step.
@@ -34,6 +32,17 @@ pub const BULLETS: u32 = 1024;
 pub const SLEEP: u32 = 2048;
 /// [`Params::switches`]: constraints have a [`Surface`](super::Surface).
 pub const SURFACES: u32 = KINETIC_FRICTION | CONVEYORS | ROLLING;
+
+/// [`Params::friction_mix`], [`Params::restitution_mix`]: the smaller of two coefficients.
+pub const MIX_MIN: u32 = 0;
+/// [`Params::friction_mix`], [`Params::restitution_mix`]: the larger of two coefficients.
+pub const MIX_MAX: u32 = 1;
+/// [`Params::friction_mix`], [`Params::restitution_mix`]: the geometric mean.
+pub const MIX_GEOMETRIC: u32 = 2;
+/// [`Params::friction_mix`], [`Params::restitution_mix`]: the mean.
+pub const MIX_MEAN: u32 = 3;
+/// [`Params::friction_mix`], [`Params::restitution_mix`]: the product.
+pub const MIX_PRODUCT: u32 = 4;
 
 /// Constants of a step. Uniform.
 #[repr(C)]
@@ -116,10 +125,12 @@ pub struct Params {
     pub unload_overlap: f32,
     /// Largest angular speed of a body that is a disc about its centre of mass, rad/s.
     pub max_disc_spin: f32,
+    /// Mixing rule for friction: [`MIX_MIN`], ….
+    pub friction_mix: u32,
+    /// Mixing rule for restitution: [`MIX_MIN`], ….
+    pub restitution_mix: u32,
     /// Unused.
-    pub pad_0: u32,
-    /// Unused.
-    pub pad_1: [u32; 2],
+    pub pad: u32,
     /// Indices of those half planes among the shapes, four a row.
     pub late_planes: [[u32; 4]; MAX_LATE_PLANES / 4],
     /// Force fields that attract bodies.

@@ -2,6 +2,9 @@
 
 use bytemuck::{Pod, Zeroable};
 
+/// Words of a hit among the items of a region that finds the hits of a ray: shape, fraction, normal.
+pub const RAY_ITEM_WORDS: u32 = 4;
+
 /// A ray of a query (`src/query.rs`).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
@@ -18,6 +21,10 @@ pub struct Ray {
     pub group: i32,
     /// Index of the world in a batch; 0 for a single world.
     pub world: u32,
+    /// Slot of a body that the ray does not meet, or [`NONE`](super::NONE).
+    pub ignore: u32,
+    /// Unused.
+    pub pad: [u32; 3],
 }
 
 /// First hit of a [`Ray`].
@@ -32,12 +39,14 @@ pub struct Hit {
     pub fraction: f32,
     /// Index of the shape hit, or [`NONE`](super::NONE).
     pub shape: u32,
+    /// Way out along the normal, m, of a cast that begins in the shape; else 0.
+    pub depth: f32,
     /// Unused.
-    pub pad: [u32; 2],
+    pub pad: u32,
 }
 
 /// A region of a query: a point, a convex polygon with a radius, or a box that is compared with the boxes of shapes.
-/// The query finds the shapes that reach into it.
+/// The query finds the shapes that reach into it, or all hits of a ray.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Region {
@@ -59,6 +68,20 @@ pub struct Region {
     pub group: i32,
     /// Index of the world in a batch; 0 for a single world.
     pub world: u32,
+    /// Motion of a cast, m, or from start to end of a ray whose hits are all found; else 0.
+    pub delta: [f32; 2],
+    /// Slot of a body that the region does not meet, or [`NONE`](super::NONE).
+    pub ignore: u32,
+    /// 1 for a ray from `center` whose hits are all found, as records of [`RAY_ITEM_WORDS`] words; else 0.
+    pub finds_hits: u32,
     /// Vertices from the centre, world axes, counter-clockwise, m. A box's corners are in the world.
     pub points: [[f32; 2]; 8],
+}
+
+impl Region {
+    /// Returns the number of words of each of its items.
+    #[must_use]
+    pub fn words_per_item(&self) -> usize {
+        if self.finds_hits == 0 { 1 } else { RAY_ITEM_WORDS as usize }
+    }
 }

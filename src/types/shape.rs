@@ -28,6 +28,11 @@ pub const SENSOR_SHAPE: u32 = 0x800;
 pub const BULLET_SHAPE: u32 = 0x1_0000;
 /// [`ShapeData::kind`]: the body is dynamic and nothing turns it. Read only by pictures.
 pub const UPRIGHT_SHAPE: u32 = 0x10_0000;
+/// [`ShapeData::kind`]: the polygon is a link of a chain, which touches what is on its right side: two vertices, and
+/// behind them a row of two cosines, of the angles from its normal up to which contacts at its two ends are its own.
+pub const LINK_SHAPE: u32 = 0x2_0000;
+/// [`ShapeData::kind`]: contacts begin only from the outside. Set beside [`LINK_SHAPE`].
+pub const ONE_WAY_SHAPE: u32 = 0x4_0000;
 /// [`ShapeData::kind`]: first bit of the number of vertices, four bits.
 pub const VERTEX_COUNT_SHIFT: u32 = 12;
 /// Most vertices of a polygon.
@@ -42,13 +47,13 @@ pub struct ShapeData {
     /// Radius of a circle, or of the rounding, m.
     pub radius: f32,
     /// [`CIRCLE`], [`BOX`], [`POLYGON`] or [`HALF_PLANE`], the number of vertices, and [`FIXED_SHAPE`],
-    /// [`KINEMATIC_SHAPE`], [`BULLET_SHAPE`], [`JOINED_SHAPE`], [`UPRIGHT_SHAPE`].
+    /// [`KINEMATIC_SHAPE`], [`BULLET_SHAPE`], [`JOINED_SHAPE`], [`UPRIGHT_SHAPE`], [`LINK_SHAPE`], ….
     pub kind: u32,
     /// Centre, relative to the body's centre of mass, in its frame, m.
     pub offset: [f32; 2],
     /// Cosine and sine of the angle on the body.
     pub rotation: [f32; 2],
-    /// Coulomb's coefficient at rest; those of two shapes are mixed by √(ab).
+    /// Coulomb's coefficient at rest; two are mixed by [`Params::friction_mix`](super::Params::friction_mix).
     pub friction: f32,
     /// Share of the approach speed that is given back.
     pub restitution: f32,
@@ -64,7 +69,7 @@ pub struct ShapeData {
     pub group: i32,
     /// Distance from the shape's centre to its farthest point, m. 0 for a half plane.
     pub bound: f32,
-    /// Coulomb's coefficient while sliding, mixed by √(ab).
+    /// Coulomb's coefficient while sliding, mixed by the same rule.
     pub kinetic_friction: f32,
     /// Speed of the surface along itself, clockwise around the shape, m/s. Those of two shapes add up.
     pub tangent_speed: f32,

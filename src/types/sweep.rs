@@ -17,6 +17,22 @@ pub const OVERFLOW_COLOR: u32 = 23;
 pub const FIXED_COLORS_START: u32 = 24;
 /// Number of colours. A sweep solves them in the order of their numbers.
 pub const COLOR_COUNT: u32 = 32;
+/// Minimum number of shapes of a world whose overflow is split ([`crate::stages::color::split`]). In a smaller one it
+/// is short, and solved in order.
+pub const MIN_SPLIT_SHAPES: u32 = 64;
+/// Maximum number of contacts that are split. Those beyond are solved in order.
+pub const MAX_SPLITS: u32 = 1 << 17;
+/// Shares of a hub that are summed up one after the other; chunks may be summed up in parallel.
+pub const SHARE_CHUNK: u32 = 128;
+/// Word behind the colour starts: number of contacts that are split.
+pub const SPLIT_COUNT: u32 = COLOR_COUNT + 1;
+/// Word behind the colour starts: number of hubs.
+pub const HUB_COUNT: u32 = COLOR_COUNT + 2;
+/// Word behind the colour starts: number of shares.
+pub const SHARE_COUNT: u32 = COLOR_COUNT + 3;
+/// First word of the hubs behind the colour starts, three each: body, first share, number of shares. Behind all hubs
+/// that there may be, the shares, two words each: row, body.
+pub const HUB_WORDS: u32 = COLOR_COUNT + 4;
 /// Claims a body can hold at a time while colouring; colour `c` uses slot `c % CLAIM_SLOTS`.
 pub const CLAIM_SLOTS: u32 = 8;
 /// Rounds after which a contact without a colour goes to [`OVERFLOW_COLOR`]. The 5,050-box pyramid needs 9 when all
@@ -43,6 +59,8 @@ pub const DEPOSIT: u32 = 64;
 pub const LEAVE_IMPACTS: u32 = 128;
 /// [`Sweep::flags`], hinges of a tree only: the point is left to the tree's solve.
 pub const HELD: u32 = 256;
+/// [`Sweep::flags`], tails only: the contacts that are split have been visited.
+pub const SPLIT_DONE: u32 = 512;
 /// Most ops in the list of the fused kernel (`shaders/fused.wgsl`). 8 KiB; usual plans have less than a hundred.
 pub const MAX_OPS: u32 = 512;
 /// Op of the fused kernel: end of the list (`shaders/fused.wgsl`).

@@ -3,7 +3,7 @@
 use super::{BatchEngine, WorldBatch};
 use crate::cpu::CpuWorld;
 use crate::population::{BodyId, JointId};
-use crate::scene::{Body, Compiled, Joint, Scene};
+use crate::scene::{Body, Compiled, Joint, Property, Scene};
 use crate::snapshot::Snapshot;
 use crate::world_error::WorldError;
 
@@ -28,6 +28,15 @@ impl WorldBatch {
     /// those of the scene; or the bodies do not fit the device.
     pub fn add_bodies(&mut self, world: usize, bodies: &[Body]) -> Result<Vec<BodyId>, WorldError> {
         self.in_world(world, |engine| engine.add_bodies(bodies))?
+    }
+
+    /// Sets properties of bodies of a world from its next step on, in their order, all or none, as
+    /// [`World::set`](crate::World::set). This does not wait for a device.
+    ///
+    /// # Errors
+    /// There is no such world; those of [`World::set`](crate::World::set), of the first property that is refused.
+    pub fn set_all(&mut self, world: usize, properties: &[(BodyId, Property)]) -> Result<(), WorldError> {
+        self.in_world(world, |engine| engine.set(properties))?
     }
 
     /// Removes bodies and their joints from a world, all or none. This does not wait for a device.
@@ -58,6 +67,15 @@ impl WorldBatch {
         joints: &[(Option<BodyId>, BodyId, Joint)],
     ) -> Result<Vec<JointId>, WorldError> {
         self.in_world(world, |engine| engine.add_joints_between(joints))?
+    }
+
+    /// Replaces a joint of a world, which keeps its id and its bodies, as
+    /// [`World::replace_joint`](crate::World::replace_joint). On a GPU this waits for the device.
+    ///
+    /// # Errors
+    /// There is no such world; those of [`World::replace_joint`](crate::World::replace_joint).
+    pub fn replace_joint(&mut self, world: usize, id: JointId, joint: &Joint) -> Result<(), WorldError> {
+        self.in_world(world, |engine| engine.replace_joint(id, joint))?
     }
 
     /// Removes joints from a world, all or none. Their bodies touch again.

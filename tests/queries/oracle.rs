@@ -3,7 +3,7 @@
 
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::types::{BOX, GEOMETRY_MASK, HALF_PLANE, POLYGON, Pose, VERTEX_COUNT_SHIFT};
-use drystone::{Answers, Body, Filter, Geometry, Query, Scene, Shape};
+use drystone::{Answers, Body, Filter, Geometry, Query, QueryKind, Scene, Shape};
 use drystone_scenes::random::SplitMix;
 use glam::{DVec2, Vec2};
 
@@ -123,12 +123,26 @@ impl Rng {
         (0..count).map(|_| self.ray(low, high)).collect()
     }
 
-    /// Returns queries of every kind within a box.
+    /// Returns casts that begin in a box.
+    pub fn casts(&mut self, low: Vec2, high: Vec2, count: usize) -> Vec<Query> {
+        let cast = |_| {
+            let motion = self.point(Vec2::splat(-8.0), Vec2::splat(8.0));
+            let cast = Query::cast(self.geometry(), self.point(low, high), self.range(-4.0, 4.0), motion);
+            cast.filter(self.filter())
+        };
+        (0..count).map(cast).collect()
+    }
+
+    /// Returns queries of every kind but casts within a box.
     pub fn queries(&mut self, low: Vec2, high: Vec2, count: usize) -> Vec<Query> {
         (0..count)
             .map(|_| {
                 let query = match self.below(8) {
-                    0..=3 => self.ray(low, high),
+                    0..=2 => self.ray(low, high),
+                    3 => match self.ray(low, high).kind {
+                        QueryKind::Ray { from, to } => Query::ray_all(from, to),
+                        _ => unreachable!(),
+                    },
                     4 => Query::point(self.point(low, high)),
                     5 => {
                         let corner = self.point(low, high);
@@ -144,6 +158,28 @@ impl Rng {
 
 pub fn is_half_plane(body: &Body) -> bool {
     matches!(body.shapes[0].geometry, Geometry::HalfPlane { .. })
+}
+
+/// Returns the corners of a shape at a position, those of one that is smaller by ten tolerances, and its radius. The
+/// depth of overlapping cores is unknown; sharp ones within rounding of touching may be either.
+fn placed(shape: &Geometry, position: Vec2, angle: f32, tolerance: f64) -> (Vec<DVec2>, Vec<DVec2>, f64) {
+    let (points, radius) = match shape.clone() {
+        Geometry::Circle { radius } | Geometry::Particle { radius } => (vec![Vec2::ZERO], radius),
+        Geometry::Box { half, radius } => {
+            let corners = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)];
+            (corners.map(|(x, y)| half * Vec2::new(x, y)).into(), radius)
+        }
+        Geometry::Capsule { a, b, radius } => (vec![a, b], radius),
+        Geometry::Segment { a, b } | Geometry::Link { a, b, .. } => (vec![a, b], 0.0),
+        Geometry::Polygon { points, radius } => (points, radius),
+        Geometry::HalfPlane { .. } => unreachable!("not a region"),
+    };
+    let rotation = DVec2::from_angle(f64::from(angle));
+    let place = |point: &Vec2| position.as_dvec2() + turn(rotation, point.as_dvec2());
+    let points: Vec<DVec2> = points.iter().map(place).collect();
+    let middle = points.iter().fold(DVec2::ZERO, |sum, point| sum + *point) / points.len() as f64;
+    let smaller = points.iter().map(|point| *point + (middle - *point) * (10.0 * tolerance)).collect();
+    (points, smaller, f64::from(radius))
 }
 
 /// A convex polygon in the world, extended by a radius; or a half plane.
@@ -216,6 +252,26 @@ impl Solid {
             Self::Round { points, radius } => between(points, other) - radius - other_radius,
             Self::Below { normal, offset } => {
                 other.iter().map(|point| normal.dot(*point)).fold(f64::INFINITY, f64::min) - offset - other_radius
+            }
+        }
+    }
+
+    /// Returns the fraction at which a moving polygon with a radius comes as near as `grazing`, by sphere tracing.
+    fn cast(&self, points: &[DVec2], radius: f64, motion: DVec2, grazing: f64) -> Option<f64> {
+        let length = motion.length();
+        let mut fraction = 0.0;
+        loop {
+            let here: Vec<DVec2> = points.iter().map(|point| *point + motion * fraction).collect();
+            let gap = self.distance_to(&here, radius) - grazing;
+            if gap <= 1e-9 {
+                return Some(fraction);
+            }
+            if length == 0.0 {
+                return None;
+            }
+            fraction += gap / length;
+            if fraction > 1.0 {
+                return None;
             }
         }
     }
@@ -321,12 +377,13 @@ impl World {
                     if found.contains(&shape) { seen && may(solid) } else { !(seen && must(solid)) }
                 })
         };
-        match query {
-            Query::Ray { from, to, filter } => {
+        let filter = query.filter;
+        match &query.kind {
+            QueryKind::Ray { from, to } => {
                 let (from, to) = (from.as_dvec2(), to.as_dvec2());
                 let first = |grazing: f64| {
                     (0..self.solids.len())
-                        .filter(|&shape| self.sees(*filter, shape))
+                        .filter(|&shape| self.sees(filter, shape))
                         .filter_map(|shape| self.solids[shape].ray(from, to, grazing))
                         .fold(f64::INFINITY, f64::min)
                 };
@@ -345,7 +402,7 @@ impl World {
                         let away = start_in
                             || (solid.distance(point + 1e-3 * hit.normal.as_dvec2()) - 1e-3).abs() < 10.0 * tolerance
                             || on.abs() < tolerance && self.is_corner(hit.shape, point);
-                        self.sees(*filter, hit.shape)
+                        self.sees(filter, hit.shape)
                             && fraction >= early - slack
                             && (fraction <= late + slack || late.is_infinite())
                             && (if start_in { on <= tolerance } else { on.abs() <= 2.0 * tolerance })
@@ -353,11 +410,32 @@ impl World {
                     }
                 }
             }
-            Query::Point { at, filter } => {
-                let at = at.as_dvec2();
-                judge(&|solid| solid.distance(at) < -tolerance, &|solid| solid.distance(at) < tolerance, *filter)
+            QueryKind::RayAll { from, to } => {
+                let (from, to) = (from.as_dvec2(), to.as_dvec2());
+                let slack = tolerance / from.distance(to).max(1e-3);
+                let hits = answers.hits(index);
+                let is_hit = |shape: usize, solid: &Solid| {
+                    let mut own = hits.iter().filter(|hit| hit.shape == shape);
+                    let (early, late) = (solid.ray(from, to, tolerance), solid.ray(from, to, -tolerance));
+                    match (own.next(), own.next()) {
+                        (None, _) => !self.sees(filter, shape) || late.is_none(),
+                        (Some(hit), None) => {
+                            let fraction = f64::from(hit.fraction);
+                            self.sees(filter, shape)
+                                && early.is_some_and(|early| fraction >= early - slack)
+                                && late.is_none_or(|late| fraction <= late + slack)
+                        }
+                        _ => false,
+                    }
+                };
+                hits.is_sorted_by_key(|hit| hit.fraction)
+                    && self.solids.iter().enumerate().all(|(shape, solid)| is_hit(shape, solid))
             }
-            Query::Aabb { min, max, filter } => {
+            QueryKind::Point { at } => {
+                let at = at.as_dvec2();
+                judge(&|solid| solid.distance(at) < -tolerance, &|solid| solid.distance(at) < tolerance, filter)
+            }
+            QueryKind::Aabb { min, max } => {
                 let (min, max) = (min.as_dvec2(), max.as_dvec2());
                 let meets = |solid: &Solid, slack: f64| match solid {
                     Solid::Below { normal, offset } => {
@@ -372,32 +450,42 @@ impl World {
                         (low - slack).cmple(max).all() && (high + slack).cmpge(min).all()
                     }
                 };
-                judge(&|solid| meets(solid, -tolerance), &|solid| meets(solid, tolerance), *filter)
+                judge(&|solid| meets(solid, -tolerance), &|solid| meets(solid, tolerance), filter)
             }
-            Query::Overlap { shape, position, angle, filter } => {
-                let (points, radius) = match shape.clone() {
-                    Geometry::Circle { radius } | Geometry::Particle { radius } => (vec![Vec2::ZERO], radius),
-                    Geometry::Box { half, radius } => {
-                        let corners = [(-1.0, -1.0), (1.0, -1.0), (1.0, 1.0), (-1.0, 1.0)];
-                        (corners.map(|(x, y)| half * Vec2::new(x, y)).into(), radius)
-                    }
-                    Geometry::Capsule { a, b, radius } => (vec![a, b], radius),
-                    Geometry::Segment { a, b } => (vec![a, b], 0.0),
-                    Geometry::Polygon { points, radius } => (points, radius),
-                    Geometry::HalfPlane { .. } => unreachable!("not a region"),
+            QueryKind::Cast { shape, position, angle, motion } => {
+                let (points, smaller, radius) = placed(shape, *position, *angle, tolerance);
+                let motion = motion.as_dvec2();
+                let first = |points: &[DVec2], grazing: f64| {
+                    (0..self.solids.len())
+                        .filter(|&shape| self.sees(filter, shape))
+                        .filter_map(|shape| self.solids[shape].cast(points, radius, motion, grazing))
+                        .fold(f64::INFINITY, f64::min)
                 };
-                let rotation = DVec2::from_angle(f64::from(*angle));
-                let place = |point: &Vec2| position.as_dvec2() + turn(rotation, point.as_dvec2());
-                let points: Vec<DVec2> = points.iter().map(place).collect();
-                let radius = f64::from(radius);
-                // The depth of overlapping cores is unknown; sharp ones within rounding of touching may be either.
-                let shrunk = points.iter().fold(DVec2::ZERO, |sum, point| sum + *point) / points.len() as f64;
-                let smaller: Vec<DVec2> =
-                    points.iter().map(|point| *point + (shrunk - *point) * (10.0 * tolerance)).collect();
+                // Enlarged shapes are met earlier, reduced ones later.
+                let (early, late) = (first(&points, tolerance), first(&smaller, 0.0));
+                let Some(hit) = answers.hit(index) else { return late == f64::INFINITY };
+                let (fraction, depth) = (f64::from(hit.fraction), f64::from(hit.depth));
+                let (solid, normal) = (&self.solids[hit.shape], hit.normal.as_dvec2());
+                let slack = 2.0 * tolerance / motion.length().max(1e-3);
+                let moved = |by: DVec2| points.iter().map(|point| *point + by).collect::<Vec<DVec2>>();
+                // A little further out along the normal they are apart by as much, or at a corner by less.
+                let out = motion * fraction + normal * (depth + 1e-3);
+                let apart = solid.distance_to(&moved(out), radius);
+                let is_sharp = radius == 0.0;
+                let least = if is_sharp { 0.0 } else { 1e-3 - 20.0 * tolerance };
+                self.sees(filter, hit.shape)
+                    && (hit.fraction == 0.0 || depth == 0.0)
+                    && fraction >= early - slack
+                    && (fraction <= late + slack || late.is_infinite())
+                    && (least..=1e-3 + 20.0 * tolerance).contains(&apart)
+                    && solid.distance(hit.point.as_dvec2()).abs() <= 20.0 * tolerance
+            }
+            QueryKind::Overlap { shape, position, angle } => {
+                let (points, smaller, radius) = placed(shape, *position, *angle, tolerance);
                 judge(
                     &|solid| solid.distance_to(&smaller, radius) < if radius > 0.0 { -tolerance } else { 1e-12 },
                     &|solid| solid.distance_to(&points, radius) < tolerance,
-                    *filter,
+                    filter,
                 )
             }
         }

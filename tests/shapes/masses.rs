@@ -34,7 +34,7 @@ fn outline(geometry: &Geometry) -> (Vec<DVec2>, f64) {
         Geometry::Polygon { points, radius } => {
             (points.iter().map(|point| point.as_dvec2()).collect(), f64::from(*radius))
         }
-        Geometry::Segment { .. } | Geometry::HalfPlane { .. } => panic!("has no area"),
+        Geometry::Segment { .. } | Geometry::Link { .. } | Geometry::HalfPlane { .. } => panic!("has no area"),
     }
 }
 

@@ -19,7 +19,7 @@ use boxdd::{
 };
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::types::{ASLEEP, BodyState, Pose};
-use drystone::{Geometry, Mode, RestitutionMix, Scene, Settings, Snapshot};
+use drystone::{Geometry, Mode, Mixing, Scene, Settings, Snapshot};
 
 use crate::push::Pushes;
 use crate::serve;
@@ -82,7 +82,7 @@ impl Box2d {
         }
         world.enable_warm_starting(scene.settings.warm_start)?;
         // Box2D uses the larger value. The callback costs time, so it is set only if needed.
-        if scene.settings.restitution_mix == RestitutionMix::Min && compiled.bounces {
+        if scene.settings.restitution_mix == Mixing::Min && compiled.bounces {
             let smaller = MixerId::from_bytes(*b"the smaller of two restitutions ");
             world.set_restitution_callback(smaller, |a, b| a.coefficient.min(b.coefficient))?;
         }
@@ -422,7 +422,7 @@ mod tests {
             }
             highest
         };
-        let (smaller, larger) = (height(RestitutionMix::Min), height(RestitutionMix::Max));
+        let (smaller, larger) = (height(Mixing::Min), height(Mixing::Max));
         assert!(smaller < 0.8, "{smaller}");
         assert!(larger > 2.5, "{larger}");
     }

@@ -414,7 +414,7 @@ mod tests {
         };
         refused(&|scene| scene.settings.relax = false, "`relax`");
         let bouncy = |scene: &mut Scene| {
-            scene.settings.restitution_mix = drystone::RestitutionMix::Max;
+            scene.settings.restitution_mix = drystone::Mixing::Max;
             scene.bodies[0].shapes[0].material.restitution = 0.5;
         };
         refused(&bouncy, "`restitution`");

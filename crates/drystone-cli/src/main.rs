@@ -1,5 +1,5 @@
 //! The `drystone` command line: parses arguments and dispatches to one file per subcommand (`run`, `validate`, `bench`,
-//! `scenes`, `lab`, `info`, `view`, `serve`); the other files are shared by several of them.
+//! `scenes`, `lab`, `export`, `info`, `view`, `serve`); the other files are shared by several of them.
 
 mod backend;
 mod bench;
@@ -7,6 +7,7 @@ mod bug;
 mod console;
 mod drivers;
 mod energy;
+mod export;
 mod failure;
 mod info;
 mod lab;
@@ -70,6 +71,7 @@ enum CliCommand {
     Bench(Box<bench::BenchOptions>),
     Scenes(scenes::ScenesOptions),
     Lab(lab::LabOptions),
+    Export(export::ExportOptions),
     Info(info::InfoOptions),
     #[cfg(feature = "view")]
     View(Box<view::ViewOptions>),
@@ -119,6 +121,7 @@ fn dispatch(command: Option<CliCommand>) -> Result<(), Failure> {
         Some(CliCommand::Bench(options)) => bench::run(&options),
         Some(CliCommand::Scenes(options)) => scenes::run(&options),
         Some(CliCommand::Lab(options)) => lab::run(&options),
+        Some(CliCommand::Export(options)) => export::run(&options),
         Some(CliCommand::Info(options)) => info::run(&options),
         #[cfg(feature = "view")]
         Some(CliCommand::View(options)) => view::run(&options),

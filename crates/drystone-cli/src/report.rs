@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use drystone::low_level::constants::DEFAULT_DT;
 use drystone::low_level::scene::Compiled;
+use drystone::low_level::stages::color::split::max_splits;
 use drystone::low_level::stages::integrate_velocities::max_spin;
 use drystone::low_level::state::{self, Metrics};
 use drystone::low_level::types::{COLOR_COUNT, Counters, DYNAMIC, GEOMETRY_MASK, NO_SHAPE, OVERFLOW_COLOR, VACANT};
@@ -14,6 +15,9 @@ use serde::{Serialize, Serializer};
 use super::backend::BackendInfo;
 use super::energy::Divergence;
 use super::time;
+
+/// Largest number of contacts of hubs that are solved one after the other without a warning.
+const MAX_ORDERED: u32 = 256;
 
 /// Report of a run. Numbers that are not finite are written as `null`.
 #[derive(Debug, Serialize)]
@@ -330,9 +334,9 @@ impl RunReport {
                  (--strict repeats such steps)"
             ));
         }
-        if self.overflow_contacts > 0 {
-            let contacts = count(self.overflow_contacts.into(), "contact");
-            warnings.push(format!("{contacts} without a colour in the last step: solved serially, which is slow"));
+        if self.ordered_contacts() > MAX_ORDERED {
+            let contacts = count(self.ordered_contacts().into(), "contact");
+            warnings.push(format!("{contacts} of hubs in the last step solved one after the other, which is slow"));
         }
         if self.fitting_dt < DEFAULT_DT && self.dt >= 2.0 * self.fitting_dt {
             let [now, fits] = [self.dt, self.fitting_dt].map(|dt| significant(1e3 * f64::from(dt)));
@@ -363,11 +367,17 @@ impl RunReport {
         warnings
     }
 
+    /// Returns the number of contacts of hubs that were solved in order.
+    fn ordered_contacts(&self) -> u32 {
+        let shapes = u32::try_from(self.shapes).unwrap_or(u32::MAX);
+        self.overflow_contacts.saturating_sub(max_splits(shapes))
+    }
+
     fn contact_line(&self) -> String {
         let colors = count(self.colors.len() as u64, "colour");
         let left = match self.overflow_contacts {
             0 => String::new(),
-            left => format!(", {} without a colour, solved serially", group(left.into())),
+            left => format!(", {} of hubs", group(left.into())),
         };
         format!("{} touching, in {colors}{left}", group(self.contacts.into()))
     }

@@ -221,6 +221,11 @@ impl Frame {
     }
 }
 
+/// Returns the number of culling blocks of some shapes.
+pub(super) fn cull_blocks(shapes: u32) -> u32 {
+    shapes.div_ceil(CULL_BLOCK)
+}
+
 /// Number of elements for which the buffers of a frame have space.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FrameCapacity {
@@ -248,7 +253,7 @@ impl FrameCapacity {
 
     /// Returns the number of culling blocks.
     pub fn blocks(self) -> u32 {
-        self.shapes.div_ceil(CULL_BLOCK)
+        cull_blocks(self.shapes)
     }
 
     pub fn holds(self, need: Self) -> bool {

@@ -97,6 +97,7 @@ pub mod offscreen;
 mod palette;
 mod programs;
 pub mod raster;
+pub mod recipe;
 mod render;
 mod sprite;
 mod still;

@@ -24,6 +24,39 @@ pub(crate) struct RenderTarget {
     pub samples: u32,
 }
 
+/// A render pipeline as data: the entry points `NAME_vertex` and `FRAGMENT_fragment` of a shader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PenSource {
+    pub name: &'static str,
+    /// Name of the file in `shaders/`.
+    pub shader: &'static str,
+    pub fragment: &'static str,
+    /// The vertices are a strip of triangles, not a list.
+    pub is_strip: bool,
+    /// Blends with what is there by its alpha.
+    pub blends: bool,
+}
+
+impl PenSource {
+    const fn new(name: &'static str, shader: &'static str, fragment: &'static str) -> Self {
+        Self { name, shader, fragment, is_strip: false, blends: true }
+    }
+}
+
+pub(crate) const BACKDROP: PenSource =
+    PenSource { is_strip: true, blends: false, ..PenSource::new("backdrop", "backdrop", "backdrop") };
+pub(crate) const SHAPES: PenSource = PenSource::new("shape", "shapes", "shape");
+const BAR: PenSource = PenSource { is_strip: true, ..PenSource::new("bar", "backdrop", "bar") };
+pub(crate) const CELLS: PenSource = PenSource::new("cell", "cells", "cell");
+pub(crate) const BOXES: PenSource = PenSource::new("box", "boxes", "box");
+pub(crate) const JOINTS: PenSource = PenSource::new("joint", "joints", "mark");
+pub(crate) const CONTACTS: PenSource = PenSource::new("contact", "contacts", "mark");
+pub(crate) const SLEEPING: PenSource = PenSource::new("sleeping", "contacts", "mark");
+pub(crate) const VELOCITIES: PenSource = PenSource::new("velocity", "velocities", "mark");
+pub(crate) const WEIGHTS: PenSource = PenSource::new("weight", "forces", "mark");
+pub(crate) const PULLS: PenSource = PenSource::new("pull", "forces", "mark");
+const LEGEND: PenSource = PenSource::new("legend", "legend", "legend");
+
 /// A pipeline and its bindings.
 #[derive(Clone, Debug)]
 pub(crate) struct Program<P> {
@@ -124,17 +157,11 @@ impl ParsedShader {
         Ok(Program { pipeline, layout, bindings: point.bindings.clone(), lanes: point.workgroup_size })
     }
 
-    /// Creates a render pipeline from `{name}_vertex` and `{fragment}_fragment`. `blend` enables alpha blending. The
-    /// vertices are a list of triangles, or a strip.
-    pub fn pen(
-        &self,
-        device: &wgpu::Device,
-        target: RenderTarget,
-        name: &str,
-        fragment: &str,
-        topology: wgpu::PrimitiveTopology,
-        blend: bool,
-    ) -> Result<Pen, DrawError> {
+    /// Creates a render pipeline.
+    pub fn pen(&self, device: &wgpu::Device, target: RenderTarget, source: &PenSource) -> Result<Pen, DrawError> {
+        let &PenSource { name, fragment, is_strip, blends, .. } = source;
+        let topology =
+            if is_strip { wgpu::PrimitiveTopology::TriangleStrip } else { wgpu::PrimitiveTopology::TriangleList };
         let (vertex, fragment) = (format!("{name}_vertex"), format!("{fragment}_fragment"));
         let (above, below) = (&self.find(&vertex)?.bindings, &self.find(&fragment)?.bindings);
         let mut bindings = above.clone();
@@ -165,7 +192,7 @@ impl ParsedShader {
                 compilation_options: wgpu::PipelineCompilationOptions::default(),
                 targets: &[Some(wgpu::ColorTargetState {
                     format: target.format,
-                    blend: blend.then_some(over),
+                    blend: blends.then_some(over),
                     write_mask: wgpu::ColorWrites::ALL,
                 })],
             }),
@@ -223,14 +250,12 @@ pub(crate) struct Base {
 
 impl Base {
     pub fn new(device: &wgpu::Device, target: RenderTarget) -> Result<Self, DrawError> {
-        use wgpu::PrimitiveTopology::{TriangleList, TriangleStrip};
-        let backdrop = ParsedShader::new(device, "backdrop")?;
+        let backdrop = ParsedShader::new(device, BACKDROP.shader)?;
         let cull = ParsedShader::new(device, "cull")?;
-        let shapes = ParsedShader::new(device, "shapes")?;
         Ok(Self {
-            backdrop: backdrop.pen(device, target, "backdrop", "backdrop", TriangleStrip, false)?,
-            shapes: shapes.pen(device, target, "shape", "shape", TriangleList, true)?,
-            bar: backdrop.pen(device, target, "bar", "bar", TriangleStrip, true)?,
+            backdrop: backdrop.pen(device, target, &BACKDROP)?,
+            shapes: ParsedShader::new(device, SHAPES.shader)?.pen(device, target, &SHAPES)?,
+            bar: backdrop.pen(device, target, &BAR)?,
             count: cull.kernel(device, "cull_count")?,
             scan: cull.kernel(device, "cull_scan")?,
             emit: cull.kernel(device, "cull_emit")?,
@@ -256,7 +281,7 @@ pub(crate) struct More {
 }
 
 /// The kernels of `tint.wgsl`.
-const TINTS: [&str; 12] = [
+pub(crate) const TINTS: [&str; 12] = [
     "tint_plain",
     "tint_speed",
     "tint_difference",
@@ -273,23 +298,22 @@ const TINTS: [&str; 12] = [
 
 impl More {
     pub fn new(device: &wgpu::Device, target: RenderTarget) -> Result<Self, DrawError> {
-        let pen = |shader: &ParsedShader, name, fragment| {
-            shader.pen(device, target, name, fragment, wgpu::PrimitiveTopology::TriangleList, true)
-        };
-        let contacts = ParsedShader::new(device, "contacts")?;
-        let forces = ParsedShader::new(device, "forces")?;
-        let legend = ParsedShader::new(device, "legend")?;
+        let pen = |shader: &ParsedShader, source: &PenSource| shader.pen(device, target, source);
+        let alone = |source: &PenSource| pen(&ParsedShader::new(device, source.shader)?, source);
+        let contacts = ParsedShader::new(device, CONTACTS.shader)?;
+        let forces = ParsedShader::new(device, WEIGHTS.shader)?;
+        let legend = ParsedShader::new(device, LEGEND.shader)?;
         let tint = ParsedShader::new(device, "tint")?;
         Ok(Self {
-            cells: pen(&ParsedShader::new(device, "cells")?, "cell", "cell")?,
-            boxes: pen(&ParsedShader::new(device, "boxes")?, "box", "box")?,
-            joints: pen(&ParsedShader::new(device, "joints")?, "joint", "mark")?,
-            contacts: pen(&contacts, "contact", "mark")?,
-            sleeping: pen(&contacts, "sleeping", "mark")?,
-            velocities: pen(&ParsedShader::new(device, "velocities")?, "velocity", "mark")?,
-            weights: pen(&forces, "weight", "mark")?,
-            pulls: pen(&forces, "pull", "mark")?,
-            legend: pen(&legend, "legend", "legend")?,
+            cells: alone(&CELLS)?,
+            boxes: alone(&BOXES)?,
+            joints: alone(&JOINTS)?,
+            contacts: pen(&contacts, &CONTACTS)?,
+            sleeping: pen(&contacts, &SLEEPING)?,
+            velocities: alone(&VELOCITIES)?,
+            weights: pen(&forces, &WEIGHTS)?,
+            pulls: pen(&forces, &PULLS)?,
+            legend: pen(&legend, &LEGEND)?,
             legend_value: legend.kernel(device, "legend_value")?,
             cull_contacts: ParsedShader::new(device, "cull")?.kernel(device, "cull_contacts")?,
             tints: TINTS

@@ -107,6 +107,7 @@ scenes! {
     compounds: "compounds:columns=6,rows=8";
     junkyard: "junkyard:columns=12,rows=6";
     mixed_sizes: "mixed_sizes:bodies=120";
+    loaded_plate: "loaded_plate:boxes=30";
     rain: "rain:rows=1,columns=3,group=2,delay=100,stay=1";
     vertical_stack: "vertical_stack";
     card_house: "card_house";

@@ -30,6 +30,7 @@ mod error;
 mod joint_records;
 mod journal;
 mod path;
+mod property_records;
 mod read;
 mod records;
 mod schema;
@@ -41,10 +42,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use drystone::Scene;
+use drystone::{Scene, SceneError};
 pub use error::{FileError, FileErrorKind, TextPosition};
 pub(crate) use journal::{parse_journal, write_journal};
-use read::Syntax;
+pub use property_records::parse_properties;
+use read::{Complaint, Syntax};
 pub use schema::json_schema;
 pub use write::{write_json, write_ron};
 
@@ -64,34 +66,20 @@ pub const MAX_FILE_BYTES: usize = 256 << 20;
 /// The first error found: syntax, then types and keys, then values ([`Scene::check`]). Always with line and column, and
 /// with the JSON path unless the text as a whole is invalid.
 pub fn parse(text: &str, source_name: &str) -> Result<Scene, FileError> {
-    let fail = |kind, span, path: String, problem: &str, expected: &str| FileError {
-        kind,
-        source_name: source_name.to_owned(),
-        place: Some(Box::new(TextPosition::new(text, span))),
-        path,
-        problem: error::one_line(problem),
-        expected: error::one_line(expected),
-    };
     if text.len() > MAX_FILE_BYTES {
         return Err(too_large(source_name, &format!("has {} bytes", text.len())));
     }
     if text.starts_with('\u{feff}') {
         let expected = "UTF-8 without one";
-        return Err(fail(FileErrorKind::Syntax, 0..3, String::new(), "starts with a byte order mark", expected));
+        let problem = "starts with a byte order mark";
+        return Err(FileError::at(source_name, text, FileErrorKind::Syntax, 0..3, String::new(), problem, expected));
     }
     if text.trim().is_empty() {
         let expected = "a scene, in JSON or RON";
-        return Err(fail(FileErrorKind::Syntax, 0..0, String::new(), "is empty", expected));
+        return Err(FileError::at(source_name, text, FileErrorKind::Syntax, 0..0, String::new(), "is empty", expected));
     }
     let syntax = syntax_of(text, source_name);
-    let record = read::record(text, syntax).map_err(|complaint| {
-        let path = path::show(&complaint.path);
-        fail(complaint.kind, complaint.span, path, &complaint.problem, &complaint.expected)
-    })?;
-    convert::scene(record).map_err(|error| {
-        let span = path::locate(text, syntax, &path::from_text(&error.path));
-        fail(FileErrorKind::Value, span, error.path, &error.problem, &error.expected)
-    })
+    converted(text, source_name, syntax, read::record(text, syntax), convert::scene)
 }
 
 /// Reads a scene from a file.
@@ -122,6 +110,41 @@ pub fn read(path: &Path) -> Result<Scene, FileError> {
         unreadable(format!("is not UTF-8 at byte {valid}, in line {line}"), "text in UTF-8")
     })?;
     parse(&text, &source_name)
+}
+
+/// Parses JSON into a record and converts it.
+///
+/// # Errors
+/// The first error of the text or of the conversion, with its place.
+fn parse_json<R: serde::de::DeserializeOwned, T>(
+    text: &str,
+    source_name: &str,
+    convert: impl FnOnce(R) -> Result<T, SceneError>,
+) -> Result<T, FileError> {
+    converted(text, source_name, Syntax::Json, read::json(text), convert)
+}
+
+/// Converts a record that was read from a text.
+///
+/// # Errors
+/// That of reading or of the conversion, with its place.
+fn converted<R, T>(
+    text: &str,
+    source_name: &str,
+    syntax: Syntax,
+    record: Result<R, Complaint>,
+    convert: impl FnOnce(R) -> Result<T, SceneError>,
+) -> Result<T, FileError> {
+    let fail = |kind, span, path, problem: &str, expected: &str| {
+        FileError::at(source_name, text, kind, span, path, problem, expected)
+    };
+    let record = record.map_err(|complaint| {
+        fail(complaint.kind, complaint.span, path::show(&complaint.path), &complaint.problem, &complaint.expected)
+    })?;
+    convert(record).map_err(|error| {
+        let span = path::locate(text, syntax, &path::from_text(&error.path));
+        fail(FileErrorKind::Value, span, error.path, &error.problem, &error.expected)
+    })
 }
 
 fn too_large(source_name: &str, problem: &str) -> FileError {

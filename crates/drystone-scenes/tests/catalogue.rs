@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use drystone::JointKind;
 use drystone::low_level::math::{inv_rotate, rotation};
 use drystone::low_level::scene::Compiled;
-use drystone::{Body, BodyType, Geometry, Joint, Mode, RestitutionMix, Scene};
+use drystone::{Body, BodyType, Geometry, Joint, Mixing, Mode, Scene};
 use drystone_scenes::catalogue::{self, CatalogueError, Entry, Parameter};
 use drystone_scenes::file;
 use glam::Vec2;
@@ -50,7 +50,7 @@ fn assert_sound(scene: &Scene) {
                 Geometry::Circle { radius } | Geometry::Particle { radius } => length(*radius),
                 Geometry::Box { half, radius } => length(half.x) && length(half.y) && *radius >= 0.0,
                 Geometry::Capsule { a, b, radius } => length(a.distance(*b)) && length(*radius),
-                Geometry::Segment { a, b } => length(a.distance(*b)),
+                Geometry::Segment { a, b } | Geometry::Link { a, b, .. } => length(a.distance(*b)),
                 Geometry::Polygon { points, radius } => (3..=8).contains(&points.len()) && *radius >= 0.0,
                 Geometry::HalfPlane { normal, .. } => {
                     (normal.length() - 1.0).abs() < 1e-5 && body.kind != BodyType::Dynamic
@@ -86,7 +86,7 @@ fn every_scene_of_the_contract_exists_or_is_planned() {
     let solver2d = "vertical_stack card_house arch domino high_mass_ratio_1 high_mass_ratio_2 high_mass_ratio_3 \
                     friction_ramp overlap_recovery circle_stack confined rush bridge ball_and_chain ragdoll \
                     far_pyramid far_stack";
-    let own = "mixed_sizes";
+    let own = "mixed_sizes loaded_plate";
     let seeds = "small_si thruster particles_in_a_turning_box circle_masses pendulum rod_chain naphy_bridge springs \
                  bouncing_ball slope rope_winch_piston motors static_and_kinetic conveyor";
     let mut left: HashSet<&str> = [box2d, solver2d, seeds, own].iter().flat_map(|names| names.split(' ')).collect();
@@ -223,6 +223,8 @@ fn body_and_shape_counts_are_those_of_the_sources() {
         ("junkyard", 8_002, 8_262),
         ("rain", 11_001, 15_505),
         ("mixed_sizes", 1_501, 1_503),
+        ("loaded_plate", 1_002, 1_002),
+        ("loaded_plate:fixed=1", 1_002, 1_002),
         ("many_pyramids:segments=1", 22_001, 22_020),
         ("tumbler:motor=1", 2_026, 2_029),
         ("arch", 22, 22),
@@ -432,7 +434,7 @@ fn settings_are_those_of_the_sources() {
             (false, false) => -10.0,
         };
         assert_eq!(scene.gravity, Vec2::new(0.0, gravity), "{}", entry.name);
-        let mix = if tutorial { RestitutionMix::Min } else { RestitutionMix::Max };
+        let mix = if tutorial { Mixing::Min } else { Mixing::Max };
         assert_eq!(scene.settings.restitution_mix, mix, "{}", entry.name);
         let mode = match entry.name {
             "small_si" => Mode::Baumgarte,
@@ -695,6 +697,7 @@ fn sizes_pick_exactly_these_scenes() {
         ("compounds", 100_000, "columns=39,rows=2564", 99_996),
         ("junkyard", 8_000, "columns=200,rows=40", 8_000),
         ("mixed_sizes", 20_000, "bodies=20000", 20_000),
+        ("loaded_plate", 3_000, "boxes=3000", 3_001),
         ("vertical_stack", 7, "count=7", 7),
         ("bridge", 160, "planks=160", 160),
         ("large_pyramid", 1, "base=1", 1),

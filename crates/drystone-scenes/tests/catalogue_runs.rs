@@ -145,6 +145,7 @@ runs! {
     // later by 0.05 m.
     rain: "rain:rows=1,columns=3,group=3,delay=100,stay=1", 40.0, above(0.0), 0.2;
     mixed_sizes: "mixed_sizes:bodies=120", 30.0, above(0.0), 0.0;
+    loaded_plate: "loaded_plate:boxes=80", 6.0, above(0.0), 0.0;
     vertical_stack: "vertical_stack", 1.0, above(0.0), 0.0;
     card_house: "card_house", 2.0, above(0.0), 0.0;
     // Their common origin sinks with them.

@@ -10,9 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use drystone::low_level::scene::{StartCondition, TimedAction, TimedCommand};
-use drystone::{
-    Body, BodyType, Emitter, Field, Filter, Geometry, Mode, RestitutionMix, Scene, Settings, Shape, ViewBox,
-};
+use drystone::{Body, BodyType, Emitter, Field, Filter, Geometry, Mixing, Mode, Scene, Settings, Shape, ViewBox};
 use drystone::{Command, Joint, JointCommand, JointKind, Material, Motor, Spring};
 use drystone_scenes::file::{self, FileError, FileErrorKind};
 use drystone_scenes::random::SplitMix;
@@ -150,7 +148,8 @@ fn every_key_is_read() {
         correct_position: false,
         recycle: false,
         restitution_threshold: Some(0.5),
-        restitution_mix: RestitutionMix::Max,
+        restitution_mix: Mixing::Max,
+        friction_mix: Mixing::Mean,
         max_speed: Some(300.0),
         max_spin: Some(50.0),
         strict: true,
@@ -932,6 +931,11 @@ fn any_geometry() -> impl Strategy<Value = Geometry> {
         (ends(), length()).prop_map(|((a, b), radius)| Geometry::Capsule { a, b, radius }),
         polygon,
         ends().prop_map(|(a, b)| Geometry::Segment { a, b }),
+        (ends(), any::<(bool, bool)>(), number(0.01, 50.0)).prop_map(|((a, b), (has_before, has_after), beside)| {
+            let beside = Vec2::new(beside, beside);
+            let (before, after) = (has_before.then_some(a - beside), has_after.then_some(b + beside));
+            Geometry::Link { a, b, before, after }
+        }),
         ((-4.0_f32..4.0).prop_map(Vec2::from_angle), number(-1e5, 1e5))
             .prop_map(|(normal, offset)| Geometry::HalfPlane { normal, offset }),
         length().prop_map(|radius| Geometry::Particle { radius }),
@@ -962,8 +966,9 @@ fn any_shape() -> impl Strategy<Value = Shape> {
     let sensor = any::<bool>();
     (any_geometry(), pair(-10.0, 10.0), number(-1e5, 1e5), number(1e-3, 1e3), material, filter, sensor).prop_map(
         |(geometry, offset, rotation, density, material, filter, sensor)| {
+            let one_way = sensor && matches!(geometry, Geometry::Link { .. });
             let shape = Shape::new(geometry).offset(offset.x, offset.y).rotation(rotation).density(density);
-            Shape { material, sensor, ..shape }.filter(filter)
+            Shape { material, sensor, one_way, ..shape }.filter(filter)
         },
     )
 }
@@ -1009,7 +1014,8 @@ fn made_sound(mut body: Body) -> Body {
         body.shapes.retain(|shape| matches!(shape.geometry, Geometry::Particle { .. }));
         body.shapes.truncate(1);
     }
-    if body.kind == BodyType::Dynamic && has(&body, |geometry| matches!(geometry, Geometry::HalfPlane { .. })) {
+    let stays = |geometry: &Geometry| matches!(geometry, Geometry::HalfPlane { .. } | Geometry::Link { .. });
+    if body.kind == BodyType::Dynamic && has(&body, stays) {
         body.kind = BodyType::Kinematic;
     }
     if !has(&body, |geometry| !matches!(geometry, Geometry::Segment { .. })) {
@@ -1017,6 +1023,35 @@ fn made_sound(mut body: Body) -> Body {
         body.inertia = body.inertia.or(Some(0.5));
     }
     body
+}
+
+/// A chain in a file is the links that the builder makes, behind the other shapes; its mistakes are named.
+#[test]
+fn a_chain_becomes_links() {
+    let text = |chain: &str| {
+        format!(
+            r#"{{ "version": 1, "bodies": [{{ "type": "static", "shapes": [
+                {{ "chain": {chain}, "friction": 0.25, "one_way": true }}, {{ "circle": {{ "radius": 1 }} }}] }}] }}"#
+        )
+    };
+    let points = [[2.0, 0.0], [1.0, 0.5], [0.0, 0.0]];
+    for (chain, links) in [
+        (r#"{ "points": [[2, 0], [1, 0.5], [0, 0]] }"#, Shape::chain(points)),
+        (r#"{ "points": [[2, 0], [1, 0.5], [0, 0]], "loop": true }"#, Shape::chain_loop(points)),
+    ] {
+        let scene = file::parse(&text(chain), "chain.json").unwrap();
+        let mut expected: Vec<Shape> = links.into_iter().map(|link| link.friction(0.25).one_way()).collect();
+        expected.insert(1, Shape::circle(1.0));
+        assert_eq!(scene.bodies[0].shapes, expected, "{chain}");
+    }
+    for (chain, message) in [
+        (r#"{ "points": [[2, 0]] }"#, "bodies[0].shapes[0].chain.points: has 1 points; expected at least 2"),
+        (r#"{ "points": [[2, 0], [1, 0]], "loop": true }"#, "has 2 points; expected at least 3"),
+        (r#"{ "points": [[2, 0], [2, 0]] }"#, "bodies[0].shapes[0].chain.points[1]: is at the point before it"),
+    ] {
+        let error = file::parse(&text(chain), "chain.json").unwrap_err().to_string();
+        assert!(error.contains(message), "{error}");
+    }
 }
 
 fn any_joint_kind() -> impl Strategy<Value = JointKind> {
@@ -1117,9 +1152,15 @@ fn any_joint() -> impl Strategy<Value = Joint> {
 
 fn any_settings() -> impl Strategy<Value = Settings> {
     let mode = prop_oneof![Just(Mode::Soft), Just(Mode::Baumgarte), Just(Mode::Projection)];
-    let mix = prop_oneof![Just(RestitutionMix::Min), Just(RestitutionMix::Max)];
+    let mix = prop_oneof![
+        Just(Mixing::Min),
+        Just(Mixing::Max),
+        Just(Mixing::Geometric),
+        Just(Mixing::Mean),
+        Just(Mixing::Product)
+    ];
     (
-        (number(1e-9, 1e3), prop::option::of(1_u32..=64), prop::option::of(1_u32..=64), mode, mix),
+        (number(1e-9, 1e3), prop::option::of(1_u32..=64), prop::option::of(1_u32..=64), mode, [mix.clone(), mix]),
         (number(0.0, 1.0), prop::option::of(number(0.0, 1e5)), prop::option::of(number(0.0, 1e15))),
         (
             prop::option::of(number(1e-5, 1e5)),
@@ -1134,7 +1175,8 @@ fn any_settings() -> impl Strategy<Value = Settings> {
             substeps: a.1,
             iterations: a.2,
             mode: a.3,
-            restitution_mix: a.4,
+            restitution_mix: a.4[0],
+            friction_mix: a.4[1],
             baumgarte: b.0,
             contact_hertz: d.0,
             contact_damping_ratio: d.1,
@@ -1172,7 +1214,11 @@ fn any_scene() -> impl Strategy<Value = Scene> {
             let mut joints = joints;
             if let Some(first) = bodies.first_mut().filter(|_| !joints.is_empty()) {
                 first.kind = BodyType::Dynamic;
-                if first.shapes.iter().any(|shape| matches!(shape.geometry, Geometry::HalfPlane { .. })) {
+                if first
+                    .shapes
+                    .iter()
+                    .any(|shape| matches!(shape.geometry, Geometry::HalfPlane { .. } | Geometry::Link { .. }))
+                {
                     first.shapes = vec![Shape::circle(1.0)];
                 }
             } else {

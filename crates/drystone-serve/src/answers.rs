@@ -375,13 +375,15 @@ pub struct QueryAnswers {
 #[schema(as = Found)]
 #[serde(rename_all = "snake_case")]
 pub enum QueryAnswer {
-    /// Answer to a ray: the first hit, or `null`.
+    /// Answer to a ray or a cast: the first hit, or `null`.
     Hit(Option<RayAnswer>),
+    /// Answer to a ray whose hits are all wanted, nearest first.
+    Hits(Vec<RayAnswer>),
     /// Answer to other queries: all shapes found.
     Found(Vec<ShapeOf>),
 }
 
-/// Hit of a ray.
+/// Hit of a ray or a cast.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = Hit)]
 pub struct RayAnswer {
@@ -393,8 +395,11 @@ pub struct RayAnswer {
     pub point: [f64; 2],
     /// Unit normal out of the shape.
     pub normal: [f64; 2],
-    /// Fraction of the ray's length, 0 to 1.
+    /// Fraction of the way from start to end, 0 to 1.
     pub fraction: f64,
+    /// Way out along the normal, m, of a cast that begins in the shape; else 0. Rays have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<f64>,
 }
 
 /// A shape of a body.

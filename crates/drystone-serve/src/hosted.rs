@@ -15,7 +15,7 @@ use drystone::low_level::scene::Compiled;
 use drystone::low_level::step::Stage;
 use drystone::{Answers, Query, QueryBounds};
 use drystone::{Body, Joint};
-use drystone::{BodyId, JointId};
+use drystone::{BodyId, JointId, Property};
 use drystone::{CancelToken, World, WorldError};
 use drystone::{Command, CommandError, JointCommand};
 
@@ -151,6 +151,14 @@ impl Hosted {
 
     pub fn replace_body(&mut self, id: BodyId, body: &Body) -> Result<(), WorldError> {
         either!(self, world => world.replace_body(id, body))
+    }
+
+    pub fn set_all(&mut self, properties: &[(BodyId, Property)]) -> Result<(), WorldError> {
+        either!(self, world => world.set_all(properties))
+    }
+
+    pub fn replace_joint(&mut self, id: JointId, joint: &Joint) -> Result<(), WorldError> {
+        either!(self, world => world.replace_joint(id, joint))
     }
 
     pub fn add_joints_between(

@@ -282,8 +282,10 @@ impl Edit {
                     Alteration::AddBodies(bodies) => world.add_bodies(bodies).map(drop),
                     Alteration::RemoveBodies(ids) => world.remove_bodies(ids),
                     Alteration::ReplaceBody(id, body) => world.replace_body(*id, body),
+                    Alteration::SetProperties(properties) => world.set_all(properties),
                     Alteration::AddJoints(joints) => world.add_joints(joints).map(drop),
                     Alteration::AddJointsBetween(joints) => world.add_joints_between(joints).map(drop),
+                    Alteration::ReplaceJoint(id, joint) => world.replace_joint(*id, joint),
                     Alteration::RemoveJoints(ids) => world.remove_joints(ids),
                     Alteration::Gravity(gravity) => world.set_gravity(*gravity),
                 }

@@ -7,11 +7,11 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::stages::color::{claim_key, moving, proposal, slot};
+use crate::stages::color::{can_split, claim_key, is_hub, moving, proposal, slot};
 use crate::threads::{Cut, LIGHT, Rows, Threads};
 use crate::types::{
-    ASLEEP, BodyState, CLAIM_SLOTS, COLOR_COUNT, Contact, Counters, FIXED_A, FIXED_B, FORCE_OVERFLOW, MAX_COLOR_ROUNDS,
-    NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Params, SLEEP,
+    ASLEEP, BodyState, CLAIM_SLOTS, COLOR_COUNT, Contact, Counters, DYNAMIC_COLORS, FIXED_A, FIXED_B, FORCE_OVERFLOW,
+    HUB_A, HUB_B, MAX_COLOR_ROUNDS, NONE, OVERFLOW_COLOR, POINT_COUNT_MASK, Params, SLEEP,
 };
 
 /// [`NONE`] as a byte.
@@ -35,6 +35,8 @@ pub struct ColorScratch {
     /// Contacts without a colour so far.
     uncolored: Vec<u32>,
     proposals: Vec<u32>,
+    /// New hubs: bodies that have all colours, and of which a contact found none.
+    hubs: Vec<u32>,
 }
 
 /// Counts of one piece of the contacts.
@@ -63,9 +65,13 @@ pub fn color(
     let uncolored = scratch.uncolored.len() as u32;
     counters.uncolored = uncolored;
     counters.rounds = 0;
+    let can_split = can_split(params, counters);
     if uncolored > 0 {
         color_collect(threads, params, contacts, scratch);
         color_rounds(contacts, scratch, counters);
+        if can_split {
+            color_hubs(contacts, scratch);
+        }
     }
     let ColorScratch { colors, parts, used, .. } = scratch;
     counters.color_starts = [0; COLOR_COUNT as usize + 1];
@@ -114,7 +120,8 @@ fn color_inherit(
             let half_asleep = params.switches & SLEEP != 0
                 && ((contact.flags & FIXED_A == 0 && sleeps(contact.body_a))
                     || (contact.flags & FIXED_B == 0 && sleeps(contact.body_b)));
-            if params.switches & FORCE_OVERFLOW != 0 || half_asleep {
+            let is_of_hub = contact.flags & (HUB_A | HUB_B) != 0;
+            if params.switches & FORCE_OVERFLOW != 0 || half_asleep || is_of_hub {
                 contact.color = OVERFLOW_COLOR;
             } else if contact.color >= COLOR_COUNT || contact.color == OVERFLOW_COLOR {
                 contact.color = NONE;
@@ -169,7 +176,8 @@ fn propose(masks: &[AtomicU32], contact: &Contact) -> u32 {
 }
 
 fn color_rounds(contacts: &mut [Contact], scratch: &mut ColorScratch, counters: &mut Counters) {
-    let ColorScratch { masks, claims, uncolored, proposals, .. } = scratch;
+    let ColorScratch { masks, claims, uncolored, proposals, hubs, .. } = scratch;
+    hubs.clear();
     claims.clear();
     claims.resize(masks.len() * CLAIM_SLOTS as usize, 0);
     for round in 1..=MAX_COLOR_ROUNDS {
@@ -184,6 +192,8 @@ fn color_rounds(contacts: &mut [Contact], scratch: &mut ColorScratch, counters: 
             proposals.push(proposal);
             if proposal == OVERFLOW_COLOR {
                 contact.color = OVERFLOW_COLOR;
+                #[allow(clippy::cast_possible_truncation, reason = "bodies are counted in u32")]
+                hubs.extend(moving(contact).map(|body| body as u32));
                 continue;
             }
             let key = claim_key(round, index);
@@ -207,6 +217,33 @@ fn color_rounds(contacts: &mut [Contact], scratch: &mut ColorScratch, counters: 
     }
     for &index in uncolored.iter() {
         contacts[index as usize].color = OVERFLOW_COLOR;
+    }
+}
+
+/// Takes the colours of the contacts of new hubs back.
+fn color_hubs(contacts: &mut [Contact], scratch: &mut ColorScratch) {
+    let ColorScratch { masks, colors, parts, used, hubs, .. } = scratch;
+    hubs.sort_unstable();
+    hubs.dedup();
+    hubs.retain(|&body| is_hub(masks[body as usize].load(Ordering::Relaxed) | 1 << OVERFLOW_COLOR));
+    if hubs.is_empty() {
+        return;
+    }
+    for ColorPart { first, end, counts, .. } in &mut parts[..*used] {
+        for (contact, color) in contacts[*first..*end].iter_mut().zip(&mut colors[*first..*end]) {
+            let is_of_hub = || [contact.body_a, contact.body_b].iter().any(|body| hubs.binary_search(body).is_ok());
+            let has_color = contact.color < DYNAMIC_COLORS && contact.flags & POINT_COUNT_MASK != 0;
+            if !has_color || contact.flags & (FIXED_A | FIXED_B) != 0 || !is_of_hub() {
+                continue;
+            }
+            contact.color = OVERFLOW_COLOR;
+            // Those of new contacts are counted later.
+            if *color != COLORLESS {
+                counts[*color as usize] -= 1;
+                *color = byte(OVERFLOW_COLOR);
+                counts[OVERFLOW_COLOR as usize] += 1;
+            }
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! [`crate::stages::match_contacts`], to the same bits. Each search starts where the one before ended. With the
 //! neighbor list, [`neighbor_list`](super::pair::neighbor_list) does this while it finds the pairs.
 
-use crate::stages::match_contacts::carried_on;
+use crate::stages::match_contacts::carry_over;
 use crate::threads::{LIGHT, Threads};
 use crate::types::{Contact, NONE};
 
@@ -54,9 +54,7 @@ impl<'a> PreviousContacts<'a> {
         if let Some(index) = here.or_else(|| list.iter().position(is_same)) {
             *next = index + 1;
             #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-            let old = carried_on(&list[index], start + index as u32);
-            let Contact { flags, color, features, rolling_impulse, .. } = old;
-            *contact = Contact { flags, color, features, rolling_impulse, ..*contact };
+            carry_over(contact, &list[index], start + index as u32);
         }
     }
 }

@@ -3,14 +3,16 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::cpu::blocks::{Block, Blocks, Bounce, width};
+use crate::cpu::blocks::{Block, Blocks, Bounce};
 use crate::cpu::{ConstraintSet, ContactTables};
-use crate::lanes::dispatch;
+use crate::lanes::{WIDTH, dispatch};
 use crate::scene::Compiled;
+use crate::stages::color::split::{Hub, Splits};
 use crate::stages::prepare::{ContactConstraint, prepare_contact, prepare_surface};
 use crate::threads::{Cut, Rows, Threads, emptied};
 use crate::types::{
-    BOUNCES, BodyData, BodyState, COLOR_COUNT, Contact, Counters, Manifold, Params, SLEEP, SURFACES, ShapeData, Surface,
+    BOUNCES, BodyData, BodyState, COLOR_COUNT, Contact, Counters, Manifold, OVERFLOW_COLOR, Params, SLEEP, SURFACES,
+    ShapeData, Surface,
 };
 
 /// Minimum number of contacts of a task.
@@ -36,12 +38,12 @@ pub fn prepare(
 ) {
     let Compiled { params, bodies, shapes, .. } = compiled;
     let ContactTables { contacts, manifolds, .. } = current;
-    let ConstraintSet { slots, constraints, surfaces, .. } = solver;
+    let ConstraintSet { slots, splits, constraints, surfaces, .. } = solver;
     let bounces = params.switches & BOUNCES != 0;
-    constraints.build(counters, bounces);
+    constraints.build(counters, splits.len(), bounces);
     surfaces.resize(if params.switches & SURFACES == 0 { 0 } else { slots.len() });
     let surfaces = &*surfaces;
-    let source = ConstraintTables { params, bodies, shapes, states, contacts, manifolds };
+    let source = ConstraintTables { params, bodies, shapes, states, contacts, manifolds, splits };
     if threads.count() == 1 {
         prepare_alone(&source, counters, constraints, surfaces);
         return;
@@ -49,6 +51,7 @@ pub fn prepare(
 
     let PrepareScratch { parts: kept, cuts } = scratch;
     cut(slots, counters, contacts.len(), cuts);
+    let places = *constraints.places();
     let mut parts: Vec<BlockRange> = emptied(std::mem::take(kept));
     parts.resize_with(cuts.len() - 1, BlockRange::default);
     hand_out(constraints, counters, cuts, &mut parts);
@@ -56,10 +59,10 @@ pub fn prepare(
         for (index, BlockRange(streams)) in parts.iter_mut().enumerate() {
             let index = first_part + index;
             let put = |stream: &mut Stream, color: usize, slot: usize, contact: u32| {
-                let rank = slot - stream.first_slot;
-                let (block, lane) = (rank / width(color), rank % width(color));
+                let (block, lane) = places.place(color, slot - counters.color_starts[color] as usize);
+                let Some(block) = block.checked_sub(stream.first_block) else { return };
                 let Some(to) = stream.blocks.get_mut(block) else { return };
-                let constraint = source.constraint(contact);
+                let constraint = source.constraint(contact, splits.split_at(slot));
                 to.set(lane, &constraint);
                 if let Some(bounce) = stream.bounces.get_mut(block) {
                     bounce.set(lane, &constraint.rebound);
@@ -114,17 +117,24 @@ fn prepare_alone(
             }
             let slot = next[color];
             next[color] += 1;
-            constraints.set(color, (slot - counters.color_starts[color]) as usize, &source.constraint(index));
+            let constraint = source.constraint(index, source.splits.split_at(slot as usize));
+            constraints.set(color, (slot - counters.color_starts[color]) as usize, &constraint);
             if !surfaces.is_empty() {
                 surfaces.set(slot as usize, source.surface(index));
             }
         }
         // Masses of full blocks are computed while these are in the cache, all others at the end.
         let is_last = (part + 1) * BLOCK >= source.contacts.len();
-        let (starts, blocks, _) = constraints.parts();
+        let of_color: [_; COLORS] = std::array::from_fn(|color| constraints.places().of_color(color));
+        let (blocks, _) = constraints.parts();
         for (color, ready) in ready.iter_mut().enumerate() {
-            let full = (next[color] - counters.color_starts[color]) as usize / width(color);
-            let blocks = &mut blocks[starts[color]..starts[color + 1]];
+            // Blocks of the overflow have one constraint or eight.
+            let full = if color == OVERFLOW_COLOR as usize {
+                0
+            } else {
+                (next[color] - counters.color_starts[color]) as usize / WIDTH
+            };
+            let blocks = &mut blocks[of_color[color].clone()];
             let end = if is_last { blocks.len() } else { full };
             if *ready < end {
                 find_masses(&mut blocks[*ready..end]);
@@ -134,8 +144,8 @@ fn prepare_alone(
     }
 }
 
-/// Builds the constraints of the listed contacts, which are in ascending order. Fills `slots` and the colour starts,
-/// too.
+/// Builds the constraints of the listed contacts, which are in ascending order. Fills `slots`,
+/// the colour starts and the hubs, too.
 pub(crate) fn prepare_of(
     listed: &[u32],
     source: &ConstraintTables,
@@ -143,6 +153,8 @@ pub(crate) fn prepare_of(
     counters: &mut Counters,
     constraints: &mut Blocks,
     surfaces: &mut Rows<Surface, 2>,
+    splits: &mut Vec<usize>,
+    hubs: &mut Vec<Hub>,
 ) {
     let color_of = |contact: u32| source.contacts[contact as usize].color as usize;
     let mut starts = [0; COLOR_COUNT as usize + 1];
@@ -153,7 +165,12 @@ pub(crate) fn prepare_of(
         starts[color + 1] += starts[color];
     }
     counters.color_starts = starts;
-    constraints.build(counters, source.params.switches & BOUNCES != 0);
+    let overflow = listed.iter().filter(|&&contact| color_of(contact) == OVERFLOW_COLOR as usize);
+    let overflow = overflow.map_while(|&contact| source.splits.split_of(contact));
+    splits.clear();
+    splits.extend(overflow);
+    find_hubs(source, splits, hubs);
+    constraints.build(counters, splits.len(), source.params.switches & BOUNCES != 0);
     surfaces.resize(if source.params.switches & SURFACES == 0 { 0 } else { listed.len() });
     slots.resize(listed.len(), 0);
     let mut next = starts;
@@ -162,12 +179,22 @@ pub(crate) fn prepare_of(
         let slot = next[color] as usize;
         next[color] += 1;
         slots[slot] = contact;
-        constraints.set(color, slot - starts[color] as usize, &source.constraint(contact));
+        let rank = slot - starts[color] as usize;
+        let split = if color == OVERFLOW_COLOR as usize { splits.get(rank).copied() } else { None };
+        constraints.set(color, rank, &source.constraint(contact, split));
         if !surfaces.is_empty() {
             surfaces.set(slot, source.surface(contact));
         }
     }
-    find_masses(constraints.parts().1);
+    find_masses(constraints.parts().0);
+}
+
+/// Lists the hubs of some of the contacts that are split.
+fn find_hubs(source: &ConstraintTables, splits: &[usize], hubs: &mut Vec<Hub>) {
+    hubs.clear();
+    hubs.extend(splits.iter().flat_map(|&split| source.splits.hubs_of(split, source.contacts)));
+    hubs.sort_unstable_by_key(|hub| hub.body);
+    hubs.dedup();
 }
 
 /// Computes the effective masses of full blocks.
@@ -186,12 +213,14 @@ pub(crate) struct ConstraintTables<'a> {
     pub states: &'a Rows<BodyState, 4>,
     pub contacts: &'a [Contact],
     pub manifolds: &'a [Manifold],
+    pub splits: &'a Splits,
 }
 
 impl ConstraintTables<'_> {
-    /// Returns the constraint of a contact, without effective masses: [`Block::find_masses`].
+    /// Returns the constraint of a contact, without effective masses: [`Block::find_masses`]. `split` is its number
+    /// among those that are split.
     #[inline(always)]
-    pub fn constraint(&self, index: u32) -> ContactConstraint {
+    pub fn constraint(&self, index: u32, split: Option<usize>) -> ContactConstraint {
         let (contact, manifold) = (&self.contacts[index as usize], &self.manifolds[index as usize]);
         let bodies = [contact.body_a, contact.body_b].map(|body| &self.bodies[body as usize]);
         let looks_at_states = self.params.switches & SLEEP != 0;
@@ -199,7 +228,11 @@ impl ConstraintTables<'_> {
             // States are loaded only if they are needed.
             if looks_at_states { self.states.get(body as usize) } else { BodyState::default() }
         });
-        prepare_contact(self.params, bodies, self.shapes_of(contact), states, contact, manifold)
+        let mut constraint = prepare_contact(self.params, bodies, self.shapes_of(contact), states, contact, manifold);
+        if let Some(split) = split {
+            constraint.split(self.splits.shares(split, contact));
+        }
+        constraint
     }
 
     fn shapes_of(&self, contact: &Contact) -> [&ShapeData; 2] {
@@ -217,9 +250,10 @@ impl ConstraintTables<'_> {
 #[derive(Debug, Default)]
 struct BlockRange<'a>([Stream<'a>; COLOR_COUNT as usize]);
 
-/// Blocks of one colour that a part fills, and the slot of their first constraint.
+/// Blocks of one colour that a part fills, the index of the first, and the slot of its first constraint.
 #[derive(Debug, Default)]
 struct Stream<'a> {
+    first_block: usize,
     first_slot: usize,
     blocks: &'a mut [Block],
     bounces: &'a mut [Bounce],
@@ -233,17 +267,19 @@ fn hand_out<'a>(
     cuts: &[[usize; COLOR_COUNT as usize]],
     parts: &mut [BlockRange<'a>],
 ) {
+    let places = *constraints.places();
     let first_block = |part: usize, color: usize| {
         let rank = cuts[part][color] - counters.color_starts[color] as usize;
-        if part + 1 == cuts.len() { rank.div_ceil(width(color)) } else { rank / width(color) }
+        if part + 1 == cuts.len() { places.of_color(color).end } else { places.place(color, rank).0 }
     };
-    let (_, mut blocks, mut bounce_blocks) = constraints.parts();
+    let (mut blocks, mut bounce_blocks) = constraints.parts();
     for color in 0..COLOR_COUNT as usize {
         for (index, part) in parts.iter_mut().enumerate() {
             let first = first_block(index, color);
             let count = first_block(index + 1, color) - first;
             let stream = &mut part.0[color];
-            stream.first_slot = counters.color_starts[color] as usize + first * width(color);
+            stream.first_block = first;
+            stream.first_slot = counters.color_starts[color] as usize + places.first_rank(color, first);
             (stream.blocks, blocks) = blocks.split_at_mut(count);
             let count = count.min(bounce_blocks.len());
             (stream.bounces, bounce_blocks) = bounce_blocks.split_at_mut(count);

@@ -37,7 +37,7 @@ pub fn store_impulses(
             let Some(slot) = next.get_mut(contact.color as usize) else { continue };
             let color = contact.color as usize;
             let rank = *slot - counters.color_starts[color] as usize;
-            let (block, lane) = constraints.place(color, rank);
+            let (block, lane) = constraints.places().place(color, rank);
             let Some(from) = constraints.get(block) else { continue };
             let rolling = (!surfaces.is_empty()).then(|| surfaces.get(*slot).rolling_impulse);
             *slot += 1;
@@ -60,7 +60,7 @@ pub(crate) fn store_impulses_listed(
     for color in 0..COLOR_COUNT as usize {
         let [start, end] = [0, 1].map(|next| counters.color_starts[color + next] as usize);
         for (rank, &contact) in slots[start..end].iter().enumerate() {
-            let (block, lane) = constraints.place(color, rank);
+            let (block, lane) = constraints.places().place(color, rank);
             let Some(from) = constraints.get(block) else { continue };
             let rolling = (!surfaces.is_empty()).then(|| surfaces.get(start + rank).rolling_impulse);
             let impacts = constraints.impact_impulses(block, lane);

@@ -419,8 +419,10 @@ impl PooledWorld {
     pub fn query_within(&mut self, queries: &[Query], bounds: QueryBounds) -> Result<Answers, WorldError> {
         let count = bounds.batch(queries.len(), self.world_host.host.compiled.shapes.len());
         let queries: Vec<_> = queries[..count].iter().map(|query| (self.slot, query.clone())).collect();
-        let Host { compiled, population, .. } = &self.world_host.host;
-        self.pool.lock().query(&queries, bounds.found, |_, shape| owner(compiled, population.as_ref(), shape))
+        let host = &self.world_host.host;
+        let contains = |_, body| host.slot_of(body).is_ok();
+        let body_of = |_, shape| owner(&host.compiled, host.population.as_ref(), shape);
+        self.pool.lock().query(&queries, bounds.found, contains, body_of)
     }
 
     /// Returns the state between two steps. Waits for the device.

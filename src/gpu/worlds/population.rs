@@ -215,6 +215,7 @@ fn change_writes(compiled: &Compiled, change: &PopulationChange) -> Writes {
         }
     }
     writes.some("bodies", &compiled.bodies, &change.bodies);
+    writes.some("bodies", &compiled.bodies, &change.properties);
     writes.some("poses", &compiled.poses, &change.bodies);
     writes.some("states", &compiled.states, &change.bodies);
     writes.some("ccd_bodies", &compiled.ccd_bodies, &change.shapes);
@@ -239,7 +240,7 @@ fn add_joint_writes(compiled: &Compiled, change: &JointChange, writes: &mut Writ
     }
     if change.relaid {
         writes.all("joint_starts", starts);
-    } else if !change.places.is_empty() {
+    } else if !change.places.is_empty() || !change.order.is_empty() {
         writes.all("joint_starts", &starts[..JOINT_TREES as usize + 2]);
         writes.some("joint_starts", starts, &change.order);
     }

@@ -12,7 +12,8 @@ use crate::world_error::WorldError;
 
 impl BatchSlots {
     /// Answers a batch of queries about the current state of occupied slots, if they find at most `limit` shapes;
-    /// `body_of` returns the body of a shape in the world of a query. Waits for the device.
+    /// `contains` returns true if a world has a body, `body_of` the body of a shape in the world of a query. Waits for
+    /// the device.
     ///
     /// # Errors
     /// The first query with a value out of range; or if the device is lost or the batch does not fit.
@@ -20,10 +21,11 @@ impl BatchSlots {
         &mut self,
         queries: &'a [(usize, Query)],
         limit: usize,
+        contains: impl Fn(usize, BodyId) -> bool,
         body_of: impl Fn(usize, u32) -> BodyId,
     ) -> Result<Answers, WorldError> {
         let of_world = |(world, query): &'a (usize, Query)| (u32::try_from(*world).unwrap_or(u32::MAX), query);
-        let flat = Flat::of(queries.iter().map(of_world))?;
+        let flat = Flat::of(queries.iter().map(of_world), |world, body| contains(world as usize, body))?;
         if flat.count == 0 {
             return Ok(Answers::default());
         }

@@ -31,9 +31,9 @@ const STEPS_IN_FLIGHT: usize = 3;
 /// Minimum event capacity of a world, if it has events.
 const MIN_EVENTS: u32 = 16;
 /// Minimum contact capacity of a world alone that is estimated.
-const MIN_CONTACTS_ALONE: u64 = 256;
+pub(in crate::gpu) const MIN_CONTACTS_ALONE: u64 = 256;
 /// Unit by which the contact capacity of a world alone grows.
-const LOT_ALONE: u64 = 1024;
+pub(in crate::gpu) const LOT_ALONE: u64 = 1024;
 
 /// A slot for one world.
 #[derive(Debug, Default)]

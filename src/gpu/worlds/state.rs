@@ -14,8 +14,11 @@ impl BatchSlots {
     pub fn bodies(&self, world_hosts: &[WorldHost]) -> Result<BodyRows, WorldError> {
         let all = |name: &str| (&self.engine.buffers[name], 0, self.engine.part_bytes(name) * world_hosts.len() as u64);
         let parts = download(&self.engine.context, &[all("poses"), all("states")])?;
-        let stride = self.engine.stride("poses");
-        let (poses, states): (Vec<Pose>, Vec<BodyState>) = (cast(&parts[0]), cast(&parts[1]));
+        let [stride, with_shares] = ["poses", "states"].map(|name| self.engine.stride(name));
+        let (poses, mut states): (Vec<Pose>, Vec<BodyState>) = (cast(&parts[0]), cast(&parts[1]));
+        if with_shares > stride {
+            states = states.chunks(with_shares).flat_map(|rows| &rows[..stride]).copied().collect();
+        }
         let counts = world_hosts.iter().map(|world_host| world_host.host.compiled.bodies.len()).collect();
         Ok(BodyRows { poses, states, stride, counts })
     }

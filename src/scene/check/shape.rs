@@ -11,7 +11,7 @@ use super::{
 use crate::scene::{Body, BodyType, Geometry, Material, Shape};
 
 const ROUNDING: Range = Range::new("a rounding radius", 0.0, MAX_LENGTH, "m");
-const ROLLING: Range = Range::new("a rolling resistance", 0.0, MAX_VALUE, "");
+pub(in crate::scene) const ROLLING: Range = Range::new("a rolling resistance", 0.0, MAX_VALUE, "");
 
 type ShapeCheck = Result<(), SceneError>;
 
@@ -21,6 +21,13 @@ pub(super) fn check(shape: &Shape, body: &Body, at: Arguments<'_>) -> ShapeCheck
     if matches!(shape.geometry, Geometry::HalfPlane { .. }) && body.kind == BodyType::Dynamic {
         let path = format!("{at}.half_plane");
         return Err(SceneError::new(path, "is on a dynamic body", "a static or kinematic body"));
+    }
+    if matches!(shape.geometry, Geometry::Link { .. }) && body.kind == BodyType::Dynamic {
+        let path = format!("{at}.link");
+        return Err(SceneError::new(path, "is on a dynamic body", "a static or kinematic body"));
+    }
+    if shape.one_way && !matches!(shape.geometry, Geometry::Link { .. }) {
+        return Err(SceneError::new(format!("{at}.one_way"), "is given to another shape than a link", "a link"));
     }
     if matches!(shape.geometry, Geometry::Particle { .. }) && body.shapes.len() > 1 {
         let problem = format!("is one of {} shapes of its body", body.shapes.len());
@@ -49,6 +56,15 @@ pub(crate) fn check_geometry(geometry: &Geometry, at: Arguments<'_>) -> ShapeChe
             ROUNDING.check(*radius, format_args!("{at}.polygon.radius"))
         }
         Geometry::Segment { a, b } => check_ends(*a, *b, format_args!("{at}.segment")),
+        Geometry::Link { a, b, before, after } => {
+            check_ends(*a, *b, format_args!("{at}.link"))?;
+            for (key, from, to) in [("before", *before, Some(*a)), ("after", Some(*b), *after)] {
+                if let (Some(from), Some(to)) = (from, to) {
+                    check_ends(from, to, format_args!("{at}.link.{key}"))?;
+                }
+            }
+            Ok(())
+        }
         Geometry::HalfPlane { normal, offset } => {
             check_direction(*normal, format_args!("{at}.half_plane.normal"))?;
             POSITION.check(*offset, format_args!("{at}.half_plane.offset"))
@@ -60,15 +76,21 @@ pub(crate) fn check_geometry(geometry: &Geometry, at: Arguments<'_>) -> ShapeChe
 fn check_material(material: &Material, at: Arguments<'_>) -> ShapeCheck {
     FRICTION.check(material.friction, format_args!("{at}.friction"))?;
     if let Some(kinetic) = material.kinetic_friction {
-        FRICTION.check(kinetic, format_args!("{at}.kinetic_friction"))?;
-        if kinetic > material.friction {
-            let expected = format!("a coefficient from 0 to {}, which is friction", show(material.friction));
-            return Err(SceneError::new(format!("{at}.kinetic_friction"), format!("is {}", show(kinetic)), expected));
-        }
+        check_kinetic_friction(kinetic, material.friction, format_args!("{at}.kinetic_friction"))?;
     }
     RESTITUTION.check(material.restitution, format_args!("{at}.restitution"))?;
     VELOCITY.check(material.tangent_speed, format_args!("{at}.tangent_speed"))?;
     ROLLING.check(material.rolling_resistance, format_args!("{at}.rolling_resistance"))
+}
+
+/// Checks a coefficient of friction while sliding beside the one at rest.
+pub(crate) fn check_kinetic_friction(kinetic: f32, friction: f32, path: Arguments<'_>) -> ShapeCheck {
+    FRICTION.check(kinetic, path)?;
+    if kinetic > friction {
+        let expected = format!("a coefficient from 0 to {}, which is friction", show(friction));
+        return Err(SceneError::new(path.to_string(), format!("is {}", show(kinetic)), expected));
+    }
+    Ok(())
 }
 
 fn check_ends(a: Vec2, b: Vec2, path: Arguments<'_>) -> ShapeCheck {

@@ -2,11 +2,11 @@
 
 use glam::Vec2;
 
-use super::mass::{MassProperties, mass_properties, never_turns};
+use super::mass::{MassProperties, acting_mass, dynamic_mass, never_turns};
 use super::shape::{flatten_shape, thickness};
 use super::{Compiled, PathBody};
 use crate::math::{self, rotation};
-use crate::scene::{Body, BodyType};
+use crate::scene::{Body, BodyType, Geometry};
 use crate::types::{self, BodyState, Pose};
 
 /// Rows of [`Compiled`] for one body.
@@ -15,14 +15,51 @@ pub(crate) struct CompiledBody {
     pub pose: Pose,
     pub state: BodyState,
     pub mass: MassProperties,
+    pub traits: DynamicTraits,
     /// Shapes, each with its vertices.
     pub shapes: Vec<(types::ShapeData, Vec<[f32; 2]>)>,
 }
 
+/// Properties that a body has while it is dynamic.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct DynamicTraits {
+    /// Mass, kg, and moment of inertia, kg·m², of a body that turns, and centre of mass.
+    pub mass: MassProperties,
+    /// True if the body does not turn.
+    pub fixed_rotation: bool,
+    /// True for a particle, which never turns.
+    pub is_particle: bool,
+    /// True for a bullet.
+    pub bullet: bool,
+}
+
+impl DynamicTraits {
+    /// Returns the traits of a body with this mass, if it is dynamic and turns.
+    fn of(body: &Body, mass: MassProperties) -> Self {
+        Self {
+            mass,
+            fixed_rotation: body.fixed_rotation,
+            is_particle: body.shapes.iter().any(|shape| matches!(shape.geometry, Geometry::Particle { .. })),
+            bullet: body.bullet,
+        }
+    }
+}
+
 impl Compiled {
+    /// Sets the rows of the body in a slot, without its shapes.
+    pub(crate) fn put_body(&mut self, slot: usize, laid: &CompiledBody, name: Option<&str>) {
+        self.bodies[slot] = laid.body;
+        self.poses[slot] = laid.pose;
+        self.states[slot] = laid.state;
+        self.mass[slot] = laid.mass;
+        self.traits[slot] = laid.traits;
+        self.ids[slot] = name.map(str::to_owned);
+    }
+
     /// Returns the rows of one body and its shapes. The vertices are not in the table yet.
     pub(crate) fn compile_body(body: &Body, index: u32) -> CompiledBody {
-        let mass = mass_properties(body);
+        let full = dynamic_mass(body);
+        let mass = acting_mass(body, full);
         let turn = rotation(body.angle);
         let mut flags = 0;
         if body.kind != BodyType::Dynamic {
@@ -82,6 +119,7 @@ impl Compiled {
                 ..BodyState::default()
             },
             mass,
+            traits: DynamicTraits::of(body, full),
             shapes,
         }
     }

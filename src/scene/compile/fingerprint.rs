@@ -4,8 +4,11 @@
 use super::Compiled;
 use crate::constants::{DEFAULT_PUSH_SPEED, STICK_SPEED};
 use crate::hash::Fnv;
-use crate::scene::{Mode, RestitutionMix, Settings, Units};
+use crate::scene::{Mixing, Mode, Settings, Units};
 use crate::types::{self, Params};
+
+/// Switch of the first release for [`Mixing::Max`] of restitution.
+const OLD_RESTITUTION_MAX: u32 = 8;
 
 impl Compiled {
     /// Returns a hash of all that stays while the world runs. Worlds with equal fingerprints can restore each other's
@@ -37,6 +40,9 @@ impl Compiled {
         // Commands change forces and goals of joints, and growth changes capacities; neither makes another world.
         let mut params =
             Params { contact_capacity: 0, color_blocks: 0, exclusion_heads: 0, exclusion_links: 0, ..*params };
+        if self.settings.restitution_mix == Mixing::Max {
+            params.switches |= OLD_RESTITUTION_MAX;
+        }
         // These follow from the settings.
         params.preload_rate = 0.0;
         params.unload_overlap = 0.0;
@@ -91,6 +97,7 @@ impl Compiled {
             recycle,
             restitution_threshold: _,
             restitution_mix,
+            friction_mix,
             max_speed: _,
             max_spin: _,
             strict,
@@ -121,6 +128,7 @@ impl Compiled {
         let first = format!("{first:?}").replacen("FirstSettings", "Settings", 1);
         // Limits of speed and spin are in the constants of a step.
         let first = if self.settings.initial_loads { first } else { format!("{first} no_initial_loads") };
+        let first = if friction_mix == Mixing::Geometric { first } else { format!("{first} {friction_mix:?}") };
         if self.units == Units::default() { first } else { format!("{first} {:?}", self.units) }
     }
 }
@@ -145,7 +153,7 @@ struct FirstSettings {
     correct_position: bool,
     recycle: bool,
     restitution_threshold: f32,
-    restitution_mix: RestitutionMix,
+    restitution_mix: Mixing,
     strict: bool,
     events: bool,
     sleep: bool,

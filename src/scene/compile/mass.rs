@@ -16,13 +16,26 @@ pub struct MassProperties {
     pub center: Vec2,
 }
 
-/// Returns mass, inertia and centre of a body. Integrated in f64: compound bodies far from their origin would lose
-/// digits in f32.
+/// Returns mass, inertia and centre of a body.
 pub(in crate::scene) fn mass_properties(body: &Body) -> MassProperties {
-    if body.kind == BodyType::Kinematic {
+    acting_mass(body, dynamic_mass(body))
+}
+
+/// Returns mass, inertia and centre of a body by its type. `full` are those that it has if it is dynamic and turns.
+pub(super) fn acting_mass(body: &Body, full: MassProperties) -> MassProperties {
+    match body.kind {
         // The velocity of a kinematic body is that of its origin, about which it turns.
-        return MassProperties::default();
+        BodyType::Kinematic => MassProperties::default(),
+        // Any point is right for a body that never moves; its middle keeps lever arms short.
+        BodyType::Static => MassProperties { center: full.center, ..MassProperties::default() },
+        BodyType::Dynamic if never_turns(body) => MassProperties { inertia: 0.0, ..full },
+        BodyType::Dynamic => full,
     }
+}
+
+/// Returns mass, inertia and centre that a body has if it is dynamic and turns. Integrated in f64: compound bodies far
+/// from their origin would lose digits in f32.
+pub(super) fn dynamic_mass(body: &Body) -> MassProperties {
     let (mut mass, mut moment, mut about_origin) = (0.0_f64, glam::DVec2::ZERO, 0.0_f64);
     for shape in &body.shapes {
         let (area, middle, own) = area_integrals(&shape.geometry);
@@ -34,10 +47,6 @@ pub(in crate::scene) fn mass_properties(body: &Body) -> MassProperties {
         about_origin += density * (own + area * offset.length_squared());
     }
     let center = if mass > 0.0 { moment / mass } else { glam::DVec2::ZERO };
-    if body.kind == BodyType::Static {
-        // Any point is right for a body that never moves; its middle keeps lever arms short.
-        return MassProperties { center: center.as_vec2(), ..MassProperties::default() };
-    }
     let mut inertia = about_origin - mass * center.length_squared();
     if let Some(given) = body.mass {
         inertia = if mass > 0.0 { inertia * f64::from(given) / mass } else { 0.0 };
@@ -47,11 +56,7 @@ pub(in crate::scene) fn mass_properties(body: &Body) -> MassProperties {
         inertia = f64::from(given);
     }
     #[allow(clippy::cast_possible_truncation, reason = "rounded to f32 on purpose")]
-    MassProperties {
-        mass: mass as f32,
-        inertia: if never_turns(body) { 0.0 } else { inertia as f32 },
-        center: center.as_vec2(),
-    }
+    MassProperties { mass: mass as f32, inertia: inertia as f32, center: center.as_vec2() }
 }
 
 /// Returns true if the body never turns: it has fixed rotation, or is a particle.

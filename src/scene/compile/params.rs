@@ -6,7 +6,7 @@ use crate::constants::{
     MAX_CORRECTION, MAX_DISC_TURN, MAX_HERTZ_SHARE, MAX_QUIET, MAX_SPEED, MAX_TURN, MIN_IMPACT_SUBSTEPS, PRELOAD_RATE,
     RECYCLE_DISTANCE, SLEEP_SPEED, SLEEP_TIME, SPECULATIVE_DISTANCE, STICK_SPEED, UNLOAD_SHARE,
 };
-use crate::scene::{Field, Mode, RestitutionMix, Scene, Settings, Units};
+use crate::scene::{Field, Mixing, Mode, Scene, Settings, Units};
 use crate::stages::bound::level_bits;
 use crate::types::{self, Params, u32_from};
 
@@ -25,7 +25,6 @@ pub(super) fn params(scene: &Scene, units: &Units) -> Params {
         (settings.accumulate, types::ACCUMULATE),
         (settings.recycle, types::RECYCLE),
         (settings.warm_start, types::WARM_START),
-        (settings.restitution_mix == RestitutionMix::Max, types::RESTITUTION_MAX),
         (settings.sleep, types::SLEEP),
     ] {
         if on {
@@ -55,6 +54,8 @@ pub(super) fn params(scene: &Scene, units: &Units) -> Params {
         restitution_threshold: settings.restitution_threshold.unwrap_or(0.0),
         pressing_threshold: settings.restitution_threshold.unwrap_or(DEFAULT_PRESSING_THRESHOLD * units.speed()),
         impact_time: h * settings.restitution_threshold.map_or(DEFAULT_IMPACT_SUBSTEPS, |_| MIN_IMPACT_SUBSTEPS),
+        friction_mix: settings.friction_mix as u32,
+        restitution_mix: settings.restitution_mix as u32,
         recycle_distance,
         recycle_distance_apart: speculative_distance.min(recycle_distance),
         aabb_margin: speculative_distance,
@@ -113,9 +114,10 @@ impl Compiled {
     /// Updates the counts of rows, and the switches for the materials of the shapes.
     pub(crate) fn refresh_switches(&mut self) {
         let shapes = &self.shapes;
+        let bouncing = shapes.iter().filter(|s| s.restitution > 0.0);
         let bounces = match self.settings.restitution_mix {
-            RestitutionMix::Max => shapes.iter().any(|s| s.restitution > 0.0),
-            RestitutionMix::Min => shapes.iter().filter(|s| s.restitution > 0.0).count() > 1,
+            Mixing::Max | Mixing::Mean => bouncing.count() > 0,
+            Mixing::Min | Mixing::Geometric | Mixing::Product => bouncing.count() > 1,
         };
         for (on, bit) in [
             (bounces, types::BOUNCES),

@@ -41,7 +41,7 @@ pub(super) fn flatten_shape(shape: &Shape, center: Vec2, vertices: &mut Vec<[f32
             flat.rotation = math::mul_rotation(turn, axis).into();
             flat.offset = (shape.offset - center + math::rotate(turn, *normal * *offset)).into();
         }
-        Geometry::Capsule { .. } | Geometry::Segment { .. } | Geometry::Polygon { .. } => {
+        Geometry::Capsule { .. } | Geometry::Segment { .. } | Geometry::Link { .. } | Geometry::Polygon { .. } => {
             let outline = Outline::of(&shape.geometry);
             // Vertices are from the middle of their bounding box, so that the bound is tight and no digits are lost.
             let (low, high) = outline
@@ -56,9 +56,27 @@ pub(super) fn flatten_shape(shape: &Shape, center: Vec2, vertices: &mut Vec<[f32
             let reach = outline.points.iter().map(|&point| (point - middle).length()).fold(0.0, f32::max);
             flat.bound = reach + outline.radius;
             vertices.extend(outline.points.iter().map(|&point| <[f32; 2]>::from(point - middle)));
+            if let Geometry::Link { a, b, before, after } = shape.geometry {
+                flat.kind |= types::LINK_SHAPE | if shape.one_way { types::ONE_WAY_SHAPE } else { 0 };
+                vertices.push([before.map(|before| [before, a, b]), after.map(|after| [a, b, after])].map(own_angle));
+            }
         }
     }
     flat
+}
+
+/// Returns the cosine of the angle from the normal of a link up to which contacts at its end are its own: half the turn
+/// to the left of the corner with its neighbor; none at a turn to the right. A free end has all on its side.
+fn own_angle(corner: Option<[Vec2; 3]>) -> f32 {
+    let Some(points) = corner else { return 0.0 };
+    let [from, middle, to] = points.map(Vec2::as_dvec2);
+    let (before, after) = ((middle - from).normalize_or_zero(), (to - middle).normalize_or_zero());
+    if before.perp_dot(after) <= 0.0 && before.dot(after) > 0.0 || before.perp_dot(after) < 0.0 {
+        return 1.0;
+    }
+    #[allow(clippy::cast_possible_truncation, reason = "rounded to f32 on purpose")]
+    let cosine = (0.5 * (1.0 + before.dot(after))).max(0.0).sqrt() as f32;
+    cosine
 }
 
 /// Outline of a shape: the corners of a convex polygon, counter-clockwise, and a radius around it. One point is a disc,
@@ -78,7 +96,7 @@ impl Outline {
                 (vec![corner(-1.0, -1.0), corner(1.0, -1.0), corner(1.0, 1.0), corner(-1.0, 1.0)], *radius)
             }
             Geometry::Capsule { a, b, radius } => (vec![*a, *b], *radius),
-            Geometry::Segment { a, b } => (vec![*a, *b], 0.0),
+            Geometry::Segment { a, b } | Geometry::Link { a, b, .. } => (vec![*a, *b], 0.0),
             Geometry::Polygon { points, radius } => (points.clone(), *radius),
             Geometry::HalfPlane { .. } => (Vec::new(), 0.0),
         };
@@ -91,7 +109,7 @@ pub(super) fn thickness(geometry: &Geometry) -> f32 {
     match geometry {
         Geometry::Circle { radius } | Geometry::Particle { radius } | Geometry::Capsule { radius, .. } => *radius,
         Geometry::Box { half, radius } => half.min_element() + radius,
-        Geometry::Segment { .. } => 0.0,
+        Geometry::Segment { .. } | Geometry::Link { .. } => 0.0,
         Geometry::HalfPlane { .. } => f32::INFINITY,
         Geometry::Polygon { points, radius } => {
             // Width across each edge; the smallest is that of the polygon.

@@ -10,15 +10,18 @@
 //! separation. The direction from vertex to vertex is known to the rounding of their positions over their distance.
 //! Below a tenth of the slop that is too little, and the difference is not visible: such vertices are separated along
 //! the best face, and the ends of two segments, which have no face there, along the bisector of the angle between them.
+//! **A link of a chain** has one face. Bodies behind it do not touch it, and normals of other hulls, or between two
+//! vertices, count only if they are within the angles at its ends that are its own: at a corner that stands out each of
+//! two links has its half, at a straight or hollow one both have none. So a body that slides over meets no corner.
 //! Box2D (`b2CollidePolygons`) compares only the vertices of two edges, which misses the nearest pair of slender
 //! polygons, and has a separate routine for capsules, whose ends no face normal tells apart; here they are one case.
 
 use glam::Vec2;
 
 use super::{FACE_PREFERENCE, Local};
-use crate::constants::{EDGE_PREFERENCE, MIN_CORNER_ANGLE, ROUNDING};
+use crate::constants::{EDGE_PREFERENCE, LINK_OVERLAP, LINK_SLACK, MIN_CORNER_ANGLE, ROUNDING};
 use crate::math::{inv_mul_rotation, inv_rotate, right_perp, rotate};
-use crate::types::{BOX, GEOMETRY_MASK, MAX_VERTICES, POLYGON, ShapeData, VERTEX_COUNT_SHIFT};
+use crate::types::{BOX, GEOMETRY_MASK, LINK_SHAPE, MAX_VERTICES, POLYGON, ShapeData, VERTEX_COUNT_SHIFT};
 
 /// Core of a shape: the vertices of a convex polygon about its centre, counter-clockwise. One vertex is a disc, two are
 /// a capsule or a segment.
@@ -28,6 +31,9 @@ pub(crate) struct Hull {
     pub points: [Vec2; MAX_VERTICES as usize],
     pub radius: f32,
     pub bound: f32,
+    /// Cosines of the angles from the normal of a link of a chain up to which contacts at its start and at its end are
+    /// its own; `None` for other hulls.
+    pub link: Option<[f32; 2]>,
 }
 
 impl Hull {
@@ -49,11 +55,12 @@ impl Hull {
             }
             _ => 1,
         };
-        Self { count, points, radius: shape.radius, bound: shape.bound }
+        let link = (shape.kind & LINK_SHAPE != 0).then(|| vertices[shape.first_vertex as usize + count]);
+        Self { count, points, radius: shape.radius, bound: shape.bound, link }
     }
 
     pub fn disc(radius: f32) -> Self {
-        Self { count: 1, points: [Vec2::ZERO; MAX_VERTICES as usize], radius, bound: radius }
+        Self { count: 1, points: [Vec2::ZERO; MAX_VERTICES as usize], radius, bound: radius, link: None }
     }
 
     pub fn next(&self, index: usize) -> usize {
@@ -64,16 +71,38 @@ impl Hull {
         if index > 0 { index - 1 } else { self.count - 1 }
     }
 
+    /// Returns the vertices.
+    pub fn outline(&self) -> &[Vec2] {
+        &self.points[..self.count]
+    }
+
     /// Returns direction and length of the edge from a vertex to the next.
     pub fn edge(&self, index: usize) -> (Vec2, f32) {
-        let edge = self.points[self.next(index)] - self.points[index];
-        let length = edge.length();
-        (edge / length, length)
+        edge_of(self.outline(), index)
     }
 
     /// Returns the outward normal of the edge from a vertex to the next.
     fn normal(&self, index: usize) -> Vec2 {
         right_perp(self.edge(index).0)
+    }
+
+    /// Returns the number of faces that touch: a link of a chain has only its first.
+    fn faces(&self) -> usize {
+        if self.link.is_some() { 1 } else { self.count }
+    }
+
+    /// Returns true if contacts may have this normal out of the hull: of a link of a chain, if it is not one of its
+    /// neighbor's.
+    fn admits(&self, normal: Vec2) -> bool {
+        let Some(cosines) = self.link else { return true };
+        let (tangent, _) = self.edge(0);
+        let cosine = if normal.dot(tangent) < 0.0 { cosines[0] } else { cosines[1] };
+        normal.dot(right_perp(tangent)) >= cosine - LINK_SLACK
+    }
+
+    /// Returns true if a point is on the side of a link that does not touch.
+    pub fn is_behind(&self, point: Vec2) -> bool {
+        self.link.is_some() && self.normal(0).dot(point - self.points[0]) < 0.0
     }
 
     /// Returns the lowest vertex along `up` and its height; of several, the first.
@@ -96,6 +125,14 @@ impl Hull {
     }
 }
 
+/// Returns direction and length of the edge of a polygon from a vertex to the next.
+#[inline]
+pub(crate) fn edge_of(points: &[Vec2], index: usize) -> (Vec2, f32) {
+    let edge = points[if index + 1 < points.len() { index + 1 } else { 0 }] - points[index];
+    let length = edge.length();
+    (edge / length, length)
+}
+
 /// Face with the largest separation so far.
 struct Best {
     separation: f32,
@@ -105,9 +142,13 @@ struct Best {
 
 /// Updates `best` with the separations of `other`, at `at` and rotated by `rel`, along the faces of `hull`.
 fn separate(hull: &Hull, other: &Hull, at: Vec2, rel: Vec2, on_b: bool, preference: f32, best: &mut Best) {
-    for face in 0..hull.count {
+    for face in 0..hull.faces() {
         let normal = hull.normal(face);
-        let (_, height) = other.lowest(inv_rotate(rel, normal));
+        let down = inv_rotate(rel, normal);
+        if !other.admits(-down) {
+            continue;
+        }
+        let (_, height) = other.lowest(down);
         let separation = normal.dot(at - hull.points[face]) + height;
         if separation > best.separation + preference {
             *best = Best { separation, face, on_b };
@@ -285,7 +326,10 @@ pub(super) fn hulls(
     let d_b = inv_rotate(turn_b, -d);
     let radius = a.radius + b.radius;
     let preference = FACE_PREFERENCE * linear_slop.min(0.1 * a.bound.min(b.bound));
-    let mut best = Best { separation: -1e30, face: 0, on_b: false };
+    if a.is_behind(d_a) || b.is_behind(d_b) {
+        return Local::default();
+    }
+    let mut best = Best { separation: -1e30, face: 0, on_b: b.link.is_some() };
     separate(a, b, d_a, between, false, preference, &mut best);
     separate(b, a, d_b, back, true, preference, &mut best);
     if best.separation - radius > speculative_distance {
@@ -300,8 +344,8 @@ pub(super) fn hulls(
         return local;
     }
     if best.separation < -ROUNDING * (a.bound + b.bound) {
-        let is_over = pair.reaches(ends);
-        return if is_over { local } else { pair.deepest_beside(ends, up, best.separation, preference) };
+        let is_done = pair.reaches(ends) || a.link.or(b.link).is_some();
+        return if is_done { local } else { pair.deepest_beside(ends, up, best.separation, preference) };
     }
 
     // Apart, and nearest at two vertices.
@@ -311,6 +355,10 @@ pub(super) fn hulls(
     }
     if distance - radius > speculative_distance {
         return Local { count: 0, ..local };
+    }
+    let is_own = pair.hull.admits(gap / distance) && pair.other.admits(inv_rotate(pair.rel, -gap / distance));
+    if distance > preference && !is_own {
+        return local;
     }
     let (towards, across) = if distance > preference {
         (gap / distance, distance)
@@ -333,8 +381,11 @@ pub(super) fn hull_circle(
     linear_slop: f32,
 ) -> Local {
     let center = inv_rotate(turn, d);
+    if hull.is_behind(center) {
+        return Local::default();
+    }
     let (mut face, mut height) = (0, -1e30);
-    for index in 0..hull.count {
+    for index in 0..hull.faces() {
         let here = hull.normal(index).dot(center - hull.points[index]);
         if here > height {
             (face, height) = (index, here);
@@ -345,7 +396,8 @@ pub(super) fn hull_circle(
     let mut normal = right_perp(tangent);
     let mut distance = height;
     // Beside the highest face the nearest point is a vertex. A centre inside is always above it.
-    if along < 0.0 || along > width {
+    let over = if hull.link.is_some() { LINK_OVERLAP * radius } else { 0.0 };
+    if along < -over || along > width + over {
         let (mut gap, mut least) = (Vec2::ZERO, f32::INFINITY);
         for index in 0..hull.count {
             let here = center - hull.points[index];
@@ -357,6 +409,9 @@ pub(super) fn hull_circle(
         distance = least.sqrt();
         if distance > FACE_PREFERENCE * linear_slop.min(0.1 * radius) {
             normal = gap / distance;
+        }
+        if !hull.admits(normal) {
+            return Local::default();
         }
     }
     let separation = distance - hull.radius - radius;

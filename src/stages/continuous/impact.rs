@@ -92,7 +92,7 @@ impl Party {
 
 /// Pose of A in the frame of B's shape after a share of the step, and the rotation of that frame in the world.
 pub(crate) struct Placed {
-    at: Vec2,
+    pub(crate) at: Vec2,
     rel: Vec2,
     frame: Vec2,
 }

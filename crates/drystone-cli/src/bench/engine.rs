@@ -9,10 +9,10 @@ use drystone::low_level::types::{BodyState, Pose};
 use drystone::low_level::{CpuWorld, GpuWorld, state};
 use drystone::{Context, Snapshot, World, WorldError};
 use drystone_bench::{PeerJob, PeerTimes};
+use drystone_web::traffic::{self, RowCounts};
 
 use super::super::failure::{Code, Failure};
 use super::super::stop;
-use super::limit::{self, Counts};
 use super::peers::Peers;
 
 /// Value of `--backends`.
@@ -180,8 +180,8 @@ fn on_cpu(mut world: CpuWorld, steps: u32, with_stages: bool) -> Result<BenchRun
         stop::check("no file was written")
     })?;
     let end = world.snapshot();
-    let counts = Counts::new(world.compiled(), world.counters());
-    let moved = limit::bytes(world.plan(), &counts);
+    let counts = RowCounts::new(world.compiled(), world.counters());
+    let moved = traffic::bytes(world.plan(), &counts);
     let own = Own { moved, dispatches: None, device_bytes: None, overflowed_steps: 0 };
     let compiled = world.compiled().emits().then(|| world.compiled().clone());
     if with_stages {
@@ -215,7 +215,7 @@ fn on_gpu(
     let first_ms = several(1)?;
     let ms = several(steps)? / f64::from(steps.max(1));
     let end = world.snapshot()?;
-    let counts = Counts::new(world.compiled(), &end.counters);
+    let counts = RowCounts::new(world.compiled(), &end.counters);
     let grown = compiled.emits().then(|| world.compiled().clone());
     let (dispatches, overflowed) = (world.dispatches(), world.overflowed_steps().len() as u64);
     if with_stages {
@@ -223,7 +223,7 @@ fn on_gpu(
     }
     let World::Gpu(gpu) = &world else { unreachable!("created as a GPU world") };
     let own = Own {
-        moved: limit::bytes(gpu.plan(), &counts),
+        moved: traffic::bytes(gpu.plan(), &counts),
         dispatches,
         device_bytes: Some(gpu.device_bytes()),
         overflowed_steps: overflowed,

@@ -8,6 +8,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tungstenite::{Message, WebSocket};
 
+/// Options by which Chromium computes on its own software adapter, SwiftShader, through WebGPU.
+#[allow(dead_code, reason = "for tests of exported pages alone")]
+pub const WEBGPU: [&str; 3] =
+    ["--enable-unsafe-webgpu", "--use-webgpu-adapter=swiftshader", "--enable-features=Vulkan"];
+
 /// Chromium with one page, ended when dropped.
 pub struct Browser {
     child: Child,
@@ -30,11 +35,17 @@ impl Drop for Browser {
 
 impl Browser {
     pub fn open(url: &str, width: u32, height: u32) -> Self {
+        Self::open_with(&["--disable-gpu"], url, width, height)
+    }
+
+    /// Opens a page in a browser with options of its own.
+    pub fn open_with(options: &[&str], url: &str, width: u32, height: u32) -> Self {
         let program = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".to_owned());
         let profile = tempfile::tempdir().unwrap();
         let mut child = Command::new(program)
             // Its sandbox does not work for root, and the page is trusted.
-            .args(["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run"])
+            .args(["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--no-first-run"])
+            .args(options)
             .args(["--disable-extensions", "--disable-background-networking", "--remote-debugging-port=0"])
             .arg(format!("--user-data-dir={}", profile.path().display()))
             .arg(format!("--window-size={width},{height}"))
@@ -51,7 +62,7 @@ impl Browser {
         std::thread::spawn(move || said.for_each(drop));
         let host = address.strip_prefix("ws://").unwrap().split('/').next().unwrap();
         let stream = TcpStream::connect(host).unwrap();
-        stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_mins(4))).unwrap();
         let socket = tungstenite::client::client(&address, stream).unwrap().0;
         let (errors, replies) = (Vec::new(), Vec::new());
         let mut browser = Self { child, socket, session: None, sent: 0, errors, replies, _profile: profile };
@@ -65,6 +76,29 @@ impl Browser {
         browser.size(width, height);
         browser.call("Page.navigate", &json!({ "url": url }));
         browser
+    }
+
+    /// Waits for another tab whose address begins with a text, and goes on with that one.
+    #[allow(dead_code, reason = "for tests of exported pages alone")]
+    pub fn follow(&mut self, address: &str) {
+        self.session = None;
+        let end = Instant::now() + Duration::from_mins(3);
+        let target = loop {
+            let targets = self.call("Target.getTargets", &json!({}));
+            let mut pages = targets["targetInfos"].as_array().unwrap().iter();
+            let found = pages.find(|page| page["url"].as_str().unwrap().starts_with(address));
+            if let Some(found) = found {
+                break found["targetId"].clone();
+            }
+            assert!(Instant::now() < end, "no tab at {address}: {targets}");
+            std::thread::sleep(Duration::from_millis(30));
+        };
+        let attach = json!({ "targetId": target, "flatten": true });
+        let session = self.call("Target.attachToTarget", &attach)["sessionId"].as_str().unwrap().to_owned();
+        self.session = Some(session);
+        for domain in ["Page", "Runtime", "Log"] {
+            self.call(&format!("{domain}.enable"), &json!({}));
+        }
     }
 
     pub fn size(&mut self, width: u32, height: u32) {
@@ -138,7 +172,7 @@ impl Browser {
 
     /// Waits until an expression is true.
     pub fn until(&mut self, expression: &str) {
-        let end = Instant::now() + Duration::from_mins(1);
+        let end = Instant::now() + Duration::from_mins(3);
         // The page may not be loaded yet, or be replaced by another one during the request.
         let asked = format!("(() => {{ try {{ return Boolean({expression}); }} catch {{ return false; }} }})()");
         let asked = json!({ "expression": asked, "returnByValue": true });

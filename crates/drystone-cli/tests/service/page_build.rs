@@ -676,7 +676,7 @@ fn on_a_phone_the_list_is_a_drawer() {
 
     // Fingers can build as well.
     let own = world.rsplit('/').next().unwrap();
-    browser.eval(&format!("open('{own}')"));
+    browser.eval(&format!("open_world('{own}')"));
     browser.until(&format!("world === '{own}' && drawn && camera.fitted && $('panel').hidden && status"));
     tap(&mut browser, "#build");
     tap(&mut browser, "[data-tool=box]");

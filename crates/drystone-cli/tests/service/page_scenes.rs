@@ -192,6 +192,13 @@ fn sliders_of_sizes_show_the_number_of_bodies() {
         .unwrap()
         .default;
     shown(&mut browser, &usual.to_string());
+    // Pictures that come late move nothing.
+    let moved = browser.eval(
+        "(() => { const all = [...document.querySelectorAll('.chosen img, .choices img')], before = all.map(image => image.hidden); \
+         const places = hidden => { all.forEach(image => image.hidden = hidden); return JSON.stringify([...document.querySelectorAll('#create *, #none *:not(img)')].map(e => e.getBoundingClientRect())); }; \
+         const apart = places(true) !== places(false); all.forEach((image, i) => image.hidden = before[i]); return [all.length, apart]; })()",
+    );
+    assert_eq!(moved, json!([7, false]));
     // Pressed at three tenths of its length, by a real pointer: about 4000^0.3, and not three tenths of 4000.
     let at = browser.eval(
         "(() => { const slider = document.querySelector('#sliders input[data-name=grid]'); slider.scrollIntoView({ block: 'nearest' }); \
@@ -352,6 +359,11 @@ fn a_velocity_is_shown_once_it_is_set() {
     browser.until("$('told').textContent.startsWith('redone')");
     service.tell(&format!("{world}/step"), &json!({ "steps": 1 }));
     browser.until("simulated.step === 1 && bodies.get(2).vx === 2.5");
+    // Two numbers that are set at once count both, also if the card shows the motion again before they are sent.
+    browser.eval("for (const [name, value] of [['vx', 1], ['vy', 3]]) { fields[name].value = value; fields[name].onchange(); } show_motion(true)");
+    browser.until("fields.vx.value === '1' && fields.vy.value === '3'");
+    service.tell(&format!("{world}/step"), &json!({ "steps": 1 }));
+    browser.until("simulated.step === 2 && bodies.get(2).vx === 1 && Math.abs(bodies.get(2).vy - 3) < 0.2");
     assert_eq!(browser.errors, Vec::<String>::new());
 }
 

@@ -1,4 +1,4 @@
-//! The command `replace`: a body with another description, and the same id.
+//! The commands `replace`, `set` and `replace_joint`, which change bodies and joints that keep their ids; and queries.
 
 use serde_json::{Value, json};
 
@@ -105,4 +105,116 @@ fn a_body_of_a_pool_is_replaced() {
     assert_eq!(hashes[0], hashes[2]);
     assert_ne!(hashes[0], hashes[1]);
     assert_eq!(service.ask(&format!("{}/bodies/high", worlds[1]))["id"], "2.0");
+}
+
+/// Properties and joints are set on bodies that run, and stay so after a crash and a restart, to the same bits.
+#[test]
+fn properties_and_joints_are_set_while_it_runs() {
+    let (folder, calm) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (mut service, twin) = (Service::start(folder.path(), &[]), Service::start(calm.path(), &[]));
+    let (world, other, plain) = (service.make(&tied()), twin.make(&tied()), twin.make(&tied()));
+    let motor = json!({ "type": "distance", "motor": { "speed": 0.5, "max": 1e4 } });
+    let commands = json!({ "commands": [
+        { "set": { "bodies": ["low", "2.0"], "properties": { "gravity_scale": 0, "friction": 0.1 } } },
+        { "set": { "bodies": [1], "properties": { "type": "kinematic" } } },
+        { "replace_joint": { "joint": 0, "with": motor } },
+    ] });
+    for (service, world) in [(&service, &world), (&twin, &other), (&twin, &plain)] {
+        service.tell(&format!("{world}/step"), &json!({ "steps": 10 }));
+    }
+    service.tell(&format!("{world}/commands"), &commands);
+    twin.tell(&format!("{other}/commands"), &commands);
+    service.kill();
+    service = Service::start(folder.path(), &[]);
+    let step = |service: &Service, world: &str| {
+        service.tell(&format!("{world}/step"), &json!({ "steps": 60 }));
+        service.hash(world)
+    };
+    assert_eq!(step(&service, &world), step(&twin, &other), "from the log");
+    assert_eq!(service.stop(), Some(0));
+    service = Service::start(folder.path(), &[]);
+    let now = step(&service, &world);
+    assert_eq!(now, step(&twin, &other), "from a checkpoint");
+    assert_ne!(now, step(&twin, &plain), "the changes count");
+    // The motor moves the boxes apart, by 0.5 m/s for two seconds.
+    let apart = |service: &Service, world: &str| {
+        let bodies = service.ask(&format!("{world}/state"))["bodies"].clone();
+        let at = |body: usize, axis: usize| bodies[body]["position"][axis].as_f64().unwrap();
+        (at(2, 0) - at(1, 0)).hypot(at(2, 1) - at(1, 1))
+    };
+    let (rest, now) = (apart(&twin, &plain), apart(&service, &world));
+    assert!((now - rest - 1.0).abs() < 0.05, "{rest} m, then {now} m");
+    assert_eq!(service.ask(&format!("{world}/bodies/low"))["body"]["type"], "kinematic");
+
+    let first = service.hash(&world);
+    for (command, path) in [
+        (json!({ "set": { "bodies": ["low"], "properties": { "friction": -1 } } }), "set.properties.friction"),
+        (
+            json!({ "set": { "bodies": ["low", "high"], "properties": { "mass": 1, "inertia": 0 } } }),
+            "set.properties.inertia",
+        ),
+        (json!({ "set": { "bodies": ["low"], "properties": { "colour": 1 } } }), "set.properties.colour"),
+        (json!({ "set": { "bodies": ["low"], "properties": {} } }), "set.properties"),
+        (json!({ "set": { "bodies": ["low", "lost"], "properties": { "mass": 1 } } }), "set.bodies[1]"),
+        (json!({ "replace_joint": { "joint": 4, "with": motor } }), "replace_joint.joint"),
+        (
+            json!({ "replace_joint": { "joint": 0, "with": { "type": "distance", "length": -1 } } }),
+            "replace_joint.with.length",
+        ),
+        (json!({ "replace_joint": { "joint": 0, "with": { "type": "distance", "b": 1 } } }), "replace_joint.with.b"),
+    ] {
+        let answer = service.post(&format!("{world}/commands"), &json!({ "commands": [command] })).unwrap();
+        let problem = answer.json();
+        let path = format!("commands[0].{path}");
+        assert_eq!((answer.status, problem["path"].as_str()), (422, Some(path.as_str())), "{problem}");
+    }
+    assert_eq!(service.hash(&world), first);
+}
+
+/// Casts, all hits of a ray, and queries that leave out a body.
+#[test]
+fn queries_find_the_first_and_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[("LIMITS_FOUND", "3")]);
+    let world = service.make(&two_boxes());
+    let ball = json!({ "circle": { "radius": 0.25 } });
+    let ask = |queries: Value| service.post(&format!("{world}/query"), &json!({ "queries": queries })).unwrap();
+    let through = json!({ "from": [3, 10], "to": [3, -10] });
+    let ignoring = |mut query: Value| {
+        query["ignore"] = json!("2.0");
+        query
+    };
+    let answer = ask(json!([
+        { "ray_all": through },
+        { "ray": through },
+        { "ray": ignoring(through.clone()) },
+        { "cast": { "shape": ball, "position": [3, 10], "motion": [0, -20] } },
+        { "cast": { "shape": ball, "position": [30, 10], "motion": [0, -1] } },
+    ]));
+    assert_eq!(answer.status, 200);
+    let answers = answer.json()["answers"].clone();
+    let bodies: Vec<&str> =
+        answers[0]["hits"].as_array().unwrap().iter().map(|hit| hit["body"].as_str().unwrap()).collect();
+    assert_eq!(bodies, ["2.0", "0.0"], "{answers}");
+    assert_eq!(answers[1]["hit"], answers[0]["hits"][0]);
+    assert_eq!(answers[2]["hit"]["body"], "0.0");
+    let (ray, cast) = (&answers[1]["hit"], &answers[3]["hit"]);
+    assert_eq!((&cast["body"], &cast["depth"], &ray["depth"]), (&json!("2.0"), &json!(0.0), &Value::Null));
+    let nearer = ray["fraction"].as_f64().unwrap() - cast["fraction"].as_f64().unwrap();
+    assert!((nearer - 0.25 / 20.0).abs() < 1e-4, "{answers}");
+    assert_eq!(answers[4]["hit"], Value::Null);
+    for (queries, status, path) in [
+        (json!([{ "ray": { "from": [0, 0], "to": [1, 0], "ignore": "9.0" } }]), 422, "queries[0]"),
+        (json!([{ "ray": { "from": [0, 0], "to": [1, 0], "ignore": "box" } }]), 422, "queries[0].ray.ignore"),
+        (
+            json!([{ "point": { "at": [0, 90] } }, { "cast": { "shape": { "circle": { "radius": 0 } }, "position": [0, 0], "motion": [0, 0] } }]),
+            422,
+            "queries[1].cast.shape.circle.radius",
+        ),
+        (json!([{ "ray_all": through }, { "ray_all": through }]), 422, "queries[1]"),
+    ] {
+        let answer = ask(queries);
+        let problem = answer.json();
+        assert_eq!((answer.status, problem["path"].as_str()), (status, Some(path)), "{problem}");
+    }
 }

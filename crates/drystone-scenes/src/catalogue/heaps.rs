@@ -1,4 +1,4 @@
-//! Heaps of bodies of many sizes.
+//! Heaps of bodies of many sizes, and bodies that carry many others.
 
 use drystone::{Body, Scene, Shape};
 
@@ -70,5 +70,48 @@ fn mixed_sizes(values: &Values) -> Scene {
         scene.add(body);
     }
     show(&mut scene, [-half - 1.0, -1.0], [half + 1.0, 2.4 * half]);
+    scene
+}
+
+/// Side of a box on the plate, and distance from one to the next, m.
+const LOAD: f32 = 0.5;
+const LOAD_PITCH: f32 = 0.6;
+
+pub(super) const LOADED_PLATE: Entry = Entry {
+    name: "loaded_plate",
+    topic: Topic::Crowds,
+    summary: "boxes fall onto one plate, which has a contact with each",
+    source: "Written for hubs: the plate has more contacts than there are colours, and those beyond are split. With \
+             fixed=1 the plate is static and has no contact to split: the same picture, to compare times with.",
+    parameters: &[
+        Parameter::whole("boxes", 1_000, 1, 1_000_000, "boxes on the plate"),
+        Parameter::real("thickness", 0.5, 0.05, 10.0, "thickness of the plate in m"),
+        Parameter::whole("fixed", 0, 0, 1, "1 for a plate that does not move"),
+    ],
+    steps: 300,
+    count: |values| 2 + values.count("boxes"),
+    construct: loaded_plate,
+};
+
+fn loaded_plate(values: &Values) -> Scene {
+    let (count, thickness) = (values.count("boxes"), values.real("thickness"));
+    let mut scene = box2d_scene();
+    scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], 0.0)));
+    #[allow(clippy::cast_precision_loss, reason = "at most a million")]
+    let width = LOAD_PITCH * count as f32;
+    let middle = 0.5 * thickness;
+    let plate = if values.count("fixed") == 1 { Body::fixed(0.0, middle) } else { Body::dynamic(0.0, middle) };
+    scene.add(plate.shape(Shape::half_box(0.5 * width, middle)));
+    for index in 0..count {
+        #[allow(clippy::cast_precision_loss, reason = "at most a million")]
+        let x = LOAD_PITCH * (index as f32 + 0.5) - 0.5 * width;
+        // They land one after the other.
+        #[allow(clippy::cast_precision_loss, reason = "at most 16")]
+        let drop = 0.05 * (index % 17) as f32;
+        let half = 0.5 * LOAD;
+        scene.add(Body::dynamic(x, thickness + half + drop).shape(Shape::half_box(half, half)));
+    }
+    let shown = (0.5 * width + 1.0).min(12.0);
+    show(&mut scene, [-shown, -1.0], [shown, thickness + 3.0]);
     scene
 }

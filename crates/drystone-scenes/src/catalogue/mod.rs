@@ -32,7 +32,7 @@ pub use spec::CatalogueError;
 use glam::Vec2;
 
 use drystone::low_level::scene::MAX_POSITION;
-use drystone::{Body, RestitutionMix, Scene, Shape, ViewBox};
+use drystone::{Body, Mixing, Scene, Shape, ViewBox};
 
 /// Maximum number of bodies of a built-in scene; checked before anything is allocated.
 pub const MAX_BODIES: u64 = 20_000_000;
@@ -40,7 +40,7 @@ pub const MAX_BODIES: u64 = 20_000_000;
 pub const THUMBNAIL_BODIES: u64 = 300;
 
 /// All scenes, in the order of lists shown to the user.
-static ENTRIES: [Entry; 42] = [
+static ENTRIES: [Entry; 43] = [
     box2d::LARGE_PYRAMID,
     box2d::MANY_PYRAMIDS,
     box2d::JOINT_GRID,
@@ -52,6 +52,7 @@ static ENTRIES: [Entry; 42] = [
     box2d::JUNKYARD,
     box2d::RAIN,
     heaps::MIXED_SIZES,
+    heaps::LOADED_PLATE,
     solver2d::VERTICAL_STACK,
     solver2d::CARD_HOUSE,
     solver2d::ARCH,
@@ -315,7 +316,7 @@ fn real(n: u64) -> f32 {
 /// Returns an empty scene with the defaults of Box2D and solver2d: gravity 10, maximum restitution.
 fn box2d_scene() -> Scene {
     let mut scene = Scene::default().gravity(0.0, -10.0);
-    scene.settings.restitution_mix = RestitutionMix::Max;
+    scene.settings.restitution_mix = Mixing::Max;
     scene
 }
 

@@ -31,6 +31,7 @@ fn keywords(name: &str) -> &'static [&'static str] {
         "friction_ramp" | "slope" | "static_and_kinetic" => &["inclined", "incline", "plane", "slide", "coefficient"],
         "overlap_recovery" | "far_pyramid" => &["pyramid", "penetration", "precision"],
         "mixed_sizes" => &["polydisperse", "granular", "heap", "grains", "silo"],
+        "loaded_plate" => &["hub", "table", "floor", "load", "carry"],
         "confined" => &["gas", "pressure", "packing", "container"],
         "rush" => &["crowd", "attraction", "gravity", "swarm"],
         "bridge" | "naphy_bridge" => &["suspension", "hinge", "rope", "planks"],

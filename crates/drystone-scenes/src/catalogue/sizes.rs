@@ -88,6 +88,7 @@ fn rule(name: &str, bodies: u64) -> Option<NamedParameters> {
             vec![("columns", columns), ("rows", whole(n / columns))]
         }
         "vertical_stack" | "circle_stack" | "domino" | "rush" | "particles_in_a_turning_box" => vec![("count", n)],
+        "loaded_plate" => vec![("boxes", n)],
         "bridge" => vec![("planks", n)],
         "ball_and_chain" | "rod_chain" => vec![("links", n)],
         _ => return None,

@@ -5,11 +5,13 @@ use std::collections::{HashMap, HashSet};
 use glam::Vec2;
 
 use super::joint_records::{JointRecord, JointType, own_keys};
-use super::records::{BodyRecord, EmitterRecord, GEOMETRIES, SceneRecord, SettingsRecord, ShapeRecord, ViewRecord};
+use super::records::{
+    BodyRecord, Chain, EmitterRecord, GEOMETRIES, Link, SceneRecord, SettingsRecord, ShapeRecord, ViewRecord,
+};
 use super::timeline_records::timeline;
 use super::values::{BodyRef, Pair, Word};
 use drystone::low_level::scene::Units;
-use drystone::low_level::scene::check::{MAX_VALUE, UNIT_TOLERANCE};
+use drystone::low_level::scene::check::{MAX_VALUE, MIN_LENGTH, UNIT_TOLERANCE};
 use drystone::{
     Body, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Motor, Path, Scene, SceneError, Settings,
     Shape, ViewBox,
@@ -112,6 +114,7 @@ fn settings(record: &SettingsRecord) -> Settings {
         recycle: record.recycle,
         restitution_threshold: record.restitution_threshold,
         restitution_mix: record.restitution_mix.0,
+        friction_mix: record.friction_mix.0,
         max_speed: record.max_speed,
         max_spin: record.max_spin,
         strict: record.strict,
@@ -122,9 +125,22 @@ fn settings(record: &SettingsRecord) -> Settings {
 
 fn body(record: BodyRecord, index: usize) -> Result<Body, SceneError> {
     let mut shapes = Vec::with_capacity(record.shapes.len());
-    for (number, shape_record) in record.shapes.into_iter().enumerate() {
-        shapes.push(shape(shape_record, &|| format!("bodies[{index}].shapes[{number}]"))?);
+    // Behind all others, so that these keep their numbers.
+    let mut links = Vec::new();
+    for (number, mut shape_record) in record.shapes.into_iter().enumerate() {
+        let at = || format!("bodies[{index}].shapes[{number}]");
+        let chain = shape_record.chain.as_ref().map(|chain| chain_links(chain, &at)).transpose()?;
+        let mut own = chain.unwrap_or_default().into_iter().map(|link| link.geometry);
+        if let Some(Geometry::Link { a, b, before, after }) = own.next() {
+            let link = Link { a: Pair(a), b: Pair(b), before: before.map(Pair), after: after.map(Pair) };
+            shape_record.link = Some(Box::new(link));
+            shape_record.chain = None;
+        }
+        let first = shape(shape_record, &at)?;
+        links.extend(own.map(|geometry| Shape { geometry, ..first.clone() }));
+        shapes.push(first);
     }
+    shapes.append(&mut links);
     Ok(Body {
         id: record.id,
         kind: record.kind.0,
@@ -154,6 +170,26 @@ fn body(record: BodyRecord, index: usize) -> Result<Body, SceneError> {
     })
 }
 
+/// Returns the links of a chain.
+fn chain_links(chain: &Chain, at: &dyn Fn() -> String) -> Result<Vec<Shape>, SceneError> {
+    let points: Vec<Vec2> = chain.points.iter().map(|point| point.0).collect();
+    let least = if chain.is_loop { 3 } else { 2 };
+    if points.len() < least {
+        let problem = format!("has {} points", points.len());
+        return Err(SceneError::new(format!("{}.chain.points", at()), problem, format!("at least {least}")));
+    }
+    for (index, &point) in points.iter().enumerate() {
+        let before = if index > 0 { points[index - 1] } else { points[points.len() - 1] };
+        let is_first = index == 0 && !chain.is_loop;
+        if !is_first && point.distance(before) < MIN_LENGTH {
+            let expected = format!("points at least {MIN_LENGTH} m apart");
+            let path = format!("{}.chain.points[{index}]", at());
+            return Err(SceneError::new(path, "is at the point before it", expected));
+        }
+    }
+    Ok(if chain.is_loop { Shape::chain_loop(points) } else { Shape::chain(points) })
+}
+
 fn shape(record: ShapeRecord, at: &dyn Fn() -> String) -> Result<Shape, SceneError> {
     let there = record.geometries();
     if there.iter().filter(|there| **there).count() > 1 {
@@ -171,6 +207,9 @@ fn shape(record: ShapeRecord, at: &dyn Fn() -> String) -> Result<Shape, SceneErr
         Geometry::Polygon { points, radius: polygon.radius }
     } else if let Some(segment) = record.segment {
         Geometry::Segment { a: segment.a.0, b: segment.b.0 }
+    } else if let Some(link) = record.link {
+        let Link { a, b, before, after } = *link;
+        Geometry::Link { a: a.0, b: b.0, before: before.map(|point| point.0), after: after.map(|point| point.0) }
     } else if let Some(half_plane) = record.half_plane {
         Geometry::HalfPlane { normal: unit(half_plane.normal.0), offset: half_plane.offset }
     } else if let Some(particle) = record.particle {
@@ -192,6 +231,7 @@ fn shape(record: ShapeRecord, at: &dyn Fn() -> String) -> Result<Shape, SceneErr
         },
         filter: Filter { category: record.filter.category, mask: record.filter.mask, group: record.filter.group },
         sensor: record.sensor,
+        one_way: record.one_way,
     })
 }
 

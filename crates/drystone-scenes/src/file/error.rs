@@ -65,6 +65,28 @@ pub struct FileError {
     pub expected: String,
 }
 
+impl FileError {
+    /// Returns an error at a place in the text.
+    pub(super) fn at(
+        source_name: &str,
+        text: &str,
+        kind: FileErrorKind,
+        span: Range<usize>,
+        path: String,
+        problem: &str,
+        expected: &str,
+    ) -> Self {
+        Self {
+            kind,
+            source_name: source_name.to_owned(),
+            place: Some(Box::new(TextPosition::new(text, span))),
+            path,
+            problem: one_line(problem),
+            expected: one_line(expected),
+        }
+    }
+}
+
 struct Colons<'a>(Option<&'a TextPosition>);
 
 impl fmt::Display for Colons<'_> {

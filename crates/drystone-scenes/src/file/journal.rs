@@ -10,16 +10,17 @@
 
 use serde::Deserialize;
 
-use super::error::{FileError, FileErrorKind, TextPosition, one_line};
+use super::error::FileError;
 use super::joint_records::JointRecord;
+use super::property_records::PropertyRecord;
 use super::records::BodyRecord;
 use super::values::{Element, Pair, at_most, given};
 use super::write::{Out, json};
-use super::{convert, path, read, too_large};
+use super::{convert, parse_json, too_large};
 use drystone::low_level::scene::{MAX_BODIES, MAX_JOINTS};
 use drystone::low_level::{Alteration, Journal};
 use drystone::{BodyId, JointId};
-use drystone::{Joint, SceneError};
+use drystone::{Joint, Property, SceneError};
 
 /// Version of the format.
 const VERSION: u32 = 1;
@@ -45,10 +46,14 @@ struct ChangeRecord {
     remove: Option<Vec<String>>,
     #[serde(default, deserialize_with = "given")]
     replace: Option<ReplaceRecord>,
+    #[serde(default, deserialize_with = "properties")]
+    set: Option<Vec<PropertyRecord>>,
     #[serde(default, deserialize_with = "joints")]
     join: Option<Vec<JointRecord>>,
     #[serde(default, deserialize_with = "ties")]
     tie: Option<Vec<TieRecord>>,
+    #[serde(default, deserialize_with = "given")]
+    replace_joint: Option<ReplaceJointRecord>,
     #[serde(default, deserialize_with = "given")]
     part: Option<Vec<String>>,
     #[serde(default, deserialize_with = "given")]
@@ -67,6 +72,14 @@ impl Element for ChangeRecord {
 struct ReplaceRecord {
     id: String,
     body: BodyRecord,
+}
+
+/// Replaces a joint, given by its id, by a new description. Its bodies stay.
+#[derive(Debug, Deserialize)]
+#[serde(rename = "ReplaceJoint", deny_unknown_fields, expecting = "a replace_joint object")]
+struct ReplaceJointRecord {
+    id: String,
+    joint: JointRecord,
 }
 
 /// A joint between two bodies, or the world and a body, given by their ids.
@@ -91,6 +104,10 @@ fn bodies<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Ve
 
 fn joints<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<JointRecord>>, D::Error> {
     at_most::<_, _, MAX_JOINTS>(deserializer).map(Some)
+}
+
+fn properties<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<PropertyRecord>>, D::Error> {
+    at_most::<_, _, MAX_BODIES>(deserializer).map(Some)
 }
 
 fn ties<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Vec<TieRecord>>, D::Error> {
@@ -119,6 +136,10 @@ fn entry(change: &Alteration) -> String {
         Alteration::ReplaceBody(id, body) => {
             format!("\"replace\": {{ \"id\": \"{id}\", \"body\": {} }}", json(&Out(&**body)))
         }
+        Alteration::SetProperties(properties) => {
+            let record = |&(id, property): &(BodyId, Property)| json(&PropertyRecord::new(id, property));
+            format!("\"set\": {}", list(properties.iter().map(record).collect()))
+        }
         Alteration::AddJoints(joints) => {
             format!("\"join\": {}", list(joints.iter().map(|joint| json(&Out(joint))).collect()))
         }
@@ -130,6 +151,9 @@ fn entry(change: &Alteration) -> String {
                 format!("{{ {first}\"b\": \"{b}\", \"joint\": {} }}", json(&Out(&joint)))
             };
             format!("\"tie\": {}", list(ties.iter().map(tie).collect()))
+        }
+        Alteration::ReplaceJoint(id, joint) => {
+            format!("\"replace_joint\": {{ \"id\": \"{id}\", \"joint\": {} }}", json(&Out(&**joint)))
         }
         Alteration::RemoveJoints(ids) => {
             format!("\"part\": {}", list(ids.iter().map(|id| format!("\"{id}\"")).collect()))
@@ -146,21 +170,7 @@ pub(crate) fn parse_journal(text: &str, source_name: &str) -> Result<Journal, Fi
     if text.len() > super::MAX_FILE_BYTES {
         return Err(too_large(source_name, &format!("has {} bytes", text.len())));
     }
-    let fail = |kind, span, path: String, problem: &str, expected: &str| FileError {
-        kind,
-        source_name: source_name.to_owned(),
-        place: Some(Box::new(TextPosition::new(text, span))),
-        path,
-        problem: one_line(problem),
-        expected: one_line(expected),
-    };
-    let record: JournalRecord = read::json(text).map_err(|complaint| {
-        fail(complaint.kind, complaint.span, path::show(&complaint.path), &complaint.problem, &complaint.expected)
-    })?;
-    convert(record).map_err(|error| {
-        let span = path::locate(text, read::Syntax::Json, &path::from_text(&error.path));
-        fail(FileErrorKind::Value, span, error.path, &error.problem, &error.expected)
-    })
+    parse_json(text, source_name, convert)
 }
 
 fn convert(record: JournalRecord) -> Result<Journal, SceneError> {
@@ -177,7 +187,7 @@ fn convert(record: JournalRecord) -> Result<Journal, SceneError> {
 }
 
 fn change(record: ChangeRecord, at: &str) -> Result<Alteration, SceneError> {
-    let ChangeRecord { step: _, add, remove, replace, join, tie, part, gravity } = record;
+    let ChangeRecord { step: _, add, remove, replace, set, join, tie, replace_joint, part, gravity } = record;
     let body = |text: &str, at: String| {
         id(text).map(|[index, generation]| BodyId { index, generation }).ok_or_else(|| no_id(at, text))
     };
@@ -205,6 +215,14 @@ fn change(record: ChangeRecord, at: &str) -> Result<Alteration, SceneError> {
         })?;
         all.extend(bodies.into_iter().next().map(|body| Alteration::ReplaceBody(id, Box::new(body))));
     }
+    if let Some(records) = set {
+        let properties = records.iter().enumerate().map(|(index, record)| {
+            let at = format!("{at}.set[{index}]");
+            let text = record.id.as_deref().unwrap_or_default();
+            Ok((body(text, format!("{at}.id"))?, record.property(&at)?))
+        });
+        all.push(Alteration::SetProperties(properties.collect::<Result<_, _>>()?));
+    }
     if let Some(records) = join {
         let joints = records.into_iter().enumerate();
         let joints = joints.map(|(index, record)| convert::joint_by_index(record, &|| format!("{at}.join[{index}]")));
@@ -219,6 +237,12 @@ fn change(record: ChangeRecord, at: &str) -> Result<Alteration, SceneError> {
         });
         all.push(Alteration::AddJointsBetween(ties.collect::<Result<_, _>>()?));
     }
+    if let Some(ReplaceJointRecord { id, joint: record }) = replace_joint {
+        let at = format!("{at}.replace_joint");
+        let id = joint(&id, format!("{at}.id"))?;
+        let made = convert::joint_by_index(record, &|| format!("{at}.joint"))?;
+        all.push(Alteration::ReplaceJoint(id, Box::new(made)));
+    }
     if let Some(ids) = part {
         let ids = ids.iter().enumerate().map(|(index, text)| joint(text, format!("{at}.part[{index}]")));
         all.push(Alteration::RemoveJoints(ids.collect::<Result<_, _>>()?));
@@ -230,7 +254,11 @@ fn change(record: ChangeRecord, at: &str) -> Result<Alteration, SceneError> {
         (Some(change), true) => Ok(change),
         (found, _) => {
             let problem = format!("has {} changes", all.len() + usize::from(found.is_some()));
-            Err(SceneError::new(at, problem, "one of add, remove, replace, join, tie, part and gravity"))
+            Err(SceneError::new(
+                at,
+                problem,
+                "one of add, remove, replace, set, join, tie, replace_joint, part and gravity",
+            ))
         }
     }
 }
@@ -251,7 +279,7 @@ mod tests {
     use glam::Vec2;
 
     use super::*;
-    use drystone::{Body, JointKind, Shape};
+    use drystone::{Body, BodyType, Filter, JointKind, Shape, ShapeProperty};
 
     fn journal() -> Journal {
         let body = BodyId { index: 3, generation: 1 };
@@ -270,8 +298,30 @@ mod tests {
         );
         journal.push(8, Alteration::AddJoints(vec![Joint { a: Some(1), b: 2, ..hinge }]));
         journal.push(9, Alteration::RemoveJoints(vec![JointId { index: 0, generation: 2 }]));
+        let driven = Joint::new(JointKind::hinge().motor(2.0, 5.0), 0, 0);
+        journal.push(9, Alteration::ReplaceJoint(JointId { index: 1, generation: 0 }, Box::new(driven)));
         let heavy = Body::fixed(0.5, -0.0).id("anvil").shape(Shape::circle(0.25).density(7.5));
         journal.push(9, Alteration::ReplaceBody(body, Box::new(heavy)));
+        let filter = Filter { category: 4, mask: 0xffff_0000, group: -2 };
+        let properties = [
+            Property::Kind(BodyType::Kinematic),
+            Property::Mass(0.1),
+            Property::Inertia(1.0 / 3.0),
+            Property::FixedRotation(false),
+            Property::Bullet(true),
+            Property::CanSleep(false),
+            Property::GravityScale(-0.0),
+            Property::LinearDamping(0.7),
+            Property::AngularDamping(1e-7),
+            Property::Shape(1, ShapeProperty::Friction(0.3)),
+            Property::Shapes(ShapeProperty::KineticFriction(0.2)),
+            Property::Shape(0, ShapeProperty::Restitution(1.0)),
+            Property::Shapes(ShapeProperty::TangentSpeed(-2.5)),
+            Property::Shapes(ShapeProperty::RollingResistance(0.05)),
+            Property::Shape(2, ShapeProperty::Filter(filter)),
+        ];
+        let other = BodyId { index: 7, generation: 0 };
+        journal.push(9, Alteration::SetProperties(properties.map(|property| (other, property)).to_vec()));
         journal.push(u64::MAX, Alteration::RemoveBodies(vec![body]));
         journal.push(u64::MAX, Alteration::Gravity(Vec2::new(-0.0, -9.81)));
         journal
@@ -303,7 +353,14 @@ mod tests {
                 "changes[4].part[0]: is \"0\"; expected an index and a generation",
             ),
             ("\"part\": [\"0.2\"]", "\"part\": [\"+0.2\"]", "changes[4].part[0]: is \"+0.2\""),
-            ("\"gravity\"", "\"remove\": [], \"gravity\"", "changes[7]: has 2 changes; expected one of add"),
+            (
+                "\"mass\": 0.1",
+                "\"mass\": 0.1, \"bullet\": true",
+                "changes[7].set[1]: has 2 properties; expected one, such as gravity_scale",
+            ),
+            ("\"mass\": 0.1", "\"mass\": 0.1, \"shape\": 0", "changes[7].set[1].shape: is given beside a property"),
+            ("\"mass\": 0.1", "\"weight\": 0.1", "is an unknown key"),
+            ("\"gravity\"", "\"remove\": [], \"gravity\"", "changes[9]: has 2 changes; expected one of add"),
             ("\"part\": [\"0.2\"]", "\"part\": [\"0.2\"], \"fly\": 1", "is an unknown key"),
             (", \"part\": [\"0.2\"]", "", "changes[4]: has 0 changes"),
         ] {

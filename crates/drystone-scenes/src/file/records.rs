@@ -2,10 +2,10 @@
 //! Schema takes its descriptions from the docs of these structs and fields.
 //!
 //! JSON and RON share these records. In RON an object is `(key: value)`, a pair is `(1, 2)` or `[1, 2]`, and the words
-//! of `type`, `mode` and `restitution_mix` have no quotes.
+//! of `type`, `mode` and `…_mix` have no quotes.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::joint_records::JointRecord;
 use super::schema;
@@ -13,10 +13,11 @@ use super::timeline_records::TimedCommandRecord;
 use super::values::{Element, Named, Pair, at_most, given, given_object, object};
 use drystone::low_level::scene::check;
 use drystone::low_level::types::MAX_FIELDS;
-use drystone::{Body, BodyType, Mode, RestitutionMix, Scene, Settings, Shape};
+use drystone::{Body, BodyType, Mixing, Mode, Scene, Settings, Shape};
 
 /// Geometry keys; a shape has exactly one.
-pub const GEOMETRIES: [&str; 7] = ["circle", "box", "capsule", "polygon", "segment", "half_plane", "particle"];
+pub const GEOMETRIES: [&str; 9] =
+    ["circle", "box", "capsule", "polygon", "segment", "link", "chain", "half_plane", "particle"];
 
 /// A scene for Drystone, a 2D rigid-body solver. SI units, y up, angles in radians, counter-clockwise.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -241,7 +242,9 @@ pub struct SettingsRecord {
     #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
     pub restitution_threshold: Option<f32>,
     /// Mixing rule for the restitutions of two shapes.
-    pub restitution_mix: Named<RestitutionMix>,
+    pub restitution_mix: Named<Mixing>,
+    /// Mixing rule for the frictions of two shapes, at rest and while sliding.
+    pub friction_mix: Named<Mixing>,
     /// Largest speed, m/s; faster bodies are slowed to it. Left out: 400 for a length unit of 1 m, else with the square
     /// root of length unit times gravity.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
@@ -282,6 +285,7 @@ impl Default for SettingsRecord {
             recycle: s.recycle,
             restitution_threshold: s.restitution_threshold,
             restitution_mix: Named(s.restitution_mix),
+            friction_mix: Named(s.friction_mix),
             max_speed: s.max_speed,
             max_spin: s.max_spin,
             strict: s.strict,
@@ -394,7 +398,8 @@ impl Element for BodyRecord {
     }
 }
 
-/// A collider on a body. Exactly one of `circle`, `box`, `capsule`, `polygon`, `segment`, `half_plane`, `particle`.
+/// A collider on a body. Exactly one of `circle`, `box`, `capsule`, `polygon`, `segment`, `link`, `chain`,
+/// `half_plane`, `particle`.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename = "Shape", default, deny_unknown_fields, expecting = "a shape object")]
 #[schemars(transform = schema::one_geometry)]
@@ -419,6 +424,15 @@ pub struct ShapeRecord {
     #[serde(deserialize_with = "given_object", skip_serializing)]
     #[schemars(with = "Segment")]
     pub segment: Option<Box<Segment>>,
+    /// A link of a chain: a line that touches bodies on its right side. Static and kinematic bodies only.
+    #[serde(deserialize_with = "given_object", skip_serializing)]
+    #[schemars(with = "Link")]
+    pub link: Option<Box<Link>>,
+    /// A chain of links through points, which are as many shapes: a ground without bumps. Static and kinematic bodies
+    /// only.
+    #[serde(deserialize_with = "given_object", skip_serializing)]
+    #[schemars(with = "Chain")]
+    pub chain: Option<Box<Chain>>,
     /// Everything below a line, relative to its normal. Static and kinematic bodies only.
     #[serde(deserialize_with = "given_object", skip_serializing)]
     #[schemars(with = "HalfPlane")]
@@ -436,10 +450,11 @@ pub struct ShapeRecord {
     /// Density, kg/m².
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub density: f32,
-    /// Coulomb friction coefficient; two are mixed by √(ab). Static friction if `kinetic_friction` is given.
+    /// Coulomb friction coefficient; two are mixed by `settings.friction_mix`. Static friction if `kinetic_friction` is
+    /// given.
     #[schemars(range(min = 0, max = check::MAX_VALUE))]
     pub friction: f32,
-    /// Coulomb friction coefficient while sliding, at most `friction`; mixed by √(ab). Left out: the same as
+    /// Coulomb friction coefficient while sliding, at most `friction`; mixed by the same rule. Left out: the same as
     /// `friction`.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
@@ -458,6 +473,8 @@ pub struct ShapeRecord {
     pub filter: FilterRecord,
     /// Sensor: reports overlaps, and does not collide.
     pub sensor: bool,
+    /// Platform that bodies pass from the inside: a contact begins only from outside. Links and chains only.
+    pub one_way: bool,
 }
 
 impl Default for ShapeRecord {
@@ -469,6 +486,8 @@ impl Default for ShapeRecord {
             capsule: None,
             polygon: None,
             segment: None,
+            link: None,
+            chain: None,
             half_plane: None,
             particle: None,
             offset: Pair(s.offset),
@@ -481,19 +500,22 @@ impl Default for ShapeRecord {
             rolling_resistance: s.material.rolling_resistance,
             filter: FilterRecord::default(),
             sensor: false,
+            one_way: false,
         }
     }
 }
 
 impl ShapeRecord {
     /// Returns true for each of [`GEOMETRIES`] that it has.
-    pub fn geometries(&self) -> [bool; 7] {
+    pub fn geometries(&self) -> [bool; 9] {
         [
             self.circle.is_some(),
             self.rectangle.is_some(),
             self.capsule.is_some(),
             self.polygon.is_some(),
             self.segment.is_some(),
+            self.link.is_some(),
+            self.chain.is_some(),
             self.half_plane.is_some(),
             self.particle.is_some(),
         ]
@@ -502,7 +524,7 @@ impl ShapeRecord {
 
 impl Element for ShapeRecord {
     fn lack(&self) -> Option<String> {
-        let none = self.geometries() == [false; 7];
+        let none = self.geometries() == [false; 9];
         none.then(|| format!("no outline, expected one of {}", GEOMETRIES.join(", ")))
     }
 }
@@ -523,6 +545,15 @@ impl Default for FilterRecord {
     fn default() -> Self {
         let filter = drystone::Filter::default();
         Self { category: filter.category, mask: filter.mask, group: filter.group }
+    }
+}
+
+/// Writes a value that is there as itself: RON would write `Some`.
+#[allow(clippy::ref_option, reason = "serde calls it so")]
+fn plain<S: Serializer>(value: &Option<Pair>, serializer: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => value.serialize(serializer),
+        None => serializer.serialize_none(),
     }
 }
 
@@ -592,6 +623,39 @@ pub struct Segment {
     /// Second end, m.
     #[schemars(schema_with = "schema::position")]
     pub b: Pair,
+}
+
+/// A line from `a` to `b` that touches bodies on the right side of the way from `a` to `b`.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a link object")]
+pub struct Link {
+    /// Start, m.
+    #[schemars(schema_with = "schema::position")]
+    pub a: Pair,
+    /// End, m.
+    #[schemars(schema_with = "schema::position")]
+    pub b: Pair,
+    /// Start of the link before it, m. Left out: the chain begins here, at a corner.
+    #[serde(default, deserialize_with = "given", serialize_with = "plain", skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::position")]
+    pub before: Option<Pair>,
+    /// End of the link after it, m. Left out: the chain ends here, at a corner.
+    #[serde(default, deserialize_with = "given", serialize_with = "plain", skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::position")]
+    pub after: Option<Pair>,
+}
+
+/// Links through points.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a chain object")]
+pub struct Chain {
+    /// At least 2 points, each at least 0.1 mm from the one before, m. Bodies touch the right side of the way through
+    /// them, so a ground goes from right to left.
+    #[schemars(length(min = 2))]
+    pub points: Vec<Pair>,
+    /// True if the last point is linked to the first one; then at least 3 points.
+    #[serde(rename = "loop", default)]
+    pub is_loop: bool,
 }
 
 /// Everything below a line. Static and kinematic bodies only.

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::schema;
 use drystone::low_level::scene::check;
-use drystone::{BodyType, Mode, RestitutionMix};
+use drystone::{BodyType, Mixing, Mode};
 
 /// A value that is given as a word in the file.
 pub trait Word: Copy + PartialEq + 'static {
@@ -38,9 +38,15 @@ impl Word for Mode {
         &[("soft", Self::Soft), ("baumgarte", Self::Baumgarte), ("projection", Self::Projection)];
 }
 
-impl Word for RestitutionMix {
-    const EXPECTED: &'static str = "min or max";
-    const WORDS: &'static [(&'static str, Self)] = &[("min", Self::Min), ("max", Self::Max)];
+impl Word for Mixing {
+    const EXPECTED: &'static str = "min, max, geometric, mean or product";
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("min", Self::Min),
+        ("max", Self::Max),
+        ("geometric", Self::Geometric),
+        ("mean", Self::Mean),
+        ("product", Self::Product),
+    ];
 }
 
 /// A [`Word`] in a file: a string in JSON, an identifier in RON.

@@ -5,7 +5,7 @@ use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::joint_records::{JointType, MotorRecord, SpringRecord};
 use super::records::{
-    BoxRecord, Capsule, FieldRecord, FilterRecord, HalfPlane, PathRecord, PointField, Polygon, Round, Segment,
+    BoxRecord, Capsule, FieldRecord, FilterRecord, HalfPlane, Link, PathRecord, PointField, Polygon, Round, Segment,
     ViewRecord,
 };
 use super::values::{Named, Pair, Word};
@@ -243,6 +243,7 @@ impl Serialize for GivenSettings<'_> {
         keys.switch("recycle", s.recycle, d.recycle)?;
         keys.given("restitution_threshold", s.restitution_threshold.as_ref())?;
         keys.word("restitution_mix", s.restitution_mix, d.restitution_mix)?;
+        keys.word("friction_mix", s.friction_mix, d.friction_mix)?;
         keys.given("max_speed", s.max_speed.as_ref())?;
         keys.given("max_spin", s.max_spin.as_ref())?;
         keys.switch("strict", s.strict, d.strict)?;
@@ -290,7 +291,7 @@ impl Serialize for Out<'_, Shape> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let s = self.0;
         let d = Shape::new(s.geometry.clone());
-        let mut keys = ObjectKeys(serializer.serialize_struct("Shape", 10)?);
+        let mut keys = ObjectKeys(serializer.serialize_struct("Shape", 11)?);
         match &s.geometry {
             &Geometry::Circle { radius } => keys.0.serialize_field("circle", &Round { radius })?,
             &Geometry::Box { half, radius } => {
@@ -305,6 +306,10 @@ impl Serialize for Out<'_, Shape> {
             }
             &Geometry::Segment { a, b } => {
                 keys.0.serialize_field("segment", &Segment { a: Pair(a), b: Pair(b) })?;
+            }
+            &Geometry::Link { a, b, before, after } => {
+                let link = Link { a: Pair(a), b: Pair(b), before: before.map(Pair), after: after.map(Pair) };
+                keys.0.serialize_field("link", &link)?;
             }
             &Geometry::HalfPlane { normal, offset } => {
                 keys.0.serialize_field("half_plane", &HalfPlane { normal: Pair(normal), offset })?;
@@ -324,6 +329,7 @@ impl Serialize for Out<'_, Shape> {
             keys.0.serialize_field("filter", &FilterRecord { category, mask, group })?;
         }
         keys.switch("sensor", s.sensor, d.sensor)?;
+        keys.switch("one_way", s.one_way, d.one_way)?;
         keys.0.end()
     }
 }

@@ -202,7 +202,8 @@ pub struct QueriesRequest {
     queries: Vec<QueryRecord>,
 }
 
-/// Runs ray, point, box and overlap queries against the current state of the world.
+/// Runs queries against the current state of the world: rays, casts of shapes, and the shapes at a point, in a box or
+/// under a shape.
 ///
 /// All queries of a request see the same state; the world does not step until they are answered. Together they may
 /// find `limits.found` shapes and take `limits.query_seconds` of computing.

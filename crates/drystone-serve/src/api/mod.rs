@@ -26,6 +26,7 @@ mod asked;
 mod content;
 mod create;
 mod description;
+mod export;
 mod guard;
 mod guesses;
 mod keep;
@@ -39,7 +40,7 @@ mod worlds;
 
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -88,6 +89,7 @@ pub struct ApiState {
     guard: Arc<Guard>,
     sockets: Arc<Semaphore>,
     creating: Arc<Semaphore>,
+    exporting: Arc<Semaphore>,
     creations: Arc<create::Creations>,
     pictures: Arc<scenes::ScenePictures>,
     figures: Arc<Mutex<MetricsText>>,
@@ -114,6 +116,7 @@ impl ApiState {
             guard: Arc::new(Guard::new(&config, local)),
             sockets: Arc::new(Semaphore::new(config.limits.sockets)),
             creating: Arc::new(Semaphore::new(MAX_CREATING)),
+            exporting: Arc::new(Semaphore::new(1)),
             creations: Arc::default(),
             pictures: Arc::default(),
             figures: Arc::default(),
@@ -182,6 +185,7 @@ fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(scene::body))
         .routes(routes!(ask::joints))
         .routes(routes!(scene::scene))
+        .routes(routes!(export::page))
         .routes(routes!(ask::metrics))
         .routes(routes!(ask::series))
         .routes(routes!(ask::events))
@@ -447,6 +451,15 @@ const PAGE_FILES: [(&str, &str, &str); 14] = [
     ("/page/act.js", "text/javascript; charset=utf-8", include_str!("page/act.js")),
 ];
 
+/// Content security policy of the page. An exported page opens in a `blob:` URL, which is under it as well.
+static POLICY: LazyLock<String> = LazyLock::new(|| {
+    let [script, style] = drystone_web::policy_hashes();
+    format!(
+        "default-src 'none'; script-src 'self' {script}; style-src 'self' {style}; connect-src 'self'; img-src data:; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+});
+
 fn page_files() -> Router<ApiState> {
     PAGE_FILES.into_iter().fold(Router::new(), |router, (path, kind, text)| {
         router.route(path, axum::routing::get(async move || page_file(kind, text)))
@@ -454,11 +467,12 @@ fn page_files() -> Router<ApiState> {
 }
 
 fn page_file(kind: &'static str, text: &'static str) -> Response {
-    let policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
-                  base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
     // Page and scripts of different versions do not fit together: browsers must check for new ones each time.
-    let headers =
-        [(header::CONTENT_TYPE, kind), (header::CONTENT_SECURITY_POLICY, policy), (header::CACHE_CONTROL, "no-cache")];
+    let headers = [
+        (header::CONTENT_TYPE, kind),
+        (header::CONTENT_SECURITY_POLICY, POLICY.as_str()),
+        (header::CACHE_CONTROL, "no-cache"),
+    ];
     (headers, text).into_response()
 }
 

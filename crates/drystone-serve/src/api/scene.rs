@@ -9,7 +9,7 @@ use utoipa::openapi::schema::Schema;
 use utoipa::openapi::{Ref, RefOr};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::ask::{charging, read, with_reserved};
+use super::ask::{Growing, charging, read, with_reserved};
 use super::asked::in_store;
 use super::guard::{Caller, OwnWorld};
 use super::{ApiState, PathParameters};
@@ -45,23 +45,33 @@ pub async fn scene(
     Extension(caller): Extension<Arc<Caller>>,
     OwnWorld(id): OwnWorld,
 ) -> Result<Response, Problem> {
+    let (text, growing) = present(&state, &caller, id, |scene| file::write_json(&scene)).await?;
+    let body = text.into_bytes();
+    Ok(with_reserved(Answer { status: 200, content_type: "application/json", body, again: false }, &growing))
+}
+
+/// Returns what a function makes of the scene that a world has become, and the memory reserved for it. The function
+/// runs on a thread that may block.
+pub(super) async fn present<T: Send + 'static>(
+    state: &ApiState,
+    caller: &Arc<Caller>,
+    id: String,
+    make: impl FnOnce(Scene) -> T + Send + 'static,
+) -> Result<(T, Growing), Problem> {
     let (charge, growing) = charging(caller.clone(), 0);
     let past = Arc::new(Mutex::new(None));
     let own = past.clone();
     let hand_over = move |past: PastState| *own.lock().unwrap_or_else(PoisonError::into_inner) = Some(past);
-    read(&state, &id, Read::Past(Box::new(hand_over), charge)).await?;
+    read(state, &id, Read::Past(Box::new(hand_over), charge)).await?;
     let past: Option<PastState> = past.lock().unwrap_or_else(PoisonError::into_inner).take();
     let past = past.ok_or_else(|| Problem::internal("the session returned no state"))?;
-    let text = in_store(&state, &caller, move |store| {
+    let made = in_store(state, caller, move |store| {
         let (_, text) = store.read(&id, WORLD)?;
         // Parsing a large scene takes as long as reading it, and also happens on a thread that may block.
-        Ok(first_scene(text).map_err(Problem::damaged).and_then(|first| {
-            let scene = past.scene(&first).map_err(Problem::conflict)?;
-            Ok(file::write_json(&scene))
-        }))
+        let first = first_scene(text).map_err(Problem::damaged);
+        Ok(first.and_then(|first| past.scene(&first).map_err(Problem::conflict)).map(make))
     });
-    let body = text.await??.into_bytes();
-    Ok(with_reserved(Answer { status: 200, content_type: "application/json", body, again: false }, &growing))
+    Ok((made.await??, growing))
 }
 
 /// Returns a body in its current state, written as in a scene, with its joints.

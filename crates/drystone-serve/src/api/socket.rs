@@ -127,7 +127,7 @@ fn region(text: &str) -> Result<[f32; 4], Problem> {
 /// Streams frames of a world over a WebSocket, which also accepts commands.
 ///
 /// The subprotocol is `drystone.v1`; where a header cannot be sent, add `bearer.TOKEN`, or `bearer-hex.` and the
-/// bytes of the token in hexadecimal. A frame is binary, as described in `src/stream.rs` and `python/README.md`: all
+/// bytes of the token in hexadecimal. A frame is binary, as described in `src/stream.rs` and `python/CLIENT.md`: all
 /// bodies, or those that moved since the last frame, in quanta. A slow client gets the newest frame and the number
 /// of skipped ones.
 #[utoipa::path(get, path = "/v1/worlds/{id}/stream", tag = "watch", params(("id" = String, Path), StreamRequest),

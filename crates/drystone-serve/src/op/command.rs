@@ -135,6 +135,19 @@ pub enum CommandRecord {
         #[schema(schema_with = scene_body)]
         with: Box<RawValue>,
     },
+    /// Sets properties of bodies, all or none. The bodies keep their poses, contacts and joints.
+    Set {
+        /// Ids, indices or names of the bodies.
+        #[schema(value_type = Vec<BodySelector>)]
+        bodies: Refs<BodySelector>,
+        /// Properties by the names of a scene file: `type`, `mass`, `inertia`, `fixed_rotation`, `bullet`, `can_sleep`,
+        /// `gravity_scale`, `linear_damping`, `angular_damping`; and of all their shapes, or with `shape` of the one
+        /// with this number, `friction`, `kinetic_friction`, `restitution`, `tangent_speed`, `rolling_resistance`,
+        /// `filter`.
+        #[serde(deserialize_with = "compacted")]
+        #[schema(value_type = Object)]
+        properties: Box<RawValue>,
+    },
     /// Adds a joint, written as in a scene file without its bodies.
     Join {
         /// First body; default: the world.
@@ -146,6 +159,15 @@ pub enum CommandRecord {
         #[serde(deserialize_with = "compacted")]
         #[schema(value_type = Object)]
         joint: Box<RawValue>,
+    },
+    /// Replaces a joint: with a motor, limits, a spring, or another type. It keeps its id and its bodies.
+    ReplaceJoint {
+        /// Id, index or name of the joint.
+        joint: JointRef,
+        /// New description, written as in a scene without `a` and `b`.
+        #[serde(deserialize_with = "compacted")]
+        #[schema(value_type = Object)]
+        with: Box<RawValue>,
     },
     /// Removes joints.
     Unjoin {
@@ -271,7 +293,9 @@ impl CommandRecord {
             Self::Spawn { .. } => "spawn",
             Self::Remove { .. } => "remove",
             Self::Replace { .. } => "replace",
+            Self::Set { .. } => "set",
             Self::Join { .. } => "join",
+            Self::ReplaceJoint { .. } => "replace_joint",
             Self::Unjoin { .. } => "unjoin",
             Self::Mouse { .. } => "mouse",
             Self::Release { .. } => "release",

@@ -13,8 +13,8 @@ use super::{Additions, CommandRecord};
 use crate::config::Limits;
 use crate::problem::Problem;
 use drystone::Geometry;
-use drystone::{Body, Joint};
-use drystone_scenes::file;
+use drystone::{Body, Joint, Property};
+use drystone_scenes::file::{self, parse_properties};
 
 /// Longest name of a pointer, bytes.
 const MAX_POINTER: usize = 64;
@@ -243,6 +243,20 @@ pub fn read_shape(shape: &RawValue) -> Result<Geometry, Problem> {
     })?;
     let shape = bodies.into_iter().flat_map(|body| body.shapes).next();
     shape.map(|shape| shape.geometry).ok_or_else(|| Problem::invalid("there is no shape"))
+}
+
+/// Parses properties of a body.
+///
+/// # Errors
+/// The first mistake, with its path relative to the command.
+pub fn read_properties(properties: &RawValue) -> Result<Vec<Property>, Problem> {
+    if properties.get().len() > MAX_PART {
+        return Err(Problem::limit(format!("the properties have more than {MAX_PART} bytes")).at("properties"));
+    }
+    parse_properties(properties.get(), "properties.json").map_err(|error| {
+        let dot = if error.path.is_empty() { "" } else { "." };
+        Problem::invalid(error.problem).at(format!("properties{dot}{}", error.path)).expected(error.expected)
+    })
 }
 
 /// Parses a joint as in a scene file, without its bodies.

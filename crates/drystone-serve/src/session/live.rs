@@ -1,27 +1,25 @@
 //! World in memory, with the data that its session keeps beside the snapshot. Everything here depends only on the
 //! world and the log records, so that a replay gives the same result.
 
+mod commands;
+mod replay;
+
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io;
 
-use glam::Vec2;
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use self::replay::{ReplayEntry, ReplayedChange, journal};
 use super::keys::{AnswerIndex, Recent, RecordedAnswer, Spill};
 use super::population;
 use crate::hosted::Hosted;
-use crate::op::{
-    Additions, BodySelector, CommandRecord, ENTRY_BYTES, ID_BYTES, MAX_POINTERS, PartList, Plain, RequestKey,
-    body_from_text, find_body, find_joint, joint_from_text, read_body, read_joint, read_parts,
-};
+use crate::op::{Additions, BodySelector, CommandRecord, RequestKey, body_from_text, find_body};
 use crate::problem::Problem;
 use crate::store::Store;
 use crate::unix_seconds;
 use drystone::Event;
-use drystone::low_level::population::{Alteration, Journal};
-use drystone::{BodyId, Joint, JointCommand, JointId, JointKind, Scene, WorldError};
+use drystone::{BodyId, Scene, WorldError};
 use drystone_scenes::SavedWorld;
 use drystone_scenes::saved::Present;
 
@@ -75,38 +73,6 @@ pub struct Playback {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PointerJoint {
     joint: String,
-}
-
-/// Change of the population, as recorded in checkpoints.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct ReplayEntry {
-    at: u64,
-    what: ReplayedChange,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum ReplayedChange {
-    Spawn { bodies: PartList, joints: PartList, ids: Vec<String> },
-    Remove { bodies: Vec<String> },
-    Replace { body: String, with: Box<RawValue> },
-    Join { a: Option<String>, b: String, joint: Box<RawValue> },
-    Grab { body: String, point: [f32; 2], target: [f32; 2], max_force: f32, hertz: f32, damping_ratio: f32 },
-    Unjoin { joints: Vec<String> },
-}
-
-impl ReplayEntry {
-    /// Returns the approximate size in bytes.
-    fn bytes(&self) -> usize {
-        ENTRY_BYTES
-            + match &self.what {
-                ReplayedChange::Spawn { bodies, joints, ids } => bodies.bytes() + joints.bytes() + ID_BYTES * ids.len(),
-                ReplayedChange::Remove { bodies: ids } | ReplayedChange::Unjoin { joints: ids } => ID_BYTES * ids.len(),
-                ReplayedChange::Replace { with, .. } => ID_BYTES + with.get().len(),
-                ReplayedChange::Join { joint, .. } => 2 * ID_BYTES + joint.get().len(),
-                ReplayedChange::Grab { .. } => 3 * ENTRY_BYTES,
-            }
-    }
 }
 
 /// Result of a request, for the client.
@@ -435,233 +401,6 @@ impl Live {
         self.journal_bytes += entry.bytes();
         self.memory.journal.push(entry);
     }
-
-    fn one(&mut self, command: &CommandRecord, names: &mut Names) -> RequestOutcome {
-        match command.plain() {
-            Some(Plain::Body(body, command)) => {
-                let id = names.find(&mut self.world, &body).map_err(|problem| problem.at("body"))?;
-                self.world.command(id, command)?;
-                return Ok(json!({}));
-            }
-            Some(Plain::Joint(joint, command)) => {
-                let id = find_joint(&self.world, &joint).map_err(|problem| problem.at("joint"))?;
-                self.world.command_joint(id, command)?;
-                return Ok(json!({}));
-            }
-            None => {}
-        }
-        match command {
-            CommandRecord::WakeAll {} => {
-                self.world.wake_all();
-                Ok(json!({}))
-            }
-            CommandRecord::Gravity { gravity } => {
-                self.world.set_gravity(gravity.unwrap_or(self.first_gravity).into())?;
-                let now = self.world.compiled().params.gravity;
-                self.memory.gravity = (now.map(f32::to_bits) != self.first_gravity.map(f32::to_bits)).then_some(now);
-                Ok(json!({}))
-            }
-            CommandRecord::Spawn { bodies, joints } => self.spawn(bodies, joints, names),
-            CommandRecord::Remove { bodies } => {
-                let mut ids = Vec::new();
-                bodies.try_each(|place, body| {
-                    let id = names.find(&mut self.world, &body);
-                    ids.push(id.map_err(|problem| problem.at(format!("bodies[{place}]")))?);
-                    Ok(())
-                })?;
-                self.world.remove_bodies(&ids)?;
-                self.note(ReplayedChange::Remove { bodies: ids.iter().map(ToString::to_string).collect() });
-                Ok(json!({}))
-            }
-            CommandRecord::Replace { body, with } => {
-                let id = names.find(&mut self.world, body).map_err(|problem| problem.at("body"))?;
-                let built = read_body(with)?;
-                self.world.replace_body(id, &built).map_err(|error| part_problem(error, "bodies[0]", "with"))?;
-                names.learn(built.id.as_deref(), id);
-                self.note(ReplayedChange::Replace { body: id.to_string(), with: with.clone() });
-                Ok(json!({}))
-            }
-            CommandRecord::Join { a, b, joint } => {
-                let a = a.as_ref().map(|a| names.find(&mut self.world, a)).transpose();
-                let a = a.map_err(|problem| problem.at("a"))?;
-                let id = names.find(&mut self.world, b).map_err(|problem| problem.at("b"))?;
-                let built = read_joint(joint, a.is_none())?;
-                let made = self.world.add_joints_between(&[(a, id, built)]).map_err(joint_problem)?;
-                self.note(ReplayedChange::Join {
-                    a: a.map(|a| a.to_string()),
-                    b: id.to_string(),
-                    joint: joint.clone(),
-                });
-                Ok(json!({ "joint": made.first().map(ToString::to_string) }))
-            }
-            CommandRecord::Unjoin { joints } => {
-                let mut ids = Vec::new();
-                joints.try_each(|place, joint| {
-                    let id = find_joint(&self.world, &joint);
-                    ids.push(id.map_err(|problem| problem.at(format!("joints[{place}]")))?);
-                    Ok(())
-                })?;
-                self.unjoin(&ids)?;
-                Ok(json!({}))
-            }
-            CommandRecord::Mouse { pointer, body, point, target, max_force, hertz, damping_ratio } => {
-                let held = self.memory.pointers.get(pointer).and_then(|held| joint_from_text(&held.joint).ok());
-                if let Some(joint) = held.filter(|joint| self.world.joint_id(joint.index as usize) == Some(*joint)) {
-                    self.world.command_joint(joint, JointCommand::Target((*target).into()))?;
-                    return Ok(json!({ "joint": joint.to_string() }));
-                }
-                self.memory.pointers.remove(pointer);
-                let Some(body) = body else {
-                    let detail = "the pointer holds nothing, and there is no body to grab";
-                    return Err(Problem::invalid(detail).at("body"));
-                };
-                if self.memory.pointers.len() >= MAX_POINTERS {
-                    return Err(Problem::limit(format!("at most {MAX_POINTERS} pointers hold bodies of a world")));
-                }
-                let id = names.find(&mut self.world, body).map_err(|problem| problem.at("body"))?;
-                let grab = ReplayedChange::Grab {
-                    body: id.to_string(),
-                    point: *point,
-                    target: *target,
-                    max_force: *max_force,
-                    hertz: *hertz,
-                    damping_ratio: *damping_ratio,
-                };
-                let joint = grabbing(*point, *target, *max_force, *hertz, *damping_ratio);
-                let made = self.world.add_joints_between(&[(None, id, joint)]).map_err(joint_problem)?;
-                let joint = made.first().map(ToString::to_string).unwrap_or_default();
-                self.note(grab);
-                self.memory.pointers.insert(pointer.clone(), PointerJoint { joint: joint.clone() });
-                Ok(json!({ "joint": joint }))
-            }
-            CommandRecord::Release { pointer } => {
-                let Some(held) = self.memory.pointers.remove(pointer) else { return Ok(json!({ "released": false })) };
-                let joint = joint_from_text(&held.joint).map_err(Problem::internal)?;
-                // The joint may have been removed with its body.
-                let there = self.world.joint_id(joint.index as usize) == Some(joint);
-                if there {
-                    self.unjoin(&[joint])?;
-                }
-                Ok(json!({ "released": there }))
-            }
-            // All other commands are plain.
-            _ => Err(Problem::internal("unknown command")),
-        }
-    }
-
-    fn unjoin(&mut self, joints: &[JointId]) -> Result<(), Problem> {
-        self.world.remove_joints(joints)?;
-        self.note(ReplayedChange::Unjoin { joints: joints.iter().map(ToString::to_string).collect() });
-        Ok(())
-    }
-
-    fn spawn(&mut self, bodies: &PartList, joints: &PartList, names: &mut Names) -> RequestOutcome {
-        let (built, ties) = read_parts(bodies, joints)?;
-        let ids = self.world.add_bodies(&built)?;
-        let texts: Vec<String> = ids.iter().map(ToString::to_string).collect();
-        let ties: Vec<_> = ties.into_iter().filter_map(|joint| between(&ids, joint)).collect();
-        if let Err(error) = self.world.add_joints_between(&ties) {
-            // All or nothing.
-            self.world.remove_bodies(&ids)?;
-            self.note(ReplayedChange::Spawn {
-                bodies: bodies.clone(),
-                joints: PartList::default(),
-                ids: texts.clone(),
-            });
-            self.note(ReplayedChange::Remove { bodies: texts });
-            return Err(error.into());
-        }
-        for (body, id) in built.iter().zip(&ids) {
-            names.learn(body.id.as_deref(), *id);
-        }
-        self.note(ReplayedChange::Spawn { bodies: bodies.clone(), joints: joints.clone(), ids: texts.clone() });
-        Ok(json!({ "bodies": texts }))
-    }
-}
-
-/// Replaces the library's path of a body or joint with that of the command.
-fn part_problem(error: WorldError, from: &str, to: &str) -> Problem {
-    let problem = Problem::from(error);
-    let path = problem.path.as_deref().and_then(|path| path.strip_prefix(from));
-    let path = path.map(|rest| format!("{to}{rest}"));
-    Problem { path, ..problem }
-}
-
-fn joint_problem(error: WorldError) -> Problem {
-    part_problem(error, "joints[0]", "joint")
-}
-
-fn grabbing(point: [f32; 2], target: [f32; 2], max_force: f32, hertz: f32, damping_ratio: f32) -> Joint {
-    let kind = JointKind::Mouse { target: target.into(), max_force };
-    Joint {
-        id: None,
-        a: None,
-        b: 0,
-        anchor_a: Vec2::ZERO,
-        anchor_b: point.into(),
-        kind,
-        collide: false,
-        hertz: Some(hertz),
-        damping_ratio: Some(damping_ratio),
-        break_force: None,
-        break_torque: None,
-        enabled: true,
-    }
-}
-
-/// Returns a joint between new bodies, by their ids.
-fn between(ids: &[BodyId], joint: Joint) -> Option<(Option<BodyId>, BodyId, Joint)> {
-    let a = match joint.a {
-        None => None,
-        Some(a) => Some(*ids.get(a)?),
-    };
-    Some((a, *ids.get(joint.b)?, joint))
-}
-
-/// Converts the journal to the library's form.
-fn journal(memory: &SessionMemory) -> Result<Journal, String> {
-    let detail = |problem: Problem| problem.detail;
-    let mut journal = Journal::default();
-    if let Some(gravity) = memory.gravity {
-        // Only the last value counts, and no table depends on its time.
-        journal.push(0, Alteration::Gravity(gravity.into()));
-    }
-    for ReplayEntry { at, what } in &memory.journal {
-        match what {
-            ReplayedChange::Spawn { bodies, joints, ids } => {
-                let (bodies, ties) = read_parts(bodies, joints).map_err(detail)?;
-                let ids: Result<Vec<BodyId>, String> = ids.iter().map(|id| body_from_text(id)).collect();
-                let ids = ids?;
-                journal.push(*at, Alteration::AddBodies(bodies));
-                if !ties.is_empty() {
-                    let ties = ties.into_iter().filter_map(|joint| between(&ids, joint)).collect();
-                    journal.push(*at, Alteration::AddJointsBetween(ties));
-                }
-            }
-            ReplayedChange::Remove { bodies } => {
-                let ids: Result<_, String> = bodies.iter().map(|id| body_from_text(id)).collect();
-                journal.push(*at, Alteration::RemoveBodies(ids?));
-            }
-            ReplayedChange::Replace { body, with } => {
-                let built = Box::new(read_body(with).map_err(detail)?);
-                journal.push(*at, Alteration::ReplaceBody(body_from_text(body)?, built));
-            }
-            ReplayedChange::Join { a, b, joint } => {
-                let a = a.as_deref().map(body_from_text).transpose()?;
-                let joint = read_joint(joint, a.is_none()).map_err(detail)?;
-                journal.push(*at, Alteration::AddJointsBetween(vec![(a, body_from_text(b)?, joint)]));
-            }
-            ReplayedChange::Grab { body, point, target, max_force, hertz, damping_ratio } => {
-                let joint = grabbing(*point, *target, *max_force, *hertz, *damping_ratio);
-                journal.push(*at, Alteration::AddJointsBetween(vec![(None, body_from_text(body)?, joint)]));
-            }
-            ReplayedChange::Unjoin { joints } => {
-                let ids: Result<_, String> = joints.iter().map(|id| joint_from_text(id)).collect();
-                journal.push(*at, Alteration::RemoveJoints(ids?));
-            }
-        }
-    }
-    Ok(journal)
 }
 
 impl Names {

@@ -13,7 +13,7 @@ use super::series::SeriesRequest;
 use super::{Answer, ReplySender};
 use crate::answers::{self, Circle, HalfPlaneOutline, PolygonOutline, QueryAnswer, ShapeOf, ShapeOutline, wide};
 use crate::config::Limits;
-use crate::op::{BodySelector, find_body, read_shape};
+use crate::op::{BodySelector, body_from_text, find_body, read_shape};
 use crate::problem::Problem;
 use crate::stream::StreamFrame;
 use drystone::EventKind;
@@ -24,7 +24,7 @@ use drystone::low_level::types::{
     ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_ROLE, ROW_SPRING, ROW_UPPER, SENSOR_SHAPE, ShapeData,
     VACANT, VERTEX_COUNT_SHIFT, WORLD_A,
 };
-use drystone::{Answers, Filter, JointId, Query, QueryBounds, Snapshot, WorldError};
+use drystone::{Answers, Filter, JointId, Query, QueryBounds, QueryKind, Snapshot, WorldError};
 use drystone_scenes::npz;
 
 /// Read-only request to a session.
@@ -466,8 +466,11 @@ impl Asking {
             }
             Err(error) => return Err(error),
         };
-        let found: usize = (0..answers.len()).map(|query| answers.found(query).len()).sum();
-        let more = found * SHAPE_BYTES + answers.len() * HIT_BYTES;
+        let shapes: usize = (0..answers.len()).map(|query| answers.found(query).len()).sum();
+        let is_all = |query: &usize| matches!(queries[*query].kind, QueryKind::RayAll { .. });
+        let hits: usize = (0..answers.len()).filter(is_all).map(|query| answers.hits(query).len()).sum();
+        let found = shapes + hits;
+        let more = shapes * SHAPE_BYTES + (answers.len() + hits) * HIT_BYTES;
         if let Err(problem) = (self.questions.charge)(more) {
             return Ok(Some(Err(problem)));
         }
@@ -490,17 +493,23 @@ impl Asking {
     fn write(&mut self, live: &mut Live, found: &Answers) {
         let mut id = |slot: usize| live.world.body_id(slot).map(|id| id.to_string());
         for index in 0..found.len() {
-            let row = if matches!(self.questions.queries[self.done + index], Query::Ray { .. }) {
-                QueryAnswer::Hit(found.hit(index).map(|hit| answers::RayAnswer {
-                    body: id(hit.body),
-                    shape: hit.shape,
-                    point: wide(hit.point.to_array()),
-                    normal: wide(hit.normal.to_array()),
-                    fraction: hit.fraction.into(),
-                }))
-            } else {
-                let shapes = found.found(index).iter();
-                QueryAnswer::Found(shapes.map(|found| ShapeOf { body: id(found.body), shape: found.shape }).collect())
+            let kind = &self.questions.queries[self.done + index].kind;
+            let mut hits = found.hits(index).iter().map(|hit| answers::RayAnswer {
+                body: id(hit.body),
+                shape: hit.shape,
+                point: wide(hit.point.to_array()),
+                normal: wide(hit.normal.to_array()),
+                fraction: hit.fraction.into(),
+                depth: matches!(kind, QueryKind::Cast { .. }).then(|| hit.depth.into()),
+            });
+            let row = match kind {
+                QueryKind::Ray { .. } | QueryKind::Cast { .. } => QueryAnswer::Hit(hits.next()),
+                QueryKind::RayAll { .. } => QueryAnswer::Hits(hits.collect()),
+                QueryKind::Point { .. } | QueryKind::Aabb { .. } | QueryKind::Overlap { .. } => {
+                    drop(hits);
+                    let shapes = found.found(index).iter();
+                    QueryAnswer::Found(shapes.map(|at| ShapeOf { body: id(at.body), shape: at.shape }).collect())
+                }
             };
             if self.done + index > 0 {
                 self.body.push(b',');
@@ -524,6 +533,41 @@ pub enum QueryRecord {
         /// Filter of the shapes that the ray can hit.
         #[serde(default)]
         filter: QueryFilterRecord,
+        /// Id of a body that it does not meet.
+        #[serde(default)]
+        ignore: Option<String>,
+    },
+    /// Finds all shapes on the segment from one point to another, nearest first.
+    RayAll {
+        /// Start, m.
+        from: [f32; 2],
+        /// End, m.
+        to: [f32; 2],
+        /// Filter of the shapes that the ray can hit.
+        #[serde(default)]
+        filter: QueryFilterRecord,
+        /// Id of a body that it does not meet.
+        #[serde(default)]
+        ignore: Option<String>,
+    },
+    /// Finds the first shape that a given shape meets as it moves without turning.
+    Cast {
+        /// Shape, written as in a scene, such as `{"circle": {"radius": 1}}`.
+        #[schema(value_type = Object)]
+        shape: Box<RawValue>,
+        /// Position of the shape's origin at the start, m.
+        position: [f32; 2],
+        /// Angle, rad.
+        #[serde(default)]
+        angle: f32,
+        /// Motion, m.
+        motion: [f32; 2],
+        /// Filter of the shapes that it can meet.
+        #[serde(default)]
+        filter: QueryFilterRecord,
+        /// Id of a body that it does not meet.
+        #[serde(default)]
+        ignore: Option<String>,
     },
     /// Finds the shapes that contain a point.
     Point {
@@ -532,6 +576,9 @@ pub enum QueryRecord {
         /// Filter of the shapes to find.
         #[serde(default)]
         filter: QueryFilterRecord,
+        /// Id of a body that it does not meet.
+        #[serde(default)]
+        ignore: Option<String>,
     },
     /// Finds the shapes whose bounding boxes overlap this box.
     Aabb {
@@ -542,6 +589,9 @@ pub enum QueryRecord {
         /// Filter of the shapes to find.
         #[serde(default)]
         filter: QueryFilterRecord,
+        /// Id of a body that it does not meet.
+        #[serde(default)]
+        ignore: Option<String>,
     },
     /// Finds the shapes that overlap a given shape.
     Overlap {
@@ -556,6 +606,9 @@ pub enum QueryRecord {
         /// Filter of the shapes to find.
         #[serde(default)]
         filter: QueryFilterRecord,
+        /// Id of a body that it does not meet.
+        #[serde(default)]
+        ignore: Option<String>,
     },
 }
 
@@ -585,18 +638,27 @@ impl QueryRecord {
     /// # Errors
     /// The shape is invalid.
     pub fn query(&self, index: usize) -> Result<Query, Problem> {
-        let with = |query: Query, filter: &QueryFilterRecord| {
-            query.filter(Filter { category: filter.category, mask: filter.mask, group: filter.group })
+        let shape_of = |shape: &RawValue, kind: &str| {
+            read_shape(shape).map_err(|problem| problem.within(&format!("queries[{index}].{kind}.shape")))
         };
-        Ok(match self {
-            Self::Ray { from, to, filter } => with(Query::ray(*from, *to), filter),
-            Self::Point { at, filter } => with(Query::point(*at), filter),
-            Self::Aabb { min, max, filter } => with(Query::aabb(*min, *max), filter),
-            Self::Overlap { shape, position, angle, filter } => {
-                let shape =
-                    read_shape(shape).map_err(|problem| problem.within(&format!("queries[{index}].overlap.shape")))?;
-                with(Query::overlap(shape, *position, *angle), filter)
+        let (kind, query, filter, ignore) = match self {
+            Self::Ray { from, to, filter, ignore } => ("ray", Query::ray(*from, *to), filter, ignore),
+            Self::RayAll { from, to, filter, ignore } => ("ray_all", Query::ray_all(*from, *to), filter, ignore),
+            Self::Point { at, filter, ignore } => ("point", Query::point(*at), filter, ignore),
+            Self::Aabb { min, max, filter, ignore } => ("aabb", Query::aabb(*min, *max), filter, ignore),
+            Self::Cast { shape, position, angle, motion, filter, ignore } => {
+                ("cast", Query::cast(shape_of(shape, "cast")?, *position, *angle, *motion), filter, ignore)
             }
-        })
+            Self::Overlap { shape, position, angle, filter, ignore } => {
+                ("overlap", Query::overlap(shape_of(shape, "overlap")?, *position, *angle), filter, ignore)
+            }
+        };
+        let QueryFilterRecord { category, mask, group } = *filter;
+        let query = query.filter(Filter { category, mask, group });
+        let Some(text) = ignore else { return Ok(query) };
+        let body = body_from_text(text).map_err(|detail| {
+            Problem::invalid(detail).at(format!("queries[{index}].{kind}.ignore")).expected("an id such as \"3.0\"")
+        })?;
+        Ok(query.ignoring(body))
     }
 }

@@ -10,7 +10,7 @@ use drystone::low_level::constants::{
     DEFAULT_HERTZ_SHARE, DEFAULT_PRESSING_THRESHOLD, DEFAULT_PUSH_SPEED, DEFAULT_SLOP,
 };
 use drystone::low_level::scene::Units;
-use drystone::{Mode, RestitutionMix, Settings};
+use drystone::{Mixing, Mode, Settings};
 
 impl App {
     /// Shows the section.
@@ -169,15 +169,28 @@ fn settings_ui(ui: &mut egui::Ui, settings: &mut Settings, units: &Units) {
                 ui.end_row();
             }
         }
-        let mut largest = settings.restitution_mix == RestitutionMix::Max;
-        if ui
-            .checkbox(&mut largest, "larger restitution")
-            .on_hover_text("two materials bounce by the larger of their restitutions; off: by the smaller")
-            .changed()
-        {
-            settings.restitution_mix = if largest { RestitutionMix::Max } else { RestitutionMix::Min };
-        }
     });
+    for (mix, name, hint) in [
+        (&mut settings.restitution_mix, "restitution", "which of two materials' restitutions counts"),
+        (&mut settings.friction_mix, "friction", "how the frictions of two materials are mixed"),
+    ] {
+        let words = |mix: Mixing| match mix {
+            Mixing::Min => "the smaller",
+            Mixing::Max => "the larger",
+            Mixing::Geometric => "√(ab)",
+            Mixing::Mean => "the mean",
+            Mixing::Product => "the product",
+        };
+        egui::ComboBox::new(format!("mix of {name}"), name)
+            .selected_text(words(*mix))
+            .show_ui(ui, |ui| {
+                for choice in [Mixing::Min, Mixing::Max, Mixing::Geometric, Mixing::Mean, Mixing::Product] {
+                    ui.selectable_value(mix, choice, words(choice));
+                }
+            })
+            .response
+            .on_hover_text(hint);
+    }
 }
 
 #[cfg(test)]

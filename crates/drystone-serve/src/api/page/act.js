@@ -282,7 +282,7 @@ for (const box of document.querySelectorAll('[data-layer]')) box.onchange = () =
 const layer = name => () => { const box = document.querySelector(`[data-layer=${name}]`); box.checked = layers[name] = !layers[name]; want_stream(); };
 function show_palette(shown) { $('palette').hidden = !shown; $('build').setAttribute('aria-pressed', shown); }
 $('build').onclick = () => { show_palette($('palette').hidden); if ($('palette').hidden && (DRAWN.includes(tool) || JOINED.includes(tool))) take_tool(''); };
-$('undo').onclick = undo; $('redo').onclick = redo; $('save-scene').onclick = save_scene;
+$('undo').onclick = undo; $('redo').onclick = redo; $('save-scene').onclick = save_scene; $('run-here').onclick = run_here;
 /** On a narrow screen the list and the form are shown on demand. */
 function show_lists(shown) {
   document.body.classList.toggle('lists', shown);
@@ -453,7 +453,7 @@ async function make(body, name, plays = $('run').checked) {
   try {
     const made = await call('POST', '/v1/worlds', body);
     if (busy !== own) return;
-    await open(made.id);
+    await open_world(made.id);
     // Space then runs the world, and does not create another.
     if ($('create').contains(document.activeElement)) $('canvas').focus({ preventScroll: true });
     if (plays && world === made.id && !trouble) { await play(made.id); await list(); }
@@ -518,7 +518,7 @@ async function watch() {
 function recovered() {
   away = false;
   for (const id of ['say', 'mistake']) if ($(id).textContent === AWAY) $(id).textContent = '';
-  if (trouble === AWAY && world) open(world);
+  if (trouble === AWAY && world) open_world(world);
   buttons();
 }
 draw();

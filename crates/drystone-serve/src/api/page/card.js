@@ -166,9 +166,9 @@ for (const [name, input] of Object.entries(fields)) {
     if (typeof value === 'number' && (input.value.trim() === '' || !input.checkValidity())) { say(`${input.dataset.name}: ${input.value || 'nothing'} is not valid; ${input.validationMessage || 'a number is required'}`, input.id); input.value = input.dataset.value ?? ''; return; }
     // A change that the service refuses is undone, and the card shows the current values.
     const work = async (own, kept) => {
-      const number = field => Number(fields[field].value) || 0;
       if (name === 'vx' || name === 'vy' || name === 'spin') {
-        const [vx, vy, spin] = ['vx', 'vy', 'spin'].map(number);
+        // The fields show the motion of the world again by now.
+        const { vx, vy, spin } = { ...shown_motion(bodies.get(Number(id.split('.')[0])), id), [name]: value };
         await command(own, name === 'spin' ? { angular_velocity: { body: id, angular_velocity: spin } } : { velocity: { body: id, velocity: [vx, vy] } });
         ask_motion(id, { vx, vy, spin });
       }
@@ -205,4 +205,19 @@ const save_scene = guard(async () => {
   const own = world, text = await call('GET', on(own, '/scene'), undefined, undefined, 'text');
   stay(own);
   save_file(`${file_name()}.json`, 'application/json', text);
+});
+/** Opens the world, as it is now, in a new tab as a page that runs on the visitor's GPU. The tab is opened before the request: later, browsers take it for a pop-up. */
+const run_here = guard(async () => {
+  const own = world, tab = window.open('', '_blank');
+  if (!tab) throw new Error('The browser has blocked the new tab: allow pop-ups for this address, and press again.');
+  tab.document.title = 'Exporting …';
+  tab.document.body.textContent = 'Exporting the world …';
+  try {
+    const html = await call('GET', on(own, '/page'), undefined, undefined, 'blob');
+    if (!tab.closed) tab.location.replace(URL.createObjectURL(html));
+  } catch (error) {
+    tab.close();
+    throw error;
+  }
+  tell('opened in a new tab');
 });

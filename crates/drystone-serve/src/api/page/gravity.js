@@ -52,7 +52,8 @@ const scene_gravity = guard(() => set_gravity(null));
 /** Returns the gravity at a position on the dial. It snaps to zero close to the middle, to the Earth's value, and to the axes. */
 function gravity_at({ clientX, clientY }) {
   const box = $('gravity').getBoundingClientRect(), by = RIM / DIAL * 64 / box.width;
-  let x = (clientX - box.x - box.width / 2) * by, y = -(clientY - box.y - box.height / 2) * by, size = Math.hypot(x, y);
+  const x = (clientX - box.x - box.width / 2) * by, y = -(clientY - box.y - box.height / 2) * by;
+  let size = Math.hypot(x, y);
   if (size < 1.5) return [0, 0];
   const quarter = Math.PI / 2, angle = Math.atan2(y, x), straight = Math.round(angle / quarter), to = size => {
     if (Math.abs(angle - straight * quarter) > 0.08) return [size * Math.cos(angle), size * Math.sin(angle)];

@@ -37,7 +37,7 @@ const thumbnails = new Map();
 /** Number of frames and lists of joints so far. */
 let taken = 0;
 
-const pause = milliseconds => new Promise(resolve => setTimeout(resolve, milliseconds));
+const pause = milliseconds => new Promise(resolve => { setTimeout(resolve, milliseconds); });
 
 /** Returns the text of a problem: the path once, and the line where the text was parsed by line. */
 function told(problem) {
@@ -197,7 +197,7 @@ async function list() {
     close();
     if (was_deleted) tell('the displayed world was deleted by another client');
   }
-  if (!world && !busy && worlds.length) open((worlds.find(w => w.state !== 'failed') || worlds[0]).id);
+  if (!world && !busy && worlds.length) open_world((worlds.find(w => w.state !== 'failed') || worlds[0]).id);
   panel();
   return worlds;
 }
@@ -209,7 +209,7 @@ function make_item(id) {
   const [image, name, facts, fault] = ['img', 'span', 'small', 'small'].map(kind => document.createElement(kind));
   image.alt = ''; fault.className = 'bad';
   button.dataset.id = id;
-  button.onclick = guard(() => open(id));
+  button.onclick = guard(() => open_world(id));
   button.append(name, facts);
   row.append(button);
   return { row, button, image, name, facts, fault };
@@ -250,7 +250,7 @@ function show(worlds) {
 /** Enables the buttons that can work. */
 function buttons() {
   const works = Boolean(status) && status.state !== 'failed' && !away, playing = Boolean(status) && status.state === 'playing';
-  for (const button of [...['play', 'step', 'back', 'gravity', 'gravity-open', 'gravity-menu', 'restart', 'fit', 'measure', 'picture', 'keep', 'kept-menu', 'save-scene', 'build', 'graph'].map($), ...document.querySelectorAll('[data-tool]')]) button.disabled = !works;
+  for (const button of [...['play', 'step', 'back', 'gravity', 'gravity-open', 'gravity-menu', 'restart', 'fit', 'measure', 'picture', 'keep', 'kept-menu', 'save-scene', 'run-here', 'build', 'graph'].map($), ...document.querySelectorAll('[data-tool]')]) button.disabled = !works;
   $('remove').disabled = !status || away;
   $('undo').disabled = !works || !undos.some(u => u.world === world);
   $('redo').disabled = !works || !redos.some(r => r.world === world);
@@ -280,7 +280,7 @@ function close() {
 }
 
 /** Opens a world, with a progress bar until it is drawn. */
-async function open(id) {
+async function open_world(id) {
   close();
   const turn = ++opening, is_on = () => world === id && turn === opening;
   world = id; camera.fitted = false; camera.follows = true; dropped = 0;
@@ -309,7 +309,7 @@ async function open(id) {
     panel();
   }
 }
-$('again').onclick = guard(() => open(world));
+$('again').onclick = guard(() => open_world(world));
 
 /** Opens the world of the address, else the newest that can be drawn, else the newest; none if the user has begun to create one. */
 async function choose() {
@@ -317,7 +317,7 @@ async function choose() {
   if (busy !== own || world) return;
   const first = worlds.find(w => w.id === wanted) || worlds.find(w => w.state !== 'failed') || worlds[0];
   busy = null;
-  if (first) await open(first.id);
+  if (first) await open_world(first.id);
   panel();
 }
 
@@ -326,7 +326,7 @@ addEventListener('hashchange', guard(async () => {
   const wanted = location.hash.slice(1);
   if (!wanted || wanted === world) return;
   const worlds = await list();
-  if (worlds.some(w => w.id === wanted)) await open(wanted); else say(`there is no world ${wanted}`);
+  if (worlds.some(w => w.id === wanted)) await open_world(wanted); else say(`there is no world ${wanted}`);
 }));
 
 /** Loading of shapes in progress, with the repetition that was asked for meanwhile. */

@@ -1,6 +1,6 @@
 """Client of the Drystone service: worlds of rigid bodies in 2D.
 
->>> from drystone_client import Service                              # doctest: +SKIP
+>>> from drystone.client import Service                              # doctest: +SKIP
 >>> world = Service().create("large_pyramid:base=20")                # doctest: +SKIP
 >>> world.step(100)                                                  # doctest: +SKIP
 >>> world.state().position                                           # doctest: +SKIP

@@ -1,7 +1,7 @@
 """Services on a Ray cluster: actors that run and restart `drystone serve`, and a client that finds the service of each
-world. Needs `pip install drystone-client[ray]`.
+world. Needs `pip install "drystone[ray]"`.
 
->>> from drystone_client.ray import Cluster                                      # doctest: +SKIP
+>>> from drystone.client.ray import Cluster                                      # doctest: +SKIP
 >>> with Cluster("s3://bucket/lab", services=4, num_gpus=1) as cluster:          # doctest: +SKIP
 ...     world = cluster.create("large_pyramid:base=20", key="run 1")
 ...     world.step(100)

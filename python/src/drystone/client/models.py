@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, final
+from typing import Any, Literal, TypeAlias, TypedDict, final
+
+if sys.version_info >= (3, 11):
+    from typing import NotRequired
+else:
+    from typing_extensions import NotRequired
 
 
 class Aabb(TypedDict):
@@ -11,6 +17,8 @@ class Aabb(TypedDict):
 
     filter: NotRequired[FilterRecord]
     """Filter of the shapes to find."""
+    ignore: NotRequired[str | None]
+    """Id of a body that it does not meet."""
     max: Sequence[float]
     """Upper right corner, m."""
     min: Sequence[float]
@@ -142,6 +150,31 @@ class BodyState(TypedDict):
     """Velocity of its centre of mass, m/s."""
 
 
+class Cast(TypedDict):
+    """Finds the first shape that a given shape meets as it moves without turning."""
+
+    angle: NotRequired[float]
+    """Angle, rad."""
+    filter: NotRequired[FilterRecord]
+    """Filter of the shapes that it can meet."""
+    ignore: NotRequired[str | None]
+    """Id of a body that it does not meet."""
+    motion: Sequence[float]
+    """Motion, m."""
+    position: Sequence[float]
+    """Position of the shape's origin at the start, m."""
+    shape: Mapping[str, Any]
+    """Shape, written as in a scene, such as `{"circle": {"radius": 1}}`."""
+
+
+@final
+class CastQuery(TypedDict):
+    """Finds the first shape that a given shape meets as it moves without turning."""
+
+    cast: Cast
+    """Finds the first shape that a given shape meets as it moves without turning."""
+
+
 class Checkpoint(TypedDict):
     """Name of a new checkpoint."""
 
@@ -165,7 +198,7 @@ class Circle(TypedDict):
     """Radius, m."""
 
 
-CommandRecord: TypeAlias = "ImpulseCommand | AngularImpulseCommand | ForceCommand | TorqueCommand | VelocityCommand | AngularVelocityCommand | TeleportCommand | TargetCommand | WakeCommand | WakeAllCommand | GravityCommand | SpawnCommand | RemoveCommand | ReplaceCommand | JoinCommand | UnjoinCommand | MouseCommand | ReleaseCommand | MotorCommand | LimitsCommand | LengthCommand | OffsetCommand | SpringTargetCommand | EnableCommand"
+CommandRecord: TypeAlias = "ImpulseCommand | AngularImpulseCommand | ForceCommand | TorqueCommand | VelocityCommand | AngularVelocityCommand | TeleportCommand | TargetCommand | WakeCommand | WakeAllCommand | GravityCommand | SpawnCommand | RemoveCommand | ReplaceCommand | SetCommand | JoinCommand | ReplaceJointCommand | UnjoinCommand | MouseCommand | ReleaseCommand | MotorCommand | LimitsCommand | LengthCommand | OffsetCommand | SpringTargetCommand | EnableCommand"
 """Command to a world: an object whose only key is the command's name."""
 
 
@@ -271,7 +304,7 @@ class ForceCommand(TypedDict):
     """Sets the constant force on a dynamic body from now on."""
 
 
-Found: TypeAlias = "HitFound | FoundFound"
+Found: TypeAlias = "HitFound | HitsFound | FoundFound"
 """Answer to one query."""
 
 
@@ -308,12 +341,14 @@ class HalfPlane(TypedDict):
 
 
 class Hit(TypedDict):
-    """Hit of a ray."""
+    """Hit of a ray or a cast."""
 
     body: NotRequired[str | None]
     """Id of the body."""
+    depth: NotRequired[float | None]
+    """Way out along the normal, m, of a cast that begins in the shape; else 0. Rays have none."""
     fraction: float
-    """Fraction of the ray's length, 0 to 1."""
+    """Fraction of the way from start to end, 0 to 1."""
     normal: Sequence[float]
     """Unit normal out of the shape."""
     point: Sequence[float]
@@ -324,9 +359,17 @@ class Hit(TypedDict):
 
 @final
 class HitFound(TypedDict):
-    """Answer to a ray: the first hit, or `null`."""
+    """Answer to a ray or a cast: the first hit, or `null`."""
 
     hit: Hit | None
+
+
+@final
+class HitsFound(TypedDict):
+    """Answer to a ray whose hits are all wanted, nearest first."""
+
+    hits: Sequence[Hit]
+    """Answer to a ray whose hits are all wanted, nearest first."""
 
 
 class Impulse(TypedDict):
@@ -588,6 +631,8 @@ class Overlap(TypedDict):
     """Angle, rad."""
     filter: NotRequired[FilterRecord]
     """Filter of the shapes to find."""
+    ignore: NotRequired[str | None]
+    """Id of a body that it does not meet."""
     position: Sequence[float]
     """Position of the shape's origin, m."""
     shape: Mapping[str, Any]
@@ -629,6 +674,8 @@ class Point(TypedDict):
     """Point, m."""
     filter: NotRequired[FilterRecord]
     """Filter of the shapes to find."""
+    ignore: NotRequired[str | None]
+    """Id of a body that it does not meet."""
 
 
 @final
@@ -673,7 +720,7 @@ class Problem(TypedDict):
     """`urn:drystone:` and a word for the kind of problem, for programs."""
 
 
-QueryRecord: TypeAlias = "RayQuery | PointQuery | AabbQuery | OverlapQuery"
+QueryRecord: TypeAlias = "RayQuery | RayAllQuery | CastQuery | PointQuery | AabbQuery | OverlapQuery"
 """Geometric query, as clients write it: an object whose only key is the kind of query."""
 
 
@@ -689,10 +736,31 @@ Ray = TypedDict(
     {
         "filter": "NotRequired[FilterRecord]",
         "from": "Sequence[float]",
+        "ignore": "NotRequired[str | None]",
         "to": "Sequence[float]",
     },
 )
 """Finds the first shape on the segment from one point to another."""
+
+
+RayAll = TypedDict(
+    "RayAll",
+    {
+        "filter": "NotRequired[FilterRecord]",
+        "from": "Sequence[float]",
+        "ignore": "NotRequired[str | None]",
+        "to": "Sequence[float]",
+    },
+)
+"""Finds all shapes on the segment from one point to another, nearest first."""
+
+
+@final
+class RayAllQuery(TypedDict):
+    """Finds all shapes on the segment from one point to another, nearest first."""
+
+    ray_all: RayAll
+    """Finds all shapes on the segment from one point to another, nearest first."""
 
 
 @final
@@ -752,6 +820,24 @@ class ReplaceCommand(TypedDict):
     replace: Replace
     """Replaces the description of a body: position, velocity, material, mass, type or name. The body keeps
     its id and the kinds of its shapes, with the same numbers of corners; its joints are removed."""
+
+
+ReplaceJoint = TypedDict(
+    "ReplaceJoint",
+    {
+        "joint": "JointRef",
+        "with": "Mapping[str, Any]",
+    },
+)
+"""Replaces a joint: with a motor, limits, a spring, or another type. It keeps its id and its bodies."""
+
+
+@final
+class ReplaceJointCommand(TypedDict):
+    """Replaces a joint: with a motor, limits, a spring, or another type. It keeps its id and its bodies."""
+
+    replace_joint: ReplaceJoint
+    """Replaces a joint: with a motor, limits, a spring, or another type. It keeps its id and its bodies."""
 
 
 class Restore(TypedDict):
@@ -871,6 +957,16 @@ class SceneCapsule(TypedDict):
     """Second end of the segment, m."""
     radius: float
     """Radius, m."""
+
+
+class SceneChain(TypedDict):
+    """Links through points."""
+
+    loop: NotRequired[bool]
+    """True if the last point is linked to the first one; then at least 3 points."""
+    points: Sequence[Sequence[float]]
+    """At least 2 points, each at least 0.1 mm from the one before, m. Bodies touch the right side of the way
+    through them, so a ground goes from right to left."""
 
 
 class SceneEmitter(TypedDict):
@@ -1011,6 +1107,19 @@ class SceneJoint(TypedDict):
     towards a point in the world."""
 
 
+class SceneLink(TypedDict):
+    """A line from `a` to `b` that touches bodies on the right side of the way from `a` to `b`."""
+
+    a: Sequence[float]
+    """Start, m."""
+    after: NotRequired[Sequence[float]]
+    """End of the link after it, m. Left out: the chain ends here, at a corner."""
+    b: Sequence[float]
+    """End, m."""
+    before: NotRequired[Sequence[float]]
+    """Start of the link before it, m. Left out: the chain begins here, at a corner."""
+
+
 class SceneMotor(TypedDict):
     """Drives a joint with limited force or torque."""
 
@@ -1121,6 +1230,8 @@ class SceneSettings(TypedDict):
     halved until it is at most 1/60 of √(length_unit / 1 m · 9.81 m/s² / gravity) s."""
     events: NotRequired[bool]
     """Report contacts that begin and end, and sensor overlaps."""
+    friction_mix: NotRequired[Literal["min", "max", "geometric", "mean", "product"]]
+    """Mixing rule for the frictions of two shapes, at rest and while sliding."""
     initial_loads: NotRequired[bool]
     """Soft mode without `contact_hertz`: bodies that rest on each other when the world begins press on their
     contacts from the first step on, and stay where they are. False: heaps sink until their contacts carry
@@ -1149,7 +1260,7 @@ class SceneSettings(TypedDict):
     """Reuse contact manifolds while a pair hardly moves."""
     relax: NotRequired[bool]
     """Soft mode: another sweep without bias after positions were integrated."""
-    restitution_mix: NotRequired[Literal["min", "max"]]
+    restitution_mix: NotRequired[Literal["min", "max", "geometric", "mean", "product"]]
     """Mixing rule for the restitutions of two shapes."""
     restitution_threshold: NotRequired[float]
     """Approach speed below which impacts do not bounce, m/s. Left out: six times what gravity adds in a
@@ -1168,13 +1279,16 @@ class SceneSettings(TypedDict):
 
 
 class SceneShape(TypedDict):
-    """A collider on a body. Exactly one of `circle`, `box`, `capsule`, `polygon`, `segment`, `half_plane`,
-    `particle`."""
+    """A collider on a body. Exactly one of `circle`, `box`, `capsule`, `polygon`, `segment`, `link`, `chain`,
+    `half_plane`, `particle`."""
 
     box: NotRequired[SceneBox]
     """A rectangle about the shape's origin."""
     capsule: NotRequired[SceneCapsule]
     """All points within a radius of a segment."""
+    chain: NotRequired[SceneChain]
+    """A chain of links through points, which are as many shapes: a ground without bumps. Static and kinematic
+    bodies only."""
     circle: NotRequired[SceneRound]
     """A circle about the shape's origin."""
     density: NotRequired[float]
@@ -1182,15 +1296,20 @@ class SceneShape(TypedDict):
     filter: NotRequired[SceneFilter]
     """Collision filter."""
     friction: NotRequired[float]
-    """Coulomb friction coefficient; two are mixed by √(ab). Static friction if `kinetic_friction` is
-    given."""
+    """Coulomb friction coefficient; two are mixed by `settings.friction_mix`. Static friction if
+    `kinetic_friction` is given."""
     half_plane: NotRequired[SceneHalfPlane]
     """Everything below a line, relative to its normal. Static and kinematic bodies only."""
     kinetic_friction: NotRequired[float]
-    """Coulomb friction coefficient while sliding, at most `friction`; mixed by √(ab). Left out: the same as
-    `friction`."""
+    """Coulomb friction coefficient while sliding, at most `friction`; mixed by the same rule. Left out: the
+    same as `friction`."""
+    link: NotRequired[SceneLink]
+    """A link of a chain: a line that touches bodies on its right side. Static and kinematic bodies only."""
     offset: NotRequired[Sequence[float]]
     """Origin in the body's frame, m."""
+    one_way: NotRequired[bool]
+    """Platform that bodies pass from the inside: a contact begins only from outside. Links and chains
+    only."""
     particle: NotRequired[SceneRound]
     """A disc on a body that never turns, and its only shape."""
     polygon: NotRequired[ScenePolygon]
@@ -1320,6 +1439,26 @@ class Series(TypedDict):
     """Energies of all dynamic bodies and joints."""
     step: int
     """Steps done."""
+
+
+class Set(TypedDict):
+    """Sets properties of bodies, all or none. The bodies keep their poses, contacts and joints."""
+
+    bodies: Sequence[BodyRef]
+    """Ids, indices or names of the bodies."""
+    properties: Mapping[str, Any]
+    """Properties by the names of a scene file: `type`, `mass`, `inertia`, `fixed_rotation`, `bullet`,
+    `can_sleep`, `gravity_scale`, `linear_damping`, `angular_damping`; and of all their shapes, or with
+    `shape` of the one with this number, `friction`, `kinetic_friction`, `restitution`, `tangent_speed`,
+    `rolling_resistance`, `filter`."""
+
+
+@final
+class SetCommand(TypedDict):
+    """Sets properties of bodies, all or none. The bodies keep their poses, contacts and joints."""
+
+    set: Set
+    """Sets properties of bodies, all or none. The bodies keep their poses, contacts and joints."""
 
 
 class ShapeOf(TypedDict):

@@ -218,6 +218,11 @@ def scene(self: HasPath) -> Call[models.Scene]:
     return _get(f"{self.path}/scene", _same)
 
 
+def web_page(self: HasPath) -> Call[str]:
+    """Returns the world as a web page that starts in its current state and runs on the visitor's GPU: one HTML file."""
+    return Call("GET", f"{self.path}/page", lambda answer: answer.text)
+
+
 def metrics(self: HasPath) -> Call[models.Metrics]:
     """Returns energies, penetration and so on, and a hash of the state."""
     return _get(f"{self.path}/metrics", _same)

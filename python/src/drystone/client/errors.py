@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..errors import Error
+
 Json = dict[str, Any]
 
 
-class DrystoneError(Exception):
-    """Base of all errors of this package."""
+class DrystoneError(Error):
+    """Base of all errors of the client."""
 
     key: str | None = None
     """Idempotency key of the request, if it changes state. The same call with `key=error.key` is executed once, even if
