@@ -295,17 +295,8 @@ impl Context {
         self.poll(wgpu::PollType::wait_indefinitely())
     }
 
-    /// Waits until the device has done all submitted work, or until `gives_up` returns true; the work then still runs
-    /// to its end on the device. Returns true if the work was done.
-    ///
-    /// # Errors
-    /// If the device is lost or has rejected a command.
-    pub(crate) fn wait_unless(&self, gives_up: impl Fn() -> bool) -> Result<bool, DeviceError> {
-        self.wait_for_unless(None, gives_up)
-    }
-
-    /// Waits for the work up to a submission, or all work if `None`, until `gives_up` returns true. Returns true if it
-    /// was done.
+    /// Waits for the work up to a submission, or all work if `None`, until `gives_up` returns true; the work then still
+    /// runs to its end on the device. Returns true if it was done.
     ///
     /// # Errors
     /// If the device is lost or has rejected a command.

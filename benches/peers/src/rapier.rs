@@ -207,6 +207,7 @@ fn collider(shape: &Shape) -> Result<Collider> {
             polygon.context("Rapier does not take this polygon")?
         }
         Geometry::Segment { a, b } => SharedShape::segment(vector(a.into()), vector(b.into())),
+        Geometry::Link { .. } => bail!("Rapier has no links of a chain that know their neighbours"),
         // As for Box2D, a large box with one side on the plane.
         Geometry::HalfPlane { normal, offset } => {
             let middle = at.transform_point(vector((normal * (offset - HALF_PLANE)).into()));

@@ -33,6 +33,8 @@ pub(in crate::gpu) struct InFlightStep {
 #[derive(Debug)]
 pub(in crate::gpu) struct InFlight {
     pub arrival: Arrival,
+    /// Its submission; `None` if the caller submits the recording.
+    pub submission: Option<wgpu::SubmissionIndex>,
     /// Worlds that took part.
     pub steps: Vec<InFlightStep>,
     /// Range of slots whose counters and events are read back.

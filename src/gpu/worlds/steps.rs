@@ -55,7 +55,10 @@ impl BatchSlots {
     pub fn make_way(&mut self, gives_up: impl Fn() -> bool) -> Result<(), WorldError> {
         self.poll()?;
         if self.engine.features.strict || self.in_flight.len() >= self.room {
-            if !self.engine.context.wait_unless(gives_up)? {
+            // Only the oldest step has to end: the device computes the others while the next is recorded.
+            let oldest = self.in_flight.front().and_then(|flight| flight.submission.clone());
+            let until = oldest.filter(|_| !self.engine.features.strict);
+            if !self.engine.context.wait_for_unless(until.as_ref(), gives_up)? {
                 return Err(WorldError::Cancelled);
             }
             self.poll()?;
@@ -87,7 +90,10 @@ impl BatchSlots {
         self.emit(slot_refs)?;
         let mut encoder = self.engine.encoder();
         self.record(&mut encoder, slot_refs)?;
-        self.engine.context.queue().submit([encoder.finish()]);
+        let submission = self.engine.context.queue().submit([encoder.finish()]);
+        if let Some(flight) = self.in_flight.back_mut() {
+            flight.submission = Some(submission);
+        }
         self.poll()
     }
 
@@ -270,7 +276,7 @@ impl BatchSlots {
         }
         note_read_back(&engine.context, 0, parts.iter().map(|(.., bytes)| bytes).sum());
         let arrival = Arrival::send_parts(engine.context.device(), encoder, &parts, self.spares.pop());
-        self.in_flight.push_back(InFlight { arrival, steps, span, starts, events });
+        self.in_flight.push_back(InFlight { arrival, submission: None, steps, span, starts, events });
         self.room = self.room.max(self.in_flight.len());
     }
 

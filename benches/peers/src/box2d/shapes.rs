@@ -54,6 +54,8 @@ pub fn add(body: &mut Body<'_>, shape: &Shape) -> Result<()> {
         Geometry::Segment { a, b } => {
             body.create_segment(&definition, &Segment::new(point(a.into()), point(b.into()))?)?;
         }
+        // Box2D's chains have four points or more and no ends of their own.
+        Geometry::Link { .. } => bail!("chains are not built for Box2D here"),
         // A box is solid below its surface, which a segment would not be.
         Geometry::HalfPlane { normal, offset } => {
             let middle = point((normal * (offset - HALF_PLANE)).into());
