@@ -8,12 +8,15 @@
 @group(0) @binding(1) var<storage, read_write> contacts: array<Contact>;
 @group(0) @binding(2) var<storage, read_write> color_masks: array<atomic<u32>>;
 @group(0) @binding(3) var<storage, read_write> color_claims: array<atomic<u32>>;
-@group(0) @binding(4) var<storage, read_write> uncolored: array<u32>;
+// Two lists, of which each round reads one and writes the other. Their order differs from run to run and does not
+// matter.
+@group(0) @binding(4) var<storage, read_write> uncolored: array<array<u32, 2>>;
 @group(0) @binding(5) var<storage, read_write> color_histogram: array<u32>;
 @group(0) @binding(6) var<storage, read_write> slots: array<u32>;
 @group(0) @binding(7) var<storage, read_write> counters: Counters;
 @group(0) @binding(8) var<storage, read_write> color_starts: array<u32>;
 @group(0) @binding(9) var<storage, read> states: array<BodyState>;
+@group(0) @binding(10) var<storage, read_write> contact_slots: array<u32>;
 @group(1) @binding(0) var<uniform> sweep: Sweep;
 
 const DYNAMIC_MASK: u32 = 0x007fffffu;
@@ -68,11 +71,25 @@ fn claim_key(round: u32, contact: u32) -> u32 {
     return (round << 27u) | x;
 }
 
-fn claim(contact: u32, round: u32) {
-    if contacts[contact].color != NONE {
-        return;
+// Returns the number of contacts without a colour when a round begins.
+fn uncolored_count(round: u32) -> u32 {
+    if round == 1u {
+        return atomicLoad(&counters.uncolored);
     }
-    atomicMax(&counters.rounds, round);
+    return atomicLoad(&counters.left[round % 2u]);
+}
+
+// Run by one thread while a round of `count` contacts begins: empties the list of the next.
+fn begin_round(round: u32, count: u32) {
+    if count > 0u {
+        atomicMax(&counters.rounds, round);
+    }
+    atomicStore(&counters.left[(round + 1u) % 2u], 0u);
+}
+
+// Contact `index` of the list of a round proposes a colour, and claims it at its bodies.
+fn claim(index: u32, round: u32) {
+    let contact = uncolored[index][round % 2u];
     let color = propose(contact);
     if color == OVERFLOW_COLOR {
         contacts[contact].color = OVERFLOW_COLOR;
@@ -90,11 +107,12 @@ fn claim(contact: u32, round: u32) {
     }
 }
 
-// Returns true if the contact is still without a colour.
-fn commit(contact: u32, round: u32) -> bool {
+// Contact `index` of the list of a round gets its colour if its claims hold. Otherwise it is in the list of the next.
+fn commit(index: u32, round: u32) {
+    let contact = uncolored[index][round % 2u];
     let proposal = contacts[contact].color;
     if (proposal & PROPOSAL) == 0u {
-        return false;
+        return;
     }
     let color = proposal & ~PROPOSAL;
     let key = claim_key(round, contact);
@@ -109,10 +127,10 @@ fn commit(contact: u32, round: u32) -> bool {
     if won {
         contacts[contact].color = color;
         take(contact, flags, color);
-        return false;
+        return;
     }
     contacts[contact].color = NONE;
-    return true;
+    uncolored[atomicAdd(&counters.left[(round + 1u) % 2u], 1u)][(round + 1u) % 2u] = contact;
 }
 
 // One thread per contact.
@@ -143,78 +161,79 @@ fn color_inherit(
         take(index, flags, color);
     } else {
         contacts[index].color = NONE;
-        // The order of this list differs from run to run and does not matter.
-        uncolored[atomicAdd(&counters.uncolored, 1u)] = index;
+        // The first round is odd.
+        uncolored[atomicAdd(&counters.uncolored, 1u)][1] = index;
     }
 }
 
-// One thread per uncoloured contact.
 @compute @workgroup_size(LANES)
 fn color_claim(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let index = flat_index(workgroup, workgroups, LANES, lane);
-    if index < atomicLoad(&counters.uncolored) {
-        claim(uncolored[index], sweep.round);
+    let stride = workgroups.x * workgroups.y * LANES;
+    let count = uncolored_count(sweep.round);
+    let first = flat_index(workgroup, workgroups, LANES, lane);
+    if first == 0u {
+        begin_round(sweep.round, count);
+    }
+    for (var index = first; index < count; index += stride) {
+        claim(index, sweep.round);
     }
 }
 
-// One thread per uncoloured contact.
 @compute @workgroup_size(LANES)
 fn color_commit(
     @builtin(workgroup_id) workgroup: vec3<u32>,
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let index = flat_index(workgroup, workgroups, LANES, lane);
-    if index < atomicLoad(&counters.uncolored) {
-        _ = commit(uncolored[index], sweep.round);
+    let stride = workgroups.x * workgroups.y * LANES;
+    let count = uncolored_count(sweep.round);
+    for (var index = flat_index(workgroup, workgroups, LANES, lane); index < count; index += stride) {
+        commit(index, sweep.round);
     }
 }
 
 const FINISH_LANES: u32 = 256u;
 var<workgroup> list_length: u32;
-var<workgroup> remaining: atomic<u32>;
-var<workgroup> still_uncolored: u32;
 
 // One workgroup: all remaining rounds, from `sweep.round` on.
 @compute @workgroup_size(256)
 fn color_finish(@builtin(local_invocation_index) lane: u32) {
-    if lane == 0u {
-        list_length = atomicLoad(&counters.uncolored);
-    }
-    let length = workgroupUniformLoad(&list_length);
-    if length > 0u {
-        for (var round = sweep.round; round <= MAX_COLOR_ROUNDS; round += 1u) {
-            if lane == 0u {
-                atomicStore(&remaining, 0u);
-            }
-            for (var index = lane; index < length; index += FINISH_LANES) {
-                claim(uncolored[index], round);
-            }
-            storageBarrier();
-            workgroupBarrier();
-            for (var index = lane; index < length; index += FINISH_LANES) {
-                if commit(uncolored[index], round) {
-                    atomicAdd(&remaining, 1u);
-                }
-            }
-            storageBarrier();
-            workgroupBarrier();
-            if lane == 0u {
-                still_uncolored = atomicLoad(&remaining);
-            }
-            if workgroupUniformLoad(&still_uncolored) == 0u {
-                break;
-            }
+    var round = sweep.round;
+    var length = 0u;
+    loop {
+        if lane == 0u {
+            list_length = uncolored_count(round);
+        }
+        length = workgroupUniformLoad(&list_length);
+        if length == 0u || round > MAX_COLOR_ROUNDS {
+            break;
+        }
+        if lane == 0u {
+            begin_round(round, length);
         }
         for (var index = lane; index < length; index += FINISH_LANES) {
-            if contacts[uncolored[index]].color == NONE {
-                contacts[uncolored[index]].color = OVERFLOW_COLOR;
-            }
+            claim(index, round);
         }
+        storageBarrier();
+        workgroupBarrier();
+        for (var index = lane; index < length; index += FINISH_LANES) {
+            commit(index, round);
+        }
+        storageBarrier();
+        workgroupBarrier();
+        round += 1u;
+    }
+    for (var index = lane; index < length; index += FINISH_LANES) {
+        contacts[uncolored[index][round % 2u]].color = OVERFLOW_COLOR;
+    }
+    workgroupBarrier();
+    if lane == 0u {
+        atomicStore(&counters.left[0], 0u);
+        atomicStore(&counters.left[1], 0u);
     }
 }
 
@@ -321,7 +340,9 @@ fn color_place(
     workgroupBarrier();
     if color != NONE && block < params.color_blocks {
         let rank = segment_counts[lane / SEGMENT * COLOR_COUNT + color] + block_ranks[lane];
-        slots[color_histogram[color * params.color_blocks + block] + rank] = index;
+        let slot = color_histogram[color * params.color_blocks + block] + rank;
+        slots[slot] = index;
+        contact_slots[index] = slot;
     }
     if block == 0u && lane < COLOR_COUNT {
         let start = color_histogram[lane * params.color_blocks];

@@ -19,11 +19,10 @@ fn point_velocity(v_a: vec2<f32>, w_a: f32, v_b: vec2<f32>, w_b: f32, r_a: vec2<
 
 // Changes the normal velocities of the points of a contact by `wanted`, with friction for the whole impulse. Returns
 // the impulses: normal and tangent of point 0, then of point 1.
-fn impact(slot: u32, normal: vec2<f32>, arms: Arms, wanted: vec2<f32>) -> vec4<f32> {
-    let a = constraints[slot].body_a;
-    let b = constraints[slot].body_b;
-    let flags = constraints[slot].flags;
-    let count = flags & POINT_COUNT_MASK;
+fn impact(slot: u32, row: Constraint, normal: vec2<f32>, arms: Arms, wanted: vec2<f32>) -> vec4<f32> {
+    let a = row.body_a;
+    let b = row.body_b;
+    let count = row.flags & POINT_COUNT_MASK;
     let start_v_a = states[a].velocity;
     let start_w_a = states[a].angular_velocity;
     let start_v_b = states[b].velocity;
@@ -32,12 +31,7 @@ fn impact(slot: u32, normal: vec2<f32>, arms: Arms, wanted: vec2<f32>) -> vec4<f
     var w_a = start_w_a;
     var v_b = start_v_b;
     var w_b = start_w_b;
-    let inv = vec4<f32>(
-        constraints[slot].inv_mass_a,
-        constraints[slot].inv_inertia_a,
-        constraints[slot].inv_mass_b,
-        constraints[slot].inv_inertia_b,
-    );
+    let inv = row.inv;
     let mass_0 = effective_mass(inv, arms.a_0, arms.b_0, normal);
     let mass_1 = select(0.0, effective_mass(inv, arms.a_1, arms.b_1, normal), count > 1u);
     var impulse_0 = wanted.x * mass_0;
@@ -83,7 +77,7 @@ fn impact(slot: u32, normal: vec2<f32>, arms: Arms, wanted: vec2<f32>) -> vec4<f
 
     var impulses = vec4<f32>(impulse_0, 0.0, impulse_1, 0.0);
     let tangent = right_perp(normal);
-    let friction = constraints[slot].friction;
+    let friction = row.friction;
     var kinetic = friction;
     var belt = 0.0;
     if (params.switches & SURFACES) != 0u {
@@ -112,13 +106,13 @@ fn impact(slot: u32, normal: vec2<f32>, arms: Arms, wanted: vec2<f32>) -> vec4<f
         w_b += inv.w * cross_2d(r_b, drag);
     }
     // The accumulators do not count the change as an impulse of the sweeps.
-    if (flags & FIXED_A) == 0u {
+    if (row.flags & FIXED_A) == 0u {
         states[a].velocity = v_a;
         states[a].angular_velocity = w_a;
         accumulators[a].velocity -= v_a - start_v_a;
         accumulators[a].angular_velocity -= w_a - start_w_a;
     }
-    if (flags & FIXED_B) == 0u {
+    if (row.flags & FIXED_B) == 0u {
         states[b].velocity = v_b;
         states[b].angular_velocity = w_b;
         accumulators[b].velocity -= v_b - start_v_b;

@@ -4,15 +4,17 @@
 //#import types
 //#import math
 //#import constants
+//#import manifold_rows
+//#import constraint
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> bodies: array<BodyData>;
 @group(0) @binding(2) var<storage, read> shapes: array<ShapeData>;
 @group(0) @binding(3) var<storage, read> states: array<BodyState>;
 @group(0) @binding(4) var<storage, read> contacts: array<Contact>;
-@group(0) @binding(5) var<storage, read> manifolds: array<Manifold>;
+@group(0) @binding(5) var<storage, read> manifolds: array<ManifoldRows>;
 @group(0) @binding(6) var<storage, read> slots: array<u32>;
-@group(0) @binding(7) var<storage, read_write> constraints: array<Constraint>;
+@group(0) @binding(7) var<storage, read_write> constraints: array<ConstraintTile>;
 @group(0) @binding(8) var<storage, read_write> surfaces: array<Surface>;
 @group(0) @binding(9) var<storage, read_write> rebounds: array<Rebound>;
 
@@ -33,8 +35,8 @@ fn prepare(
     let b = contacts[index].body_b;
     let shape_a = contacts[index].shape_a;
     let shape_b = contacts[index].shape_b;
-    let normal = manifolds[index].normal;
-    let preloads = manifolds[index].preloads;
+    let normal = manifolds[index].normal.xy;
+    let preloads = manifolds[index].preloads.xy;
     let flags = contacts[index].flags;
     let count = flags & POINT_COUNT_MASK;
     var inv = vec4<f32>(bodies[a].inv_mass, bodies[a].inv_inertia, bodies[b].inv_mass, bodies[b].inv_inertia);
@@ -57,47 +59,43 @@ fn prepare(
         row_b = select(b, params.body_count + 2u * split + 1u, shares_b > 1u);
         inv *= vec4<f32>(vec2<f32>(f32(shares_a)), vec2<f32>(f32(shares_b)));
     }
-    constraints[slot].body_a = row_a;
-    constraints[slot].body_b = row_b;
-    constraints[slot].normal = normal;
-    constraints[slot].inv_mass_a = inv.x;
-    constraints[slot].inv_inertia_a = inv.y;
-    constraints[slot].inv_mass_b = inv.z;
-    constraints[slot].inv_inertia_b = inv.w;
     let is_loaded = max(preloads.x, preloads.y) > MAX_PRELOAD * params.linear_slop;
-    constraints[slot].flags = flags | select(0u, LOADED, is_loaded);
-    constraints[slot].friction = mix_by(params.friction_mix, shapes[shape_a].friction, shapes[shape_b].friction);
+    let friction = mix_by(params.friction_mix, shapes[shape_a].friction, shapes[shape_b].friction);
     // Missing points are all zero.
     var separations = vec2<f32>(0.0);
     var r_a_0 = vec2<f32>(0.0);
     var r_a_1 = vec2<f32>(0.0);
     var r_b_0 = vec2<f32>(0.0);
     var impulses = vec4<f32>(0.0);
+    let warm = (params.switches & WARM_START) != 0u;
     if count > 0u {
-        separations.x = manifolds[index].points[0].separation - preloads.x;
-        r_a_0 = manifolds[index].points[0].anchor_a;
-        r_b_0 = manifolds[index].points[0].anchor_b;
+        let anchors = manifolds[index].points[0].anchors;
+        let point = manifolds[index].points[0].state;
+        separations.x = point.y - preloads.x;
+        r_a_0 = anchors.xy;
+        r_b_0 = anchors.zw;
+        impulses = vec4<f32>(select(vec2<f32>(0.0), point.zw, warm), impulses.zw);
     }
     if count > 1u {
-        separations.y = manifolds[index].points[1].separation - preloads.y;
-        r_a_1 = manifolds[index].points[1].anchor_a;
+        let point = manifolds[index].points[1].state;
+        separations.y = point.y - preloads.y;
+        r_a_1 = manifolds[index].points[1].anchors.xy;
+        impulses = vec4<f32>(impulses.xy, select(vec2<f32>(0.0), point.zw, warm));
     }
-    constraints[slot].separations = separations;
-    constraints[slot].r_a[0] = r_a_0;
-    constraints[slot].r_a[1] = r_a_1;
-    constraints[slot].r_b = r_b_0;
-    if (params.switches & WARM_START) != 0u {
-        if count > 0u {
-            impulses.x = manifolds[index].points[0].normal_impulse;
-            impulses.y = manifolds[index].points[0].tangent_impulse;
-        }
-        if count > 1u {
-            impulses.z = manifolds[index].points[1].normal_impulse;
-            impulses.w = manifolds[index].points[1].tangent_impulse;
-        }
-    }
-    constraints[slot].impulses = impulses;
-    constraints[slot].measured = vec2<f32>(0.0);
+    set_constraint(slot, Constraint(
+        row_a,
+        row_b,
+        flags | select(0u, LOADED, is_loaded),
+        friction,
+        normal,
+        separations,
+        inv,
+        r_a_0,
+        r_a_1,
+        r_b_0,
+        vec2<f32>(0.0),
+        impulses,
+    ));
     if (params.switches & SURFACES) != 0u {
         var surface = Surface(0.0, 0.0, 0.0, 0.0);
         surface.kinetic_friction =
@@ -157,7 +155,8 @@ fn prepare_rebounds(
     if is_centred_disc(shape_a) && is_centred_disc(shape_b) {
         radius_a = shapes[shape_a].radius;
         radii = radius_a + shapes[shape_b].radius;
-        between = manifolds[index].points[0].anchor_a - manifolds[index].points[0].anchor_b;
+        let anchors = manifolds[index].points[0].anchors;
+        between = anchors.xy - anchors.zw;
     }
     rebounds[slot].restitution =
         mix_by(params.restitution_mix, shapes[shape_a].restitution, shapes[shape_b].restitution);

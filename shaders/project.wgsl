@@ -5,20 +5,20 @@
 //#import sweep
 
 fn project_contact(slot: u32) {
-    let a = constraints[slot].body_a;
-    let b = constraints[slot].body_b;
+    let row = constraint_at(slot);
+    let a = row.body_a;
+    let b = row.body_b;
     var p_a = states[a].delta_position;
     var q_a = states[a].delta_rotation;
     var p_b = states[b].delta_position;
     var q_b = states[b].delta_rotation;
-    let normal = constraints[slot].normal;
-    let flags = constraints[slot].flags;
-    let count = flags & POINT_COUNT_MASK;
-    let between = constraints[slot].r_b - constraints[slot].r_a[0];
-    let start = constraints[slot].separations;
+    let normal = row.normal;
+    let count = row.flags & POINT_COUNT_MASK;
+    let between = row.r_b - row.r_a_0;
+    let start = row.separations;
     for (var end = 0u; end < count; end += 1u) {
-        let arm_on_a = constraints[slot].r_a[end];
-        let arm_on_b = select(arm_on_a + between, constraints[slot].r_b, end == 0u);
+        let arm_on_a = select(row.r_a_1, row.r_a_0, end == 0u);
+        let arm_on_b = select(arm_on_a + between, row.r_b, end == 0u);
         let r_a = rotate(q_a, arm_on_a);
         let r_b = rotate(q_b, arm_on_b);
         let moved = (p_b - p_a) + (turned(q_b, arm_on_b) - turned(q_a, arm_on_a));
@@ -27,23 +27,23 @@ fn project_contact(slot: u32) {
         let correction = max(depth, -params.max_correction);
         let arm_a = cross_2d(r_a, normal);
         let arm_b = cross_2d(r_b, normal);
-        let k = constraints[slot].inv_mass_a + constraints[slot].inv_mass_b
-            + constraints[slot].inv_inertia_a * arm_a * arm_a + constraints[slot].inv_inertia_b * arm_b * arm_b;
+        let k = row.inv.x + row.inv.z
+            + row.inv.y * arm_a * arm_a + row.inv.w * arm_b * arm_b;
         var size = 0.0;
         if k > 0.0 {
             size = -correction / k;
         }
         let impulse = normal * size;
-        p_a -= impulse * constraints[slot].inv_mass_a;
-        q_a = integrate_rotation(q_a, -(constraints[slot].inv_inertia_a * cross_2d(r_a, impulse)));
-        p_b += impulse * constraints[slot].inv_mass_b;
-        q_b = integrate_rotation(q_b, constraints[slot].inv_inertia_b * cross_2d(r_b, impulse));
+        p_a -= impulse * row.inv.x;
+        q_a = integrate_rotation(q_a, -(row.inv.y * cross_2d(r_a, impulse)));
+        p_b += impulse * row.inv.z;
+        q_b = integrate_rotation(q_b, row.inv.w * cross_2d(r_b, impulse));
     }
-    if (flags & FIXED_A) == 0u {
+    if (row.flags & FIXED_A) == 0u {
         states[a].delta_position = p_a;
         states[a].delta_rotation = q_a;
     }
-    if (flags & FIXED_B) == 0u {
+    if (row.flags & FIXED_B) == 0u {
         states[b].delta_position = p_b;
         states[b].delta_rotation = q_b;
     }

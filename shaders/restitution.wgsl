@@ -22,14 +22,14 @@ fn bounce_contact(slot: u32) {
     if restitution_mixed == 0.0 {
         return;
     }
-    let a = constraints[slot].body_a;
-    let b = constraints[slot].body_b;
-    let flags = constraints[slot].flags;
-    let count = flags & POINT_COUNT_MASK;
-    var normal = constraints[slot].normal;
-    var r_a_0 = constraints[slot].r_a[0];
-    var r_b_0 = constraints[slot].r_b;
-    let r_a_1 = constraints[slot].r_a[1];
+    let row = constraint_at(slot);
+    let a = row.body_a;
+    let b = row.body_b;
+    let count = row.flags & POINT_COUNT_MASK;
+    var normal = row.normal;
+    var r_a_0 = row.r_a_0;
+    var r_b_0 = row.r_b;
+    let r_a_1 = row.r_a_1;
     let r_b_1 = r_a_1 + (r_b_0 - r_a_0);
     let v_a = states[a].velocity;
     let w_a = states[a].angular_velocity;
@@ -42,7 +42,7 @@ fn bounce_contact(slot: u32) {
         return;
     }
     let moved = states[b].delta_position - states[a].delta_position;
-    var separations = constraints[slot].separations;
+    var separations = row.separations;
     let radii = rebounds[slot].radii;
     if radii > 0.0 {
         // Two discs: normal, arms and separation of the time at which they touch.
@@ -64,10 +64,7 @@ fn bounce_contact(slot: u32) {
             r_a_0 = normal * radius_a;
             r_b_0 = normal * (radius_a - radii);
             separations.x = dot(start, normal) - radii;
-            constraints[slot].normal = normal;
-            constraints[slot].r_a[0] = r_a_0;
-            constraints[slot].r_b = r_b_0;
-            constraints[slot].separations = separations;
+            set_geometry(slot, normal, separations, vec4<f32>(r_a_0, r_a_1), r_b_0);
         }
         velocity_0 = dot(point_velocity(v_a, w_a, v_b, w_b, r_a_0, r_b_0), normal);
     }
@@ -81,15 +78,15 @@ fn bounce_contact(slot: u32) {
     let closes_1 = separation_1 + params.h * (velocity_1 + params.h * acceleration) < 0.0;
     // Wanted changes of the normal velocities; 0 for a point without an impact.
     var wanted = vec2<f32>(0.0);
-    if count > 0u && velocity_0 < -impact_speed(constraints[slot].impulses.x) && closes_0 {
+    if count > 0u && velocity_0 < -impact_speed(row.impulses.x) && closes_0 {
         let approach = velocity_0 + 0.5 * params.h * acceleration;
         wanted.x = max(rebound_speed(restitution_mixed, approach, acceleration, separation_0) - approach, 0.0);
     }
-    if count > 1u && velocity_1 < -impact_speed(constraints[slot].impulses.z) && closes_1 {
+    if count > 1u && velocity_1 < -impact_speed(row.impulses.z) && closes_1 {
         let approach = velocity_1 + 0.5 * params.h * acceleration;
         wanted.y = max(rebound_speed(restitution_mixed, approach, acceleration, separation_1) - approach, 0.0);
     }
-    rebounds[slot].impulses += impact(slot, normal, Arms(r_a_0, r_b_0, r_a_1, r_b_1), wanted);
+    rebounds[slot].impulses += impact(slot, row, normal, Arms(r_a_0, r_b_0, r_a_1, r_b_1), wanted);
 }
 
 @compute @workgroup_size(LANES)

@@ -8,17 +8,19 @@
 //#import impact
 
 // Stops a contact that was found ahead at the surface, in the sweep in which it would pass it.
-fn land_contact(slot: u32, sweep_flags: u32) {
-    let a = constraints[slot].body_a;
-    let b = constraints[slot].body_b;
-    let count = constraints[slot].flags & POINT_COUNT_MASK;
-    let normal = constraints[slot].normal;
-    var arms = Arms(constraints[slot].r_a[0], constraints[slot].r_b, constraints[slot].r_a[1], vec2<f32>(0.0));
+fn land_contact(slot: u32, row: Constraint, sweep_flags: u32) {
+    let a = row.body_a;
+    let b = row.body_b;
+    let count = row.flags & POINT_COUNT_MASK;
+    let normal = row.normal;
+    var arms = Arms(row.r_a_0, row.r_b, row.r_a_1, vec2<f32>(0.0));
     if count > 1u {
         arms.b_1 = arms.a_1 + (arms.b_0 - arms.a_0);
     }
+    var measured = row.measured;
     if (sweep_flags & MEASURED) == 0u {
-        constraints[slot].measured = separations_now(slot, normal, arms);
+        measured = separations_now(row, arms);
+        set_measured(slot, measured);
     }
     let velocity = vec2<f32>(
         dot(point_velocity(states[a].velocity, states[a].angular_velocity, states[b].velocity,
@@ -26,7 +28,6 @@ fn land_contact(slot: u32, sweep_flags: u32) {
         dot(point_velocity(states[a].velocity, states[a].angular_velocity, states[b].velocity,
             states[b].angular_velocity, arms.a_1, arms.b_1), normal),
     );
-    let measured = constraints[slot].measured;
     let gap = select(vec2<f32>(0.0), measured, measured > vec2<f32>(GAP * params.linear_slop));
     var wanted = max(-(velocity + gap / params.h), vec2<f32>(0.0));
     // A fast approach is left to the next impacts, which give it its rebound.
@@ -38,27 +39,24 @@ fn land_contact(slot: u32, sweep_flags: u32) {
         wanted.y = 0.0;
     }
     if any(wanted != vec2<f32>(0.0)) {
-        constraints[slot].impulses += impact(slot, normal, arms, wanted);
+        set_impulses(slot, row.impulses + impact(slot, row, normal, arms, wanted));
     }
 }
 
 // Returns the separations of the points after the motion of the bodies so far.
-fn separations_now(slot: u32, normal: vec2<f32>, arms: Arms) -> vec2<f32> {
-    let a = constraints[slot].body_a;
-    let b = constraints[slot].body_b;
-    let moved = states[b].delta_position - states[a].delta_position;
-    let turn_a = states[a].delta_rotation;
-    let turn_b = states[b].delta_rotation;
-    let start = constraints[slot].separations;
+fn separations_now(row: Constraint, arms: Arms) -> vec2<f32> {
+    let moved = states[row.body_b].delta_position - states[row.body_a].delta_position;
+    let turn_a = states[row.body_a].delta_rotation;
+    let turn_b = states[row.body_b].delta_rotation;
     return vec2<f32>(
-        start.x + dot(moved + (turned(turn_b, arms.b_0) - turned(turn_a, arms.a_0)), normal),
-        start.y + dot(moved + (turned(turn_b, arms.b_1) - turned(turn_a, arms.a_1)), normal),
+        row.separations.x + dot(moved + (turned(turn_b, arms.b_0) - turned(turn_a, arms.a_0)), row.normal),
+        row.separations.y + dot(moved + (turned(turn_b, arms.b_1) - turned(turn_a, arms.a_1)), row.normal),
     );
 }
 
 // Each field is read once, at the top, and each result written once, at the end: the sweeps are bound by memory, and on
 // a software adapter every word counts. A missing second point is all zero and takes no impulse.
-fn solve_contact(slot: u32, flags_of_sweep: u32) {
+fn solve_contact(slot: u32, row: Constraint, flags_of_sweep: u32) {
     var sweep_flags = flags_of_sweep;
     // Contacts without restitution have no impacts: their approach ends in this sweep. A world of a batch may have no
     // other contacts.
@@ -67,17 +65,17 @@ fn solve_contact(slot: u32, flags_of_sweep: u32) {
             sweep_flags &= ~LEAVE_IMPACTS;
         }
     }
-    let a = constraints[slot].body_a;
-    let b = constraints[slot].body_b;
-    let flags = constraints[slot].flags;
-    let normal = constraints[slot].normal;
-    let m_a = constraints[slot].inv_mass_a;
-    let i_a = constraints[slot].inv_inertia_a;
-    let m_b = constraints[slot].inv_mass_b;
-    let i_b = constraints[slot].inv_inertia_b;
-    let r_a_0 = constraints[slot].r_a[0];
-    let r_b_0 = constraints[slot].r_b;
-    let r_a_1 = constraints[slot].r_a[1];
+    let a = row.body_a;
+    let b = row.body_b;
+    let flags = row.flags;
+    let normal = row.normal;
+    let m_a = row.inv.x;
+    let i_a = row.inv.y;
+    let m_b = row.inv.z;
+    let i_b = row.inv.w;
+    let r_a_0 = row.r_a_0;
+    let r_b_0 = row.r_b;
+    let r_a_1 = row.r_a_1;
     // Both points have the same vector from the arm on A to the arm on B. A is on the finer grid level, so that the arm
     // on B is the longer one and loses no precision.
     let two = (flags & POINT_COUNT_MASK) > 1u;
@@ -91,23 +89,24 @@ fn solve_contact(slot: u32, flags_of_sweep: u32) {
     var w_b = states[b].angular_velocity;
     var separation = vec2<f32>(0.0);
     if (sweep_flags & MEASURED) != 0u {
-        separation = constraints[slot].measured;
+        separation = row.measured;
     } else {
         let moved = states[b].delta_position - states[a].delta_position;
         let turn_a = states[a].delta_rotation;
         let turn_b = states[b].delta_rotation;
-        let start = constraints[slot].separations;
+        let start = row.separations;
         separation.x = start.x
             + dot(moved + (turned(turn_b, r_b_0) - turned(turn_a, r_a_0)), normal);
         separation.y = start.y
             + dot(moved + (turned(turn_b, r_b_1) - turned(turn_a, r_a_1)), normal);
-        constraints[slot].measured = separation;
+        set_measured(slot, separation);
     }
     let softness = select(params.contact_softness, params.fixed_softness, (flags & (FIXED_A | FIXED_B)) != 0u);
     let fastest = select(params.push_speed, FAR, (flags & LOADED) != 0u);
     let fresh = (sweep_flags & FRESH) != 0u;
+    var impulses = select(row.impulses, vec4<f32>(0.0), fresh);
 
-    let old_0 = select(constraints[slot].impulses.x, 0.0, fresh);
+    let old_0 = impulses.x;
     let velocity_0 = dot((v_b + cross_scalar(w_b, r_b_0)) - (v_a + cross_scalar(w_a, r_a_0)), normal);
     let new_0 = normal_impulse(separation.x, velocity_0, mass_0, old_0, softness, fastest, sweep_flags);
     let push_0 = normal * (new_0 - old_0);
@@ -116,7 +115,7 @@ fn solve_contact(slot: u32, flags_of_sweep: u32) {
     v_b += push_0 * m_b;
     w_b += i_b * cross_2d(r_b_0, push_0);
 
-    let old_1 = select(constraints[slot].impulses.z, 0.0, fresh);
+    let old_1 = impulses.z;
     let velocity_1 = dot((v_b + cross_scalar(w_b, r_b_1)) - (v_a + cross_scalar(w_a, r_a_1)), normal);
     let new_1 = normal_impulse(separation.y, velocity_1, mass_1, old_1, softness, fastest, sweep_flags);
     let push_1 = normal * (new_1 - old_1);
@@ -125,12 +124,12 @@ fn solve_contact(slot: u32, flags_of_sweep: u32) {
     v_b += push_1 * m_b;
     w_b += i_b * cross_2d(r_b_1, push_1);
 
-    constraints[slot].impulses.x = new_0;
-    constraints[slot].impulses.z = new_1;
+    impulses.x = new_0;
+    impulses.z = new_1;
 
     if (sweep_flags & USE_FRICTION) != 0u {
         let tangent = right_perp(normal);
-        let friction = constraints[slot].friction;
+        let friction = row.friction;
         var kinetic = friction;
         var speed = 0.0;
         if (params.switches & SURFACES) != 0u {
@@ -148,7 +147,7 @@ fn solve_contact(slot: u32, flags_of_sweep: u32) {
         let tangent_mass_0 = effective_mass(inv, r_a_0, r_b_0, tangent);
         let tangent_mass_1 = select(0.0, effective_mass(inv, r_a_1, r_b_1, tangent), two);
 
-        let held_0 = select(constraints[slot].impulses.y, 0.0, fresh);
+        let held_0 = impulses.y;
         let slip_0 = dot((v_b + cross_scalar(w_b, r_b_0)) - (v_a + cross_scalar(w_a, r_a_0)), tangent) - speed;
         let most_0 = friction * new_0;
         let wanted_0 = held_0 - tangent_mass_0 * slip_0;
@@ -159,7 +158,7 @@ fn solve_contact(slot: u32, flags_of_sweep: u32) {
         v_b += drag_0 * m_b;
         w_b += i_b * cross_2d(r_b_0, drag_0);
 
-        let held_1 = select(constraints[slot].impulses.w, 0.0, fresh);
+        let held_1 = impulses.w;
         let slip_1 = dot((v_b + cross_scalar(w_b, r_b_1)) - (v_a + cross_scalar(w_a, r_a_1)), tangent) - speed;
         let most_1 = friction * new_1;
         let wanted_1 = held_1 - tangent_mass_1 * slip_1;
@@ -188,15 +187,12 @@ fn solve_contact(slot: u32, flags_of_sweep: u32) {
             hold_1 = sliding_1;
         }
 
-        constraints[slot].impulses.y = hold_0;
-        constraints[slot].impulses.w = hold_1;
-    } else if fresh {
-        constraints[slot].impulses.y = 0.0;
-        constraints[slot].impulses.w = 0.0;
-        if (params.switches & SURFACES) != 0u {
-            surfaces[slot].rolling_impulse = 0.0;
-        }
+        impulses.y = hold_0;
+        impulses.w = hold_1;
+    } else if fresh && (params.switches & SURFACES) != 0u {
+        surfaces[slot].rolling_impulse = 0.0;
     }
+    set_impulses(slot, impulses);
 
     if (flags & FIXED_A) == 0u {
         states[a].velocity = v_a;
@@ -241,10 +237,11 @@ fn normal_impulse(
 }
 
 fn sweep_contact(slot: u32, sweep_flags: u32) {
-    if (constraints[slot].flags & IMPACT) == 0u {
-        solve_contact(slot, sweep_flags);
+    let row = constraint_at(slot);
+    if (row.flags & IMPACT) == 0u {
+        solve_contact(slot, row, sweep_flags);
     } else {
-        land_contact(slot, sweep_flags);
+        land_contact(slot, row, sweep_flags);
     }
 }
 

@@ -4,14 +4,15 @@
 //#import types
 //#import math
 //#import constants
+//#import manifold_rows
 
-@group(0) @binding(0) var<storage, read> constraints: array<Constraint>;
-@group(0) @binding(1) var<storage, read_write> manifolds: array<Manifold>;
+@group(0) @binding(0) var<storage, read> constraints: array<ConstraintTile>;
+@group(0) @binding(1) var<storage, read_write> manifolds: array<ManifoldRows>;
 @group(0) @binding(2) var<storage, read_write> counters: Counters;
 @group(0) @binding(3) var<storage, read> surfaces: array<Surface>;
 @group(0) @binding(4) var<uniform> params: Params;
 @group(0) @binding(5) var<storage, read_write> contacts: array<Contact>;
-@group(0) @binding(6) var<storage, read> slots: array<u32>;
+@group(0) @binding(6) var<storage, read> contact_slots: array<u32>;
 @group(0) @binding(7) var<storage, read> rebounds: array<Rebound>;
 @group(0) @binding(8) var<storage, read> states: array<BodyState>;
 
@@ -20,13 +21,13 @@ fn is_quiet(body: u32) -> bool {
     return dot(velocity, velocity) <= params.sleep_speed * params.sleep_speed;
 }
 
-// Returns the preloads of a contact for the next step, m. Both change by the same length.
-fn preloads(index: u32, load: f32) -> vec2<f32> {
-    var overlap = -manifolds[index].points[0].separation;
+// Returns the preloads of a contact with these separations for the next step, m. Both change by the same length.
+fn preloads(index: u32, load: f32, separations: vec2<f32>) -> vec2<f32> {
+    var overlap = -separations.x;
     if (contacts[index].flags & POINT_COUNT_MASK) > 1u {
-        overlap = -0.5 * (manifolds[index].points[0].separation + manifolds[index].points[1].separation);
+        overlap = -0.5 * (separations.x + separations.y);
     }
-    let old = manifolds[index].preloads;
+    let old = manifolds[index].preloads.xy;
     let slop = params.linear_slop;
     if load == 0.0 || overlap < params.unload_overlap - UNLOAD_SHARE * slop {
         return vec2<f32>(0.0);
@@ -49,12 +50,13 @@ fn store_impulses(
     @builtin(num_workgroups) workgroups: vec3<u32>,
     @builtin(local_invocation_index) lane: u32,
 ) {
-    let slot = flat_index(workgroup, workgroups, LANES, lane);
-    if slot >= counters.color_starts[COLOR_COUNT] {
+    // In the order of the contacts, whose rows are larger than the impulses.
+    let contact = flat_index(workgroup, workgroups, LANES, lane);
+    if contact >= counters.contacts || (contacts[contact].flags & POINT_COUNT_MASK) == 0u {
         return;
     }
-    let contact = slots[slot];
-    var impulses = constraints[slot].impulses;
+    let slot = contact_slots[contact];
+    var impulses = constraints[slot / TILE_LANES].impulses[slot % TILE_LANES];
     if (params.switches & BOUNCES) != 0u {
         let impacts = rebounds[slot].impulses;
         if any(impacts != vec4<f32>(0.0)) {
@@ -62,12 +64,13 @@ fn store_impulses(
             contacts[contact].flags |= IMPACT;
         }
     }
-    manifolds[contact].points[0].normal_impulse = impulses.x;
-    manifolds[contact].points[0].tangent_impulse = impulses.y;
-    manifolds[contact].points[1].normal_impulse = impulses.z;
-    manifolds[contact].points[1].tangent_impulse = impulses.w;
+    let point_0 = manifolds[contact].points[0].state;
+    let point_1 = manifolds[contact].points[1].state;
+    manifolds[contact].points[0].state = vec4<f32>(point_0.xy, impulses.xy);
+    manifolds[contact].points[1].state = vec4<f32>(point_1.xy, impulses.zw);
     if params.preload_rate > 0.0 {
-        manifolds[contact].preloads = preloads(contact, impulses.x + impulses.z);
+        let separations = vec2<f32>(point_0.y, point_1.y);
+        manifolds[contact].preloads = vec4<f32>(preloads(contact, impulses.x + impulses.z, separations), 0.0, 0.0);
     }
     if (params.switches & SURFACES) != 0u {
         contacts[contact].rolling_impulse = surfaces[slot].rolling_impulse;

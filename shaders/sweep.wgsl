@@ -6,9 +6,10 @@
 //#import types
 //#import math
 //#import constants
+//#import constraint
 
 @group(0) @binding(0) var<uniform> params: Params;
-@group(0) @binding(1) var<storage, read_write> constraints: array<Constraint>;
+@group(0) @binding(1) var<storage, read_write> constraints: array<ConstraintTile>;
 @group(0) @binding(2) var<storage, read_write> states: array<BodyState>;
 @group(0) @binding(3) var<storage, read_write> accumulators: array<Accumulator>;
 // Read-only copy of counters.color_starts: the compiler then knows that all lanes read the same values, so that a loop

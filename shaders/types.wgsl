@@ -3,6 +3,7 @@
 const NONE: u32 = 0xffffffffu;
 const LANES: u32 = 64u;
 const COLOR_BLOCK: u32 = 256u;
+const TILE_LANES: u32 = 32u;
 const DYNAMIC_COLORS: u32 = 23u;
 const OVERFLOW_COLOR: u32 = 23u;
 const FIXED_COLORS_START: u32 = 24u;
@@ -414,21 +415,14 @@ struct SleepingContact {
     manifold: Manifold,
 }
 
-struct Constraint {
-    body_a: u32,
-    body_b: u32,
-    normal: vec2<f32>,
-    inv_mass_a: f32,
-    inv_inertia_a: f32,
-    inv_mass_b: f32,
-    inv_inertia_b: f32,
-    flags: u32,
-    friction: f32,
-    separations: vec2<f32>,
-    r_a: array<vec2<f32>, 2>,
-    r_b: vec2<f32>,
-    measured: vec2<f32>,
-    impulses: vec4<f32>,
+struct ConstraintTile {
+    links: array<vec4<u32>, TILE_LANES>,
+    frames: array<vec4<f32>, TILE_LANES>,
+    inv_masses: array<vec4<f32>, TILE_LANES>,
+    r_a: array<vec4<f32>, TILE_LANES>,
+    r_b: array<vec2<f32>, TILE_LANES>,
+    measured: array<vec2<f32>, TILE_LANES>,
+    impulses: array<vec4<f32>, TILE_LANES>,
 }
 
 struct Rebound {
@@ -520,5 +514,5 @@ struct Counters {
     wake_all: atomic<u32>,
     again: atomic<u32>,
     awake_levels: atomic<u32>,
-    pad: array<u32, 2>,
+    left: array<atomic<u32>, 2>,
 }

@@ -6,32 +6,32 @@
 //#import sweep
 
 fn warm_start_contact(slot: u32) {
-    let normal = constraints[slot].normal;
+    let row = constraint_at(slot);
+    let normal = row.normal;
     let tangent = right_perp(normal);
-    let impulses = constraints[slot].impulses;
+    let impulses = row.impulses;
     let impulse_0 = normal * impulses.x + tangent * impulses.y;
     let impulse_1 = normal * impulses.z + tangent * impulses.w;
     let impulse = impulse_0 + impulse_1;
-    let flags = constraints[slot].flags;
-    let r_a_0 = constraints[slot].r_a[0];
-    let r_a_1 = constraints[slot].r_a[1];
+    let r_a_0 = row.r_a_0;
+    let r_a_1 = row.r_a_1;
     var rolling = 0.0;
     if (params.switches & SURFACES) != 0u {
         rolling = surfaces[slot].rolling_impulse;
     }
-    if (flags & FIXED_A) == 0u {
-        let a = constraints[slot].body_a;
+    if (row.flags & FIXED_A) == 0u {
+        let a = row.body_a;
         let spin = cross_2d(r_a_0, impulse_0) + cross_2d(r_a_1, impulse_1) + rolling;
-        accumulators[a].velocity -= impulse * constraints[slot].inv_mass_a;
-        accumulators[a].angular_velocity -= constraints[slot].inv_inertia_a * spin;
+        accumulators[a].velocity -= impulse * row.inv.x;
+        accumulators[a].angular_velocity -= row.inv.y * spin;
     }
-    if (flags & FIXED_B) == 0u {
-        let b = constraints[slot].body_b;
-        let r_b_0 = constraints[slot].r_b;
+    if (row.flags & FIXED_B) == 0u {
+        let b = row.body_b;
+        let r_b_0 = row.r_b;
         let r_b_1 = r_a_1 + (r_b_0 - r_a_0);
         let spin = cross_2d(r_b_0, impulse_0) + cross_2d(r_b_1, impulse_1) + rolling;
-        accumulators[b].velocity += impulse * constraints[slot].inv_mass_b;
-        accumulators[b].angular_velocity += constraints[slot].inv_inertia_b * spin;
+        accumulators[b].velocity += impulse * row.inv.z;
+        accumulators[b].angular_velocity += row.inv.w * spin;
     }
 }
 

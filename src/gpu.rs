@@ -25,6 +25,7 @@ mod record;
 mod recorded;
 pub mod shader;
 mod state;
+mod thresholds;
 mod transforms;
 mod works;
 pub(crate) mod worlds;
@@ -317,7 +318,7 @@ impl GpuWorld {
     /// Waits for the device, unless the step is cancelled, and processes what has arrived.
     fn wait(&mut self) -> Result<(), WorldError> {
         let (slots, slot_refs) = self.batch.slots_and(&[0]);
-        slots.wait(&slot_refs, None)?;
+        slots.wait(&slot_refs, &slots.engine.context.submitted_work())?;
         self.poll()
     }
 

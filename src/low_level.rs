@@ -36,8 +36,8 @@
 //!                       joint_states joints manifolds pair_starts
 //!                       pair_starts_previous poses states
 //! color                 color_claims color_histogram color_masks    color_claims color_histogram color_masks
-//!                       color_starts contacts counters slots        color_starts contacts counters slots uncolored
-//!                       states uncolored
+//!                       color_starts contacts counters slots        color_starts contact_slots contacts counters
+//!                       states uncolored                            slots uncolored
 //! prepare               bodies contacts manifolds shapes slots      constraints rebounds surfaces
 //!                       states
 //! prepare_joints        bodies joint_impulses joint_rows            joint_frames joint_impulses joint_rows
@@ -64,8 +64,9 @@
 //! project               accumulators color_starts constraints       accumulators states
 //!                       states
 //! ── at the end of the step ──────────────────────────────────────────────────────────────────────────────────────
-//! store_impulses        constraints contacts counters manifolds     contacts manifolds
-//!                       rebounds slots states surfaces
+//! store_impulses        constraints contact_slots contacts          contacts manifolds
+//!                       counters manifolds rebounds states
+//!                       surfaces
 //! continuous            ccd_bodies cell_ends cell_shapes counters   ccd_bodies counters states
 //!                       partners poses shapes states vertices
 //! finalize              bodies poses states                         poses

@@ -205,7 +205,7 @@ fn a_changed_line_is_detected() {
     let patch = Patch {
         shader: "fused",
         from: "sweep_contact(slot, op_flags);",
-        to: "solve_contact(slot, op_flags & ~USE_BIAS);",
+        to: "solve_contact(slot, constraint_at(slot), op_flags & ~USE_BIAS);",
     };
     let mut broken = GpuWorld::patched(context(), &scene, &[patch]).expect("a patched shader").with_lanes(64);
     assert!(first_difference(&mut broken, &mut gpu(&scene).with_lanes(STAGED), 40).is_some());

@@ -317,7 +317,7 @@ fn a_wrong_shader_is_detected() {
             "return countTrailingZeros(dynamic);",
             "return 22u - countLeadingZeros(dynamic << 9u);",
         ),
-        (Stage::Prepare, "prepare", "constraints[slot].r_b = r_b_0;", "constraints[slot].r_b = 0.999 * r_b_0;"),
+        (Stage::Prepare, "prepare", "        r_b_0,\n", "        0.999 * r_b_0,\n"),
         (Stage::PrepareJoints, "prepare_joints", "+ (r_b - r_a)", "+ (r_b - 1.001 * r_a)"),
         (
             Stage::WarmStart,
@@ -368,8 +368,8 @@ fn a_wrong_shader_is_detected() {
         (
             Stage::StoreImpulses,
             "store_impulses",
-            "points[1].tangent_impulse = impulses.w;",
-            "points[1].tangent_impulse = impulses.z;",
+            "vec4<f32>(point_1.xy, impulses.zw)",
+            "vec4<f32>(point_1.xy, impulses.zz)",
         ),
         (
             Stage::Continuous,

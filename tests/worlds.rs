@@ -1,6 +1,7 @@
 //! Batches of worlds: each reaches the same bits as alone on the same backend, independent of its neighbours.
 
-use crate::support::{BACKENDS, alone, context, gather, row, together};
+use crate::support::{BACKENDS, alone, build, context, gather, row, together};
+use drystone::low_level::GpuWorld;
 use drystone::{Body, BodyType, Command, Joint, JointCommand, JointKind, Motor, Scene, Shape, WorldBatch, WorldError};
 use drystone_scenes::catalogue;
 use glam::Vec2;
@@ -272,4 +273,25 @@ fn emitters_run_in_every_world() {
     for backend in BACKENDS {
         same_bits(backend, &nudged(&shower, 2), 90, no_commands);
     }
+}
+
+/// Threads share a device: one waits for strict steps of many milliseconds while another submits small work all the
+/// time, as the sessions of a service and a window do. With waits of wgpu that end by a timeout, this lost the device.
+#[test]
+fn a_wait_is_not_disturbed_by_other_submissions() {
+    let context = context();
+    let mut scene = build("large_pyramid:base=60");
+    scene.settings.strict = true;
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                let encoder = context.device().create_command_encoder(&wgpu::CommandEncoderDescriptor::default());
+                context.queue().submit([encoder.finish()]);
+            }
+        });
+        let stepped = GpuWorld::new(context, &scene).and_then(|mut world| (0..30).try_for_each(|_| world.step()));
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        stepped.expect("steps");
+    });
 }

@@ -278,13 +278,14 @@ impl QuerySender<'_> {
             let mut pass = encoder
                 .begin_compute_pass(&wgpu::ComputePassDescriptor { label: Some("query"), timestamp_writes: None });
             // One layer: each ray or region names its world.
+            let thresholds = self.engine.thresholds();
             let mut one_layer = |work: &Dispatch| self.engine.execute_in(&mut pass, work, 1);
             match kind {
                 RecordKind::Rays => one_layer(&Dispatch::new("query_ray", count))?,
                 RecordKind::Casts => one_layer(&Dispatch::new("query_cast", count))?,
                 RecordKind::Regions => {
                     one_layer(&Dispatch::new("region_count", count + 1))?;
-                    for work in scan("regions", count + 1) {
+                    for work in scan("regions", count + 1, thresholds) {
                         one_layer(&work)?;
                     }
                     one_layer(&Dispatch::new("region_emit", count))?;

@@ -3,9 +3,9 @@
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::kernel::Kernels;
 pub use crate::device_error::DeviceError;
@@ -14,10 +14,21 @@ pub use crate::device_error::DeviceError;
 /// joints (`shaders/fused.wgsl`), which needs 12 and is only used where available.
 const MAX_TABLES: u32 = 15;
 
-/// Interval at which a thread waiting for the device checks for cancellation.
-const PATIENCE: Duration = Duration::from_millis(10);
+/// Pauses of a thread that waits for the device and checks for cancellation.
+const MIN_PAUSE: Duration = Duration::from_micros(10);
+const MAX_PAUSE: Duration = Duration::from_millis(10);
 /// Longest wait for a software adapter when a world is dropped.
 const SETTLING: Duration = Duration::from_secs(1);
+
+/// Work submitted up to some moment ([`Context::submitted_work`]).
+#[derive(Clone, Debug)]
+pub(crate) struct SubmittedWork(Arc<AtomicBool>);
+
+impl SubmittedWork {
+    fn is_done(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+}
 
 /// Acceptable kinds of adapters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -295,24 +306,33 @@ impl Context {
         self.poll(wgpu::PollType::wait_indefinitely())
     }
 
-    /// Waits for the work up to a submission, or all work if `None`, until `gives_up` returns true; the work then still
-    /// runs to its end on the device. Returns true if it was done.
+    /// Marks the work that has been submitted so far.
+    pub(crate) fn submitted_work(&self) -> SubmittedWork {
+        let is_done = Arc::new(AtomicBool::new(false));
+        let mark = is_done.clone();
+        self.queue().on_submitted_work_done(move || mark.store(true, Ordering::Release));
+        SubmittedWork(is_done)
+    }
+
+    /// Waits for submitted work until `gives_up` returns true; the work then still runs to its end on the device.
+    /// Returns true if it was done.
+    ///
+    /// Polls, with pauses in proportion to the time waited: a wait of wgpu 30 that ends by a timeout panics if another
+    /// thread submits work at that moment, and the readbacks of the caller are lost.
     ///
     /// # Errors
     /// If the device is lost or has rejected a command.
-    pub(crate) fn wait_for_unless(
-        &self,
-        submission: Option<&wgpu::SubmissionIndex>,
-        gives_up: impl Fn() -> bool,
-    ) -> Result<bool, DeviceError> {
+    pub(crate) fn wait_unless(&self, work: &SubmittedWork, gives_up: impl Fn() -> bool) -> Result<bool, DeviceError> {
+        let start = Instant::now();
         loop {
             if gives_up() {
                 return Ok(false);
             }
-            let how = wgpu::PollType::Wait { submission_index: submission.cloned(), timeout: Some(PATIENCE) };
-            if self.poll_for(how)? {
+            self.poll(wgpu::PollType::Poll)?;
+            if work.is_done() {
                 return Ok(true);
             }
+            std::thread::sleep((start.elapsed() / 16).clamp(MIN_PAUSE, MAX_PAUSE));
         }
     }
 

@@ -540,8 +540,7 @@ pub(super) fn renamed(binding: &str, (name, list): KernelKey) -> &str {
     }
 }
 
-/// Returns the buffer behind a name whose meaning alternates every step, or changes within one: the list of uncolored
-/// contacts shares a buffer with the slots, which are written after the list was used.
+/// Returns the buffer behind a name whose meaning alternates every step.
 pub(super) fn at_parity(name: &str, parity: usize) -> &str {
     match (name, parity) {
         ("contacts", 0) | ("contacts_previous", 1) => "contacts_0",
@@ -550,7 +549,6 @@ pub(super) fn at_parity(name: &str, parity: usize) -> &str {
         ("manifolds" | "manifolds_previous", _) => "manifolds_1",
         ("pair_starts", 0) | ("pair_starts_previous", 1) => "pair_starts_0",
         ("pair_starts" | "pair_starts_previous", _) => "pair_starts_1",
-        ("uncolored", _) => "slots",
         _ => name,
     }
 }

@@ -6,8 +6,9 @@ use super::{PARTNER_WORDS, SCAN_BLOCK};
 use crate::scene::Compiled;
 use crate::stages::color::split::max_splits;
 use crate::types::{
-    self, Aabb, Accumulator, BodyState, CLAIM_SLOTS, COLOR_BLOCK, COLOR_COUNT, Constraint, Contact, Counters,
+    self, Aabb, Accumulator, BodyState, CLAIM_SLOTS, COLOR_BLOCK, COLOR_COUNT, ConstraintTile, Contact, Counters,
     EventData, HUB_WORDS, JointFrame, JointState, Manifold, Pose, Rebound, SURFACES, SleepingContact, Surface,
+    TILE_LANES,
 };
 use crate::world_error::WorldError;
 
@@ -43,6 +44,8 @@ pub enum Per {
     Reporter,
     /// A unit of contact capacity.
     Contact,
+    /// A tile of [`TILE_LANES`] units of contact capacity.
+    ContactTile,
     /// A colour of a block of contacts.
     BlockColor,
     /// A scan block of [`Per::BlockColor`] rows.
@@ -157,9 +160,11 @@ pub const TABLES: &[DeviceTable] = &[
     only(table::<SleepingContact>("sleeping", Per::Contact), Where::Sleep),
     only(table::<SleepingContact>("sleeping_backup", Per::Contact), Where::StrictSleep),
     // The additional rows are their number, the first that is split and the number of these, then the number of shares
-    // at each end of these. Earlier in a step the buffer holds the uncolored contacts (`at_parity`).
+    // at each end of these.
     split(table::<u32>("slots", Per::Contact), 3, 2),
-    table::<Constraint>("constraints", Per::Contact),
+    table::<[u32; 2]>("uncolored", Per::Contact),
+    table::<u32>("contact_slots", Per::Contact),
+    table::<ConstraintTile>("constraints", Per::ContactTile),
     only(table::<Surface>("surfaces", Per::Contact), Where::Surfaces),
     only(table::<Rebound>("rebounds", Per::Contact), Where::Bounces),
     table::<u32>("color_histogram", Per::BlockColor),
@@ -190,7 +195,7 @@ impl DeviceTable {
             | Per::JointRow
             | Per::JointOrder
             | Per::Reporter => Group::Joints,
-            Per::Contact | Per::BlockColor | Per::BlockColorSum => Group::Contacts,
+            Per::Contact | Per::ContactTile | Per::BlockColor | Per::BlockColorSum => Group::Contacts,
             Per::Event => Group::Events,
         }
     }
@@ -311,6 +316,7 @@ impl Sizes {
             Per::JointOrder => self.order,
             Per::Reporter => self.shapes + self.joints,
             Per::Contact => self.contacts,
+            Per::ContactTile => self.contacts.div_ceil(TILE_LANES as usize),
             Per::BlockColor => block_colors,
             Per::BlockColorSum => block_colors.div_ceil(SCAN_BLOCK as usize),
             Per::Event => self.events,
@@ -321,7 +327,9 @@ impl Sizes {
     /// Returns the size of a table's buffer for this number of worlds, in bytes.
     #[must_use]
     pub fn bytes_of(&self, table: &DeviceTable, features: Features, worlds: u32) -> u64 {
-        buffer_bytes(self.rows_of(table, features) as u64 * table.bytes as u64 * u64::from(worlds))
+        let bytes = self.rows_of(table, features) as u64 * table.bytes as u64 * u64::from(worlds);
+        // A binding must hold at least one row.
+        buffer_bytes(bytes.max(table.bytes as u64))
     }
 
     /// Returns the size of all tables, in bytes.

@@ -18,6 +18,7 @@ use super::record::{
 };
 use super::shader::{Composer, SHADERS};
 use super::state::begun;
+use super::thresholds::Thresholds;
 use super::works::{StageWork, stage_works};
 use super::worlds::{LOT_ALONE, MIN_CONTACTS_ALONE};
 use super::{INITIAL_EVENTS, SCAN_BLOCK, estimate_contacts};
@@ -31,7 +32,7 @@ use crate::stages::color::split::max_splits;
 use crate::step::{PlannedStage, plan};
 use crate::types::{
     COLOR_BLOCK, COLOR_COUNT, CommandData, Constraint, Counters, OVERFLOW_COLOR, Params, SPLIT_DONE, SleepingContact,
-    Sweep,
+    Sweep, TILE_LANES,
 };
 
 /// The steps of one world as data.
@@ -259,7 +260,7 @@ impl StepRecipe {
             known,
             contacts,
             joint_runs: &self.joint_runs,
-            is_software,
+            thresholds: Thresholds::of(is_software),
             works: Vec::new(),
         }
     }
@@ -419,13 +420,14 @@ impl StepRecipe {
 
     /// Returns the bounds by which kernels and capacities are chosen, with their names.
     #[must_use]
-    pub fn rules(&self) -> RecipeRules {
+    pub fn rules(&self, is_software: bool) -> RecipeRules {
         let Params { shape_count, body_count, joint_count, .. } = self.compiled.params;
         let count = |n: usize| n as u64;
-        let mut rules = record::rules();
+        let mut rules = record::rules(is_software);
         rules.extend([
             ("scan_block", u64::from(SCAN_BLOCK)),
             ("color_block", u64::from(COLOR_BLOCK)),
+            ("tile_lanes", u64::from(TILE_LANES)),
             ("color_count", u64::from(COLOR_COUNT)),
             ("overflow_color", u64::from(OVERFLOW_COLOR)),
             ("split_done", u64::from(SPLIT_DONE)),
@@ -460,7 +462,8 @@ fn keys_of(work: StageWork) -> Vec<KernelKey> {
     match work {
         StageWork::Kernel { name, .. } => vec![(name, "")],
         StageWork::Scan { list, .. } => {
-            [0, u32::MAX].into_iter().flat_map(|length| scan(list, length)).map(|work| work.key).collect()
+            let scans = [0, u32::MAX].into_iter().flat_map(|length| scan(list, length, Thresholds::of(false)));
+            scans.map(|work| work.key).collect()
         }
         StageWork::ColorRounds => vec![("color_claim", ""), ("color_commit", ""), ("color_finish", "")],
         StageWork::ContactSweep { wide, tail, .. } => {
@@ -529,6 +532,7 @@ mod tests {
             for (table, laid) in TABLES.iter().zip(&tables) {
                 let more = match laid.per {
                     Some(Per::Contact) => recipe.sizes.contacts,
+                    Some(Per::ContactTile) => recipe.sizes.contacts.div_ceil(TILE_LANES as usize),
                     Some(Per::BlockColor) => recipe.sizes.color_blocks() * COLOR_COUNT as usize,
                     Some(Per::BlockColorSum) => {
                         (recipe.sizes.color_blocks() * COLOR_COUNT as usize).div_ceil(SCAN_BLOCK as usize)

@@ -7,6 +7,7 @@ use std::ops::Range;
 use super::SCAN_BLOCK;
 use super::context::is_software;
 use super::engine::{Engine, KernelKey};
+use super::thresholds::Thresholds;
 use super::works::{StageWork, ThreadCount, stage_works};
 use crate::scene::{Compiled, JointTable};
 use crate::stages::color::split::max_splits;
@@ -18,14 +19,6 @@ use crate::types::{
 };
 use crate::world_error::WorldError;
 
-/// Maximum length of a list scanned by one workgroup; for longer lists three dispatches are faster.
-const SCAN_ALONE: u32 = 1 << 15;
-/// Minimum constraints of a colour for a dispatch of its own; smaller neighbouring colours share a workgroup.
-const WIDE_COLOR: u32 = 640;
-/// Minimum contacts that are split for dispatches of their own: one lane solves fewer in the time of three dispatches.
-const WIDE_SPLIT: u32 = 32;
-/// [`WIDE_SPLIT`] of a software adapter, where a lane is as fast as any other and a dispatch slow.
-const WIDE_SPLIT_SOFTWARE: u32 = 640;
 /// Contacts that are split for each workgroup that merges shares.
 const SPLITS_PER_MERGE: u32 = 16;
 /// Lanes of a workgroup of `shares_merge`.
@@ -34,14 +27,13 @@ const MERGE_LANES: u32 = 256;
 const MAX_MERGES: u32 = 256;
 /// Colours assumed to be wide before the first counters have arrived.
 const BLIND_WIDE_COLORS: u32 = 12;
-/// Rounds of colouring over all contacts when many may be new; the remaining rounds run in one workgroup.
-const WIDE_ROUNDS: u32 = 4;
+/// Minimum joints of a colour for a dispatch of its own.
+const WIDE_JOINTS: u32 = 640;
 /// Maximum number of new contacts that one workgroup colours quickly enough.
 const FEW_UNCOLORED: u32 = 2048;
+/// A step may have as many new contacts as one in this number of all, although the last had none: something exploded.
+const BURST: u32 = 64;
 
-/// Maximum number of contacts, of bodies and of joints for which the fused kernel runs all sweeps in one workgroup.
-/// Hardly any colour of such a world is wide, so that each sweep is one workgroup anyway, and the launches are saved.
-const FEW: u32 = 2048;
 /// Fused kernels, by number of lanes, without and with joints.
 pub(super) const FUSED: [(u32, [&str; 2]); 3] = [
     (8, ["fused_narrow", "fused_joints_narrow"]),
@@ -202,8 +194,7 @@ pub(super) struct StepRecorder<'a> {
     /// Contact capacity.
     pub contacts: u32,
     pub joint_runs: &'a [ColorRun],
-    /// The adapter is a software adapter.
-    pub is_software: bool,
+    pub thresholds: Thresholds,
     /// Dispatches collected so far.
     pub works: Vec<Dispatch>,
 }
@@ -223,7 +214,9 @@ impl StepRecorder<'_> {
             StageWork::Kernel { name, threads, sweep } => {
                 self.works.push(Dispatch { sweep, ..Dispatch::new(name, count(threads)) });
             }
-            StageWork::Scan { list, length } => self.works.extend(scan(list, count(length))),
+            StageWork::Scan { list, length } => {
+                self.works.extend(scan(list, count(length), self.thresholds));
+            }
             StageWork::ColorRounds => self.color_rounds(),
             StageWork::ContactSweep { wide, tail, flags } => self.sweep(wide, tail, flags),
             StageWork::JointSweep { wide, tail, flags } => self.joint_sweep(wide, tail, flags),
@@ -231,14 +224,14 @@ impl StepRecorder<'_> {
     }
 
     fn color_rounds(&mut self) {
-        let mut round = 1;
-        if self.may_have_many_uncolored() {
-            while round <= WIDE_ROUNDS {
-                let sweep = Sweep { round, ..Sweep::default() };
-                self.dispatch_sweep("color_claim", sweep, self.contacts);
-                self.dispatch_sweep("color_commit", sweep, self.contacts);
-                round += 1;
-            }
+        let (mut round, mut left) = (1, self.uncolored());
+        let threads = left.saturating_add(left / 16).min(self.contacts);
+        while left > FEW_UNCOLORED {
+            let sweep = Sweep { round, ..Sweep::default() };
+            self.dispatch_sweep("color_claim", sweep, threads);
+            self.dispatch_sweep("color_commit", sweep, threads);
+            // Most rounds colour more than half of the contacts that are left.
+            (round, left) = (round + 1, left / 2);
         }
         self.dispatch_sweep("color_finish", Sweep { round, ..Sweep::default() }, 1);
     }
@@ -282,10 +275,10 @@ impl StepRecorder<'_> {
             // Slightly more than last known; a wide kernel loops if that is too few.
             Some(load) => {
                 let size = load.colors[color as usize];
-                (size >= WIDE_COLOR).then_some(size.saturating_add(size / 16).min(self.contacts))
+                (size >= self.thresholds.wide_color).then_some(size.saturating_add(size / 16).min(self.contacts))
             }
             None => {
-                let large = self.contacts / 4 >= WIDE_COLOR;
+                let large = self.contacts / 4 >= self.thresholds.wide_color;
                 let likely = color < BLIND_WIDE_COLORS || color >= COLOR_COUNT - 2;
                 (large && likely).then_some(self.contacts / 4)
             }
@@ -315,14 +308,12 @@ impl StepRecorder<'_> {
             None => self.contacts / 8,
         };
         let count = known.min(most);
-        (count >= wide_split(self.is_software)).then_some(count.saturating_add(count / 16).min(most))
+        (count >= self.thresholds.wide_split).then_some(count.saturating_add(count / 16).min(most))
     }
 
-    fn may_have_many_uncolored(&self) -> bool {
-        match self.known {
-            Some(load) => load.uncolored > FEW_UNCOLORED,
-            None => self.contacts > FEW_UNCOLORED,
-        }
+    /// Returns the number of contacts that may have no colour.
+    fn uncolored(&self) -> u32 {
+        self.known.map_or(self.contacts, |load| load.uncolored.max(load.contacts() / BURST)).min(self.contacts)
     }
 
     fn dispatch(&mut self, name: &'static str, threads: u32) {
@@ -334,36 +325,26 @@ impl StepRecorder<'_> {
     }
 }
 
-/// Returns the number of contacts that are split from which on they have dispatches of their own.
-fn wide_split(is_software: bool) -> u32 {
-    if is_software { WIDE_SPLIT_SOFTWARE } else { WIDE_SPLIT }
-}
-
-/// Returns the bounds by which kernels are chosen, with their names.
-pub(super) fn rules() -> BTreeMap<&'static str, u64> {
-    [
-        ("scan_alone", SCAN_ALONE),
-        ("wide_color", WIDE_COLOR),
-        ("wide_split", WIDE_SPLIT),
-        ("wide_split_software", WIDE_SPLIT_SOFTWARE),
+/// Returns the bounds by which kernels are chosen, with their names: those of hardware, or of software adapters.
+pub(super) fn rules(is_software: bool) -> BTreeMap<&'static str, u64> {
+    let common = [
         ("splits_per_merge", SPLITS_PER_MERGE),
         ("merge_lanes", MERGE_LANES),
         ("max_merges", MAX_MERGES),
         ("blind_wide_colors", BLIND_WIDE_COLORS),
-        ("wide_rounds", WIDE_ROUNDS),
         ("few_uncolored", FEW_UNCOLORED),
-        ("few", FEW),
+        ("burst", BURST),
         ("narrow_color", NARROW_COLOR),
         ("more_lanes", MORE_LANES),
-    ]
-    .map(|(name, bound)| (name, u64::from(bound)))
-    .into()
+    ];
+    let own = Thresholds::of(is_software).named();
+    common.into_iter().chain(own).map(|(name, bound)| (name, u64::from(bound))).collect()
 }
 
 /// Returns the dispatches that replace the counts of a list by their prefix sums.
-pub(super) fn scan(which: &'static str, length: u32) -> Vec<Dispatch> {
+pub(super) fn scan(which: &'static str, length: u32, thresholds: Thresholds) -> Vec<Dispatch> {
     let work = |key, name, threads| Dispatch { key: (key, which), ..Dispatch::new(name, threads) };
-    if length <= SCAN_ALONE {
+    if length <= thresholds.scan_alone {
         return vec![work("scan_blocks", "scan_blocks", 1)];
     }
     let threads = length.div_ceil(SCAN_BLOCK) * COLOR_BLOCK;
@@ -383,13 +364,14 @@ pub(super) fn fused_size(
     is_software: bool,
 ) -> Option<usize> {
     let Params { body_count, joint_count, .. } = bounds.params;
+    let thresholds = Thresholds::of(is_software);
     // The capacity holds 1.5 times the first contacts, and four per shape.
     let contacts = known.map_or(contact_capacity / 2, StepStats::contacts);
     let largest = known.map_or(contacts / BLIND_WIDE_COLORS, StepStats::largest_color);
     // One lane of the fused kernel would solve them. On lavapipe, which ends all loops of a kernel after some ten
     // thousand iterations together, it would not even come to their end.
-    let has_hubs = known.is_some_and(|load| load.colors[OVERFLOW_COLOR as usize] >= wide_split(is_software));
-    if contacts.max(body_count).max(joint_count) > FEW || has_hubs {
+    let has_hubs = known.is_some_and(|load| load.colors[OVERFLOW_COLOR as usize] >= thresholds.wide_split);
+    if contacts.max(body_count).max(joint_count) > thresholds.fused || has_hubs {
         None
     } else if is_software {
         (largest <= NARROW_COLOR).then_some(0)
@@ -400,6 +382,11 @@ pub(super) fn fused_size(
 }
 
 impl Engine {
+    /// Returns the bounds by which kernels are chosen.
+    pub fn thresholds(&self) -> Thresholds {
+        Thresholds::of(is_software(self.context.info()))
+    }
+
     /// Runs one line of the plan. In a small world the first sweep runs all sweeps, in the fused kernel.
     ///
     /// # Errors
@@ -471,7 +458,7 @@ impl Engine {
             known,
             contacts: self.contact_capacity,
             joint_runs: &joint_runs,
-            is_software: is_software(self.context.info()),
+            thresholds: self.thresholds(),
             works: Vec::new(),
         };
         recorder.stage(op);
@@ -491,7 +478,7 @@ impl Engine {
             known: None,
             contacts: self.contact_capacity,
             joint_runs: &self.joint_runs,
-            is_software: is_software(self.context.info()),
+            thresholds: self.thresholds(),
             works: Vec::new(),
         };
         let fused_kernel = self.fused_kernel(bounds, None)?;
@@ -519,7 +506,7 @@ pub(super) fn joint_runs<'a>(worlds: impl IntoIterator<Item = &'a JointTable>) -
     for (color, size) in (0..).zip(sizes) {
         match runs.last_mut() {
             _ if size == 0 => {}
-            _ if size >= WIDE_COLOR && color < JOINT_OVERFLOW => runs.push(ColorRun::Wide { color, threads: size }),
+            _ if size >= WIDE_JOINTS && color < JOINT_OVERFLOW => runs.push(ColorRun::Wide { color, threads: size }),
             Some(ColorRun::Tail { end, .. }) => *end = color + 1,
             _ => runs.push(ColorRun::Tail { first: color, end: color + 1 }),
         }

@@ -12,8 +12,8 @@ use crate::scene::{Compiled, JointTable};
 use crate::snapshot::{Carried, Snapshot, SnapshotMoment};
 use crate::tables::Tables;
 use crate::types::{
-    self, Aabb, Accumulator, BodyData, BodyState, COLOR_COUNT, Constraint, Contact, Counters, EventData, JointData,
-    JointFrame, JointRow, JointState, Manifold, Params, Pose, Rebound, SURFACES, SleepingContact, Surface,
+    self, Aabb, Accumulator, BodyData, BodyState, COLOR_COUNT, ConstraintTile, Contact, Counters, EventData, JointData,
+    JointFrame, JointRow, JointState, Manifold, Params, Pose, Rebound, SURFACES, SleepingContact, Surface, TILE_LANES,
 };
 use crate::world_error::WorldError;
 
@@ -201,6 +201,7 @@ impl Engine {
         let contacts = u64::from(counters.contacts.min(self.contact_capacity));
         let previous = u64::from(pair_starts_previous.last().copied().unwrap_or(0).min(self.contact_capacity));
         let constraints = u64::from(counters.color_starts[COLOR_COUNT as usize].min(self.contact_capacity));
+        let tiles = constraints.div_ceil(u64::from(TILE_LANES));
         let surfaces = if compiled.params.switches & SURFACES == 0 { 0 } else { constraints };
         let rebounds = if compiled.bounces { constraints } else { 0 };
         let reported = head.get(15).and_then(|bytes| cast::<u32>(bytes).last().copied()).unwrap_or(0);
@@ -211,7 +212,7 @@ impl Engine {
                 of(at_parity("contacts_previous", parity), previous * size_of::<Contact>() as u64),
                 of(at_parity("contacts", parity), contacts * size_of::<Contact>() as u64),
                 of("slots", constraints * 4),
-                of("constraints", constraints * size_of::<Constraint>() as u64),
+                of("constraints", tiles * size_of::<ConstraintTile>() as u64),
                 of("surfaces", surfaces * size_of::<Surface>() as u64),
                 of("events", reported * size_of::<EventData>() as u64),
                 of("sleeping", archived * size_of::<SleepingContact>() as u64),
@@ -220,6 +221,7 @@ impl Engine {
                 of("rebounds", rebounds * size_of::<Rebound>() as u64),
             ],
         )?;
+        let slots: Vec<u32> = cast(&tail[2]);
         Ok(Tables {
             poses: cast(&head[1]),
             states: cast(&head[2]),
@@ -234,8 +236,12 @@ impl Engine {
             contacts: cast(&tail[1]),
             manifolds_previous: cast(&tail[7]),
             manifolds: cast(&tail[8]),
-            slots: cast(&tail[2]),
-            constraints: cast(&tail[3]),
+            constraints: cast::<ConstraintTile>(&tail[3])
+                .iter()
+                .flat_map(ConstraintTile::constraints)
+                .take(slots.len())
+                .collect(),
+            slots,
             rebounds: cast(&tail[9]),
             surfaces: cast(&tail[4]),
             events: cast(&tail[5]),

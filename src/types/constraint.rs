@@ -20,7 +20,7 @@ pub struct Surface {
 /// A contact constraint as the sweeps on the device read it, in colour order. It holds only what sweeps read, as they
 /// are bound by memory: effective masses are computed in the sweep, and the second arm on B is `r_a[1] + (r_b −
 /// r_a[0])`, as both points have the same vector from A to B between their arms. The table `slots` maps contacts to
-/// constraints.
+/// constraints. On the device constraints are stored in tiles ([`ConstraintTile`]).
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Constraint {
@@ -54,6 +54,58 @@ pub struct Constraint {
     pub measured: [f32; 2],
     /// Normal and tangent impulse of point 0, then of point 1, N·s.
     pub impulses: [f32; 4],
+}
+
+/// Constraints of a [`ConstraintTile`].
+pub const TILE_LANES: u32 = 32;
+
+/// Constraints of successive slots as the device stores them: each field side by side, so that neighbouring threads
+/// read and write neighbouring words.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
+pub struct ConstraintTile {
+    /// [`Constraint::body_a`], [`Constraint::body_b`], [`Constraint::flags`], and the bits of [`Constraint::friction`].
+    pub links: [[u32; 4]; TILE_LANES as usize],
+    /// [`Constraint::normal`], [`Constraint::separations`].
+    pub frames: [[f32; 4]; TILE_LANES as usize],
+    /// Inverse mass and inverse inertia of A, then of B.
+    pub inv_masses: [[f32; 4]; TILE_LANES as usize],
+    /// Both [`Constraint::r_a`].
+    pub r_a: [[f32; 4]; TILE_LANES as usize],
+    /// [`Constraint::r_b`].
+    pub r_b: [[f32; 2]; TILE_LANES as usize],
+    /// [`Constraint::measured`].
+    pub measured: [[f32; 2]; TILE_LANES as usize],
+    /// [`Constraint::impulses`].
+    pub impulses: [[f32; 4]; TILE_LANES as usize],
+}
+
+impl ConstraintTile {
+    /// Returns the constraints of the tile, in the order of their slots.
+    pub fn constraints(&self) -> impl Iterator<Item = Constraint> + '_ {
+        (0..TILE_LANES as usize).map(|lane| {
+            let [body_a, body_b, flags, friction] = self.links[lane];
+            let [normal_x, normal_y, separation_0, separation_1] = self.frames[lane];
+            let [inv_mass_a, inv_inertia_a, inv_mass_b, inv_inertia_b] = self.inv_masses[lane];
+            let [x_0, y_0, x_1, y_1] = self.r_a[lane];
+            Constraint {
+                body_a,
+                body_b,
+                normal: [normal_x, normal_y],
+                inv_mass_a,
+                inv_inertia_a,
+                inv_mass_b,
+                inv_inertia_b,
+                flags,
+                friction: f32::from_bits(friction),
+                separations: [separation_0, separation_1],
+                r_a: [[x_0, y_0], [x_1, y_1]],
+                r_b: self.r_b[lane],
+                measured: self.measured[lane],
+                impulses: self.impulses[lane],
+            }
+        })
+    }
 }
 
 /// Part of a [`Constraint`] in worlds with restitution ([`BOUNCES`](super::BOUNCES)).

@@ -47,8 +47,8 @@ pub struct Counters {
     /// Grid levels with a shape that is not [`ASLEEP`](super::ASLEEP), as bits;
     /// [`AWAKE_HALF_PLANE`](super::AWAKE_HALF_PLANE).
     pub awake_levels: u32,
-    /// Unused.
-    pub pad: [u32; 2],
+    /// Lengths of the two lists of contacts without a colour, while the device colours; else 0.
+    pub left: [u32; 2],
 }
 
 impl Default for Counters {

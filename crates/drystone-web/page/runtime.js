@@ -83,7 +83,7 @@ function isSoftware(adapter) {
 class Recorder {
   /** @param {any} data @param {boolean} software @param {(kernel: string) => boolean} canRun */
   constructor(data, software, canRun) {
-    this.rules = /** @type {Record<string, number>} */ (data.rules);
+    this.ruleSets = /** @type {Record<string, Record<string, number>>} */ (data.rules);
     this.lines = /** @type {Line[]} */ (data.lines);
     this.fused = /** @type {string[]} */ (data.fused);
     /** Lines and fused kernels of a step in which a body is pulled. @type {{lines: Line[], fused: string[]}} */
@@ -91,6 +91,11 @@ class Recorder {
     this.counters = data.counters;
     this.software = software;
     this.canRun = canRun;
+  }
+
+  /** Bounds by which kernels and capacities are chosen. */
+  get rules() {
+    return this.ruleSets[this.software ? "software" : "hardware"];
   }
 
   /** Statistics of a step. @param {Uint32Array} counters */
@@ -120,17 +125,13 @@ class Recorder {
     const r = this.rules;
     const contacts = known ? known.contacts : Math.floor(capacity / 2);
     const largest = known ? known.largest : Math.floor(contacts / r.blind_wide_colors);
-    const hasHubs = known !== null && known.colors[r.overflow_color] >= this.wideSplit();
+    const hasHubs = known !== null && known.colors[r.overflow_color] >= r.wide_split;
     let size = null;
-    if (Math.max(contacts, r.body_count, r.joint_count) > r.few || hasHubs) size = null;
+    if (Math.max(contacts, r.body_count, r.joint_count) > r.fused || hasHubs) size = null;
     else if (this.software) size = largest <= r.narrow_color ? 0 : null;
     else size = 1 + Number(Math.max(largest, Math.floor(r.body_count / 8)) > r.more_lanes);
     if (size === null || !lines.some((line) => line.fused)) return null;
     return this.canRun(fused[size]) ? fused[size] : null;
-  }
-
-  wideSplit() {
-    return this.software ? this.rules.wide_split_software : this.rules.wide_split;
   }
 
   /** Dispatches of a step. @param {Uint32Array | null} counters @param {number} capacity @param {boolean} [apart] one dispatch a sweep, to time them @param {boolean} [pulls] a body is pulled @returns {Dispatch[]} */
@@ -168,12 +169,11 @@ class Recorder {
       add(`scan_blocks of sums/${work.scan}`, 1);
       add(`scan_apply/${work.scan}`, lanes);
     } else if (work.rounds) {
-      let round = 1;
-      if (known ? known.uncolored > r.few_uncolored : capacity > r.few_uncolored) {
-        for (; round <= r.wide_rounds; round += 1) {
-          add("color_claim", capacity, [0, 0, 0, round]);
-          add("color_commit", capacity, [0, 0, 0, round]);
-        }
+      let [round, left] = [1, Math.min(known ? Math.max(known.uncolored, Math.floor(known.contacts / r.burst)) : capacity, capacity)];
+      const lanes = Math.min(left + Math.floor(left / 16), capacity);
+      for (; left > r.few_uncolored; round += 1, left = Math.floor(left / 2)) {
+        add("color_claim", lanes, [0, 0, 0, round]);
+        add("color_commit", lanes, [0, 0, 0, round]);
       }
       add("color_finish", 1, [0, 0, 0, round]);
     } else if (work.wide && work.tail) {
@@ -195,7 +195,7 @@ class Recorder {
       return quarter >= r.wide_color && isLikely ? quarter : null;
     };
     const split = Math.min(known ? known.colors[r.overflow_color] : Math.floor(capacity / 8), r.max_splits);
-    const splitThreads = split >= this.wideSplit() ? Math.min(split + Math.floor(split / 16), r.max_splits) : null;
+    const splitThreads = split >= r.wide_split ? Math.min(split + Math.floor(split / 16), r.max_splits) : null;
     /** @type {{color?: number, threads?: number, split?: number, first?: number, end?: number}[]} */
     const runs = [];
     for (let color = 0; color < r.color_count; color += 1) {
@@ -383,12 +383,12 @@ class World {
 
   /** @param {Table} table @param {number} capacity */
   size(table, capacity) {
-    const { color_count: colors, scan_block: block } = this.recorder.rules;
+    const { color_count: colors, scan_block: block, tile_lanes: lanes } = this.recorder.rules;
     const blockColors = this.recorder.blocks(capacity) * colors;
     /** @type {Record<string, number>} */
-    const more = { Contact: capacity, BlockColor: blockColors, BlockColorSum: Math.ceil(blockColors / block) };
+    const more = { Contact: capacity, ContactTile: Math.ceil(capacity / lanes), BlockColor: blockColors, BlockColorSum: Math.ceil(blockColors / block) };
     const rows = table.rows + (table.per ? more[table.per] : 0);
-    return Math.ceil(Math.max(rows * table.row, this.recorder.rules.min_buffer) / 16) * 16;
+    return Math.ceil(Math.max(rows * table.row, table.row, this.recorder.rules.min_buffer) / 16) * 16;
   }
 
   largestBuffer() {

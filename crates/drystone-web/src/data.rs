@@ -104,7 +104,7 @@ pub(crate) fn data(page: &WebPage) -> Result<String, WebError> {
         "dt": compiled.params.dt, "sleeps": compiled.settings.sleep, "gravity": compiled.params.gravity,
         "bodies": page.spares.first().map_or(compiled.bodies.len(), |spares| spares.slots.start),
         "shapes": compiled.shapes.len(),
-        "rules": recipe.rules(), "contact_capacity": recipe.contact_capacity(),
+        "rules": { "hardware": recipe.rules(false), "software": recipe.rules(true) }, "contact_capacity": recipe.contact_capacity(),
         "fused": recipe.fused().iter().map(|&(_, name)| name).collect::<Vec<_>>(),
         "tables": tables, "uniforms": uniforms, "contents": contents, "kernels": kernels, "lines": lines(recipe),
         "joints": compiled.joints.count(), "pull": page.pull.json(&mut blob),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use glam::Vec2;
 
 use crate::body_view::BodyTransform;
+use crate::gpu::context::SubmittedWork;
 use crate::gpu::readback::Arrival;
 use crate::gpu::record::DispatchBounds;
 use crate::population::BodyId;
@@ -33,8 +34,8 @@ pub(in crate::gpu) struct InFlightStep {
 #[derive(Debug)]
 pub(in crate::gpu) struct InFlight {
     pub arrival: Arrival,
-    /// Its submission; `None` if the caller submits the recording.
-    pub submission: Option<wgpu::SubmissionIndex>,
+    /// Work up to the step; `None` if the caller submits the recording.
+    pub submitted: Option<SubmittedWork>,
     /// Worlds that took part.
     pub steps: Vec<InFlightStep>,
     /// Range of slots whose counters and events are read back.

@@ -56,9 +56,10 @@ impl BatchSlots {
         self.poll()?;
         if self.engine.features.strict || self.in_flight.len() >= self.room {
             // Only the oldest step has to end: the device computes the others while the next is recorded.
-            let oldest = self.in_flight.front().and_then(|flight| flight.submission.clone());
-            let until = oldest.filter(|_| !self.engine.features.strict);
-            if !self.engine.context.wait_for_unless(until.as_ref(), gives_up)? {
+            let oldest = self.in_flight.front().and_then(|flight| flight.submitted.clone());
+            let oldest = oldest.filter(|_| !self.engine.features.strict);
+            let work = oldest.unwrap_or_else(|| self.engine.context.submitted_work());
+            if !self.engine.context.wait_unless(&work, gives_up)? {
                 return Err(WorldError::Cancelled);
             }
             self.poll()?;
@@ -90,9 +91,9 @@ impl BatchSlots {
         self.emit(slot_refs)?;
         let mut encoder = self.engine.encoder();
         self.record(&mut encoder, slot_refs)?;
-        let submission = self.engine.context.queue().submit([encoder.finish()]);
+        self.engine.context.queue().submit([encoder.finish()]);
         if let Some(flight) = self.in_flight.back_mut() {
-            flight.submission = Some(submission);
+            flight.submitted = Some(self.engine.context.submitted_work());
         }
         self.poll()
     }
@@ -128,9 +129,9 @@ impl BatchSlots {
             }
             next = end;
             let recorded = std::mem::replace(encoder, self.engine.encoder());
-            let submitted = self.engine.context.queue().submit([recorded.finish()]);
-            if let Some(before) = before.replace(submitted) {
-                self.wait(slot_refs, Some(&before))?;
+            self.engine.context.queue().submit([recorded.finish()]);
+            if let Some(before) = before.replace(self.engine.context.submitted_work()) {
+                self.wait(slot_refs, &before)?;
             }
         }
         self.end_step(encoder, slot_refs, measured);
@@ -276,7 +277,7 @@ impl BatchSlots {
         }
         note_read_back(&engine.context, 0, parts.iter().map(|(.., bytes)| bytes).sum());
         let arrival = Arrival::send_parts(engine.context.device(), encoder, &parts, self.spares.pop());
-        self.in_flight.push_back(InFlight { arrival, submission: None, steps, span, starts, events });
+        self.in_flight.push_back(InFlight { arrival, submitted: None, steps, span, starts, events });
         self.room = self.room.max(self.in_flight.len());
     }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::slots::{BatchSlots, SlotRef};
 use super::steps::{BatchLayers, only, span};
 use super::world_host::{StepOutcome, WorldHost};
+use crate::gpu::context::SubmittedWork;
 use crate::host::HostStart;
 use crate::types::{Counters, SleepingContact};
 use crate::world_error::WorldError;
@@ -192,7 +193,7 @@ impl BatchSlots {
         let begun = Instant::now();
         let Some(commands) = self.record_fitting(slot_refs, attempt)? else { return Ok(false) };
         self.engine.context.queue().submit([commands]);
-        if let Err(error) = self.wait(slot_refs, None) {
+        if let Err(error) = self.wait(slot_refs, &self.engine.context.submitted_work()) {
             // It may still run on the device, but its results are discarded.
             let starts = slot_refs.iter_mut().zip(&attempt.starts).zip(&attempt.outcomes);
             for ((slot_ref, start), _) in starts.filter(|(_, outcome)| outcome.is_none()) {
@@ -272,10 +273,10 @@ impl BatchSlots {
         }
     }
 
-    /// Waits for a submission, unless a step of one of these worlds is cancelled.
-    pub fn wait(&self, slot_refs: &[SlotRef], submission: Option<&wgpu::SubmissionIndex>) -> Result<(), WorldError> {
+    /// Waits for submitted work, unless a step of one of these worlds is cancelled.
+    pub fn wait(&self, slot_refs: &[SlotRef], work: &SubmittedWork) -> Result<(), WorldError> {
         let gives_up = || slot_refs.iter().any(|slot_ref| slot_ref.world_host.host.limits.check().is_err());
-        if self.engine.context.wait_for_unless(submission, gives_up)? {
+        if self.engine.context.wait_unless(work, gives_up)? {
             return Ok(());
         }
         // Any of them may have overflowed.

@@ -13,6 +13,7 @@ use drystone_web::traffic::{self, RowCounts};
 
 use super::super::failure::{Code, Failure};
 use super::super::stop;
+use super::limit;
 use super::peers::Peers;
 
 /// Value of `--backends`.
@@ -213,6 +214,7 @@ fn on_gpu(
         Ok::<_, Failure>(1e3 * start.elapsed().as_secs_f64())
     };
     let first_ms = several(1)?;
+    limit::warm_up(context)?;
     let ms = several(steps)? / f64::from(steps.max(1));
     let end = world.snapshot()?;
     let counts = RowCounts::new(world.compiled(), &end.counters);

@@ -12,7 +12,7 @@
 //! `limit = bytes / copy speed + dispatches · dispatch cost`; the share is the limit divided by the median. It exceeds
 //! 1 if the data fit into caches, which are faster than memory.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use drystone::low_level::step::Stage;
 use drystone::{Context, WorldError};
@@ -126,6 +126,22 @@ pub fn copy_on_cpu(threads: usize) -> f64 {
 
 /// Dispatches in the timed pass.
 const EMPTY: u32 = 1000;
+
+/// Time for which a device works before it is measured.
+const WARM_UP: Duration = Duration::from_millis(300);
+
+/// Keeps a hardware device busy until it has left the clocks of its rest: otherwise short runs take up to twice as
+/// long.
+///
+/// # Errors
+/// If the device is lost or has rejected a command.
+pub fn warm_up(context: &Context) -> Result<(), WorldError> {
+    let start = Instant::now();
+    while !drystone::low_level::gpu::is_software(context.info()) && start.elapsed() < WARM_UP {
+        measure_device(context)?;
+    }
+    Ok(())
+}
 
 /// Measures the copy speed of a device, GB/s, and the cost of a dispatch, µs.
 ///
