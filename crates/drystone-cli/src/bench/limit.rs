@@ -128,10 +128,10 @@ pub fn copy_on_cpu(threads: usize) -> f64 {
 const EMPTY: u32 = 1000;
 
 /// Time for which a device works before it is measured.
-const WARM_UP: Duration = Duration::from_millis(300);
+const WARM_UP: Duration = Duration::from_secs(1);
 
-/// Keeps a hardware device busy until it has left the clocks of its rest: otherwise short runs take up to twice as
-/// long.
+/// Keeps a hardware device busy until it has left the clocks of its rest: otherwise short runs take twice as long and
+/// more.
 ///
 /// # Errors
 /// If the device is lost or has rejected a command.
