@@ -87,18 +87,9 @@ fn solve_contact(slot: u32, row: Constraint, flags_of_sweep: u32) {
     var w_a = states[a].angular_velocity;
     var v_b = states[b].velocity;
     var w_b = states[b].angular_velocity;
-    var separation = vec2<f32>(0.0);
-    if (sweep_flags & MEASURED) != 0u {
-        separation = row.measured;
-    } else {
-        let moved = states[b].delta_position - states[a].delta_position;
-        let turn_a = states[a].delta_rotation;
-        let turn_b = states[b].delta_rotation;
-        let start = row.separations;
-        separation.x = start.x
-            + dot(moved + (turned(turn_b, r_b_0) - turned(turn_a, r_a_0)), normal);
-        separation.y = start.y
-            + dot(moved + (turned(turn_b, r_b_1) - turned(turn_a, r_a_1)), normal);
+    var separation = row.measured;
+    if (sweep_flags & MEASURED) == 0u {
+        separation = separations_now(row, Arms(r_a_0, r_b_0, r_a_1, r_b_1));
         set_measured(slot, separation);
     }
     let softness = select(params.contact_softness, params.fixed_softness, (flags & (FIXED_A | FIXED_B)) != 0u);

@@ -55,9 +55,9 @@ impl BatchSlots {
     pub fn make_way(&mut self, gives_up: impl Fn() -> bool) -> Result<(), WorldError> {
         self.poll()?;
         if self.engine.features.strict || self.in_flight.len() >= self.room {
-            // Only the oldest step has to end: the device computes the others while the next is recorded.
+            // Only the oldest step has to end: the device computes the others while the next is recorded. Strict steps
+            // have no mark.
             let oldest = self.in_flight.front().and_then(|flight| flight.submitted.clone());
-            let oldest = oldest.filter(|_| !self.engine.features.strict);
             let work = oldest.unwrap_or_else(|| self.engine.context.submitted_work());
             if !self.engine.context.wait_unless(&work, gives_up)? {
                 return Err(WorldError::Cancelled);
