@@ -3,6 +3,7 @@
 //#import types
 //#import math
 //#import constants
+//#import disc
 //#import outline
 //#import hull
 
@@ -348,6 +349,34 @@ fn lowest(touch: Touch) -> f32 {
     return gap;
 }
 
+// Gives two discs that approach each other the normal of the time at which they touch if they move as at the start of
+// the step, or are nearest: in this step, or in the one before if they were apart.
+fn turn_discs(touch: Touch, a: u32, b: u32, between: vec2<f32>, moved: vec2<f32>, was_apart: bool) -> Touch {
+    var turned = touch;
+    if touch.count == 0u || !is_centred_disc(a) || !is_centred_disc(b) {
+        return turned;
+    }
+    let radius_a = shapes[a].radius;
+    let radii = radius_a + shapes[b].radius;
+    let squared = dot(moved, moved);
+    let closing = dot(between, moved);
+    let least = GAP * params.linear_slop;
+    if (touch.separations[0] <= 0.0 && !was_apart) || closing >= 0.0 || squared <= least * least {
+        return turned;
+    }
+    let discriminant = closing * closing - squared * (dot(between, between) - radii * radii);
+    let time = (-closing - sqrt(max(discriminant, 0.0))) / squared;
+    let then = between + moved * max(min(time, 1.0), -1.0);
+    let distance = length(then);
+    if distance > 0.5 * radii {
+        turned.normal = then / distance;
+        let separation = dot(between, turned.normal) - radii;
+        turned.points[0] = turned.normal * (radius_a + 0.5 * separation);
+        turned.separations[0] = separation;
+    }
+    return turned;
+}
+
 fn collide_contact(index: u32, hulls: bool) {
     if index >= counters.contacts {
         return;
@@ -454,6 +483,7 @@ fn collide_contact(index: u32, hulls: bool) {
         }
         manifold = empty_manifold();
     }
+    manifold = turn_discs(manifold, shape_a, shape_b, between, motions[b].moved - motions[a].moved, was_apart);
 
     // Points with the same feature keep their impulses, except those of impacts, and a pair that still touches its
     // preload.

@@ -42,6 +42,12 @@ fn constraint_at(slot: u32) -> Constraint {
     );
 }
 
+// Returns the rotation of an arm since the start of the step: that of its body, unless the shape is round there
+// (ROUND_A, ROUND_B).
+fn turn_of_arm(round: u32, rotation: vec2<f32>) -> vec2<f32> {
+    return select(vec2<f32>(1.0, 0.0), rotation, round == 0u);
+}
+
 fn set_impulses(slot: u32, impulses: vec4<f32>) {
     constraints[slot / TILE_LANES].impulses[slot % TILE_LANES] = impulses;
 }

@@ -4,6 +4,7 @@
 //#import types
 //#import math
 //#import constants
+//#import disc
 //#import manifold_rows
 //#import constraint
 
@@ -68,12 +69,13 @@ fn prepare(
     var r_b_0 = vec2<f32>(0.0);
     var impulses = vec4<f32>(0.0);
     let warm = (params.switches & WARM_START) != 0u;
+    let round = vec2<bool>(is_centred_disc(shape_a), is_centred_disc(shape_b));
     if count > 0u {
         let anchors = manifolds[index].points[0].anchors;
         let point = manifolds[index].points[0].state;
         separations.x = point.y - preloads.x;
-        r_a_0 = anchors.xy;
-        r_b_0 = anchors.zw;
+        r_a_0 = select(anchors.xy, normal * shapes[shape_a].radius, round.x);
+        r_b_0 = select(anchors.zw, normal * -shapes[shape_b].radius, round.y);
         impulses = vec4<f32>(select(vec2<f32>(0.0), point.zw, warm), impulses.zw);
     }
     if count > 1u {
@@ -85,7 +87,7 @@ fn prepare(
     set_constraint(slot, Constraint(
         row_a,
         row_b,
-        flags | select(0u, LOADED, is_loaded),
+        flags | select(0u, LOADED, is_loaded) | select(0u, ROUND_A, round.x) | select(0u, ROUND_B, round.y),
         friction,
         normal,
         separations,
@@ -129,10 +131,6 @@ fn pushed(body: u32) -> vec2<f32> {
         return vec2<f32>(0.0);
     }
     return params.gravity * bodies[body].gravity_scale + bodies[body].force * inv_mass;
-}
-
-fn is_centred_disc(shape: u32) -> bool {
-    return (shapes[shape].kind & GEOMETRY_MASK) == CIRCLE && all(shapes[shape].offset == vec2<f32>(0.0));
 }
 
 // Restitution data of every contact. Runs if any material bounces.

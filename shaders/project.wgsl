@@ -19,9 +19,11 @@ fn project_contact(slot: u32) {
     for (var end = 0u; end < count; end += 1u) {
         let arm_on_a = select(row.r_a_1, row.r_a_0, end == 0u);
         let arm_on_b = select(arm_on_a + between, row.r_b, end == 0u);
-        let r_a = rotate(q_a, arm_on_a);
-        let r_b = rotate(q_b, arm_on_b);
-        let moved = (p_b - p_a) + (turned(q_b, arm_on_b) - turned(q_a, arm_on_a));
+        let turn_a = turn_of_arm(row.flags & ROUND_A, q_a);
+        let turn_b = turn_of_arm(row.flags & ROUND_B, q_b);
+        let r_a = rotate(turn_a, arm_on_a);
+        let r_b = rotate(turn_b, arm_on_b);
+        let moved = (p_b - p_a) + (turned(turn_b, arm_on_b) - turned(turn_a, arm_on_a));
         let separation = select(start.y, start.x, end == 0u) + dot(moved, normal);
         let depth = min(params.projection_rate * (separation + params.linear_slop), 0.0);
         let correction = max(depth, -params.max_correction);

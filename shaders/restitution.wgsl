@@ -70,8 +70,8 @@ fn bounce_contact(slot: u32) {
     }
 
     let acceleration = dot(rebounds[slot].acceleration, normal);
-    let turn_a = states[a].delta_rotation;
-    let turn_b = states[b].delta_rotation;
+    let turn_a = turn_of_arm(row.flags & ROUND_A, states[a].delta_rotation);
+    let turn_b = turn_of_arm(row.flags & ROUND_B, states[b].delta_rotation);
     let separation_0 = separations.x + dot(moved + (turned(turn_b, r_b_0) - turned(turn_a, r_a_0)), normal);
     let separation_1 = separations.y + dot(moved + (turned(turn_b, r_b_1) - turned(turn_a, r_a_1)), normal);
     let closes_0 = separation_0 + params.h * (velocity_0 + params.h * acceleration) < 0.0;

@@ -46,8 +46,8 @@ fn land_contact(slot: u32, row: Constraint, sweep_flags: u32) {
 // Returns the separations of the points after the motion of the bodies so far.
 fn separations_now(row: Constraint, arms: Arms) -> vec2<f32> {
     let moved = states[row.body_b].delta_position - states[row.body_a].delta_position;
-    let turn_a = states[row.body_a].delta_rotation;
-    let turn_b = states[row.body_b].delta_rotation;
+    let turn_a = turn_of_arm(row.flags & ROUND_A, states[row.body_a].delta_rotation);
+    let turn_b = turn_of_arm(row.flags & ROUND_B, states[row.body_b].delta_rotation);
     return vec2<f32>(
         row.separations.x + dot(moved + (turned(turn_b, arms.b_0) - turned(turn_a, arms.a_0)), row.normal),
         row.separations.y + dot(moved + (turned(turn_b, arms.b_1) - turned(turn_a, arms.a_1)), row.normal),

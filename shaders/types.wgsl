@@ -92,6 +92,8 @@ const OVERLAPS: u32 = 512u;
 const IMPACT: u32 = 1024u;
 const INITIAL: u32 = 2048u;
 const LOADED: u32 = 4096u;
+const ROUND_A: u32 = 32768u;
+const ROUND_B: u32 = 65536u;
 
 const ACCUMULATE: u32 = 1u;
 const RECYCLE: u32 = 2u;

@@ -419,7 +419,7 @@ const GOLDEN: &[(&str, usize, u64)] = &[
     ("card_house", 120, 0x69a7_1d57_4cf0_e4bc),
     ("circle_stack", 120, 0x7c10_ba9e_7be1_2170),
     ("domino", 120, 0x9116_1558_e3b6_9c6c),
-    ("confined:grid=20", 120, 0xfd57_dd8f_b4bf_9efa),
+    ("confined:grid=20", 120, 0x07e8_9b67_6105_27a0),
 ];
 
 #[test]

@@ -66,7 +66,7 @@ scenes! {
     thruster: "thruster", 300;
     joint_grid: "joint_grid:size=20", 200;
     washer: "washer:grid=16", 200;
-    spinner: "spinner:bodies=400", 200;
+    spinner: "spinner:bodies=400", 300;
     compounds: "compounds:columns=8,rows=20", 200;
     junkyard: "junkyard:columns=8,rows=20", 200;
     // Two columns; the first falls to its floor and is removed after 220 steps.

@@ -228,6 +228,15 @@ def test_saved_states() -> None:
     assert ((free_worlds.velocities - before)[:, 0, 0] > 0).tolist() == [False, True]
     with pytest.raises(ds.SnapshotError, match="data: .*another world"):
         batch(1, falling()).load(0, data)
+    # Several at once, all or none.
+    worlds.load([1, 0], [data, worlds.save(1)])
+    assert worlds.steps.tolist() == [20, 10]
+    with pytest.raises(ds.SnapshotError, match="data: .*another world"):
+        worlds.load([0, 1], [data, batch(1, falling()).save(0)])
+    assert worlds.steps.tolist() == [20, 10]
+    for which, states, message in (([0, 1], [data], "data: has 1 states"), ([1, -1], [data, data], "world: names a")):
+        with pytest.raises(ds.ArgumentError, match=message):
+            worlds.load(which, states)
 
 
 @pytest.mark.parametrize(

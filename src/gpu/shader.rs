@@ -56,9 +56,8 @@ macro_rules! shader_sources {
 
 /// Files without entry points: tables, arithmetic, and helpers shared by several kernels.
 pub const SHARED: &[ShaderSource] = shader_sources!("":
-    "types", "math", "constants", "grid", "cells", "joined", "outline", "hull", "sweep", "impact", "joint_sweep",
-    "hub", "prefix_sum", "union_find", "ray", "meeting", "constraint",
-    "manifold_rows",
+    "types", "math", "constants", "grid", "cells", "joined", "disc", "outline", "hull", "sweep", "impact", "joint_sweep",
+    "hub", "prefix_sum", "union_find", "ray", "meeting", "constraint", "manifold_rows",
 );
 
 /// Files with entry points: the stages, and `scan`, `parity_copy`, `query`, `region` and `fused`. The name of an entry

@@ -18,7 +18,8 @@
 //! anchors of the step that computed it. Aligned stacks stand because of this: points that wander between features lose
 //! their impulses. The idea is Box2D's (Erin Catto, `b2CollideTask`), which asks to be cited. The motion of B is
 //! measured in A's frame; the surface of a half plane may be at any distance from its body's centre, so there the
-//! motion of A is measured in B's. Discs have their manifold computed in each step.
+//! motion of A is measured in B's. Discs have their manifold computed in each step; where two of them approach each
+//! other, for the time at which they touch.
 
 pub(crate) mod hull;
 
@@ -27,8 +28,8 @@ use glam::Vec2;
 use hull::{Hull, hull_circle, hull_half_plane, hulls};
 
 pub use crate::constants::FACE_PREFERENCE;
-use crate::constants::RECYCLE_COS;
-use crate::math::{cross_scalar, inv_mul_rotation, inv_rotate, mul_rotation, rotate, smaller};
+use crate::constants::{GAP, RECYCLE_COS};
+use crate::math::{cross_scalar, inv_mul_rotation, inv_rotate, larger, mul_rotation, rotate, smaller};
 use crate::scene::Compiled;
 use crate::tables::Tables;
 use crate::types::{
@@ -108,6 +109,8 @@ pub fn collide_contact(
     if sensed {
         touch = Touch::default();
     }
+    let radii = [shape_a, shape_b].map(|shape| if shape.is_centred_disc() { shape.radius } else { f32::NAN });
+    turn_discs(&mut touch, radii, [pose_a, pose_b], [motion_a, motion_b], was_apart, GAP * slop);
     renew(contact, to, old, &touch, pose_a, pose_b, on_plane);
     if let Some(ahead) = ahead {
         contact.flags |= IMPACT;
@@ -116,9 +119,7 @@ pub fn collide_contact(
             *point = ContactPoint { separation, normal_impulse: 0.0, tangent_impulse: 0.0, ..*point };
         }
     }
-    if overlaps {
-        contact.flags |= OVERLAPS;
-    }
+    contact.flags |= if overlaps { OVERLAPS } else { 0 };
     false
 }
 
@@ -166,6 +167,39 @@ fn touch_ahead(
     let are_round = [shape_a, shape_b].iter().all(|shape| shape.kind & GEOMETRY_MASK == CIRCLE);
     // The impact of two discs finds its normal from where they are now.
     Some(if are_round { (now, Vec2::ZERO) } else { (then, ahead) })
+}
+
+/// Gives two discs that approach each other the normal of the time at which they touch if they move as at the start of
+/// the step, or are nearest: in this step, or in the one before if they were apart. Motions of up to `least`, m, change
+/// nothing. Radii that are no number are those of other shapes.
+#[inline]
+fn turn_discs(
+    touch: &mut Touch,
+    [radius_a, radius_b]: [f32; 2],
+    [pose_a, pose_b]: [&Pose; 2],
+    [motion_a, motion_b]: [&BodyMotion; 2],
+    was_apart: bool,
+    least: f32,
+) {
+    let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
+    let moved = Vec2::from(motion_b.moved) - Vec2::from(motion_a.moved);
+    let (squared, closing, radii) = (moved.dot(moved), between.dot(moved), radius_a + radius_b);
+    let touches = touch.points[0].separation <= 0.0;
+    if radii.is_nan() || touch.count == 0 || touches && !was_apart || closing >= 0.0 || squared <= least * least {
+        return;
+    }
+    let discriminant = closing * closing - squared * (between.dot(between) - radii * radii);
+    let time = (-closing - larger(discriminant, 0.0).sqrt()) / squared;
+    let then = between + moved * larger(smaller(time, 1.0), -1.0);
+    let distance = then.length();
+    // Deep in each other they have no direction to trust; the present one is as good.
+    if distance <= 0.5 * radii {
+        return;
+    }
+    touch.normal = then / distance;
+    let separation = between.dot(touch.normal) - radii;
+    let anchor_a = touch.normal * (radius_a + 0.5 * separation);
+    touch.points[0] = TouchPoint { anchor_a, anchor_b: anchor_a - between, separation, ..touch.points[0] };
 }
 
 /// Motion of a pair since its manifold was computed.

@@ -14,8 +14,8 @@ use super::color::split::{ConstraintShares, Splits};
 use crate::constants::MAX_PRELOAD;
 use crate::math::{effective_mass, larger, right_perp, turned};
 use crate::types::{
-    ASLEEP, BOUNCES, BodyData, BodyState, CIRCLE, Constraint, Contact, GEOMETRY_MASK, LOADED, MIX_MAX, MIX_MEAN,
-    MIX_MIN, MIX_PRODUCT, Manifold, POINT_COUNT_MASK, Params, Rebound, SLEEP, SURFACES, ShapeData, Surface, WARM_START,
+    ASLEEP, BOUNCES, BodyData, BodyState, Constraint, Contact, LOADED, MIX_MAX, MIX_MEAN, MIX_MIN, MIX_PRODUCT,
+    Manifold, POINT_COUNT_MASK, Params, ROUND_A, ROUND_B, Rebound, SLEEP, SURFACES, ShapeData, Surface, WARM_START,
 };
 
 /// Fills `constraints` and, if any material needs more than friction and restitution, `surfaces`.
@@ -92,12 +92,23 @@ pub fn prepare_contact(
     if larger(manifold.preloads[0], manifold.preloads[1]) > MAX_PRELOAD * params.linear_slop {
         constraint.flags |= LOADED;
     }
+    for (shape, flag) in [(shape_a, ROUND_A), (shape_b, ROUND_B)] {
+        if shape.is_centred_disc() {
+            constraint.flags |= flag;
+        }
+    }
     if bounces {
         constraint.rebound = prepare_rebound(params, [body_a, body_b], [shape_a, shape_b], manifold);
     }
     for end in 0..(contact.flags & POINT_COUNT_MASK) as usize {
         let point = &manifold.points[end];
-        let (r_a, r_b) = (point.anchor_a, point.anchor_b);
+        let (mut r_a, mut r_b) = (point.anchor_a, point.anchor_b);
+        if constraint.flags & ROUND_A != 0 {
+            r_a = (Vec2::from(manifold.normal) * shape_a.radius).into();
+        }
+        if constraint.flags & ROUND_B != 0 {
+            r_b = (Vec2::from(manifold.normal) * -shape_b.radius).into();
+        }
         constraint.points[end] = ConstraintPoint {
             r_a,
             r_b,
@@ -131,8 +142,7 @@ fn prepare_rebound(
         acceleration: (pushed(body_b) - pushed(body_a)).into(),
         ..Rebound::default()
     };
-    let is_centred_disc = |shape: &ShapeData| shape.kind & GEOMETRY_MASK == CIRCLE && shape.offset == [0.0; 2];
-    if is_centred_disc(shape_a) && is_centred_disc(shape_b) {
+    if shape_a.is_centred_disc() && shape_b.is_centred_disc() {
         let point = &manifold.points[0];
         rebound.radii = shape_a.radius + shape_b.radius;
         rebound.between = (Vec2::from(point.anchor_a) - Vec2::from(point.anchor_b)).into();
@@ -216,11 +226,21 @@ impl ContactConstraint {
     #[inline]
     pub fn measure(&mut self, state_a: &BodyState, state_b: &BodyState) {
         let moved = Vec2::from(state_b.delta_position) - Vec2::from(state_a.delta_position);
-        let (turn_a, turn_b) = (state_a.delta_rotation.into(), state_b.delta_rotation.into());
+        let [turn_a, turn_b] = self.turns([state_a, state_b]);
         for (point, measured) in self.points.iter().zip(&mut self.measured) {
             let swung = turned(turn_b, point.r_b.into()) - turned(turn_a, point.r_a.into());
             *measured = point.separation + (moved + swung).dot(self.normal.into());
         }
+    }
+
+    /// Returns the rotations of the arms on A and on B since the start of the step.
+    #[inline]
+    #[must_use]
+    pub fn turns(&self, [state_a, state_b]: [&BodyState; 2]) -> [Vec2; 2] {
+        let turn = |state: &BodyState, flag| {
+            if self.flags & flag == 0 { Vec2::from(state.delta_rotation) } else { Vec2::X }
+        };
+        [turn(state_a, ROUND_A), turn(state_b, ROUND_B)]
     }
 
     /// Refers the constraint to shares of its bodies ([`Splits`]), whose mass is that of the body over their number.

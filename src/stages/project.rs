@@ -9,7 +9,7 @@ use glam::Vec2;
 use super::color::split::Splits;
 use super::prepare::ContactConstraint;
 use crate::math::{cross, integrate_rotation, rotate, turned};
-use crate::types::{Accumulator, BodyState, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params};
+use crate::types::{Accumulator, BodyState, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params, ROUND_A, ROUND_B};
 
 /// Makes one sweep over all contacts.
 pub fn project(
@@ -45,8 +45,10 @@ pub fn project_contact(
     let (mut p_b, mut q_b) = (Vec2::from(state_b.delta_position), Vec2::from(state_b.delta_rotation));
     let normal = Vec2::from(constraint.normal);
     for point in &constraint.points[..(constraint.flags & POINT_COUNT_MASK) as usize] {
-        let (r_a, r_b) = (rotate(q_a, point.r_a.into()), rotate(q_b, point.r_b.into()));
-        let moved = (p_b - p_a) + (turned(q_b, point.r_b.into()) - turned(q_a, point.r_a.into()));
+        let turn_a = if constraint.flags & ROUND_A == 0 { q_a } else { Vec2::X };
+        let turn_b = if constraint.flags & ROUND_B == 0 { q_b } else { Vec2::X };
+        let (r_a, r_b) = (rotate(turn_a, point.r_a.into()), rotate(turn_b, point.r_b.into()));
+        let moved = (p_b - p_a) + (turned(turn_b, point.r_b.into()) - turned(turn_a, point.r_a.into()));
         let separation = point.separation + moved.dot(normal);
         let depth = (params.projection_rate * (separation + params.linear_slop)).min(0.0);
         let correction = depth.max(-params.max_correction);

@@ -177,7 +177,7 @@ pub fn bounce_contact(
 
     let normal = Vec2::from(c.normal);
     let acceleration = Vec2::from(rebound.acceleration).dot(normal);
-    let (turn_a, turn_b) = (Vec2::from(state_a.delta_rotation), Vec2::from(state_b.delta_rotation));
+    let [turn_a, turn_b] = c.turns([&state_a, &state_b]);
     // Wanted changes of the normal velocities; 0 for a point without an impact.
     let mut wanted = [0.0; 2];
     for (end, (point, wanted)) in c.points[..count].iter().zip(&mut wanted).enumerate() {

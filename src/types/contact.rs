@@ -26,6 +26,11 @@ pub const INITIAL: u32 = 2048;
 /// [`Constraint::flags`](super::Constraint::flags): a preload is larger than any that grows in steps. The fastest
 /// push-out, which is for overlaps, does not bound the force of such a spring.
 pub const LOADED: u32 = 4096;
+/// [`Constraint::flags`](super::Constraint::flags): the shape of A is a disc about the centre of mass. Its arm follows
+/// the normal, and does not turn with the body.
+pub const ROUND_A: u32 = 32768;
+/// [`Constraint::flags`](super::Constraint::flags): the shape of B is a disc about the centre of mass.
+pub const ROUND_B: u32 = 65536;
 /// [`Contact::flags`]: the cached pose and manifold are valid (not the first step of this pair).
 pub const CACHED: u32 = 32;
 /// [`Contact::flags`]: in the previous step the pair touched, or overlapped if one is a sensor.

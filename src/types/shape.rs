@@ -78,3 +78,12 @@ pub struct ShapeData {
     /// Index of the first vertex of a polygon in the vertex table.
     pub first_vertex: u32,
 }
+
+impl ShapeData {
+    /// Returns true for a disc about the centre of mass of its body: it looks the same at any angle.
+    #[inline]
+    #[must_use]
+    pub fn is_centred_disc(&self) -> bool {
+        self.kind & GEOMETRY_MASK == CIRCLE && self.offset == [0.0; 2]
+    }
+}

@@ -301,19 +301,36 @@ fn sliding_impact(backend: Backend) {
     }
 }
 
-/// A disc that is hit off its centre moves along the line of centres at the touch.
+/// A disc that is hit off its centre moves along the line of centres at the touch, whether it bounces or not, and one
+/// that is missed by 2 mm stays at rest.
 fn oblique_impact(backend: Backend) {
-    for (offset, speed) in [(0.5_f32, 2.0_f32), (0.5, 7.0), (0.8, 3.0)] {
+    let start = |offset: f32, speed: f32, e: f32| {
         let mut scene = elastic("oblique impact");
-        scene.add(Body::dynamic(-2.0, offset).velocity(speed, 0.0).shape(disc(0.0)));
-        scene.add(Body::dynamic(0.0, 0.0).shape(disc(0.0)));
-        let body = backend.start(&scene).advance(120).body(1);
+        scene.add(Body::dynamic(-2.0, offset).velocity(speed, 0.0).shape(disc(0.0).restitution(e)));
+        scene.add(Body::dynamic(0.0, 0.0).shape(disc(0.0).restitution(e)));
+        backend.start(&scene)
+    };
+    for (offset, speed, e) in [
+        (0.5_f32, 2.0_f32, 1.0_f32),
+        (0.5, 7.0, 1.0),
+        (0.8, 3.0, 1.0),
+        (0.5, 2.0, 0.0),
+        (0.5, 7.0, 0.0),
+        (0.8, 3.0, 0.0),
+    ] {
+        let body = start(offset, speed, e).advance(120).body(1);
         let (got, want) = (f64::from(body.velocity[1] / body.velocity[0]).atan(), -f64::from(offset).asin());
-        println!("offset {offset}, {speed} m/s: {got} against {want}");
+        println!("offset {offset}, {speed} m/s, restitution {e}: {got} against {want}");
         near("direction", got, want, 5e-4);
-        near("speed", body.velocity[0].hypot(body.velocity[1]), f64::from(speed) * want.cos(), 1e-3);
+        let passed_on = 0.5 * f64::from((1.0 + e) * speed) * want.cos();
+        near("speed", body.velocity[0].hypot(body.velocity[1]), passed_on, 1e-3);
         // Negative control: the line of centres 12 mm before the touch.
         far("direction", got, -f64::from(offset).atan2((1.0 - f64::from(offset).powi(2)).sqrt() + 0.012), 5e-4);
+    }
+    for e in [0.0, 1.0] {
+        let [missed, grazed] = [1.002, 0.99].map(|offset| start(offset, 7.0, e).advance(120).body(1).velocity);
+        near("speed of a disc that is missed", missed[0].hypot(missed[1]), 0.0, 1e-6);
+        far("speed of a disc that is grazed", grazed[0].hypot(grazed[1]), 0.0, 0.3);
     }
 }
 

@@ -614,18 +614,24 @@ impl BatchHandle {
         Ok(PyBytes::new(py, &bytes))
     }
 
-    /// Continues a world from the bytes of `save`.
-    fn load(&self, py: Python<'_>, world: usize, data: &[u8]) -> PyResult<()> {
-        let data = data.to_vec();
-        let snapshot = self.with(py, |owned| {
-            let compiled = owned.worlds.compiled(world).ok_or(CallError::Broken)?;
-            let snapshot = Snapshot::from_bytes(&data, compiled.fingerprint()).map_err(WorldError::from)?;
-            owned.worlds.restore(world, &snapshot)?;
-            owned.touches.restart(&mut owned.worlds, world, Some(&snapshot))?;
-            Ok(snapshot)
+    /// Continues worlds from the bytes of `save`, none if those of one do not fit.
+    fn load(&self, py: Python<'_>, which: Vec<usize>, data: Vec<Vec<u8>>) -> PyResult<()> {
+        let snapshots = self.with(py, |owned| {
+            let parse = |(&world, data): (&usize, &Vec<u8>)| {
+                let compiled = owned.worlds.compiled(world).ok_or(CallError::Broken)?;
+                Ok(Snapshot::from_bytes(data, compiled.fingerprint()).map_err(WorldError::from)?)
+            };
+            let snapshots = which.iter().zip(&data).map(parse).collect::<Result<Vec<_>, CallError>>()?;
+            for (&world, snapshot) in which.iter().zip(&snapshots) {
+                owned.worlds.restore(world, snapshot)?;
+                owned.touches.restart(&mut owned.worlds, world, Some(snapshot))?;
+            }
+            Ok(snapshots)
         })?;
         for load in self.arrays().loads.iter_mut().flatten() {
-            load.reset(py, world, snapshot.forces.iter().copied())?;
+            for (&world, snapshot) in which.iter().zip(&snapshots) {
+                load.reset(py, world, snapshot.forces.iter().copied())?;
+            }
         }
         Ok(self.refresh(py)?)
     }

@@ -320,12 +320,21 @@ class Batch:
         """Returns the state of a world as bytes, for `load` of a world of the same scene."""
         return self._native.save(self._index(world))
 
-    def load(self, world: int, data: bytes) -> None:
-        """Continues a world from what `save` returned, to the same bits.
+    def load(self, world: int | Sequence[int], data: bytes | Sequence[bytes]) -> None:
+        """Continues worlds from what `save` returned, to the same bits.
+
+        - `world`: index of a world, or of several at once, with the bytes of each in `data`.
 
         Raises SnapshotError (a ValueError) for bytes of another world; then nothing has changed.
         """
-        self._native.load(self._index(world), _bytes(data))
+        worlds: Sequence[int] = [world] if isinstance(world, (int, np.integer)) else world
+        given: Sequence[Any] = [data] if isinstance(world, (int, np.integer)) else data
+        which, states = [self._index(index) for index in worlds], [_bytes(state) for state in given]
+        if len(which) != len(states):
+            raise ArgumentError("data", f"has {len(states)} states", f"{len(which)}, one for each world")
+        if len(set(which)) != len(which):
+            raise ArgumentError("world", "names a world twice", "different worlds")
+        self._native.load(which, states)
 
     def replace(self, world: int, scene: SceneSource) -> None:
         """Replaces a world by one of another scene, at its start."""

@@ -12,7 +12,7 @@ use crate::stages::solve::{GAP, solve_contact};
 use crate::threads::{RowTable, Rows};
 use crate::types::{
     ACCUMULATE, Accumulator, BodyState, FIXED_A, FIXED_B, FRESH, IMPACT, LEAVE_IMPACTS, LOADED, MEASURED, Params,
-    Surface, USE_BIAS, USE_FRICTION,
+    ROUND_A, ROUND_B, Surface, USE_BIAS, USE_FRICTION,
 };
 
 /// Flags of the soft step's sweeps: biased with new separations, biased with the same separations, relax.
@@ -210,7 +210,10 @@ fn visit<S: Simd>(
         let [p_a_x, p_a_y, q_a_x, q_a_y] = states_a.columns(simd, 1);
         let [p_b_x, p_b_y, q_b_x, q_b_y] = states_b.columns(simd, 1);
         let moved = Vec2x8::new(p_b_x, p_b_y) - Vec2x8::new(p_a_x, p_a_y);
-        let (turn_a, turn_b) = (Vec2x8::new(q_a_x, q_a_y), Vec2x8::new(q_b_x, q_b_y));
+        let flags = u32x8::load_array(simd, block.flags);
+        let (turns_a, turns_b) = ((flags & ROUND_A).simd_eq(0), (flags & ROUND_B).simd_eq(0));
+        let turn_a = Vec2x8::new(turns_a.select(q_a_x, splat(1.0)), turns_a.select(q_a_y, splat(0.0)));
+        let turn_b = Vec2x8::new(turns_b.select(q_b_x, splat(1.0)), turns_b.select(q_b_y, splat(0.0)));
         for point in &mut block.points {
             let turned = turned(turn_b, point.r_b.on(simd)) - turned(turn_a, point.r_a.on(simd));
             point.measured.put(point.separation.on(simd) + (moved + turned).dot(normal));

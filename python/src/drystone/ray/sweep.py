@@ -59,8 +59,8 @@ class _Runner:
         check_version(self._version)
         texts: list[SceneSource] = [json.loads(text) for text in scenes]
         self._batch = Batch([texts[place] for place in order], backend=self._backend, threads=self._threads)
-        for world, data in enumerate(checkpoint or ()):
-            self._batch.load(world, data)
+        if checkpoint:
+            self._batch.load(range(len(checkpoint)), checkpoint)
         return self.go_on(count, every, is_last)
 
     def go_on(self, count: int, every: int, is_last: bool) -> tuple[list[NDArray[Any]], list[bytes]]:
