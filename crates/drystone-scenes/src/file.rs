@@ -29,6 +29,7 @@ mod convert;
 mod error;
 mod joint_records;
 mod journal;
+mod material_records;
 mod path;
 mod property_records;
 mod read;
