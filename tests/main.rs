@@ -25,6 +25,7 @@ mod joints;
 mod journal;
 mod layout;
 mod math;
+mod material_pairs;
 mod mixing;
 mod movers;
 mod names;

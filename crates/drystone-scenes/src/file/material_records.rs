@@ -59,6 +59,8 @@ impl Element for MaterialRecord {
 /// `restitution`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename = "MaterialPair", deny_unknown_fields, expecting = "a pair object")]
+#[schemars(extend("anyOf" = [{ "required": ["friction"] }, { "required": ["restitution"] }]))]
+#[schemars(extend("dependentRequired" = { "kinetic_friction": ["friction"] }))]
 pub struct MaterialPairRecord {
     /// Names of the two materials, in any order; twice the same for a material with itself.
     pub materials: NamePair,

@@ -55,6 +55,12 @@ pub fn write_json(scene: &Scene) -> String {
     format!("{{\n  {}\n}}\n", entries.join(",\n  "))
 }
 
+/// Writes materials as the JSON list that a scene file has, for texts with bodies that name them.
+#[must_use]
+pub fn write_materials(materials: &[NamedMaterial]) -> String {
+    json(&out(materials))
+}
+
 /// Writes the scene as readable RON. Deterministic, with defaults left out. NaN and infinities are kept, and rejected
 /// by [`Scene::check`].
 #[must_use]
