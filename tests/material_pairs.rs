@@ -5,8 +5,8 @@ use crate::support::{BACKENDS, alone, context, cpu, gpu, hash_of, together};
 use drystone::low_level::reference::Reference;
 use drystone::low_level::scene::Compiled;
 use drystone::{
-    Body, BodyId, Emitter, Material, MaterialPair, Mixing, Property, Scene, Settings, Shape, ShapeProperty, World, WorldBatch,
-    WorldError,
+    Body, BodyId, Emitter, Material, MaterialPair, Mixing, Property, Scene, Settings, Shape, ShapeProperty, World,
+    WorldBatch, WorldError,
 };
 use drystone_validate::{ValidationOptions, validate};
 use glam::Vec2;
@@ -229,10 +229,12 @@ fn bodies_of_a_running_world_are_in_the_table() {
         world.replace_body(late[2], &slider(400.0, ice)).unwrap();
         world.set(late[0], Property::Shapes(ShapeProperty::Friction(0.9))).unwrap();
         let foreign = slider(500.0, Material { index: Some(4), ..Material::default() });
-        for result in [world.add_bodies(std::slice::from_ref(&foreign)).map(drop), world.replace_body(late[1], &foreign)]
+        for result in
+            [world.add_bodies(std::slice::from_ref(&foreign)).map(drop), world.replace_body(late[1], &foreign)]
         {
             let message = result.unwrap_err().to_string();
-            let expected = "bodies[0].shapes[0].material: is 4; expected the index of a material of the scene, at most 3";
+            let expected =
+                "bodies[0].shapes[0].material: is 4; expected the index of a material of the scene, at most 3";
             assert!(message.contains(expected), "{message}");
         }
         (0..150).for_each(|_| world.step().unwrap());
@@ -247,7 +249,7 @@ fn bodies_of_a_running_world_are_in_the_table() {
     }
 }
 
-/// Every pair of sixteen materials has its own row of the table, whatever the order of the names and of the shapes.
+/// Every pair of sixteen materials has its own row of the table, in both orders of the names and of the shapes.
 #[test]
 fn each_of_all_pairs_has_its_own_values() {
     let mut scene = Scene::new("all pairs");
@@ -357,7 +359,11 @@ fn the_text_of_a_material_without_a_name_is_that_of_earlier_releases() {
 #[test]
 fn mistakes_are_named_with_their_place() {
     type Change = fn(&mut Scene);
-    let cases: [(Change, &str); 14] = [
+    let cases: [(Change, &str); 15] = [
+        (
+            |s| s.materials[1].material.index = None,
+            "materials[1].index: is None; expected Some(1), as Scene::add_material sets it",
+        ),
         (|s| s.materials[1].name.clear(), "materials[1].name: is empty; expected a name"),
         (
             |s| s.materials[2].name = "ice".into(),
@@ -404,6 +410,7 @@ fn mistakes_are_named_with_their_place() {
     let shape = Shape::circle(1.0).material(Material { index: Some(0), ..Material::default() });
     scene.emit(Emitter::new([Body::dynamic(0.0, 0.0).shape(shape)]));
     let message = scene.check().unwrap_err().to_string();
-    let expected = "emitters[0].bodies[0].shapes[0].material: is 0; expected no material, as the scene has none with a name";
+    let expected =
+        "emitters[0].bodies[0].shapes[0].material: is 0; expected no material, as the scene has none with a name";
     assert_eq!(message, expected);
 }

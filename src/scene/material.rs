@@ -59,7 +59,7 @@ impl fmt::Debug for Material {
 pub struct NamedMaterial {
     /// Name, unique among those of the scene.
     pub name: String,
-    /// Values that shapes of this material have, unless they change them.
+    /// Values that shapes of this material have, unless they change them, and its own index.
     pub material: Material,
 }
 

@@ -134,11 +134,19 @@ fn mistakes_have_their_place() {
     let many: Vec<String> = (0..17).map(|index| format!(r#"{{ "name": "{index}" }}"#)).collect();
     let many = format!(r#""materials": [{}], "bodies""#, many.join(", "));
     for (from, to, expected) in [
-        (r#"["ice", "rubber"]"#, r#"["ice", "wood"]"#, "a.json:4:44: material_pairs[0].materials[1]: is \"wood\", and no"),
+        (
+            r#"["ice", "rubber"]"#,
+            r#"["ice", "wood"]"#,
+            "a.json:4:47: material_pairs[0].materials[1]: is \"wood\", and no",
+        ),
         (r#"["ice", "rubber"]"#, r#"["ice"]"#, "material_pairs[0].materials: has 1 elements; expected an array of two"),
         (r#"["ice", "rubber"]"#, r#"["ice", "ice", "ice"]"#, "has more than two names; expected an array of two names"),
         (r#", "friction": 0.3, "restitution": 0.1"#, "", "material_pairs[0]: has neither friction nor restitution"),
-        (r#""restitution": 0.1 }"#, r#""restitution": 1.1 }"#, "material_pairs[0].restitution: is 1.1; expected a rest"),
+        (
+            r#""restitution": 0.1 }"#,
+            r#""restitution": 1.1 }"#,
+            "material_pairs[0].restitution: is 1.1; expected a rest",
+        ),
         (r#"{ "name": "ice", "#, "{ ", "materials[0]: has no name; expected one"),
         (r#""name": "ice""#, r#""name": "rubber""#, "materials[1].name: is \"rubber\", as materials[0].name is"),
         (r#""friction": 0.05"#, r#""density": 2"#, "materials[0].density: is an unknown key"),

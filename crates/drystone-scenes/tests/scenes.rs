@@ -1215,49 +1215,47 @@ fn any_scene() -> impl Strategy<Value = Scene> {
     let materials = prop::collection::vec((any::<String>(), any_material()), 0..4);
     let view = prop::option::of((pair(-1e5, 0.0), pair(1.0, 1e5)).prop_map(|(min, max)| ViewBox { min, max }));
     let parts = (any::<String>(), pair(-1e15, 1e15), settings, bodies, joints, emitters, view);
-    (parts, materials).prop_map(
-        |((name, gravity, settings, bodies, joints, emitters, view), materials)| {
-            let with_id = |(index, (body, id)): (usize, (Body, Option<String>))| Body {
-                id: id.map(|id| format!("{index} {id}").chars().take(60).collect()),
-                ..body
-            };
-            let mut bodies: Vec<Body> = bodies.into_iter().enumerate().map(with_id).collect();
-            let mut joints = joints;
-            if let Some(first) = bodies.first_mut().filter(|_| !joints.is_empty()) {
-                first.kind = BodyType::Dynamic;
-                if first
-                    .shapes
-                    .iter()
-                    .any(|shape| matches!(shape.geometry, Geometry::HalfPlane { .. } | Geometry::Link { .. }))
-                {
-                    first.shapes = vec![Shape::circle(1.0)];
-                }
-            } else {
-                joints.clear();
+    (parts, materials).prop_map(|((name, gravity, settings, bodies, joints, emitters, view), materials)| {
+        let with_id = |(index, (body, id)): (usize, (Body, Option<String>))| Body {
+            id: id.map(|id| format!("{index} {id}").chars().take(60).collect()),
+            ..body
+        };
+        let mut bodies: Vec<Body> = bodies.into_iter().enumerate().map(with_id).collect();
+        let mut joints = joints;
+        if let Some(first) = bodies.first_mut().filter(|_| !joints.is_empty()) {
+            first.kind = BodyType::Dynamic;
+            if first
+                .shapes
+                .iter()
+                .any(|shape| matches!(shape.geometry, Geometry::HalfPlane { .. } | Geometry::Link { .. }))
+            {
+                first.shapes = vec![Shape::circle(1.0)];
             }
-            for (index, joint) in joints.iter_mut().enumerate() {
-                joint.id = joint.id.take().map(|id| format!("{index} {id}").chars().take(60).collect());
-                joint.a = joint.a.filter(|&a| a < bodies.len());
-            }
-            let scene = materials::scene_of(materials);
-            materials::spread(&mut bodies, &scene.materials);
-            // The scene's own bodies and joints, except half planes.
-            let plane = |shape: &Shape| matches!(shape.geometry, Geometry::HalfPlane { .. });
-            let whole = !bodies.iter().flat_map(|body| &body.shapes).any(plane);
-            let emitter = |(start, every, many, ending): (u32, Option<u32>, u32, u8)| Emitter {
-                bodies: bodies.clone(),
-                joints: joints.clone(),
-                start,
-                every,
-                count: every.and((ending == 1 || ending == 3).then_some(many)),
-                keep: every.and((ending == 2 || ending == 3).then_some(many)),
-                lifetime: (ending == 0).then_some(every.unwrap_or(many)),
-            };
-            let emitters = emitters.into_iter().filter(|_| whole && !bodies.is_empty()).map(emitter).collect();
-            let name = name.chars().take(60).collect();
-            Scene { name, gravity, settings, bodies, joints, emitters, view, ..scene }
-        },
-    )
+        } else {
+            joints.clear();
+        }
+        for (index, joint) in joints.iter_mut().enumerate() {
+            joint.id = joint.id.take().map(|id| format!("{index} {id}").chars().take(60).collect());
+            joint.a = joint.a.filter(|&a| a < bodies.len());
+        }
+        let scene = materials::scene_of(materials);
+        materials::spread(&mut bodies, &scene.materials);
+        // The scene's own bodies and joints, except half planes.
+        let plane = |shape: &Shape| matches!(shape.geometry, Geometry::HalfPlane { .. });
+        let whole = !bodies.iter().flat_map(|body| &body.shapes).any(plane);
+        let emitter = |(start, every, many, ending): (u32, Option<u32>, u32, u8)| Emitter {
+            bodies: bodies.clone(),
+            joints: joints.clone(),
+            start,
+            every,
+            count: every.and((ending == 1 || ending == 3).then_some(many)),
+            keep: every.and((ending == 2 || ending == 3).then_some(many)),
+            lifetime: (ending == 0).then_some(every.unwrap_or(many)),
+        };
+        let emitters = emitters.into_iter().filter(|_| whole && !bodies.is_empty()).map(emitter).collect();
+        let name = name.chars().take(60).collect();
+        Scene { name, gravity, settings, bodies, joints, emitters, view, ..scene }
+    })
 }
 
 proptest! {

@@ -22,6 +22,11 @@ pub(super) fn check(scene: &Scene) -> Result<(), SceneError> {
             return Err(SceneError::new(format!("{at}.name"), problem, "a name of its own"));
         }
         check_material(&named.material, format_args!("{at}"))?;
+        if named.material.index.map(usize::from) != Some(index) {
+            let problem = format!("is {:?}", named.material.index);
+            let expected = format!("Some({index}), as Scene::add_material sets it");
+            return Err(SceneError::new(format!("{at}.index"), problem, expected));
+        }
     }
     check_count("material_pairs", "pairs", scene.material_pairs.len(), MATERIAL_PAIR_ROWS)?;
     let mut seen = HashMap::new();

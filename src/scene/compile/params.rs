@@ -135,7 +135,8 @@ impl Compiled {
             Mixing::Max | Mixing::Mean => bouncing.count() > 0,
             Mixing::Min | Mixing::Geometric | Mixing::Product => bouncing.count() > 1,
         };
-        let pairs = if self.params.switches & types::MATERIAL_PAIRS == 0 { &[][..] } else { &self.params.material_pairs };
+        let pairs =
+            if self.params.switches & types::MATERIAL_PAIRS == 0 { &[][..] } else { &self.params.material_pairs };
         let bounces = bounces || pairs.iter().any(|&[_, _, restitution, _]| restitution > 0.0);
         let is_slippery = |&[friction, kinetic, ..]: &[f32; 4]| kinetic < friction;
         let slips = pairs.iter().any(is_slippery) || shapes.iter().any(|s| s.kinetic_friction < s.friction);

@@ -64,7 +64,8 @@ impl Element for MaterialRecord {
 pub struct MaterialPairRecord {
     /// Names of the two materials, in any order; twice the same for a material with itself.
     pub materials: NamePair,
-    /// Coulomb friction coefficient. Left out: mixed, while sliding too. Static friction if `kinetic_friction` is given.
+    /// Coulomb friction coefficient. Left out: mixed, while sliding too. Static friction if `kinetic_friction` is
+    /// given.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
     pub friction: Option<f32>,
@@ -158,10 +159,10 @@ impl JsonSchema for MaterialRef {
 /// Converts materials; the check finds wrong values.
 pub fn named(records: Vec<MaterialRecord>) -> Vec<NamedMaterial> {
     let each = (0_u8..=u8::MAX).zip(records).map(|(index, record)| {
-        let MaterialRecord { name, friction, kinetic_friction, restitution, tangent_speed, rolling_resistance } = record;
+        let MaterialRecord { name, friction, kinetic_friction, restitution, tangent_speed, rolling_resistance } =
+            record;
         let index = Some(index);
-        let material =
-            Material { friction, kinetic_friction, restitution, tangent_speed, rolling_resistance, index };
+        let material = Material { friction, kinetic_friction, restitution, tangent_speed, rolling_resistance, index };
         NamedMaterial { name, material }
     });
     each.collect()

@@ -10,8 +10,8 @@ use crate::op::{
     read_properties,
 };
 use crate::problem::Problem;
-use drystone::{BodyId, NamedMaterial};
 use drystone::low_level::population::{Alteration, Journal};
+use drystone::{BodyId, NamedMaterial};
 
 /// Change of the population, as recorded in checkpoints.
 #[derive(Clone, Debug, Serialize, Deserialize)]
