@@ -61,7 +61,9 @@ fn prepare(
         inv *= vec4<f32>(vec2<f32>(f32(shares_a)), vec2<f32>(f32(shares_b)));
     }
     let is_loaded = max(preloads.x, preloads.y) > MAX_PRELOAD * params.linear_slop;
-    let friction = mix_by(params.friction_mix, shapes[shape_a].friction, shapes[shape_b].friction);
+    let pair = material_pair(shape_a, shape_b);
+    let mixed = mix_by(params.friction_mix, shapes[shape_a].friction, shapes[shape_b].friction);
+    let friction = select(mixed, pair.x, pair.x >= 0.0);
     // Missing points are all zero.
     var separations = vec2<f32>(0.0);
     var r_a_0 = vec2<f32>(0.0);
@@ -100,8 +102,9 @@ fn prepare(
     ));
     if (params.switches & SURFACES) != 0u {
         var surface = Surface(0.0, 0.0, 0.0, 0.0);
-        surface.kinetic_friction =
+        let kinetic =
             mix_by(params.friction_mix, shapes[shape_a].kinetic_friction, shapes[shape_b].kinetic_friction);
+        surface.kinetic_friction = select(kinetic, pair.y, pair.y >= 0.0);
         surface.tangent_speed = shapes[shape_a].tangent_speed + shapes[shape_b].tangent_speed;
         surface.rolling_resistance = max(shapes[shape_a].rolling_resistance, shapes[shape_b].rolling_resistance)
             * max(shapes[shape_a].radius, shapes[shape_b].radius);
@@ -110,6 +113,22 @@ fn prepare(
         }
         surfaces[slot] = surface;
     }
+}
+
+// Returns friction at rest and while sliding and restitution of the pair of materials of two shapes; below 0 where the
+// mixing rules hold.
+fn material_pair(shape_a: u32, shape_b: u32) -> vec4<f32> {
+    if (params.switches & MATERIAL_PAIRS) == 0u {
+        return vec4<f32>(-1.0);
+    }
+    let a = (shapes[shape_a].kind >> MATERIAL_SHIFT) & MATERIAL_MASK;
+    let b = (shapes[shape_b].kind >> MATERIAL_SHIFT) & MATERIAL_MASK;
+    let low = min(a, b);
+    let high = max(a, b);
+    if low == 0u {
+        return vec4<f32>(-1.0);
+    }
+    return params.material_pairs[high * (high - 1u) / 2u + low - 1u];
 }
 
 // Returns a coefficient of two shapes by a mixing rule.
@@ -156,8 +175,9 @@ fn prepare_rebounds(
         let anchors = manifolds[index].points[0].anchors;
         between = anchors.xy - anchors.zw;
     }
-    rebounds[slot].restitution =
-        mix_by(params.restitution_mix, shapes[shape_a].restitution, shapes[shape_b].restitution);
+    let pair = material_pair(shape_a, shape_b);
+    let mixed = mix_by(params.restitution_mix, shapes[shape_a].restitution, shapes[shape_b].restitution);
+    rebounds[slot].restitution = select(mixed, pair.z, pair.z >= 0.0);
     rebounds[slot].radii = radii;
     rebounds[slot].acceleration = pushed(contacts[index].body_b) - pushed(contacts[index].body_a);
     rebounds[slot].between = between;

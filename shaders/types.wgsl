@@ -32,6 +32,8 @@ const SENSOR_SHAPE: u32 = 0x800u;
 const BULLET_SHAPE: u32 = 0x10000u;
 const LINK_SHAPE: u32 = 0x20000u;
 const ONE_WAY_SHAPE: u32 = 0x40000u;
+const MATERIAL_SHIFT: u32 = 24u;
+const MATERIAL_MASK: u32 = 0x1fu;
 const VERTEX_COUNT_SHIFT: u32 = 12u;
 const MAX_VERTICES: u32 = 8u;
 
@@ -106,6 +108,7 @@ const ROLLING: u32 = 256u;
 const MOVING_WALLS: u32 = 512u;
 const BULLETS: u32 = 1024u;
 const SLEEP: u32 = 2048u;
+const MATERIAL_PAIRS: u32 = 4096u;
 const SURFACES: u32 = 448u;
 
 const MIX_MIN: u32 = 0u;
@@ -233,6 +236,7 @@ struct Params {
     friction_mix: u32,
     restitution_mix: u32,
     pad: u32,
+    material_pairs: array<vec4<f32>, 136>,
     late_planes: array<vec4<u32>, 4>,
     fields: array<FieldData, 4>,
     levels: array<Level, 24>,

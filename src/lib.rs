@@ -125,8 +125,8 @@ pub use mover::{Moved, Mover};
 pub use population::{BodyId, JointId, PopulationError};
 pub use query::{Answers, Query, QueryBounds, QueryError, QueryKind, RayHit};
 pub use scene::{
-    Body, BodyType, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Mixing, Mode, Motor, Path, Property,
-    Scene, SceneError, Settings, Shape, ShapeProperty, Spring, ViewBox,
+    Body, BodyType, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, MaterialPair, Mixing, Mode, Motor,
+    NamedMaterial, Path, Property, Scene, SceneError, Settings, Shape, ShapeProperty, Spring, ViewBox,
 };
 pub use snapshot::{Snapshot, SnapshotError, SnapshotFileError};
 pub use state::JointReaction;

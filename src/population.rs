@@ -27,6 +27,7 @@ pub(crate) use timeline::TimelineEffects;
 use crate::hash::Fnv;
 use crate::scene::{
     Body, Compiled, Geometry, Joint, JointChange, MAX_BODIES, MAX_SHAPES, MassProperties, Scene, SceneError,
+    check_materials_of,
 };
 use crate::types::{
     self, DYNAMIC, GEOMETRY_MASK, JOINT_VACANT, LINK_SHAPE, MAX_LATE_PLANES, MAX_VERTICES, NO_SHAPE, ShapeData, VACANT,
@@ -421,6 +422,7 @@ impl Population {
             return Err(PopulationError::Gone(id));
         }
         body.check(0)?;
+        check_materials_of(body, 0, compiled.materials.len())?;
         let is_other = |(index, name): (usize, &Option<String>)| index != slot && *name == body.id;
         if let Some(name) = &body.id
             && compiled.ids.iter().enumerate().any(is_other)
@@ -544,6 +546,7 @@ fn check(compiled: &Compiled, bodies: &[Body]) -> Result<(), PopulationError> {
     let mut planes = compiled.params.late_plane_count as usize;
     for (index, body) in bodies.iter().enumerate() {
         body.check(index)?;
+        check_materials_of(body, index, compiled.materials.len())?;
         let at = |key: &str| format!("bodies[{index}]{key}");
         for (number, shape) in body.shapes.iter().enumerate() {
             planes += usize::from(matches!(shape.geometry, Geometry::HalfPlane { .. }));

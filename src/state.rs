@@ -10,7 +10,7 @@ use crate::math::{cross_scalar, right_perp, rotate};
 use crate::scene::{Compiled, JointTable, MassProperties};
 use crate::snapshot::{JointGoal, Snapshot};
 use crate::stages::collide::manifold;
-use crate::stages::prepare::mix;
+use crate::stages::prepare::friction;
 use crate::stages::prepare_joints::frame_of;
 use crate::stages::solve_joints::{Stance, rows_of, stiffness, total};
 use crate::types::{
@@ -483,7 +483,7 @@ fn residuals(compiled: &Compiled, snapshot: &Snapshot, contact: &Contact, made: 
     let state_a = &snapshot.states[contact.body_a as usize];
     let state_b = &snapshot.states[contact.body_b as usize];
     let [shape_a, shape_b] = [contact.shape_a, contact.shape_b].map(|shape| &compiled.shapes[shape as usize]);
-    let friction = mix(compiled.params.friction_mix, shape_a.friction, shape_b.friction);
+    let friction = friction(&compiled.params, shape_a, shape_b);
     let normal = Vec2::from(made.normal);
     for point in &made.points[..(contact.flags & POINT_COUNT_MASK) as usize] {
         let velocity_a = Vec2::from(state_a.velocity) + cross_scalar(state_a.angular_velocity, point.anchor_a.into());

@@ -204,6 +204,8 @@ fn every_key_is_described() {
     for part in [
         "Body",
         "Shape",
+        "Material",
+        "MaterialPair",
         "Filter",
         "Joint",
         "Motor",

@@ -86,7 +86,7 @@ structs! {
         max_speed, max_spin, projection_rate, max_correction, linear_slop, switches, level_count, color_blocks,
         half_plane_count, joint_count, sleep_speed, sleep_steps, stick_speed, preload_rate, exclusion_heads, exclusion_links,
         field_count, late_plane_count, pressing_threshold, impact_time, fixed_levels, unload_overlap,
-        max_disc_spin, friction_mix, restitution_mix, pad, late_planes, fields, levels,
+        max_disc_spin, friction_mix, restitution_mix, pad, material_pairs, late_planes, fields, levels,
     }
     FieldData { position, force, acceleration, core, pad_0, pad_1 }
     Sweep { first_color, end_color, flags, round }
@@ -143,9 +143,9 @@ constants! {
     ISLAND_WAKE ISLAND_BLOCKED AWAKE_HALF_PLANE UPRIGHT_SHAPE LINK_SHAPE ONE_WAY_SHAPE
     POINT_COUNT_MASK FIXED_A FIXED_B RECYCLED CACHED TOUCHED MARKED PAST_COLOR_SHIFT SENSOR OVERLAPS IMPACT INITIAL LOADED ROUND_A ROUND_B SENSOR_SHAPE
     EVENT_BEGIN EVENT_END EVENT_SENSOR_BEGIN EVENT_SENSOR_END EVENT_JOINT_BROKE BREAK_TOLD
-    ACCUMULATE RECYCLE FORCE_OVERFLOW MIX_MIN MIX_MAX MIX_GEOMETRIC MIX_MEAN MIX_PRODUCT WARM_START BOUNCES
+    ACCUMULATE RECYCLE FORCE_OVERFLOW MIX_MIN MIX_MAX MIX_GEOMETRIC MIX_MEAN MIX_PRODUCT MATERIAL_PAIRS WARM_START BOUNCES
     USE_BIAS USE_FRICTION WITHDRAW DEPOSIT LEAVE_IMPACTS FRESH MEASURED OVERFLOW_CONTACTS
-    POLYGON HALF_PLANE HALF_PLANE_ROW VERTEX_COUNT_SHIFT MAX_VERTICES KINETIC_FRICTION CONVEYORS ROLLING SURFACES
+    POLYGON HALF_PLANE HALF_PLANE_ROW MATERIAL_SHIFT MATERIAL_MASK VERTEX_COUNT_SHIFT MAX_VERTICES KINETIC_FRICTION CONVEYORS ROLLING SURFACES
     COMMAND_IMPULSE COMMAND_ANGULAR_IMPULSE COMMAND_FORCE COMMAND_TORQUE COMMAND_VELOCITY COMMAND_ANGULAR_VELOCITY
     COMMAND_TELEPORT COMMAND_TARGET COMMAND_WAKE COMMAND_WAKE_ALL
     COMMAND_JOINT_GOAL COMMAND_JOINT_MOTOR COMMAND_JOINT_ANCHOR
@@ -276,7 +276,8 @@ fn the_lists_are_complete() {
     assert_eq!(structs, rust_structs().keys().collect::<Vec<_>>());
     let mut constants = declared("pub const ");
     // Array lengths are compared with those of the WGSL arrays.
-    constants.retain(|name| !["MAX_LEVELS", "MAX_FIELDS", "MAX_LATE_PLANES"].contains(name));
+    let lengths = ["MAX_LEVELS", "MAX_FIELDS", "MAX_LATE_PLANES", "MAX_MATERIALS", "MATERIAL_PAIR_ROWS"];
+    constants.retain(|name| !lengths.contains(name));
     assert_eq!(constants, rust_constants().keys().collect::<Vec<_>>());
 }
 

@@ -24,6 +24,7 @@ mod issue_002_snapshot_impulses;
 mod joints;
 mod journal;
 mod layout;
+mod material_pairs;
 mod math;
 mod mixing;
 mod movers;

@@ -495,7 +495,7 @@ def laws(drystone: Drystone) -> None:
 def reference(drystone: Drystone) -> None:
     """Keys of bodies, shapes and joints, from the schema."""
     schema = json.loads((DOCS.parent / "schema/scene-v1.schema.json").read_text())
-    for name in ("Body", "Shape", "Filter", "Joint", "Motor", "Spring", "Path", "PointField", "Emitter", "TimedCommand", "When", "Remove"):
+    for name in ("Body", "Shape", "Material", "MaterialPair", "Filter", "Joint", "Motor", "Spring", "Path", "PointField", "Emitter", "TimedCommand", "When", "Remove"):
         rows = []
         kind = schema["$defs"][name]
         for key, value in kind["properties"].items():

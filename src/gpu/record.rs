@@ -80,14 +80,21 @@ impl DispatchBounds {
 
     /// Returns true if the lists of both have the same lengths.
     pub fn is_as_long_as(&self, other: &Self) -> bool {
-        let lengths = |Params { shape_count, cell_count, joint_count, color_blocks, .. }: Params| {
+        let lengths = |&Params { shape_count, cell_count, joint_count, color_blocks, .. }: &Params| {
             [shape_count, cell_count, joint_count, color_blocks]
         };
-        lengths(self.params) == lengths(other.params)
+        lengths(&self.params) == lengths(&other.params)
     }
 
-    /// Returns bounds that cover two worlds.
-    pub fn and(mut self, other: &Self) -> Self {
+    /// Returns bounds that cover all of these worlds; `None` if there are none.
+    pub fn of_all<'a>(mut all: impl Iterator<Item = &'a Self>) -> Option<Self> {
+        let mut bounds = *all.next()?;
+        all.for_each(|other| bounds.cover(other));
+        Some(bounds)
+    }
+
+    /// Extends the bounds to cover another world.
+    pub fn cover(&mut self, other: &Self) {
         let Params { body_count, shape_count, cell_count, joint_count, color_blocks, .. } = other.params;
         self.params.body_count = self.params.body_count.max(body_count);
         self.params.shape_count = self.params.shape_count.max(shape_count);
@@ -97,7 +104,6 @@ impl DispatchBounds {
         self.params.switches |= other.params.switches;
         self.hulls |= other.hulls;
         self.may_part |= other.may_part;
-        self
     }
 }
 

@@ -2,6 +2,7 @@
 //! scene file.
 
 pub(crate) mod joint;
+pub(crate) mod material;
 pub(crate) mod shape;
 
 use std::collections::HashMap;
@@ -19,6 +20,7 @@ pub use crate::constants::{
 };
 use crate::types::{self, MAX_FIELDS};
 use joint::JointBodies;
+use material::check_materials_of;
 
 /// Error of a scene: the path of the value, what it is, and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -168,6 +170,8 @@ impl Scene {
     ///
     /// A view is at least 1e-5 m wide and high.
     ///
+    /// Materials have names of their own, each pair of them is given once, with friction or restitution.
+    ///
     /// Bodies and joints of an emitter are checked like those of the scene, among themselves. An emitter without end
     /// must remove what it made, and the most bodies that there can be at a time must be within the limits of a scene.
     ///
@@ -180,6 +184,7 @@ impl Scene {
         if let Some(view) = &self.view {
             check_view(view)?;
         }
+        material::check(self)?;
         check_count("bodies", "bodies", self.bodies.len(), MAX_BODIES)?;
         check_count("fields", "fields", self.fields.len(), MAX_FIELDS)?;
         for (index, field) in self.fields.iter().enumerate() {
@@ -194,6 +199,7 @@ impl Scene {
         for (index, body) in self.bodies.iter().enumerate() {
             check_id(body.id.as_deref(), "bodies", index, &mut ids)?;
             check_body(body, index)?;
+            check_materials_of(body, index, self.materials.len())?;
             shapes += body.shapes.len();
             if shapes > MAX_SHAPES {
                 let problem = format!("brings the number of shapes to {shapes}");
@@ -238,7 +244,7 @@ fn check_emitters(scene: &Scene) -> Result<(), SceneError> {
     for (index, emitter) in scene.emitters.iter().enumerate() {
         let at = format!("emitters[{index}]");
         check_emitter(emitter, &at)?;
-        check_batch(emitter, &at)?;
+        check_batch(emitter, scene.materials.len(), &at)?;
     }
     let most = most(&scene.emitters, true);
     let shapes: usize = scene.bodies.iter().map(|body| body.shapes.len()).sum();
@@ -280,15 +286,16 @@ fn check_emitter(emitter: &Emitter, at: &str) -> Result<(), SceneError> {
     Ok(())
 }
 
-/// Checks the bodies and joints of a batch.
-fn check_batch(emitter: &Emitter, at: &str) -> Result<(), SceneError> {
+/// Checks the bodies and joints of a batch; `materials` is the number of materials with a name.
+fn check_batch(emitter: &Emitter, materials: usize, at: &str) -> Result<(), SceneError> {
     if emitter.bodies.is_empty() {
         return Err(SceneError::new(format!("{at}.bodies"), "is empty or missing", "at least one body"));
     }
     let mut ids = HashMap::new();
     for (index, body) in emitter.bodies.iter().enumerate() {
         check_id(body.id.as_deref(), &format!("{at}.bodies"), index, &mut ids)?;
-        check_body(body, index).map_err(|error| error.within(at))?;
+        let checked = check_body(body, index).and_then(|()| check_materials_of(body, index, materials));
+        checked.map_err(|error| error.within(at))?;
         let plane = body.shapes.iter().position(|shape| matches!(shape.geometry, Geometry::HalfPlane { .. }));
         if let Some(number) = plane {
             let at = format!("{at}.bodies[{index}].shapes[{number}]");

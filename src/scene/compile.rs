@@ -19,7 +19,7 @@ use params::params;
 
 use super::emitter::EmitterScript;
 use super::joint_table::JointTable;
-use super::{Scene, SceneError, Settings, Units, ViewBox};
+use super::{NamedMaterial, Scene, SceneError, Settings, Units, ViewBox};
 use crate::hash::Fnv;
 use crate::types::{self, BodyState, Params, Pose, u32_from};
 
@@ -35,6 +35,8 @@ pub struct Compiled {
     pub units: Units,
     /// Constants of a step.
     pub params: Params,
+    /// Materials with a name, as in the scene.
+    pub materials: Vec<NamedMaterial>,
     /// Constant properties of the bodies.
     pub bodies: Vec<types::BodyData>,
     /// Poses of the bodies' centres of mass.
@@ -133,6 +135,7 @@ impl Compiled {
             settings: scene.settings,
             units,
             params: params(scene, &units),
+            materials: scene.materials.clone(),
             bodies: Vec::with_capacity(scene.bodies.len()),
             poses: Vec::with_capacity(scene.bodies.len()),
             states: Vec::with_capacity(scene.bodies.len()),

@@ -1,14 +1,13 @@
-//! Bodies, shapes, materials, force fields and settings of a scene. Plain data with builder methods. Values are checked
+//! Bodies, shapes, force fields and settings of a scene. Plain data with builder methods. Values are checked
 //! when a world is made from the scene ([`Scene::check`](crate::Scene::check)).
 //!
 //! SI units, y up, angles in radians, counter-clockwise.
 
 use glam::Vec2;
 
-use super::{Emitter, Joint, Path, TimedCommand};
+use super::{Emitter, Joint, Material, MaterialPair, NamedMaterial, Path, TimedCommand};
 use crate::constants::{
-    DEFAULT_BAUMGARTE, DEFAULT_CONTACT_DAMPING_RATIO, DEFAULT_DT, DEFAULT_FRICTION, DEFAULT_GRAVITY,
-    DEFAULT_ITERATIONS, DEFAULT_SUBSTEPS,
+    DEFAULT_BAUMGARTE, DEFAULT_CONTACT_DAMPING_RATIO, DEFAULT_DT, DEFAULT_GRAVITY, DEFAULT_ITERATIONS, DEFAULT_SUBSTEPS,
 };
 use crate::types;
 
@@ -21,6 +20,10 @@ pub struct Scene {
     pub gravity: Vec2,
     /// Settings of the solver.
     pub settings: Settings,
+    /// Materials with a name, at most [`MAX_MATERIALS`](crate::types::MAX_MATERIALS) ([`Self::add_material`]).
+    pub materials: Vec<NamedMaterial>,
+    /// Friction and restitution of pairs of these materials, in place of those by the mixing rules.
+    pub material_pairs: Vec<MaterialPair>,
     /// Bodies, in the order in which states are reported.
     pub bodies: Vec<Body>,
     /// Joints between bodies, or between a body and the world.
@@ -51,6 +54,8 @@ impl Default for Scene {
             name: String::new(),
             gravity: Vec2::new(0.0, -DEFAULT_GRAVITY),
             settings: Settings::default(),
+            materials: Vec::new(),
+            material_pairs: Vec::new(),
             bodies: Vec::new(),
             joints: Vec::new(),
             fields: Vec::new(),
@@ -648,36 +653,6 @@ impl Shape {
     pub fn filter(mut self, filter: Filter) -> Self {
         self.filter = filter;
         self
-    }
-}
-
-/// Surface of a shape: friction, restitution, surface speed and rolling resistance.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Material {
-    /// Coefficient of friction, at least 0; two are mixed by [`Settings::friction_mix`]. Default 0.6. Only at rest, if
-    /// `kinetic_friction` is given.
-    pub friction: f32,
-    /// Coefficient of friction while sliding, from 0 to `friction`; mixed by the same rule. `None`: as at rest.
-    pub kinetic_friction: Option<f32>,
-    /// Share of the approach speed with which bodies part, 0 – 1. Default 0.
-    pub restitution: f32,
-    /// Speed of the surface along itself, m/s: positive is clockwise around the shape, so that a body on top is carried
-    /// to the right. Those of two shapes add up. Default 0.
-    pub tangent_speed: f32,
-    /// Rolling resistance, at least 0: the torque against rolling is at most this times the normal force times the
-    /// larger radius of the two shapes. The larger value of two shapes counts (Box2D). Default 0.
-    pub rolling_resistance: f32,
-}
-
-impl Default for Material {
-    fn default() -> Self {
-        Self {
-            friction: DEFAULT_FRICTION,
-            kinetic_friction: None,
-            restitution: 0.0,
-            tangent_speed: 0.0,
-            rolling_resistance: 0.0,
-        }
     }
 }
 

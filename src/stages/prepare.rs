@@ -85,7 +85,7 @@ pub fn prepare_contact(
         inv_inertia_a: body_a.inv_inertia,
         inv_mass_b: body_b.inv_mass,
         inv_inertia_b: body_b.inv_inertia,
-        friction: mix(params.friction_mix, shape_a.friction, shape_b.friction),
+        friction: friction(params, shape_a, shape_b),
         flags: contact.flags,
         ..ContactConstraint::default()
     };
@@ -138,7 +138,7 @@ fn prepare_rebound(
         }
     };
     let mut rebound = Rebound {
-        restitution: mix(params.restitution_mix, shape_a.restitution, shape_b.restitution),
+        restitution: restitution(params, shape_a, shape_b),
         acceleration: (pushed(body_b) - pushed(body_a)).into(),
         ..Rebound::default()
     };
@@ -151,10 +151,35 @@ fn prepare_rebound(
     rebound
 }
 
-/// Returns a coefficient of two shapes by a mixing rule: friction, at rest or while sliding, or restitution.
+/// Returns the coefficient of friction at rest of two shapes: that of their pair of materials, or mixed.
 #[inline]
 #[must_use]
-pub fn mix(rule: u32, a: f32, b: f32) -> f32 {
+pub fn friction(params: &Params, a: &ShapeData, b: &ShapeData) -> f32 {
+    match params.material_pair(a, b) {
+        Some(&[friction, ..]) if friction >= 0.0 => friction,
+        _ => mix(params.friction_mix, a.friction, b.friction),
+    }
+}
+
+/// Returns the coefficient of friction while sliding of two shapes: that of their pair of materials, or mixed.
+fn kinetic_friction(params: &Params, a: &ShapeData, b: &ShapeData) -> f32 {
+    match params.material_pair(a, b) {
+        Some(&[_, friction, ..]) if friction >= 0.0 => friction,
+        _ => mix(params.friction_mix, a.kinetic_friction, b.kinetic_friction),
+    }
+}
+
+/// Returns the coefficient of restitution of two shapes: that of their pair of materials, or mixed.
+fn restitution(params: &Params, a: &ShapeData, b: &ShapeData) -> f32 {
+    match params.material_pair(a, b) {
+        Some(&[_, _, restitution, _]) if restitution >= 0.0 => restitution,
+        _ => mix(params.restitution_mix, a.restitution, b.restitution),
+    }
+}
+
+/// Returns a coefficient of two shapes by a mixing rule: friction, at rest or while sliding, or restitution.
+#[inline]
+fn mix(rule: u32, a: f32, b: f32) -> f32 {
     match rule {
         MIX_MIN => a.min(b),
         MIX_MAX => a.max(b),
@@ -168,7 +193,7 @@ pub fn mix(rule: u32, a: f32, b: f32) -> f32 {
 #[must_use]
 pub fn prepare_surface(params: &Params, [a, b]: [&ShapeData; 2], contact: &Contact) -> Surface {
     Surface {
-        kinetic_friction: mix(params.friction_mix, a.kinetic_friction, b.kinetic_friction),
+        kinetic_friction: kinetic_friction(params, a, b),
         tangent_speed: a.tangent_speed + b.tangent_speed,
         rolling_resistance: a.rolling_resistance.max(b.rolling_resistance) * a.radius.max(b.radius),
         rolling_impulse: if params.switches & WARM_START == 0 { 0.0 } else { contact.rolling_impulse },

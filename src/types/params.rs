@@ -3,11 +3,16 @@
 use bytemuck::{Pod, Zeroable};
 
 use super::grid::{Level, MAX_LEVELS};
+use super::shape::ShapeData;
 
 /// Most half planes that can be added to a running world.
 pub const MAX_LATE_PLANES: usize = 16;
 /// Most force fields of a scene.
 pub const MAX_FIELDS: usize = 4;
+/// Most materials with a name in a scene.
+pub const MAX_MATERIALS: usize = 16;
+/// Rows of [`Params::material_pairs`]: every pair of materials once, and each with itself.
+pub const MATERIAL_PAIR_ROWS: usize = MAX_MATERIALS * (MAX_MATERIALS + 1) / 2;
 /// [`Params::switches`]: clamp the accumulated impulse (right) instead of each increment (wrong, for teaching).
 pub const ACCUMULATE: u32 = 1;
 /// [`Params::switches`]: keep manifolds while the pair moves little.
@@ -30,6 +35,8 @@ pub const MOVING_WALLS: u32 = 512;
 pub const BULLETS: u32 = 1024;
 /// [`Params::switches`]: bodies at rest fall asleep.
 pub const SLEEP: u32 = 2048;
+/// [`Params::switches`]: the scene has a table of pairs of materials ([`Params::material_pairs`]).
+pub const MATERIAL_PAIRS: u32 = 4096;
 /// [`Params::switches`]: constraints have a [`Surface`](super::Surface).
 pub const SURFACES: u32 = KINETIC_FRICTION | CONVEYORS | ROLLING;
 
@@ -46,7 +53,7 @@ pub const MIX_PRODUCT: u32 = 4;
 
 /// Constants of a step. Uniform.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Pod, Zeroable)]
 pub struct Params {
     /// Gravity, m/s².
     pub gravity: [f32; 2],
@@ -131,7 +138,11 @@ pub struct Params {
     pub restitution_mix: u32,
     /// Unused.
     pub pad: u32,
-    /// Indices of those half planes among the shapes, four a row.
+    /// Friction at rest, friction while sliding and restitution between two materials; below 0 where the mixing rules
+    /// hold. The row of materials `a ≤ b`, numbered from 1, is `b (b − 1) / 2 + a − 1`. Read only with
+    /// [`MATERIAL_PAIRS`].
+    pub material_pairs: [[f32; 4]; MATERIAL_PAIR_ROWS],
+    /// Indices of the half planes added to the running world among the shapes, four a row.
     pub late_planes: [[u32; 4]; MAX_LATE_PLANES / 4],
     /// Force fields that attract bodies.
     pub fields: [FieldData; MAX_FIELDS],
@@ -157,7 +168,32 @@ pub struct FieldData {
     pub pad_1: [u32; 2],
 }
 
+impl Default for Params {
+    fn default() -> Self {
+        Self::zeroed()
+    }
+}
+
 impl Params {
+    /// Returns the row of [`Self::material_pairs`] for two shapes; `None` if one has no material with a name, or the
+    /// scene has no table.
+    #[inline]
+    #[must_use]
+    pub fn material_pair(&self, a: &ShapeData, b: &ShapeData) -> Option<&[f32; 4]> {
+        if self.switches & MATERIAL_PAIRS == 0 {
+            return None;
+        }
+        let (a, b) = (a.material(), b.material());
+        self.material_pairs.get(Self::material_pair_row(a.min(b), a.max(b))?)
+    }
+
+    /// Returns the row of the materials `a ≤ b`, numbered from 1; `None` if `a` is 0.
+    #[inline]
+    #[must_use]
+    pub fn material_pair_row(a: usize, b: usize) -> Option<usize> {
+        (a > 0).then(|| b * (b - 1) / 2 + a - 1)
+    }
+
     /// Returns the indices of all half planes among the shapes; every shape is tested against each of them.
     pub fn planes(&self) -> impl Iterator<Item = u32> + '_ {
         let late = self.late_planes.as_flattened().iter().take(self.late_plane_count as usize);

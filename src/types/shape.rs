@@ -33,6 +33,10 @@ pub const UPRIGHT_SHAPE: u32 = 0x10_0000;
 pub const LINK_SHAPE: u32 = 0x2_0000;
 /// [`ShapeData::kind`]: contacts begin only from the outside. Set beside [`LINK_SHAPE`].
 pub const ONE_WAY_SHAPE: u32 = 0x4_0000;
+/// [`ShapeData::kind`]: first bit of the number of the shape's material, counted from 1; 0 if it has none with a name.
+pub const MATERIAL_SHIFT: u32 = 24;
+/// [`ShapeData::kind`] after a shift by [`MATERIAL_SHIFT`]: the bits of the number of the material.
+pub const MATERIAL_MASK: u32 = 0x1f;
 /// [`ShapeData::kind`]: first bit of the number of vertices, four bits.
 pub const VERTEX_COUNT_SHIFT: u32 = 12;
 /// Most vertices of a polygon.
@@ -47,7 +51,8 @@ pub struct ShapeData {
     /// Radius of a circle, or of the rounding, m.
     pub radius: f32,
     /// [`CIRCLE`], [`BOX`], [`POLYGON`] or [`HALF_PLANE`], the number of vertices, and [`FIXED_SHAPE`],
-    /// [`KINEMATIC_SHAPE`], [`BULLET_SHAPE`], [`JOINED_SHAPE`], [`UPRIGHT_SHAPE`], [`LINK_SHAPE`], ….
+    /// [`KINEMATIC_SHAPE`], [`BULLET_SHAPE`], [`JOINED_SHAPE`], [`UPRIGHT_SHAPE`], [`LINK_SHAPE`], …, and the number of
+    /// the material from [`MATERIAL_SHIFT`] on.
     pub kind: u32,
     /// Centre, relative to the body's centre of mass, in its frame, m.
     pub offset: [f32; 2],
@@ -85,5 +90,12 @@ impl ShapeData {
     #[must_use]
     pub fn is_centred_disc(&self) -> bool {
         self.kind & GEOMETRY_MASK == CIRCLE && self.offset == [0.0; 2]
+    }
+
+    /// Returns the number of the shape's material, counted from 1; 0 if it has none with a name.
+    #[inline]
+    #[must_use]
+    pub fn material(&self) -> usize {
+        (self.kind >> MATERIAL_SHIFT & MATERIAL_MASK) as usize
     }
 }

@@ -644,7 +644,8 @@ impl BatchHandle {
     /// Adds bodies, JSON texts, to a world, all or none.
     fn add_bodies(&self, py: Python<'_>, world: usize, texts: Vec<String>) -> PyResult<Vec<(u32, u32)>> {
         let ids = self.change(py, |owned| {
-            let bodies = texts.iter().map(|text| parse_body(text)).collect::<Result<Vec<_>, _>>()?;
+            let materials = owned.worlds.compiled(world).map_or(&[][..], |compiled| &compiled.materials);
+            let bodies = texts.iter().map(|text| parse_body(text, materials)).collect::<Result<Vec<_>, _>>()?;
             Ok(owned.worlds.add_bodies(world, &bodies)?)
         })?;
         self.set_loads(py, world, &ids)?;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use drystone::{Body, Geometry, Joint, Property, Scene};
+use drystone::{Body, Geometry, Joint, NamedMaterial, Property, Scene};
 use drystone_scenes::catalogue::{self, CatalogueError};
 use drystone_scenes::file::{self, FileErrorKind};
 use pyo3::exceptions::PyFileNotFoundError;
@@ -84,12 +84,14 @@ impl SceneHandle {
     }
 }
 
-/// Parses a body, JSON.
+/// Parses a body, JSON, whose shapes may name these materials.
 ///
 /// # Errors
 /// The first value that is not valid. Its path begins with the body.
-pub fn parse_body(text: &str) -> Result<Body, CallError> {
-    let scene = within(file::parse(&format!("{{\"version\":1,\"bodies\":[{text}]}}"), "body.json"), "bodies[0]")?;
+pub fn parse_body(text: &str, materials: &[NamedMaterial]) -> Result<Body, CallError> {
+    let materials = file::write_materials(materials);
+    let whole = format!("{{\"version\":1,\"materials\":{materials},\"bodies\":[{text}]}}");
+    let scene = within(file::parse(&whole, "body.json"), "bodies[0]")?;
     scene.bodies.into_iter().next().ok_or(CallError::Broken)
 }
 

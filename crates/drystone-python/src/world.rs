@@ -446,7 +446,8 @@ impl WorldHandle {
     /// Adds bodies, JSON texts, all or none.
     fn add_bodies(&self, py: Python<'_>, texts: Vec<String>) -> PyResult<Vec<(u32, u32)>> {
         Ok(self.change(py, |owned| {
-            let bodies = texts.iter().map(|text| parse_body(text)).collect::<Result<Vec<Body>, _>>()?;
+            let materials = &owned.world.compiled().materials;
+            let bodies = texts.iter().map(|text| parse_body(text, materials)).collect::<Result<Vec<Body>, _>>()?;
             let ids = owned.world.add_bodies(&bodies)?;
             owned.note(Alteration::AddBodies(bodies));
             Ok(ids.into_iter().map(pair).collect())

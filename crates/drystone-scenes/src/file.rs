@@ -29,6 +29,7 @@ mod convert;
 mod error;
 mod joint_records;
 mod journal;
+mod material_records;
 mod path;
 mod property_records;
 mod read;
@@ -48,7 +49,7 @@ pub(crate) use journal::{parse_journal, write_journal};
 pub use property_records::parse_properties;
 use read::{Complaint, Syntax};
 pub use schema::json_schema;
-pub use write::{write_json, write_ron};
+pub use write::{write_json, write_materials, write_ron};
 
 /// Version of the format.
 pub const VERSION: u32 = 1;

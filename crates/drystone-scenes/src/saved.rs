@@ -270,6 +270,8 @@ impl SavedWorld {
             return Some(format!("gravity is {}, but {} in the saved world", given.gravity, saved.gravity));
         }
         let lists = [
+            ("materials", given.materials.len(), saved.materials.len()),
+            ("pairs of materials", given.material_pairs.len(), saved.material_pairs.len()),
             ("bodies", given.bodies.len(), saved.bodies.len()),
             ("joints", given.joints.len(), saved.joints.len()),
             ("fields", given.fields.len(), saved.fields.len()),
@@ -280,7 +282,9 @@ impl SavedWorld {
             return Some(format!("the scene has {given} {what}, the saved one {saved}"));
         }
         let first = |what: &str, differs: Option<usize>| differs.map(|index| format!("{what}[{index}] differs"));
-        first("bodies", unequal(&given.bodies, &saved.bodies))
+        first("materials", unequal(&given.materials, &saved.materials))
+            .or_else(|| first("material_pairs", unequal(&given.material_pairs, &saved.material_pairs)))
+            .or_else(|| first("bodies", unequal(&given.bodies, &saved.bodies)))
             .or_else(|| first("joints", unequal(&given.joints, &saved.joints)))
             .or_else(|| first("fields", unequal(&given.fields, &saved.fields)))
             .or_else(|| first("emitters", unequal(&given.emitters, &saved.emitters)))

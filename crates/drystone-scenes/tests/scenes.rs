@@ -4,6 +4,7 @@
 
 mod catalogue;
 mod catalogue_runs;
+mod materials;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -156,6 +157,8 @@ fn every_key_is_read() {
         events: true,
         sleep: true,
     };
+    let (materials, material_pairs) = materials::everything();
+    let [ice, rubber] = [materials[0].material, materials[1].material];
     let body = Body {
         id: Some("spinner \u{1f300}".to_owned()),
         kind: BodyType::Kinematic,
@@ -189,12 +192,17 @@ fn every_key_is_read() {
                 .filter(Filter { category: 2, mask: 4_294_967_293, group: -3 })
                 .sensor(),
             Shape::half_box(1.0, 0.125),
+            Shape::circle(1.0).material(rubber),
+            Shape::circle(2.0).material(Material { friction: 0.5, kinetic_friction: None, restitution: 0.0, ..rubber }),
+            Shape::circle(3.0).material(ice),
         ],
     };
     let expected = Scene {
         name: "everything".to_owned(),
         gravity: Vec2::new(0.5, -1.62),
         settings,
+        materials,
+        material_pairs,
         bodies: vec![body],
         joints: vec![],
         fields: vec![],
@@ -951,6 +959,7 @@ fn any_material() -> impl Strategy<Value = Material> {
             restitution,
             tangent_speed,
             rolling_resistance,
+            index: None,
         },
     )
 }
@@ -1203,49 +1212,50 @@ fn any_scene() -> impl Strategy<Value = Scene> {
     let bodies = prop::collection::vec((any_body(), prop::option::of(any::<String>())), 0..5);
     let joints = prop::collection::vec(any_joint(), 0..4);
     let emitters = prop::collection::vec((any::<u32>(), prop::option::of(1..=u32::MAX), 1..1000_u32, 0..4_u8), 0..3);
+    let materials = prop::collection::vec((any::<String>(), any_material()), 0..4);
     let view = prop::option::of((pair(-1e5, 0.0), pair(1.0, 1e5)).prop_map(|(min, max)| ViewBox { min, max }));
-    (any::<String>(), pair(-1e15, 1e15), settings, bodies, joints, emitters, view).prop_map(
-        |(name, gravity, settings, bodies, joints, emitters, view)| {
-            let with_id = |(index, (body, id)): (usize, (Body, Option<String>))| Body {
-                id: id.map(|id| format!("{index} {id}").chars().take(60).collect()),
-                ..body
-            };
-            let mut bodies: Vec<Body> = bodies.into_iter().enumerate().map(with_id).collect();
-            let mut joints = joints;
-            if let Some(first) = bodies.first_mut().filter(|_| !joints.is_empty()) {
-                first.kind = BodyType::Dynamic;
-                if first
-                    .shapes
-                    .iter()
-                    .any(|shape| matches!(shape.geometry, Geometry::HalfPlane { .. } | Geometry::Link { .. }))
-                {
-                    first.shapes = vec![Shape::circle(1.0)];
-                }
-            } else {
-                joints.clear();
+    let parts = (any::<String>(), pair(-1e15, 1e15), settings, bodies, joints, emitters, view);
+    (parts, materials).prop_map(|((name, gravity, settings, bodies, joints, emitters, view), materials)| {
+        let with_id = |(index, (body, id)): (usize, (Body, Option<String>))| Body {
+            id: id.map(|id| format!("{index} {id}").chars().take(60).collect()),
+            ..body
+        };
+        let mut bodies: Vec<Body> = bodies.into_iter().enumerate().map(with_id).collect();
+        let mut joints = joints;
+        if let Some(first) = bodies.first_mut().filter(|_| !joints.is_empty()) {
+            first.kind = BodyType::Dynamic;
+            if first
+                .shapes
+                .iter()
+                .any(|shape| matches!(shape.geometry, Geometry::HalfPlane { .. } | Geometry::Link { .. }))
+            {
+                first.shapes = vec![Shape::circle(1.0)];
             }
-            for (index, joint) in joints.iter_mut().enumerate() {
-                joint.id = joint.id.take().map(|id| format!("{index} {id}").chars().take(60).collect());
-                joint.a = joint.a.filter(|&a| a < bodies.len());
-            }
-            // The scene's own bodies and joints, except half planes.
-            let plane = |shape: &Shape| matches!(shape.geometry, Geometry::HalfPlane { .. });
-            let whole = !bodies.iter().flat_map(|body| &body.shapes).any(plane);
-            let emitter = |(start, every, many, ending): (u32, Option<u32>, u32, u8)| Emitter {
-                bodies: bodies.clone(),
-                joints: joints.clone(),
-                start,
-                every,
-                count: every.and((ending == 1 || ending == 3).then_some(many)),
-                keep: every.and((ending == 2 || ending == 3).then_some(many)),
-                lifetime: (ending == 0).then_some(every.unwrap_or(many)),
-            };
-            let emitters = emitters.into_iter().filter(|_| whole && !bodies.is_empty()).map(emitter).collect();
-            let name = name.chars().take(60).collect();
-            let timeline = Vec::new();
-            Scene { name, gravity, settings, bodies, joints, fields: Vec::new(), emitters, timeline, view }
-        },
-    )
+        } else {
+            joints.clear();
+        }
+        for (index, joint) in joints.iter_mut().enumerate() {
+            joint.id = joint.id.take().map(|id| format!("{index} {id}").chars().take(60).collect());
+            joint.a = joint.a.filter(|&a| a < bodies.len());
+        }
+        let scene = materials::scene_of(materials);
+        materials::spread(&mut bodies, &scene.materials);
+        // The scene's own bodies and joints, except half planes.
+        let plane = |shape: &Shape| matches!(shape.geometry, Geometry::HalfPlane { .. });
+        let whole = !bodies.iter().flat_map(|body| &body.shapes).any(plane);
+        let emitter = |(start, every, many, ending): (u32, Option<u32>, u32, u8)| Emitter {
+            bodies: bodies.clone(),
+            joints: joints.clone(),
+            start,
+            every,
+            count: every.and((ending == 1 || ending == 3).then_some(many)),
+            keep: every.and((ending == 2 || ending == 3).then_some(many)),
+            lifetime: (ending == 0).then_some(every.unwrap_or(many)),
+        };
+        let emitters = emitters.into_iter().filter(|_| whole && !bodies.is_empty()).map(emitter).collect();
+        let name = name.chars().take(60).collect();
+        Scene { name, gravity, settings, bodies, joints, emitters, view, ..scene }
+    })
 }
 
 proptest! {

@@ -23,6 +23,8 @@ class Surface(TypedDict, total=False):
 
     density: float
     """Density, kg/m²; default 1."""
+    material: str
+    """Name of a material of the scene (`Scene.more["materials"]`), whose values the shape has unless it gives its own."""
     friction: float
     """Coulomb friction coefficient; default 0.6. Two are mixed by √(ab)."""
     kinetic_friction: float
@@ -181,7 +183,7 @@ class Scene:
         self.bodies: list[Body] = []
         self.joints: list[dict[str, Any]] = []
         self.more: dict[str, Any] = {}
-        """Other keys of a scene file: `emitters`, `timeline`, `fields`, `view`."""
+        """Other keys of a scene file: `materials`, `material_pairs`, `emitters`, `timeline`, `fields`, `view`."""
 
     @classmethod
     def load(cls, source: SceneSource) -> Self:

@@ -202,7 +202,8 @@ impl BatchSlots {
             self.bounds = own;
             return;
         }
-        let bounds = self.bounds.and(&own);
+        let mut bounds = self.bounds;
+        bounds.cover(&own);
         // The lengths of scanned lists are bound, too.
         if !self.is_for_many() || !bounds.is_as_long_as(&self.bounds) {
             return self.bind();
@@ -216,8 +217,8 @@ impl BatchSlots {
     /// Recomputes the common dispatch bounds.
     pub fn refresh(&mut self) {
         self.batch_step = None;
-        let all_bounds = self.all.iter().filter_map(|slot| slot.bounds);
-        if let Some(bounds) = all_bounds.reduce(|all, one| all.and(&one)) {
+        let all_bounds = self.all.iter().filter_map(|slot| slot.bounds.as_ref());
+        if let Some(bounds) = DispatchBounds::of_all(all_bounds) {
             self.bounds = bounds;
         }
     }

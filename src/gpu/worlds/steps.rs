@@ -239,8 +239,8 @@ impl BatchSlots {
         if let Some(batch_step) = self.batch_step.as_ref().filter(|batch_step| batch_step.which == which) {
             return batch_step.bounds;
         }
-        let all_bounds = which.iter().filter_map(|&slot| self.all[slot].bounds);
-        let bounds = all_bounds.reduce(|all, one| all.and(&one)).unwrap_or(self.bounds);
+        let all_bounds = which.iter().filter_map(|&slot| self.all[slot].bounds.as_ref());
+        let bounds = DispatchBounds::of_all(all_bounds).unwrap_or(self.bounds);
         self.engine.joint_runs = joint_runs(slot_refs.iter().map(|slot_ref| &slot_ref.world_host.host.compiled.joints));
         self.batch_step = Some(BatchStep { which, bounds });
         bounds

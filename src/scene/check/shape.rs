@@ -73,7 +73,7 @@ pub(crate) fn check_geometry(geometry: &Geometry, at: Arguments<'_>) -> ShapeChe
     }
 }
 
-fn check_material(material: &Material, at: Arguments<'_>) -> ShapeCheck {
+pub(super) fn check_material(material: &Material, at: Arguments<'_>) -> ShapeCheck {
     FRICTION.check(material.friction, format_args!("{at}.friction"))?;
     if let Some(kinetic) = material.kinetic_friction {
         check_kinetic_friction(kinetic, material.friction, format_args!("{at}.kinetic_friction"))?;

@@ -56,6 +56,9 @@ impl Compiled {
             [std::mem::offset_of!(Params, pressing_threshold), std::mem::offset_of!(Params, late_planes)];
         let bytes = bytemuck::bytes_of(&params);
         let mut hash = Fnv::START.bytes(&bytes[..begin]).bytes(&bytes[end..]);
+        if params.switches & types::MATERIAL_PAIRS != 0 {
+            hash = hash.bytes(bytemuck::cast_slice(&params.material_pairs));
+        }
         for body in &self.bodies {
             let body = types::BodyData { force: [0.0; 2], force_point: [0.0; 2], torque: 0.0, color: 0, ..*body };
             hash = hash.bytes(bytemuck::bytes_of(&body));

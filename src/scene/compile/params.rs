@@ -26,6 +26,7 @@ pub(super) fn params(scene: &Scene, units: &Units) -> Params {
         (settings.recycle, types::RECYCLE),
         (settings.warm_start, types::WARM_START),
         (settings.sleep, types::SLEEP),
+        (!scene.material_pairs.is_empty(), types::MATERIAL_PAIRS),
     ] {
         if on {
             switches |= bit;
@@ -70,9 +71,24 @@ pub(super) fn params(scene: &Scene, units: &Units) -> Params {
         stick_speed: STICK_SPEED * units.speed(),
         preload_rate: if preloads { PRELOAD_RATE * settings.dt / units.time } else { 0.0 },
         max_disc_spin: settings.max_spin.unwrap_or(MAX_DISC_TURN / h),
+        material_pairs: material_pairs(scene),
         unload_overlap: if settings.initial_loads { 0.0 } else { UNLOAD_SHARE * slop },
         ..Params::default()
     }
+}
+
+/// Returns the table of pairs of materials; zeros if the scene has none.
+fn material_pairs(scene: &Scene) -> [[f32; 4]; types::MATERIAL_PAIR_ROWS] {
+    let mut rows = [[if scene.material_pairs.is_empty() { 0.0 } else { -1.0 }; 4]; types::MATERIAL_PAIR_ROWS];
+    for pair in &scene.material_pairs {
+        let numbers = pair.materials.each_ref().map(|name| scene.material_place(name).map_or(0, |place| place + 1));
+        let [a, b] = numbers;
+        if let Some(row) = Params::material_pair_row(a.min(b), a.max(b)).and_then(|row| rows.get_mut(row)) {
+            let friction = pair.friction.unwrap_or(-1.0);
+            *row = [friction, pair.kinetic_friction.unwrap_or(friction), pair.restitution.unwrap_or(-1.0), 0.0];
+        }
+    }
+    rows
 }
 
 /// Returns bias rate, mass scale, impulse scale and slop of contacts between moving bodies, and with fixed ones.
@@ -119,9 +135,14 @@ impl Compiled {
             Mixing::Max | Mixing::Mean => bouncing.count() > 0,
             Mixing::Min | Mixing::Geometric | Mixing::Product => bouncing.count() > 1,
         };
+        let pairs =
+            if self.params.switches & types::MATERIAL_PAIRS == 0 { &[][..] } else { &self.params.material_pairs };
+        let bounces = bounces || pairs.iter().any(|&[_, _, restitution, _]| restitution > 0.0);
+        let is_slippery = |&[friction, kinetic, ..]: &[f32; 4]| kinetic < friction;
+        let slips = pairs.iter().any(is_slippery) || shapes.iter().any(|s| s.kinetic_friction < s.friction);
         for (on, bit) in [
             (bounces, types::BOUNCES),
-            (shapes.iter().any(|s| s.kinetic_friction < s.friction), types::KINETIC_FRICTION),
+            (slips, types::KINETIC_FRICTION),
             (shapes.iter().any(|s| s.tangent_speed != 0.0), types::CONVEYORS),
             (shapes.iter().any(|s| s.rolling_resistance > 0.0), types::ROLLING),
             (shapes.iter().any(|s| s.kind & types::KINEMATIC_SHAPE != 0), types::MOVING_WALLS),

@@ -62,6 +62,7 @@ pub(super) fn flatten_shape(shape: &Shape, center: Vec2, vertices: &mut Vec<[f32
             }
         }
     }
+    flat.kind |= material.index.map_or(0, |index| (u32::from(index) + 1) << types::MATERIAL_SHIFT);
     flat
 }
 

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use glam::Vec2;
 
 use super::joint_records::{JointRecord, JointType, own_keys};
+use super::material_records;
 use super::records::{
     BodyRecord, Chain, EmitterRecord, GEOMETRIES, Link, SceneRecord, SettingsRecord, ShapeRecord, ViewRecord,
 };
@@ -13,7 +14,7 @@ use super::values::{BodyRef, Pair, Word};
 use drystone::low_level::scene::Units;
 use drystone::low_level::scene::check::{MAX_VALUE, MIN_LENGTH, UNIT_TOLERANCE};
 use drystone::{
-    Body, Emitter, Field, Filter, Geometry, Joint, JointKind, Material, Motor, Path, Scene, SceneError, Settings,
+    Body, Emitter, Field, Filter, Geometry, Joint, JointKind, Motor, NamedMaterial, Path, Scene, SceneError, Settings,
     Shape, ViewBox,
 };
 
@@ -25,7 +26,8 @@ pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
     }
     let of_emitters = record.emitters.iter().flat_map(|emitter| &emitter.bodies);
     let elsewhere: HashSet<String> = of_emitters.filter_map(|body| body.id.clone()).collect();
-    let bodies = all_bodies(record.bodies)?;
+    let materials = material_records::named(record.materials);
+    let bodies = all_bodies(record.bodies, &materials)?;
     let joints = all_joints(record.joints, &bodies, |id| {
         elsewhere.contains(id).then_some("a body that an emitter makes, which joints of the scene cannot refer to")
     })?;
@@ -42,10 +44,12 @@ pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
         name: record.name,
         gravity: record.gravity.0,
         settings: settings(&record.settings),
+        material_pairs: material_records::pairs(record.material_pairs),
         bodies,
         joints,
         fields: fields.collect(),
-        emitters: emitters(record.emitters)?,
+        emitters: emitters(record.emitters, &materials)?,
+        materials,
         timeline,
         view: record.view.map(|ViewRecord { min: Pair(min), max: Pair(max) }| ViewBox { min, max }),
     };
@@ -56,9 +60,10 @@ pub fn scene(record: SceneRecord) -> Result<Scene, SceneError> {
     Ok(scene)
 }
 
-/// Converts bodies that are added to a world; the world checks them.
-pub fn all_bodies(records: Vec<BodyRecord>) -> Result<Vec<Body>, SceneError> {
-    records.into_iter().enumerate().map(|(index, record)| body(record, index)).collect()
+/// Converts bodies that are added to a world; the world checks them. Materials that are not known here are given by
+/// their index, with all values beside it.
+pub fn all_bodies(records: Vec<BodyRecord>, materials: &[NamedMaterial]) -> Result<Vec<Body>, SceneError> {
+    records.into_iter().enumerate().map(|(index, record)| body(record, index, materials)).collect()
 }
 
 /// Converts joints between these bodies. `elsewhere` describes the owner of an id that is not among them.
@@ -77,9 +82,9 @@ fn all_joints(
     joints.map(|(index, record)| joint(record, &ids, &elsewhere, &|| format!("joints[{index}]"))).collect()
 }
 
-fn emitters(records: Vec<EmitterRecord>) -> Result<Vec<Emitter>, SceneError> {
+fn emitters(records: Vec<EmitterRecord>, materials: &[NamedMaterial]) -> Result<Vec<Emitter>, SceneError> {
     let emitter = |record: EmitterRecord| {
-        let bodies = all_bodies(record.bodies)?;
+        let bodies = all_bodies(record.bodies, materials)?;
         Ok(Emitter {
             joints: all_joints(record.joints, &bodies, |_| None)?,
             bodies,
@@ -123,7 +128,7 @@ fn settings(record: &SettingsRecord) -> Settings {
     }
 }
 
-fn body(record: BodyRecord, index: usize) -> Result<Body, SceneError> {
+fn body(record: BodyRecord, index: usize, materials: &[NamedMaterial]) -> Result<Body, SceneError> {
     let mut shapes = Vec::with_capacity(record.shapes.len());
     // Behind all others, so that these keep their numbers.
     let mut links = Vec::new();
@@ -136,7 +141,7 @@ fn body(record: BodyRecord, index: usize) -> Result<Body, SceneError> {
             shape_record.link = Some(Box::new(link));
             shape_record.chain = None;
         }
-        let first = shape(shape_record, &at)?;
+        let first = shape(shape_record, materials, &at)?;
         links.extend(own.map(|geometry| Shape { geometry, ..first.clone() }));
         shapes.push(first);
     }
@@ -190,12 +195,13 @@ fn chain_links(chain: &Chain, at: &dyn Fn() -> String) -> Result<Vec<Shape>, Sce
     Ok(if chain.is_loop { Shape::chain_loop(points) } else { Shape::chain(points) })
 }
 
-fn shape(record: ShapeRecord, at: &dyn Fn() -> String) -> Result<Shape, SceneError> {
+fn shape(record: ShapeRecord, materials: &[NamedMaterial], at: &dyn Fn() -> String) -> Result<Shape, SceneError> {
     let there = record.geometries();
     if there.iter().filter(|there| **there).count() > 1 {
         let keys: Vec<&str> = GEOMETRIES.iter().zip(there).filter(|(_, there)| *there).map(|(key, _)| *key).collect();
         return Err(SceneError::new(at(), format!("has {}", keys.join(" and ")), "only one of them in a shape"));
     }
+    let material = material_records::of_shape(&record, materials, at)?;
     let geometry = if let Some(circle) = record.circle {
         Geometry::Circle { radius: circle.radius }
     } else if let Some(rectangle) = record.rectangle {
@@ -222,13 +228,7 @@ fn shape(record: ShapeRecord, at: &dyn Fn() -> String) -> Result<Shape, SceneErr
         offset: record.offset.0,
         rotation: record.rotation,
         density: record.density,
-        material: Material {
-            friction: record.friction,
-            kinetic_friction: record.kinetic_friction,
-            restitution: record.restitution,
-            tangent_speed: record.tangent_speed,
-            rolling_resistance: record.rolling_resistance,
-        },
+        material,
         filter: Filter { category: record.filter.category, mask: record.filter.mask, group: record.filter.group },
         sensor: record.sensor,
         one_way: record.one_way,

@@ -196,7 +196,7 @@ fn change(record: ChangeRecord, at: &str) -> Result<Alteration, SceneError> {
     };
     let mut all = Vec::new();
     if let Some(records) = add {
-        let bodies = convert::all_bodies(records).map_err(|error| {
+        let bodies = convert::all_bodies(records, &[]).map_err(|error| {
             let path = error.path.replacen("bodies", "add", 1);
             SceneError { path: format!("{at}.{path}"), ..error }
         })?;
@@ -209,7 +209,7 @@ fn change(record: ChangeRecord, at: &str) -> Result<Alteration, SceneError> {
     if let Some(ReplaceRecord { id, body: record }) = replace {
         let at = format!("{at}.replace");
         let id = body(&id, format!("{at}.id"))?;
-        let bodies = convert::all_bodies(vec![record]).map_err(|error| {
+        let bodies = convert::all_bodies(vec![record], &[]).map_err(|error| {
             let path = error.path.replacen("bodies[0]", "body", 1);
             SceneError { path: format!("{at}.{path}"), ..error }
         })?;

@@ -8,11 +8,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::joint_records::JointRecord;
+use super::material_records::{MaterialPairRecord, MaterialRecord, MaterialRef};
 use super::schema;
 use super::timeline_records::TimedCommandRecord;
 use super::values::{Element, Named, Pair, at_most, given, given_object, object};
+use drystone::low_level::constants::DEFAULT_FRICTION;
 use drystone::low_level::scene::check;
-use drystone::low_level::types::MAX_FIELDS;
+use drystone::low_level::types::{MATERIAL_PAIR_ROWS, MAX_FIELDS, MAX_MATERIALS};
 use drystone::{Body, BodyType, Mixing, Mode, Scene, Settings, Shape};
 
 /// Geometry keys; a shape has exactly one.
@@ -41,6 +43,14 @@ pub struct SceneRecord {
     /// Solver settings.
     #[serde(default, deserialize_with = "object")]
     pub settings: SettingsRecord,
+    /// Materials with names, for shapes and for `material_pairs`.
+    #[serde(default, deserialize_with = "at_most::<_, _, MAX_MATERIALS>")]
+    #[schemars(length(max = MAX_MATERIALS))]
+    pub materials: Vec<MaterialRecord>,
+    /// Friction and restitution between two of the materials, in place of those by the mixing rules. Each pair once.
+    #[serde(default, deserialize_with = "at_most::<_, _, MATERIAL_PAIR_ROWS>")]
+    #[schemars(length(max = MATERIAL_PAIR_ROWS))]
+    pub material_pairs: Vec<MaterialPairRecord>,
     /// Bodies, in the order in which states are reported.
     #[serde(default, deserialize_with = "at_most::<_, _, { check::MAX_BODIES }>")]
     #[schemars(length(max = check::MAX_BODIES))]
@@ -450,24 +460,34 @@ pub struct ShapeRecord {
     /// Density, kg/m².
     #[schemars(extend("exclusiveMinimum" = 0))]
     pub density: f32,
+    /// Material with a name, or its index among those of the scene. Values given beside it win over its own.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "MaterialRef")]
+    pub material: Option<MaterialRef>,
     /// Coulomb friction coefficient; two are mixed by `settings.friction_mix`. Static friction if `kinetic_friction` is
-    /// given.
-    #[schemars(range(min = 0, max = check::MAX_VALUE))]
-    pub friction: f32,
+    /// given. Left out: that of `material`.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE), extend("default" = DEFAULT_FRICTION))]
+    pub friction: Option<f32>,
     /// Coulomb friction coefficient while sliding, at most `friction`; mixed by the same rule. Left out: the same as
-    /// `friction`.
+    /// `friction`; that of `material` if `friction` is left out too.
     #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE))]
     pub kinetic_friction: Option<f32>,
-    /// Share of the approach speed that is returned.
-    #[schemars(range(min = 0, max = 1))]
-    pub restitution: f32,
-    /// Speed of the surface along itself, as of a conveyor belt, m/s: positive moves bodies on top to the right.
-    #[schemars(range(min = -check::MAX_VALUE, max = check::MAX_VALUE))]
-    pub tangent_speed: f32,
-    /// Torque against rolling, relative to normal force times radius; the larger of two counts.
-    #[schemars(range(min = 0, max = check::MAX_VALUE))]
-    pub rolling_resistance: f32,
+    /// Share of the approach speed that is returned. Left out: that of `material`.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f32", range(min = 0, max = 1), extend("default" = 0.0))]
+    pub restitution: Option<f32>,
+    /// Speed of the surface along itself, as of a conveyor belt, m/s: positive moves bodies on top to the right. Left
+    /// out: that of `material`.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f32", range(min = -check::MAX_VALUE, max = check::MAX_VALUE), extend("default" = 0.0))]
+    pub tangent_speed: Option<f32>,
+    /// Torque against rolling, relative to normal force times radius; the larger of two counts. Left out: that of
+    /// `material`.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f32", range(min = 0, max = check::MAX_VALUE), extend("default" = 0.0))]
+    pub rolling_resistance: Option<f32>,
     /// Collision filter.
     #[serde(deserialize_with = "object")]
     pub filter: FilterRecord,
@@ -493,11 +513,12 @@ impl Default for ShapeRecord {
             offset: Pair(s.offset),
             rotation: s.rotation,
             density: s.density,
-            friction: s.material.friction,
-            kinetic_friction: s.material.kinetic_friction,
-            restitution: s.material.restitution,
-            tangent_speed: s.material.tangent_speed,
-            rolling_resistance: s.material.rolling_resistance,
+            material: None,
+            friction: None,
+            kinetic_friction: None,
+            restitution: None,
+            tangent_speed: None,
+            rolling_resistance: None,
             filter: FilterRecord::default(),
             sensor: false,
             one_way: false,

@@ -143,7 +143,14 @@ pub enum BodyRef {
 
 impl<'de> Deserialize<'de> for BodyRef {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(RefVisitor("the index or the id of a body"))
+        Self::expected(deserializer, "the index or the id of a body")
+    }
+}
+
+impl BodyRef {
+    /// Deserialises an index or a name; `what` is the description of both, for error messages.
+    pub fn expected<'de, D: Deserializer<'de>>(deserializer: D, what: &'static str) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(RefVisitor(what))
     }
 }
 
@@ -168,7 +175,7 @@ pub struct JointPick(pub BodyRef);
 
 impl<'de> Deserialize<'de> for JointPick {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(RefVisitor("the index or the id of a joint")).map(Self)
+        BodyRef::expected(deserializer, "the index or the id of a joint").map(Self)
     }
 }
 

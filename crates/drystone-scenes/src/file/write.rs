@@ -11,7 +11,8 @@ use super::records::{
 use super::values::{Named, Pair, Word};
 use drystone::low_level::scene::{MAX_VALUE, Units};
 use drystone::{
-    Body, Emitter, Field, Geometry, Joint, JointKind, Motor, Path, Scene, Settings, Shape, Spring, ViewBox,
+    Body, Emitter, Field, Geometry, Joint, JointKind, Motor, NamedMaterial, Path, Scene, Settings, Shape, Spring,
+    ViewBox,
 };
 
 /// Writes the scene as readable JSON. Deterministic; `parse` restores the same scene, to the last bit of every number.
@@ -32,20 +33,32 @@ pub fn write_json(scene: &Scene) -> String {
     if let Some(view) = &scene.view {
         entries.push(format!("\"view\": {}", json(&Out(view))));
     }
-    entries.push(json_lines("bodies", &scene.bodies));
+    if !scene.materials.is_empty() {
+        entries.push(json_lines("materials", &out(&scene.materials)));
+    }
+    if !scene.material_pairs.is_empty() {
+        entries.push(json_lines("material_pairs", &out(&scene.material_pairs)));
+    }
+    entries.push(json_lines("bodies", &among(&scene.bodies, &scene.materials)));
     if !scene.joints.is_empty() {
-        entries.push(json_lines("joints", &scene.joints));
+        entries.push(json_lines("joints", &out(&scene.joints)));
     }
     if !scene.fields.is_empty() {
-        entries.push(json_lines("fields", &scene.fields));
+        entries.push(json_lines("fields", &out(&scene.fields)));
     }
     if !scene.emitters.is_empty() {
-        entries.push(json_lines("emitters", &scene.emitters));
+        entries.push(json_lines("emitters", &among(&scene.emitters, &scene.materials)));
     }
     if !scene.timeline.is_empty() {
-        entries.push(json_lines("timeline", &scene.timeline));
+        entries.push(json_lines("timeline", &out(&scene.timeline)));
     }
     format!("{{\n  {}\n}}\n", entries.join(",\n  "))
+}
+
+/// Writes materials as the JSON list that a scene file has, for texts with bodies that name them.
+#[must_use]
+pub fn write_materials(materials: &[NamedMaterial]) -> String {
+    json(&out(materials))
 }
 
 /// Writes the scene as readable RON. Deterministic, with defaults left out. NaN and infinities are kept, and rejected
@@ -62,11 +75,8 @@ pub fn write_ron(scene: &Scene) -> String {
 }
 
 /// Writes a list, one element per line.
-fn json_lines<T>(key: &str, list: &[T]) -> String
-where
-    for<'a> Out<'a, T>: Serialize,
-{
-    let lines: Vec<String> = list.iter().map(|element| format!("\n    {}", json(&Out(element)))).collect();
+fn json_lines<T: Serialize>(key: &str, list: &[T]) -> String {
+    let lines: Vec<String> = list.iter().map(|element| format!("\n    {}", json(element))).collect();
     let last_line = if lines.is_empty() { "" } else { "\n  " };
     format!("\"{key}\": [{}{last_line}]", lines.join(","))
 }
@@ -101,6 +111,19 @@ impl serde_json::ser::Formatter for Spaced {
 /// Serialisation wrapper of a part of the model.
 pub(super) struct Out<'a, T>(pub &'a T);
 
+/// Serialisation wrapper of a part of the model with shapes, and the materials of the scene, which have names.
+struct Among<'a, T>(&'a T, &'a [NamedMaterial]);
+
+/// Wraps each element of a list.
+fn out<T>(list: &[T]) -> Vec<Out<'_, T>> {
+    list.iter().map(Out).collect()
+}
+
+/// Wraps each element of a list, with the materials of the scene.
+fn among<'a, T>(list: &'a [T], materials: &'a [NamedMaterial]) -> Vec<Among<'a, T>> {
+    list.iter().map(|part| Among(part, materials)).collect()
+}
+
 /// Bitwise equality, so that −0 does not count as the default 0.
 trait Same {
     fn same(&self, other: &Self) -> bool;
@@ -125,10 +148,10 @@ impl Same for bool {
 }
 
 /// Writer for the keys of one object; omits those with default values.
-struct ObjectKeys<S>(S);
+pub(super) struct ObjectKeys<S>(pub S);
 
 impl<S: SerializeStruct> ObjectKeys<S> {
-    fn number(&mut self, key: &'static str, value: f32, default: f32) -> Result<(), S::Error> {
+    pub fn number(&mut self, key: &'static str, value: f32, default: f32) -> Result<(), S::Error> {
         if value.same(&default) { Ok(()) } else { self.0.serialize_field(key, &value) }
     }
     fn pair(&mut self, key: &'static str, value: Vec2, default: Vec2) -> Result<(), S::Error> {
@@ -140,7 +163,7 @@ impl<S: SerializeStruct> ObjectKeys<S> {
     fn word<T: Word>(&mut self, key: &'static str, value: T, default: T) -> Result<(), S::Error> {
         if value == default { Ok(()) } else { self.0.serialize_field(key, &Named(value)) }
     }
-    fn given<T: Serialize>(&mut self, key: &'static str, value: Option<&T>) -> Result<(), S::Error> {
+    pub fn given<T: Serialize>(&mut self, key: &'static str, value: Option<&T>) -> Result<(), S::Error> {
         value.map_or(Ok(()), |value| self.0.serialize_field(key, value))
     }
 }
@@ -163,7 +186,7 @@ impl<'a> GivenSettings<'a> {
 impl Serialize for Out<'_, Scene> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let scene = self.0;
-        let mut keys = serializer.serialize_struct("Scene", 10)?;
+        let mut keys = serializer.serialize_struct("Scene", 12)?;
         keys.serialize_field("version", &super::VERSION)?;
         keys.serialize_field("name", &scene.name)?;
         keys.serialize_field("gravity", &Pair(scene.gravity))?;
@@ -173,18 +196,24 @@ impl Serialize for Out<'_, Scene> {
         if let Some(view) = &scene.view {
             keys.serialize_field("view", &Out(view))?;
         }
-        keys.serialize_field("bodies", &scene.bodies.iter().map(Out).collect::<Vec<_>>())?;
+        if !scene.materials.is_empty() {
+            keys.serialize_field("materials", &out(&scene.materials))?;
+        }
+        if !scene.material_pairs.is_empty() {
+            keys.serialize_field("material_pairs", &out(&scene.material_pairs))?;
+        }
+        keys.serialize_field("bodies", &among(&scene.bodies, &scene.materials))?;
         if !scene.joints.is_empty() {
-            keys.serialize_field("joints", &scene.joints.iter().map(Out).collect::<Vec<_>>())?;
+            keys.serialize_field("joints", &out(&scene.joints))?;
         }
         if !scene.fields.is_empty() {
-            keys.serialize_field("fields", &scene.fields.iter().map(Out).collect::<Vec<_>>())?;
+            keys.serialize_field("fields", &out(&scene.fields))?;
         }
         if !scene.emitters.is_empty() {
-            keys.serialize_field("emitters", &scene.emitters.iter().map(Out).collect::<Vec<_>>())?;
+            keys.serialize_field("emitters", &among(&scene.emitters, &scene.materials))?;
         }
         if !scene.timeline.is_empty() {
-            keys.serialize_field("timeline", &scene.timeline.iter().map(Out).collect::<Vec<_>>())?;
+            keys.serialize_field("timeline", &out(&scene.timeline))?;
         }
         keys.end()
     }
@@ -204,7 +233,7 @@ impl Serialize for Out<'_, Field> {
     }
 }
 
-impl Serialize for Out<'_, Emitter> {
+impl Serialize for Among<'_, Emitter> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Emitter { bodies, joints, start, every, count, keep, lifetime } = self.0;
         let mut keys = ObjectKeys(serializer.serialize_struct("Emitter", 7)?);
@@ -213,9 +242,9 @@ impl Serialize for Out<'_, Emitter> {
         keys.given("count", count.as_ref())?;
         keys.given("keep", keep.as_ref())?;
         keys.given("lifetime", lifetime.as_ref())?;
-        keys.0.serialize_field("bodies", &bodies.iter().map(Out).collect::<Vec<_>>())?;
+        keys.0.serialize_field("bodies", &among(bodies, self.1))?;
         if !joints.is_empty() {
-            keys.0.serialize_field("joints", &joints.iter().map(Out).collect::<Vec<_>>())?;
+            keys.0.serialize_field("joints", &out(joints))?;
         }
         keys.0.end()
     }
@@ -253,7 +282,14 @@ impl Serialize for GivenSettings<'_> {
     }
 }
 
+/// Materials are written by their index, and all values that are not the default are written.
 impl Serialize for Out<'_, Body> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Among(self.0, &[]).serialize(serializer)
+    }
+}
+
+impl Serialize for Among<'_, Body> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (b, d) = (self.0, Body::default());
         let mut keys = ObjectKeys(serializer.serialize_struct("Body", 19)?);
@@ -282,16 +318,16 @@ impl Serialize for Out<'_, Body> {
         });
         keys.given("path", path.as_ref())?;
         keys.given("color_index", b.color_index.as_ref())?;
-        keys.0.serialize_field("shapes", &b.shapes.iter().map(Out).collect::<Vec<_>>())?;
+        keys.0.serialize_field("shapes", &among(&b.shapes, self.1))?;
         keys.0.end()
     }
 }
 
-impl Serialize for Out<'_, Shape> {
+impl Serialize for Among<'_, Shape> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let s = self.0;
         let d = Shape::new(s.geometry.clone());
-        let mut keys = ObjectKeys(serializer.serialize_struct("Shape", 11)?);
+        let mut keys = ObjectKeys(serializer.serialize_struct("Shape", 12)?);
         match &s.geometry {
             &Geometry::Circle { radius } => keys.0.serialize_field("circle", &Round { radius })?,
             &Geometry::Box { half, radius } => {
@@ -319,11 +355,7 @@ impl Serialize for Out<'_, Shape> {
         keys.pair("offset", s.offset, d.offset)?;
         keys.number("rotation", s.rotation, d.rotation)?;
         keys.number("density", s.density, d.density)?;
-        keys.number("friction", s.material.friction, d.material.friction)?;
-        keys.given("kinetic_friction", s.material.kinetic_friction.as_ref())?;
-        keys.number("restitution", s.material.restitution, d.material.restitution)?;
-        keys.number("tangent_speed", s.material.tangent_speed, d.material.tangent_speed)?;
-        keys.number("rolling_resistance", s.material.rolling_resistance, d.material.rolling_resistance)?;
+        keys.material(&s.material, self.1)?;
         if s.filter != d.filter {
             let drystone::Filter { category, mask, group } = s.filter;
             keys.0.serialize_field("filter", &FilterRecord { category, mask, group })?;

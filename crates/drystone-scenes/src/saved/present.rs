@@ -49,6 +49,8 @@ impl SavedWorld {
             name: self.scene.name.clone(),
             gravity: compiled.params.gravity.into(),
             settings: self.scene.settings,
+            materials: self.scene.materials.clone(),
+            material_pairs: self.scene.material_pairs.clone(),
             bodies,
             joints,
             view: self.scene.view,

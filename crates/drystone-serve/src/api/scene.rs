@@ -18,7 +18,7 @@ use crate::op::BodySelector;
 use crate::problem::Problem;
 use crate::session::{Answer, PastBody, PastState, Read};
 use crate::store::WORLD;
-use drystone::{BodyId, Joint, JointId, Scene};
+use drystone::{BodyId, Joint, JointId, NamedMaterial, Scene};
 use drystone_scenes::file;
 use drystone_scenes::saved::Present;
 
@@ -102,7 +102,7 @@ pub async fn body(
             let (step, own, ids) = (past.step, past.id, past.ids.clone());
             let present = past.present(&first).map_err(Problem::conflict)?;
             let present = present.ok_or_else(|| Problem::not_found(format!("there is no body {own}")))?;
-            Ok(details(present, step, own, &ids))
+            Ok(details(present, step, own, &ids, first.materials))
         }))
     });
     let answer = Answer::json(&details.await??);
@@ -110,11 +110,17 @@ pub async fn body(
 }
 
 /// Returns a body with its joints, written as in a scene.
-fn details(present: Present, step: u64, id: BodyId, ids: &[Option<BodyId>]) -> BodyDetailsAnswer {
+fn details(
+    present: Present,
+    step: u64,
+    id: BodyId,
+    ids: &[Option<BodyId>],
+    materials: Vec<NamedMaterial>,
+) -> BodyDetailsAnswer {
     let name = |slot: usize| ids.get(slot).copied().flatten().map(|id| id.to_string());
     let (joint_ids, joints): (Vec<JointId>, Vec<Joint>) = present.joints.into_iter().unzip();
     let ends: Vec<(Option<usize>, usize)> = joints.iter().map(|joint| (joint.a, joint.b)).collect();
-    let scene = Scene { bodies: vec![present.body], joints, ..Scene::default() };
+    let scene = Scene { materials, bodies: vec![present.body], joints, ..Scene::default() };
     // The text is written by this service, and has one body and these joints.
     let mut scene: Value = serde_json::from_str(&file::write_json(&scene)).unwrap_or_default();
     let body = scene["bodies"][0].take();

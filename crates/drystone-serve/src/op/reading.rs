@@ -13,7 +13,7 @@ use super::{Additions, CommandRecord};
 use crate::config::Limits;
 use crate::problem::Problem;
 use drystone::Geometry;
-use drystone::{Body, Joint, Property};
+use drystone::{Body, Joint, NamedMaterial, Property};
 use drystone_scenes::file::{self, parse_properties};
 
 /// Longest name of a pointer, bytes.
@@ -197,16 +197,21 @@ fn refuse_deep(text: &[u8]) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Parses bodies and the joints among them, as in a scene file.
+/// Parses bodies and the joints among them, as in a scene file, whose shapes may name these materials.
 ///
 /// # Errors
 /// The first mistake, with its path relative to the command.
-pub fn read_parts(bodies: &PartList, joints: &PartList) -> Result<(Vec<Body>, Vec<Joint>), Problem> {
-    parse_parts(bodies.text(), joints.text())
+pub fn read_parts(
+    bodies: &PartList,
+    joints: &PartList,
+    materials: &[NamedMaterial],
+) -> Result<(Vec<Body>, Vec<Joint>), Problem> {
+    parse_parts(bodies.text(), joints.text(), materials)
 }
 
-fn parse_parts(bodies: &str, joints: &str) -> Result<(Vec<Body>, Vec<Joint>), Problem> {
-    let text = format!("{{\"version\":1,\"bodies\":{bodies},\"joints\":{joints}}}");
+fn parse_parts(bodies: &str, joints: &str, materials: &[NamedMaterial]) -> Result<(Vec<Body>, Vec<Joint>), Problem> {
+    let materials = file::write_materials(materials);
+    let text = format!("{{\"version\":1,\"materials\":{materials},\"bodies\":{bodies},\"joints\":{joints}}}");
     let mut scene = file::parse(&text, "command.json").map_err(|error| {
         // Line and column would refer to text that the client did not write.
         Problem { line: None, column: None, ..Problem::from(error) }
@@ -214,12 +219,12 @@ fn parse_parts(bodies: &str, joints: &str) -> Result<(Vec<Body>, Vec<Joint>), Pr
     Ok((std::mem::take(&mut scene.bodies), std::mem::take(&mut scene.joints)))
 }
 
-/// Parses a body as in a scene file.
+/// Parses a body as in a scene file, whose shapes may name these materials.
 ///
 /// # Errors
 /// The first mistake, with its path relative to the command.
-pub fn read_body(body: &RawValue) -> Result<Body, Problem> {
-    let (mut bodies, _) = parse_parts(&format!("[{}]", body.get()), "[]").map_err(|problem| {
+pub fn read_body(body: &RawValue, materials: &[NamedMaterial]) -> Result<Body, Problem> {
+    let (mut bodies, _) = parse_parts(&format!("[{}]", body.get()), "[]", materials).map_err(|problem| {
         let path = problem.path.as_deref().and_then(|path| path.strip_prefix("bodies[0]"));
         Problem { path: Some(format!("with{}", path.unwrap_or_default())), ..problem }
     })?;
@@ -234,7 +239,7 @@ pub fn read_shape(shape: &RawValue) -> Result<Geometry, Problem> {
     if shape.get().len() > MAX_PART {
         return Err(Problem::limit(format!("the shape has more than {MAX_PART} bytes")));
     }
-    let (bodies, _) = parse_parts(&format!("[{{\"shapes\":[{}]}}]", shape.get()), "[]").map_err(|problem| {
+    let (bodies, _) = parse_parts(&format!("[{{\"shapes\":[{}]}}]", shape.get()), "[]", &[]).map_err(|problem| {
         let path = problem.path.as_deref().and_then(|path| path.strip_prefix("bodies[0].shapes[0]"));
         Problem {
             path: path.filter(|path| !path.is_empty()).map(|path| path.trim_start_matches('.').to_owned()),

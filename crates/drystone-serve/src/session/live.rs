@@ -124,7 +124,8 @@ impl PastState {
     fn saved(self, first: &Scene) -> Result<SavedWorld, String> {
         let mut scene = first.clone();
         scene.settings.strict = self.is_strict;
-        Ok(SavedWorld::from_parts(scene, journal(&self.changes)?, self.state))
+        let journal = journal(&self.changes, &scene.materials)?;
+        Ok(SavedWorld::from_parts(scene, journal, self.state))
     }
 }
 
@@ -188,7 +189,7 @@ impl Live {
     /// # Errors
     /// The checkpoint does not fit the world.
     pub fn load(&mut self, memory: SessionMemory, snapshot: &[u8]) -> Result<(), String> {
-        let journal = journal(&memory)?;
+        let journal = journal(&memory, &self.world.compiled().materials)?;
         self.world.load_with(snapshot, &journal).map_err(|error| error.to_string())?;
         self.journal_bytes = memory.journal.iter().map(ReplayEntry::bytes).sum();
         self.memory = memory;

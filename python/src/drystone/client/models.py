@@ -882,6 +882,8 @@ Scene = TypedDict(
         "fields": "NotRequired[Sequence[SceneField]]",
         "gravity": "NotRequired[Sequence[float]]",
         "joints": "NotRequired[Sequence[SceneJoint]]",
+        "material_pairs": "NotRequired[Sequence[SceneMaterialPair]]",
+        "materials": "NotRequired[Sequence[SceneMaterial]]",
         "name": "NotRequired[str]",
         "settings": "NotRequired[SceneSettings]",
         "timeline": "NotRequired[Sequence[SceneTimedCommand]]",
@@ -1120,6 +1122,39 @@ class SceneLink(TypedDict):
     """Start of the link before it, m. Left out: the chain begins here, at a corner."""
 
 
+class SceneMaterial(TypedDict):
+    """A material with a name. Shapes of it have its values, unless they give their own."""
+
+    friction: NotRequired[float]
+    """Coulomb friction coefficient. Static friction if `kinetic_friction` is given."""
+    kinetic_friction: NotRequired[float]
+    """Coulomb friction coefficient while sliding, at most `friction`. Left out: the same as `friction`."""
+    name: str
+    """Name, unique among the materials."""
+    restitution: NotRequired[float]
+    """Share of the approach speed that is returned."""
+    rolling_resistance: NotRequired[float]
+    """Torque against rolling, relative to normal force times radius; the larger of two counts."""
+    tangent_speed: NotRequired[float]
+    """Speed of the surface along itself, as of a conveyor belt, m/s: positive moves bodies on top to the
+    right."""
+
+
+class SceneMaterialPair(TypedDict):
+    """Friction and restitution between two materials, in place of those by the mixing rules. Requires
+    `friction` or `restitution`."""
+
+    friction: NotRequired[float]
+    """Coulomb friction coefficient. Left out: mixed, while sliding too. Static friction if `kinetic_friction`
+    is given."""
+    kinetic_friction: NotRequired[float]
+    """Coulomb friction coefficient while sliding, at most `friction`. Left out: the same as `friction`."""
+    materials: Sequence[str]
+    """Names of the two materials, in any order; twice the same for a material with itself."""
+    restitution: NotRequired[float]
+    """Share of the approach speed that is returned. Left out: mixed."""
+
+
 class SceneMotor(TypedDict):
     """Drives a joint with limited force or torque."""
 
@@ -1297,14 +1332,17 @@ class SceneShape(TypedDict):
     """Collision filter."""
     friction: NotRequired[float]
     """Coulomb friction coefficient; two are mixed by `settings.friction_mix`. Static friction if
-    `kinetic_friction` is given."""
+    `kinetic_friction` is given. Left out: that of `material`."""
     half_plane: NotRequired[SceneHalfPlane]
     """Everything below a line, relative to its normal. Static and kinematic bodies only."""
     kinetic_friction: NotRequired[float]
     """Coulomb friction coefficient while sliding, at most `friction`; mixed by the same rule. Left out: the
-    same as `friction`."""
+    same as `friction`; that of `material` if `friction` is left out too."""
     link: NotRequired[SceneLink]
     """A link of a chain: a line that touches bodies on its right side. Static and kinematic bodies only."""
+    material: NotRequired[Any]
+    """Material with a name, or its index among those of the scene. Values given beside it win over its
+    own."""
     offset: NotRequired[Sequence[float]]
     """Origin in the body's frame, m."""
     one_way: NotRequired[bool]
@@ -1315,9 +1353,10 @@ class SceneShape(TypedDict):
     polygon: NotRequired[ScenePolygon]
     """A convex polygon, with rounded corners if it has a radius."""
     restitution: NotRequired[float]
-    """Share of the approach speed that is returned."""
+    """Share of the approach speed that is returned. Left out: that of `material`."""
     rolling_resistance: NotRequired[float]
-    """Torque against rolling, relative to normal force times radius; the larger of two counts."""
+    """Torque against rolling, relative to normal force times radius; the larger of two counts. Left out: that
+    of `material`."""
     rotation: NotRequired[float]
     """Rotation in the body's frame, rad."""
     segment: NotRequired[SceneSegment]
@@ -1326,7 +1365,7 @@ class SceneShape(TypedDict):
     """Sensor: reports overlaps, and does not collide."""
     tangent_speed: NotRequired[float]
     """Speed of the surface along itself, as of a conveyor belt, m/s: positive moves bodies on top to the
-    right."""
+    right. Left out: that of `material`."""
 
 
 class SceneSize(TypedDict):

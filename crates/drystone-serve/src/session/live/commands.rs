@@ -54,7 +54,7 @@ impl Live {
             }
             CommandRecord::Replace { body, with } => {
                 let id = names.find(&mut self.world, body).map_err(|problem| problem.at("body"))?;
-                let built = read_body(with)?;
+                let built = read_body(with, &self.world.compiled().materials)?;
                 self.world.replace_body(id, &built).map_err(|error| part_problem(error, "bodies[0]", "with"))?;
                 names.learn(built.id.as_deref(), id);
                 self.note(ReplayedChange::Replace { body: id.to_string(), with: with.clone() });
@@ -177,7 +177,7 @@ impl Live {
     }
 
     fn spawn(&mut self, bodies: &PartList, joints: &PartList, names: &mut Names) -> RequestOutcome {
-        let (built, ties) = read_parts(bodies, joints)?;
+        let (built, ties) = read_parts(bodies, joints, &self.world.compiled().materials)?;
         let ids = self.world.add_bodies(&built)?;
         let texts: Vec<String> = ids.iter().map(ToString::to_string).collect();
         let ties: Vec<_> = ties.into_iter().filter_map(|joint| between(&ids, joint)).collect();

@@ -10,8 +10,8 @@ use crate::op::{
     read_properties,
 };
 use crate::problem::Problem;
-use drystone::BodyId;
 use drystone::low_level::population::{Alteration, Journal};
+use drystone::{BodyId, NamedMaterial};
 
 /// Change of the population, as recorded in checkpoints.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -50,8 +50,8 @@ impl ReplayEntry {
     }
 }
 
-/// Converts the journal to the library's form.
-pub(super) fn journal(memory: &SessionMemory) -> Result<Journal, String> {
+/// Converts the journal of a world with these materials to the library's form.
+pub(super) fn journal(memory: &SessionMemory, materials: &[NamedMaterial]) -> Result<Journal, String> {
     let detail = |problem: Problem| problem.detail;
     let mut journal = Journal::default();
     if let Some(gravity) = memory.gravity {
@@ -61,7 +61,7 @@ pub(super) fn journal(memory: &SessionMemory) -> Result<Journal, String> {
     for ReplayEntry { at, what } in &memory.journal {
         match what {
             ReplayedChange::Spawn { bodies, joints, ids } => {
-                let (bodies, ties) = read_parts(bodies, joints).map_err(detail)?;
+                let (bodies, ties) = read_parts(bodies, joints, materials).map_err(detail)?;
                 let ids: Result<Vec<BodyId>, String> = ids.iter().map(|id| body_from_text(id)).collect();
                 let ids = ids?;
                 journal.push(*at, Alteration::AddBodies(bodies));
@@ -75,7 +75,7 @@ pub(super) fn journal(memory: &SessionMemory) -> Result<Journal, String> {
                 journal.push(*at, Alteration::RemoveBodies(ids?));
             }
             ReplayedChange::Replace { body, with } => {
-                let built = Box::new(read_body(with).map_err(detail)?);
+                let built = Box::new(read_body(with, materials).map_err(detail)?);
                 journal.push(*at, Alteration::ReplaceBody(body_from_text(body)?, built));
             }
             ReplayedChange::Set { bodies, properties } => {

@@ -1,0 +1,94 @@
+//! Checks of materials with names, of the table of their pairs, and of the materials that shapes refer to.
+
+use std::collections::HashMap;
+
+use super::shape::{check_kinetic_friction, check_material};
+use super::{FRICTION, RESTITUTION, SceneError, check_count, check_name};
+use crate::scene::{Body, MaterialPair, Scene};
+use crate::types::{MATERIAL_PAIR_ROWS, MAX_MATERIALS};
+
+/// Checks the materials of a scene and the table of their pairs.
+pub(super) fn check(scene: &Scene) -> Result<(), SceneError> {
+    check_count("materials", "materials", scene.materials.len(), MAX_MATERIALS)?;
+    let mut places = HashMap::new();
+    for (index, named) in scene.materials.iter().enumerate() {
+        let at = format!("materials[{index}]");
+        if named.name.is_empty() {
+            return Err(SceneError::new(format!("{at}.name"), "is empty", "a name"));
+        }
+        check_name(&named.name, format_args!("{at}.name"), "a name")?;
+        if let Some(first) = places.insert(named.name.as_str(), index) {
+            let problem = format!("is {:?}, as materials[{first}].name is", named.name);
+            return Err(SceneError::new(format!("{at}.name"), problem, "a name of its own"));
+        }
+        check_material(&named.material, format_args!("{at}"))?;
+        if named.material.index.map(usize::from) != Some(index) {
+            let problem = format!("is {:?}", named.material.index);
+            let expected = format!("Some({index}), as Scene::add_material sets it");
+            return Err(SceneError::new(format!("{at}.index"), problem, expected));
+        }
+    }
+    check_count("material_pairs", "pairs", scene.material_pairs.len(), MATERIAL_PAIR_ROWS)?;
+    let mut seen = HashMap::new();
+    for (index, pair) in scene.material_pairs.iter().enumerate() {
+        let at = format!("material_pairs[{index}]");
+        let mut pair_places = [0; 2];
+        for (end, (name, place)) in pair.materials.iter().zip(&mut pair_places).enumerate() {
+            *place = *places.get(name.as_str()).ok_or_else(|| {
+                let problem = format!("is {name:?}, and no material has this name");
+                SceneError::new(format!("{at}.materials[{end}]"), problem, "the name of a material")
+            })?;
+        }
+        pair_places.sort_unstable();
+        if let Some(first) = seen.insert(pair_places, index) {
+            let [a, b] = &pair.materials;
+            let problem = format!("is the pair of {a:?} and {b:?}, as material_pairs[{first}] is");
+            return Err(SceneError::new(format!("{at}.materials"), problem, "each pair once"));
+        }
+        check_values(pair, &at)?;
+    }
+    Ok(())
+}
+
+/// Checks the values of a pair.
+fn check_values(pair: &MaterialPair, at: &str) -> Result<(), SceneError> {
+    let MaterialPair { materials: _, friction, kinetic_friction, restitution } = *pair;
+    if let Some(friction) = friction {
+        FRICTION.check(friction, format_args!("{at}.friction"))?;
+    }
+    match (kinetic_friction, friction) {
+        (Some(kinetic), Some(friction)) => {
+            check_kinetic_friction(kinetic, friction, format_args!("{at}.kinetic_friction"))?;
+        }
+        (Some(_), None) => {
+            let path = format!("{at}.kinetic_friction");
+            return Err(SceneError::new(path, "is given without friction", "`friction` as well, or neither"));
+        }
+        (None, _) => {}
+    }
+    if let Some(restitution) = restitution {
+        RESTITUTION.check(restitution, format_args!("{at}.restitution"))?;
+    }
+    if friction.is_none() && restitution.is_none() {
+        return Err(SceneError::new(at, "has neither friction nor restitution", "at least one of them"));
+    }
+    Ok(())
+}
+
+/// Checks that the shapes of a body are of materials that there are; `count` is their number. `index` is that of the
+/// body.
+pub(crate) fn check_materials_of(body: &Body, index: usize, count: usize) -> Result<(), SceneError> {
+    for (number, shape) in body.shapes.iter().enumerate() {
+        if let Some(material) = shape.material.index
+            && usize::from(material) >= count
+        {
+            let expected = match count {
+                0 => "no material, as the scene has none with a name".to_owned(),
+                _ => format!("the index of a material of the scene, at most {}", count - 1),
+            };
+            let path = format!("bodies[{index}].shapes[{number}].material");
+            return Err(SceneError::new(path, format!("is {material}"), expected));
+        }
+    }
+    Ok(())
+}
