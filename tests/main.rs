@@ -17,6 +17,7 @@ mod events;
 mod explosion;
 mod front_door;
 mod fused;
+mod geometry;
 mod hubs;
 mod island_batches;
 mod issue_002_fixed_rotation;

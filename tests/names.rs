@@ -452,7 +452,7 @@ const LAYERS: [&[&str]; 10] = [
     &["body_rows", "lanes", "scene", "tables"],
     &["population", "stages", "step", "threads"],
     &["command", "event", "initial_loads", "query", "snapshot"],
-    &["body_view", "explosion", "state", "world_error"],
+    &["body_view", "explosion", "geometry", "state", "world_error"],
     &["host", "mover", "reference"],
     &["cpu"],
     &["gpu"],
