@@ -11,6 +11,7 @@ mod chains;
 mod coloring;
 mod commands;
 mod continuous;
+mod debug_drawing;
 mod determinism;
 mod emitters;
 mod events;
