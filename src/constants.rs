@@ -70,6 +70,10 @@ pub const MAX_TIMED_COMMANDS: usize = 4096;
 /// Most steps of all ramps of a scene together, four and a half hours at 60 a second. More: restoring a snapshot
 /// repeats them and takes seconds.
 pub const MAX_RAMP_STEPS: u64 = 1_000_000;
+/// Most corners of an outline that is split into convex shapes. More: splitting takes longer than loading the scene.
+pub const MAX_OUTLINE_CORNERS: usize = 1024;
+/// Most tiles of a grid that is made into chains.
+pub const MAX_TILES: usize = 1 << 22;
 /// Highest frequency, Hz, and damping ratio of a spring or a joint; far above what a step can follow.
 pub const MAX_HERTZ: f32 = 1e6;
 /// Largest difference from 1 of the length of a normal or an axis. A unit vector computed in f32 is off by 1e-7.

@@ -46,6 +46,8 @@
 //! | `b2World_CastRay`, `b2World_OverlapAABB` | [`World::query`] with a batch of [`Query`], `examples/queries.rs` |
 //! | `b2BodyDef::isBullet` | [`Body::bullet`], `examples/fast_bodies.rs` |
 //! | `b2World_Explode` | [`World::explode`] |
+//! | `b2ShapeDistance`, `b2TimeOfImpact`, … | [`geometry`] |
+//! | `b2World_Draw` | [`World::debug_draw`] |
 //!
 //! Beyond Box2D: snapshots and exact replay ([`World::snapshot`], [`World::restore`], [`World::save`],
 //! `examples/rollback.rs`, `examples/save_and_load.rs`), thousands of worlds in the same dispatches ([`WorldBatch`],
@@ -79,9 +81,11 @@ mod cancel;
 mod command;
 mod constants;
 mod cpu;
+pub mod debug_draw;
 mod device_error;
 mod event;
 mod explosion;
+pub mod geometry;
 #[cfg(feature = "gpu")]
 mod gpu;
 #[cfg(not(feature = "gpu"))]

@@ -4,6 +4,7 @@ use crate::body_view::{BodyTransform, BodyView};
 use crate::cancel::CancelToken;
 use crate::command::{Command, slot_of};
 use crate::cpu::CpuWorld;
+use crate::debug_draw::{DebugDraw, DebugDrawOptions, debug_draw};
 use crate::event::Event;
 use crate::explosion::Explosion;
 use crate::gpu::GpuWorld;
@@ -240,6 +241,17 @@ impl World {
     /// If the device is lost, or a step was given up: then the state is that of no completed step.
     pub fn snapshot(&mut self) -> Result<Snapshot, WorldError> {
         self.with_engine(|engine| engine.snapshot())
+    }
+
+    /// Draws the world as it is now with a renderer of lines ([`DebugDraw`]). On the GPU this waits for the device and
+    /// reads the state back.
+    ///
+    /// # Errors
+    /// Those of [`Self::snapshot`].
+    pub fn debug_draw(&mut self, draw: &mut impl DebugDraw, options: &DebugDrawOptions) -> Result<(), WorldError> {
+        let snapshot = self.snapshot()?;
+        debug_draw(self.compiled(), self.population(), &snapshot, options, draw);
+        Ok(())
     }
 
     /// Returns the speed of the fastest dynamic body, m/s. On the GPU this waits for the device and reads the state

@@ -447,12 +447,13 @@ fn a_long_function_is_noticed() {
 }
 
 /// Modules of the library from the ground up, also in ARCHITECTURE.md.
-const LAYERS: [&[&str]; 10] = [
+const LAYERS: [&[&str]; 11] = [
     &["cancel", "constants", "device_error", "hash", "math", "types"],
     &["body_rows", "lanes", "scene", "tables"],
     &["population", "stages", "step", "threads"],
     &["command", "event", "initial_loads", "query", "snapshot"],
-    &["body_view", "explosion", "state", "world_error"],
+    &["body_view", "explosion", "geometry", "state", "world_error"],
+    &["debug_draw"],
     &["host", "mover", "reference"],
     &["cpu"],
     &["gpu"],

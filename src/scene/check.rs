@@ -16,7 +16,8 @@ use super::timeline::check_timeline;
 use super::{Body, BodyType, Emitter, Geometry, Joint, Path, Scene, Settings, ViewBox};
 pub use crate::constants::{
     MAX_ANGLE, MAX_BODIES, MAX_DT, MAX_EMITTERS, MAX_HERTZ, MAX_ITERATIONS, MAX_JOINTS, MAX_LENGTH, MAX_NAME,
-    MAX_POSITION, MAX_SHAPES, MAX_SUBSTEPS, MAX_TIMED_COMMANDS, MAX_VALUE, MIN_DT, MIN_LENGTH, UNIT_TOLERANCE,
+    MAX_OUTLINE_CORNERS, MAX_POSITION, MAX_SHAPES, MAX_SUBSTEPS, MAX_TIMED_COMMANDS, MAX_VALUE, MIN_DT, MIN_LENGTH,
+    UNIT_TOLERANCE,
 };
 use crate::types::{self, MAX_FIELDS};
 use joint::JointBodies;
@@ -115,8 +116,8 @@ pub(crate) const ANGLE: Range = Range::new("an angle", -MAX_ANGLE, MAX_ANGLE, "r
 pub(super) const FINITE: Range = Range::new("a number", -MAX_VALUE, MAX_VALUE, "");
 const NOT_NEGATIVE: Range = Range::new("a number", 0.0, MAX_VALUE, "");
 const ACCELERATION: Range = Range::new("an acceleration", -MAX_VALUE, MAX_VALUE, "m/s²");
-pub(super) const VELOCITY: Range = Range::new("a velocity", -MAX_VALUE, MAX_VALUE, "m/s");
-const SPIN: Range = Range::new("an angular velocity", -MAX_VALUE, MAX_VALUE, "rad/s");
+pub(crate) const VELOCITY: Range = Range::new("a velocity", -MAX_VALUE, MAX_VALUE, "m/s");
+pub(crate) const SPIN: Range = Range::new("an angular velocity", -MAX_VALUE, MAX_VALUE, "rad/s");
 const FORCE: Range = Range::new("a force", -MAX_VALUE, MAX_VALUE, "N");
 const TORQUE: Range = Range::new("a torque", -MAX_VALUE, MAX_VALUE, "N·m");
 pub(super) const DAMPING: Range = Range::new("a damping rate", 0.0, MAX_VALUE, "1/s");
@@ -126,6 +127,7 @@ const DENSITY: Range = Range::above("a density", 0.0, f32::MAX, "kg/m²");
 pub(super) const FRICTION: Range = Range::new("a coefficient of friction", 0.0, MAX_VALUE, "");
 pub(super) const RESTITUTION: Range = Range::new("a restitution", 0.0, 1.0, "");
 const STEP: Range = Range::new("a step above 0,", MIN_DT, MAX_DT, "s");
+pub(crate) const SPAN: Range = Range::new("a time", 0.0, MAX_DT, "s");
 const CORE: Range = Range::new("a distance", 0.0, MAX_LENGTH, "m");
 const RATE: Range = Range::new("a rate", -MAX_ANGLE, MAX_ANGLE, "rad/s");
 const SHARE: Range = Range::new("a share", 0.0, 1.0, "");
@@ -411,7 +413,7 @@ fn check_body(body: &Body, index: usize) -> Result<(), SceneError> {
         return Err(SceneError::new(format!("{at}.shapes"), "is empty or missing", "at least one shape"));
     }
     for (number, shape) in body.shapes.iter().enumerate() {
-        shape::check(shape, body, format_args!("{at}.shapes[{number}]"))?;
+        shape::check_shape(shape, body, format_args!("{at}.shapes[{number}]"))?;
     }
     if body.kind == BodyType::Dynamic { check_mass(body, &at) } else { Ok(()) }
 }

@@ -11,20 +11,23 @@ mod joint_table;
 mod joint_trees;
 mod material;
 mod model;
+mod outline;
 mod path;
 mod property;
 #[cfg(test)]
 pub(crate) mod samples;
+mod terrain;
 pub(crate) mod timeline;
 mod units;
 
 pub(crate) use check::material::check_materials_of;
-pub(crate) use check::shape::{check_geometry, check_kinetic_friction};
-pub(crate) use check::{ANGLE, POSITION, check_count, check_gravity, check_new_joints};
+pub(crate) use check::shape::{check_geometry, check_kinetic_friction, check_shape};
+pub(crate) use check::{ANGLE, POSITION, SPAN, SPIN, VELOCITY, check_count, check_gravity, check_new_joints, show};
 pub use check::{MAX_ANGLE, MAX_BODIES, MAX_EMITTERS, MAX_JOINTS, MAX_POSITION, MAX_SHAPES, MAX_VALUE, SceneError};
 pub(crate) use compile::body::DynamicTraits;
 pub use compile::mass::MassProperties;
-pub(crate) use compile::shape::Outline;
+pub(crate) use compile::mass::dynamic_mass;
+pub(crate) use compile::shape::{Outline, flatten_shape};
 pub use compile::{Compiled, PathBody};
 pub use emitter::Emitter;
 #[cfg(feature = "gpu")]
@@ -34,7 +37,9 @@ pub(crate) use joint_table::JointChange;
 pub use joint_table::{JointTable, PairExclusions};
 pub use material::{Material, MaterialPair, NamedMaterial};
 pub use model::{Body, BodyType, Field, Filter, Geometry, Mixing, Mode, Scene, Settings, Shape, ViewBox};
+pub use outline::{convex_parts, crosses_itself};
 pub use path::Path;
 pub use property::{Property, ShapeProperty};
+pub use terrain::tiles_to_chains;
 pub use timeline::{StartCondition, TimedAction, TimedCommand};
 pub use units::Units;

@@ -50,9 +50,8 @@ use crate::types::{
     NONE, Params, Pose, QUARANTINED, SENSOR_SHAPE, ShapeData,
 };
 pub(crate) use impact::from_segment;
-use impact::overlap;
 pub use impact::{Party, SweepMotion, time_of_impact};
-pub(crate) use impact::{gap, place};
+pub(crate) use impact::{gap, overlap, place};
 
 /// Sweeps the fast bodies and moves those that must stop back to their stop. Returns the number of stops. Each shape
 /// starts `nudge` away from its place, in units of the rounding error of its distance to another shape: zero in a

@@ -1063,6 +1063,66 @@ fn a_chain_becomes_links() {
     }
 }
 
+/// An outline and a height field in a file are the shapes that the builders make, behind the other shapes; their
+/// mistakes are named, with the schema's consent where it knows better.
+#[test]
+fn outlines_and_height_fields_become_shapes() {
+    let text = |shape: &str| {
+        format!(
+            r#"{{ "version": 1, "bodies": [{{ "type": "static", "shapes": [
+                {{ {shape}, "friction": 0.25, "offset": [1, 2], "rotation": 0.5 }}, {{ "circle": {{ "radius": 1 }} }}] }}] }}"#
+        )
+    };
+    let l = [[0.0, 0.0], [2.0, 0.0], [2.0, 1.0], [1.0, 1.0], [1.0, 3.0], [0.0, 3.0]];
+    let schema = schema();
+    for (shape, made) in [
+        (r#""outline": { "points": [[0, 0], [2, 0], [2, 1], [1, 1], [1, 3], [0, 3]] }"#, Shape::outline(l).unwrap()),
+        (
+            r#""outline": { "points": [[0, 0], [0, 3], [1, 3]] }"#,
+            Shape::outline([[0.0, 0.0], [0.0, 3.0], [1.0, 3.0]]).unwrap(),
+        ),
+        (
+            r#""height_field": { "spacing": 0.5, "heights": [1, 2, 1.5] }"#,
+            Shape::height_field(0.5, [1.0, 2.0, 1.5]).unwrap(),
+        ),
+    ] {
+        let scene = file::parse(&text(shape), "several.json").unwrap();
+        let mut expected: Vec<Shape> =
+            made.into_iter().map(|shape| shape.friction(0.25).offset(1.0, 2.0).rotation(0.5)).collect();
+        expected.insert(1, Shape::circle(1.0));
+        assert_eq!(scene.bodies[0].shapes, expected, "{shape}");
+        accepted(&schema, &text(shape));
+        // Written, it is the same scene.
+        assert_eq!(file::parse(&file::write_json(&scene), "several.json").unwrap(), scene);
+    }
+    for (shape, message) in [
+        (
+            r#""outline": { "points": [[0, 0], [1, 0]] }"#,
+            "bodies[0].shapes[0].outline.points: has 2 corners; expected 3 to 1024",
+        ),
+        (
+            r#""outline": { "points": [[0, 0], [2, 2], [2, 0], [0, 2]] }"#,
+            "bodies[0].shapes[0].outline.points[0]: begins a side that crosses or touches the side from points[2]",
+        ),
+        (r#""outline": { "points": [[0, 0], [1, 1], [3, 3]] }"#, "bodies[0].shapes[0].outline.points: has no area"),
+        (r#""outline": { "points": [[0, 0], [1, 0], [0, 1e9]] }"#, "bodies[0].shapes[0].outline.points[2][1]: is 1e9"),
+        (r#""height_field": { "spacing": 0, "heights": [1, 2] }"#, "bodies[0].shapes[0].height_field.spacing: is 0"),
+        (
+            r#""height_field": { "spacing": 1, "heights": [1] }"#,
+            "bodies[0].shapes[0].height_field.heights: has 1 of them",
+        ),
+        (
+            r#""height_field": { "spacing": 1, "heights": [1, 1e9] }"#,
+            "bodies[0].shapes[0].height_field.heights[1]: is 1e9",
+        ),
+        (r#""height_field": { "heights": [1, 2] }"#, "spacing"),
+        (r#""outline": { "points": [[0, 0], [1, 0], [0, 1]] }, "circle": { "radius": 1 }"#, "has circle and outline"),
+    ] {
+        let error = file::parse(&text(shape), "several.json").unwrap_err().to_string();
+        assert!(error.contains(message), "{error}, not {message}");
+    }
+}
+
 fn any_joint_kind() -> impl Strategy<Value = JointKind> {
     let option = |range: std::ops::Range<f32>| prop::option::of(number(range.start, range.end));
     let limits = |least: f32| {

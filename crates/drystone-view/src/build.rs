@@ -7,7 +7,6 @@ use glam::Vec2;
 
 use super::action::Action;
 use super::app::App;
-use super::convex::{convex_parts, crosses_itself};
 use super::edit::{Edit, Meaning, RecordedEdit, Stand};
 use super::inspect::{InspectionResult, InspectionTarget};
 use super::joint::{JointSelection, effective_mass, spring_constants};
@@ -18,6 +17,7 @@ use super::source::SceneSource;
 use drystone::BodyId;
 use drystone::Query;
 use drystone::WorldError;
+use drystone::geometry::{convex_parts, crosses_itself};
 use drystone::low_level::math::{inv_rotate, rotate};
 use drystone::low_level::scene::{Compiled, MAX_POSITION};
 use drystone::low_level::types::{DYNAMIC, Pose};
@@ -175,7 +175,7 @@ fn polygon(corners: &[Vec2]) -> Result<(Vec2, Vec<Vec<Vec2>>), String> {
     #[allow(clippy::cast_precision_loss, reason = "at most 16")]
     let center = corners.iter().sum::<Vec2>() / corners.len() as f32;
     let around: Vec<Vec2> = corners.iter().map(|corner| *corner - center).collect();
-    Ok((center, convex_parts(&around).ok_or(CROSSING)?))
+    Ok((center, convex_parts(&around).map_err(|_| CROSSING)?))
 }
 
 const CROSSING: &str = "the outline crosses or touches itself: click a place from which no line is crossed, or Esc";

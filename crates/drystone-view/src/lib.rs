@@ -47,7 +47,6 @@ mod background_jobs;
 mod build;
 mod camera_follow;
 mod cancel;
-mod convex;
 mod drawing;
 mod edit;
 mod export;

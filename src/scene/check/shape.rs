@@ -16,7 +16,7 @@ pub(in crate::scene) const ROLLING: Range = Range::new("a rolling resistance", 0
 type ShapeCheck = Result<(), SceneError>;
 
 /// Checks a shape of this body.
-pub(super) fn check(shape: &Shape, body: &Body, at: Arguments<'_>) -> ShapeCheck {
+pub(crate) fn check_shape(shape: &Shape, body: &Body, at: Arguments<'_>) -> ShapeCheck {
     check_geometry(&shape.geometry, at)?;
     if matches!(shape.geometry, Geometry::HalfPlane { .. }) && body.kind == BodyType::Dynamic {
         let path = format!("{at}.half_plane");

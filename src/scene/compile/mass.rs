@@ -35,7 +35,7 @@ pub(super) fn acting_mass(body: &Body, full: MassProperties) -> MassProperties {
 
 /// Returns mass, inertia and centre that a body has if it is dynamic and turns. Integrated in f64: compound bodies far
 /// from their origin would lose digits in f32.
-pub(super) fn dynamic_mass(body: &Body) -> MassProperties {
+pub(crate) fn dynamic_mass(body: &Body) -> MassProperties {
     let (mut mass, mut moment, mut about_origin) = (0.0_f64, glam::DVec2::ZERO, 0.0_f64);
     for shape in &body.shapes {
         let (area, middle, own) = area_integrals(&shape.geometry);

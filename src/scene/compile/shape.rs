@@ -6,7 +6,7 @@ use crate::math::{self, rotation};
 use crate::scene::{Geometry, Shape};
 use crate::types::{self, u32_from};
 
-pub(super) fn flatten_shape(shape: &Shape, center: Vec2, vertices: &mut Vec<[f32; 2]>) -> types::ShapeData {
+pub(crate) fn flatten_shape(shape: &Shape, center: Vec2, vertices: &mut Vec<[f32; 2]>) -> types::ShapeData {
     let turn = rotation(shape.rotation);
     let material = &shape.material;
     let mut flat = types::ShapeData {

@@ -132,16 +132,10 @@ fn body(record: BodyRecord, index: usize, materials: &[NamedMaterial]) -> Result
     let mut shapes = Vec::with_capacity(record.shapes.len());
     // Behind all others, so that these keep their numbers.
     let mut links = Vec::new();
-    for (number, mut shape_record) in record.shapes.into_iter().enumerate() {
+    for (number, shape_record) in record.shapes.into_iter().enumerate() {
         let at = || format!("bodies[{index}].shapes[{number}]");
-        let chain = shape_record.chain.as_ref().map(|chain| chain_links(chain, &at)).transpose()?;
-        let mut own = chain.unwrap_or_default().into_iter().map(|link| link.geometry);
-        if let Some(Geometry::Link { a, b, before, after }) = own.next() {
-            let link = Link { a: Pair(a), b: Pair(b), before: before.map(Pair), after: after.map(Pair) };
-            shape_record.link = Some(Box::new(link));
-            shape_record.chain = None;
-        }
-        let first = shape(shape_record, materials, &at)?;
+        let mut own = several(&shape_record, &at)?.into_iter().map(|shape| shape.geometry);
+        let first = shape(shape_record, own.next(), materials, &at)?;
         links.extend(own.map(|geometry| Shape { geometry, ..first.clone() }));
         shapes.push(first);
     }
@@ -175,6 +169,20 @@ fn body(record: BodyRecord, index: usize, materials: &[NamedMaterial]) -> Result
     })
 }
 
+/// Returns the shapes of a record that stands for several; none for others.
+fn several(record: &ShapeRecord, at: &dyn Fn() -> String) -> Result<Vec<Shape>, SceneError> {
+    let within = |key: &'static str| move |error: SceneError| error.within(&format!("{}.{key}", at()));
+    if let Some(chain) = &record.chain {
+        chain_links(chain, at)
+    } else if let Some(outline) = &record.outline {
+        Shape::outline(outline.points.iter().map(|point| point.0)).map_err(within("outline"))
+    } else if let Some(field) = &record.height_field {
+        Shape::height_field(field.spacing, field.heights.iter().copied()).map_err(within("height_field"))
+    } else {
+        Ok(Vec::new())
+    }
+}
+
 /// Returns the links of a chain.
 fn chain_links(chain: &Chain, at: &dyn Fn() -> String) -> Result<Vec<Shape>, SceneError> {
     let points: Vec<Vec2> = chain.points.iter().map(|point| point.0).collect();
@@ -195,14 +203,22 @@ fn chain_links(chain: &Chain, at: &dyn Fn() -> String) -> Result<Vec<Shape>, Sce
     Ok(if chain.is_loop { Shape::chain_loop(points) } else { Shape::chain(points) })
 }
 
-fn shape(record: ShapeRecord, materials: &[NamedMaterial], at: &dyn Fn() -> String) -> Result<Shape, SceneError> {
+/// Converts a shape; `made` is its outline if its record stands for several.
+fn shape(
+    record: ShapeRecord,
+    made: Option<Geometry>,
+    materials: &[NamedMaterial],
+    at: &dyn Fn() -> String,
+) -> Result<Shape, SceneError> {
     let there = record.geometries();
     if there.iter().filter(|there| **there).count() > 1 {
         let keys: Vec<&str> = GEOMETRIES.iter().zip(there).filter(|(_, there)| *there).map(|(key, _)| *key).collect();
         return Err(SceneError::new(at(), format!("has {}", keys.join(" and ")), "only one of them in a shape"));
     }
     let material = material_records::of_shape(&record, materials, at)?;
-    let geometry = if let Some(circle) = record.circle {
+    let geometry = if let Some(made) = made {
+        made
+    } else if let Some(circle) = record.circle {
         Geometry::Circle { radius: circle.radius }
     } else if let Some(rectangle) = record.rectangle {
         Geometry::Box { half: rectangle.half.0, radius: rectangle.radius }

@@ -18,8 +18,19 @@ use drystone::low_level::types::{MATERIAL_PAIR_ROWS, MAX_FIELDS, MAX_MATERIALS};
 use drystone::{Body, BodyType, Mixing, Mode, Scene, Settings, Shape};
 
 /// Geometry keys; a shape has exactly one.
-pub const GEOMETRIES: [&str; 9] =
-    ["circle", "box", "capsule", "polygon", "segment", "link", "chain", "half_plane", "particle"];
+pub const GEOMETRIES: [&str; 11] = [
+    "circle",
+    "box",
+    "capsule",
+    "polygon",
+    "outline",
+    "segment",
+    "link",
+    "chain",
+    "height_field",
+    "half_plane",
+    "particle",
+];
 
 /// A scene for Drystone, a 2D rigid-body solver. SI units, y up, angles in radians, counter-clockwise.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -408,8 +419,8 @@ impl Element for BodyRecord {
     }
 }
 
-/// A collider on a body. Exactly one of `circle`, `box`, `capsule`, `polygon`, `segment`, `link`, `chain`,
-/// `half_plane`, `particle`.
+/// A collider on a body. Exactly one of `circle`, `box`, `capsule`, `polygon`, `outline`, `segment`, `link`, `chain`,
+/// `height_field`, `half_plane`, `particle`.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename = "Shape", default, deny_unknown_fields, expecting = "a shape object")]
 #[schemars(transform = schema::one_geometry)]
@@ -430,6 +441,11 @@ pub struct ShapeRecord {
     #[serde(deserialize_with = "given_object", skip_serializing)]
     #[schemars(with = "Polygon")]
     pub polygon: Option<Box<Polygon>>,
+    /// An outline whose corners may turn inwards, and of which there may be more than 8: it is split into convex
+    /// polygons, which are as many shapes.
+    #[serde(deserialize_with = "given_object", skip_serializing)]
+    #[schemars(with = "OutlineRecord")]
+    pub outline: Option<Box<OutlineRecord>>,
     /// A line, solid from both sides. It has no area, hence no mass.
     #[serde(deserialize_with = "given_object", skip_serializing)]
     #[schemars(with = "Segment")]
@@ -443,6 +459,11 @@ pub struct ShapeRecord {
     #[serde(deserialize_with = "given_object", skip_serializing)]
     #[schemars(with = "Chain")]
     pub chain: Option<Box<Chain>>,
+    /// A chain of links over heights at equal distances, which are as many shapes: a ground without bumps. Static and
+    /// kinematic bodies only.
+    #[serde(deserialize_with = "given_object", skip_serializing)]
+    #[schemars(with = "HeightField")]
+    pub height_field: Option<Box<HeightField>>,
     /// Everything below a line, relative to its normal. Static and kinematic bodies only.
     #[serde(deserialize_with = "given_object", skip_serializing)]
     #[schemars(with = "HalfPlane")]
@@ -505,9 +526,11 @@ impl Default for ShapeRecord {
             rectangle: None,
             capsule: None,
             polygon: None,
+            outline: None,
             segment: None,
             link: None,
             chain: None,
+            height_field: None,
             half_plane: None,
             particle: None,
             offset: Pair(s.offset),
@@ -528,15 +551,17 @@ impl Default for ShapeRecord {
 
 impl ShapeRecord {
     /// Returns true for each of [`GEOMETRIES`] that it has.
-    pub fn geometries(&self) -> [bool; 9] {
+    pub fn geometries(&self) -> [bool; 11] {
         [
             self.circle.is_some(),
             self.rectangle.is_some(),
             self.capsule.is_some(),
             self.polygon.is_some(),
+            self.outline.is_some(),
             self.segment.is_some(),
             self.link.is_some(),
             self.chain.is_some(),
+            self.height_field.is_some(),
             self.half_plane.is_some(),
             self.particle.is_some(),
         ]
@@ -545,7 +570,7 @@ impl ShapeRecord {
 
 impl Element for ShapeRecord {
     fn lack(&self) -> Option<String> {
-        let none = self.geometries() == [false; 9];
+        let none = self.geometries() == [false; 11];
         none.then(|| format!("no outline, expected one of {}", GEOMETRIES.join(", ")))
     }
 }
@@ -634,6 +659,16 @@ pub struct Polygon {
     pub radius: f32,
 }
 
+/// A closed outline.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(rename = "Outline", deny_unknown_fields, expecting = "an outline object")]
+pub struct OutlineRecord {
+    /// 3 to 1024 corners, clockwise or counter-clockwise, each at least 0.01 mm from the one before, m. Its sides do not
+    /// cross or touch.
+    #[schemars(schema_with = "schema::outline")]
+    pub points: Vec<Pair>,
+}
+
 /// A line from `a` to `b`.
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a segment object")]
@@ -677,6 +712,18 @@ pub struct Chain {
     /// True if the last point is linked to the first one; then at least 3 points.
     #[serde(rename = "loop", default)]
     pub is_loop: bool,
+}
+
+/// Heights at equal distances.
+#[derive(Debug, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a height_field object")]
+pub struct HeightField {
+    /// Distance from one height to the next, m.
+    #[schemars(range(min = check::MIN_LENGTH, max = check::MAX_LENGTH))]
+    pub spacing: f32,
+    /// At least 2 heights, from left to right, the first at the shape's origin, m. Bodies lie on top.
+    #[schemars(schema_with = "schema::heights")]
+    pub heights: Vec<f32>,
 }
 
 /// Everything below a line. Static and kinematic bodies only.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::joint_records::{self, JointType};
 use super::records::SceneRecord;
 use super::values::Word;
-use drystone::low_level::scene::check::{MAX_LENGTH, MAX_POSITION, MIN_LENGTH};
+use drystone::low_level::scene::check::{MAX_LENGTH, MAX_OUTLINE_CORNERS, MAX_POSITION, MIN_LENGTH};
 
 /// Returns the schema as pretty JSON with a newline at the end; shipped as `schema/scene-v1.schema.json`.
 ///
@@ -76,6 +76,19 @@ pub fn lengths(_: &mut SchemaGenerator) -> Schema {
 /// Returns the schema of a polygon's vertices, m.
 pub fn corners(generator: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "array", "minItems": 3, "maxItems": 8, "items": position(generator) })
+}
+
+/// Returns the schema of an outline's corners, m.
+pub fn outline(generator: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array", "minItems": 3, "maxItems": MAX_OUTLINE_CORNERS, "items": position(generator)
+    })
+}
+
+/// Returns the schema of the heights of a height field, m.
+pub fn heights(_: &mut SchemaGenerator) -> Schema {
+    let height = serde_json::json!({ "type": "number", "minimum": -MAX_POSITION, "maximum": MAX_POSITION });
+    json_schema!({ "type": "array", "minItems": 2, "items": height })
 }
 
 /// Adds the rule that exactly one geometry is present.

@@ -1041,6 +1041,15 @@ class SceneHalfPlane(TypedDict):
     """Distance of the line from the origin along the normal, m."""
 
 
+class SceneHeightField(TypedDict):
+    """Heights at equal distances."""
+
+    heights: Sequence[float]
+    """At least 2 heights, from left to right, the first at the shape's origin, m. Bodies lie on top."""
+    spacing: float
+    """Distance from one height to the next, m."""
+
+
 class SceneJoint(TypedDict):
     """A joint between two bodies, or between a body and the world. The allowed keys depend on `type`."""
 
@@ -1162,6 +1171,14 @@ class SceneMotor(TypedDict):
     """Maximum force, N, or torque, N·m."""
     speed: float
     """Speed, m/s or rad/s. Positive lengthens, moves `b` along the axis, or turns `b` counter-clockwise."""
+
+
+class SceneOutline(TypedDict):
+    """A closed outline."""
+
+    points: Sequence[Sequence[float]]
+    """3 to 1024 corners, clockwise or counter-clockwise, each at least 0.01 mm from the one before, m. Its
+    sides do not cross or touch."""
 
 
 class SceneParameter(TypedDict):
@@ -1314,8 +1331,8 @@ class SceneSettings(TypedDict):
 
 
 class SceneShape(TypedDict):
-    """A collider on a body. Exactly one of `circle`, `box`, `capsule`, `polygon`, `segment`, `link`, `chain`,
-    `half_plane`, `particle`."""
+    """A collider on a body. Exactly one of `circle`, `box`, `capsule`, `polygon`, `outline`, `segment`,
+    `link`, `chain`, `height_field`, `half_plane`, `particle`."""
 
     box: NotRequired[SceneBox]
     """A rectangle about the shape's origin."""
@@ -1335,6 +1352,9 @@ class SceneShape(TypedDict):
     `kinetic_friction` is given. Left out: that of `material`."""
     half_plane: NotRequired[SceneHalfPlane]
     """Everything below a line, relative to its normal. Static and kinematic bodies only."""
+    height_field: NotRequired[SceneHeightField]
+    """A chain of links over heights at equal distances, which are as many shapes: a ground without bumps.
+    Static and kinematic bodies only."""
     kinetic_friction: NotRequired[float]
     """Coulomb friction coefficient while sliding, at most `friction`; mixed by the same rule. Left out: the
     same as `friction`; that of `material` if `friction` is left out too."""
@@ -1348,6 +1368,9 @@ class SceneShape(TypedDict):
     one_way: NotRequired[bool]
     """Platform that bodies pass from the inside: a contact begins only from outside. Links and chains
     only."""
+    outline: NotRequired[SceneOutline]
+    """An outline whose corners may turn inwards, and of which there may be more than 8: it is split into
+    convex polygons, which are as many shapes."""
     particle: NotRequired[SceneRound]
     """A disc on a body that never turns, and its only shape."""
     polygon: NotRequired[ScenePolygon]

@@ -1,4 +1,4 @@
-// Outlines split into convex parts, as the shapes of a body are convex; as in the window (crates/drystone-view/src/convex.rs).
+// Outlines split into convex parts, as the shapes of a body are convex; as in the solver (src/scene/outline.rs).
 
 /** Maximum number of corners of a shape. */
 const MAX_PART_CORNERS = 8;
