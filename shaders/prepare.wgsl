@@ -61,9 +61,11 @@ fn prepare(
         inv *= vec4<f32>(vec2<f32>(f32(shares_a)), vec2<f32>(f32(shares_b)));
     }
     let is_loaded = max(preloads.x, preloads.y) > MAX_PRELOAD * params.linear_slop;
-    let pair = material_pair(shape_a, shape_b);
-    let mixed = mix_by(params.friction_mix, shapes[shape_a].friction, shapes[shape_b].friction);
-    let friction = select(mixed, pair.x, pair.x >= 0.0);
+    let pair = pair_index(shape_a, shape_b);
+    var friction = mix_by(params.friction_mix, shapes[shape_a].friction, shapes[shape_b].friction);
+    if pair != NONE {
+        friction = or_mixed(params.pair_friction[pair >> 2u][pair & 3u], friction);
+    }
     // Missing points are all zero.
     var separations = vec2<f32>(0.0);
     var r_a_0 = vec2<f32>(0.0);
@@ -102,9 +104,12 @@ fn prepare(
     ));
     if (params.switches & SURFACES) != 0u {
         var surface = Surface(0.0, 0.0, 0.0, 0.0);
-        let kinetic =
+        surface.kinetic_friction =
             mix_by(params.friction_mix, shapes[shape_a].kinetic_friction, shapes[shape_b].kinetic_friction);
-        surface.kinetic_friction = select(kinetic, pair.y, pair.y >= 0.0);
+        if pair != NONE {
+            let own = params.pair_kinetic_friction[pair >> 2u][pair & 3u];
+            surface.kinetic_friction = or_mixed(own, surface.kinetic_friction);
+        }
         surface.tangent_speed = shapes[shape_a].tangent_speed + shapes[shape_b].tangent_speed;
         surface.rolling_resistance = max(shapes[shape_a].rolling_resistance, shapes[shape_b].rolling_resistance)
             * max(shapes[shape_a].radius, shapes[shape_b].radius);
@@ -115,20 +120,21 @@ fn prepare(
     }
 }
 
-// Returns friction at rest and while sliding and restitution of the pair of materials of two shapes; below 0 where the
-// mixing rules hold.
-fn material_pair(shape_a: u32, shape_b: u32) -> vec4<f32> {
+// Returns the index of the pair of materials of two shapes; NONE if they have none with a name, or there is no table.
+fn pair_index(shape_a: u32, shape_b: u32) -> u32 {
     if (params.switches & MATERIAL_PAIRS) == 0u {
-        return vec4<f32>(-1.0);
+        return NONE;
     }
     let a = (shapes[shape_a].kind >> MATERIAL_SHIFT) & MATERIAL_MASK;
     let b = (shapes[shape_b].kind >> MATERIAL_SHIFT) & MATERIAL_MASK;
     let low = min(a, b);
     let high = max(a, b);
-    if low == 0u {
-        return vec4<f32>(-1.0);
-    }
-    return params.material_pairs[high * (high - 1u) / 2u + low - 1u];
+    return select(high * (high - 1u) / 2u + low - 1u, NONE, low == 0u);
+}
+
+// Returns the value of a pair if it has one, else the mixed one: `own` is below 0 where the mixing rule holds.
+fn or_mixed(own: f32, mixed: f32) -> f32 {
+    return select(mixed, own, own >= 0.0);
 }
 
 // Returns a coefficient of two shapes by a mixing rule.
@@ -175,9 +181,12 @@ fn prepare_rebounds(
         let anchors = manifolds[index].points[0].anchors;
         between = anchors.xy - anchors.zw;
     }
-    let pair = material_pair(shape_a, shape_b);
-    let mixed = mix_by(params.restitution_mix, shapes[shape_a].restitution, shapes[shape_b].restitution);
-    rebounds[slot].restitution = select(mixed, pair.z, pair.z >= 0.0);
+    let pair = pair_index(shape_a, shape_b);
+    var restitution = mix_by(params.restitution_mix, shapes[shape_a].restitution, shapes[shape_b].restitution);
+    if pair != NONE {
+        restitution = or_mixed(params.pair_restitution[pair >> 2u][pair & 3u], restitution);
+    }
+    rebounds[slot].restitution = restitution;
     rebounds[slot].radii = radii;
     rebounds[slot].acceleration = pushed(contacts[index].body_b) - pushed(contacts[index].body_a);
     rebounds[slot].between = between;

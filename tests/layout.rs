@@ -86,7 +86,8 @@ structs! {
         max_speed, max_spin, projection_rate, max_correction, linear_slop, switches, level_count, color_blocks,
         half_plane_count, joint_count, sleep_speed, sleep_steps, stick_speed, preload_rate, exclusion_heads, exclusion_links,
         field_count, late_plane_count, pressing_threshold, impact_time, fixed_levels, unload_overlap,
-        max_disc_spin, friction_mix, restitution_mix, pad, material_pairs, late_planes, fields, levels,
+        max_disc_spin, friction_mix, restitution_mix, pad, pair_friction, pair_kinetic_friction,
+        pair_restitution, late_planes, fields, levels,
     }
     FieldData { position, force, acceleration, core, pad_0, pad_1 }
     Sweep { first_color, end_color, flags, round }
@@ -276,7 +277,7 @@ fn the_lists_are_complete() {
     assert_eq!(structs, rust_structs().keys().collect::<Vec<_>>());
     let mut constants = declared("pub const ");
     // Array lengths are compared with those of the WGSL arrays.
-    let lengths = ["MAX_LEVELS", "MAX_FIELDS", "MAX_LATE_PLANES", "MAX_MATERIALS", "MATERIAL_PAIR_ROWS"];
+    let lengths = ["MAX_LEVELS", "MAX_FIELDS", "MAX_LATE_PLANES", "MAX_MATERIALS", "MAX_MATERIAL_PAIRS"];
     constants.retain(|name| !lengths.contains(name));
     assert_eq!(constants, rust_constants().keys().collect::<Vec<_>>());
 }

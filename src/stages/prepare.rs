@@ -155,26 +155,20 @@ fn prepare_rebound(
 #[inline]
 #[must_use]
 pub fn friction(params: &Params, a: &ShapeData, b: &ShapeData) -> f32 {
-    match params.material_pair(a, b) {
-        Some(&[friction, ..]) if friction >= 0.0 => friction,
-        _ => mix(params.friction_mix, a.friction, b.friction),
-    }
+    let own = params.of_pair(&params.pair_friction, a, b);
+    own.unwrap_or_else(|| mix(params.friction_mix, a.friction, b.friction))
 }
 
 /// Returns the coefficient of friction while sliding of two shapes: that of their pair of materials, or mixed.
 fn kinetic_friction(params: &Params, a: &ShapeData, b: &ShapeData) -> f32 {
-    match params.material_pair(a, b) {
-        Some(&[_, friction, ..]) if friction >= 0.0 => friction,
-        _ => mix(params.friction_mix, a.kinetic_friction, b.kinetic_friction),
-    }
+    let own = params.of_pair(&params.pair_kinetic_friction, a, b);
+    own.unwrap_or_else(|| mix(params.friction_mix, a.kinetic_friction, b.kinetic_friction))
 }
 
 /// Returns the coefficient of restitution of two shapes: that of their pair of materials, or mixed.
 fn restitution(params: &Params, a: &ShapeData, b: &ShapeData) -> f32 {
-    match params.material_pair(a, b) {
-        Some(&[_, _, restitution, _]) if restitution >= 0.0 => restitution,
-        _ => mix(params.restitution_mix, a.restitution, b.restitution),
-    }
+    let own = params.of_pair(&params.pair_restitution, a, b);
+    own.unwrap_or_else(|| mix(params.restitution_mix, a.restitution, b.restitution))
 }
 
 /// Returns a coefficient of two shapes by a mixing rule: friction, at rest or while sliding, or restitution.

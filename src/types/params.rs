@@ -11,8 +11,8 @@ pub const MAX_LATE_PLANES: usize = 16;
 pub const MAX_FIELDS: usize = 4;
 /// Most materials with a name in a scene.
 pub const MAX_MATERIALS: usize = 16;
-/// Rows of [`Params::material_pairs`]: every pair of materials once, and each with itself.
-pub const MATERIAL_PAIR_ROWS: usize = MAX_MATERIALS * (MAX_MATERIALS + 1) / 2;
+/// Most pairs of materials: every pair once, and each material with itself.
+pub const MAX_MATERIAL_PAIRS: usize = MAX_MATERIALS * (MAX_MATERIALS + 1) / 2;
 /// [`Params::switches`]: clamp the accumulated impulse (right) instead of each increment (wrong, for teaching).
 pub const ACCUMULATE: u32 = 1;
 /// [`Params::switches`]: keep manifolds while the pair moves little.
@@ -35,7 +35,7 @@ pub const MOVING_WALLS: u32 = 512;
 pub const BULLETS: u32 = 1024;
 /// [`Params::switches`]: bodies at rest fall asleep.
 pub const SLEEP: u32 = 2048;
-/// [`Params::switches`]: the scene has a table of pairs of materials ([`Params::material_pairs`]).
+/// [`Params::switches`]: the scene has a table of pairs of materials ([`Params::pair_friction`]).
 pub const MATERIAL_PAIRS: u32 = 4096;
 /// [`Params::switches`]: constraints have a [`Surface`](super::Surface).
 pub const SURFACES: u32 = KINETIC_FRICTION | CONVEYORS | ROLLING;
@@ -50,6 +50,9 @@ pub const MIX_GEOMETRIC: u32 = 2;
 pub const MIX_MEAN: u32 = 3;
 /// [`Params::friction_mix`], [`Params::restitution_mix`]: the product.
 pub const MIX_PRODUCT: u32 = 4;
+
+/// Values of all pairs of materials, four a row.
+pub type PairTable = [[f32; 4]; MAX_MATERIAL_PAIRS / 4];
 
 /// Constants of a step. Uniform.
 #[repr(C)]
@@ -138,10 +141,13 @@ pub struct Params {
     pub restitution_mix: u32,
     /// Unused.
     pub pad: u32,
-    /// Friction at rest, friction while sliding and restitution between two materials; below 0 where the mixing rules
-    /// hold. The row of materials `a ≤ b`, numbered from 1, is `b (b − 1) / 2 + a − 1`. Read only with
-    /// [`MATERIAL_PAIRS`].
-    pub material_pairs: [[f32; 4]; MATERIAL_PAIR_ROWS],
+    /// Friction at rest between two materials, four pairs a row; below 0 where the mixing rule holds. The index of the
+    /// pair of materials `a ≤ b`, numbered from 1, is `b (b − 1) / 2 + a − 1`. Read only with [`MATERIAL_PAIRS`].
+    pub pair_friction: PairTable,
+    /// Friction while sliding between two materials, by the same index.
+    pub pair_kinetic_friction: PairTable,
+    /// Restitution between two materials, by the same index.
+    pub pair_restitution: PairTable,
     /// Indices of the half planes added to the running world among the shapes, four a row.
     pub late_planes: [[u32; 4]; MAX_LATE_PLANES / 4],
     /// Force fields that attract bodies.
@@ -175,22 +181,22 @@ impl Default for Params {
 }
 
 impl Params {
-    /// Returns the row of [`Self::material_pairs`] for two shapes; `None` if one has no material with a name, or the
-    /// scene has no table.
+    /// Returns the value of a table for the materials of two shapes; `None` where the mixing rule holds.
     #[inline]
     #[must_use]
-    pub fn material_pair(&self, a: &ShapeData, b: &ShapeData) -> Option<&[f32; 4]> {
+    pub fn of_pair(&self, table: &PairTable, a: &ShapeData, b: &ShapeData) -> Option<f32> {
         if self.switches & MATERIAL_PAIRS == 0 {
             return None;
         }
         let (a, b) = (a.material(), b.material());
-        self.material_pairs.get(Self::material_pair_row(a.min(b), a.max(b))?)
+        let value = table.as_flattened().get(Self::pair_index(a.min(b), a.max(b))?);
+        value.copied().filter(|&value| value >= 0.0)
     }
 
-    /// Returns the row of the materials `a ≤ b`, numbered from 1; `None` if `a` is 0.
+    /// Returns the index of the pair of the materials `a ≤ b`, numbered from 1; `None` if `a` is 0.
     #[inline]
     #[must_use]
-    pub fn material_pair_row(a: usize, b: usize) -> Option<usize> {
+    pub fn pair_index(a: usize, b: usize) -> Option<usize> {
         (a > 0).then(|| b * (b - 1) / 2 + a - 1)
     }
 

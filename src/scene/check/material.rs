@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::shape::{check_kinetic_friction, check_material};
 use super::{FRICTION, RESTITUTION, SceneError, check_count, check_name};
 use crate::scene::{Body, MaterialPair, Scene};
-use crate::types::{MATERIAL_PAIR_ROWS, MAX_MATERIALS};
+use crate::types::{MAX_MATERIAL_PAIRS, MAX_MATERIALS};
 
 /// Checks the materials of a scene and the table of their pairs.
 pub(super) fn check(scene: &Scene) -> Result<(), SceneError> {
@@ -28,7 +28,7 @@ pub(super) fn check(scene: &Scene) -> Result<(), SceneError> {
             return Err(SceneError::new(format!("{at}.index"), problem, expected));
         }
     }
-    check_count("material_pairs", "pairs", scene.material_pairs.len(), MATERIAL_PAIR_ROWS)?;
+    check_count("material_pairs", "pairs", scene.material_pairs.len(), MAX_MATERIAL_PAIRS)?;
     let mut seen = HashMap::new();
     for (index, pair) in scene.material_pairs.iter().enumerate() {
         let at = format!("material_pairs[{index}]");

@@ -57,7 +57,9 @@ impl Compiled {
         let bytes = bytemuck::bytes_of(&params);
         let mut hash = Fnv::START.bytes(&bytes[..begin]).bytes(&bytes[end..]);
         if params.switches & types::MATERIAL_PAIRS != 0 {
-            hash = hash.bytes(bytemuck::cast_slice(&params.material_pairs));
+            for table in [&params.pair_friction, &params.pair_kinetic_friction, &params.pair_restitution] {
+                hash = hash.bytes(bytemuck::cast_slice(table));
+            }
         }
         for body in &self.bodies {
             let body = types::BodyData { force: [0.0; 2], force_point: [0.0; 2], torque: 0.0, color: 0, ..*body };

@@ -8,7 +8,7 @@ use crate::constants::{
 };
 use crate::scene::{Field, Mixing, Mode, Scene, Settings, Units};
 use crate::stages::bound::level_bits;
-use crate::types::{self, Params, u32_from};
+use crate::types::{self, MAX_MATERIAL_PAIRS, PairTable, Params, u32_from};
 
 pub(super) fn params(scene: &Scene, units: &Units) -> Params {
     let settings = &scene.settings;
@@ -38,6 +38,7 @@ pub(super) fn params(scene: &Scene, units: &Units) -> Params {
         *laid =
             types::FieldData { position: position.into(), force, acceleration, core, ..types::FieldData::default() };
     }
+    let [pair_friction, pair_kinetic_friction, pair_restitution] = pair_tables(scene);
     Params {
         gravity: scene.gravity.into(),
         fields,
@@ -71,24 +72,30 @@ pub(super) fn params(scene: &Scene, units: &Units) -> Params {
         stick_speed: STICK_SPEED * units.speed(),
         preload_rate: if preloads { PRELOAD_RATE * settings.dt / units.time } else { 0.0 },
         max_disc_spin: settings.max_spin.unwrap_or(MAX_DISC_TURN / h),
-        material_pairs: material_pairs(scene),
+        pair_friction,
+        pair_kinetic_friction,
+        pair_restitution,
         unload_overlap: if settings.initial_loads { 0.0 } else { UNLOAD_SHARE * slop },
         ..Params::default()
     }
 }
 
-/// Returns the table of pairs of materials; zeros if the scene has none.
-fn material_pairs(scene: &Scene) -> [[f32; 4]; types::MATERIAL_PAIR_ROWS] {
-    let mut rows = [[if scene.material_pairs.is_empty() { 0.0 } else { -1.0 }; 4]; types::MATERIAL_PAIR_ROWS];
+/// Returns friction at rest, friction while sliding and restitution of all pairs of materials; zeros if the scene has no
+/// table.
+fn pair_tables(scene: &Scene) -> [PairTable; 3] {
+    let mixed = if scene.material_pairs.is_empty() { 0.0 } else { -1.0 };
+    let mut tables = [[[mixed; 4]; MAX_MATERIAL_PAIRS / 4]; 3];
     for pair in &scene.material_pairs {
-        let numbers = pair.materials.each_ref().map(|name| scene.material_place(name).map_or(0, |place| place + 1));
-        let [a, b] = numbers;
-        if let Some(row) = Params::material_pair_row(a.min(b), a.max(b)).and_then(|row| rows.get_mut(row)) {
-            let friction = pair.friction.unwrap_or(-1.0);
-            *row = [friction, pair.kinetic_friction.unwrap_or(friction), pair.restitution.unwrap_or(-1.0), 0.0];
+        let [a, b] = pair.materials.each_ref().map(|name| scene.material_place(name).map_or(0, |place| place + 1));
+        let Some(index) = Params::pair_index(a.min(b), a.max(b)) else { continue };
+        let kinetic = pair.kinetic_friction.or(pair.friction);
+        for (table, value) in tables.iter_mut().zip([pair.friction, kinetic, pair.restitution]) {
+            if let (Some(place), Some(value)) = (table.as_flattened_mut().get_mut(index), value) {
+                *place = value;
+            }
         }
     }
-    rows
+    tables
 }
 
 /// Returns bias rate, mass scale, impulse scale and slop of contacts between moving bodies, and with fixed ones.
@@ -135,11 +142,12 @@ impl Compiled {
             Mixing::Max | Mixing::Mean => bouncing.count() > 0,
             Mixing::Min | Mixing::Geometric | Mixing::Product => bouncing.count() > 1,
         };
-        let pairs =
-            if self.params.switches & types::MATERIAL_PAIRS == 0 { &[][..] } else { &self.params.material_pairs };
-        let bounces = bounces || pairs.iter().any(|&[_, _, restitution, _]| restitution > 0.0);
-        let is_slippery = |&[friction, kinetic, ..]: &[f32; 4]| kinetic < friction;
-        let slips = pairs.iter().any(is_slippery) || shapes.iter().any(|s| s.kinetic_friction < s.friction);
+        // Without a table all of its values are 0.
+        let Params { pair_friction, pair_kinetic_friction, pair_restitution, .. } = &self.params;
+        let bounces = bounces || pair_restitution.as_flattened().iter().any(|&restitution| restitution > 0.0);
+        let mut pairs = pair_friction.as_flattened().iter().zip(pair_kinetic_friction.as_flattened());
+        let slips = pairs.any(|(friction, kinetic)| kinetic < friction);
+        let slips = slips || shapes.iter().any(|shape| shape.kinetic_friction < shape.friction);
         for (on, bit) in [
             (bounces, types::BOUNCES),
             (slips, types::KINETIC_FRICTION),

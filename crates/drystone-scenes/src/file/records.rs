@@ -14,7 +14,7 @@ use super::timeline_records::TimedCommandRecord;
 use super::values::{Element, Named, Pair, at_most, given, given_object, object};
 use drystone::low_level::constants::DEFAULT_FRICTION;
 use drystone::low_level::scene::check;
-use drystone::low_level::types::{MATERIAL_PAIR_ROWS, MAX_FIELDS, MAX_MATERIALS};
+use drystone::low_level::types::{MAX_FIELDS, MAX_MATERIAL_PAIRS, MAX_MATERIALS};
 use drystone::{Body, BodyType, Mixing, Mode, Scene, Settings, Shape};
 
 /// Geometry keys; a shape has exactly one.
@@ -59,8 +59,8 @@ pub struct SceneRecord {
     #[schemars(length(max = MAX_MATERIALS))]
     pub materials: Vec<MaterialRecord>,
     /// Friction and restitution between two of the materials, in place of those by the mixing rules. Each pair once.
-    #[serde(default, deserialize_with = "at_most::<_, _, MATERIAL_PAIR_ROWS>")]
-    #[schemars(length(max = MATERIAL_PAIR_ROWS))]
+    #[serde(default, deserialize_with = "at_most::<_, _, MAX_MATERIAL_PAIRS>")]
+    #[schemars(length(max = MAX_MATERIAL_PAIRS))]
     pub material_pairs: Vec<MaterialPairRecord>,
     /// Bodies, in the order in which states are reported.
     #[serde(default, deserialize_with = "at_most::<_, _, { check::MAX_BODIES }>")]
