@@ -61,8 +61,8 @@ pub struct PlacedShape {
 pub struct ShapeDistance {
     /// Distance, m; the shortest way apart, negative, if they overlap.
     pub distance: f32,
-    /// Direction from the first shape to the second, of length 1; to 1e-3 rad where a corner is all but over the end of a
-    /// side.
+    /// Direction from the first shape to the second, of length 1; to 1e-3 rad where a corner is all but over the end of
+    /// a side.
     pub normal: Vec2,
     /// Nearest, or deepest, point of the first shape, m.
     pub point_a: Vec2,
@@ -256,9 +256,9 @@ impl PlacedShape {
     }
 
     /// Returns the first meeting with another shape until `max_time`, s, while both move and turn at constant
-    /// velocities; `None` if there is none. By conservative advancement (Box2D: `b2TimeOfImpact`): at that time the shapes
-    /// do not overlap, and are nearer than a ten-thousandth of the smaller one's size and 3e-6 of the way between their
-    /// centres. At the start they may overlap: then the time is 0.
+    /// velocities; `None` if there is none. By conservative advancement (Box2D: `b2TimeOfImpact`): at that time the
+    /// shapes do not overlap, and are nearer than a ten-thousandth of the smaller one's size and 3e-6 of the way
+    /// between their centres. At the start they may overlap: then the time is 0.
     ///
     /// # Errors
     /// A velocity that is not a number, or moves its shape by more than 100 km or 1000 rad until `max_time`; a time

@@ -34,8 +34,8 @@ impl Shape {
     /// corners on the ellipse, 3 to 1024. Above 8 corners it is several shapes, as in [`Self::outline`].
     ///
     /// # Errors
-    /// A half width or half height or a number of corners that is out of range, or so many corners that they are nearer
-    /// to each other than 1e-5 m.
+    /// A half width, half height or number of corners that is out of range, or corners nearer to each other than
+    /// 1e-5 m.
     pub fn ellipse(half_width: f32, half_height: f32, corners: u16) -> Result<Vec<Self>, SceneError> {
         LENGTH.check(half_width, format_args!("half_width"))?;
         LENGTH.check(half_height, format_args!("half_height"))?;
@@ -105,8 +105,8 @@ const STEPS: [[isize; 2]; 4] = [[1, 0], [0, 1], [-1, 0], [0, -1]];
 /// Merges the solid tiles of a grid into outlines: closed chains around all that hang together by their sides, and
 /// around the holes in them, as points with a corner at each turn, m. Rows go up, the first from the origin to the
 /// right; a tile has the width and the height `size`, m. Bodies touch the chains from the side that is not solid
-/// ([`Shape::chain_loop`]), and slide over the seams of tiles without a bump. Where two tiles share only a corner, chains
-/// pass between them.
+/// ([`Shape::chain_loop`]), and slide over the seams of tiles without a bump. Where two tiles share only a corner,
+/// chains pass between them.
 ///
 /// ```
 /// use drystone::geometry::tiles_to_chains;

@@ -663,8 +663,8 @@ pub struct Polygon {
 #[derive(Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename = "Outline", deny_unknown_fields, expecting = "an outline object")]
 pub struct OutlineRecord {
-    /// 3 to 1024 corners, clockwise or counter-clockwise, each at least 0.01 mm from the one before, m. Its sides do not
-    /// cross or touch.
+    /// 3 to 1024 corners, clockwise or counter-clockwise, each at least 0.01 mm from the one before, m. Its sides do
+    /// not cross or touch.
     #[schemars(schema_with = "schema::outline")]
     pub points: Vec<Pair>,
 }
