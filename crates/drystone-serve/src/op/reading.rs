@@ -296,7 +296,7 @@ pub fn read_joint(joint: &RawValue, to_world: bool) -> Result<Joint, Problem> {
     let ends = if to_world { "\"b\":1" } else { "\"a\":0,\"b\":1" };
     let comma = if rest.trim_start().starts_with('}') { "" } else { "," };
     let body = "{\"shapes\":[{\"circle\":{\"radius\":1}}]}";
-    let parsed = parse_parts(&format!("[{body},{body}]"), &format!("[{{{ends}{comma}{rest}]"));
+    let parsed = parse_parts(&format!("[{body},{body}]"), &format!("[{{{ends}{comma}{rest}]"), &[]);
     let (_, mut joints) = parsed.map_err(|problem| {
         let path = problem.path.as_deref().and_then(|path| path.strip_prefix("joints[0]"));
         Problem { path: Some(format!("joint{}", path.unwrap_or_default())), ..problem }
