@@ -80,8 +80,8 @@ pub(super) fn params(scene: &Scene, units: &Units) -> Params {
     }
 }
 
-/// Returns friction at rest, friction while sliding and restitution of all pairs of materials; zeros if the scene has no
-/// table.
+/// Returns friction at rest, friction while sliding and restitution of all pairs of materials; zeros if the scene has
+/// no table.
 fn pair_tables(scene: &Scene) -> [PairTable; 3] {
     let mixed = if scene.material_pairs.is_empty() { 0.0 } else { -1.0 };
     let mut tables = [[[mixed; 4]; MAX_MATERIAL_PAIRS / 4]; 3];
