@@ -109,8 +109,7 @@ pub fn collide_contact(
     if sensed {
         touch = Touch::default();
     }
-    let radii = [shape_a, shape_b].map(|shape| if shape.is_centred_disc() { shape.radius } else { f32::NAN });
-    turn_discs(&mut touch, radii, [pose_a, pose_b], [motion_a, motion_b], was_apart, GAP * slop);
+    turn_discs(&mut touch, [shape_a, shape_b], [pose_a, pose_b], [motion_a, motion_b], was_apart, GAP * slop);
     renew(contact, to, old, &touch, pose_a, pose_b, on_plane);
     if let Some(ahead) = ahead {
         contact.flags |= IMPACT;
@@ -170,33 +169,33 @@ fn touch_ahead(
 }
 
 /// Gives two discs that approach each other the normal of the time at which they touch if they move as at the start of
-/// the step, or are nearest: in this step, or in the one before if they were apart. Motions of up to `least`, m, change
-/// nothing. Radii that are no number are those of other shapes.
+/// the step, or are nearest: in this step, or in the one before if they were apart. Motions of up to `least`, m, and
+/// other shapes change nothing.
 #[inline]
 fn turn_discs(
     touch: &mut Touch,
-    [radius_a, radius_b]: [f32; 2],
+    shapes: [&ShapeData; 2],
     [pose_a, pose_b]: [&Pose; 2],
     [motion_a, motion_b]: [&BodyMotion; 2],
     was_apart: bool,
     least: f32,
 ) {
+    let [radius_a, radius_b] = shapes.map(|shape| shape.radius);
     let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
     let moved = Vec2::from(motion_b.moved) - Vec2::from(motion_a.moved);
     let (squared, closing, radii) = (moved.dot(moved), between.dot(moved), radius_a + radius_b);
-    let touches = touch.points[0].separation <= 0.0;
-    if radii.is_nan() || touch.count == 0 || touches && !was_apart || closing >= 0.0 || squared <= least * least {
+    let may_turn = touch.count > 0 && (was_apart || touch.points[0].separation > 0.0);
+    if !may_turn || !shapes.iter().all(|shape| shape.is_centred_disc()) || closing >= 0.0 || squared <= least * least {
         return;
     }
     let discriminant = closing * closing - squared * (between.dot(between) - radii * radii);
     let time = (-closing - larger(discriminant, 0.0).sqrt()) / squared;
     let then = between + moved * larger(smaller(time, 1.0), -1.0);
-    let distance = then.length();
     // Deep in each other they have no direction to trust; the present one is as good.
-    if distance <= 0.5 * radii {
+    if then.length() <= 0.5 * radii {
         return;
     }
-    touch.normal = then / distance;
+    touch.normal = then / then.length();
     let separation = between.dot(touch.normal) - radii;
     let anchor_a = touch.normal * (radius_a + 0.5 * separation);
     touch.points[0] = TouchPoint { anchor_a, anchor_b: anchor_a - between, separation, ..touch.points[0] };
