@@ -47,6 +47,17 @@ pub fn turned(q: Vec2, v: Vec2) -> Vec2 {
     Vec2::new(less * v.x - q.y * v.y, q.y * v.x + less * v.y)
 }
 
+/// Returns the time at which two discs touch, or are nearest, and true if they miss each other; `None` if they do not
+/// approach. `between` is the vector between their centres, `radii` the sum of their radii.
+#[inline]
+#[must_use]
+pub fn touch_time(between: Vec2, velocity: Vec2, radii: f32) -> Option<(f32, bool)> {
+    let (speed_squared, closing) = (velocity.dot(velocity), between.dot(velocity));
+    let discriminant = closing * closing - speed_squared * (between.dot(between) - radii * radii);
+    let time = (-closing - larger(discriminant, 0.0).sqrt()) / speed_squared;
+    (closing < 0.0).then_some((time, discriminant < 0.0))
+}
+
 /// Returns the rotation by `b`, then by `a`.
 #[inline]
 #[must_use]

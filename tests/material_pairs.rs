@@ -80,7 +80,7 @@ fn rink() -> Scene {
     scene.add_material_pair(MaterialPair::new("ice", "rubber").friction(0.3).restitution(0.5));
     scene.add_material_pair(MaterialPair::new("rubber", "rubber").friction(0.5));
     scene.add_material_pair(MaterialPair::new("rubber", "cork").friction(0.9).kinetic_friction(0.25));
-    // Of no pair that touches.
+    // No two shapes of these touch.
     scene.add_material_pair(MaterialPair::new("ice", "steel").friction(2.0).restitution(1.0));
     scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], 0.0).material(rubber)));
     scene

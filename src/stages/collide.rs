@@ -29,7 +29,7 @@ use hull::{Hull, hull_circle, hull_half_plane, hulls};
 
 pub use crate::constants::FACE_PREFERENCE;
 use crate::constants::{GAP, RECYCLE_COS};
-use crate::math::{cross_scalar, inv_mul_rotation, inv_rotate, larger, mul_rotation, rotate, smaller};
+use crate::math::{cross_scalar, inv_mul_rotation, inv_rotate, larger, mul_rotation, rotate, smaller, touch_time};
 use crate::scene::Compiled;
 use crate::tables::Tables;
 use crate::types::{
@@ -183,13 +183,12 @@ fn turn_discs(
     let [radius_a, radius_b] = shapes.map(|shape| shape.radius);
     let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
     let moved = Vec2::from(motion_b.moved) - Vec2::from(motion_a.moved);
-    let (squared, closing, radii) = (moved.dot(moved), between.dot(moved), radius_a + radius_b);
+    let radii = radius_a + radius_b;
     let may_turn = touch.count > 0 && (was_apart || touch.points[0].separation > 0.0);
-    if !may_turn || !shapes.iter().all(|shape| shape.is_centred_disc()) || closing >= 0.0 || squared <= least * least {
+    if !may_turn || !shapes.iter().all(|shape| shape.is_centred_disc()) || moved.dot(moved) <= least * least {
         return;
     }
-    let discriminant = closing * closing - squared * (between.dot(between) - radii * radii);
-    let time = (-closing - larger(discriminant, 0.0).sqrt()) / squared;
+    let Some((time, _)) = touch_time(between, moved, radii) else { return };
     let then = between + moved * larger(smaller(time, 1.0), -1.0);
     // Deep in each other they have no direction to trust; the present one is as good.
     if then.length() <= 0.5 * radii {

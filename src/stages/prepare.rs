@@ -240,6 +240,14 @@ pub struct ConstraintPoint {
     pub tangent_mass: f32,
 }
 
+/// Returns the rotation of an arm since the start of the step: that of its body, unless the shape is round there
+/// ([`ROUND_A`], [`ROUND_B`]).
+#[inline]
+#[must_use]
+pub fn turn_of_arm(round: u32, rotation: Vec2) -> Vec2 {
+    if round == 0 { rotation } else { Vec2::X }
+}
+
 impl ContactConstraint {
     /// Computes the separations of the points after the motion of the bodies so far.
     #[inline]
@@ -256,10 +264,10 @@ impl ContactConstraint {
     #[inline]
     #[must_use]
     pub fn turns(&self, [state_a, state_b]: [&BodyState; 2]) -> [Vec2; 2] {
-        let turn = |state: &BodyState, flag| {
-            if self.flags & flag == 0 { Vec2::from(state.delta_rotation) } else { Vec2::X }
-        };
-        [turn(state_a, ROUND_A), turn(state_b, ROUND_B)]
+        [
+            turn_of_arm(self.flags & ROUND_A, state_a.delta_rotation.into()),
+            turn_of_arm(self.flags & ROUND_B, state_b.delta_rotation.into()),
+        ]
     }
 
     /// Refers the constraint to shares of its bodies ([`Splits`]), whose mass is that of the body over their number.

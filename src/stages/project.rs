@@ -7,7 +7,7 @@
 use glam::Vec2;
 
 use super::color::split::Splits;
-use super::prepare::ContactConstraint;
+use super::prepare::{ContactConstraint, turn_of_arm};
 use crate::math::{cross, integrate_rotation, rotate, turned};
 use crate::types::{Accumulator, BodyState, FIXED_A, FIXED_B, POINT_COUNT_MASK, Params, ROUND_A, ROUND_B};
 
@@ -45,8 +45,8 @@ pub fn project_contact(
     let (mut p_b, mut q_b) = (Vec2::from(state_b.delta_position), Vec2::from(state_b.delta_rotation));
     let normal = Vec2::from(constraint.normal);
     for point in &constraint.points[..(constraint.flags & POINT_COUNT_MASK) as usize] {
-        let turn_a = if constraint.flags & ROUND_A == 0 { q_a } else { Vec2::X };
-        let turn_b = if constraint.flags & ROUND_B == 0 { q_b } else { Vec2::X };
+        let turn_a = turn_of_arm(constraint.flags & ROUND_A, q_a);
+        let turn_b = turn_of_arm(constraint.flags & ROUND_B, q_b);
         let (r_a, r_b) = (rotate(turn_a, point.r_a.into()), rotate(turn_b, point.r_b.into()));
         let moved = (p_b - p_a) + (turned(turn_b, point.r_b.into()) - turned(turn_a, point.r_a.into()));
         let separation = point.separation + moved.dot(normal);

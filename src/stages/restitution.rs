@@ -28,7 +28,7 @@ use super::color::split::Splits;
 use super::prepare::{ConstraintPoint, ContactConstraint};
 use super::solve::GAP;
 use crate::constants::MIN_DETERMINANT;
-use crate::math::{cross, cross_scalar, larger, right_perp, smaller, turned};
+use crate::math::{cross, cross_scalar, larger, right_perp, smaller, touch_time, turned};
 use crate::types::{
     Accumulator, BOUNCES, BodyState, FIXED_A, FIXED_B, LEAVE_IMPACTS, MEASURED, POINT_COUNT_MASK, Params, Surface,
 };
@@ -296,12 +296,7 @@ fn turn_normal(params: &Params, c: &mut ContactConstraint, moved: Vec2, velocity
     let rebound = &c.rebound;
     let start = Vec2::from(rebound.between);
     let between = start + moved;
-    let (speed_squared, closing) = (velocity.dot(velocity), between.dot(velocity));
-    let discriminant = closing * closing - speed_squared * (between.dot(between) - rebound.radii * rebound.radii);
-    if closing >= 0.0 || discriminant < 0.0 {
-        return false;
-    }
-    let time = (-closing - discriminant.sqrt()) / speed_squared;
+    let Some((time, false)) = touch_time(between, velocity, rebound.radii) else { return false };
     let touch = between + velocity * larger(smaller(time, params.h), -params.dt);
     let distance = touch.length();
     // Deep in each other they have no direction to trust; the old one is as good.

@@ -4,6 +4,8 @@ use drystone::geometry::ShapeSweep;
 use drystone::{Geometry, Shape};
 use glam::DVec2;
 
+use crate::support::highest;
+
 /// A convex polygon in the world with a radius about it, or a half plane.
 #[derive(Clone, Debug)]
 pub enum Solid {
@@ -121,16 +123,7 @@ pub fn separation(a: &Solid, b: &Solid) -> (f64, DVec2) {
     peaks.sort_by(|&one, &other| samples[other].total_cmp(&samples[one]));
     let mut best = (f64::NEG_INFINITY, DVec2::X);
     for &peak in peaks.iter().take(8) {
-        let (mut low, mut high) = (step * (peak as f64 - 1.0), step * (peak as f64 + 1.0));
-        for _ in 0..50 {
-            let (left, right) = (low + 0.381_966 * (high - low), low + 0.618_034 * (high - low));
-            if at(left) < at(right) {
-                low = left;
-            } else {
-                high = right;
-            }
-        }
-        let angle = 0.5 * (low + high);
+        let angle = highest(at, step * (peak as f64 - 1.0), step * (peak as f64 + 1.0));
         if at(angle) > best.0 {
             best = (at(angle), DVec2::from_angle(angle));
         }

@@ -13,6 +13,7 @@ use drystone::{Body, Scene, Shape};
 use glam::{DVec2, Vec2};
 
 use crate::shapes::kit::{Random, regular, rounded, shapes};
+use crate::support::highest;
 
 const SPECULATIVE: f64 = 0.02;
 const SLOP: f32 = 0.005;
@@ -87,16 +88,7 @@ fn oracle(a: &Core, b: &Core) -> (f64, DVec2) {
         if !is_peak || here < best - slack {
             continue;
         }
-        let (mut low, mut high) = (step * (index as f64 - 1.0), step * (index as f64 + 1.0));
-        for _ in 0..60 {
-            let (left, right) = (low + 0.381_966 * (high - low), low + 0.618_034 * (high - low));
-            if at(left) < at(right) {
-                low = left;
-            } else {
-                high = right;
-            }
-        }
-        let angle = 0.5 * (low + high);
+        let angle = highest(at, step * (index as f64 - 1.0), step * (index as f64 + 1.0));
         if at(angle) > found {
             (found, where_) = (at(angle), angle);
         }

@@ -337,3 +337,16 @@ pub fn joint_kinds() -> [JointKind; 7] {
         JointKind::weld(),
     ]
 }
+
+/// Returns the place of the highest value of a function with one peak between two places, by the golden section.
+pub fn highest(at: impl Fn(f64) -> f64, mut low: f64, mut high: f64) -> f64 {
+    for _ in 0..60 {
+        let (left, right) = (low + 0.381_966 * (high - low), low + 0.618_034 * (high - low));
+        if at(left) < at(right) {
+            low = left;
+        } else {
+            high = right;
+        }
+    }
+    0.5 * (low + high)
+}

@@ -93,7 +93,7 @@ fn shapes_take_what_they_do_not_give() {
     ] {
         let shape = format!(r#"{{ "circle": {{ "radius": 1 }}, {given} }}"#);
         assert_eq!(read(&shape), Ok(expected), "{given}");
-        // What is written is read as the same scene, and names its material.
+        // The written file is the same scene when read again, and names the material.
         let scene = file::parse(&TEXT.replace("SHAPE", &shape), "a.json").unwrap();
         let written = file::write_json(&scene);
         assert_eq!(file::parse(&written, "b.json").as_ref(), Ok(&scene), "{written}");

@@ -1,14 +1,12 @@
 //! Records of materials with names, of the pairs of these, and of the material of a shape.
 
-use std::fmt;
-
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::{Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
+use serde::de::Deserializer;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 use serde::{Deserialize, Serialize as SerializeRecord};
 
 use super::records::ShapeRecord;
-use super::values::{BodyRef, Element, given};
+use super::values::{BodyRef, Element, given, two};
 use super::write::{ObjectKeys, Out};
 use drystone::low_level::scene::check;
 use drystone::low_level::types::MAX_MATERIALS;
@@ -91,23 +89,7 @@ pub struct NamePair(pub [String; 2]);
 
 impl<'de> Deserialize<'de> for NamePair {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NamesVisitor;
-        impl<'de> Visitor<'de> for NamesVisitor {
-            type Value = NamePair;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an array of two names")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<NamePair, A::Error> {
-                let a = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
-                let b = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
-                if seq.next_element::<IgnoredAny>()?.is_some() {
-                    return Err(A::Error::custom("more than two names, expected an array of two names"));
-                }
-                Ok(NamePair([a, b]))
-            }
-        }
-        // `any`, so that RON's `("a", "b")` and `["a", "b"]` are both accepted.
-        deserializer.deserialize_any(NamesVisitor)
+        two(deserializer, "names").map(Self)
     }
 }
 

@@ -96,24 +96,33 @@ pub struct Pair(pub Vec2);
 
 impl<'de> Deserialize<'de> for Pair {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct PairVisitor;
-        impl<'de> Visitor<'de> for PairVisitor {
-            type Value = Pair;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an array of two numbers")
-            }
-            fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Pair, A::Error> {
-                let x = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
-                let y = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
-                if seq.next_element::<IgnoredAny>()?.is_some() {
-                    return Err(A::Error::custom("more than two numbers, expected an array of two numbers"));
-                }
-                Ok(Pair(Vec2::new(x, y)))
-            }
-        }
-        // `any`, so that RON's `(1, 2)` and `[1, 2]` are both accepted.
-        deserializer.deserialize_any(PairVisitor)
+        two(deserializer, "numbers").map(|[x, y]| Self(Vec2::new(x, y)))
     }
+}
+
+/// Reads an array of two elements; `what` they are is said in errors.
+pub fn two<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
+    deserializer: D,
+    what: &'static str,
+) -> Result<[T; 2], D::Error> {
+    struct TwoVisitor<T>(&'static str, PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for TwoVisitor<T> {
+        type Value = [T; 2];
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            write!(f, "an array of two {}", self.0)
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Self::Value, A::Error> {
+            let first = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(0, &self))?;
+            let second = seq.next_element()?.ok_or_else(|| A::Error::invalid_length(1, &self))?;
+            if seq.next_element::<IgnoredAny>()?.is_some() {
+                let what = self.0;
+                return Err(A::Error::custom(format!("more than two {what}, expected an array of two {what}")));
+            }
+            Ok([first, second])
+        }
+    }
+    // `any`, so that RON's `(1, 2)` and `[1, 2]` are both accepted.
+    deserializer.deserialize_any(TwoVisitor(what, PhantomData))
 }
 
 impl Serialize for Pair {
