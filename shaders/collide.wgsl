@@ -108,7 +108,7 @@ fn box_circle(half: vec2<f32>, turn: vec2<f32>, radius: f32, d: vec2<f32>) -> To
         normal = gap / distance;
     } else {
         let depth = half - abs(center);
-        if depth.x < depth.y {
+        if depth.x < depth.y - ROUNDING * half.y {
             normal.x = select(1.0, -1.0, center.x < 0.0);
             surface.x = normal.x * half.x;
             separation = -depth.x - radius;

@@ -259,9 +259,10 @@ fn hull_circle(hull: u32, turn: vec2<f32>, radius: f32, d: vec2<f32>) -> Touch {
     let faces = hull_faces(hull);
     var face = 0u;
     var height = -FAR;
+    let least = ROUNDING * (abs(center.x) + abs(center.y));
     for (var index = 0u; index < faces; index += 1u) {
         let here = dot(hull_normal(hull, index), center - hull_point(hull, index));
-        if here > height {
+        if here > height + least {
             face = index;
             height = here;
         }

@@ -204,8 +204,8 @@ fn ray_corner(
         return no_hit();
     }
     let nearest = towards / squared;
-    let miss = arm + delta * nearest;
-    let rest = radius * radius - dot(miss, miss);
+    let miss = cross_2d(arm, delta);
+    let rest = radius * radius - miss * miss / squared;
     if rest < 0.0 {
         return no_hit();
     }

@@ -952,7 +952,8 @@ fn all_hits_of_a_ray_come_in_order() {
         assert_eq!(answers.found(0), []);
         for (place, hit) in answers.hits(0).iter().enumerate() {
             near("where", hit.point.x, 2.0 * place as f64 - 0.5, 1e-4);
-            assert_eq!((hit.normal, hit.depth), (Vec2::NEG_X, 0.0));
+            // A device may round a quotient by 2.5 units in the last place.
+            assert!(hit.normal.distance(Vec2::NEG_X) < 1e-6 && hit.depth == 0.0, "{hit:?}");
         }
         let answers = world.query(&wound).unwrap();
         let bodies = |index: usize| answers.hits(index).iter().map(|hit| hit.body).collect::<Vec<_>>();

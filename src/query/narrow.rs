@@ -152,10 +152,11 @@ fn ray_corner(corner: Vec2, radius: f32, from: Vec2, delta: Vec2) -> Option<(f32
     if towards <= 0.0 {
         return None;
     }
-    // Fraction at which the ray is nearest to the corner, and how far before that it enters the circle.
+    // Fraction at which the ray is nearest to the corner, and how far before that it enters the circle. The cross
+    // product of a ray along an axis is exact, also where products and sums are fused.
     let nearest = towards / squared;
-    let miss = arm + delta * nearest;
-    let rest = radius * radius - miss.dot(miss);
+    let miss = cross(arm, delta);
+    let rest = radius * radius - miss * miss / squared;
     if rest < 0.0 {
         return None;
     }

@@ -28,7 +28,7 @@ use glam::Vec2;
 use hull::{Hull, hull_circle, hull_half_plane, hulls};
 
 pub use crate::constants::FACE_PREFERENCE;
-use crate::constants::{GAP, RECYCLE_COS};
+use crate::constants::{GAP, RECYCLE_COS, ROUNDING};
 use crate::math::{cross_scalar, inv_mul_rotation, inv_rotate, larger, mul_rotation, rotate, smaller, touch_time};
 use crate::scene::Compiled;
 use crate::tables::Tables;
@@ -467,7 +467,7 @@ fn box_circle(half: Vec2, turn: Vec2, radius: f32, d: Vec2, speculative_distance
     } else {
         // The centre is inside, or too near to a corner to tell its direction: push out through the nearest face.
         let depth = half - center.abs();
-        if depth.x < depth.y {
+        if depth.x < depth.y - ROUNDING * half.y {
             let side = if center.x < 0.0 { -1.0 } else { 1.0 };
             (Vec2::new(side, 0.0), Vec2::new(side * half.x, center.y), -depth.x - radius)
         } else {

@@ -384,10 +384,11 @@ pub(super) fn hull_circle(
     if hull.is_behind(center) {
         return Local::default();
     }
-    let (mut face, mut height) = (0, -1e30);
+    // Of faces that are equally near the first one, however they are rounded.
+    let (mut face, mut height, least) = (0, -1e30, ROUNDING * (center.x.abs() + center.y.abs()));
     for index in 0..hull.faces() {
         let here = hull.normal(index).dot(center - hull.points[index]);
-        if here > height {
+        if here > height + least {
             (face, height) = (index, here);
         }
     }
