@@ -17,6 +17,9 @@ const GAP: f32 = 1e-3;
 const MAX_PRELOAD: f32 = 20.0;
 const UNLOAD_SHARE: f32 = 0.5;
 const UNLOAD_RATE: f32 = 0.2;
+const CALM: f32 = 4.0;
+const SCALED_FLOOR: f32 = 4.0;
+const SCALED_SPREAD: f32 = 0.9;
 
 const MAX_SWING: f32 = 2.0;
 const MAX_ANGULAR_CORRECTION: f32 = 0.13962634;

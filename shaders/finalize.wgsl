@@ -1,12 +1,16 @@
-// finalize: src/stages/finalize.rs. Adds the motion of the step to the poses.
+// finalize: src/stages/finalize.rs. Adds the motion of the step to the poses, and finds the mass of each body in
+// the next.
 
 //#import types
 //#import math
+//#import mass_scale
+//#import constants
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read> bodies: array<BodyData>;
-@group(0) @binding(2) var<storage, read> states: array<BodyState>;
+@group(0) @binding(2) var<storage, read_write> states: array<BodyState>;
 @group(0) @binding(3) var<storage, read_write> poses: array<Pose>;
+@group(0) @binding(4) var<storage, read> accumulators: array<Accumulator>;
 
 @compute @workgroup_size(LANES)
 fn finalize(
@@ -24,4 +28,11 @@ fn finalize(
     let turn = mul_rotation(states[index].delta_rotation, poses[index].rotation);
     poses[index].position = poses[index].position + states[index].delta_position;
     poses[index].rotation = turn / length(turn);
+    if params.mass_per_impulse > 0.0 && bodies[index].kind == DYNAMIC {
+        let status = states[index].status;
+        let asked = accumulators[index].asked_mass * bodies[index].inv_mass * mass_share(status);
+        let kept = length(accumulators[index].velocity + states[index].velocity);
+        let is_calm = kept <= CALM * params.h * length(params.gravity) * asked;
+        states[index].status = next_status(status, asked - params.mass_per_impulse * kept, is_calm);
+    }
 }

@@ -3,6 +3,7 @@
 
 //#import types
 //#import math
+//#import mass_scale
 //#import constants
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -41,8 +42,10 @@ fn integrate_velocity(index: u32) {
             acceleration += way * ((params.fields[field].acceleration + params.fields[field].force * inv_mass) / distance);
         }
     }
-    let push = acceleration * params.h;
-    let spin = params.h * bodies[index].inv_inertia * torque;
+    // The weight is that of the true mass.
+    let share = mass_share(states[index].status);
+    let push = acceleration * params.h * share;
+    let spin = params.h * bodies[index].inv_inertia * torque * share;
     var velocity = before * (1.0 / (1.0 + params.h * bodies[index].linear_damping));
     var angular_velocity = spin_before * (1.0 / (1.0 + params.h * bodies[index].angular_damping));
     velocity = velocity + push + kept_velocity;
@@ -58,7 +61,7 @@ fn integrate_velocity(index: u32) {
     states[index].velocity = velocity;
     states[index].angular_velocity = angular_velocity;
     if warm {
-        accumulators[index] = Accumulator(kept_velocity - velocity, kept_spin - angular_velocity, 0u);
+        accumulators[index] = Accumulator(kept_velocity - velocity, kept_spin - angular_velocity, accumulators[index].asked_mass);
     }
 }
 

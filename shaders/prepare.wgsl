@@ -3,6 +3,7 @@
 
 //#import types
 //#import math
+//#import mass_scale
 //#import constants
 //#import disc
 //#import manifold_rows
@@ -37,7 +38,7 @@ fn prepare(
     let shape_a = contacts[index].shape_a;
     let shape_b = contacts[index].shape_b;
     let normal = manifolds[index].normal.xy;
-    let preloads = manifolds[index].preloads.xy;
+    var preloads = manifolds[index].preloads.xy;
     let flags = contacts[index].flags;
     let count = flags & POINT_COUNT_MASK;
     var inv = vec4<f32>(bodies[a].inv_mass, bodies[a].inv_inertia, bodies[b].inv_mass, bodies[b].inv_inertia);
@@ -49,6 +50,17 @@ fn prepare(
             inv = vec4<f32>(inv.xy, 0.0, 0.0);
         }
     }
+    let is_scaled = params.mass_per_impulse > 0.0 && ((states[a].status | states[b].status) & MASS_MASK) != 0u;
+    if is_scaled {
+        let share_a = mass_share(states[a].status);
+        let share_b = mass_share(states[b].status);
+        inv *= vec4<f32>(share_a, share_a, share_b, share_b);
+    }
+    let spring = spring_of(shape_a, shape_b);
+    if spring != 0u {
+        preloads = vec2<f32>(0.0);
+    }
+    let unsplit_inv = inv;
     // Shares of hubs: src/stages/color/split.rs.
     var row_a = a;
     var row_b = b;
@@ -60,7 +72,6 @@ fn prepare(
         row_b = select(b, params.body_count + 2u * split + 1u, shares_b > 1u);
         inv *= vec4<f32>(vec2<f32>(f32(shares_a)), vec2<f32>(f32(shares_b)));
     }
-    let is_loaded = max(preloads.x, preloads.y) > MAX_PRELOAD * params.linear_slop;
     let pair = pair_index(shape_a, shape_b);
     var friction = mix_by(params.friction_mix, shapes[shape_a].friction, shapes[shape_b].friction);
     if pair != NONE {
@@ -77,21 +88,30 @@ fn prepare(
     if count > 0u {
         let anchors = manifolds[index].points[0].anchors;
         let point = manifolds[index].points[0].state;
-        separations.x = point.y - preloads.x;
         r_a_0 = select(anchors.xy, normal * shapes[shape_a].radius, round.x);
         r_b_0 = select(anchors.zw, normal * -shapes[shape_b].radius, round.y);
+        if is_scaled {
+            preloads.x *= softening_at(unsplit_inv, states[a].status, states[b].status, r_a_0, r_b_0, normal);
+        }
+        separations.x = point.y - preloads.x;
         impulses = vec4<f32>(select(vec2<f32>(0.0), point.zw, warm), impulses.zw);
     }
     if count > 1u {
         let point = manifolds[index].points[1].state;
+        let anchors = manifolds[index].points[1].anchors;
+        r_a_1 = anchors.xy;
+        if is_scaled {
+            preloads.y *= softening_at(unsplit_inv, states[a].status, states[b].status, r_a_1, anchors.zw, normal);
+        }
         separations.y = point.y - preloads.y;
-        r_a_1 = manifolds[index].points[1].anchors.xy;
         impulses = vec4<f32>(impulses.xy, select(vec2<f32>(0.0), point.zw, warm));
     }
+    let is_loaded = max(preloads.x, preloads.y) > MAX_PRELOAD * params.linear_slop;
     set_constraint(slot, Constraint(
         row_a,
         row_b,
-        flags | select(0u, LOADED, is_loaded) | select(0u, ROUND_A, round.x) | select(0u, ROUND_B, round.y),
+        (flags & ~SPRING_MASK) | (spring << SPRING_SHIFT)
+            | select(0u, LOADED, is_loaded) | select(0u, ROUND_A, round.x) | select(0u, ROUND_B, round.y),
         friction,
         normal,
         separations,
@@ -130,6 +150,18 @@ fn pair_index(shape_a: u32, shape_b: u32) -> u32 {
     let low = min(a, b);
     let high = max(a, b);
     return select(high * (high - 1u) / 2u + low - 1u, NONE, low == 0u);
+}
+
+// Returns the kind of the spring between the materials of two shapes.
+fn spring_of(shape_a: u32, shape_b: u32) -> u32 {
+    if (params.switches & MATERIAL_SPRINGS) == 0u {
+        return 0u;
+    }
+    let a = (shapes[shape_a].kind >> MATERIAL_SHIFT) & MATERIAL_MASK;
+    let b = (shapes[shape_b].kind >> MATERIAL_SHIFT) & MATERIAL_MASK;
+    let high = max(a, b);
+    let index = high * (high + 1u) / 2u + min(a, b);
+    return (params.pair_springs[index >> 5u][(index >> 3u) & 3u] >> ((index & 7u) * 4u)) & 15u;
 }
 
 // Returns the value of a pair if it has one, else the mixed one: `own` is below 0 where the mixing rule holds.

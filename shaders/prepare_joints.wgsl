@@ -3,6 +3,7 @@
 
 //#import types
 //#import math
+//#import mass_scale
 //#import constants
 
 @group(0) @binding(0) var<uniform> params: Params;
@@ -42,13 +43,15 @@ fn prepare_joints(
     let world = (joint.flags & WORLD_A) != 0u;
     var pose_a = Pose(vec2<f32>(0.0), vec2<f32>(1.0, 0.0));
     var inv_mass_a = 0.0;
+    let share_b = mass_share(states[b].status);
     var inv_inertia_a = 0.0;
     if !world {
         pose_a = poses[a];
-        inv_mass_a = bodies[a].inv_mass;
-        inv_inertia_a = bodies[a].inv_inertia;
+        let share_a = mass_share(states[a].status);
+        inv_mass_a = bodies[a].inv_mass * share_a;
+        inv_inertia_a = bodies[a].inv_inertia * share_a;
     }
-    var inv_inertia_b = bodies[b].inv_inertia;
+    var inv_inertia_b = bodies[b].inv_inertia * share_b;
     let pose_b = poses[b];
     let r_a = rotate(pose_a.rotation, joint.anchor_a);
     let r_b = rotate(pose_b.rotation, joint.anchor_b);
@@ -146,7 +149,7 @@ fn prepare_joints(
     joint_frames[index].axis = axis;
     joint_frames[index].inv_mass_a = inv_mass_a;
     joint_frames[index].inv_inertia_a = inv_inertia_a;
-    joint_frames[index].inv_mass_b = bodies[b].inv_mass;
+    joint_frames[index].inv_mass_b = bodies[b].inv_mass * share_b;
     joint_frames[index].inv_inertia_b = inv_inertia_b;
     joint_frames[index].angle = angle;
 }

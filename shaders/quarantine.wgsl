@@ -88,7 +88,7 @@ fn quarantine(
     state.delta_position = vec2<f32>(0.0);
     state.delta_rotation = vec2<f32>(1.0, 0.0);
     states[index] = state;
-    accumulators[index] = Accumulator(-state.velocity, -state.angular_velocity, 0u);
+    accumulators[index] = Accumulator(-state.velocity, -state.angular_velocity, 0.0);
     motions[index] = motion_of(index, state);
     color_masks[index] = 0u;
     for (var slot = 0u; slot < CLAIM_SLOTS; slot += 1u) {

@@ -92,7 +92,12 @@ fn solve_contact(slot: u32, row: Constraint, flags_of_sweep: u32) {
         separation = separations_now(row, Arms(r_a_0, r_b_0, r_a_1, r_b_1));
         set_measured(slot, separation);
     }
-    let softness = select(params.contact_softness, params.fixed_softness, (flags & (FIXED_A | FIXED_B)) != 0u);
+    let is_fixed = (flags & (FIXED_A | FIXED_B)) != 0u;
+    var softness = select(params.contact_softness, params.fixed_softness, is_fixed);
+    if (params.switches & MATERIAL_SPRINGS) != 0u {
+        let kind = (flags & SPRING_MASK) >> SPRING_SHIFT;
+        softness = select(softness, params.springs[2u * kind + select(0u, 1u, is_fixed)], kind != 0u);
+    }
     let fastest = select(params.push_speed, FAR, (flags & LOADED) != 0u);
     let fresh = (sweep_flags & FRESH) != 0u;
     var impulses = select(row.impulses, vec4<f32>(0.0), fresh);

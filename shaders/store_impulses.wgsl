@@ -3,6 +3,7 @@
 
 //#import types
 //#import math
+//#import mass_scale
 //#import constants
 //#import manifold_rows
 
@@ -22,7 +23,7 @@ fn is_quiet(body: u32) -> bool {
 }
 
 // Returns the preloads of a contact with these separations for the next step, m. Both change by the same length.
-fn preloads(index: u32, load: f32, separations: vec2<f32>) -> vec2<f32> {
+fn preloads(index: u32, load: f32, separations: vec2<f32>, softened: f32) -> vec2<f32> {
     var overlap = -separations.x;
     if (contacts[index].flags & POINT_COUNT_MASK) > 1u {
         overlap = -0.5 * (separations.x + separations.y);
@@ -34,12 +35,13 @@ fn preloads(index: u32, load: f32, separations: vec2<f32>) -> vec2<f32> {
     }
     let missing = params.unload_overlap - overlap;
     if missing > 0.0 {
-        return max(old - UNLOAD_RATE * missing, vec2<f32>(0.0));
+        return max(old - UNLOAD_RATE * missing / softened, vec2<f32>(0.0));
     }
     let excess = overlap - slop;
     let is_load = excess > 0.0 && overlap < MAX_PRELOAD * slop;
     if is_load && is_quiet(contacts[index].body_a) && is_quiet(contacts[index].body_b) {
-        return max(min(old + params.preload_rate * excess, vec2<f32>(MAX_PRELOAD * slop)), old);
+        let grown = old + params.preload_rate * excess / softened;
+        return max(min(grown, vec2<f32>(MAX_PRELOAD * slop / softened)), old);
     }
     return old;
 }
@@ -70,7 +72,15 @@ fn store_impulses(
     manifolds[contact].points[1].state = vec4<f32>(point_1.xy, impulses.zw);
     if params.preload_rate > 0.0 {
         let separations = vec2<f32>(point_0.y, point_1.y);
-        manifolds[contact].preloads = vec4<f32>(preloads(contact, impulses.x + impulses.z, separations), 0.0, 0.0);
+        let load = impulses.x + impulses.z;
+        var softened = 1.0;
+        if params.mass_per_impulse > 0.0 && load > 0.0 {
+            let inv = constraints[slot / TILE_LANES].inv_masses[slot % TILE_LANES];
+            softened = softening(
+                inv.x, inv.z, states[contacts[contact].body_a].status, states[contacts[contact].body_b].status,
+            );
+        }
+        manifolds[contact].preloads = vec4<f32>(preloads(contact, load, separations, softened), 0.0, 0.0);
     }
     if (params.switches & SURFACES) != 0u {
         contacts[contact].rolling_impulse = surfaces[slot].rolling_impulse;

@@ -71,6 +71,8 @@ const QUARANTINED: u32 = 1u;
 const ASLEEP: u32 = 2u;
 const WOKEN: u32 = 4u;
 const READY: u32 = 8u;
+const MASS_SHIFT: u32 = 5u;
+const MASS_MASK: u32 = 0xffe0u;
 const QUIET_SHIFT: u32 = 16u;
 const QUIET_MASK: u32 = 0xffff0000u;
 
@@ -96,6 +98,8 @@ const INITIAL: u32 = 2048u;
 const LOADED: u32 = 4096u;
 const ROUND_A: u32 = 32768u;
 const ROUND_B: u32 = 65536u;
+const SPRING_SHIFT: u32 = 17u;
+const SPRING_MASK: u32 = 0xe0000u;
 
 const ACCUMULATE: u32 = 1u;
 const RECYCLE: u32 = 2u;
@@ -109,6 +113,7 @@ const MOVING_WALLS: u32 = 512u;
 const BULLETS: u32 = 1024u;
 const SLEEP: u32 = 2048u;
 const MATERIAL_PAIRS: u32 = 4096u;
+const MATERIAL_SPRINGS: u32 = 8192u;
 const SURFACES: u32 = 448u;
 
 const MIX_MIN: u32 = 0u;
@@ -235,10 +240,12 @@ struct Params {
     max_disc_spin: f32,
     friction_mix: u32,
     restitution_mix: u32,
-    pad: u32,
+    mass_per_impulse: f32,
     pair_friction: array<vec4<f32>, 34>,
     pair_kinetic_friction: array<vec4<f32>, 34>,
     pair_restitution: array<vec4<f32>, 34>,
+    springs: array<vec4<f32>, 16>,
+    pair_springs: array<vec4<u32>, 5>,
     late_planes: array<vec4<u32>, 4>,
     fields: array<FieldData, 4>,
     levels: array<Level, 24>,
@@ -299,7 +306,7 @@ struct BodyMotion {
 struct Accumulator {
     velocity: vec2<f32>,
     angular_velocity: f32,
-    pad: u32,
+    asked_mass: f32,
 }
 
 struct ShapeData {

@@ -3,6 +3,7 @@
 
 //#import types
 //#import math
+//#import mass_scale
 //#import sweep
 
 fn warm_start_contact(slot: u32) {
@@ -19,11 +20,19 @@ fn warm_start_contact(slot: u32) {
     if (params.switches & SURFACES) != 0u {
         rolling = surfaces[slot].rolling_impulse;
     }
+    var masses = vec2<f32>(0.0);
+    if params.mass_per_impulse > 0.0 && row.inv.x > 0.0 && row.inv.z > 0.0 {
+        let wanted = params.mass_per_impulse * (impulses.x + impulses.z);
+        let own = 1.0 / row.inv.xz;
+        let shares = vec2<f32>(mass_share(states[row.body_a].status), mass_share(states[row.body_b].status));
+        masses = min(vec2<f32>(wanted), max(SCALED_FLOOR * shares * own, SCALED_SPREAD * own.yx));
+    }
     if (row.flags & FIXED_A) == 0u {
         let a = row.body_a;
         let spin = cross_2d(r_a_0, impulse_0) + cross_2d(r_a_1, impulse_1) + rolling;
         accumulators[a].velocity -= impulse * row.inv.x;
         accumulators[a].angular_velocity -= row.inv.y * spin;
+        accumulators[a].asked_mass = max(accumulators[a].asked_mass, masses.x);
     }
     if (row.flags & FIXED_B) == 0u {
         let b = row.body_b;
@@ -32,6 +41,7 @@ fn warm_start_contact(slot: u32) {
         let spin = cross_2d(r_b_0, impulse_0) + cross_2d(r_b_1, impulse_1) + rolling;
         accumulators[b].velocity += impulse * row.inv.z;
         accumulators[b].angular_velocity += row.inv.w * spin;
+        accumulators[b].asked_mass = max(accumulators[b].asked_mass, masses.y);
     }
 }
 

@@ -204,6 +204,21 @@ pub const MAX_TREE: usize = 256;
 /// Most hinges beyond those of a tree that its bodies may have, which are swept. More: a net is not a tree.
 pub const MAX_LOOPS: usize = 4;
 
+// ── Mass scaling ──
+
+/// Overlap up to which the most loaded contact of a body is pressed, as a share of the slop: then its mass is scaled
+/// ([`crate::mass_scale`]). Less: more bodies are heavier than they are. More: small stones sink into large ones.
+pub const SCALED_OVERLAP: f32 = 0.6;
+/// Sum of the forces of a body's contacts, as a share of the weight of the mass that they ask for, above which the body
+/// is hit and not loaded: then its mass shrinks to its own. Less: small stones in heaps that settle lose their mass.
+/// More: impacts change the momentum.
+pub const CALM: f32 = 4.0;
+/// Factor up to which the mass of any loaded body grows. More: tall heaps of equal bodies that fall fall apart.
+pub const SCALED_FLOOR: f32 = 4.0;
+/// Share of the scaled mass of a neighbour up to which a body's mass grows. At 1 the mass of one heavy body would
+/// spread through a whole heap.
+pub const SCALED_SPREAD: f32 = 0.9;
+
 // ── Motion ──
 
 /// Largest speed, m/s; faster bodies are slowed to it. Box2D. Above it a step moves a body by more than 6 m.

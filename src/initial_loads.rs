@@ -13,20 +13,22 @@
 //!    that lean on each other, and what does not stand and falls.
 //!
 //! Each contact then has the impulses of one substep, with which the first step begins, and preloads
-//! ([`store_impulses`](crate::stages::store_impulses)) by which its springs carry them where the bodies are. Bodies
-//! that move, have joints or hover take no part: they begin without loads.
+//! ([`store_impulses`](crate::stages::store_impulses)) by which its springs carry them where the bodies are; and each
+//! body has the mass that its load asks for ([`mass_scale`](crate::mass_scale)). Bodies that move, have joints or hover
+//! take no part: they begin without loads.
 //!
 //! The host does this for either engine, once a world: both begin with the same bits.
 
 use glam::{DMat3, Vec2};
 
 use crate::constants::{HELD_SHARE, NEAR_SHARE, STEEP};
+use crate::mass_scale::{grown_status, mass_share};
 use crate::math::{cross, cross_scalar, right_perp};
 use crate::population::ends;
 use crate::scene::Compiled;
 use crate::stages::color::split::Splits;
 use crate::stages::prepare::{ContactConstraint, prepare_contact, prepare_surface};
-use crate::stages::{bin, bound, collide, color, integrate_velocities, pair, solve};
+use crate::stages::{bin, bound, collide, color, integrate_velocities, pair, solve, warm_start};
 use crate::tables::Tables;
 use crate::types::{
     ASLEEP, Accumulator, BodyData, BodyMotion, BodyState, Contact, Counters, DYNAMIC, DYNAMIC_COLORS, FIXED_A, FIXED_B,
@@ -44,6 +46,8 @@ const FREE_SHARE: f64 = 1e-9;
 const MAX_INITIAL_SWEEPS: usize = 4096;
 const MAX_INITIAL_VISITS: usize = 2_000_000;
 const MIN_INITIAL_SWEEPS: usize = 8;
+/// Most passes that find the masses of bodies: each reaches the neighbours of the last one.
+const MAX_GROWTHS: usize = 64;
 /// Most shapes in the cell of a shape, on average. Those of a heap are fewer than ten.
 const MAX_CELL_SHAPES: u64 = 64;
 
@@ -56,6 +60,8 @@ pub struct InitialContacts {
     pub contacts: Vec<Contact>,
     /// Manifold of each contact, with impulses and preloads.
     pub manifolds: Vec<Manifold>,
+    /// State of each body, with the mass that its load asks for.
+    pub states: Vec<BodyState>,
 }
 
 /// Returns the contacts with which a world begins, or `None` if nothing in it carries a load.
@@ -73,11 +79,12 @@ pub fn initial_contacts(compiled: &Compiled) -> Option<InitialContacts> {
     heap.sweep();
     let splits = first_splits(params, &tables);
     heap.write(&splits, &tables.contacts, &mut tables.manifolds);
+    heap.scale_masses(&mut tables.states);
     for contact in &mut tables.contacts {
         contact.flags |= INITIAL;
     }
-    let Tables { pair_starts, contacts, manifolds, .. } = tables;
-    Some(InitialContacts { pair_starts, contacts, manifolds })
+    let Tables { pair_starts, contacts, manifolds, states, .. } = tables;
+    Some(InitialContacts { pair_starts, contacts, manifolds, states })
 }
 
 /// Returns true for a dynamic body without velocity, awake.
@@ -300,6 +307,33 @@ impl<'a> Heap<'a> {
                 |(now, then): (&BodyState, &BodyState)| (Vec2::from(now.velocity) - Vec2::from(then.velocity)).length();
             if self.states.iter().zip(&before).map(change).fold(0.0, f32::max) <= self.held {
                 break;
+            }
+        }
+    }
+
+    /// Gives bodies the masses that their loads ask for.
+    fn scale_masses(&self, states: &mut Vec<BodyState>) {
+        let Compiled { params, bodies, .. } = self.compiled;
+        if params.mass_per_impulse == 0.0 {
+            return;
+        }
+        let mut constraints = self.constraints.clone();
+        for _ in 0..MAX_GROWTHS {
+            let mut sums = vec![Accumulator::default(); bodies.len()];
+            warm_start::warm_start(params, &Splits::default(), &constraints, &self.surfaces, states, &mut sums);
+            let mut is_changed = false;
+            for ((body, sum), state) in bodies.iter().zip(&sums).zip(&mut *states) {
+                let status = grown_status(params, body, sum, state);
+                is_changed |= status != state.status;
+                state.status = status;
+            }
+            if !is_changed {
+                break;
+            }
+            for (scaled, c) in constraints.iter_mut().zip(&self.constraints) {
+                let [share_a, share_b] = [c.body_a, c.body_b].map(|body| mass_share(states[body as usize].status));
+                scaled.inv_mass_a = c.inv_mass_a * share_a;
+                scaled.inv_mass_b = c.inv_mass_b * share_b;
             }
         }
     }

@@ -96,6 +96,7 @@ mod host;
 mod initial_loads;
 mod lanes;
 pub mod low_level;
+mod mass_scale;
 mod math;
 mod mover;
 mod population;

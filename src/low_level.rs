@@ -69,7 +69,7 @@
 //!                       surfaces
 //! continuous            ccd_bodies cell_ends cell_shapes counters   ccd_bodies counters states
 //!                       partners poses shapes states vertices
-//! finalize              bodies poses states                         poses
+//! finalize              accumulators bodies poses states            poses states
 //! sleep                 bodies contacts contacts_previous counters  contacts contacts_previous counters island_flags
 //!                       island_flags islands joint_states joints    islands manifolds_previous merged_starts
 //!                       manifolds manifolds_previous merged_starts  sleeping sleeping_starts states

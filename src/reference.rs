@@ -144,6 +144,7 @@ impl Reference {
             self.tables.pair_starts = initial.pair_starts;
             self.tables.contacts = initial.contacts;
             self.tables.manifolds = initial.manifolds;
+            self.tables.states = initial.states;
         }
         let Tables { contacts, contacts_previous, manifolds, manifolds_previous, .. } = &mut self.tables;
         std::mem::swap(contacts, contacts_previous);
@@ -236,7 +237,7 @@ impl Reference {
                 );
             }
 
-            Stage::WarmStart => warm_start::warm_start(splits, constraints, surfaces, states, accumulators),
+            Stage::WarmStart => warm_start::warm_start(params, splits, constraints, surfaces, states, accumulators),
             Stage::WarmStartJoints => warm_start_joints::warm_start_joints(
                 joint_starts,
                 joint_frames,
@@ -285,7 +286,7 @@ impl Reference {
                     *nudge,
                 );
             }
-            Stage::Finalize => finalize::finalize(bodies, states, poses),
+            Stage::Finalize => finalize::finalize(params, bodies, accumulators, states, poses),
             Stage::Sleep => sleep::sleep(compiled, tables),
         }
     }

@@ -414,12 +414,12 @@ const GOLDEN: &[(&str, usize, u64)] = &[
     ("bouncing_ball", 120, 0xd36f_d266_eb12_7633),
     ("large_pyramid:base=12", 120, 0xd908_0cac_cb44_539a),
     ("vertical_stack", 120, 0xd5d8_802a_d040_22a9),
-    ("smash:columns=16,rows=12,speed=100", 120, 0x04bd_3c85_854f_d8fe),
-    ("tumbler:grid=10", 120, 0x52a3_b965_2703_3bec),
+    ("smash:columns=16,rows=12,speed=100", 120, 0x8791_e506_c499_24c0),
+    ("tumbler:grid=10", 120, 0x36f3_bddd_0763_f4b6),
     ("card_house", 120, 0x69a7_1d57_4cf0_e4bc),
-    ("circle_stack", 120, 0x7c10_ba9e_7be1_2170),
+    ("circle_stack", 120, 0xf3ca_f359_2895_1dc8),
     ("domino", 120, 0x9116_1558_e3b6_9c6c),
-    ("confined:grid=20", 120, 0x07e8_9b67_6105_27a0),
+    ("confined:grid=20", 120, 0x1a76_5028_c5e9_14ac),
 ];
 
 #[test]

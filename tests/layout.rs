@@ -86,8 +86,8 @@ structs! {
         max_speed, max_spin, projection_rate, max_correction, linear_slop, switches, level_count, color_blocks,
         half_plane_count, joint_count, sleep_speed, sleep_steps, stick_speed, preload_rate, exclusion_heads, exclusion_links,
         field_count, late_plane_count, pressing_threshold, impact_time, fixed_levels, unload_overlap,
-        max_disc_spin, friction_mix, restitution_mix, pad, pair_friction, pair_kinetic_friction,
-        pair_restitution, late_planes, fields, levels,
+        max_disc_spin, friction_mix, restitution_mix, mass_per_impulse, pair_friction, pair_kinetic_friction,
+        pair_restitution, springs, pair_springs, late_planes, fields, levels,
     }
     FieldData { position, force, acceleration, core, pad_0, pad_1 }
     Sweep { first_color, end_color, flags, round }
@@ -99,7 +99,7 @@ structs! {
     Pose { position, rotation }
     BodyState { velocity, angular_velocity, status, delta_position, delta_rotation }
     BodyMotion { moved, turned, extent }
-    Accumulator { velocity, angular_velocity, pad }
+    Accumulator { velocity, angular_velocity, asked_mass }
     ShapeData {
         half, radius, kind, offset, rotation, friction, restitution, body, level, category, mask, group, bound,
         kinetic_friction, tangent_speed, rolling_resistance, first_vertex,
@@ -140,11 +140,11 @@ constants! {
     NONE LANES COLOR_BLOCK TILE_LANES DYNAMIC_COLORS OVERFLOW_COLOR FIXED_COLORS_START COLOR_COUNT CLAIM_SLOTS MAX_COLOR_ROUNDS
     MIN_SPLIT_SHAPES MAX_SPLITS SHARE_CHUNK SPLIT_COUNT HUB_COUNT SHARE_COUNT HUB_WORDS SPLIT_DONE HUB_A HUB_B
     CIRCLE BOX GEOMETRY_MASK FIXED_SHAPE KINEMATIC_SHAPE JOINED_SHAPE BULLET_SHAPE NO_SHAPE MOVING_WALLS BULLETS
-    ONLY_BULLETS STATIC KINEMATIC DYNAMIC VACANT QUARANTINED ASLEEP WOKEN READY QUIET_SHIFT QUIET_MASK SLEEP
+    ONLY_BULLETS STATIC KINEMATIC DYNAMIC VACANT QUARANTINED ASLEEP WOKEN READY MASS_SHIFT MASS_MASK QUIET_SHIFT QUIET_MASK SLEEP
     ISLAND_WAKE ISLAND_BLOCKED AWAKE_HALF_PLANE UPRIGHT_SHAPE LINK_SHAPE ONE_WAY_SHAPE
-    POINT_COUNT_MASK FIXED_A FIXED_B RECYCLED CACHED TOUCHED MARKED PAST_COLOR_SHIFT SENSOR OVERLAPS IMPACT INITIAL LOADED ROUND_A ROUND_B SENSOR_SHAPE
+    POINT_COUNT_MASK FIXED_A FIXED_B RECYCLED CACHED TOUCHED MARKED PAST_COLOR_SHIFT SENSOR OVERLAPS IMPACT INITIAL LOADED ROUND_A ROUND_B SPRING_SHIFT SPRING_MASK SENSOR_SHAPE
     EVENT_BEGIN EVENT_END EVENT_SENSOR_BEGIN EVENT_SENSOR_END EVENT_JOINT_BROKE BREAK_TOLD
-    ACCUMULATE RECYCLE FORCE_OVERFLOW MIX_MIN MIX_MAX MIX_GEOMETRIC MIX_MEAN MIX_PRODUCT MATERIAL_PAIRS WARM_START BOUNCES
+    ACCUMULATE RECYCLE FORCE_OVERFLOW MIX_MIN MIX_MAX MIX_GEOMETRIC MIX_MEAN MIX_PRODUCT MATERIAL_PAIRS MATERIAL_SPRINGS WARM_START BOUNCES
     USE_BIAS USE_FRICTION WITHDRAW DEPOSIT LEAVE_IMPACTS FRESH MEASURED OVERFLOW_CONTACTS
     POLYGON HALF_PLANE HALF_PLANE_ROW MATERIAL_SHIFT MATERIAL_MASK VERTEX_COUNT_SHIFT MAX_VERTICES KINETIC_FRICTION CONVEYORS ROLLING SURFACES
     COMMAND_IMPULSE COMMAND_ANGULAR_IMPULSE COMMAND_FORCE COMMAND_TORQUE COMMAND_VELOCITY COMMAND_ANGULAR_VELOCITY
@@ -277,7 +277,7 @@ fn the_lists_are_complete() {
     assert_eq!(structs, rust_structs().keys().collect::<Vec<_>>());
     let mut constants = declared("pub const ");
     // Array lengths are compared with those of the WGSL arrays.
-    let lengths = ["MAX_LEVELS", "MAX_FIELDS", "MAX_LATE_PLANES", "MAX_MATERIALS", "MAX_MATERIAL_PAIRS"];
+    let lengths = ["MAX_LEVELS", "MAX_FIELDS", "MAX_LATE_PLANES", "MAX_MATERIALS", "MAX_MATERIAL_PAIRS", "MAX_SPRINGS"];
     constants.retain(|name| !lengths.contains(name));
     assert_eq!(constants, rust_constants().keys().collect::<Vec<_>>());
 }
@@ -332,7 +332,7 @@ macro_rules! numbers {
 
 numbers! {
     MIN_LENGTH RECYCLE_COS FACE_PREFERENCE EDGE_PREFERENCE LINK_SLACK LINK_OVERLAP PARALLEL MIN_CORNER_ANGLE ROUNDING GAP
-    MAX_PRELOAD UNLOAD_SHARE UNLOAD_RATE MAX_SWING MIN_DETERMINANT
+    MAX_PRELOAD UNLOAD_SHARE UNLOAD_RATE CALM SCALED_FLOOR SCALED_SPREAD MAX_SWING MIN_DETERMINANT
     MAX_ANGULAR_CORRECTION MAX_SUM FAR CORE STOUT STOP_SHARE STOP_THICKNESS STOP_EXTENT STOP_TOLERANCE TOUCH MAX_ADVANCES
     MOVED_SHARE MAX_QUIET RAY_SLACK SLICE_CELLS
 }

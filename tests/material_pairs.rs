@@ -394,7 +394,7 @@ fn mistakes_are_named_with_their_place() {
         ),
         (
             |s| s.material_pairs[1].friction = None,
-            "material_pairs[1]: has neither friction nor restitution; expected at least one of them",
+            "material_pairs[1]: has neither friction, restitution nor contact_hertz; expected at least one of them",
         ),
         (
             |s| s.bodies[0].shapes[0].material.index = Some(9),

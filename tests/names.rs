@@ -449,7 +449,7 @@ fn a_long_function_is_noticed() {
 /// Modules of the library from the ground up, also in ARCHITECTURE.md.
 const LAYERS: [&[&str]; 11] = [
     &["cancel", "constants", "device_error", "hash", "math", "types"],
-    &["body_rows", "lanes", "scene", "tables"],
+    &["body_rows", "lanes", "mass_scale", "scene", "tables"],
     &["population", "stages", "step", "threads"],
     &["command", "event", "initial_loads", "query", "snapshot"],
     &["body_view", "explosion", "geometry", "state", "world_error"],

@@ -278,6 +278,23 @@ def settings(drystone: Drystone) -> None:
     for on in (False, True):
         scene = drystone.scene("vertical_stack:count=200", initial_loads=on)
         drystone.picture(f"initial_loads-{'on' if on else 'off'}", scene, 1200, tall, "--view=-60,-2,60,205")
+        drystone.picture(f"mass_scaling-{'on' if on else 'off'}", drystone.scene("mixed_sizes", mass_scaling=on), 900,
+                         "240x200", "--view=-3,0,3,5")
+    rows = []
+    heavy = world("a heavy box", [GROUND, box(0, 0.5), box(0, 1.55, density=1000)])
+    for label, scene, steps in (
+            ("`mixed_sizes`, 15 s", drystone.scene("mixed_sizes"), 900),
+            ("a box dropped by 5 cm on one of a thousandth of its mass, 5 s", heavy, 300),
+            ("`large_pyramid:base=150` without loads at the start, 10 s",
+             drystone.scene("large_pyramid:base=150", initial_loads=False), 600),
+            ("`tumbler`, 10 s", drystone.scene("tumbler"), 600), ("`junkyard`, 10 s", drystone.scene("junkyard"), 600)):
+        cells = [label]
+        for on in (False, True):
+            chosen = scene | {"settings": scene.get("settings", {}) | {"mass_scaling": on}}
+            metrics = drystone.run(chosen, steps)["metrics"]
+            cells.append(", ".join(f"{1e3 * metrics[key]:.3g}" for key in ("max_penetration", "mean_penetration")))
+        rows.append(cells)
+    table("settings.md", "masses", ["deepest and mean overlap, mm", "off", "on"], rows)
     for share in (0.01, 0.2, 1):
         scene = drystone.scene("overlap_recovery:base=6", mode="baumgarte", baumgarte=share)
         drystone.picture(f"baumgarte-{share:g}", scene, 60, "240x200", "--view=-9,-1,9,14")
@@ -376,22 +393,27 @@ def heaps(drystone: Drystone) -> None:
         lines.append((label, line))
     plot("heap_rows", "rows of the pyramid", "deepest overlap after 10 s, mm", lines)
 
-    lines = [("deepest", []), ("mean", [])]
-    for substeps in (2, 4, 8, 16, 32):
-        metrics = drystone.run(drystone.scene("mixed_sizes", substeps=substeps), 900)["metrics"]
-        for (_, line), key in zip(lines, ("max_penetration", "mean_penetration"), strict=True):
-            line.append((float(substeps), 1e3 * metrics[key]))
+    keys = ("max_penetration", "mean_penetration")
+    lines = []
+    for label, on in (("", True), (", true masses", False)):
+        both = [(f"deepest{label}", []), (f"mean{label}", [])]
+        for substeps in (2, 4, 8, 16, 32):
+            scene = drystone.scene("mixed_sizes", substeps=substeps, mass_scaling=on)
+            metrics = drystone.run(scene, 900)["metrics"]
+            for (_, line), key in zip(both, keys, strict=True):
+                line.append((float(substeps), 1e3 * metrics[key]))
+        lines += both
     drystone.picture("mixed_sizes", drystone.scene("mixed_sizes"), 900, "480x480")
     plot("mixed_substeps", "substeps", "overlap after 15 s, mm", lines, log_x=True, log_y=True)
 
     rows = []
     for ratio in (1, 2, 4, 8, 16):
         cells = [f"1 : {ratio}"]
-        for substeps in (4, 16):
-            metrics = drystone.run(drystone.scene(f"mixed_sizes:ratio={ratio}", substeps=substeps), 900)["metrics"]
-            cells += [f"{1e3 * metrics['max_penetration']:.3g} mm", f"{1e3 * metrics['mean_penetration']:.3g} mm"]
+        for on in (True, False):
+            metrics = drystone.run(drystone.scene(f"mixed_sizes:ratio={ratio}", mass_scaling=on), 900)["metrics"]
+            cells += [f"{1e3 * metrics[key]:.3g} mm" for key in keys]
         rows.append(cells)
-    table("heaps.md", "ratios", ["sizes", "4 substeps: deepest", "mean", "16 substeps: deepest", "mean"], rows)
+    table("heaps.md", "ratios", ["sizes", "deepest", "mean", "true masses: deepest", "mean"], rows)
 
     rows = []
     for file in sorted((DOCS.parent / "benches/results").glob("*/quality.json")):

@@ -177,6 +177,13 @@ impl Block {
         let rows: &[[f32; WIDTH]; ROWS] = bytemuck::cast_ref(self);
         [rows[17][lane], rows[18][lane], rows[27][lane], rows[28][lane]]
     }
+
+    /// Returns the inverse masses of the bodies of one lane.
+    #[inline(always)]
+    #[must_use]
+    pub fn inv_masses(&self, lane: usize) -> [f32; 2] {
+        [self.inv_mass_a.0[lane], self.inv_mass_b.0[lane]]
+    }
 }
 
 impl Bounce {

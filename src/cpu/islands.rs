@@ -84,7 +84,7 @@ pub struct IslandBatches {
     /// Solver memory of each thread.
     scratches: Vec<Mutex<IslandScratch>>,
     /// Result of each contact, if several threads work.
-    returned: Rows<Returned, 3>,
+    returned: Rows<Returned, 4>,
     room: ThreadCapacity,
     /// Number of batches in the last step.
     count: usize,
@@ -144,18 +144,19 @@ struct Returned {
     rolling: f32,
     /// [`ROLLS`] and [`HAS_IMPACT`].
     marks: u32,
+    inv_masses: [f32; 2],
 }
 
 impl Returned {
-    fn of(ContactImpulses { points, has_impact, rolling }: ContactImpulses) -> Self {
+    fn of(ContactImpulses { points, has_impact, rolling, inv_masses }: ContactImpulses) -> Self {
         let marks = if rolling.is_some() { ROLLS } else { 0 } | if has_impact { HAS_IMPACT } else { 0 };
-        Self { impulses: points, rolling: rolling.unwrap_or(0.0), marks }
+        Self { impulses: points, rolling: rolling.unwrap_or(0.0), marks, inv_masses }
     }
 
     fn impulses(self) -> ContactImpulses {
-        let Self { impulses, rolling, marks } = self;
+        let Self { impulses, rolling, marks, inv_masses } = self;
         let (rolling, has_impact) = ((marks & ROLLS != 0).then_some(rolling), marks & HAS_IMPACT != 0);
-        ContactImpulses { points: impulses, has_impact, rolling }
+        ContactImpulses { points: impulses, has_impact, rolling, inv_masses }
     }
 }
 
@@ -558,7 +559,7 @@ impl IslandScratch {
         let alone = Threads::default();
         let sweep = &mut constraints.by(&alone, counters, Shares { splits, hubs, states, accumulators });
         match op.stage {
-            Stage::WarmStart => warm_start(sweep, accumulators, surfaces),
+            Stage::WarmStart => warm_start(params, sweep, states, accumulators, surfaces),
             Stage::IntegrateVelocities => {
                 integrate_velocities_of(listed_bodies, params, bodies, poses, states, accumulators);
             }

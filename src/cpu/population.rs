@@ -117,6 +117,7 @@ impl WorldEngine for CpuWorld {
         self.current.pair_starts.clone_from(&initial.pair_starts);
         self.current.contacts.clone_from(&initial.contacts);
         self.current.manifolds.clone_from(&initial.manifolds);
+        self.bodies.states = Rows::new(&initial.states);
         Ok(())
     }
 }

@@ -173,7 +173,7 @@ impl CpuWorld {
                 let accumulators = accumulators.alone();
                 for (group, batch) in constraints.batches(counters) {
                     around_split(splits, group, &*states, accumulators, || {
-                        warm_start_batch(batch, accumulators, surfaces);
+                        warm_start_batch(params, batch, &*states, accumulators, surfaces);
                     });
                 }
             }
@@ -189,7 +189,7 @@ impl CpuWorld {
                 let shares = Shares { splits, hubs: splits.hubs(), states, accumulators };
                 let sweep = &mut constraints.by(sweepers, counters, shares);
                 match op.stage {
-                    Stage::WarmStart => warm_start(sweep, &*accumulators, surfaces),
+                    Stage::WarmStart => warm_start(params, sweep, &*states, &*accumulators, surfaces),
                     Stage::Project => project(params, states, sweep),
                     Stage::Restitution => {
                         if op.flags == 0 {
@@ -259,7 +259,10 @@ impl CpuWorld {
                 let scratch = &mut scratch.continuous;
                 counters.continuous = continuous(threads, compiled, tables, grid, None, scratch);
             }
-            Stage::Finalize => finalize(threads, &compiled.bodies, &tables.states, &mut tables.poses),
+            Stage::Finalize => {
+                let BodyTables { poses, states, accumulators, .. } = tables;
+                finalize(threads, &compiled.params, &compiled.bodies, accumulators, states, poses);
+            }
             _ => {
                 let (joint_states, states) = (&joint_tables.states, &tables.states);
                 sleep(threads, compiled, joint_states, current, states, sleepers, counters, &mut scratch.sleep);

@@ -126,7 +126,7 @@ impl CpuWorld {
             for op in ops {
                 let begin = (is_timed && worker.is_first()).then(Instant::now);
                 match op.stage {
-                    Stage::WarmStart => warm_start(worker, &*accumulators, surfaces),
+                    Stage::WarmStart => warm_start(params, worker, &*states, &*accumulators, surfaces),
                     Stage::IntegrateVelocities => worker.for_bodies(|first, end| {
                         integrate_velocities_in(first, end, params, bodies, poses, &*states, &*accumulators);
                     }),

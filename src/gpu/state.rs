@@ -148,6 +148,7 @@ pub(super) fn begun(parity: usize, initial: &InitialContacts) -> Writes {
     writes.all(at_parity("pair_starts", parity), &initial.pair_starts);
     writes.all(at_parity("contacts", parity), &initial.contacts);
     writes.all(at_parity("manifolds", parity), &initial.manifolds);
+    writes.all("states", &initial.states);
     // A world that waits while others step has as many contacts copied.
     #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
     writes.push("counters", offset_of!(Counters, contacts) as u64, &[initial.contacts.len() as u32]);

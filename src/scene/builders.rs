@@ -75,6 +75,14 @@ impl Settings {
         self
     }
 
+    /// Returns the settings with mass scaling on or off: bodies that are squeezed between others count with more mass,
+    /// as by default, or with their own.
+    #[must_use]
+    pub fn mass_scaling(mut self, on: bool) -> Self {
+        self.mass_scaling = on;
+        self
+    }
+
     /// Returns the settings with the accumulated impulse clamped, or each increment, which is wrong.
     #[must_use]
     pub fn accumulate(mut self, on: bool) -> Self {

@@ -61,10 +61,18 @@ pub struct NamedMaterial {
     pub name: String,
     /// Values that shapes of this material have, unless they change them, and its own index.
     pub material: Material,
+    /// Soft mode: stiffness of the contacts of its shapes, Hz, as
+    /// [`Settings::contact_hertz`](crate::Settings::contact_hertz); the softer of two materials counts. `None`: that of
+    /// the other material, or of the settings. A world with such a stiffness has no
+    /// [mass scaling](crate::Settings::mass_scaling).
+    pub contact_hertz: Option<f32>,
+    /// Soft mode: damping ratio of these contacts, above 0; `contact_hertz` must be given too. `None`:
+    /// [`Settings::contact_damping_ratio`](crate::Settings::contact_damping_ratio).
+    pub contact_damping_ratio: Option<f32>,
 }
 
-/// Friction and restitution between shapes of two materials, in place of those by the mixing rules; also of a material
-/// with itself. Values that are not given are mixed.
+/// Friction, restitution and stiffness between shapes of two materials, in place of those by the mixing rules; also of
+/// a material with itself. Values that are not given are mixed.
 ///
 /// ```
 /// use drystone::{Body, Material, MaterialPair, Scene, Shape, World};
@@ -95,6 +103,12 @@ pub struct MaterialPair {
     pub kinetic_friction: Option<f32>,
     /// Restitution, 0 – 1. `None`: mixed.
     pub restitution: Option<f32>,
+    /// Soft mode: stiffness of their contacts, Hz. `None`: that of the softer material
+    /// ([`NamedMaterial::contact_hertz`]).
+    pub contact_hertz: Option<f32>,
+    /// Soft mode: damping ratio of their contacts, above 0; `contact_hertz` must be given too. `None`: that of the
+    /// settings.
+    pub contact_damping_ratio: Option<f32>,
 }
 
 impl MaterialPair {
@@ -118,6 +132,13 @@ impl MaterialPair {
         self
     }
 
+    /// Returns the pair with contacts of this stiffness, Hz, and damping ratio.
+    #[must_use]
+    pub fn contact_softness(mut self, hertz: f32, damping_ratio: f32) -> Self {
+        (self.contact_hertz, self.contact_damping_ratio) = (Some(hertz), Some(damping_ratio));
+        self
+    }
+
     /// Returns the pair with this restitution, 0 – 1.
     #[must_use]
     pub fn restitution(mut self, restitution: f32) -> Self {
@@ -132,13 +153,59 @@ impl Scene {
     pub fn add_material(&mut self, name: impl Into<String>, material: Material) -> Material {
         let index = u8::try_from(self.materials.len()).unwrap_or(u8::MAX);
         let material = Material { index: Some(index), ..material };
-        self.materials.push(NamedMaterial { name: name.into(), material });
+        self.materials.push(NamedMaterial {
+            name: name.into(),
+            material,
+            contact_hertz: None,
+            contact_damping_ratio: None,
+        });
         material
     }
 
     /// Adds friction and restitution of a pair of materials.
     pub fn add_material_pair(&mut self, pair: MaterialPair) {
         self.material_pairs.push(pair);
+    }
+
+    /// Returns the stiffness, Hz, and the damping ratio of contacts between two materials, numbered from 1, 0 for
+    /// shapes without a named one. `None`: those of the settings.
+    pub(super) fn contact_spring(&self, a: usize, b: usize) -> Option<(f32, f32)> {
+        let of = |place: usize| self.materials.get(place.checked_sub(1)?);
+        let is_pair = |pair: &&MaterialPair| {
+            let places = pair.materials.each_ref().map(|name| self.material_place(name).map(|place| place + 1));
+            places == [Some(a), Some(b)] || places == [Some(b), Some(a)]
+        };
+        let own = self
+            .material_pairs
+            .iter()
+            .find(is_pair)
+            .and_then(|pair| pair.contact_hertz.map(|hertz| (hertz, pair.contact_damping_ratio)));
+        let softer = || {
+            let springs = [a, b]
+                .into_iter()
+                .filter_map(of)
+                .filter_map(|material| material.contact_hertz.map(|hertz| (hertz, material.contact_damping_ratio)));
+            springs.min_by(|x, y| x.0.total_cmp(&y.0))
+        };
+        let (hertz, damping_ratio) = own.or_else(softer)?;
+        Some((hertz, damping_ratio.unwrap_or(self.settings.contact_damping_ratio)))
+    }
+
+    /// Returns the different springs of contacts that the materials give, and for each pair `a ≤ b` of them, 0 for
+    /// shapes without a named one, the kind of its spring: 0 for that of the settings, 1 for the first of the list.
+    pub(super) fn contact_springs(&self) -> (Vec<(f32, f32)>, Vec<([usize; 2], usize)>) {
+        let (mut springs, mut kinds) = (Vec::new(), Vec::new());
+        for b in 0..=self.materials.len() {
+            for a in 0..=b {
+                let Some(spring) = self.contact_spring(a, b) else { continue };
+                let found = springs.iter().position(|&known| known == spring).unwrap_or_else(|| {
+                    springs.push(spring);
+                    springs.len() - 1
+                });
+                kinds.push(([a, b], found + 1));
+            }
+        }
+        (springs, kinds)
     }
 
     /// Returns the material with this name.

@@ -179,6 +179,11 @@ pub struct Settings {
     /// and heaps sink until these carry them, a pyramid of 100 rows by 0.3 m. Finding the loads takes about as long as
     /// a few steps.
     pub initial_loads: bool,
+    /// Soft mode without [`Self::contact_hertz`]: bodies that are squeezed between others count with more mass than
+    /// they have, so that small ones carry large ones. Without it a stone under one 64 times its mass is pressed into
+    /// it. Equal bodies count with up to four times their mass, from about 11 times their weight on a contact on. While
+    /// they are squeezed, what pushes them from one side moves them less.
+    pub mass_scaling: bool,
     /// Clamp the accumulated impulse, not each increment. Off is wrong on purpose: `examples/clamping.rs` shows the
     /// error.
     pub accumulate: bool,
@@ -237,6 +242,7 @@ impl Default for Settings {
             relax: true,
             warm_start: true,
             initial_loads: true,
+            mass_scaling: true,
             accumulate: true,
             baumgarte: DEFAULT_BAUMGARTE,
             contact_hertz: None,

@@ -1,17 +1,25 @@
-//! **finalize**: adds the motion of the step to the poses.
+//! **finalize**: adds the motion of the step to the poses, and finds the mass of each body in the next.
 //!
-//! Reads bodies and states (deltas); writes poses. Visits one body after the other. The rotation is normalised, or it
-//! would drift; the pose of a sleeping body keeps its bits.
+//! Reads bodies, accumulators and states (deltas); writes poses and states (masses). Visits one body after the other.
+//! The rotation is normalised, or it would drift; the pose of a sleeping body keeps its bits.
 
 use glam::Vec2;
 
+use crate::mass_scale::next_status;
 use crate::math::mul_rotation;
-use crate::types::{ASLEEP, BodyData, BodyState, Pose, QUARANTINED, STATIC};
+use crate::types::{ASLEEP, Accumulator, BodyData, BodyState, Params, Pose, QUARANTINED, STATIC};
 
-/// Moves all poses.
-pub fn finalize(bodies: &[BodyData], states: &[BodyState], poses: &mut [Pose]) {
-    for ((body, state), pose) in bodies.iter().zip(states).zip(poses) {
+/// Moves all poses, and finds the masses of the next step ([`crate::mass_scale`]).
+pub fn finalize(
+    params: &Params,
+    bodies: &[BodyData],
+    accumulators: &[Accumulator],
+    states: &mut [BodyState],
+    poses: &mut [Pose],
+) {
+    for (((body, sum), state), pose) in bodies.iter().zip(accumulators).zip(states).zip(poses) {
         finalize_body(body, state, pose);
+        state.status = next_status(params, body, sum, state);
     }
 }
 

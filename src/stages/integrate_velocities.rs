@@ -14,6 +14,7 @@
 use glam::Vec2;
 
 pub use crate::constants::MAX_SUM;
+use crate::mass_scale::mass_share;
 use crate::math::{cross, larger, mul_rotation, rotate, smaller};
 use crate::types::{
     ASLEEP, Accumulator, BodyData, BodyState, DYNAMIC, FieldData, Params, Pose, QUARANTINED, WARM_START,
@@ -87,7 +88,9 @@ pub fn pushed(params: &Params, body: &BodyData, pose: &Pose, state: &BodyState) 
     for field in &params.fields[..params.field_count as usize] {
         acceleration += pull(field, body, Vec2::from(pose.position) + Vec2::from(state.delta_position));
     }
-    (acceleration * params.h, params.h * body.inv_inertia * torque)
+    // The weight is that of the true mass.
+    let share = mass_share(state.status);
+    (acceleration * params.h * share, params.h * body.inv_inertia * torque * share)
 }
 
 /// Returns the acceleration towards the point of a field, m/s².

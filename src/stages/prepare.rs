@@ -12,10 +12,12 @@ use glam::Vec2;
 
 use super::color::split::{ConstraintShares, Splits};
 use crate::constants::MAX_PRELOAD;
+use crate::mass_scale::{scaled, softening_at};
 use crate::math::{effective_mass, larger, right_perp, turned};
 use crate::types::{
-    ASLEEP, BOUNCES, BodyData, BodyState, Constraint, Contact, LOADED, MIX_MAX, MIX_MEAN, MIX_MIN, MIX_PRODUCT,
-    Manifold, POINT_COUNT_MASK, Params, ROUND_A, ROUND_B, Rebound, SLEEP, SURFACES, ShapeData, Surface, WARM_START,
+    ASLEEP, BOUNCES, BodyData, BodyState, Constraint, Contact, LOADED, MASS_MASK, MIX_MAX, MIX_MEAN, MIX_MIN,
+    MIX_PRODUCT, Manifold, POINT_COUNT_MASK, Params, ROUND_A, ROUND_B, Rebound, SLEEP, SPRING_MASK, SPRING_SHIFT,
+    SURFACES, ShapeData, Surface, WARM_START,
 };
 
 /// Fills `constraints` and, if any material needs more than friction and restitution, `surfaces`.
@@ -77,6 +79,15 @@ pub fn prepare_contact(
     if params.switches & SLEEP != 0 && state_b.status & ASLEEP != 0 {
         body_b = &resting;
     }
+    let (scaled_a, scaled_b);
+    let is_scaled = params.mass_per_impulse > 0.0 && (state_a.status | state_b.status) & MASS_MASK != 0;
+    if is_scaled {
+        (scaled_a, scaled_b) = (scaled(body_a, state_a.status), scaled(body_b, state_b.status));
+        (body_a, body_b) = (&scaled_a, &scaled_b);
+    }
+    let spring = params.spring_of(shape_a, shape_b);
+    // A stiffness of the user's choice is a spring, which sags under its load.
+    let mut preloads = if spring == 0 { manifold.preloads } else { [0.0; 2] };
     let mut constraint = ContactConstraint {
         body_a: contact.body_a,
         body_b: contact.body_b,
@@ -86,12 +97,9 @@ pub fn prepare_contact(
         inv_mass_b: body_b.inv_mass,
         inv_inertia_b: body_b.inv_inertia,
         friction: friction(params, shape_a, shape_b),
-        flags: contact.flags,
+        flags: contact.flags & !SPRING_MASK | spring << SPRING_SHIFT,
         ..ContactConstraint::default()
     };
-    if larger(manifold.preloads[0], manifold.preloads[1]) > MAX_PRELOAD * params.linear_slop {
-        constraint.flags |= LOADED;
-    }
     for (shape, flag) in [(shape_a, ROUND_A), (shape_b, ROUND_B)] {
         if shape.is_centred_disc() {
             constraint.flags |= flag;
@@ -102,25 +110,33 @@ pub fn prepare_contact(
     }
     for end in 0..(contact.flags & POINT_COUNT_MASK) as usize {
         let point = &manifold.points[end];
-        let (mut r_a, mut r_b) = (point.anchor_a, point.anchor_b);
-        if constraint.flags & ROUND_A != 0 {
-            r_a = (Vec2::from(manifold.normal) * shape_a.radius).into();
+        let [r_a, r_b] = arms(constraint.flags, [shape_a, shape_b], manifold, end);
+        if is_scaled {
+            let inv = [body_a.inv_mass, body_a.inv_inertia, body_b.inv_mass, body_b.inv_inertia];
+            let statuses = [state_a.status, state_b.status];
+            preloads[end] *= softening_at(inv, statuses, r_a.into(), r_b.into(), manifold.normal.into());
         }
-        if constraint.flags & ROUND_B != 0 {
-            r_b = (Vec2::from(manifold.normal) * -shape_b.radius).into();
-        }
-        constraint.points[end] = ConstraintPoint {
-            r_a,
-            r_b,
-            separation: point.separation - manifold.preloads[end],
-            ..ConstraintPoint::default()
-        };
+        constraint.points[end] =
+            ConstraintPoint { r_a, r_b, separation: point.separation - preloads[end], ..ConstraintPoint::default() };
         if params.switches & WARM_START != 0 {
             constraint.impulses[2 * end] = point.normal_impulse;
             constraint.impulses[2 * end + 1] = point.tangent_impulse;
         }
     }
+    if larger(preloads[0], preloads[1]) > MAX_PRELOAD * params.linear_slop {
+        constraint.flags |= LOADED;
+    }
     constraint
+}
+
+/// Returns the arms of a point: those of discs are along the normal.
+#[inline(always)]
+fn arms(flags: u32, [shape_a, shape_b]: [&ShapeData; 2], manifold: &Manifold, end: usize) -> [[f32; 2]; 2] {
+    let (normal, point) = (Vec2::from(manifold.normal), &manifold.points[end]);
+    [
+        if flags & ROUND_A != 0 { (normal * shape_a.radius).into() } else { point.anchor_a },
+        if flags & ROUND_B != 0 { (normal * -shape_b.radius).into() } else { point.anchor_b },
+    ]
 }
 
 /// Returns the restitution data of a contact.

@@ -17,6 +17,7 @@ use glam::Vec2;
 
 use super::solve_joints::{Stance, rows_of, side, total};
 use crate::constants::MIN_LENGTH;
+use crate::mass_scale;
 use crate::math::{angle_of, inv_mul_rotation, rotate};
 use crate::types::{
     ASLEEP, BROKEN, BodyData, BodyState, JOINT_DISABLED, JOINT_FRESH, JointData, JointFrame, JointRow, JointState,
@@ -92,6 +93,12 @@ pub fn prepare_joint(
         frame.flags &= !ROW_COUNT_MASK;
         return frame;
     }
+    let [share_a, share_b] =
+        [if is_world { 0 } else { status(joint.body_a) }, status(joint.body_b)].map(mass_scale::mass_share);
+    frame.inv_mass_a *= share_a;
+    frame.inv_inertia_a *= share_a;
+    frame.inv_mass_b *= share_b;
+    frame.inv_inertia_b *= share_b;
     let pull = tension(rows, impulses, &stance);
     frame.inv_inertia_a = stiffened(params.h, frame.inv_inertia_a, -Vec2::from(frame.r_a).dot(pull));
     frame.inv_inertia_b = stiffened(params.h, frame.inv_inertia_b, Vec2::from(frame.r_b).dot(pull));

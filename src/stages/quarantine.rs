@@ -95,7 +95,7 @@ pub fn quarantine_body(params: &Params, body: &BodyData, pose: &mut Pose, state:
     state.delta_position = [0.0; 2];
     state.delta_rotation = [1.0, 0.0];
     let [x, y] = state.velocity;
-    let sum = Accumulator { velocity: [-x, -y], angular_velocity: -state.angular_velocity, pad: 0 };
+    let sum = Accumulator { velocity: [-x, -y], angular_velocity: -state.angular_velocity, asked_mass: 0.0 };
     QuarantineOutcome { sum, motion: motion_of(params, body, state), is_new, wakes_all }
 }
 

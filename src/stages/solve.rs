@@ -24,8 +24,8 @@ use crate::constants::FAR;
 pub use crate::constants::GAP;
 use crate::math::{cross, cross_scalar, larger, right_perp, smaller};
 use crate::types::{
-    ACCUMULATE, Accumulator, BodyState, FIXED_A, FIXED_B, FRESH, IMPACT, LEAVE_IMPACTS, LOADED, MEASURED, Params,
-    Surface, USE_BIAS, USE_FRICTION,
+    ACCUMULATE, Accumulator, BodyState, FIXED_A, FIXED_B, FRESH, IMPACT, LEAVE_IMPACTS, LOADED, MATERIAL_SPRINGS,
+    MEASURED, Params, SPRING_MASK, SPRING_SHIFT, Surface, USE_BIAS, USE_FRICTION,
 };
 
 /// Makes one sweep over all contacts.
@@ -141,7 +141,12 @@ pub fn solve_contact(
 #[inline]
 #[must_use]
 pub fn softness(params: &Params, flags: u32) -> [f32; 4] {
-    if flags & (FIXED_A | FIXED_B) == 0 { params.contact_softness } else { params.fixed_softness }
+    let is_fixed = flags & (FIXED_A | FIXED_B) != 0;
+    let kind = (flags & SPRING_MASK) >> SPRING_SHIFT;
+    if params.switches & MATERIAL_SPRINGS != 0 && kind != 0 {
+        return params.springs[kind as usize][usize::from(is_fixed)];
+    }
+    if is_fixed { params.fixed_softness } else { params.contact_softness }
 }
 
 /// Returns the accumulated normal impulse of a point after this visit, N·s.

@@ -12,6 +12,7 @@
 
 use super::prepare::ContactConstraint;
 use crate::constants::{MAX_PRELOAD, UNLOAD_RATE, UNLOAD_SHARE};
+use crate::mass_scale;
 use crate::math::{larger, smaller};
 use crate::types::{BodyState, Contact, IMPACT, Manifold, POINT_COUNT_MASK, Params, Surface};
 
@@ -28,7 +29,12 @@ pub fn store_impulses(
     for (slot, (&contact, constraint)) in slots.iter().zip(constraints).enumerate() {
         let (contact, manifold) = (&mut contacts[contact as usize], &mut manifolds[contact as usize]);
         let rolling = surfaces.get(slot).map(|surface| surface.rolling_impulse);
-        let impulses = ContactImpulses::new(constraint.impulses, Some(constraint.rebound.impulses), rolling);
+        let impulses = ContactImpulses::new(
+            constraint.impulses,
+            Some(constraint.rebound.impulses),
+            rolling,
+            [constraint.inv_mass_a, constraint.inv_mass_b],
+        );
         store_impulses_of(params, contact, manifold, impulses, |body| states[body as usize]);
     }
 }
@@ -42,18 +48,23 @@ pub struct ContactImpulses {
     pub has_impact: bool,
     /// Rolling impulse, N·m·s; absent if no surface resists rolling.
     pub rolling: Option<f32>,
+    /// Inverse masses of the constraint's bodies, 1/kg.
+    pub inv_masses: [f32; 2],
 }
 
 impl ContactImpulses {
     /// Adds the impulses of impacts, absent if nothing bounces, to those of the sweeps.
     #[inline]
     #[must_use]
-    pub fn new(swept: [f32; 4], impacts: Option<[f32; 4]>, rolling: Option<f32>) -> Self {
+    pub fn new(swept: [f32; 4], impacts: Option<[f32; 4]>, rolling: Option<f32>, inv_masses: [f32; 2]) -> Self {
         match impacts {
-            Some(impacts) if impacts != [0.0; 4] => {
-                Self { points: std::array::from_fn(|at| swept[at] + impacts[at]), has_impact: true, rolling }
-            }
-            _ => Self { points: swept, has_impact: false, rolling },
+            Some(impacts) if impacts != [0.0; 4] => Self {
+                points: std::array::from_fn(|at| swept[at] + impacts[at]),
+                has_impact: true,
+                rolling,
+                inv_masses,
+            },
+            _ => Self { points: swept, has_impact: false, rolling, inv_masses },
         }
     }
 }
@@ -72,7 +83,12 @@ pub fn store_impulses_of(
     [manifold.points[0].normal_impulse, manifold.points[0].tangent_impulse] = [normal_0, tangent_0];
     [manifold.points[1].normal_impulse, manifold.points[1].tangent_impulse] = [normal_1, tangent_1];
     if params.preload_rate > 0.0 {
-        manifold.preloads = preloads(params, contact, manifold, state);
+        let mut softening = 1.0;
+        if params.mass_per_impulse > 0.0 && normal_0 + normal_1 > 0.0 {
+            let statuses = [contact.body_a, contact.body_b].map(|body| state(body).status);
+            softening = mass_scale::softening(impulses.inv_masses, statuses);
+        }
+        manifold.preloads = preloads(params, contact, manifold, softening, state);
     }
     if impulses.has_impact {
         contact.flags |= IMPACT;
@@ -84,7 +100,13 @@ pub fn store_impulses_of(
 
 /// Returns the preloads of a contact for the next step, m. Both change by the same length.
 #[inline]
-fn preloads(params: &Params, contact: &Contact, manifold: &Manifold, state: impl Fn(u32) -> BodyState) -> [f32; 2] {
+fn preloads(
+    params: &Params,
+    contact: &Contact,
+    manifold: &Manifold,
+    softening: f32,
+    state: impl Fn(u32) -> BodyState,
+) -> [f32; 2] {
     let [p_0, p_1] = &manifold.points;
     let is_pair = contact.flags & POINT_COUNT_MASK > 1;
     let overlap = if is_pair { -0.5 * (p_0.separation + p_1.separation) } else { -p_0.separation };
@@ -95,7 +117,7 @@ fn preloads(params: &Params, contact: &Contact, manifold: &Manifold, state: impl
     }
     let missing = params.unload_overlap - overlap;
     if missing > 0.0 {
-        return old.map(|old| larger(old - UNLOAD_RATE * missing, 0.0));
+        return old.map(|old| larger(old - UNLOAD_RATE * missing / softening, 0.0));
     }
     let excess = overlap - slop;
     let is_quiet = |body: u32| {
@@ -105,7 +127,9 @@ fn preloads(params: &Params, contact: &Contact, manifold: &Manifold, state: impl
     // Deeper overlaps are those of a press that does not open, or of bodies placed inside each other.
     let is_load = excess > 0.0 && overlap < MAX_PRELOAD * slop;
     if is_load && is_quiet(contact.body_a) && is_quiet(contact.body_b) {
-        return old.map(|old| larger(smaller(old + params.preload_rate * excess, MAX_PRELOAD * slop), old));
+        return old.map(|old| {
+            larger(smaller(old + params.preload_rate * excess / softening, MAX_PRELOAD * slop / softening), old)
+        });
     }
     old
 }

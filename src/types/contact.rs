@@ -31,6 +31,11 @@ pub const LOADED: u32 = 4096;
 pub const ROUND_A: u32 = 32768;
 /// [`Constraint::flags`](super::Constraint::flags): the shape of B is a disc about the centre of mass.
 pub const ROUND_B: u32 = 65536;
+/// [`Constraint::flags`](super::Constraint::flags): first bit of the kind of the contact's spring, three bits
+/// ([`Params::springs`](super::Params::springs)).
+pub const SPRING_SHIFT: u32 = 17;
+/// [`Constraint::flags`](super::Constraint::flags): mask of the kind of the spring.
+pub const SPRING_MASK: u32 = 0xe_0000;
 /// [`Contact::flags`]: the cached pose and manifold are valid (not the first step of this pair).
 pub const CACHED: u32 = 32;
 /// [`Contact::flags`]: in the previous step the pair touched, or overlapped if one is a sensor.

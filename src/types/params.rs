@@ -13,6 +13,8 @@ pub const MAX_FIELDS: usize = 4;
 pub const MAX_MATERIALS: usize = 16;
 /// Most pairs of materials: every pair once, and each material with itself.
 pub const MAX_MATERIAL_PAIRS: usize = MAX_MATERIALS * (MAX_MATERIALS + 1) / 2;
+/// Most kinds of springs of contacts, the one of the settings included.
+pub const MAX_SPRINGS: usize = 8;
 /// [`Params::switches`]: clamp the accumulated impulse (right) instead of each increment (wrong, for teaching).
 pub const ACCUMULATE: u32 = 1;
 /// [`Params::switches`]: keep manifolds while the pair moves little.
@@ -37,6 +39,8 @@ pub const BULLETS: u32 = 1024;
 pub const SLEEP: u32 = 2048;
 /// [`Params::switches`]: the scene has a table of pairs of materials ([`Params::pair_friction`]).
 pub const MATERIAL_PAIRS: u32 = 4096;
+/// [`Params::switches`]: contacts of some materials have springs of their own ([`Params::springs`]).
+pub const MATERIAL_SPRINGS: u32 = 8192;
 /// [`Params::switches`]: constraints have a [`Surface`](super::Surface).
 pub const SURFACES: u32 = KINETIC_FRICTION | CONVEYORS | ROLLING;
 
@@ -139,8 +143,9 @@ pub struct Params {
     pub friction_mix: u32,
     /// Mixing rule for restitution: [`MIX_MIN`], ….
     pub restitution_mix: u32,
-    /// Unused.
-    pub pad: u32,
+    /// Mass that a body needs for an impulse of a contact between moving bodies, kg/(N·s); 0 if masses are not scaled
+    /// ([`crate::mass_scale`]).
+    pub mass_per_impulse: f32,
     /// Friction at rest between two materials, four pairs a row; below 0 where the mixing rule holds. The index of the
     /// pair of materials `a ≤ b`, numbered from 1, is `b (b − 1) / 2 + a − 1`. Read only with [`MATERIAL_PAIRS`].
     pub pair_friction: PairTable,
@@ -148,6 +153,12 @@ pub struct Params {
     pub pair_kinetic_friction: PairTable,
     /// Restitution between two materials, by the same index.
     pub pair_restitution: PairTable,
+    /// Bias rate, mass scale, impulse scale and slop of the springs of contacts by kind: between moving bodies, and
+    /// with fixed ones. Kind 0 is that of the settings. Read only with [`MATERIAL_SPRINGS`].
+    pub springs: [[[f32; 4]; 2]; MAX_SPRINGS],
+    /// Kind of the spring between two materials, four bits each, eight a word. The index of the pair `a ≤ b`, numbered
+    /// from 1, with 0 for shapes without a named one, is `b (b + 1) / 2 + a`.
+    pub pair_springs: [[u32; 4]; 5],
     /// Indices of the half planes added to the running world among the shapes, four a row.
     pub late_planes: [[u32; 4]; MAX_LATE_PLANES / 4],
     /// Force fields that attract bodies.
@@ -198,6 +209,26 @@ impl Params {
     #[must_use]
     pub fn pair_index(a: usize, b: usize) -> Option<usize> {
         (a > 0).then(|| b * (b - 1) / 2 + a - 1)
+    }
+
+    /// Returns the kind of the spring between the materials of two shapes.
+    #[inline]
+    #[must_use]
+    pub fn spring_of(&self, a: &ShapeData, b: &ShapeData) -> u32 {
+        if self.switches & MATERIAL_SPRINGS == 0 {
+            return 0;
+        }
+        let (word, shift) = Self::spring_place(a.material(), b.material());
+        self.pair_springs.as_flattened().get(word).map_or(0, |kinds| kinds >> shift & 15)
+    }
+
+    /// Returns the word and the shift of the kind of the spring between two materials, numbered from 1.
+    #[inline]
+    #[must_use]
+    pub fn spring_place(a: usize, b: usize) -> (usize, usize) {
+        let (least, most) = (a.min(b), a.max(b));
+        let index = most * (most + 1) / 2 + least;
+        (index / 8, index % 8 * 4)
     }
 
     /// Returns the indices of all half planes among the shapes; every shape is tested against each of them.

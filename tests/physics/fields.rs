@@ -119,7 +119,7 @@ fn the_rush_comes_to_rest(backend: Backend) {
         0.125 * (bodies.len() as f64).powi(2) / moments.sum::<f64>()
     };
     far("area fraction at the start", fraction(&sim.bodies()), 0.84, 0.3);
-    sim.advance(if backend == Backend::Gpu { 300 } else { 600 });
+    sim.advance(600);
     between("area fraction", fraction(&sim.bodies()), 0.772, std::f64::consts::PI / 12.0_f64.sqrt());
     near("speed at rest", sim.metrics().max_speed, 0.0, 0.02);
 }

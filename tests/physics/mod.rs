@@ -13,6 +13,7 @@ mod friction;
 mod impacts;
 mod initial_loads;
 mod mass;
+mod mass_scaling;
 mod modes;
 mod motion;
 mod paths;

@@ -19,9 +19,11 @@ pub fn everything() -> (Vec<NamedMaterial>, Vec<MaterialPair>) {
     };
     scene.add_material("ice", Material { friction: 0.05, ..Material::default() });
     scene.add_material("rubber \u{1f300}", rubber);
+    scene.materials[1].contact_hertz = Some(12.0);
+    scene.materials[1].contact_damping_ratio = Some(0.5);
     let pair = MaterialPair::new("ice", "rubber \u{1f300}").friction(0.3).kinetic_friction(0.2).restitution(0.1);
     scene.add_material_pair(pair);
-    scene.add_material_pair(MaterialPair::new("ice", "ice").restitution(0.0));
+    scene.add_material_pair(MaterialPair::new("ice", "ice").restitution(0.0).contact_softness(25.0, 2.0));
     (scene.materials, scene.material_pairs)
 }
 
@@ -33,7 +35,7 @@ pub fn scene_of(materials: Vec<(String, Material)>) -> Scene {
         scene.add_material(name, material);
     }
     let named = scene.materials.clone();
-    for (index, NamedMaterial { name, material }) in named.iter().enumerate() {
+    for (index, NamedMaterial { name, material, .. }) in named.iter().enumerate() {
         let mut pair = MaterialPair::new(&named[index / 2].name, name).friction(material.friction);
         pair.kinetic_friction = material.kinetic_friction;
         pair.restitution = (index != 1).then_some(material.restitution);
@@ -141,7 +143,11 @@ fn mistakes_have_their_place() {
         ),
         (r#"["ice", "rubber"]"#, r#"["ice"]"#, "material_pairs[0].materials: has 1 elements; expected an array of two"),
         (r#"["ice", "rubber"]"#, r#"["ice", "ice", "ice"]"#, "has more than two names; expected an array of two names"),
-        (r#", "friction": 0.3, "restitution": 0.1"#, "", "material_pairs[0]: has neither friction nor restitution"),
+        (
+            r#", "friction": 0.3, "restitution": 0.1"#,
+            "",
+            "material_pairs[0]: has neither friction, restitution nor contact_hertz",
+        ),
         (
             r#""restitution": 0.1 }"#,
             r#""restitution": 1.1 }"#,

@@ -140,6 +140,7 @@ fn every_key_is_read() {
         relax: false,
         warm_start: false,
         initial_loads: false,
+        mass_scaling: false,
         accumulate: false,
         baumgarte: 0.3,
         contact_hertz: Some(90.0),
@@ -1236,7 +1237,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
             prop::option::of(number(1e-3, 1e15)),
             prop::option::of(number(1e-3, 1e15)),
         ),
-        any::<[bool; 9]>(),
+        any::<[bool; 10]>(),
         (prop::option::of(number(1e-3, 1e6)), number(1e-3, 1e6), prop::option::of(number(0.0, 1e15))),
     )
         .prop_map(|(a, b, e, c, d)| Settings {
@@ -1264,6 +1265,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
             events: c[6],
             sleep: c[7],
             initial_loads: c[8],
+            mass_scaling: c[9],
         })
 }
 

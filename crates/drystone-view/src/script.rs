@@ -463,6 +463,7 @@ pub(crate) fn change_setting(settings: &mut drystone::Settings, text: &str) -> R
         "relax" => settings.relax = on()?,
         "warm_start" => settings.warm_start = on()?,
         "initial_loads" => settings.initial_loads = on()?,
+        "mass_scaling" => settings.mass_scaling = on()?,
         "mode" => {
             settings.mode = match value {
                 "soft" => drystone::Mode::Soft,

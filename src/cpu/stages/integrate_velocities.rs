@@ -6,9 +6,12 @@ use glam::Vec2;
 use crate::lanes::{
     Select, Simd, SimdBase, SimdCombine, SimdMask, SimdSplit, dispatch, f32x4, f32x8, mask32x4, mask32x8,
 };
+use crate::mass_scale::mass_share;
 use crate::stages::integrate_velocities::{MAX_SUM, max_spin, pushed};
 use crate::threads::{Halves, LIGHT, RowTable, Rows, Threads};
-use crate::types::{ASLEEP, Accumulator, BodyData, BodyState, DYNAMIC, Params, Pose, QUARANTINED, WARM_START};
+use crate::types::{
+    ASLEEP, Accumulator, BodyData, BodyState, DYNAMIC, MASS_MASK, Params, Pose, QUARANTINED, WARM_START,
+};
 
 /// Share of the largest speed: a velocity with both components below this share is below that speed.
 const SURELY_SLOW: f32 = 0.7;
@@ -85,7 +88,8 @@ fn advance_two<S: Simd>(
     let both = |a: [f32; 4], b: [f32; 4]| f32x4::load_array(simd, a).combine(f32x4::load_array(simd, b));
     let (state, next_state) = (states.row(index), states.row(index + 1));
     let (first, second) = (state.lanes(simd, 0), next_state.lanes(simd, 0));
-    let status = first.to_array()[3].to_bits() | second.to_array()[3].to_bits();
+    let [own, next] = [first.to_array()[3].to_bits(), second.to_array()[3].to_bits()];
+    let status = own | next;
     let plain = |body: &BodyData| body.kind == DYNAMIC && is_plain(params, body);
     if status & (QUARANTINED | ASLEEP) != 0 || !bodies.iter().all(plain) {
         return false;
@@ -105,7 +109,11 @@ fn advance_two<S: Simd>(
     };
     let ([x, y], [scale, next_scale]) = (params.gravity, bodies.each_ref().map(|body| body.gravity_scale));
     let scales = f32x4::splat(simd, scale).combine(f32x4::splat(simd, next_scale));
-    motion = motion + (both([x, y, 0.0, 0.0], [x, y, 0.0, 0.0]) * scales + 0.0) * params.h + kept;
+    let mut push = (both([x, y, 0.0, 0.0], [x, y, 0.0, 0.0]) * scales + 0.0) * params.h;
+    if status & MASS_MASK != 0 {
+        push = push * f32x4::splat(simd, mass_share(own)).combine(f32x4::splat(simd, mass_share(next)));
+    }
+    motion = motion + push + kept;
     let most = [params.max_speed, params.max_speed, params.max_spin, 0.0];
     let most = both(most, most);
     motion = motion.max(-most).min(most);
@@ -149,7 +157,9 @@ fn advance<S: Simd>(
     let push = if is_plain(params, body) {
         let [x, y] = params.gravity;
         // Plus zero, as adding the missing force would do: it turns a negative zero positive.
-        (f32x4::load_array(simd, [x, y, 0.0, 0.0]) * body.gravity_scale + 0.0) * params.h
+        (f32x4::load_array(simd, [x, y, 0.0, 0.0]) * body.gravity_scale + 0.0)
+            * params.h
+            * mass_share(row.to_array()[3].to_bits())
     } else {
         let linear = 1.0 / (1.0 + params.h * body.linear_damping);
         motion *= f32x4::load_array(simd, [linear, linear, 1.0 / (1.0 + params.h * body.angular_damping), 1.0]);

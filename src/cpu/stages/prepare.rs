@@ -223,7 +223,7 @@ impl ConstraintTables<'_> {
     pub fn constraint(&self, index: u32, split: Option<usize>) -> ContactConstraint {
         let (contact, manifold) = (&self.contacts[index as usize], &self.manifolds[index as usize]);
         let bodies = [contact.body_a, contact.body_b].map(|body| &self.bodies[body as usize]);
-        let looks_at_states = self.params.switches & SLEEP != 0;
+        let looks_at_states = self.params.switches & SLEEP != 0 || self.params.mass_per_impulse > 0.0;
         let states = [contact.body_a, contact.body_b].map(|body| {
             // States are loaded only if they are needed.
             if looks_at_states { self.states.get(body as usize) } else { BodyState::default() }

@@ -8,11 +8,11 @@ use crate::lanes::{
     turned, u32x8,
 };
 use crate::stages::restitution::{impact_speed, land_contact, pressing_speed};
-use crate::stages::solve::{GAP, solve_contact};
+use crate::stages::solve::{GAP, softness, solve_contact};
 use crate::threads::{RowTable, Rows};
 use crate::types::{
-    ACCUMULATE, Accumulator, BodyState, FIXED_A, FIXED_B, FRESH, IMPACT, LEAVE_IMPACTS, LOADED, MEASURED, Params,
-    ROUND_A, ROUND_B, Surface, USE_BIAS, USE_FRICTION,
+    ACCUMULATE, Accumulator, BodyState, FIXED_A, FIXED_B, FRESH, IMPACT, LEAVE_IMPACTS, LOADED, MATERIAL_SPRINGS,
+    MEASURED, Params, ROUND_A, ROUND_B, Surface, USE_BIAS, USE_FRICTION,
 };
 
 /// Flags of the soft step's sweeps: biased with new separations, biased with the same separations, relax.
@@ -226,7 +226,11 @@ fn visit<S: Simd>(
     let use_bias = flags & USE_BIAS != 0;
     let moving = (u32x8::load_array(simd, block.flags) & (FIXED_A | FIXED_B)).simd_eq(0);
     let all_move = moving.all_true();
-    let [bias_rate, soft_mass_scale, soft_impulse_scale, slop] = if use_bias && all_move {
+    let [bias_rate, soft_mass_scale, soft_impulse_scale, slop] = if use_bias && params.switches & MATERIAL_SPRINGS != 0
+    {
+        let springs = block.flags.map(|flags| softness(params, flags));
+        std::array::from_fn(|value| f32x8::load_array(simd, springs.map(|spring| spring[value])))
+    } else if use_bias && all_move {
         params.contact_softness.map(splat)
     } else if use_bias {
         let (contact, fixed) = (params.contact_softness, params.fixed_softness);

@@ -42,7 +42,7 @@ pub fn store_impulses(
             let rolling = (!surfaces.is_empty()).then(|| surfaces.get(*slot).rolling_impulse);
             *slot += 1;
             let impacts = constraints.impact_impulses(block, lane);
-            let impulses = ContactImpulses::new(from.impulses(lane), impacts, rolling);
+            let impulses = ContactImpulses::new(from.impulses(lane), impacts, rolling, from.inv_masses(lane));
             let state = |body: u32| states.get(body as usize);
             store_impulses_of(params, contact, manifold, impulses, state);
         }
@@ -64,7 +64,7 @@ pub(crate) fn store_impulses_listed(
             let Some(from) = constraints.get(block) else { continue };
             let rolling = (!surfaces.is_empty()).then(|| surfaces.get(start + rank).rolling_impulse);
             let impacts = constraints.impact_impulses(block, lane);
-            keep(contact as usize, ContactImpulses::new(from.impulses(lane), impacts, rolling));
+            keep(contact as usize, ContactImpulses::new(from.impulses(lane), impacts, rolling, from.inv_masses(lane)));
         }
     }
 }

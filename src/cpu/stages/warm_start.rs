@@ -3,27 +3,32 @@
 
 use super::solve::SurfaceLanes;
 use crate::cpu::blocks::{Block, ContactBatch, Visit};
-use crate::lanes::{Simd, SimdBase, cross, dispatch, f32x8, right_perp};
+use crate::lanes::{Select, Simd, SimdBase, SimdMask, WIDTH, cross, dispatch, f32x8, mask32x4, right_perp};
+use crate::mass_scale::asked;
 use crate::threads::{Halves, RowTable, Rows};
-use crate::types::{Accumulator, FIXED_A, FIXED_B, Surface};
+use crate::types::{Accumulator, BodyState, FIXED_A, FIXED_B, Params, Surface};
 
 /// Adds the contact impulses to `accumulators`.
 pub fn warm_start(
+    params: &Params,
     constraints: &mut impl Visit,
+    states: impl RowTable<Item = BodyState> + Sync,
     accumulators: impl RowTable<Item = Accumulator> + Sync,
     surfaces: &Rows<Surface, 2>,
 ) {
-    constraints.visit_batches(|batch| warm_start_batch(batch, accumulators, surfaces));
+    constraints.visit_batches(|batch| warm_start_batch(params, batch, states, accumulators, surfaces));
 }
 
 /// Adds the impulses of some blocks of one colour to `accumulators`.
 pub fn warm_start_batch(
+    params: &Params,
     batch: ContactBatch,
+    states: impl RowTable<Item = BodyState>,
     accumulators: impl RowTable<Item = Accumulator>,
     surfaces: &Rows<Surface, 2>,
 ) {
     dispatch!(simd => for (slot, block, _) in batch.blocks() {
-        accumulate(simd, block, SurfaceLanes::load(slot, block, surfaces).as_ref(), accumulators);
+        accumulate(simd, params, block, SurfaceLanes::load(slot, block, surfaces).as_ref(), states, accumulators);
     });
 }
 
@@ -31,8 +36,10 @@ pub fn warm_start_batch(
 #[inline(always)]
 fn accumulate<S: Simd>(
     simd: S,
+    params: &Params,
     block: &Block,
     surface: Option<&SurfaceLanes>,
+    states: impl RowTable<Item = BodyState>,
     accumulators: impl RowTable<Item = Accumulator>,
 ) {
     let normal = block.normal.on(simd);
@@ -50,18 +57,37 @@ fn accumulate<S: Simd>(
         spin_b += surface.rolling_impulse.on(simd);
     }
     let (push_a, push_b) = (impulse * block.inv_mass_a.on(simd), impulse * block.inv_mass_b.on(simd));
-    let zero = f32x8::splat(simd, 0.0);
-    let columns_a = [push_a.x, push_a.y, block.inv_inertia_a.on(simd) * spin_a, zero];
-    let columns_b = [push_b.x, push_b.y, block.inv_inertia_b.on(simd) * spin_b, zero];
     let flags = block.flags;
+    let [mut asked_a, mut asked_b] = [[0.0; WIDTH]; 2];
+    if params.mass_per_impulse > 0.0 {
+        let load = (p_0.normal_impulse.on(simd) + p_1.normal_impulse.on(simd)).to_array();
+        let (inv_a, inv_b) = (block.inv_mass_a.on(simd).to_array(), block.inv_mass_b.on(simd).to_array());
+        for lane in 0..WIDTH {
+            if flags[lane] & (FIXED_A | FIXED_B) == 0 && load[lane] > 0.0 {
+                let statuses = [block.body_a[lane], block.body_b[lane]].map(|body| states.get(body as usize).status);
+                [asked_a[lane], asked_b[lane]] = asked(params, load[lane], [inv_a[lane], inv_b[lane]], statuses);
+            }
+        }
+    }
+    let [asked_a, asked_b] = [asked_a, asked_b].map(|masses| f32x8::load_array(simd, masses));
+    let columns_a = [push_a.x, push_a.y, block.inv_inertia_a.on(simd) * spin_a, asked_a];
+    let columns_b = [push_b.x, push_b.y, block.inv_inertia_b.on(simd) * spin_b, asked_b];
+    // The fourth number of a row is the largest, not a sum.
+    let numbers = mask32x4::from_bitmask(simd, 0b111);
     accumulators.eight(block.body_a).update(
         columns_a,
         |lane| flags[lane] & FIXED_A == 0,
-        |sum, lanes| sum.set_lanes(0, sum.lanes(simd, 0) - lanes),
+        |sum, lanes| {
+            let old = sum.lanes(simd, 0);
+            sum.set_lanes(0, numbers.select(old - lanes, old.max(lanes)));
+        },
     );
     accumulators.eight(block.body_b).update(
         columns_b,
         |lane| flags[lane] & FIXED_B == 0,
-        |sum, lanes| sum.set_lanes(0, sum.lanes(simd, 0) + lanes),
+        |sum, lanes| {
+            let old = sum.lanes(simd, 0);
+            sum.set_lanes(0, numbers.select(old + lanes, old.max(lanes)));
+        },
     );
 }

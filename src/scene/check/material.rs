@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::shape::{check_kinetic_friction, check_material};
-use super::{FRICTION, RESTITUTION, SceneError, check_count, check_name};
+use super::{DAMPING_RATIO, FRICTION, RESTITUTION, STIFFNESS, SceneError, check_count, check_name};
 use crate::scene::{Body, MaterialPair, Scene};
-use crate::types::{MAX_MATERIAL_PAIRS, MAX_MATERIALS};
+use crate::types::{MAX_MATERIAL_PAIRS, MAX_MATERIALS, MAX_SPRINGS};
 
 /// Checks the materials of a scene and the table of their pairs.
 pub(super) fn check(scene: &Scene) -> Result<(), SceneError> {
@@ -22,6 +22,7 @@ pub(super) fn check(scene: &Scene) -> Result<(), SceneError> {
             return Err(SceneError::new(format!("{at}.name"), problem, "a name of its own"));
         }
         check_material(&named.material, format_args!("{at}"))?;
+        check_softness(named.contact_hertz, named.contact_damping_ratio, &at)?;
         if named.material.index.map(usize::from) != Some(index) {
             let problem = format!("is {:?}", named.material.index);
             let expected = format!("Some({index}), as Scene::add_material sets it");
@@ -47,12 +48,14 @@ pub(super) fn check(scene: &Scene) -> Result<(), SceneError> {
         }
         check_values(pair, &at)?;
     }
-    Ok(())
+    // Their number is bounded by that of the materials, so that it is counted last.
+    check_count("materials", "different contact springs", scene.contact_springs().0.len(), MAX_SPRINGS - 1)
 }
 
 /// Checks the values of a pair.
 fn check_values(pair: &MaterialPair, at: &str) -> Result<(), SceneError> {
-    let MaterialPair { materials: _, friction, kinetic_friction, restitution } = *pair;
+    let MaterialPair { materials: _, friction, kinetic_friction, restitution, contact_hertz, contact_damping_ratio } =
+        *pair;
     if let Some(friction) = friction {
         FRICTION.check(friction, format_args!("{at}.friction"))?;
     }
@@ -69,10 +72,24 @@ fn check_values(pair: &MaterialPair, at: &str) -> Result<(), SceneError> {
     if let Some(restitution) = restitution {
         RESTITUTION.check(restitution, format_args!("{at}.restitution"))?;
     }
-    if friction.is_none() && restitution.is_none() {
-        return Err(SceneError::new(at, "has neither friction nor restitution", "at least one of them"));
+    check_softness(contact_hertz, contact_damping_ratio, at)?;
+    if friction.is_none() && restitution.is_none() && contact_hertz.is_none() {
+        return Err(SceneError::new(at, "has neither friction, restitution nor contact_hertz", "at least one of them"));
     }
     Ok(())
+}
+
+/// Checks stiffness and damping of the contacts of a material or a pair.
+fn check_softness(hertz: Option<f32>, damping_ratio: Option<f32>, at: &str) -> Result<(), SceneError> {
+    if let Some(hertz) = hertz {
+        STIFFNESS.check(hertz, format_args!("{at}.contact_hertz"))?;
+    }
+    let Some(damping_ratio) = damping_ratio else { return Ok(()) };
+    let path = format!("{at}.contact_damping_ratio");
+    if hertz.is_none() {
+        return Err(SceneError::new(path, "is given without contact_hertz", "`contact_hertz` as well, or neither"));
+    }
+    DAMPING_RATIO.check(damping_ratio, format_args!("{path}"))
 }
 
 /// Checks that the shapes of a body are of materials that there are; `count` is their number. `index` is that of the

@@ -61,6 +61,9 @@ impl Compiled {
                 hash = hash.bytes(bytemuck::cast_slice(table));
             }
         }
+        if params.switches & types::MATERIAL_SPRINGS != 0 {
+            hash = hash.bytes(bytemuck::bytes_of(&params.springs)).bytes(bytemuck::bytes_of(&params.pair_springs));
+        }
         for body in &self.bodies {
             let body = types::BodyData { force: [0.0; 2], force_point: [0.0; 2], torque: 0.0, color: 0, ..*body };
             hash = hash.bytes(bytemuck::bytes_of(&body));
@@ -92,6 +95,7 @@ impl Compiled {
             relax,
             warm_start,
             initial_loads: _,
+            mass_scaling: _,
             accumulate,
             baumgarte,
             contact_hertz,
@@ -133,6 +137,7 @@ impl Compiled {
         let first = format!("{first:?}").replacen("FirstSettings", "Settings", 1);
         // Limits of speed and spin are in the constants of a step.
         let first = if self.settings.initial_loads { first } else { format!("{first} no_initial_loads") };
+        let first = if self.settings.mass_scaling { first } else { format!("{first} no_mass_scaling") };
         let first = if friction_mix == Mixing::Geometric { first } else { format!("{first} {friction_mix:?}") };
         if self.units == Units::default() { first } else { format!("{first} {:?}", self.units) }
     }

@@ -4,11 +4,11 @@ use super::Compiled;
 use crate::constants::{
     DEFAULT_HERTZ_SHARE, DEFAULT_IMPACT_SUBSTEPS, DEFAULT_PRESSING_THRESHOLD, DEFAULT_PUSH_SPEED, DEFAULT_SLOP,
     MAX_CORRECTION, MAX_DISC_TURN, MAX_HERTZ_SHARE, MAX_QUIET, MAX_SPEED, MAX_TURN, MIN_IMPACT_SUBSTEPS, PRELOAD_RATE,
-    RECYCLE_DISTANCE, SLEEP_SPEED, SLEEP_TIME, SPECULATIVE_DISTANCE, STICK_SPEED, UNLOAD_SHARE,
+    RECYCLE_DISTANCE, SCALED_OVERLAP, SLEEP_SPEED, SLEEP_TIME, SPECULATIVE_DISTANCE, STICK_SPEED, UNLOAD_SHARE,
 };
 use crate::scene::{Field, Mixing, Mode, Scene, Settings, Units};
 use crate::stages::bound::level_bits;
-use crate::types::{self, MAX_MATERIAL_PAIRS, PairTable, Params, u32_from};
+use crate::types::{self, MAX_MATERIAL_PAIRS, MAX_SPRINGS, PairTable, Params, u32_from};
 
 pub(super) fn params(scene: &Scene, units: &Units) -> Params {
     let settings = &scene.settings;
@@ -19,19 +19,11 @@ pub(super) fn params(scene: &Scene, units: &Units) -> Params {
     let h = settings.dt / settings.substep_count() as f32;
     let [contact_softness, fixed_softness] = softness(settings, h, slop);
     // A stiffness of the user's choice is a spring, which sags under its load.
-    let preloads = settings.mode == Mode::Soft && settings.correct_position && settings.contact_hertz.is_none();
-    let mut switches = 0;
-    for (on, bit) in [
-        (settings.accumulate, types::ACCUMULATE),
-        (settings.recycle, types::RECYCLE),
-        (settings.warm_start, types::WARM_START),
-        (settings.sleep, types::SLEEP),
-        (!scene.material_pairs.is_empty(), types::MATERIAL_PAIRS),
-    ] {
-        if on {
-            switches |= bit;
-        }
-    }
+    let is_soft = settings.mode == Mode::Soft && settings.correct_position;
+    let preloads = is_soft && settings.contact_hertz.is_none();
+    let (springs, pair_springs, has_springs) = springs(scene, h);
+    let has_springs = is_soft && has_springs;
+    let switches = switches(scene, has_springs);
     let mut fields = [types::FieldData::default(); types::MAX_FIELDS];
     for (laid, field) in fields.iter_mut().zip(&scene.fields) {
         let Field { position, force, acceleration, core } = *field;
@@ -75,9 +67,30 @@ pub(super) fn params(scene: &Scene, units: &Units) -> Params {
         pair_friction,
         pair_kinetic_friction,
         pair_restitution,
+        springs,
+        pair_springs,
         unload_overlap: if settings.initial_loads { 0.0 } else { UNLOAD_SHARE * slop },
+        mass_per_impulse: if preloads && settings.mass_scaling && !has_springs {
+            mass_per_impulse(settings, h, slop)
+        } else {
+            0.0
+        },
         ..Params::default()
     }
+}
+
+/// Returns the switches of the settings and of the materials.
+fn switches(scene: &Scene, has_springs: bool) -> u32 {
+    let settings = &scene.settings;
+    let all = [
+        (settings.accumulate, types::ACCUMULATE),
+        (settings.recycle, types::RECYCLE),
+        (settings.warm_start, types::WARM_START),
+        (settings.sleep, types::SLEEP),
+        (!scene.material_pairs.is_empty(), types::MATERIAL_PAIRS),
+        (has_springs, types::MATERIAL_SPRINGS),
+    ];
+    all.into_iter().filter(|(on, _)| *on).map(|(_, bit)| bit).sum()
 }
 
 /// Returns friction at rest, friction while sliding and restitution of all pairs of materials; zeros if the scene has
@@ -98,16 +111,46 @@ fn pair_tables(scene: &Scene) -> [PairTable; 3] {
     tables
 }
 
+/// Returns the springs that materials give to contacts, by kind, the kinds of all pairs of materials, and true if there
+/// are any. The first kind is that of the settings.
+fn springs(scene: &Scene, h: f32) -> ([[[f32; 4]; 2]; MAX_SPRINGS], [[u32; 4]; 5], bool) {
+    let (given, kinds) = scene.contact_springs();
+    let (mut springs, mut places) = ([[[0.0; 4]; 2]; MAX_SPRINGS], [[0; 4]; 5]);
+    for (spring, &(hertz, damping_ratio)) in springs.iter_mut().skip(1).zip(&given) {
+        *spring = contact_springs(hertz.min(MAX_HERTZ_SHARE / h), damping_ratio, h);
+    }
+    for ([a, b], kind) in kinds {
+        let (word, shift) = Params::spring_place(a, b);
+        if let Some(word) = places.as_flattened_mut().get_mut(word) {
+            *word |= u32_from(kind) << shift;
+        }
+    }
+    (springs, places, !given.is_empty())
+}
+
+/// Returns bias rate, mass scale, impulse scale and slop of springs of contacts between moving bodies, and with fixed
+/// ones.
+fn contact_springs(hertz: f32, damping_ratio: f32, h: f32) -> [[f32; 4]; 2] {
+    [hertz, 2.0 * hertz].map(|hertz| {
+        let [bias_rate, mass_scale, impulse_scale] = soft(hertz, damping_ratio, h);
+        [bias_rate, mass_scale, impulse_scale, 0.0]
+    })
+}
+
+/// Returns the mass that a spring between moving bodies needs for an impulse a substep, kg/(N·s), so that it gives way
+/// by no more than a share of the slop.
+fn mass_per_impulse(settings: &Settings, h: f32, slop: f32) -> f32 {
+    let omega = std::f32::consts::TAU * DEFAULT_HERTZ_SHARE / h;
+    let overlap = SCALED_OVERLAP * slop;
+    if settings.warm_start && overlap > 0.0 { 1.0 / (h * omega * omega * overlap) } else { 0.0 }
+}
+
 /// Returns bias rate, mass scale, impulse scale and slop of contacts between moving bodies, and with fixed ones.
 fn softness(settings: &Settings, h: f32, slop: f32) -> [[f32; 4]; 2] {
     match settings.mode {
         Mode::Soft if settings.correct_position => {
             let hertz = settings.contact_hertz.map_or(DEFAULT_HERTZ_SHARE / h, |hertz| hertz.min(MAX_HERTZ_SHARE / h));
-            let of = |hertz: f32| {
-                let [bias_rate, mass_scale, impulse_scale] = soft(hertz, settings.contact_damping_ratio, h);
-                [bias_rate, mass_scale, impulse_scale, 0.0]
-            };
-            [of(hertz), of(2.0 * hertz)]
+            contact_springs(hertz, settings.contact_damping_ratio, h)
         }
         Mode::Baumgarte if settings.correct_position => [[settings.baumgarte / h, 1.0, 0.0, slop]; 2],
         _ => [[0.0, 1.0, 0.0, 0.0]; 2],

@@ -9,8 +9,6 @@ use crate::random::SplitMix;
 const SMALLEST: f32 = 0.25;
 /// Distance between the bodies of the start, m.
 const GAP: f32 = 0.02;
-/// Substeps: with fewer, small bodies are pressed into the large ones that they carry.
-const SUBSTEPS: u32 = 16;
 
 pub(super) const MIXED_SIZES: Entry = Entry {
     name: "mixed_sizes",
@@ -18,12 +16,13 @@ pub(super) const MIXED_SIZES: Entry = Entry {
     summary: "boxes and circles of many sizes fall into a bin",
     source: "Written for heaps in which small bodies carry large ones. Logarithms of sizes are spread evenly from \
              0.25 m to ratio times as much, half of the bodies are boxes, and the bin is about as high as wide when they \
-             rest. 16 substeps: with 4 small bodies are pressed into large ones (the book's chapter on heaps has \
-             figures).",
+             rest. Circles resist rolling a little: without that a few roll on for minutes (the book's chapter on heaps \
+             has figures).",
     parameters: &[
         Parameter::whole("bodies", 1_500, 1, 1_000_000, "boxes and circles"),
         Parameter::real("ratio", 8.0, 1.0, 32.0, "size of the largest body by that of the smallest"),
         Parameter::whole("seed", 1, 0, 20, "start of the sequence of random numbers"),
+        Parameter::real("rolling", 0.01, 0.0, 1.0, "rolling resistance of the circles"),
     ],
     steps: 900,
     count: |values| 1 + values.count("bodies"),
@@ -51,14 +50,17 @@ fn mixed_sizes(values: &Values) -> Scene {
         if left + width > half {
             (left, bottom, tallest) = (-half, bottom + tallest, 0.0);
         }
-        let shape = if is_box { Shape::half_box(0.5 * size, 0.5 * size) } else { Shape::circle(0.5 * size) };
+        let shape = if is_box {
+            Shape::half_box(0.5 * size, 0.5 * size)
+        } else {
+            Shape::circle(0.5 * size).rolling_resistance(values.real("rolling"))
+        };
         placed.push(Body::dynamic(left + 0.5 * width, bottom + 0.5 * width).angle(angle).shape(shape));
         left += width;
         tallest = tallest.max(width);
     }
     let top = bottom + tallest;
     let mut scene = box2d_scene();
-    scene.settings.substeps = Some(SUBSTEPS);
     let wall = |side: f32| Shape::half_box(0.5, 0.5 * top + 0.5).offset(side * (half + 0.5), 0.5 * top - 0.5);
     scene.add(
         Body::fixed(0.0, 0.0)

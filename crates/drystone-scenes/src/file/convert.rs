@@ -109,6 +109,7 @@ fn settings(record: &SettingsRecord) -> Settings {
         relax: record.relax,
         warm_start: record.warm_start,
         initial_loads: record.initial_loads,
+        mass_scaling: record.mass_scaling,
         accumulate: record.accumulate,
         baumgarte: record.baumgarte,
         contact_hertz: record.contact_hertz,

@@ -37,13 +37,32 @@ pub struct MaterialRecord {
     /// Torque against rolling, relative to normal force times radius; the larger of two counts.
     #[schemars(range(min = 0, max = check::MAX_VALUE))]
     pub rolling_resistance: f32,
+    /// Soft mode: stiffness of its contacts, Hz; the softer of two materials counts. Left out: that of the other
+    /// material, or of the settings.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f32", extend("exclusiveMinimum" = 0), range(max = check::MAX_HERTZ))]
+    pub contact_hertz: Option<f32>,
+    /// Soft mode: damping ratio of these contacts; 1 is critical damping. Requires `contact_hertz`. Left out: that of
+    /// the settings.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f32", extend("exclusiveMinimum" = 0), range(max = check::MAX_HERTZ))]
+    pub contact_damping_ratio: Option<f32>,
 }
 
 impl Default for MaterialRecord {
     fn default() -> Self {
         let Material { friction, kinetic_friction, restitution, tangent_speed, rolling_resistance, index: _ } =
             Material::default();
-        Self { name: String::new(), friction, kinetic_friction, restitution, tangent_speed, rolling_resistance }
+        Self {
+            name: String::new(),
+            friction,
+            kinetic_friction,
+            restitution,
+            tangent_speed,
+            rolling_resistance,
+            contact_hertz: None,
+            contact_damping_ratio: None,
+        }
     }
 }
 
@@ -53,12 +72,12 @@ impl Element for MaterialRecord {
     }
 }
 
-/// Friction and restitution between two materials, in place of those by the mixing rules. Requires `friction` or
-/// `restitution`.
+/// Friction, restitution and stiffness between two materials, in place of those by the mixing rules. Requires one of
+/// the three.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename = "MaterialPair", deny_unknown_fields, expecting = "a pair object")]
-#[schemars(extend("anyOf" = [{ "required": ["friction"] }, { "required": ["restitution"] }]))]
-#[schemars(extend("dependentRequired" = { "kinetic_friction": ["friction"] }))]
+#[schemars(extend("anyOf" = [{ "required": ["friction"] }, { "required": ["restitution"] }, { "required": ["contact_hertz"] }]))]
+#[schemars(extend("dependentRequired" = { "kinetic_friction": ["friction"], "contact_damping_ratio": ["contact_hertz"] }))]
 pub struct MaterialPairRecord {
     /// Names of the two materials, in any order; twice the same for a material with itself.
     pub materials: NamePair,
@@ -75,6 +94,15 @@ pub struct MaterialPairRecord {
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", range(min = 0, max = 1))]
     pub restitution: Option<f32>,
+    /// Soft mode: stiffness of their contacts, Hz. Left out: that of the softer material.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "f32", extend("exclusiveMinimum" = 0), range(max = check::MAX_HERTZ))]
+    pub contact_hertz: Option<f32>,
+    /// Soft mode: damping ratio of these contacts; 1 is critical damping. Requires `contact_hertz`. Left out: that of
+    /// the settings.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "f32", extend("exclusiveMinimum" = 0), range(max = check::MAX_HERTZ))]
+    pub contact_damping_ratio: Option<f32>,
 }
 
 impl Element for MaterialPairRecord {
@@ -141,11 +169,19 @@ impl JsonSchema for MaterialRef {
 /// Converts materials; the check finds wrong values.
 pub fn named(records: Vec<MaterialRecord>) -> Vec<NamedMaterial> {
     let each = (0_u8..=u8::MAX).zip(records).map(|(index, record)| {
-        let MaterialRecord { name, friction, kinetic_friction, restitution, tangent_speed, rolling_resistance } =
-            record;
+        let MaterialRecord {
+            name,
+            friction,
+            kinetic_friction,
+            restitution,
+            tangent_speed,
+            rolling_resistance,
+            contact_hertz,
+            contact_damping_ratio,
+        } = record;
         let index = Some(index);
         let material = Material { friction, kinetic_friction, restitution, tangent_speed, rolling_resistance, index };
-        NamedMaterial { name, material }
+        NamedMaterial { name, material, contact_hertz, contact_damping_ratio }
     });
     each.collect()
 }
@@ -153,8 +189,9 @@ pub fn named(records: Vec<MaterialRecord>) -> Vec<NamedMaterial> {
 /// Converts pairs of materials; the check finds wrong values.
 pub fn pairs(records: Vec<MaterialPairRecord>) -> Vec<MaterialPair> {
     let pair = |record: MaterialPairRecord| {
-        let MaterialPairRecord { materials: NamePair(materials), friction, kinetic_friction, restitution } = record;
-        MaterialPair { materials, friction, kinetic_friction, restitution }
+        let MaterialPairRecord { materials: NamePair(materials), friction, kinetic_friction, restitution, .. } = record;
+        let (contact_hertz, contact_damping_ratio) = (record.contact_hertz, record.contact_damping_ratio);
+        MaterialPair { materials, friction, kinetic_friction, restitution, contact_hertz, contact_damping_ratio }
     };
     records.into_iter().map(pair).collect()
 }
@@ -201,22 +238,27 @@ pub fn of_shape(
 
 impl Serialize for Out<'_, NamedMaterial> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let NamedMaterial { name, material } = self.0;
-        let mut keys = ObjectKeys(serializer.serialize_struct("Material", 6)?);
+        let NamedMaterial { name, material, contact_hertz, contact_damping_ratio } = self.0;
+        let mut keys = ObjectKeys(serializer.serialize_struct("Material", 8)?);
         keys.0.serialize_field("name", name)?;
         keys.surface(material, &Material::default())?;
+        keys.given("contact_hertz", contact_hertz.as_ref())?;
+        keys.given("contact_damping_ratio", contact_damping_ratio.as_ref())?;
         keys.0.end()
     }
 }
 
 impl Serialize for Out<'_, MaterialPair> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let MaterialPair { materials, friction, kinetic_friction, restitution } = self.0;
-        let mut keys = ObjectKeys(serializer.serialize_struct("MaterialPair", 4)?);
+        let MaterialPair { materials, friction, kinetic_friction, restitution, contact_hertz, contact_damping_ratio } =
+            self.0;
+        let mut keys = ObjectKeys(serializer.serialize_struct("MaterialPair", 6)?);
         keys.0.serialize_field("materials", materials)?;
         keys.given("friction", friction.as_ref())?;
         keys.given("kinetic_friction", kinetic_friction.as_ref())?;
         keys.given("restitution", restitution.as_ref())?;
+        keys.given("contact_hertz", contact_hertz.as_ref())?;
+        keys.given("contact_damping_ratio", contact_damping_ratio.as_ref())?;
         keys.0.end()
     }
 }

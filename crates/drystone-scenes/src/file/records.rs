@@ -230,6 +230,9 @@ pub struct SettingsRecord {
     /// Soft mode without `contact_hertz`: bodies that rest on each other when the world begins press on their contacts
     /// from the first step on, and stay where they are. False: heaps sink until their contacts carry them.
     pub initial_loads: bool,
+    /// Soft mode without `contact_hertz`: bodies that are squeezed between others count with more mass than they have,
+    /// so that small ones carry large ones. False: stones under one 64 times their mass are pressed into it.
+    pub mass_scaling: bool,
     /// Clamp the accumulated impulse instead of each increment. False gives wrong results, for demonstration.
     pub accumulate: bool,
     /// Share of the penetration that is corrected per step (baumgarte) or sweep (projection).
@@ -296,6 +299,7 @@ impl Default for SettingsRecord {
             relax: s.relax,
             warm_start: s.warm_start,
             initial_loads: s.initial_loads,
+            mass_scaling: s.mass_scaling,
             accumulate: s.accumulate,
             baumgarte: s.baumgarte,
             contact_hertz: s.contact_hertz,

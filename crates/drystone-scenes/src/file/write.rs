@@ -262,6 +262,7 @@ impl Serialize for GivenSettings<'_> {
         keys.switch("relax", s.relax, d.relax)?;
         keys.switch("warm_start", s.warm_start, d.warm_start)?;
         keys.switch("initial_loads", s.initial_loads, d.initial_loads)?;
+        keys.switch("mass_scaling", s.mass_scaling, d.mass_scaling)?;
         keys.switch("accumulate", s.accumulate, d.accumulate)?;
         keys.number("baumgarte", s.baumgarte, d.baumgarte)?;
         keys.given("contact_hertz", s.contact_hertz.as_ref())?;
