@@ -31,15 +31,12 @@ fn next_status(status: u32, load: f32, is_calm: bool) -> u32 {
     return (status & ~MASS_MASK) | (u32(min(code, MASS_LARGEST)) << MASS_SHIFT);
 }
 
-// Returns how far the spring of a point gives way, given scaled inverse masses and inertias, as a share of how far it
-// would with the true ones.
-fn softening_at(
-    inv: vec4<f32>, status_a: u32, status_b: u32, r_a: vec2<f32>, r_b: vec2<f32>, normal: vec2<f32>,
-) -> f32 {
-    let shares = vec2<f32>(mass_share(status_a), mass_share(status_b));
-    let scaled_mass = effective_mass(inv, r_a, r_b, normal);
-    if scaled_mass > 0.0 {
-        return effective_mass(inv / shares.xxyy, r_a, r_b, normal) / scaled_mass;
+// Returns how far the spring of a point gives way with scaled inverse masses and inertias, as a share of how far it does
+// with the true ones.
+fn softening_at(scaled: vec4<f32>, unscaled: vec4<f32>, r_a: vec2<f32>, r_b: vec2<f32>, normal: vec2<f32>) -> f32 {
+    let most = inverse_mass_at(unscaled, r_a, r_b, normal);
+    if most > 0.0 {
+        return inverse_mass_at(scaled, r_a, r_b, normal) / most;
     }
     return 1.0;
 }

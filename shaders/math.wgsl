@@ -78,10 +78,14 @@ fn angle_of(q: vec2<f32>) -> f32 {
 }
 
 // Returns the effective mass of a contact point along `direction`. `inv` is 1/mass and 1/inertia of A, then of B.
-fn effective_mass(inv: vec4<f32>, r_a: vec2<f32>, r_b: vec2<f32>, direction: vec2<f32>) -> f32 {
+fn inverse_mass_at(inv: vec4<f32>, r_a: vec2<f32>, r_b: vec2<f32>, direction: vec2<f32>) -> f32 {
     let arm_a = cross_2d(r_a, direction);
     let arm_b = cross_2d(r_b, direction);
-    let k = inv.x + inv.z + inv.y * arm_a * arm_a + inv.w * arm_b * arm_b;
+    return inv.x + inv.z + inv.y * arm_a * arm_a + inv.w * arm_b * arm_b;
+}
+
+fn effective_mass(inv: vec4<f32>, r_a: vec2<f32>, r_b: vec2<f32>, direction: vec2<f32>) -> f32 {
+    let k = inverse_mass_at(inv, r_a, r_b, direction);
     if k > 0.0 {
         return 1.0 / k;
     }

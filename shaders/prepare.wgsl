@@ -50,6 +50,7 @@ fn prepare(
             inv = vec4<f32>(inv.xy, 0.0, 0.0);
         }
     }
+    let true_inv = inv;
     let is_scaled = params.mass_per_impulse > 0.0 && ((states[a].status | states[b].status) & MASS_MASK) != 0u;
     if is_scaled {
         let share_a = mass_share(states[a].status);
@@ -60,7 +61,7 @@ fn prepare(
     if spring != 0u {
         preloads = vec2<f32>(0.0);
     }
-    let unsplit_inv = inv;
+    let scaled_inv = inv;
     // Shares of hubs: src/stages/color/split.rs.
     var row_a = a;
     var row_b = b;
@@ -91,7 +92,7 @@ fn prepare(
         r_a_0 = select(anchors.xy, normal * shapes[shape_a].radius, round.x);
         r_b_0 = select(anchors.zw, normal * -shapes[shape_b].radius, round.y);
         if is_scaled {
-            preloads.x *= softening_at(unsplit_inv, states[a].status, states[b].status, r_a_0, r_b_0, normal);
+            preloads.x *= softening_at(scaled_inv, true_inv, r_a_0, r_b_0, normal);
         }
         separations.x = point.y - preloads.x;
         impulses = vec4<f32>(select(vec2<f32>(0.0), point.zw, warm), impulses.zw);
@@ -101,7 +102,7 @@ fn prepare(
         let anchors = manifolds[index].points[1].anchors;
         r_a_1 = anchors.xy;
         if is_scaled {
-            preloads.y *= softening_at(unsplit_inv, states[a].status, states[b].status, r_a_1, anchors.zw, normal);
+            preloads.y *= softening_at(scaled_inv, true_inv, r_a_1, anchors.zw, normal);
         }
         separations.y = point.y - preloads.y;
         impulses = vec4<f32>(impulses.xy, select(vec2<f32>(0.0), point.zw, warm));

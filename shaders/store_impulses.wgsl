@@ -22,8 +22,17 @@ fn is_quiet(body: u32) -> bool {
     return dot(velocity, velocity) <= params.sleep_speed * params.sleep_speed;
 }
 
+// Returns how much softer the spring of a contact would be with true masses.
+fn softened(slot: u32, index: u32) -> f32 {
+    if params.mass_per_impulse == 0.0 {
+        return 1.0;
+    }
+    let inv = constraints[slot / TILE_LANES].inv_masses[slot % TILE_LANES];
+    return softening(inv.x, inv.z, states[contacts[index].body_a].status, states[contacts[index].body_b].status);
+}
+
 // Returns the preloads of a contact with these separations for the next step, m. Both change by the same length.
-fn preloads(index: u32, load: f32, separations: vec2<f32>, softened: f32) -> vec2<f32> {
+fn preloads(slot: u32, index: u32, load: f32, separations: vec2<f32>) -> vec2<f32> {
     var overlap = -separations.x;
     if (contacts[index].flags & POINT_COUNT_MASK) > 1u {
         overlap = -0.5 * (separations.x + separations.y);
@@ -35,13 +44,14 @@ fn preloads(index: u32, load: f32, separations: vec2<f32>, softened: f32) -> vec
     }
     let missing = params.unload_overlap - overlap;
     if missing > 0.0 {
-        return max(old - UNLOAD_RATE * missing / softened, vec2<f32>(0.0));
+        return max(old - UNLOAD_RATE * missing / softened(slot, index), vec2<f32>(0.0));
     }
     let excess = overlap - slop;
     let is_load = excess > 0.0 && overlap < MAX_PRELOAD * slop;
     if is_load && is_quiet(contacts[index].body_a) && is_quiet(contacts[index].body_b) {
-        let grown = old + params.preload_rate * excess / softened;
-        return max(min(grown, vec2<f32>(MAX_PRELOAD * slop / softened)), old);
+        let share = softened(slot, index);
+        let grown = old + params.preload_rate * excess / share;
+        return max(min(grown, vec2<f32>(MAX_PRELOAD * slop / share)), old);
     }
     return old;
 }
@@ -72,15 +82,8 @@ fn store_impulses(
     manifolds[contact].points[1].state = vec4<f32>(point_1.xy, impulses.zw);
     if params.preload_rate > 0.0 {
         let separations = vec2<f32>(point_0.y, point_1.y);
-        let load = impulses.x + impulses.z;
-        var softened = 1.0;
-        if params.mass_per_impulse > 0.0 && load > 0.0 {
-            let inv = constraints[slot / TILE_LANES].inv_masses[slot % TILE_LANES];
-            softened = softening(
-                inv.x, inv.z, states[contacts[contact].body_a].status, states[contacts[contact].body_b].status,
-            );
-        }
-        manifolds[contact].preloads = vec4<f32>(preloads(contact, load, separations, softened), 0.0, 0.0);
+        let kept = preloads(slot, contact, impulses.x + impulses.z, separations);
+        manifolds[contact].preloads = vec4<f32>(kept, 0.0, 0.0);
     }
     if (params.switches & SURFACES) != 0u {
         contacts[contact].rolling_impulse = surfaces[slot].rolling_impulse;

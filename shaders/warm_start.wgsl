@@ -24,8 +24,16 @@ fn warm_start_contact(slot: u32) {
     if params.mass_per_impulse > 0.0 && row.inv.x > 0.0 && row.inv.z > 0.0 {
         let wanted = params.mass_per_impulse * (impulses.x + impulses.z);
         let own = 1.0 / row.inv.xz;
-        let shares = vec2<f32>(mass_share(states[row.body_a].status), mass_share(states[row.body_b].status));
-        masses = min(vec2<f32>(wanted), max(SCALED_FLOOR * shares * own, SCALED_SPREAD * own.yx));
+        masses = vec2<f32>(wanted);
+        // Few contacts press so hard that the limits of the masses matter.
+        if wanted > SCALED_SPREAD * own.y {
+            let floor_a = SCALED_FLOOR * mass_share(states[row.body_a].status) * own.x;
+            masses.x = min(wanted, max(floor_a, SCALED_SPREAD * own.y));
+        }
+        if wanted > SCALED_SPREAD * own.x {
+            let floor_b = SCALED_FLOOR * mass_share(states[row.body_b].status) * own.y;
+            masses.y = min(wanted, max(floor_b, SCALED_SPREAD * own.x));
+        }
     }
     if (row.flags & FIXED_A) == 0u {
         let a = row.body_a;

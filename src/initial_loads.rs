@@ -323,8 +323,8 @@ impl<'a> Heap<'a> {
             warm_start::warm_start(params, &Splits::default(), &constraints, &self.surfaces, states, &mut sums);
             let mut is_changed = false;
             for ((body, sum), state) in bodies.iter().zip(&sums).zip(&mut *states) {
-                let status = grown_status(params, body, sum, state);
-                is_changed |= status != state.status;
+                let (status, has_grown) = grown_status(params, body, sum, state);
+                is_changed |= has_grown;
                 state.status = status;
             }
             if !is_changed {

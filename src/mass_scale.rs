@@ -26,7 +26,7 @@
 use glam::Vec2;
 
 use crate::constants::{CALM, SCALED_FLOOR, SCALED_SPREAD};
-use crate::math::{effective_mass, larger, smaller};
+use crate::math::{inverse_mass_at, larger, smaller};
 use crate::types::{ASLEEP, Accumulator, BodyData, BodyState, DYNAMIC, MASS_MASK, MASS_SHIFT, Params, QUARANTINED};
 
 /// Bits of 1.0, and number of those of a float below a code.
@@ -96,10 +96,12 @@ pub fn next_status(params: &Params, body: &BodyData, sum: &Accumulator, state: &
 }
 
 /// Returns the status of a body with the mass that it has under its load for long: that of the next step without the
-/// limit of its growth.
+/// limit of its growth. And true if it grew by more than that limit.
 #[must_use]
-pub fn grown_status(params: &Params, body: &BodyData, sum: &Accumulator, state: &BodyState) -> u32 {
-    with_code(state.status, wanted(params, body, sum, state).max(code(state.status)))
+pub fn grown_status(params: &Params, body: &BodyData, sum: &Accumulator, state: &BodyState) -> (u32, bool) {
+    let old = code(state.status);
+    let new = wanted(params, body, sum, state).clamp(old, MASS_LARGEST);
+    (with_code(state.status, new), new > old + MASS_GROWTH)
 }
 
 #[inline]
@@ -130,16 +132,14 @@ fn wanted(params: &Params, body: &BodyData, sum: &Accumulator, state: &BodyState
     }
 }
 
-/// Returns how far the spring of a point gives way, given scaled inverse masses and inertias, as a share of how far it
-/// would with the true ones: 1 or less. Preloads are kept as lengths of the spring of the true masses, so that they
-/// push alike at any scale.
-#[inline]
+/// Returns how far the spring of a point gives way with scaled inverse masses and inertias, as a share of how far it does
+/// with the true ones: 1 or less. Preloads are kept as lengths of the spring of the true masses, so that they push alike
+/// at any scale.
+#[inline(always)]
 #[must_use]
-pub fn softening_at(inv: [f32; 4], statuses: [u32; 2], r_a: Vec2, r_b: Vec2, normal: Vec2) -> f32 {
-    let [share_a, share_b] = statuses.map(mass_share);
-    let unscaled = [inv[0] / share_a, inv[1] / share_a, inv[2] / share_b, inv[3] / share_b];
-    let scaled_mass = effective_mass(inv, r_a, r_b, normal);
-    if scaled_mass > 0.0 { effective_mass(unscaled, r_a, r_b, normal) / scaled_mass } else { 1.0 }
+pub fn softening_at(scaled: [f32; 4], unscaled: [f32; 4], r_a: Vec2, r_b: Vec2, normal: Vec2) -> f32 {
+    let most = inverse_mass_at(unscaled, r_a, r_b, normal);
+    if most > 0.0 { inverse_mass_at(scaled, r_a, r_b, normal) / most } else { 1.0 }
 }
 
 /// Returns about the same for all points of a contact, without their arms: by how much slower its preload changes.

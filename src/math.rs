@@ -193,7 +193,14 @@ pub fn is_finite(v: f32) -> bool {
 #[inline(always)]
 #[must_use]
 pub fn effective_mass(inv: [f32; 4], r_a: Vec2, r_b: Vec2, direction: Vec2) -> f32 {
-    let (arm_a, arm_b) = (cross(r_a, direction), cross(r_b, direction));
-    let k = inv[0] + inv[2] + inv[1] * arm_a * arm_a + inv[3] * arm_b * arm_b;
+    let k = inverse_mass_at(inv, r_a, r_b, direction);
     if k > 0.0 { 1.0 / k } else { 0.0 }
+}
+
+/// Returns the inverse of the effective mass of two bodies at a point, 1/kg; 0 if both are fixed.
+#[inline(always)]
+#[must_use]
+pub fn inverse_mass_at(inv: [f32; 4], r_a: Vec2, r_b: Vec2, direction: Vec2) -> f32 {
+    let (arm_a, arm_b) = (cross(r_a, direction), cross(r_b, direction));
+    inv[0] + inv[2] + inv[1] * arm_a * arm_a + inv[3] * arm_b * arm_b
 }

@@ -281,10 +281,8 @@ def settings(drystone: Drystone) -> None:
         drystone.picture(f"mass_scaling-{'on' if on else 'off'}", drystone.scene("mixed_sizes", mass_scaling=on), 900,
                          "240x200", "--view=-3,0,3,5")
     rows = []
-    heavy = world("a heavy box", [GROUND, box(0, 0.5), box(0, 1.55, density=1000)])
     for label, scene, steps in (
             ("`mixed_sizes`, 15 s", drystone.scene("mixed_sizes"), 900),
-            ("a box dropped by 5 cm on one of a thousandth of its mass, 5 s", heavy, 300),
             ("`large_pyramid:base=150` without loads at the start, 10 s",
              drystone.scene("large_pyramid:base=150", initial_loads=False), 600),
             ("`tumbler`, 10 s", drystone.scene("tumbler"), 600), ("`junkyard`, 10 s", drystone.scene("junkyard"), 600)):

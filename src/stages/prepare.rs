@@ -79,6 +79,7 @@ pub fn prepare_contact(
     if params.switches & SLEEP != 0 && state_b.status & ASLEEP != 0 {
         body_b = &resting;
     }
+    let [true_a, true_b] = [body_a, body_b];
     let (scaled_a, scaled_b);
     let is_scaled = params.mass_per_impulse > 0.0 && (state_a.status | state_b.status) & MASS_MASK != 0;
     if is_scaled {
@@ -112,9 +113,9 @@ pub fn prepare_contact(
         let point = &manifold.points[end];
         let [r_a, r_b] = arms(constraint.flags, [shape_a, shape_b], manifold, end);
         if is_scaled {
-            let inv = [body_a.inv_mass, body_a.inv_inertia, body_b.inv_mass, body_b.inv_inertia];
-            let statuses = [state_a.status, state_b.status];
-            preloads[end] *= softening_at(inv, statuses, r_a.into(), r_b.into(), manifold.normal.into());
+            let inv = |a: &BodyData, b: &BodyData| [a.inv_mass, a.inv_inertia, b.inv_mass, b.inv_inertia];
+            let (scaled, unscaled) = (inv(body_a, body_b), inv(true_a, true_b));
+            preloads[end] *= softening_at(scaled, unscaled, r_a.into(), r_b.into(), manifold.normal.into());
         }
         constraint.points[end] =
             ConstraintPoint { r_a, r_b, separation: point.separation - preloads[end], ..ConstraintPoint::default() };

@@ -70,7 +70,7 @@ impl ContactImpulses {
 }
 
 /// Writes the impulses and the preload of one contact to its manifold. `state` returns the state of a body; it is
-/// called only if the preload may grow.
+/// called only if the preload may change.
 #[inline]
 pub fn store_impulses_of(
     params: &Params,
@@ -83,12 +83,11 @@ pub fn store_impulses_of(
     [manifold.points[0].normal_impulse, manifold.points[0].tangent_impulse] = [normal_0, tangent_0];
     [manifold.points[1].normal_impulse, manifold.points[1].tangent_impulse] = [normal_1, tangent_1];
     if params.preload_rate > 0.0 {
-        let mut softening = 1.0;
-        if params.mass_per_impulse > 0.0 && normal_0 + normal_1 > 0.0 {
+        let softening = || {
             let statuses = [contact.body_a, contact.body_b].map(|body| state(body).status);
-            softening = mass_scale::softening(impulses.inv_masses, statuses);
-        }
-        manifold.preloads = preloads(params, contact, manifold, softening, state);
+            if params.mass_per_impulse > 0.0 { mass_scale::softening(impulses.inv_masses, statuses) } else { 1.0 }
+        };
+        manifold.preloads = preloads(params, contact, manifold, softening, &state);
     }
     if impulses.has_impact {
         contact.flags |= IMPACT;
@@ -104,7 +103,7 @@ fn preloads(
     params: &Params,
     contact: &Contact,
     manifold: &Manifold,
-    softening: f32,
+    softening: impl Fn() -> f32,
     state: impl Fn(u32) -> BodyState,
 ) -> [f32; 2] {
     let [p_0, p_1] = &manifold.points;
@@ -117,7 +116,8 @@ fn preloads(
     }
     let missing = params.unload_overlap - overlap;
     if missing > 0.0 {
-        return old.map(|old| larger(old - UNLOAD_RATE * missing / softening, 0.0));
+        let excess = UNLOAD_RATE * missing / softening();
+        return old.map(|old| larger(old - excess, 0.0));
     }
     let excess = overlap - slop;
     let is_quiet = |body: u32| {
@@ -127,9 +127,9 @@ fn preloads(
     // Deeper overlaps are those of a press that does not open, or of bodies placed inside each other.
     let is_load = excess > 0.0 && overlap < MAX_PRELOAD * slop;
     if is_load && is_quiet(contact.body_a) && is_quiet(contact.body_b) {
-        return old.map(|old| {
-            larger(smaller(old + params.preload_rate * excess / softening, MAX_PRELOAD * slop / softening), old)
-        });
+        let softening = softening();
+        let (growth, most) = (params.preload_rate * excess / softening, MAX_PRELOAD * slop / softening);
+        return old.map(|old| larger(smaller(old + growth, most), old));
     }
     old
 }

@@ -7,7 +7,9 @@ use bytemuck::Pod;
 use fearless_simd::f64x2;
 use zerocopy::IntoBytes;
 
-use crate::lanes::{Bytes, Simd, SimdBase, SimdFrom, SimdSplit, WIDTH, columns, f32x4, f32x8, transpose};
+use crate::lanes::{
+    Bytes, Select, Simd, SimdBase, SimdFrom, SimdMask, SimdSplit, WIDTH, columns, f32x4, f32x8, mask32x4, transpose,
+};
 
 /// Table of rows that several threads read and write, each row by one thread at a time (a colour touches a body once).
 ///
@@ -284,6 +286,46 @@ impl<R: Halves> Eight<R> {
         two(2, c);
         two(3, d);
     }
+
+    /// Adds three of four columns to the first half of the rows for which `which(lane)` is true; of the fourth the
+    /// larger value stays.
+    #[inline(always)]
+    pub fn add_sums<S: Simd>(self, simd: S, columns: [f32x8<S>; 4], which: impl Fn(usize) -> bool) {
+        let [a, b, c, d] = transpose(columns);
+        // One by one, without a closure: the compiler would call it, and each operation in it.
+        let ((a, e), (b, f), (c, g), (d, h)) = (a.split(), b.split(), c.split(), d.split());
+        if which(0) {
+            add_sum(simd, self.0[0], a);
+        }
+        if which(1) {
+            add_sum(simd, self.0[1], b);
+        }
+        if which(2) {
+            add_sum(simd, self.0[2], c);
+        }
+        if which(3) {
+            add_sum(simd, self.0[3], d);
+        }
+        if which(4) {
+            add_sum(simd, self.0[4], e);
+        }
+        if which(5) {
+            add_sum(simd, self.0[5], f);
+        }
+        if which(6) {
+            add_sum(simd, self.0[6], g);
+        }
+        if which(7) {
+            add_sum(simd, self.0[7], h);
+        }
+    }
+}
+
+/// Adds three numbers to the first half of a row; of the fourth the larger stays.
+#[inline(always)]
+fn add_sum<S: Simd>(simd: S, row: impl Halves, lanes: f32x4<S>) {
+    let old = row.lanes(simd, 0);
+    row.set_lanes(0, mask32x4::from_bitmask(simd, 0b111).select(old + lanes, old.max(lanes)));
 }
 
 #[cfg(test)]

@@ -1134,6 +1134,12 @@ class SceneLink(TypedDict):
 class SceneMaterial(TypedDict):
     """A material with a name. Shapes of it have its values, unless they give their own."""
 
+    contact_damping_ratio: NotRequired[float]
+    """Soft mode: damping ratio of these contacts; 1 is critical damping. Requires `contact_hertz`. Left out:
+    that of the settings."""
+    contact_hertz: NotRequired[float]
+    """Soft mode: stiffness of its contacts, Hz; the softer of two materials counts. Left out: that of the
+    other material, or of the settings."""
     friction: NotRequired[float]
     """Coulomb friction coefficient. Static friction if `kinetic_friction` is given."""
     kinetic_friction: NotRequired[float]
@@ -1150,9 +1156,14 @@ class SceneMaterial(TypedDict):
 
 
 class SceneMaterialPair(TypedDict):
-    """Friction and restitution between two materials, in place of those by the mixing rules. Requires
-    `friction` or `restitution`."""
+    """Friction, restitution and stiffness between two materials, in place of those by the mixing rules.
+    Requires one of the three."""
 
+    contact_damping_ratio: NotRequired[float]
+    """Soft mode: damping ratio of these contacts; 1 is critical damping. Requires `contact_hertz`. Left out:
+    that of the settings."""
+    contact_hertz: NotRequired[float]
+    """Soft mode: stiffness of their contacts, Hz. Left out: that of the softer material."""
     friction: NotRequired[float]
     """Coulomb friction coefficient. Left out: mixed, while sliding too. Static friction if `kinetic_friction`
     is given."""
@@ -1294,6 +1305,10 @@ class SceneSettings(TypedDict):
     """Unit of length, m: about the size of the bodies. Distances and speeds of the solver follow it. Left
     out: 1 if the median size of the dynamic shapes is from 0.1 to 10 m, else the power of 2 that is nearest
     to it."""
+    mass_scaling: NotRequired[bool]
+    """Soft mode without `contact_hertz`: bodies that are squeezed between others count with more mass than
+    they have, so that small ones carry large ones. False: stones under one 64 times their mass are pressed
+    into it."""
     max_speed: NotRequired[float]
     """Largest speed, m/s; faster bodies are slowed to it. Left out: 400 for a length unit of 1 m, else with
     the square root of length unit times gravity."""
