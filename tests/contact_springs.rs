@@ -112,15 +112,17 @@ fn damping_is_that_of_the_pair() {
     }
 }
 
+type Change = fn(&mut Scene);
+
 /// Values out of range, a damping ratio alone and too many different springs are refused with the place.
 #[test]
 fn mistakes_are_refused() {
-    let with = |change: fn(&mut Scene)| {
+    let with = |change: Change| {
         let mut scene = balls();
         change(&mut scene);
         scene.check().map_or_else(|error| error.to_string(), |()| "nothing".to_owned())
     };
-    let cases: [(fn(&mut Scene), &str); 4] = [
+    let cases: [(Change, &str); 4] = [
         (|s| s.materials[1].contact_hertz = Some(0.0), "materials[1].contact_hertz: is 0; expected a frequency"),
         (|s| s.materials[1].contact_hertz = None, "materials[1].contact_damping_ratio: is given without contact_hertz"),
         (

@@ -147,6 +147,16 @@ impl MaterialPair {
     }
 }
 
+/// Springs of contacts by material.
+#[derive(Default)]
+pub(super) struct ContactSprings {
+    /// Stiffness, Hz, and damping ratio of each kind, from kind 1 on; kind 0 is that of the settings.
+    pub springs: Vec<(f32, f32)>,
+    /// Kind of the spring between two materials `a ≤ b`, numbered from 1, 0 for shapes without a named one. Pairs that
+    /// are not in the list have kind 0.
+    pub kinds: Vec<([usize; 2], usize)>,
+}
+
 impl Scene {
     /// Adds a material with a name and returns it, for [`Shape::material`](crate::Shape::material). A shape may change
     /// its values; pairs find it by its name.
@@ -191,10 +201,9 @@ impl Scene {
         Some((hertz, damping_ratio.unwrap_or(self.settings.contact_damping_ratio)))
     }
 
-    /// Returns the different springs of contacts that the materials give, and for each pair `a ≤ b` of them, 0 for
-    /// shapes without a named one, the kind of its spring: 0 for that of the settings, 1 for the first of the list.
-    pub(super) fn contact_springs(&self) -> (Vec<(f32, f32)>, Vec<([usize; 2], usize)>) {
-        let (mut springs, mut kinds) = (Vec::new(), Vec::new());
+    /// Returns the springs that the materials give to contacts.
+    pub(super) fn contact_springs(&self) -> ContactSprings {
+        let ContactSprings { mut springs, mut kinds } = ContactSprings::default();
         for b in 0..=self.materials.len() {
             for a in 0..=b {
                 let Some(spring) = self.contact_spring(a, b) else { continue };
@@ -205,7 +214,7 @@ impl Scene {
                 kinds.push(([a, b], found + 1));
             }
         }
-        (springs, kinds)
+        ContactSprings { springs, kinds }
     }
 
     /// Returns the material with this name.

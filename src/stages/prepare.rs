@@ -109,16 +109,16 @@ pub fn prepare_contact(
     if bounces {
         constraint.rebound = prepare_rebound(params, [body_a, body_b], [shape_a, shape_b], manifold);
     }
-    for end in 0..(contact.flags & POINT_COUNT_MASK) as usize {
+    for (end, preload) in preloads.iter_mut().enumerate().take((contact.flags & POINT_COUNT_MASK) as usize) {
         let point = &manifold.points[end];
         let [r_a, r_b] = arms(constraint.flags, [shape_a, shape_b], manifold, end);
         if is_scaled {
             let inv = |a: &BodyData, b: &BodyData| [a.inv_mass, a.inv_inertia, b.inv_mass, b.inv_inertia];
             let (scaled, unscaled) = (inv(body_a, body_b), inv(true_a, true_b));
-            preloads[end] *= softening_at(scaled, unscaled, r_a.into(), r_b.into(), manifold.normal.into());
+            *preload *= softening_at(scaled, unscaled, r_a.into(), r_b.into(), manifold.normal.into());
         }
         constraint.points[end] =
-            ConstraintPoint { r_a, r_b, separation: point.separation - preloads[end], ..ConstraintPoint::default() };
+            ConstraintPoint { r_a, r_b, separation: point.separation - *preload, ..ConstraintPoint::default() };
         if params.switches & WARM_START != 0 {
             constraint.impulses[2 * end] = point.normal_impulse;
             constraint.impulses[2 * end + 1] = point.tangent_impulse;

@@ -111,7 +111,7 @@ fn advance_two<S: Simd>(
     let scales = f32x4::splat(simd, scale).combine(f32x4::splat(simd, next_scale));
     let mut push = (both([x, y, 0.0, 0.0], [x, y, 0.0, 0.0]) * scales + 0.0) * params.h;
     if status & MASS_MASK != 0 {
-        push = push * f32x4::splat(simd, mass_share(own)).combine(f32x4::splat(simd, mass_share(next)));
+        push *= f32x4::splat(simd, mass_share(own)).combine(f32x4::splat(simd, mass_share(next)));
     }
     motion = motion + push + kept;
     let most = [params.max_speed, params.max_speed, params.max_spin, 0.0];

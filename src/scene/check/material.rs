@@ -49,7 +49,7 @@ pub(super) fn check(scene: &Scene) -> Result<(), SceneError> {
         check_values(pair, &at)?;
     }
     // Their number is bounded by that of the materials, so that it is counted last.
-    check_count("materials", "different contact springs", scene.contact_springs().0.len(), MAX_SPRINGS - 1)
+    check_count("materials", "different contact springs", scene.contact_springs().springs.len(), MAX_SPRINGS - 1)
 }
 
 /// Checks the values of a pair.

@@ -6,6 +6,7 @@ use crate::constants::{
     MAX_CORRECTION, MAX_DISC_TURN, MAX_HERTZ_SHARE, MAX_QUIET, MAX_SPEED, MAX_TURN, MIN_IMPACT_SUBSTEPS, PRELOAD_RATE,
     RECYCLE_DISTANCE, SCALED_OVERLAP, SLEEP_SPEED, SLEEP_TIME, SPECULATIVE_DISTANCE, STICK_SPEED, UNLOAD_SHARE,
 };
+use crate::scene::material::ContactSprings;
 use crate::scene::{Field, Mixing, Mode, Scene, Settings, Units};
 use crate::stages::bound::level_bits;
 use crate::types::{self, MAX_MATERIAL_PAIRS, MAX_SPRINGS, PairTable, Params, u32_from};
@@ -21,8 +22,8 @@ pub(super) fn params(scene: &Scene, units: &Units) -> Params {
     // A stiffness of the user's choice is a spring, which sags under its load.
     let is_soft = settings.mode == Mode::Soft && settings.correct_position;
     let preloads = is_soft && settings.contact_hertz.is_none();
-    let (springs, pair_springs, has_springs) = springs(scene, h);
-    let has_springs = is_soft && has_springs;
+    let (springs, pair_springs) = springs(scene, h);
+    let has_springs = is_soft && pair_springs != [[0; 4]; 5];
     let switches = switches(scene, has_springs);
     let mut fields = [types::FieldData::default(); types::MAX_FIELDS];
     for (laid, field) in fields.iter_mut().zip(&scene.fields) {
@@ -111,10 +112,13 @@ fn pair_tables(scene: &Scene) -> [PairTable; 3] {
     tables
 }
 
-/// Returns the springs that materials give to contacts, by kind, the kinds of all pairs of materials, and true if there
-/// are any. The first kind is that of the settings.
-fn springs(scene: &Scene, h: f32) -> ([[[f32; 4]; 2]; MAX_SPRINGS], [[u32; 4]; 5], bool) {
-    let (given, kinds) = scene.contact_springs();
+/// Springs of contacts between moving bodies, and with fixed ones: bias rate, mass scale, impulse scale and slop.
+type SpringPair = [[f32; 4]; 2];
+
+/// Returns the springs that materials give to contacts, by kind, and the kinds of all pairs of materials. The first
+/// kind is that of the settings.
+fn springs(scene: &Scene, h: f32) -> ([SpringPair; MAX_SPRINGS], [[u32; 4]; 5]) {
+    let ContactSprings { springs: given, kinds } = scene.contact_springs();
     let (mut springs, mut places) = ([[[0.0; 4]; 2]; MAX_SPRINGS], [[0; 4]; 5]);
     for (spring, &(hertz, damping_ratio)) in springs.iter_mut().skip(1).zip(&given) {
         *spring = contact_springs(hertz.min(MAX_HERTZ_SHARE / h), damping_ratio, h);
@@ -125,12 +129,12 @@ fn springs(scene: &Scene, h: f32) -> ([[[f32; 4]; 2]; MAX_SPRINGS], [[u32; 4]; 5
             *word |= u32_from(kind) << shift;
         }
     }
-    (springs, places, !given.is_empty())
+    (springs, places)
 }
 
 /// Returns bias rate, mass scale, impulse scale and slop of springs of contacts between moving bodies, and with fixed
 /// ones.
-fn contact_springs(hertz: f32, damping_ratio: f32, h: f32) -> [[f32; 4]; 2] {
+fn contact_springs(hertz: f32, damping_ratio: f32, h: f32) -> SpringPair {
     [hertz, 2.0 * hertz].map(|hertz| {
         let [bias_rate, mass_scale, impulse_scale] = soft(hertz, damping_ratio, h);
         [bias_rate, mass_scale, impulse_scale, 0.0]

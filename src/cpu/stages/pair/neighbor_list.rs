@@ -22,8 +22,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use glam::{Vec2, Vec4};
 
 use super::{
-    Box, FoundPairs, PairTables, TooMany, ahead_of, emit_contact, gather, half_planes_of, kept_apart, lay_boxes, lend,
-    order, reaches_of,
+    Box, FEW_KEYS, FoundPairs, PairTables, TooMany, ahead_of, emit_contact, gather, half_planes_of, kept_apart,
+    lay_boxes, lend, order, reaches_of,
 };
 use crate::cancel::{ContactBudget, Tally};
 use crate::cpu::stages::bin::shapes_of_levels;
@@ -463,6 +463,7 @@ impl Listed<'_> {
         found.clear();
         counts.reserve(end - first + 1);
         found.reserve(4 * (end - first));
+        keys.reserve(FEW_KEYS);
         let has_planes = params.planes().next().is_some();
         for index in first..end {
             let (before, aabb) = (found.len(), &aabbs[index]);
