@@ -207,7 +207,7 @@ pub const MAX_LOOPS: usize = 4;
 // ── Mass scaling ──
 
 /// Overlap up to which the most loaded contact of a body is pressed, as a share of the slop: then its mass is scaled
-/// ([`crate::mass_scale`]). Less: more bodies are heavier than they are. More: small stones sink into large ones.
+/// (`src/mass_scale.rs`). Less: more bodies are heavier than they are. More: small stones sink into large ones.
 pub const SCALED_OVERLAP: f32 = 0.6;
 /// Sum of the forces of a body's contacts, as a share of the weight of the mass that they ask for, above which the body
 /// is hit and not loaded: then its mass shrinks to its own. Less: small stones in heaps that settle lose their mass.

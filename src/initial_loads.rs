@@ -14,7 +14,7 @@
 //!
 //! Each contact then has the impulses of one substep, with which the first step begins, and preloads
 //! ([`store_impulses`](crate::stages::store_impulses)) by which its springs carry them where the bodies are; and each
-//! body has the mass that its load asks for ([`mass_scale`](crate::mass_scale)). Bodies that move, have joints or hover
+//! body has the mass that its load asks for (`src/mass_scale.rs`). Bodies that move, have joints or hover
 //! take no part: they begin without loads.
 //!
 //! The host does this for either engine, once a world: both begin with the same bits.

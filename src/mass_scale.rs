@@ -3,7 +3,7 @@
 //! A contact is as stiff as its lighter body, and a sweep hands a load on through a light body between heavy ones by
 //! the share that it has of their mass. So a small stone under a large one is pressed into it, and no number of sweeps
 //! finds its load. Both go away if the small one has more mass. So contacts, joints and gravity see at least the mass
-//! with which its most loaded contact overlaps by [`SCALED_OVERLAP`] of the slop: the true mass times a factor, inertia
+//! with which its most loaded contact overlaps by a share of the slop: the true mass times a factor, inertia
 //! included, with the true weight. Forces at rest are those of the true masses. A body in free flight, or pushed from
 //! one side only, has its own mass.
 //!

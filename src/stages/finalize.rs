@@ -9,7 +9,7 @@ use crate::mass_scale::next_status;
 use crate::math::mul_rotation;
 use crate::types::{ASLEEP, Accumulator, BodyData, BodyState, Params, Pose, QUARANTINED, STATIC};
 
-/// Moves all poses, and finds the masses of the next step ([`crate::mass_scale`]).
+/// Moves all poses, and finds the masses of the next step (`src/mass_scale.rs`).
 pub fn finalize(
     params: &Params,
     bodies: &[BodyData],

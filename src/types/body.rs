@@ -21,7 +21,7 @@ pub const ASLEEP: u32 = 2;
 pub const WOKEN: u32 = 4;
 /// [`BodyState::status`]: quiet for long enough to fall asleep. Only while `sleep` runs.
 pub const READY: u32 = 8;
-/// [`BodyState::status`]: first bit of the code of the body's mass factor ([`crate::mass_scale`]).
+/// [`BodyState::status`]: first bit of the code of the body's mass factor (`src/mass_scale.rs`).
 pub const MASS_SHIFT: u32 = 5;
 /// [`BodyState::status`]: mask of the code of the mass factor.
 pub const MASS_MASK: u32 = 0xffe0;
@@ -178,6 +178,6 @@ pub struct Accumulator {
     pub velocity: [f32; 2],
     /// Angular velocity, rad/s.
     pub angular_velocity: f32,
-    /// Largest mass that the load of one contact asks for, kg ([`crate::mass_scale`]).
+    /// Largest mass that the load of one contact asks for, kg (`src/mass_scale.rs`).
     pub asked_mass: f32,
 }

@@ -144,7 +144,7 @@ pub struct Params {
     /// Mixing rule for restitution: [`MIX_MIN`], ….
     pub restitution_mix: u32,
     /// Mass that a body needs for an impulse of a contact between moving bodies, kg/(N·s); 0 if masses are not scaled
-    /// ([`crate::mass_scale`]).
+    /// (`src/mass_scale.rs`).
     pub mass_per_impulse: f32,
     /// Friction at rest between two materials, four pairs a row; below 0 where the mixing rule holds. The index of the
     /// pair of materials `a ≤ b`, numbered from 1, is `b (b − 1) / 2 + a − 1`. Read only with [`MATERIAL_PAIRS`].
