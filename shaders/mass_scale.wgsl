@@ -31,8 +31,8 @@ fn next_status(status: u32, load: f32, is_calm: bool) -> u32 {
     return (status & ~MASS_MASK) | (u32(min(code, MASS_LARGEST)) << MASS_SHIFT);
 }
 
-// Returns how far the spring of a point gives way with scaled inverse masses and inertias, as a share of how far it does
-// with the true ones.
+// Returns how far the spring of a point gives way with scaled inverse masses and inertias, as a share of how far it
+// does with the true ones.
 fn softening_at(scaled: vec4<f32>, unscaled: vec4<f32>, r_a: vec2<f32>, r_b: vec2<f32>, normal: vec2<f32>) -> f32 {
     let most = inverse_mass_at(unscaled, r_a, r_b, normal);
     if most > 0.0 {

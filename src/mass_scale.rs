@@ -132,9 +132,9 @@ fn wanted(params: &Params, body: &BodyData, sum: &Accumulator, state: &BodyState
     }
 }
 
-/// Returns how far the spring of a point gives way with scaled inverse masses and inertias, as a share of how far it does
-/// with the true ones: 1 or less. Preloads are kept as lengths of the spring of the true masses, so that they push alike
-/// at any scale.
+/// Returns how far the spring of a point gives way with scaled inverse masses and inertias, as a share of how far it
+/// does with the true ones: 1 or less. Preloads are kept as lengths of the spring of the true masses, so that they push
+/// alike at any scale.
 #[inline(always)]
 #[must_use]
 pub fn softening_at(scaled: [f32; 4], unscaled: [f32; 4], r_a: Vec2, r_b: Vec2, normal: Vec2) -> f32 {
