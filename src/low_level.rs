@@ -299,15 +299,16 @@ pub mod snapshot {
 /// ```
 /// use drystone::low_level::scene::Compiled;
 /// use drystone::low_level::stages::finalize::finalize;
+/// use drystone::low_level::types::Accumulator;
 /// use drystone::{Body, Scene, Shape};
 ///
 /// let mut scene = Scene::new("ball");
 /// scene.add(Body::dynamic(0.0, 4.0).shape(Shape::circle(0.5)));
 ///
-/// let mut compiled = Compiled::new(&scene)?;
-/// compiled.states[0].delta_position = [0.25, 0.0];
-/// finalize(&compiled.bodies, &compiled.states, &mut compiled.poses);
-/// assert_eq!(compiled.poses[0].position, [0.25, 4.0]);
+/// let Compiled { params, bodies, mut states, mut poses, .. } = Compiled::new(&scene)?;
+/// states[0].delta_position = [0.25, 0.0];
+/// finalize(&params, &bodies, &[Accumulator::default()], &mut states, &mut poses);
+/// assert_eq!(poses[0].position, [0.25, 4.0]);
 /// # Ok::<(), drystone::SceneError>(())
 /// ```
 pub mod stages {
