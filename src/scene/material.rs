@@ -203,7 +203,11 @@ impl Scene {
 
     /// Returns the springs that the materials give to contacts.
     pub(super) fn contact_springs(&self) -> ContactSprings {
-        let ContactSprings { mut springs, mut kinds } = ContactSprings::default();
+        let of_materials = self.materials.iter().map(|material| material.contact_hertz);
+        if of_materials.chain(self.material_pairs.iter().map(|pair| pair.contact_hertz)).all(|hertz| hertz.is_none()) {
+            return ContactSprings::default();
+        }
+        let (mut springs, mut kinds) = (Vec::new(), Vec::new());
         for b in 0..=self.materials.len() {
             for a in 0..=b {
                 let Some(spring) = self.contact_spring(a, b) else { continue };

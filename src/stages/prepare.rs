@@ -59,7 +59,7 @@ pub fn prepare(
 }
 
 /// Returns the constraint of a contact, without effective masses ([`ContactConstraint::find_masses`]). States are read
-/// only if bodies may sleep.
+/// only if bodies may sleep or their masses are scaled.
 #[inline(always)]
 #[must_use]
 pub fn prepare_contact(
