@@ -77,13 +77,15 @@ fn angle_of(q: vec2<f32>) -> f32 {
     return select(angle, -angle, q.y < 0.0);
 }
 
-// Returns the effective mass of a contact point along `direction`. `inv` is 1/mass and 1/inertia of A, then of B.
+// Returns the inverse of the effective mass of a contact point along `direction`. `inv` is 1/mass and 1/inertia of A,
+// then of B.
 fn inverse_mass_at(inv: vec4<f32>, r_a: vec2<f32>, r_b: vec2<f32>, direction: vec2<f32>) -> f32 {
     let arm_a = cross_2d(r_a, direction);
     let arm_b = cross_2d(r_b, direction);
     return inv.x + inv.z + inv.y * arm_a * arm_a + inv.w * arm_b * arm_b;
 }
 
+// Returns the effective mass of a contact point along `direction`; 0 if both bodies are fixed.
 fn effective_mass(inv: vec4<f32>, r_a: vec2<f32>, r_b: vec2<f32>, direction: vec2<f32>) -> f32 {
     let k = inverse_mass_at(inv, r_a, r_b, direction);
     if k > 0.0 {

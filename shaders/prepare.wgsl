@@ -141,16 +141,20 @@ fn prepare(
     }
 }
 
+// Returns the materials of two shapes, numbered from 1, 0 for one without a name; the smaller number first.
+fn materials_of(shape_a: u32, shape_b: u32) -> vec2<u32> {
+    let a = (shapes[shape_a].kind >> MATERIAL_SHIFT) & MATERIAL_MASK;
+    let b = (shapes[shape_b].kind >> MATERIAL_SHIFT) & MATERIAL_MASK;
+    return vec2<u32>(min(a, b), max(a, b));
+}
+
 // Returns the index of the pair of materials of two shapes; NONE if they have none with a name, or there is no table.
 fn pair_index(shape_a: u32, shape_b: u32) -> u32 {
     if (params.switches & MATERIAL_PAIRS) == 0u {
         return NONE;
     }
-    let a = (shapes[shape_a].kind >> MATERIAL_SHIFT) & MATERIAL_MASK;
-    let b = (shapes[shape_b].kind >> MATERIAL_SHIFT) & MATERIAL_MASK;
-    let low = min(a, b);
-    let high = max(a, b);
-    return select(high * (high - 1u) / 2u + low - 1u, NONE, low == 0u);
+    let pair = materials_of(shape_a, shape_b);
+    return select(pair.y * (pair.y - 1u) / 2u + pair.x - 1u, NONE, pair.x == 0u);
 }
 
 // Returns the kind of the spring between the materials of two shapes.
@@ -158,10 +162,8 @@ fn spring_of(shape_a: u32, shape_b: u32) -> u32 {
     if (params.switches & MATERIAL_SPRINGS) == 0u {
         return 0u;
     }
-    let a = (shapes[shape_a].kind >> MATERIAL_SHIFT) & MATERIAL_MASK;
-    let b = (shapes[shape_b].kind >> MATERIAL_SHIFT) & MATERIAL_MASK;
-    let high = max(a, b);
-    let index = high * (high + 1u) / 2u + min(a, b);
+    let pair = materials_of(shape_a, shape_b);
+    let index = pair.y * (pair.y + 1u) / 2u + pair.x;
     return (params.pair_springs[index >> 5u][(index >> 3u) & 3u] >> ((index & 7u) * 4u)) & 15u;
 }
 

@@ -43,7 +43,6 @@ fn prepare_joints(
     let world = (joint.flags & WORLD_A) != 0u;
     var pose_a = Pose(vec2<f32>(0.0), vec2<f32>(1.0, 0.0));
     var inv_mass_a = 0.0;
-    let share_b = mass_share(states[b].status);
     var inv_inertia_a = 0.0;
     if !world {
         pose_a = poses[a];
@@ -51,6 +50,7 @@ fn prepare_joints(
         inv_mass_a = bodies[a].inv_mass * share_a;
         inv_inertia_a = bodies[a].inv_inertia * share_a;
     }
+    let share_b = mass_share(states[b].status);
     var inv_inertia_b = bodies[b].inv_inertia * share_b;
     let pose_b = poses[b];
     let r_a = rotate(pose_a.rotation, joint.anchor_a);

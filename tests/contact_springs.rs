@@ -14,7 +14,7 @@ const RUBBER: f32 = 10.0;
 const FOAM: f32 = 6.0;
 const FOAM_ON_STEEL: f32 = 8.0;
 
-/// Balls in a row on a ground of steel, above which each sags by its spring, and one on a slab of rubber.
+/// Balls of different materials, each on a slab: three of steel, then two of rubber.
 fn balls() -> Scene {
     let mut scene = Scene::new("balls").gravity(0.0, -GRAVITY);
     let steel = scene.add_material("steel", Material::default());
@@ -39,7 +39,7 @@ fn sag(hertz: f32) -> f32 {
     GRAVITY / (TAU * 2.0 * hertz).powi(2)
 }
 
-/// What the balls of [`balls`] must sag by.
+/// Returns the sag of each ball of [`balls`], m.
 fn sags() -> [f32; 5] {
     // Steel on steel has the spring of the settings, preloaded: nothing.
     [0.0, sag(RUBBER), sag(FOAM_ON_STEEL), sag(RUBBER), sag(FOAM)]

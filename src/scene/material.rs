@@ -179,7 +179,7 @@ impl Scene {
 
     /// Returns the stiffness, Hz, and the damping ratio of contacts between two materials, numbered from 1, 0 for
     /// shapes without a named one. `None`: those of the settings.
-    pub(super) fn contact_spring(&self, a: usize, b: usize) -> Option<(f32, f32)> {
+    fn contact_spring(&self, a: usize, b: usize) -> Option<(f32, f32)> {
         let of = |place: usize| self.materials.get(place.checked_sub(1)?);
         let is_pair = |pair: &&MaterialPair| {
             let places = pair.materials.each_ref().map(|name| self.material_place(name).map(|place| place + 1));

@@ -116,8 +116,8 @@ fn preloads(
     }
     let missing = params.unload_overlap - overlap;
     if missing > 0.0 {
-        let excess = UNLOAD_RATE * missing / softening();
-        return old.map(|old| larger(old - excess, 0.0));
+        let loss = UNLOAD_RATE * missing / softening();
+        return old.map(|old| larger(old - loss, 0.0));
     }
     let excess = overlap - slop;
     let is_quiet = |body: u32| {

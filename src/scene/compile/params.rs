@@ -24,6 +24,7 @@ pub(super) fn params(scene: &Scene, units: &Units) -> Params {
     let preloads = is_soft && settings.contact_hertz.is_none();
     let (springs, pair_springs) = springs(scene, h);
     let has_springs = is_soft && pair_springs != [[0; 4]; 5];
+    let scales_masses = preloads && settings.mass_scaling && settings.warm_start && !has_springs;
     let switches = switches(scene, has_springs);
     let mut fields = [types::FieldData::default(); types::MAX_FIELDS];
     for (laid, field) in fields.iter_mut().zip(&scene.fields) {
@@ -71,11 +72,7 @@ pub(super) fn params(scene: &Scene, units: &Units) -> Params {
         springs,
         pair_springs,
         unload_overlap: if settings.initial_loads { 0.0 } else { UNLOAD_SHARE * slop },
-        mass_per_impulse: if preloads && settings.mass_scaling && !has_springs {
-            mass_per_impulse(settings, h, slop)
-        } else {
-            0.0
-        },
+        mass_per_impulse: if scales_masses && slop > 0.0 { mass_per_impulse(h, slop) } else { 0.0 },
         ..Params::default()
     }
 }
@@ -143,10 +140,10 @@ fn contact_springs(hertz: f32, damping_ratio: f32, h: f32) -> SpringPair {
 
 /// Returns the mass that a spring between moving bodies needs for an impulse a substep, kg/(N·s), so that it gives way
 /// by no more than a share of the slop.
-fn mass_per_impulse(settings: &Settings, h: f32, slop: f32) -> f32 {
+fn mass_per_impulse(h: f32, slop: f32) -> f32 {
     let omega = std::f32::consts::TAU * DEFAULT_HERTZ_SHARE / h;
     let overlap = SCALED_OVERLAP * slop;
-    if settings.warm_start && overlap > 0.0 { 1.0 / (h * omega * omega * overlap) } else { 0.0 }
+    1.0 / (h * omega * omega * overlap)
 }
 
 /// Returns bias rate, mass scale, impulse scale and slop of contacts between moving bodies, and with fixed ones.

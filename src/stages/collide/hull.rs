@@ -384,7 +384,7 @@ pub(super) fn hull_circle(
     if hull.is_behind(center) {
         return Local::default();
     }
-    // Of faces that are equally near the first one, however they are rounded.
+    // The first of faces that are equally near but for rounding.
     let (mut face, mut height, least) = (0, -1e30, ROUNDING * (center.x.abs() + center.y.abs()));
     for index in 0..hull.faces() {
         let here = hull.normal(index).dot(center - hull.points[index]);
