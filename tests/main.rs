@@ -35,6 +35,7 @@ mod names;
 mod physics;
 mod pipelines;
 mod population;
+mod porting;
 mod properties;
 mod queries;
 mod search;

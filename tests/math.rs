@@ -1,6 +1,6 @@
 //! Series of the library against the functions of std, in f64.
 
-use drystone::low_level::math::{angle_of, integrate_rotation, rotation};
+use drystone::low_level::math::{angle_of, integrate_rotation, inv_mul_rotation, rotation};
 use glam::Vec2;
 
 #[test]
@@ -26,6 +26,8 @@ fn rotations_and_angles_are_inverse() {
     for index in -300_i16..=300 {
         let angle = f32::from(index) * 0.01;
         assert!((angle_of(rotation(angle)) - angle).abs() < 5e-7, "{angle} rad");
+        let between = angle_of(inv_mul_rotation(rotation(0.1), rotation(angle)));
+        assert!((between - (angle - 0.1)).abs() < 1e-6, "{between} rad from 0.1 to {angle}");
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::support::{context, cpu, gpu};
 use drystone::low_level::scene::Compiled;
-use drystone::low_level::types::{NO_SHAPE, VACANT};
+use drystone::low_level::stages::bound::bound_shape;
+use drystone::low_level::types::{BOX, CIRCLE, GEOMETRY_MASK, NO_SHAPE, OVERLAPS, ROW_COUNT_MASK, VACANT};
 use drystone::low_level::{CpuWorld, GpuWorld, state};
 use drystone::{Body, BodyId, Command, Emitter, Joint, JointId, JointKind, Query, Scene, Shape, Snapshot, World};
 use glam::Vec2;
@@ -480,4 +481,45 @@ fn both_backends_assign_the_same_body_slots() {
     let empty = compiled.bodies.iter().filter(|body| body.kind == VACANT).count();
     assert!(empty > 0, "no slot is empty, so nothing was tested");
     assert!(compiled.shapes.iter().filter(|shape| shape.kind & 0xff == NO_SHAPE).count() >= empty);
+}
+
+/// Shapes, joints, contacts, overlaps, names and bounds are found in the tables of a world by the slot of a body.
+#[test]
+fn tables_name_what_belongs_to_a_body() {
+    let mut scene = floor();
+    let arm = scene.add(Body::dynamic(5.0, 3.0).shape(Shape::circle(0.2)).shape(Shape::half_box(0.1, 0.4)));
+    let hinge = JointKind::hinge().motor(0.0, 5.0).limits(-1.0, 1.0);
+    scene.join(Joint::to_world(hinge, arm).anchors([5.0, 3.0], [0.0, 0.0]));
+    let gate = scene.add(Body::fixed(0.0, 0.5).shape(Shape::half_box(2.0, 1.0).sensor()));
+    for (name, mut world) in worlds(&scene) {
+        advance(&mut world, 5);
+        let snapshot = world.snapshot().unwrap();
+        let compiled = world.compiled();
+        let own = compiled.shapes.iter().filter(|shape| shape.body as usize == arm);
+        assert_eq!(own.map(|shape| shape.kind & GEOMETRY_MASK).collect::<Vec<_>>(), [CIRCLE, BOX], "{name}");
+        let body = compiled.bodies[arm];
+        assert_eq!((body.can_sleep, body.gravity_scale, body.linear_damping), (1, 1.0, 0.0), "{name}");
+        assert_eq!((world.find("first"), compiled.ids[1].as_deref()), (world.body_id(1), Some("first")), "{name}");
+
+        let joints: Vec<_> = compiled.joints.joints.iter().filter(|joint| joint.body_b as usize == arm).collect();
+        assert_eq!((joints.len(), joints[0].kind_name(), joints[0].id), (1, "revolute", 0), "{name}");
+        let rows = &compiled.joints.rows[joints[0].first_row as usize..][..(joints[0].flags & ROW_COUNT_MASK) as usize];
+        let goals: Vec<f32> = rows.iter().map(|row| row.goal).collect();
+        assert_eq!(goals, [0.0, -1.0, 1.0, 0.0], "{name}: motor, limits, anchors");
+
+        let points = state::contact_points(compiled, &snapshot);
+        assert!(points.len() == 2 && points.iter().all(|point| point.bodies.contains(&1)), "{name}: {points:?}");
+        let overlaps = snapshot.contacts.iter().filter(|contact| contact.flags & OVERLAPS != 0);
+        let overlaps: Vec<_> =
+            overlaps.map(|contact| [contact.body_a, contact.body_b].map(|body| body as usize)).collect();
+        assert!(overlaps.iter().any(|pair| pair.contains(&1) && pair.contains(&gate)), "{name}: {overlaps:?}");
+
+        let boxes = compiled.shapes.iter().map(|shape| {
+            let bounds = bound_shape(shape, &compiled.vertices, &snapshot.poses[shape.body as usize], 0.0);
+            (Vec2::from(bounds.min), Vec2::from(bounds.max))
+        });
+        let (low, high) = boxes.reduce(|all, own| (all.0.min(own.0), all.1.max(own.1))).unwrap();
+        assert!(low.distance(Vec2::new(-50.0, -1.0)) < 1e-4, "{name}: {low}");
+        assert!(high.distance(Vec2::new(50.0, 3.4)) < 1e-3, "{name}: {high}");
+    }
 }

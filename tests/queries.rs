@@ -1063,3 +1063,30 @@ fn late_answers_ignore_later_additions_and_removals() {
     }
     assert!(seen.windows(2).all(|pair| pair[0] == pair[1]), "on every backend the same");
 }
+
+/// Fixed boxes, each with categories of its own, are an index of boxes: added, removed and found without a step.
+#[test]
+fn a_world_of_fixed_boxes_is_an_index_of_boxes() {
+    let entry = |x: f32, category: u32| {
+        let filter = Filter { category, ..Filter::default() };
+        Body::fixed(x, 0.0).shape(Shape::half_box(1.0, 1.0).filter(filter))
+    };
+    for backend in BACKENDS {
+        let mut world = start(backend, &Scene::new("index"));
+        let ids = world.add_bodies(&[entry(0.0, 1), entry(5.0, 2), entry(10.0, 1)]).unwrap();
+        let found = |world: &mut World, query: &Query| -> Vec<_> {
+            world.query(std::slice::from_ref(query)).unwrap().found(0).iter().map(|found| found.id).collect()
+        };
+        let all = Query::aabb([-0.5, 0.0], [10.5, 0.5]);
+        assert_eq!(found(&mut world, &all), ids, "{backend:?}");
+        let ones = all.clone().filter(Filter { mask: 1, ..Filter::everything() });
+        assert_eq!(found(&mut world, &ones), [ids[0], ids[2]], "{backend:?}");
+        let along = world.query(&[Query::ray_all([-2.0, 0.0], [8.0, 0.0])]).unwrap();
+        let entered: Vec<_> = along.hits(0).iter().map(|hit| (hit.id, hit.point.x)).collect();
+        assert_eq!(entered, [(ids[0], -1.0), (ids[1], 4.0)], "{backend:?}");
+        world.remove_bodies(&ids[1..2]).unwrap();
+        let moved = world.add_bodies(&[entry(20.0, 2)]).unwrap();
+        assert_eq!(found(&mut world, &all), [ids[0], ids[2]], "{backend:?}");
+        assert_eq!(found(&mut world, &Query::aabb([19.5, 0.0], [19.6, 0.1])), moved, "{backend:?}");
+    }
+}

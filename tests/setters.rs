@@ -6,8 +6,8 @@ use std::f32::consts::PI;
 use crate::support::{cpu, gpu};
 use drystone::low_level::{Alteration, Journal, state};
 use drystone::{
-    Body, BodyId, BodyType, Command, Filter, Joint, JointKind, Property, Scene, Settings, Shape, ShapeProperty, Spring,
-    World,
+    Body, BodyId, BodyType, Command, Filter, Joint, JointKind, Property, Query, Scene, Settings, Shape, ShapeProperty,
+    Spring, World,
 };
 
 /// Returns a world of the scene on one thread, on three, and on the device.
@@ -467,5 +467,85 @@ fn a_joint_gets_a_motor_limits_and_a_spring() {
         world.remove_joints(&[hinge]).unwrap();
         let error = world.replace_joint(hinge, &plain).unwrap_err().to_string();
         assert_eq!(error, "there is no joint 0.0", "{name}");
+    }
+}
+
+/// A static body without categories meets nothing and stays where it is, until it gets its type and filter back.
+#[test]
+fn a_body_without_categories_is_out_of_the_world() {
+    let mut scene = floor();
+    let shelf = scene.add(crate_at(0.0, 3.0));
+    let load = scene.add(crate_at(0.0, 6.0));
+    let nothing = Filter { category: 0, mask: 0, group: 0 };
+    for (name, mut world) in worlds(&scene) {
+        let set = |world: &mut World, kind: BodyType, filter: Filter| {
+            let both = [Property::Kind(kind), Property::Shapes(ShapeProperty::Filter(filter))];
+            world.set_all(&both.map(|property| (shelf.into(), property))).unwrap();
+        };
+        set(&mut world, BodyType::Static, nothing);
+        advance(&mut world, 120);
+        let [high, low] = [shelf, load].map(|body| world.body(body).unwrap().position());
+        assert!(high == glam::Vec2::new(0.0, 3.0) && (low.y - 0.5).abs() < 0.01, "{name}: {high}, {low}");
+        let ray = Query::ray([-5.0, 3.0], [5.0, 3.0]).filter(Filter::everything());
+        assert_eq!(world.query(std::slice::from_ref(&ray)).unwrap().hit(0), None, "{name}");
+        set(&mut world, BodyType::Dynamic, Filter::default());
+        assert_eq!(world.query(&[ray]).unwrap().hit(0).map(|hit| hit.body), Some(shelf), "{name}");
+        advance(&mut world, 120);
+        let fell = world.body(shelf).unwrap().position();
+        assert!((fell.y - 1.5).abs() < 0.02, "{name}: {fell}");
+    }
+}
+
+/// A description may give other measures to the outlines of a body, but not other outlines.
+#[test]
+fn a_replaced_body_has_other_measures() {
+    let wedge_of = |y: f32, low: f32, high: f32| {
+        Body::dynamic(5.0, y).shape(Shape::polygon([[-0.5, low], [0.5, low], [0.0, high]]))
+    };
+    let mut scene = floor();
+    let ball = scene.add(Body::dynamic(0.0, 0.5).shape(Shape::circle(0.5)));
+    let wedge = scene.add(wedge_of(0.5, -0.5, 0.5));
+    let grown = scene.add(crate_at(10.0, 0.5));
+    for (name, mut world) in worlds(&scene) {
+        advance(&mut world, 30);
+        world.replace_body(ball.into(), &Body::dynamic(0.0, 1.5).shape(Shape::circle(1.0))).unwrap();
+        world.replace_body(wedge.into(), &wedge_of(1.5, -1.0, 2.0)).unwrap();
+        // Where it lies, so that its pair has not moved.
+        let at = world.body(grown).unwrap().position();
+        world.replace_body(grown.into(), &Body::dynamic(at.x, at.y).shape(Shape::half_box(0.5, 0.53))).unwrap();
+        advance(&mut world, 120);
+        let high = world.body(grown).unwrap().position().y;
+        assert!((high - 0.53).abs() < 0.01, "{name}: {high}");
+        let [round, sharp] = [ball, wedge].map(|body| world.body(body).unwrap());
+        assert!((round.position().y - 1.0).abs() < 0.01, "{name}: {}", round.position());
+        assert!((sharp.position().y - 1.0).abs() < 0.01, "{name}: {}", sharp.position());
+        assert!((round.mass() - PI).abs() < 1e-3 && (sharp.mass() - 1.5).abs() < 1e-3, "{name}");
+        let error = world.replace_body(ball.into(), &crate_at(0.0, 2.0)).unwrap_err().to_string();
+        assert!(error.contains("must keep its outlines"), "{name}: {error}");
+    }
+}
+
+/// A joint gets another anchor, and then lets its bodies touch.
+#[test]
+fn a_joint_gets_other_anchors_and_collisions() {
+    let mut scene = Scene::new("pair").gravity(0.0, 0.0);
+    let post = scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_box(0.5, 0.5)));
+    let held = scene.add(crate_at(0.5, 0.0));
+    let weld = |x: f32| Joint::new(JointKind::weld(), post, held).anchors([x, 0.0], [0.0, 0.0]).soft(10.0, 1.0);
+    scene.join(weld(0.5));
+    for (name, mut world) in worlds(&scene) {
+        let joint = world.joint_id(0).unwrap();
+        let after = |world: &mut World, steps: usize| {
+            advance(world, steps);
+            world.body(held).unwrap().position()
+        };
+        let first = after(&mut world, 30);
+        assert!(first.distance([0.5, 0.0].into()) < 1e-3, "{name}: {first}");
+        world.replace_joint(joint, &weld(0.25)).unwrap();
+        let second = after(&mut world, 120);
+        assert!(second.distance([0.25, 0.0].into()) < 1e-3, "{name}: {second}");
+        world.replace_joint(joint, &weld(0.25).collide()).unwrap();
+        let apart = after(&mut world, 240);
+        assert!(apart.length() > 0.9, "{name}: {apart}");
     }
 }

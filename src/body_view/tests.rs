@@ -75,6 +75,10 @@ fn views_say_what_snapshots_do() {
         assert_eq!(places.len(), 2);
         assert_eq!((places[1].id, places[1].position, places[1].angle()), (body.id(), body.position(), body.angle()));
         assert!(places[1].to_world([1.0, 0.0]).distance(body.to_world([1.0, 0.0])) < 1e-5);
+        let (tip, along) = (body.to_world([2.0, 0.0]), body.rotation().rotate(Vec2::X));
+        assert!((tip - body.position()).distance(2.0 * along) < 1e-5, "{along}");
+        let turning = body.velocity() + body.angular_velocity() * (tip - body.center()).perp();
+        assert!(body.velocity_at(tip).distance(turning) < 1e-5, "{turning}");
     }
 }
 

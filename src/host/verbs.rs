@@ -71,12 +71,12 @@ macro_rules! world_verbs {
         }
 
         /// Replaces the description of a body from the next step on: position, velocity, material, mass, type or name.
-        /// It keeps its id, its slot and the outlines of its shapes; its joints are removed. All bodies wake. This does
-        /// not wait for a device.
+        /// It keeps its id, its slot and the kinds of outlines of its shapes, whose measures may differ; its joints are
+        /// removed. All bodies wake. This does not wait for a device.
         ///
         /// # Errors
-        /// The body does not exist or was removed; a value is out of range; the outlines differ; or the world no longer
-        /// fits the device. Then nothing has changed.
+        /// The body does not exist or was removed; a value is out of range; an outline is of another kind or has
+        /// another number of corners; or the world no longer fits the device. Then nothing has changed.
         pub fn replace_body(
             &mut self,
             id: $crate::population::BodyId,

@@ -12,8 +12,10 @@ on_every_backend!(
     a_joint_breaks_above_its_threshold_and_not_below,
     a_soft_hinge_sags_by_its_frequency,
     a_weld_holds_a_cantilever,
+    a_weld_is_soft_in_its_angle_alone,
     free_pairs_keep_their_momenta,
     jointed_bodies_collide_only_if_enabled,
+    a_spring_without_strength_only_keeps_bodies_from_touching,
     a_disabled_joint_does_nothing,
     the_other_modes_hold_too,
     without_correction_a_hinge_drifts,
@@ -131,6 +133,17 @@ fn a_weld_holds_a_cantilever(backend: Backend) {
     between("speed", sim.metrics().max_speed, 0.0, 0.01);
 }
 
+/// A weld that is soft in its angle turns under a torque by τ/(I(2πf)²), and holds its place.
+fn a_weld_is_soft_in_its_angle_alone(backend: Backend) {
+    let mut scene = world(0.0);
+    let body = scene.add(block(0.0, 0.0).torque(0.5));
+    scene.join(Joint::to_world(JointKind::weld().angular_soft(2.0, 1.0), body));
+    let body = backend.start(&scene).advance(300).body(0);
+    near("angle", body.angle, 0.5 * 6.0 / (2.0 * TAU).powi(2), 1e-4);
+    near("x", body.position[0], 0.0, 1e-6);
+    near("y", body.position[1], 0.0, 1e-6);
+}
+
 /// Two boxes on a hinge, a rod, a weld and a soft weld, tumbling in empty space.
 fn free_pairs_keep_their_momenta(backend: Backend) {
     let soft = |kind| Joint::new(kind, 0, 1).soft(2.0, 0.3);
@@ -223,6 +236,18 @@ fn jointed_bodies_collide_only_if_enabled(backend: Backend) {
         }
         between("not jointed", gap(c, d), 0.9, 3.0);
     }
+}
+
+/// Two boxes half inside each other: one flies through the other, as if alone.
+fn a_spring_without_strength_only_keeps_bodies_from_touching(backend: Backend) {
+    let mut scene = world(0.0);
+    let a = scene.add(block(0.0, 0.0));
+    let b = scene.add(block(0.5, 0.0).velocity(-2.0, 0.0));
+    scene.join(Joint::new(JointKind::spring(0.0, 0.0), a, b));
+    let bodies = backend.start(&scene).advance(60).bodies();
+    near("at rest", bodies[a].position[0], 0.0, 0.0);
+    near("on its way", bodies[b].position[0], -1.5, 1e-4);
+    near("speed", bodies[b].velocity[0], -2.0, 0.0);
 }
 
 /// A scene with a disabled joint equals the scene without it, to the bit.

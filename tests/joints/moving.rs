@@ -19,6 +19,8 @@ on_every_backend!(
     a_mouse_pulls_and_its_force_is_limited,
     a_motor_joint_drives_to_its_place,
     equal_limits_hold,
+    a_wheel_without_a_spring_locks_an_axis,
+    a_slider_is_measured_by_its_reaction,
 );
 
 fn hinge(limits: Option<[f32; 2]>, motor: Option<Motor>) -> JointKind {
@@ -223,4 +225,33 @@ fn equal_limits_hold(backend: Backend) {
     scene.join(Joint::to_world(JointKind::Distance { length: None, limits: Some([2.0, 2.0]), motor: None }, ball));
     let mut sim = backend.start(&scene);
     near("length", sim.advance(60).body(0).position[0], 2.0, 2e-3);
+}
+
+/// A wheel without a spring between the world and a body: the body moves along one axis and turns, as if the other were
+/// locked.
+fn a_wheel_without_a_spring_locks_an_axis(backend: Backend) {
+    let mut scene = world(10.0);
+    let body = scene.add(block(1.0, 2.0).velocity(3.0, 0.0).angular_velocity(2.0));
+    let kind = JointKind::Wheel { axis: [1.0, 0.0].into(), limits: None, motor: None, spring: None };
+    scene.join(Joint::to_world(kind, body).anchors([1.0, 2.0], [0.0, 0.0]));
+    let mut sim = backend.start(&scene);
+    let body = sim.advance(60).body(0);
+    near("along the axis", body.position[0], 4.0, 1e-3);
+    // Give of a rigid joint: 10 N on 1 kg at 60 Hz is 0.07 mm.
+    near("across it", body.position[1], 2.0, 2e-4);
+    near("spin", body.angular_velocity, 2.0, 1e-3);
+}
+
+/// A motor lifts 1 kg at 0.5 m/s: travel, speed and force of a slider.
+fn a_slider_is_measured_by_its_reaction(backend: Backend) {
+    let mut scene = world(10.0);
+    let body = scene.add(block(0.0, 0.0));
+    scene.join(Joint::to_world(JointKind::slider([0.0, 1.0]).motor(0.5, 20.0), body));
+    let mut sim = backend.start(&scene);
+    let (body, joint) = (sim.advance(60).body(0), sim.joints().remove(0));
+    // Up to speed after 0.05 s at 10 m/s²: 12.5 mm are lost.
+    near("travel", joint.between[1], 0.4875, 2e-3);
+    near("travel of the body", joint.between[1], body.position[1].into(), 1e-6);
+    near("speed", body.velocity[1], 0.5, 1e-3);
+    near("force of the motor", joint.force[1], 10.0, 0.01);
 }

@@ -1,6 +1,6 @@
 //! Waking: what wakes an island, and the state in which its bodies wake.
 
-use drystone::{Body, Command, EventKind, Scene, Shape};
+use drystone::{Body, Command, EventKind, Property, Scene, Shape};
 use glam::Vec2;
 
 use crate::common::{Backend, Sim, between, near};
@@ -12,6 +12,7 @@ on_every_backend!(
     sensors_neither_join_nor_wake_and_keep_their_overlaps,
     sleeping_and_waking_report_no_events,
     teleports_and_forces_wake,
+    all_bodies_are_kept_awake_and_let_sleep_again,
 );
 
 /// Returns four boxes side by side in the air, and a ball that flies at them.
@@ -194,4 +195,18 @@ fn teleports_and_forces_wake(backend: Backend) {
     sim.world().wake_all();
     sim.advance(1);
     assert_eq!(asleep(&mut sim, 0..4), 0);
+}
+
+fn all_bodies_are_kept_awake_and_let_sleep_again(backend: Backend) {
+    let mut scene = floor();
+    stack(&mut scene, 0.0, 2);
+    let mut sim = backend.start(&scene);
+    settle(&mut sim, 2, 400);
+    for (can_sleep, count) in [(false, 0), (true, 2)] {
+        let bodies = sim.world().bodies().map(|body| (body, Property::CanSleep(can_sleep)));
+        let all: Vec<_> = bodies.collect();
+        sim.world().set_all(&all).expect("properties");
+        sim.advance(200);
+        assert_eq!(asleep(&mut sim, 1..3), count, "may sleep: {can_sleep}");
+    }
 }

@@ -368,3 +368,24 @@ fn batches_have_no_ids() {
     let balls = now.bodies.iter().filter(|body| body.id.as_deref() == Some("ball")).count();
     assert_eq!((now.bodies.len(), balls), (scene.bodies.len() + 3, 0));
 }
+
+/// A running world gets other settings: those of another scene, which starts from its state.
+#[test]
+fn a_running_world_gets_other_settings() {
+    let mut scene = Scene::new("fall").gravity(0.0, -10.0);
+    let ball = scene.add(Body::dynamic(0.0, 50.0).shape(Shape::circle(0.5)));
+    let mut slow = scene.clone();
+    slow.settings.max_speed = Some(5.0);
+    for make in [|scene: &Scene| World::from(cpu(scene)), |scene: &Scene| World::from(gpu(scene))] {
+        let (mut first, mut second) = (make(&scene), make(&slow));
+        steps(&mut first, 60);
+        let saved = SavedWorld::new(&scene, Journal::default(), &mut first).unwrap();
+        assert_eq!(saved.start(&mut second, false).unwrap().bodies, 1);
+        let [before, now] = [&first, &second].map(|world| world.body(ball).unwrap());
+        assert_eq!((before.position(), before.velocity()), (now.position(), now.velocity()));
+        steps(&mut first, 1);
+        steps(&mut second, 1);
+        let [free, slowed] = [&first, &second].map(|world| world.body(ball).unwrap().velocity().length());
+        assert!(free > 10.0 && (slowed - 5.0).abs() < 0.1, "{free} m/s and {slowed} m/s");
+    }
+}
