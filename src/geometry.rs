@@ -26,7 +26,7 @@ use crate::query::narrow::{ray_shape, region_shape};
 use crate::scene::{
     ANGLE, Body, POSITION, SPAN, SPIN, SceneError, Shape, VELOCITY, check_shape, dynamic_mass, flatten_shape, show,
 };
-pub use crate::scene::{MassProperties, convex_parts, crosses_itself, tiles_to_chains};
+pub use crate::scene::{MassProperties, convex_hull, convex_parts, crosses_itself, tiles_to_chains};
 use crate::stages::bound::bound_shape;
 use crate::stages::collide::{Touch, manifold};
 use crate::stages::continuous::{Party, SweepMotion, gap, overlap, place, time_of_impact};

@@ -37,7 +37,7 @@ pub(crate) use joint_table::JointChange;
 pub use joint_table::{JointTable, PairExclusions};
 pub use material::{Material, MaterialPair, NamedMaterial};
 pub use model::{Body, BodyType, Field, Filter, Geometry, Mixing, Mode, Scene, Settings, Shape, ViewBox};
-pub use outline::{convex_parts, crosses_itself};
+pub use outline::{convex_hull, convex_parts, crosses_itself};
 pub use path::Path;
 pub use property::{Property, ShapeProperty};
 pub use terrain::tiles_to_chains;

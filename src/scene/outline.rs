@@ -106,9 +106,58 @@ pub fn convex_parts(outline: &[Vec2]) -> Result<Vec<Vec<Vec2>>, SceneError> {
     };
     let parts: Vec<Vec<Vec2>> = parts.into_iter().flatten().filter_map(tidy).collect();
     if parts.is_empty() {
-        return Err(SceneError::new("points", "has no area", "corners that are not on one line"));
+        return Err(no_area());
     }
     Ok(parts)
+}
+
+/// Returns the corners of the smallest convex outline around points, counter-clockwise, m: 3 or more. Points may come
+/// in any order, more than once, and on one line with others. A corner that stands out by less than 1e-5 m is left out.
+///
+/// ```
+/// use drystone::geometry::convex_hull;
+///
+/// let points = [[0.0, 0.0], [2.0, 0.0], [1.0, 0.5], [2.0, 2.0], [0.0, 2.0], [1.0, 1.0]].map(Into::into);
+/// assert_eq!(convex_hull(&points)?.len(), 4);
+/// # Ok::<(), drystone::SceneError>(())
+/// ```
+///
+/// A [polygon](crate::Shape::polygon) has at most 8 corners; for more, [`Shape::outline`](crate::Shape::outline) makes
+/// several shapes of one body.
+///
+/// # Errors
+/// By its path, such as `points[3]`: fewer than 3 points, a coordinate that is NaN or out of range, no area.
+pub fn convex_hull(points: &[Vec2]) -> Result<Vec<Vec2>, SceneError> {
+    if points.len() < 3 {
+        return Err(SceneError::new("points", format!("has {} points", points.len()), "3 or more"));
+    }
+    for (index, point) in points.iter().enumerate() {
+        POSITION.check_pair(*point, format_args!("points[{index}]"))?;
+    }
+    let mut sorted: Vec<DVec2> = points.iter().map(|point| point.as_dvec2()).collect();
+    sorted.sort_unstable_by(|a, b| a.x.total_cmp(&b.x).then(a.y.total_cmp(&b.y)));
+    // Andrew's monotone chain (1979): the lower side from left to right, then the upper side back.
+    let mut corners = side_of(sorted.iter());
+    corners.pop();
+    corners.extend(side_of(sorted.iter().rev()));
+    corners.pop();
+    tidied(corners).ok_or_else(no_area)
+}
+
+/// Returns the points of a path, sorted along a line, from which it would turn left to reach the others.
+fn side_of<'a>(path: impl Iterator<Item = &'a DVec2>) -> Vec<DVec2> {
+    let mut side: Vec<DVec2> = Vec::new();
+    for &point in path {
+        while side.len() > 1 && turn(side[side.len() - 2], side[side.len() - 1], point) <= 0.0 {
+            side.pop();
+        }
+        side.push(point);
+    }
+    side
+}
+
+fn no_area() -> SceneError {
+    SceneError::new("points", "has no area", "corners that are not on one line")
 }
 
 fn check_outline(points: &[Vec2]) -> Result<(), SceneError> {
@@ -133,7 +182,7 @@ fn check_outline(points: &[Vec2]) -> Result<(), SceneError> {
     let arms = points.iter().map(|point| point.as_dvec2() - first);
     let longest = arms.clone().fold(DVec2::ZERO, |far, arm| if arm.length() > far.length() { arm } else { far });
     if arms.map(|arm| longest.normalize_or_zero().perp_dot(arm).abs()).all(|off| off < f64::from(MIN_LENGTH)) {
-        return Err(SceneError::new("points", "has no area", "corners that are not on one line"));
+        return Err(no_area());
     }
     if let Some([one, other]) = crossing(points, true) {
         let problem = format!("begins a side that crosses or touches the side from points[{other}]");
@@ -265,11 +314,15 @@ fn tidied(mut ring: Vec<DVec2>) -> Option<Vec<Vec2>> {
         let (a, b, c) = (ring[(i + ring.len() - 1) % ring.len()], ring[i], ring[(i + 1) % ring.len()]);
         turn(a, b, c) / (c - a).length().max(least) < least || a.distance(b) < least
     };
-    while ring.len() > 2 {
-        let Some(flat) = (0..ring.len()).find(|&i| is_flat(&ring, i)) else {
-            return Some(ring.iter().map(|point| point.as_vec2()).collect());
-        };
-        ring.remove(flat);
+    let mut i = 0;
+    while ring.len() > 2 && i < ring.len() {
+        if is_flat(&ring, i) {
+            ring.remove(i);
+            // The corners on both sides have other neighbours now.
+            i = if i == ring.len() { 0 } else { i.saturating_sub(1) };
+        } else {
+            i += 1;
+        }
     }
-    None
+    (ring.len() > 2).then(|| ring.iter().map(|point| point.as_vec2()).collect())
 }

@@ -1,6 +1,6 @@
 //! Outlines as convex parts, ellipses, height fields and tiles.
 
-use drystone::geometry::{PlacedShape, convex_parts, crosses_itself, mass, tiles_to_chains};
+use drystone::geometry::{PlacedShape, convex_hull, convex_parts, crosses_itself, mass, tiles_to_chains};
 use drystone::{Body, Geometry, Scene, Shape, World};
 use glam::{DVec2, Vec2};
 
@@ -130,6 +130,78 @@ fn random_outlines_are_covered() {
         let sum: f64 = shapes.iter().map(|shape| f64::from(mass(shape).unwrap().mass)).sum();
         assert!((sum - area(&outline).abs()).abs() < 1e-3 * sum + 1e-5, "{sum}");
     }
+}
+
+/// Describes a point that is out of a hull, a corner that is no point or does not turn left.
+fn hull_fault(points: &[Vec2], hull: &[Vec2]) -> Option<String> {
+    let at = |index: usize| hull[index % hull.len()].as_dvec2();
+    for index in 0..hull.len() {
+        let (from, side) = (at(index), at(index + 1) - at(index));
+        if !points.contains(&hull[index]) {
+            return Some(format!("{from} is not among the points"));
+        }
+        if side.perp_dot(at(index + 2) - at(index + 1)) <= 0.0 {
+            return Some(format!("no turn to the left at {}", at(index + 1)));
+        }
+        let right = |point: &&Vec2| side.perp_dot(point.as_dvec2() - from) / side.length() < -2e-5;
+        if let Some(out) = points.iter().find(right) {
+            return Some(format!("{out} is outside"));
+        }
+    }
+    None
+}
+
+#[test]
+fn hulls_are_those_of_brute_force() {
+    let mut random = Random(0x1234_5678_9abc);
+    for round in 0..600 {
+        let count = 3 + random.below(200);
+        let scale = [1e-2, 1.0, 1e3][round % 3];
+        // On a coarse grid, many are equal or on one line.
+        let place = |random: &mut Random| {
+            let value = random.between(-1.0, 1.0);
+            (scale * if round % 2 == 0 { value } else { (5.0 * value).round() / 5.0 }) as f32
+        };
+        let points: Vec<Vec2> = (0..count).map(|_| Vec2::new(place(&mut random), place(&mut random))).collect();
+        let Ok(hull) = convex_hull(&points) else {
+            // Few points of a grid may be on one line.
+            assert!(count < 6 && round % 2 == 1, "{points:?}");
+            continue;
+        };
+        assert_eq!(hull_fault(&points, &hull), None, "{points:?}: {hull:?}");
+        // Negative controls: a corner too few or moved, and the hull turned round.
+        if hull.len() > 3 {
+            assert!(hull_fault(&points, &hull[1..]).is_some(), "{points:?}");
+        }
+        assert!(hull_fault(&points, &[&[hull[0] * 1.5], &hull[1..]].concat()).is_some(), "{points:?}");
+        let reversed: Vec<Vec2> = hull.iter().rev().copied().collect();
+        assert!(hull_fault(&points, &reversed).is_some(), "{points:?}");
+        if hull.len() <= 8 {
+            let shape = Shape::polygon(hull.iter().copied());
+            assert!(PlacedShape::new(&shape, [0.0, 0.0], 0.0).is_ok(), "{hull:?}");
+        }
+        assert!(Shape::outline(hull.iter().copied()).is_ok(), "{hull:?}");
+    }
+}
+
+#[test]
+fn hulls_of_no_area_are_refused_by_their_place() {
+    let line: Vec<Vec2> = (0..9_u8).map(|n| Vec2::splat(f32::from(n))).collect();
+    for (given, expected) in [
+        (points(&[[0.0, 0.0], [1.0, 0.0]]), "points: has 2 points; expected 3 or more"),
+        (points(&[[1.0, 1.0]; 4]), "points: has no area"),
+        (line, "points: has no area"),
+        (points(&[[0.0, 0.0], [1.0, f32::NAN], [1.0, 1.0]]), "points[1]"),
+        (points(&[[0.0, 0.0], [1.0, 0.0], [1e9, 1.0]]), "points[2]"),
+    ] {
+        let error = convex_hull(&given).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+    // Points on a circle, nearer to each other than a corner stands out: far fewer corners, and all points within.
+    let round: Vec<Vec2> = (0..100_000).map(|n| Vec2::from_angle(n as f32 * 1e-4)).collect();
+    let hull = convex_hull(&round).unwrap();
+    assert!(hull.len() > 100 && hull.len() < 1_500, "{}", hull.len());
+    assert!(hull.windows(2).all(|pair| pair[0].perp_dot(pair[1] - pair[0]) > 0.0));
 }
 
 /// The largest outline that is taken is split, and one more corner is refused.
