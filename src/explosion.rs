@@ -52,9 +52,7 @@ impl Default for Explosion {
 }
 
 impl Explosion {
-    /// # Errors
-    /// The first value that is out of range.
-    pub fn check(&self) -> Result<(), CommandError> {
+    fn check(&self) -> Result<(), CommandError> {
         let far = MAX_POSITION;
         let values = [
             ("the position", self.position.x, -far..=far, "within 100 km of the origin"),
@@ -69,8 +67,11 @@ impl Explosion {
 
     /// Returns the impulses on the bodies of a world with these poses. They are in the order of the shapes, so that
     /// both backends give the same commands.
-    #[must_use]
-    pub fn pushes(&self, compiled: &Compiled, poses: &[Pose]) -> Vec<(usize, Command)> {
+    ///
+    /// # Errors
+    /// The first value that is out of range.
+    pub fn pushes(&self, compiled: &Compiled, poses: &[Pose]) -> Result<Vec<(usize, Command)>, CommandError> {
+        self.check()?;
         let mut pushes = Vec::new();
         for shape in &compiled.shapes {
             let kind = shape.kind & GEOMETRY_MASK;
@@ -88,7 +89,7 @@ impl Explosion {
                 pushes.push((body, Command::Impulse { impulse, point: Some(point) }));
             }
         }
-        pushes
+        Ok(pushes)
     }
 
     /// Returns the impulse on a shape and the point at which it acts, if the shape is in reach.

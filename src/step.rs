@@ -240,7 +240,9 @@ pub fn plan(settings: &Settings, bounces: bool, joints: bool) -> Vec<PlannedStag
     }
 
     run(Stage::StoreImpulses, 0);
-    run(Stage::Continuous, 0);
+    if settings.continuous {
+        run(Stage::Continuous, 0);
+    }
     run(Stage::Finalize, 0);
     if settings.sleep {
         run(Stage::Sleep, 0);

@@ -145,12 +145,11 @@ impl World {
     /// # Errors
     /// If a value is out of range or the device is lost.
     pub fn explode(&mut self, explosion: &Explosion) -> Result<usize, WorldError> {
-        explosion.check()?;
         let pushes = match self {
-            Self::Cpu(world) => explosion.pushes(world.compiled(), world.poses()),
+            Self::Cpu(world) => explosion.pushes(world.compiled(), world.poses())?,
             Self::Gpu(world) => {
                 let poses = world.read_poses()?;
-                explosion.pushes(world.compiled(), &poses)
+                explosion.pushes(world.compiled(), &poses)?
             }
         };
         for &(body, push) in &pushes {

@@ -28,6 +28,7 @@ on_every_backend!(
     bullets_meet_bullets,
     fast_walls_take_bullets_along,
     turning_boxes_hold,
+    a_setting_leaves_it_out,
 );
 
 /// Makes shapes that do not collide with each other.
@@ -386,6 +387,19 @@ fn turning_boxes_hold(backend: Backend) {
         let mut sim = backend.start_without(&turning_box(ccd_candidates, 0.5), Stage::Continuous);
         assert!(escaped(&mut sim, 600) > 10, "{ccd_candidates} hold also unwatched: nothing is tested");
     }
+}
+
+/// Without the setting a step is that without the stage, to the same bits, and particles get through the walls.
+fn a_setting_leaves_it_out(backend: Backend) {
+    let mut scene = turning_box("thin boxes", 0.5);
+    let positions = |sim: &mut Sim| sim.advance(90).bodies().iter().map(|body| body.position).collect::<Vec<_>>();
+    let [on, without] =
+        [backend.start(&scene), backend.start_without(&scene, Stage::Continuous)].map(|mut sim| positions(&mut sim));
+    scene.settings.continuous = false;
+    let mut off = backend.start(&scene);
+    assert_eq!(positions(&mut off), without);
+    assert_ne!(without, on);
+    assert!(escaped(&mut off, 90) > 0);
 }
 
 #[test]

@@ -253,6 +253,14 @@ def sliding(drystone: Drystone, mix: str) -> list[tuple[float, float]]:
     return [(step / 60, way) for step, way in enumerate(drystone.heights(scene, 240, 1))]
 
 
+def volley(**settings: object) -> dict[str, object]:
+    """Balls that fly at a thin wall, each from another distance."""
+    wall = {"type": "static", "shapes": [{"box": {"half": [0.05, 10]}, "offset": [0, 10]}, {"half_plane": {"normal": [0, 1], "offset": 0}}]}
+    balls = [{"position": [-20 - 0.13 * row, 1 + row], "velocity": [120, 0], "shapes": [{"circle": {"radius": 0.1}}]}
+             for row in range(15)]
+    return {"version": 1, "settings": settings, "bodies": [wall, *balls]}
+
+
 def settings(drystone: Drystone) -> None:
     tall = "160x300"
     for substeps in (1, 4, 16):
@@ -276,6 +284,8 @@ def settings(drystone: Drystone) -> None:
             drystone.picture(f"{name}-{'on' if on else 'off'}", scene, steps, tall,
                              f"--view={-0.27 * count},-0.5,{0.27 * count},{count + 1}")
     for on in (False, True):
+        drystone.picture(f"continuous-{'on' if on else 'off'}", volley(continuous=on), 15, "240x200",
+                         "--view=-12,-0.5,12,19.5")
         scene = drystone.scene("vertical_stack:count=200", initial_loads=on)
         drystone.picture(f"initial_loads-{'on' if on else 'off'}", scene, 1200, tall, "--view=-60,-2,60,205")
         drystone.picture(f"mass_scaling-{'on' if on else 'off'}", drystone.scene("mixed_sizes", mass_scaling=on), 900,

@@ -119,6 +119,13 @@ impl Settings {
         self
     }
 
+    /// Returns the settings with continuous collision on or off: fast bodies stop at walls, or can get through.
+    #[must_use]
+    pub fn continuous(mut self, on: bool) -> Self {
+        self.continuous = on;
+        self
+    }
+
     /// Returns the settings with this stiffness of contacts in soft mode, Hz, of which at most a quarter of the substep
     /// rate acts, and this damping ratio. Default an eighth of the substep rate, and 10.
     #[must_use]

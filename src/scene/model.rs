@@ -208,6 +208,9 @@ pub struct Settings {
     pub correct_position: bool,
     /// Keep contact manifolds while a pair hardly moves. Without it, aligned stacks of 20 fall.
     pub recycle: bool,
+    /// Stop fast bodies where they meet static shapes within a step, and [bullets](Body::bullet) also where they meet
+    /// others. Off: what moves by more than about its own size in a step can get through walls.
+    pub continuous: bool,
     /// Impacts slower than this do not bounce, m/s. `None`: 1, times the unit of speed, for bodies that press on each
     /// other, and six times what gravity adds in a substep (0.25) for others.
     pub restitution_threshold: Option<f32>,
@@ -251,6 +254,7 @@ impl Default for Settings {
             slop: None,
             correct_position: true,
             recycle: true,
+            continuous: true,
             restitution_threshold: None,
             restitution_mix: Mixing::Min,
             friction_mix: Mixing::Geometric,

@@ -73,7 +73,7 @@ impl Box2d {
             .gravity(vector(scene.gravity.into()))
             .restitution_threshold(compiled.params.restitution_threshold)
             .enable_sleep(scene.settings.sleep)
-            .enable_continuous(options.continuous)
+            .enable_continuous(options.continuous && scene.settings.continuous)
             .worker_count(WorkerCount::new(u32::try_from(options.threads)?)?)
             .build()?;
         let mut world = foundation.create_world(definition)?;

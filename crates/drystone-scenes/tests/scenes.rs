@@ -149,6 +149,7 @@ fn every_key_is_read() {
         slop: Some(0.001),
         correct_position: false,
         recycle: false,
+        continuous: false,
         restitution_threshold: Some(0.5),
         restitution_mix: Mixing::Max,
         friction_mix: Mixing::Mean,
@@ -1237,7 +1238,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
             prop::option::of(number(1e-3, 1e15)),
             prop::option::of(number(1e-3, 1e15)),
         ),
-        any::<[bool; 10]>(),
+        any::<[bool; 11]>(),
         (prop::option::of(number(1e-3, 1e6)), number(1e-3, 1e6), prop::option::of(number(0.0, 1e15))),
     )
         .prop_map(|(a, b, e, c, d)| Settings {
@@ -1266,6 +1267,7 @@ fn any_settings() -> impl Strategy<Value = Settings> {
             sleep: c[7],
             initial_loads: c[8],
             mass_scaling: c[9],
+            continuous: c[10],
         })
 }
 

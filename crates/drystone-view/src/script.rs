@@ -464,6 +464,7 @@ pub(crate) fn change_setting(settings: &mut drystone::Settings, text: &str) -> R
         "warm_start" => settings.warm_start = on()?,
         "initial_loads" => settings.initial_loads = on()?,
         "mass_scaling" => settings.mass_scaling = on()?,
+        "continuous" => settings.continuous = on()?,
         "mode" => {
             settings.mode = match value {
                 "soft" => drystone::Mode::Soft,

@@ -104,6 +104,7 @@ impl Compiled {
             slop: _,
             correct_position,
             recycle,
+            continuous,
             restitution_threshold: _,
             restitution_mix,
             friction_mix,
@@ -138,6 +139,7 @@ impl Compiled {
         // Limits of speed and spin are in the constants of a step.
         let first = if self.settings.initial_loads { first } else { format!("{first} no_initial_loads") };
         let first = if self.settings.mass_scaling { first } else { format!("{first} no_mass_scaling") };
+        let first = if continuous { first } else { format!("{first} no_continuous") };
         let first = if friction_mix == Mixing::Geometric { first } else { format!("{first} {friction_mix:?}") };
         if self.units == Units::default() { first } else { format!("{first} {:?}", self.units) }
     }

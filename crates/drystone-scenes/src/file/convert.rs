@@ -118,6 +118,7 @@ fn settings(record: &SettingsRecord) -> Settings {
         slop: record.slop,
         correct_position: record.correct_position,
         recycle: record.recycle,
+        continuous: record.continuous,
         restitution_threshold: record.restitution_threshold,
         restitution_mix: record.restitution_mix.0,
         friction_mix: record.friction_mix.0,

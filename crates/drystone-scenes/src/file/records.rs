@@ -259,6 +259,9 @@ pub struct SettingsRecord {
     pub correct_position: bool,
     /// Reuse contact manifolds while a pair hardly moves.
     pub recycle: bool,
+    /// Stop fast bodies where they meet static shapes within a step, and bullets also where they meet others. False:
+    /// what moves by more than about its own size in a step can get through walls.
+    pub continuous: bool,
     /// Approach speed below which impacts do not bounce, m/s. Left out: six times what gravity adds in a substep, 0.25
     /// at the default step; for bodies that press on each other already 1, with the square root of length unit times
     /// gravity if they are not 1 m and that of Earth.
@@ -308,6 +311,7 @@ impl Default for SettingsRecord {
             slop: s.slop,
             correct_position: s.correct_position,
             recycle: s.recycle,
+            continuous: s.continuous,
             restitution_threshold: s.restitution_threshold,
             restitution_mix: Named(s.restitution_mix),
             friction_mix: Named(s.friction_mix),

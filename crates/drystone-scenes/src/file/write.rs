@@ -271,6 +271,7 @@ impl Serialize for GivenSettings<'_> {
         keys.given("slop", s.slop.as_ref())?;
         keys.switch("correct_position", s.correct_position, d.correct_position)?;
         keys.switch("recycle", s.recycle, d.recycle)?;
+        keys.switch("continuous", s.continuous, d.continuous)?;
         keys.given("restitution_threshold", s.restitution_threshold.as_ref())?;
         keys.word("restitution_mix", s.restitution_mix, d.restitution_mix)?;
         keys.word("friction_mix", s.friction_mix, d.friction_mix)?;

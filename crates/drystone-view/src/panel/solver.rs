@@ -160,6 +160,7 @@ fn settings_ui(ui: &mut egui::Ui, settings: &mut Settings, units: &Units) {
             (&mut settings.accumulate, "accumulate", "clamp the sum of impulses, not each"),
             (&mut settings.correct_position, "correct position", "push overlaps apart"),
             (&mut settings.recycle, "recycle", "keep the contact points of a pair that hardly moves"),
+            (&mut settings.continuous, "continuous", "fast bodies stop at walls within a step"),
             (&mut settings.sleep, "sleep", "bodies at rest fall asleep, whole islands at a time"),
             (&mut settings.strict, "strict", "repeat a step in which a buffer was too small, with a larger one"),
         ];

@@ -84,9 +84,6 @@ impl App {
             impulse_per_length: mass * speed / length,
             ..Explosion::default()
         };
-        if explosion.check().is_err() {
-            return self.say("no explosion: the place is too far out");
-        }
         match self.poses() {
             Some(Poses::Here(poses)) => self.burst(&explosion, &poses),
             Some(Poses::Coming(arrival)) => self.pointer.blast = Some((explosion, arrival)),
@@ -97,7 +94,10 @@ impl App {
     /// Pushes the bodies around an explosion, which are at these poses.
     pub(super) fn burst(&mut self, explosion: &Explosion, poses: &[Pose]) {
         let Some(run) = self.run.here_mut() else { return };
-        let pushes = explosion.pushes(run.world().compiled(), poses);
+        let pushes = match explosion.pushes(run.world().compiled(), poses) {
+            Ok(pushes) => pushes,
+            Err(error) => return self.say(format!("no explosion: {error}")),
+        };
         let world = run.world_mut();
         let pushes: Vec<_> = pushes.into_iter().filter_map(|(body, push)| Some((world.body_id(body)?, push))).collect();
         if pushes.is_empty() {
