@@ -1272,11 +1272,12 @@ fn any_settings() -> impl Strategy<Value = Settings> {
 }
 
 fn any_scene() -> impl Strategy<Value = Scene> {
-    let settings = prop_oneof![Just(Settings::default()), any_settings()];
-    let bodies = prop::collection::vec((any_body(), prop::option::of(any::<String>())), 0..5);
-    let joints = prop::collection::vec(any_joint(), 0..4);
+    // On the heap, as the trees of values are larger than a test's stack without optimisation.
+    let settings = prop_oneof![Just(Settings::default()), any_settings()].boxed();
+    let bodies = prop::collection::vec((any_body().boxed(), prop::option::of(any::<String>())), 0..5);
+    let joints = prop::collection::vec(any_joint().boxed(), 0..4);
     let emitters = prop::collection::vec((any::<u32>(), prop::option::of(1..=u32::MAX), 1..1000_u32, 0..4_u8), 0..3);
-    let materials = prop::collection::vec((any::<String>(), any_material()), 0..4);
+    let materials = prop::collection::vec((any::<String>(), any_material().boxed()), 0..4);
     let view = prop::option::of((pair(-1e5, 0.0), pair(1.0, 1e5)).prop_map(|(min, max)| ViewBox { min, max }));
     let parts = (any::<String>(), pair(-1e15, 1e15), settings, bodies, joints, emitters, view);
     (parts, materials).prop_map(|((name, gravity, settings, bodies, joints, emitters, view), materials)| {

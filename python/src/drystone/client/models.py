@@ -1286,6 +1286,9 @@ class SceneSettings(TypedDict):
     contact_hertz: NotRequired[float]
     """Soft mode: stiffness of contacts, Hz; at most a quarter of the substep rate acts. Left out: an eighth
     of it, 30 at the default step, and contacts at rest overlap by no more than the slop."""
+    continuous: NotRequired[bool]
+    """Stop fast bodies where they meet static shapes within a step, and bullets also where they meet others.
+    False: what moves by more than about its own size in a step can get through walls."""
     correct_position: NotRequired[bool]
     """Correct penetration."""
     dt: NotRequired[float]
