@@ -135,9 +135,9 @@ fn random_outlines_are_covered() {
 /// Describes a point that is out of a hull, a corner that is no point or does not turn left.
 fn hull_fault(points: &[Vec2], hull: &[Vec2]) -> Option<String> {
     let at = |index: usize| hull[index % hull.len()].as_dvec2();
-    for index in 0..hull.len() {
+    for (index, corner) in hull.iter().enumerate() {
         let (from, side) = (at(index), at(index + 1) - at(index));
-        if !points.contains(&hull[index]) {
+        if !points.contains(corner) {
             return Some(format!("{from} is not among the points"));
         }
         if side.perp_dot(at(index + 2) - at(index + 1)) <= 0.0 {
