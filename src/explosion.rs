@@ -52,7 +52,9 @@ impl Default for Explosion {
 }
 
 impl Explosion {
-    fn check(&self) -> Result<(), CommandError> {
+    /// # Errors
+    /// The first value that is out of range.
+    pub(crate) fn check(&self) -> Result<(), CommandError> {
         let far = MAX_POSITION;
         let values = [
             ("the position", self.position.x, -far..=far, "within 100 km of the origin"),

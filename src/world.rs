@@ -145,6 +145,8 @@ impl World {
     /// # Errors
     /// If a value is out of range or the device is lost.
     pub fn explode(&mut self, explosion: &Explosion) -> Result<usize, WorldError> {
+        // Before the device is waited for.
+        explosion.check()?;
         let pushes = match self {
             Self::Cpu(world) => explosion.pushes(world.compiled(), world.poses())?,
             Self::Gpu(world) => {

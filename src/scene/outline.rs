@@ -144,7 +144,7 @@ pub fn convex_hull(points: &[Vec2]) -> Result<Vec<Vec2>, SceneError> {
     tidied(corners).ok_or_else(no_area)
 }
 
-/// Returns the points of a path, sorted along a line, from which it would turn left to reach the others.
+/// Returns the corners of the hull of sorted points from the first to the last, counter-clockwise.
 fn side_of<'a>(path: impl Iterator<Item = &'a DVec2>) -> Vec<DVec2> {
     let mut side: Vec<DVec2> = Vec::new();
     for &point in path {
