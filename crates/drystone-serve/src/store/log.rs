@@ -327,7 +327,11 @@ impl LogRows {
     /// Returns the position of an append after `broken`, if there is one: then the row at `broken` is not of the
     /// last append. Takes time in proportion to the bytes, for any content.
     fn append_after(self, bytes: &[u8], broken: usize) -> Option<usize> {
-        let mut budget = bytes.len().saturating_mul(MAX_SEARCH);
+        self.search(bytes, broken, &mut bytes.len().saturating_mul(MAX_SEARCH))
+    }
+
+    /// Like [`Self::append_after`], with a budget of bytes to checksum. Subtracts what was used.
+    fn search(self, bytes: &[u8], broken: usize, budget: &mut usize) -> Option<usize> {
         for at in broken..bytes.len() {
             // The mark is checked first: few bytes have it, and a checksum is expensive.
             if bytes.get(at + 3).is_none_or(|byte| byte & 0x80 == 0) {
@@ -336,7 +340,7 @@ impl LogRows {
             let Some((_, count)) = self.header(bytes, at) else { continue };
             // Bytes that cost this much are not an accidental tear.
             let Some(left) = budget.checked_sub(count) else { return Some(at) };
-            budget = left;
+            *budget = left;
             if self.row(bytes, at).is_some_and(|row| row.is_first) {
                 return Some(at);
             }
@@ -414,4 +418,30 @@ pub fn read(world: &str, number: u64, bytes: &[u8]) -> Result<Log, String> {
     }
     let tail = tail(number, records.len() + 1, &bytes[..end], true);
     Ok(Log { head: Some(head), records: records.into_iter().map(<[u8]>::to_vec).collect(), next, tail })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reading takes time in proportion to the bytes. In these bytes every fourth position looks like the start of a row
+    /// of 16 KiB.
+    #[test]
+    fn a_search_has_a_budget() {
+        let bytes = [0, 0x40, 0, 0x80].repeat(1 << 15);
+        let most = bytes.len() * MAX_SEARCH;
+        let mut budget = usize::MAX;
+        assert_eq!(LogRows::Old.search(&bytes, 0, &mut budget), None);
+        assert!(usize::MAX - budget > 10 * most, "without a budget it is expensive: {}", usize::MAX - budget);
+        // Bytes that cost too much count as damage, and a log of them is refused.
+        let mut budget = most;
+        let found = LogRows::Old.search(&bytes, 0, &mut budget);
+        assert!(found.is_some() && found == LogRows::Old.append_after(&bytes, 0), "{found:?}");
+        assert!(budget < 1 << 14, "{budget}");
+        assert!(read("w1", 0, &bytes).unwrap_err().contains("damaged"));
+        // In rows with a number, they do not look like one.
+        let mut budget = most;
+        assert_eq!(LogRows::Numbered(0).search(&bytes, 0, &mut budget), None);
+        assert_eq!(budget, most);
+    }
 }

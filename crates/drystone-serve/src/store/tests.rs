@@ -149,28 +149,6 @@ fn a_log_that_is_damaged_says_so() {
     assert_eq!(records(&store, "w1", 0).unwrap().len(), 6);
 }
 
-/// Reading takes time in proportion to the bytes: in a torn record of such text every other byte looks like the
-/// start of a row.
-#[test]
-fn a_torn_record_is_read_quickly() {
-    let (folder, [store, _]) = stores();
-    store.create("w1", b"", b"").unwrap();
-    let end = first_log(&store, "w1");
-    let text = "\u{100}".repeat(20 << 20);
-    let (rows, _) = end.grow(&[text.into_bytes()]).unwrap();
-    let place = folder.path().join("worlds/w1/log-00000000");
-    let mut bytes = fs::read(&place).unwrap();
-    let head = bytes.len();
-    bytes.extend(&rows[..rows.len() - 1]);
-    fs::write(&place, &bytes).unwrap();
-    let start = std::time::Instant::now();
-    assert!(records(&store, "w1", 0).unwrap().is_empty());
-    // The same bytes in version 1, where they cannot be told from damage.
-    fs::write(&place, &bytes[head + 4..]).unwrap();
-    let _ = records(&store, "w1", 0);
-    assert!(start.elapsed().as_secs() < 20, "{:?}", start.elapsed());
-}
-
 /// Logs in the format of version 1 can be read.
 #[test]
 fn logs_of_version_1_are_read() {
