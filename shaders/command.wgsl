@@ -80,6 +80,7 @@ fn set_joint(index: u32) {
     switch commands[index].kind {
         case COMMAND_JOINT_GOAL: {
             joint_rows[row].goal = value.x;
+            joint_rows[row].goal_y = value.y;
             joint_rows[row].kind &= ~ROW_MEASURE;
         }
         case COMMAND_JOINT_MOTOR: {

@@ -61,8 +61,12 @@ fn sleep_timer(
     let extent = bodies[index].extent;
     let speed = length(state.velocity) + abs(state.angular_velocity) * extent;
     let moved = length(state.delta_position) + abs(state.delta_rotation.y) * extent;
+    var limit = bodies[index].sleep_speed;
+    if !(limit > 0.0) {
+        limit = params.sleep_speed;
+    }
     var quiet = 0u;
-    if speed < params.sleep_speed && MOVED_SHARE * moved < params.sleep_speed * params.dt {
+    if speed < limit && MOVED_SHARE * moved < limit * params.dt {
         quiet = (state.status >> QUIET_SHIFT) + 1u;
     }
     var status = (state.status & ~QUIET_MASK) | (min(quiet, MAX_QUIET) << QUIET_SHIFT);

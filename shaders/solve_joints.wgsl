@@ -87,7 +87,12 @@ fn solve_row(row: u32, stance: Stance, motion: Motion, old: f32, use_bias: bool)
         wanted = -mass * velocity;
     }
     let high = joint_rows[row].max_impulse;
-    let low = select(-high, 0.0, limit);
+    var low = -high;
+    if limit {
+        low = 0.0;
+    } else if (kind & ROW_RANGED) != 0u {
+        low = joint_rows[row].softness[2];
+    }
     if (params.switches & ACCUMULATE) != 0u {
         return min(max(old + wanted, low), high);
     }
@@ -99,7 +104,8 @@ fn solve_point(row: u32, stance: Stance, motion: Motion, old: vec2<f32>, use_bia
     let k = inverse_point_mass(stance, stance.arm_a, stance.arm_b);
     let velocity = velocity_of(motion, stance);
     var wanted = vec2<f32>(0.0);
-    if (joint_rows[row].kind & ROW_ROLE) == ROW_SPRING {
+    let role = joint_rows[row].kind & ROW_ROLE;
+    if role == ROW_SPRING {
         let met = inverse_point_mass(stance, stance.arm_a - stance.between, stance.arm_b);
         let mean = 0.5 * (met.x + met.z);
         let soft = spring(row, 0.5 * (k.x + k.z), mean);
@@ -110,6 +116,9 @@ fn solve_point(row: u32, stance: Stance, motion: Motion, old: vec2<f32>, use_bia
         let kept = vec2<f32>(shape.x * old.x + shape.y * old.y, shape.y * old.x + shape.z * old.y);
         let damped = shape + k * soft.y;
         wanted = -solve_symmetric(damped, stance.between * (params.h * soft.x) + velocity * soft.y + kept);
+    } else if role == ROW_MOTOR {
+        let goal = vec2<f32>(joint_rows[row].goal, joint_rows[row].goal_y);
+        wanted = -solve_symmetric(k, velocity - rotate(stance.axis, goal));
     } else if use_bias {
         let softness = joint_rows[row].softness;
         wanted = -solve_symmetric(k, velocity + stance.between * softness[0]) * softness[1] - old * softness[2];

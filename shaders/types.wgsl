@@ -155,6 +155,7 @@ const ROW_SPRING: u32 = 0x40u;
 const ROW_ROLE: u32 = 0xf0u;
 const ROW_BY_MASS: u32 = 0x100u;
 const ROW_MEASURE: u32 = 0x200u;
+const ROW_RANGED: u32 = 0x400u;
 
 const USE_BIAS: u32 = 1u;
 const USE_FRICTION: u32 = 2u;
@@ -272,7 +273,7 @@ struct BodyData {
     kind: u32,
     can_sleep: u32,
     color: u32,
-    pad: u32,
+    sleep_speed: f32,
 }
 
 struct CcdBody {
@@ -470,9 +471,9 @@ struct JointRow {
     kind: u32,
     goal: f32,
     max_impulse: f32,
-    pad_0: u32,
+    goal_y: f32,
     softness: array<f32, 3>,
-    pad_1: u32,
+    pad: u32,
 }
 
 struct JointState {

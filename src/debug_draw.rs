@@ -285,12 +285,13 @@ impl Picture<'_> {
             let is_of_world = joint.flags & WORLD_A != 0;
             let [center_a, anchor_a] =
                 if is_of_world { [goal.anchor_a.into(); 2] } else { arm(joint.body_a, goal.anchor_a) };
-            for (from, end) in [(center_a, anchor_a), (anchor_a, anchor_b), (anchor_b, center_b)] {
-                if from != end {
-                    to.line(from, end, JOINT_COLOR);
-                }
+            let lines = [(anchor_b, center_b), (center_a, anchor_a), (anchor_a, anchor_b)];
+            // A velocity joint holds no distance: its anchor on A means nothing.
+            let count = if joint.kind_name() == "velocity" { 1 } else { lines.len() };
+            for (from, end) in lines.into_iter().take(count).filter(|(from, end)| from != end) {
+                to.line(from, end, JOINT_COLOR);
             }
-            for anchor in [anchor_a, anchor_b] {
+            for anchor in [anchor_b, anchor_a].into_iter().take(count.min(2)) {
                 to.point(anchor, 0.5 * self.point_size(), JOINT_COLOR);
             }
         }

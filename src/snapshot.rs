@@ -205,6 +205,8 @@ pub struct RowGoal {
     pub max_impulse: f32,
     /// Flag [`ROW_MEASURE`] of [`JointRow::kind`].
     pub kind: u32,
+    /// Value of [`JointRow::goal_y`].
+    pub goal_y: f32,
 }
 
 impl JointGoal {
@@ -225,11 +227,11 @@ impl RowGoal {
     /// Returns the goal of a row.
     #[must_use]
     pub fn of(row: &JointRow) -> Self {
-        Self { goal: row.goal, max_impulse: row.max_impulse, kind: row.kind & ROW_MEASURE }
+        Self { goal: row.goal, max_impulse: row.max_impulse, kind: row.kind & ROW_MEASURE, goal_y: row.goal_y }
     }
 
     fn put(self, row: &mut JointRow) {
-        (row.goal, row.max_impulse) = (self.goal, self.max_impulse);
+        (row.goal, row.goal_y, row.max_impulse) = (self.goal, self.goal_y, self.max_impulse);
         row.kind = row.kind & !ROW_MEASURE | self.kind;
     }
 }

@@ -16,7 +16,7 @@ use crate::stages::solve_joints::{Stance, rows_of, stiffness, total};
 use crate::types::{
     ASLEEP, BROKEN, BodyState, Contact, DYNAMIC, FIXED_A, FIXED_B, JOINT_DISABLED, JOINT_VACANT, JointData, JointFrame,
     JointRow, JointState, Manifold, POINT_COUNT_MASK, Params, Pose, QUARANTINED, ROW_ANGLE, ROW_EQUALITY, ROW_GEOMETRY,
-    ROW_LOWER, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, VACANT,
+    ROW_LOWER, ROW_POINT, ROW_RANGED, ROW_ROLE, ROW_SPRING, ROW_UPPER, VACANT,
 };
 
 /// State of a body for reports, by the origin of its frame, not by its centre of mass.
@@ -275,22 +275,28 @@ fn elastic_energy(compiled: &Compiled, snapshot: &Snapshot) -> f64 {
             }
             let drawn = match rule.kind & ROW_GEOMETRY {
                 ROW_POINT => stance.between.length(),
-                geometry => (stance.position(geometry) - rule.goal).abs(),
+                geometry => stance.position(geometry) - rule.goal,
             };
             let stiffness = stiffness(&compiled.params, &frame, &rule, &stance);
-            let most = f64::from(rule.max_impulse) / f64::from(compiled.params.h);
-            energy += stored(f64::from(stiffness), f64::from(drawn), most);
+            let least = if rule.kind & ROW_RANGED == 0 { -rule.max_impulse } else { rule.softness[2] };
+            let range = [least, rule.max_impulse].map(|impulse| f64::from(impulse) / f64::from(compiled.params.h));
+            energy += stored(f64::from(stiffness), f64::from(drawn), range);
         }
     }
     energy
 }
 
-/// Returns the work to stretch a spring by `drawn`, J, if it pulls with at most `most`.
-fn stored(stiffness: f64, drawn: f64, most: f64) -> f64 {
-    if stiffness * drawn <= most {
-        return 0.5 * stiffness * drawn * drawn;
+/// Returns the work to stretch a spring by `drawn`, J, if its force is limited to a range; positive pushes.
+fn stored(stiffness: f64, drawn: f64, [low, high]: [f64; 2]) -> f64 {
+    if stiffness <= 0.0 {
+        return 0.0;
     }
-    most * (drawn - 0.5 * most / stiffness)
+    let work = |drawn: f64| {
+        let force = (-stiffness * drawn).clamp(low, high);
+        // Beyond the place where the limit begins the force is constant.
+        -force * (drawn + 0.5 * force / stiffness)
+    };
+    work(drawn) - work(0.0)
 }
 
 /// Kinetic and potential energy and that of springs, J, as in [`Metrics`].

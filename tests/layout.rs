@@ -93,7 +93,7 @@ structs! {
     Sweep { first_color, end_color, flags, round }
     BodyData {
         inv_mass, inv_inertia, linear_damping, angular_damping, force, force_point, torque, gravity_scale, extent,
-        min_extent, kind, can_sleep, color, pad,
+        min_extent, kind, can_sleep, color, sleep_speed,
     }
     CcdBody { extent, min_extent, next, reach, stop_position, stop_rotation }
     Pose { position, rotation }
@@ -123,7 +123,7 @@ structs! {
         body_a, body_b, first_row, flags, anchor_a, anchor_b, axis, reference_angle, id, break_force, break_torque,
         generation, pad,
     }
-    JointRow { kind, goal, max_impulse, pad_0, softness, pad_1 }
+    JointRow { kind, goal, max_impulse, goal_y, softness, pad }
     JointState { angle, status, pad }
     JointFrame {
         body_a, body_b, first_row, flags, r_a, r_b, between, axis, inv_mass_a, inv_inertia_a, inv_mass_b,
@@ -156,7 +156,7 @@ constants! {
     ROW_ALONG ROW_AXIS ROW_ACROSS ROW_ANGLE ROW_POINT ROW_GEOMETRY
     MAX_OPS OP_END OP_WARM_START OP_WARM_START_JOINTS OP_INTEGRATE_VELOCITIES OP_SOLVE_JOINTS
     OP_SOLVE OP_INTEGRATE_POSITIONS OP_PROJECT_JOINTS OP_PROJECT OP_RESTITUTION
-    ROW_EQUALITY ROW_LOWER ROW_UPPER ROW_MOTOR ROW_SPRING ROW_ROLE ROW_BY_MASS
+    ROW_EQUALITY ROW_LOWER ROW_UPPER ROW_MOTOR ROW_SPRING ROW_ROLE ROW_BY_MASS ROW_RANGED
 }
 
 const WGSL: &str = include_str!("../shaders/types.wgsl");

@@ -67,7 +67,7 @@ fn pieces(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Piece>> {
 fn ties(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Tie>> {
     let unit = 0.0_f32..1.0;
     let numbers = [unit.clone(), unit.clone(), unit.clone(), unit];
-    let tie = (0_u8..9, any::<u8>(), any::<bool>(), any::<bool>(), any::<bool>(), numbers);
+    let tie = (0_u8..11, any::<u8>(), any::<bool>(), any::<bool>(), any::<bool>(), numbers);
     let tie = tie.prop_map(|(kind, at, below, collide, soft, numbers)| Tie { kind, at, below, collide, soft, numbers });
     prop::collection::vec(tie, count)
 }
@@ -123,6 +123,14 @@ fn joint(scene: &Scene, tie: &Tie, a: usize, b: usize) -> Joint {
         5 => JointKind::Prismatic { axis, reference_angle: None, limits, motor, spring },
         6 => JointKind::Wheel { axis, limits, motor, spring },
         7 => JointKind::weld(),
+        8 => JointKind::velocity(Vec2::new(two - 0.5, three - 0.5), one - 0.5, 20.0 * four, 2.0 * one),
+        9 => JointKind::Velocity {
+            axis: Some(axis),
+            velocity: axis * (two - 0.5),
+            angular_velocity: one - 0.5,
+            max_force: 20.0 * four,
+            max_torque: 2.0 * three,
+        },
         _ => JointKind::Motor {
             linear_offset: Vec2::new(0.3 * one, 0.3 * two),
             angular_offset: three,
@@ -137,7 +145,11 @@ fn joint(scene: &Scene, tie: &Tie, a: usize, b: usize) -> Joint {
         let local = |body: &Body| inv_rotate(rotation(body.angle), middle - body.position);
         joint = joint.anchors(local(&scene.bodies[a]), local(&scene.bodies[b]));
     }
-    if tie.soft && matches!(tie.kind, 0 | 3 | 7) { joint.soft(1.0 + 5.0 * one, two) } else { joint }
+    match tie.kind {
+        0 | 3 | 7 if tie.soft => joint.soft(1.0 + 5.0 * one, two),
+        2 | 4..=6 if tie.soft => joint.spring_range(-20.0 * three, 5.0 * four),
+        _ => joint,
+    }
 }
 
 /// Returns a weightless scene with the pieces on a grid, and the joints between neighbours.

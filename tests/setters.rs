@@ -446,7 +446,9 @@ fn a_joint_gets_a_motor_limits_and_a_spring() {
         world.replace_joint(hinge, &with(|kind| kind.motor(2.0, 20.0).limits(-0.5, 1.5))).unwrap();
         advance(&mut world, 60);
         assert!((world.body(arm).unwrap().angle() - 1.5).abs() < 0.02, "{name}: {}", world.body(arm).unwrap().angle());
-        world.replace_joint(hinge, &with(|kind| kind.sprung(Spring::new(2.0, 1.0)))).unwrap();
+        world
+            .replace_joint(hinge, &with(|kind| kind.sprung(Spring { hertz: 2.0, damping_ratio: 1.0, target: 0.0 })))
+            .unwrap();
         advance(&mut world, 120);
         assert!(world.body(arm).unwrap().angle().abs() < 0.02, "{name}: {}", world.body(arm).unwrap().angle());
         assert_eq!(world.joint_id(0), Some(hinge), "{name}");

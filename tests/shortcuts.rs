@@ -10,7 +10,7 @@ use drystone::low_level::CpuWorld;
 use drystone::low_level::cpu::schedule::Schedule;
 use drystone::low_level::reference::Reference;
 use drystone::low_level::step::Stage;
-use drystone::low_level::types::{BROKEN, JointFrame, JointState};
+use drystone::low_level::types::{BROKEN, JointFrame, JointState, MASS_MASK};
 use drystone::{Body, Command, Joint, JointCommand, JointKind, Mode, Scene, Settings, Shape, Snapshot, World};
 use drystone_scenes::catalogue;
 use glam::Vec2;
@@ -63,6 +63,24 @@ fn shortcuts_leave_no_trace() {
     }
     // Otherwise the shortcuts were not tested.
     assert!(listed >= 20 && ccd_candidates >= 20 && joints >= 8, "in {listed}, {ccd_candidates} and {joints} scenes");
+}
+
+/// A heavy block on small stones that a slider and a hinge connect: squeezed bodies count as heavier, for their joints
+/// as well.
+#[test]
+fn joints_of_squeezed_bodies_leave_no_trace() {
+    let mut scene = Scene::new("squeezed").gravity(0.0, -10.0);
+    scene.settings.sleep = false;
+    scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], 0.0)));
+    let stone = |x: f32| Body::dynamic(x, 0.1).shape(Shape::half_box(0.2, 0.1).density(1.0));
+    let stones = [-1.0, 0.0, 1.0].map(|x| scene.add(stone(x)));
+    scene.add(Body::dynamic(0.0, 1.2).shape(Shape::half_box(2.0, 1.0).density(500.0)));
+    scene.join(Joint::new(JointKind::slider([1.0, 0.0]), stones[0], stones[1]).anchors([0.5, 0.0], [-0.5, 0.0]));
+    scene.join(Joint::new(JointKind::hinge(), stones[1], stones[2]).anchors([0.5, 0.0], [-0.5, 0.0]).soft(5.0, 0.5));
+    let world = assert_no_trace(&scene, 200, nothing);
+    assert!(world.shortcuts().joints > 100, "{:?}", world.shortcuts());
+    let scaled = world.snapshot().states.iter().filter(|state| state.status & MASS_MASK != 0).count();
+    assert_eq!(scaled, 3, "all stones count as heavier");
 }
 
 /// Returns shapes of all sizes, long ones among them, thrown about in a small torus of cells.

@@ -159,7 +159,8 @@ fn jointed(mode: Mode) -> Scene {
     let mut scene = lively(mode);
     let motor =
         JointKind::Motor { linear_offset: [0.3, 0.2].into(), angular_offset: 0.1, max_force: 50.0, max_torque: 5.0 };
-    let kinds = joint_kinds().into_iter().chain([motor]);
+    let drive = JointKind::velocity([1.0, -0.5], 0.5, 20.0, 2.0);
+    let kinds = joint_kinds().into_iter().chain([motor, drive]);
     // Anchors coincide half way between the bodies; those of rods and springs are the bodies' origins.
     let meet = |scene: &Scene, joint: Joint| {
         let (a, b) = (&scene.bodies[joint.a.expect("two bodies")], &scene.bodies[joint.b]);
@@ -177,6 +178,11 @@ fn jointed(mode: Mode) -> Scene {
     scene.join(Joint::new(JointKind::rod(), 10, 11).break_force(30.0));
     let soft = meet(&scene, Joint::new(JointKind::weld(), 12, 0)).soft(4.0, 0.5);
     scene.join(soft);
+    let along = glam::Vec2::new(0.6, 0.8);
+    let (axis, velocity, angular_velocity) = (Some(along), along, -1.0);
+    let drive = JointKind::Velocity { axis, velocity, angular_velocity, max_force: 10.0, max_torque: 1.0 };
+    scene.join(meet(&scene, Joint::new(drive, 11, 12)));
+    scene.join(Joint::new(JointKind::spring(300.0, 1.0).length(0.2), 3, 9).spring_range(-6.0, 0.5));
     scene
 }
 

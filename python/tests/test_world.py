@@ -306,6 +306,25 @@ def test_a_joint_gets_a_motor() -> None:
         hinge.replace("revolute", motor={"speed": 2})
 
 
+def test_a_joint_drives_at_a_velocity() -> None:
+    scene = ds.Scene("drive", gravity=(0, 0))
+    scene.add(ds.Body.dynamic(0, 0).circle(1))
+    scene.add(ds.Body.dynamic(5, 0).circle(1).velocity(0.1, 0).set(sleep_speed=0.2))
+    scene.join("velocity", b=0, velocity=(1, 2), max_force=1e4)
+    scene.join("spring", b=1, anchor_a=(5, 0), stiffness=100, rest_length=10, spring_range=(-1, 0))
+    made = world(scene)
+    made.step(30)
+    assert made.body(0).velocity == pytest.approx((1, 2), rel=1e-3)
+    made.joint(0).set_velocity((-1, 0.5), 3)
+    made.step(30)
+    assert made.body(0).velocity == pytest.approx((-1, 0.5), rel=1e-3)
+    assert made.body(0).angular_velocity == pytest.approx(3, rel=1e-3)
+    # The spring is shorter than at rest, and does not push.
+    assert made.body(1).velocity == pytest.approx((0.1, 0), rel=1e-3)
+    with pytest.raises(ValueError, match="velocity joint"):
+        made.joint(1).set_velocity((1, 0))
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -6,12 +6,13 @@ use glam::Vec2;
 
 use super::CommandError;
 use crate::population::{JointId, joint_place};
-use crate::scene::check::joint::{JointCheck, REST_LENGTH, TRAVEL, check_limits, check_motor};
+use crate::scene::check::joint::{JointCheck, REST_LENGTH, TRAVEL, check_limits, check_motor, check_velocity};
 use crate::scene::check::{ANGLE, LENGTH, MIN_LENGTH, POSITION, SceneError, show};
 use crate::scene::{Compiled, Motor};
 use crate::types::{
     self, COMMAND_JOINT_ANCHOR, COMMAND_JOINT_ENABLE, COMMAND_JOINT_GOAL, COMMAND_JOINT_MOTOR, COMMAND_JOINT_REFERENCE,
-    ROW_ALONG, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_ROLE, ROW_SPRING, ROW_UPPER,
+    ROW_ALONG, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING,
+    ROW_UPPER,
 };
 
 /// A command to a joint; it lasts until it is changed. A joint without a motor or limits in its scene cannot be given
@@ -24,6 +25,13 @@ pub enum JointCommand {
         speed: f32,
         /// Largest force, N, or torque, N·m.
         max: f32,
+    },
+    /// Sets the velocities to which a velocity joint drives. With an axis, the part of `linear` along it counts.
+    Velocity {
+        /// Velocity of B's anchor against A, in A's frame, m/s.
+        linear: Vec2,
+        /// Angular velocity of B against A, rad/s.
+        angular: f32,
     },
     /// Sets the lower and upper limit, m or rad, of a joint with limits that differ. Equal limits lock it.
     Limits([f32; 2]),
@@ -68,6 +76,17 @@ impl JointCommand {
         };
         let h = compiled.params.h;
         Ok(match self {
+            Self::Velocity { linear, angular } if name == "velocity" => {
+                let Some((row, kind)) = role(ROW_MOTOR) else { return refuse("a velocity joint") };
+                let along = Vec2::new(linear.dot(joint.axis.into()), 0.0);
+                let goal = if kind & ROW_GEOMETRY == ROW_POINT { linear } else { along };
+                vec![
+                    record(COMMAND_JOINT_GOAL, joint.first_row, [angular, 0.0]),
+                    record(COMMAND_JOINT_GOAL, row, goal.into()),
+                ]
+            }
+            Self::Velocity { .. } => return refuse("a velocity joint"),
+            Self::Motor { .. } if name == "velocity" => return refuse("a joint with a motor"),
             Self::Motor { speed, max } => {
                 let Some((row, _)) = role(ROW_MOTOR) else { return refuse("a joint with a motor") };
                 vec![record(COMMAND_JOINT_MOTOR, row, [speed, max * h])]
@@ -113,6 +132,7 @@ fn check(command: JointCommand, name: &str, at: Arguments<'_>) -> JointCheck {
     let travels = matches!(name, "prismatic" | "wheel");
     match command {
         JointCommand::Motor { speed, max } => check_motor(Some(Motor { speed, max }), at),
+        JointCommand::Velocity { linear, angular } => check_velocity(linear, angular, at),
         JointCommand::Limits(limits) => {
             let range = if name == "distance" {
                 REST_LENGTH

@@ -14,12 +14,13 @@ use crate::lanes::{
     Lanes, Select, Simd, SimdBase, SimdFloat, SimdMask, Vec2x8, VecLanes, WIDTH, angle_of, columns, dispatch, f32x4,
     f32x8, inv_rotate, rotate, u32x8,
 };
+use crate::mass_scale::mass_share;
 use crate::stages::solve_joints::rows_of;
 use crate::stages::solve_joints::tree::RowStore;
 use crate::threads::{Alone, Cut, RowTable, Rows, Threads};
 use crate::types::{
-    BodyData, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointData, JointFrame, JointRow, JointState,
-    NONE, Pose, ROW_BY_MASS, ROW_COUNT_MASK, ROW_GEOMETRY, ROW_ROLE, WORLD_A,
+    BodyData, BodyState, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointData, JointFrame, JointRow,
+    JointState, NONE, Pose, ROW_BY_MASS, ROW_COUNT_MASK, ROW_GEOMETRY, ROW_RANGED, ROW_ROLE, WORLD_A,
 };
 
 /// Granularity at which a colour is shared among threads. A block takes about 100 ns.
@@ -27,7 +28,7 @@ const CUT: Cut = Cut { unit: 8, least: 96 };
 /// Number of colours whose joints may be solved in parallel.
 const COLORS: usize = JOINT_OVERFLOW as usize;
 /// Bits of [`JointRow::kind`] in which the joints of a block agree.
-const KIND: u32 = ROW_GEOMETRY | ROW_ROLE | ROW_BY_MASS;
+const KIND: u32 = ROW_GEOMETRY | ROW_ROLE | ROW_BY_MASS | ROW_RANGED;
 
 impl<T: Pod, const W: usize> RowStore<T> for &Rows<T, W> {
     fn row(&self, index: usize) -> T {
@@ -83,6 +84,8 @@ pub struct RowBlock {
     pub goal: Lanes,
     /// Largest impulses, as [`JointRow::max_impulse`].
     pub max_impulse: Lanes,
+    /// Second goals, as [`JointRow::goal_y`].
+    pub goal_y: Lanes,
     /// Softness coefficients, as [`JointRow::softness`].
     pub softness: [Lanes; 3],
     /// Kind of the row, as [`JointRow::kind`] without the bits that only the host uses.
@@ -167,6 +170,7 @@ impl JointBlock {
         joints: &[JointData],
         bodies: &[BodyData],
         poses: &[Pose],
+        states: &Rows<BodyState, 4>,
         joint_states: &Rows<JointState, 2>,
         h: f32,
         rules: &[RowBlock],
@@ -207,8 +211,10 @@ impl JointBlock {
         let last = places.map(|place| if place == NONE { 0.0 } else { joint_states.get(place as usize).angle });
         let turns = ((f32x8::load_array(simd, last) - angle) / TAU + 0.5).floor();
         let angle = angle + turns * TAU;
-        let [inv_mass_a, inv_inertia_a, ..] = half_of(simd, bodies_a, 0);
-        let [inv_mass_b, inv_inertia_b, ..] = half_of(simd, bodies_b, 0);
+        let share_a = f32x8::load_array(simd, mass_shares([0, 1, 2, 3, 4, 5, 6, 7].map(a), states));
+        let share_b = f32x8::load_array(simd, mass_shares([0, 1, 2, 3, 4, 5, 6, 7].map(b), states));
+        let [inv_mass_a, inv_inertia_a, ..] = half_of(simd, bodies_a, 0).map(|column| column * share_a);
+        let [inv_mass_b, inv_inertia_b, ..] = half_of(simd, bodies_b, 0).map(|column| column * share_b);
         let first = self.rows().start;
         let pull = tension(simd, rules, &|row| impulses.row(first + row), axis, between);
         let inv_inertia_a = stiffened(h, inv_inertia_a, (-r_a).dot(pull));
@@ -265,6 +271,12 @@ impl JointBlock {
     }
 }
 
+/// Returns the shares that true masses are of scaled ones; 1 for the world and unused lanes.
+#[inline(always)]
+fn mass_shares(bodies: [Option<u32>; WIDTH], states: &Rows<BodyState, 4>) -> [f32; WIDTH] {
+    bodies.map(|body| body.map_or(1.0, |body| mass_share(states.get(body as usize).status)))
+}
+
 /// As [`stiffened`](crate::stages::prepare_joints::stiffened), for eight joints.
 #[inline(always)]
 fn stiffened<S: Simd>(h: f32, inv_inertia: f32x8<S>, pull: f32x8<S>) -> f32x8<S> {
@@ -288,9 +300,10 @@ impl RowBlock {
     fn fill<S: Simd>(&mut self, simd: S, rules: [&JointRow; WIDTH], used: [bool; WIDTH]) -> bool {
         let halves = rules.map(bytemuck::cast_ref::<JointRow, RowHalves>);
         let half = |half: usize| half_of(simd, halves, half);
-        let ([_, goal, max_impulse, _], [s_0, s_1, s_2, _]) = (half(0), half(1));
+        let ([_, goal, max_impulse, goal_y], [s_0, s_1, s_2, _]) = (half(0), half(1));
         self.goal.put(goal);
         self.max_impulse.put(max_impulse);
+        self.goal_y.put(goal_y);
         self.softness[0].put(s_0);
         self.softness[1].put(s_1);
         self.softness[2].put(s_2);
@@ -383,6 +396,7 @@ impl JointBlocks {
         joints: &[JointData],
         bodies: &[BodyData],
         poses: &[Pose],
+        states: &Rows<BodyState, 4>,
         joint_states: &Rows<JointState, 2>,
         h: f32,
     ) -> bool {
@@ -393,7 +407,7 @@ impl JointBlocks {
         threads.for_chunks(CUT, blocks, |_, blocks| {
             dispatch!(simd => for block in blocks {
                 let rules = &rows[block.rows()];
-                block.update_frames(simd, joints, bodies, poses, joint_states, h, rules, impulses);
+                block.update_frames(simd, joints, bodies, poses, states, joint_states, h, rules, impulses);
             });
         });
         (self.holds_impulses, self.holds_frames) = (true, true);

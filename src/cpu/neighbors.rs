@@ -127,14 +127,14 @@ impl CpuWorld {
     /// Computes the joint frames in blocks of eight, if no joint can break and no body sleep. Returns false, and does
     /// nothing, elsewhere.
     pub(super) fn prepare_joint_blocks(&mut self) -> bool {
-        let Self { threads, bodies: BodyTables { poses, .. }, joints: tables, counters, .. } = self;
+        let Self { threads, bodies: BodyTables { poses, states, .. }, joints: tables, counters, .. } = self;
         let Compiled { params, bodies, joints, .. } = &self.host.compiled;
         let JointTable { joints, starts, fresh, .. } = joints;
         let is_done = fresh.is_empty()
             && counters.quarantined == 0
             && params.switches & SLEEP == 0
             && self.plan.iter().all(|op| op.stage != Stage::ProjectJoints)
-            && tables.blocks.update_frames(threads, starts, joints, bodies, poses, &tables.states, params.h);
+            && tables.blocks.update_frames(threads, starts, joints, bodies, poses, states, &tables.states, params.h);
         self.kept.shortcuts.joints += u64::from(is_done);
         is_done
     }

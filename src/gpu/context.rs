@@ -96,6 +96,8 @@ pub fn is_software(info: &wgpu::AdapterInfo) -> bool {
 fn instance() -> wgpu::Instance {
     let mut descriptor = wgpu::InstanceDescriptor::new_without_display_handle();
     descriptor.backends = wgpu::Backends::PRIMARY;
+    // In a debug build wgpu looks up the source line of each statement of each shader.
+    descriptor.flags.remove(wgpu::InstanceFlags::DEBUG);
     wgpu::Instance::new(descriptor)
 }
 

@@ -202,6 +202,13 @@ impl Body {
         self
     }
 
+    /// Returns the body with this speed below which it counts as at rest, m/s.
+    #[must_use]
+    pub fn sleep_speed(mut self, speed: f32) -> Self {
+        self.sleep_speed = Some(speed);
+        self
+    }
+
     /// Returns the body with this factor on gravity.
     #[must_use]
     pub fn gravity_scale(mut self, factor: f32) -> Self {
@@ -310,29 +317,6 @@ impl Joint {
     }
 }
 
-impl Motor {
-    /// Returns a motor that drives towards a speed, m/s or rad/s, with at most this force, N, or torque, N·m.
-    #[must_use]
-    pub fn new(speed: f32, max: f32) -> Self {
-        Self { speed, max }
-    }
-}
-
-impl Spring {
-    /// Returns a spring about 0 with this frequency, Hz, and damping ratio; 1 is critical.
-    #[must_use]
-    pub fn new(hertz: f32, damping_ratio: f32) -> Self {
-        Self { hertz, damping_ratio, target: 0.0 }
-    }
-
-    /// Returns the spring with another rest position, m along the axis, or rad.
-    #[must_use]
-    pub fn target(mut self, target: f32) -> Self {
-        self.target = target;
-        self
-    }
-}
-
 /// Methods for fields that the type of joint does not have change nothing.
 impl JointKind {
     /// Returns a motor joint that drives B's anchor to a position against A's, in A's frame, m, and an angle, rad, with
@@ -340,6 +324,13 @@ impl JointKind {
     #[must_use]
     pub fn drive(offset: impl Into<Vec2>, angle: f32, max_force: f32, max_torque: f32) -> Self {
         Self::Motor { linear_offset: offset.into(), angular_offset: angle, max_force, max_torque }
+    }
+
+    /// Returns a velocity joint that drives B's anchor at a velocity against A, in A's frame, m/s, and B at an angular
+    /// velocity, rad/s, with limited force, N, and torque, N·m. Velocity 0 is the friction of a body seen from above.
+    #[must_use]
+    pub fn velocity(velocity: impl Into<Vec2>, angular_velocity: f32, max_force: f32, max_torque: f32) -> Self {
+        Self::Velocity { axis: None, velocity: velocity.into(), angular_velocity, max_force, max_torque }
     }
 
     /// Returns a mouse joint that pulls B's anchor softly towards a point of the world, m, with at most this force, N.

@@ -21,6 +21,7 @@ pub use crate::constants::{
 };
 use crate::types::{self, MAX_FIELDS};
 use joint::JointBodies;
+pub use joint::has_spring;
 use material::check_materials_of;
 
 /// Error of a scene: the path of the value, what it is, and what was expected.
@@ -123,6 +124,7 @@ const TORQUE: Range = Range::new("a torque", -MAX_VALUE, MAX_VALUE, "N·m");
 pub(super) const DAMPING: Range = Range::new("a damping rate", 0.0, MAX_VALUE, "1/s");
 pub(super) const MASS: Range = Range::above("a mass", 0.0, f32::MAX, "kg");
 pub(super) const INERTIA: Range = Range::above("a moment of inertia", 0.0, f32::MAX, "kg·m²");
+pub(super) const SLEEP_SPEED: Range = Range::above("a speed", 0.0, MAX_VALUE, "m/s");
 const DENSITY: Range = Range::above("a density", 0.0, f32::MAX, "kg/m²");
 pub(super) const FRICTION: Range = Range::new("a coefficient of friction", 0.0, MAX_VALUE, "");
 pub(super) const RESTITUTION: Range = Range::new("a restitution", 0.0, 1.0, "");
@@ -395,6 +397,9 @@ fn check_body(body: &Body, index: usize) -> Result<(), SceneError> {
     FINITE.check(body.gravity_scale, format_args!("{at}.gravity_scale"))?;
     DAMPING.check(body.linear_damping, format_args!("{at}.linear_damping"))?;
     DAMPING.check(body.angular_damping, format_args!("{at}.angular_damping"))?;
+    if let Some(speed) = body.sleep_speed {
+        SLEEP_SPEED.check(speed, format_args!("{at}.sleep_speed"))?;
+    }
     FORCE.check_pair(body.force, format_args!("{at}.force"))?;
     if let Some(point) = body.force_point {
         POSITION.check_pair(point, format_args!("{at}.force_point"))?;

@@ -48,6 +48,9 @@ pub struct Joint {
     pub break_force: Option<f32>,
     /// Torque above which the joint breaks, N·m, above 0. `None`: never.
     pub break_torque: Option<f32>,
+    /// Smallest and largest force of the joint's spring, N, or torque, N·m; positive pushes the anchors apart, B along
+    /// the axis, or B counter-clockwise. `[-1e15, 0.0]` is a bungee cord, which only pulls. `None`: without bounds.
+    pub spring_range: Option<[f32; 2]>,
     /// False switches the joint off: it does not act.
     pub enabled: bool,
 }
@@ -152,6 +155,21 @@ pub enum JointKind {
         /// Largest torque, N·m, at least 0.
         max_torque: f32,
     },
+    /// Velocity joint: drives the velocity of B against A, at B's anchor, with limited force. At velocity 0 it is the
+    /// friction of a body that is seen from above.
+    Velocity {
+        /// Axis in A's frame, of length 1: only the velocity along it is driven. `None`: both directions are, and the
+        /// force is limited in all of them alike.
+        axis: Option<Vec2>,
+        /// Target velocity of B's anchor against A, in A's frame, m/s.
+        velocity: Vec2,
+        /// Target angular velocity of B against A, rad/s.
+        angular_velocity: f32,
+        /// Largest force, N, at least 0.
+        max_force: f32,
+        /// Largest torque, N·m, at least 0.
+        max_torque: f32,
+    },
     /// Mouse joint: pulls B's anchor softly towards a point of the world. `a` is `None`.
     Mouse {
         /// Point of the world, m.
@@ -183,6 +201,7 @@ impl Joint {
             damping_ratio: None,
             break_force: None,
             break_torque: None,
+            spring_range: None,
             enabled: true,
         }
     }
@@ -221,6 +240,14 @@ impl Joint {
     #[must_use]
     pub fn break_torque(mut self, torque: f32) -> Self {
         self.break_torque = Some(torque);
+        self
+    }
+
+    /// Returns the joint with a smallest and a largest force of its spring, N, or torque, N·m
+    /// ([`Joint::spring_range`](field@Joint::spring_range)).
+    #[must_use]
+    pub fn spring_range(mut self, low: f32, high: f32) -> Self {
+        self.spring_range = Some([low, high]);
         self
     }
 
@@ -286,11 +313,13 @@ impl JointKind {
             Self::Weld { .. } => 5,
             Self::Motor { .. } => 6,
             Self::Mouse { .. } => 7,
+            Self::Velocity { .. } => 8,
         }
     }
 
     /// Names of the types in scene files, by number.
-    const NAMES: [&'static str; 8] = ["distance", "spring", "revolute", "prismatic", "wheel", "weld", "motor", "mouse"];
+    const NAMES: [&'static str; 9] =
+        ["distance", "spring", "revolute", "prismatic", "wheel", "weld", "motor", "mouse", "velocity"];
 
     /// Returns the name of the type in scene files.
     #[must_use]
@@ -303,6 +332,6 @@ impl JointData {
     /// Returns the name of the joint's type in scene files.
     #[must_use]
     pub fn kind_name(&self) -> &'static str {
-        JointKind::NAMES[(self.flags >> JOINT_TYPE_SHIFT) as usize & 7]
+        JointKind::NAMES[(self.flags >> JOINT_TYPE_SHIFT) as usize & 15]
     }
 }

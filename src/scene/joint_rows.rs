@@ -8,7 +8,7 @@ use crate::constants::{MAX_HERTZ_SHARE, MAX_SWING, MOUSE_DAMPING_RATIO, MOUSE_HE
 use crate::types::{
     self, JOINT_APART, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_FRESH, JOINT_TYPE_SHIFT, JointRow,
     JointState, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_EQUALITY, ROW_LOWER, ROW_MEASURE,
-    ROW_MOTOR, ROW_POINT, ROW_SPRING, ROW_UPPER, WORLD_A, u32_from,
+    ROW_MOTOR, ROW_POINT, ROW_RANGED, ROW_SPRING, ROW_UPPER, WORLD_A, u32_from,
 };
 
 /// The two bodies of a joint, as far as its rows depend on them.
@@ -71,7 +71,9 @@ pub(super) fn build_joint(
     let turned = ends.start.as_ref().map(|start| start.turned);
     let reference = given.or(turned).unwrap_or(0.0);
     let axis = match &joint.kind {
-        JointKind::Prismatic { axis, .. } | JointKind::Wheel { axis, .. } => *axis,
+        JointKind::Prismatic { axis, .. }
+        | JointKind::Wheel { axis, .. }
+        | JointKind::Velocity { axis: Some(axis), .. } => *axis,
         _ => Vec2::X,
     };
     push_rows(settings, units, joint, ends.start.as_ref().map(|start| start.distance), rows);
@@ -110,28 +112,31 @@ fn push_rows(settings: &Settings, units: &Units, joint: &Joint, distance: Option
             laying.limits(ROW_ALONG, *limits);
             if hertz.is_some() || (limits.is_none() && motor.is_none()) {
                 let (measure, length) = length_of(*length);
-                laying.hold(ROW_ALONG | measure, length, hertz, damping_ratio, none);
+                let most = joint.spring_range.map_or(none, |[_, high]| high);
+                laying.hold(ROW_ALONG | measure, length, hertz, damping_ratio, most);
+                laying.range(joint.spring_range);
             }
         }
         JointKind::Spring { rest_length, stiffness, damping } => {
             let (measure, goal) = length_of(*rest_length);
             laying.row(ROW_ALONG | ROW_SPRING | measure, goal, none, [*stiffness, *damping, 0.0]);
+            laying.range(joint.spring_range);
         }
         JointKind::Revolute { limits, motor, spring, .. } => {
-            laying.spring(ROW_ANGLE, *spring);
+            laying.spring(ROW_ANGLE, *spring, joint.spring_range);
             laying.motor(ROW_ANGLE, *motor);
             laying.limits(ROW_ANGLE, *limits);
             laying.hold(ROW_POINT, 0.0, hertz, damping_ratio, none);
         }
         JointKind::Prismatic { limits, motor, spring, .. } => {
-            laying.spring(ROW_AXIS, *spring);
+            laying.spring(ROW_AXIS, *spring, joint.spring_range);
             laying.motor(ROW_AXIS, *motor);
             laying.limits(ROW_AXIS, *limits);
             laying.hold(ROW_ANGLE, 0.0, hertz, damping_ratio, none);
             laying.hold(ROW_ACROSS, 0.0, hertz, damping_ratio, none);
         }
         JointKind::Wheel { limits, motor, spring, .. } => {
-            laying.spring(ROW_AXIS, *spring);
+            laying.spring(ROW_AXIS, *spring, joint.spring_range);
             laying.motor(ROW_ANGLE, *motor);
             laying.limits(ROW_AXIS, *limits);
             laying.hold(ROW_ACROSS, 0.0, hertz, damping_ratio, none);
@@ -144,6 +149,10 @@ fn push_rows(settings: &Settings, units: &Units, joint: &Joint, distance: Option
         JointKind::Motor { max_force, max_torque, .. } => {
             laying.hold(ROW_ANGLE, 0.0, hertz, damping_ratio, *max_torque);
             laying.hold(ROW_POINT, 0.0, hertz, damping_ratio, *max_force);
+        }
+        JointKind::Velocity { axis, velocity, angular_velocity, max_force, max_torque } => {
+            laying.motor(ROW_ANGLE, Some(Motor { speed: *angular_velocity, max: *max_torque }));
+            laying.drive(*axis, *velocity, *max_force);
         }
         JointKind::Mouse { max_force, .. } => {
             let spring = Spring {
@@ -222,9 +231,32 @@ impl RowBuilder<'_> {
         self.row(geometry | ROW_SPRING | ROW_BY_MASS, spring.target, max, softness);
     }
 
-    fn spring(&mut self, geometry: u32, spring: Option<Spring>) {
+    /// Gives the last row, a spring, a smallest and a largest force, N, or torque, N·m.
+    fn range(&mut self, range: Option<[f32; 2]>) {
+        let h = self.h();
+        if let (Some([low, high]), Some(row)) = (range, self.rows.last_mut()) {
+            row.kind |= ROW_RANGED;
+            row.max_impulse = high * h;
+            row.softness[2] = low * h;
+        }
+    }
+
+    fn spring(&mut self, geometry: u32, spring: Option<Spring>, range: Option<[f32; 2]>) {
         if let Some(spring) = spring {
             self.swinging(geometry, spring, f32::MAX);
+            self.range(range);
+        }
+    }
+
+    /// Appends a motor of the velocity along an axis, or of the whole velocity.
+    fn drive(&mut self, axis: Option<Vec2>, velocity: Vec2, max: f32) {
+        let (geometry, goal) = match axis {
+            Some(axis) => (ROW_AXIS, Vec2::new(velocity.dot(axis), 0.0)),
+            None => (ROW_POINT, velocity),
+        };
+        self.motor(geometry, Some(Motor { speed: goal.x, max }));
+        if let Some(row) = self.rows.last_mut() {
+            row.goal_y = goal.y;
         }
     }
 

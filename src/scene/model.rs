@@ -338,6 +338,8 @@ pub struct Body {
     pub bullet: bool,
     /// True if the body may fall asleep, where bodies do ([`Settings::sleep`]).
     pub can_sleep: bool,
+    /// Speed below which the body counts as at rest, m/s, above 0. `None`: 0.05 m/s, times the unit of length.
+    pub sleep_speed: Option<f32>,
     /// Constant force in world axes, N.
     pub force: Vec2,
     /// Point at which the force acts, fixed on the body, in its frame, m. `None` is the centre of mass.
@@ -372,6 +374,7 @@ impl Default for Body {
             fixed_rotation: false,
             bullet: false,
             can_sleep: true,
+            sleep_speed: None,
             force: Vec2::ZERO,
             force_point: None,
             torque: 0.0,

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::check::shape::ROLLING;
-use super::check::{DAMPING, FINITE, FRICTION, INERTIA, MASS, RESTITUTION, SceneError, VELOCITY};
+use super::check::{DAMPING, FINITE, FRICTION, INERTIA, MASS, RESTITUTION, SLEEP_SPEED, SceneError, VELOCITY};
 use super::{BodyType, Filter};
 
 /// A property of a body that changes while a world runs ([`World::set`](crate::World::set)). Position, angle and
@@ -39,6 +39,8 @@ pub enum Property {
     Bullet(bool),
     /// True if the body may fall asleep, where bodies do.
     CanSleep(bool),
+    /// Speed below which the body counts as at rest, m/s, above 0 ([`Body::sleep_speed`](crate::Body::sleep_speed)).
+    SleepSpeed(f32),
     /// Factor on gravity.
     GravityScale(f32),
     /// Damping of the velocity, 1/s, at least 0.
@@ -79,6 +81,7 @@ impl Property {
             Self::FixedRotation(_) => PropertyName(None, "fixed_rotation"),
             Self::Bullet(_) => PropertyName(None, "bullet"),
             Self::CanSleep(_) => PropertyName(None, "can_sleep"),
+            Self::SleepSpeed(_) => PropertyName(None, "sleep_speed"),
             Self::GravityScale(_) => PropertyName(None, "gravity_scale"),
             Self::LinearDamping(_) => PropertyName(None, "linear_damping"),
             Self::AngularDamping(_) => PropertyName(None, "angular_damping"),
@@ -108,6 +111,7 @@ impl Property {
             Self::Kind(_) | Self::FixedRotation(_) | Self::Bullet(_) | Self::CanSleep(_) => Ok(()),
             Self::Mass(mass) => MASS.check(mass, format_args!("{name}")),
             Self::Inertia(inertia) => INERTIA.check(inertia, format_args!("{name}")),
+            Self::SleepSpeed(speed) => SLEEP_SPEED.check(speed, format_args!("{name}")),
             Self::GravityScale(scale) => FINITE.check(scale, format_args!("{name}")),
             Self::LinearDamping(rate) | Self::AngularDamping(rate) => DAMPING.check(rate, format_args!("{name}")),
             Self::Shape(_, property) | Self::Shapes(property) => property.check(&name),

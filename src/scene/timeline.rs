@@ -107,7 +107,7 @@ impl TimedAction {
                 JointCommand::Length(_) => "length",
                 JointCommand::SpringTarget(_) => "spring_target",
                 JointCommand::Enable(_) => "enabled",
-                JointCommand::Offset { .. } => "joint",
+                JointCommand::Offset { .. } | JointCommand::Velocity { .. } => "joint",
             },
             Self::Remove { .. } => "remove",
         }
@@ -447,7 +447,7 @@ fn check_action(action: &TimedAction, compiled: &Compiled) -> Result<(), SceneEr
     match action {
         TimedAction::Gravity(gravity) => check_gravity(*gravity),
         TimedAction::Body(_, Command::Teleport { .. } | Command::Target { .. } | Command::Wake)
-        | TimedAction::Joint(_, JointCommand::Offset { .. }) => {
+        | TimedAction::Joint(_, JointCommand::Offset { .. } | JointCommand::Velocity { .. }) => {
             Err(SceneError::new(key, "gives a command that timelines have not", "a force, a velocity or a motor"))
         }
         TimedAction::Body(index, command) => {

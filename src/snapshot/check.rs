@@ -1,6 +1,6 @@
 //! Checks that a snapshot is of a world, before it is restored.
 
-use super::{JointGoal, Snapshot, SnapshotError};
+use super::{JointGoal, RowGoal, Snapshot, SnapshotError};
 use crate::math::is_finite;
 use crate::population::Population;
 use crate::scene::Compiled;
@@ -125,8 +125,9 @@ impl Snapshot {
         let flags = self.joint_goals.iter().filter(|goal| goal.flags & !JointGoal::FLAGS != 0).count()
             + self.row_goals.iter().filter(|goal| goal.kind & !ROW_MEASURE != 0).count();
         let finite = |goal: &&JointGoal| goal.anchor_a.into_iter().chain([goal.reference_angle]).all(is_finite);
+        let finite_row = |row: &&RowGoal| [row.goal, row.goal_y, row.max_impulse].into_iter().all(is_finite);
         let goals = self.joint_goals.iter().filter(|goal| !finite(goal)).count()
-            + self.row_goals.iter().filter(|row| !is_finite(row.goal) || !is_finite(row.max_impulse)).count();
+            + self.row_goals.iter().filter(|row| !finite_row(row)).count();
         equal("joint impulses that are not finite", impulses, 0)?;
         equal("joint angles that are not finite", angles, 0)?;
         equal("goals of joints that are not finite", goals, 0)?;

@@ -98,7 +98,7 @@ pub fn set_joint(command: &CommandData, joint: &mut JointData, joint_rows: &mut 
     match command.kind {
         COMMAND_JOINT_GOAL => {
             let row = &mut joint_rows[command.row as usize];
-            row.goal = value;
+            [row.goal, row.goal_y] = command.value;
             row.kind &= !ROW_MEASURE;
         }
         COMMAND_JOINT_MOTOR => {

@@ -90,8 +90,9 @@ pub fn sleep_timer(params: &Params, overflowed: bool, body: &BodyData, state: &m
 fn is_quiet(params: &Params, body: &BodyData, state: &BodyState) -> bool {
     let speed = Vec2::from(state.velocity).length() + state.angular_velocity.abs() * body.extent;
     let moved = Vec2::from(state.delta_position).length() + state.delta_rotation[1].abs() * body.extent;
+    let limit = if body.sleep_speed > 0.0 { body.sleep_speed } else { params.sleep_speed };
     // Written so that a NaN is not quiet.
-    speed < params.sleep_speed && MOVED_SHARE * moved < params.sleep_speed * params.dt
+    speed < limit && MOVED_SHARE * moved < limit * params.dt
 }
 
 /// Returns the connected pairs of bodies: by a touching contact, or by a joint that holds. `state` returns the state of

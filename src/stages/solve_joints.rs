@@ -45,8 +45,8 @@ use crate::math::{angle_of, clamped, cross, cross_scalar, inv_mul_rotation, inv_
 use crate::types::{
     ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, HELD, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JointFrame,
     JointRow, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK, ROW_EQUALITY,
-    ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, TreeRow, USE_BIAS, WARM_START,
-    WITHDRAW, WORLD_A,
+    ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_RANGED, ROW_ROLE, ROW_SPRING, ROW_UPPER, TreeRow, USE_BIAS,
+    WARM_START, WITHDRAW, WORLD_A,
 };
 
 /// Makes one sweep over all joints.
@@ -395,7 +395,13 @@ fn solve_row(
     } else {
         -mass * velocity
     };
-    let low = if limit { 0.0 } else { -rule.max_impulse };
+    let low = if limit {
+        0.0
+    } else if rule.kind & ROW_RANGED != 0 {
+        rule.softness[2]
+    } else {
+        -rule.max_impulse
+    };
     if params.switches & ACCUMULATE != 0 {
         clamped(old + wanted, low, rule.max_impulse)
     } else {
@@ -420,6 +426,8 @@ fn solve_point(
         let (stiffness, a, shape) = point_spring(params, frame, rule, stance, k);
         let damped = shape + k * a;
         -solve_symmetric(damped, stance.between * (params.h * stiffness) + velocity * a + shape * old)
+    } else if rule.kind & ROW_ROLE == ROW_MOTOR {
+        -solve_symmetric(k, velocity - rotate(stance.axis, Vec2::new(rule.goal, rule.goal_y)))
     } else if flags & USE_BIAS != 0 {
         let [bias_rate, mass_scale, impulse_scale] = rule.softness;
         -solve_symmetric(k, velocity + stance.between * bias_rate) * mass_scale - old * impulse_scale

@@ -66,8 +66,8 @@ pub struct BodyData {
     pub can_sleep: u32,
     /// Number that the colour follows in pictures, plus 1; 0 for the index of the body. The solver does not read it.
     pub color: u32,
-    /// Unused.
-    pub pad: u32,
+    /// Speed below which the body is quiet, m/s; 0 for [`Params::sleep_speed`](super::Params::sleep_speed).
+    pub sleep_speed: f32,
 }
 
 impl BodyData {

@@ -65,6 +65,8 @@ pub const ROW_ROLE: u32 = 0xf0;
 pub const ROW_BY_MASS: u32 = 0x100;
 /// [`JointRow::kind`]: the goal is set to the distance of the anchors when the next step begins ([`JOINT_FRESH`]).
 pub const ROW_MEASURE: u32 = 0x200;
+/// [`JointRow::kind`]: the spring has a smallest impulse, its third coefficient.
+pub const ROW_RANGED: u32 = 0x400;
 
 /// Constant properties of a joint. No two joints of a colour move the same body ([`crate::scene::JointTable::starts`]).
 #[repr(C)]
@@ -114,16 +116,17 @@ impl JointData {
 pub struct JointRow {
     /// Coordinate ([`ROW_ALONG`] …), role ([`ROW_EQUALITY`] …), [`ROW_BY_MASS`].
     pub kind: u32,
-    /// Position, m or rad; for a motor its speed, m/s or rad/s; 0 for a point.
+    /// Position, m or rad; for a motor its speed, m/s or rad/s, at a point along x in A's frame; 0 for other points.
     pub goal: f32,
     /// Largest impulse of a substep, N·s or N·m·s; `f32::MAX` where nothing limits it.
     pub max_impulse: f32,
-    /// Unused.
-    pub pad_0: u32,
-    /// Bias rate, 1/s, mass scale, impulse scale; for a spring stiffness, N/m (or N·m/rad), damping, N·s/m, and 0.
+    /// Speed of a motor at a point along y in A's frame, m/s; 0 for other rows.
+    pub goal_y: f32,
+    /// Bias rate, 1/s, mass scale, impulse scale; for a spring stiffness, N/m (or N·m/rad), damping, N·s/m, and the
+    /// smallest impulse of a substep, N·s or N·m·s, with [`ROW_RANGED`], otherwise 0.
     pub softness: [f32; 3],
     /// Unused.
-    pub pad_1: u32,
+    pub pad: u32,
 }
 
 /// State that a joint carries from step to step, beside the impulses of its rows.

@@ -6,6 +6,7 @@
 
 mod alive;
 mod crowds;
+mod driven;
 mod energies;
 mod heavy;
 mod holding;

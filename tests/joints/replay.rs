@@ -2,6 +2,7 @@
 //! snapshot.
 
 use drystone::low_level::reference::Reference;
+use drystone::low_level::scene::check::has_spring;
 use drystone::low_level::{CpuWorld, GpuWorld, state};
 use drystone::{AdapterChoice, Body, Context, Joint, JointKind, Mode, Motor, Scene, Shape, Spring, World};
 
@@ -94,13 +95,24 @@ fn mixed(mode: Mode) -> Scene {
         JointKind::Weld { reference_angle: Some(0.1), angular_hertz: Some(3.0), angular_damping_ratio: Some(0.2) },
         JointKind::Motor { linear_offset: [0.5, 0.2].into(), angular_offset: 0.3, max_force: 8.0, max_torque: 2.0 },
         JointKind::rod(),
+        JointKind::velocity([0.4, 0.3], 1.0, 8.0, 2.0),
+        JointKind::Velocity {
+            axis: Some(axis),
+            velocity: axis,
+            angular_velocity: -1.0,
+            max_force: 6.0,
+            max_torque: 1.0,
+        },
     ];
     for (index, kind) in (0_u8..70).zip(kinds.iter().cycle()) {
         let at = 3.0 * f32::from(index) - 100.0;
         let [a, b] = [scene.add(block(at, 60.0)), scene.add(block(at + 1.2, 60.3).angle(0.2))];
         let mut joint = Joint::new(kind.clone(), a, b).anchors([0.5, 0.1], [-0.5, 0.0]);
-        if index % 3 == 0 {
+        if index % 3 == 0 && !matches!(kind, JointKind::Velocity { .. } | JointKind::Spring { .. }) {
             joint = joint.soft(4.0, 0.3);
+        }
+        if index % 2 == 0 && has_spring(&joint) {
+            joint = joint.spring_range(-4.0, 1.5);
         }
         joint.enabled = index % 11 != 5;
         scene.join(joint);

@@ -13,6 +13,7 @@ on_every_backend!(
     sleeping_and_waking_report_no_events,
     teleports_and_forces_wake,
     all_bodies_are_kept_awake_and_let_sleep_again,
+    a_body_has_a_speed_of_its_own_below_which_it_sleeps,
 );
 
 /// Returns four boxes side by side in the air, and a ball that flies at them.
@@ -195,6 +196,29 @@ fn teleports_and_forces_wake(backend: Backend) {
     sim.world().wake_all();
     sim.advance(1);
     assert_eq!(asleep(&mut sim, 0..4), 0);
+}
+
+/// A disc drifts at 0.1 m/s: it sleeps only if that counts as rest, for this body or by a property set later.
+fn a_body_has_a_speed_of_its_own_below_which_it_sleeps(backend: Backend) {
+    let build = |speed: Option<f32>| {
+        let mut scene = Scene::new("slow").gravity(0.0, 0.0);
+        let body = Body::dynamic(0.0, 0.0).velocity(0.1, 0.0).shape(Shape::circle(0.5));
+        scene.add(speed.map_or(body.clone(), |speed| body.sleep_speed(speed)));
+        scene.settings.sleep = true;
+        scene
+    };
+    for (speed, count) in [(None, 0), (Some(0.2), 1), (Some(0.01), 0)] {
+        let mut sim = backend.start(&build(speed));
+        sim.advance(40);
+        assert_eq!(asleep(&mut sim, 0..1), count, "{speed:?}");
+    }
+    let mut sim = backend.start(&build(None));
+    let body = sim.world().body_id(0).expect("a body");
+    sim.world().set(body, Property::SleepSpeed(0.11)).expect("a property");
+    sim.advance(40);
+    assert_eq!(asleep(&mut sim, 0..1), 1, "set while it runs");
+    let error = sim.world().set(body, Property::SleepSpeed(0.0)).expect_err("no speed").to_string();
+    assert!(error.contains("sleep_speed: is 0; expected"), "{error}");
 }
 
 fn all_bodies_are_kept_awake_and_let_sleep_again(backend: Backend) {

@@ -2,7 +2,7 @@
 
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::state::{self, Energies};
-use drystone::low_level::types::{DYNAMIC, KINEMATIC, ROW_BY_MASS, ROW_MOTOR, ROW_ROLE, ROW_SPRING};
+use drystone::low_level::types::{DYNAMIC, KINEMATIC, ROW_BY_MASS, ROW_MOTOR, ROW_RANGED, ROW_ROLE, ROW_SPRING};
 use drystone::{Snapshot, World};
 use serde::Serialize;
 
@@ -80,8 +80,9 @@ fn does_work(compiled: &Compiled) -> bool {
         body.kind == KINEMATIC || (body.kind == DYNAMIC && [x, y, body.torque].iter().any(|value| *value != 0.0))
     });
     let driven = compiled.joints.rows.iter().any(|row| {
+        // A range makes a spring's force another function of its length.
         let limited_spring =
-            row.kind & ROW_ROLE == ROW_SPRING && row.kind & ROW_BY_MASS != 0 && row.max_impulse < f32::MAX;
+            row.kind & (ROW_ROLE | ROW_BY_MASS | ROW_RANGED) == ROW_SPRING | ROW_BY_MASS && row.max_impulse < f32::MAX;
         row.kind & ROW_ROLE == ROW_MOTOR || limited_spring
     });
     forced

@@ -21,6 +21,7 @@ const WHEEL_JOINT: u32 = 4u;
 const WELD_JOINT: u32 = 5u;
 const MOTOR_JOINT: u32 = 6u;
 const MOUSE_JOINT: u32 = 7u;
+const VELOCITY_JOINT: u32 = 8u;
 
 const JOINT_MARKS: u32 = 6u;
 const DISABLED_OPACITY: f32 = 0.35;
@@ -57,6 +58,11 @@ fn joint_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
     let sign_color = vec4<f32>(color.rgb, detail);
     let arm_color = vec4<f32>(color.rgb, detail * ARM_OPACITY);
     let slides = kind == PRISMATIC_JOINT || kind == WHEEL_JOINT;
+    if kind == VELOCITY_JOINT {
+        // It holds no distance: its anchor on A means nothing.
+        let form = select(MARK_NONE, MARK_SQUARE, (vertex / 6u) % JOINT_MARKS == 4u);
+        return make_mark(vertex, form, b, b + vec2<f32>(1.0, 1.0), 0.0, 0.9 * size, sign_color);
+    }
     switch (vertex / 6u) % JOINT_MARKS {
         case 0u: {
             let fixed_a = (joint.flags & JOINT_FIXED_A) != 0u;

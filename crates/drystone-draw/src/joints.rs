@@ -21,6 +21,7 @@ const WHEEL: u32 = 4;
 const WELD: u32 = 5;
 const MOTOR: u32 = 6;
 const MOUSE: u32 = 7;
+const VELOCITY: u32 = 8;
 
 const DISABLED_OPACITY: f32 = 0.35;
 const ARM_OPACITY: f32 = 0.55;
@@ -75,7 +76,7 @@ pub fn joint_near(
         marks.clear();
         add(&view, joint, poses, false, &mut marks);
         let kind = (joint.flags >> JOINT_TYPE_SHIFT) & 15;
-        let has_sign = matches!(kind, REVOLUTE | PRISMATIC | WHEEL | WELD | MOTOR);
+        let has_sign = matches!(kind, REVOLUTE | PRISMATIC | WHEEL | WELD | MOTOR | VELOCITY);
         for mark in &marks {
             let distance = mark.away(&view, at).max(0.0);
             let hit = JointHit { place, distance, is_on_sign: has_sign && mark.is_sign() && distance <= 0.0 };
@@ -122,6 +123,11 @@ fn add(view: &View, joint: &JointData, poses: &[Pose], with_arms: bool, marks: &
     let slides = kind == PRISMATIC || kind == WHEEL;
     let mut mark = |form, a, b, pens, color| marks.extend(Mark::new(view, form, a, b, pens, color));
 
+    if kind == VELOCITY {
+        // It holds no distance: its anchor on A means nothing.
+        mark(MarkShape::Square, b, b + Vec2::ONE, [0.0, 0.9 * size], sign);
+        return;
+    }
     if with_arms && !has(JOINT_FIXED_A) {
         mark(MarkShape::Line, to_pixel(from_camera(pose_a)), a, [0.5 * unit, 0.0], arm);
     }

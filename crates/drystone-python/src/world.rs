@@ -226,6 +226,7 @@ fn joint_command(name: &str, values: &[f32]) -> Result<JointCommand, CallError> 
         ("motor", &[speed, max]) => JointCommand::Motor { speed, max },
         ("limits", &[lower, upper]) => JointCommand::Limits([lower, upper]),
         ("target", &[x, y]) => JointCommand::Target(Vec2::new(x, y)),
+        ("velocity", &[x, y, angular]) => JointCommand::Velocity { linear: Vec2::new(x, y), angular },
         ("offset", &[x, y, angular]) => JointCommand::Offset { linear: Vec2::new(x, y), angular },
         ("length", &[length]) => JointCommand::Length(length),
         ("spring_target", &[target]) => JointCommand::SpringTarget(target),

@@ -10,6 +10,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use drystone::low_level::scene::check::has_spring;
 use drystone::low_level::scene::{StartCondition, TimedAction, TimedCommand};
 use drystone::{Body, BodyType, Emitter, Field, Filter, Geometry, Mixing, Mode, Scene, Settings, Shape, ViewBox};
 use drystone::{Command, Joint, JointCommand, JointKind, Material, Motor, Spring};
@@ -174,6 +175,7 @@ fn every_key_is_read() {
         fixed_rotation: true,
         bullet: true,
         can_sleep: false,
+        sleep_speed: Some(0.125),
         force: Vec2::new(4.0, 5.0),
         force_point: Some(Vec2::new(0.25, -0.25)),
         torque: 6.0,
@@ -250,7 +252,8 @@ fn all_kinds() -> Scene {
     rod.enabled = false;
     scene.join(rod);
     scene.join(Joint::to_world(JointKind::rope(2.0), 1));
-    scene.join(Joint::new(JointKind::Spring { rest_length: Some(0.0), stiffness: 40.0, damping: 0.5 }, 1, 2));
+    let spring_of_two = JointKind::Spring { rest_length: Some(0.0), stiffness: 40.0, damping: 0.5 };
+    scene.join(Joint::new(spring_of_two, 1, 2).spring_range(-20.0, 0.0));
     scene.join(Joint::new(JointKind::Revolute { reference_angle: Some(0.1), limits, motor, spring }, 2, 3));
     scene.join(Joint::new(JointKind::Prismatic { axis, reference_angle: Some(-0.1), limits, motor, spring }, 3, 0));
     scene.join(Joint::to_world(JointKind::Wheel { axis: Vec2::Y, limits, motor, spring }, 4));
@@ -266,6 +269,12 @@ fn all_kinds() -> Scene {
         5,
     ));
     scene.join(Joint::to_world(JointKind::Mouse { target: Vec2::new(3.0, 4.0), max_force: 50.0 }, 2));
+    scene.join(Joint::new(JointKind::velocity([1.0, -2.0], 0.5, 60.0, 70.0), 1, 2));
+    let velocity = Vec2::new(3.0, 0.0);
+    scene.join(Joint::to_world(
+        JointKind::Velocity { axis: Some(axis), velocity, angular_velocity: 0.0, max_force: 80.0, max_torque: 0.0 },
+        1,
+    ));
     scene
 }
 
@@ -303,6 +312,7 @@ fn joints_have_the_models_defaults() {
             r#""type": "motor""#,
             JointKind::Motor { linear_offset: Vec2::ZERO, angular_offset: 0.0, max_force: 1e15, max_torque: 1e15 },
         ),
+        (r#""type": "velocity""#, JointKind::velocity(Vec2::ZERO, 0.0, 1e15, 1e15)),
     ] {
         let between = file::parse(&text(&format!(r#"{{ {joint}, "a": 0, "b": 1 }}"#)), "").expect(joint);
         assert_eq!(between.joints, [Joint::new(kind.clone(), 0, 1)], "{joint}");
@@ -673,6 +683,18 @@ fn models_that_a_file_cannot_express_are_checked_too() {
     for (joint, told) in [
         (Joint::to_world(JointKind::slider([3.0, 4.0]), 0), "joints[0].axis: has length 5; expected a direction"),
         (Joint::to_world(JointKind::spring(1.0, 0.0), 0).soft(1.0, 1.0), "joints[0].hertz: is given to a spring"),
+        (
+            Joint::to_world(JointKind::velocity(Vec2::ZERO, 0.0, 1.0, 1.0), 0).soft(1.0, 1.0),
+            "joints[0].hertz: is given to a velocity joint; expected a largest force and a largest torque",
+        ),
+        (
+            Joint::to_world(JointKind::rod().length(1.0), 0).spring_range(-1.0, 1.0),
+            "joints[0].spring_range: is given to a joint without a spring; expected a spring, a distance joint with",
+        ),
+        (
+            Joint::to_world(JointKind::spring(1.0, 0.0), 0).spring_range(1.0, -1.0),
+            "joints[0].spring_range: is [1, -1], upside down",
+        ),
         (Joint::new(mouse.clone(), 0, 1), "joints[0].a: is given to a mouse joint"),
         (Joint::to_world(mouse, 1).anchors([1.0, 0.0], [0.0, 0.0]), "joints[0].anchor_a: is given to a mouse joint"),
         (Joint::to_world(JointKind::weld(), 2), "joints[0].b: is 2, and there is no such body; expected an index from"),
@@ -695,7 +717,7 @@ fn scenes_from_rust_are_checked_like_files() {
     for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         // Every number of the model, by its path.
         type Set = fn(&mut Scene, f32);
-        let numbers: [(&str, Set); 64] = [
+        let numbers: [(&str, Set); 68] = [
             ("gravity[0]", |s, x| s.gravity.x = x),
             ("gravity[1]", |s, x| s.gravity.y = x),
             ("settings.dt", |s, x| s.settings.dt = x),
@@ -712,6 +734,7 @@ fn scenes_from_rust_are_checked_like_files() {
             ("bodies[0].angle", |s, x| s.bodies[0].angle = x),
             ("bodies[0].velocity[1]", |s, x| s.bodies[0].velocity.y = x),
             ("bodies[0].angular_velocity", |s, x| s.bodies[0].angular_velocity = x),
+            ("bodies[0].sleep_speed", |s, x| s.bodies[0].sleep_speed = Some(x)),
             ("bodies[0].gravity_scale", |s, x| s.bodies[0].gravity_scale = x),
             ("bodies[0].linear_damping", |s, x| s.bodies[0].linear_damping = x),
             ("bodies[0].angular_damping", |s, x| s.bodies[0].angular_damping = x),
@@ -794,6 +817,15 @@ fn scenes_from_rust_are_checked_like_files() {
             ("joints[0].linear_offset[0]", |s, x| {
                 let linear_offset = Vec2::new(x, 0.0);
                 joint(s, JointKind::Motor { linear_offset, angular_offset: 0.0, max_force: 1.0, max_torque: 1.0 });
+            }),
+            ("joints[0].spring_range[0]", |s, x| {
+                joint(s, JointKind::spring(1.0, 0.0)).spring_range = Some([x, 1.0]);
+            }),
+            ("joints[0].velocity[1]", |s, x| {
+                joint(s, JointKind::velocity([0.0, x], 0.0, 1.0, 1.0));
+            }),
+            ("joints[0].angular_velocity", |s, x| {
+                joint(s, JointKind::velocity([0.0, 0.0], x, 1.0, 1.0));
             }),
             ("joints[0].target[1]", |s, x| {
                 joint(s, JointKind::Mouse { target: Vec2::new(0.0, x), max_force: 1.0 });
@@ -1006,6 +1038,7 @@ fn any_body() -> impl Strategy<Value = Body> {
             fixed_rotation: b.2.0,
             bullet: b.2.1,
             can_sleep: b.2.2,
+            sleep_speed: d.0,
             force: b.3,
             force_point: c.0,
             torque: c.1,
@@ -1141,51 +1174,66 @@ fn any_joint_kind() -> impl Strategy<Value = JointKind> {
     let angle = || option(-1e5..1e5);
     prop_oneof![
         // A length where one is held; any_joint removes it otherwise.
-        (number(0.001, 1e5), limits(0.0), motor()).prop_map(|(length, limits, motor)| JointKind::Distance {
-            length: Some(length),
-            limits,
-            motor
-        }),
+        (number(0.001, 1e5), limits(0.0), motor())
+            .prop_map(|(length, limits, motor)| JointKind::Distance { length: Some(length), limits, motor })
+            .boxed(),
         (option(0.0..1e5), number(0.0, 1e15), number(0.0, 1e15))
-            .prop_map(|(rest_length, stiffness, damping)| JointKind::Spring { rest_length, stiffness, damping }),
-        (angle(), limits(-1e5), motor(), spring()).prop_map(|(reference_angle, limits, motor, spring)| {
-            JointKind::Revolute { reference_angle, limits, motor, spring }
-        }),
-        (axis(), angle(), limits(-1e5), motor(), spring()).prop_map(
-            |(axis, reference_angle, limits, motor, spring)| {
+            .prop_map(|(rest_length, stiffness, damping)| JointKind::Spring { rest_length, stiffness, damping })
+            .boxed(),
+        (angle(), limits(-1e5), motor(), spring())
+            .prop_map(|(reference_angle, limits, motor, spring)| {
+                JointKind::Revolute { reference_angle, limits, motor, spring }
+            })
+            .boxed(),
+        (axis(), angle(), limits(-1e5), motor(), spring())
+            .prop_map(|(axis, reference_angle, limits, motor, spring)| {
                 JointKind::Prismatic { axis, reference_angle, limits, motor, spring }
-            }
-        ),
-        (axis(), limits(-1e5), motor(), spring()).prop_map(|(axis, limits, motor, spring)| JointKind::Wheel {
-            axis,
-            limits,
-            motor,
-            spring
-        }),
-        (angle(), option(1e-9..1e6), option(0.0..1e6)).prop_map(
-            |(reference_angle, angular_hertz, angular_damping_ratio)| JointKind::Weld {
+            })
+            .boxed(),
+        (axis(), limits(-1e5), motor(), spring())
+            .prop_map(|(axis, limits, motor, spring)| JointKind::Wheel { axis, limits, motor, spring })
+            .boxed(),
+        (angle(), option(1e-9..1e6), option(0.0..1e6))
+            .prop_map(|(reference_angle, angular_hertz, angular_damping_ratio)| JointKind::Weld {
                 reference_angle,
                 angular_hertz,
                 angular_damping_ratio
-            }
-        ),
-        (pair(-1e5, 1e5), number(-1e5, 1e5), number(0.0, 1e15), number(0.0, 1e15)).prop_map(
-            |(linear_offset, angular_offset, max_force, max_torque)| JointKind::Motor {
+            })
+            .boxed(),
+        (pair(-1e5, 1e5), number(-1e5, 1e5), number(0.0, 1e15), number(0.0, 1e15))
+            .prop_map(|(linear_offset, angular_offset, max_force, max_torque)| JointKind::Motor {
                 linear_offset,
                 angular_offset,
                 max_force,
                 max_torque
-            }
-        ),
-        (pair(-1e5, 1e5), number(0.0, 1e15)).prop_map(|(target, max_force)| JointKind::Mouse { target, max_force }),
+            })
+            .boxed(),
+        (pair(-1e5, 1e5), number(0.0, 1e15))
+            .prop_map(|(target, max_force)| JointKind::Mouse { target, max_force })
+            .boxed(),
+        (prop::option::of(axis()), pair(-1e15, 1e15), number(-1e15, 1e15), number(0.0, 1e15), number(0.0, 1e15))
+            .prop_map(|(axis, velocity, angular_velocity, max_force, max_torque)| JointKind::Velocity {
+                axis,
+                velocity,
+                angular_velocity,
+                max_force,
+                max_torque
+            })
+            .boxed(),
     ]
+}
+
+/// Generates the smallest and the largest force of a spring.
+fn range() -> impl Strategy<Value = [f32; 2]> {
+    let force = || number(-1e15, 1e15);
+    (force(), force()).prop_map(|(one, other)| [one.min(other), one.max(other)])
 }
 
 /// Generates joints between the world or a body named `a`, and the first body, which is dynamic.
 fn any_joint() -> impl Strategy<Value = Joint> {
     (
-        (any_joint_kind(), prop::option::of(1_usize..5), pair(-1e5, 1e5), pair(-1e5, 1e5), any::<[bool; 2]>()),
-        (prop::option::of(number(1e-9, 1e6)), prop::option::of(number(0.0, 1e6))),
+        (any_joint_kind().boxed(), prop::option::of(1_usize..5), pair(-1e5, 1e5), pair(-1e5, 1e5), any::<[bool; 2]>()),
+        (prop::option::of(number(1e-9, 1e6)), prop::option::of(number(0.0, 1e6)), prop::option::of(range())),
         (prop::option::of(number(1e-9, 1e15)), prop::option::of(number(1e-9, 1e15)), prop::option::of(any::<String>())),
     )
         .prop_map(|((kind, a, anchor_a, anchor_b, switches), soft, (break_force, break_torque, id))| {
@@ -1201,9 +1249,10 @@ fn any_joint() -> impl Strategy<Value = Joint> {
                 damping_ratio: soft.1,
                 break_force,
                 break_torque,
+                spring_range: soft.2,
                 enabled: switches[1],
             };
-            let spring = matches!(joint.kind, JointKind::Spring { .. });
+            let own = matches!(joint.kind, JointKind::Spring { .. } | JointKind::Velocity { .. });
             if let JointKind::Distance { length, limits, motor } = &mut joint.kind
                 && joint.hertz.is_none()
                 && (limits.is_some() || motor.is_some())
@@ -1211,8 +1260,11 @@ fn any_joint() -> impl Strategy<Value = Joint> {
                 *length = None;
                 joint.damping_ratio = None;
             }
-            if spring {
+            if own {
                 (joint.hertz, joint.damping_ratio) = (None, None);
+            }
+            if !has_spring(&joint) {
+                joint.spring_range = None;
             }
             if matches!(joint.kind, JointKind::Mouse { .. }) {
                 (joint.a, joint.anchor_a) = (None, Vec2::ZERO);

@@ -190,6 +190,7 @@ pub(crate) fn kind_words(joint: &Joint) -> &'static str {
         JointKind::Wheel { .. } => "wheel",
         JointKind::Weld { .. } => "weld",
         JointKind::Motor { .. } => "motor",
+        JointKind::Velocity { .. } => "drive",
         JointKind::Mouse { .. } => "pull",
     }
 }
@@ -514,6 +515,7 @@ impl App {
             "revolute" => "hinge",
             "prismatic" => "slider",
             "mouse" => "pull",
+            "velocity" => "drive",
             kind => kind,
         };
         let a = (flags & WORLD_A == 0).then_some(body_a as usize);

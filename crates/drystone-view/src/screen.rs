@@ -51,6 +51,8 @@ impl Screen {
     ) -> Result<(Self, Context), ViewError> {
         let mut descriptor = wgpu::InstanceDescriptor::new_with_display_handle(Box::new(display));
         descriptor.backends = wgpu::Backends::PRIMARY;
+        // As in `Context::new`.
+        descriptor.flags.remove(wgpu::InstanceFlags::DEBUG);
         let instance = wgpu::Instance::new(descriptor);
         let surface = match instance.create_surface(window.clone()) {
             Ok(surface) => surface,

@@ -335,7 +335,7 @@ class World:
 
     def set(self, which: Iterable[int | str | BodyId], *, shape: int | None = None, **properties: Any) -> None:
         """Sets properties of bodies from the next step on, all or none, by their names in a scene: `type`, `mass`, `inertia`,
-        `fixed_rotation`, `bullet`, `can_sleep`, `gravity_scale`, `linear_damping`, `angular_damping`; and of all their
+        `fixed_rotation`, `bullet`, `can_sleep`, `sleep_speed`, `gravity_scale`, `linear_damping`, `angular_damping`; and of all their
         shapes, or the one with the number `shape`, `friction`, `kinetic_friction`, `restitution`, `tangent_speed`,
         `rolling_resistance`, `filter`.
 
@@ -677,6 +677,11 @@ class JointHandle:
     def set_offset(self, linear: Pair, angular: float) -> None:
         """Sets position, m, and angle, rad, of B relative to A that a motor joint drives to."""
         self._command("offset", [*arguments.pair("linear", linear), arguments.number("angular", angular)])
+
+    def set_velocity(self, linear: Pair, angular: float = 0.0) -> None:
+        """Sets the velocity, m/s in A's frame, and the angular velocity, rad/s, of B relative to A that a velocity joint
+        drives to. With an axis, the part of `linear` along it counts."""
+        self._command("velocity", [*arguments.pair("linear", linear), arguments.number("angular", angular)])
 
     def set_length(self, length: float) -> None:
         """Sets the length of a rod, or the rest length of a spring, m."""

@@ -16,8 +16,8 @@ use crate::threads::{Eight, HEAVY, Halves, RowTable, Rows, Threads};
 use crate::types::{
     ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW,
     JointFrame, JointRow, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK,
-    ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, TreeRow, USE_BIAS,
-    WARM_START, WITHDRAW, WORLD_A,
+    ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_RANGED, ROW_ROLE, ROW_SPRING, ROW_UPPER, TreeRow,
+    USE_BIAS, WARM_START, WITHDRAW, WORLD_A,
 };
 
 /// Flags of the soft step's sweeps, with bias and without.
@@ -509,7 +509,13 @@ fn solve_row<S: Simd>(
         }
     };
     let most = rule.max_impulse.on(simd);
-    let low = if limit { zero } else { -most };
+    let low = if limit {
+        zero
+    } else if rule.kind & ROW_RANGED != 0 {
+        rule.softness[2].on(simd)
+    } else {
+        -most
+    };
     if params.switches & ACCUMULATE != 0 { clamped(old + wanted, low, most) } else { old + clamped(wanted, low, most) }
 }
 
@@ -536,6 +542,9 @@ fn solve_point<S: Simd>(
         let kept = Vec2x8::new(shape.xx * old.x + shape.xy * old.y, shape.xy * old.x + shape.yy * old.y);
         let damped = Symmetric { xx: shape.xx + k.xx * a, xy: shape.xy + k.xy * a, yy: shape.yy + k.yy * a };
         -solve_symmetric(&damped, stance.between * (f32x8::splat(simd, params.h) * stiffness) + velocity * a + kept)
+    } else if rule.kind & ROW_ROLE == ROW_MOTOR {
+        let goal = Vec2x8::new(rule.goal.on(simd), rule.goal_y.on(simd));
+        -solve_symmetric(&k, velocity - rotate(stance.axis, goal))
     } else if flags & USE_BIAS != 0 {
         let [bias_rate, mass_scale, impulse_scale] = rule.softness.each_ref().map(|value| value.on(simd));
         -solve_symmetric(&k, velocity + stance.between * bias_rate) * mass_scale - old * impulse_scale

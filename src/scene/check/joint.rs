@@ -20,6 +20,7 @@ const STIFFNESS: Range = Range::new("a stiffness", 0.0, MAX_VALUE, "N/m");
 const DAMPING: Range = Range::new("a damping", 0.0, MAX_VALUE, "N·s/m");
 const MAX_FORCE: Range = Range::new("a largest force", 0.0, MAX_VALUE, "N");
 const MAX_TORQUE: Range = Range::new("a largest torque", 0.0, MAX_VALUE, "N·m");
+const FORCE: Range = Range::new("a force", -MAX_VALUE, MAX_VALUE, "N, or a torque in N·m");
 const BREAK_FORCE: Range = Range::above("a force", 0.0, MAX_VALUE, "N");
 const BREAK_TORQUE: Range = Range::above("a torque", 0.0, MAX_VALUE, "N·m");
 
@@ -77,6 +78,7 @@ pub(crate) fn check<B: JointBodies + ?Sized>(joint: &Joint, bodies: &B, at: Argu
     ] {
         given(value, range, format_args!("{at}.{key}"))?;
     }
+    check_spring_range(joint, at)?;
     match &joint.kind {
         JointKind::Distance { length, limits, motor } => {
             given(*length, LENGTH, format_args!("{at}.length"))?;
@@ -88,7 +90,7 @@ pub(crate) fn check<B: JointBodies + ?Sized>(joint: &Joint, bodies: &B, at: Argu
             given(*rest_length, REST_LENGTH, format_args!("{at}.rest_length"))?;
             STIFFNESS.check(*stiffness, format_args!("{at}.stiffness"))?;
             DAMPING.check(*damping, format_args!("{at}.damping"))?;
-            check_no_softness(joint, at)
+            check_no_softness(joint, "a spring", "stiffness and damping", at)
         }
         JointKind::Revolute { reference_angle, limits, motor, spring } => {
             given(*reference_angle, ANGLE, format_args!("{at}.reference_angle"))?;
@@ -120,6 +122,13 @@ pub(crate) fn check<B: JointBodies + ?Sized>(joint: &Joint, bodies: &B, at: Argu
             MAX_FORCE.check(*max_force, format_args!("{at}.max_force"))?;
             MAX_TORQUE.check(*max_torque, format_args!("{at}.max_torque"))
         }
+        JointKind::Velocity { axis, velocity, angular_velocity, max_force, max_torque } => {
+            axis.map_or(Ok(()), |axis| check_direction(axis, format_args!("{at}.axis")))?;
+            check_velocity(*velocity, *angular_velocity, at)?;
+            MAX_FORCE.check(*max_force, format_args!("{at}.max_force"))?;
+            MAX_TORQUE.check(*max_torque, format_args!("{at}.max_torque"))?;
+            check_no_softness(joint, "a velocity joint", "a largest force and a largest torque", at)
+        }
         JointKind::Mouse { target, max_force } => {
             POSITION.check_pair(*target, format_args!("{at}.target"))?;
             MAX_FORCE.check(*max_force, format_args!("{at}.max_force"))?;
@@ -128,15 +137,48 @@ pub(crate) fn check<B: JointBodies + ?Sized>(joint: &Joint, bodies: &B, at: Argu
     }
 }
 
-/// Checks that a spring has no softness beside its own.
-fn check_no_softness(joint: &Joint, at: Arguments<'_>) -> JointCheck {
+/// Checks that a joint that is not stiffened by a frequency has none.
+fn check_no_softness(joint: &Joint, name: &str, expected: &str, at: Arguments<'_>) -> JointCheck {
     for (key, value) in [("hertz", joint.hertz), ("damping_ratio", joint.damping_ratio)] {
         if value.is_some() {
-            let problem = "is given to a spring";
-            return Err(SceneError::new(format!("{at}.{key}"), problem, "stiffness and damping"));
+            return Err(SceneError::new(format!("{at}.{key}"), format!("is given to {name}"), expected));
         }
     }
     Ok(())
+}
+
+/// Returns true if the joint has a spring whose force [`Joint::spring_range`](field@Joint::spring_range) limits.
+#[must_use]
+pub fn has_spring(joint: &Joint) -> bool {
+    match &joint.kind {
+        JointKind::Spring { .. } => true,
+        JointKind::Distance { .. } => joint.hertz.is_some(),
+        JointKind::Revolute { spring, .. } | JointKind::Prismatic { spring, .. } | JointKind::Wheel { spring, .. } => {
+            spring.is_some()
+        }
+        _ => false,
+    }
+}
+
+/// Checks the target velocities of a velocity joint.
+pub(crate) fn check_velocity(velocity: Vec2, angular_velocity: f32, at: Arguments<'_>) -> JointCheck {
+    FINITE.check_pair(velocity, format_args!("{at}.velocity"))?;
+    FINITE.check(angular_velocity, format_args!("{at}.angular_velocity"))
+}
+
+/// Checks that a range of forces is one, and that the joint has a spring that it limits.
+fn check_spring_range(joint: &Joint, at: Arguments<'_>) -> JointCheck {
+    let Some([low, high]) = joint.spring_range else { return Ok(()) };
+    FORCE.check_pair(Vec2::new(low, high), format_args!("{at}.spring_range"))?;
+    if low > high {
+        let problem = format!("is [{}, {}], upside down", show(low), show(high));
+        return Err(SceneError::new(format!("{at}.spring_range"), problem, "the smallest force, then the largest"));
+    }
+    if has_spring(joint) {
+        return Ok(());
+    }
+    let expected = "a spring, a distance joint with hertz, or a spring on a hinge, slider or wheel";
+    Err(SceneError::new(format!("{at}.spring_range"), "is given to a joint without a spring", expected))
 }
 
 /// Checks that a mouse joint is given one body alone.

@@ -110,7 +110,7 @@ impl Compiled {
                 },
                 can_sleep: u32::from(body.can_sleep),
                 color: body.color_index.map_or(0, |index| index.saturating_add(1)),
-                pad: 0,
+                sleep_speed: body.sleep_speed.unwrap_or(0.0),
             },
             pose: Pose { position: (body.position + math::rotate(turn, mass.center)).into(), rotation: turn.into() },
             state: BodyState {

@@ -83,7 +83,8 @@ pub fn add(
                 .enable_spring(free || spring.is_some())
                 .hertz(spring.unwrap_or(0.0))
                 .damping_ratio(damping);
-            world.create_distance_joint(&definition)?;
+            ensure!(joint.spring_range.is_none() || spring.is_some(), "Box2D's rod is not soft (`spring_range`)");
+            world.create_distance_joint(&ranged(definition, joint))?;
         }
         JointKind::Spring { rest_length, stiffness, damping } => {
             let goal = rest_length.unwrap_or(start.distance);
@@ -94,7 +95,12 @@ pub fn add(
                 .enable_spring(true)
                 .hertz(hertz)
                 .damping_ratio(damping_ratio);
-            world.create_distance_joint(&definition)?;
+            world.create_distance_joint(&ranged(definition, joint))?;
+        }
+        JointKind::Revolute { .. } | JointKind::Prismatic { .. } | JointKind::Wheel { .. }
+            if joint.spring_range.is_some() =>
+        {
+            bail!("Box2D has a range of forces for the spring of a distance joint only (`spring_range`)");
         }
         JointKind::Revolute { reference_angle, limits, motor, spring } => {
             only_rigid("hinge")?;
@@ -176,6 +182,18 @@ pub fn add(
                 .max_spring_torque(*max_torque);
             world.create_motor_joint(&definition)?;
         }
+        JointKind::Velocity { axis, velocity, angular_velocity, max_force, max_torque } => {
+            ensure!(axis.is_none(), "Box2D's motor joint drives both directions (`axis`)");
+            let there = Transform::from_pos_angle(vector(anchor_b.into()), 0.0)?;
+            let definition = MotorJointDef::new(base.with_local_frames(there, there))
+                .linear_velocity(vector((*velocity).into()))
+                .angular_velocity(*angular_velocity)
+                .max_velocity_force(*max_force)
+                .max_velocity_torque(*max_torque)
+                .max_spring_force(0.0)
+                .max_spring_torque(0.0);
+            world.create_motor_joint(&definition)?;
+        }
         JointKind::Mouse { target, max_force } => {
             let place = Transform::from_pos_angle(vector((*target).into()), 0.0)?;
             let there = Transform::from_pos_angle(vector(anchor_b.into()), 0.0)?;
@@ -191,6 +209,14 @@ pub fn add(
         }
     }
     Ok(())
+}
+
+/// Returns the definition with the joint's range of forces.
+fn ranged(definition: DistanceJointDef, joint: &Joint) -> DistanceJointDef {
+    match joint.spring_range {
+        Some([low, high]) => definition.lower_spring_force(low).upper_spring_force(high),
+        None => definition,
+    }
 }
 
 /// Configuration of a joint's bodies at the start of the scene, used where the joint gives no length or reference
@@ -250,6 +276,7 @@ mod tests {
     use crate::box2d::{Box2d, Options};
     use crate::serve::World as _;
 
+    const SPRING: Spring = Spring { hertz: 4.0, damping_ratio: 0.7, target: 0.0 };
     /// Half a second, before small differences have grown.
     const STEPS: u32 = 480;
 
@@ -316,6 +343,10 @@ mod tests {
             tied(JointKind::Wheel { axis: axis_at(angle).into(), limits, motor, spring })
         };
         let hooke = |stiffness| Joint::new(JointKind::spring(stiffness, 0.5), 0, 1);
+        // Box2D states the velocity in the world's frame, Drystone in A's.
+        let drive = |x: f32, force| {
+            Joint::to_world(JointKind::velocity([x, 0.3], 1.0, force, 0.5), 1).anchors([0.0, 0.0], [0.2, 0.1])
+        };
         vec![
             ("rod", distance(None, None, None), distance(Some(1.0), None, None)),
             ("soft rod", distance(None, None, None).soft(2.0, 0.3), distance(None, None, None).soft(2.2, 0.3)),
@@ -347,6 +378,9 @@ mod tests {
                 wheel(1.2, Some([-0.3, 0.2]), motor(3.2, 5.0), spring(4.0, 0.7, 0.0)),
             ),
             ("weld", weld(None, None), weld(Some(0.2), None)),
+            ("limited spring", hooke(40.0).spring_range(-3.0, 1.0), hooke(40.0).spring_range(-3.6, 1.0)),
+            ("velocity", drive(0.4, 50.0), drive(0.5, 50.0)),
+            ("weak velocity", drive(0.4, 3.0), drive(0.4, 3.3)),
         ]
     }
 
@@ -432,6 +466,8 @@ mod tests {
         let damper = Joint::new(JointKind::spring(0.0, 1.0), 0, 1);
         let stiff = Joint::new(JointKind::spring(1e9, 1.0), 0, 1);
         let weld = JointKind::Weld { reference_angle: None, angular_hertz: None, angular_damping_ratio: Some(1.0) };
+        let (axis, velocity) = (Some([0.0, 1.0].into()), [0.0, 1.0].into());
+        let along = JointKind::Velocity { axis, velocity, angular_velocity: 0.0, max_force: 1.0, max_torque: 0.0 };
         for (joint, word) in [
             (off_center, "`spring`"),
             (tied(wheel), "`target`"),
@@ -440,6 +476,8 @@ mod tests {
             (tied(weld), "`angular_damping_ratio`"),
             (tied(JointKind::hinge()).soft(5.0, 1.0), "`hertz`"),
             (tied(JointKind::hinge()).break_force(5.0), "`break_force`"),
+            (tied(JointKind::wheel([0.0, 1.0], SPRING)).spring_range(-1.0, 1.0), "`spring_range`"),
+            (tied(along), "`axis`"),
         ] {
             let error = Box2d::new(&scene(joint), Options { threads: 1, continuous: true }).err().unwrap();
             let error = format!("{error:#}");

@@ -171,6 +171,39 @@ fn properties_and_joints_are_set_while_it_runs() {
     assert_eq!(service.hash(&world), first);
 }
 
+/// Velocities of a joint are set by a command, and stay so after a crash and from a checkpoint, to the same bits.
+#[test]
+fn a_joint_drives_at_the_velocity_of_a_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut service = Service::start(folder.path(), &[]);
+    let world = service.make(&json!({ "scene": { "version": 1, "gravity": [0, 0],
+        "bodies": [{ "id": "puck", "sleep_speed": 0.01, "shapes": [{ "circle": { "radius": 0.5 } }] }],
+        "joints": [{ "id": "drive", "type": "velocity", "b": "puck", "max_force": 1e4, "max_torque": 1e4 }] } }));
+    let drive = json!({ "joint_velocity": { "joint": "drive", "linear": [1, -2], "angular": 0.5 } });
+    service.tell(&format!("{world}/commands"), &json!({ "commands": [drive] }));
+    let moves = |service: &Service| {
+        service.tell(&format!("{world}/step"), &json!({ "steps": 30 }));
+        let body = service.ask(&format!("{world}/state"))["bodies"][0].clone();
+        let [x, y] = [0, 1].map(|axis| body["velocity"][axis].as_f64().unwrap());
+        assert!((x - 1.0).hypot(y + 2.0) < 1e-3, "{body}");
+        assert!((body["angular_velocity"].as_f64().unwrap() - 0.5).abs() < 1e-3, "{body}");
+        service.hash(&world)
+    };
+    moves(&service);
+    service.kill();
+    service = Service::start(folder.path(), &[]);
+    moves(&service);
+    // Its scene, with what commands have set, is a world of its own.
+    let scene = service.ask(&format!("{world}/scene"));
+    assert_eq!(scene["joints"][0]["velocity"], json!([1.0, -2.0]), "{scene}");
+    assert_eq!(scene["bodies"][0]["sleep_speed"], json!(0.01), "{scene}");
+    assert_eq!(service.stop(), Some(0));
+    service = Service::start(folder.path(), &[]);
+    moves(&service);
+    let wrong = json!({ "commands": [{ "motor": { "joint": "drive", "speed": 1, "max": 1 } }] });
+    assert_eq!(service.post(&format!("{world}/commands"), &wrong).unwrap().status, 422);
+}
+
 /// Casts, all hits of a ray, and queries that leave out a body.
 #[test]
 fn queries_find_the_first_and_all() {

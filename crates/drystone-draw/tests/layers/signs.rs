@@ -25,6 +25,7 @@ fn all_joints() -> Scene {
             max_torque: 100.0,
         },
         JointKind::Mouse { target: Vec2::new(14.5, 2.5), max_force: 100.0 },
+        JointKind::velocity([1.0, 0.0], 0.0, 100.0, 100.0),
     ];
     for (index, kind) in kinds.into_iter().enumerate() {
         let x = 2.0 * index as f32;
@@ -209,6 +210,8 @@ fn each_kind_of_joint_has_its_sign() {
         assert_eq!(shown.near(Vec2::new(x + 0.9, 1.0), 6.0), 0, "{kind}: nothing beside it");
     }
     assert!(shown.near(Vec2::new(14.5, 2.5), 8.0) > 12, "the target of a mouse joint");
+    assert!(shown.near(Vec2::new(16.0, 0.0), 8.0) > 12, "a velocity joint has a sign at B");
+    assert_eq!(shown.near(Vec2::new(16.0, 1.2), 8.0), 0, "and no line, as it holds no distance");
     // The columns of the picture, shifted onto the first, all differ.
     let shape_of = |index: usize| -> Vec<(i32, i32)> {
         let left = camera.to_pixel(Vec2::new(2.0 * index as f32, 0.0)).x;
@@ -216,7 +219,7 @@ fn each_kind_of_joint_has_its_sign() {
         #[allow(clippy::cast_possible_truncation, reason = "pixels")]
         own.map(|pixel| ((pixel.x - left).round() as i32, pixel.y as i32)).collect()
     };
-    for a in 0..8 {
+    for a in 0..9 {
         for b in 0..a {
             let (one, other) = (shape_of(a), shape_of(b));
             let common = one.iter().filter(|pixel| other.contains(pixel)).count();

@@ -724,7 +724,7 @@ fn motor(lab: &Lab<'_>, values: &LawValues) -> Result<LawFindings, LabError> {
     let inertia = length * width * (length * length + width * width) / 12.0;
     let mut scene = lab.scene("motor", 0.0);
     let rotor = scene.add(at(0.0, 0.0).shape(brick(length, width)));
-    let motor = Some(Motor::new(f(speed), f(torque)));
+    let motor = Some(Motor { speed: f(speed), max: f(torque) });
     let kind = JointKind::Revolute { reference_angle: None, limits: None, motor, spring: None };
     scene.join(Joint::to_world(kind, rotor));
     let mut world = lab.start(&scene)?;

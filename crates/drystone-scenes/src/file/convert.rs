@@ -155,6 +155,7 @@ fn body(record: BodyRecord, index: usize, materials: &[NamedMaterial]) -> Result
         fixed_rotation: record.fixed_rotation,
         bullet: record.bullet,
         can_sleep: record.can_sleep,
+        sleep_speed: record.sleep_speed,
         force: record.force.0,
         force_point: record.force_point.map(|point| point.0),
         torque: record.torque,
@@ -296,6 +297,7 @@ fn joint(
         damping_ratio: record.damping_ratio,
         break_force: record.break_force,
         break_torque: record.break_torque,
+        spring_range: record.spring_range.map(|range| range.0.to_array()),
         enabled: record.enabled,
         kind: kind(&record),
         id: record.id,
@@ -333,6 +335,13 @@ fn kind(record: &JointRecord) -> JointKind {
         JointType::Mouse => JointKind::Mouse {
             target: record.target.unwrap_or_default().0,
             max_force: record.max_force.unwrap_or(MAX_VALUE),
+        },
+        JointType::Velocity => JointKind::Velocity {
+            axis: record.axis.map(|axis| unit(axis.0)),
+            velocity: record.velocity.unwrap_or_default().0,
+            angular_velocity: record.angular_velocity.unwrap_or_default(),
+            max_force: record.max_force.unwrap_or(MAX_VALUE),
+            max_torque: record.max_torque.unwrap_or(MAX_VALUE),
         },
     }
 }

@@ -20,10 +20,11 @@ pub enum JointType {
     Wheel,
     Motor,
     Mouse,
+    Velocity,
 }
 
 impl Word for JointType {
-    const EXPECTED: &'static str = "distance, spring, revolute, prismatic, weld, wheel, motor or mouse";
+    const EXPECTED: &'static str = "distance, spring, revolute, prismatic, weld, wheel, motor, mouse or velocity";
     const WORDS: &'static [(&'static str, Self)] = &[
         ("distance", Self::Distance),
         ("spring", Self::Spring),
@@ -33,6 +34,7 @@ impl Word for JointType {
         ("wheel", Self::Wheel),
         ("motor", Self::Motor),
         ("mouse", Self::Mouse),
+        ("velocity", Self::Velocity),
     ];
 }
 
@@ -47,6 +49,7 @@ impl JointType {
             JointKind::Weld { .. } => Self::Weld,
             JointKind::Motor { .. } => Self::Motor,
             JointKind::Mouse { .. } => Self::Mouse,
+            JointKind::Velocity { .. } => Self::Velocity,
         }
     }
 }
@@ -58,13 +61,15 @@ pub const COMMON_KEYS: [&str; 10] =
 /// Returns the keys that a joint of this type requires beyond the common ones, and those that are optional.
 pub fn own_keys(kind: JointType) -> (&'static [&'static str], &'static [&'static str]) {
     match kind {
-        JointType::Distance => (&[], &["length", "limits", "motor", "hertz", "damping_ratio"]),
-        JointType::Spring => (&["stiffness"], &["rest_length", "damping"]),
-        JointType::Revolute => (&[], &["reference_angle", "limits", "motor", "spring", "hertz", "damping_ratio"]),
-        JointType::Prismatic => {
-            (&["axis"], &["reference_angle", "limits", "motor", "spring", "hertz", "damping_ratio"])
+        JointType::Distance => (&[], &["length", "limits", "motor", "hertz", "damping_ratio", "spring_range"]),
+        JointType::Spring => (&["stiffness"], &["rest_length", "damping", "spring_range"]),
+        JointType::Revolute => {
+            (&[], &["reference_angle", "limits", "motor", "spring", "spring_range", "hertz", "damping_ratio"])
         }
-        JointType::Wheel => (&["axis"], &["limits", "motor", "spring", "hertz", "damping_ratio"]),
+        JointType::Prismatic => {
+            (&["axis"], &["reference_angle", "limits", "motor", "spring", "spring_range", "hertz", "damping_ratio"])
+        }
+        JointType::Wheel => (&["axis"], &["limits", "motor", "spring", "spring_range", "hertz", "damping_ratio"]),
         JointType::Weld => {
             (&[], &["reference_angle", "angular_hertz", "angular_damping_ratio", "hertz", "damping_ratio"])
         }
@@ -72,6 +77,7 @@ pub fn own_keys(kind: JointType) -> (&'static [&'static str], &'static [&'static
             (&[], &["linear_offset", "angular_offset", "max_force", "max_torque", "hertz", "damping_ratio"])
         }
         JointType::Mouse => (&["target"], &["max_force", "hertz", "damping_ratio"]),
+        JointType::Velocity => (&[], &["axis", "velocity", "angular_velocity", "max_force", "max_torque"]),
     }
 }
 
@@ -83,7 +89,7 @@ pub struct JointRecord {
     /// distance: a rod, or with limits and motor a rope, piston or winch; spring: Hooke's law; revolute: a hinge;
     /// prismatic: a slider with fixed angle; wheel: a slider that can rotate; weld: fixes position and angle; motor:
     /// drives `b` to a position and an angle relative to `a` with limited force; mouse: pulls `b` towards a point in
-    /// the world.
+    /// the world; velocity: drives `b` at a velocity relative to `a` with limited force, or is its friction.
     #[serde(rename = "type")]
     pub kind: Named<JointType>,
     /// Name in reports; unique among the joints of the scene.
@@ -108,11 +114,12 @@ pub struct JointRecord {
     #[serde(default)]
     pub collide: bool,
     /// Stiffness of the joint's constraint, Hz. Left out: a quarter of the substep rate, 60 by default (mouse: 5). Not
-    /// for spring; for a distance joint with limits or a motor, the length is held only if this is given.
+    /// for spring and velocity; for a distance joint with limits or a motor, the length is held only if this is given.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", extend("exclusiveMinimum" = 0), range(max = MAX_HERTZ))]
     pub hertz: Option<f32>,
-    /// Damping ratio of the joint's constraint; 1 is critical. Left out: 2 (mouse: 0.7). Not for spring.
+    /// Damping ratio of the joint's constraint; 1 is critical. Left out: 2 (mouse: 0.7). Not for spring and
+    /// velocity.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", range(min = 0, max = MAX_HERTZ))]
     pub damping_ratio: Option<f32>,
@@ -143,7 +150,8 @@ pub struct JointRecord {
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", range(min = 0, max = MAX_VALUE))]
     pub damping: Option<f32>,
-    /// prismatic, wheel: axis in the frame of `a` or in the world; need not have length 1.
+    /// prismatic, wheel: axis in the frame of `a` or in the world; need not have length 1. velocity: only the velocity
+    /// along it is driven. Left out: both directions are, and the force is limited in all of them alike.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "Pair")]
     pub axis: Option<Pair>,
@@ -163,6 +171,11 @@ pub struct JointRecord {
     #[serde(default, deserialize_with = "given_object")]
     #[schemars(with = "SpringRecord")]
     pub spring: Option<Box<SpringRecord>>,
+    /// distance with `hertz`, spring, and joints with `spring`: smallest and largest force of the spring, N, or torque,
+    /// N·m; positive pushes apart, along the axis, or counter-clockwise. `[-1e15, 0]` only pulls. Left out: any force.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Pair")]
+    pub spring_range: Option<Pair>,
     /// weld: stiffness of the angle, Hz. Left out: the same as `hertz`.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", extend("exclusiveMinimum" = 0), range(max = MAX_HERTZ))]
@@ -179,11 +192,19 @@ pub struct JointRecord {
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", range(min = -MAX_ANGLE, max = MAX_ANGLE))]
     pub angular_offset: Option<f32>,
-    /// motor, mouse: maximum force, N. Left out: 1e15, practically unlimited.
+    /// velocity: target velocity of `b`'s anchor relative to `a`, in the frame of `a`, m/s. Left out: `[0, 0]`.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "Pair")]
+    pub velocity: Option<Pair>,
+    /// velocity: target angular velocity of `b` relative to `a`, rad/s. Left out: 0.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "f32", range(min = -MAX_VALUE, max = MAX_VALUE))]
+    pub angular_velocity: Option<f32>,
+    /// motor, mouse, velocity: maximum force, N. Left out: 1e15, practically unlimited.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", range(min = 0, max = MAX_VALUE))]
     pub max_force: Option<f32>,
-    /// motor: maximum torque, N·m. Left out: 1e15, practically unlimited.
+    /// motor, velocity: maximum torque, N·m. Left out: 1e15, practically unlimited.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", range(min = 0, max = MAX_VALUE))]
     pub max_torque: Option<f32>,
@@ -205,7 +226,7 @@ impl Element for JointRecord {
 
 impl JointRecord {
     /// Returns the keys that only some types have, in the order above, and true for those that are given.
-    pub fn given_keys(&self) -> [(&'static str, bool); 19] {
+    pub fn given_keys(&self) -> [(&'static str, bool); 22] {
         [
             ("hertz", self.hertz.is_some()),
             ("damping_ratio", self.damping_ratio.is_some()),
@@ -218,10 +239,13 @@ impl JointRecord {
             ("limits", self.limits.is_some()),
             ("motor", self.motor.is_some()),
             ("spring", self.spring.is_some()),
+            ("spring_range", self.spring_range.is_some()),
             ("angular_hertz", self.angular_hertz.is_some()),
             ("angular_damping_ratio", self.angular_damping_ratio.is_some()),
             ("linear_offset", self.linear_offset.is_some()),
             ("angular_offset", self.angular_offset.is_some()),
+            ("velocity", self.velocity.is_some()),
+            ("angular_velocity", self.angular_velocity.is_some()),
             ("max_force", self.max_force.is_some()),
             ("max_torque", self.max_torque.is_some()),
             ("target", self.target.is_some()),

@@ -310,6 +310,7 @@ mod tests {
             Property::FixedRotation(false),
             Property::Bullet(true),
             Property::CanSleep(false),
+            Property::SleepSpeed(0.2),
             Property::GravityScale(-0.0),
             Property::LinearDamping(0.7),
             Property::AngularDamping(1e-7),

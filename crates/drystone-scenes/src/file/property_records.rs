@@ -30,6 +30,8 @@ pub(super) struct PropertyRecord {
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     can_sleep: Option<bool>,
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    sleep_speed: Option<f32>,
+    #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     gravity_scale: Option<f32>,
     #[serde(default, deserialize_with = "given", skip_serializing_if = "Option::is_none")]
     linear_damping: Option<f32>,
@@ -66,6 +68,7 @@ impl PropertyRecord {
             Property::FixedRotation(is_fixed) => record.fixed_rotation = Some(is_fixed),
             Property::Bullet(is_bullet) => record.bullet = Some(is_bullet),
             Property::CanSleep(can_sleep) => record.can_sleep = Some(can_sleep),
+            Property::SleepSpeed(speed) => record.sleep_speed = Some(speed),
             Property::GravityScale(scale) => record.gravity_scale = Some(scale),
             Property::LinearDamping(rate) => record.linear_damping = Some(rate),
             Property::AngularDamping(rate) => record.angular_damping = Some(rate),
@@ -103,6 +106,7 @@ impl PropertyRecord {
             self.fixed_rotation.map(Property::FixedRotation),
             self.bullet.map(Property::Bullet),
             self.can_sleep.map(Property::CanSleep),
+            self.sleep_speed.map(Property::SleepSpeed),
             self.gravity_scale.map(Property::GravityScale),
             self.linear_damping.map(Property::LinearDamping),
             self.angular_damping.map(Property::AngularDamping),

@@ -362,6 +362,10 @@ pub struct BodyRecord {
     pub bullet: bool,
     /// Allow sleeping, if the settings enable it.
     pub can_sleep: bool,
+    /// Speed below which the body counts as at rest, m/s. Left out: 0.05 m/s, times the unit of length.
+    #[serde(deserialize_with = "given", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "f32", extend("exclusiveMinimum" = 0), range(max = check::MAX_VALUE))]
+    pub sleep_speed: Option<f32>,
     /// Constant force in world axes, N.
     pub force: Pair,
     /// Point at which the force acts, fixed on the body, in its frame, m. Left out: the centre of mass.
@@ -409,6 +413,7 @@ impl Default for BodyRecord {
             fixed_rotation: b.fixed_rotation,
             bullet: b.bullet,
             can_sleep: b.can_sleep,
+            sleep_speed: b.sleep_speed,
             force: Pair(b.force),
             force_point: b.force_point.map(Pair),
             torque: b.torque,

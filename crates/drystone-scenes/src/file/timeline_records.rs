@@ -437,6 +437,6 @@ fn write_joint_command<S: SerializeStruct>(
         JointCommand::Length(value) | JointCommand::SpringTarget(value) => keys.serialize_field(key, &value),
         JointCommand::Enable(on) => keys.serialize_field(key, &on),
         // Refused by the check; written in a form that is not read.
-        JointCommand::Offset { .. } => keys.serialize_field(key, &f32::NAN),
+        JointCommand::Offset { .. } | JointCommand::Velocity { .. } => keys.serialize_field(key, &f32::NAN),
     }
 }

@@ -294,7 +294,7 @@ impl Serialize for Out<'_, Body> {
 impl Serialize for Among<'_, Body> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (b, d) = (self.0, Body::default());
-        let mut keys = ObjectKeys(serializer.serialize_struct("Body", 19)?);
+        let mut keys = ObjectKeys(serializer.serialize_struct("Body", 20)?);
         keys.given("id", b.id.as_ref())?;
         keys.0.serialize_field("type", &Named(b.kind))?;
         keys.pair("position", b.position, d.position)?;
@@ -307,6 +307,7 @@ impl Serialize for Among<'_, Body> {
         keys.switch("fixed_rotation", b.fixed_rotation, d.fixed_rotation)?;
         keys.switch("bullet", b.bullet, d.bullet)?;
         keys.switch("can_sleep", b.can_sleep, d.can_sleep)?;
+        keys.given("sleep_speed", b.sleep_speed.as_ref())?;
         keys.pair("force", b.force, d.force)?;
         keys.given("force_point", b.force_point.map(Pair).as_ref())?;
         keys.number("torque", b.torque, d.torque)?;
@@ -384,6 +385,7 @@ impl Serialize for Out<'_, Joint> {
         keys.given("damping_ratio", j.damping_ratio.as_ref())?;
         keys.given("break_force", j.break_force.as_ref())?;
         keys.given("break_torque", j.break_torque.as_ref())?;
+        keys.given("spring_range", j.spring_range.as_ref())?;
         keys.switch("enabled", j.enabled, true)?;
         keys.0.end()
     }
@@ -430,6 +432,13 @@ impl<S: SerializeStruct> ObjectKeys<S> {
             JointKind::Motor { linear_offset, angular_offset, max_force, max_torque } => {
                 self.pair("linear_offset", *linear_offset, Vec2::ZERO)?;
                 self.number("angular_offset", *angular_offset, 0.0)?;
+                self.number("max_force", *max_force, MAX_VALUE)?;
+                self.number("max_torque", *max_torque, MAX_VALUE)
+            }
+            JointKind::Velocity { axis, velocity, angular_velocity, max_force, max_torque } => {
+                self.given("axis", axis.map(Pair).as_ref())?;
+                self.pair("velocity", *velocity, Vec2::ZERO)?;
+                self.number("angular_velocity", *angular_velocity, 0.0)?;
                 self.number("max_force", *max_force, MAX_VALUE)?;
                 self.number("max_torque", *max_torque, MAX_VALUE)
             }

@@ -328,6 +328,14 @@ impl Now<'_> {
                 }
                 *angular_offset = reference.unwrap_or(*angular_offset);
             }
+            JointKind::Velocity { axis, velocity, angular_velocity, .. } => {
+                if let [(_, laid_spin, spin), (_, laid, now)] = rows[..]
+                    && [laid_spin, laid] != [spin, now]
+                {
+                    *angular_velocity = spin.goal;
+                    *velocity = axis.map_or(Vec2::new(now.goal, now.goal_y), |axis| axis * now.goal);
+                }
+            }
             JointKind::Mouse { target, .. } => {
                 if goal.anchor_a != laid.anchor_a {
                     *target = goal.anchor_a.into();

@@ -141,9 +141,9 @@ pub enum CommandRecord {
         #[schema(value_type = Vec<BodySelector>)]
         bodies: Refs<BodySelector>,
         /// Properties by the names of a scene file: `type`, `mass`, `inertia`, `fixed_rotation`, `bullet`, `can_sleep`,
-        /// `gravity_scale`, `linear_damping`, `angular_damping`; and of all their shapes, or with `shape` of the one
-        /// with this number, `friction`, `kinetic_friction`, `restitution`, `tangent_speed`, `rolling_resistance`,
-        /// `filter`.
+        /// `sleep_speed`, `gravity_scale`, `linear_damping`, `angular_damping`; and of all their shapes, or with
+        /// `shape` of the one with this number, `friction`, `kinetic_friction`, `restitution`, `tangent_speed`,
+        /// `rolling_resistance`, `filter`.
         #[serde(deserialize_with = "compacted")]
         #[schema(value_type = Object)]
         properties: Box<RawValue>,
@@ -237,6 +237,16 @@ pub enum CommandRecord {
         #[serde(default)]
         angular: f32,
     },
+    /// Sets the velocities to which a velocity joint drives. With an axis, the part of `linear` along it counts.
+    JointVelocity {
+        /// Id, index or name of the joint.
+        joint: JointRef,
+        /// Velocity of B's anchor relative to A, in A's frame, m/s.
+        linear: [f32; 2],
+        /// Angular velocity of B relative to A, rad/s.
+        #[serde(default)]
+        angular: f32,
+    },
     /// Sets the rest position of the spring of a hinge, a slider or a wheel.
     SpringTarget {
         /// Id, index or name of the joint.
@@ -303,6 +313,7 @@ impl CommandRecord {
             Self::Limits { .. } => "limits",
             Self::Length { .. } => "length",
             Self::Offset { .. } => "offset",
+            Self::JointVelocity { .. } => "joint_velocity",
             Self::SpringTarget { .. } => "spring_target",
             Self::Enable { .. } => "enable",
         }
@@ -339,6 +350,9 @@ impl CommandRecord {
             Self::Length { joint: of, length } => joint(of, JointCommand::Length(*length)),
             Self::Offset { joint: of, linear, angular } => {
                 joint(of, JointCommand::Offset { linear: (*linear).into(), angular: *angular })
+            }
+            Self::JointVelocity { joint: of, linear, angular } => {
+                joint(of, JointCommand::Velocity { linear: (*linear).into(), angular: *angular })
             }
             Self::SpringTarget { joint: of, target } => joint(of, JointCommand::SpringTarget(*target)),
             Self::Enable { joint: of, enabled } => joint(of, JointCommand::Enable(*enabled)),

@@ -424,8 +424,8 @@ pub fn read(world: &str, number: u64, bytes: &[u8]) -> Result<Log, String> {
 mod tests {
     use super::*;
 
-    /// Reading takes time in proportion to the bytes. In these bytes every fourth position looks like the start of a row
-    /// of 16 KiB.
+    /// Reading takes time in proportion to the bytes. In these bytes every fourth position looks like the start of a
+    /// row of 16 KiB.
     #[test]
     fn a_search_has_a_budget() {
         let bytes = [0, 0x40, 0, 0x80].repeat(1 << 15);

@@ -11,6 +11,7 @@ use super::super::joint::{JointReading, JointSelection, kind_words, measure, spr
 use super::super::select::SelectionRequest;
 use super::build::{NumberField, kind, number, row};
 use super::{amount, plate};
+use drystone::low_level::scene::check::has_spring;
 use drystone::{Joint, JointId, JointKind, Motor, Spring};
 
 const LENGTH: NumberField = kind(0.0..=1e5, 0.02, " m");
@@ -20,6 +21,7 @@ const DAMPER: NumberField = kind(0.0..=1e9, 0.05, " N·s/m");
 const HERTZ: NumberField = kind(0.01..=240.0, 0.02, " Hz");
 const RATIO: NumberField = kind(0.0..=100.0, 0.01, "");
 const FORCE: NumberField = kind(0.0..=1e9, 0.5, " N");
+const SIGNED_FORCE: NumberField = kind(-1e15..=1e15, 0.5, " N");
 const TORQUE: NumberField = kind(0.0..=1e9, 0.5, " N·m");
 const DEGREES: NumberField = kind(-3600.0..=3600.0, 0.5, "°");
 const METRES_A_SECOND: NumberField = kind(-1e4..=1e4, 0.05, " m/s");
@@ -131,6 +133,18 @@ impl Fields<'_> {
         }
     }
 
+    fn spring_range(&mut self, range: &mut Option<[f32; 2]>) {
+        let hint = "smallest and largest force of the spring; a negative one pulls together";
+        self.option("spring range", hint, range, || [-100.0, 100.0]);
+        if let Some([low, high]) = range {
+            self.number_of("smallest force", "from", "", low, SIGNED_FORCE);
+            self.number_of("largest force", "to", "", high, SIGNED_FORCE);
+            if low > high {
+                std::mem::swap(low, high);
+            }
+        }
+    }
+
     /// Shows the settings that joints of a type have, besides [`Self::common`].
     fn of_kind(&mut self, joint: &mut Joint, mass: f32, seen: Option<&JointReading>) {
         let (length, travel, angle) = seen.map_or((1.0, 0.0, 0.0), |seen| (seen.length(), seen.travel, seen.angle));
@@ -193,6 +207,21 @@ impl Fields<'_> {
                 self.number_of("largest force", "force", "largest", max_force, FORCE);
                 self.number_of("largest torque", "torque", "largest", max_torque, TORQUE);
             }
+            JointKind::Velocity { axis, velocity, angular_velocity, max_force, max_torque } => {
+                if let Some(axis) = axis {
+                    let (mut speed, before) = (velocity.dot(*axis), velocity.dot(*axis));
+                    self.number_of("speed", "speed", "of B against A, along the axis", &mut speed, METRES_A_SECOND);
+                    if speed != before {
+                        *velocity = *axis * speed;
+                    }
+                } else {
+                    self.number_of("velocity", "velocity x", "of B against A", &mut velocity.x, METRES_A_SECOND);
+                    self.number_of("velocity y", "velocity y", "of B against A", &mut velocity.y, METRES_A_SECOND);
+                }
+                self.number_of("spin", "spin", "of B against A", angular_velocity, TURNING);
+                self.number_of("largest force", "force", "largest", max_force, FORCE);
+                self.number_of("largest torque", "torque", "largest", max_torque, TORQUE);
+            }
             JointKind::Mouse { max_force, .. } => {
                 self.number_of("largest force", "force", "largest", max_force, FORCE);
             }
@@ -201,7 +230,7 @@ impl Fields<'_> {
 
     /// Shows the settings that all joints have.
     fn common(&mut self, joint: &mut Joint, mass: f32) {
-        if !matches!(joint.kind, JointKind::Spring { .. } | JointKind::Motor { .. }) {
+        if !matches!(joint.kind, JointKind::Spring { .. } | JointKind::Motor { .. } | JointKind::Velocity { .. }) {
             let hint = "gives way as a spring of this frequency; without it the joint is as good as rigid";
             self.option("soft", hint, &mut joint.hertz, || 5.0);
             if let Some(hertz) = &mut joint.hertz {
@@ -218,6 +247,11 @@ impl Fields<'_> {
                     self.ui.label(RichText::new(text).weak().small());
                 }
             }
+        }
+        if has_spring(joint) {
+            self.spring_range(&mut joint.spring_range);
+        } else {
+            joint.spring_range = None;
         }
         self.option("breaks by force", "breaks when it pulls with more", &mut joint.break_force, || 100.0);
         if let Some(force) = &mut joint.break_force {

@@ -198,7 +198,7 @@ class Circle(TypedDict):
     """Radius, m."""
 
 
-CommandRecord: TypeAlias = "ImpulseCommand | AngularImpulseCommand | ForceCommand | TorqueCommand | VelocityCommand | AngularVelocityCommand | TeleportCommand | TargetCommand | WakeCommand | WakeAllCommand | GravityCommand | SpawnCommand | RemoveCommand | ReplaceCommand | SetCommand | JoinCommand | ReplaceJointCommand | UnjoinCommand | MouseCommand | ReleaseCommand | MotorCommand | LimitsCommand | LengthCommand | OffsetCommand | SpringTargetCommand | EnableCommand"
+CommandRecord: TypeAlias = "ImpulseCommand | AngularImpulseCommand | ForceCommand | TorqueCommand | VelocityCommand | AngularVelocityCommand | TeleportCommand | TargetCommand | WakeCommand | WakeAllCommand | GravityCommand | SpawnCommand | RemoveCommand | ReplaceCommand | SetCommand | JoinCommand | ReplaceJointCommand | UnjoinCommand | MouseCommand | ReleaseCommand | MotorCommand | LimitsCommand | LengthCommand | OffsetCommand | JointVelocityCommand | SpringTargetCommand | EnableCommand"
 """Command to a world: an object whose only key is the command's name."""
 
 
@@ -441,6 +441,28 @@ class JointLook(TypedDict):
 
 
 JointRef: TypeAlias = "str | int"
+
+
+class JointVelocity(TypedDict):
+    """Sets the velocities to which a velocity joint drives. With an axis, the part of `linear` along it
+    counts."""
+
+    angular: NotRequired[float]
+    """Angular velocity of B relative to A, rad/s."""
+    joint: JointRef
+    """Id, index or name of the joint."""
+    linear: Sequence[float]
+    """Velocity of B's anchor relative to A, in A's frame, m/s."""
+
+
+@final
+class JointVelocityCommand(TypedDict):
+    """Sets the velocities to which a velocity joint drives. With an axis, the part of `linear` along it
+    counts."""
+
+    joint_velocity: JointVelocity
+    """Sets the velocities to which a velocity joint drives. With an axis, the part of `linear` along it
+    counts."""
 
 
 class Joints(TypedDict):
@@ -932,6 +954,8 @@ class SceneBody(TypedDict):
     """Origin of the body's frame (not its centre of mass), m."""
     shapes: Sequence[SceneShape]
     """Shapes, at least one."""
+    sleep_speed: NotRequired[float]
+    """Speed below which the body counts as at rest, m/s. Left out: 0.05 m/s, times the unit of length."""
     torque: NotRequired[float]
     """Constant torque, N·m."""
     type: NotRequired[Literal["static", "kinematic", "dynamic"]]
@@ -1065,8 +1089,12 @@ class SceneJoint(TypedDict):
     """weld: stiffness of the angle, Hz. Left out: the same as `hertz`."""
     angular_offset: NotRequired[float]
     """motor: target angle of `b` relative to `a`, rad. Left out: 0."""
+    angular_velocity: NotRequired[float]
+    """velocity: target angular velocity of `b` relative to `a`, rad/s. Left out: 0."""
     axis: NotRequired[Sequence[float]]
-    """prismatic, wheel: axis in the frame of `a` or in the world; need not have length 1."""
+    """prismatic, wheel: axis in the frame of `a` or in the world; need not have length 1. velocity: only the
+    velocity along it is driven. Left out: both directions are, and the force is limited in all of them
+    alike."""
     b: Any
     """Second body: index or id."""
     break_force: NotRequired[float]
@@ -1078,13 +1106,14 @@ class SceneJoint(TypedDict):
     damping: NotRequired[float]
     """spring: damping, N·s/m. Left out: 0."""
     damping_ratio: NotRequired[float]
-    """Damping ratio of the joint's constraint; 1 is critical. Left out: 2 (mouse: 0.7). Not for spring."""
+    """Damping ratio of the joint's constraint; 1 is critical. Left out: 2 (mouse: 0.7). Not for spring and
+    velocity."""
     enabled: NotRequired[bool]
     """False: the joint has no effect."""
     hertz: NotRequired[float]
     """Stiffness of the joint's constraint, Hz. Left out: a quarter of the substep rate, 60 by default (mouse:
-    5). Not for spring; for a distance joint with limits or a motor, the length is held only if this is
-    given."""
+    5). Not for spring and velocity; for a distance joint with limits or a motor, the length is held only if
+    this is given."""
     id: NotRequired[str]
     """Name in reports; unique among the joints of the scene."""
     length: NotRequired[float]
@@ -1095,9 +1124,9 @@ class SceneJoint(TypedDict):
     """motor: target position of `b`'s anchor relative to `a`'s, in the frame of `a`, m. Left out: `[0,
     0]`."""
     max_force: NotRequired[float]
-    """motor, mouse: maximum force, N. Left out: 1e15, practically unlimited."""
+    """motor, mouse, velocity: maximum force, N. Left out: 1e15, practically unlimited."""
     max_torque: NotRequired[float]
-    """motor: maximum torque, N·m. Left out: 1e15, practically unlimited."""
+    """motor, velocity: maximum torque, N·m. Left out: 1e15, practically unlimited."""
     motor: NotRequired[SceneMotor]
     """distance, prismatic: linear motor; revolute, wheel: rotary motor."""
     reference_angle: NotRequired[float]
@@ -1107,15 +1136,23 @@ class SceneJoint(TypedDict):
     """spring: rest length, m. Left out: the initial distance."""
     spring: NotRequired[SceneSpring]
     """revolute: spring towards an angle; prismatic, wheel: towards a position on the axis."""
+    spring_range: NotRequired[Sequence[float]]
+    """distance with `hertz`, spring, and joints with `spring`: smallest and largest force of the spring, N,
+    or torque, N·m; positive pushes apart, along the axis, or counter-clockwise. `[-1e15, 0]` only pulls. Left
+    out: any force."""
     stiffness: NotRequired[float]
     """spring: stiffness, N/m."""
     target: NotRequired[Sequence[float]]
     """mouse: target position of `b`'s anchor in the world, m."""
-    type: Literal["distance", "spring", "revolute", "prismatic", "weld", "wheel", "motor", "mouse"]
+    type: Literal["distance", "spring", "revolute", "prismatic", "weld", "wheel", "motor", "mouse", "velocity"]
     """distance: a rod, or with limits and motor a rope, piston or winch; spring: Hooke's law; revolute: a
     hinge; prismatic: a slider with fixed angle; wheel: a slider that can rotate; weld: fixes position and
     angle; motor: drives `b` to a position and an angle relative to `a` with limited force; mouse: pulls `b`
-    towards a point in the world."""
+    towards a point in the world; velocity: drives `b` at a velocity relative to `a` with limited force, or is
+    its friction."""
+    velocity: NotRequired[Sequence[float]]
+    """velocity: target velocity of `b`'s anchor relative to `a`, in the frame of `a`, m/s. Left out: `[0,
+    0]`."""
 
 
 class SceneLink(TypedDict):
@@ -1528,9 +1565,9 @@ class Set(TypedDict):
     """Ids, indices or names of the bodies."""
     properties: Mapping[str, Any]
     """Properties by the names of a scene file: `type`, `mass`, `inertia`, `fixed_rotation`, `bullet`,
-    `can_sleep`, `gravity_scale`, `linear_damping`, `angular_damping`; and of all their shapes, or with
-    `shape` of the one with this number, `friction`, `kinetic_friction`, `restitution`, `tangent_speed`,
-    `rolling_resistance`, `filter`."""
+    `can_sleep`, `sleep_speed`, `gravity_scale`, `linear_damping`, `angular_damping`; and of all their shapes,
+    or with `shape` of the one with this number, `friction`, `kinetic_friction`, `restitution`,
+    `tangent_speed`, `rolling_resistance`, `filter`."""
 
 
 @final

@@ -170,7 +170,9 @@ function collect_joints(at, w, h, ratio, s) {
     const reach = Math.min(looks(ends.second)?.reach ?? 1, 100) * s / ratio, size = Math.max(1.5, Math.min(5, 0.2 * reach)) * ratio, pen = (joint === highlighted ? 1.75 : 0.75) * ratio;
     const is_shown = joint === highlighted, color = is_shown ? SELECTED : joint.disabled ? faded(JOINT, 0.35) : JOINT, pale = faded(color, 0.5), length = Math.hypot(ends.b[0] - ends.a[0], ends.b[1] - ends.a[1]);
     // On bodies of a few pixels only the symbol between the anchors is drawn.
-    if (reach < 5 && !is_shown) { if (length * s > 2 * ratio) line(a, b, pen, color); continue; }
+    if (reach < 5 && !is_shown && joint.type !== 'velocity') { if (length * s > 2 * ratio) line(a, b, pen, color); continue; }
+    // A drive of the velocity holds no distance: its anchor on A means nothing.
+    if (joint.type === 'velocity') { put(BOX, ...b, 1, 0, 0.9 * size, 0.9 * size, 0, 0, color, color, 0); continue; }
     for (const [body, end] of [[ends.first, a], [ends.second, b]]) if (body && isDynamic(body)) line(at([body.x, body.y]), end, 0.5 * ratio, pale);
     const disc = ([x, y], r) => put(CIRCLE, x, y, 1, 0, r, 0, 0, 0, color, color, 0);
     const ring = ([x, y], r) => put(RING, x, y, 1, 0, r, 0, pen, 0, color, color, 0);

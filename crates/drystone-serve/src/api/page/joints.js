@@ -6,7 +6,7 @@ let selected_joint = null;
 const PIN = 7, PIN_TOUCH = 12, PIN_SHARE = 3;
 /** Maximum number of joints in the list of a body. */
 const MAX_LISTED = 30;
-const KINDS = { distance: 'rod', spring: 'spring', revolute: 'hinge', prismatic: 'slider', wheel: 'wheel', weld: 'weld', motor: 'motor joint' };
+const KINDS = { distance: 'rod', spring: 'spring', revolute: 'hinge', prismatic: 'slider', wheel: 'wheel', weld: 'weld', motor: 'motor joint', velocity: 'drive' };
 /** Returns the name of a body or a joint: its index. The generation in an id only tells it from removed ones. */
 const short_id = id => id.split('.')[0];
 const body_name = id => id === null ? 'the world' : `body ${short_id(id)}`;

@@ -232,20 +232,7 @@ fn joint_problem(error: WorldError) -> Problem {
 
 pub(super) fn grabbing(point: [f32; 2], target: [f32; 2], max_force: f32, hertz: f32, damping_ratio: f32) -> Joint {
     let kind = JointKind::Mouse { target: target.into(), max_force };
-    Joint {
-        id: None,
-        a: None,
-        b: 0,
-        anchor_a: Vec2::ZERO,
-        anchor_b: point.into(),
-        kind,
-        collide: false,
-        hertz: Some(hertz),
-        damping_ratio: Some(damping_ratio),
-        break_force: None,
-        break_torque: None,
-        enabled: true,
-    }
+    Joint::to_world(kind, 0).anchors(Vec2::ZERO, point).soft(hertz, damping_ratio)
 }
 
 /// Returns a joint between new bodies, by their ids.
