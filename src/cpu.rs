@@ -8,6 +8,7 @@
 //! (`neighbors.rs`).
 
 pub mod blocks;
+mod contact_hook;
 mod islands;
 pub mod joint_blocks;
 mod neighbors;
@@ -24,6 +25,7 @@ use std::time::Instant;
 
 use crate::cancel::CancelToken;
 use crate::cpu::blocks::Blocks;
+use crate::cpu::contact_hook::ContactHook;
 use crate::cpu::islands::IslandBatches;
 use crate::cpu::joint_blocks::JointBlocks;
 use crate::cpu::neighbors::SearchKind;
@@ -89,6 +91,7 @@ pub struct CpuWorld {
     kept: KeptTables,
     scheduling: Scheduling,
     scratch: StepScratch,
+    contact_hook: ContactHook,
 }
 
 /// Time spent in the stages of profiled steps.
@@ -362,6 +365,7 @@ impl CpuWorld {
             },
             kept: KeptTables::default(),
             scheduling: Scheduling::default(),
+            contact_hook: ContactHook::default(),
             scratch: StepScratch::default(),
             host,
         }
@@ -429,6 +433,38 @@ impl CpuWorld {
     #[must_use]
     pub fn island_batch_count(&self) -> usize {
         self.scheduling.island_batches.count()
+    }
+
+    /// Calls the program about each contact that touches, before it wakes, tells or pushes anything: false lets its
+    /// shapes pass through each other in this step. The rows name shapes and bodies by index, and have the normal and
+    /// the points. Contacts come in their order in the tables, on one thread, once in a step, or twice where bodies
+    /// wake; sensors and sleeping bodies have none. A step repeats to the same bits if the hook depends on the rows
+    /// alone. Fast bodies still stop at all that they meet ([`Settings::continuous`](crate::Settings::continuous)).
+    ///
+    /// A device has no hooks: there, [`Filter`](crate::Filter), [`Shape::one_way`](crate::Shape::one_way) and
+    /// [`MaterialPair`](crate::MaterialPair) are rules as data.
+    ///
+    /// ```
+    /// use drystone::low_level::CpuWorld;
+    /// use drystone::{Body, Scene, Shape, World};
+    ///
+    /// let mut scene = Scene::new("ghosts").gravity(0.0, -10.0);
+    /// scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_plane([0.0, 1.0], 0.0)));
+    /// let [ball, ghost] = [0.0, 3.0].map(|x| scene.add(Body::dynamic(x, 0.5).shape(Shape::circle(0.5))));
+    /// let hook = move |contact: &drystone::low_level::types::Contact, _: &_| {
+    ///     ![contact.body_a, contact.body_b].contains(&(ghost as u32))
+    /// };
+    /// let mut world = World::from(CpuWorld::new(&scene)?.with_contact_hook(hook));
+    /// for _ in 0..30 {
+    ///     world.step()?;
+    /// }
+    /// assert!(world.body(ball)?.position().y > 0.49 && world.body(ghost)?.position().y < -0.5);
+    /// # Ok::<(), drystone::WorldError>(())
+    /// ```
+    #[must_use]
+    pub fn with_contact_hook(mut self, hook: impl FnMut(&Contact, &Manifold) -> bool + Send + Sync + 'static) -> Self {
+        self.contact_hook = ContactHook::new(hook);
+        self
     }
 
     /// Leaves a stage out of every step. For tests.
@@ -587,12 +623,21 @@ impl CpuWorld {
     /// # Errors
     /// If the step is cancelled, or there are too many contacts.
     fn run_plan(&mut self) -> Result<(), WorldError> {
-        let mut next = 0;
+        let (mut next, mut has_collided) = (0, false);
         while let Some(&op) = self.plan.get(next) {
             self.host.limits.check()?;
             next = match op.stage {
                 Stage::Bound if self.can_search_by_list(next) => self.search(next)?,
                 Stage::Color => self.color_and_solve(next)?,
+                Stage::Collide => {
+                    self.run_timed(op)?;
+                    // The second time it does nothing, unless bodies woke.
+                    if !has_collided || self.counters.woken > 0 {
+                        self.contact_hook.apply(&mut self.current.contacts, &mut self.current.manifolds);
+                    }
+                    has_collided = true;
+                    next + 1
+                }
                 _ => {
                     self.run_timed(op)?;
                     next + 1

@@ -10,6 +10,7 @@ mod capacity;
 mod chains;
 mod coloring;
 mod commands;
+mod contact_hook;
 mod contact_springs;
 mod continuous;
 mod debug_drawing;

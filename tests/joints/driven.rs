@@ -234,8 +234,8 @@ fn a_spring_pushes_and_pulls_within_its_range(backend: Backend) {
     near("a hinge", backend.start(&scene).advance(20).body(0).angular_velocity, -1.0, 1e-3);
 }
 
-/// A walker of 1 kg on a soft leg of 1.5 m hovers above the ground, rises with the leg's length, is not pulled down with
-/// more than 2 N, and sinks if the leg is too weak.
+/// A walker of 1 kg on a soft leg of 1.5 m hovers above the ground, rises with the leg's length, is not pulled down
+/// with more than 2 N, and sinks if the leg is too weak.
 fn a_leg_carries_a_walker(backend: Backend) {
     let build = |height: f32, compression: f32| {
         let mut scene = world(10.0);

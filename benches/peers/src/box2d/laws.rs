@@ -1,14 +1,10 @@
 //! Reference solutions for soft point joints in the limit of short steps, in double precision. For tests.
 //!
 //! Drystone and Box2D agree on rigid joints and on springs along a line. For a spring at a point, given by its
-//! frequency, they use different laws, so each is compared with its own:
-//!
-//! - Stiffness. In both, the force is `−M (ω² c + 2ζω ċ)` with `c` from anchor to anchor. Box2D's `M` is the inverse of
-//! the effective-mass matrix: as each direction has its own mass, the force is not parallel to `c`. Drystone's is a
-//! scalar, two over the trace, so that the force is parallel (`src/stages/solve_joints.rs`).
-//! - Point of attack. Box2D pushes each body at its own anchor, which creates torque from nothing, and damps the change
-//! of `c`. Drystone pushes both bodies at B's anchor, and damps the motion of B's anchor relative to A's material point
-//! there.
+//! frequency, the force of both is `−M (ω² c + 2ζω ċ)` with `c` from anchor to anchor, and `M` the inverse of the
+//! effective-mass matrix. They push at different places, so each is compared with its own law: Box2D pushes each body
+//! at its own anchor, which creates torque from nothing, and damps the change of `c`; Drystone pushes both bodies at B's
+//! anchor, and damps the motion of B's anchor relative to A's material point there (`src/stages/solve_joints.rs`).
 //!
 //! Body A swings on a fixed hinge, body B is free, so the state is `[φ, x, y, θ]` and its derivative.
 
@@ -158,10 +154,8 @@ impl Swing {
         let yy = m_a + m_b + i_a * r_a[0] * r_a[0] + i_b * r_b[0] * r_b[0];
         let xy = -i_a * r_a[0] * r_a[1] - i_b * r_b[0] * r_b[1];
         let pull = [self.linear.pull(apart[0], speed[0]), self.linear.pull(apart[1], speed[1])];
-        let mut force = match self.law {
-            Law::Drystone => scaled(pull, 2.0 / (xx + yy)),
-            Law::Box2d => scaled([yy * pull[0] - xy * pull[1], xx * pull[1] - xy * pull[0]], 1.0 / (xx * yy - xy * xy)),
-        };
+        let mut force =
+            scaled([yy * pull[0] - xy * pull[1], xx * pull[1] - xy * pull[0]], 1.0 / (xx * yy - xy * xy));
         let size = force[0].hypot(force[1]);
         if size > self.linear.most {
             force = scaled(force, self.linear.most / size);
