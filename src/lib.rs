@@ -110,6 +110,7 @@ mod step;
 mod tables;
 mod threads;
 mod types;
+mod wind;
 mod world;
 mod world_error;
 mod worlds;
@@ -136,6 +137,7 @@ pub use scene::{
 pub use snapshot::{Snapshot, SnapshotError, SnapshotFileError};
 pub use state::JointReaction;
 pub use threads::ThreadsError;
+pub use wind::Wind;
 pub use world::World;
 pub use world_error::WorldError;
 pub use worlds::WorldBatch;

@@ -16,7 +16,8 @@ use crate::scene::Scene;
 use crate::snapshot::Snapshot;
 use crate::state::{JointReaction, joint_reactions, max_speed};
 use crate::step::Stage;
-use crate::types::Pose;
+use crate::types::{BodyState, Pose};
+use crate::wind::Wind;
 use crate::world_error::WorldError;
 
 /// A world: the bodies, joints and contacts of a [`Scene`], stepped on the CPU or the GPU.
@@ -152,6 +153,31 @@ impl World {
             Self::Gpu(world) => {
                 let poses = world.read_poses()?;
                 explosion.pushes(world.compiled(), &poses)?
+            }
+        };
+        for &(body, push) in &pushes {
+            self.host_mut().command_slot(body, push, None)?;
+        }
+        Ok(pushes.len())
+    }
+
+    /// Lets a wind press on the shapes of dynamic bodies in the next step: drag and lift by the width that each edge
+    /// turns towards it. Call it before each step in which it blows. Returns the number of impulses. On the GPU this
+    /// waits for the device and reads the state back.
+    ///
+    /// # Errors
+    /// If a value is out of range or the device is lost.
+    pub fn apply_wind(&mut self, wind: &Wind) -> Result<usize, WorldError> {
+        // Before the device is waited for.
+        wind.check()?;
+        let pushes = match self {
+            Self::Cpu(world) => {
+                let states: Vec<BodyState> = world.states().collect();
+                wind.pushes(world.compiled(), world.poses(), &states)
+            }
+            Self::Gpu(world) => {
+                let snapshot = world.snapshot()?;
+                wind.pushes(world.compiled(), &snapshot.poses, &snapshot.states)
             }
         };
         for &(body, push) in &pushes {

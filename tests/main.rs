@@ -47,6 +47,7 @@ mod sleep;
 mod snapshots_as_bytes;
 mod timeline;
 mod twins;
+mod wind;
 mod words;
 mod worker_team;
 mod worlds;

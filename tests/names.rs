@@ -452,7 +452,7 @@ const LAYERS: [&[&str]; 11] = [
     &["body_rows", "lanes", "mass_scale", "scene", "tables"],
     &["population", "stages", "step", "threads"],
     &["command", "event", "initial_loads", "query", "snapshot"],
-    &["body_view", "explosion", "geometry", "state", "world_error"],
+    &["body_view", "explosion", "wind", "geometry", "state", "world_error"],
     &["debug_draw"],
     &["host", "mover", "reference"],
     &["cpu"],

@@ -279,7 +279,7 @@ impl Context {
 
     /// Returns true if the device supports timestamps.
     #[must_use]
-    pub fn has_timestamps(&self) -> bool {
+    pub(crate) fn has_timestamps(&self) -> bool {
         self.inner.device.features().contains(wgpu::Features::TIMESTAMP_QUERY)
     }
 

@@ -3,9 +3,7 @@
 
 use glam::Vec2;
 
-use super::{
-    Body, Field, Filter, Geometry, Joint, JointKind, Material, Mixing, Mode, Motor, Scene, Settings, Shape, Spring,
-};
+use super::{Body, Field, Filter, Geometry, JointKind, Material, Mixing, Mode, Motor, Scene, Settings, Shape, Spring};
 
 impl Scene {
     /// Returns the scene with these settings.
@@ -304,15 +302,6 @@ impl Filter {
     #[must_use]
     pub fn group(mut self, group: i32) -> Self {
         self.group = group;
-        self
-    }
-}
-
-impl Joint {
-    /// Returns the joint switched off: it does not act until [`JointCommand::Enable`](crate::JointCommand::Enable).
-    #[must_use]
-    pub fn disabled(mut self) -> Self {
-        self.enabled = false;
         self
     }
 }

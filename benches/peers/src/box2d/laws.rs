@@ -3,8 +3,8 @@
 //! Drystone and Box2D agree on rigid joints and on springs along a line. For a spring at a point, given by its
 //! frequency, the force of both is `−M (ω² c + 2ζω ċ)` with `c` from anchor to anchor, and `M` the inverse of the
 //! effective-mass matrix. They push at different places, so each is compared with its own law: Box2D pushes each body
-//! at its own anchor, which creates torque from nothing, and damps the change of `c`; Drystone pushes both bodies at B's
-//! anchor, and damps the motion of B's anchor relative to A's material point there (`src/stages/solve_joints.rs`).
+//! at its own anchor, which creates torque from nothing, and damps the change of `c`. Drystone pushes both bodies at
+//! B's anchor, and damps the motion of B's anchor relative to A's material point there (`src/stages/solve_joints.rs`).
 //!
 //! Body A swings on a fixed hinge, body B is free, so the state is `[φ, x, y, θ]` and its derivative.
 

@@ -226,7 +226,9 @@ impl App {
         self.wants.stages = true;
         let Some(last) = self.figures.samples.back() else {
             let why = match self.run.on() {
-                On::Gpu if !self.context.has_timestamps() => "this device has no timestamps",
+                On::Gpu if !self.context.device().features().contains(wgpu::Features::TIMESTAMP_QUERY) => {
+                    "this device has no timestamps"
+                }
                 _ => "nothing measured yet",
             };
             ui.label(RichText::new(why).weak());
