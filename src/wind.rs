@@ -17,7 +17,7 @@ use crate::stages::collide::hull::Hull;
 use crate::types::{ASLEEP, BodyState, DYNAMIC, GEOMETRY_MASK, HALF_PLANE, NO_SHAPE, Pose, SENSOR_SHAPE, ShapeData};
 
 /// Points of an edge at which the air is measured, as shares of its length; each stands for half of it.
-const GAUSS: [f32; 2] = [0.211_324_87, 0.788_675_13];
+const GAUSS: [f32; 2] = [0.211_324_87, 0.788_675_1];
 
 /// A wind: velocity and density of the air, and how shapes resist it
 /// ([`World::apply_wind`](crate::World::apply_wind)).

@@ -47,7 +47,7 @@ fn refused_contacts_are_no_contacts() {
     let [ghost, ball] = [0.0, 5.0].map(|x| scene.add(Body::dynamic(x, 1.0).shape(Shape::half_box(0.5, 0.5))));
     let mut alone = floor();
     alone.bodies[0].position.y = -1000.0;
-    alone.settings = scene.settings.clone();
+    alone.settings = scene.settings;
     alone.add(scene.bodies[ghost].clone());
     let ghost_index = u32::try_from(ghost).unwrap();
     let mut world: World = cpu(&scene)

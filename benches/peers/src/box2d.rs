@@ -19,7 +19,7 @@ use boxdd::{
 };
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::types::{ASLEEP, BodyState, Pose};
-use drystone::{Geometry, Mode, Mixing, Scene, Settings, Snapshot};
+use drystone::{Geometry, Mixing, Mode, Scene, Settings, Snapshot};
 
 use crate::push::Pushes;
 use crate::serve;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use drystone::Scene;
-use drystone_bench::{PeerInfo, PeerEngine, PeerJob, PROTOCOL, PeerRun, PeerReply, PeerRequest, PeerTimes};
+use drystone_bench::{PROTOCOL, PeerEngine, PeerInfo, PeerJob, PeerReply, PeerRequest, PeerRun, PeerTimes};
 use drystone_scenes::file;
 
 use crate::box2d::{self, Box2d};

@@ -154,8 +154,7 @@ impl Swing {
         let yy = m_a + m_b + i_a * r_a[0] * r_a[0] + i_b * r_b[0] * r_b[0];
         let xy = -i_a * r_a[0] * r_a[1] - i_b * r_b[0] * r_b[1];
         let pull = [self.linear.pull(apart[0], speed[0]), self.linear.pull(apart[1], speed[1])];
-        let mut force =
-            scaled([yy * pull[0] - xy * pull[1], xx * pull[1] - xy * pull[0]], 1.0 / (xx * yy - xy * xy));
+        let mut force = scaled([yy * pull[0] - xy * pull[1], xx * pull[1] - xy * pull[0]], 1.0 / (xx * yy - xy * xy));
         let size = force[0].hypot(force[1]);
         if size > self.linear.most {
             force = scaled(force, self.linear.most / size);
