@@ -33,6 +33,9 @@
 //! both anchors in one place: `K` grows with the square of their distance, and a spring that yields more the further it
 //! is drawn would let go.
 //!
+//! A motor at a point drives both coordinates of the velocity, in A's frame; its impulse is limited by its length, so
+//! that dry friction acts against the motion in every direction. A spring with a range pulls and pushes within it.
+//!
 //! Hinges between light and heavy bodies are not swept but solved exactly, after the others ([`tree`]).
 
 pub mod tree;

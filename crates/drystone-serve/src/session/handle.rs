@@ -119,6 +119,9 @@ pub(super) struct Stepping {
 /// Time for which there must be a reason before a step is cancelled. If the step ends by itself within it, that
 /// costs less than opening the world again.
 const GRACE: Duration = Duration::from_millis(30);
+/// Time that a stopping service gives a step before it is cancelled. A world whose step is cancelled loses the steps
+/// that it has played since its last record in the log, and clients have time to leave meanwhile anyway.
+const DRAIN_GRACE: Duration = Duration::from_secs(2);
 
 /// Shared handle of a world.
 #[derive(Debug)]
@@ -203,7 +206,7 @@ impl Handle {
             (Some(reason), None) => Some((reason, now)),
         };
         if let Some((reason, since)) = step.seen
-            && now.saturating_duration_since(since) >= GRACE
+            && now.saturating_duration_since(since) >= if draining { DRAIN_GRACE } else { GRACE }
         {
             step.given_up = Some(reason);
             self.token.cancel();
