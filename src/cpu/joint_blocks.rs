@@ -6,6 +6,7 @@
 //! and stored back after the last sweep. The overflow has no blocks: it is solved in order, joint by joint.
 
 use std::f32::consts::TAU;
+use std::mem::offset_of;
 
 use bytemuck::{Pod, Zeroable};
 
@@ -20,7 +21,8 @@ use crate::stages::solve_joints::tree::RowStore;
 use crate::threads::{Alone, Cut, RowTable, Rows, Threads};
 use crate::types::{
     BodyData, BodyState, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW, JointData, JointFrame, JointRow,
-    JointState, NONE, Pose, ROW_BY_MASS, ROW_COUNT_MASK, ROW_GEOMETRY, ROW_RANGED, ROW_ROLE, WORLD_A,
+    JointState, NONE, Pose, ROW_BY_MASS, ROW_COUNT_MASK, ROW_GEOMETRY, ROW_MOTOR, ROW_POINT, ROW_RANGED, ROW_ROLE,
+    WORLD_A,
 };
 
 /// Granularity at which a colour is shared among threads. A block takes about 100 ns.
@@ -84,9 +86,8 @@ pub struct RowBlock {
     pub goal: Lanes,
     /// Largest impulses, as [`JointRow::max_impulse`].
     pub max_impulse: Lanes,
-    /// Second goals, as [`JointRow::goal_y`].
-    pub goal_y: Lanes,
-    /// Softness coefficients, as [`JointRow::softness`].
+    /// Softness coefficients, as [`JointRow::softness`]. A motor at a point has none: its first are
+    /// [`JointRow::goal_y`].
     pub softness: [Lanes; 3],
     /// Kind of the row, as [`JointRow::kind`] without the bits that only the host uses.
     pub kind: u32,
@@ -274,7 +275,9 @@ impl JointBlock {
 /// Returns the shares that true masses are of scaled ones; 1 for the world and unused lanes.
 #[inline(always)]
 fn mass_shares(bodies: [Option<u32>; WIDTH], states: &Rows<BodyState, 4>) -> [f32; WIDTH] {
-    bodies.map(|body| body.map_or(1.0, |body| mass_share(states.get(body as usize).status)))
+    const STATUS: usize = offset_of!(BodyState, status);
+    let status = |body: u32| bytemuck::cast::<u64, [u32; 2]>(states.word(body as usize, STATUS / 8))[STATUS % 8 / 4];
+    bodies.map(|body| body.map_or(1.0, |body| mass_share(status(body))))
 }
 
 /// As [`stiffened`](crate::stages::prepare_joints::stiffened), for eight joints.
@@ -303,8 +306,8 @@ impl RowBlock {
         let ([_, goal, max_impulse, goal_y], [s_0, s_1, s_2, _]) = (half(0), half(1));
         self.goal.put(goal);
         self.max_impulse.put(max_impulse);
-        self.goal_y.put(goal_y);
-        self.softness[0].put(s_0);
+        let is_drive = self.kind & (ROW_GEOMETRY | ROW_ROLE) == ROW_POINT | ROW_MOTOR;
+        self.softness[0].put(if is_drive { goal_y } else { s_0 });
         self.softness[1].put(s_1);
         self.softness[2].put(s_2);
         rules.iter().zip(used).all(|(rule, used)| !used || rule.kind & KIND == self.kind)

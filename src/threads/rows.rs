@@ -56,6 +56,13 @@ impl<T: Pod, const W: usize> Rows<T, W> {
         bytemuck::pod_read_unaligned(bytemuck::bytes_of(&words))
     }
 
+    /// Returns one of the words of row `index`: less to load than the whole.
+    #[inline(always)]
+    #[must_use]
+    pub fn word(&self, index: usize, word: usize) -> u64 {
+        self.words[index][word].load(Ordering::Relaxed)
+    }
+
     /// Writes row `index`.
     #[inline(always)]
     pub fn set(&self, index: usize, row: T) {

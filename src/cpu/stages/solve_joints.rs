@@ -543,7 +543,7 @@ fn solve_point<S: Simd>(
         let damped = Symmetric { xx: shape.xx + k.xx * a, xy: shape.xy + k.xy * a, yy: shape.yy + k.yy * a };
         -solve_symmetric(&damped, stance.between * (f32x8::splat(simd, params.h) * stiffness) + velocity * a + kept)
     } else if rule.kind & ROW_ROLE == ROW_MOTOR {
-        let goal = Vec2x8::new(rule.goal.on(simd), rule.goal_y.on(simd));
+        let goal = Vec2x8::new(rule.goal.on(simd), rule.softness[0].on(simd));
         -solve_symmetric(&k, velocity - rotate(stance.axis, goal))
     } else if flags & USE_BIAS != 0 {
         let [bias_rate, mass_scale, impulse_scale] = rule.softness.each_ref().map(|value| value.on(simd));
