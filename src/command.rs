@@ -10,12 +10,13 @@ mod builders;
 mod joint;
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 
 use glam::Vec2;
 
 pub use joint::JointCommand;
 
-use crate::math::{rotate, rotation};
+use crate::math::{is_finite, rotate, rotation};
 use crate::population::{BodyId, JointId, Population, PopulationChange};
 use crate::scene::{Compiled, MAX_ANGLE, MAX_POSITION, MAX_VALUE, SceneError};
 use crate::types::{self, DYNAMIC, JOINT_VACANT, KINEMATIC, VACANT};
@@ -229,6 +230,19 @@ impl Command {
                 within(MAX_ANGLE, "within 100,000 rad of 0", "the angle", angle)
             }
         }
+    }
+}
+
+impl CommandError {
+    /// Checks values, each with its name, its range and the words for that.
+    ///
+    /// # Errors
+    /// The first value that is out of range.
+    pub(crate) fn check_values<const N: usize>(
+        values: [(&'static str, f32, RangeInclusive<f32>, &'static str); N],
+    ) -> Result<(), Self> {
+        let wrong = values.into_iter().find(|(_, value, range, _)| !is_finite(*value) || !range.contains(value));
+        wrong.map_or(Ok(()), |(what, value, _, limit)| Err(Self::Value { what, value, limit }))
     }
 }
 

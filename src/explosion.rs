@@ -8,11 +8,11 @@
 use glam::Vec2;
 
 use crate::command::{Command, CommandError};
-use crate::math::{cross, inv_rotate, is_finite, mul_rotation, rotate};
-use crate::query::narrow::is_placed;
+use crate::math::{cross, inv_rotate, mul_rotation, rotate};
+use crate::query::narrow::pushable_shapes;
 use crate::scene::{Compiled, MAX_POSITION, MAX_VALUE};
 use crate::stages::collide::hull::Hull;
-use crate::types::{DYNAMIC, GEOMETRY_MASK, HALF_PLANE, NO_SHAPE, Pose, SENSOR_SHAPE, ShapeData};
+use crate::types::{Pose, ShapeData};
 
 /// Distance from the centre below which the direction of a push would be noise, so that it goes to the right, m.
 const NEAREST: f32 = 1e-6;
@@ -63,8 +63,7 @@ impl Explosion {
             ("the falloff", self.falloff, 0.0..=far, "from 0 to 100 km"),
             ("the impulse per length", self.impulse_per_length, -MAX_VALUE..=MAX_VALUE, "of at most 1e15 in size"),
         ];
-        let wrong = values.into_iter().find(|(_, value, range, _)| !is_finite(*value) || !range.contains(value));
-        wrong.map_or(Ok(()), |(what, value, _, limit)| Err(CommandError::Value { what, value, limit }))
+        CommandError::check_values(values)
     }
 
     /// Returns the impulses on the bodies of a world with these poses. They are in the order of the shapes, so that
@@ -75,17 +74,9 @@ impl Explosion {
     pub fn pushes(&self, compiled: &Compiled, poses: &[Pose]) -> Result<Vec<(usize, Command)>, CommandError> {
         self.check()?;
         let mut pushes = Vec::new();
-        for shape in &compiled.shapes {
-            let kind = shape.kind & GEOMETRY_MASK;
-            if kind == NO_SHAPE || kind == HALF_PLANE || shape.kind & SENSOR_SHAPE != 0 {
-                continue;
-            }
-            let body = shape.body as usize;
-            let (Some(of), Some(pose)) = (compiled.bodies.get(body), poses.get(body)) else { continue };
-            if of.kind != DYNAMIC || shape.category & self.mask == 0 || !is_placed(pose) {
-                continue;
-            }
+        for (shape, pose) in pushable_shapes(compiled, poses, self.mask) {
             if let Some((impulse, at)) = self.push(shape, &compiled.vertices, pose) {
+                let body = shape.body as usize;
                 let point = inv_rotate(pose.rotation.into(), at - Vec2::from(pose.position));
                 let point = point + compiled.mass[body].center;
                 pushes.push((body, Command::Impulse { impulse, point: Some(point) }));

@@ -10,11 +10,11 @@
 use glam::Vec2;
 
 use crate::command::{Command, CommandError};
-use crate::math::{cross, cross_scalar, is_finite, mul_rotation, rotate};
-use crate::query::narrow::is_placed;
+use crate::math::{cross, cross_scalar, mul_rotation, rotate};
+use crate::query::narrow::pushable_shapes;
 use crate::scene::{Compiled, MAX_VALUE};
 use crate::stages::collide::hull::Hull;
-use crate::types::{ASLEEP, BodyState, DYNAMIC, GEOMETRY_MASK, HALF_PLANE, NO_SHAPE, Pose, SENSOR_SHAPE, ShapeData};
+use crate::types::{ASLEEP, BodyState, Pose, ShapeData};
 
 /// Points of an edge at which the air is measured, as shares of its length; each stands for half of it.
 const GAUSS: [f32; 2] = [0.211_324_87, 0.788_675_1];
@@ -80,34 +80,22 @@ impl Wind {
     pub(crate) fn check(&self) -> Result<(), CommandError> {
         const SIZE: &str = "of at most 1e15 in size";
         const POSITIVE: &str = "from 0 to 1e15";
-        let values = [
-            ("the velocity of the wind", self.velocity.x, -MAX_VALUE, SIZE),
-            ("the velocity of the wind", self.velocity.y, -MAX_VALUE, SIZE),
-            ("the density of the air", self.density, 0.0, POSITIVE),
-            ("the drag", self.drag, 0.0, POSITIVE),
-            ("the lift", self.lift, -MAX_VALUE, SIZE),
-        ];
-        let wrong = |value: f32, low: f32| !is_finite(value) || !(low..=MAX_VALUE).contains(&value);
-        let wrong = values.into_iter().find(|&(_, value, low, _)| wrong(value, low));
-        wrong.map_or(Ok(()), |(what, value, _, limit)| Err(CommandError::Value { what, value, limit }))
+        CommandError::check_values([
+            ("the velocity of the wind", self.velocity.x, -MAX_VALUE..=MAX_VALUE, SIZE),
+            ("the velocity of the wind", self.velocity.y, -MAX_VALUE..=MAX_VALUE, SIZE),
+            ("the density of the air", self.density, 0.0..=MAX_VALUE, POSITIVE),
+            ("the drag", self.drag, 0.0..=MAX_VALUE, POSITIVE),
+            ("the lift", self.lift, -MAX_VALUE..=MAX_VALUE, SIZE),
+        ])
     }
 
     /// Returns the impulses of one step on the bodies of a world in this state, in the order of the bodies.
     pub(crate) fn pushes(&self, compiled: &Compiled, poses: &[Pose], states: &[BodyState]) -> Vec<(usize, Command)> {
         let mut sums = vec![WindForce::default(); compiled.bodies.len()];
-        for shape in &compiled.shapes {
-            let kind = shape.kind & GEOMETRY_MASK;
-            if kind == NO_SHAPE || kind == HALF_PLANE || shape.kind & SENSOR_SHAPE != 0 {
-                continue;
-            }
+        for (shape, pose) in pushable_shapes(compiled, poses, self.mask) {
             let body = shape.body as usize;
-            let (Some(of), Some(pose), Some(state)) = (compiled.bodies.get(body), poses.get(body), states.get(body))
-            else {
-                continue;
-            };
-            let feels = of.kind == DYNAMIC && shape.category & self.mask != 0 && is_placed(pose);
-            if feels && (self.wake || state.status & ASLEEP == 0) {
-                self.press(shape, &compiled.vertices, pose, state, &mut sums[body]);
+            if self.wake || states[body].status & ASLEEP == 0 {
+                self.press(shape, &compiled.vertices, pose, &states[body], &mut sums[body]);
             }
         }
         let dt = compiled.params.dt;

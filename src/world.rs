@@ -155,7 +155,12 @@ impl World {
                 explosion.pushes(world.compiled(), &poses)?
             }
         };
-        for &(body, push) in &pushes {
+        self.push(&pushes)
+    }
+
+    /// Gives commands to bodies by their slots. Returns the number of commands.
+    fn push(&mut self, pushes: &[(usize, Command)]) -> Result<usize, WorldError> {
+        for &(body, push) in pushes {
             self.host_mut().command_slot(body, push, None)?;
         }
         Ok(pushes.len())
@@ -180,10 +185,7 @@ impl World {
                 wind.pushes(world.compiled(), &snapshot.poses, &snapshot.states)
             }
         };
-        for &(body, push) in &pushes {
-            self.host_mut().command_slot(body, push, None)?;
-        }
-        Ok(pushes.len())
+        self.push(&pushes)
     }
 
     /// Returns the events since the last call, oldest first, if the scene has them switched on

@@ -14,15 +14,34 @@ use glam::Vec2;
 
 use crate::constants::FAR;
 use crate::math::{cross, inv_rotate, is_finite, mul_rotation, right_perp, rotate};
+use crate::scene::Compiled;
 use crate::stages::bound::bound_shape;
 use crate::stages::collide::hull::{Hull, edge_of};
 use crate::stages::pair::{overlap, reaches};
-use crate::types::{Aabb, GEOMETRY_MASK, HALF_PLANE, MAX_VERTICES, Pose, Ray, Region, ShapeData};
+use crate::types::{
+    Aabb, DYNAMIC, GEOMETRY_MASK, HALF_PLANE, MAX_VERTICES, NO_SHAPE, Pose, Ray, Region, SENSOR_SHAPE, ShapeData,
+};
 
 /// Returns false if a value of the pose is NaN or infinite. Such bodies are quarantined only when the next step begins.
 pub fn is_placed(pose: &Pose) -> bool {
     let ([x, y], [cos, sin]) = (pose.position, pose.rotation);
     is_finite(x) && is_finite(y) && is_finite(cos) && is_finite(sin)
+}
+
+/// Returns the shapes that a push reaches, with the poses of their bodies: solid ones of dynamic bodies, in one of the
+/// categories.
+pub fn pushable_shapes<'a>(
+    compiled: &'a Compiled,
+    poses: &'a [Pose],
+    mask: u32,
+) -> impl Iterator<Item = (&'a ShapeData, &'a Pose)> {
+    compiled.shapes.iter().filter_map(move |shape| {
+        let kind = shape.kind & GEOMETRY_MASK;
+        let is_solid = kind != NO_SHAPE && kind != HALF_PLANE && shape.kind & SENSOR_SHAPE == 0;
+        let (of, pose) = (compiled.bodies.get(shape.body as usize)?, poses.get(shape.body as usize)?);
+        let is_pushed = is_solid && of.kind == DYNAMIC && shape.category & mask != 0 && is_placed(pose);
+        is_pushed.then_some((shape, pose))
+    })
 }
 
 /// Returns true if the filter of a query matches a shape ([`crate::stages::pair::may_meet`]).

@@ -19,6 +19,11 @@ on_every_backend!(
     a_leg_carries_a_walker,
 );
 
+/// Returns a joint that drives along an axis alone, without torque.
+fn along(axis: Vec2, velocity: Vec2, max_force: f32) -> JointKind {
+    JointKind::Velocity { axis: Some(axis), velocity, angular_velocity: 0.0, max_force, max_torque: 0.0 }
+}
+
 /// 2 N on 1 kg towards (3, 4) m/s: 2 m/s² in that direction, then a constant 5 m/s; 0.5 N·m on 1/6 kg·m²: 3 rad/s².
 fn a_velocity_joint_drives_with_limited_force(backend: Backend) {
     let mut scene = world(0.0);
@@ -55,14 +60,7 @@ fn a_velocity_joint_is_friction_in_all_directions(backend: Backend) {
     // A substep's way, h v/2, is lost.
     near("way", x.hypot(y), 6.25, 0.5 * 5.0 / 240.0 + 1e-3);
     near("direction", y / x, 4.0 / 3.0, 1e-4);
-    let along = |axis: [f32; 2]| JointKind::Velocity {
-        axis: Some(axis.into()),
-        velocity: Vec2::ZERO,
-        angular_velocity: 0.0,
-        max_force: 2.0,
-        max_torque: 0.0,
-    };
-    let [x, y] = stop(&[along([1.0, 0.0]), along([0.0, 1.0])]);
+    let [x, y] = stop(&[along(Vec2::X, Vec2::ZERO, 2.0), along(Vec2::Y, Vec2::ZERO, 2.0)]);
     near("along x", x, 9.0 / 4.0, 0.02);
     near("along y", y, 16.0 / 4.0, 0.02);
 }
@@ -71,14 +69,7 @@ fn a_velocity_joint_is_friction_in_all_directions(backend: Backend) {
 fn an_axis_leaves_the_other_one_free(backend: Backend) {
     let mut scene = world(10.0);
     let body = scene.add(block(0.0, 0.0).angular_velocity(2.0));
-    let kind = JointKind::Velocity {
-        axis: Some(Vec2::X),
-        velocity: Vec2::new(1.5, 7.0),
-        angular_velocity: 0.0,
-        max_force: 1000.0,
-        max_torque: 0.0,
-    };
-    scene.join(Joint::to_world(kind, body));
+    scene.join(Joint::to_world(along(Vec2::X, Vec2::new(1.5, 7.0), 1000.0), body));
     let mut free = world(10.0);
     free.add(block(0.0, 0.0).angular_velocity(2.0));
     let driven = backend.start(&scene).advance(60).body(0);
@@ -114,15 +105,7 @@ fn velocities_are_commanded_and_survive_snapshots(backend: Backend) {
     let body = scene.add(block(0.0, 0.0));
     scene.join(Joint::to_world(JointKind::velocity([1.0, 2.0], 0.0, 1e3, 1e3), body));
     let slow = scene.add(point(5.0, 0.0));
-    let axis = Vec2::new(0.6, 0.8);
-    let along = JointKind::Velocity {
-        axis: Some(axis),
-        velocity: Vec2::ZERO,
-        angular_velocity: 0.0,
-        max_force: 1e3,
-        max_torque: 0.0,
-    };
-    scene.join(Joint::to_world(along, slow));
+    scene.join(Joint::to_world(along(Vec2::new(0.6, 0.8), Vec2::ZERO, 1e3), slow));
     let mut sim = backend.start(&scene);
     sim.advance(10);
     near("as in the scene", sim.body(0).velocity[1], 2.0, 1e-4);

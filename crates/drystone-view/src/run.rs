@@ -587,6 +587,11 @@ fn bytes_of(snapshot: &Snapshot) -> u64 {
     tables.into_iter().sum::<usize>() as u64
 }
 
+/// Returns true if the device can time the stages of a step.
+pub fn has_timestamps(context: &Context) -> bool {
+    context.device().features().contains(wgpu::Features::TIMESTAMP_QUERY)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -731,7 +736,7 @@ mod tests {
         assert!(pieces > 30, "only {pieces} times there was a part left");
         assert_eq!(whole.steps(), parts.steps());
         // The times of its stages have arrived without a wait.
-        if context.device().features().contains(wgpu::Features::TIMESTAMP_QUERY) {
+        if has_timestamps(&context) {
             let times = parts.take_times();
             assert!(
                 times.len() > 6 && times.iter().all(|times| times.stages().iter().any(|&ms| ms > 0.0)),

@@ -7,7 +7,7 @@ use egui_plot::{Bar, BarChart, Line, Plot, PlotPoints};
 use super::super::action::Action;
 use super::super::app::App;
 use super::super::figures::{Figures, Sample};
-use super::super::run::On;
+use super::super::run::{On, has_timestamps};
 use super::{amount, count, group};
 use drystone::low_level::state::Metrics;
 use drystone::low_level::step::Stage;
@@ -226,9 +226,7 @@ impl App {
         self.wants.stages = true;
         let Some(last) = self.figures.samples.back() else {
             let why = match self.run.on() {
-                On::Gpu if !self.context.device().features().contains(wgpu::Features::TIMESTAMP_QUERY) => {
-                    "this device has no timestamps"
-                }
+                On::Gpu if !has_timestamps(&self.context) => "this device has no timestamps",
                 _ => "nothing measured yet",
             };
             ui.label(RichText::new(why).weak());
