@@ -456,7 +456,7 @@ mod tests {
         for (name, who, differ, noticed, between) in worst {
             assert!(differ < 2e-3, "{name}, {who}: {differ}");
             assert!(noticed > 5e-3, "{name}, {who}: {noticed}");
-            // The two laws differ measurably; for a joint to the world, whose place on A is of no account, they are one.
+            // The two laws differ measurably; for a joint to the world, whose place on A does not count, they are one.
             assert!(if name == "mouse" { between < 1e-9 } else { between > 4e-3 }, "{name}: {between}");
         }
     }
