@@ -42,6 +42,11 @@ fn constraint_at(slot: u32) -> Constraint {
     );
 }
 
+// The largest friction impulse of a point. Twin: `friction_limit` of src/stages/solve.rs.
+fn friction_limit(coefficient: f32, normal_impulse: f32) -> f32 {
+    return coefficient * normal_impulse;
+}
+
 // Returns the rotation of an arm since the start of the step: that of its body, unless the shape is round there
 // (ROUND_A, ROUND_B).
 fn turn_of_arm(round: u32, rotation: vec2<f32>) -> vec2<f32> {

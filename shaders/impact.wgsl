@@ -92,7 +92,8 @@ fn impact(slot: u32, row: Constraint, normal: vec2<f32>, arms: Arms, wanted: vec
         let impulse = select(impulse_1, impulse_0, end == 0u);
         let slip = dot(point_velocity(v_a, w_a, v_b, w_b, r_a, r_b), tangent) - belt;
         let held = -(effective_mass(inv, r_a, r_b, tangent) * slip);
-        let most = select(friction, kinetic, abs(held) > friction * impulse) * impulse;
+        let slides = abs(held) > friction_limit(friction, impulse);
+        let most = friction_limit(select(friction, kinetic, slides), impulse);
         let tangent_impulse = max(min(held, most), -most);
         if end == 0u {
             impulses.y = tangent_impulse;

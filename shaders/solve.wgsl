@@ -145,7 +145,7 @@ fn solve_contact(slot: u32, row: Constraint, flags_of_sweep: u32) {
 
         let held_0 = impulses.y;
         let slip_0 = dot((v_b + cross_scalar(w_b, r_b_0)) - (v_a + cross_scalar(w_a, r_a_0)), tangent) - speed;
-        let most_0 = friction * new_0;
+        let most_0 = friction_limit(friction, new_0);
         let wanted_0 = held_0 - tangent_mass_0 * slip_0;
         var hold_0 = max(min(wanted_0, most_0), -most_0);
         let drag_0 = tangent * (hold_0 - held_0);
@@ -156,7 +156,7 @@ fn solve_contact(slot: u32, row: Constraint, flags_of_sweep: u32) {
 
         let held_1 = impulses.w;
         let slip_1 = dot((v_b + cross_scalar(w_b, r_b_1)) - (v_a + cross_scalar(w_a, r_a_1)), tangent) - speed;
-        let most_1 = friction * new_1;
+        let most_1 = friction_limit(friction, new_1);
         let wanted_1 = held_1 - tangent_mass_1 * slip_1;
         var hold_1 = max(min(wanted_1, most_1), -most_1);
         let drag_1 = tangent * (hold_1 - held_1);
@@ -167,14 +167,16 @@ fn solve_contact(slot: u32, row: Constraint, flags_of_sweep: u32) {
 
         if (params.switches & KINETIC_FRICTION) != 0u && abs(wanted_0) >= most_0 + tangent_mass_0 * params.stick_speed
             && abs(wanted_1) >= most_1 + tangent_mass_1 * params.stick_speed {
-            let sliding_0 = max(min(hold_0, kinetic * new_0), -kinetic * new_0);
+            let drag_most_0 = friction_limit(kinetic, new_0);
+            let sliding_0 = max(min(hold_0, drag_most_0), -drag_most_0);
             let less_0 = tangent * (sliding_0 - hold_0);
             v_a -= less_0 * m_a;
             w_a -= i_a * cross_2d(r_a_0, less_0);
             v_b += less_0 * m_b;
             w_b += i_b * cross_2d(r_b_0, less_0);
             hold_0 = sliding_0;
-            let sliding_1 = max(min(hold_1, kinetic * new_1), -kinetic * new_1);
+            let drag_most_1 = friction_limit(kinetic, new_1);
+            let sliding_1 = max(min(hold_1, drag_most_1), -drag_most_1);
             let less_1 = tangent * (sliding_1 - hold_1);
             v_a -= less_1 * m_a;
             w_a -= i_a * cross_2d(r_a_1, less_1);

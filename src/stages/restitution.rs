@@ -26,7 +26,7 @@ use glam::Vec2;
 
 use super::color::split::Splits;
 use super::prepare::{ConstraintPoint, ContactConstraint};
-use super::solve::GAP;
+use super::solve::{GAP, friction_limit};
 use crate::constants::MIN_DETERMINANT;
 use crate::math::{cross, cross_scalar, larger, right_perp, smaller, touch_time, turned};
 use crate::types::{
@@ -250,11 +250,11 @@ fn impact(c: &ContactConstraint, surface: Option<&Surface>, motion: &mut Motion,
             slip -= surface.tangent_speed;
         }
         let held = -(point.tangent_mass * slip);
-        let mut most = c.friction * impulse;
+        let mut most = friction_limit(c.friction, impulse);
         if let Some(surface) = surface
             && held.abs() > most
         {
-            most = surface.kinetic_friction * impulse;
+            most = friction_limit(surface.kinetic_friction, impulse);
         }
         let tangent_impulse = larger(smaller(held, most), -most);
         motion.push(c, end, tangent * tangent_impulse);

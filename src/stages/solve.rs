@@ -113,7 +113,7 @@ pub fn solve_contact(
             if let Some(surface) = &surface {
                 velocity -= surface.tangent_speed;
             }
-            let most = c.friction * c.impulses[2 * end];
+            let most = friction_limit(c.friction, c.impulses[2 * end]);
             let old = c.impulses[2 * end + 1];
             let wanted = old - point.tangent_mass * velocity;
             slides &= wanted.abs() >= most + point.tangent_mass * params.stick_speed;
@@ -123,7 +123,7 @@ pub fn solve_contact(
         }
         if let Some(surface) = surface {
             for (end, point) in c.points.iter().enumerate() {
-                let most = surface.kinetic_friction * c.impulses[2 * end];
+                let most = friction_limit(surface.kinetic_friction, c.impulses[2 * end]);
                 let old = c.impulses[2 * end + 1];
                 let new = if slides { clamp(old, most) } else { old };
                 c.impulses[2 * end + 1] = new;
@@ -135,6 +135,14 @@ pub fn solve_contact(
     (state_a.velocity, state_a.angular_velocity) = (motion.v_a.into(), motion.w_a);
     (state_b.velocity, state_b.angular_velocity) = (motion.v_b.into(), motion.w_b);
     [state_a, state_b]
+}
+
+/// Returns the largest friction impulse of a point, N·s, from its coefficient of friction and its normal impulse: Coulomb's
+/// law, in sweeps and in impacts. The lanes of the CPU engine and the shaders have functions of the same name.
+#[inline]
+#[must_use]
+pub fn friction_limit(coefficient: f32, normal_impulse: f32) -> f32 {
+    coefficient * normal_impulse
 }
 
 /// Returns bias rate, mass scale, impulse scale and slop of the spring of a contact with these flags.

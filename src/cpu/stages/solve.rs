@@ -301,7 +301,7 @@ fn visit<S: Simd>(
         for point in &mut block.points {
             let (r_a, r_b) = (point.r_a.on(simd), point.r_b.on(simd));
             let mut velocity = ((v_b + cross_scalar(w_b, r_b)) - (v_a + cross_scalar(w_a, r_a))).dot(tangent);
-            let most = block.friction.on(simd) * point.normal_impulse.on(simd);
+            let most = friction_limit(block.friction.on(simd), point.normal_impulse.on(simd));
             let (old, mass) = (point.tangent_impulse.on(simd), point.tangent_mass.on(simd));
             if let Some(surface) = &surface {
                 velocity -= surface.tangent_speed.on(simd);
@@ -323,7 +323,7 @@ fn visit<S: Simd>(
             // point alone proves nothing: the point visited first is asked to hold the whole load.
             for point in &mut block.points {
                 let (r_a, r_b) = (point.r_a.on(simd), point.r_b.on(simd));
-                let most = surface.kinetic_friction.on(simd) * point.normal_impulse.on(simd);
+                let most = friction_limit(surface.kinetic_friction.on(simd), point.normal_impulse.on(simd));
                 let old = point.tangent_impulse.on(simd);
                 let new = slides.select(old.min(most).max(-most), old);
                 point.tangent_impulse.put(new);
@@ -340,4 +340,10 @@ fn visit<S: Simd>(
     let flags = block.flags;
     states_a.set_columns(0, [v_a.x, v_a.y, w_a, status_a], |lane| all_move || flags[lane] & FIXED_A == 0);
     states_b.set_columns(0, [v_b.x, v_b.y, w_b, status_b], |lane| all_move || flags[lane] & FIXED_B == 0);
+}
+
+/// [`crate::stages::solve::friction_limit`] of eight points.
+#[inline(always)]
+fn friction_limit<S: Simd>(coefficient: f32x8<S>, normal_impulse: f32x8<S>) -> f32x8<S> {
+    coefficient * normal_impulse
 }
