@@ -191,6 +191,3 @@ pub(crate) fn transforms_of(
     };
     out.extend(living(compiled, population).map(place));
 }
-
-#[cfg(test)]
-mod tests;

@@ -458,11 +458,8 @@ impl GpuWorld {
 /// Returns an initial contact capacity: 1.5 times the pairs of the scene's first step, at least four contacts per shape
 /// (a pile) and at least `least`, rounded up to a multiple of `lot`.
 fn estimate_contacts(compiled: &Compiled, least: u64, lot: u64) -> u32 {
-    let mut probe = CpuWorld::from_compiled(compiled.clone());
     // Pairs beyond the default limit of a world are not counted; the tables grow once their number is known.
-    let stages = [Stage::Quarantine, Stage::Bound, Stage::Bin, Stage::Pair];
-    let _ = stages.into_iter().try_for_each(|stage| probe.run(PlannedStage { stage, flags: 0 }));
-    let start = u64::from(probe.counters().pairs_found) * 3 / 2;
+    let start = u64::from(CpuWorld::first_pairs(compiled)) * 3 / 2;
     let pile = 4 * (u64::from(compiled.params.shape_count) + compiled.script.most.shapes as u64);
     u32::try_from(start.max(pile).max(least).next_multiple_of(lot)).unwrap_or(u32::MAX)
 }

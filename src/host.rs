@@ -35,6 +35,8 @@ mod verbs;
 
 use std::sync::{Arc, OnceLock};
 
+use glam::Vec2;
+
 pub(crate) use engine::WorldEngine;
 pub(crate) use verbs::world_verbs;
 
@@ -42,15 +44,17 @@ use crate::cancel::StepLimits;
 use crate::command::{Command, CommandError, JointCommand, forget, slot_of, wake_affected, wake_all, wake_bodies};
 use crate::event::Event;
 use crate::initial_loads::{InitialContacts, initial_contacts};
+use crate::math::rotate;
 use crate::population::{
-    BodyId, JointId, Journal, Population, PopulationChange, PropertyEffects, SavedPopulation, TimelineEffects,
-    body_of_slot, ends, joint_id,
+    BodyId, JointId, Journal, Population, PopulationChange, PropertyEffects, SavedPopulation, ShapeEffects,
+    TimelineEffects, body_of_slot, ends, joint_id, shifted,
 };
-use crate::scene::{Body, Compiled};
+use crate::scene::Compiled;
+pub(crate) use crate::scene::PartCounts;
 use crate::snapshot::{Force, Lineage, Snapshot, SnapshotError, SnapshotFileError, SnapshotMoment};
 use crate::types::{
-    self, COMMAND_ANGULAR_VELOCITY, COMMAND_JOINT_FIXED, COMMAND_VELOCITY, CommandData, JOINT_FIXED_A, JOINT_FIXED_B,
-    Pose,
+    self, COMMAND_ANGULAR_VELOCITY, COMMAND_FORCE, COMMAND_IMPULSE, COMMAND_JOINT_FIXED, COMMAND_TARGET,
+    COMMAND_TELEPORT, COMMAND_VELOCITY, CommandData, JOINT_FIXED_A, JOINT_FIXED_B, Pose,
 };
 use crate::world_error::WorldError;
 
@@ -61,25 +65,6 @@ pub(crate) type Recorder = wgpu::CommandEncoder;
 /// Command encoder of the caller, which does not exist in a build without the feature `gpu`.
 #[cfg(not(feature = "gpu"))]
 pub(crate) enum Recorder {}
-
-/// Numbers of bodies, shapes and joints.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct PartCounts {
-    /// Number of bodies.
-    pub bodies: usize,
-    /// Number of shapes of all bodies.
-    pub shapes: usize,
-    /// Number of joints.
-    pub joints: usize,
-}
-
-impl PartCounts {
-    /// Returns the numbers of bodies and their shapes, without joints.
-    #[must_use]
-    pub fn of_bodies(bodies: &[Body]) -> Self {
-        Self { bodies: bodies.len(), shapes: bodies.iter().map(|body| body.shapes.len()).sum(), joints: 0 }
-    }
-}
 
 /// State of a world that does not depend on the engine that steps it.
 #[derive(Clone, Debug)]
@@ -400,6 +385,23 @@ impl Host {
             let fixed = |flag| f32::from(u8::from(compiled.joints.joints[place as usize].flags & flag != 0));
             CommandData { value: [fixed(JOINT_FIXED_A), fixed(JOINT_FIXED_B)], ..command(COMMAND_JOINT_FIXED, place) }
         }));
+        self.asked = self.steps;
+    }
+
+    /// Wakes what the new shapes of a body affect, and moves the points of commands to it with its centre of mass.
+    fn give_shapes(&mut self, body: u32, effects: &ShapeEffects) {
+        let Self { compiled, commands, .. } = self;
+        for command in commands.iter_mut().filter(|command| !command.is_for_joint() && command.body == body) {
+            match command.kind {
+                COMMAND_TELEPORT | COMMAND_TARGET => {
+                    let arm = rotate(command.other.into(), effects.shift);
+                    command.value = (Vec2::from(command.value) + arm).into();
+                }
+                COMMAND_IMPULSE | COMMAND_FORCE => command.other = shifted(command.other, effects.shift),
+                _ => {}
+            }
+        }
+        wake_affected(compiled, &effects.change, commands);
         self.asked = self.steps;
     }
 

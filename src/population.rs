@@ -12,9 +12,10 @@ mod joints;
 mod journal;
 mod owners;
 mod property;
+mod shapes;
 mod timeline;
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
 
 use emission::Emitted;
@@ -22,6 +23,7 @@ pub use journal::{Alteration, Journal};
 use owners::Owners;
 pub(crate) use owners::{body_in_step, body_of_slot, living, owner, owner_of_shape};
 pub(crate) use property::PropertyEffects;
+pub(crate) use shapes::{ShapeEffects, shifted};
 pub(crate) use timeline::TimelineEffects;
 
 use crate::hash::Fnv;
@@ -30,8 +32,7 @@ use crate::scene::{
     check_materials_of,
 };
 use crate::types::{
-    self, DYNAMIC, GEOMETRY_MASK, JOINT_VACANT, LINK_SHAPE, MAX_LATE_PLANES, MAX_VERTICES, NO_SHAPE, ShapeData, VACANT,
-    VERTEX_COUNT_SHIFT, WORLD_A,
+    self, DYNAMIC, GEOMETRY_MASK, JOINT_VACANT, MAX_LATE_PLANES, MAX_VERTICES, ShapeData, VACANT, WORLD_A,
 };
 
 /// Id of a body: its slot, and a generation that tells it from later bodies in that slot.
@@ -120,9 +121,6 @@ pub enum PopulationError {
     /// The body is given twice.
     #[error("body {0} is given twice")]
     Twice(BodyId),
-    /// The new description has other outlines than the body.
-    #[error("body {0} must keep its outlines: to change them, remove it and add another body")]
-    Outline(BodyId),
     /// The joint does not exist or was removed.
     #[error("there is no joint {0}")]
     NoJoint(JointId),
@@ -148,6 +146,8 @@ pub(crate) struct PopulationChange {
     pub woken: BTreeSet<u32>,
     /// Slots of bodies whose constant properties changed; their poses and velocities stay.
     pub properties: BTreeSet<u32>,
+    /// Slots of bodies that have another centre of mass, and so another pose and state; they keep their island.
+    pub moved: BTreeSet<u32>,
 }
 
 impl PopulationChange {
@@ -167,10 +167,12 @@ impl PopulationChange {
                 relaid: true,
                 heads: upto(joints.exclusions.heads.len()),
                 links: upto(joints.exclusions.links.len()),
+                anchors: BTreeSet::new(),
             },
             fixed: false,
             woken: BTreeSet::new(),
             properties: BTreeSet::new(),
+            moved: BTreeSet::new(),
         }
     }
 }
@@ -192,6 +194,8 @@ pub struct Population {
     shapes: Vec<Vec<u32>>,
     free_bodies: BTreeSet<u32>,
     free_shapes: BTreeSet<u32>,
+    /// Vacant slots of shapes that still belong to a body, by the slot of the body.
+    spare_shapes: BTreeMap<u32, Vec<u32>>,
     /// First vertices of free runs of vertices, by their length.
     free_vertices: [Vec<u32>; MAX_VERTICES as usize + 1],
     /// Slots vacated since the last step: contacts of that step still refer to them.
@@ -235,6 +239,7 @@ impl Population {
             shapes,
             free_bodies: BTreeSet::new(),
             free_shapes: BTreeSet::new(),
+            spare_shapes: BTreeMap::new(),
             free_vertices: std::array::from_fn(|_| Vec::new()),
             vacated: Vec::new(),
             laid_for: compiled.shapes.len() + compiled.script.most.shapes,
@@ -376,15 +381,8 @@ impl Population {
         for (mut shape, own_vertices) in laid.shapes {
             shape.first_vertex = self.place_vertices(compiled, &own_vertices);
             self.history = self.history.bytes(bytemuck::bytes_of(&shape));
-            #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
-            let place = self.free_shapes.pop_first().unwrap_or(compiled.shapes.len() as u32);
-            if place as usize == compiled.shapes.len() {
-                self.owners.own_shape(steps, place, None, id);
-                compiled.shapes.push(shape);
-            } else {
-                self.owners.own_shape(steps, place, Some(compiled.shapes[place as usize].body), id);
-                compiled.shapes[place as usize] = shape;
-            }
+            let place = self.take_shape_slot(compiled, id, steps);
+            compiled.shapes[place as usize] = shape;
             self.shapes[slot].push(place);
             if shape.kind & GEOMETRY_MASK == types::HALF_PLANE {
                 compiled.add_plane(place);
@@ -394,6 +392,18 @@ impl Population {
         compiled.link(&self.shapes[slot]);
         change.bodies.insert(index);
         id
+    }
+
+    /// Returns the lowest free slot of a shape, which belongs to this body from now on.
+    fn take_shape_slot(&mut self, compiled: &mut Compiled, id: BodyId, steps: u64) -> u32 {
+        let place = self.free_shapes.pop_first().unwrap_or(types::u32_from(compiled.shapes.len()));
+        if place as usize == compiled.shapes.len() {
+            self.owners.own_shape(steps, place, None, id);
+            compiled.shapes.push(ShapeData::default());
+        } else {
+            self.owners.own_shape(steps, place, Some(compiled.shapes[place as usize].body), id);
+        }
+        place
     }
 
     fn place_vertices(&mut self, compiled: &mut Compiled, vertices: &[[f32; 2]]) -> u32 {
@@ -408,8 +418,7 @@ impl Population {
     }
 
     /// Replaces the description of a body, which keeps its slot and id; its joints are removed. `steps` is the number
-    /// of steps done, from the start of which a path counts its time. The outlines of its shapes stay, and so their
-    /// slots, so that contacts find their impulses of the previous step.
+    /// of steps done, from the start of which a path counts its time.
     pub(crate) fn replace(
         &mut self,
         compiled: &mut Compiled,
@@ -421,8 +430,7 @@ impl Population {
         if self.id(compiled, slot) != Some(id) {
             return Err(PopulationError::Gone(id));
         }
-        body.check(0)?;
-        check_materials_of(body, 0, compiled.materials.len())?;
+        self.check_description(compiled, slot, body)?;
         let is_other = |(index, name): (usize, &Option<String>)| index != slot && *name == body.id;
         if let Some(name) = &body.id
             && compiled.ids.iter().enumerate().any(is_other)
@@ -431,23 +439,7 @@ impl Population {
             return Err(SceneError::new("bodies[0].id", problem, "an id of its own").into());
         }
         let mut laid = Compiled::compile_body(body, id.index);
-        let outline =
-            |shape: &ShapeData| (shape.kind & (GEOMETRY_MASK | LINK_SHAPE), shape.kind >> VERTEX_COUNT_SHIFT & 0xf);
-        let places = &self.shapes[slot];
-        let is_same = |(place, (shape, _)): (&u32, &(ShapeData, Vec<[f32; 2]>))| {
-            let old = compiled.shapes.get(*place as usize);
-            old.is_some_and(|old| outline(old) == outline(shape))
-        };
-        let fits = |shapes: &[(ShapeData, Vec<[f32; 2]>)]| {
-            places.len() == shapes.len() && places.iter().zip(shapes).all(is_same)
-        };
-        if !fits(&laid.shapes) {
-            // Half planes of the scene come before its other shapes.
-            laid.shapes.sort_by_key(|(shape, _)| shape.kind & GEOMETRY_MASK != types::HALF_PLANE);
-        }
-        if !fits(&laid.shapes) {
-            return Err(PopulationError::Outline(id));
-        }
+        laid.put_planes_first();
         let mut change = PopulationChange::default();
         change.bodies.insert(id.index);
         // Sleeping bodies may rest on it, and its own island is lost.
@@ -458,24 +450,16 @@ impl Population {
         compiled.joints.update_trees(&compiled.mass, &mut change.joints);
         compiled.paths.retain(|led| led.body != id.index);
         compiled.add_path(body, id.index, steps, &mut laid.pose);
-        compiled.put_body(slot, &laid, body.id.as_deref());
-        if let Some(models) = &mut self.models {
-            models.bodies[slot] = Some(body.clone());
-        }
         // Marked, so that the history differs from that of an addition.
         self.history = self.history.bytes(b"replace").bytes(bytemuck::bytes_of(&laid.body));
         self.history = self.history.bytes(bytemuck::bytes_of(&laid.pose)).bytes(&id.index.to_le_bytes());
-        for (&place, (shape, vertices)) in self.shapes[slot].iter().zip(laid.shapes) {
-            let old = &mut compiled.shapes[place as usize];
-            let first = old.first_vertex;
-            *old = ShapeData { first_vertex: first, ..shape };
-            compiled.vertices[first as usize..][..vertices.len()].copy_from_slice(&vertices);
-            self.history = self.history.bytes(bytemuck::bytes_of(old));
-            change.shapes.insert(place);
+        let before = compiled.mass[slot].center;
+        compiled.put_body(slot, &laid, body.id.as_deref());
+        self.place_shapes(compiled, id, &laid, before, steps, &mut change);
+        if let Some(models) = &mut self.models {
+            models.bodies[slot] = Some(body.clone());
         }
-        compiled.link(&self.shapes[slot]);
         self.by_hand = true;
-        self.finish_adding(compiled, &mut change);
         Ok(change)
     }
 
@@ -509,19 +493,14 @@ impl Population {
             compiled.states[slot] = types::BodyState::default();
             compiled.mass[slot] = MassProperties::default();
             compiled.ids[slot] = None;
-            for &place in &self.shapes[slot] {
-                let shape = &mut compiled.shapes[place as usize];
-                let count = (shape.kind >> VERTEX_COUNT_SHIFT & 0xf) as usize;
-                if shape.kind & GEOMETRY_MASK == types::POLYGON {
-                    let cosines = usize::from(shape.kind & LINK_SHAPE != 0);
-                    self.free_vertices[count + cosines].push(shape.first_vertex);
-                }
-                // Half planes of the scene stay in front: their slots are not reused.
-                *shape = ShapeData { kind: NO_SHAPE, body: id.index, ..ShapeData::default() };
-                compiled.ccd_bodies[place as usize] = types::CcdBody::default();
-                change.shapes.insert(place);
+            let mut places = std::mem::take(&mut self.shapes[slot]);
+            places.extend(self.spare_shapes.remove(&id.index).into_iter().flatten());
+            for &place in &places {
+                self.release_shape(compiled, place, &mut change);
             }
-            self.shapes[slot].retain(|&place| place >= compiled.params.half_plane_count);
+            // Half planes of the scene stay in front: their slots are not reused.
+            places.retain(|&place| place >= compiled.params.half_plane_count);
+            self.shapes[slot] = places;
             change.bodies.insert(id.index);
             self.vacated.push(id.index);
         }

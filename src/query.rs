@@ -119,7 +119,7 @@ impl Query {
     /// Returns a query with the default filter: it meets all shapes whose mask has category 1. See [`Self::filter`],
     /// [`Filter::everything`].
     #[must_use]
-    pub fn new(kind: QueryKind) -> Self {
+    fn new(kind: QueryKind) -> Self {
         Self { kind, filter: Filter::default(), ignore: None }
     }
 
@@ -508,83 +508,4 @@ fn lists_of(parts: &mut [FoundInRegions], regions: usize) -> Vec<&mut [u32]> {
         }
     }
     lists
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::low_level::{CpuWorld, GpuWorld};
-    use crate::scene::samples;
-    use crate::{AdapterChoice, Context, World, WorldError};
-
-    /// Rays and regions alternating, small and large ones.
-    fn queries() -> Vec<Query> {
-        let at = |index: u16| Vec2::new(f32::from(index % 17) - 8.0, f32::from(index % 11));
-        let query = |index: u16| match index % 4 {
-            0 => Query::ray(at(index) - Vec2::X * 30.0, at(index) + Vec2::X * 30.0),
-            1 => Query::point(at(index)),
-            2 => Query::aabb(at(index) - Vec2::splat(f32::from(index % 7)), at(index) + Vec2::splat(3.0)),
-            _ => Query::overlap(Geometry::Circle { radius: 0.5 + f32::from(index % 5) }, at(index), 0.0),
-        };
-        (0..600).map(query).collect()
-    }
-
-    fn worlds() -> Vec<World> {
-        let scene = samples::pyramid(12);
-        let context = Context::new(AdapterChoice::Any).expect("a device, if only a software one");
-        vec![
-            CpuWorld::new(&scene).unwrap().into(),
-            CpuWorld::new(&scene).unwrap().with_threads(3).unwrap().into(),
-            GpuWorld::new(&context, &scene).unwrap().into(),
-        ]
-    }
-
-    #[test]
-    fn slices_come_to_the_same_as_the_whole() {
-        let queries = queries();
-        for mut world in worlds() {
-            let whole = world.query(&queries).unwrap();
-            for (effort, queries) in [(0, &queries[..40]), (1000, &queries[..]), (20_000, &queries[..])] {
-                let (mut done, mut slices) = (0, 0);
-                while done < queries.len() {
-                    let bounds = QueryBounds { effort, ..QueryBounds::default() };
-                    let part = world.query_within(&queries[done..], bounds).unwrap();
-                    assert!(!part.is_empty(), "at least the first one is answered");
-                    for index in 0..part.len() {
-                        assert_eq!(part.hit(index), whole.hit(done + index), "query {}", done + index);
-                        assert_eq!(part.found(index), whole.found(done + index), "query {}", done + index);
-                    }
-                    (done, slices) = (done + part.len(), slices + 1);
-                }
-                assert!(slices > 1, "effort {effort}: {slices}");
-            }
-        }
-    }
-
-    #[test]
-    fn the_query_that_finds_too_much_is_named() {
-        let queries = queries();
-        for mut world in worlds() {
-            let whole = world.query(&queries).unwrap();
-            let sums: Vec<usize> = (0..queries.len())
-                .scan(0, |sum, query| {
-                    *sum += whole.found(query).len();
-                    Some(*sum)
-                })
-                .collect();
-            let all = sums[queries.len() - 1];
-            for limit in [0, all / 3, all - 1] {
-                let expected = sums.iter().position(|&sum| sum > limit).unwrap();
-                let bounds = QueryBounds { found: limit, ..QueryBounds::default() };
-                match world.query_within(&queries, bounds) {
-                    Err(WorldError::TooManyFound { index, found, limit: told }) => {
-                        assert_eq!((index, found, told), (expected, sums[expected], limit));
-                    }
-                    other => panic!("{other:?}"),
-                }
-            }
-            let bounds = QueryBounds { found: all, ..QueryBounds::default() };
-            assert_eq!(world.query_within(&queries, bounds).unwrap(), whole);
-        }
-    }
 }

@@ -34,7 +34,7 @@ fn tenants(world: &mut World) -> Vec<Option<BodyId>> {
 #[test]
 fn rain_matches_box2ds_numbers() {
     let scene = catalogue::build("rain").unwrap();
-    assert_eq!((scene.bodies.len(), scene.most_bodies()), (1, 1 + 40 * 275));
+    assert_eq!((scene.bodies.len(), scene.most_parts().bodies), (1, 1 + 40 * 275));
     let mut world = World::from(cpu(&scene));
     assert_eq!(bodies(&world), 1, "before the first step there is only the ground");
     for (steps, columns) in [(1, 1), (7, 1), (8, 1), (9, 2), (16, 2), (17, 3)] {

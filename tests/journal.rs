@@ -135,11 +135,11 @@ fn a_body_is_replaced_in_its_slot(backend: Backend) {
     assert_eq!(first.snapshot().unwrap().poses[1].position, [-9.0, 3.0]);
     // A rejected replacement changes nothing.
     let before = hash(&mut first);
-    let [ball, again] = [Body::fixed(0.0, 9.0).shape(Shape::circle(0.5)), aside];
+    let [plane, again] = [Body::fixed(0.0, 9.0).shape(Shape::half_plane([0.0, 1.0], 0.0)), aside];
     let gone = BodyId { index: 1, generation: 7 };
     let second_box = first.body_id(2).unwrap();
     for (id, body, why) in
-        [(lowest, &ball, "outlines"), (gone, &again, "no body"), (second_box, &again, "another body's")]
+        [(lowest, &plane, "half planes"), (gone, &again, "no body"), (second_box, &again, "another body's")]
     {
         let error = first.replace_body(id, body).unwrap_err().to_string();
         assert!(error.contains(why), "{error}");

@@ -6,6 +6,7 @@
 mod common;
 mod support;
 
+mod body_view;
 mod capacity;
 mod chains;
 mod coloring;
@@ -40,6 +41,7 @@ mod porting;
 mod properties;
 mod queries;
 mod search;
+mod set_shapes;
 mod setters;
 mod shapes;
 mod shortcuts;

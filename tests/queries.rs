@@ -2,6 +2,7 @@
 //! the GPU against the CPU.
 
 mod oracle;
+mod slices;
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

@@ -76,6 +76,20 @@ def test_scenes_of_different_sizes_are_padded() -> None:
     assert worlds.body_counts.tolist() == [2, 3, 11] and positions[0, 1].tolist() == [0, 20]
 
 
+def test_a_body_of_one_world_gets_other_shapes() -> None:
+    worlds = batch(3, falling())
+    before = worlds.hashes().tolist()
+    worlds.set_shapes(1, 1, [{"circle": {"radius": 0.5}}, {"circle": {"radius": 0.5}, "offset": [1, 0]}])
+    assert worlds.positions[1, 1] == pytest.approx([0, 20], abs=1e-6)
+    worlds.step(100)
+    after = worlds.hashes().tolist()
+    assert before[0] == before[1] and after[0] == after[2] != after[1]
+    with pytest.raises(ValueError, match="shapes.*at least one shape"):
+        worlds.set_shapes(1, 1, [])
+    with pytest.raises(KeyError):
+        worlds.set_shapes(1, 9, [{"circle": {"radius": 0.5}}])
+
+
 def test_forces_act_until_they_are_changed() -> None:
     worlds = batch(4, free())
     thrust = np.array([[1, 0], [2, 0], [3, 0], [0, 4]], dtype=np.float32)

@@ -290,6 +290,35 @@ def test_properties_change_while_it_runs(tmp_path: Path) -> None:
         made.set([7], friction=1)
 
 
+def test_a_body_gets_other_shapes() -> None:
+    scene = ds.Scene("space", gravity=(0, 0))
+    scene.add(ds.Body.dynamic(1, 2).angular_velocity(1).half_box(0.5, 0.5).id("box"))
+    made = world(scene)
+    made.step(20)
+    position = made.body("box").position
+    made.set_shapes("box", ds.Body.dynamic().half_box(0.5, 0.5).circle(0.5, offset=(1, 0), density=2))
+    grown = made.body("box")
+    area = 1 + 2 * np.pi / 4
+    assert grown.mass == pytest.approx(area) and grown.position == pytest.approx(position, abs=1e-5)
+    resumed = ds.World.load(made.save(), backend="cpu")
+    made.step(10)
+    resumed.step(10)
+    assert resumed.hash() == made.hash()
+    made.set_shapes(0, [{"circle": {"radius": 0.25}}])
+    assert made.body(0).mass == pytest.approx(np.pi / 16)
+    calls: list[tuple[Any, str]] = [
+        ([], "shapes.*at least one shape"),
+        ([{"circle": {"radius": -1}}], r"shapes.*shapes\[0\].circle.radius.*is -1"),
+        ({"circle": {"radius": 1}}, "shapes: is dict"),
+        ([{"circle": {"radius": np.nan}}], "shapes.*radius.*is nan"),
+    ]
+    for shapes, message in calls:
+        with pytest.raises(ValueError, match=message):
+            made.set_shapes(0, shapes)
+    with pytest.raises(KeyError):
+        made.set_shapes(7, [{"circle": {"radius": 1}}])
+
+
 def test_a_joint_gets_a_motor() -> None:
     scene = ds.Scene("wheel", gravity=(0, 0))
     scene.add(ds.Body.dynamic(0, 0).circle(1).id("wheel"))

@@ -9,7 +9,7 @@ use crate::scene::{Compiled, JointTable};
 use crate::snapshot::Snapshot;
 use crate::step::plan;
 use crate::threads::Rows;
-use crate::types::{Aabb, BodyMotion, JointFrame, Pose, VACANT};
+use crate::types::{Aabb, BodyMotion, BodyState, JointFrame, Pose, VACANT};
 use crate::world_error::WorldError;
 
 impl WorldEngine for CpuWorld {
@@ -28,6 +28,14 @@ impl WorldEngine for CpuWorld {
     fn stays_by(&self, slot: usize, command: Command) -> Option<Pose> {
         // Only this engine can: for others looking at the body would cost a readback.
         matches!(command, Command::Teleport { .. }).then(|| self.body_in(slot)).flatten()?.stays_by(command)
+    }
+
+    fn present(&mut self, slot: usize) -> Result<(Pose, BodyState), WorldError> {
+        // The goals of joints are in the host's tables alone.
+        if self.host.limits.has_given_up() {
+            return Err(WorldError::Cancelled);
+        }
+        Ok((self.bodies.poses[slot], self.bodies.states.get(slot)))
     }
 
     fn has_room_for(&self, _: PartCounts) -> bool {
@@ -66,6 +74,10 @@ impl WorldEngine for CpuWorld {
             if settings.sleep && bodies[slot].kind != VACANT {
                 self.sleep.islands[slot] = index;
             }
+        }
+        for &index in &change.moved {
+            self.bodies.poses[index as usize] = poses[index as usize];
+            self.bodies.states.set(index as usize, states[index as usize]);
         }
         let JointTable { joints, rows, states, .. } = joints;
         self.joints.frames.resize(joints.len(), JointFrame::default());

@@ -57,6 +57,15 @@ impl CpuWorld {
         Ok(())
     }
 
+    /// Returns the number of pairs that the first step finds; 0 if they are more than the default limit of a world.
+    pub(crate) fn first_pairs(compiled: &Compiled) -> u32 {
+        let mut world = Self::from_compiled(compiled.clone());
+        world.begin_bodies(Stage::Quarantine);
+        let search = [Stage::Bound, Stage::Bin, Stage::Pair];
+        let _ = search.into_iter().try_for_each(|stage| world.find_contacts(stage));
+        world.counters.pairs_found
+    }
+
     /// Runs the stages before the search for contacts.
     fn begin_bodies(&mut self, stage: Stage) {
         let Self { threads, bodies: tables, sleep: sleepers, joints: joint_tables, counters, .. } = self;

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::engine::{Engine, part_bytes};
 use super::memory::TABLES;
 use super::memory::{Features, Group, Sizes};
-use crate::host::PartCounts;
+use crate::scene::PartCounts;
 use crate::scene::{Compiled, MAX_ROWS};
 use crate::types::{Constraint, Counters, EventData, MAX_VERTICES, OVERFLOW_CONTACTS};
 use crate::world_error::WorldError;

@@ -4,11 +4,11 @@
 use super::{Host, HostBackup, PartCounts, Recorder, Rewound, Untaken};
 use crate::command::{Command, drop_commands_to, drop_commands_to_joints, wake_affected};
 use crate::initial_loads::InitialContacts;
-use crate::population::{BodyId, JointId, Journal, PopulationChange};
-use crate::scene::{Body, Joint, Property, check_gravity};
+use crate::population::{BodyId, JointId, Journal, PopulationChange, PopulationError};
+use crate::scene::{Body, Joint, Property, Shape, check_gravity};
 use crate::snapshot::Snapshot;
 use crate::state::max_speed;
-use crate::types::Pose;
+use crate::types::{BodyState, Pose};
 use crate::world_error::WorldError;
 
 /// Interface between the host and the tables of a world, on the CPU or on a device. Changes on a device take effect
@@ -175,11 +175,10 @@ pub(crate) trait WorldEngine {
         self.follow(&change, None)
     }
 
-    /// Replaces the description of a body. It keeps its id and outlines; its joints are removed.
+    /// Replaces the description of a body. It keeps its id; its joints are removed.
     ///
     /// # Errors
-    /// The body does not exist or was removed; a value is out of range; the outlines differ; or the tables do not fit
-    /// the device.
+    /// The body does not exist or was removed; a value is out of range; or the tables do not fit the device.
     fn replace_body(&mut self, id: BodyId, body: &Body) -> Result<(), WorldError> {
         // The new description may need buffers for features that the world did not use.
         let backup = self.is_limited().then(|| self.host().backup());
@@ -194,6 +193,40 @@ pub(crate) trait WorldEngine {
         drop_commands_to(&mut host.commands, id.index);
         host.let_go(&change);
         self.follow(&change, None)
+    }
+
+    /// Returns pose and state of the body in a slot, after the host's copies of joint goals were brought up to date.
+    /// Waits for the device.
+    ///
+    /// # Errors
+    /// If the device is lost, or a step was given up.
+    fn present(&mut self, slot: usize) -> Result<(Pose, BodyState), WorldError> {
+        let now = self.snapshot()?;
+        now.put_goals(&mut self.host_mut().compiled.joints);
+        Ok((now.poses[slot], now.states[slot]))
+    }
+
+    /// Replaces the shapes of a body, which keeps its place, velocity and joints. Waits for the device.
+    ///
+    /// # Errors
+    /// The body does not exist or was removed; a shape is refused; or the tables do not fit the device.
+    fn set_shapes(&mut self, id: BodyId, shapes: &[Shape]) -> Result<(), WorldError> {
+        let slot = id.index as usize;
+        if self.host().body_id(slot) != Some(id) {
+            return Err(PopulationError::Gone(id).into());
+        }
+        let now = self.present(slot)?;
+        let backup = self.is_limited().then(|| self.host().backup());
+        let host = self.host_mut();
+        host.keep_origin();
+        let steps = host.steps;
+        let (compiled, population) = host.scene_and_population();
+        let effects = population.set_shapes(compiled, id, shapes, steps, Some(now))?;
+        self.make_room_or_undo(backup, None)?;
+        let host = self.host_mut();
+        host.mark_changed_by_hand();
+        host.give_shapes(id.index, &effects);
+        self.follow(&effects.change, None)
     }
 
     /// Sets properties of bodies, all or none.

@@ -68,6 +68,7 @@ impl Population {
             Alteration::RemoveBodies(ids) => self.remove(compiled, ids).map(drop),
             Alteration::ReplaceBody(id, body) => self.replace(compiled, *id, body, steps).map(drop),
             Alteration::SetProperties(properties) => self.set(compiled, properties).map(drop),
+            Alteration::SetShapes(id, shapes) => self.set_shapes(compiled, *id, shapes, steps, None).map(drop),
             Alteration::AddJoints(joints) => self.add_joints(compiled, joints).map(drop),
             Alteration::AddJointsBetween(joints) => {
                 let joints = self.between(compiled, joints)?;

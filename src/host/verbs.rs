@@ -70,13 +70,13 @@ macro_rules! world_verbs {
             self.with_engine(|engine| engine.remove_bodies(ids))
         }
 
-        /// Replaces the description of a body from the next step on: position, velocity, material, mass, type or name.
-        /// It keeps its id, its slot and the kinds of outlines of its shapes, whose measures may differ; its joints are
-        /// removed. All bodies wake. This does not wait for a device.
+        /// Replaces the description of a body from the next step on: position, velocity, shapes, material, mass, type
+        /// or name. It keeps its id and its slot; its joints are removed. All bodies wake. This does not wait for a
+        /// device.
         ///
         /// # Errors
-        /// The body does not exist or was removed; a value is out of range; an outline is of another kind or has
-        /// another number of corners; or the world no longer fits the device. Then nothing has changed.
+        /// The body does not exist or was removed; a value is out of range; it has more or fewer half planes than
+        /// before; or the world no longer fits the device. Then nothing has changed.
         pub fn replace_body(
             &mut self,
             id: $crate::population::BodyId,
@@ -109,6 +109,39 @@ macro_rules! world_verbs {
             properties: &[($crate::population::BodyId, $crate::scene::Property)],
         ) -> Result<(), $crate::world_error::WorldError> {
             self.with_engine(|engine| engine.set(properties))
+        }
+
+        /// Replaces the shapes of a body from the next step on: adds some, removes some, or changes their outline,
+        /// density or material. The body keeps its place, its velocity and its joints, and shapes that are as before
+        /// keep their contacts. Mass, centre of mass and moment of inertia follow from the shapes, except those that
+        /// were given for the body. It wakes. If it is static or kinematic, what touches it wakes; and if one of its
+        /// shapes goes or changes, all bodies do. On a GPU this waits for the device.
+        ///
+        /// ```
+        /// use drystone::{Body, Scene, Shape, World};
+        ///
+        /// let mut scene = Scene::new("hammer");
+        /// let handle = Shape::half_box(1.0, 0.1);
+        /// let hammer = scene.add(Body::dynamic(0.0, 5.0).shape(handle.clone()));
+        /// let mut world = World::new(&scene)?;
+        /// world.step()?;
+        /// let head = Shape::half_box(0.2, 0.4).offset(1.0, 0.0).density(8.0);
+        /// world.set_shapes(hammer, &[handle, head])?;
+        /// assert!(world.body(hammer).is_ok_and(|body| body.local_center().x > 0.8));
+        /// # Ok::<(), drystone::WorldError>(())
+        /// ```
+        ///
+        /// # Errors
+        /// The body does not exist or was removed; there are no shapes, a value is out of range, or the body cannot
+        /// have the shape; there are more or fewer half planes than before; or the world no longer fits the device.
+        /// Then nothing has changed.
+        pub fn set_shapes(
+            &mut self,
+            body: impl Into<$crate::population::BodyId>,
+            shapes: &[$crate::scene::Shape],
+        ) -> Result<(), $crate::world_error::WorldError> {
+            let body = body.into();
+            self.with_engine(|engine| engine.set_shapes(body, shapes))
         }
 
         /// Adds joints to the running world, all or none. They act from the next step on. Their bodies are given by

@@ -8,7 +8,7 @@
 use glam::Vec2;
 
 use super::{BodyId, JointId};
-use crate::scene::{Body, Joint, Property};
+use crate::scene::{Body, Joint, Property, Shape};
 
 /// A change by hand.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,6 +21,8 @@ pub enum Alteration {
     ReplaceBody(BodyId, Box<Body>),
     /// [`World::set_all`](crate::World::set_all).
     SetProperties(Vec<(BodyId, Property)>),
+    /// [`World::set_shapes`](crate::World::set_shapes).
+    SetShapes(BodyId, Vec<Shape>),
     /// [`World::add_joints`](crate::World::add_joints).
     AddJoints(Vec<Joint>),
     /// [`World::add_joints_between`](crate::World::add_joints_between).

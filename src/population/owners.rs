@@ -116,3 +116,32 @@ pub(crate) fn living<'a>(
         BodyId { index, generation }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scene::{Body, Scene, Shape};
+
+    /// Late events find their bodies: the lookup alone, without the timing of a device.
+    #[test]
+    fn slots_that_were_given_out_again_are_known_by_step() {
+        let mut scene = Scene::new("slots");
+        let hammer = scene.add(Body::dynamic(0.0, 6.0).shape(Shape::half_box(0.2, 0.5)));
+        let mut compiled = Compiled::new(&scene).unwrap();
+        let mut population = Population::new(&compiled);
+        let ball = Body::dynamic(4.0, 0.5).shape(Shape::circle(0.5));
+        let old = BodyId::from(hammer);
+        population.remove(&mut compiled, &[old]).unwrap();
+        population.stepped();
+        let (ids, _) = population.add(&mut compiled, &[ball], 5).unwrap();
+        let (new, shape) = (ids[0], 0);
+        for (step, expected) in [(0, old), (4, old), (5, new), (9, new)] {
+            assert_eq!(owner_of_shape(&compiled, Some(&population), shape, step), Some(expected), "step {step}");
+            assert_eq!(body_in_step(&compiled, Some(&population), 0, step), Some(expected), "step {step}");
+        }
+        population.forget_owners(4);
+        assert_eq!(body_in_step(&compiled, Some(&population), 0, 4), Some(old), "still needed for that step");
+        population.forget_owners(5);
+        assert_eq!(body_in_step(&compiled, Some(&population), 0, 4), Some(new), "forgotten");
+    }
+}

@@ -112,8 +112,9 @@ impl Population {
                 let inertia = (f64::from(traits.mass.inertia) * scale) as f32;
                 traits.mass =
                     MassProperties { mass, inertia: if scale.is_finite() { inertia } else { 0.0 }, ..traits.mass };
+                traits.has_own_mass = true;
             }
-            Property::Inertia(inertia) => traits.mass.inertia = inertia,
+            Property::Inertia(inertia) => (traits.mass.inertia, traits.has_own_inertia) = (inertia, true),
             Property::FixedRotation(is_fixed) => traits.fixed_rotation = is_fixed,
             Property::Bullet(is_bullet) => traits.bullet = is_bullet,
             Property::CanSleep(can_sleep) => body.can_sleep = u32::from(can_sleep),

@@ -266,17 +266,34 @@ impl EmitterScript {
     }
 }
 
-impl Scene {
-    /// Returns the most bodies that there are at a time, including those of emitters.
-    #[must_use]
-    pub fn most_bodies(&self) -> usize {
-        self.bodies.len().saturating_add(most(&self.emitters, false).bodies)
-    }
+/// Numbers of bodies, shapes and joints.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PartCounts {
+    /// Number of bodies.
+    pub bodies: usize,
+    /// Number of shapes of all bodies.
+    pub shapes: usize,
+    /// Number of joints.
+    pub joints: usize,
+}
 
-    /// Returns the most shapes that there are at a time, including those of emitters.
+impl PartCounts {
+    /// Returns the numbers of bodies and their shapes, without joints.
     #[must_use]
-    pub fn most_shapes(&self) -> usize {
-        let own: usize = self.bodies.iter().map(|body| body.shapes.len()).sum();
-        own.saturating_add(most(&self.emitters, false).shapes)
+    pub fn of_bodies(bodies: &[Body]) -> Self {
+        Self { bodies: bodies.len(), shapes: bodies.iter().map(|body| body.shapes.len()).sum(), joints: 0 }
+    }
+}
+
+impl Scene {
+    /// Returns the most bodies, shapes and joints that there are at a time, including those of emitters.
+    #[must_use]
+    pub fn most_parts(&self) -> PartCounts {
+        let (own, emitted) = (PartCounts::of_bodies(&self.bodies), most(&self.emitters, false));
+        PartCounts {
+            bodies: own.bodies.saturating_add(emitted.bodies),
+            shapes: own.shapes.saturating_add(emitted.shapes),
+            joints: self.joints.len().saturating_add(emitted.joints),
+        }
     }
 }

@@ -93,6 +93,8 @@ pub(crate) struct JointChange {
     pub heads: BTreeSet<u32>,
     /// Changed rows of [`PairExclusions::links`].
     pub links: BTreeSet<u32>,
+    /// Slots of joints that have other anchors; their states and rows stay.
+    pub anchors: BTreeSet<u32>,
 }
 
 impl JointTable {
@@ -368,6 +370,24 @@ impl JointTable {
         }
         self.trees = trees;
         self.lay_out_again(change);
+    }
+
+    /// Shifts the anchors of the joints of a body, whose centre of mass has moved by `shift` in its frame, m.
+    pub(crate) fn shift_anchors(&mut self, body: u32, shift: Vec2, change: &mut JointChange) {
+        if shift == Vec2::ZERO {
+            return;
+        }
+        for place in self.of_bodies(&BTreeSet::from([body])) {
+            let joint = &mut self.joints[place as usize];
+            if joint.body_b == body {
+                joint.anchor_b = (Vec2::from(joint.anchor_b) - shift).into();
+            }
+            if joint.body_a == body && joint.flags & WORLD_A == 0 {
+                joint.anchor_a = (Vec2::from(joint.anchor_a) - shift).into();
+                self.bases.entry(place).and_modify(|base| *base -= shift);
+            }
+            change.anchors.insert(place);
+        }
     }
 
     /// Returns the number of trees of hinges.

@@ -24,14 +24,14 @@ pub(crate) use check::material::check_materials_of;
 pub(crate) use check::shape::{check_geometry, check_kinetic_friction, check_shape};
 pub(crate) use check::{ANGLE, POSITION, SPAN, SPIN, VELOCITY, check_count, check_gravity, check_new_joints, show};
 pub use check::{MAX_ANGLE, MAX_BODIES, MAX_EMITTERS, MAX_JOINTS, MAX_POSITION, MAX_SHAPES, MAX_VALUE, SceneError};
-pub(crate) use compile::body::DynamicTraits;
+pub(crate) use compile::body::{CompiledBody, DynamicTraits};
 pub use compile::mass::MassProperties;
 pub(crate) use compile::mass::dynamic_mass;
 pub(crate) use compile::shape::{Outline, flatten_shape};
 pub use compile::{Compiled, PathBody};
-pub use emitter::Emitter;
 #[cfg(feature = "gpu")]
 pub(crate) use emitter::MAX_ROWS;
+pub use emitter::{Emitter, PartCounts};
 pub use joint::{Joint, JointKind, Motor, Spring};
 pub(crate) use joint_table::JointChange;
 pub use joint_table::{JointTable, PairExclusions};

@@ -137,8 +137,8 @@ pub fn solve_contact(
     [state_a, state_b]
 }
 
-/// Returns the largest friction impulse of a point, N·s, from its coefficient of friction and its normal impulse: Coulomb's
-/// law, in sweeps and in impacts. The lanes of the CPU engine and the shaders have functions of the same name.
+/// Returns the largest friction impulse of a point, N·s, from its coefficient of friction and its normal impulse:
+/// Coulomb's law, in sweeps and in impacts. The lanes of the CPU engine and the shaders have functions of this name.
 #[inline]
 #[must_use]
 pub fn friction_limit(coefficient: f32, normal_impulse: f32) -> f32 {

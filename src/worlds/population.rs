@@ -3,7 +3,7 @@
 use super::{BatchEngine, WorldBatch};
 use crate::cpu::CpuWorld;
 use crate::population::{BodyId, JointId};
-use crate::scene::{Body, Compiled, Joint, Property, Scene};
+use crate::scene::{Body, Compiled, Joint, Property, Scene, Shape};
 use crate::snapshot::Snapshot;
 use crate::world_error::WorldError;
 
@@ -37,6 +37,15 @@ impl WorldBatch {
     /// There is no such world; those of [`World::set`](crate::World::set), of the first property that is refused.
     pub fn set_all(&mut self, world: usize, properties: &[(BodyId, Property)]) -> Result<(), WorldError> {
         self.in_world(world, |engine| engine.set(properties))?
+    }
+
+    /// Replaces the shapes of a body of a world, which keeps its place, its velocity and its joints, as
+    /// [`World::set_shapes`](crate::World::set_shapes). On a GPU this waits for the device.
+    ///
+    /// # Errors
+    /// There is no such world; those of [`World::set_shapes`](crate::World::set_shapes).
+    pub fn set_shapes(&mut self, world: usize, body: BodyId, shapes: &[Shape]) -> Result<(), WorldError> {
+        self.in_world(world, |engine| engine.set_shapes(body, shapes))?
     }
 
     /// Removes bodies and their joints from a world, all or none. This does not wait for a device.

@@ -52,7 +52,7 @@ pub fn run(options: &ScenesOptions) -> Result<(), Failure> {
     let text = if destination.extension() == "ron" { file::write_ron(&scene) } else { file::write_json(&scene) };
     destination.fill(text.as_bytes())?;
     let files = output::publish(vec![destination])?;
-    console::print(&format!("wrote {}: {}\n", files.join(", "), count(scene.most_bodies() as u64, "body")))
+    console::print(&format!("wrote {}: {}\n", files.join(", "), count(scene.most_parts().bodies as u64, "body")))
 }
 
 /// Last line of a list.

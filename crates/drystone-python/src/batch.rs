@@ -19,7 +19,7 @@ use crate::contacts::ContactColumns;
 use crate::loads::{LoadArray, LoadChange, LoadKind, loads_of};
 use crate::picture::{PictureSize, picture_of_view};
 use crate::rays::{HitColumns, queries};
-use crate::scene::{SceneHandle, parse_body, parse_properties};
+use crate::scene::{SceneHandle, parse_body, parse_properties, parse_shapes};
 use crate::touches::Touches;
 
 /// Worlds of a batch, and the values of their bodies that were read last.
@@ -659,6 +659,15 @@ impl BatchHandle {
             let ids = ids.into_iter().map(|(index, generation)| BodyId { index, generation });
             let all: Vec<_> = ids.flat_map(|id| properties.iter().map(move |&property| (id, property))).collect();
             Ok(owned.worlds.set_all(world, &all)?)
+        })?)
+    }
+
+    /// Replaces the shapes of a body of a world, a list in JSON.
+    fn set_shapes(&self, py: Python<'_>, world: usize, id: (u32, u32), text: &str) -> PyResult<()> {
+        Ok(self.change(py, |owned| {
+            let materials = owned.worlds.compiled(world).map_or(&[][..], |compiled| &compiled.materials);
+            let shapes = parse_shapes(text, materials)?;
+            Ok(owned.worlds.set_shapes(world, BodyId { index: id.0, generation: id.1 }, &shapes)?)
         })?)
     }
 

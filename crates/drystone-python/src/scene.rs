@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use drystone::{Body, Geometry, Joint, NamedMaterial, Property, Scene};
+use drystone::{Body, Geometry, Joint, NamedMaterial, Property, Scene, Shape};
 use drystone_scenes::catalogue::{self, CatalogueError};
 use drystone_scenes::file::{self, FileErrorKind};
 use pyo3::exceptions::PyFileNotFoundError;
@@ -93,6 +93,14 @@ pub fn parse_body(text: &str, materials: &[NamedMaterial]) -> Result<Body, CallE
     let whole = format!("{{\"version\":1,\"materials\":{materials},\"bodies\":[{text}]}}");
     let scene = within(file::parse(&whole, "body.json"), "bodies[0]")?;
     scene.bodies.into_iter().next().ok_or(CallError::Broken)
+}
+
+/// Parses the shapes of a body, a list in JSON, which may name these materials.
+///
+/// # Errors
+/// The first value that is not valid. Its path begins with `shapes`.
+pub fn parse_shapes(text: &str, materials: &[NamedMaterial]) -> Result<Vec<Shape>, CallError> {
+    Ok(parse_body(&format!("{{\"type\":\"static\",\"shapes\":{text}}}"), materials)?.shapes)
 }
 
 /// Parses the outline of a shape, JSON, as a shape of a scene file.

@@ -23,7 +23,7 @@ use crate::contacts::ContactColumns;
 use crate::outlines::OutlineColumns;
 use crate::picture::{Film, PictureSize, picture};
 use crate::rays::{AllHitColumns, Gait, HitColumns, MovedColumns, casts, ignoring, movers, queries, queries_for_all};
-use crate::scene::{SceneHandle, parse_body, parse_joint, parse_properties, parse_shape};
+use crate::scene::{SceneHandle, parse_body, parse_joint, parse_properties, parse_shape, parse_shapes};
 
 /// Body as Python gets it: id, type, name, position, angle, velocity, angular velocity, centre of mass, mass, moment of
 /// inertia, awake.
@@ -474,6 +474,17 @@ impl WorldHandle {
                 ids.flat_map(|id| properties.iter().map(move |&property| (id, property))).collect();
             owned.world.set_all(&all)?;
             owned.note(Alteration::SetProperties(all));
+            Ok(())
+        })?)
+    }
+
+    /// Replaces the shapes of a body, a list in JSON.
+    fn set_shapes(&self, py: Python<'_>, id: (u32, u32), text: &str) -> PyResult<()> {
+        let id = body_of(id);
+        Ok(self.change(py, |owned| {
+            let shapes = parse_shapes(text, &owned.world.compiled().materials)?;
+            owned.world.set_shapes(id, &shapes)?;
+            owned.note(Alteration::SetShapes(id, shapes));
             Ok(())
         })?)
     }

@@ -75,7 +75,7 @@ fn built_if_small(entry: &Entry, parameter: &Parameter, value: f64) -> Option<Sc
     let count = entry.body_count(&given).ok()?;
     (count <= SMALL).then(|| {
         let scene = entry.build(&given).unwrap_or_else(|error| panic!("{}: {error}", entry.name));
-        assert_eq!(scene.most_bodies() as u64, count, "{}", scene.name);
+        assert_eq!(scene.most_parts().bodies as u64, count, "{}", scene.name);
         scene
     })
 }
@@ -104,7 +104,7 @@ fn every_scene_builds_with_defaults_and_at_both_ends_of_each_range() {
         assert!(!entry.summary.is_empty() && !entry.source.is_empty() && entry.steps > 0, "{}", entry.name);
         let scene = build(entry.name);
         assert_eq!(scene.name, entry.name);
-        assert_eq!(scene.most_bodies() as u64, entry.body_count(&[]).unwrap(), "{}", entry.name);
+        assert_eq!(scene.most_parts().bodies as u64, entry.body_count(&[]).unwrap(), "{}", entry.name);
         assert_sound(&scene);
         let mut names = HashSet::new();
         for parameter in entry.parameters {

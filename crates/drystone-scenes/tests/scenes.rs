@@ -380,7 +380,7 @@ fn emitters_are_read_and_written() {
     let second = Emitter::new([Body::dynamic(0.0, 0.0).shape(Shape::circle(2.0))]);
     assert_eq!(scene.emitters, [first, second]);
     // Two batches of two, and one of one.
-    assert_eq!(scene.most_bodies(), 1 + 2 * 2 + 1);
+    assert_eq!(scene.most_parts().bodies, 1 + 2 * 2 + 1);
     assert_eq!(file::parse(&file::write_json(&scene), "json").as_ref(), Ok(&scene));
     assert_eq!(file::parse(&file::write_ron(&scene), "ron").as_ref(), Ok(&scene));
     let schema = schema();
@@ -458,7 +458,7 @@ fn emitters_are_read_and_written() {
         let text = json.replace(from, to);
         if says.is_empty() {
             // The smallest of the limits counts.
-            assert_eq!(file::parse(&text, "json").expect("large numbers").most_bodies(), 1 + 2 * 2 + 1);
+            assert_eq!(file::parse(&text, "json").expect("large numbers").most_parts().bodies, 1 + 2 * 2 + 1);
             continue;
         }
         let error = file::parse(&text, "json").expect_err(says).to_string();

@@ -15,7 +15,7 @@ use drystone::low_level::scene::Compiled;
 use drystone::low_level::step::Stage;
 use drystone::{Answers, Query, QueryBounds};
 use drystone::{Body, Joint};
-use drystone::{BodyId, JointId, Property};
+use drystone::{BodyId, JointId, Property, Shape};
 use drystone::{CancelToken, World, WorldError};
 use drystone::{Command, CommandError, JointCommand};
 
@@ -75,6 +75,12 @@ impl Hosted {
             self.move_out()?;
         }
         Ok(())
+    }
+
+    /// Moves the world out of its pool if that has no room for the shapes that a body has more than now.
+    fn move_out_for_shapes(&mut self, id: BodyId, shapes: &[Shape]) -> Result<(), WorldError> {
+        let own = self.compiled().shapes.iter().filter(|shape| shape.body == id.index).count();
+        self.move_out_for(PartCounts { shapes: shapes.len().saturating_sub(own), ..PartCounts::default() })
     }
 
     /// Returns an error if the world's device is lost.
@@ -150,7 +156,13 @@ impl Hosted {
     }
 
     pub fn replace_body(&mut self, id: BodyId, body: &Body) -> Result<(), WorldError> {
+        self.move_out_for_shapes(id, &body.shapes)?;
         either!(self, world => world.replace_body(id, body))
+    }
+
+    pub fn set_shapes(&mut self, id: BodyId, shapes: &[Shape]) -> Result<(), WorldError> {
+        self.move_out_for_shapes(id, shapes)?;
+        either!(self, world => world.set_shapes(id, shapes))
     }
 
     pub fn set_all(&mut self, properties: &[(BodyId, Property)]) -> Result<(), WorldError> {

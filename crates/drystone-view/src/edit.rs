@@ -282,6 +282,7 @@ impl Edit {
                     Alteration::AddBodies(bodies) => world.add_bodies(bodies).map(drop),
                     Alteration::RemoveBodies(ids) => world.remove_bodies(ids),
                     Alteration::ReplaceBody(id, body) => world.replace_body(*id, body),
+                    Alteration::SetShapes(id, shapes) => world.set_shapes(*id, shapes),
                     Alteration::SetProperties(properties) => world.set_all(properties),
                     Alteration::AddJoints(joints) => world.add_joints(joints).map(drop),
                     Alteration::AddJointsBetween(joints) => world.add_joints_between(joints).map(drop),

@@ -12,7 +12,7 @@ from . import _arguments as arguments
 from . import _drystone
 from .errors import ArgumentError, SceneError
 from .results import BodyId, Contacts, Hits, contacts_of, hits_of
-from .scene import Body, Scene, SceneSource, body_text, native_scene, scene_error
+from .scene import Body, Scene, SceneSource, body_text, native_scene, scene_error, shapes_text
 from .world import _backend, _bytes, filter_bits, properties_text, ray_array
 
 if TYPE_CHECKING:
@@ -360,6 +360,15 @@ class Batch:
             self._native.set(self._index(world), [(id.index, id.generation)], text)
         except SceneError as error:
             raise scene_error(error, "properties") from None
+
+    def set_shapes(self, world: int, body: int | BodyId, shapes: Body | Sequence[Mapping[str, Any]]) -> None:
+        """Replaces the shapes of a body of a world, as `World.set_shapes`."""
+        id = body if isinstance(body, BodyId) else BodyId(arguments.whole("body", body, 0, 2**32 - 1))
+        text = shapes_text(shapes)
+        try:
+            self._native.set_shapes(self._index(world), (id.index, id.generation), text)
+        except SceneError as error:
+            raise scene_error(error, "shapes") from None
 
     def remove_body(self, world: int, body: int | BodyId) -> None:
         """Removes a body of a world and its joints, by its index in the scene or its id."""

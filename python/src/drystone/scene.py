@@ -271,6 +271,17 @@ def body_text(body: Body | Mapping[str, Any]) -> str:
     return _text(body.to_dict() if isinstance(body, Body) else _plain(body), "body")
 
 
+def shapes_text(shapes: Body | Sequence[Mapping[str, Any]]) -> str:
+    """Returns shapes of a body as JSON."""
+    if isinstance(shapes, Body):
+        return _text(shapes.to_dict().get("shapes", []), "shapes")
+    if isinstance(shapes, (str, Mapping)) or not isinstance(shapes, Sequence):
+        raise ArgumentError("shapes", f"is {type(shapes).__name__}", "a list of dicts, or a drystone.Body that has the shapes")
+    if not shapes:
+        raise SceneError("", "is empty", "at least one shape", "shapes")
+    return _text(_plain(list(shapes)), "shapes")
+
+
 def part_text(fields: Mapping[str, Any], argument: str) -> str:
     """Returns a part of a scene that is given as an argument as JSON."""
     if not isinstance(fields, Mapping):

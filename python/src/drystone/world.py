@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -19,7 +19,7 @@ from .errors import ArgumentError, MissingError, SceneError
 from .grains import ForceChains, Outlines, force_chains, outlines, record, stresses, write_vtu
 from .movie import Movie
 from .results import AllHits, BodyId, Contacts, Event, Hits, JointId, Moved, contacts_of, hits_of
-from .scene import Body, SceneSource, body_text, native_scene, part_text, scene_error
+from .scene import Body, SceneSource, body_text, native_scene, part_text, scene_error, shapes_text
 
 if TYPE_CHECKING:
     import xarray
@@ -343,6 +343,22 @@ class World:
         """
         ids = [self._body_id(one) for one in which]
         _set(self._native, ids, shape, properties)
+
+    def set_shapes(self, which: int | str | BodyId, shapes: Body | Sequence[Mapping[str, Any]]) -> None:
+        """Replaces the shapes of a body from the next step on: adds some, removes some, or changes their outline, density or
+        material. The body keeps its place, velocity and joints; mass, centre of mass and moment of inertia follow from
+        the shapes, except those that were given for the body.
+
+        - `shapes`: all shapes of the body from now on, as in a scene file; or a body that has them:
+          `world.set_shapes(0, ds.Body.dynamic().circle(0.5).half_box(1, 0.1))`.
+
+        Raises SceneError (a ValueError) for a value out of range.
+        """
+        id = self._body_id(which)
+        try:
+            self._native.set_shapes((id.index, id.generation), shapes_text(shapes))
+        except SceneError as error:
+            raise scene_error(error, "shapes") from None
 
     def remove_body(self, which: int | str | BodyId) -> None:
         """Removes a body and its joints. Its row may get another body, once a step has run without it."""

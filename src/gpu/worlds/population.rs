@@ -126,8 +126,12 @@ impl WorldEngine for One<'_> {
             slots.engine.follow(&plan);
             slots.plan = plan;
         }
-        if !change.bodies.is_empty() {
+        if !change.bodies.is_empty() || !change.moved.is_empty() {
             slots.query_stats.forget_bodies();
+        }
+        if !change.moved.is_empty() {
+            // Poses of earlier steps are of another centre of mass.
+            slots.all[self.slot].transforms = SentPoses::default();
         }
         let mut writes = change_writes(compiled, change);
         let shapes = compiled.shapes.len();
@@ -214,10 +218,15 @@ fn change_writes(compiled: &Compiled, change: &PopulationChange) -> Writes {
             writes.some("islands", &first_islands(compiled), &came);
         }
     }
+    if change.bodies.is_empty() && !change.moved.is_empty() {
+        writes.all("vertices", &compiled.vertices);
+    }
     writes.some("bodies", &compiled.bodies, &change.bodies);
     writes.some("bodies", &compiled.bodies, &change.properties);
     writes.some("poses", &compiled.poses, &change.bodies);
     writes.some("states", &compiled.states, &change.bodies);
+    writes.some("poses", &compiled.poses, &change.moved);
+    writes.some("states", &compiled.states, &change.moved);
     writes.some("ccd_bodies", &compiled.ccd_bodies, &change.shapes);
     if change.grid {
         writes.all("shapes", &compiled.shapes);
@@ -233,6 +242,7 @@ fn change_writes(compiled: &Compiled, change: &PopulationChange) -> Writes {
 fn add_joint_writes(compiled: &Compiled, change: &JointChange, writes: &mut Writes) {
     let JointTable { joints, rows, states, starts, exclusions, .. } = &compiled.joints;
     writes.some("joints", joints, &change.places);
+    writes.some("joints", joints, &change.anchors);
     writes.some("joint_states", states, &change.places);
     writes.some("joint_rows", rows, &change.rows);
     if !change.rows.is_empty() {

@@ -20,6 +20,13 @@ pub(crate) struct CompiledBody {
     pub shapes: Vec<(types::ShapeData, Vec<[f32; 2]>)>,
 }
 
+impl CompiledBody {
+    /// Puts half planes before the other shapes, as in the tables of a scene.
+    pub(crate) fn put_planes_first(&mut self) {
+        self.shapes.sort_by_key(|(shape, _)| shape.kind & types::GEOMETRY_MASK != types::HALF_PLANE);
+    }
+}
+
 /// Properties that a body has while it is dynamic.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct DynamicTraits {
@@ -31,6 +38,10 @@ pub(crate) struct DynamicTraits {
     pub is_particle: bool,
     /// True for a bullet.
     pub bullet: bool,
+    /// True if the mass was given, and does not follow from the shapes.
+    pub has_own_mass: bool,
+    /// True if the moment of inertia was given.
+    pub has_own_inertia: bool,
 }
 
 impl DynamicTraits {
@@ -41,6 +52,8 @@ impl DynamicTraits {
             fixed_rotation: body.fixed_rotation,
             is_particle: body.shapes.iter().any(|shape| matches!(shape.geometry, Geometry::Particle { .. })),
             bullet: body.bullet,
+            has_own_mass: body.mass.is_some(),
+            has_own_inertia: body.inertia.is_some(),
         }
     }
 }

@@ -38,7 +38,7 @@ fn scenes_are_in_groups() {
     // Sizes are those of scenes that are built.
     for spec in ["tumbler:grid=12", "springs", "large_pyramid:base=90"] {
         let size = service.ask(&format!("/v1/scenes/{spec}/size"));
-        let bodies = catalogue::build(spec).unwrap().most_bodies();
+        let bodies = catalogue::build(spec).unwrap().most_parts().bodies;
         assert_eq!((&size["bodies"], &size["most"]), (&json!(bodies), &json!(3000)), "{spec}");
     }
     for (spec, wanted) in [

@@ -1,4 +1,5 @@
-//! The commands `replace`, `set` and `replace_joint`, which change bodies and joints that keep their ids; and queries.
+//! The commands `replace`, `set_shapes`, `set` and `replace_joint`, which change bodies and joints that keep their ids;
+//! and queries.
 
 use serde_json::{Value, json};
 
@@ -81,11 +82,11 @@ fn what_cannot_be_replaced_is_told() {
         let problem = answer.json();
         assert_eq!((answer.status, problem["path"].as_str()), (422, Some(path)), "{problem}");
     }
-    // Another kind of shape would need another body.
-    let circle = json!({ "shapes": [{ "circle": { "radius": 0.5 } }] });
-    let commands = json!({ "commands": [ { "replace": { "body": "high", "with": circle } } ] });
+    // A half plane would need another body.
+    let plane = json!({ "type": "static", "shapes": [{ "half_plane": { "normal": [0, 1] } }] });
+    let commands = json!({ "commands": [ { "replace": { "body": "high", "with": plane } } ] });
     let answer = service.post(&format!("{world}/commands"), &commands).unwrap();
-    assert_eq!(answer.status, 422, "{answer:?}");
+    assert_eq!((answer.status, answer.json()["path"].as_str()), (422, Some("commands[0].replace.with.shapes")));
     assert_eq!((service.hash(&world), &service.ask(&world)["joints"]), (first, &json!(1)));
 }
 
@@ -169,6 +170,67 @@ fn properties_and_joints_are_set_while_it_runs() {
         assert_eq!((answer.status, problem["path"].as_str()), (422, Some(path.as_str())), "{problem}");
     }
     assert_eq!(service.hash(&world), first);
+}
+
+/// Shapes of a body that runs are changed, and stay so after a crash and from a checkpoint, to the same bits.
+#[test]
+fn shapes_are_set_while_it_runs() {
+    let (folder, calm) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let (mut service, twin) = (Service::start(folder.path(), &[]), Service::start(calm.path(), &[]));
+    let (world, other, plain) = (service.make(&tied()), twin.make(&tied()), twin.make(&tied()));
+    let shapes =
+        json!([{ "box": { "half": [0.5, 0.5] } }, { "circle": { "radius": 0.25 }, "offset": [1, 0], "density": 8 }]);
+    let commands = json!({ "commands": [ { "set_shapes": { "body": "high", "shapes": shapes } } ] });
+    for (service, world) in [(&service, &world), (&twin, &other), (&twin, &plain)] {
+        service.tell(&format!("{world}/step"), &json!({ "steps": 10 }));
+    }
+    service.tell(&format!("{world}/commands"), &commands);
+    twin.tell(&format!("{other}/commands"), &commands);
+    service.kill();
+    service = Service::start(folder.path(), &[]);
+    let step = |service: &Service, world: &str| {
+        service.tell(&format!("{world}/step"), &json!({ "steps": 30 }));
+        service.hash(world)
+    };
+    assert_eq!(step(&service, &world), step(&twin, &other), "from the log");
+    assert_eq!(service.stop(), Some(0));
+    service = Service::start(folder.path(), &[]);
+    let now = step(&service, &world);
+    assert_eq!(now, step(&twin, &other), "from a checkpoint");
+    assert_ne!(now, step(&twin, &plain), "the shapes count");
+    let found = service.ask(&format!("{world}/bodies/high"));
+    assert_eq!((&found["id"], &found["body"]["shapes"][1]["density"]), (&json!("2.0"), &json!(8.0)), "{found}");
+    assert_eq!(service.ask(&world)["joints"], 1);
+
+    let first = service.hash(&world);
+    for (shapes, path) in [
+        (json!([]), "shapes"),
+        (json!([{ "box": { "half": [0.5, 0.5] } }, { "circle": { "radius": -1 } }]), "shapes[1].circle.radius"),
+        (json!([{ "half_plane": { "normal": [0, 1] } }]), "shapes[0].half_plane"),
+        (json!([{ "ball": 1 }]), "shapes[0].ball"),
+    ] {
+        let commands = json!({ "commands": [ { "set_shapes": { "body": "high", "shapes": shapes } } ] });
+        let answer = service.post(&format!("{world}/commands"), &commands).unwrap();
+        let problem = answer.json();
+        let path = format!("commands[0].set_shapes.{path}");
+        assert_eq!((answer.status, problem["path"].as_str()), (422, Some(path.as_str())), "{problem}");
+    }
+    assert_eq!(service.hash(&world), first);
+}
+
+/// Neither a command nor many make a body have more shapes than the service allows.
+#[test]
+fn shapes_that_are_set_count_against_the_limit() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = Service::start(folder.path(), &[("LIMITS_SHAPES", "8")]);
+    let world = service.make(&tied());
+    let circles = |count: usize| json!(vec![json!({ "circle": { "radius": 0.1 } }); count]);
+    let told =
+        |command: Value| service.post(&format!("{world}/commands"), &json!({ "commands": [command] })).unwrap().status;
+    assert_eq!(told(json!({ "set_shapes": { "body": "high", "shapes": circles(7) } })), 422);
+    assert_eq!(told(json!({ "replace": { "body": "high", "with": { "shapes": circles(7) } } })), 422);
+    assert_eq!(told(json!({ "set_shapes": { "body": "high", "shapes": circles(6) } })), 200);
+    assert_eq!(told(json!({ "set_shapes": { "body": "low", "shapes": circles(2) } })), 422);
 }
 
 /// Velocities of a joint are set by a command, and stay so after a crash and from a checkpoint, to the same bits.

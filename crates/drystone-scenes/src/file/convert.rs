@@ -131,17 +131,7 @@ fn settings(record: &SettingsRecord) -> Settings {
 }
 
 fn body(record: BodyRecord, index: usize, materials: &[NamedMaterial]) -> Result<Body, SceneError> {
-    let mut shapes = Vec::with_capacity(record.shapes.len());
-    // Behind all others, so that these keep their numbers.
-    let mut links = Vec::new();
-    for (number, shape_record) in record.shapes.into_iter().enumerate() {
-        let at = || format!("bodies[{index}].shapes[{number}]");
-        let mut own = several(&shape_record, &at)?.into_iter().map(|shape| shape.geometry);
-        let first = shape(shape_record, own.next(), materials, &at)?;
-        links.extend(own.map(|geometry| Shape { geometry, ..first.clone() }));
-        shapes.push(first);
-    }
-    shapes.append(&mut links);
+    let shapes = shapes(record.shapes, materials, &format!("bodies[{index}]"))?;
     Ok(Body {
         id: record.id,
         kind: record.kind.0,
@@ -170,6 +160,25 @@ fn body(record: BodyRecord, index: usize, materials: &[NamedMaterial]) -> Result
         color_index: record.color_index,
         shapes,
     })
+}
+
+/// Returns the shapes of records. `path` is that of the object that they belong to.
+///
+/// # Errors
+/// The first mistake, with its path.
+pub fn shapes(records: Vec<ShapeRecord>, materials: &[NamedMaterial], path: &str) -> Result<Vec<Shape>, SceneError> {
+    let mut shapes = Vec::with_capacity(records.len());
+    // Behind all others, so that these keep their numbers.
+    let mut links = Vec::new();
+    for (number, record) in records.into_iter().enumerate() {
+        let at = || format!("{path}.shapes[{number}]");
+        let mut own = several(&record, &at)?.into_iter().map(|shape| shape.geometry);
+        let first = shape(record, own.next(), materials, &at)?;
+        links.extend(own.map(|geometry| Shape { geometry, ..first.clone() }));
+        shapes.push(first);
+    }
+    shapes.append(&mut links);
+    Ok(shapes)
 }
 
 /// Returns the shapes of a record that stands for several; none for others.

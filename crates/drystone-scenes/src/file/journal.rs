@@ -13,11 +13,11 @@ use serde::Deserialize;
 use super::error::FileError;
 use super::joint_records::JointRecord;
 use super::property_records::PropertyRecord;
-use super::records::BodyRecord;
+use super::records::{BodyRecord, ShapeRecord};
 use super::values::{Element, Pair, at_most, given};
 use super::write::{Out, json};
 use super::{convert, parse_json, too_large};
-use drystone::low_level::scene::{MAX_BODIES, MAX_JOINTS};
+use drystone::low_level::scene::{MAX_BODIES, MAX_JOINTS, MAX_SHAPES};
 use drystone::low_level::{Alteration, Journal};
 use drystone::{BodyId, JointId};
 use drystone::{Joint, Property, SceneError};
@@ -46,6 +46,8 @@ struct ChangeRecord {
     remove: Option<Vec<String>>,
     #[serde(default, deserialize_with = "given")]
     replace: Option<ReplaceRecord>,
+    #[serde(default, deserialize_with = "given")]
+    set_shapes: Option<SetShapesRecord>,
     #[serde(default, deserialize_with = "properties")]
     set: Option<Vec<PropertyRecord>>,
     #[serde(default, deserialize_with = "joints")]
@@ -72,6 +74,15 @@ impl Element for ChangeRecord {
 struct ReplaceRecord {
     id: String,
     body: BodyRecord,
+}
+
+/// Replaces the shapes of a body, given by its id.
+#[derive(Debug, Deserialize)]
+#[serde(rename = "SetShapes", deny_unknown_fields, expecting = "a set_shapes object")]
+struct SetShapesRecord {
+    id: String,
+    #[serde(deserialize_with = "at_most::<_, _, MAX_SHAPES>")]
+    shapes: Vec<ShapeRecord>,
 }
 
 /// Replaces a joint, given by its id, by a new description. Its bodies stay.
@@ -136,6 +147,10 @@ fn entry(change: &Alteration) -> String {
         Alteration::ReplaceBody(id, body) => {
             format!("\"replace\": {{ \"id\": \"{id}\", \"body\": {} }}", json(&Out(&**body)))
         }
+        Alteration::SetShapes(id, shapes) => {
+            let shapes = list(shapes.iter().map(|shape| json(&Out(shape))).collect());
+            format!("\"set_shapes\": {{ \"id\": \"{id}\", \"shapes\": {shapes} }}")
+        }
         Alteration::SetProperties(properties) => {
             let record = |&(id, property): &(BodyId, Property)| json(&PropertyRecord::new(id, property));
             format!("\"set\": {}", list(properties.iter().map(record).collect()))
@@ -187,7 +202,8 @@ fn convert(record: JournalRecord) -> Result<Journal, SceneError> {
 }
 
 fn change(record: ChangeRecord, at: &str) -> Result<Alteration, SceneError> {
-    let ChangeRecord { step: _, add, remove, replace, set, join, tie, replace_joint, part, gravity } = record;
+    let ChangeRecord { step: _, add, remove, replace, set_shapes, set, join, tie, replace_joint, part, gravity } =
+        record;
     let body = |text: &str, at: String| {
         id(text).map(|[index, generation]| BodyId { index, generation }).ok_or_else(|| no_id(at, text))
     };
@@ -214,6 +230,11 @@ fn change(record: ChangeRecord, at: &str) -> Result<Alteration, SceneError> {
             SceneError { path: format!("{at}.{path}"), ..error }
         })?;
         all.extend(bodies.into_iter().next().map(|body| Alteration::ReplaceBody(id, Box::new(body))));
+    }
+    if let Some(SetShapesRecord { id, shapes }) = set_shapes {
+        let at = format!("{at}.set_shapes");
+        let id = body(&id, format!("{at}.id"))?;
+        all.push(Alteration::SetShapes(id, convert::shapes(shapes, &[], &at)?));
     }
     if let Some(records) = set {
         let properties = records.iter().enumerate().map(|(index, record)| {
@@ -257,7 +278,7 @@ fn change(record: ChangeRecord, at: &str) -> Result<Alteration, SceneError> {
             Err(SceneError::new(
                 at,
                 problem,
-                "one of add, remove, replace, set, join, tie, replace_joint, part and gravity",
+                "one of add, remove, replace, set_shapes, set, join, tie, replace_joint, part and gravity",
             ))
         }
     }
@@ -302,6 +323,8 @@ mod tests {
         journal.push(9, Alteration::ReplaceJoint(JointId { index: 1, generation: 0 }, Box::new(driven)));
         let heavy = Body::fixed(0.5, -0.0).id("anvil").shape(Shape::circle(0.25).density(7.5));
         journal.push(9, Alteration::ReplaceBody(body, Box::new(heavy)));
+        let shapes = vec![Shape::circle(0.25).offset(0.1, -0.0), Shape::polygon([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])];
+        journal.push(9, Alteration::SetShapes(body, shapes));
         let filter = Filter { category: 4, mask: 0xffff_0000, group: -2 };
         let properties = [
             Property::Kind(BodyType::Kinematic),
@@ -357,11 +380,11 @@ mod tests {
             (
                 "\"mass\": 0.1",
                 "\"mass\": 0.1, \"bullet\": true",
-                "changes[7].set[1]: has 2 properties; expected one, such as gravity_scale",
+                "changes[8].set[1]: has 2 properties; expected one, such as gravity_scale",
             ),
-            ("\"mass\": 0.1", "\"mass\": 0.1, \"shape\": 0", "changes[7].set[1].shape: is given beside a property"),
+            ("\"mass\": 0.1", "\"mass\": 0.1, \"shape\": 0", "changes[8].set[1].shape: is given beside a property"),
             ("\"mass\": 0.1", "\"weight\": 0.1", "is an unknown key"),
-            ("\"gravity\"", "\"remove\": [], \"gravity\"", "changes[9]: has 2 changes; expected one of add"),
+            ("\"gravity\"", "\"remove\": [], \"gravity\"", "changes[10]: has 2 changes; expected one of add"),
             ("\"part\": [\"0.2\"]", "\"part\": [\"0.2\"], \"fly\": 1", "is an unknown key"),
             (", \"part\": [\"0.2\"]", "", "changes[4]: has 0 changes"),
         ] {

@@ -326,6 +326,12 @@ impl Serialize for Among<'_, Body> {
     }
 }
 
+impl Serialize for Out<'_, Shape> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Among(self.0, &[]).serialize(serializer)
+    }
+}
+
 impl Serialize for Among<'_, Shape> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let s = self.0;

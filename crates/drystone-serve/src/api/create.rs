@@ -237,7 +237,7 @@ fn store(
         None => scene.name.clone(),
     };
     let created = unix_seconds();
-    let facts = WorldFacts { name, created, key, owner, bodies: scene.most_bodies() };
+    let facts = WorldFacts { name, created, key, owner, bodies: scene.most_parts().bodies };
     let text = file::write_json(&scene);
     let bytes = serde_json::to_vec(&facts).map_err(|error| Problem::internal(error.to_string()))?;
     let id = new_id();

@@ -1,6 +1,7 @@
 //! Additions of a command to a world (bodies, joints, journal bytes), checked against the limits.
 
 use super::CommandRecord;
+use super::lists::shapes_of;
 use crate::config::Limits;
 use crate::problem::Problem;
 
@@ -51,9 +52,19 @@ impl Additions {
             CommandRecord::Remove { bodies } => {
                 Self { alterations: 1, bytes: ENTRY_BYTES + ID_BYTES * bodies.len(), ..none }
             }
-            CommandRecord::Replace { with, .. } => {
-                Self { alterations: 1, bytes: ENTRY_BYTES + ID_BYTES + with.get().len(), ..none }
-            }
+            // The body has a shape already.
+            CommandRecord::Replace { with, .. } => Self {
+                shapes: shapes_of(with).saturating_sub(1),
+                alterations: 1,
+                bytes: ENTRY_BYTES + ID_BYTES + with.get().len(),
+                ..none
+            },
+            CommandRecord::SetShapes { shapes, .. } => Self {
+                shapes: shapes.len().saturating_sub(1),
+                alterations: 1,
+                bytes: ENTRY_BYTES + ID_BYTES + shapes.bytes(),
+                ..none
+            },
             CommandRecord::Unjoin { joints } => {
                 Self { alterations: 1, bytes: ENTRY_BYTES + ID_BYTES * joints.len(), ..none }
             }

@@ -125,8 +125,8 @@ pub enum CommandRecord {
         #[schema(value_type = Vec<BodySelector>)]
         bodies: Refs<BodySelector>,
     },
-    /// Replaces the description of a body: position, velocity, material, mass, type or name. The body keeps its id and
-    /// the kinds of its shapes, with the same numbers of corners; its joints are removed.
+    /// Replaces the description of a body: position, velocity, shapes, material, mass, type or name. The body keeps its
+    /// id; its joints are removed.
     Replace {
         /// Id, index or name of the body.
         body: BodySelector,
@@ -134,6 +134,16 @@ pub enum CommandRecord {
         #[serde(deserialize_with = "compacted")]
         #[schema(schema_with = scene_body)]
         with: Box<RawValue>,
+    },
+    /// Replaces the shapes of a body: adds some, removes some, or changes their outline, density or material. The body
+    /// keeps its pose, velocity and joints. Mass, centre of mass and moment of inertia follow from the shapes, except
+    /// those that were given for the body.
+    SetShapes {
+        /// Id, index or name of the body.
+        body: BodySelector,
+        /// All shapes of the body from now on, written as in a scene.
+        #[schema(value_type = Vec<Object>)]
+        shapes: PartList,
     },
     /// Sets properties of bodies, all or none. The bodies keep their poses, contacts and joints.
     Set {
@@ -303,6 +313,7 @@ impl CommandRecord {
             Self::Spawn { .. } => "spawn",
             Self::Remove { .. } => "remove",
             Self::Replace { .. } => "replace",
+            Self::SetShapes { .. } => "set_shapes",
             Self::Set { .. } => "set",
             Self::Join { .. } => "join",
             Self::ReplaceJoint { .. } => "replace_joint",

@@ -133,6 +133,11 @@ impl<'de> Deserialize<'de> for Measure {
     }
 }
 
+/// Returns the number of shapes of a body that is written as in a scene; 0 if it is not one.
+pub(super) fn shapes_of(body: &RawValue) -> usize {
+    serde_json::from_str(body.get()).map_or(0, |Shapes(count)| count)
+}
+
 /// Number of shapes of a body.
 struct Shapes(usize);
 

@@ -23,7 +23,7 @@ pub use ids::{BodySelector, JointRef, body_from_text, joint_from_text};
 pub(crate) use ids::{find_body, find_joint};
 pub use lists::{PartList, Refs};
 pub use reading::{
-    read_body, read_commands, read_joint, read_json, read_list, read_parts, read_properties, read_shape,
+    read_body, read_commands, read_joint, read_json, read_list, read_parts, read_properties, read_shape, read_shapes,
 };
 
 /// Largest number of pointers that hold bodies of a world.

@@ -13,7 +13,7 @@ use super::{Additions, CommandRecord};
 use crate::config::Limits;
 use crate::problem::Problem;
 use drystone::Geometry;
-use drystone::{Body, Joint, NamedMaterial, Property};
+use drystone::{Body, Joint, NamedMaterial, Property, Shape};
 use drystone_scenes::file::{self, parse_properties};
 
 /// Longest name of a pointer, bytes.
@@ -229,6 +229,22 @@ pub fn read_body(body: &RawValue, materials: &[NamedMaterial]) -> Result<Body, P
         Problem { path: Some(format!("with{}", path.unwrap_or_default())), ..problem }
     })?;
     bodies.pop().ok_or_else(|| Problem::invalid("there is no body").at("with"))
+}
+
+/// Parses the shapes of a body as in a scene file, which may name these materials.
+///
+/// # Errors
+/// The first mistake, with its path relative to the command.
+pub fn read_shapes(shapes: &PartList, materials: &[NamedMaterial]) -> Result<Vec<Shape>, Problem> {
+    if shapes.is_empty() {
+        return Err(Problem::invalid("there are no shapes").at("shapes").expected("at least one shape"));
+    }
+    let body = format!("[{{\"type\":\"static\",\"shapes\":{}}}]", shapes.text());
+    let (bodies, _) = parse_parts(&body, "[]", materials).map_err(|problem| {
+        let path = problem.path.as_deref().and_then(|path| path.strip_prefix("bodies[0].")).map(str::to_owned);
+        Problem { path, ..problem }
+    })?;
+    Ok(bodies.into_iter().flat_map(|body| body.shapes).collect())
 }
 
 /// Parses a shape as in a scene file.

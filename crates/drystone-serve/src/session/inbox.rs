@@ -379,7 +379,7 @@ impl Session {
     /// Checks added bodies and joints, on top of `before`, against the work of a step and the bodies of all worlds.
     fn check_growth(&self, live: &Live, more: &Additions, before: &Additions) -> Result<(), Problem> {
         let Compiled { settings, .. } = live.world.compiled();
-        if more.bodies + more.joints > 0 {
+        if more.bodies + more.joints + more.shapes > 0 {
             let parts = before.bodies.max(before.shapes) + before.joints + more.bodies.max(more.shapes) + more.joints;
             let (substeps, iterations) = (settings.substep_count(), settings.iteration_count());
             check_work(parts, substeps, iterations, &self.shared).map_err(|problem| problem.at("commands"))?;

@@ -461,12 +461,12 @@ pub fn check_work(parts: usize, substeps: u32, iterations: u32, shared: &Shared)
 /// The first exceeded limit.
 pub fn check_limits(scene: &Scene, shared: &Shared, owner: &str) -> Result<ReservedBodies, Problem> {
     let limits = &shared.config.limits;
-    let bodies = scene.most_bodies();
+    let bodies = scene.most_parts().bodies;
     if bodies > limits.bodies {
         let detail = format!("the scene has {bodies} bodies; at most {} in a world of this service", limits.bodies);
         return Err(Problem::limit(detail).at("bodies"));
     }
-    let shapes = scene.most_shapes();
+    let shapes = scene.most_parts().shapes;
     if shapes > limits.shapes {
         let most = limits.shapes;
         let detail =

@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use super::super::edit::{BuiltParts, Edit, Meaning, RecordedEdit, Stand};
 use super::WorldRun;
 use drystone::low_level::population::{Alteration, joint_place};
-use drystone::{Body, Joint};
+use drystone::{Body, Joint, Shape};
 use drystone::{BodyId, BodyTransform, JointId};
 use drystone_scenes::saved::JointModel;
 
@@ -73,6 +73,17 @@ impl LogEntry {
         })
     }
 
+    /// Shapes that this change gave to a body that was there.
+    fn shapes(&self, id: BodyId) -> Option<Vec<Shape>> {
+        self.edits().iter().find_map(|edit| match edit {
+            Edit::Saved(change) => match &**change {
+                Alteration::SetShapes(of, shapes) if *of == id => Some(shapes.clone()),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
     /// Description of a joint that this change added, with the slots of its bodies.
     fn joint(&self, id: JointId) -> Option<Joint> {
         let mut made = self.made.joints.iter();
@@ -119,9 +130,15 @@ impl WorldRun {
     /// Description with which a body was added or last changed; `None` if it comes from the journal of a saved world or
     /// an emitter.
     pub(super) fn description(&self, id: BodyId) -> Option<Body> {
-        let told = self.log[..self.next].iter().rev().find_map(|entry| entry.description(id));
+        let entries = || self.log[..self.next].iter().enumerate().rev();
+        let told = entries().find_map(|(at, entry)| Some((at, entry.description(id)?)));
         let of_scene = || self.scene.bodies.get(id.index as usize).filter(|_| id.generation == 0).cloned();
-        told.or_else(of_scene)
+        let (since, mut body) = told.map_or_else(|| Some((0, of_scene()?)), Some)?;
+        let mut later = entries().take_while(|(at, _)| *at >= since);
+        if let Some(shapes) = later.find_map(|(_, entry)| entry.shapes(id)) {
+            body.shapes = shapes;
+        }
+        Some(body)
     }
 
     /// Joints at the bodies in these slots, as they were added; `None` if the log does not know one of them.

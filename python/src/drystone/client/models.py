@@ -198,7 +198,7 @@ class Circle(TypedDict):
     """Radius, m."""
 
 
-CommandRecord: TypeAlias = "ImpulseCommand | AngularImpulseCommand | ForceCommand | TorqueCommand | VelocityCommand | AngularVelocityCommand | TeleportCommand | TargetCommand | WakeCommand | WakeAllCommand | GravityCommand | SpawnCommand | RemoveCommand | ReplaceCommand | SetCommand | JoinCommand | ReplaceJointCommand | UnjoinCommand | MouseCommand | ReleaseCommand | MotorCommand | LimitsCommand | LengthCommand | OffsetCommand | JointVelocityCommand | SpringTargetCommand | EnableCommand"
+CommandRecord: TypeAlias = "ImpulseCommand | AngularImpulseCommand | ForceCommand | TorqueCommand | VelocityCommand | AngularVelocityCommand | TeleportCommand | TargetCommand | WakeCommand | WakeAllCommand | GravityCommand | SpawnCommand | RemoveCommand | ReplaceCommand | SetShapesCommand | SetCommand | JoinCommand | ReplaceJointCommand | UnjoinCommand | MouseCommand | ReleaseCommand | MotorCommand | LimitsCommand | LengthCommand | OffsetCommand | JointVelocityCommand | SpringTargetCommand | EnableCommand"
 """Command to a world: an object whose only key is the command's name."""
 
 
@@ -830,18 +830,18 @@ Replace = TypedDict(
         "with": "SceneBody",
     },
 )
-"""Replaces the description of a body: position, velocity, material, mass, type or name. The body keeps its id
-and the kinds of its shapes, with the same numbers of corners; its joints are removed."""
+"""Replaces the description of a body: position, velocity, shapes, material, mass, type or name. The body
+keeps its id; its joints are removed."""
 
 
 @final
 class ReplaceCommand(TypedDict):
-    """Replaces the description of a body: position, velocity, material, mass, type or name. The body keeps
-    its id and the kinds of its shapes, with the same numbers of corners; its joints are removed."""
+    """Replaces the description of a body: position, velocity, shapes, material, mass, type or name. The body
+    keeps its id; its joints are removed."""
 
     replace: Replace
-    """Replaces the description of a body: position, velocity, material, mass, type or name. The body keeps
-    its id and the kinds of its shapes, with the same numbers of corners; its joints are removed."""
+    """Replaces the description of a body: position, velocity, shapes, material, mass, type or name. The body
+    keeps its id; its joints are removed."""
 
 
 ReplaceJoint = TypedDict(
@@ -1576,6 +1576,29 @@ class SetCommand(TypedDict):
 
     set: Set
     """Sets properties of bodies, all or none. The bodies keep their poses, contacts and joints."""
+
+
+class SetShapes(TypedDict):
+    """Replaces the shapes of a body: adds some, removes some, or changes their outline, density or material.
+    The body keeps its pose, velocity and joints. Mass, centre of mass and moment of inertia follow from the
+    shapes, except those that were given for the body."""
+
+    body: BodyRef
+    """Id, index or name of the body."""
+    shapes: Sequence[Mapping[str, Any]]
+    """All shapes of the body from now on, written as in a scene."""
+
+
+@final
+class SetShapesCommand(TypedDict):
+    """Replaces the shapes of a body: adds some, removes some, or changes their outline, density or material.
+    The body keeps its pose, velocity and joints. Mass, centre of mass and moment of inertia follow from the
+    shapes, except those that were given for the body."""
+
+    set_shapes: SetShapes
+    """Replaces the shapes of a body: adds some, removes some, or changes their outline, density or material.
+    The body keeps its pose, velocity and joints. Mass, centre of mass and moment of inertia follow from the
+    shapes, except those that were given for the body."""
 
 
 class ShapeOf(TypedDict):

@@ -8,7 +8,7 @@ use super::replay::ReplayedChange;
 use super::{Live, Names, PointerJoint, RequestOutcome};
 use crate::op::{
     BodySelector, CommandRecord, JointRef, MAX_POINTERS, PartList, Plain, Refs, find_joint, joint_from_text, read_body,
-    read_joint, read_parts, read_properties,
+    read_joint, read_parts, read_properties, read_shapes,
 };
 use crate::problem::Problem;
 use drystone::low_level::types::WORLD_A;
@@ -58,6 +58,13 @@ impl Live {
                 self.world.replace_body(id, &built).map_err(|error| part_problem(error, "bodies[0]", "with"))?;
                 names.learn(built.id.as_deref(), id);
                 self.note(ReplayedChange::Replace { body: id.to_string(), with: with.clone() });
+                Ok(json!({}))
+            }
+            CommandRecord::SetShapes { body, shapes } => {
+                let id = names.find(&mut self.world, body).map_err(|problem| problem.at("body"))?;
+                let built = read_shapes(shapes, &self.world.compiled().materials)?;
+                self.world.set_shapes(id, &built)?;
+                self.note(ReplayedChange::SetShapes { body: id.to_string(), shapes: shapes.clone() });
                 Ok(json!({}))
             }
             CommandRecord::Set { bodies, properties } => self.set(bodies, properties, names),

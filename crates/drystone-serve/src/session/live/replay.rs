@@ -7,7 +7,7 @@ use super::SessionMemory;
 use super::commands::{between, grabbing};
 use crate::op::{
     ENTRY_BYTES, ID_BYTES, PartList, body_from_text, joint_from_text, read_body, read_joint, read_parts,
-    read_properties,
+    read_properties, read_shapes,
 };
 use crate::problem::Problem;
 use drystone::low_level::population::{Alteration, Journal};
@@ -26,6 +26,7 @@ pub(super) enum ReplayedChange {
     Spawn { bodies: PartList, joints: PartList, ids: Vec<String> },
     Remove { bodies: Vec<String> },
     Replace { body: String, with: Box<RawValue> },
+    SetShapes { body: String, shapes: PartList },
     Set { bodies: Vec<String>, properties: Box<RawValue> },
     Join { a: Option<String>, b: String, joint: Box<RawValue> },
     ReplaceJoint { joint: String, with: Box<RawValue>, is_to_world: bool },
@@ -44,6 +45,7 @@ impl ReplayEntry {
                 ReplayedChange::Replace { with, .. } | ReplayedChange::ReplaceJoint { with, .. } => {
                     ID_BYTES + with.get().len()
                 }
+                ReplayedChange::SetShapes { shapes, .. } => ID_BYTES + shapes.bytes(),
                 ReplayedChange::Join { joint, .. } => 2 * ID_BYTES + joint.get().len(),
                 ReplayedChange::Grab { .. } => 3 * ENTRY_BYTES,
             }
@@ -77,6 +79,10 @@ pub(super) fn journal(memory: &SessionMemory, materials: &[NamedMaterial]) -> Re
             ReplayedChange::Replace { body, with } => {
                 let built = Box::new(read_body(with, materials).map_err(detail)?);
                 journal.push(*at, Alteration::ReplaceBody(body_from_text(body)?, built));
+            }
+            ReplayedChange::SetShapes { body, shapes } => {
+                let built = read_shapes(shapes, materials).map_err(detail)?;
+                journal.push(*at, Alteration::SetShapes(body_from_text(body)?, built));
             }
             ReplayedChange::Set { bodies, properties } => {
                 let built = read_properties(properties).map_err(detail)?;

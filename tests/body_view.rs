@@ -1,13 +1,11 @@
-//! Tests of reading bodies, and of ids: the id of a removed body never refers to another body.
+//! Reading bodies, and ids: the id of a removed body never refers to another body.
 
-use super::*;
-use crate::cpu::CpuWorld;
-use crate::gpu::GpuWorld;
-use crate::population::{body_in_step, owner_of_shape};
-use crate::scene::{Body, Scene, Shape};
-use crate::{
-    AdapterChoice, CommandError, Context, Event, EventKind, PopulationError, Query, World, WorldBatch, WorldError,
+use crate::support::{context, cpu, gpu};
+use drystone::{
+    Body, BodyId, BodyType, Command, CommandError, Event, EventKind, PopulationError, Query, Scene, Shape, World,
+    WorldBatch, WorldError,
 };
+use glam::Vec2;
 
 /// A ground, and a hammer whose centre of mass is a metre from its origin.
 fn scene() -> (Scene, usize) {
@@ -19,12 +17,8 @@ fn scene() -> (Scene, usize) {
     (scene, hammer)
 }
 
-fn context() -> Context {
-    Context::new(AdapterChoice::Any).expect("a device, if only a software one")
-}
-
 fn worlds(scene: &Scene) -> [World; 2] {
-    [CpuWorld::new(scene).unwrap().into(), GpuWorld::new(&context(), scene).unwrap().into()]
+    [cpu(scene).into(), gpu(scene).into()]
 }
 
 #[test]
@@ -118,7 +112,7 @@ fn a_stale_id_is_an_error_and_never_another_body() {
         assert_eq!(answers.found(1)[0].id, new);
     }
     let mut many = [WorldBatch::on_cpu(&vec![scene.clone(); 2], 1).unwrap(), {
-        WorldBatch::on_gpu(&context(), &vec![scene.clone(); 2]).unwrap()
+        WorldBatch::on_gpu(context(), &vec![scene.clone(); 2]).unwrap()
     }];
     for worlds in &mut many {
         worlds.remove_bodies(1, &[hammer.into()]).unwrap();
@@ -167,28 +161,6 @@ fn events_name_the_bodies_of_their_step() {
     }
     let brief = |event: &Event| (event.step, event.kind, event.ids);
     assert_eq!(told[0].iter().map(brief).collect::<Vec<_>>(), told[1].iter().map(brief).collect::<Vec<_>>());
-}
-
-/// Late events find their bodies: the lookup alone, without the timing of a device.
-#[test]
-fn slots_that_were_given_out_again_are_known_by_step() {
-    let (scene, hammer) = scene();
-    let mut compiled = Compiled::new(&scene).unwrap();
-    let mut population = Population::new(&compiled);
-    let ball = Body::dynamic(4.0, 0.5).shape(Shape::circle(0.5));
-    let old = BodyId::from(hammer);
-    population.remove(&mut compiled, &[old]).unwrap();
-    population.stepped();
-    let (ids, _) = population.add(&mut compiled, &[ball], 5).unwrap();
-    let (new, shape) = (ids[0], 1);
-    for (step, expected) in [(0, old), (4, old), (5, new), (9, new)] {
-        assert_eq!(owner_of_shape(&compiled, Some(&population), shape, step), Some(expected), "step {step}");
-        assert_eq!(body_in_step(&compiled, Some(&population), 1, step), Some(expected), "step {step}");
-    }
-    population.forget_owners(4);
-    assert_eq!(body_in_step(&compiled, Some(&population), 1, 4), Some(old), "still needed for that step");
-    population.forget_owners(5);
-    assert_eq!(body_in_step(&compiled, Some(&population), 1, 4), Some(new), "forgotten");
 }
 
 #[test]
