@@ -194,8 +194,9 @@ pub struct Population {
     shapes: Vec<Vec<u32>>,
     free_bodies: BTreeSet<u32>,
     free_shapes: BTreeSet<u32>,
-    /// Vacant slots of shapes that still belong to a body, by the slot of the body.
-    spare_shapes: BTreeMap<u32, Vec<u32>>,
+    /// Vacant slots of shapes that still belong to a body, by the slot of the body, each with the number of steps done
+    /// when it was vacated.
+    spare_shapes: BTreeMap<u32, Vec<(u64, u32)>>,
     /// First vertices of free runs of vertices, by their length.
     free_vertices: [Vec<u32>; MAX_VERTICES as usize + 1],
     /// Slots vacated since the last step: contacts of that step still refer to them.
@@ -494,7 +495,7 @@ impl Population {
             compiled.mass[slot] = MassProperties::default();
             compiled.ids[slot] = None;
             let mut places = std::mem::take(&mut self.shapes[slot]);
-            places.extend(self.spare_shapes.remove(&id.index).into_iter().flatten());
+            places.extend(self.spare_shapes.remove(&id.index).into_iter().flatten().map(|(_, place)| place));
             for &place in &places {
                 self.release_shape(compiled, place, &mut change);
             }

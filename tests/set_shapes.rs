@@ -64,7 +64,7 @@ fn a_body_that_grows_moves_on() {
     }
 }
 
-/// A world whose ball gets another radius before the first step has the bits of one that began with it.
+/// A world whose ball gets another shape before the first step moves as one that began with it.
 #[test]
 fn new_shapes_are_those_of_a_scene() {
     let scene_of = |shape: Shape| {
@@ -76,7 +76,7 @@ fn new_shapes_are_those_of_a_scene() {
         (scene, ball)
     };
     let (small, ball) = scene_of(Shape::circle(0.5));
-    for shape in [Shape::circle(0.75).friction(0.2), Shape::capsule([-0.5, 0.0], [0.5, 0.25], 0.25), square(0.6)] {
+    for shape in [Shape::circle(0.4).friction(0.2), Shape::capsule([-0.3, 0.0], [0.3, 0.25], 0.2), square(0.35)] {
         let (large, _) = scene_of(shape.clone());
         // Until shortly after they land: the centre of the capsule is found twice, and rounding grows in impacts.
         let expected = on_all(&large).into_iter().map(|(_, mut world)| {
@@ -93,6 +93,24 @@ fn new_shapes_are_those_of_a_scene() {
             assert!(off.fold(0.0, f32::max) < 1e-5, "{name}: {poses:?}, {expected:?}");
             assert_ne!(still.snapshot().unwrap().poses, expected, "the shape makes no difference");
         }
+    }
+}
+
+/// A box that rests gets higher by less than its contacts would notice: it rises, however little it has moved.
+#[test]
+fn a_resting_body_rises() {
+    let mut scene = floor();
+    let lower = scene.add(Body::dynamic(0.0, 0.5).shape(square(0.5)));
+    let upper = scene.add(Body::dynamic(0.0, 1.5).shape(square(0.5)));
+    for (name, mut world) in on_all(&scene) {
+        advance(&mut world, 60);
+        // Twice between two steps: the slots of the last step are not used again.
+        for half in [0.45, 0.52] {
+            world.set_shapes(lower, &[Shape::half_box(0.5, half)]).unwrap();
+        }
+        advance(&mut world, 120);
+        let [low, high] = [lower, upper].map(|body| world.body(body).unwrap().position().y);
+        assert!((low - 0.52).abs() < 6e-3 && (high - 1.54).abs() < 0.012, "{name}: {low}, {high}");
     }
 }
 
@@ -309,14 +327,16 @@ fn slots_do_not_run_out() {
             world.set_shapes(body, &many[..=turn * 5 % 6]).unwrap();
             advance(&mut world, 1);
         }
-        assert_eq!(world.compiled().shapes.len(), 7, "{name}");
+        // Those of one step are free in the next but one.
+        assert!(world.compiled().shapes.len() <= 1 + 2 * 6, "{name}: {}", world.compiled().shapes.len());
+        let slots = world.compiled().shapes.len();
         world.set_shapes(body, &many[..2]).unwrap();
         world.remove_bodies(&[body.into()]).unwrap();
         advance(&mut world, 2);
         let six: Vec<Body> = (0..6_u8).map(|x| Body::dynamic(f32::from(x), 3.0).shape(square(0.4))).collect();
         world.add_bodies(&six).unwrap();
         advance(&mut world, 60);
-        assert_eq!(world.compiled().shapes.len(), 7, "{name}");
+        assert_eq!(world.compiled().shapes.len(), slots.max(7), "{name}");
         for id in world.bodies().skip(1) {
             let y = world.body(id).unwrap().position().y;
             assert!((y - 0.4).abs() < 0.01, "{name}: {y}");

@@ -98,9 +98,10 @@ impl Population {
         Ok(())
     }
 
-    /// Puts the shapes of a body, which has other rows now, into the slots of those that they continue, into other
-    /// slots of the body, or into free ones. Slots that are left over stay with the body: contacts of the last step
-    /// still refer to them. `before` is the former centre of mass, m.
+    /// Puts the shapes of a body, which has other rows now, into the slots of those that they continue, into vacant
+    /// slots of the body, or into free ones. Slots that are left over stay with the body, vacant: contacts of the last
+    /// step still refer to them, so that another shape there would continue these. `before` is the former centre of
+    /// mass, m.
     pub(super) fn place_shapes(
         &mut self,
         compiled: &mut Compiled,
@@ -116,8 +117,8 @@ impl Population {
         let kept: BTreeSet<u32> = continued.iter().flatten().copied().collect();
         // Bodies may sleep on a shape that goes, and will not touch it any more.
         change.fixed |= laid.body.kind != DYNAMIC && kept.len() < old.len();
-        let mut left: BTreeSet<u32> = old.iter().copied().filter(|place| !kept.contains(place)).collect();
-        left.extend(self.spare_shapes.remove(&id.index).into_iter().flatten());
+        let mut spare = self.spare_shapes.remove(&id.index).unwrap_or_default();
+        spare.extend(old.iter().filter(|place| !kept.contains(place)).map(|&place| (steps, place)));
         // In this order the first polygon gets back its own vertices.
         for &place in old.iter().rev() {
             self.release_shape(compiled, place, change);
@@ -125,8 +126,8 @@ impl Population {
         let is_joined = compiled.joints.exclusions.heads[slot][1] > 0;
         let removed = std::mem::take(&mut change.shapes);
         for (place, (shape, vertices)) in continued.into_iter().zip(&laid.shapes) {
-            let place = place.or_else(|| left.pop_first());
-            let place = place.unwrap_or_else(|| self.take_shape_slot(compiled, id, steps));
+            let vacant = || Some(spare.remove(spare.iter().position(|&(since, _)| since < steps)?).1);
+            let place = place.or_else(vacant).unwrap_or_else(|| self.take_shape_slot(compiled, id, steps));
             let mut shape = *shape;
             shape.first_vertex = self.place_vertices(compiled, vertices);
             shape.kind |= if is_joined { JOINED_SHAPE } else { 0 };
@@ -135,8 +136,8 @@ impl Population {
             self.shapes[slot].push(place);
             change.shapes.insert(place);
         }
-        if !left.is_empty() {
-            self.spare_shapes.insert(id.index, left.into_iter().collect());
+        if !spare.is_empty() {
+            self.spare_shapes.insert(id.index, spare);
         }
         compiled.link(&self.shapes[slot]);
         self.finish_adding(compiled, change);

@@ -13,6 +13,10 @@ use drystone::WorldError;
 /// of them are granted.
 const MAX_CLICK_SECONDS: f64 = 0.8;
 
+/// Every eighth frame of a script is drawn, and each of which a picture is taken: on a software adapter pixels are most
+/// of a frame.
+const FRAMES_A_DRAWING: u64 = 8;
+
 /// Factor on the size of texts for a window of this height, points of the screen: 1 up to 1080, 1.5 at 1440, 2 at 2160,
 /// as such windows are on large screens and seen from afar.
 fn text_zoom(height: f32) -> f32 {
@@ -192,11 +196,14 @@ impl OpenWindow {
                     ..wgpu::RenderPassDescriptor::default()
                 })
                 .forget_lifetime();
-            self.app.drawing.draw(&mut pass);
-            let [width, height] = self.screen.size();
-            #[allow(clippy::cast_precision_loss, reason = "pixels")]
-            pass.set_viewport(0.0, 0.0, width as f32, height as f32, 0.0, 1.0);
-            self.painter.render(&mut pass, &jobs, &screen);
+            let is_due = self.app.frames.is_multiple_of(FRAMES_A_DRAWING);
+            if self.script.is_none() || self.shot.is_some() || is_due {
+                self.app.drawing.draw(&mut pass);
+                let [width, height] = self.screen.size();
+                #[allow(clippy::cast_precision_loss, reason = "pixels")]
+                pass.set_viewport(0.0, 0.0, width as f32, height as f32, 0.0, 1.0);
+                self.painter.render(&mut pass, &jobs, &screen);
+            }
         }
         queue.submit(more.into_iter().chain([encoder.finish()]));
         self.free_textures(&mut output.textures_delta);
