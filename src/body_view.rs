@@ -7,7 +7,7 @@ use crate::command::Command;
 use crate::math::{cross_scalar, inv_rotate, rotate};
 use crate::population::{BodyId, Population, living};
 use crate::scene::{BodyType, Compiled, MassProperties};
-use crate::types::{ASLEEP, BodyState, DYNAMIC, KINEMATIC, Pose, QUARANTINED};
+use crate::types::{ASLEEP, BodyState, Pose, QUARANTINED};
 
 /// A copy of a body's state between two steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,11 +23,7 @@ impl BodyView {
     /// Returns the view of a body that exists.
     pub(crate) fn new(compiled: &Compiled, id: BodyId, pose: Pose, state: BodyState) -> Self {
         let slot = id.index as usize;
-        let kind = match compiled.bodies[slot].kind {
-            DYNAMIC => BodyType::Dynamic,
-            KINEMATIC => BodyType::Kinematic,
-            _ => BodyType::Static,
-        };
+        let kind = BodyType::of_number(compiled.bodies[slot].kind);
         Self { id, kind, pose, state, mass: compiled.mass[slot] }
     }
 

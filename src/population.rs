@@ -440,7 +440,6 @@ impl Population {
             return Err(SceneError::new("bodies[0].id", problem, "an id of its own").into());
         }
         let mut laid = Compiled::compile_body(body, id.index);
-        laid.put_planes_first();
         let mut change = PopulationChange::default();
         change.bodies.insert(id.index);
         // Sleeping bodies may rest on it, and its own island is lost.
@@ -454,9 +453,9 @@ impl Population {
         // Marked, so that the history differs from that of an addition.
         self.history = self.history.bytes(b"replace").bytes(bytemuck::bytes_of(&laid.body));
         self.history = self.history.bytes(bytemuck::bytes_of(&laid.pose)).bytes(&id.index.to_le_bytes());
-        let before = compiled.mass[slot].center;
+        let shift = laid.mass.center - compiled.mass[slot].center;
         compiled.put_body(slot, &laid, body.id.as_deref());
-        self.place_shapes(compiled, id, &laid, before, steps, &mut change);
+        self.place_shapes(compiled, id, &mut laid, shift, steps, &mut change);
         if let Some(models) = &mut self.models {
             models.bodies[slot] = Some(body.clone());
         }

@@ -3,35 +3,13 @@
 
 use std::f32::consts::PI;
 
-use crate::support::{cpu, gpu};
-use drystone::low_level::{Alteration, Journal, state};
+use crate::support::changes::{advance, assert_device_follows, assert_repeats, floor};
+use crate::support::{hash_of, on_all};
+use drystone::low_level::{Alteration, Journal};
 use drystone::{
     Body, BodyId, BodyType, Command, Filter, Joint, JointKind, Property, Query, Scene, Settings, Shape, ShapeProperty,
     Spring, World,
 };
-
-/// Returns a world of the scene on one thread, on three, and on the device.
-fn worlds(scene: &Scene) -> Vec<(&'static str, World)> {
-    vec![
-        ("cpu", cpu(scene).into()),
-        ("3 threads", cpu(scene).with_threads(3).unwrap().with_sharing_from(0).into()),
-        ("gpu", gpu(scene).into()),
-    ]
-}
-
-fn advance(world: &mut World, steps: usize) {
-    (0..steps).for_each(|_| world.step().unwrap());
-}
-
-fn hash(world: &mut World) -> u64 {
-    state::hash(&world.snapshot().unwrap())
-}
-
-fn floor() -> Scene {
-    let mut scene = Scene::new("floor").gravity(0.0, -10.0);
-    scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(50.0, 0.5)));
-    scene
-}
 
 fn crate_at(x: f32, y: f32) -> Body {
     Body::dynamic(x, y).shape(Shape::half_box(0.5, 0.5))
@@ -43,7 +21,7 @@ fn gravity_scale_and_damping_act_from_the_next_step_on() {
     let falling = scene.add(crate_at(0.0, 0.0));
     let rising = scene.add(crate_at(5.0, 0.0));
     let slowed = scene.add(crate_at(10.0, 0.0).gravity_scale(0.0).velocity(6.0, 0.0).angular_velocity(3.0));
-    for (name, mut world) in worlds(&scene) {
+    for (name, mut world) in on_all(&scene) {
         advance(&mut world, 30);
         world.set(rising, Property::GravityScale(-1.0)).unwrap();
         let changes = [Property::LinearDamping(2.0), Property::AngularDamping(1.0)];
@@ -66,7 +44,7 @@ fn mass_and_inertia_are_those_that_were_set() {
     let heavy = scene.add(crate_at(0.0, 0.0));
     let slow = scene.add(crate_at(5.0, 0.0));
     let fixed = scene.add(crate_at(10.0, 0.0).angular_velocity(2.0));
-    for (name, mut world) in worlds(&scene) {
+    for (name, mut world) in on_all(&scene) {
         let before = world.body(heavy).unwrap().inertia();
         world.set(heavy, Property::Mass(4.0)).unwrap();
         world.set(slow, Property::Inertia(2.0)).unwrap();
@@ -96,7 +74,7 @@ fn friction_restitution_and_belts_follow() {
     let sliding = scene.add(crate_at(0.0, 0.5).velocity(5.0, 0.0));
     let carried = scene.add(crate_at(-10.0, 0.5));
     let bouncing = scene.add(Body::dynamic(20.0, 0.5).shape(Shape::circle(0.5)));
-    for (name, mut world) in worlds(&scene) {
+    for (name, mut world) in on_all(&scene) {
         world.set(sliding, Property::Shapes(ShapeProperty::Friction(0.0))).unwrap();
         advance(&mut world, 60);
         let free = world.body(sliding).unwrap();
@@ -125,7 +103,7 @@ fn a_filter_that_changes_ends_and_begins_contacts() {
     let mut scene = floor();
     let first = scene.add(crate_at(0.0, 0.5));
     let second = scene.add(crate_at(0.0, 1.5));
-    for (name, mut world) in worlds(&scene) {
+    for (name, mut world) in on_all(&scene) {
         advance(&mut world, 30);
         let ghost = Filter { category: 2, mask: 2, group: 0 };
         let wall = Filter { category: 3, mask: 3, group: 0 };
@@ -152,7 +130,7 @@ fn a_static_body_becomes_dynamic_and_back() {
     }
     for sleep in [false, true] {
         scene.settings.sleep = sleep;
-        for (name, mut world) in worlds(&scene) {
+        for (name, mut world) in on_all(&scene) {
             let name = format!("{name}, sleep {sleep}");
             advance(&mut world, 90);
             world.set(beam, Property::Kind(BodyType::Dynamic)).unwrap();
@@ -189,7 +167,7 @@ fn a_replaced_body_with_another_type_moves() {
     let mut scene = floor();
     let lower = scene.add(Body::fixed(0.0, 3.0).shape(Shape::half_box(0.5, 0.5)));
     let upper = scene.add(crate_at(0.0, 4.0));
-    for (name, mut world) in worlds(&scene) {
+    for (name, mut world) in on_all(&scene) {
         advance(&mut world, 30);
         world.replace_body(lower.into(), &crate_at(0.0, 3.0)).unwrap();
         advance(&mut world, 150);
@@ -203,7 +181,7 @@ fn a_platform_starts_and_stops() {
     let mut scene = floor();
     let platform = scene.add(Body::fixed(0.0, 0.25).shape(Shape::half_box(3.0, 0.25)));
     let rider = scene.add(crate_at(0.0, 1.0));
-    for (name, mut world) in worlds(&scene) {
+    for (name, mut world) in on_all(&scene) {
         advance(&mut world, 20);
         world.set(platform, Property::Kind(BodyType::Kinematic)).unwrap();
         world.command(platform, Command::velocity([1.0, 0.0])).unwrap();
@@ -227,7 +205,7 @@ fn joints_follow_the_type_of_their_bodies() {
     let hinge = JointKind::hinge();
     scene.join(Joint::to_world(hinge.clone(), top).anchors([0.0, 0.5], [0.0, 0.5]));
     scene.join(Joint::new(hinge, top, bottom).anchors([0.0, -0.5], [0.0, 0.5]));
-    for (name, mut world) in worlds(&scene) {
+    for (name, mut world) in on_all(&scene) {
         advance(&mut world, 10);
         let refused =
             world.set_all(&[(top.into(), Property::Mass(3.0)), (top.into(), Property::Kind(BodyType::Static))]);
@@ -259,7 +237,7 @@ fn a_change_wakes_what_it_is_about() {
     let floors = [-20.0, 20.0].map(|x| scene.add(Body::fixed(x, -0.5).shape(Shape::half_box(10.0, 0.5))));
     let boxes = [-20.0, 20.0].map(|x| scene.add(crate_at(x, 0.5)));
     let awake = |world: &World| boxes.map(|body| world.body(body).unwrap().is_awake());
-    for (name, mut world) in worlds(&scene) {
+    for (name, mut world) in on_all(&scene) {
         advance(&mut world, 90);
         assert_eq!(awake(&world), [false, false], "{name}");
         world.set(floors[0], Property::Shapes(ShapeProperty::TangentSpeed(1.0))).unwrap();
@@ -330,54 +308,16 @@ fn heap(sleep: bool) -> Scene {
     scene
 }
 
-/// Runs with changes repeat, continue from a snapshot of before, and from bytes with a journal; threads do not matter.
 #[test]
 fn changes_of_every_kind_repeat_and_continue() {
     for sleep in [false, true] {
-        let scene = heap(sleep);
-        let mut hashes = Vec::new();
-        for (name, mut world) in worlds(&scene) {
-            let name = format!("{name}, sleep {sleep}");
-            let mut journal = Journal::default();
-            drive(&mut world, 0..90, &mut journal);
-            let (middle, bytes) = (world.snapshot().unwrap(), world.save().unwrap());
-            let early = journal.clone();
-            drive(&mut world, 90..200, &mut journal);
-            let end = hash(&mut world);
-            assert_eq!(world.bodies().count(), 21, "{name}");
-            world.restore(&middle).unwrap();
-            drive(&mut world, 90..200, &mut Journal::default());
-            assert_eq!(hash(&mut world), end, "{name}: from a snapshot");
-            let mut fresh: World = match &world {
-                World::Cpu(_) => cpu(&scene).into(),
-                World::Gpu(_) => gpu(&scene).into(),
-            };
-            assert!(fresh.load(&bytes).is_err(), "{name}: bytes of other properties");
-            fresh.load_with(&bytes, &early).unwrap();
-            drive(&mut fresh, 90..200, &mut Journal::default());
-            assert_eq!(hash(&mut fresh), end, "{name}: from bytes");
-            hashes.push((name, end));
-        }
-        assert_eq!(hashes[0].1, hashes[1].1, "{hashes:?}");
+        assert_repeats(&heap(sleep), 90, 200, drive);
     }
 }
 
 #[test]
 fn the_device_follows_the_cpu() {
-    let scene = heap(false);
-    let mut ends = Vec::new();
-    for (_, mut world) in worlds(&scene) {
-        drive(&mut world, 0..40, &mut Journal::default());
-        ends.push(world.bodies().map(|id| world.body(id).unwrap().position()).collect::<Vec<_>>());
-    }
-    let apart = ends[0].iter().zip(&ends[2]).map(|(a, b)| a.distance(*b)).fold(0.0, f32::max);
-    assert!(apart < 1e-4, "{apart} m apart");
-    // Without the changes it is elsewhere.
-    let mut still: World = cpu(&scene).into();
-    advance(&mut still, 40);
-    let moved = still.bodies().zip(&ends[0]).map(|(id, at)| still.body(id).unwrap().position().distance(*at));
-    let moved = moved.fold(0.0, f32::max);
-    assert!(moved > 0.02, "{moved} m, and {apart} m apart");
+    assert_device_follows(&heap(false), 1e-4, 0.02, drive);
 }
 
 #[test]
@@ -387,8 +327,8 @@ fn values_out_of_range_are_refused_and_change_nothing() {
     let plane = scene.add(Body::fixed(0.0, -3.0).shape(Shape::half_plane([0.0, 1.0], 0.0)));
     let cart = scene.add(Body::kinematic(9.0, 0.0).shape(Shape::circle(0.5).offset(1.0, 0.0)));
     let shape = |property| Property::Shape(0, property);
-    for (name, mut world) in worlds(&scene) {
-        let before = hash(&mut world);
+    for (name, mut world) in on_all(&scene) {
+        let before = hash_of(&mut world);
         for (body, property, expected) in [
             (ball, Property::Mass(0.0), "mass: is 0; expected a mass above 0 kg"),
             (ball, Property::Mass(f32::NAN), "mass: is not a number (NaN)"),
@@ -420,7 +360,7 @@ fn values_out_of_range_are_refused_and_change_nothing() {
         let error = world.set_all(&both).unwrap_err().to_string();
         assert!(error.starts_with("properties[1].mass: is -2"), "{name}: {error}");
         assert!((world.body(ball).unwrap().mass() - PI / 4.0).abs() < 1e-5, "{name}");
-        assert_eq!(hash(&mut world), before, "{name}");
+        assert_eq!(hash_of(&mut world), before, "{name}");
     }
 }
 
@@ -433,7 +373,7 @@ fn a_joint_gets_a_motor_limits_and_a_spring() {
     let plain = Joint::to_world(JointKind::hinge(), arm).anchors([0.0, 0.0], [-1.0, 0.0]);
     scene.join(plain.clone());
     let with = |change: fn(JointKind) -> JointKind| Joint { kind: change(JointKind::hinge()), ..plain.clone() };
-    for (name, mut world) in worlds(&scene) {
+    for (name, mut world) in on_all(&scene) {
         let hinge = world.joint_id(0).unwrap();
         advance(&mut world, 60);
         assert!(!world.body(arm).unwrap().is_awake(), "{name}");
@@ -479,7 +419,7 @@ fn a_body_without_categories_is_out_of_the_world() {
     let shelf = scene.add(crate_at(0.0, 3.0));
     let load = scene.add(crate_at(0.0, 6.0));
     let nothing = Filter { category: 0, mask: 0, group: 0 };
-    for (name, mut world) in worlds(&scene) {
+    for (name, mut world) in on_all(&scene) {
         let set = |world: &mut World, kind: BodyType, filter: Filter| {
             let both = [Property::Kind(kind), Property::Shapes(ShapeProperty::Filter(filter))];
             world.set_all(&both.map(|property| (shelf.into(), property))).unwrap();
@@ -508,7 +448,7 @@ fn a_replaced_body_has_other_measures() {
     let ball = scene.add(Body::dynamic(0.0, 0.5).shape(Shape::circle(0.5)));
     let wedge = scene.add(wedge_of(0.5, -0.5, 0.5));
     let grown = scene.add(crate_at(10.0, 0.5));
-    for (name, mut world) in worlds(&scene) {
+    for (name, mut world) in on_all(&scene) {
         advance(&mut world, 30);
         world.replace_body(ball.into(), &Body::dynamic(0.0, 1.5).shape(Shape::circle(1.0))).unwrap();
         world.replace_body(wedge.into(), &wedge_of(1.5, -1.0, 2.0)).unwrap();
@@ -538,7 +478,7 @@ fn a_joint_gets_other_anchors_and_collisions() {
     let held = scene.add(crate_at(0.5, 0.0));
     let weld = |x: f32| Joint::new(JointKind::weld(), post, held).anchors([x, 0.0], [0.0, 0.0]).soft(10.0, 1.0);
     scene.join(weld(0.5));
-    for (name, mut world) in worlds(&scene) {
+    for (name, mut world) in on_all(&scene) {
         let joint = world.joint_id(0).unwrap();
         let after = |world: &mut World, steps: usize| {
             advance(world, steps);

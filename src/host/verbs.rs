@@ -112,10 +112,11 @@ macro_rules! world_verbs {
         }
 
         /// Replaces the shapes of a body from the next step on: adds some, removes some, or changes their outline,
-        /// density or material. The body keeps its place, its velocity and its joints, and shapes that are as before
-        /// keep their contacts. Mass, centre of mass and moment of inertia follow from the shapes, except those that
-        /// were given for the body. It wakes. If it is static or kinematic, what touches it wakes; and if one of its
-        /// shapes goes or changes, all bodies do. On a GPU this waits for the device.
+        /// density or material. The body keeps its place, its velocity and its joints. Shapes that are as before keep
+        /// their contacts, unless the centre of mass moves by a little: less than 0.1 length units. Mass, centre of
+        /// mass and moment of inertia follow from the shapes, except those that were given for the body. It wakes. If
+        /// it is static or kinematic, what touches it wakes; and if one of its shapes goes or changes, all bodies do.
+        /// On a GPU this waits for the device.
         ///
         /// ```
         /// use drystone::{Body, Scene, Shape, World};

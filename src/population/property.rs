@@ -100,11 +100,7 @@ impl Population {
         match property {
             Property::Kind(kind) => {
                 self.check_kind(compiled, slot, kind)?;
-                compiled.bodies[slot].kind = match kind {
-                    BodyType::Static => STATIC,
-                    BodyType::Kinematic => KINEMATIC,
-                    BodyType::Dynamic => DYNAMIC,
-                };
+                compiled.bodies[slot].kind = kind.number();
             }
             Property::Mass(mass) => {
                 let scale = f64::from(mass) / f64::from(traits.mass.mass);
@@ -310,11 +306,7 @@ impl Models {
         let Some(Some(body)) = self.bodies.get_mut(slot) else { return };
         match property {
             Property::Kind(kind) => (body.kind, body.path) = (kind, None),
-            Property::Mass(_) | Property::Inertia(_) => {
-                // Both, so that a scene of these descriptions has the masses of this world to the last bit.
-                let MassProperties { mass, inertia, .. } = traits.mass;
-                (body.mass, body.inertia) = (Some(mass), (inertia > 0.0).then_some(inertia));
-            }
+            Property::Mass(_) | Property::Inertia(_) => describe_mass(body, traits.mass),
             Property::FixedRotation(is_fixed) => body.fixed_rotation = is_fixed,
             Property::Bullet(is_bullet) => body.bullet = is_bullet,
             Property::CanSleep(can_sleep) => body.can_sleep = can_sleep,
@@ -337,6 +329,12 @@ fn in_table_order(body: &mut Body) -> impl Iterator<Item = &mut Shape> {
     let (planes, others): (Vec<_>, Vec<_>) =
         body.shapes.iter_mut().partition(|shape| matches!(shape.geometry, Geometry::HalfPlane { .. }));
     planes.into_iter().chain(others)
+}
+
+/// Sets mass and moment of inertia in the description of a body: both, so that a scene of these descriptions has the
+/// masses of this world to the last bit.
+pub(super) fn describe_mass(body: &mut Body, mass: MassProperties) {
+    (body.mass, body.inertia) = (Some(mass.mass), (mass.inertia > 0.0).then_some(mass.inertia));
 }
 
 fn describe_shape(shape: &mut Shape, set: ShapeProperty) {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use glam::Vec2;
 
+use super::property::describe_mass;
 use super::{BodyId, Population, PopulationChange, PopulationError};
 use crate::math::{cross_scalar, rotate};
 use crate::scene::{
@@ -48,14 +49,12 @@ impl Population {
             None => error,
         })?;
         let mut laid = Compiled::compile_body(&body, id.index);
-        laid.put_planes_first();
-        let before = compiled.mass[slot].center;
-        let shift = laid.mass.center - before;
+        let shift = laid.mass.center - compiled.mass[slot].center;
         let mut effects = ShapeEffects { shift, ..ShapeEffects::default() };
         let change = &mut effects.change;
         self.history = self.history.bytes(b"shapes").bytes(&id.index.to_le_bytes());
         set_rows(compiled, slot, &laid, shift);
-        self.place_shapes(compiled, id, &laid, before, steps, change);
+        self.place_shapes(compiled, id, &mut laid, shift, steps, change);
         if let Some((pose, state)) = now {
             (compiled.poses[slot], compiled.states[slot]) = moved(&laid, shift, pose, state);
             change.moved.insert(id.index);
@@ -68,10 +67,8 @@ impl Population {
             && let Some(Some(model)) = models.bodies.get_mut(slot)
         {
             model.shapes = shapes.to_vec();
-            // Both, so that a scene of these descriptions has the masses of this world to the last bit.
             if body.mass.is_some() || body.inertia.is_some() {
-                let mass = laid.traits.mass;
-                (model.mass, model.inertia) = (Some(mass.mass), (mass.inertia > 0.0).then_some(mass.inertia));
+                describe_mass(model, laid.traits.mass);
             }
         }
         self.by_hand = true;
@@ -100,23 +97,32 @@ impl Population {
 
     /// Puts the shapes of a body, which has other rows now, into the slots of those that they continue, into vacant
     /// slots of the body, or into free ones. Slots that are left over stay with the body, vacant: contacts of the last
-    /// step still refer to them, so that another shape there would continue these. `before` is the former centre of
-    /// mass, m.
+    /// step still refer to them, so that another shape there would continue these. `shift` is the displacement of the
+    /// centre of mass in the frame of the body, m.
     pub(super) fn place_shapes(
         &mut self,
         compiled: &mut Compiled,
         id: BodyId,
-        laid: &CompiledBody,
-        before: Vec2,
+        laid: &mut CompiledBody,
+        shift: Vec2,
         steps: u64,
         change: &mut PopulationChange,
     ) {
         let slot = id.index as usize;
+        // Half planes come first, as in the tables of a scene.
+        laid.shapes.sort_by_key(|(shape, _)| !is_plane(shape));
         let old = std::mem::take(&mut self.shapes[slot]);
-        let continued = continued(compiled, &old, before, laid);
-        let kept: BTreeSet<u32> = continued.iter().flatten().copied().collect();
+        let mut continued = continued(compiled, &old, laid, shift);
         // Bodies may sleep on a shape that goes, and will not touch it any more.
-        change.fixed |= laid.body.kind != DYNAMIC && kept.len() < old.len();
+        change.fixed |= laid.body.kind != DYNAMIC && continued.iter().flatten().count() < old.len();
+        // The points of a contact are stored from the centre of mass, until its bodies have moved by the recycle
+        // distance since it was made. If the centre has moved by too little for that to be certain, none is continued.
+        let by = shift.length();
+        if by > MAX_OFFSET * laid.body.extent && by < 2.0 * compiled.params.recycle_distance {
+            let others = continued.iter_mut().zip(&laid.shapes).filter(|(_, (shape, _))| !is_plane(shape));
+            others.for_each(|(place, _)| *place = None);
+        }
+        let kept: BTreeSet<u32> = continued.iter().flatten().copied().collect();
         let mut spare = self.spare_shapes.remove(&id.index).unwrap_or_default();
         spare.extend(old.iter().filter(|place| !kept.contains(place)).map(|&place| (steps, place)));
         // In this order the first polygon gets back its own vertices.
@@ -161,13 +167,8 @@ impl Population {
 /// Returns the description of a body with other shapes, as far as masses follow from it.
 fn described(compiled: &Compiled, slot: usize, shapes: &[Shape]) -> Body {
     let traits = &compiled.traits[slot];
-    let kind = match compiled.bodies[slot].kind {
-        DYNAMIC => BodyType::Dynamic,
-        KINEMATIC => BodyType::Kinematic,
-        _ => BodyType::Static,
-    };
     Body {
-        kind,
+        kind: BodyType::of_number(compiled.bodies[slot].kind),
         mass: traits.has_own_mass.then_some(traits.mass.mass),
         inertia: traits.has_own_inertia.then_some(traits.mass.inertia),
         fixed_rotation: traits.fixed_rotation,
@@ -182,12 +183,12 @@ fn is_plane(shape: &ShapeData) -> bool {
 }
 
 /// Returns the slot of the shape that each new shape continues, if there is one: of the same outline, at the same place
-/// on the body. Half planes continue those of before, in their order. `before` is the former centre of mass, m.
-fn continued(compiled: &Compiled, old: &[u32], before: Vec2, laid: &CompiledBody) -> Vec<Option<u32>> {
-    let after = laid.mass.center;
+/// on the body. Half planes continue those of before, in their order. `shift` is the displacement of the centre of
+/// mass, m.
+fn continued(compiled: &Compiled, old: &[u32], laid: &CompiledBody, shift: Vec2) -> Vec<Option<u32>> {
     let outline = |shape: &ShapeData| shape.kind & (GEOMETRY_MASK | LINK_SHAPE | 0xf << VERTEX_COUNT_SHIFT);
     let is_same = |old: &ShapeData, (new, vertices): &(ShapeData, Vec<[f32; 2]>)| {
-        let offset = Vec2::from(old.offset) + before - (Vec2::from(new.offset) + after);
+        let offset = Vec2::from(old.offset) - Vec2::from(new.offset) - shift;
         let own_vertices = compiled.vertices.get(old.first_vertex as usize..).unwrap_or_default();
         (outline(old), old.half, old.radius, old.rotation) == (outline(new), new.half, new.radius, new.rotation)
             && offset.length() <= MAX_OFFSET * new.bound

@@ -4,6 +4,8 @@
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
+pub mod changes;
+
 use std::sync::OnceLock;
 
 use drystone::low_level::reference::Reference;

@@ -79,7 +79,9 @@ impl Hosted {
 
     /// Moves the world out of its pool if that has no room for the shapes that a body has more than now.
     fn move_out_for_shapes(&mut self, id: BodyId, shapes: &[Shape]) -> Result<(), WorldError> {
-        let own = self.compiled().shapes.iter().filter(|shape| shape.body == id.index).count();
+        // Other worlds may have many shapes to count.
+        let Self::Pooled(world) = self else { return Ok(()) };
+        let own = world.compiled().shapes.iter().filter(|shape| shape.body == id.index).count();
         self.move_out_for(PartCounts { shapes: shapes.len().saturating_sub(own), ..PartCounts::default() })
     }
 

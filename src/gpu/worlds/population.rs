@@ -209,17 +209,14 @@ impl WorldEngine for One<'_> {
 /// Returns the buffer writes for a change of bodies, shapes and joints.
 fn change_writes(compiled: &Compiled, change: &PopulationChange) -> Writes {
     let mut writes = Writes::default();
-    if !change.bodies.is_empty() {
+    if !change.bodies.is_empty() || !change.moved.is_empty() {
         writes.all("vertices", &compiled.vertices);
-        if compiled.settings.sleep {
-            // A removed body's slot keeps its island: the sleepers of that island have yet to be woken by the removal.
-            let there = |&&body: &&u32| compiled.bodies[body as usize].kind != VACANT;
-            let came = change.bodies.iter().filter(there).copied().collect();
-            writes.some("islands", &first_islands(compiled), &came);
-        }
     }
-    if change.bodies.is_empty() && !change.moved.is_empty() {
-        writes.all("vertices", &compiled.vertices);
+    if !change.bodies.is_empty() && compiled.settings.sleep {
+        // A removed body's slot keeps its island: the sleepers of that island have yet to be woken by the removal.
+        let there = |&&body: &&u32| compiled.bodies[body as usize].kind != VACANT;
+        let came = change.bodies.iter().filter(there).copied().collect();
+        writes.some("islands", &first_islands(compiled), &came);
     }
     writes.some("bodies", &compiled.bodies, &change.bodies);
     writes.some("bodies", &compiled.bodies, &change.properties);

@@ -20,10 +20,23 @@ pub(crate) struct CompiledBody {
     pub shapes: Vec<(types::ShapeData, Vec<[f32; 2]>)>,
 }
 
-impl CompiledBody {
-    /// Puts half planes before the other shapes, as in the tables of a scene.
-    pub(crate) fn put_planes_first(&mut self) {
-        self.shapes.sort_by_key(|(shape, _)| shape.kind & types::GEOMETRY_MASK != types::HALF_PLANE);
+impl BodyType {
+    /// Returns the type's number in [`types::BodyData::kind`].
+    pub(crate) fn number(self) -> u32 {
+        match self {
+            Self::Static => types::STATIC,
+            Self::Kinematic => types::KINEMATIC,
+            Self::Dynamic => types::DYNAMIC,
+        }
+    }
+
+    /// Returns the type with a number.
+    pub(crate) fn of_number(number: u32) -> Self {
+        match number {
+            types::DYNAMIC => Self::Dynamic,
+            types::KINEMATIC => Self::Kinematic,
+            _ => Self::Static,
+        }
     }
 }
 
@@ -116,11 +129,7 @@ impl Compiled {
                 gravity_scale: body.gravity_scale,
                 extent,
                 min_extent,
-                kind: match body.kind {
-                    BodyType::Static => types::STATIC,
-                    BodyType::Kinematic => types::KINEMATIC,
-                    BodyType::Dynamic => types::DYNAMIC,
-                },
+                kind: body.kind.number(),
                 can_sleep: u32::from(body.can_sleep),
                 color: body.color_index.map_or(0, |index| index.saturating_add(1)),
                 sleep_speed: body.sleep_speed.unwrap_or(0.0),

@@ -108,46 +108,71 @@ fn a_body_of_a_pool_is_replaced() {
     assert_eq!(service.ask(&format!("{}/bodies/high", worlds[1]))["id"], "2.0");
 }
 
+/// A world that was changed and has survived a crash, and one beside it without the changes.
+struct Survived {
+    service: Service,
+    world: String,
+    twin: Service,
+    plain: String,
+    _folders: [tempfile::TempDir; 2],
+}
+
+/// Gives commands to a world of boxes. It continues from the log of a killed service, and from a checkpoint, to the
+/// same bits as a world whose service runs on; the world without the commands has others. Between these are `steps`
+/// steps.
+fn survived(commands: &Value, steps: u32) -> Survived {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let [mut service, twin] = folders.each_ref().map(|folder| Service::start(folder.path(), &[]));
+    let (world, other, plain) = (service.make(&tied()), twin.make(&tied()), twin.make(&tied()));
+    for (service, world) in [(&service, &world), (&twin, &other), (&twin, &plain)] {
+        service.tell(&format!("{world}/step"), &json!({ "steps": 10 }));
+    }
+    service.tell(&format!("{world}/commands"), commands);
+    twin.tell(&format!("{other}/commands"), commands);
+    service.kill();
+    service = Service::start(folders[0].path(), &[]);
+    let step = |service: &Service, world: &str| {
+        service.tell(&format!("{world}/step"), &json!({ "steps": steps }));
+        service.hash(world)
+    };
+    assert_eq!(step(&service, &world), step(&twin, &other), "from the log");
+    assert_eq!(service.stop(), Some(0));
+    service = Service::start(folders[0].path(), &[]);
+    let now = step(&service, &world);
+    assert_eq!(now, step(&twin, &other), "from a checkpoint");
+    assert_ne!(now, step(&twin, &plain), "the changes count");
+    Survived { service, world, twin, plain, _folders: folders }
+}
+
+/// Fails unless a command is refused with a path, which begins after `commands[0]`.
+fn refused(service: &Service, world: &str, command: &Value, path: &str) {
+    let answer = service.post(&format!("{world}/commands"), &json!({ "commands": [command] })).unwrap();
+    let problem = answer.json();
+    let path = format!("commands[0].{path}");
+    assert_eq!((answer.status, problem["path"].as_str()), (422, Some(path.as_str())), "{problem}");
+}
+
 /// Properties and joints are set on bodies that run, and stay so after a crash and a restart, to the same bits.
 #[test]
 fn properties_and_joints_are_set_while_it_runs() {
-    let (folder, calm) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (mut service, twin) = (Service::start(folder.path(), &[]), Service::start(calm.path(), &[]));
-    let (world, other, plain) = (service.make(&tied()), twin.make(&tied()), twin.make(&tied()));
     let motor = json!({ "type": "distance", "motor": { "speed": 0.5, "max": 1e4 } });
     let commands = json!({ "commands": [
         { "set": { "bodies": ["low", "2.0"], "properties": { "gravity_scale": 0, "friction": 0.1 } } },
         { "set": { "bodies": [1], "properties": { "type": "kinematic" } } },
         { "replace_joint": { "joint": 0, "with": motor } },
     ] });
-    for (service, world) in [(&service, &world), (&twin, &other), (&twin, &plain)] {
-        service.tell(&format!("{world}/step"), &json!({ "steps": 10 }));
-    }
-    service.tell(&format!("{world}/commands"), &commands);
-    twin.tell(&format!("{other}/commands"), &commands);
-    service.kill();
-    service = Service::start(folder.path(), &[]);
-    let step = |service: &Service, world: &str| {
-        service.tell(&format!("{world}/step"), &json!({ "steps": 60 }));
-        service.hash(world)
-    };
-    assert_eq!(step(&service, &world), step(&twin, &other), "from the log");
-    assert_eq!(service.stop(), Some(0));
-    service = Service::start(folder.path(), &[]);
-    let now = step(&service, &world);
-    assert_eq!(now, step(&twin, &other), "from a checkpoint");
-    assert_ne!(now, step(&twin, &plain), "the changes count");
+    let Survived { service, world, twin, plain, .. } = &survived(&commands, 60);
     // The motor moves the boxes apart, by 0.5 m/s for two seconds.
     let apart = |service: &Service, world: &str| {
         let bodies = service.ask(&format!("{world}/state"))["bodies"].clone();
         let at = |body: usize, axis: usize| bodies[body]["position"][axis].as_f64().unwrap();
         (at(2, 0) - at(1, 0)).hypot(at(2, 1) - at(1, 1))
     };
-    let (rest, now) = (apart(&twin, &plain), apart(&service, &world));
+    let (rest, now) = (apart(twin, plain), apart(service, world));
     assert!((now - rest - 1.0).abs() < 0.05, "{rest} m, then {now} m");
     assert_eq!(service.ask(&format!("{world}/bodies/low"))["body"]["type"], "kinematic");
 
-    let first = service.hash(&world);
+    let first = service.hash(world);
     for (command, path) in [
         (json!({ "set": { "bodies": ["low"], "properties": { "friction": -1 } } }), "set.properties.friction"),
         (
@@ -164,58 +189,33 @@ fn properties_and_joints_are_set_while_it_runs() {
         ),
         (json!({ "replace_joint": { "joint": 0, "with": { "type": "distance", "b": 1 } } }), "replace_joint.with.b"),
     ] {
-        let answer = service.post(&format!("{world}/commands"), &json!({ "commands": [command] })).unwrap();
-        let problem = answer.json();
-        let path = format!("commands[0].{path}");
-        assert_eq!((answer.status, problem["path"].as_str()), (422, Some(path.as_str())), "{problem}");
+        refused(service, world, &command, path);
     }
-    assert_eq!(service.hash(&world), first);
+    assert_eq!(service.hash(world), first);
 }
 
 /// Shapes of a body that runs are changed, and stay so after a crash and from a checkpoint, to the same bits.
 #[test]
 fn shapes_are_set_while_it_runs() {
-    let (folder, calm) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let (mut service, twin) = (Service::start(folder.path(), &[]), Service::start(calm.path(), &[]));
-    let (world, other, plain) = (service.make(&tied()), twin.make(&tied()), twin.make(&tied()));
     let shapes =
         json!([{ "box": { "half": [0.5, 0.5] } }, { "circle": { "radius": 0.25 }, "offset": [1, 0], "density": 8 }]);
     let commands = json!({ "commands": [ { "set_shapes": { "body": "high", "shapes": shapes } } ] });
-    for (service, world) in [(&service, &world), (&twin, &other), (&twin, &plain)] {
-        service.tell(&format!("{world}/step"), &json!({ "steps": 10 }));
-    }
-    service.tell(&format!("{world}/commands"), &commands);
-    twin.tell(&format!("{other}/commands"), &commands);
-    service.kill();
-    service = Service::start(folder.path(), &[]);
-    let step = |service: &Service, world: &str| {
-        service.tell(&format!("{world}/step"), &json!({ "steps": 30 }));
-        service.hash(world)
-    };
-    assert_eq!(step(&service, &world), step(&twin, &other), "from the log");
-    assert_eq!(service.stop(), Some(0));
-    service = Service::start(folder.path(), &[]);
-    let now = step(&service, &world);
-    assert_eq!(now, step(&twin, &other), "from a checkpoint");
-    assert_ne!(now, step(&twin, &plain), "the shapes count");
+    let Survived { service, world, .. } = &survived(&commands, 30);
     let found = service.ask(&format!("{world}/bodies/high"));
     assert_eq!((&found["id"], &found["body"]["shapes"][1]["density"]), (&json!("2.0"), &json!(8.0)), "{found}");
-    assert_eq!(service.ask(&world)["joints"], 1);
+    assert_eq!(service.ask(world)["joints"], 1);
 
-    let first = service.hash(&world);
+    let first = service.hash(world);
     for (shapes, path) in [
         (json!([]), "shapes"),
         (json!([{ "box": { "half": [0.5, 0.5] } }, { "circle": { "radius": -1 } }]), "shapes[1].circle.radius"),
         (json!([{ "half_plane": { "normal": [0, 1] } }]), "shapes[0].half_plane"),
         (json!([{ "ball": 1 }]), "shapes[0].ball"),
     ] {
-        let commands = json!({ "commands": [ { "set_shapes": { "body": "high", "shapes": shapes } } ] });
-        let answer = service.post(&format!("{world}/commands"), &commands).unwrap();
-        let problem = answer.json();
-        let path = format!("commands[0].set_shapes.{path}");
-        assert_eq!((answer.status, problem["path"].as_str()), (422, Some(path.as_str())), "{problem}");
+        let command = json!({ "set_shapes": { "body": "high", "shapes": shapes } });
+        refused(service, world, &command, &format!("set_shapes.{path}"));
     }
-    assert_eq!(service.hash(&world), first);
+    assert_eq!(service.hash(world), first);
 }
 
 /// Neither a command nor many make a body have more shapes than the service allows.
