@@ -2,6 +2,7 @@
 
 //#import types
 //#import math
+//#import constants
 //#import grid
 //#import joined
 
@@ -17,8 +18,10 @@
 
 // Stores the motion by which a shape looks ahead for fixed shapes: zero for a slow one.
 fn note_motion(index: u32) {
-    let moved = motions[shapes[index].body].moved;
-    let looks_ahead = (shapes[index].kind & FIXED_SHAPE) == 0u && any(abs(moved) > vec2<f32>(params.aabb_margin));
+    let motion = motions[shapes[index].body];
+    let moved = motion.moved;
+    let may_look = (shapes[index].kind & FIXED_SHAPE) == 0u && motion.extent != SWEPT;
+    let looks_ahead = may_look && any(abs(moved) > vec2<f32>(params.aabb_margin));
     let ahead = bitcast<vec2<u32>>(select(vec2<f32>(0.0), moved, looks_ahead));
     partners[index * PARTNER_WORDS + AHEAD_WORD] = ahead.x;
     partners[index * PARTNER_WORDS + AHEAD_WORD + 1u] = ahead.y;

@@ -24,10 +24,18 @@ struct Touch {
     points: array<vec2<f32>, 2>,
     separations: array<f32, 2>,
     features: array<u32, 2>,
+    // The pair passes by a face, and has no points.
+    passes: bool,
 }
 
 // Distance below which two shapes have contact points, in this search.
 var<private> near_distance: f32;
+
+// Motion of B relative to A in the rest of the step, and a bound on the motion of any point by rotation.
+var<private> pair_moved: vec2<f32>;
+var<private> pair_turned: f32;
+// False if a sensor has to notice each other shape.
+var<private> may_pass: bool;
 
 // Takes over the old manifold and returns true, unless the pair moved too far.
 fn recycle(index: u32, old: u32, flags: u32, a: u32, b: u32, on_plane: bool, extent: f32) -> bool {
@@ -74,8 +82,33 @@ fn recycle(index: u32, old: u32, flags: u32, a: u32, b: u32, on_plane: bool, ext
 fn empty_manifold() -> Touch {
     return Touch(
         vec2<f32>(0.0), 0u,
-        array<vec2<f32>, 2>(vec2<f32>(0.0), vec2<f32>(0.0)), array<f32, 2>(0.0, 0.0), array<u32, 2>(0u, 0u),
+        array<vec2<f32>, 2>(vec2<f32>(0.0), vec2<f32>(0.0)), array<f32, 2>(0.0, 0.0), array<u32, 2>(0u, 0u), false,
     );
+}
+
+// Returns the least separation of the points.
+fn lowest(touch: Touch) -> f32 {
+    var gap = FAR;
+    if touch.count > 0u {
+        gap = touch.separations[0];
+    }
+    if touch.count > 1u {
+        gap = min(gap, touch.separations[1]);
+    }
+    return gap;
+}
+
+// Returns true if the pair passes by a face with this normal from A to B, `gap` from it. Its points are `touch`, and
+// `moved` is the motion of B relative to A.
+fn passes_by(face: vec2<f32>, gap: f32, touch: Touch, moved: vec2<f32>, slack: f32) -> bool {
+    if gap <= -slack || !may_pass {
+        return false;
+    }
+    let onto = -dot(moved, face);
+    let closing = -dot(moved, touch.normal);
+    let is_corner = lowest(touch) > -slack && abs(dot(face, touch.normal)) < PASSING_SHARE;
+    let is_ahead = closing > PASSING_MOTION * slack && onto <= PASSING_SHARE * closing;
+    return gap + slack >= onto + pair_turned && (is_ahead || is_corner);
 }
 
 fn circles(radius_a: f32, radius_b: f32, d: vec2<f32>) -> Touch {
@@ -95,7 +128,13 @@ fn circles(radius_a: f32, radius_b: f32, d: vec2<f32>) -> Touch {
     return manifold;
 }
 
-fn box_circle(half: vec2<f32>, turn: vec2<f32>, radius: f32, d: vec2<f32>) -> Touch {
+// Returns the direction of a coordinate.
+fn side_of(coordinate: f32) -> f32 {
+    return select(1.0, -1.0, coordinate < 0.0);
+}
+
+// `moved`: the motion of the circle relative to the box.
+fn box_circle(half: vec2<f32>, turn: vec2<f32>, radius: f32, d: vec2<f32>, moved: vec2<f32>) -> Touch {
     var manifold = empty_manifold();
     let center = inv_rotate(turn, d);
     let nearest = clamp(center, -half, half);
@@ -109,11 +148,11 @@ fn box_circle(half: vec2<f32>, turn: vec2<f32>, radius: f32, d: vec2<f32>) -> To
     } else {
         let depth = half - abs(center);
         if depth.x < depth.y - ROUNDING * half.y {
-            normal.x = select(1.0, -1.0, center.x < 0.0);
+            normal.x = side_of(center.x);
             surface.x = normal.x * half.x;
             separation = -depth.x - radius;
         } else {
-            normal.y = select(1.0, -1.0, center.y < 0.0);
+            normal.y = side_of(center.y);
             surface.y = normal.y * half.y;
             separation = -depth.y - radius;
         }
@@ -125,6 +164,11 @@ fn box_circle(half: vec2<f32>, turn: vec2<f32>, radius: f32, d: vec2<f32>) -> To
     manifold.count = 1u;
     manifold.points[0] = rotate(turn, surface + normal * (0.5 * separation));
     manifold.separations[0] = separation;
+    let slack = min(params.linear_slop, 0.1 * radius);
+    let above = abs(center) - half - vec2<f32>(radius);
+    let passes_x = passes_by(rotate(turn, vec2<f32>(side_of(center.x), 0.0)), above.x, manifold, moved, slack);
+    let passes_y = passes_by(rotate(turn, vec2<f32>(0.0, side_of(center.y))), above.y, manifold, moved, slack);
+    manifold.passes = passes_x || passes_y;
     return manifold;
 }
 
@@ -189,7 +233,7 @@ fn boxes(half_a: vec2<f32>, half_b: vec2<f32>, turn_a: vec2<f32>, turn_b: vec2<f
         at = -d_b;
         rel = vec2<f32>(between.x, -between.y);
     }
-    let side = select(1.0, -1.0, select(at.y, at.x, axis == 0u) < 0.0);
+    let side = side_of(select(at.y, at.x, axis == 0u));
     let normal = on_axes(axis, side, 0.0);
 
     let facing = inv_rotate(rel, normal);
@@ -270,6 +314,16 @@ fn boxes(half_a: vec2<f32>, half_b: vec2<f32>, turn_a: vec2<f32>, turn_b: vec2<f
             manifold.features[0] = select(4u * corner + incident, 4u * incident + corner, on_b);
         }
     }
+    let slack = min(params.linear_slop, 0.1 * thinnest);
+    for (var face = 0u; face < 4u && !manifold.passes; face += 1u) {
+        let of_b = face > 1u;
+        let turn_face = select(turn_a, turn_b, of_b);
+        let along = select(along_a, along_b, of_b);
+        let sides = select(d_a, d_b, of_b);
+        let is_x = (face & 1u) == 0u;
+        let out = on_axes(face & 1u, side_of(select(sides.y, sides.x, is_x)), 0.0);
+        manifold.passes = passes_by(rotate(turn_face, out), select(along.y, along.x, is_x), manifold, pair_moved, slack);
+    }
     return manifold;
 }
 
@@ -294,21 +348,21 @@ fn manifold_of(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32
         return circles(shapes[a].radius, shapes[b].radius, d);
     }
     if sharp_box_a && kind_b == CIRCLE {
-        return box_circle(shapes[a].half, turn_a, shapes[b].radius, d);
+        return box_circle(shapes[a].half, turn_a, shapes[b].radius, d, pair_moved);
     }
     if !hulls || (kind_a == CIRCLE && sharp_box_b) {
-        return flip(box_circle(shapes[b].half, turn_b, shapes[a].radius, -d), d);
+        return flip(box_circle(shapes[b].half, turn_b, shapes[a].radius, -d, -pair_moved), d);
     }
     if kind_b == HALF_PLANE {
         return hull_half_plane(a, turn_a, vec2<f32>(-turn_b.y, turn_b.x), d);
     }
     if kind_b == CIRCLE {
-        return hull_circle(a, turn_a, shapes[b].radius, d);
+        return hull_circle(a, turn_a, shapes[b].radius, d, pair_moved);
     }
     if kind_a == CIRCLE {
-        return flip(hull_circle(b, turn_b, shapes[a].radius, -d), d);
+        return flip(hull_circle(b, turn_b, shapes[a].radius, -d, -pair_moved), d);
     }
-    return hull_hull(a, b, turn_a, turn_b, d);
+    return hulls_in_motion(a, b, turn_a, turn_b, d);
 }
 
 @compute @workgroup_size(LANES)
@@ -331,22 +385,16 @@ fn collide_sharp(
     collide_contact(flat_index(workgroup, workgroups, LANES, lane), false);
 }
 
-// Returns the motion in the step of B relative to A, of which one is static or kinematic: at the centre of the other.
-fn closing_motion(flags: u32, a: u32, b: u32, between: vec2<f32>) -> vec2<f32> {
-    let turned = select(motions[a].turned, motions[b].turned, (flags & FIXED_B) != 0u);
-    return motions[b].moved - motions[a].moved - cross_scalar(turned, between);
+// Returns the motion in the step of B relative to A; if one is static or kinematic, at the centre of the other.
+fn motion_of_pair(flags: u32, a: u32, b: u32, between: vec2<f32>) -> vec2<f32> {
+    var turning = select(0.0, motions[a].turned, (flags & FIXED_A) != 0u);
+    turning = select(turning, motions[b].turned, (flags & FIXED_B) != 0u);
+    return motions[b].moved - motions[a].moved - cross_scalar(turning, between);
 }
 
-// Returns the least separation of the points.
-fn lowest(touch: Touch) -> f32 {
-    var gap = FAR;
-    if touch.count > 0u {
-        gap = touch.separations[0];
-    }
-    if touch.count > 1u {
-        gap = min(gap, touch.separations[1]);
-    }
-    return gap;
+// Returns the distance of the farthest point of a shape from its body's centre of mass; 0 for a disc about it.
+fn swing(shape: u32) -> f32 {
+    return select(length(shapes[shape].offset) + shapes[shape].bound, 0.0, is_centred_disc(shape));
 }
 
 // Gives two discs that approach each other the normal of the time at which they touch if they move as at the start of
@@ -426,9 +474,12 @@ fn collide_contact(index: u32, hulls: bool) {
     let turn_b = mul_rotation(q_b, shapes[shape_b].rotation);
     let old_count = flags & POINT_COUNT_MASK;
     let was_apart = old_count == 0u || (flags & IMPACT) != 0u;
-    var may_land = was_apart && (flags & SENSOR) == 0u && (flags & (FIXED_A | FIXED_B)) != 0u;
+    let is_swept = motions[a].extent == SWEPT || motions[b].extent == SWEPT;
+    var may_land = was_apart && (flags & SENSOR) == 0u && (flags & (FIXED_A | FIXED_B)) != 0u && !is_swept;
     let is_one_way = hulls && ((shapes[shape_a].kind | shapes[shape_b].kind) & ONE_WAY_SHAPE) != 0u;
-    let moved = closing_motion(flags, a, b, between);
+    let moved = motion_of_pair(flags, a, b, between);
+    may_pass = (flags & SENSOR) == 0u;
+    pair_turned = abs(motions[a].turned) * swing(shape_a) + abs(motions[b].turned) * swing(shape_b);
     var manifold = empty_manifold();
     var ahead = vec2<f32>(0.0);
     var lands = false;
@@ -437,7 +488,12 @@ fn collide_contact(index: u32, hulls: bool) {
     // compiled once.
     near_distance = params.speculative_distance;
     for (var look = 0u; look < 3u; look += 1u) {
+        pair_moved = moved - ahead;
         var met = manifold_of(shape_a, shape_b, turn_a, turn_b, d + ahead, hulls);
+        if met.passes {
+            met = empty_manifold();
+            met.passes = true;
+        }
         if look == 0u && is_one_way && old_count == 0u && lowest(met) < -params.linear_slop {
             met = empty_manifold();
             may_land = false;
@@ -448,7 +504,7 @@ fn collide_contact(index: u32, hulls: bool) {
             manifold = met;
             normal_now = met.normal;
             lands = met.count > 0u && may_land && gap > 0.0 && closing > params.speculative_distance;
-            if met.count > 0u || !may_land || !(length(moved) > params.speculative_distance) {
+            if met.count > 0u || met.passes || !may_land || !(length(moved) > params.speculative_distance) {
                 break;
             }
             near_distance = length(moved) + params.speculative_distance;
@@ -534,8 +590,9 @@ fn collide_contact(index: u32, hulls: bool) {
         manifolds[index].points[point] = fresh;
     }
     manifolds[index].preloads = preloads;
-    contacts[index].flags = (flags & (FIXED_A | FIXED_B | HUB_A | HUB_B | TOUCHED)) | CACHED | manifold.count | sensed
-        | select(0u, IMPACT, lands);
+    // What passes by is not kept: the next step may find points.
+    contacts[index].flags = (flags & (FIXED_A | FIXED_B | HUB_A | HUB_B | TOUCHED)) | manifold.count | sensed
+        | select(CACHED, 0u, manifold.passes) | select(0u, IMPACT, lands);
     contacts[index].color = select(color, NONE, manifold.count == 0u);
     contacts[index].features = features;
     if manifold.count == 0u || old_count == 0u {

@@ -5,12 +5,17 @@ const MIN_LENGTH: f32 = 1e-5;
 
 const RECYCLE_COS: f32 = 0.98;
 const FACE_PREFERENCE: f32 = 0.1;
+const PASSING_MOTION: f32 = 0.1;
+const PASSING_SHARE: f32 = 0.5;
 const EDGE_PREFERENCE: f32 = 1e-6;
 const LINK_SLACK: f32 = 2e-7;
 const LINK_OVERLAP: f32 = 1e-3;
 const PARALLEL: f32 = 1e-6;
 const MIN_CORNER_ANGLE: f32 = 0.5;
 const ROUNDING: f32 = 1e-6;
+
+const FAST: f32 = -1.0;
+const SWEPT: f32 = -2.0;
 
 const MIN_DETERMINANT: f32 = 0.01;
 const GAP: f32 = 1e-3;

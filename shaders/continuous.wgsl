@@ -175,6 +175,56 @@ fn cores_overlap(a: Party, b: Party, placed: Placed) -> bool {
     return true;
 }
 
+// Returns true if a face of one shape keeps the two apart for the whole step, but for `slack`. One loop over the faces,
+// as in `cores_overlap`.
+fn slides_past(a: Party, b: Party, slack: f32) -> bool {
+    if b.is_plane || is_link(b.shape) {
+        return false;
+    }
+    let apart = length(a.motion.start - b.motion.start) + length(a.motion.moved - b.motion.moved);
+    let chord_a = chord_of(a.motion.turned);
+    let chord_b = chord_of(b.motion.turned);
+    if (arm_of(a) + apart) * (chord_a * chord_a + chord_b * chord_b) > slack {
+        return false;
+    }
+    let radius = a.radius + b.radius;
+    let placed = array<Placed, 2>(place(a, b, 0.0), place(a, b, 1.0));
+    for (var side = 0u; side < 2u; side += 1u) {
+        var hull = a;
+        var other = b;
+        if side == 1u {
+            hull = b;
+            other = a;
+        }
+        var start = vec2<f32>(0.0);
+        for (var corner = 0u; hull.count > 1u && corner <= hull.count; corner += 1u) {
+            let end = party_point(hull, select(corner, 0u, corner == hull.count));
+            if corner > 0u {
+                let edge = end - start;
+                let normal = right_perp(edge / length(edge));
+                var least = FAR;
+                for (var moment = 0u; moment < 2u; moment += 1u) {
+                    var at = placed[moment].at;
+                    var rel = placed[moment].rel;
+                    if side == 0u {
+                        rel = vec2<f32>(rel.x, -rel.y);
+                        at = rotate(rel, -at);
+                    }
+                    let up = inv_rotate(rel, normal);
+                    for (var index = 0u; index < other.count; index += 1u) {
+                        least = min(least, dot(normal, at - start) + dot(up, party_point(other, index)));
+                    }
+                }
+                if least - radius > -slack {
+                    return true;
+                }
+            }
+            start = end;
+        }
+    }
+    return false;
+}
+
 struct Gap {
     distance: f32,
     direction: vec2<f32>,
@@ -391,6 +441,9 @@ fn meet(size: Size, base: vec2<f32>, motion: Motion, own: u32, other: u32, bulle
             first = second;
             second = swap;
         }
+    }
+    if !together && slides_past(first, second, min(params.linear_slop, 0.1 * size.half)) {
+        return so_far;
     }
     let time = stop_time(sizes, first, second, together, so_far.time);
     if time < so_far.time {

@@ -249,7 +249,38 @@ fn hull_hull(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>)
     return manifold;
 }
 
-fn hull_circle(hull: u32, turn: vec2<f32>, radius: f32, d: vec2<f32>) -> Touch {
+// Returns true if two hulls pass by a face of the first, which is B or A. `d` is from its centre to that of the other.
+fn passes_by_faces(
+    hull: u32, other: u32, turn: vec2<f32>, other_turn: vec2<f32>, d: vec2<f32>, touch: Touch, slack: f32, on_b: bool,
+) -> bool {
+    let at = inv_rotate(turn, d);
+    let rel = inv_mul_rotation(turn, other_turn);
+    let radius = shapes[hull].radius + shapes[other].radius;
+    let count = hull_count(hull);
+    var passes = false;
+    for (var face = 0u; face < count && !passes; face += 1u) {
+        let normal = hull_normal(hull, face);
+        let height = hull_lowest(other, inv_rotate(rel, normal)).height;
+        let gap = dot(normal, at - hull_point(hull, face)) + height - radius;
+        let out = rotate(turn, normal);
+        passes = passes_by(select(out, -out, on_b), gap, touch, pair_moved, slack);
+    }
+    return passes;
+}
+
+// As `hull_hull`, and none if the pair passes by a face.
+fn hulls_in_motion(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>) -> Touch {
+    var manifold = hull_hull(a, b, turn_a, turn_b, d);
+    if may_pass && manifold.count > 0u && !is_link(a) && !is_link(b) {
+        let slack = min(params.linear_slop, 0.1 * min(shapes[a].bound, shapes[b].bound));
+        let past_a = passes_by_faces(a, b, turn_a, turn_b, d, manifold, slack, false);
+        manifold.passes = past_a || passes_by_faces(b, a, turn_b, turn_a, -d, manifold, slack, true);
+    }
+    return manifold;
+}
+
+// `moved`: the motion of the disc relative to the hull.
+fn hull_circle(hull: u32, turn: vec2<f32>, radius: f32, d: vec2<f32>, moved: vec2<f32>) -> Touch {
     var manifold = empty_manifold();
     let center = inv_rotate(turn, d);
     if is_behind(hull, center) {
@@ -301,6 +332,12 @@ fn hull_circle(hull: u32, turn: vec2<f32>, radius: f32, d: vec2<f32>) -> Touch {
     manifold.count = 1u;
     manifold.points[0] = rotate(turn, surface + normal * (shapes[hull].radius + 0.5 * apart));
     manifold.separations[0] = apart;
+    let slack = min(params.linear_slop, 0.1 * radius);
+    for (var index = 0u; index < count && !is_link(hull) && !manifold.passes; index += 1u) {
+        let side = hull_normal(hull, index);
+        let above = dot(side, center - hull_point(hull, index)) - shapes[hull].radius - radius;
+        manifold.passes = passes_by(rotate(turn, side), above, manifold, moved, slack);
+    }
     return manifold;
 }
 

@@ -4,6 +4,7 @@
 
 //#import types
 //#import math
+//#import constants
 
 @group(0) @binding(0) var<uniform> params: Params;
 @group(0) @binding(1) var<storage, read_write> poses: array<Pose>;
@@ -15,8 +16,6 @@
 @group(0) @binding(7) var<storage, read> bodies: array<BodyData>;
 @group(0) @binding(8) var<storage, read_write> motions: array<BodyMotion>;
 
-const FAST: f32 = -1.0;
-
 fn motion_of(index: u32, state: BodyState) -> BodyMotion {
     let extent = bodies[index].extent;
     let speed = length(state.velocity) + abs(state.angular_velocity) * extent;
@@ -24,11 +23,11 @@ fn motion_of(index: u32, state: BodyState) -> BodyMotion {
     let is_static = bodies[index].kind == STATIC;
     // Fast bodies are swept. One that turns may meet a wall with another side than it would now; a disc cannot.
     let is_swept = bodies[index].kind == DYNAMIC && !is_slow && bodies[index].min_extent != extent;
-    let still = is_static || (state.status & ASLEEP) != 0u || is_swept;
+    let still = is_static || (state.status & ASLEEP) != 0u;
     return BodyMotion(
         select(state.velocity * params.dt, vec2<f32>(0.0), still),
         select(state.angular_velocity * params.dt, 0.0, still),
-        select(FAST, select(extent, 0.0, is_static), is_slow),
+        select(select(FAST, SWEPT, is_swept), select(extent, 0.0, is_static), is_slow),
     );
 }
 

@@ -110,6 +110,13 @@ pub const RECYCLE_COS: f32 = 0.98;
 /// Share of the slop by which another face must be better to become the reference. With 0 rounding decides between two
 /// faces, which changes points from step to step and loses their impulses.
 pub const FACE_PREFERENCE: f32 = 0.1;
+/// Approach to a contact in a step from which on a pair may pass by another face, as a share of the slop; 0.03 m/s at
+/// the default step. More: what slides slowly over flush tiles hops. Less: contacts at rest come and go.
+pub const PASSING_MOTION: f32 = 0.1;
+/// Largest share of the approach to a contact by which a pair may approach the face that it passes by; also the
+/// largest cosine between the normals of the two faces of a corner. More: bodies that land on a corner count as sliding
+/// past it. Less: they catch on the next tile of a floor on which they bounce a little.
+pub const PASSING_SHARE: f32 = 0.5;
 /// Difference of cosines by which another edge must face the reference face more squarely to become the incident one.
 /// With 0 rounding decides.
 pub const EDGE_PREFERENCE: f32 = 1e-6;
@@ -126,6 +133,14 @@ pub const MIN_CORNER_ANGLE: f32 = 0.5;
 pub const PARALLEL: f32 = 1e-6;
 /// Share of the size of two shapes below which the separation of their cores is rounding noise.
 pub const ROUNDING: f32 = 1e-6;
+
+// ── Motions ──
+
+/// Extent ([`BodyMotion::extent`](crate::low_level::types::BodyMotion::extent)) of a body that is too fast for its
+/// manifolds to be kept: any negative number.
+pub const FAST: f32 = -1.0;
+/// Extent of a fast body that is swept and does not look ahead: another one.
+pub const SWEPT: f32 = -2.0;
 
 // ── Contacts ──
 

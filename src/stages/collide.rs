@@ -14,6 +14,11 @@
 //! **Looking ahead.** A fast body that meets a fixed shape within the step gets a contact already, with the points that
 //! it will have there and the gap that is left; the sweeps stop it at the surface in the substep in which it arrives.
 //!
+//! **Ghost collisions.** What slides over a row of boxes that lie flush is nearest to the side of the next one, and
+//! would stop there. A pair that moves along a face, and overlaps there by no more than the slop, has points on that
+//! face only (`collide/ahead.rs`): steps of up to the slop are no obstacle, and a corner that rests on another by no
+//! more than the slop slips off. Links of chains know their neighbours, and do it exactly (`collide/hull.rs`).
+//!
 //! **Recycling.** While a pair hardly moves, its manifold is kept and only the separations are updated, from the
 //! anchors of the step that computed it. Aligned stacks stand because of this: points that wander between features lose
 //! their impulses. The idea is Box2D's (Erin Catto, `b2CollideTask`), which asks to be cited. The motion of B is
@@ -21,15 +26,19 @@
 //! motion of A is measured in B's. Discs have their manifold computed in each step; where two of them approach each
 //! other, for the time at which they touch.
 
+mod ahead;
+mod boxes;
 pub(crate) mod hull;
 
 use glam::Vec2;
 
+use ahead::{Passing, is_swept, lowest, touch_ahead};
+use boxes::{box_circle, boxes};
 use hull::{Hull, hull_circle, hull_half_plane, hulls};
 
 pub use crate::constants::FACE_PREFERENCE;
-use crate::constants::{GAP, RECYCLE_COS, ROUNDING};
-use crate::math::{cross_scalar, inv_mul_rotation, inv_rotate, larger, mul_rotation, rotate, smaller, touch_time};
+use crate::constants::{GAP, RECYCLE_COS};
+use crate::math::{inv_mul_rotation, inv_rotate, larger, mul_rotation, rotate, smaller, touch_time};
 use crate::scene::Compiled;
 use crate::tables::Tables;
 use crate::types::{
@@ -85,31 +94,11 @@ pub fn collide_contact(
     {
         return true;
     }
-    let (shape_a, shape_b) = (&shapes[contact.shape_a as usize], &shapes[contact.shape_b as usize]);
-    let (distance, slop) = (params.speculative_distance, params.linear_slop);
-    let mut touch = manifold(shape_a, shape_b, vertices, pose_a, pose_b, distance, slop);
-    let sensed = contact.flags & SENSOR != 0;
-    let mut ahead = None;
-    let was_apart = contact.flags & POINT_COUNT_MASK == 0 || contact.flags & IMPACT != 0;
-    let is_one_way = (shape_a.kind | shape_b.kind) & ONE_WAY_SHAPE != 0;
-    let from_inside = is_one_way && contact.flags & POINT_COUNT_MASK == 0 && lowest(&touch) < -slop;
-    if from_inside {
-        touch = Touch::default();
-    }
-    if was_apart && !sensed && !from_inside && contact.flags & (FIXED_A | FIXED_B) != 0 {
-        let moved = closing_motion(contact.flags, [motion_a, motion_b], [pose_a, pose_b]);
-        if touch.count == 0 {
-            let met = touch_ahead(params, [shape_a, shape_b], vertices, [pose_a, pose_b], moved);
-            (touch, ahead) = met.map_or((touch, None), |(touch, until)| (touch, Some(until)));
-        } else if lowest(&touch) > 0.0 && -moved.dot(touch.normal) > distance {
-            ahead = Some(Vec2::ZERO);
-        }
-    }
-    let overlaps = sensed && touch.points[..touch.count as usize].iter().any(|point| point.separation <= 0.0);
-    if sensed {
-        touch = Touch::default();
-    }
-    turn_discs(&mut touch, [shape_a, shape_b], [pose_a, pose_b], [motion_a, motion_b], was_apart, GAP * slop);
+    let pair = [contact.shape_a, contact.shape_b].map(|shape| &shapes[shape as usize]);
+    let TouchInStep { mut touch, ahead, overlaps } =
+        find(params, pair, vertices, [pose_a, pose_b], [motion_a, motion_b], contact.flags);
+    let was_apart = was_apart(contact.flags);
+    turn_discs(&mut touch, pair, [pose_a, pose_b], [motion_a, motion_b], was_apart, GAP * params.linear_slop);
     renew(contact, to, old, &touch, pose_a, pose_b, on_plane);
     if let Some(ahead) = ahead {
         contact.flags |= IMPACT;
@@ -122,50 +111,57 @@ pub fn collide_contact(
     false
 }
 
-/// Returns the motion in the step of B relative to A, of which one is static or kinematic, at the centre of the other,
-/// m.
-fn closing_motion(flags: u32, [a, b]: [&BodyMotion; 2], [pose_a, pose_b]: [&Pose; 2]) -> Vec2 {
-    let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
-    let moved = Vec2::from(b.moved) - Vec2::from(a.moved);
-    let turned = if flags & FIXED_B != 0 { b.turned } else { a.turned };
-    moved - cross_scalar(turned, between)
+/// Contact points that [`find`] finds.
+struct TouchInStep {
+    touch: Touch,
+    /// For points of the time at which the pair meets: the motion of B relative to A until then, m.
+    ahead: Option<Vec2>,
+    /// True if one of the shapes is a sensor and they overlap.
+    overlaps: bool,
 }
 
-/// Returns the least separation of the points, m; [`f32::MAX`] without points.
-fn lowest(touch: &Touch) -> f32 {
-    touch.points[..touch.count as usize].iter().fold(f32::MAX, |gap, point| smaller(gap, point.separation))
-}
-
-/// Returns the contact points of a pair that is apart now and meets within the step, and the motion of B relative to A
-/// until then, m. The points are those of the time at which they meet: a body that passes by a corner gets none.
-/// `moved` is the motion of B relative to A in the step, m.
-fn touch_ahead(
+/// Finds the contact points of a pair, now or where it meets in the step. A sensor has none.
+#[inline]
+fn find(
     params: &Params,
     [shape_a, shape_b]: [&ShapeData; 2],
     vertices: &[[f32; 2]],
     [pose_a, pose_b]: [&Pose; 2],
-    moved: Vec2,
-) -> Option<(Touch, Vec2)> {
+    motions: [&BodyMotion; 2],
+    flags: u32,
+) -> TouchInStep {
     let (distance, slop) = (params.speculative_distance, params.linear_slop);
-    let reach = moved.length();
-    if reach <= distance {
-        return None;
+    let sensed = flags & SENSOR != 0;
+    let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
+    let passing = &Passing::new(flags, [shape_a, shape_b], motions, between);
+    let may_pass = (!sensed).then_some(passing);
+    let mut touch = manifold_in_motion(shape_a, shape_b, vertices, pose_a, pose_b, distance, slop, may_pass);
+    if sensed {
+        let overlaps = lowest(&touch) <= 0.0;
+        return TouchInStep { touch: Touch::default(), ahead: None, overlaps };
     }
-    let now = manifold(shape_a, shape_b, vertices, pose_a, pose_b, reach + distance, slop);
-    let gap = lowest(&now);
-    let closing = -moved.dot(now.normal);
-    if gap - closing > distance {
-        return None;
+    let is_one_way = (shape_a.kind | shape_b.kind) & ONE_WAY_SHAPE != 0;
+    let from_inside = is_one_way && flags & POINT_COUNT_MASK == 0 && lowest(&touch) < -slop;
+    if from_inside {
+        touch = Touch::default();
     }
-    let ahead = moved * smaller(gap / closing, 1.0);
-    let then = Pose { position: (Vec2::from(pose_b.position) + ahead).into(), ..*pose_b };
-    let then = manifold(shape_a, shape_b, vertices, pose_a, &then, distance, slop);
-    if then.count == 0 {
-        return None;
+    let may_land = was_apart(flags) && flags & (FIXED_A | FIXED_B) != 0 && !from_inside && !is_swept(motions);
+    let mut ahead = None;
+    if may_land && !touch.passes {
+        if touch.count == 0 {
+            let met = touch_ahead(params, [shape_a, shape_b], vertices, [pose_a, pose_b], passing);
+            (touch, ahead) = met.map_or((touch, None), |(touch, until)| (touch, Some(until)));
+        } else if lowest(&touch) > 0.0 && passing.closing(touch.normal) > distance {
+            ahead = Some(Vec2::ZERO);
+        }
     }
-    let are_round = [shape_a, shape_b].iter().all(|shape| shape.kind & GEOMETRY_MASK == CIRCLE);
-    // The impact of two discs finds its normal from where they are now.
-    Some(if are_round { (now, Vec2::ZERO) } else { (then, ahead) })
+    TouchInStep { touch, ahead, overlaps: false }
+}
+
+/// Returns true if the pair had no points in the step before, or those of an impact.
+#[inline]
+fn was_apart(flags: u32) -> bool {
+    flags & POINT_COUNT_MASK == 0 || flags & IMPACT != 0
 }
 
 /// Gives two discs that approach each other the normal of the time at which they touch if they move as at the start of
@@ -319,7 +315,9 @@ fn renew(
         }
     }
     let kept = FIXED_A | FIXED_B | HUB_A | HUB_B | SENSOR | TOUCHED;
-    contact.flags = contact.flags & kept | CACHED | touch.count;
+    // What passes by is not kept: the next step may find points.
+    let cached = if touch.passes { 0 } else { CACHED };
+    contact.flags = contact.flags & kept | cached | touch.count;
     if touch.count == 0 || old_count == 0 {
         contact.rolling_impulse = 0.0;
     }
@@ -348,6 +346,8 @@ pub struct Touch {
     pub count: u32,
     /// Points, of which the first `count` are valid.
     pub points: [TouchPoint; 2],
+    /// True if the shapes are near and meet nowhere in the step, as they move along a face of one ([`Passing`]).
+    pub passes: bool,
 }
 
 /// Contact point of a [`Touch`].
@@ -371,6 +371,7 @@ struct Local {
     points: [Vec2; 2],
     separations: [f32; 2],
     features: [u32; 2],
+    passes: bool,
 }
 
 /// Returns the contact points of two shapes at two poses; none if they are further apart than `speculative_distance`. A
@@ -386,6 +387,21 @@ pub fn manifold(
     speculative_distance: f32,
     linear_slop: f32,
 ) -> Touch {
+    manifold_in_motion(a, b, vertices, pose_a, pose_b, speculative_distance, linear_slop, None)
+}
+
+/// As [`manifold`], and none if the pair passes by a face.
+#[inline]
+fn manifold_in_motion(
+    a: &ShapeData,
+    b: &ShapeData,
+    vertices: &[[f32; 2]],
+    pose_a: &Pose,
+    pose_b: &Pose,
+    speculative_distance: f32,
+    linear_slop: f32,
+    passing: Option<&Passing>,
+) -> Touch {
     let (q_a, q_b) = (Vec2::from(pose_a.rotation), Vec2::from(pose_b.rotation));
     // All positions are relative to A's centre: no precision is lost far from the origin.
     let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
@@ -399,27 +415,36 @@ pub fn manifold(
     let local = match (a.kind & GEOMETRY_MASK, b.kind & GEOMETRY_MASK) {
         (CIRCLE, CIRCLE) => circles(a.radius, b.radius, d, speculative_distance),
         (BOX, CIRCLE) if a.radius == 0.0 => {
-            box_circle(a.half.into(), turn_a, b.radius, d, speculative_distance, linear_slop)
+            box_circle(a.half.into(), turn_a, b.radius, d, speculative_distance, linear_slop, passing)
         }
         (CIRCLE, BOX) if b.radius == 0.0 => {
-            flip(box_circle(b.half.into(), turn_b, a.radius, -d, speculative_distance, linear_slop), d)
+            let reversed = passing.map(Passing::reversed);
+            let passing = reversed.as_ref();
+            flip(box_circle(b.half.into(), turn_b, a.radius, -d, speculative_distance, linear_slop, passing), d)
         }
         (BOX, BOX) if a.radius == 0.0 && b.radius == 0.0 => {
-            boxes(a.half.into(), b.half.into(), turn_a, turn_b, d, speculative_distance, linear_slop)
+            boxes(a.half.into(), b.half.into(), turn_a, turn_b, d, speculative_distance, linear_slop, passing)
         }
         (_, HALF_PLANE) => {
             let normal = Vec2::new(-turn_b.y, turn_b.x);
             hull_half_plane(&Hull::new(a, vertices), turn_a, normal, d, speculative_distance)
         }
-        (_, CIRCLE) => hull_circle(&Hull::new(a, vertices), turn_a, b.radius, d, speculative_distance, linear_slop),
+        (_, CIRCLE) => {
+            hull_circle(&Hull::new(a, vertices), turn_a, b.radius, d, speculative_distance, linear_slop, passing)
+        }
         (CIRCLE, _) => {
-            flip(hull_circle(&Hull::new(b, vertices), turn_b, a.radius, -d, speculative_distance, linear_slop), d)
+            let (hull, passing) = (Hull::new(b, vertices), passing.map(Passing::reversed));
+            let passing = passing.as_ref();
+            flip(hull_circle(&hull, turn_b, a.radius, -d, speculative_distance, linear_slop, passing), d)
         }
         _ => {
             let (a, b) = (Hull::new(a, vertices), Hull::new(b, vertices));
-            hulls(&a, &b, turn_a, turn_b, d, speculative_distance, linear_slop)
+            hulls(&a, &b, turn_a, turn_b, d, speculative_distance, linear_slop, passing)
         }
     };
+    if local.passes {
+        return Touch { passes: true, ..Touch::default() };
+    }
     let mut touch = Touch { normal: local.normal, count: local.count, ..Touch::default() };
     for index in 0..local.count as usize {
         let anchor_a = center_a + local.points[index];
@@ -452,247 +477,6 @@ fn circles(radius_a: f32, radius_b: f32, d: Vec2, speculative_distance: f32) -> 
         count: 1,
         points: [normal * (radius_a + 0.5 * separation), Vec2::ZERO],
         separations: [separation, 0.0],
-        features: [0; 2],
+        ..Local::default()
     }
-}
-
-/// Returns the manifold of a box rotated by `turn` and a circle at `d` from its centre.
-fn box_circle(half: Vec2, turn: Vec2, radius: f32, d: Vec2, speculative_distance: f32, linear_slop: f32) -> Local {
-    let center = inv_rotate(turn, d);
-    let nearest = center.clamp(-half, half);
-    let gap = center - nearest;
-    let distance = gap.length();
-    let (normal, surface, separation) = if distance > FACE_PREFERENCE * linear_slop.min(0.1 * radius) {
-        (gap / distance, nearest, distance - radius)
-    } else {
-        // The centre is inside, or too near to a corner to tell its direction: push out through the nearest face.
-        let depth = half - center.abs();
-        if depth.x < depth.y - ROUNDING * half.y {
-            let side = if center.x < 0.0 { -1.0 } else { 1.0 };
-            (Vec2::new(side, 0.0), Vec2::new(side * half.x, center.y), -depth.x - radius)
-        } else {
-            let side = if center.y < 0.0 { -1.0 } else { 1.0 };
-            (Vec2::new(0.0, side), Vec2::new(center.x, side * half.y), -depth.y - radius)
-        }
-    };
-    if separation > speculative_distance {
-        return Local::default();
-    }
-    Local {
-        normal: rotate(turn, normal),
-        count: 1,
-        points: [rotate(turn, surface + normal * (0.5 * separation)), Vec2::ZERO],
-        separations: [separation, 0.0],
-        features: [0; 2],
-    }
-}
-
-/// Returns the index of a box's vertex, counter-clockwise from the lower left.
-fn vertex(right: bool, upper: bool) -> u32 {
-    if upper { if right { 2 } else { 3 } } else { u32::from(right) }
-}
-
-/// Axis with the largest separation of two boxes.
-struct BestAxis {
-    separation: f32,
-    axis: usize,
-    on_b: bool,
-}
-
-impl BestAxis {
-    /// Returns the best of the axes of A and B, with their separations.
-    #[inline]
-    fn of(along_a: Vec2, along_b: Vec2, preference: f32) -> Self {
-        let mut best = Self { separation: along_a.x, axis: 0, on_b: false };
-        for (separation, axis, on_b) in [(along_a.y, 1, false), (along_b.x, 0, true), (along_b.y, 1, true)] {
-            if separation > best.separation + preference {
-                best = Self { separation, axis, on_b };
-            }
-        }
-        best
-    }
-}
-
-/// Two boxes in the frame of the one that has the reference face.
-struct FacingBoxes {
-    half: Vec2,
-    other: Vec2,
-    /// True if the reference face is on B.
-    on_b: bool,
-    /// From the centre of A to the centre of B, world axes.
-    d: Vec2,
-    /// Rotation of the frame.
-    turn: Vec2,
-    /// Centre of the other box.
-    at: Vec2,
-    /// Rotation of the other box.
-    rel: Vec2,
-    /// Axis of the face's normal.
-    axis: usize,
-    /// Direction of the normal along it.
-    side: f32,
-}
-
-impl FacingBoxes {
-    /// Returns the point at these places along the normal's axis and along the face.
-    #[inline]
-    fn point(&self, across: f32, along: f32) -> Vec2 {
-        let mut point = Vec2::ZERO;
-        point[self.axis] = across;
-        point[1 - self.axis] = along;
-        point
-    }
-
-    /// Returns the ends of the incident face, with their vertices: the face whose normal is most antiparallel to the
-    /// reference normal.
-    #[inline]
-    fn incident(&self) -> ([Vec2; 2], [u32; 2]) {
-        let facing = inv_rotate(self.rel, self.point(self.side, 0.0));
-        let face = usize::from(facing.y.abs() > facing.x.abs());
-        let face_side = if facing[face] > 0.0 { -1.0 } else { 1.0 };
-        let mut ends = [Vec2::ZERO; 2];
-        let mut vertices = [0; 2];
-        for (end, sign) in [-1.0_f32, 1.0].into_iter().enumerate() {
-            let mut corner = Vec2::ZERO;
-            corner[face] = face_side * self.other[face];
-            corner[1 - face] = sign * self.other[1 - face];
-            vertices[end] = vertex(corner.x > 0.0, corner.y > 0.0);
-            ends[end] = self.at + rotate(self.rel, corner);
-        }
-        if ends[0][1 - self.axis] > ends[1][1 - self.axis] {
-            ends.swap(0, 1);
-            vertices.swap(0, 1);
-        }
-        (ends, vertices)
-    }
-
-    /// Clips the incident face to the width of the reference face.
-    #[inline]
-    fn clip(&self, [low, high]: [Vec2; 2]) -> [Vec2; 2] {
-        let (axis, tangent_axis) = (self.axis, 1 - self.axis);
-        let width = self.half[tangent_axis];
-        let span = high[tangent_axis] - low[tangent_axis];
-        let cut = |end: Vec2, limit: f32| {
-            if span <= 0.0 {
-                return end;
-            }
-            let share = (limit - low[tangent_axis]) / span;
-            self.point(low[axis] + (high[axis] - low[axis]) * share, limit)
-        };
-        [
-            if low[tangent_axis] < -width { cut(low, -width) } else { low },
-            if high[tangent_axis] > width { cut(high, width) } else { high },
-        ]
-    }
-
-    /// Writes a point between the upper or lower corner of the face and a vertex of the other box.
-    #[inline]
-    fn put(&self, local: &mut Local, upper: bool, other: u32, middle: Vec2, separation: f32) {
-        let corner = self.point(self.side, if upper { 1.0 } else { -1.0 });
-        let corner = vertex(corner.x > 0.0, corner.y > 0.0);
-        let middle = rotate(self.turn, middle);
-        let index = local.count as usize;
-        local.points[index] = if self.on_b { middle + self.d } else { middle };
-        local.separations[index] = separation;
-        local.features[index] = if self.on_b { 4 * other + corner } else { 4 * corner + other };
-        local.count += 1;
-    }
-
-    /// Returns the manifold of the clipped face, and the least separation; infinite if there is no point.
-    #[inline]
-    fn over_face(&self, ends: [Vec2; 2], vertices: [u32; 2], speculative_distance: f32) -> (Local, f32) {
-        let (axis, tangent_axis) = (self.axis, 1 - self.axis);
-        let width = self.half[tangent_axis];
-        let reaches = ends[1][tangent_axis] >= -width && ends[0][tangent_axis] <= width;
-        let normal = self.point(self.side, 0.0);
-        let out = rotate(self.turn, if self.on_b { -normal } else { normal });
-        let (mut local, mut nearest) = (Local { normal: out, ..Local::default() }, f32::INFINITY);
-        for (end, clipped) in self.clip(ends).into_iter().enumerate() {
-            let separation = self.side * clipped[axis] - self.half[axis];
-            if !reaches || separation > speculative_distance {
-                continue;
-            }
-            nearest = nearest.min(separation);
-            // Halfway between the two surfaces.
-            self.put(&mut local, end == 1, vertices[end], clipped - normal * (0.5 * separation), separation);
-        }
-        (local, nearest)
-    }
-
-    /// Returns the manifold of two corners beside the reference face, if they are nearer than `nearest`.
-    #[inline]
-    fn between_corners(
-        &self,
-        ends: [Vec2; 2],
-        vertices: [u32; 2],
-        mut nearest: f32,
-        preference: f32,
-        speculative_distance: f32,
-    ) -> Option<Local> {
-        let (axis, tangent_axis) = (self.axis, 1 - self.axis);
-        let width = self.half[tangent_axis];
-        let mut found = None;
-        for end in 0..2 {
-            let along = ends[end][tangent_axis];
-            let at_corner = self.point(self.side * self.half[axis], along.clamp(-width, width));
-            let gap = ends[end] - at_corner;
-            let distance = gap.length();
-            if along.abs() <= width || distance > speculative_distance || distance + preference >= nearest {
-                continue;
-            }
-            nearest = distance;
-            let out = rotate(self.turn, gap / distance);
-            let mut local = Local { normal: if self.on_b { -out } else { out }, ..Local::default() };
-            self.put(&mut local, along > 0.0, vertices[end], at_corner + gap * 0.5, distance);
-            found = Some(local);
-        }
-        found
-    }
-}
-
-/// Returns the manifold of two boxes, `d` from the centre of A to the centre of B.
-fn boxes(
-    half_a: Vec2,
-    half_b: Vec2,
-    turn_a: Vec2,
-    turn_b: Vec2,
-    d: Vec2,
-    speculative_distance: f32,
-    linear_slop: f32,
-) -> Local {
-    let between = inv_mul_rotation(turn_a, turn_b);
-    let turn = between.abs();
-    let d_a = inv_rotate(turn_a, d);
-    let d_b = inv_rotate(turn_b, d);
-    // Separation along the axes of A, then of B.
-    let reach_b = Vec2::new(turn.x * half_b.x + turn.y * half_b.y, turn.y * half_b.x + turn.x * half_b.y);
-    let reach_a = Vec2::new(turn.x * half_a.x + turn.y * half_a.y, turn.y * half_a.x + turn.x * half_a.y);
-    let along_a = d_a.abs() - (half_a + reach_b);
-    let along_b = d_b.abs() - (half_b + reach_a);
-
-    let thinnest = half_a.x.min(half_a.y).min(half_b.x.min(half_b.y));
-    let preference = FACE_PREFERENCE * linear_slop.min(0.1 * thinnest);
-    let best = BestAxis::of(along_a, along_b, preference);
-    if best.separation > speculative_distance {
-        return Local::default();
-    }
-
-    let BestAxis { axis, on_b, .. } = best;
-    let (half, other, turn, at, rel) = if on_b {
-        (half_b, half_a, turn_b, -d_b, Vec2::new(between.x, -between.y))
-    } else {
-        (half_a, half_b, turn_a, d_a, between)
-    };
-    let side = if at[axis] < 0.0 { -1.0 } else { 1.0 };
-    let pair = FacingBoxes { half, other, on_b, d, turn, at, rel, axis, side };
-    let (ends, vertices) = pair.incident();
-    let (local, nearest) = pair.over_face(ends, vertices, speculative_distance);
-    // Boxes that are apart may be nearest at two corners, beside the reference face: there clipping finds nothing, or
-    // only points that are further off. Example: two cards that lean on each other.
-    if best.separation > preference
-        && let Some(corners) = pair.between_corners(ends, vertices, nearest, preference, speculative_distance)
-    {
-        return corners;
-    }
-    local
 }

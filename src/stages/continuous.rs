@@ -30,6 +30,9 @@
 //! began closer than its radius: the middle of the shape never passes. Both ideas come from Box2D's
 //! `b2SolveContinuous`, which has a core of a quarter, and only for the second.
 //!
+//! **Sliding past.** If the two overlap along the normal of a face by no more than the slop, at the start and at the
+//! end, they meet nowhere else: what slides over a row of boxes does not stop at the side of the next one.
+//!
 //! **Moving walls.** A body that stops at a moving shape is carried along by it for the rest of the step; otherwise the
 //! wall would pass over the body, or leave it behind without a contact. A body that is carried past another wall,
 //! squeezed between the two, is left to contacts. Bullets are swept last, when the ends of all other motions are known;
@@ -51,7 +54,7 @@ use crate::types::{
 };
 pub(crate) use impact::from_segment;
 pub use impact::{Party, SweepMotion, time_of_impact};
-pub(crate) use impact::{gap, overlap, place};
+pub(crate) use impact::{gap, overlap, place, slides_past};
 
 /// Sweeps the fast bodies and moves those that must stop back to their stop. Returns the number of stops. Each shape
 /// starts `nudge` away from its place, in units of the rounding error of its distance to another shape: zero in a
@@ -249,6 +252,9 @@ pub(crate) fn time_of_stop(
     }
     let together = a.kind & b.kind & BULLET_SHAPE != 0;
     if !together {
+        if slides_past(&first, &second, params.linear_slop.min(0.1 * size.half)) {
+            return limit;
+        }
         return stop_time(size, &first, &second, together, limit);
     }
     // Two bullets have to agree, so both compute the same time of impact.

@@ -23,6 +23,7 @@
 use glam::Vec2;
 
 use super::bin::{cells, cells_between, runs_of_row};
+use crate::constants::SWEPT;
 use crate::math::{larger, smaller};
 use crate::scene::{Compiled, JointTable, PairExclusions};
 use crate::tables::Tables;
@@ -131,11 +132,11 @@ impl PairSearch<'_> {
     }
 }
 
-/// Returns true if a dynamic body moves so far in a step that it looks ahead.
+/// Returns true if a dynamic body moves so far in a step that it looks ahead, and is not swept.
 #[inline]
 #[must_use]
 pub fn looks_ahead(params: &Params, motion: &BodyMotion) -> bool {
-    motion.moved.iter().any(|moved| moved.abs() > params.aabb_margin)
+    motion.extent != SWEPT && motion.moved.iter().any(|moved| moved.abs() > params.aabb_margin)
 }
 
 /// Returns the box in which a shape looks for fixed shapes: its AABB, extended by the motion of the body in the step if

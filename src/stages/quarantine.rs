@@ -13,14 +13,12 @@
 
 use glam::Vec2;
 
+use crate::constants::{FAST, SWEPT};
 use crate::math::is_finite;
 use crate::types::{
     ASLEEP, Accumulator, BodyData, BodyMotion, BodyState, Counters, DYNAMIC, KINEMATIC, Params, Pose, QUARANTINED,
     SLEEP, STATIC, WOKEN,
 };
-
-/// Motion extent of a body that is too fast for its manifolds to be kept.
-const FAST: f32 = -1.0;
 
 /// Quarantines bodies, and counts those that are new.
 pub fn quarantine(
@@ -104,17 +102,18 @@ pub fn quarantine_body(params: &Params, body: &BodyData, pose: &mut Pose, state:
 fn motion_of(params: &Params, body: &BodyData, state: &BodyState) -> BodyMotion {
     let speed = Vec2::from(state.velocity).length() + state.angular_velocity.abs() * body.extent;
     let is_slow = speed * params.dt <= 0.5 * body.min_extent;
-    let extent = if !is_slow {
+    // Fast bodies are swept. One that turns may meet a wall with another side than it would now; a disc cannot.
+    let is_swept = body.kind == DYNAMIC && !is_slow && !body.is_disc();
+    let extent = if is_swept {
+        SWEPT
+    } else if !is_slow {
         FAST
     } else if body.kind == STATIC {
         0.0
     } else {
         body.extent
     };
-    // Fast bodies are swept. One that turns may meet a wall with another side than it would now; a disc cannot.
-    let is_swept = body.kind == DYNAMIC && !is_slow && !body.is_disc();
-    let still = body.kind == STATIC || state.status & ASLEEP != 0 || is_swept;
-    if still {
+    if body.kind == STATIC || state.status & ASLEEP != 0 {
         return BodyMotion { extent, ..BodyMotion::default() };
     }
     let [x, y, turned] = [state.velocity[0], state.velocity[1], state.angular_velocity].map(|speed| speed * params.dt);

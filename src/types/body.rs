@@ -161,12 +161,12 @@ impl Default for BodyState {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct BodyMotion {
-    /// Motion of the centre of mass at the velocity of the step's start, m; 0 for a body that is swept.
+    /// Motion of the centre of mass at the velocity of the step's start, m.
     pub moved: [f32; 2],
     /// Turn at the angular velocity of the step's start, rad.
     pub turned: f32,
     /// Distance of the farthest point from the centre of mass, m; 0 for a static body; negative if the body is too fast
-    /// for its manifolds to be kept.
+    /// for its manifolds to be kept ([`FAST`](crate::constants::FAST), [`SWEPT`](crate::constants::SWEPT)).
     pub extent: f32,
 }
 

@@ -21,3 +21,4 @@ mod rest;
 mod scales;
 mod scenes;
 mod softness;
+mod tiles;

@@ -254,7 +254,7 @@ fn confined(backend: Backend) {
 /// The tutorial's room comes to rest, with its boxes above the floor and within the walls.
 fn small_si(backend: Backend) {
     let mut sim = backend.build("small_si");
-    let bodies = sim.advance(900).bodies();
+    let bodies = sim.advance(1200).bodies();
     let metrics = sim.metrics();
     println!("{metrics:?}");
     for body in &bodies[6..] {

@@ -2,7 +2,7 @@
 
 use drystone::low_level::GpuWorld;
 use drystone::low_level::gpu::kernel::Patch;
-use drystone::{AdapterChoice, Body, Context, Scene, Shape};
+use drystone::{AdapterChoice, Body, Context, Geometry, Scene, Shape};
 use drystone_validate::{ValidationOptions, ValidationReport, compare, validate};
 use glam::Vec2;
 
@@ -13,7 +13,7 @@ fn context() -> Context {
 }
 
 fn body(shape: &Shape, at: Vec2, angle: f32) -> Body {
-    let mass = matches!(shape.geometry, drystone::Geometry::Segment { .. }).then_some(1.0);
+    let mass = matches!(shape.geometry, Geometry::Segment { .. }).then_some(1.0);
     Body { mass, inertia: mass, ..Body::dynamic(at.x, at.y) }.angle(angle).shape(shape.clone())
 }
 
@@ -30,7 +30,7 @@ fn every_pair(seed: u64, times: usize) -> Scene {
             for _ in 0..times {
                 let at = Vec2::new(20.0 * f32::from(place % 40) - 400.0, 20.0 * f32::from(place / 40) + 60.0);
                 let reach = |shape: &Shape| match &shape.geometry {
-                    drystone::Geometry::Box { half, .. } => f64::from(half.y),
+                    Geometry::Box { half, .. } => f64::from(half.y),
                     _ => 0.4,
                 };
                 let away = random.between(0.0, 1.2 * (reach(a) + reach(b)));
@@ -85,7 +85,10 @@ fn corners(seed: u64) -> Scene {
         let (first, second) = (shape(), shape());
         let angle = random.between(-3.2, 3.2) as f32;
         let gap = random.between(1e-5, 4.5e-4) as f32;
-        let turned = angle + std::f32::consts::PI + random.between(-0.3, 0.3) as f32;
+        // Segments in a line pass by each other.
+        let are_segments = [&first, &second].iter().all(|shape| matches!(shape.geometry, Geometry::Segment { .. }));
+        let bend = if are_segments { random.between(1.1, 1.4) } else { random.between(-0.3, 0.3) };
+        let turned = angle + std::f32::consts::PI + bend as f32;
         scene.add(body(&first, at, angle));
         if index % 7 == 0 {
             scene.add(body(&Shape::circle(0.1), at + Vec2::from_angle(angle) * (0.5 + gap), 0.0));

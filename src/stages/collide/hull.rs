@@ -18,7 +18,7 @@
 
 use glam::Vec2;
 
-use super::{FACE_PREFERENCE, Local};
+use super::{FACE_PREFERENCE, Local, Passing};
 use crate::constants::{EDGE_PREFERENCE, LINK_OVERLAP, LINK_SLACK, MIN_CORNER_ANGLE, ROUNDING};
 use crate::math::{inv_mul_rotation, inv_rotate, right_perp, rotate};
 use crate::types::{BOX, GEOMETRY_MASK, LINK_SHAPE, MAX_VERTICES, POLYGON, ShapeData, VERTEX_COUNT_SHIFT};
@@ -319,6 +319,49 @@ pub(super) fn hulls(
     d: Vec2,
     speculative_distance: f32,
     linear_slop: f32,
+    passing: Option<&Passing>,
+) -> Local {
+    let mut local = touching_hulls(a, b, turn_a, turn_b, d, speculative_distance, linear_slop);
+    if let Some(passing) = passing
+        && local.count > 0
+        && a.link.or(b.link).is_none()
+    {
+        let slack = linear_slop.min(0.1 * a.bound.min(b.bound));
+        local.passes = passes_by_faces(passing, [a, b], [turn_a, turn_b], d, &local, slack, 1.0)
+            || passes_by_faces(passing, [b, a], [turn_b, turn_a], -d, &local, slack, -1.0);
+    }
+    local
+}
+
+/// Returns true if two hulls pass by a face of the first. `d` is from its centre to that of the other; `sign` is -1 if
+/// the first is B.
+fn passes_by_faces(
+    passing: &Passing,
+    [hull, other]: [&Hull; 2],
+    [turn, other_turn]: [Vec2; 2],
+    d: Vec2,
+    local: &Local,
+    slack: f32,
+    sign: f32,
+) -> bool {
+    let (at, rel) = (inv_rotate(turn, d), inv_mul_rotation(turn, other_turn));
+    (0..hull.count).any(|face| {
+        let normal = hull.normal(face);
+        let (_, height) = other.lowest(inv_rotate(rel, normal));
+        let gap = normal.dot(at - hull.points[face]) + height - (hull.radius + other.radius);
+        passing.by(rotate(turn, normal) * sign, gap, local, slack)
+    })
+}
+
+/// As [`hulls`], without regard to motion.
+fn touching_hulls(
+    a: &Hull,
+    b: &Hull,
+    turn_a: Vec2,
+    turn_b: Vec2,
+    d: Vec2,
+    speculative_distance: f32,
+    linear_slop: f32,
 ) -> Local {
     let between = inv_mul_rotation(turn_a, turn_b);
     let back = Vec2::new(between.x, -between.y);
@@ -379,6 +422,7 @@ pub(super) fn hull_circle(
     d: Vec2,
     speculative_distance: f32,
     linear_slop: f32,
+    passing: Option<&Passing>,
 ) -> Local {
     let center = inv_rotate(turn, d);
     if hull.is_behind(center) {
@@ -420,13 +464,24 @@ pub(super) fn hull_circle(
         return Local::default();
     }
     let surface = center - normal * distance;
-    Local {
+    let mut local = Local {
         normal: rotate(turn, normal),
         count: 1,
         points: [rotate(turn, surface + normal * (hull.radius + 0.5 * separation)), Vec2::ZERO],
         separations: [separation, 0.0],
-        features: [0; 2],
+        ..Local::default()
+    };
+    if let Some(passing) = passing
+        && hull.link.is_none()
+    {
+        let slack = linear_slop.min(0.1 * radius);
+        for face in 0..hull.count {
+            let normal = hull.normal(face);
+            let above = normal.dot(center - hull.points[face]) - hull.radius - radius;
+            local.passes |= passing.by(rotate(turn, normal), above, &local, slack);
+        }
     }
+    local
 }
 
 /// Returns the manifold of a hull rotated by `turn` and the half plane below a line through a point at `d` from its

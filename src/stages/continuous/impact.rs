@@ -131,6 +131,41 @@ fn no_face_parts(hull: &Hull, other: &Hull, at: Vec2, rel: Vec2) -> bool {
     true
 }
 
+/// Returns true if a face of `hull`, whose poses relative to `other` at the start and at the end of the step are given,
+/// keeps the two apart at both, but for `slack`.
+fn a_face_parts(hull: &Hull, other: &Hull, poses: [(Vec2, Vec2); 2], slack: f32) -> bool {
+    let radius = hull.radius + other.radius;
+    (0..hull.count).any(|face| {
+        let start = hull.points[face];
+        let normal = right_perp(hull.edge(face).0);
+        poses.iter().all(|&(at, rel)| {
+            let (_, lowest) = other.lowest(inv_rotate(rel, normal));
+            normal.dot(at - start) + lowest - radius > -slack
+        })
+    })
+}
+
+/// Returns true if a face of one shape keeps the two apart for the whole step, but for `slack`. False if they turn so
+/// far that start and end do not tell what is in between, and for half planes and links of chains.
+pub(crate) fn slides_past(a: &Party, b: &Party, slack: f32) -> bool {
+    if b.is_plane || b.hull.link.is_some() {
+        return false;
+    }
+    let apart = (a.motion.start - b.motion.start).length() + (a.motion.moved - b.motion.moved).length();
+    let (chord_a, chord_b) = (a.motion.chord(), b.motion.chord());
+    if (a.arm() + apart) * (chord_a * chord_a + chord_b * chord_b) > slack {
+        return false;
+    }
+    let placed = [place(a, b, 0.0), place(a, b, 1.0)];
+    let of_b = placed.each_ref().map(|placed| (placed.at, placed.rel));
+    let of_a = placed.map(|placed| {
+        let back = Vec2::new(placed.rel.x, -placed.rel.y);
+        (rotate(back, -placed.at), back)
+    });
+    (a.hull.count > 1 && a_face_parts(&a.hull, &b.hull, of_a, slack))
+        || (b.hull.count > 1 && a_face_parts(&b.hull, &a.hull, of_b, slack))
+}
+
 /// Returns true if the cores of two shapes overlap.
 pub(crate) fn overlap(a: &Party, b: &Party, placed: &Placed) -> bool {
     // A disc and a segment never overlap without their radii.
