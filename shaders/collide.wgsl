@@ -24,6 +24,8 @@ struct Touch {
     points: array<vec2<f32>, 2>,
     separations: array<f32, 2>,
     features: array<u32, 2>,
+    // The normal is that of no face.
+    at_corner: bool,
     // The pair passes by a face, and has no points.
     passes: bool,
 }
@@ -82,7 +84,7 @@ fn recycle(index: u32, old: u32, flags: u32, a: u32, b: u32, on_plane: bool, ext
 fn empty_manifold() -> Touch {
     return Touch(
         vec2<f32>(0.0), 0u,
-        array<vec2<f32>, 2>(vec2<f32>(0.0), vec2<f32>(0.0)), array<f32, 2>(0.0, 0.0), array<u32, 2>(0u, 0u), false,
+        array<vec2<f32>, 2>(vec2<f32>(0.0), vec2<f32>(0.0)), array<f32, 2>(0.0, 0.0), array<u32, 2>(0u, 0u), false, false,
     );
 }
 
@@ -104,9 +106,13 @@ fn passes_by(face: vec2<f32>, gap: f32, touch: Touch, moved: vec2<f32>, slack: f
     if gap <= -slack || !may_pass {
         return false;
     }
+    let cosine = dot(face, touch.normal);
+    if !touch.at_corner && cosine > SAME_FACE {
+        return false;
+    }
     let onto = -dot(moved, face);
     let closing = -dot(moved, touch.normal);
-    let is_corner = lowest(touch) > -slack && abs(dot(face, touch.normal)) < PASSING_SHARE;
+    let is_corner = lowest(touch) > -slack && abs(cosine) < PASSING_SHARE;
     let is_ahead = closing > PASSING_MOTION * slack && onto <= PASSING_SHARE * closing;
     return gap + slack >= onto + pair_turned && (is_ahead || is_corner);
 }
@@ -145,6 +151,7 @@ fn box_circle(half: vec2<f32>, turn: vec2<f32>, radius: f32, d: vec2<f32>, moved
     var separation = distance - radius;
     if distance > FACE_PREFERENCE * min(params.linear_slop, 0.1 * radius) {
         normal = gap / distance;
+        manifold.at_corner = true;
     } else {
         let depth = half - abs(center);
         if depth.x < depth.y - ROUNDING * half.y {
@@ -185,7 +192,9 @@ fn on_axes(axis: u32, across: f32, along: f32) -> vec2<f32> {
     return select(vec2<f32>(along, across), vec2<f32>(across, along), axis == 0u);
 }
 
-fn boxes(half_a: vec2<f32>, half_b: vec2<f32>, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>) -> Touch {
+fn boxes(
+    half_a: vec2<f32>, half_b: vec2<f32>, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>, b_first: bool,
+) -> Touch {
     var manifold = empty_manifold();
     let between = inv_mul_rotation(turn_a, turn_b);
     let turn = abs(between);
@@ -198,22 +207,25 @@ fn boxes(half_a: vec2<f32>, half_b: vec2<f32>, turn_a: vec2<f32>, turn_b: vec2<f
 
     let thinnest = min(min(half_a.x, half_a.y), min(half_b.x, half_b.y));
     let preference = FACE_PREFERENCE * min(params.linear_slop, 0.1 * thinnest);
-    var best = along_a.x;
+    // Ties go to the static or kinematic box, then to A.
+    let first = select(along_a, along_b, b_first);
+    let second = select(along_b, along_a, b_first);
+    var best = first.x;
     var axis = 0u;
-    var on_b = false;
-    if along_a.y > best + preference {
-        best = along_a.y;
+    var on_b = b_first;
+    if first.y > best + preference {
+        best = first.y;
         axis = 1u;
     }
-    if along_b.x > best + preference {
-        best = along_b.x;
+    if second.x > best + preference {
+        best = second.x;
         axis = 0u;
-        on_b = true;
+        on_b = !b_first;
     }
-    if along_b.y > best + preference {
-        best = along_b.y;
+    if second.y > best + preference {
+        best = second.y;
         axis = 1u;
-        on_b = true;
+        on_b = !b_first;
     }
     if best > near_distance {
         return manifold;
@@ -308,6 +320,7 @@ fn boxes(half_a: vec2<f32>, half_b: vec2<f32>, turn_a: vec2<f32>, turn_b: vec2<f
             let corner = vertex_of(on_axes(axis, side, select(-1.0, 1.0, along > 0.0)));
             let incident = select(vertex_high, vertex_low, end == 0u);
             manifold.normal = select(out, -out, on_b);
+            manifold.at_corner = true;
             manifold.count = 1u;
             manifold.points[0] = select(middle, middle + d, on_b);
             manifold.separations[0] = distance;
@@ -339,10 +352,11 @@ fn flip(manifold: Touch, d: vec2<f32>) -> Touch {
 fn manifold_of(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>, hulls: bool) -> Touch {
     let kind_a = shapes[a].kind & GEOMETRY_MASK;
     let kind_b = shapes[b].kind & GEOMETRY_MASK;
+    let b_first = (shapes[a].kind & FIXED_SHAPE) == 0u && (shapes[b].kind & FIXED_SHAPE) != 0u;
     let sharp_box_a = kind_a == BOX && shapes[a].radius == 0.0;
     let sharp_box_b = kind_b == BOX && shapes[b].radius == 0.0;
     if sharp_box_a && sharp_box_b {
-        return boxes(shapes[a].half, shapes[b].half, turn_a, turn_b, d);
+        return boxes(shapes[a].half, shapes[b].half, turn_a, turn_b, d, b_first);
     }
     if kind_a == CIRCLE && kind_b == CIRCLE {
         return circles(shapes[a].radius, shapes[b].radius, d);
@@ -362,7 +376,7 @@ fn manifold_of(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32
     if kind_a == CIRCLE {
         return flip(hull_circle(b, turn_b, shapes[a].radius, -d, -pair_moved), d);
     }
-    return hulls_in_motion(a, b, turn_a, turn_b, d);
+    return hulls_in_motion(a, b, turn_a, turn_b, d, b_first);
 }
 
 @compute @workgroup_size(LANES)

@@ -7,6 +7,7 @@ const RECYCLE_COS: f32 = 0.98;
 const FACE_PREFERENCE: f32 = 0.1;
 const PASSING_MOTION: f32 = 0.1;
 const PASSING_SHARE: f32 = 0.5;
+const SAME_FACE: f32 = 0.966;
 const EDGE_PREFERENCE: f32 = 1e-6;
 const LINK_SLACK: f32 = 2e-7;
 const LINK_OVERLAP: f32 = 1e-3;

@@ -92,7 +92,9 @@ fn hull_feature(corner: u32, vertex: u32, on_b: bool) -> u32 {
     return select(8u * corner + vertex, 8u * vertex + corner, on_b);
 }
 
-fn hull_hull(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>) -> Touch {
+fn hull_hull(
+    a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>, b_first: bool,
+) -> Touch {
     var manifold = empty_manifold();
     let between = inv_mul_rotation(turn_a, turn_b);
     let back = vec2<f32>(between.x, -between.y);
@@ -104,8 +106,13 @@ fn hull_hull(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>)
         return manifold;
     }
     var best = Best(-FAR, 0u, is_link(b));
-    best = separate(a, b, d_a, between, false, preference, best);
-    best = separate(b, a, d_b, back, true, preference, best);
+    for (var turn = 0u; turn < 2u; turn += 1u) {
+        let of_b = b_first == (turn == 0u);
+        best = separate(
+            select(a, b, of_b), select(b, a, of_b), select(d_a, d_b, of_b), select(between, back, of_b), of_b,
+            preference, best,
+        );
+    }
     if best.separation - radius > near_distance {
         return manifold;
     }
@@ -241,6 +248,7 @@ fn hull_hull(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>)
         across = dot(gap, towards);
     }
     manifold.normal = rotate(turn_ref, select(towards, -towards, on_b));
+    manifold.at_corner = true;
     manifold.count = 1u;
     let core = hull_point(hull, corner);
     manifold.points[0] = rotate(turn_ref, core + towards * (0.5 * (radii + across))) + shift;
@@ -269,8 +277,10 @@ fn passes_by_faces(
 }
 
 // As `hull_hull`, and none if the pair passes by a face.
-fn hulls_in_motion(a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>) -> Touch {
-    var manifold = hull_hull(a, b, turn_a, turn_b, d);
+fn hulls_in_motion(
+    a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>, b_first: bool,
+) -> Touch {
+    var manifold = hull_hull(a, b, turn_a, turn_b, d, b_first);
     if may_pass && manifold.count > 0u && !is_link(a) && !is_link(b) {
         let slack = min(params.linear_slop, 0.1 * min(shapes[a].bound, shapes[b].bound));
         let past_a = passes_by_faces(a, b, turn_a, turn_b, d, manifold, slack, false);
@@ -318,6 +328,7 @@ fn hull_circle(hull: u32, turn: vec2<f32>, radius: f32, d: vec2<f32>, moved: vec
         distance = sqrt(least);
         if distance > FACE_PREFERENCE * min(params.linear_slop, 0.1 * radius) {
             normal = gap / distance;
+            manifold.at_corner = true;
         }
         if !hull_admits(hull, normal) {
             return manifold;

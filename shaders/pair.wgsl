@@ -170,9 +170,18 @@ fn pairs_of(index: u32, emit: bool, start: u32) -> u32 {
                     other = plane_at(run.slot);
                 }
                 run.slot += 1u;
-                if own_level && other <= index {
-                    // On one level the lower index is the producer: if it is asleep it must be marked.
-                    if (params.switches & SLEEP) != 0u && other < index && !asleep && !emit && is_asleep(other) {
+                // On one level the producer is the shape that is not fixed, as it looks ahead, or else the one with the
+                // lower index.
+                var is_producer = !own_level || index < other;
+                if own_level && looks_ahead {
+                    let is_fixed = (shapes[other].kind & FIXED_SHAPE) != 0u;
+                    if is_fixed != ((rules.kind & FIXED_SHAPE) != 0u) {
+                        is_producer = is_fixed;
+                    }
+                }
+                if !is_producer {
+                    // If the producer is asleep it must be marked.
+                    if (params.switches & SLEEP) != 0u && other != index && !asleep && !emit && is_asleep(other) {
                         mark(aabb, other);
                     }
                     continue;

@@ -117,6 +117,9 @@ pub const PASSING_MOTION: f32 = 0.1;
 /// largest cosine between the normals of the two faces of a corner. More: bodies that land on a corner count as sliding
 /// past it. Less: they catch on the next tile of a floor on which they bounce a little.
 pub const PASSING_SHARE: f32 = 0.5;
+/// Cosine between the normals of two faces from which on points on the one are points on the other, too: 15°. More: a
+/// body that slides fast and is tilted a little passes by the floor. Less: it catches on the foot of a steep slope.
+pub const SAME_FACE: f32 = 0.966;
 /// Difference of cosines by which another edge must face the reference face more squarely to become the incident one.
 /// With 0 rounding decides.
 pub const EDGE_PREFERENCE: f32 = 1e-6;

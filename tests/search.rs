@@ -89,7 +89,9 @@ fn brute_force(compiled: &Compiled, before: &Snapshot, margin: f32, skip: usize)
     for b in 0..shapes.len() {
         for a in 0..b {
             let (one, other) = (&shapes[a], &shapes[b]);
-            let [producer, partner] = if one.level <= other.level { [a, b] } else { [b, a] };
+            let [one_is_fixed, other_is_fixed] = [one, other].map(|shape| shape.kind & FIXED_SHAPE != 0);
+            let is_first = (one.level, one_is_fixed) <= (other.level, other_is_fixed);
+            let [producer, partner] = if is_first { [a, b] } else { [b, a] };
             let near = if shapes[partner].kind & FIXED_SHAPE == 0 { &aabbs } else { &ahead };
             if overlap(&near[producer], &aabbs[partner])
                 && one.body != other.body

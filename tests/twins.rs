@@ -302,7 +302,12 @@ fn a_wrong_shader_is_detected() {
         ),
         (Stage::Bound, "bound", "Aabb(center - reach, center + reach)", "Aabb(center - reach, center + reach * 0.99)"),
         (Stage::Bin, "bin", "if cell_unsorted[slot] < index {", "if cell_unsorted[slot] > index {"),
-        (Stage::Pair, "pair", "if own_level && other <= index {", "if own_level && other >= index {"),
+        (
+            Stage::Pair,
+            "pair",
+            "var is_producer = !own_level || index < other;",
+            "var is_producer = !own_level || index > other;",
+        ),
         (Stage::MatchContacts, "match_contacts", "contacts[index].color = old;", "contacts[index].color = old + 1u;"),
         (
             Stage::Collide,

@@ -6,8 +6,9 @@
 //! manifold, impulses and colour of the previous step.
 //!
 //! Boxes: separating axes, then clipping. The face with the largest separation is the reference face, and the most
-//! antiparallel face of the other box is clipped to its width. Ties go to box A and to x, by a margin, so that aligned
-//! boxes do not flip from step to step or between CPU and GPU. Boxes that are apart and nearest at two corners get one
+//! antiparallel face of the other box is clipped to its width. Ties go to the static or kinematic box, to box A and to
+//! x, by a margin, so that what slides fast follows the floor and not its own tilt, and aligned boxes do not flip from
+//! step to step or between CPU and GPU. Boxes that are apart and nearest at two corners get one
 //! point, with the normal from corner to corner, as in Box2D. Polygons, capsules, segments, half planes and rounded
 //! shapes: `collide/hull.rs`.
 //!
@@ -42,9 +43,9 @@ use crate::math::{inv_mul_rotation, inv_rotate, larger, mul_rotation, rotate, sm
 use crate::scene::Compiled;
 use crate::tables::Tables;
 use crate::types::{
-    BOX, BodyMotion, CACHED, CIRCLE, COLOR_COUNT, Contact, ContactPoint, FIXED_A, FIXED_B, GEOMETRY_MASK, HALF_PLANE,
-    HUB_A, HUB_B, IMPACT, Manifold, NONE, ONE_WAY_SHAPE, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, Params, Pose,
-    RECYCLE, RECYCLED, SENSOR, ShapeData, TOUCHED,
+    BOX, BodyMotion, CACHED, CIRCLE, COLOR_COUNT, Contact, ContactPoint, FIXED_A, FIXED_B, FIXED_SHAPE, GEOMETRY_MASK,
+    HALF_PLANE, HUB_A, HUB_B, IMPACT, Manifold, NONE, ONE_WAY_SHAPE, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK,
+    Params, Pose, RECYCLE, RECYCLED, SENSOR, ShapeData, TOUCHED,
 };
 
 /// Fills `manifolds`. Marks contacts that kept their manifold as [`RECYCLED`], and returns their number.
@@ -371,6 +372,8 @@ struct Local {
     points: [Vec2; 2],
     separations: [f32; 2],
     features: [u32; 2],
+    /// True if the normal is that of no face.
+    at_corner: bool,
     passes: bool,
 }
 
@@ -412,6 +415,7 @@ fn manifold_in_motion(
     let d = if tile_a { between - center_a + center_b } else { between + center_b - center_a };
     let turn_a = mul_rotation(q_a, a.rotation.into());
     let turn_b = mul_rotation(q_b, b.rotation.into());
+    let b_first = a.kind & FIXED_SHAPE == 0 && b.kind & FIXED_SHAPE != 0;
     let local = match (a.kind & GEOMETRY_MASK, b.kind & GEOMETRY_MASK) {
         (CIRCLE, CIRCLE) => circles(a.radius, b.radius, d, speculative_distance),
         (BOX, CIRCLE) if a.radius == 0.0 => {
@@ -423,7 +427,7 @@ fn manifold_in_motion(
             flip(box_circle(b.half.into(), turn_b, a.radius, -d, speculative_distance, linear_slop, passing), d)
         }
         (BOX, BOX) if a.radius == 0.0 && b.radius == 0.0 => {
-            boxes(a.half.into(), b.half.into(), turn_a, turn_b, d, speculative_distance, linear_slop, passing)
+            boxes(a.half.into(), b.half.into(), turn_a, turn_b, d, speculative_distance, linear_slop, b_first, passing)
         }
         (_, HALF_PLANE) => {
             let normal = Vec2::new(-turn_b.y, turn_b.x);
@@ -439,7 +443,7 @@ fn manifold_in_motion(
         }
         _ => {
             let (a, b) = (Hull::new(a, vertices), Hull::new(b, vertices));
-            hulls(&a, &b, turn_a, turn_b, d, speculative_distance, linear_slop, passing)
+            hulls(&a, &b, turn_a, turn_b, d, speculative_distance, linear_slop, b_first, passing)
         }
     };
     if local.passes {

@@ -5,20 +5,21 @@
 //! contacts `pair_starts[i] .. pair_starts[i + 1]`) and contacts: shapes, bodies, flags. Visits one shape after the
 //! other; the device runs `pair_count`, scan, `pair_emit`.
 //!
-//! The producer is the shape on the finer level; on the same level, the one with the lower index (bands count as the
-//! level they belong to). This rule never changes for a pair, so that [`match_contacts`](super::match_contacts) finds
-//! last step's contact in the list of the same shape. The price is that each shape searches all of the up to nine cells
-//! around it instead of half of them.
+//! The producer is the shape on the finer level; on the same level, the one that is not fixed, or else the one with the
+//! lower index ([`produces`]; bands count as the level they belong to). This rule never changes for a pair, so that
+//! [`match_contacts`](super::match_contacts) finds last step's contact in the list of the same shape. The price is that
+//! each shape searches all of the up to nine cells around it instead of half of them.
 //!
 //! A fast body looks ahead for fixed shapes ([`look_ahead`]): it gets a contact with the floor in the step in which it
-//! lands, not in the one after, when it would be inside. It finds those for which it is the producer.
+//! lands, not in the one after, when it would be inside. It finds those for which it is the producer: fixed shapes that
+//! are not much smaller than itself.
 //!
 //! Half planes are in no cell. Every dynamic shape tests each of them, before the grid: scenes have a handful.
 //!
 //! If bodies may sleep (reads states and, in the counters, the levels that have an awake shape): two [`ASLEEP`] shapes
 //! make no pair. A sleeping shape searches only where there may be an awake one: on the coarser levels that have any,
-//! and on its own level if an awake shape of higher index met it and marked it. For these marks the awake shapes search
-//! first; on the device `pair_count`, then `pair_count_asleep`. The producer of a pair stays the same.
+//! and on its own level if an awake shape that is not the producer met it and marked it. For these marks the awake
+//! shapes search first; on the device `pair_count`, then `pair_count_asleep`. The producer of a pair stays the same.
 
 use glam::Vec2;
 
@@ -107,8 +108,8 @@ impl PairSearch<'_> {
                 if !overlap(near, &aabbs[other]) || !self.may_pair(shape, &shapes[other]) {
                     return;
                 }
-                if own_level && other <= index {
-                    // On one level the lower index is the producer; if it sleeps it is marked.
+                if own_level && !produces(shapes, index, other) {
+                    // If the producer sleeps it is marked.
                     if asleep[other] && !asleep[index] {
                         mark(other);
                     }
@@ -130,6 +131,15 @@ impl PairSearch<'_> {
     fn may_pair(&self, a: &ShapeData, b: &ShapeData) -> bool {
         a.body != b.body && a.kind & b.kind & FIXED_SHAPE == 0 && may_meet(a, b) && !kept_apart(self.exclusions, a, b)
     }
+}
+
+/// Returns true if `index` is the producer of its pair with `other` on one level: the shape that is not fixed, as it
+/// looks ahead; if that tells nothing, the one with the lower index.
+#[inline]
+#[must_use]
+pub fn produces(shapes: &[ShapeData], index: usize, other: usize) -> bool {
+    let [own, others] = [index, other].map(|shape| shapes[shape].kind & FIXED_SHAPE != 0);
+    if own == others { index < other } else { others }
 }
 
 /// Returns true if a dynamic body moves so far in a step that it looks ahead, and is not swept.

@@ -69,7 +69,8 @@ pub struct ContactPoint {
 /// [`Manifold`] at the same index of another table, so that stages that look for a pair, a body or a colour need not
 /// fetch four times as much.
 ///
-/// Shape A is the producer: the one on the finer grid level, or of the lower index.
+/// Shape A is the producer: the one on the finer grid level; on one level the one that is not fixed, or of the lower
+/// index.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct Contact {

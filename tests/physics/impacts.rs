@@ -423,33 +423,52 @@ fn dropped_stack_rests(backend: Backend) {
     far("speed at a threshold of 0", backend.start(&scene).advance(300).metrics().max_speed, 0.0, 0.05);
 }
 
-/// A fast body stops at the surface of a floor: it neither enters it nor turns nor springs back.
+/// A fast body stops at the surface of a floor, of any size, early or late in the scene: it neither enters it nor
+/// turns nor springs back.
 fn landing(backend: Backend) {
     // Returns the greatest depth on the way, m, and the body at the end.
-    let land = |shape: &Shape, floor: f32, phase: u8| {
+    let land = |shape: &Shape, floor: &Shape, is_first: bool, phase: u8| {
         let mut scene = Scene::new("landing").gravity(0.0, 0.0);
-        scene.add(Body::fixed(0.0, -0.5).shape(Shape::half_box(floor, 0.5)));
         let y = 1.5 + 10.0 / 60.0 / 7.0 * f32::from(phase);
-        scene.add(Body::dynamic(0.0, y).velocity(0.0, -10.0).shape(shape.clone()));
+        let body = Body::dynamic(0.0, y).velocity(0.0, -10.0).shape(shape.clone());
+        let floor = Body::fixed(0.0, 0.0).shape(floor.clone());
+        let own = usize::from(is_first);
+        for body in if is_first { [floor, body] } else { [body, floor] } {
+            scene.add(body);
+        }
         let mut sim = backend.start(&scene);
         let mut depth = 0.0_f64;
         for _ in 0..15 {
-            depth = depth.max(0.5 - f64::from(sim.advance(1).body(1).position[1]));
+            depth = depth.max(0.5 - f64::from(sim.advance(1).body(own).position[1]));
         }
-        (depth, sim.body(1))
+        (depth, sim.body(own))
     };
+    let slab = |half: f32| Shape::half_box(half, 0.5).offset(0.0, -0.5);
+    let (disc, square) = (Shape::circle(0.5), Shape::half_box(0.5, 0.5));
+    let link = Shape::segment([-0.5, 0.0], [0.5, 0.0]);
+    // Negative control: a body does not look ahead for what is much smaller.
+    let peg = Shape::circle(0.03).offset(0.0, -0.03);
     let mut entered = 0.0_f64;
-    for shape in [Shape::circle(0.5), Shape::half_box(0.5, 0.5)] {
+    for (shape, floor, is_first) in [
+        (&disc, slab(20.0), true),
+        (&disc, slab(0.5), true),
+        (&disc, slab(0.5), false),
+        (&disc, link.clone(), true),
+        (&disc, link, false),
+        (&square, slab(20.0), false),
+        (&square, slab(1.0), true),
+        (&square, slab(0.5), true),
+    ] {
         for phase in 0..7 {
-            let (depth, body) = land(&shape, 20.0, phase);
-            near("depth", depth, 0.0, 1e-4);
-            near("velocity", body.velocity[1], 0.0, 5e-4 * 10.0);
-            near("spin", body.angular_velocity, 0.0, 1e-3);
-            // Negative control: a body does not look ahead for bodies of its own size.
-            entered = entered.max(land(&shape, 0.5, phase).0);
+            let (depth, body) = land(shape, &floor, is_first, phase);
+            let of = format!("{:?} on {:?}, first: {is_first}, {phase}", shape.geometry, floor.geometry);
+            near(&format!("depth of {of}"), depth, 0.0, 1e-4);
+            near(&format!("velocity of {of}"), body.velocity[1], 0.0, 5e-4 * 10.0);
+            near(&format!("spin of {of}"), body.angular_velocity, 0.0, 1e-3);
+            entered = entered.max(land(shape, &peg, is_first, phase).0);
         }
     }
-    far("depth in a box of its size", entered, 0.0, 0.02 * 0.5);
+    far("depth in a peg", entered, 0.0, 0.02 * 0.5);
 }
 
 /// A fast disc that passes by the corner of a ledge, further away than the distance of a contact, is not touched by it.

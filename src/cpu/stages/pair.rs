@@ -19,7 +19,7 @@ use crate::cpu::{BodyTables, ContactTables, GridTables};
 use crate::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, f32x8};
 use crate::scene::{Compiled, PairExclusions};
 use crate::stages::bin::{range_of_cells, runs_of_row};
-use crate::stages::pair::{emit_contact, kept_apart, look_ahead, may_meet, overlap, reaches, search_box};
+use crate::stages::pair::{emit_contact, kept_apart, look_ahead, may_meet, overlap, produces, reaches, search_box};
 use crate::threads::{HEAVY, LIGHT, Rows, Threads};
 use crate::types::{
     ASLEEP, AWAKE_HALF_PLANE, Aabb, BodyMotion, BodyState, Contact, FIXED_SHAPE, MAX_LEVELS, Params, SLEEP, ShapeData,
@@ -310,7 +310,8 @@ const STRETCH: u32 = 1024;
 #[derive(Debug)]
 struct CellRow {
     shapes: Range<u32>,
-    level: u32,
+    /// True if fixed shapes lie on its level.
+    has_fixed: bool,
     /// True on a level of the searching shape.
     own_level: bool,
     /// True if this is a whole level: its shapes are not in the order in which a search of the cells would find them.
@@ -434,20 +435,21 @@ impl PairTables<'_> {
         for level_index in shape.level..params.level_count {
             let level = &params.levels[level_index as usize];
             let own_level = level_index <= last_own;
+            let has_fixed = params.fixed_levels >> level_index & 1 != 0;
             if asleep && (self.awake_levels >> level_index & 1 == 0 || (own_level && !is_marked)) {
                 continue;
             }
             // Often the ground and the walls are the only shapes on their level.
             let there = &self.shapes_of_levels[level_index as usize];
             if there.len() <= FEW {
-                let row = || CellRow { shapes: there.clone(), level: level_index, own_level, whole: true };
+                let row = || CellRow { shapes: there.clone(), has_fixed, own_level, whole: true };
                 rows.extend((!there.is_empty()).then(row));
                 continue;
             }
             let mut row_of = |first, last| {
                 let shapes = range_of_cells(cell_ends, first, last);
                 if !shapes.is_empty() {
-                    rows.push(CellRow { shapes, level: level_index, own_level, whole: false });
+                    rows.push(CellRow { shapes, has_fixed, own_level, whole: false });
                 }
             };
             let [left, bottom, right, top] = window_of(
@@ -515,16 +517,21 @@ impl PairTables<'_> {
 
     /// Returns what becomes of a shape and another one that its box overlaps.
     #[inline(always)]
-    fn meeting<const SLEEPY: bool>(&self, index: usize, asleep: bool, other: usize, own_level: bool) -> Meeting {
+    fn meeting<const SLEEPY: bool>(&self, index: usize, asleep: bool, other: usize, row: &CellRow) -> Meeting {
+        let is_producer = match (row.own_level, row.has_fixed) {
+            (false, _) => true,
+            (true, false) => index < other,
+            (true, true) => produces(self.shapes, index, other),
+        };
         let mut is_mark = false;
         if SLEEPY {
             let other_sleeps = self.sleepers[other] != 0;
             if asleep && other_sleeps {
                 return Meeting::Nothing;
             }
-            is_mark = own_level && other < index && other_sleeps;
+            is_mark = !is_producer && other != index && other_sleeps;
         }
-        if own_level && other <= index && !is_mark {
+        if !is_producer && !is_mark {
             return Meeting::Nothing;
         }
         let (shape, partner) = (&self.shapes[index], &self.shapes[other]);
@@ -568,8 +575,9 @@ impl PairTables<'_> {
         if self.half_planes {
             self.half_planes_of::<SLEEPY>(index, &ahead, asleep, found);
         }
-        for CellRow { shapes: there, level, own_level, whole } in rows {
-            let looks_ahead = is_fast && params.fixed_levels >> level & 1 != 0;
+        for row in rows {
+            let CellRow { shapes: there, has_fixed, whole, .. } = row;
+            let looks_ahead = is_fast && *has_fixed;
             let window = windows[usize::from(looks_ahead)];
             let before = found.len();
             // Many may lie in one row, and all of them may overlap.
@@ -582,7 +590,7 @@ impl PairTables<'_> {
                     if looks_ahead && shapes[other as usize].kind & FIXED_SHAPE == 0 && is_far() {
                         return;
                     }
-                    match self.meeting::<SLEEPY>(index, asleep, other as usize, *own_level) {
+                    match self.meeting::<SLEEPY>(index, asleep, other as usize, row) {
                         Meeting::Nothing => {}
                         Meeting::Mark => marked.push(other),
                         Meeting::Pair => found.push(emit_contact(shapes, index, other as usize)),

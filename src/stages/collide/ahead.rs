@@ -3,7 +3,7 @@
 use glam::Vec2;
 
 use super::{Local, Touch, manifold_in_motion};
-use crate::constants::{PASSING_MOTION, PASSING_SHARE, SWEPT};
+use crate::constants::{PASSING_MOTION, PASSING_SHARE, SAME_FACE, SWEPT};
 use crate::math::{cross_scalar, smaller};
 use crate::types::{BodyMotion, CIRCLE, FIXED_A, FIXED_B, GEOMETRY_MASK, Params, Pose, ShapeData};
 
@@ -91,9 +91,13 @@ impl Passing {
         if gap <= -slack {
             return false;
         }
+        let cosine = face.dot(local.normal);
+        if !local.at_corner && cosine > SAME_FACE {
+            return false;
+        }
         let (onto, closing) = (self.closing(face), self.closing(local.normal));
         let lowest = local.separations[..local.count as usize].iter().copied().fold(f32::MAX, smaller);
-        let is_corner = lowest > -slack && face.dot(local.normal).abs() < PASSING_SHARE;
+        let is_corner = lowest > -slack && cosine.abs() < PASSING_SHARE;
         let is_ahead = closing > PASSING_MOTION * slack && onto <= PASSING_SHARE * closing;
         gap + slack >= onto + self.turned && (is_ahead || is_corner)
     }

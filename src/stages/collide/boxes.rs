@@ -20,7 +20,8 @@ pub(super) fn box_circle(
     let nearest = center.clamp(-half, half);
     let gap = center - nearest;
     let distance = gap.length();
-    let (normal, surface, separation) = if distance > FACE_PREFERENCE * linear_slop.min(0.1 * radius) {
+    let is_outside = distance > FACE_PREFERENCE * linear_slop.min(0.1 * radius);
+    let (normal, surface, separation) = if is_outside {
         (gap / distance, nearest, distance - radius)
     } else {
         // The centre is inside, or too near to a corner to tell its direction: push out through the nearest face.
@@ -41,6 +42,7 @@ pub(super) fn box_circle(
         count: 1,
         points: [rotate(turn, surface + normal * (0.5 * separation)), Vec2::ZERO],
         separations: [separation, 0.0],
+        at_corner: is_outside,
         ..Local::default()
     };
     if let Some(passing) = passing {
@@ -75,11 +77,12 @@ struct BestAxis {
 }
 
 impl BestAxis {
-    /// Returns the best of the axes of A and B, with their separations.
+    /// Returns the best of the axes of A and B, with their separations. Ties go to A, or to B if it is first.
     #[inline]
-    fn of(along_a: Vec2, along_b: Vec2, preference: f32) -> Self {
-        let mut best = Self { separation: along_a.x, axis: 0, on_b: false };
-        for (separation, axis, on_b) in [(along_a.y, 1, false), (along_b.x, 0, true), (along_b.y, 1, true)] {
+    fn of(along_a: Vec2, along_b: Vec2, preference: f32, b_first: bool) -> Self {
+        let [first, second] = if b_first { [along_b, along_a] } else { [along_a, along_b] };
+        let mut best = Self { separation: first.x, axis: 0, on_b: b_first };
+        for (separation, axis, on_b) in [(first.y, 1, b_first), (second.x, 0, !b_first), (second.y, 1, !b_first)] {
             if separation > best.separation + preference {
                 best = Self { separation, axis, on_b };
             }
@@ -217,7 +220,7 @@ impl FacingBoxes {
             }
             nearest = distance;
             let out = rotate(self.turn, gap / distance);
-            let mut local = Local { normal: if self.on_b { -out } else { out }, ..Local::default() };
+            let mut local = Local { normal: if self.on_b { -out } else { out }, at_corner: true, ..Local::default() };
             self.put(&mut local, along > 0.0, vertices[end], at_corner + gap * 0.5, distance);
             found = Some(local);
         }
@@ -234,6 +237,7 @@ pub(super) fn boxes(
     d: Vec2,
     speculative_distance: f32,
     linear_slop: f32,
+    b_first: bool,
     passing: Option<&Passing>,
 ) -> Local {
     let between = inv_mul_rotation(turn_a, turn_b);
@@ -248,7 +252,7 @@ pub(super) fn boxes(
 
     let thinnest = half_a.x.min(half_a.y).min(half_b.x.min(half_b.y));
     let preference = FACE_PREFERENCE * linear_slop.min(0.1 * thinnest);
-    let best = BestAxis::of(along_a, along_b, preference);
+    let best = BestAxis::of(along_a, along_b, preference, b_first);
     if best.separation > speculative_distance {
         return Local::default();
     }

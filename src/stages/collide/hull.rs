@@ -319,9 +319,10 @@ pub(super) fn hulls(
     d: Vec2,
     speculative_distance: f32,
     linear_slop: f32,
+    b_first: bool,
     passing: Option<&Passing>,
 ) -> Local {
-    let mut local = touching_hulls(a, b, turn_a, turn_b, d, speculative_distance, linear_slop);
+    let mut local = touching_hulls(a, b, turn_a, turn_b, d, speculative_distance, linear_slop, b_first);
     if let Some(passing) = passing
         && local.count > 0
         && a.link.or(b.link).is_none()
@@ -362,6 +363,7 @@ fn touching_hulls(
     d: Vec2,
     speculative_distance: f32,
     linear_slop: f32,
+    b_first: bool,
 ) -> Local {
     let between = inv_mul_rotation(turn_a, turn_b);
     let back = Vec2::new(between.x, -between.y);
@@ -373,8 +375,10 @@ fn touching_hulls(
         return Local::default();
     }
     let mut best = Best { separation: -1e30, face: 0, on_b: b.link.is_some() };
-    separate(a, b, d_a, between, false, preference, &mut best);
-    separate(b, a, d_b, back, true, preference, &mut best);
+    for on_b in [b_first, !b_first] {
+        let (hull, other, at, rel) = if on_b { (b, a, d_b, back) } else { (a, b, d_a, between) };
+        separate(hull, other, at, rel, on_b, preference, &mut best);
+    }
     if best.separation - radius > speculative_distance {
         return Local::default();
     }
@@ -409,7 +413,7 @@ fn touching_hulls(
         let towards = pair.bisector(corner, vertex);
         (towards, gap.dot(towards))
     };
-    let mut local = pair.along(towards);
+    let mut local = Local { at_corner: true, ..pair.along(towards) };
     pair.put(&mut local, corner, vertex, pair.hull.points[corner], towards, across);
     local
 }
@@ -440,6 +444,7 @@ pub(super) fn hull_circle(
     let along = tangent.dot(center - hull.points[face]);
     let mut normal = right_perp(tangent);
     let mut distance = height;
+    let mut at_corner = false;
     // Beside the highest face the nearest point is a vertex. A centre inside is always above it.
     let over = if hull.link.is_some() { LINK_OVERLAP * radius } else { 0.0 };
     if along < -over || along > width + over {
@@ -454,6 +459,7 @@ pub(super) fn hull_circle(
         distance = least.sqrt();
         if distance > FACE_PREFERENCE * linear_slop.min(0.1 * radius) {
             normal = gap / distance;
+            at_corner = true;
         }
         if !hull.admits(normal) {
             return Local::default();
@@ -469,17 +475,15 @@ pub(super) fn hull_circle(
         count: 1,
         points: [rotate(turn, surface + normal * (hull.radius + 0.5 * separation)), Vec2::ZERO],
         separations: [separation, 0.0],
+        at_corner,
         ..Local::default()
     };
     if let Some(passing) = passing
         && hull.link.is_none()
     {
         let slack = linear_slop.min(0.1 * radius);
-        for face in 0..hull.count {
-            let normal = hull.normal(face);
-            let above = normal.dot(center - hull.points[face]) - hull.radius - radius;
-            local.passes |= passing.by(rotate(turn, normal), above, &local, slack);
-        }
+        let (disc, turns) = (Hull::disc(radius), [turn, Vec2::X]);
+        local.passes = passes_by_faces(passing, [hull, &disc], turns, d, &local, slack, 1.0);
     }
     local
 }
