@@ -28,6 +28,8 @@ struct Touch {
     at_corner: bool,
     // The pair passes by a face, and has no points.
     passes: bool,
+    // Of two hulls: faces along whose normals they do not overlap by more than the slop, as bits.
+    near: u32,
 }
 
 // Distance below which two shapes have contact points, in this search.
@@ -84,7 +86,7 @@ fn recycle(index: u32, old: u32, flags: u32, a: u32, b: u32, on_plane: bool, ext
 fn empty_manifold() -> Touch {
     return Touch(
         vec2<f32>(0.0), 0u,
-        array<vec2<f32>, 2>(vec2<f32>(0.0), vec2<f32>(0.0)), array<f32, 2>(0.0, 0.0), array<u32, 2>(0u, 0u), false, false,
+        array<vec2<f32>, 2>(vec2<f32>(0.0), vec2<f32>(0.0)), array<f32, 2>(0.0, 0.0), array<u32, 2>(0u, 0u), false, false, 0u,
     );
 }
 
@@ -100,6 +102,11 @@ fn lowest(touch: Touch) -> f32 {
     return gap;
 }
 
+// Returns true if the points are on a face, or on one that is almost parallel to it. The two normals have this cosine.
+fn is_on(touch: Touch, cosine: f32) -> bool {
+    return !touch.at_corner && cosine > SAME_FACE;
+}
+
 // Returns true if the pair passes by a face with this normal from A to B, `gap` from it. Its points are `touch`, and
 // `moved` is the motion of B relative to A.
 fn passes_by(face: vec2<f32>, gap: f32, touch: Touch, moved: vec2<f32>, slack: f32) -> bool {
@@ -107,14 +114,14 @@ fn passes_by(face: vec2<f32>, gap: f32, touch: Touch, moved: vec2<f32>, slack: f
         return false;
     }
     let cosine = dot(face, touch.normal);
-    if !touch.at_corner && cosine > SAME_FACE {
+    if is_on(touch, cosine) {
         return false;
     }
     let onto = -dot(moved, face);
     let closing = -dot(moved, touch.normal);
     let is_corner = lowest(touch) > -slack && abs(cosine) < PASSING_SHARE;
     let is_ahead = closing > PASSING_MOTION * slack && onto <= PASSING_SHARE * closing;
-    return gap + slack >= onto + pair_turned && (is_ahead || is_corner);
+    return (is_ahead || is_corner) && gap + slack >= onto + pair_turned;
 }
 
 fn circles(radius_a: f32, radius_b: f32, d: vec2<f32>) -> Touch {

@@ -19,6 +19,8 @@ struct Best {
     separation: f32,
     face: u32,
     on_b: bool,
+    // Faces along whose normals the hulls do not overlap by more than the slop, as bits: those of A, then those of B.
+    near: u32,
 }
 
 fn hull_previous(shape: u32, index: u32) -> u32 {
@@ -69,7 +71,7 @@ fn hull_lowest_edge(shape: u32, up: vec2<f32>) -> u32 {
 }
 
 fn separate(
-    hull: u32, other: u32, at: vec2<f32>, rel: vec2<f32>, on_b: bool, preference: f32, best_so_far: Best,
+    hull: u32, other: u32, at: vec2<f32>, rel: vec2<f32>, on_b: bool, preference: f32, near: f32, best_so_far: Best,
 ) -> Best {
     var best = best_so_far;
     let count = hull_faces(hull);
@@ -81,8 +83,11 @@ fn separate(
         }
         let lowest = hull_lowest(other, down);
         let apart = dot(normal, at - hull_point(hull, face)) + lowest.height;
+        if apart > near {
+            best.near |= 1u << (face + select(0u, MAX_VERTICES, on_b));
+        }
         if apart > best.separation + preference {
-            best = Best(apart, face, on_b);
+            best = Best(apart, face, on_b, best.near);
         }
     }
     return best;
@@ -101,21 +106,23 @@ fn hull_hull(
     let d_a = inv_rotate(turn_a, d);
     let d_b = inv_rotate(turn_b, -d);
     let radius = shapes[a].radius + shapes[b].radius;
-    let preference = FACE_PREFERENCE * min(params.linear_slop, 0.1 * min(shapes[a].bound, shapes[b].bound));
+    let slack = min(params.linear_slop, 0.1 * min(shapes[a].bound, shapes[b].bound));
+    let preference = FACE_PREFERENCE * slack;
     if is_behind(a, d_a) || is_behind(b, d_b) {
         return manifold;
     }
-    var best = Best(-FAR, 0u, is_link(b));
+    var best = Best(-FAR, 0u, is_link(b), 0u);
     for (var turn = 0u; turn < 2u; turn += 1u) {
         let of_b = b_first == (turn == 0u);
         best = separate(
             select(a, b, of_b), select(b, a, of_b), select(d_a, d_b, of_b), select(between, back, of_b), of_b,
-            preference, best,
+            preference, radius - slack, best,
         );
     }
     if best.separation - radius > near_distance {
         return manifold;
     }
+    manifold.near = best.near;
 
     // From here on in the frame of the reference hull; the other hull is at `at`, rotated by `rel`.
     let on_b = best.on_b;
@@ -257,34 +264,34 @@ fn hull_hull(
     return manifold;
 }
 
-// Returns true if two hulls pass by a face of the first, which is B or A. `d` is from its centre to that of the other.
-fn passes_by_faces(
-    hull: u32, other: u32, turn: vec2<f32>, other_turn: vec2<f32>, d: vec2<f32>, touch: Touch, slack: f32, on_b: bool,
-) -> bool {
-    let at = inv_rotate(turn, d);
-    let rel = inv_mul_rotation(turn, other_turn);
-    let radius = shapes[hull].radius + shapes[other].radius;
-    let count = hull_count(hull);
-    var passes = false;
-    for (var face = 0u; face < count && !passes; face += 1u) {
-        let normal = hull_normal(hull, face);
-        let height = hull_lowest(other, inv_rotate(rel, normal)).height;
-        let gap = dot(normal, at - hull_point(hull, face)) + height - radius;
-        let out = rotate(turn, normal);
-        passes = passes_by(select(out, -out, on_b), gap, touch, pair_moved, slack);
-    }
-    return passes;
-}
-
-// As `hull_hull`, and none if the pair passes by a face.
+// As `hull_hull`, and none if the pair passes by one of the near faces.
 fn hulls_in_motion(
     a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>, b_first: bool,
 ) -> Touch {
     var manifold = hull_hull(a, b, turn_a, turn_b, d, b_first);
-    if may_pass && manifold.count > 0u && !is_link(a) && !is_link(b) {
-        let slack = min(params.linear_slop, 0.1 * min(shapes[a].bound, shapes[b].bound));
-        let past_a = passes_by_faces(a, b, turn_a, turn_b, d, manifold, slack, false);
-        manifold.passes = past_a || passes_by_faces(b, a, turn_b, turn_a, -d, manifold, slack, true);
+    if !may_pass || manifold.count == 0u || is_link(a) || is_link(b) {
+        return manifold;
+    }
+    let slack = min(params.linear_slop, 0.1 * min(shapes[a].bound, shapes[b].bound));
+    var faces = manifold.near;
+    while faces != 0u && !manifold.passes {
+        let bit = countTrailingZeros(faces);
+        faces &= faces - 1u;
+        let on_b = bit >= MAX_VERTICES;
+        let face = bit % MAX_VERTICES;
+        let hull = select(a, b, on_b);
+        let other = select(b, a, on_b);
+        let turn = select(turn_a, turn_b, on_b);
+        let normal = hull_normal(hull, face);
+        let world = rotate(turn, normal);
+        let out = select(world, -world, on_b);
+        if is_on(manifold, dot(out, manifold.normal)) {
+            continue;
+        }
+        let height = hull_lowest(other, inv_rotate(select(turn_b, turn_a, on_b), world)).height;
+        let gap = dot(normal, inv_rotate(turn, select(d, -d, on_b)) - hull_point(hull, face)) + height;
+        manifold.passes =
+            passes_by(out, gap - (shapes[hull].radius + shapes[other].radius), manifold, pair_moved, slack);
     }
     return manifold;
 }

@@ -9,7 +9,9 @@ use std::sync::OnceLock;
 
 use crate::common::{Backend, near};
 use drystone::low_level::gpu::kernel::Patch;
+use drystone::low_level::math::rotate;
 use drystone::low_level::query::MAX_QUERIES;
+use drystone::low_level::types::ShapeData;
 use drystone::low_level::{CpuWorld, GpuWorld};
 use drystone::{
     AdapterChoice, Answers, Body, Command, Context, Filter, Geometry, Query, QueryBounds, QueryKind, RayHit, Scene,
@@ -416,9 +418,13 @@ fn answers_agree_far_from_the_origin_and_beyond_the_torus() {
     let queries = Rng::new(60).queries(-reach, reach, 3000);
     let grid = cpu.query(&queries).unwrap();
     assert_eq!(grid, cpu.query_brute(&queries).unwrap());
-    // Rays at each body, since random rays would miss them.
+    // Rays at each shape, since random rays would miss them.
     let poses = cpu.snapshot().poses;
-    let aimed: Vec<Query> = poses.iter().map(|pose| Query::ray([3.0, 4.0], pose.position)).collect();
+    let middle = |shape: &ShapeData| {
+        let pose = &poses[shape.body as usize];
+        Vec2::from(pose.position) + rotate(pose.rotation.into(), shape.offset.into())
+    };
+    let aimed: Vec<Query> = cpu.compiled().shapes.iter().map(|shape| Query::ray([3.0, 4.0], middle(shape))).collect();
     let hits = cpu.query(&aimed).unwrap();
     assert_eq!(hits, cpu.query_brute(&aimed).unwrap());
     let struck = (0..aimed.len()).filter(|&ray| hits.hit(ray).is_some()).count();

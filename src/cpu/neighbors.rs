@@ -20,6 +20,9 @@ use crate::step::Stage;
 use crate::types::{BULLETS, Manifold, SLEEP};
 use crate::world_error::WorldError;
 
+/// Manifolds that are cleared at once, 150 MB of them.
+const CLEARED: usize = 1 << 20;
+
 /// Plan of the search for contacts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum SearchKind {
@@ -116,11 +119,17 @@ impl CpuWorld {
         pair(threads, compiled, bodies, grid, counters.awake_levels, current, limit, &mut scratch.pair)
     }
 
-    /// Resizes the manifolds to the contacts, and counts the contacts.
+    /// Resizes the manifolds to the contacts, and counts the contacts. Stops if the step is cancelled: to clear
+    /// gigabytes takes seconds.
     pub(super) fn count_contacts(&mut self) {
-        self.current.manifolds.resize(self.current.contacts.len(), Manifold::default());
+        let (manifolds, count) = (&mut self.current.manifolds, self.current.contacts.len());
+        manifolds.truncate(count);
+        manifolds.reserve(count - manifolds.len());
+        while manifolds.len() < count && !self.threads.is_cancelled() {
+            manifolds.resize(count.min(manifolds.len() + CLEARED), Manifold::default());
+        }
         #[allow(clippy::cast_possible_truncation, reason = "contacts are counted in u32")]
-        let count = self.current.contacts.len() as u32;
+        let count = count as u32;
         (self.counters.pairs_found, self.counters.contacts) = (count, count);
     }
 

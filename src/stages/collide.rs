@@ -134,8 +134,8 @@ fn find(
     let (distance, slop) = (params.speculative_distance, params.linear_slop);
     let sensed = flags & SENSOR != 0;
     let between = Vec2::from(pose_b.position) - Vec2::from(pose_a.position);
-    let passing = &Passing::new(flags, [shape_a, shape_b], motions, between);
-    let may_pass = (!sensed).then_some(passing);
+    let passing = || Passing::new(flags, [shape_a, shape_b], motions, between);
+    let may_pass = || (!sensed).then(passing);
     let mut touch = manifold_in_motion(shape_a, shape_b, vertices, pose_a, pose_b, distance, slop, may_pass);
     if sensed {
         let overlaps = lowest(&touch) <= 0.0;
@@ -150,9 +150,9 @@ fn find(
     let mut ahead = None;
     if may_land && !touch.passes {
         if touch.count == 0 {
-            let met = touch_ahead(params, [shape_a, shape_b], vertices, [pose_a, pose_b], passing);
+            let met = touch_ahead(params, [shape_a, shape_b], vertices, [pose_a, pose_b], passing());
             (touch, ahead) = met.map_or((touch, None), |(touch, until)| (touch, Some(until)));
-        } else if lowest(&touch) > 0.0 && passing.closing(touch.normal) > distance {
+        } else if lowest(&touch) > 0.0 && passing().closing(touch.normal) > distance {
             ahead = Some(Vec2::ZERO);
         }
     }
@@ -390,12 +390,12 @@ pub fn manifold(
     speculative_distance: f32,
     linear_slop: f32,
 ) -> Touch {
-    manifold_in_motion(a, b, vertices, pose_a, pose_b, speculative_distance, linear_slop, None)
+    manifold_in_motion(a, b, vertices, pose_a, pose_b, speculative_distance, linear_slop, || None)
 }
 
 /// As [`manifold`], and none if the pair passes by a face.
 #[inline]
-fn manifold_in_motion(
+fn manifold_in_motion<'a>(
     a: &ShapeData,
     b: &ShapeData,
     vertices: &[[f32; 2]],
@@ -403,7 +403,7 @@ fn manifold_in_motion(
     pose_b: &Pose,
     speculative_distance: f32,
     linear_slop: f32,
-    passing: Option<&Passing>,
+    passing: impl FnOnce() -> Option<Passing<'a>>,
 ) -> Touch {
     let (q_a, q_b) = (Vec2::from(pose_a.rotation), Vec2::from(pose_b.rotation));
     // All positions are relative to A's centre: no precision is lost far from the origin.
@@ -419,31 +419,30 @@ fn manifold_in_motion(
     let local = match (a.kind & GEOMETRY_MASK, b.kind & GEOMETRY_MASK) {
         (CIRCLE, CIRCLE) => circles(a.radius, b.radius, d, speculative_distance),
         (BOX, CIRCLE) if a.radius == 0.0 => {
-            box_circle(a.half.into(), turn_a, b.radius, d, speculative_distance, linear_slop, passing)
+            box_circle(a.half.into(), turn_a, b.radius, d, speculative_distance, linear_slop, passing())
         }
         (CIRCLE, BOX) if b.radius == 0.0 => {
-            let reversed = passing.map(Passing::reversed);
-            let passing = reversed.as_ref();
-            flip(box_circle(b.half.into(), turn_b, a.radius, -d, speculative_distance, linear_slop, passing), d)
+            let back = passing().map(Passing::reversed);
+            flip(box_circle(b.half.into(), turn_b, a.radius, -d, speculative_distance, linear_slop, back), d)
         }
         (BOX, BOX) if a.radius == 0.0 && b.radius == 0.0 => {
-            boxes(a.half.into(), b.half.into(), turn_a, turn_b, d, speculative_distance, linear_slop, b_first, passing)
+            let halves = [a.half.into(), b.half.into()];
+            boxes(halves, [turn_a, turn_b], d, speculative_distance, linear_slop, b_first, passing())
         }
         (_, HALF_PLANE) => {
             let normal = Vec2::new(-turn_b.y, turn_b.x);
             hull_half_plane(&Hull::new(a, vertices), turn_a, normal, d, speculative_distance)
         }
         (_, CIRCLE) => {
-            hull_circle(&Hull::new(a, vertices), turn_a, b.radius, d, speculative_distance, linear_slop, passing)
+            hull_circle(&Hull::new(a, vertices), turn_a, b.radius, d, speculative_distance, linear_slop, passing())
         }
         (CIRCLE, _) => {
-            let (hull, passing) = (Hull::new(b, vertices), passing.map(Passing::reversed));
-            let passing = passing.as_ref();
-            flip(hull_circle(&hull, turn_b, a.radius, -d, speculative_distance, linear_slop, passing), d)
+            let (hull, back) = (Hull::new(b, vertices), passing().map(Passing::reversed));
+            flip(hull_circle(&hull, turn_b, a.radius, -d, speculative_distance, linear_slop, back), d)
         }
         _ => {
             let (a, b) = (Hull::new(a, vertices), Hull::new(b, vertices));
-            hulls(&a, &b, turn_a, turn_b, d, speculative_distance, linear_slop, b_first, passing)
+            hulls([&a, &b], [turn_a, turn_b], d, speculative_distance, linear_slop, b_first, passing())
         }
     };
     if local.passes {

@@ -19,23 +19,23 @@ pub(super) fn touch_ahead(
     [shape_a, shape_b]: [&ShapeData; 2],
     vertices: &[[f32; 2]],
     [pose_a, pose_b]: [&Pose; 2],
-    passing: &Passing,
+    passing: Passing,
 ) -> Option<(Touch, Vec2)> {
     let (distance, slop) = (params.speculative_distance, params.linear_slop);
     let reach = passing.moved.length();
     if reach <= distance {
         return None;
     }
-    let now = manifold_in_motion(shape_a, shape_b, vertices, pose_a, pose_b, reach + distance, slop, Some(passing));
+    let now = manifold_in_motion(shape_a, shape_b, vertices, pose_a, pose_b, reach + distance, slop, || Some(passing));
     let gap = lowest(&now);
     let closing = passing.closing(now.normal);
     if gap - closing > distance {
         return None;
     }
     let ahead = passing.moved * smaller(gap / closing, 1.0);
-    let rest = Passing { moved: passing.moved - ahead, ..*passing };
+    let rest = Passing { moved: passing.moved - ahead, ..passing };
     let then = Pose { position: (Vec2::from(pose_b.position) + ahead).into(), ..*pose_b };
-    let then = manifold_in_motion(shape_a, shape_b, vertices, pose_a, &then, distance, slop, Some(&rest));
+    let then = manifold_in_motion(shape_a, shape_b, vertices, pose_a, &then, distance, slop, || Some(rest));
     if then.count == 0 {
         return None;
     }
@@ -49,31 +49,31 @@ pub(super) fn touch_ahead(
 /// another normal is one with the corner of the next tile of a floor, and would stop what slides there (a ghost
 /// collision).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Passing {
+pub(super) struct Passing<'a> {
     /// Motion of B relative to A, m.
     moved: Vec2,
-    /// Bound on the motion of any point by rotation, m.
-    turned: f32,
+    shapes: [&'a ShapeData; 2],
+    motions: [&'a BodyMotion; 2],
 }
 
-impl Passing {
+impl<'a> Passing<'a> {
     /// Returns the motion of a pair of shapes, whose bodies have these motions; `between` is from A's centre of mass to
     /// that of B. If one is static or kinematic, the motion is that at the centre of the other.
     #[inline]
-    pub(super) fn new(flags: u32, shapes: [&ShapeData; 2], [a, b]: [&BodyMotion; 2], between: Vec2) -> Self {
+    pub(super) fn new(flags: u32, shapes: [&'a ShapeData; 2], motions: [&'a BodyMotion; 2], between: Vec2) -> Self {
+        let [a, b] = motions;
         let turning = match flags & (FIXED_A | FIXED_B) {
             0 => 0.0,
             fixed if fixed & FIXED_B != 0 => b.turned,
             _ => a.turned,
         };
         let moved = Vec2::from(b.moved) - Vec2::from(a.moved) - cross_scalar(turning, between);
-        let [swing_a, swing_b] = shapes.map(swing);
-        Self { moved, turned: a.turned.abs() * swing_a + b.turned.abs() * swing_b }
+        Self { moved, shapes, motions }
     }
 
     /// Returns the motion of A relative to B.
-    pub(super) fn reversed(&self) -> Self {
-        Self { moved: -self.moved, ..*self }
+    pub(super) fn reversed(self) -> Self {
+        Self { moved: -self.moved, ..self }
     }
 
     /// Returns by how much the pair comes nearer along a direction from A to B, m.
@@ -92,14 +92,30 @@ impl Passing {
             return false;
         }
         let cosine = face.dot(local.normal);
-        if !local.at_corner && cosine > SAME_FACE {
+        if local.is_on(cosine) {
             return false;
         }
         let (onto, closing) = (self.closing(face), self.closing(local.normal));
         let lowest = local.separations[..local.count as usize].iter().copied().fold(f32::MAX, smaller);
         let is_corner = lowest > -slack && cosine.abs() < PASSING_SHARE;
         let is_ahead = closing > PASSING_MOTION * slack && onto <= PASSING_SHARE * closing;
-        gap + slack >= onto + self.turned && (is_ahead || is_corner)
+        (is_ahead || is_corner) && gap + slack >= onto + self.turned()
+    }
+
+    /// Returns a bound on the motion of any point by rotation, m.
+    fn turned(&self) -> f32 {
+        let [a, b] = self.motions.map(|motion| motion.turned.abs());
+        let [swing_a, swing_b] = self.shapes.map(swing);
+        a * swing_a + b * swing_b
+    }
+}
+
+impl Local {
+    /// Returns true if its points are on a face, or on one that is almost parallel to it. The two normals have this
+    /// cosine.
+    #[inline]
+    pub(super) fn is_on(&self, cosine: f32) -> bool {
+        !self.at_corner && cosine > SAME_FACE
     }
 }
 

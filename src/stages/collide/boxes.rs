@@ -14,7 +14,7 @@ pub(super) fn box_circle(
     d: Vec2,
     speculative_distance: f32,
     linear_slop: f32,
-    passing: Option<&Passing>,
+    passing: Option<Passing>,
 ) -> Local {
     let center = inv_rotate(turn, d);
     let nearest = center.clamp(-half, half);
@@ -230,15 +230,13 @@ impl FacingBoxes {
 
 /// Returns the manifold of two boxes, `d` from the centre of A to the centre of B.
 pub(super) fn boxes(
-    half_a: Vec2,
-    half_b: Vec2,
-    turn_a: Vec2,
-    turn_b: Vec2,
+    [half_a, half_b]: [Vec2; 2],
+    [turn_a, turn_b]: [Vec2; 2],
     d: Vec2,
     speculative_distance: f32,
     linear_slop: f32,
     b_first: bool,
-    passing: Option<&Passing>,
+    passing: Option<Passing>,
 ) -> Local {
     let between = inv_mul_rotation(turn_a, turn_b);
     let turn = between.abs();
@@ -276,11 +274,13 @@ pub(super) fn boxes(
     }
     if let Some(passing) = passing {
         let slack = linear_slop.min(0.1 * thinnest);
-        for (axis, unit) in AXES.into_iter().enumerate() {
-            let [face_a, face_b] =
-                [(turn_a, d_a), (turn_b, d_b)].map(|(turn, d)| rotate(turn, unit * side_of(d[axis])));
-            local.passes |= passing.by(face_a, along_a[axis], &local, slack);
-            local.passes |= passing.by(face_b, along_b[axis], &local, slack);
+        for (along, turn, d) in [(along_a, turn_a, d_a), (along_b, turn_b, d_b)] {
+            for (axis, unit) in AXES.into_iter().enumerate() {
+                if along[axis] > -slack {
+                    let face = rotate(turn, unit * side_of(d[axis]));
+                    local.passes |= passing.by(face, along[axis], &local, slack);
+                }
+            }
         }
     }
     local

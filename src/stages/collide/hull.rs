@@ -138,10 +138,13 @@ struct Best {
     separation: f32,
     face: usize,
     on_b: bool,
+    /// Faces along whose normals the hulls do not overlap by more than the slop, as bits: those of A, then those of B.
+    near: u32,
 }
 
-/// Updates `best` with the separations of `other`, at `at` and rotated by `rel`, along the faces of `hull`.
-fn separate(hull: &Hull, other: &Hull, at: Vec2, rel: Vec2, on_b: bool, preference: f32, best: &mut Best) {
+/// Updates `best` with the separations of `other`, at `at` and rotated by `rel`, along the faces of `hull`. Notes faces
+/// with a separation above `near`.
+fn separate(hull: &Hull, other: &Hull, at: Vec2, rel: Vec2, on_b: bool, preference: f32, near: f32, best: &mut Best) {
     for face in 0..hull.faces() {
         let normal = hull.normal(face);
         let down = inv_rotate(rel, normal);
@@ -150,8 +153,11 @@ fn separate(hull: &Hull, other: &Hull, at: Vec2, rel: Vec2, on_b: bool, preferen
         }
         let (_, height) = other.lowest(down);
         let separation = normal.dot(at - hull.points[face]) + height;
+        if separation > near {
+            best.near |= 1 << (face + if on_b { MAX_VERTICES as usize } else { 0 });
+        }
         if separation > best.separation + preference {
-            *best = Best { separation, face, on_b };
+            *best = Best { separation, face, on_b, ..*best };
         }
     }
 }
@@ -308,114 +314,115 @@ impl<'a> Facing<'a> {
         }
         self.normal
     }
-}
 
-/// Returns the manifold of two hulls with at least two vertices each, `d` from the centre of A to the centre of B.
-pub(super) fn hulls(
-    a: &Hull,
-    b: &Hull,
-    turn_a: Vec2,
-    turn_b: Vec2,
-    d: Vec2,
-    speculative_distance: f32,
-    linear_slop: f32,
-    b_first: bool,
-    passing: Option<&Passing>,
-) -> Local {
-    let mut local = touching_hulls(a, b, turn_a, turn_b, d, speculative_distance, linear_slop, b_first);
-    if let Some(passing) = passing
-        && local.count > 0
-        && a.link.or(b.link).is_none()
-    {
-        let slack = linear_slop.min(0.1 * a.bound.min(b.bound));
-        local.passes = passes_by_faces(passing, [a, b], [turn_a, turn_b], d, &local, slack, 1.0)
-            || passes_by_faces(passing, [b, a], [turn_b, turn_a], -d, &local, slack, -1.0);
+    /// Returns the manifold. `separation` is that along the face; faces of the other hull are not better by more than
+    /// `preference`.
+    fn touch(&self, separation: f32, preference: f32, speculative_distance: f32) -> Local {
+        let radius = self.hull.radius + self.other.radius;
+        let up = inv_rotate(self.rel, self.normal);
+        let ends = self.incident(up);
+        let (local, nearest) = self.clip(ends, radius, speculative_distance);
+        if nearest <= separation + preference {
+            return local;
+        }
+        if separation < -ROUNDING * (self.hull.bound + self.other.bound) {
+            let is_done = self.reaches(ends) || self.hull.link.or(self.other.link).is_some();
+            return if is_done { local } else { self.deepest_beside(ends, up, separation, preference) };
+        }
+        // Apart, and nearest at two vertices.
+        let (corner, vertex, gap, distance) = self.nearest_vertices();
+        if distance + preference >= nearest {
+            return local;
+        }
+        if distance - radius > speculative_distance {
+            return Local { count: 0, ..local };
+        }
+        let is_own = self.hull.admits(gap / distance) && self.other.admits(inv_rotate(self.rel, -gap / distance));
+        if distance > preference && !is_own {
+            return local;
+        }
+        let (towards, across) = if distance > preference {
+            (gap / distance, distance)
+        } else {
+            let towards = self.bisector(corner, vertex);
+            (towards, gap.dot(towards))
+        };
+        let mut local = Local { at_corner: true, ..self.along(towards) };
+        self.put(&mut local, corner, vertex, self.hull.points[corner], towards, across);
+        local
     }
-    local
 }
 
-/// Returns true if two hulls pass by a face of the first. `d` is from its centre to that of the other; `sign` is -1 if
-/// the first is B.
-fn passes_by_faces(
-    passing: &Passing,
-    [hull, other]: [&Hull; 2],
-    [turn, other_turn]: [Vec2; 2],
-    d: Vec2,
-    local: &Local,
-    slack: f32,
-    sign: f32,
-) -> bool {
-    let (at, rel) = (inv_rotate(turn, d), inv_mul_rotation(turn, other_turn));
-    (0..hull.count).any(|face| {
-        let normal = hull.normal(face);
-        let (_, height) = other.lowest(inv_rotate(rel, normal));
-        let gap = normal.dot(at - hull.points[face]) + height - (hull.radius + other.radius);
-        passing.by(rotate(turn, normal) * sign, gap, local, slack)
-    })
-}
-
-/// As [`hulls`], without regard to motion.
-fn touching_hulls(
-    a: &Hull,
-    b: &Hull,
-    turn_a: Vec2,
-    turn_b: Vec2,
+/// Returns the manifold of two hulls with at least two vertices each, `d` from the centre of A to the centre of B. Of
+/// two faces that are equally good that of A is the reference, or of B if `b_first`.
+pub(super) fn hulls(
+    hulls: [&Hull; 2],
+    turns: [Vec2; 2],
     d: Vec2,
     speculative_distance: f32,
     linear_slop: f32,
     b_first: bool,
+    passing: Option<Passing>,
 ) -> Local {
+    let ([a, b], [turn_a, turn_b]) = (hulls, turns);
     let between = inv_mul_rotation(turn_a, turn_b);
     let back = Vec2::new(between.x, -between.y);
     let d_a = inv_rotate(turn_a, d);
     let d_b = inv_rotate(turn_b, -d);
     let radius = a.radius + b.radius;
-    let preference = FACE_PREFERENCE * linear_slop.min(0.1 * a.bound.min(b.bound));
+    let slack = linear_slop.min(0.1 * a.bound.min(b.bound));
+    let preference = FACE_PREFERENCE * slack;
     if a.is_behind(d_a) || b.is_behind(d_b) {
         return Local::default();
     }
-    let mut best = Best { separation: -1e30, face: 0, on_b: b.link.is_some() };
+    let mut best = Best { separation: -1e30, face: 0, on_b: b.link.is_some(), near: 0 };
     for on_b in [b_first, !b_first] {
         let (hull, other, at, rel) = if on_b { (b, a, d_b, back) } else { (a, b, d_a, between) };
-        separate(hull, other, at, rel, on_b, preference, &mut best);
+        separate(hull, other, at, rel, on_b, preference, radius - slack, &mut best);
     }
     if best.separation - radius > speculative_distance {
         return Local::default();
     }
-
-    let pair = Facing::new([a, b], [turn_a, turn_b], [d_a, d_b], between, d, &best);
-    let up = inv_rotate(pair.rel, pair.normal);
-    let ends = pair.incident(up);
-    let (local, nearest) = pair.clip(ends, radius, speculative_distance);
-    if nearest <= best.separation + preference {
-        return local;
+    let pair = Facing::new(hulls, turns, [d_a, d_b], between, d, &best);
+    let mut local = pair.touch(best.separation, preference, speculative_distance);
+    if let Some(passing) = passing
+        && local.count > 0
+        && a.link.or(b.link).is_none()
+    {
+        local.passes = passes_by_one_of(best.near, &passing, hulls, turns, d, &local, slack);
     }
-    if best.separation < -ROUNDING * (a.bound + b.bound) {
-        let is_done = pair.reaches(ends) || a.link.or(b.link).is_some();
-        return if is_done { local } else { pair.deepest_beside(ends, up, best.separation, preference) };
-    }
-
-    // Apart, and nearest at two vertices.
-    let (corner, vertex, gap, distance) = pair.nearest_vertices();
-    if distance + preference >= nearest {
-        return local;
-    }
-    if distance - radius > speculative_distance {
-        return Local { count: 0, ..local };
-    }
-    let is_own = pair.hull.admits(gap / distance) && pair.other.admits(inv_rotate(pair.rel, -gap / distance));
-    if distance > preference && !is_own {
-        return local;
-    }
-    let (towards, across) = if distance > preference {
-        (gap / distance, distance)
-    } else {
-        let towards = pair.bisector(corner, vertex);
-        (towards, gap.dot(towards))
-    };
-    let mut local = Local { at_corner: true, ..pair.along(towards) };
-    pair.put(&mut local, corner, vertex, pair.hull.points[corner], towards, across);
     local
+}
+
+/// Returns true if two hulls pass by one of these faces ([`Best::near`]).
+fn passes_by_one_of(
+    mut faces: u32,
+    passing: &Passing,
+    hulls: [&Hull; 2],
+    turns: [Vec2; 2],
+    d: Vec2,
+    local: &Local,
+    slack: f32,
+) -> bool {
+    while faces != 0 {
+        let bit = faces.trailing_zeros() as usize;
+        faces &= faces - 1;
+        let on_b = bit >= MAX_VERTICES as usize;
+        let ([own, far], to_other) = if on_b { ([1, 0], -d) } else { ([0, 1], d) };
+        let face = bit % MAX_VERTICES as usize;
+        let (hull, normal) = (hulls[own], hulls[own].normal(face));
+        let world = rotate(turns[own], normal);
+        let out = if on_b { -world } else { world };
+        if local.is_on(out.dot(local.normal)) {
+            continue;
+        }
+        let (_, height) = hulls[far].lowest(inv_rotate(turns[far], world));
+        let gap = normal.dot(inv_rotate(turns[own], to_other) - hull.points[face]) + height;
+        if passing.by(out, gap - (hull.radius + hulls[far].radius), local, slack) {
+            return true;
+        }
+    }
+    false
 }
 
 /// Returns the manifold of a hull with at least two vertices, rotated by `turn`, and a disc at `d` from its centre.
@@ -426,7 +433,7 @@ pub(super) fn hull_circle(
     d: Vec2,
     speculative_distance: f32,
     linear_slop: f32,
-    passing: Option<&Passing>,
+    passing: Option<Passing>,
 ) -> Local {
     let center = inv_rotate(turn, d);
     if hull.is_behind(center) {
@@ -482,8 +489,10 @@ pub(super) fn hull_circle(
         && hull.link.is_none()
     {
         let slack = linear_slop.min(0.1 * radius);
-        let (disc, turns) = (Hull::disc(radius), [turn, Vec2::X]);
-        local.passes = passes_by_faces(passing, [hull, &disc], turns, d, &local, slack, 1.0);
+        local.passes = (0..hull.count).any(|face| {
+            let gap = hull.normal(face).dot(center - hull.points[face]) - hull.radius - radius;
+            gap > -slack && passing.by(rotate(turn, hull.normal(face)), gap, &local, slack)
+        });
     }
     local
 }
