@@ -347,7 +347,7 @@ pub struct Touch {
     pub count: u32,
     /// Points, of which the first `count` are valid.
     pub points: [TouchPoint; 2],
-    /// True if the shapes are near and meet nowhere in the step, as they move along a face of one ([`Passing`]).
+    /// True if the shapes are near and do not meet in the step, as they move along a face of one. There are no points.
     pub passes: bool,
 }
 
