@@ -24,11 +24,11 @@ struct Touch {
     points: array<vec2<f32>, 2>,
     separations: array<f32, 2>,
     features: array<u32, 2>,
-    // The normal is that of no face.
+    // The normal may lie between those of two faces.
     at_corner: bool,
     // The pair passes by a face, and has no points.
     passes: bool,
-    // Of two hulls: faces along whose normals they do not overlap by more than the slop, as bits.
+    // Faces along whose normals two hulls do not overlap by more than the slop, as bits.
     near: u32,
 }
 
@@ -86,7 +86,8 @@ fn recycle(index: u32, old: u32, flags: u32, a: u32, b: u32, on_plane: bool, ext
 fn empty_manifold() -> Touch {
     return Touch(
         vec2<f32>(0.0), 0u,
-        array<vec2<f32>, 2>(vec2<f32>(0.0), vec2<f32>(0.0)), array<f32, 2>(0.0, 0.0), array<u32, 2>(0u, 0u), false, false, 0u,
+        array<vec2<f32>, 2>(vec2<f32>(0.0), vec2<f32>(0.0)), array<f32, 2>(0.0, 0.0), array<u32, 2>(0u, 0u),
+        false, false, 0u,
     );
 }
 
@@ -156,7 +157,8 @@ fn box_circle(half: vec2<f32>, turn: vec2<f32>, radius: f32, d: vec2<f32>, moved
     var normal = vec2<f32>(0.0);
     var surface = nearest;
     var separation = distance - radius;
-    if distance > FACE_PREFERENCE * min(params.linear_slop, 0.1 * radius) {
+    let slack = min(params.linear_slop, 0.1 * radius);
+    if distance > FACE_PREFERENCE * slack {
         normal = gap / distance;
         manifold.at_corner = true;
     } else {
@@ -178,7 +180,6 @@ fn box_circle(half: vec2<f32>, turn: vec2<f32>, radius: f32, d: vec2<f32>, moved
     manifold.count = 1u;
     manifold.points[0] = rotate(turn, surface + normal * (0.5 * separation));
     manifold.separations[0] = separation;
-    let slack = min(params.linear_slop, 0.1 * radius);
     let above = abs(center) - half - vec2<f32>(radius);
     let passes_x = passes_by(rotate(turn, vec2<f32>(side_of(center.x), 0.0)), above.x, manifold, moved, slack);
     let passes_y = passes_by(rotate(turn, vec2<f32>(0.0, side_of(center.y))), above.y, manifold, moved, slack);
@@ -213,7 +214,8 @@ fn boxes(
     let along_b = abs(d_b) - (half_b + reach_a);
 
     let thinnest = min(min(half_a.x, half_a.y), min(half_b.x, half_b.y));
-    let preference = FACE_PREFERENCE * min(params.linear_slop, 0.1 * thinnest);
+    let slack = min(params.linear_slop, 0.1 * thinnest);
+    let preference = FACE_PREFERENCE * slack;
     // Ties go to the static or kinematic box, then to A.
     let first = select(along_a, along_b, b_first);
     let second = select(along_b, along_a, b_first);
@@ -334,7 +336,6 @@ fn boxes(
             manifold.features[0] = select(4u * corner + incident, 4u * incident + corner, on_b);
         }
     }
-    let slack = min(params.linear_slop, 0.1 * thinnest);
     for (var face = 0u; face < 4u && !manifold.passes; face += 1u) {
         let of_b = face > 1u;
         let turn_face = select(turn_a, turn_b, of_b);
@@ -342,7 +343,8 @@ fn boxes(
         let sides = select(d_a, d_b, of_b);
         let is_x = (face & 1u) == 0u;
         let out = on_axes(face & 1u, side_of(select(sides.y, sides.x, is_x)), 0.0);
-        manifold.passes = passes_by(rotate(turn_face, out), select(along.y, along.x, is_x), manifold, pair_moved, slack);
+        let gap = select(along.y, along.x, is_x);
+        manifold.passes = passes_by(rotate(turn_face, out), gap, manifold, pair_moved, slack);
     }
     return manifold;
 }
@@ -611,7 +613,7 @@ fn collide_contact(index: u32, hulls: bool) {
         manifolds[index].points[point] = fresh;
     }
     manifolds[index].preloads = preloads;
-    // What passes by is not kept: the next step may find points.
+    // A pair that passes by is not kept: the next step may find points.
     contacts[index].flags = (flags & (FIXED_A | FIXED_B | HUB_A | HUB_B | TOUCHED)) | manifold.count | sensed
         | select(CACHED, 0u, manifold.passes) | select(0u, IMPACT, lands);
     contacts[index].color = select(color, NONE, manifold.count == 0u);

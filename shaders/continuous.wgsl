@@ -136,23 +136,16 @@ fn from_segment(point: vec2<f32>, start: vec2<f32>, end: vec2<f32>) -> vec2<f32>
     return to - edge * share;
 }
 
-// Returns true if the cores of two shapes overlap, that is if no face of one separates it from the other. One loop over
-// the faces of A and then those of B; the way around a shape ends with the point where it began. So the code that reads
-// points is compiled once. `gap_of` does the same.
-fn cores_overlap(a: Party, b: Party, placed: Placed) -> bool {
-    if b.is_plane || a.count + b.count <= 3u {
-        return false;
-    }
+// Returns true if along the normal of a face of one of two shapes their cores are apart by `limit`, at both poses. One
+// loop over the faces of A and then those of B; the way around a shape ends with the point where it began. So the code
+// that reads points is compiled once. `gap_of` does the same.
+fn a_face_parts(a: Party, b: Party, first: Placed, last: Placed, poses: u32, limit: f32) -> bool {
     for (var side = 0u; side < 2u; side += 1u) {
         var hull = a;
         var other = b;
-        var rel = vec2<f32>(placed.rel.x, -placed.rel.y);
-        var at = rotate(rel, -placed.at);
         if side == 1u {
             hull = b;
             other = a;
-            rel = placed.rel;
-            at = placed.at;
         }
         var start = vec2<f32>(0.0);
         // A point has no face.
@@ -160,23 +153,37 @@ fn cores_overlap(a: Party, b: Party, placed: Placed) -> bool {
             let end = party_point(hull, select(corner, 0u, corner == hull.count));
             if corner > 0u {
                 let normal = right_perp(end - start);
-                let up = inv_rotate(rel, normal);
-                var lowest = FAR;
-                for (var index = 0u; index < other.count; index += 1u) {
-                    lowest = min(lowest, dot(up, party_point(other, index)));
+                var least = FAR;
+                for (var pose = 0u; pose < poses; pose += 1u) {
+                    var at = select(last.at, first.at, pose == 0u);
+                    var rel = select(last.rel, first.rel, pose == 0u);
+                    if side == 0u {
+                        rel = vec2<f32>(rel.x, -rel.y);
+                        at = rotate(rel, -at);
+                    }
+                    let up = inv_rotate(rel, normal);
+                    var lowest = FAR;
+                    for (var index = 0u; index < other.count; index += 1u) {
+                        lowest = min(lowest, dot(up, party_point(other, index)));
+                    }
+                    least = min(least, dot(normal, at - start) + lowest);
                 }
-                if dot(normal, at - start) + lowest >= 0.0 {
-                    return false;
+                if least >= limit * length(normal) {
+                    return true;
                 }
             }
             start = end;
         }
     }
-    return true;
+    return false;
 }
 
-// Returns true if a face of one shape keeps the two apart for the whole step, but for `slack`. One loop over the faces,
-// as in `cores_overlap`.
+// Returns true if the cores of two shapes overlap.
+fn cores_overlap(a: Party, b: Party, placed: Placed) -> bool {
+    return !b.is_plane && a.count + b.count > 3u && !a_face_parts(a, b, placed, placed, 1u, 0.0);
+}
+
+// Returns true if a face of one shape keeps the two apart for the whole step, but for `slack`.
 fn slides_past(a: Party, b: Party, slack: f32) -> bool {
     if b.is_plane || is_link(b.shape) {
         return false;
@@ -187,42 +194,7 @@ fn slides_past(a: Party, b: Party, slack: f32) -> bool {
     if (arm_of(a) + apart) * (chord_a * chord_a + chord_b * chord_b) > slack {
         return false;
     }
-    let radius = a.radius + b.radius;
-    let placed = array<Placed, 2>(place(a, b, 0.0), place(a, b, 1.0));
-    for (var side = 0u; side < 2u; side += 1u) {
-        var hull = a;
-        var other = b;
-        if side == 1u {
-            hull = b;
-            other = a;
-        }
-        var start = vec2<f32>(0.0);
-        for (var corner = 0u; hull.count > 1u && corner <= hull.count; corner += 1u) {
-            let end = party_point(hull, select(corner, 0u, corner == hull.count));
-            if corner > 0u {
-                let edge = end - start;
-                let normal = right_perp(edge / length(edge));
-                var least = FAR;
-                for (var moment = 0u; moment < 2u; moment += 1u) {
-                    var at = placed[moment].at;
-                    var rel = placed[moment].rel;
-                    if side == 0u {
-                        rel = vec2<f32>(rel.x, -rel.y);
-                        at = rotate(rel, -at);
-                    }
-                    let up = inv_rotate(rel, normal);
-                    for (var index = 0u; index < other.count; index += 1u) {
-                        least = min(least, dot(normal, at - start) + dot(up, party_point(other, index)));
-                    }
-                }
-                if least - radius > -slack {
-                    return true;
-                }
-            }
-            start = end;
-        }
-    }
-    return false;
+    return a_face_parts(a, b, place(a, b, 0.0), place(a, b, 1.0), 2u, a.radius + b.radius - slack);
 }
 
 struct Gap {

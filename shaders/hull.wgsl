@@ -97,6 +97,11 @@ fn hull_feature(corner: u32, vertex: u32, on_b: bool) -> u32 {
     return select(8u * corner + vertex, 8u * vertex + corner, on_b);
 }
 
+// Returns the overlap of two hulls that counts as none.
+fn hull_slack(a: u32, b: u32) -> f32 {
+    return min(params.linear_slop, 0.1 * min(shapes[a].bound, shapes[b].bound));
+}
+
 fn hull_hull(
     a: u32, b: u32, turn_a: vec2<f32>, turn_b: vec2<f32>, d: vec2<f32>, b_first: bool,
 ) -> Touch {
@@ -106,7 +111,7 @@ fn hull_hull(
     let d_a = inv_rotate(turn_a, d);
     let d_b = inv_rotate(turn_b, -d);
     let radius = shapes[a].radius + shapes[b].radius;
-    let slack = min(params.linear_slop, 0.1 * min(shapes[a].bound, shapes[b].bound));
+    let slack = hull_slack(a, b);
     let preference = FACE_PREFERENCE * slack;
     if is_behind(a, d_a) || is_behind(b, d_b) {
         return manifold;
@@ -272,7 +277,7 @@ fn hulls_in_motion(
     if !may_pass || manifold.count == 0u || is_link(a) || is_link(b) {
         return manifold;
     }
-    let slack = min(params.linear_slop, 0.1 * min(shapes[a].bound, shapes[b].bound));
+    let slack = hull_slack(a, b);
     var faces = manifold.near;
     while faces != 0u && !manifold.passes {
         let bit = countTrailingZeros(faces);
@@ -300,6 +305,7 @@ fn hulls_in_motion(
 fn hull_circle(hull: u32, turn: vec2<f32>, radius: f32, d: vec2<f32>, moved: vec2<f32>) -> Touch {
     var manifold = empty_manifold();
     let center = inv_rotate(turn, d);
+    let slack = min(params.linear_slop, 0.1 * radius);
     if is_behind(hull, center) {
         return manifold;
     }
@@ -333,7 +339,7 @@ fn hull_circle(hull: u32, turn: vec2<f32>, radius: f32, d: vec2<f32>, moved: vec
             }
         }
         distance = sqrt(least);
-        if distance > FACE_PREFERENCE * min(params.linear_slop, 0.1 * radius) {
+        if distance > FACE_PREFERENCE * slack {
             normal = gap / distance;
             manifold.at_corner = true;
         }
@@ -350,7 +356,6 @@ fn hull_circle(hull: u32, turn: vec2<f32>, radius: f32, d: vec2<f32>, moved: vec
     manifold.count = 1u;
     manifold.points[0] = rotate(turn, surface + normal * (shapes[hull].radius + 0.5 * apart));
     manifold.separations[0] = apart;
-    let slack = min(params.linear_slop, 0.1 * radius);
     for (var index = 0u; index < count && !is_link(hull) && !manifold.passes; index += 1u) {
         let side = hull_normal(hull, index);
         let above = dot(side, center - hull_point(hull, index)) - shapes[hull].radius - radius;

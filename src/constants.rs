@@ -111,7 +111,7 @@ pub const RECYCLE_COS: f32 = 0.98;
 /// faces, which changes points from step to step and loses their impulses.
 pub const FACE_PREFERENCE: f32 = 0.1;
 /// Approach to a contact in a step from which on a pair may pass by another face, as a share of the slop; 0.03 m/s at
-/// the default step. More: what slides slowly over flush tiles hops. Less: contacts at rest come and go.
+/// the default step. More: bodies that slide slowly over flush tiles hop. Less: contacts at rest come and go.
 pub const PASSING_MOTION: f32 = 0.1;
 /// Largest share of the approach to a contact by which a pair may approach the face that it passes by; also the
 /// largest cosine between the normals of the two faces of a corner. More: bodies that land on a corner count as sliding

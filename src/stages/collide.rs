@@ -7,18 +7,18 @@
 //!
 //! Boxes: separating axes, then clipping. The face with the largest separation is the reference face, and the most
 //! antiparallel face of the other box is clipped to its width. Ties go to the static or kinematic box, to box A and to
-//! x, by a margin, so that what slides fast follows the floor and not its own tilt, and aligned boxes do not flip from
-//! step to step or between CPU and GPU. Boxes that are apart and nearest at two corners get one
+//! x, by a margin, so that a fast body slides along the floor and not along its own tilt, and aligned boxes do not flip
+//! from step to step or between CPU and GPU. Boxes that are apart and nearest at two corners get one
 //! point, with the normal from corner to corner, as in Box2D. Polygons, capsules, segments, half planes and rounded
 //! shapes: `collide/hull.rs`.
 //!
 //! **Looking ahead.** A fast body that meets a fixed shape within the step gets a contact already, with the points that
 //! it will have there and the gap that is left; the sweeps stop it at the surface in the substep in which it arrives.
 //!
-//! **Ghost collisions.** What slides over a row of boxes that lie flush is nearest to the side of the next one, and
-//! would stop there. A pair that moves along a face, and overlaps there by no more than the slop, has points on that
-//! face only (`collide/ahead.rs`): steps of up to the slop are no obstacle, and a corner that rests on another by no
-//! more than the slop slips off. Links of chains know their neighbours, and do it exactly (`collide/hull.rs`).
+//! **Ghost collisions.** A body that slides over a row of boxes that lie flush is nearest to the side of the next one,
+//! and would stop there. A pair that moves along a face, and overlaps there by no more than the slop, has points on
+//! that face only (`collide/ahead.rs`): steps of up to the slop are no obstacle, and a corner that rests on another by
+//! no more than the slop slips off. Links of chains know their neighbours, and do it exactly (`collide/hull.rs`).
 //!
 //! **Recycling.** While a pair hardly moves, its manifold is kept and only the separations are updated, from the
 //! anchors of the step that computed it. Aligned stacks stand because of this: points that wander between features lose
@@ -316,7 +316,7 @@ fn renew(
         }
     }
     let kept = FIXED_A | FIXED_B | HUB_A | HUB_B | SENSOR | TOUCHED;
-    // What passes by is not kept: the next step may find points.
+    // A pair that passes by is not kept: the next step may find points.
     let cached = if touch.passes { 0 } else { CACHED };
     contact.flags = contact.flags & kept | cached | touch.count;
     if touch.count == 0 || old_count == 0 {
@@ -372,9 +372,17 @@ struct Local {
     points: [Vec2; 2],
     separations: [f32; 2],
     features: [u32; 2],
-    /// True if the normal is that of no face.
+    /// True if the normal may lie between those of two faces.
     at_corner: bool,
     passes: bool,
+}
+
+impl Local {
+    /// Returns a manifold of one point without a feature.
+    #[inline]
+    fn of_point(normal: Vec2, point: Vec2, separation: f32) -> Self {
+        Self { normal, count: 1, points: [point, Vec2::ZERO], separations: [separation, 0.0], ..Self::default() }
+    }
 }
 
 /// Returns the contact points of two shapes at two poses; none if they are further apart than `speculative_distance`. A
@@ -475,11 +483,5 @@ fn circles(radius_a: f32, radius_b: f32, d: Vec2, speculative_distance: f32) -> 
     }
     // Concentric circles have no direction; up is as good as any and the same on all devices.
     let normal = if distance > 1e-12 { d / distance } else { Vec2::new(0.0, 1.0) };
-    Local {
-        normal,
-        count: 1,
-        points: [normal * (radius_a + 0.5 * separation), Vec2::ZERO],
-        separations: [separation, 0.0],
-        ..Local::default()
-    }
+    Local::of_point(normal, normal * (radius_a + 0.5 * separation), separation)
 }

@@ -31,7 +31,7 @@
 //! `b2SolveContinuous`, which has a core of a quarter, and only for the second.
 //!
 //! **Sliding past.** If the two overlap along the normal of a face by no more than the slop, at the start and at the
-//! end, they meet nowhere else: what slides over a row of boxes does not stop at the side of the next one.
+//! end, they meet nowhere else: a body that slides over a row of boxes does not stop at the next side.
 //!
 //! **Moving walls.** A body that stops at a moving shape is carried along by it for the rest of the step; otherwise the
 //! wall would pass over the body, or leave it behind without a contact. A body that is carried past another wall,

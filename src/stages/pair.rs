@@ -168,11 +168,18 @@ pub fn look_ahead(params: &Params, shape: &ShapeData, motion: &BodyMotion, aabb:
     ahead
 }
 
+/// Returns true if fixed shapes lie on a level.
+#[inline]
+#[must_use]
+pub fn has_fixed(params: &Params, level: u32) -> bool {
+    params.fixed_levels >> level & 1 != 0
+}
+
 /// Returns the box with which a shape searches a level: `ahead`, or its own if no fixed shapes lie there.
 #[inline]
 #[must_use]
 pub fn search_box<'a>(params: &Params, level: u32, own: &'a Aabb, ahead: &'a Aabb) -> &'a Aabb {
-    if params.fixed_levels >> level & 1 == 0 { own } else { ahead }
+    if has_fixed(params, level) { ahead } else { own }
 }
 
 /// Returns a new contact, without points.

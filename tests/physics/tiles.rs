@@ -17,7 +17,7 @@ on_every_backend!(
 
 const SPEEDS: [f32; 5] = [0.3, 1.0, 5.0, 10.0, 40.0];
 
-/// Returns shapes with the height of their centre above the ground, m. All are the same after a turn by π.
+/// Returns shapes with the height of their centre above the ground, m.
 fn shapes() -> Vec<(&'static str, Shape, f32)> {
     let hexagon = Shape::polygon(regular(6, 0.5));
     vec![
@@ -61,8 +61,8 @@ fn flush_tiles_are_one_floor(backend: Backend) {
             let first = add_sliders(&mut scene, friction);
             let mut sim = backend.start(&scene);
             let mut highest = vec![0.0_f32; scene.bodies.len() - first];
-            for _ in 0..3 {
-                let bodies = sim.advance(20).bodies();
+            for _ in 0..12 {
+                let bodies = sim.advance(5).bodies();
                 for (highest, (body, start)) in
                     highest.iter_mut().zip(bodies[first..].iter().zip(&scene.bodies[first..]))
                 {
@@ -118,7 +118,7 @@ fn boxes_slide_over_boxes_that_are_free(backend: Backend) {
     near("height", bodies[13].position[1], 0.25, 3e-3);
 }
 
-/// A step of a slop is no obstacle; one of four slops stops what slides into it.
+/// A step of a slop is no obstacle; one of four slops stops bodies that slide into it.
 fn steps_up_to_the_slop_are_no_obstacle(backend: Backend) {
     let run = |step: f32| {
         let mut scene = tiles(35.0);

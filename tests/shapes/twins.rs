@@ -113,10 +113,7 @@ fn corners_that_nearly_touch() {
     }
     let patches = [
         ("if distance > preference {", "if distance > 1e-12 {"),
-        (
-            "> FACE_PREFERENCE * min(params.linear_slop, 0.1 * radius) {\n            normal = gap",
-            "> 1e-12 {\n            normal = gap",
-        ),
+        ("> FACE_PREFERENCE * slack {\n            normal = gap", "> 1e-12 {\n            normal = gap"),
         ("towards = apart / between_ends;", "towards = rotate(vec2<f32>(1.0, 1e-4), apart / between_ends);"),
     ];
     for (from, to) in patches {

@@ -19,7 +19,9 @@ use crate::cpu::{BodyTables, ContactTables, GridTables};
 use crate::lanes::{Simd, SimdBase, SimdMask, dispatch, f32x4, f32x8};
 use crate::scene::{Compiled, PairExclusions};
 use crate::stages::bin::{range_of_cells, runs_of_row};
-use crate::stages::pair::{emit_contact, kept_apart, look_ahead, may_meet, overlap, produces, reaches, search_box};
+use crate::stages::pair::{
+    emit_contact, has_fixed, kept_apart, look_ahead, may_meet, overlap, produces, reaches, search_box,
+};
 use crate::threads::{HEAVY, LIGHT, Rows, Threads};
 use crate::types::{
     ASLEEP, AWAKE_HALF_PLANE, Aabb, BodyMotion, BodyState, Contact, FIXED_SHAPE, MAX_LEVELS, Params, SLEEP, ShapeData,
@@ -435,7 +437,7 @@ impl PairTables<'_> {
         for level_index in shape.level..params.level_count {
             let level = &params.levels[level_index as usize];
             let own_level = level_index <= last_own;
-            let has_fixed = params.fixed_levels >> level_index & 1 != 0;
+            let has_fixed = has_fixed(params, level_index);
             if asleep && (self.awake_levels >> level_index & 1 == 0 || (own_level && !is_marked)) {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! What a pair does in the step that begins: where it meets, and which face it passes by.
+//! Motion of a pair in the step that begins: where the two meet, and which face they pass by.
 
 use glam::Vec2;
 
@@ -46,8 +46,8 @@ pub(super) fn touch_ahead(
 
 /// Motion of a pair in the step, which decides whether it passes by a face: if they overlap along the normal of a face
 /// by no more than the slop, now and at the end of the step, then that face is all that they can meet. A contact with
-/// another normal is one with the corner of the next tile of a floor, and would stop what slides there (a ghost
-/// collision).
+/// another normal is one with the corner of the next tile of a floor, and would stop a body that slides there (a
+/// ghost collision).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Passing<'a> {
     /// Motion of B relative to A, m.
@@ -82,24 +82,19 @@ impl<'a> Passing<'a> {
     }
 
     /// Returns true if the pair passes by a face whose normal from A to B is `face`, and the points are elsewhere. The
-    /// two are `gap` apart along that normal, m. Overlaps of up to `slack`, m, count as none.
+    /// two are `gap` apart along that normal, m: more than `-slack`, as overlaps of up to `slack` count as none.
     ///
-    /// Points are elsewhere if the pair moves towards them and not towards the face, or if these are points of a corner
-    /// that hardly overlaps along its other face either.
+    /// Points are elsewhere if they are on no face almost parallel to it, and if the pair moves towards them and not
+    /// towards the face, or if these are points of a corner that hardly overlaps along its other face either.
     #[inline]
-    pub(super) fn by(&self, face: Vec2, gap: f32, local: &Local, slack: f32) -> bool {
-        if gap <= -slack {
-            return false;
-        }
+    pub(super) fn by(&self, face: Vec2, gap: impl FnOnce() -> f32, local: &Local, slack: f32) -> bool {
         let cosine = face.dot(local.normal);
-        if local.is_on(cosine) {
-            return false;
-        }
         let (onto, closing) = (self.closing(face), self.closing(local.normal));
         let lowest = local.separations[..local.count as usize].iter().copied().fold(f32::MAX, smaller);
+        let is_on_face = !local.at_corner && cosine > SAME_FACE;
         let is_corner = lowest > -slack && cosine.abs() < PASSING_SHARE;
         let is_ahead = closing > PASSING_MOTION * slack && onto <= PASSING_SHARE * closing;
-        (is_ahead || is_corner) && gap + slack >= onto + self.turned()
+        !is_on_face && (is_ahead || is_corner) && gap() + slack >= onto + self.turned()
     }
 
     /// Returns a bound on the motion of any point by rotation, m.
@@ -107,15 +102,6 @@ impl<'a> Passing<'a> {
         let [a, b] = self.motions.map(|motion| motion.turned.abs());
         let [swing_a, swing_b] = self.shapes.map(swing);
         a * swing_a + b * swing_b
-    }
-}
-
-impl Local {
-    /// Returns true if its points are on a face, or on one that is almost parallel to it. The two normals have this
-    /// cosine.
-    #[inline]
-    pub(super) fn is_on(&self, cosine: f32) -> bool {
-        !self.at_corner && cosine > SAME_FACE
     }
 }
 

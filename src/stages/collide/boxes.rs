@@ -20,7 +20,8 @@ pub(super) fn box_circle(
     let nearest = center.clamp(-half, half);
     let gap = center - nearest;
     let distance = gap.length();
-    let is_outside = distance > FACE_PREFERENCE * linear_slop.min(0.1 * radius);
+    let slack = linear_slop.min(0.1 * radius);
+    let is_outside = distance > FACE_PREFERENCE * slack;
     let (normal, surface, separation) = if is_outside {
         (gap / distance, nearest, distance - radius)
     } else {
@@ -37,22 +38,23 @@ pub(super) fn box_circle(
     if separation > speculative_distance {
         return Local::default();
     }
-    let mut local = Local {
-        normal: rotate(turn, normal),
-        count: 1,
-        points: [rotate(turn, surface + normal * (0.5 * separation)), Vec2::ZERO],
-        separations: [separation, 0.0],
-        at_corner: is_outside,
-        ..Local::default()
-    };
+    let point = rotate(turn, surface + normal * (0.5 * separation));
+    let mut local = Local { at_corner: is_outside, ..Local::of_point(rotate(turn, normal), point, separation) };
     if let Some(passing) = passing {
-        let slack = linear_slop.min(0.1 * radius);
-        for (axis, unit) in AXES.into_iter().enumerate() {
-            let face = rotate(turn, unit * side_of(center[axis]));
-            local.passes |= passing.by(face, center[axis].abs() - half[axis] - radius, &local, slack);
-        }
+        let above = center.abs() - half - Vec2::splat(radius);
+        local.passes = passes_by_one_of(&passing, turn, center, above, &local, slack);
     }
     local
+}
+
+/// Returns true if a pair passes by a face of a box rotated by `turn`. The other shape is at `at` in its frame; `gaps`
+/// are those along the axes, m.
+#[inline]
+fn passes_by_one_of(passing: &Passing, turn: Vec2, at: Vec2, gaps: Vec2, local: &Local, slack: f32) -> bool {
+    (0..2).any(|axis| {
+        let gap = gaps[axis];
+        gap > -slack && passing.by(rotate(turn, AXES[axis] * side_of(at[axis])), || gap, local, slack)
+    })
 }
 
 /// Normals of a box's faces, but for their sides.
@@ -249,7 +251,8 @@ pub(super) fn boxes(
     let along_b = d_b.abs() - (half_b + reach_a);
 
     let thinnest = half_a.x.min(half_a.y).min(half_b.x.min(half_b.y));
-    let preference = FACE_PREFERENCE * linear_slop.min(0.1 * thinnest);
+    let slack = linear_slop.min(0.1 * thinnest);
+    let preference = FACE_PREFERENCE * slack;
     let best = BestAxis::of(along_a, along_b, preference, b_first);
     if best.separation > speculative_distance {
         return Local::default();
@@ -273,15 +276,8 @@ pub(super) fn boxes(
         local = corners;
     }
     if let Some(passing) = passing {
-        let slack = linear_slop.min(0.1 * thinnest);
-        for (along, turn, d) in [(along_a, turn_a, d_a), (along_b, turn_b, d_b)] {
-            for (axis, unit) in AXES.into_iter().enumerate() {
-                if along[axis] > -slack {
-                    let face = rotate(turn, unit * side_of(d[axis]));
-                    local.passes |= passing.by(face, along[axis], &local, slack);
-                }
-            }
-        }
+        local.passes = passes_by_one_of(&passing, turn_a, d_a, along_a, &local, slack)
+            || passes_by_one_of(&passing, turn_b, d_b, along_b, &local, slack);
     }
     local
 }

@@ -413,12 +413,12 @@ fn passes_by_one_of(
         let (hull, normal) = (hulls[own], hulls[own].normal(face));
         let world = rotate(turns[own], normal);
         let out = if on_b { -world } else { world };
-        if local.is_on(out.dot(local.normal)) {
-            continue;
-        }
-        let (_, height) = hulls[far].lowest(inv_rotate(turns[far], world));
-        let gap = normal.dot(inv_rotate(turns[own], to_other) - hull.points[face]) + height;
-        if passing.by(out, gap - (hull.radius + hulls[far].radius), local, slack) {
+        let gap = || {
+            let (_, height) = hulls[far].lowest(inv_rotate(turns[far], world));
+            let cores = normal.dot(inv_rotate(turns[own], to_other) - hull.points[face]) + height;
+            cores - (hull.radius + hulls[far].radius)
+        };
+        if passing.by(out, gap, local, slack) {
             return true;
         }
     }
@@ -436,6 +436,7 @@ pub(super) fn hull_circle(
     passing: Option<Passing>,
 ) -> Local {
     let center = inv_rotate(turn, d);
+    let slack = linear_slop.min(0.1 * radius);
     if hull.is_behind(center) {
         return Local::default();
     }
@@ -464,7 +465,7 @@ pub(super) fn hull_circle(
             }
         }
         distance = least.sqrt();
-        if distance > FACE_PREFERENCE * linear_slop.min(0.1 * radius) {
+        if distance > FACE_PREFERENCE * slack {
             normal = gap / distance;
             at_corner = true;
         }
@@ -477,21 +478,14 @@ pub(super) fn hull_circle(
         return Local::default();
     }
     let surface = center - normal * distance;
-    let mut local = Local {
-        normal: rotate(turn, normal),
-        count: 1,
-        points: [rotate(turn, surface + normal * (hull.radius + 0.5 * separation)), Vec2::ZERO],
-        separations: [separation, 0.0],
-        at_corner,
-        ..Local::default()
-    };
+    let point = rotate(turn, surface + normal * (hull.radius + 0.5 * separation));
+    let mut local = Local { at_corner, ..Local::of_point(rotate(turn, normal), point, separation) };
     if let Some(passing) = passing
         && hull.link.is_none()
     {
-        let slack = linear_slop.min(0.1 * radius);
         local.passes = (0..hull.count).any(|face| {
             let gap = hull.normal(face).dot(center - hull.points[face]) - hull.radius - radius;
-            gap > -slack && passing.by(rotate(turn, hull.normal(face)), gap, &local, slack)
+            gap > -slack && passing.by(rotate(turn, hull.normal(face)), || gap, &local, slack)
         });
     }
     local

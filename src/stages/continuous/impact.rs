@@ -97,6 +97,14 @@ pub(crate) struct Placed {
     frame: Vec2,
 }
 
+impl Placed {
+    /// Returns place and rotation of B in the frame of A's shape.
+    fn of_b(&self) -> (Vec2, Vec2) {
+        let back = Vec2::new(self.rel.x, -self.rel.y);
+        (rotate(back, -self.at), back)
+    }
+}
+
 pub(crate) fn place(a: &Party, b: &Party, time: f32) -> Placed {
     let turn_a = mul_rotation(a.motion.turn(time), a.motion.rotation);
     let turn_b = mul_rotation(b.motion.turn(time), b.motion.rotation);
@@ -118,31 +126,23 @@ pub(crate) fn from_segment(point: Vec2, start: Vec2, end: Vec2) -> Vec2 {
     to - edge * share
 }
 
-/// Returns true if no face of `hull` separates it from `other`.
-fn no_face_parts(hull: &Hull, other: &Hull, at: Vec2, rel: Vec2) -> bool {
-    for face in 0..hull.count {
-        let start = hull.points[face];
-        let normal = right_perp(hull.points[hull.next(face)] - start);
-        let (_, lowest) = other.lowest(inv_rotate(rel, normal));
-        if normal.dot(at - start) + lowest >= 0.0 {
-            return false;
-        }
-    }
-    true
-}
-
-/// Returns true if a face of `hull`, whose poses relative to `other` at the start and at the end of the step are given,
-/// keeps the two apart at both, but for `slack`.
-fn a_face_parts(hull: &Hull, other: &Hull, poses: [(Vec2, Vec2); 2], slack: f32) -> bool {
-    let radius = hull.radius + other.radius;
-    (0..hull.count).any(|face| {
-        let start = hull.points[face];
-        let normal = right_perp(hull.edge(face).0);
-        poses.iter().all(|&(at, rel)| {
-            let (_, lowest) = other.lowest(inv_rotate(rel, normal));
-            normal.dot(at - start) + lowest - radius > -slack
-        })
-    })
+/// Returns true if along the normal of a face of one of two hulls they are apart by `limit`, m, at each of the poses.
+fn a_face_parts(a: &Hull, b: &Hull, poses: &[&Placed], limit: f32) -> bool {
+    let parts = |hull: &Hull, other: &Hull, pose: fn(&Placed) -> (Vec2, Vec2)| {
+        // A point has no face.
+        hull.count > 1
+            && (0..hull.count).any(|face| {
+                let start = hull.points[face];
+                let normal = right_perp(hull.points[hull.next(face)] - start);
+                let least = limit * normal.length();
+                poses.iter().all(|placed| {
+                    let (at, rel) = pose(placed);
+                    let (_, lowest) = other.lowest(inv_rotate(rel, normal));
+                    normal.dot(at - start) + lowest >= least
+                })
+            })
+    };
+    parts(a, b, Placed::of_b) || parts(b, a, |placed| (placed.at, placed.rel))
 }
 
 /// Returns true if a face of one shape keeps the two apart for the whole step, but for `slack`. False if they turn so
@@ -156,27 +156,14 @@ pub(crate) fn slides_past(a: &Party, b: &Party, slack: f32) -> bool {
     if (a.arm() + apart) * (chord_a * chord_a + chord_b * chord_b) > slack {
         return false;
     }
-    let placed = [place(a, b, 0.0), place(a, b, 1.0)];
-    let of_b = placed.each_ref().map(|placed| (placed.at, placed.rel));
-    let of_a = placed.map(|placed| {
-        let back = Vec2::new(placed.rel.x, -placed.rel.y);
-        (rotate(back, -placed.at), back)
-    });
-    (a.hull.count > 1 && a_face_parts(&a.hull, &b.hull, of_a, slack))
-        || (b.hull.count > 1 && a_face_parts(&b.hull, &a.hull, of_b, slack))
+    let limit = a.hull.radius + b.hull.radius - slack;
+    a_face_parts(&a.hull, &b.hull, &[&place(a, b, 0.0), &place(a, b, 1.0)], limit)
 }
 
 /// Returns true if the cores of two shapes overlap.
 pub(crate) fn overlap(a: &Party, b: &Party, placed: &Placed) -> bool {
     // A disc and a segment never overlap without their radii.
-    if b.is_plane || a.hull.count + b.hull.count <= 3 {
-        return false;
-    }
-    let back = Vec2::new(placed.rel.x, -placed.rel.y);
-    if a.hull.count > 1 && !no_face_parts(&a.hull, &b.hull, rotate(back, -placed.at), back) {
-        return false;
-    }
-    b.hull.count == 1 || no_face_parts(&b.hull, &a.hull, placed.at, placed.rel)
+    !b.is_plane && a.hull.count + b.hull.count > 3 && !a_face_parts(&a.hull, &b.hull, &[placed], 0.0)
 }
 
 /// Returns the distance between two shapes that do not overlap, m, and the direction from A to B in B's frame. The
