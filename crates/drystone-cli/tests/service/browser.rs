@@ -194,12 +194,25 @@ impl Browser {
         self.call("Input.dispatchMouseEvent", &event);
     }
 
-    /// Clicks the middle of the element that a selector finds.
+    /// Clicks the middle of the element that a selector finds, once it rests there and nothing covers it: a page that
+    /// still loads may move it between the look and the press.
     pub fn click(&mut self, selector: &str) {
-        let place = self.eval(&format!(
+        let middle = format!(
             "(() => {{ const e = document.querySelector({selector:?}); e.scrollIntoView({{ block: 'nearest' }}); \
-             const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()"
-        ));
+             const r = e.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2; \
+             return e.contains(document.elementFromPoint(x, y)) ? [x, y] : null; }})()"
+        );
+        let end = Instant::now() + Duration::from_mins(1);
+        let mut before = Value::Null;
+        let place = loop {
+            let place = self.eval(&middle);
+            if place == before && !place.is_null() {
+                break place;
+            }
+            assert!(Instant::now() < end, "{selector} is covered or moves: {before}, {place}");
+            before = place;
+            std::thread::sleep(Duration::from_millis(30));
+        };
         let at = [place[0].as_f64().unwrap(), place[1].as_f64().unwrap()];
         self.mouse("mousePressed", at);
         self.mouse("mouseReleased", at);

@@ -192,13 +192,14 @@ fn sliders_of_sizes_show_the_number_of_bodies() {
         .unwrap()
         .default;
     shown(&mut browser, &usual.to_string());
-    // Pictures that come late move nothing.
+    // Pictures and a size that come late move nothing.
     let moved = browser.eval(
-        "(() => { const all = [...document.querySelectorAll('.chosen img, .choices img')], before = all.map(image => image.hidden); \
-         const places = hidden => { all.forEach(image => image.hidden = hidden); return JSON.stringify([...document.querySelectorAll('#create *, #none *:not(img)')].map(e => e.getBoundingClientRect())); }; \
-         const apart = places(true) !== places(false); all.forEach((image, i) => image.hidden = before[i]); return [all.length, apart]; })()",
+        "(() => { const all = [...document.querySelectorAll('.chosen img, .choices img')], before = all.map(image => image.hidden), size = $('size').textContent; \
+         const places = late => { all.forEach(image => image.hidden = late); $('size').textContent = late ? '' : size; \
+         return JSON.stringify([...document.querySelectorAll('#create *, #none *:not(img)')].map(e => e.getBoundingClientRect())); }; \
+         const apart = places(true) !== places(false); all.forEach((image, i) => image.hidden = before[i]); return [all.length, size !== '', apart]; })()",
     );
-    assert_eq!(moved, json!([7, false]));
+    assert_eq!(moved, json!([7, true, false]));
     // Pressed at three tenths of its length, by a real pointer: about 4000^0.3, and not three tenths of 4000.
     let at = browser.eval(
         "(() => { const slider = document.querySelector('#sliders input[data-name=grid]'); slider.scrollIntoView({ block: 'nearest' }); \
