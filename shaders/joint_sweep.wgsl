@@ -153,7 +153,9 @@ struct Stance {
     between: vec2<f32>,
     axis: vec2<f32>,
     angle: f32,
-    turn: vec2<f32>,
+    turn_a: vec2<f32>,
+    turn_b: vec2<f32>,
+    ratio: f32,
     inv_mass_a: f32,
     inv_inertia_a: f32,
     inv_mass_b: f32,
@@ -170,7 +172,9 @@ fn stance_of(joint: u32, p_a: vec2<f32>, q_a: vec2<f32>, p_b: vec2<f32>, q_b: ve
         between,
         rotate(q_a, joint_frames[joint].axis),
         joint_frames[joint].angle,
-        inv_mul_rotation(q_a, q_b),
+        q_a,
+        q_b,
+        joint_frames[joint].ratio,
         joint_frames[joint].inv_mass_a,
         joint_frames[joint].inv_inertia_a,
         joint_frames[joint].inv_mass_b,
@@ -207,7 +211,10 @@ fn direction(stance: Stance, geometry: u32) -> vec2<f32> {
 
 fn position(stance: Stance, geometry: u32) -> f32 {
     if geometry == ROW_ANGLE {
-        return stance.angle + angle_of(stance.turn);
+        if stance.ratio == 1.0 {
+            return stance.angle + angle_of(inv_mul_rotation(stance.turn_a, stance.turn_b));
+        }
+        return stance.angle + (angle_of(stance.turn_b) - stance.ratio * angle_of(stance.turn_a));
     }
     if geometry == ROW_ALONG {
         return length(stance.between);
@@ -221,7 +228,7 @@ fn side(kind: u32) -> f32 {
 
 fn inverse_mass(stance: Stance, geometry: u32) -> f32 {
     if geometry == ROW_ANGLE {
-        return stance.inv_inertia_a + stance.inv_inertia_b;
+        return stance.inv_inertia_a * (stance.ratio * stance.ratio) + stance.inv_inertia_b;
     }
     let along = direction(stance, geometry);
     let arm_a = cross_2d(stance.arm_a, along);
@@ -280,7 +287,8 @@ fn accumulate(joint: u32, stance: Stance, share: f32) {
     if (flags & JOINT_FIXED_A) == 0u {
         let a = joint_frames[joint].body_a;
         accumulators[a].velocity -= impulse * stance.inv_mass_a;
-        accumulators[a].angular_velocity -= stance.inv_inertia_a * (cross_2d(stance.arm_a, impulse) + spin);
+        accumulators[a].angular_velocity -=
+            stance.inv_inertia_a * (cross_2d(stance.arm_a, impulse) + stance.ratio * spin);
     }
     if (flags & JOINT_FIXED_B) == 0u {
         let b = joint_frames[joint].body_b;

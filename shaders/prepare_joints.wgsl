@@ -27,6 +27,11 @@ fn stiffened(inv_inertia: f32, pull: f32) -> f32 {
     return inv_inertia;
 }
 
+// Returns the full turn next to an angle.
+fn full_turn(angle: f32) -> f32 {
+    return TAU * floor(angle / TAU + 0.5);
+}
+
 @compute @workgroup_size(LANES)
 fn prepare_joints(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -61,6 +66,11 @@ fn prepare_joints(
     }
     let axis = rotate(pose_a.rotation, joint.axis);
     let turned = angle_of(inv_mul_rotation(pose_a.rotation, pose_b.rotation));
+    let is_gear = joint.ratio != 1.0;
+    var turns = vec2<f32>(0.0);
+    if is_gear {
+        turns = vec2<f32>(angle_of(pose_a.rotation), angle_of(pose_b.rotation));
+    }
     let first = joint.first_row;
     let end = first + (joint.flags & ROW_COUNT_MASK);
     // A joint added to a running world takes the values that the scene did not give from the current poses.
@@ -69,6 +79,9 @@ fn prepare_joints(
         joint.reference_angle = turned;
         joints[index].flags = joint.flags;
         joints[index].reference_angle = turned;
+        if is_gear {
+            joint_states[index].turns = turns;
+        }
         for (var row = first; row < end; row += 1u) {
             if (joint_rows[row].kind & ROW_MEASURE) != 0u {
                 joint_rows[row].kind &= ~ROW_MEASURE;
@@ -76,12 +89,22 @@ fn prepare_joints(
             }
         }
     }
-    let turn = turned - joint.reference_angle;
-    let angle = turn + TAU * floor((joint_states[index].angle - turn) / TAU + 0.5);
+    let last = joint_states[index].angle;
+    var angle = turned - joint.reference_angle;
+    if is_gear {
+        var by = turns - joint_states[index].turns;
+        by -= vec2<f32>(full_turn(by.x), full_turn(by.y));
+        angle = last + (by.y - joint.ratio * by.x);
+    } else {
+        angle += full_turn(last - angle);
+    }
     // A joint between sleeping bodies keeps its state and cannot break.
     let sleeps = (states[b].status & ASLEEP) != 0u && (world || (states[a].status & ASLEEP) != 0u);
     if !sleeps {
         joint_states[index].angle = angle;
+        if is_gear {
+            joint_states[index].turns = turns;
+        }
     }
 
     // Sum of the impulses of the last substep.
@@ -89,7 +112,7 @@ fn prepare_joints(
     var spin = 0.0;
     // The part whose direction does not turn with a body; none if the joint holds the angle.
     var tension = vec2<f32>(0.0);
-    var turns = true;
+    var swings = true;
     for (var row = first; row < end; row += 1u) {
         let kind = joint_rows[row].kind;
         let geometry = kind & ROW_GEOMETRY;
@@ -100,7 +123,7 @@ fn prepare_joints(
             tension += rotate(axis, part);
         } else if geometry == ROW_ANGLE {
             spin += sign * part.x;
-            turns = turns && (kind & ROW_ROLE) != ROW_EQUALITY;
+            swings = swings && (kind & ROW_ROLE) != ROW_EQUALITY;
         } else {
             var along = vec2<f32>(0.0, 1.0);
             if geometry == ROW_AXIS {
@@ -135,7 +158,11 @@ fn prepare_joints(
             joint_impulses[row] = vec2<f32>(0.0);
         }
         flags &= ~ROW_COUNT_MASK;
-    } else if turns {
+        if is_gear {
+            // Gears that are engaged again go on from where they are.
+            joint_states[index].angle = 0.0;
+        }
+    } else if swings {
         inv_inertia_a = stiffened(inv_inertia_a, -dot(r_a, tension));
         inv_inertia_b = stiffened(inv_inertia_b, dot(r_b, tension));
     }
@@ -152,4 +179,5 @@ fn prepare_joints(
     joint_frames[index].inv_mass_b = bodies[b].inv_mass * share_b;
     joint_frames[index].inv_inertia_b = inv_inertia_b;
     joint_frames[index].angle = angle;
+    joint_frames[index].ratio = joint.ratio;
 }

@@ -51,7 +51,7 @@ fn project_joint(joint: u32) {
                 impulse = direction(stance, geometry) * size;
             }
         }
-        let turn_a = stance.inv_inertia_a * (cross_2d(stance.arm_a, impulse) + spin);
+        let turn_a = stance.inv_inertia_a * (cross_2d(stance.arm_a, impulse) + stance.ratio * spin);
         let turn_b = stance.inv_inertia_b * (cross_2d(stance.arm_b, impulse) + spin);
         p_a -= impulse * stance.inv_mass_a;
         q_a = integrate_rotation(q_a, -turn_a);

@@ -18,11 +18,11 @@ fn velocity_of(motion: Motion, stance: Stance) -> vec2<f32> {
     return (motion.v_b + cross_scalar(motion.w_b, stance.arm_b)) - (motion.v_a + cross_scalar(motion.w_a, stance.arm_a));
 }
 
-// Applies an impulse and an angular impulse to B, and the opposite ones to A.
+// Applies an impulse and an angular impulse to B, and the opposite ones to A, the angular one by the ratio.
 fn pushed(motion: Motion, stance: Stance, impulse: vec2<f32>, spin: f32) -> Motion {
     return Motion(
         motion.v_a - impulse * stance.inv_mass_a,
-        motion.w_a - stance.inv_inertia_a * (cross_2d(stance.arm_a, impulse) + spin),
+        motion.w_a - stance.inv_inertia_a * (cross_2d(stance.arm_a, impulse) + stance.ratio * spin),
         motion.v_b + impulse * stance.inv_mass_b,
         motion.w_b + stance.inv_inertia_b * (cross_2d(stance.arm_b, impulse) + spin),
     );
@@ -65,7 +65,7 @@ fn solve_row(row: u32, stance: Stance, motion: Motion, old: f32, use_bias: bool)
     let sign = side(kind);
     var velocity = 0.0;
     if geometry == ROW_ANGLE {
-        velocity = sign * (motion.w_b - motion.w_a);
+        velocity = sign * (motion.w_b - stance.ratio * motion.w_a);
     } else {
         velocity = sign * dot(velocity_of(motion, stance), direction(stance, geometry));
     }

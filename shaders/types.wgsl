@@ -464,7 +464,7 @@ struct JointData {
     break_force: f32,
     break_torque: f32,
     generation: u32,
-    pad: u32,
+    ratio: f32,
 }
 
 struct JointRow {
@@ -479,7 +479,7 @@ struct JointRow {
 struct JointState {
     angle: f32,
     status: u32,
-    pad: vec2<u32>,
+    turns: vec2<f32>,
 }
 
 struct JointFrame {
@@ -496,7 +496,8 @@ struct JointFrame {
     inv_mass_b: f32,
     inv_inertia_b: f32,
     angle: f32,
-    pad: array<u32, 3>,
+    ratio: f32,
+    pad: array<u32, 2>,
 }
 
 struct TreeRow {

@@ -92,6 +92,7 @@ pub(crate) fn hash_of(
         }
         hash = hash.word(*status);
     }
+    // The turns of gears are left out: they are those of the poses a step ago.
     for JointState { angle, status, .. } in joint_states {
         hash = hash.word(angle.to_bits()).word(*status);
     }
@@ -150,7 +151,7 @@ pub fn joint_reactions(compiled: &Compiled, snapshot: &Snapshot) -> Vec<JointRea
 
 /// Returns a joint's frame and coordinates at the poses of a snapshot.
 fn stand(compiled: &Compiled, snapshot: &Snapshot, joint: &JointData, state: &JointState) -> (JointFrame, Stance) {
-    let frame = frame_of(joint, &compiled.bodies, &snapshot.poses, state.angle);
+    let frame = frame_of(joint, &compiled.bodies, &snapshot.poses, state);
     let rest = BodyState::default();
     (frame, Stance::new(&frame, &rest, &rest))
 }

@@ -121,13 +121,13 @@ structs! {
     Rebound { restitution, radii, acceleration, between, radius_a, pad, impulses }
     JointData {
         body_a, body_b, first_row, flags, anchor_a, anchor_b, axis, reference_angle, id, break_force, break_torque,
-        generation, pad,
+        generation, ratio,
     }
     JointRow { kind, goal, max_impulse, goal_y, softness, pad }
-    JointState { angle, status, pad }
+    JointState { angle, status, turns }
     JointFrame {
         body_a, body_b, first_row, flags, r_a, r_b, between, axis, inv_mass_a, inv_inertia_a, inv_mass_b,
-        inv_inertia_b, angle, pad,
+        inv_inertia_b, angle, ratio, pad,
     }
     TreeRow { push, inv_inertia, inverse, mass, matrix, rest, at, most, pad }
     Counters {

@@ -196,6 +196,13 @@ fn in_a_room(pieces: &[Piece], ties: &[Tie], walls: u8) -> Scene {
         let target = Vec2::new(8.0 * tie.numbers[0] - 4.0, 8.0 * tie.numbers[1] + 1.0);
         scene.join(Joint::to_world(JointKind::Mouse { target, max_force: 50.0 * tie.numbers[2] }, 0));
     }
+    if let [_, tie, ..] = ties
+        && pieces.len() > 1
+    {
+        // Not in weightless scenes: the axles of gears take angular momentum.
+        let gear = Joint::new(JointKind::Gear { ratio: 4.0 * tie.numbers[0] - 2.001 }, 0, 1).collide();
+        scene.join(if tie.soft { gear.soft(1.0 + 5.0 * tie.numbers[1], tie.numbers[2]) } else { gear });
+    }
     scene
 }
 

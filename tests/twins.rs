@@ -84,6 +84,7 @@ scenes! {
     naphy_bridge: "naphy_bridge", 300;
     springs: "springs", 300;
     motors: "motors", 300;
+    gears: "gears", 200;
     static_and_kinetic: "static_and_kinetic", 180;
     conveyor: "conveyor", 300;
 }
@@ -183,6 +184,8 @@ fn jointed(mode: Mode) -> Scene {
     let drive = JointKind::Velocity { axis, velocity, angular_velocity, max_force: 10.0, max_torque: 1.0 };
     scene.join(meet(&scene, Joint::new(drive, 11, 12)));
     scene.join(Joint::new(JointKind::spring(300.0, 1.0).length(0.2), 3, 9).spring_range(-6.0, 0.5));
+    scene.join(Joint::new(JointKind::Gear { ratio: -1.5 }, 4, 8));
+    scene.join(Joint::new(JointKind::Gear { ratio: 0.3 }, 5, 7).soft(5.0, 0.2));
     scene
 }
 

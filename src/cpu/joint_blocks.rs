@@ -72,6 +72,8 @@ pub struct JointBlock {
     pub inv_inertia_b: Lanes,
     /// Angles, as [`JointFrame::angle`].
     pub angle: Lanes,
+    /// Ratios, as [`JointFrame::ratio`].
+    pub ratio: Lanes,
     /// Indices of the joints; [`NONE`] for an unused lane.
     places: [u32; WIDTH],
     /// First row block, number of row blocks; the rest is unused.
@@ -95,7 +97,7 @@ pub struct RowBlock {
 }
 
 /// [`JointFrame`] as groups of four numbers. The first four groups are the first sixteen rows of a [`JointBlock`]; the
-/// last holds one more row.
+/// last holds two more rows.
 type FrameHalves = [[f32; 4]; 5];
 /// [`JointRow`] as groups of four numbers.
 type RowHalves = [[f32; 4]; 2];
@@ -115,7 +117,8 @@ const NEUTRAL_FRAME: JointFrame = JointFrame {
     inv_mass_b: 0.0,
     inv_inertia_b: 0.0,
     angle: 0.0,
-    pad: [0; 3],
+    ratio: 1.0,
+    pad: [0; 2],
 };
 
 /// [`JointData`], [`BodyData`] or [`Pose`] as groups of four numbers.
@@ -149,7 +152,7 @@ impl JointBlock {
         };
         let frames = [frame(0), frame(1), frame(2), frame(3), frame(4), frame(5), frame(6), frame(7)];
         let half = |half: usize| half_of(simd, frames, half);
-        let [angle, ..] = half(4);
+        let [angle, ratio, ..] = half(4);
         let rows: &mut [Lanes; BLOCK_ROWS] = bytemuck::cast_mut(self);
         // One by one: a list of columns would go through memory.
         for (first, rows) in rows[..16].as_chunks_mut::<4>().0.iter_mut().enumerate() {
@@ -160,6 +163,7 @@ impl JointBlock {
             rows[3].put(d);
         }
         self.angle.put(angle);
+        self.ratio.put(ratio);
     }
 
     /// Computes the frames of the block's joints from the poses, as
@@ -253,7 +257,8 @@ impl JointBlock {
             inv_mass_b: self.inv_mass_b.0[lane],
             inv_inertia_b: self.inv_inertia_b.0[lane],
             angle: self.angle.0[lane],
-            pad: [0; 3],
+            ratio: self.ratio.0[lane],
+            pad: [0; 2],
         };
         (0..WIDTH).filter(|&lane| self.places[lane] != NONE).map(move |lane| (self.places[lane] as usize, frame(lane)))
     }
@@ -291,7 +296,7 @@ fn stiffened<S: Simd>(h: f32, inv_inertia: f32x8<S>, pull: f32x8<S>) -> f32x8<S>
 }
 
 /// Rows of eight numbers in a [`JointBlock`].
-const BLOCK_ROWS: usize = 19;
+const BLOCK_ROWS: usize = 20;
 
 impl RowBlock {
     fn empty(kind: u32) -> Self {
@@ -332,7 +337,7 @@ pub struct JointBlocks {
     holds_impulses: bool,
     /// True if the impulses here equal those of the table.
     knows_impulses: bool,
-    /// True if all joints are here, with all their rows, and none can break.
+    /// True if all joints are here, with all their rows, and none can break or is a gear.
     is_whole: bool,
     /// True while the current frames are here and not in the table.
     holds_frames: bool,
@@ -385,8 +390,9 @@ impl JointBlocks {
         self.holds_impulses = true;
         self.holds_frames = false;
         let lanes = self.blocks.iter().flat_map(|block| block.places).filter(|&place| place != NONE).count();
-        let lasts = |joint: &JointData| joint.break_force == f32::MAX && joint.break_torque == f32::MAX;
-        self.is_whole = lanes == joint_frames.len() && joints.iter().all(lasts);
+        let is_plain =
+            |joint: &JointData| joint.break_force == f32::MAX && joint.break_torque == f32::MAX && joint.ratio == 1.0;
+        self.is_whole = lanes == joint_frames.len() && joints.iter().all(is_plain);
     }
 
     /// Updates the frames in the blocks from the poses, if all joints are here as in the previous step: the result of

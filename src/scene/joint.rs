@@ -170,6 +170,14 @@ pub enum JointKind {
         /// Largest torque, N·m, at least 0.
         max_torque: f32,
     },
+    /// Gear: keeps the turns of A and B in a ratio. It acts on angles alone: each body needs an axle of its own, as a
+    /// rule a hinge to the world, which carries the torque that one body takes and the other does not get.
+    /// [`Joint::hertz`] makes it a belt that gives. Switched off and on it is a clutch, which engages at any angle.
+    Gear {
+        /// Turns of B for a turn of A, from 0.001 to 1000, or negative: wheels whose teeth meet turn against each
+        /// other, by minus the radius of A over that of B. A belt, or a wheel inside a ring, has a positive ratio.
+        ratio: f32,
+    },
     /// Mouse joint: pulls B's anchor softly towards a point of the world. `a` is `None`.
     Mouse {
         /// Point of the world, m.
@@ -314,12 +322,13 @@ impl JointKind {
             Self::Motor { .. } => 6,
             Self::Mouse { .. } => 7,
             Self::Velocity { .. } => 8,
+            Self::Gear { .. } => 9,
         }
     }
 
     /// Names of the types in scene files, by number.
-    const NAMES: [&'static str; 9] =
-        ["distance", "spring", "revolute", "prismatic", "wheel", "weld", "motor", "mouse", "velocity"];
+    const NAMES: [&'static str; 10] =
+        ["distance", "spring", "revolute", "prismatic", "wheel", "weld", "motor", "mouse", "velocity", "gear"];
 
     /// Returns the name of the type in scene files.
     #[must_use]

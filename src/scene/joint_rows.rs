@@ -5,6 +5,7 @@ use glam::Vec2;
 use super::compile::params::soft;
 use super::{Joint, JointKind, Mode, Motor, Settings, Spring, Units};
 use crate::constants::{MAX_HERTZ_SHARE, MAX_SWING, MOUSE_DAMPING_RATIO, MOUSE_HERTZ, RIGID_DAMPING_RATIO};
+use crate::math::{angle_of, rotation};
 use crate::types::{
     self, JOINT_APART, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_FRESH, JOINT_TYPE_SHIFT, JointRow,
     JointState, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_EQUALITY, ROW_LOWER, ROW_MEASURE,
@@ -25,8 +26,8 @@ pub(super) struct JointEnds {
 pub(super) struct InitialPoses {
     /// Distance of the anchors, m.
     pub distance: f32,
-    /// Angle of B against A, rad.
-    pub turned: f32,
+    /// Angles of A and B, rad.
+    pub angles: [f32; 2],
 }
 
 impl Joint {
@@ -68,7 +69,8 @@ pub(super) fn build_joint(
             flags |= flag;
         }
     }
-    let turned = ends.start.as_ref().map(|start| start.turned);
+    let angles = ends.start.as_ref().map(|start| start.angles);
+    let turned = angles.map(|[a, b]| b - a);
     let reference = given.or(turned).unwrap_or(0.0);
     let axis = match &joint.kind {
         JointKind::Prismatic { axis, .. }
@@ -76,6 +78,7 @@ pub(super) fn build_joint(
         | JointKind::Velocity { axis: Some(axis), .. } => *axis,
         _ => Vec2::X,
     };
+    let ratio = if let JointKind::Gear { ratio } = joint.kind { ratio } else { 1.0 };
     push_rows(settings, units, joint, ends.start.as_ref().map(|start| start.distance), rows);
     let laid = types::JointData {
         body_a: u32_from(joint.a.unwrap_or(joint.b)),
@@ -90,10 +93,12 @@ pub(super) fn build_joint(
         break_force: joint.break_force.unwrap_or(f32::MAX),
         break_torque: joint.break_torque.unwrap_or(f32::MAX),
         generation: 0,
-        pad: 0,
+        ratio,
     };
     // Full turns are counted from the start of a scene; in a running world from the nearest angle.
-    (laid, JointState { angle: turned.map_or(0.0, |turned| turned - reference), ..JointState::default() })
+    let angle = turned.map_or(0.0, |turned| turned - reference);
+    let turns = angles.filter(|_| ratio != 1.0).unwrap_or_default().map(|angle| angle_of(rotation(angle)));
+    (laid, JointState { angle, turns, ..JointState::default() })
 }
 
 /// Appends the rows in the order in which they are solved: springs, motors and limits first, equalities last (Box2D).
@@ -154,6 +159,7 @@ fn push_rows(settings: &Settings, units: &Units, joint: &Joint, distance: Option
             laying.motor(ROW_ANGLE, Some(Motor { speed: *angular_velocity, max: *max_torque }));
             laying.drive(*axis, *velocity, *max_force);
         }
+        JointKind::Gear { .. } => laying.hold(ROW_ANGLE, 0.0, hertz, damping_ratio, none),
         JointKind::Mouse { max_force, .. } => {
             let spring = Spring {
                 hertz: hertz.unwrap_or(MOUSE_HERTZ * units.stiffness()),

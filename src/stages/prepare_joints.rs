@@ -40,7 +40,7 @@ pub fn prepare_joints(
     let status = |body: u32| states[body as usize].status;
     for (index, frame) in joint_frames.iter_mut().enumerate() {
         let (joint, state) = (&mut joints[index], &mut joint_states[index]);
-        measure(bodies, poses, joint, joint_rows);
+        measure(bodies, poses, joint, joint_rows, state);
         let rows = first_rows(joint);
         let (rules, impulses) = (&joint_rows[rows.clone()], &mut joint_impulses[rows]);
         *frame = prepare_joint(params, bodies, poses, status, joint, rules, impulses, state);
@@ -67,7 +67,7 @@ pub fn prepare_joint(
     impulses: &mut [[f32; 2]],
     state: &mut JointState,
 ) -> JointFrame {
-    let mut frame = frame_of(joint, bodies, poses, state.angle);
+    let mut frame = frame_of(joint, bodies, poses, state);
     let is_world = joint.flags & WORLD_A != 0;
     let sleeps = |body: u32| status(body) & ASLEEP != 0;
     if sleeps(joint.body_b) && (is_world || sleeps(joint.body_a)) {
@@ -76,6 +76,9 @@ pub fn prepare_joint(
         return frame;
     }
     state.angle = frame.angle;
+    if joint.ratio != 1.0 {
+        state.turns = turns_of(joint, poses);
+    }
 
     let rest = BodyState::default();
     let stance = Stance::new(&frame, &rest, &rest);
@@ -91,6 +94,10 @@ pub fn prepare_joint(
     if gone || joint.flags & JOINT_DISABLED != 0 || state.status & BROKEN != 0 {
         impulses.fill([0.0; 2]);
         frame.flags &= !ROW_COUNT_MASK;
+        if joint.ratio != 1.0 {
+            // Gears that are engaged again go on from where they are.
+            state.angle = 0.0;
+        }
         return frame;
     }
     let [share_a, share_b] =
@@ -134,14 +141,23 @@ pub fn stiffened(h: f32, inv_inertia: f32, pull: f32) -> f32 {
 }
 
 /// Sets the reference angle and the length of a joint added to a running world from the current poses, if the scene
-/// gave none.
-pub fn measure(bodies: &[BodyData], poses: &[Pose], joint: &mut JointData, joint_rows: &mut [JointRow]) {
+/// gave none, and the turns from which a gear counts.
+pub fn measure(
+    bodies: &[BodyData],
+    poses: &[Pose],
+    joint: &mut JointData,
+    joint_rows: &mut [JointRow],
+    state: &mut JointState,
+) {
     if joint.flags & JOINT_FRESH == 0 {
         return;
     }
     joint.flags &= !JOINT_FRESH;
+    if joint.ratio != 1.0 {
+        state.turns = turns_of(joint, poses);
+    }
     joint.reference_angle = 0.0;
-    let frame = frame_of(joint, bodies, poses, 0.0);
+    let frame = frame_of(joint, bodies, poses, &JointState::default());
     joint.reference_angle = frame.angle;
     for row in rows_of(&frame) {
         let rule = &mut joint_rows[row];
@@ -152,11 +168,34 @@ pub fn measure(bodies: &[BodyData], poses: &[Pose], joint: &mut JointData, joint
     }
 }
 
-/// Returns the frame of a joint for the given poses. `last` is its angle one step ago, rad: the new angle is the one
-/// nearest to it among those that differ by full turns.
+/// Returns the angles of A and B, from −π to π, rad.
+#[must_use]
+pub fn turns_of(joint: &JointData, poses: &[Pose]) -> [f32; 2] {
+    [joint.body_a, joint.body_b].map(|body| angle_of(poses[body as usize].rotation.into()))
+}
+
+/// Returns the full turn next to an angle, rad.
+#[inline(always)]
+fn full_turn(angle: f32) -> f32 {
+    TAU * (angle / TAU + 0.5).floor()
+}
+
+/// Returns the angle of a gear: that of one step ago, and what the bodies have turned since, each by less than half a
+/// turn.
+#[must_use]
+pub fn geared_angle(ratio: f32, last: &JointState, turns: [f32; 2]) -> f32 {
+    let turned = [0, 1].map(|end: usize| {
+        let by = turns[end] - last.turns[end];
+        by - full_turn(by)
+    });
+    last.angle + (turned[1] - ratio * turned[0])
+}
+
+/// Returns the frame of a joint for the given poses. `last` is its state one step ago: the new angle is the one nearest
+/// to that one among those that differ by full turns.
 #[inline(always)]
 #[must_use]
-pub fn frame_of(joint: &JointData, bodies: &[BodyData], poses: &[Pose], last: f32) -> JointFrame {
+pub fn frame_of(joint: &JointData, bodies: &[BodyData], poses: &[Pose], last: &JointState) -> JointFrame {
     let world = joint.flags & WORLD_A != 0;
     let (a, b) = (joint.body_a as usize, joint.body_b as usize);
     let pose_a = if world { Pose::default() } else { poses[a] };
@@ -169,7 +208,12 @@ pub fn frame_of(joint: &JointData, bodies: &[BodyData], poses: &[Pose], last: f3
     } else {
         (Vec2::from(pose_b.position) - Vec2::from(pose_a.position)) + (r_b - r_a)
     };
-    let angle = angle_of(inv_mul_rotation(turn_a, turn_b)) - joint.reference_angle;
+    let angle = if joint.ratio == 1.0 {
+        let angle = angle_of(inv_mul_rotation(turn_a, turn_b)) - joint.reference_angle;
+        angle + full_turn(last.angle - angle)
+    } else {
+        geared_angle(joint.ratio, last, turns_of(joint, poses))
+    };
     JointFrame {
         body_a: joint.body_a,
         body_b: joint.body_b,
@@ -183,7 +227,8 @@ pub fn frame_of(joint: &JointData, bodies: &[BodyData], poses: &[Pose], last: f3
         inv_inertia_a,
         inv_mass_b: body_b.inv_mass,
         inv_inertia_b: body_b.inv_inertia,
-        angle: angle + TAU * ((last - angle) / TAU + 0.5).floor(),
-        pad: [0; 3],
+        angle,
+        ratio: joint.ratio,
+        pad: [0; 2],
     }
 }

@@ -68,7 +68,7 @@ pub fn project_joint(params: &Params, frame: &JointFrame, rows: &[JointRow], sta
                 impulse = stance.direction(geometry) * size;
             }
         }
-        let turn_a = frame.inv_inertia_a * (cross(stance.arm_a, impulse) + spin);
+        let turn_a = frame.inv_inertia_a * (cross(stance.arm_a, impulse) + stance.ratio * spin);
         let turn_b = frame.inv_inertia_b * (cross(stance.arm_b, impulse) + spin);
         state_a.delta_position = (Vec2::from(state_a.delta_position) - impulse * frame.inv_mass_a).into();
         state_a.delta_rotation = integrate_rotation(state_a.delta_rotation.into(), -turn_a).into();

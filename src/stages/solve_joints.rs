@@ -33,6 +33,10 @@
 //! both anchors in one place: `K` grows with the square of their distance, and a spring that yields more the further it
 //! is drawn would let go.
 //!
+//! Gears are bodies whose turns are in a ratio. Their angle is that of B less `ratio` times that of A, and their
+//! velocity too. A gets `ratio` times the angular impulse that B gets: the axles carry the rest. All other joints have
+//! the ratio 1.
+//!
 //! A motor at a point drives both coordinates of the velocity, in A's frame; its impulse is limited by its length, so
 //! that dry friction acts against the motion in every direction. A spring with a range pulls and pushes within it.
 //!
@@ -198,10 +202,12 @@ pub struct Stance {
     /// Joint axis, turned with A. For a joint with a point row: A's x axis, used as the rotation from A's frame to the
     /// world.
     pub axis: Vec2,
-    /// Angle of B relative to A when the step began, rad.
+    /// Angle of B relative to A when the step began, rad, as [`JointFrame::angle`].
     pub angle: f32,
-    /// Rotation of B relative to A since then.
-    pub turn: Vec2,
+    /// Rotations of A and B since then.
+    pub turns: [Vec2; 2],
+    /// How often a turn of A counts, as [`JointFrame::ratio`].
+    pub ratio: f32,
 }
 
 impl Stance {
@@ -219,7 +225,8 @@ impl Stance {
             between,
             axis: rotate(turn_a, frame.axis.into()),
             angle: frame.angle,
-            turn: inv_mul_rotation(turn_a, turn_b),
+            turns: [turn_a, turn_b],
+            ratio: frame.ratio,
         }
     }
 
@@ -243,7 +250,8 @@ impl Stance {
     #[must_use]
     pub fn position(&self, geometry: u32) -> f32 {
         match geometry {
-            ROW_ANGLE => self.angle + angle_of(self.turn),
+            ROW_ANGLE if self.ratio == 1.0 => self.angle + angle_of(inv_mul_rotation(self.turns[0], self.turns[1])),
+            ROW_ANGLE => self.angle + (angle_of(self.turns[1]) - self.ratio * angle_of(self.turns[0])),
             ROW_ALONG => self.between.length(),
             _ => self.between.dot(self.direction(geometry)),
         }
@@ -271,11 +279,11 @@ impl JointMotion {
         (self.v_b + cross_scalar(self.w_b, stance.arm_b)) - (self.v_a + cross_scalar(self.w_a, stance.arm_a))
     }
 
-    /// Applies an impulse and an angular impulse to B, and the opposite ones to A.
+    /// Applies an impulse and an angular impulse to B, and the opposite ones to A, the angular one by the ratio.
     #[inline]
     fn apply(&mut self, frame: &JointFrame, stance: &Stance, impulse: Vec2, spin: f32) {
         self.v_a -= impulse * frame.inv_mass_a;
-        self.w_a -= frame.inv_inertia_a * (cross(stance.arm_a, impulse) + spin);
+        self.w_a -= frame.inv_inertia_a * (cross(stance.arm_a, impulse) + stance.ratio * spin);
         self.v_b += impulse * frame.inv_mass_b;
         self.w_b += frame.inv_inertia_b * (cross(stance.arm_b, impulse) + spin);
     }
@@ -293,7 +301,7 @@ pub fn side(rule: &JointRow) -> f32 {
 #[must_use]
 pub fn inverse_mass(frame: &JointFrame, stance: &Stance, geometry: u32) -> f32 {
     if geometry == ROW_ANGLE {
-        return frame.inv_inertia_a + frame.inv_inertia_b;
+        return frame.inv_inertia_a * (stance.ratio * stance.ratio) + frame.inv_inertia_b;
     }
     let direction = stance.direction(geometry);
     let (arm_a, arm_b) = (cross(stance.arm_a, direction), cross(stance.arm_b, direction));
@@ -379,7 +387,7 @@ fn solve_row(
     let mass = if k > 0.0 { 1.0 / k } else { 0.0 };
     let sign = side(rule);
     let velocity = if geometry == ROW_ANGLE {
-        sign * (motion.w_b - motion.w_a)
+        sign * (motion.w_b - stance.ratio * motion.w_a)
     } else {
         sign * motion.velocity(stance).dot(stance.direction(geometry))
     };
@@ -481,7 +489,7 @@ pub fn accumulate(
     let (impulse, spin) = total(rows, impulses, stance);
     let (impulse, spin) = (impulse * share, spin * share);
     sum_a.velocity = (Vec2::from(sum_a.velocity) - impulse * frame.inv_mass_a).into();
-    sum_a.angular_velocity -= frame.inv_inertia_a * (cross(stance.arm_a, impulse) + spin);
+    sum_a.angular_velocity -= frame.inv_inertia_a * (cross(stance.arm_a, impulse) + stance.ratio * spin);
     sum_b.velocity = (Vec2::from(sum_b.velocity) + impulse * frame.inv_mass_b).into();
     sum_b.angular_velocity += frame.inv_inertia_b * (cross(stance.arm_b, impulse) + spin);
 }

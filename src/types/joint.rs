@@ -42,7 +42,7 @@ pub const ROW_ALONG: u32 = 0;
 pub const ROW_AXIS: u32 = 1;
 /// [`JointRow::kind`]: the position across A's axis, to its left.
 pub const ROW_ACROSS: u32 = 2;
-/// [`JointRow::kind`]: the angle of B against A.
+/// [`JointRow::kind`]: the angle of B against A, whose turn counts [`JointData::ratio`] times.
 pub const ROW_ANGLE: u32 = 3;
 /// [`JointRow::kind`]: both coordinates of anchor B against anchor A, as one block of two.
 pub const ROW_POINT: u32 = 4;
@@ -96,8 +96,8 @@ pub struct JointData {
     pub break_torque: f32,
     /// Number of joints that had this slot before.
     pub generation: u32,
-    /// Unused.
-    pub pad: u32,
+    /// Turns of B for a turn of A that keep the angle of a gear joint; 1 for all other joints.
+    pub ratio: f32,
 }
 
 impl JointData {
@@ -133,12 +133,13 @@ pub struct JointRow {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct JointState {
-    /// Angle of B against A when the step began, less the reference angle, full turns counted, rad.
+    /// Angle of B against A when the step began, less the reference angle, full turns counted, rad. Where the
+    /// [ratio](JointData::ratio) is not 1, how far B is ahead of A's turn times the ratio.
     pub angle: f32,
     /// Status bits: [`BROKEN`], [`BREAK_TOLD`].
     pub status: u32,
-    /// Unused.
-    pub pad: [u32; 2],
+    /// Angles of A and B when the last step began, from −π to π, rad, where the ratio is not 1.
+    pub turns: [f32; 2],
 }
 
 /// A joint as the solver reads it, computed in each step.
@@ -171,8 +172,10 @@ pub struct JointFrame {
     pub inv_inertia_b: f32,
     /// Copy of [`JointState::angle`], rad.
     pub angle: f32,
+    /// Copy of [`JointData::ratio`].
+    pub ratio: f32,
     /// Unused.
-    pub pad: [u32; 3],
+    pub pad: [u32; 2],
 }
 
 /// A body of a tree of hinges while the tree is solved ([`crate::stages::solve_joints::tree`]).

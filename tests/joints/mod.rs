@@ -8,6 +8,7 @@ mod alive;
 mod crowds;
 mod driven;
 mod energies;
+mod gears;
 mod heavy;
 mod holding;
 mod moving;

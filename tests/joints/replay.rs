@@ -103,6 +103,7 @@ fn mixed(mode: Mode) -> Scene {
             max_force: 6.0,
             max_torque: 1.0,
         },
+        JointKind::Gear { ratio: -0.7 },
     ];
     for (index, kind) in (0_u8..70).zip(kinds.iter().cycle()) {
         let at = 3.0 * f32::from(index) - 100.0;

@@ -22,6 +22,7 @@ const WELD_JOINT: u32 = 5u;
 const MOTOR_JOINT: u32 = 6u;
 const MOUSE_JOINT: u32 = 7u;
 const VELOCITY_JOINT: u32 = 8u;
+const GEAR_JOINT: u32 = 9u;
 
 const JOINT_MARKS: u32 = 6u;
 const DISABLED_OPACITY: f32 = 0.35;
@@ -85,7 +86,7 @@ fn joint_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
                 let wide = min(1.1 * size, 0.2 * length(b - a));
                 return make_mark(vertex, MARK_ZIGZAG, a, b, pen, wide, color);
             }
-            if kind == MOTOR_JOINT || kind == MOUSE_JOINT {
+            if kind == MOTOR_JOINT || kind == MOUSE_JOINT || kind == GEAR_JOINT {
                 return make_mark(vertex, MARK_DASHES, a, b, pen, 0.0, color);
             }
             // For a hinge or a weld this line shows the position error.
@@ -101,6 +102,9 @@ fn joint_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
             if kind == MOTOR_JOINT {
                 return make_mark(vertex, MARK_SQUARE, a, a + vec2<f32>(1.0, 1.0), 0.0, 0.9 * size, sign_color);
             }
+            if kind == GEAR_JOINT {
+                return make_mark(vertex, MARK_RING, a, a, 0.8 * unit, 1.2 * size, sign_color);
+            }
             if kind == MOUSE_JOINT {
                 return make_mark(vertex, MARK_CROSS, a, a, 0.8 * unit, 1.4 * size, sign_color);
             }
@@ -113,7 +117,7 @@ fn joint_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
             if kind == PRISMATIC_JOINT {
                 return make_mark(vertex, MARK_FRAME, b, b + axis, 0.8 * unit, size, sign_color);
             }
-            if kind == WHEEL_JOINT {
+            if kind == WHEEL_JOINT || kind == GEAR_JOINT {
                 return make_mark(vertex, MARK_RING, b, b, 0.8 * unit, 1.2 * size, sign_color);
             }
             return make_mark(vertex, MARK_DISC, b, b, 0.0, 0.55 * size, sign_color);

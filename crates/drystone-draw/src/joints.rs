@@ -22,6 +22,7 @@ const WELD: u32 = 5;
 const MOTOR: u32 = 6;
 const MOUSE: u32 = 7;
 const VELOCITY: u32 = 8;
+const GEAR: u32 = 9;
 
 const DISABLED_OPACITY: f32 = 0.35;
 const ARM_OPACITY: f32 = 0.55;
@@ -76,7 +77,7 @@ pub fn joint_near(
         marks.clear();
         add(&view, joint, poses, false, &mut marks);
         let kind = (joint.flags >> JOINT_TYPE_SHIFT) & 15;
-        let has_sign = matches!(kind, REVOLUTE | PRISMATIC | WHEEL | WELD | MOTOR | VELOCITY);
+        let has_sign = matches!(kind, REVOLUTE | PRISMATIC | WHEEL | WELD | MOTOR | VELOCITY | GEAR);
         for mark in &marks {
             let distance = mark.away(&view, at).max(0.0);
             let hit = JointHit { place, distance, is_on_sign: has_sign && mark.is_sign() && distance <= 0.0 };
@@ -143,7 +144,7 @@ fn add(view: &View, joint: &JointData, poses: &[Pose], with_arms: bool, marks: &
             mark(MarkShape::Line, start, a + axis * (travel.max(0.0) + over), [pen, 0.0], color);
         }
         SPRING => mark(MarkShape::Zigzag, a, b, [pen, (1.1 * size).min(0.2 * (b - a).length())], color),
-        MOTOR | MOUSE => mark(MarkShape::Dashes, a, b, [pen, 0.0], color),
+        MOTOR | MOUSE | GEAR => mark(MarkShape::Dashes, a, b, [pen, 0.0], color),
         // For a hinge or a weld this line shows the position error.
         _ => mark(MarkShape::Line, a, b, [pen * if kind == DISTANCE { 1.4 } else { 1.0 }, 0.0], color),
     }
@@ -151,13 +152,14 @@ fn add(view: &View, joint: &JointData, poses: &[Pose], with_arms: bool, marks: &
         REVOLUTE => mark(MarkShape::Ring, a, b, [0.8 * unit, size], sign),
         WELD => mark(MarkShape::Square, a, a + axis, [0.0, 0.75 * size], sign),
         MOTOR => mark(MarkShape::Square, a, a + Vec2::ONE, [0.0, 0.9 * size], sign),
+        GEAR => mark(MarkShape::Ring, a, a, [0.8 * unit, 1.2 * size], sign),
         MOUSE => mark(MarkShape::Cross, a, a, [0.8 * unit, 1.4 * size], sign),
         _ => mark(MarkShape::Disc, a, a, [0.0, 0.55 * size], sign),
     }
     match kind {
         REVOLUTE | WELD => mark(MarkShape::Disc, b, b, [0.0, 0.35 * size], sign),
         PRISMATIC => mark(MarkShape::Frame, b, b + axis, [0.8 * unit, size], sign),
-        WHEEL => mark(MarkShape::Ring, b, b, [0.8 * unit, 1.2 * size], sign),
+        WHEEL | GEAR => mark(MarkShape::Ring, b, b, [0.8 * unit, 1.2 * size], sign),
         _ => mark(MarkShape::Disc, b, b, [0.0, 0.55 * size], sign),
     }
     if has(WORLD_A) && kind != MOUSE {

@@ -137,6 +137,7 @@ scenes! {
     naphy_bridge: "naphy_bridge";
     springs: "springs";
     motors: "motors";
+    gears: "gears";
     static_and_kinetic: "static_and_kinetic";
     conveyor: "conveyor";
     bouncing_ball: "bouncing_ball";

@@ -275,6 +275,7 @@ fn all_kinds() -> Scene {
         JointKind::Velocity { axis: Some(axis), velocity, angular_velocity: 0.0, max_force: 80.0, max_torque: 0.0 },
         1,
     ));
+    scene.join(Joint::new(JointKind::Gear { ratio: -2.5 }, 1, 2).soft(8.0, 0.5));
     scene
 }
 
@@ -697,6 +698,15 @@ fn models_that_a_file_cannot_express_are_checked_too() {
         ),
         (Joint::new(mouse.clone(), 0, 1), "joints[0].a: is given to a mouse joint"),
         (Joint::to_world(mouse, 1).anchors([1.0, 0.0], [0.0, 0.0]), "joints[0].anchor_a: is given to a mouse joint"),
+        (
+            Joint::to_world(JointKind::Gear { ratio: 1.0 }, 0),
+            "joints[0].a: is not given to a gear; expected two bodies",
+        ),
+        (
+            Joint::new(JointKind::Gear { ratio: -1001.0 }, 0, 1),
+            "joints[0].ratio: is -1001; expected a ratio from 0.001 to 1000, or",
+        ),
+        (Joint::new(JointKind::Gear { ratio: f32::NAN }, 0, 1), "joints[0].ratio: is NaN; expected a ratio from"),
         (Joint::to_world(JointKind::weld(), 2), "joints[0].b: is 2, and there is no such body; expected an index from"),
     ] {
         scene.joints = vec![joint];
@@ -1220,6 +1230,9 @@ fn any_joint_kind() -> impl Strategy<Value = JointKind> {
                 max_torque
             })
             .boxed(),
+        (number(1e-3, 1e3), any::<bool>())
+            .prop_map(|(ratio, meets)| JointKind::Gear { ratio: if meets { -ratio } else { ratio } })
+            .boxed(),
     ]
 }
 
@@ -1268,6 +1281,9 @@ fn any_joint() -> impl Strategy<Value = Joint> {
             }
             if matches!(joint.kind, JointKind::Mouse { .. }) {
                 (joint.a, joint.anchor_a) = (None, Vec2::ZERO);
+            }
+            if matches!(joint.kind, JointKind::Gear { .. }) {
+                joint.a = joint.a.or(Some(1));
             }
             joint
         })

@@ -71,7 +71,7 @@ impl LaidJoint {
     /// Reads the joint from the poses of its bodies, its state, and the impulses of its rows.
     fn read(&self, poses: [Pose; 2], state: &JointState, impulses: &[[f32; 2]]) -> JointReading {
         let joint = JointData { body_a: 0, body_b: 1, ..self.joint };
-        let frame = frame_of(&joint, &self.bodies, &poses, state.angle);
+        let frame = frame_of(&joint, &self.bodies, &poses, state);
         let rest = BodyState::default();
         let stance = Stance::new(&frame, &rest, &rest);
         let (impulse, spin) = total(&self.rows, impulses, &stance);
@@ -191,6 +191,7 @@ pub(crate) fn kind_words(joint: &Joint) -> &'static str {
         JointKind::Weld { .. } => "weld",
         JointKind::Motor { .. } => "motor",
         JointKind::Velocity { .. } => "drive",
+        JointKind::Gear { .. } => "gear",
         JointKind::Mouse { .. } => "pull",
     }
 }

@@ -313,6 +313,7 @@ struct StanceLanes<S: Simd> {
     angle: f32x8<S>,
     turn_a: Vec2x8<S>,
     turn_b: Vec2x8<S>,
+    ratio: f32x8<S>,
 }
 
 impl<S: Simd> StanceLanes<S> {
@@ -331,6 +332,7 @@ impl<S: Simd> StanceLanes<S> {
             angle: block.angle.on(simd),
             turn_a,
             turn_b,
+            ratio: block.ratio.on(simd),
         }
     }
 
@@ -348,7 +350,16 @@ impl<S: Simd> StanceLanes<S> {
     #[inline(always)]
     fn position(&self, geometry: u32, direction: Vec2x8<S>) -> f32x8<S> {
         match geometry {
-            ROW_ANGLE => self.angle + angle_of(inv_rotate(self.turn_a, self.turn_b)),
+            ROW_ANGLE => {
+                let angle = self.angle + angle_of(inv_rotate(self.turn_a, self.turn_b));
+                let is_gear = !self.ratio.simd_eq(1.0);
+                // Hardly any joint is one.
+                if !is_gear.any_true() {
+                    return angle;
+                }
+                let geared = self.angle + (angle_of(self.turn_b) - self.ratio * angle_of(self.turn_a));
+                is_gear.select(geared, angle)
+            }
             ROW_ALONG => self.between.length(),
             _ => self.between.dot(direction),
         }
@@ -400,7 +411,7 @@ impl<S: Simd> MotionLanes<S> {
     #[inline(always)]
     fn apply(&mut self, simd: S, block: &JointBlock, stance: &StanceLanes<S>, impulse: Vec2x8<S>, spin: f32x8<S>) {
         self.v_a -= impulse * block.inv_mass_a.on(simd);
-        self.w_a -= block.inv_inertia_a.on(simd) * (cross(stance.arm_a, impulse) + spin);
+        self.w_a -= block.inv_inertia_a.on(simd) * (cross(stance.arm_a, impulse) + stance.ratio * spin);
         self.v_b += impulse * block.inv_mass_b.on(simd);
         self.w_b += block.inv_inertia_b.on(simd) * (cross(stance.arm_b, impulse) + spin);
     }
@@ -421,7 +432,7 @@ fn inverse_mass<S: Simd>(
 ) -> f32x8<S> {
     let (i_a, i_b) = (block.inv_inertia_a.on(simd), block.inv_inertia_b.on(simd));
     if geometry == ROW_ANGLE {
-        return i_a + i_b;
+        return i_a * (stance.ratio * stance.ratio) + i_b;
     }
     let (arm_a, arm_b) = (cross(stance.arm_a, direction), cross(stance.arm_b, direction));
     block.inv_mass_a.on(simd) + block.inv_mass_b.on(simd) + i_a * arm_a * arm_a + i_b * arm_b * arm_b
@@ -486,7 +497,7 @@ fn solve_row<S: Simd>(
     let mass = inverse(simd, k);
     let (sign, goal) = (side(rule), rule.goal.on(simd));
     let velocity = if geometry == ROW_ANGLE {
-        (motion.w_b - motion.w_a) * sign
+        (motion.w_b - stance.ratio * motion.w_a) * sign
     } else {
         motion.velocity(stance).dot(direction) * sign
     };
@@ -610,7 +621,7 @@ fn add_up<S: Simd>(
     let zero = f32x8::splat(simd, 0.0);
     let (impulse, spin) = (impulse * f32x8::splat(simd, share), spin * share);
     let (push_a, push_b) = (impulse * block.inv_mass_a.on(simd), impulse * block.inv_mass_b.on(simd));
-    let turn_a = block.inv_inertia_a.on(simd) * (cross(stance.arm_a, impulse) + spin);
+    let turn_a = block.inv_inertia_a.on(simd) * (cross(stance.arm_a, impulse) + stance.ratio * spin);
     let turn_b = block.inv_inertia_b.on(simd) * (cross(stance.arm_b, impulse) + spin);
     let moves = Moves::of(simd, block);
     accumulators.eight(block.body_a).update(

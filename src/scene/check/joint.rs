@@ -24,6 +24,9 @@ const FORCE: Range = Range::new("a force", -MAX_VALUE, MAX_VALUE, "N, or a torqu
 const BREAK_FORCE: Range = Range::above("a force", 0.0, MAX_VALUE, "N");
 const BREAK_TORQUE: Range = Range::above("a torque", 0.0, MAX_VALUE, "N·m");
 
+/// Smallest and largest size of the ratio of a gear.
+pub(crate) const GEAR_RATIO: [f32; 2] = [1e-3, 1e3];
+
 pub(crate) type JointCheck = Result<(), SceneError>;
 
 /// The bodies that joints may connect: those of a scene or of a running world.
@@ -99,18 +102,10 @@ pub(crate) fn check<B: JointBodies + ?Sized>(joint: &Joint, bodies: &B, at: Argu
             check_spring(*spring, ANGLE, at)
         }
         JointKind::Prismatic { axis, reference_angle, limits, motor, spring } => {
-            check_direction(*axis, format_args!("{at}.axis"))?;
             given(*reference_angle, ANGLE, format_args!("{at}.reference_angle"))?;
-            check_limits(*limits, TRAVEL, at)?;
-            check_motor(*motor, at)?;
-            check_spring(*spring, TRAVEL, at)
+            check_rail(*axis, *limits, *motor, *spring, at)
         }
-        JointKind::Wheel { axis, limits, motor, spring } => {
-            check_direction(*axis, format_args!("{at}.axis"))?;
-            check_limits(*limits, TRAVEL, at)?;
-            check_motor(*motor, at)?;
-            check_spring(*spring, TRAVEL, at)
-        }
+        JointKind::Wheel { axis, limits, motor, spring } => check_rail(*axis, *limits, *motor, *spring, at),
         JointKind::Weld { reference_angle, angular_hertz, angular_damping_ratio } => {
             given(*reference_angle, ANGLE, format_args!("{at}.reference_angle"))?;
             given(*angular_hertz, HERTZ, format_args!("{at}.angular_hertz"))?;
@@ -129,6 +124,7 @@ pub(crate) fn check<B: JointBodies + ?Sized>(joint: &Joint, bodies: &B, at: Argu
             MAX_TORQUE.check(*max_torque, format_args!("{at}.max_torque"))?;
             check_no_softness(joint, "a velocity joint", "a largest force and a largest torque", at)
         }
+        JointKind::Gear { ratio } => check_gear(joint, *ratio, at),
         JointKind::Mouse { target, max_force } => {
             POSITION.check_pair(*target, format_args!("{at}.target"))?;
             MAX_FORCE.check(*max_force, format_args!("{at}.max_force"))?;
@@ -179,6 +175,19 @@ fn check_spring_range(joint: &Joint, at: Arguments<'_>) -> JointCheck {
     }
     let expected = "a spring, a distance joint with hertz, or a spring on a hinge, slider or wheel";
     Err(SceneError::new(format!("{at}.spring_range"), "is given to a joint without a spring", expected))
+}
+
+/// Checks that a gear joins two bodies in a ratio that turns both.
+fn check_gear(joint: &Joint, ratio: f32, at: Arguments<'_>) -> JointCheck {
+    if joint.a.is_none() {
+        return Err(SceneError::new(format!("{at}.a"), "is not given to a gear", "two bodies"));
+    }
+    let [least, most] = GEAR_RATIO;
+    if ratio.abs() >= least && ratio.abs() <= most {
+        return Ok(());
+    }
+    let expected = format!("a ratio from {least} to {most}, or from -{most} to -{least}");
+    Err(SceneError::new(format!("{at}.ratio"), format!("is {}", show(ratio)), expected))
 }
 
 /// Checks that a mouse joint is given one body alone.
@@ -238,6 +247,20 @@ pub(crate) fn check_motor(motor: Option<Motor>, at: Arguments<'_>) -> JointCheck
     let Some(Motor { speed, max }) = motor else { return Ok(()) };
     FINITE.check(speed, format_args!("{at}.motor.speed"))?;
     NOT_NEGATIVE.check(max, format_args!("{at}.motor.max"))
+}
+
+/// Checks the axis of a slider or wheel, and what limits and drives it.
+fn check_rail(
+    axis: Vec2,
+    limits: Option<[f32; 2]>,
+    motor: Option<Motor>,
+    spring: Option<Spring>,
+    at: Arguments<'_>,
+) -> JointCheck {
+    check_direction(axis, format_args!("{at}.axis"))?;
+    check_limits(limits, TRAVEL, at)?;
+    check_motor(motor, at)?;
+    check_spring(spring, TRAVEL, at)
 }
 
 fn check_spring(spring: Option<Spring>, target_range: Range, at: Arguments<'_>) -> JointCheck {

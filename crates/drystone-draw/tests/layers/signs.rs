@@ -26,6 +26,7 @@ fn all_joints() -> Scene {
         },
         JointKind::Mouse { target: Vec2::new(14.5, 2.5), max_force: 100.0 },
         JointKind::velocity([1.0, 0.0], 0.0, 100.0, 100.0),
+        JointKind::Gear { ratio: -2.0 },
     ];
     for (index, kind) in kinds.into_iter().enumerate() {
         let x = 2.0 * index as f32;

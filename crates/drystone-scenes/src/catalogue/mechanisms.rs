@@ -316,6 +316,84 @@ fn motors(values: &Values) -> Scene {
     scene
 }
 
+pub(super) const GEARS: Entry = Entry {
+    name: "gears",
+    topic: Topic::Joints,
+    summary: "a motor drives four gear wheels and, by a belt, a paddle that stirs balls",
+    source: "Ours; Box2D 2.4 has gear joints, from version 3 on it has none. Wheels do not touch: joints keep their turns \
+             in the ratio of their teeth.",
+    parameters: &[
+        Parameter::real("speed", 6.0, -40.0, 40.0, "speed of the first wheel, rad/s"),
+        Parameter::real("torque", 200.0, 0.0, 10_000.0, "maximum torque of the motor, N·m"),
+        Parameter::whole("balls", 60, 0, 200, "balls in the trough"),
+        GRAVITY,
+    ],
+    steps: 600,
+    count: |values| 6 + values.count("balls"),
+    construct: gears,
+};
+
+/// Teeth by the radius of a wheel, 1/m.
+const TEETH: f32 = 20.0;
+
+/// Returns a gear wheel of `teeth` at a place, with a tooth or a gap to its left and right.
+fn gear_wheel(teeth: u64, at: Vec2, gap: bool) -> Body {
+    let radius = real(teeth) / TEETH;
+    let pitch = std::f32::consts::TAU / real(teeth);
+    let wheel = Body::dynamic(at.x, at.y).angle(if gap { 0.5 * pitch } else { 0.0 });
+    (0..teeth).map(|tooth| rotation(pitch * real(tooth))).fold(
+        wheel.shape(Shape::circle(radius - 0.1)),
+        |wheel, turn| {
+            let corner = |x: f32, y: f32| rotate(turn, Vec2::new(radius + x, y));
+            wheel.shape(Shape::polygon([
+                corner(-0.14, -0.09),
+                corner(0.08, -0.04),
+                corner(0.08, 0.04),
+                corner(-0.14, 0.09),
+            ]))
+        },
+    )
+}
+
+fn gears(values: &Values) -> Scene {
+    let mut scene = tutorial_scene(values);
+    // A trough: the paddle stirs what is in it.
+    let trough = Body::fixed(0.0, 0.0).shape(Shape::half_box(80.0, 0.5).offset(0.0, -0.5));
+    let wall = |x: f32| Shape::half_box(0.1, 1.6).offset(x, 1.6);
+    scene.add(trough.shape(wall(3.5)).shape(wall(6.7)));
+    let motor = Some(Motor { speed: values.real("speed"), max: values.real("torque") });
+    let axle = |motor| JointKind::Revolute { reference_angle: None, limits: None, motor, spring: None };
+    let (mut x, mut last): (f32, Option<(u64, usize)>) = (-3.5, None);
+    for (index, teeth) in [10, 20, 14, 28_u64].into_iter().enumerate() {
+        if let Some((before, _)) = last {
+            x += real(before + teeth) / TEETH;
+        }
+        let at = Vec2::new(x, 4.0);
+        let wheel = scene.add(gear_wheel(teeth, at, index % 2 == 1).id(format!("wheel {}", index + 1)));
+        scene.join(Joint::to_world(axle(motor.filter(|_| index == 0)), wheel).anchors(at, [0.0, 0.0]));
+        if let Some((before, other)) = last {
+            scene.join(Joint::new(JointKind::Gear { ratio: -real(before) / real(teeth) }, other, wheel));
+        }
+        last = Some((teeth, wheel));
+    }
+    let at = Vec2::new(5.1, 1.4);
+    let paddle = Body::dynamic(at.x, at.y).id("paddle").shape(Shape::half_box(1.2, 0.08));
+    let paddle = scene.add(paddle.shape(Shape::half_box(0.08, 1.2)));
+    scene.join(Joint::to_world(axle(None), paddle).anchors(at, [0.0, 0.0]));
+    if let Some((_, wheel)) = last {
+        // The belt gives, so that a ball that is caught does not stop the wheels at once.
+        scene.join(Joint::new(JointKind::Gear { ratio: 1.0 }, wheel, paddle).id("belt").soft(6.0, 0.5));
+    }
+    for index in 0..values.count("balls") {
+        let (column, row) = (real(index % 8), real(index / 8));
+        let ball = Shape::circle(0.15).friction(0.3);
+        scene.add(Body::dynamic(3.9 + 0.34 * column + 0.02 * row.rem_euclid(2.0), 2.9 + 0.34 * row).shape(ball));
+    }
+    // View: the balls begin above the trough.
+    show(&mut scene, [-4.5, -0.5], [8.0, 6.0]);
+    scene
+}
+
 pub(super) const STATIC_AND_KINETIC: Entry = Entry {
     name: "static_and_kinetic",
     topic: Topic::Friction,

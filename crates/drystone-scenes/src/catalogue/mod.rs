@@ -40,7 +40,7 @@ pub const MAX_BODIES: u64 = 20_000_000;
 pub const THUMBNAIL_BODIES: u64 = 300;
 
 /// All scenes, in the order of lists shown to the user.
-static ENTRIES: [Entry; 43] = [
+static ENTRIES: [Entry; 44] = [
     box2d::LARGE_PYRAMID,
     box2d::MANY_PYRAMIDS,
     box2d::JOINT_GRID,
@@ -53,6 +53,7 @@ static ENTRIES: [Entry; 43] = [
     box2d::RAIN,
     heaps::MIXED_SIZES,
     heaps::LOADED_PLATE,
+    mechanisms::GEARS,
     solver2d::VERTICAL_STACK,
     solver2d::CARD_HOUSE,
     solver2d::ARCH,

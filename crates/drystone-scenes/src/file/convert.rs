@@ -352,6 +352,7 @@ fn kind(record: &JointRecord) -> JointKind {
             max_force: record.max_force.unwrap_or(MAX_VALUE),
             max_torque: record.max_torque.unwrap_or(MAX_VALUE),
         },
+        JointType::Gear => JointKind::Gear { ratio: record.ratio.unwrap_or(1.0) },
     }
 }
 

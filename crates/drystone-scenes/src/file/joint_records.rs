@@ -21,10 +21,11 @@ pub enum JointType {
     Motor,
     Mouse,
     Velocity,
+    Gear,
 }
 
 impl Word for JointType {
-    const EXPECTED: &'static str = "distance, spring, revolute, prismatic, weld, wheel, motor, mouse or velocity";
+    const EXPECTED: &'static str = "distance, spring, revolute, prismatic, weld, wheel, motor, mouse, velocity or gear";
     const WORDS: &'static [(&'static str, Self)] = &[
         ("distance", Self::Distance),
         ("spring", Self::Spring),
@@ -35,6 +36,7 @@ impl Word for JointType {
         ("motor", Self::Motor),
         ("mouse", Self::Mouse),
         ("velocity", Self::Velocity),
+        ("gear", Self::Gear),
     ];
 }
 
@@ -50,6 +52,7 @@ impl JointType {
             JointKind::Motor { .. } => Self::Motor,
             JointKind::Mouse { .. } => Self::Mouse,
             JointKind::Velocity { .. } => Self::Velocity,
+            JointKind::Gear { .. } => Self::Gear,
         }
     }
 }
@@ -78,6 +81,7 @@ pub fn own_keys(kind: JointType) -> (&'static [&'static str], &'static [&'static
         }
         JointType::Mouse => (&["target"], &["max_force", "hertz", "damping_ratio"]),
         JointType::Velocity => (&[], &["axis", "velocity", "angular_velocity", "max_force", "max_torque"]),
+        JointType::Gear => (&["ratio"], &["hertz", "damping_ratio"]),
     }
 }
 
@@ -89,7 +93,8 @@ pub struct JointRecord {
     /// distance: a rod, or with limits and motor a rope, piston or winch; spring: Hooke's law; revolute: a hinge;
     /// prismatic: a slider with fixed angle; wheel: a slider that can rotate; weld: fixes position and angle; motor:
     /// drives `b` to a position and an angle relative to `a` with limited force; mouse: pulls `b` towards a point in
-    /// the world; velocity: drives `b` at a velocity relative to `a` with limited force, or is its friction.
+    /// the world; velocity: drives `b` at a velocity relative to `a` with limited force, or is its friction; gear:
+    /// keeps the turns of `a` and `b` in a ratio.
     #[serde(rename = "type")]
     pub kind: Named<JointType>,
     /// Name in reports; unique among the joints of the scene.
@@ -212,6 +217,10 @@ pub struct JointRecord {
     #[serde(default, deserialize_with = "given")]
     #[schemars(schema_with = "schema::position")]
     pub target: Option<Pair>,
+    /// gear: turns of `b` for a turn of `a`, 0.001 to 1000, or negative, as of wheels whose teeth meet.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(with = "f32", range(min = -1000, max = 1000))]
+    pub ratio: Option<f32>,
 }
 
 fn yes() -> bool {
@@ -226,7 +235,7 @@ impl Element for JointRecord {
 
 impl JointRecord {
     /// Returns the keys that only some types have, in the order above, and true for those that are given.
-    pub fn given_keys(&self) -> [(&'static str, bool); 22] {
+    pub fn given_keys(&self) -> [(&'static str, bool); 23] {
         [
             ("hertz", self.hertz.is_some()),
             ("damping_ratio", self.damping_ratio.is_some()),
@@ -249,6 +258,7 @@ impl JointRecord {
             ("max_force", self.max_force.is_some()),
             ("max_torque", self.max_torque.is_some()),
             ("target", self.target.is_some()),
+            ("ratio", self.ratio.is_some()),
             // Common to all types but mouse, which has no first body.
             ("a", self.a.is_some()),
         ]

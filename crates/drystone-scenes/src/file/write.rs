@@ -448,6 +448,7 @@ impl<S: SerializeStruct> ObjectKeys<S> {
                 self.number("max_force", *max_force, MAX_VALUE)?;
                 self.number("max_torque", *max_torque, MAX_VALUE)
             }
+            JointKind::Gear { ratio } => self.0.serialize_field("ratio", ratio),
             JointKind::Mouse { target, max_force } => {
                 self.0.serialize_field("target", &Pair(*target))?;
                 self.number("max_force", *max_force, MAX_VALUE)

@@ -336,6 +336,7 @@ impl Now<'_> {
                     *velocity = axis.map_or(Vec2::new(now.goal, now.goal_y), |axis| axis * now.goal);
                 }
             }
+            JointKind::Gear { .. } => {}
             JointKind::Mouse { target, .. } => {
                 if goal.anchor_a != laid.anchor_a {
                     *target = goal.anchor_a.into();

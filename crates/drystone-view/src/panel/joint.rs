@@ -19,6 +19,8 @@ const OFFSET: NumberField = kind(-1e5..=1e5, 0.02, " m");
 const STIFFNESS: NumberField = kind(0.0..=1e9, 0.5, " N/m");
 const DAMPER: NumberField = kind(0.0..=1e9, 0.05, " N·s/m");
 const HERTZ: NumberField = kind(0.01..=240.0, 0.02, " Hz");
+const GEAR_RATIO: NumberField = kind(-1e3..=1e3, 0.01, "");
+const MIN_GEAR_RATIO: f32 = 1e-3;
 const RATIO: NumberField = kind(0.0..=100.0, 0.01, "");
 const FORCE: NumberField = kind(0.0..=1e9, 0.5, " N");
 const SIGNED_FORCE: NumberField = kind(-1e15..=1e15, 0.5, " N");
@@ -221,6 +223,11 @@ impl Fields<'_> {
                 self.number_of("spin", "spin", "of B against A", angular_velocity, TURNING);
                 self.number_of("largest force", "force", "largest", max_force, FORCE);
                 self.number_of("largest torque", "torque", "largest", max_torque, TORQUE);
+            }
+            JointKind::Gear { ratio } => {
+                let hint = "turns of B for a turn of A; negative for wheels whose teeth meet";
+                self.number("ratio", hint, ratio, GEAR_RATIO);
+                *ratio = ratio.abs().max(MIN_GEAR_RATIO).copysign(*ratio);
             }
             JointKind::Mouse { max_force, .. } => {
                 self.number_of("largest force", "force", "largest", max_force, FORCE);

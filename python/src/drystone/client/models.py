@@ -1129,6 +1129,8 @@ class SceneJoint(TypedDict):
     """motor, velocity: maximum torque, N·m. Left out: 1e15, practically unlimited."""
     motor: NotRequired[SceneMotor]
     """distance, prismatic: linear motor; revolute, wheel: rotary motor."""
+    ratio: NotRequired[float]
+    """gear: turns of `b` for a turn of `a`, 0.001 to 1000, or negative, as of wheels whose teeth meet."""
     reference_angle: NotRequired[float]
     """revolute, prismatic, weld: angle of `b` relative to `a` that counts as 0, rad. Left out: the initial
     angle."""
@@ -1144,12 +1146,12 @@ class SceneJoint(TypedDict):
     """spring: stiffness, N/m."""
     target: NotRequired[Sequence[float]]
     """mouse: target position of `b`'s anchor in the world, m."""
-    type: Literal["distance", "spring", "revolute", "prismatic", "weld", "wheel", "motor", "mouse", "velocity"]
+    type: Literal["distance", "spring", "revolute", "prismatic", "weld", "wheel", "motor", "mouse", "velocity", "gear"]
     """distance: a rod, or with limits and motor a rope, piston or winch; spring: Hooke's law; revolute: a
     hinge; prismatic: a slider with fixed angle; wheel: a slider that can rotate; weld: fixes position and
     angle; motor: drives `b` to a position and an angle relative to `a` with limited force; mouse: pulls `b`
     towards a point in the world; velocity: drives `b` at a velocity relative to `a` with limited force, or is
-    its friction."""
+    its friction; gear: keeps the turns of `a` and `b` in a ratio."""
     velocity: NotRequired[Sequence[float]]
     """velocity: target velocity of `b`'s anchor relative to `a`, in the frame of `a`, m/s. Left out: `[0,
     0]`."""

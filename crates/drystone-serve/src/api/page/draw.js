@@ -193,8 +193,9 @@ function collect_joints(at, w, h, ratio, s) {
       line(on(Math.min(t, 0) - over), on(Math.max(t, 0) + over), pen, color);
       if (joint.type === 'wheel') ring(b, 1.4 * size); else square(b, 1.2 * size);
     } else {
-      line(a, b, pen, color, joint.type === 'motor' ? DASHES : CAPSULE, 0, 8 * ratio);
-      if (joint.type === 'revolute') { ring(a, 1.2 * size); disc(b, 0.4 * size); } else put(BOX, ...a, 1, 0, 0.8 * size, 0.8 * size, 0, 0, color, color, 0);
+      line(a, b, pen, color, joint.type === 'motor' || joint.type === 'gear' ? DASHES : CAPSULE, 0, 8 * ratio);
+      if (joint.type === 'gear') { ring(a, 1.4 * size); ring(b, 1.4 * size); }
+      else if (joint.type === 'revolute') { ring(a, 1.2 * size); disc(b, 0.4 * size); } else put(BOX, ...a, 1, 0, 0.8 * size, 0.8 * size, 0, 0, color, color, 0);
     }
   }
 }

@@ -6,7 +6,7 @@ let selected_joint = null;
 const PIN = 7, PIN_TOUCH = 12, PIN_SHARE = 3;
 /** Maximum number of joints in the list of a body. */
 const MAX_LISTED = 30;
-const KINDS = { distance: 'rod', spring: 'spring', revolute: 'hinge', prismatic: 'slider', wheel: 'wheel', weld: 'weld', motor: 'motor joint', velocity: 'drive' };
+const KINDS = { distance: 'rod', spring: 'spring', revolute: 'hinge', prismatic: 'slider', wheel: 'wheel', weld: 'weld', motor: 'motor joint', velocity: 'drive', gear: 'gear' };
 /** Returns the name of a body or a joint: its index. The generation in an id only tells it from removed ones. */
 const short_id = id => id.split('.')[0];
 const body_name = id => id === null ? 'the world' : `body ${short_id(id)}`;
@@ -55,7 +55,7 @@ function fields_of(type) {
   const own = {
     spring: [['stiffness', 'Stiffness, N/m', 0, ''], ['damping', 'Damping, N·s/m', 0, '0'], ['rest_length', 'Rest length, m', 0, '']],
     distance: [['length', 'Length, m', 0, ''], ...limits, ...drive, ...stiff], revolute: [...limits, ...drive, ...spring, ...stiff],
-    prismatic: [...limits, ...drive, ...spring, ...stiff], wheel: [...limits, ...drive, ...spring, ...stiff], weld: stiff,
+    prismatic: [...limits, ...drive, ...spring, ...stiff], wheel: [...limits, ...drive, ...spring, ...stiff], weld: stiff, gear: [['ratio', 'Turns of the second body for one of the first', undefined, ''], ...stiff],
     motor: [['linear_offset.0', 'Offset x, m', undefined, '0'], ['linear_offset.1', 'Offset y, m', undefined, '0'], ['angular_offset', 'Angle, rad', undefined, '0'], ['max_force', 'Largest force, N', 0, 'any'], ['max_torque', 'Largest torque, N·m', 0, 'any']],
   }[type] || [];
   return [...own, ...(type === 'spring' ? breaks.slice(0, 1) : breaks)];
