@@ -173,6 +173,7 @@ pub enum JointKind {
     /// Gear: keeps the turns of A and B in a ratio. It acts on angles alone: each body needs an axle of its own, as a
     /// rule a hinge to the world, which carries the torque that one body takes and the other does not get.
     /// [`Joint::hertz`] makes it a belt that gives. Switched off and on it is a clutch, which engages at any angle.
+    /// A wheel may turn by less than half a turn in a step, 188 rad/s at the default step; only discs turn faster.
     Gear {
         /// Turns of B for a turn of A, from 0.001 to 1000, or negative: wheels whose teeth meet turn against each
         /// other, by minus the radius of A over that of B. A belt, or a wheel inside a ring, has a positive ratio.

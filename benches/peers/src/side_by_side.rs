@@ -547,7 +547,8 @@ const PLAIN: [Case; 18] = [
         steps: 600,
         measure: top,
         bound: 4e-3,
-        why: "below a slop; 17 stones that creep by friction",
+        why: "ours begins with the loads of its 17 stones and stays; Box2D's gives way by 0.3 m before it carries",
+        known: true,
         ..STILL
     },
     Case {

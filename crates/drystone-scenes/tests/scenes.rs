@@ -700,7 +700,7 @@ fn models_that_a_file_cannot_express_are_checked_too() {
         (Joint::to_world(mouse, 1).anchors([1.0, 0.0], [0.0, 0.0]), "joints[0].anchor_a: is given to a mouse joint"),
         (
             Joint::to_world(JointKind::Gear { ratio: 1.0 }, 0),
-            "joints[0].a: is not given to a gear; expected two bodies",
+            "joints[0]: has no `a`; expected two bodies in a gear joint",
         ),
         (
             Joint::new(JointKind::Gear { ratio: -1001.0 }, 0, 1),
@@ -1282,9 +1282,6 @@ fn any_joint() -> impl Strategy<Value = Joint> {
             if matches!(joint.kind, JointKind::Mouse { .. }) {
                 (joint.a, joint.anchor_a) = (None, Vec2::ZERO);
             }
-            if matches!(joint.kind, JointKind::Gear { .. }) {
-                joint.a = joint.a.or(Some(1));
-            }
             joint
         })
 }
@@ -1370,6 +1367,9 @@ fn any_scene() -> impl Strategy<Value = Scene> {
         for (index, joint) in joints.iter_mut().enumerate() {
             joint.id = joint.id.take().map(|id| format!("{index} {id}").chars().take(60).collect());
             joint.a = joint.a.filter(|&a| a < bodies.len());
+            if joint.a.is_none() && matches!(joint.kind, JointKind::Gear { .. }) {
+                joint.kind = JointKind::hinge();
+            }
         }
         let scene = materials::scene_of(materials);
         materials::spread(&mut bodies, &scene.materials);

@@ -180,7 +180,7 @@ fn check_spring_range(joint: &Joint, at: Arguments<'_>) -> JointCheck {
 /// Checks that a gear joins two bodies in a ratio that turns both.
 fn check_gear(joint: &Joint, ratio: f32, at: Arguments<'_>) -> JointCheck {
     if joint.a.is_none() {
-        return Err(SceneError::new(format!("{at}.a"), "is not given to a gear", "two bodies"));
+        return Err(SceneError::new(at.to_string(), "has no `a`", "two bodies in a gear joint"));
     }
     let [least, most] = GEAR_RATIO;
     if ratio.abs() >= least && ratio.abs() <= most {

@@ -3,7 +3,7 @@
 use glam::Vec2;
 
 use super::seeds::GRAVITY;
-use super::{Entry, Parameter, Topic, Values, real, show};
+use super::{Entry, Parameter, Topic, Values, box2d_scene, real, show};
 use drystone::low_level::math::{rotate, rotation};
 use drystone::{Body, Filter, Joint, JointKind, Mode, Motor, Scene, Shape, Spring};
 
@@ -326,7 +326,6 @@ pub(super) const GEARS: Entry = Entry {
         Parameter::real("speed", 6.0, -40.0, 40.0, "speed of the first wheel, rad/s"),
         Parameter::real("torque", 200.0, 0.0, 10_000.0, "maximum torque of the motor, N·m"),
         Parameter::whole("balls", 60, 0, 200, "balls in the trough"),
-        GRAVITY,
     ],
     steps: 600,
     count: |values| 6 + values.count("balls"),
@@ -356,7 +355,7 @@ fn gear_wheel(teeth: u64, at: Vec2, gap: bool) -> Body {
 }
 
 fn gears(values: &Values) -> Scene {
-    let mut scene = tutorial_scene(values);
+    let mut scene = box2d_scene();
     // A trough: the paddle stirs what is in it.
     let trough = Body::fixed(0.0, 0.0).shape(Shape::half_box(80.0, 0.5).offset(0.0, -0.5));
     let wall = |x: f32| Shape::half_box(0.1, 1.6).offset(x, 1.6);
