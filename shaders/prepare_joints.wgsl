@@ -66,7 +66,7 @@ fn prepare_joints(
     }
     let axis = rotate(pose_a.rotation, joint.axis);
     let turned = angle_of(inv_mul_rotation(pose_a.rotation, pose_b.rotation));
-    let is_gear = joint.ratio != 1.0;
+    let is_gear = ((joint.flags >> JOINT_TYPE_SHIFT) & 15u) == JOINT_GEAR;
     var turns = vec2<f32>(0.0);
     if is_gear {
         turns = vec2<f32>(angle_of(pose_a.rotation), angle_of(pose_b.rotation));
@@ -79,9 +79,6 @@ fn prepare_joints(
         joint.reference_angle = turned;
         joints[index].flags = joint.flags;
         joints[index].reference_angle = turned;
-        if is_gear {
-            joint_states[index].turns = turns;
-        }
         for (var row = first; row < end; row += 1u) {
             if (joint_rows[row].kind & ROW_MEASURE) != 0u {
                 joint_rows[row].kind &= ~ROW_MEASURE;
@@ -94,7 +91,7 @@ fn prepare_joints(
     if is_gear {
         var by = turns - joint_states[index].turns;
         by -= vec2<f32>(full_turn(by.x), full_turn(by.y));
-        angle = last + (by.y - joint.ratio * by.x);
+        angle = select(last + (by.y - joint.ratio * by.x), 0.0, (joint_states[index].status & DISENGAGED) != 0u);
     } else {
         angle += full_turn(last - angle);
     }
@@ -104,6 +101,7 @@ fn prepare_joints(
         joint_states[index].angle = angle;
         if is_gear {
             joint_states[index].turns = turns;
+            joint_states[index].status &= ~DISENGAGED;
         }
     }
 
@@ -159,8 +157,7 @@ fn prepare_joints(
         }
         flags &= ~ROW_COUNT_MASK;
         if is_gear {
-            // Gears that are engaged again go on from where they are.
-            joint_states[index].angle = 0.0;
+            joint_states[index].status |= DISENGAGED;
         }
     } else if swings {
         inv_inertia_a = stiffened(inv_inertia_a, -dot(r_a, tension));

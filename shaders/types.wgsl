@@ -137,9 +137,11 @@ const JOINT_VACANT: u32 = 128u;
 const JOINT_APART: u32 = 256u;
 const JOINT_FRESH: u32 = 512u;
 const JOINT_TYPE_SHIFT: u32 = 12u;
+const JOINT_GEAR: u32 = 9u;
 
 const BROKEN: u32 = 1u;
 const BREAK_TOLD: u32 = 2u;
+const DISENGAGED: u32 = 4u;
 
 const ROW_ALONG: u32 = 0u;
 const ROW_AXIS: u32 = 1u;

@@ -200,7 +200,8 @@ fn in_a_room(pieces: &[Piece], ties: &[Tie], walls: u8) -> Scene {
         && pieces.len() > 1
     {
         // Not in weightless scenes: the axles of gears take angular momentum.
-        let gear = Joint::new(JointKind::Gear { ratio: 4.0 * tie.numbers[0] - 2.001 }, 0, 1).collide();
+        let ratio = if tie.below { 0.1 } else { -0.1 } * (1.0 + 20.0 * tie.numbers[0]);
+        let gear = Joint::new(JointKind::Gear { ratio }, 0, 1).collide();
         scene.join(if tie.soft { gear.soft(1.0 + 5.0 * tie.numbers[1], tie.numbers[2]) } else { gear });
     }
     scene

@@ -391,7 +391,7 @@ impl JointBlocks {
         self.holds_frames = false;
         let lanes = self.blocks.iter().flat_map(|block| block.places).filter(|&place| place != NONE).count();
         let is_plain =
-            |joint: &JointData| joint.break_force == f32::MAX && joint.break_torque == f32::MAX && joint.ratio == 1.0;
+            |joint: &JointData| joint.break_force == f32::MAX && joint.break_torque == f32::MAX && !joint.is_gear();
         self.is_whole = lanes == joint_frames.len() && joints.iter().all(is_plain);
     }
 

@@ -159,10 +159,8 @@ impl CpuWorld {
             }
             _ => {
                 let Compiled { bodies, joints, .. } = &mut *compiled;
-                for joint in joints.fresh.drain(..).map(|joint| joint as usize) {
-                    let mut state = joint_tables.states.get(joint);
-                    measure(bodies, &tables.poses, &mut joints.joints[joint], &mut joints.rows, &mut state);
-                    joint_tables.states.set(joint, state);
+                for joint in joints.fresh.drain(..) {
+                    measure(bodies, &tables.poses, &mut joints.joints[joint as usize], &mut joints.rows);
                 }
                 prepare_joints::prepare_joints(threads, compiled, tables, joint_tables);
                 let JointTable { joints, rows, starts, .. } = &compiled.joints;

@@ -5,7 +5,7 @@
 
 use glam::Vec2;
 
-use crate::types::{JOINT_TYPE_SHIFT, JointData};
+use crate::types::{JOINT_GEAR, JOINT_TYPE_SHIFT, JointData};
 
 /// A joint between two bodies, or between a body and the world.
 ///
@@ -323,7 +323,7 @@ impl JointKind {
             Self::Motor { .. } => 6,
             Self::Mouse { .. } => 7,
             Self::Velocity { .. } => 8,
-            Self::Gear { .. } => 9,
+            Self::Gear { .. } => JOINT_GEAR,
         }
     }
 

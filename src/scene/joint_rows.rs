@@ -5,11 +5,10 @@ use glam::Vec2;
 use super::compile::params::soft;
 use super::{Joint, JointKind, Mode, Motor, Settings, Spring, Units};
 use crate::constants::{MAX_HERTZ_SHARE, MAX_SWING, MOUSE_DAMPING_RATIO, MOUSE_HERTZ, RIGID_DAMPING_RATIO};
-use crate::math::{angle_of, rotation};
 use crate::types::{
-    self, JOINT_APART, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_FRESH, JOINT_TYPE_SHIFT, JointRow,
-    JointState, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_EQUALITY, ROW_LOWER, ROW_MEASURE,
-    ROW_MOTOR, ROW_POINT, ROW_RANGED, ROW_SPRING, ROW_UPPER, WORLD_A, u32_from,
+    self, DISENGAGED, JOINT_APART, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_FRESH, JOINT_TYPE_SHIFT,
+    JointRow, JointState, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_EQUALITY, ROW_LOWER,
+    ROW_MEASURE, ROW_MOTOR, ROW_POINT, ROW_RANGED, ROW_SPRING, ROW_UPPER, WORLD_A, u32_from,
 };
 
 /// The two bodies of a joint, as far as its rows depend on them.
@@ -26,8 +25,8 @@ pub(super) struct JointEnds {
 pub(super) struct InitialPoses {
     /// Distance of the anchors, m.
     pub distance: f32,
-    /// Angles of A and B, rad.
-    pub angles: [f32; 2],
+    /// Angle of B against A, rad.
+    pub turned: f32,
 }
 
 impl Joint {
@@ -55,6 +54,8 @@ pub(super) fn build_joint(
         | JointKind::Prismatic { reference_angle, .. }
         | JointKind::Weld { reference_angle, .. } => *reference_angle,
         JointKind::Motor { angular_offset, .. } => Some(*angular_offset),
+        // Its angle is counted from where it engages.
+        JointKind::Gear { .. } => Some(0.0),
         _ => None,
     };
     for (on, flag) in [
@@ -69,8 +70,7 @@ pub(super) fn build_joint(
             flags |= flag;
         }
     }
-    let angles = ends.start.as_ref().map(|start| start.angles);
-    let turned = angles.map(|[a, b]| b - a);
+    let turned = ends.start.as_ref().map(|start| start.turned);
     let reference = given.or(turned).unwrap_or(0.0);
     let axis = match &joint.kind {
         JointKind::Prismatic { axis, .. }
@@ -97,8 +97,8 @@ pub(super) fn build_joint(
     };
     // Full turns are counted from the start of a scene; in a running world from the nearest angle.
     let angle = turned.map_or(0.0, |turned| turned - reference);
-    let turns = angles.filter(|_| ratio != 1.0).unwrap_or_default().map(|angle| angle_of(rotation(angle)));
-    (laid, JointState { angle, turns, ..JointState::default() })
+    let status = if laid.is_gear() { DISENGAGED } else { 0 };
+    (laid, JointState { angle, status, ..JointState::default() })
 }
 
 /// Appends the rows in the order in which they are solved: springs, motors and limits first, equalities last (Box2D).

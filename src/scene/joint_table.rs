@@ -235,16 +235,13 @@ impl JointTable {
     ) {
         let at = place as usize;
         let (before, state) = (self.joints[at], self.states[at]);
+        let is_same = before.flags >> JOINT_TYPE_SHIFT == joint.kind.number();
         let before_rows = rows_of(&before);
         let length = self.rows[before_rows].iter().rev().find(|row| is_length(row)).map(|row| row.goal);
         self.take_rows(place, change);
         let (mut laid, fresh, mut rows) = lay_out(settings, units, joint, bodies, masses);
         (laid.id, laid.generation) = (before.id, before.generation);
-        let is_same = before.flags >> JOINT_TYPE_SHIFT == joint.kind.number() && laid.ratio == before.ratio;
-        let mut state = JointState { angle: state.angle, turns: state.turns, ..fresh };
-        if laid.ratio != 1.0 && !is_same {
-            state.angle = 0.0;
-        }
+        let mut state = JointState { angle: state.angle, ..fresh };
         if is_same {
             if laid.flags & JOINT_FRESH != 0 && before.flags & JOINT_FRESH == 0 {
                 laid.flags &= !JOINT_FRESH;
@@ -639,7 +636,7 @@ fn ends_of(scene: &Scene, masses: &[MassProperties], joint: &Joint) -> JointEnds
         centers: [joint.a.map_or(Vec2::ZERO, |a| masses[a].center), masses[joint.b].center],
         start: Some(InitialPoses {
             distance: (place(Some(joint.b), joint.anchor_b) - place(joint.a, joint.anchor_on_a())).length(),
-            angles: [angle(joint.a), angle(Some(joint.b))],
+            turned: angle(Some(joint.b)) - angle(joint.a),
         }),
     }
 }

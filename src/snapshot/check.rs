@@ -121,7 +121,8 @@ impl Snapshot {
 
     fn check_joints(&self) -> Result<(), SnapshotError> {
         let impulses = self.joint_impulses.iter().flatten().filter(|&&impulse| !is_finite(impulse)).count();
-        let angles = self.joint_states.iter().filter(|state| !is_finite(state.angle)).count();
+        let angles = self.joint_states.iter().flat_map(|state| [state.angle, state.turns[0], state.turns[1]]);
+        let angles = angles.filter(|&angle| !is_finite(angle)).count();
         let flags = self.joint_goals.iter().filter(|goal| goal.flags & !JointGoal::FLAGS != 0).count()
             + self.row_goals.iter().filter(|goal| goal.kind & !ROW_MEASURE != 0).count();
         let finite = |goal: &&JointGoal| goal.anchor_a.into_iter().chain([goal.reference_angle]).all(is_finite);

@@ -20,9 +20,9 @@ use crate::constants::MIN_LENGTH;
 use crate::mass_scale;
 use crate::math::{angle_of, inv_mul_rotation, rotate};
 use crate::types::{
-    ASLEEP, BROKEN, BodyData, BodyState, JOINT_DISABLED, JOINT_FRESH, JointData, JointFrame, JointRow, JointState,
-    Params, Pose, QUARANTINED, ROW_ALONG, ROW_ANGLE, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_MEASURE,
-    ROW_POINT, ROW_ROLE, WORLD_A,
+    ASLEEP, BROKEN, BodyData, BodyState, DISENGAGED, JOINT_DISABLED, JOINT_FRESH, JointData, JointFrame, JointRow,
+    JointState, Params, Pose, QUARANTINED, ROW_ALONG, ROW_ANGLE, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY,
+    ROW_MEASURE, ROW_POINT, ROW_ROLE, WORLD_A,
 };
 
 /// Fills `joint_frames`.
@@ -40,7 +40,7 @@ pub fn prepare_joints(
     let status = |body: u32| states[body as usize].status;
     for (index, frame) in joint_frames.iter_mut().enumerate() {
         let (joint, state) = (&mut joints[index], &mut joint_states[index]);
-        measure(bodies, poses, joint, joint_rows, state);
+        measure(bodies, poses, joint, joint_rows);
         let rows = first_rows(joint);
         let (rules, impulses) = (&joint_rows[rows.clone()], &mut joint_impulses[rows]);
         *frame = prepare_joint(params, bodies, poses, status, joint, rules, impulses, state);
@@ -76,8 +76,9 @@ pub fn prepare_joint(
         return frame;
     }
     state.angle = frame.angle;
-    if joint.ratio != 1.0 {
+    if joint.is_gear() {
         state.turns = turns_of(joint, poses);
+        state.status &= !DISENGAGED;
     }
 
     let rest = BodyState::default();
@@ -94,9 +95,8 @@ pub fn prepare_joint(
     if gone || joint.flags & JOINT_DISABLED != 0 || state.status & BROKEN != 0 {
         impulses.fill([0.0; 2]);
         frame.flags &= !ROW_COUNT_MASK;
-        if joint.ratio != 1.0 {
-            // Gears that are engaged again go on from where they are.
-            state.angle = 0.0;
+        if joint.is_gear() {
+            state.status |= DISENGAGED;
         }
         return frame;
     }
@@ -141,21 +141,12 @@ pub fn stiffened(h: f32, inv_inertia: f32, pull: f32) -> f32 {
 }
 
 /// Sets the reference angle and the length of a joint added to a running world from the current poses, if the scene
-/// gave none, and the turns from which a gear counts.
-pub fn measure(
-    bodies: &[BodyData],
-    poses: &[Pose],
-    joint: &mut JointData,
-    joint_rows: &mut [JointRow],
-    state: &mut JointState,
-) {
+/// gave none.
+pub fn measure(bodies: &[BodyData], poses: &[Pose], joint: &mut JointData, joint_rows: &mut [JointRow]) {
     if joint.flags & JOINT_FRESH == 0 {
         return;
     }
     joint.flags &= !JOINT_FRESH;
-    if joint.ratio != 1.0 {
-        state.turns = turns_of(joint, poses);
-    }
     joint.reference_angle = 0.0;
     let frame = frame_of(joint, bodies, poses, &JointState::default());
     joint.reference_angle = frame.angle;
@@ -181,9 +172,12 @@ fn full_turn(angle: f32) -> f32 {
 }
 
 /// Returns the angle of a gear: that of one step ago, and what the bodies have turned since, each by less than half a
-/// turn.
+/// turn; 0 where the gear engages.
 #[must_use]
 pub fn geared_angle(ratio: f32, last: &JointState, turns: [f32; 2]) -> f32 {
+    if last.status & DISENGAGED != 0 {
+        return 0.0;
+    }
     let turned = [0, 1].map(|end: usize| {
         let by = turns[end] - last.turns[end];
         by - full_turn(by)
@@ -208,11 +202,11 @@ pub fn frame_of(joint: &JointData, bodies: &[BodyData], poses: &[Pose], last: &J
     } else {
         (Vec2::from(pose_b.position) - Vec2::from(pose_a.position)) + (r_b - r_a)
     };
-    let angle = if joint.ratio == 1.0 {
+    let angle = if joint.is_gear() {
+        geared_angle(joint.ratio, last, turns_of(joint, poses))
+    } else {
         let angle = angle_of(inv_mul_rotation(turn_a, turn_b)) - joint.reference_angle;
         angle + full_turn(last.angle - angle)
-    } else {
-        geared_angle(joint.ratio, last, turns_of(joint, poses))
     };
     JointFrame {
         body_a: joint.body_a,

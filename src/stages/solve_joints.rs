@@ -204,9 +204,11 @@ pub struct Stance {
     pub axis: Vec2,
     /// Angle of B relative to A when the step began, rad, as [`JointFrame::angle`].
     pub angle: f32,
-    /// Rotations of A and B since then.
-    pub turns: [Vec2; 2],
-    /// How often a turn of A counts, as [`JointFrame::ratio`].
+    /// Rotation of A since then.
+    pub turn_a: Vec2,
+    /// Rotation of B since then.
+    pub turn_b: Vec2,
+    /// Factor of A's turn, as [`JointFrame::ratio`].
     pub ratio: f32,
 }
 
@@ -225,7 +227,8 @@ impl Stance {
             between,
             axis: rotate(turn_a, frame.axis.into()),
             angle: frame.angle,
-            turns: [turn_a, turn_b],
+            turn_a,
+            turn_b,
             ratio: frame.ratio,
         }
     }
@@ -250,8 +253,8 @@ impl Stance {
     #[must_use]
     pub fn position(&self, geometry: u32) -> f32 {
         match geometry {
-            ROW_ANGLE if self.ratio == 1.0 => self.angle + angle_of(inv_mul_rotation(self.turns[0], self.turns[1])),
-            ROW_ANGLE => self.angle + (angle_of(self.turns[1]) - self.ratio * angle_of(self.turns[0])),
+            ROW_ANGLE if self.ratio == 1.0 => self.angle + angle_of(inv_mul_rotation(self.turn_a, self.turn_b)),
+            ROW_ANGLE => self.angle + (angle_of(self.turn_b) - self.ratio * angle_of(self.turn_a)),
             ROW_ALONG => self.between.length(),
             _ => self.between.dot(self.direction(geometry)),
         }

@@ -31,10 +31,14 @@ pub const JOINT_APART: u32 = 256;
 pub const JOINT_FRESH: u32 = 512;
 /// [`JointData::flags`]: first bit of the type, four bits: the variant's number in [`crate::scene::JointKind`], from 0.
 pub const JOINT_TYPE_SHIFT: u32 = 12;
+/// Type of a gear, as it stands from [`JOINT_TYPE_SHIFT`] on.
+pub const JOINT_GEAR: u32 = 9;
 /// [`JointState::status`]: the joint broke.
 pub const BROKEN: u32 = 1;
 /// [`JointState::status`]: the event of the break has been written.
 pub const BREAK_TOLD: u32 = 2;
+/// [`JointState::status`]: the gear did not act in the last step. It engages at the angles that its bodies have.
+pub const DISENGAGED: u32 = 4;
 /// [`JointRow::kind`], low nibble, the coordinate: along the line from anchor to anchor; the position is their
 /// distance.
 pub const ROW_ALONG: u32 = 0;
@@ -101,6 +105,11 @@ pub struct JointData {
 }
 
 impl JointData {
+    /// Returns true if the joint is a gear. Its angle is counted from the turns of its bodies ([`JointState::turns`]).
+    pub(crate) fn is_gear(&self) -> bool {
+        self.flags >> JOINT_TYPE_SHIFT & 15 == JOINT_GEAR
+    }
+
     /// Returns bodies A and B; `None` for an end that does not move.
     pub(crate) fn moving_ends(&self) -> [Option<u32>; 2] {
         let end = |fixed: u32, body: u32| (self.flags & fixed == 0).then_some(body);
@@ -133,12 +142,12 @@ pub struct JointRow {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Pod, Zeroable)]
 pub struct JointState {
-    /// Angle of B against A when the step began, less the reference angle, full turns counted, rad. Where the
-    /// [ratio](JointData::ratio) is not 1, how far B is ahead of A's turn times the ratio.
+    /// Angle of B against A when the step began, less the reference angle, full turns counted, rad. If the
+    /// joint is a gear, by what angle B is ahead of A's turn times the ratio.
     pub angle: f32,
-    /// Status bits: [`BROKEN`], [`BREAK_TOLD`].
+    /// Status bits: [`BROKEN`], [`BREAK_TOLD`], [`DISENGAGED`].
     pub status: u32,
-    /// Angles of A and B when the last step began, from −π to π, rad, where the ratio is not 1.
+    /// Angles of A and B when the last step began, from −π to π, rad, if the joint is a gear.
     pub turns: [f32; 2],
 }
 

@@ -232,5 +232,8 @@ fn snapshots_of_other_joints_are_rejected() {
     let mut bad = good.clone();
     bad.joint_states[3].angle = f32::INFINITY;
     assert!(world.restore(&bad).expect_err("poisoned").to_string().contains("angles"));
+    let mut bad = good.clone();
+    bad.joint_states[3].turns[1] = f32::NAN;
+    assert!(world.restore(&bad).expect_err("poisoned").to_string().contains("angles"));
     world.restore(&good).expect("the good one");
 }

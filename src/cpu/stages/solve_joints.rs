@@ -352,13 +352,13 @@ impl<S: Simd> StanceLanes<S> {
         match geometry {
             ROW_ANGLE => {
                 let angle = self.angle + angle_of(inv_rotate(self.turn_a, self.turn_b));
-                let is_gear = !self.ratio.simd_eq(1.0);
-                // Hardly any joint is one.
-                if !is_gear.any_true() {
+                let counts_otherwise = !self.ratio.simd_eq(1.0);
+                // Hardly any joint is a gear.
+                if !counts_otherwise.any_true() {
                     return angle;
                 }
                 let geared = self.angle + (angle_of(self.turn_b) - self.ratio * angle_of(self.turn_a));
-                is_gear.select(geared, angle)
+                counts_otherwise.select(geared, angle)
             }
             ROW_ALONG => self.between.length(),
             _ => self.between.dot(direction),

@@ -25,7 +25,7 @@ const BREAK_FORCE: Range = Range::above("a force", 0.0, MAX_VALUE, "N");
 const BREAK_TORQUE: Range = Range::above("a torque", 0.0, MAX_VALUE, "N·m");
 
 /// Smallest and largest size of the ratio of a gear.
-pub(crate) const GEAR_RATIO: [f32; 2] = [1e-3, 1e3];
+const GEAR_RATIO: [f32; 2] = [1e-3, 1e3];
 
 pub(crate) type JointCheck = Result<(), SceneError>;
 
