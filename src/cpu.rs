@@ -19,7 +19,9 @@ mod shares;
 pub mod stages;
 mod state;
 mod team;
+mod world_group;
 
+use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
@@ -40,6 +42,7 @@ use crate::cpu::stages::restitution::ImpactRounds;
 use crate::cpu::stages::sleep::{SleepScratch, update_archive};
 use crate::cpu::stages::wake::WakeScratch;
 use crate::cpu::team::TeamScratch;
+pub(crate) use crate::cpu::world_group::WorldGroup;
 pub use crate::host::Books;
 use crate::host::{Host, WorldEngine};
 use crate::scene::{Compiled, Scene};
@@ -268,6 +271,15 @@ pub struct Shortcuts {
     pub ccd_candidates: u64,
     /// Steps in which joint frames were computed in blocks.
     pub joints: u64,
+}
+
+/// Step that has begun.
+#[derive(Clone, Copy, Debug)]
+struct BegunStep {
+    /// True if commands or paths act in it.
+    asked: bool,
+    /// Counters of the step before.
+    before: Counters,
 }
 
 /// Memory of the stages while they run. Kept to avoid allocation.
@@ -532,38 +544,58 @@ impl CpuWorld {
     /// [`WorldError::TooManyContacts`] if there are more contacts than the limit: then the world is as before the step,
     /// except that commands have been executed.
     pub fn step(&mut self) -> Result<(), WorldError> {
+        let size = self.size();
+        let Some(begun) = self.begin()? else { return Ok(()) };
+        // A small step is over before other threads are awake.
+        let threads = self.threads.clone();
+        let all = 0..self.plan.len();
+        let ran = if threads.count() == 1 {
+            self.run_plan(all)
+        } else if size >= self.scheduling.share_from {
+            threads.enter(|| self.run_plan(all))
+        } else {
+            self.threads = threads.alone();
+            let ran = self.run_plan(all);
+            self.threads = threads;
+            ran
+        };
+        self.finish(&begun, ran)
+    }
+
+    /// Begins a step: additions that are due, and the swap of the contact tables. Returns `None` if the step changes
+    /// nothing and is over.
+    ///
+    /// # Errors
+    /// Those of [`Self::step`].
+    fn begin(&mut self) -> Result<Option<BegunStep>, WorldError> {
         self.host.limits.check()?;
         self.begin_timed()?;
         self.emit_due(None)?;
         let asked = !self.host.commands.is_empty() || !self.host.compiled.paths.is_empty();
         if self.is_idle && !asked && !self.never_idle {
             self.host.steps = self.host.steps.saturating_add(1);
-            return Ok(());
+            return Ok(None);
         }
-        // A small step is over before other threads are awake.
-        let size = self.size();
-        let (before, threads) = (self.counters, self.threads.clone());
+        let before = self.counters;
         self.begin_step();
-        let ran = if threads.count() == 1 {
-            self.run_plan()
-        } else if size >= self.scheduling.share_from {
-            threads.enter(|| self.run_plan())
-        } else {
-            self.threads = threads.alone();
-            let ran = self.run_plan();
-            self.threads = threads;
-            ran
-        };
+        Ok(Some(BegunStep { asked, before }))
+    }
+
+    /// Ends a step after its last stage, or after the error that ended it.
+    ///
+    /// # Errors
+    /// That of the stages.
+    fn finish(&mut self, begun: &BegunStep, ran: Result<(), WorldError>) -> Result<(), WorldError> {
         if let Err(error) = ran {
             self.is_idle = false;
             self.step_events.clear();
             if matches!(error, WorldError::TooManyContacts { .. }) {
-                self.restore_before(&before);
+                self.restore_before(&begun.before);
             }
             return Err(error);
         }
         self.host.process_readbacks(self.host.steps, self.step_events.drain(..));
-        self.is_idle = !asked && self.host.compiled.settings.sleep && is_at_rest(&self.counters);
+        self.is_idle = !begun.asked && self.host.compiled.settings.sleep && is_at_rest(&self.counters);
         self.match_capacities();
         self.end_step();
         Ok(())
@@ -618,13 +650,14 @@ impl CpuWorld {
         match_room(&self.current.manifolds, &mut self.previous.manifolds);
     }
 
-    /// Runs the stages of a step.
+    /// Runs some of the stages of a step.
     ///
     /// # Errors
     /// If the step is cancelled, or there are too many contacts.
-    fn run_plan(&mut self) -> Result<(), WorldError> {
-        let (mut next, mut has_collided) = (0, false);
-        while let Some(&op) = self.plan.get(next) {
+    fn run_plan(&mut self, stages: Range<usize>) -> Result<(), WorldError> {
+        let (mut next, mut has_collided) = (stages.start, false);
+        while next < stages.end {
+            let op = self.plan[next];
             self.host.limits.check()?;
             next = match op.stage {
                 Stage::Bound if self.can_search_by_list(next) => self.search(next)?,

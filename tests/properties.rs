@@ -9,7 +9,7 @@ use drystone::low_level::scene::MAX_VALUE;
 use drystone::low_level::state::{self, metrics};
 use drystone::{
     Body, BodyId, BodyType, Command, Filter, Joint, JointKind, Mode, Motor, Scene, Settings, Shape, Snapshot, Spring,
-    World,
+    World, WorldBatch,
 };
 use drystone_validate::{ValidationOptions, validate};
 use glam::{DVec2, Vec2};
@@ -295,6 +295,52 @@ proptest! {
             cpu(&scene).with_threads(3).expect("threads").with_sharing_from(0).with_island_batches_of(2),
         ];
         assert_equal_to_reference("random", &mut worlds, 40, |_, _| ());
+    }
+
+    /// Worlds that step in groups equal worlds alone: with fewer bodies each, one with stronger gravity, one with other
+    /// stages; also if some worlds miss some steps, if commands act, and after a world goes back.
+    #[test]
+    fn worlds_of_a_batch_equal_worlds_alone(
+        pieces in pieces(2..12),
+        ties in ties(0..8),
+        walls in 0_u8..3,
+        switches in prop::array::uniform4(any::<bool>()),
+        mode in 0_usize..3,
+    ) {
+        let [sleep, events, warm_start, relax] = switches;
+        let mode = [Mode::Soft, Mode::Baumgarte, Mode::Projection][mode];
+        let scenes: Vec<Scene> = (0..7)
+            .map(|world| {
+                let mut scene = in_a_room(&pieces[world % pieces.len()..], &ties, walls);
+                scene.gravity.y *= if world == 3 { 2.0 } else { 1.0 };
+                scene.settings = Settings { mode, sleep, events, warm_start, relax, ..scene.settings };
+                scene.settings.continuous = world != 5;
+                scene
+            })
+            .collect();
+        let mut batch = WorldBatch::on_cpu(&scenes, 1).unwrap();
+        let mut alone: Vec<World> = scenes.iter().map(|scene| cpu(scene).into()).collect();
+        let mut kept = None;
+        for step in 0..60 {
+            let push = Command::Impulse { impulse: Vec2::new(0.5, 1.0), point: None };
+            batch.command(step % 7, 0, push).unwrap();
+            alone[step % 7].command(0, push).unwrap();
+            let which: Vec<usize> = (0..7).filter(|world| !(step + world).is_multiple_of(5)).collect();
+            batch.step_some(&which).unwrap();
+            which.iter().for_each(|&world| alone[world].step().unwrap());
+            if step == 20 {
+                kept = Some(batch.snapshot(2).unwrap());
+            } else if let Some(kept) = kept.take_if(|_| step == 35) {
+                batch.restore(2, &kept).unwrap();
+                alone[2].restore(&kept).unwrap();
+            }
+            for (world, alone) in alone.iter_mut().enumerate().filter(|_| step % 10 == 9) {
+                let (found, expected) = (batch.snapshot(world).unwrap(), alone.snapshot().unwrap());
+                prop_assert!(found == expected, "world {} after step {}", world, step);
+                prop_assert_eq!(batch.take_events(world).unwrap(), alone.take_events().unwrap());
+            }
+        }
+        prop_assert!(batch.grouped_steps() > 0, "no step of a group");
     }
 
     /// Joints conserve momentum and angular momentum of two bodies. The bodies pass through each other, and all can

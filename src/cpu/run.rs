@@ -32,6 +32,15 @@ use crate::step::{PlannedStage, Stage};
 use crate::types::{self, SLEEP};
 use crate::world_error::WorldError;
 
+impl BodyTables {
+    /// Measures the joints that were added since the last step.
+    pub(super) fn measure_fresh(&self, Compiled { bodies, joints, .. }: &mut Compiled) {
+        for joint in joints.fresh.drain(..) {
+            measure(bodies, &self.poses, &mut joints.joints[joint as usize], &mut joints.rows);
+        }
+    }
+}
+
 impl CpuWorld {
     /// Runs one stage.
     ///
@@ -158,10 +167,7 @@ impl CpuWorld {
                 prepare(threads, compiled, &tables.states, current, counters, solver, &mut scratch.prepare);
             }
             _ => {
-                let Compiled { bodies, joints, .. } = &mut *compiled;
-                for joint in joints.fresh.drain(..) {
-                    measure(bodies, &tables.poses, &mut joints.joints[joint as usize], &mut joints.rows);
-                }
+                tables.measure_fresh(compiled);
                 prepare_joints::prepare_joints(threads, compiled, tables, joint_tables);
                 let JointTable { joints, rows, starts, .. } = &compiled.joints;
                 let JointTables { frames, blocks, impulses, .. } = joint_tables;

@@ -1,5 +1,6 @@
 //! Schedule of the solver: serial, by island batches or by a worker team. It is chosen in each step, after colouring.
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -57,12 +58,29 @@ impl CpuWorld {
             self.run_timed(self.plan[first])?;
             return Ok(first + 1);
         };
+        self.color_contacts();
+        self.solve_colored(first, solver)
+    }
+
+    /// Colours the contacts, and splits the overflow.
+    pub(super) fn color_contacts(&mut self) {
         let begin = self.times.begin();
         let sweepers = self.sweepers();
         let Self { bodies, current, counters, solver: ConstraintSet { splits, .. }, scratch, .. } = self;
         let params = &self.host.compiled.params;
         color(&sweepers, params, &bodies.states, &mut current.contacts, &mut scratch.coloring, counters);
         bodies.split_overflow(params, &mut current.contacts, counters, splits);
+        self.times.add(Stage::Color, begin);
+    }
+
+    /// Chooses the schedule for the coloured contacts and follows it; stage `first` of the plan was the colouring, and
+    /// `solver` are the stages of the solver. Returns the index of the next stage.
+    ///
+    /// # Errors
+    /// If the step is cancelled.
+    pub(super) fn solve_colored(&mut self, first: usize, solver: Range<usize>) -> Result<usize, WorldError> {
+        let begin = self.times.begin();
+        let sweepers = self.sweepers();
         let schedule = self.choose_schedule();
         self.scheduling.schedule = schedule;
         if schedule != Schedule::IslandBatches {

@@ -71,6 +71,15 @@ impl<T: Pod, const W: usize> Rows<T, W> {
         }
     }
 
+    /// Copies rows of another table: `count` rows from `from` on to the rows from `to` on.
+    pub fn copy(&mut self, to: usize, other: &Self, from: usize, count: usize) {
+        for (row, other) in self.words[to..to + count].iter_mut().zip(&other.words[from..from + count]) {
+            for (word, other) in row.iter_mut().zip(other) {
+                *word.get_mut() = other.load(Ordering::Relaxed);
+            }
+        }
+    }
+
     fn halves<const H: usize>(&mut self) -> Alone<'_, T, H> {
         const { assert!(W == 2 * H) };
         let halves = bytemuck::cast_slice_mut(self.words.as_mut_slice().as_mut_bytes());

@@ -144,6 +144,34 @@ fn prepare_alone(
     }
 }
 
+/// Adds the constraints of a world to blocks in which other worlds have theirs ([`crate::cpu::WorldGroup`]), with
+/// bodies whose indices grow by `first_body`. `next` are the next slots of the colours. There is no overflow, and masses
+/// are computed when all worlds have added theirs ([`find_masses`]).
+pub(crate) fn prepare_beside(
+    source: &ConstraintTables,
+    first_body: u32,
+    counters: &Counters,
+    next: &mut [u32; COLOR_COUNT as usize + 1],
+    constraints: &mut Blocks,
+    surfaces: &Rows<Surface, 2>,
+) {
+    for (index, contact) in (0..).zip(source.contacts) {
+        let color = contact.color as usize;
+        if color >= COLOR_COUNT as usize {
+            continue;
+        }
+        let slot = next[color];
+        next[color] += 1;
+        let mut constraint = source.constraint(index, None);
+        constraint.body_a += first_body;
+        constraint.body_b += first_body;
+        constraints.set(color, (slot - counters.color_starts[color]) as usize, &constraint);
+        if !surfaces.is_empty() {
+            surfaces.set(slot as usize, source.surface(index));
+        }
+    }
+}
+
 /// Builds the constraints of the listed contacts, which are in ascending order. Fills `slots`,
 /// the colour starts and the hubs, too.
 pub(crate) fn prepare_of(
@@ -198,7 +226,7 @@ fn find_hubs(source: &ConstraintTables, splits: &[usize], hubs: &mut Vec<Hub>) {
 }
 
 /// Computes the effective masses of full blocks.
-fn find_masses(blocks: &mut [Block]) {
+pub(crate) fn find_masses(blocks: &mut [Block]) {
     dispatch!(simd => for block in blocks {
         block.find_masses(simd);
     });

@@ -7,7 +7,7 @@ use crate::cpu::blocks::Blocks;
 use crate::cpu::{ConstraintSet, ContactTables};
 use crate::stages::store_impulses::{ContactImpulses, store_impulses_of};
 use crate::threads::{Cut, Rows, Threads};
-use crate::types::{BodyState, COLOR_COUNT, Counters, Params, Surface};
+use crate::types::{BodyState, COLOR_COUNT, Contact, Counters, Manifold, Params, Surface};
 
 /// Writes the impulses and preloads of `manifolds`, and the rolling impulses of `contacts`.
 pub fn store_impulses(
@@ -32,21 +32,35 @@ pub fn store_impulses(
     };
     let first_slots = std::array::from_fn(|color| counters.color_starts[color] as usize);
     threads.for_chunk_pairs(Cut { unit: BLOCK, least: BLOCK }, contacts, manifolds, |first, contacts, manifolds| {
-        let mut next: [usize; COLOR_COUNT as usize] = cuts.get(first / BLOCK).copied().unwrap_or(first_slots);
-        for (contact, manifold) in contacts.iter_mut().zip(manifolds) {
-            let Some(slot) = next.get_mut(contact.color as usize) else { continue };
-            let color = contact.color as usize;
-            let rank = *slot - counters.color_starts[color] as usize;
-            let (block, lane) = constraints.places().place(color, rank);
-            let Some(from) = constraints.get(block) else { continue };
-            let rolling = (!surfaces.is_empty()).then(|| surfaces.get(*slot).rolling_impulse);
-            *slot += 1;
-            let impacts = constraints.impact_impulses(block, lane);
-            let impulses = ContactImpulses::new(from.impulses(lane), impacts, rolling, from.inv_masses(lane));
-            let state = |body: u32| states.get(body as usize);
-            store_impulses_of(params, contact, manifold, impulses, state);
-        }
+        let mut next = cuts.get(first / BLOCK).copied().unwrap_or(first_slots);
+        store_from(params, constraints, surfaces, counters, &mut next, states, contacts, manifolds);
     });
+}
+
+/// Writes the impulses of some contacts, whose constraints follow each other in each colour from slot `next` on.
+pub(crate) fn store_from(
+    params: &Params,
+    constraints: &Blocks,
+    surfaces: &Rows<Surface, 2>,
+    counters: &Counters,
+    next: &mut [usize; COLOR_COUNT as usize],
+    states: &Rows<BodyState, 4>,
+    contacts: &mut [Contact],
+    manifolds: &mut [Manifold],
+) {
+    for (contact, manifold) in contacts.iter_mut().zip(manifolds) {
+        let Some(slot) = next.get_mut(contact.color as usize) else { continue };
+        let color = contact.color as usize;
+        let rank = *slot - counters.color_starts[color] as usize;
+        let (block, lane) = constraints.places().place(color, rank);
+        let Some(from) = constraints.get(block) else { continue };
+        let rolling = (!surfaces.is_empty()).then(|| surfaces.get(*slot).rolling_impulse);
+        *slot += 1;
+        let impacts = constraints.impact_impulses(block, lane);
+        let impulses = ContactImpulses::new(from.impulses(lane), impacts, rolling, from.inv_masses(lane));
+        let state = |body: u32| states.get(body as usize);
+        store_impulses_of(params, contact, manifold, impulses, state);
+    }
 }
 
 /// Calls `keep(contact, impulses)` for each constraint, in the order of `slots`.

@@ -25,7 +25,7 @@ use crate::constants::FAR;
 use crate::math::{cross, inv_rotate};
 use crate::types::{
     Accumulator, BodyState, HELD, JOINT_COLORS, JointFrame, JointRow, NONE, Params, ROW_COUNT_MASK, ROW_EQUALITY,
-    ROW_GEOMETRY, ROW_POINT, ROW_ROLE, TREE_CHILD_A, TreeRow, USE_BIAS, WARM_START, WITHDRAW, WORLD_A,
+    ROW_GEOMETRY, ROW_POINT, ROW_ROLE, TREE_CHILD_A, TreeRow, USE_BIAS, WARM_START, WITHDRAW, WORLD_A, u32_from,
 };
 
 /// Rows that a tree reads and writes, of either engine.
@@ -77,6 +77,17 @@ pub fn row_count(joint_starts: &[u32]) -> usize {
 impl<'a> Tree<'a> {
     fn end(&self) -> usize {
         self.first + self.bodies.len()
+    }
+
+    /// Adds the record of this tree to the table of a world in which its bodies, joints and rows have higher indices,
+    /// by these numbers.
+    pub fn copy_to(self, joint_starts: &mut Vec<u32>, first_body: u32, first_joint: u32, first_row: u32) {
+        joint_starts.extend([u32_from(self.first) + first_row, u32_from(self.bodies.len())]);
+        joint_starts.extend(self.bodies.iter().flat_map(|&[joint, other]| match (joint, other) {
+            (NONE, body) => [NONE, body + first_body],
+            (joint, NONE) => [joint + first_joint, NONE],
+            (joint, parent) => [joint + first_joint, parent + first_row],
+        }));
     }
 
     /// Returns the hinges, those near the root first.
