@@ -327,7 +327,9 @@ proptest! {
             alone[step % 7].command(0, push).unwrap();
             let which: Vec<usize> = (0..7).filter(|world| !(step + world).is_multiple_of(5)).collect();
             batch.step_some(&which).unwrap();
-            which.iter().for_each(|&world| alone[world].step().unwrap());
+            for &world in &which {
+                alone[world].step().unwrap();
+            }
             if step == 20 {
                 kept = Some(batch.snapshot(2).unwrap());
             } else if let Some(kept) = kept.take_if(|_| step == 35) {

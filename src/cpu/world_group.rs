@@ -14,7 +14,7 @@ use super::{BegunStep, BodyTables, ContactTables, CpuWorld, islands};
 use crate::cpu::joint_blocks::of_color;
 use crate::cpu::stages::prepare::{ConstraintTables, find_masses, prepare_beside};
 use crate::cpu::stages::store_impulses::store_from;
-use crate::scene::{Compiled, JointTable};
+use crate::scene::{Compiled, JointTable, Scene};
 use crate::stages::solve_joints::tree::{row_count, trees};
 use crate::step::Stage;
 use crate::types::{
@@ -51,9 +51,12 @@ struct Member {
 pub(crate) type SteppedWorld<'a> = (&'a mut CpuWorld, Result<(), WorldError>);
 
 impl WorldGroup {
-    /// Creates a group for worlds like this one.
-    pub fn like(world: &CpuWorld) -> Self {
-        Self { all: CpuWorld::from_compiled(world.host.compiled.clone()), members: Vec::new(), steps: 0 }
+    /// Creates a group without worlds.
+    ///
+    /// # Errors
+    /// None: a scene without bodies is valid.
+    pub fn new() -> Result<Self, WorldError> {
+        Ok(Self { all: CpuWorld::new(&Scene::new("group"))?, members: Vec::new(), steps: 0 })
     }
 
     /// Returns the number of steps of worlds whose sweeps it has made.

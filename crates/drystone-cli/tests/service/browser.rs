@@ -194,9 +194,9 @@ impl Browser {
         self.call("Input.dispatchMouseEvent", &event);
     }
 
-    /// Clicks the middle of the element that a selector finds, once it rests there and nothing covers it: a page that
+    /// Returns the middle of the element that a selector finds, once it rests there and nothing covers it: a page that
     /// still loads may move it between the look and the press.
-    pub fn click(&mut self, selector: &str) {
+    fn resting(&mut self, selector: &str) -> [f64; 2] {
         let middle = format!(
             "(() => {{ const e = document.querySelector({selector:?}); e.scrollIntoView({{ block: 'nearest' }}); \
              const r = e.getBoundingClientRect(), x = r.x + r.width / 2, y = r.y + r.height / 2; \
@@ -204,18 +204,29 @@ impl Browser {
         );
         let end = Instant::now() + Duration::from_mins(1);
         let mut before = Value::Null;
-        let place = loop {
+        loop {
             let place = self.eval(&middle);
             if place == before && !place.is_null() {
-                break place;
+                return [place[0].as_f64().unwrap(), place[1].as_f64().unwrap()];
             }
             assert!(Instant::now() < end, "{selector} is covered or moves: {before}, {place}");
             before = place;
             std::thread::sleep(Duration::from_millis(30));
-        };
-        let at = [place[0].as_f64().unwrap(), place[1].as_f64().unwrap()];
+        }
+    }
+
+    /// Clicks the middle of the element that a selector finds.
+    pub fn click(&mut self, selector: &str) {
+        let at = self.resting(selector);
         self.mouse("mousePressed", at);
         self.mouse("mouseReleased", at);
+    }
+
+    /// Taps the middle of the element that a selector finds.
+    pub fn tap(&mut self, selector: &str) {
+        let at = self.resting(selector);
+        self.touch("touchStart", &[at]);
+        self.touch("touchEnd", &[]);
     }
 
     /// Touches the screen at these points; `touchStart`, `touchMove` or `touchEnd`.

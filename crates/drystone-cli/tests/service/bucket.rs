@@ -15,6 +15,10 @@ fn start(s3: &S3, place: &str, more: &[(&str, &str)]) -> Service {
     Service::start(Path::new(place), &[&s3.settings()[..], more].concat())
 }
 
+/// Setting for tests that do not wait for patience to end: a busy machine may take more than the usual second for an
+/// object.
+const PATIENT: (&str, &str) = ("S3_PATIENCE_SECONDS", "20");
+
 fn push(by: f64) -> Value {
     json!({ "commands": [ { "impulse": { "body": "c", "impulse": [by, 2.0 * by] } } ] })
 }
@@ -37,7 +41,7 @@ fn killed_at_any_moment_with_a_bucket() {
     let s3 = S3::start();
     rounds(count(3), 17, |folder| {
         let place = format!("s3://worlds/{}", folder.file_name().unwrap().to_string_lossy().replace('.', "x"));
-        start(&s3, &place, &[("CHECKPOINT_SECONDS", "0.01"), ("S3_TAKE_OVER", "true")])
+        start(&s3, &place, &[("CHECKPOINT_SECONDS", "0.01"), ("S3_TAKE_OVER", "true"), PATIENT])
     });
 }
 
@@ -58,7 +62,7 @@ fn killed_while_the_bucket_stutters() {
     });
     rounds(count(2), 23, |folder| {
         let place = format!("s3://worlds/{}", folder.file_name().unwrap().to_string_lossy().replace('.', "x"));
-        start(&s3, &place, &[("CHECKPOINT_SECONDS", "0.05"), ("S3_PATIENCE_SECONDS", "20"), ("S3_TAKE_OVER", "true")])
+        start(&s3, &place, &[("CHECKPOINT_SECONDS", "0.05"), PATIENT, ("S3_TAKE_OVER", "true")])
     });
 }
 
@@ -121,7 +125,7 @@ fn keys_are_used_with_their_own_session() {
 #[test]
 fn what_is_no_longer_needed_goes() {
     let s3 = S3::start();
-    let service = start(&s3, "s3://worlds", &[("CHECKPOINT_SECONDS", "0.01")]);
+    let service = start(&s3, "s3://worlds", &[("CHECKPOINT_SECONDS", "0.01"), PATIENT]);
     let world = service.make(&json!({ "scene": "large_pyramid:base=10" }));
     for round in 0..200 {
         service.tell(
@@ -130,12 +134,17 @@ fn what_is_no_longer_needed_goes() {
         );
         service.tell(&format!("{world}/step"), &json!({ "steps": 30 }));
     }
-    let (put, kept) = (s3.puts(), s3.keys().len());
+    let put = s3.puts();
     assert!(put > 400, "{put}: each change is an object");
-    assert!(kept < 200, "of {put} objects {kept} are left: {:?}", s3.keys());
+    // Checkpoints are due by computing time: on a quick machine there are few.
+    let mut done = 0;
+    until("fewer than 200 are left", || {
+        done = service.tell(&format!("{world}/step"), &json!({ "steps": 30 }))["step"].as_u64().unwrap();
+        s3.keys().len() < 200
+    });
     // The steps just done can still be undone.
     let answer = service.post(&format!("{world}/rewind"), &json!({ "steps": 1 })).unwrap();
-    assert_eq!((answer.status, &service.ask(&world)["step"]), (200, &json!(5999)), "{answer:?}");
+    assert_eq!((answer.status, &service.ask(&world)["step"]), (200, &json!(done - 1)), "{answer:?}");
 }
 
 #[test]
@@ -258,9 +267,9 @@ fn steps_are_done_once_though_their_end_is_written_late() {
 #[test]
 fn a_step_was_given_up_and_the_log_does_not_take_it() {
     let s3 = S3::start();
-    let service = start(&s3, "s3://worlds", &[("LIMITS_STEP_WORK", "100000000")]);
+    let service = start(&s3, "s3://worlds", &[("LIMITS_STEP_WORK", "100000000"), PATIENT]);
     let world = service.make(&crate::hostile::slow());
-    let (path, body) = (format!("{world}/step"), json!({ "timeout": 1 }));
+    let (path, body) = (format!("{world}/step"), json!({ "timeout": 2 }));
     let_through(&s3, 1);
     let refused = service.post_once(&path, &body, "given up").unwrap();
     let told = refused.json()["detail"].as_str().unwrap_or_default().to_owned();
@@ -281,7 +290,7 @@ fn a_step_was_given_up_and_the_log_does_not_take_it() {
 #[test]
 fn checkpoints_with_names_do_not_pile_up() {
     let s3 = S3::start();
-    let service = start(&s3, "s3://worlds", &[]);
+    let service = start(&s3, "s3://worlds", &[PATIENT]);
     let (world, other) = (service.make(&scene()), service.make(&scene()));
     let own = world.rsplit('/').next().unwrap().to_owned();
     let save =
@@ -425,7 +434,7 @@ fn a_service_that_is_not_asked_notices_who_came() {
     first.make(&scene());
     let second = start(&s3, "s3://worlds", &[("S3_TAKE_OVER", "true")]);
     assert_eq!(first.wait(), Some(1));
-    assert!(first.log().contains(&format!("process {}", second.pid())), "{}", first.log());
+    until("said", || first.log().contains(&format!("process {}", second.pid())));
     assert!(s3.keys().contains(&"owner".to_owned()), "the mark of the second stays: {:?}", s3.keys());
 }
 
@@ -442,10 +451,14 @@ fn damage_in_a_bucket_is_told() {
             &json!({ "commands": [ { "impulse": { "body": 3, "impulse": [1, round] } } ] }),
         );
     }
+    let checkpoints = || -> Vec<String> { s3.keys().into_iter().filter(|key| key.contains("/checkpoint-")).collect() };
+    // They are due by computing time.
+    until("two checkpoints are there", || {
+        service.tell(&format!("{world}/step"), &json!({ "steps": 200 }));
+        checkpoints().len() >= 2
+    });
     let hash = service.hash(&world);
     service.kill();
-    let checkpoints = || -> Vec<String> { s3.keys().into_iter().filter(|key| key.contains("/checkpoint-")).collect() };
-    assert!(checkpoints().len() >= 2, "{:?}", checkpoints());
     s3.spoil(checkpoints().last().unwrap());
     service = start(&s3, "s3://worlds", &[]);
     assert_eq!(service.hash(&world), hash, "from the one before, and two logs");
@@ -497,19 +510,19 @@ const AFTER_KILLS: (&str, &str) = ("S3_TAKE_OVER", "true");
 #[test]
 fn a_world_in_a_bucket_goes_back() {
     let s3 = S3::start();
-    goes_back_and_forth(&|| start(&s3, "s3://worlds/back", &[AFTER_KILLS]));
-    let settings = [&WALK[..], &[AFTER_KILLS]].concat();
+    goes_back_and_forth(&|| start(&s3, "s3://worlds/back", &[AFTER_KILLS, PATIENT]));
+    let settings = [&WALK[..], &[AFTER_KILLS, PATIENT]].concat();
     let [went, refused, redone] = walks(50, &|| start(&s3, "s3://worlds/walk", &settings));
     assert!(went > 4 && redone > 2, "{went} went back, {refused} could not, {redone} were done again");
     // Obsolete checkpoints are removed, however long the walk was.
-    let checkpoints = s3.keys().iter().filter(|key| key.starts_with("walk/") && key.contains("/checkpoint-")).count();
-    assert!(checkpoints <= 4, "{checkpoints} checkpoints");
+    let is_checkpoint = |key: &&String| key.starts_with("walk/") && key.contains("/checkpoint-");
+    until("four checkpoints are left", || s3.keys().iter().filter(is_checkpoint).count() <= 4);
 }
 
 #[test]
 fn killed_while_a_world_in_a_bucket_goes_back() {
     let s3 = S3::start();
-    is_killed_on_its_way(&[3, 30, 120, 400], &|| start(&s3, "s3://worlds/killed", &[OUTSIDE, AFTER_KILLS]));
+    is_killed_on_its_way(&[3, 30, 120, 400], &|| start(&s3, "s3://worlds/killed", &[OUTSIDE, AFTER_KILLS, PATIENT]));
 }
 
 /// A checkpoint of a rewound world does not count before its log exists: a service killed in between leaves the
@@ -569,11 +582,11 @@ fn a_world_has_gone_back_with_its_log() {
 #[test]
 fn deadlines_do_not_wait_for_a_checkpoint_of_a_world_that_is_deleted() {
     let s3 = S3::start();
-    let service = &start(&s3, "s3://worlds/deleted", &[("CHECKPOINT_SECONDS", "0.01")]);
+    let service = &start(&s3, "s3://worlds/deleted", &[("CHECKPOINT_SECONDS", "0.01"), PATIENT]);
     let world = &service.make(&scene());
     s3.rule(|_, key| if key.contains("/checkpoint-") { Fault::Held } else { Fault::No });
     std::thread::scope(|scope| {
-        let body = json!({ "steps": 1_000_000, "timeout": 3.0 });
+        let body = json!({ "steps": 1_000_000, "timeout": 6.0 });
         let steps = scope.spawn(move || service.post(&format!("{world}/step"), &body).unwrap());
         until("stepping", || service.ask(world)["step"].as_u64() > Some(100));
         let deleted = scope.spawn(|| service.send("DELETE", world, &[], b"").unwrap().status);
@@ -593,7 +606,7 @@ fn deadlines_do_not_wait_for_a_checkpoint_of_a_world_that_is_deleted() {
 #[test]
 fn reads_are_answered_while_the_store_refuses_the_end_of_steps() {
     let s3 = S3::start();
-    let service = &start(&s3, "s3://worlds/refused", &[("WORKERS", "2"), ("CHECKPOINT_SECONDS", "1000")]);
+    let service = &start(&s3, "s3://worlds/refused", &[("WORKERS", "2"), ("CHECKPOINT_SECONDS", "1000"), PATIENT]);
     let busy = service.make(&json!({ "scene": "large_pyramid:base=20" }));
     // Large enough that writing its state takes long on any machine, while its steps are short.
     let wide = |count: u32| {
@@ -621,12 +634,12 @@ fn reads_are_answered_while_the_store_refuses_the_end_of_steps() {
         let steps = scope.spawn(move || service.post(&format!("{world}/step"), &body).unwrap());
         until("stepping", || service.ask(world)["step"].as_u64() > Some(3));
         s3.rule(|method, key| if method == "PUT" && key.contains("/log/") { Fault::Status(403) } else { Fault::No });
-        // The deadline has passed once the world no longer steps.
-        let mut last = 0;
+        // The deadline has passed once the world no longer steps; before it, the world may only wait.
+        let (begun, mut last) = (std::time::Instant::now(), 0);
         until("over", || {
             std::thread::sleep(Duration::from_secs(1));
             let now = service.ask(world)["step"].as_u64().unwrap();
-            std::mem::replace(&mut last, now) == now
+            std::mem::replace(&mut last, now) == now && begun.elapsed() > Duration::from_secs(4)
         });
         for _ in 0..8 {
             let answer = service.get(&format!("{world}/state")).unwrap();

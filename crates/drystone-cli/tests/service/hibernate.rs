@@ -67,7 +67,9 @@ fn a_world_that_was_put_to_disk_comes_back_the_same() {
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(service.ask(&world)["in_memory"], true);
     service.tell(&format!("{world}/pause"), &json!({}));
-    let stream = crate::sockets::connect(&service, &format!("{world}/stream"));
+    let mut stream = crate::sockets::connect(&service, &format!("{world}/stream"));
+    // It may have been on disk by then: its first frame shows that it is back.
+    while !stream.read().unwrap().is_binary() {}
     std::thread::sleep(Duration::from_millis(300));
     assert_eq!(service.ask(&world)["in_memory"], true);
     drop(stream);
@@ -167,12 +169,16 @@ fn bodies_of_all_worlds_are_bounded() {
 #[test]
 fn a_service_with_many_worlds_answers_at_once() {
     let folder = tempfile::tempdir().unwrap();
-    let settings = [("LIMITS_WORLDS", "1000"), ("LIMITS_RATE", "100000"), ("WORKERS", "2")];
+    let settings =
+        [("LIMITS_WORLDS", "1000"), ("LIMITS_RATE", "100000"), ("WORKERS", "2"), ("CHECKPOINT_SECONDS", "1000")];
     let mut service = Service::start(folder.path(), &settings);
     let worlds: Vec<String> = (0..400).map(|_| service.make(&scene())).collect();
     service.tell(&format!("{}/step", worlds[7]), &json!({ "steps": 30 }));
     let hash = service.hash(&worlds[7]);
-    service.stop();
+    // One has steps to repeat, for as long as they took: the service is not ready before.
+    let long = service.make(&json!({ "scene": "large_pyramid:base=20" }));
+    service.tell(&format!("{long}/step"), &json!({ "steps": 1_000_000, "timeout": 3 }));
+    service.kill();
     let mut command = command(folder.path(), &settings);
     command.args(["--backend", "cpu"]);
     let service = Service::listen(command);
@@ -198,7 +204,7 @@ fn a_service_with_many_worlds_answers_at_once() {
     assert_eq!(service.hash(&worlds[7]), hash);
     let listed = service.ask("/v1/worlds?limit=1000");
     let listed = listed["worlds"].as_array().unwrap();
-    assert_eq!(listed.len(), 400);
+    assert_eq!(listed.len(), 401);
     assert!(listed.iter().all(|world| world["state"] == "paused"));
     assert_eq!(listed.iter().filter(|world| world["step"] == 30).count(), 1);
 }

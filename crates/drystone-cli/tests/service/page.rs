@@ -368,7 +368,9 @@ fn opening_shows_a_bar() {
 pub fn stand(service: &Service, scene: &Value, width: u32, height: u32) -> (Browser, String) {
     let world = service.make(scene);
     let mut browser = Browser::open(&format!("http://{}/", service.address), width, height);
-    browser.until("drawn && camera.fitted && !goal && $('panel').hidden && status && status.state === 'paused'");
+    browser.until(
+        "drawn && camera.fitted && !goal && $('panel').hidden && status && status.state === 'paused' && catalogue.scenes.length",
+    );
     (browser, world)
 }
 

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::browser::Browser;
 use crate::client::Service;
+use crate::connections::until;
 use crate::page::{numbers, pixel, stand, two_boxes};
 
 /// Returns the bodies of a world as a scene.
@@ -169,13 +170,7 @@ fn bodies_are_drawn_and_tied_and_all_is_undone() {
     until_told(&mut browser, "there is nothing to undo");
     // Its checkpoints are removed.
     let kept = || service.ask(&format!("{world}/checkpoints"))["checkpoints"].as_array().unwrap().len();
-    for _ in 0..600 {
-        if kept() == 1 {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    assert_eq!(kept(), 1, "{}", service.ask(&format!("{world}/checkpoints")));
+    until("one checkpoint is left", || kept() == 1);
     assert_eq!(browser.errors, Vec::<String>::new());
 }
 
@@ -233,6 +228,13 @@ fn undo_takes_back_the_last_change_alone() {
     scene["view"] = json!({ "min": [-8, -2], "max": [8, 7] });
     let (mut browser, world) = stand(&service, &scene, 1280, 720);
     let bodies = || service.ask(&world)["bodies"].as_u64().unwrap();
+    // The page does not wait until a checkpoint that it no longer needs is removed.
+    let until_kept = |wanted: usize| {
+        until("that many checkpoints for undo are left", || {
+            let kept = service.ask(&format!("{world}/checkpoints"))["checkpoints"].clone();
+            kept.as_array().unwrap().iter().filter(|name| name.as_str().unwrap().starts_with("undo-")).count() == wanted
+        });
+    };
     let fill = |prefix: &str| {
         let save = |n: u32| service.post(&format!("{world}/checkpoint"), &json!({ "name": format!("{prefix}-{n}") }));
         let made = (0..20).map(|n| save(n).unwrap()).take_while(|answer| answer.status == 200).count();
@@ -271,6 +273,7 @@ fn undo_takes_back_the_last_change_alone() {
 
     // Other pages take what is left for undo after the first change: the second one has the place of the first.
     draw(&mut browser, -3.0);
+    until_kept(1);
     assert_eq!(fill("undo-zzzzzzz"), 15, "the page has one");
     draw(&mut browser, -1.0);
     assert!(!told(&mut browser).contains("cannot"), "{}", told(&mut browser));
@@ -279,6 +282,7 @@ fn undo_takes_back_the_last_change_alone() {
     undo(&mut browser, "there is nothing to undo");
 
     // No place at all, and the page has none: the change is made, and the page says that it stays.
+    until_kept(15);
     assert_eq!(fill("undo-zzzzzz"), 1);
     draw(&mut browser, -1.0);
     assert!(
@@ -392,7 +396,7 @@ fn a_body_is_selected_and_changed() {
     let joints = service.ask(&format!("{world}/joints"));
     let selected = browser.eval("selected.id");
     assert_eq!((joints["joints"].as_array().unwrap().len(), &joints["joints"][0]["b"]), (1, &selected), "{joints}");
-    assert!(browser.eval("$('card-now').textContent").as_str().unwrap().starts_with("4 kg"));
+    browser.until("$('card-now').textContent.startsWith('4 kg')");
     // Static by the list, chosen with a key.
     browser.eval("$('card-type').focus()");
     browser.key("s");
@@ -634,13 +638,6 @@ fn on_a_phone_the_list_is_a_drawer() {
     std::thread::sleep(std::time::Duration::from_millis(1100));
     let (mut browser, world) = stand(&service, &two_boxes(), 390, 844);
     browser.call("Emulation.setTouchEmulationEnabled", &json!({ "enabled": true, "maxTouchPoints": 2 }));
-    let tap = |browser: &mut Browser, selector: &str| {
-        let at = numbers(&browser.eval(&format!(
-            "(() => {{ const r = document.querySelector({selector:?}).getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()"
-        )));
-        browser.touch("touchStart", &[at]);
-        browser.touch("touchEnd", &[]);
-    };
     // The whole picture and its controls without scrolling.
     let is_whole = "document.documentElement.scrollHeight <= innerHeight && document.documentElement.scrollWidth <= innerWidth && \
          $('facts').getBoundingClientRect().bottom <= innerHeight + 1 && $('canvas').clientHeight > 400";
@@ -650,7 +647,7 @@ fn on_a_phone_the_list_is_a_drawer() {
     // While it slides out it still covers the button.
     let is_closed = "getComputedStyle($('side')).visibility === 'hidden'";
     assert_eq!(browser.eval(is_closed), true);
-    tap(&mut browser, "#lists");
+    browser.tap("#lists");
     browser.until(is_open);
     for scheme in ["light", "dark"] {
         browser.scheme(scheme);
@@ -660,15 +657,15 @@ fn on_a_phone_the_list_is_a_drawer() {
         browser.eval("[document.activeElement.id, $('lists').getAttribute('aria-expanded')]"),
         json!(["side-close", "true"])
     );
-    tap(&mut browser, "#worlds li:last-child button");
+    browser.tap("#worlds li:last-child button");
     let id = old.rsplit('/').next().unwrap();
     browser.until(&format!("world === '{id}' && drawn && {is_closed}"));
     // A key closes it, and a press beside it.
-    tap(&mut browser, "#lists");
+    browser.tap("#lists");
     browser.until(is_open);
     browser.key("Escape");
     browser.until(&format!("{is_closed} && document.activeElement.id === 'lists'"));
-    tap(&mut browser, "#lists");
+    browser.tap("#lists");
     browser.until(is_open);
     browser.touch("touchStart", &[[380.0, 500.0]]);
     browser.touch("touchEnd", &[]);
@@ -678,8 +675,8 @@ fn on_a_phone_the_list_is_a_drawer() {
     let own = world.rsplit('/').next().unwrap();
     browser.eval(&format!("open_world('{own}')"));
     browser.until(&format!("world === '{own}' && drawn && camera.fitted && $('panel').hidden && status"));
-    tap(&mut browser, "#build");
-    tap(&mut browser, "[data-tool=box]");
+    browser.tap("#build");
+    browser.tap("[data-tool=box]");
     browser.until("tool === 'box'");
     let from = [120.0, 420.0];
     browser.touch("touchStart", &[from]);
@@ -691,7 +688,7 @@ fn on_a_phone_the_list_is_a_drawer() {
     browser.until("bodies.size === 4 && shapes.size === 4");
     // Chromium takes a tap right after a swipe for its end, and makes no click of it.
     std::thread::sleep(std::time::Duration::from_millis(600));
-    tap(&mut browser, "[data-tool=box]");
+    browser.tap("[data-tool=box]");
     browser.until("tool === '' && bodies.size === 4");
     // The view makes room for the card.
     let middle = "(() => { const b = [...bodies.values()].at(-1), r = $('canvas').getBoundingClientRect(), [x, y] = pixel_of([b.x, b.y]); return [r.x + x, r.y + y]; })()";

@@ -291,13 +291,7 @@ fn a_phone_shows_world_graphs_and_card() {
         browser.touch("touchStart", &[at]);
         browser.touch("touchEnd", &[]);
     };
-    let button = |browser: &mut Browser, selector: &str| {
-        let at = browser.eval(&format!(
-            "(() => {{ const r = document.querySelector({selector:?}).getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()"
-        ));
-        tap(browser, numbers(&at));
-    };
-    button(&mut browser, "#graph");
+    browser.tap("#graph");
     browser.until("graphs_shown");
     // Share of the picture above the card, and whether the middle of what is selected is in it.
     let free =
@@ -318,14 +312,14 @@ fn a_phone_shows_world_graphs_and_card() {
             browser.picture(&format!("phone-graphs-{what}-{scheme}"));
         }
         // All numbers, and back.
-        button(&mut browser, "#card-fold");
+        browser.tap("#card-fold");
         browser.until(&format!("!$('card').classList.contains('folded') && {free} < {share}"));
         assert!(browser.eval(free).as_f64().unwrap() > 0.2, "{what}");
-        button(&mut browser, "#card-fold");
+        browser.tap("#card-fold");
         browser.until("$('card').classList.contains('folded')");
     }
     // Without graphs there is room for all of it.
-    button(&mut browser, "#graphs-close");
+    browser.tap("#graphs-close");
     browser.until("!graphs_shown && !$('card').classList.contains('folded') && $('card-density').offsetParent");
     assert_eq!(browser.errors, Vec::<String>::new());
 }
@@ -337,16 +331,9 @@ fn help_is_for_fingers_or_keys() {
     let service = Service::start(folder.path(), &[]);
     let (mut browser, _) = stand(&service, &two_boxes(), 390, 844);
     browser.call("Emulation.setTouchEmulationEnabled", &json!({ "enabled": true, "maxTouchPoints": 2 }));
-    let tap = |browser: &mut Browser, selector: &str| {
-        let place = browser.eval(&format!(
-            "(() => {{ const e = document.querySelector({selector:?}); e.scrollIntoView({{ block: 'nearest' }}); const r = e.getBoundingClientRect(); return [r.x + r.width / 2, r.y + r.height / 2]; }})()"
-        ));
-        browser.touch("touchStart", &[numbers(&place)]);
-        browser.touch("touchEnd", &[]);
-    };
-    tap(&mut browser, "#more summary");
+    browser.tap("#more summary");
     browser.until("$('more').open");
-    tap(&mut browser, "#keys");
+    browser.tap("#keys");
     browser.until("$('help').open && $('help-title').textContent === 'Fingers and buttons'");
     browser.picture("help-touch");
     let words = browser.eval("[...$('key-list').querySelectorAll('dt')].map(term => term.textContent)");
@@ -355,17 +342,17 @@ fn help_is_for_fingers_or_keys() {
     }
     let keys = "[...$('key-list').querySelectorAll('dd')].filter(text => / \\((Space|[A-Z0-9])\\)/.test(text.textContent)).length";
     assert_eq!(browser.eval(keys), 0);
-    tap(&mut browser, "#help .main");
+    browser.tap("#help .main");
     browser.until("!$('help').open");
     let high = pixel(&mut browser, [3.0, 2.0]);
     browser.touch("touchStart", &[high]);
     browser.touch("touchEnd", &[]);
     browser.until("selected?.id === '2.0' && !$('card').hidden");
-    tap(&mut browser, "#card-remove");
+    browser.tap("#card-remove");
     until_told(&mut browser, "removed dynamic body 2 (high); Build, Undo brings it back");
-    tap(&mut browser, "#build");
+    browser.tap("#build");
     browser.until("!$('undo').disabled");
-    tap(&mut browser, "#undo");
+    browser.tap("#undo");
     until_told(&mut browser, "undone: a body removed");
     browser.key("?");
     browser.until("$('help').open && $('help-title').textContent === 'Keys' && $('key-list').children.length > 30");

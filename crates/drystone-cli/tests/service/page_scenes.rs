@@ -352,7 +352,7 @@ fn a_velocity_is_shown_once_it_is_set() {
     browser.key("Enter");
     browser.until("$('told').textContent === 'Velocity x changed' || $('told').textContent.includes('changed')");
     browser.until("document.activeElement === $('canvas') && fields.vx.value === '2.5'");
-    assert!(browser.eval("$('card-now').textContent").as_str().unwrap().contains("2.50 m/s"));
+    browser.until("$('card-now').textContent.includes('2.50 m/s')");
     // It is what the world has in its next step; undone, it is gone.
     browser.key("z");
     browser.until("$('told').textContent.startsWith('undone') && fields.vx.value === '0'");

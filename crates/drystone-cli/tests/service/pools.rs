@@ -10,6 +10,7 @@ use drystone_scenes::file;
 use serde_json::{Value, json};
 
 use crate::client::{Dice, Service, command};
+use crate::connections::figure;
 use crate::crash;
 
 fn on_device(store: &Path, settings: &[(&str, &str)]) -> Service {
@@ -18,17 +19,11 @@ fn on_device(store: &Path, settings: &[(&str, &str)]) -> Service {
     Service::run(command)
 }
 
-/// Returns the value of a counter.
-fn count(service: &Service, name: &str) -> f64 {
-    let text = String::from_utf8(service.get("/metrics").unwrap().body).unwrap();
-    let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.parse().ok());
-    found.unwrap_or(0.0)
-}
-
-/// Returns the numbers of steps, of series of dispatches, and of dispatches so far.
+/// Returns the numbers of steps, of series of dispatches, and of dispatches so far: of one moment, as worlds play.
 fn counts(service: &Service) -> [f64; 3] {
-    ["drystone_series_worlds_sum", "drystone_series_worlds_count", "drystone_dispatches_total"]
-        .map(|name| count(service, name))
+    let text = String::from_utf8(service.get("/metrics").unwrap().body).unwrap();
+    ["drystone_series_worlds_sum ", "drystone_series_worlds_count ", "drystone_dispatches_total "]
+        .map(|name| text.lines().find_map(|line| line.strip_prefix(name)?.parse().ok()).unwrap_or(0.0))
 }
 
 fn since(service: &Service, before: [f64; 3]) -> [f64; 3] {
@@ -215,7 +210,7 @@ fn who_grows_moves_out_and_nobody_notices() {
     let small = &scenes(3)[2];
     let beside = service.make(small);
     service.tell(&format!("{beside}/play"), &json!({ "speed": 0.5 }));
-    let moved = || count(&service, "drystone_worlds_outgrown_total");
+    let moved = || figure(&service, "drystone_worlds_outgrown_total");
 
     let turning = service.make(&rods(70));
     let answer = service.tell(&format!("{turning}/step"), &json!({ "steps": 40 }));

@@ -399,6 +399,12 @@ impl<'a> Client<'a> {
         });
     }
 
+    /// Stops the service in order, which writes checkpoints, and starts it again.
+    fn restart(&mut self) {
+        assert_eq!(self.service.as_mut().unwrap().stop(), Some(0));
+        self.service = Some(self.observed.start());
+    }
+
     fn delete(&mut self, world: &str) {
         let ask = |service: &Service| assert_eq!(service.send("DELETE", world, &[], b"").unwrap().status, 204);
         self.marked(ask, |expected, _, ()| {
@@ -420,6 +426,10 @@ fn life(observed: &Observed) -> Vec<Mark> {
     let (world, other) = (client.make(&scene), client.make(&json!({ "scene": "large_pyramid:base=3" })));
     client.tell(&other, "commands", &push(2, 1.0));
     for round in 1..8 {
+        // On a quick machine few are due by computing time.
+        if [3, 6].contains(&round) {
+            client.restart();
+        }
         client.tell(&world, "commands", &push(round, 0.5));
         client.tell(&world, "step", &json!({ "steps": 150 }));
     }
@@ -451,8 +461,7 @@ fn life(observed: &Observed) -> Vec<Mark> {
     client.tell(&other, "step", &json!({ "steps": 10 }));
     client.tell(&world, "step", &json!({ "steps": 150 }));
     client.save(&world, "late");
-    assert_eq!(client.service.as_mut().unwrap().stop(), Some(0));
-    client.service = Some(observed.start());
+    client.restart();
     client.tell(&world, "step", &json!({ "steps": 150 }));
     client.tell(&world, "step", &json!({ "steps": 3 }));
     client.marks
@@ -460,7 +469,7 @@ fn life(observed: &Observed) -> Vec<Mark> {
 
 /// Waits until a world is idle.
 fn settled(service: &Service, world: &str) -> Result<Option<String>, String> {
-    for _ in 0..3000 {
+    for _ in 0..12_000 {
         let answer = service.get(world).map_err(|error| error.to_string())?;
         if answer.status == 404 {
             return Ok(None);
@@ -617,7 +626,7 @@ fn a_failed_sync_is_in_doubt() {
             "{answer:?}"
         );
         observed.rule(None);
-        let again = (0..400).find_map(|_| {
+        let again = (0..2400).find_map(|_| {
             let answer = client.service().post_once(&path, &body, &key).unwrap();
             std::thread::sleep(Duration::from_millis(25));
             (answer.status != 503).then_some(answer)

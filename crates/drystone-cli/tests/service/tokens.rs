@@ -57,7 +57,7 @@ fn stream(service: &Service, token: &str, world: &str) -> Result<Socket, u16> {
     let protocols = format!("drystone.v1, bearer.token-of-the-{token}");
     request.headers_mut().insert("Sec-WebSocket-Protocol", protocols.parse().unwrap());
     let socket = std::net::TcpStream::connect(&service.address).unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    socket.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
     match tungstenite::client::client(request, socket) {
         Ok((socket, _)) => Ok(socket),
         Err(tungstenite::HandshakeError::Failure(tungstenite::Error::Http(answer))) => Err(answer.status().as_u16()),
@@ -285,7 +285,7 @@ fn streams_end_with_their_token_whatever_holds_them_up() {
 #[test]
 fn a_flood_fills_no_log() {
     let folder = tempfile::tempdir().unwrap();
-    let (service, _) = start(folder.path(), THREE, &[("LIMITS_RATE", "20")]);
+    let (service, _) = start(folder.path(), THREE, &[("LIMITS_RATE", "10")]);
     let (begun, long) = (Instant::now(), "x".repeat(6000));
     let path = format!("/v1/worlds/{long}");
     let headers = [
@@ -297,14 +297,14 @@ fn a_flood_fills_no_log() {
     let statuses: Vec<u16> = (0..400).map(|_| service.send("GET", &path, &headers, b"").unwrap().status).collect();
     let (passed, refused) = (statuses.iter().filter(|status| **status == 404).count(), statuses.len());
     let refused = refused - passed;
-    assert!(passed >= 20 && refused > 100, "{passed} passed, {refused} were refused");
+    assert!(passed >= 10 && refused > 100, "{passed} passed, {refused} were refused");
     let lines = || {
         let log = service.log();
         log.lines().filter(|line| line.contains("/v1/worlds/xxx")).map(str::len).collect::<Vec<_>>()
     };
     until("noted", || lines().len() >= passed);
-    // Twenty lines in ten seconds about refused requests.
-    let quiet = 20 * (1 + begun.elapsed().as_secs() as usize / 10);
+    // Twenty lines in each period of ten seconds about refused requests; the first period began before.
+    let quiet = 20 * (2 + begun.elapsed().as_secs() as usize / 10);
     let lines = lines();
     assert!(lines.len() <= passed + quiet, "{} lines for {passed} requests that passed", lines.len());
     assert!(lines.iter().all(|length| *length < 1000), "{lines:?}");
@@ -342,7 +342,7 @@ fn the_page_with_a_token() {
 
 #[test]
 fn requests_are_noted() {
-    let folder = tempfile::tempdir().unwrap();
+    let (folder, begun) = (tempfile::tempdir().unwrap(), Instant::now());
     let (service, _) = start(folder.path(), THREE, &[]);
     let world = make(&service, "lab", None);
     let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -375,7 +375,8 @@ fn requests_are_noted() {
     for _ in 0..60 {
         service.send("GET", "/v1/worlds", &[], b"").unwrap();
     }
-    assert!(service.log().matches("refused").count() <= 25, "{}", service.log());
+    let most = 5 + 20 * (1 + begun.elapsed().as_secs() as usize / 10);
+    assert!(service.log().matches("refused").count() <= most, "{}", service.log());
     drop(service);
     let (service, _) = start(folder.path(), THREE, &[("LOG_ACCESS", "false"), ("LOG_FORMAT", "json")]);
     get(&service, "lab", &world);
@@ -478,15 +479,22 @@ fn guessing_is_slow() {
     let folder = tempfile::tempdir().unwrap();
     let (service, _) = start(folder.path(), THREE, &[]);
     let start = Instant::now();
-    let mut slept = Duration::ZERO;
+    let guess = || assert_eq!(get(&service, "thief", "/v1/worlds").status, 401);
     for _ in 0..4 {
-        assert_eq!(get(&service, "thief", "/v1/worlds").status, 401);
-        let before = Instant::now();
+        guess();
         assert_eq!(get(&service, "lab", "/v1/worlds").status, 200);
-        slept += before.elapsed();
     }
     assert!(start.elapsed() >= Duration::from_millis(1500), "0.1, 0.2, 0.4 and 0.8 s: {:?}", start.elapsed());
-    assert!(slept < Duration::from_secs(1), "{slept:?}");
+    // While guesses wait, up to 5 s.
+    std::thread::scope(|scope| {
+        let guesses = [0; 3].map(|_| scope.spawn(guess));
+        let figures = || String::from_utf8(get(&service, "boss", "/metrics").body).unwrap();
+        until("counted", || figures().contains("drystone_wrong_tokens_total 7"));
+        for _ in 0..4 {
+            assert_eq!(get(&service, "lab", "/v1/worlds").status, 200);
+        }
+        assert!(guesses.iter().any(|guess| !guess.is_finished()), "they do not wait, too");
+    });
 }
 
 /// A token that holds its whole memory leaves the others their share, and itself the memory for small requests.
@@ -658,10 +666,14 @@ fn nothing_is_made_behind_the_list() {
     // One more after all of them.
     service.make(&json!({ "scene": "slope" }));
     let count = |service: &Service| service.ask("/v1/worlds")["worlds"].as_array().unwrap().len();
-    let mut seen = count(&service);
+    // Those that the service has begun may take a while.
+    let (mut seen, mut since) = (count(&service), Instant::now());
     until("settled", || {
-        std::thread::sleep(Duration::from_millis(500));
-        std::mem::replace(&mut seen, count(&service)) == count(&service)
+        let now = count(&service);
+        if std::mem::replace(&mut seen, now) != now {
+            since = Instant::now();
+        }
+        since.elapsed() > Duration::from_secs(3)
     });
     assert_eq!(service.stop(), Some(0));
     service = Service::start(folder.path(), &[]);
