@@ -21,7 +21,6 @@ mod state;
 mod team;
 mod world_group;
 
-use std::ops::Range;
 use std::sync::atomic::AtomicU32;
 use std::time::Instant;
 
@@ -648,55 +647,6 @@ impl CpuWorld {
         match_room(&self.current.pair_starts, &mut self.previous.pair_starts);
         match_room(&self.current.contacts, &mut self.previous.contacts);
         match_room(&self.current.manifolds, &mut self.previous.manifolds);
-    }
-
-    /// Runs some of the stages of a step.
-    ///
-    /// # Errors
-    /// If the step is cancelled, or there are too many contacts.
-    fn run_plan(&mut self, stages: Range<usize>) -> Result<(), WorldError> {
-        let (mut next, mut has_collided) = (stages.start, false);
-        while next < stages.end {
-            let op = self.plan[next];
-            self.host.limits.check()?;
-            next = match op.stage {
-                Stage::Bound if self.can_search_by_list(next) => self.search(next)?,
-                Stage::Color => self.color_and_solve(next)?,
-                Stage::Collide => {
-                    self.run_timed(op)?;
-                    // The second time it does nothing, unless bodies woke.
-                    if !has_collided || self.counters.woken > 0 {
-                        self.contact_hook.apply(&mut self.current.contacts, &mut self.current.manifolds);
-                    }
-                    has_collided = true;
-                    next + 1
-                }
-                _ => {
-                    self.run_timed(op)?;
-                    next + 1
-                }
-            };
-        }
-        // The last stage may have been cut short.
-        if self.has_given_up() { Err(WorldError::Cancelled) } else { Ok(()) }
-    }
-
-    /// Runs one stage, or its shortcut.
-    ///
-    /// # Errors
-    /// Those of [`Self::run`].
-    fn run_timed(&mut self, op: PlannedStage) -> Result<(), WorldError> {
-        let begin = self.times.begin();
-        let is_done = match op.stage {
-            Stage::PrepareJoints => self.prepare_joint_blocks(),
-            Stage::Continuous => self.sweep_against_walls(),
-            _ => false,
-        };
-        if !is_done {
-            self.run(op)?;
-        }
-        self.times.add(op.stage, begin);
-        Ok(())
     }
 
     /// Ends a step whose stages were run one by one.

@@ -54,8 +54,8 @@ use crate::world_error::WorldError;
 ///
 /// **Each world has the same bits as alone on the same backend**: none can reach into another. On the GPU all worlds of
 /// a step share its dispatches, with one layer of workgroups for each, so that a thousand worlds cost little more than
-/// one until the device is full. On the CPU a thread steps sixteen worlds at a time: small ones with the same settings and
-/// gravity share the lanes of its vector unit, which is up to 2.5 times as fast as each alone.
+/// one until the device is full. On the CPU a thread steps sixteen worlds at a time: small ones with the same settings
+/// and gravity share the lanes of its vector unit, which is up to 2.5 times as fast as each alone.
 ///
 /// All worlds have the same contact capacity, that of the busiest. A world that outgrows it reports so for itself
 /// ([`WorldBatch::overflowed_steps`]), without effect on the others; with [`Settings::strict`](crate::Settings::strict)

@@ -873,7 +873,7 @@ fn late_answers_refer_to_their_submission() {
     // Polled in reverse order until they are complete.
     for (index, mut pending) in pending.into_iter().enumerate().rev() {
         let mut answers = None;
-        for _ in 0..10_000 {
+        for _ in 0..60_000 {
             answers = world.query_poll(&mut pending).unwrap();
             if answers.is_some() {
                 break;

@@ -71,7 +71,8 @@ def cut_in_answer(after: int) -> Action:
 def cut_while_it_works(exchange: Exchange) -> None:
     """Forwards the request and disconnects, while the service still believes that a client waits."""
     threading.Thread(target=exchange.ask, daemon=True).start()
-    time.sleep(0.1)
+    # The service gets this request before its repetition.
+    time.sleep(0.5)
     raise Cut
 
 

@@ -6,9 +6,11 @@ import os
 import signal
 import socket
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 BINARY = os.environ.get("DRYSTONE", str(Path(__file__).parents[2] / "target/debug/drystone"))
 
@@ -19,6 +21,18 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def steps_for(seconds: float, probe: Any) -> int:
+    """Returns how many steps of a world like this one take about this time on this machine, by the fastest of some."""
+    count = 100
+    fastest = 1e9
+    for _ in range(4):
+        start = time.monotonic()
+        probe.step(count)
+        fastest = min(fastest, time.monotonic() - start)
+    probe.delete()
+    return max(1500, round(seconds * count / fastest))
 
 
 class Process:

@@ -194,8 +194,8 @@ import drystone as ds
 worlds = ds.Batch(["large_pyramid:base=10"] * 8, backend="cpu", threads=2)
 worlds.positions
 for begin in (worlds.step, worlds.step_async):
-    print("ready", flush=True)
     try:
+        print("ready", flush=True)
         begin(10_000_000)
         worlds.wait()
     except KeyboardInterrupt:
@@ -210,7 +210,7 @@ def test_ctrl_c() -> None:
     assert child.stdout is not None
     for _ in range(2):
         assert child.stdout.readline() == "ready\n"
-        time.sleep(0.5)
+        time.sleep(2.0)
         assert child.poll() is None
         child.send_signal(signal.SIGINT)
         assert child.stdout.readline() == "interrupted\n"

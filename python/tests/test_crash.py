@@ -15,7 +15,7 @@ import pytest
 
 from between import KINDS, Between, client
 from drystone.client import Bodies, Problem, Service, StreamEnded, Unreachable
-from service import Process, process
+from service import Process, process, steps_for
 
 LARGE = "large_pyramid:base=40"
 
@@ -42,6 +42,7 @@ def test_killed_in_the_middle_of_steps(tmp_path: Path, kind: str) -> None:
     with process(tmp_path / "store", {"DRYSTONE_CHECKPOINT_SECONDS": "0.2"}) as service:
         with Between(service.url) as between, client(kind, between.url) as user, Service(service.url) as other:
             world, twin = user.create(LARGE), user.create(LARGE)
+            steps = steps_for(3.0, user.create(LARGE))
             watched = other.world(world.id)
             killed: list[int] = []
 
@@ -53,17 +54,17 @@ def test_killed_in_the_middle_of_steps(tmp_path: Path, kind: str) -> None:
                 service.start()
 
             murderer = later(0.0, murder)
-            stepped = world.step(1500)
+            stepped = world.step(steps)
             murderer.join()
-            assert killed and (stepped["steps"], stepped["step"]) == (1500, 1500)
+            assert killed and (stepped["steps"], stepped["step"]) == (steps, steps)
             keys = between.keys(f"{world.id}/step")
             assert len(keys) > 1 and len(set(keys)) == 1
-            twin.step(1500)
-            assert world.status()["step"] == 1500
+            twin.step(steps)
+            assert world.status()["step"] == steps
             assert world.metrics()["hash"] == twin.metrics()["hash"]
             # Negative control: with another key, as after an error without a key, it steps twice.
             world.step(5)
-            assert world.status()["step"] == 1505
+            assert world.status()["step"] == steps + 5
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -116,7 +117,7 @@ def test_a_stream_goes_on_over_a_restart(tmp_path: Path, kind: str, how: str) ->
                 service.stop()
             else:
                 service.kill()
-            time.sleep(0.4)
+            time.sleep(1.5)
             service.start()
 
         gaps = []
@@ -178,7 +179,7 @@ def test_a_stream_that_is_cut_says_what_was_left_out(tmp_path: Path, kind: str) 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_stream_ends_when_patience_does(tmp_path: Path, kind: str) -> None:
     service = Process(tmp_path / "store")
-    with client(kind, service.url, patience=1.0) as user:
+    with client(kind, service.url, patience=3.0) as user:
         world = user.create("large_pyramid:base=4")
         world.step(3)
         frames = iter(world.stream())
@@ -188,6 +189,6 @@ def test_a_stream_ends_when_patience_does(tmp_path: Path, kind: str) -> None:
         with pytest.raises(StreamEnded) as caught:
             next(frames)
         assert caught.value.step == 3 and caught.value.attempts > 2
-        assert 0.5 < time.monotonic() - start < 20
+        assert 0.5 < time.monotonic() - start < 60
         with pytest.raises(Unreachable):
             next(iter(world.stream()))

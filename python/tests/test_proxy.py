@@ -63,7 +63,7 @@ def proxied(tmp_path: Path, url: str) -> Iterator[str]:
     whole.write_text(f"{head}http {{\naccess_log off;\n{folders}{site}}}\n")
     server = subprocess.Popen([program("nginx"), "-p", tmp_path, "-c", whole, "-e", tmp_path / "log"])
     try:
-        for _ in range(500):
+        for _ in range(6000):
             if socket.socket().connect_ex(("127.0.0.1", port)) == 0:
                 break
             assert server.poll() is None, (tmp_path / "log").read_text()

@@ -1,4 +1,6 @@
-//! Execution of one stage on the CPU: hands each stage the tables that it reads and writes.
+//! Execution of the stages on the CPU: hands each the tables that it reads and writes.
+
+use std::ops::Range;
 
 use super::neighbors::SearchKind;
 use super::shares::{Shares, around_split};
@@ -42,6 +44,55 @@ impl BodyTables {
 }
 
 impl CpuWorld {
+    /// Runs some of the stages of a step.
+    ///
+    /// # Errors
+    /// If the step is cancelled, or there are too many contacts.
+    pub(super) fn run_plan(&mut self, stages: Range<usize>) -> Result<(), WorldError> {
+        let (mut next, mut has_collided) = (stages.start, false);
+        while next < stages.end {
+            let op = self.plan[next];
+            self.host.limits.check()?;
+            next = match op.stage {
+                Stage::Bound if self.can_search_by_list(next) => self.search(next)?,
+                Stage::Color => self.color_and_solve(next)?,
+                Stage::Collide => {
+                    self.run_timed(op)?;
+                    // The second time it does nothing, unless bodies woke.
+                    if !has_collided || self.counters.woken > 0 {
+                        self.contact_hook.apply(&mut self.current.contacts, &mut self.current.manifolds);
+                    }
+                    has_collided = true;
+                    next + 1
+                }
+                _ => {
+                    self.run_timed(op)?;
+                    next + 1
+                }
+            };
+        }
+        // The last stage may have been cut short.
+        if self.has_given_up() { Err(WorldError::Cancelled) } else { Ok(()) }
+    }
+
+    /// Runs one stage, or its shortcut.
+    ///
+    /// # Errors
+    /// Those of [`Self::run`].
+    pub(super) fn run_timed(&mut self, op: PlannedStage) -> Result<(), WorldError> {
+        let begin = self.times.begin();
+        let is_done = match op.stage {
+            Stage::PrepareJoints => self.prepare_joint_blocks(),
+            Stage::Continuous => self.sweep_against_walls(),
+            _ => false,
+        };
+        if !is_done {
+            self.run(op)?;
+        }
+        self.times.add(op.stage, begin);
+        Ok(())
+    }
+
     /// Runs one stage.
     ///
     /// # Errors

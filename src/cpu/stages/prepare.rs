@@ -145,8 +145,8 @@ fn prepare_alone(
 }
 
 /// Adds the constraints of a world to blocks in which other worlds have theirs ([`crate::cpu::WorldGroup`]), with
-/// bodies whose indices grow by `first_body`. `next` are the next slots of the colours. There is no overflow, and masses
-/// are computed when all worlds have added theirs ([`find_masses`]).
+/// bodies whose indices grow by `first_body`. `next` are the next slots of the colours. There is no overflow, and
+/// masses are computed when all worlds have added theirs ([`find_masses`]).
 pub(crate) fn prepare_beside(
     source: &ConstraintTables,
     first_body: u32,

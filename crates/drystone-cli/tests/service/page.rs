@@ -369,7 +369,8 @@ pub fn stand(service: &Service, scene: &Value, width: u32, height: u32) -> (Brow
     let world = service.make(scene);
     let mut browser = Browser::open(&format!("http://{}/", service.address), width, height);
     browser.until(
-        "drawn && camera.fitted && !goal && $('panel').hidden && status && status.state === 'paused' && catalogue.scenes.length",
+        "drawn && camera.fitted && !goal && $('panel').hidden && status && status.state === 'paused' \
+         && catalogue.scenes.length",
     );
     (browser, world)
 }
