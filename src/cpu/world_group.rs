@@ -7,6 +7,7 @@
 //! bits are those of each alone, as with island batches.
 
 use std::mem::offset_of;
+use std::ops::Range;
 
 use bytemuck::{bytes_of, cast_slice};
 
@@ -18,8 +19,8 @@ use crate::scene::{Compiled, JointTable, Scene};
 use crate::stages::solve_joints::tree::{row_count, trees};
 use crate::step::Stage;
 use crate::types::{
-    BOUNCES, COLOR_COUNT, Counters, JOINT_COLORS, JOINT_TREES, JointData, JointFrame, MATERIAL_SPRINGS, OVERFLOW_COLOR,
-    Params, SURFACES, u32_from,
+    BOUNCES, Counters, JOINT_COLORS, JOINT_TREES, JointData, JointFrame, MATERIAL_SPRINGS, OVERFLOW_COLOR, Params,
+    SURFACES, u32_from,
 };
 use crate::world_error::WorldError;
 
@@ -33,6 +34,8 @@ pub(crate) struct WorldGroup {
     all: CpuWorld,
     /// Worlds that are part of it.
     members: Vec<Member>,
+    /// Their stages from the preparation of constraints to the store of impulses.
+    solver: Range<usize>,
     /// Number of steps of members.
     steps: u64,
 }
@@ -56,7 +59,7 @@ impl WorldGroup {
     /// # Errors
     /// None: a scene without bodies is valid.
     pub fn new() -> Result<Self, WorldError> {
-        Ok(Self { all: CpuWorld::new(&Scene::new("group"))?, members: Vec::new(), steps: 0 })
+        Ok(Self { all: CpuWorld::new(&Scene::new("group"))?, members: Vec::new(), solver: 0..0, steps: 0 })
     }
 
     /// Returns the number of steps of worlds whose sweeps it has made.
@@ -72,7 +75,7 @@ impl WorldGroup {
         }
         if let &[Member { index, begun, .. }] = &*self.members {
             let (world, stepped) = &mut worlds[index];
-            *stepped = world.step_on_alone(&begun);
+            *stepped = world.step_on_alone(&begun, self.solver.clone());
             return;
         }
         if self.members.is_empty() {
@@ -84,15 +87,21 @@ impl WorldGroup {
         self.steps = self.steps.wrapping_add(self.members.len() as u64);
         for &Member { index, begun, .. } in &self.members {
             let (world, stepped) = &mut worlds[index];
-            *stepped = world.end_grouped(&begun);
+            let ran = world.run_plan(self.solver.end..world.plan.len());
+            *stepped = world.finish(&begun, ran);
         }
     }
 
     /// Runs the stages of a world up to the colouring and adds it to the members, or does its whole step.
     fn begin(&mut self, index: usize, world: &mut CpuWorld) -> Result<(), WorldError> {
-        let Some(color) = world.colors_at() else { return world.step() };
+        let is_small = world.size() <= MAX_SIZE;
+        // This may add bodies and joints, and with the first ones stages.
         let Some(begun) = world.begin()? else { return Ok(()) };
-        if let Err(error) = world.run_plan(0..color) {
+        let Some(solver) = world.solver_stages().filter(|_| is_small) else {
+            let ran = world.run_plan(0..world.plan.len());
+            return world.finish(&begun, ran);
+        };
+        if let Err(error) = world.run_plan(0..solver.start - 1) {
             return world.finish(&begun, Err(error));
         }
         world.color_contacts();
@@ -100,9 +109,10 @@ impl WorldGroup {
         let joins = world.counters.color_size(OVERFLOW_COLOR) == 0
             && (is_first || (self.all.plan == world.plan && sweep_alike(self.all.params(), world.params())));
         if !joins {
-            return world.step_on_alone(&begun);
+            return world.step_on_alone(&begun, solver);
         }
         if is_first {
+            self.solver = solver;
             self.all.plan.clone_from(&world.plan);
             self.all.host.compiled.params = world.host.compiled.params;
         }
@@ -130,15 +140,12 @@ impl WorldGroup {
             next = std::array::from_fn(|table| next[table] + sizes[table]);
             counters.touching += world.counters.touching;
             counters.quarantined += world.counters.quarantined;
-            for (color, start) in (0..COLOR_COUNT).zip(&mut counters.color_starts[1..]) {
-                *start += world.counters.color_size(color);
+            for (start, own) in counters.color_starts.iter_mut().zip(world.counters.color_starts) {
+                *start += own;
             }
         }
-        for color in 0..COLOR_COUNT as usize {
-            counters.color_starts[color + 1] += counters.color_starts[color];
-        }
-        let tables = members.iter().map(|member| &worlds[member.index].0.host.compiled);
-        gather_joints(table, tables.map(|compiled| (&compiled.joints, compiled.bodies.len())));
+        let tables = members.iter().map(|member| (&worlds[member.index].0.host.compiled.joints, member.first));
+        gather_joints(table, tables);
         let [body_count, joint_count, row_count] = next;
         states.resize(body_count);
         accumulators.resize(body_count);
@@ -158,14 +165,12 @@ impl WorldGroup {
 
     /// Makes all sweeps.
     fn sweep(&mut self, worlds: &[SteppedWorld]) {
-        let Some(stages) = self.all.solver_stages() else { return };
-        for place in stages.start..stages.end - 1 {
+        for place in self.solver.start..self.solver.end - 1 {
             let op = self.all.plan[place];
             if op.stage == Stage::Prepare {
                 self.prepare(worlds);
             } else {
-                let is_done = op.stage == Stage::PrepareJoints && self.all.prepare_joint_blocks();
-                let ran = if is_done { Ok(()) } else { self.all.run(op) };
+                let ran = self.all.run(op);
                 debug_assert!(ran.is_ok(), "no sweep fails");
             }
         }
@@ -184,9 +189,8 @@ impl WorldGroup {
             let ContactTables { contacts, manifolds, .. } = &world.current;
             let (states, splits) = (&world.bodies.states, &solver.splits);
             let source = ConstraintTables { params, bodies, shapes, states, contacts, manifolds, splits };
-            #[allow(clippy::cast_possible_truncation, reason = "a few small worlds")]
-            let first_body = body as u32;
-            prepare_beside(&source, first_body, counters, &mut next, &mut solver.constraints, &solver.surfaces);
+            let (constraints, surfaces) = (&mut solver.constraints, &solver.surfaces);
+            prepare_beside(&source, u32_from(body), counters, &mut next, constraints, surfaces);
         }
         find_masses(solver.constraints.parts().0);
     }
@@ -225,48 +229,30 @@ impl CpuWorld {
     }
 
     /// Returns the stages from the preparation of constraints to the store of impulses, if none of them is left out.
-    fn solver_stages(&self) -> Option<std::ops::Range<usize>> {
+    fn solver_stages(&self) -> Option<Range<usize>> {
         let color = self.plan.iter().position(|op| op.stage == Stage::Color)?;
         islands::solver(&self.plan, color + 1)
     }
 
-    /// Returns the index of the colouring among the stages, if the world can step in a group.
-    fn colors_at(&self) -> Option<usize> {
-        let stages = self.solver_stages()?;
-        (self.size() <= MAX_SIZE && !self.times.is_on).then_some(stages.start - 1)
-    }
-
     /// Ends the step of a world whose contacts have colours, by itself.
-    fn step_on_alone(&mut self, begun: &BegunStep) -> Result<(), WorldError> {
-        let ran = match self.solver_stages() {
-            Some(stages) => self.solve_colored(stages.start - 1, stages),
-            None => Ok(self.plan.len()),
-        };
-        let ran = ran.and_then(|next| self.run_plan(next..self.plan.len()));
-        self.finish(begun, ran)
-    }
-
-    /// Ends the step of a world whose sweeps a group has made.
-    fn end_grouped(&mut self, begun: &BegunStep) -> Result<(), WorldError> {
-        let next = self.solver_stages().map_or(self.plan.len(), |stages| stages.end);
-        let ran = self.run_plan(next..self.plan.len());
+    fn step_on_alone(&mut self, begun: &BegunStep, solver: Range<usize>) -> Result<(), WorldError> {
+        let ran = self.solve_colored(solver.start - 1, solver).and_then(|next| self.run_plan(next..self.plan.len()));
         self.finish(begun, ran)
     }
 }
 
-/// Fills a table with the joints of several worlds whose bodies follow each other: those of each world, and its number
-/// of bodies. Only what sweeps read is filled.
-fn gather_joints<'a>(all: &mut JointTable, worlds: impl Iterator<Item = (&'a JointTable, usize)> + Clone) {
+/// Fills a table with the joints of several worlds: those of each, and its first body, joint and joint row among those
+/// of all. Only what sweeps read is filled.
+fn gather_joints<'a>(all: &mut JointTable, worlds: impl Iterator<Item = (&'a JointTable, [usize; 3])> + Clone) {
     const ENDS: usize = JOINT_COLORS as usize;
     const TREES: usize = JOINT_TREES as usize;
+    let worlds = worlds.map(|(table, first)| (table, first.map(u32_from)));
     let JointTable { joints, rows, starts, .. } = all;
     joints.clear();
     rows.clear();
     starts.clear();
     starts.resize(TREES + 2, 0);
-    let mut first_body = 0;
-    for (table, bodies) in worlds.clone() {
-        let first_row = u32_from(rows.len());
+    for (table, [first_body, _, first_row]) in worlds.clone() {
         joints.extend(table.joints.iter().map(|joint| JointData {
             body_a: joint.body_a + first_body,
             body_b: joint.body_b + first_body,
@@ -275,29 +261,24 @@ fn gather_joints<'a>(all: &mut JointTable, worlds: impl Iterator<Item = (&'a Joi
         }));
         rows.extend_from_slice(&table.rows);
         starts[TREES + 1] += table.starts.get(TREES + 1).copied().unwrap_or(0);
-        first_body += u32_from(bodies);
     }
     for color in 0..ENDS {
         starts[color] = u32_from(starts.len());
-        let mut first = 0;
-        for (table, _) in worlds.clone() {
-            starts.extend(of_color(&table.starts, color).iter().map(|place| place + first));
-            first += u32_from(table.joints.len());
+        for (table, [_, first_joint, _]) in worlds.clone() {
+            starts.extend(of_color(&table.starts, color).iter().map(|place| place + first_joint));
         }
         starts[ENDS + color] = u32_from(starts.len());
     }
     let (mut list, count) = (starts.len(), starts[TREES + 1] as usize);
     starts[TREES] = u32_from(list);
     starts.resize(list + count, 0);
-    let [mut first_body, mut first_joint, mut first_row] = [0; 3];
-    for (table, bodies) in worlds {
+    let mut first_row = 0;
+    for (table, [first_body, first_joint, _]) in worlds {
         for tree in trees(&table.starts) {
             starts[list] = u32_from(starts.len());
             list += 1;
             tree.copy_to(starts, first_body, first_joint, first_row);
         }
-        first_body += u32_from(bodies);
-        first_joint += u32_from(table.joints.len());
         first_row += u32_from(row_count(&table.starts));
     }
 }
