@@ -45,10 +45,17 @@ fn sleeps_on(index: u32) -> bool {
     return (status & ASLEEP) != 0u;
 }
 
+// Returns the shapes of a contact as events list them: a sensor before its visitor.
+fn in_order(contact: Contact) -> vec2<u32> {
+    let shapes = vec2<u32>(contact.shape_a, contact.shape_b);
+    return select(shapes, shapes.yx, (contact.flags & SENSOR_B) != 0u);
+}
+
 fn began(index: u32) -> EventData {
     let contact = contacts[index];
     let normal = manifolds[index].normal;
-    var event = EventData(EVENT_BEGIN, contact.shape_a, contact.shape_b, 0.0, vec2<f32>(0.0), normal);
+    let shapes = in_order(contact);
+    var event = EventData(EVENT_BEGIN, shapes.x, shapes.y, 0.0, vec2<f32>(0.0), normal);
     if (contact.flags & SENSOR) != 0u {
         event.kind = EVENT_SENSOR_BEGIN;
         event.normal = vec2<f32>(0.0);
@@ -121,8 +128,8 @@ fn collect_events_end(
         }
         if next < arrayLength(&events) {
             let kind = select(EVENT_END, EVENT_SENSOR_END, (contacts_previous[index].flags & SENSOR) != 0u);
-            let partner = contacts_previous[index].shape_b;
-            events[next] = EventData(kind, producer, partner, 0.0, vec2<f32>(0.0), vec2<f32>(0.0));
+            let shapes = in_order(contacts_previous[index]);
+            events[next] = EventData(kind, shapes.x, shapes.y, 0.0, vec2<f32>(0.0), vec2<f32>(0.0));
         }
         next += 1u;
     }

@@ -614,8 +614,8 @@ fn collide_contact(index: u32, hulls: bool) {
     }
     manifolds[index].preloads = preloads;
     // A pair that passes by is not kept: the next step may find points.
-    contacts[index].flags = (flags & (FIXED_A | FIXED_B | HUB_A | HUB_B | TOUCHED)) | manifold.count | sensed
-        | select(CACHED, 0u, manifold.passes) | select(0u, IMPACT, lands);
+    contacts[index].flags = (flags & (FIXED_A | FIXED_B | HUB_A | HUB_B | SENSOR_B | TOUCHED)) | manifold.count
+        | sensed | select(CACHED, 0u, manifold.passes) | select(0u, IMPACT, lands);
     contacts[index].color = select(color, NONE, manifold.count == 0u);
     contacts[index].features = features;
     if manifold.count == 0u || old_count == 0u {

@@ -23,13 +23,17 @@ fn obey(index: u32) {
     let other = commands[index].other;
     if (params.switches & SLEEP) != 0u {
         if commands[index].kind == COMMAND_WAKE_ALL {
-            atomicStore(&counters.wake_all, 1u);
+            atomicOr(&counters.wake_all, WAKE_ALL);
             return;
         }
         let status = states[body].status;
         let left = bodies[body].kind == VACANT && commands[index].kind == COMMAND_WAKE;
         let sleeps = bodies[body].kind == DYNAMIC && (status & ASLEEP) != 0u;
-        let is_fixed = bodies[body].kind != DYNAMIC && commands[index].kind == COMMAND_WAKE;
+        let moves_fixed = bodies[body].kind != DYNAMIC && commands[index].kind == COMMAND_TELEPORT;
+        if moves_fixed {
+            atomicOr(&counters.wake_all, WAKE_MOVED);
+        }
+        let is_fixed = moves_fixed || bodies[body].kind != DYNAMIC && commands[index].kind == COMMAND_WAKE;
         if sleeps || left || is_fixed {
             states[body].status = (status & ~(ASLEEP | QUIET_MASK)) | WOKEN;
             if (sleeps || left) && islands[body] < params.body_count {

@@ -11,7 +11,7 @@
 
 const NO_PAST_COLOR: u32 = 0xffu;
 const KEPT_FLAGS: u32 = ((1u << PAST_COLOR_SHIFT) - 1u) & ~(RECYCLED | TOUCHED | INITIAL);
-const KIND_FLAGS: u32 = FIXED_A | FIXED_B | SENSOR;
+const KIND_FLAGS: u32 = FIXED_A | FIXED_B | SENSOR | SENSOR_B;
 
 @compute @workgroup_size(LANES)
 fn match_contacts(

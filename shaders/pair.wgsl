@@ -48,8 +48,10 @@ fn emit_contact(contact: u32, index: u32, other: u32) {
     if (shapes[other].kind & FIXED_SHAPE) != 0u {
         flags |= FIXED_B;
     }
-    if ((shapes[index].kind | shapes[other].kind) & SENSOR_SHAPE) != 0u {
+    if (shapes[index].kind & SENSOR_SHAPE) != 0u {
         flags |= SENSOR;
+    } else if (shapes[other].kind & SENSOR_SHAPE) != 0u {
+        flags |= SENSOR | SENSOR_B;
     }
     contacts[contact] = Contact(index, other, shapes[index].body, shapes[other].body, flags, NONE, 0u, 0.0);
 }
@@ -74,7 +76,10 @@ fn rules_of(shape: u32) -> Rules {
 }
 
 fn may_meet(a: Rules, b: Rules) -> bool {
-    if a.body == b.body || (a.kind & b.kind & FIXED_SHAPE) != 0u {
+    if a.body == b.body {
+        return false;
+    }
+    if (a.kind & b.kind & FIXED_SHAPE) != 0u && ((a.kind | b.kind) & SENSOR_SHAPE) == 0u {
         return false;
     }
     if (a.kind & b.kind & JOINED_SHAPE) != 0u && are_joined(a.body, b.body) {

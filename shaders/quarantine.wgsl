@@ -71,7 +71,7 @@ fn quarantine(
     if (state.status & ASLEEP) != 0u {
         if (state.status & QUARANTINED) != 0u {
             state.status &= ~ASLEEP;
-            atomicStore(&counters.wake_all, 1u);
+            atomicOr(&counters.wake_all, WAKE_ALL);
         } else if bodies[index].kind == KINEMATIC
             && (state.velocity.x != 0.0 || state.velocity.y != 0.0 || state.angular_velocity != 0.0) {
             state.status = (state.status & ~ASLEEP) | WOKEN;

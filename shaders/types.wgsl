@@ -81,6 +81,9 @@ const ISLAND_BLOCKED: u32 = 2u;
 
 const AWAKE_HALF_PLANE: u32 = 0x80000000u;
 
+const WAKE_ALL: u32 = 1u;
+const WAKE_MOVED: u32 = 2u;
+
 const POINT_COUNT_MASK: u32 = 3u;
 const FIXED_A: u32 = 4u;
 const FIXED_B: u32 = 8u;
@@ -92,6 +95,7 @@ const TOUCHED: u32 = 64u;
 const MARKED: u32 = 128u;
 const PAST_COLOR_SHIFT: u32 = 24u;
 const SENSOR: u32 = 256u;
+const SENSOR_B: u32 = 0x100000u;
 const OVERLAPS: u32 = 512u;
 const IMPACT: u32 = 1024u;
 const INITIAL: u32 = 2048u;

@@ -33,7 +33,19 @@ fn wake_by(other: u32, sleeper: u32) {
     }
 }
 
-// One thread per contact.
+fn wake_by_contact(contact: Contact) {
+    if (contact.flags & POINT_COUNT_MASK) == 0u {
+        return;
+    }
+    if (contact.flags & FIXED_B) == 0u {
+        wake_by(contact.body_a, contact.body_b);
+    }
+    if (contact.flags & FIXED_A) == 0u {
+        wake_by(contact.body_b, contact.body_a);
+    }
+}
+
+// One thread per contact. If a command moved a fixed body, the archived contacts are shared among them.
 @compute @workgroup_size(LANES)
 fn wake_find(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -45,16 +57,14 @@ fn wake_find(
         // wake_bodies sets it if a body wakes.
         atomicStore(&counters.again, 0u);
     }
-    if index >= counters.contacts || (contacts[index].flags & POINT_COUNT_MASK) == 0u {
-        return;
+    if index < counters.contacts {
+        wake_by_contact(contacts[index]);
     }
-    let a = contacts[index].body_a;
-    let b = contacts[index].body_b;
-    if (contacts[index].flags & FIXED_B) == 0u {
-        wake_by(a, b);
-    }
-    if (contacts[index].flags & FIXED_A) == 0u {
-        wake_by(b, a);
+    if (atomicLoad(&counters.wake_all) & WAKE_MOVED) != 0u {
+        let lanes = workgroups.x * workgroups.y * LANES;
+        for (var archived = index; archived < atomicLoad(&counters.sleeping_contacts); archived += lanes) {
+            wake_by_contact(sleeping[archived].contact);
+        }
     }
 }
 
@@ -95,7 +105,7 @@ fn wake_bodies(
     let status = states[index].status;
     var wakes = (status & WOKEN) != 0u;
     if (status & ASLEEP) != 0u && bodies[index].kind == DYNAMIC {
-        wakes = wakes || atomicLoad(&counters.wake_all) != 0u;
+        wakes = wakes || (atomicLoad(&counters.wake_all) & WAKE_ALL) != 0u;
         if islands[index] < params.body_count {
             wakes = wakes || (atomicLoad(&island_flags[islands[index]]) & ISLAND_WAKE) != 0u;
         }

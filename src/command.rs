@@ -61,7 +61,8 @@ pub enum Command {
     AngularVelocity(f32),
     /// Puts the body at another position at once; it keeps its velocity. Bodies that it now overlaps are pushed apart
     /// softly. The position and angle that [`World::body`](crate::World::body) returns move nothing: on the CPU not by
-    /// a bit, on the GPU up to rounding. Where bodies sleep, teleporting a static or kinematic body wakes all of them.
+    /// a bit, on the GPU up to rounding. Where bodies sleep, teleporting a static or kinematic body wakes
+    /// those that touched it and those that it meets.
     Teleport {
         /// Position of the body's origin, m.
         position: Vec2,
@@ -135,8 +136,7 @@ pub enum CommandError {
 }
 
 impl Command {
-    /// Checks the command against the world and appends its record for the next step; also one that wakes all bodies,
-    /// if a body is moved on which others may lie. Returns the first record.
+    /// Checks the command against the world and appends its record for the next step. Returns the record.
     pub(crate) fn push(
         self,
         compiled: &Compiled,
@@ -145,9 +145,6 @@ impl Command {
     ) -> Result<types::CommandData, CommandError> {
         let flat = self.flatten(compiled, body)?;
         commands.push(flat);
-        if flat.kind == types::COMMAND_TELEPORT && compiled.bodies[body].kind != DYNAMIC {
-            wake_all(compiled, commands);
-        }
         Ok(flat)
     }
 

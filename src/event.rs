@@ -62,7 +62,7 @@ pub struct Event {
     pub step: u64,
     /// Kind of the event.
     pub kind: EventKind,
-    /// Indices of the two shapes; [`NONE`] for a joint.
+    /// Indices of the two shapes, of a sensor and its visitor in this order; [`NONE`] for a joint.
     pub shapes: [u32; 2],
     /// Slots of the bodies of the shapes or the joint; [`NONE`] is the world.
     pub bodies: [u32; 2],

@@ -11,9 +11,9 @@
 //! ```text
 //! stage                 reads                                       writes
 //! ── each step ───────────────────────────────────────────────────────────────────────────────────────────────────
-//! command               bodies commands island_flags islands        bodies counters island_flags joint_rows
-//!                       joint_rows joint_states joints poses        joint_states joints poses states
-//!                       states
+//! command               bodies commands counters island_flags       bodies counters island_flags joint_rows
+//!                       islands joint_rows joint_states joints      joint_states joints poses states
+//!                       poses states
 //! quarantine            bodies counters poses states                accumulators color_claims color_masks counters
 //!                                                                   motions poses states
 //! bound                 counters motions poses shapes states        aabbs counters partners

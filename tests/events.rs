@@ -88,6 +88,83 @@ fn a_sensor_reports_and_does_not_collide() {
     }
 }
 
+/// Sensors of static, kinematic and dynamic bodies notice bodies of all three kinds, also ones that slept; their events
+/// name the sensor first.
+#[test]
+fn sensors_notice_visitors_of_every_kind() {
+    let body = |kind: usize, x: f32, y: f32| match kind {
+        0 => Body::fixed(x, y),
+        1 => Body::kinematic(x, y),
+        _ => Body::dynamic(x, y),
+    };
+    let build = |sleep: bool, is_sensor: bool| {
+        let mut scene = Scene::new("visitors").gravity(0.0, 0.0);
+        (scene.settings.events, scene.settings.sleep) = (true, sleep);
+        for place in 0..9 {
+            let x = 20.0 * place as f32;
+            let zone = Shape::half_box(1.0, 1.0);
+            scene.add(body(place / 3, x, 0.0).shape(if is_sensor { zone.sensor() } else { zone }));
+            scene.add(body(place % 3, x, 5.0).shape(Shape::circle(0.4)));
+        }
+        scene
+    };
+    // The sensor is first, the visitor second.
+    let all: Vec<[u32; 2]> = (0..9).map(|place| [2 * place, 2 * place + 1]).collect();
+    for sleep in [false, true] {
+        let scene = build(sleep, true);
+        for ((name, mut world), (_, mut solid)) in worlds(&scene).into_iter().zip(worlds(&build(sleep, false))) {
+            let move_to = |world: &mut World, y: f32| {
+                for place in 0..9 {
+                    let (id, x) = (world.body_id(2 * place + 1).unwrap(), 20.0 * place as f32);
+                    world.command(id, Command::Teleport { position: Vec2::new(x, y), angle: 0.0 }).unwrap();
+                }
+            };
+            let pairs = |events: &[Event], kind: EventKind| {
+                assert!(events.iter().all(|event| event.kind == kind), "{name}, sleep {sleep}: {events:?}");
+                let mut pairs: Vec<_> = events.iter().map(|event| event.bodies).collect();
+                pairs.sort_unstable();
+                pairs
+            };
+            assert_eq!(run(&mut world, 40), [], "{name}, sleep {sleep}");
+            move_to(&mut world, 0.0);
+            assert_eq!(pairs(&run(&mut world, 2), EventKind::SensorBegin), all, "{name}, sleep {sleep}");
+            assert_eq!(run(&mut world, 40), [], "{name}, sleep {sleep}");
+            move_to(&mut world, 5.0);
+            assert_eq!(pairs(&run(&mut world, 2), EventKind::SensorEnd), all, "{name}, sleep {sleep}");
+            // A shape that is no sensor notices nothing of the four pairs without a dynamic body.
+            run(&mut solid, 40);
+            move_to(&mut solid, 0.0);
+            assert_eq!(pairs(&run(&mut solid, 1), EventKind::Begin).len(), 5, "{name}, sleep {sleep}");
+        }
+    }
+}
+
+/// A platform that enters a region that sleeps is noticed as it comes and as it goes; while it rests inside no event is
+/// sent.
+#[test]
+fn a_kinematic_body_passes_through_a_static_sensor() {
+    let mut scene = Scene::new("passage");
+    (scene.settings.events, scene.settings.sleep) = (true, true);
+    scene.add(Body::fixed(0.0, 0.0).shape(Shape::half_box(1.0, 1.0).sensor()));
+    scene.add(Body::kinematic(-4.0, 0.0).shape(Shape::half_box(0.5, 0.25)));
+    for (name, mut world) in worlds(&scene) {
+        let platform = world.body_id(1).unwrap();
+        let go = |world: &mut World, speed: f32| {
+            world.command(platform, Command::Velocity(Vec2::new(speed, 0.0))).unwrap();
+        };
+        assert_eq!(run(&mut world, 40), [], "{name}");
+        // Its edge is 2.5 m away, and 3 m later it has left.
+        go(&mut world, 6.0);
+        let events = run(&mut world, 40);
+        assert_eq!(kinds(&events), [EventKind::SensorBegin], "{name}");
+        assert!(events[0].step.abs_diff(40 + 25) <= 1, "{name}: step {}", events[0].step);
+        go(&mut world, 0.0);
+        assert_eq!(run(&mut world, 60), [], "{name}: at rest inside");
+        go(&mut world, 6.0);
+        assert_eq!(kinds(&run(&mut world, 30)), [EventKind::SensorEnd], "{name}");
+    }
+}
+
 #[test]
 fn removing_a_body_ends_its_contacts() {
     let mut scene = floor();

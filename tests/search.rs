@@ -8,7 +8,7 @@ use drystone::low_level::scene::Compiled;
 use drystone::low_level::stages::bin::{bin, level_of};
 use drystone::low_level::stages::bound::bound_shape;
 use drystone::low_level::stages::pair::may_meet;
-use drystone::low_level::types::{Aabb, FIXED_SHAPE};
+use drystone::low_level::types::{Aabb, FIXED_SHAPE, SENSOR_SHAPE};
 use drystone::{Body, Scene, Shape, Snapshot};
 
 /// Returns small boxes and circles among many long shelves, posts, turning walls and flying planks.
@@ -31,6 +31,8 @@ fn mixture(seed: u64) -> Scene {
         let [x, y] = at(&mut random);
         let plank = Shape::half_box(0.1, random.between(6.0, 12.0));
         let spin = random.between(-3.0, 3.0);
+        let zone = Shape::half_box(random.between(0.3, 9.0), 2.0).sensor();
+        scene.add(if y < 0.0 { Body::fixed(y, x) } else { Body::kinematic(y, x).velocity(4.0, 0.0) }.shape(zone));
         scene.add(Body::dynamic(x, y).angle(random.between(-0.1, 0.1)).angular_velocity(spin).shape(plank));
     }
     for index in 0..3_000 {
@@ -97,7 +99,7 @@ fn brute_force(compiled: &Compiled, before: &Snapshot, margin: f32, skip: usize)
                 && one.body != other.body
                 && one.body as usize != skip
                 && other.body as usize != skip
-                && one.kind & other.kind & FIXED_SHAPE == 0
+                && (one.kind & other.kind & FIXED_SHAPE == 0 || (one.kind | other.kind) & SENSOR_SHAPE != 0)
                 && may_meet(one, other)
             {
                 pairs.push([u32::try_from(producer).unwrap(), u32::try_from(partner).unwrap()]);

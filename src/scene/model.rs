@@ -536,9 +536,8 @@ pub struct Shape {
     pub material: Material,
     /// Filter: the shapes that it collides with.
     pub filter: Filter,
-    /// True for a sensor: it reports shapes that overlap it and touches nothing. It has mass like any other shape. One
-    /// of the two bodies must be dynamic: a sensor of a static or kinematic body does not report static and kinematic
-    /// bodies.
+    /// True for a sensor: it reports shapes that overlap it, of any kind of body, and touches nothing. It has mass like
+    /// any other shape. Its filter may leave out shapes that are no visitors, such as the ground.
     pub sensor: bool,
     /// True for a platform that bodies pass from the inside: a contact begins only when they are outside. Links of a
     /// chain only.
@@ -597,8 +596,7 @@ impl Shape {
         }
     }
 
-    /// Returns the shape as a sensor: it reports shapes that overlap it and touches nothing. One of the two bodies must
-    /// be dynamic: a sensor of a static or kinematic body does not report static and kinematic bodies.
+    /// Returns the shape as a sensor: it reports shapes that overlap it, and touches nothing.
     #[must_use]
     pub fn sensor(mut self) -> Self {
         self.sensor = true;

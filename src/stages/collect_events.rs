@@ -20,7 +20,7 @@ use crate::tables::Tables;
 use crate::types::{
     ASLEEP, BREAK_TOLD, BROKEN, BodyState, Contact, EVENT_BEGIN, EVENT_END, EVENT_JOINT_BROKE, EVENT_SENSOR_BEGIN,
     EVENT_SENSOR_END, EventData, FIXED_B, IMPACT, JointData, JointState, Manifold, OVERLAPS, POINT_COUNT_MASK, Pose,
-    SENSOR, TOUCHED, WORLD_A,
+    SENSOR, SENSOR_B, TOUCHED, WORLD_A,
 };
 
 /// Fills `events`.
@@ -78,11 +78,18 @@ pub fn touches(contact: &Contact) -> bool {
     contact.flags & (POINT_COUNT_MASK | OVERLAPS) != 0
 }
 
+/// Returns the shapes of a contact as events list them: a sensor before its visitor.
+fn in_order(contact: &Contact) -> [u32; 2] {
+    let [a, b] = [contact.shape_a, contact.shape_b];
+    if contact.flags & SENSOR_B == 0 { [a, b] } else { [b, a] }
+}
+
 /// Returns the event of a pair that ceased to touch.
 #[must_use]
 pub fn end_of(contact: &Contact) -> EventData {
     let kind = if contact.flags & SENSOR == 0 { EVENT_END } else { EVENT_SENSOR_END };
-    EventData { kind, shape_a: contact.shape_a, shape_b: contact.shape_b, ..EventData::default() }
+    let [shape_a, shape_b] = in_order(contact);
+    EventData { kind, shape_a, shape_b, ..EventData::default() }
 }
 
 /// Returns the event of a pair that begins to touch, at its fastest approaching point.
@@ -93,13 +100,8 @@ pub fn begin_of(
     contact: &Contact,
     manifold: &Manifold,
 ) -> EventData {
-    let mut event = EventData {
-        kind: EVENT_BEGIN,
-        shape_a: contact.shape_a,
-        shape_b: contact.shape_b,
-        normal: manifold.normal,
-        ..EventData::default()
-    };
+    let [shape_a, shape_b] = in_order(contact);
+    let mut event = EventData { kind: EVENT_BEGIN, shape_a, shape_b, normal: manifold.normal, ..EventData::default() };
     if contact.flags & SENSOR != 0 {
         return EventData { kind: EVENT_SENSOR_BEGIN, normal: [0.0; 2], ..event };
     }

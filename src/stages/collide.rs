@@ -45,7 +45,7 @@ use crate::tables::Tables;
 use crate::types::{
     BOX, BodyMotion, CACHED, CIRCLE, COLOR_COUNT, Contact, ContactPoint, FIXED_A, FIXED_B, FIXED_SHAPE, GEOMETRY_MASK,
     HALF_PLANE, HUB_A, HUB_B, IMPACT, Manifold, NONE, ONE_WAY_SHAPE, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK,
-    Params, Pose, RECYCLE, RECYCLED, SENSOR, ShapeData, TOUCHED,
+    Params, Pose, RECYCLE, RECYCLED, SENSOR, SENSOR_B, ShapeData, TOUCHED,
 };
 
 /// Fills `manifolds`. Marks contacts that kept their manifold as [`RECYCLED`], and returns their number.
@@ -315,7 +315,7 @@ fn renew(
             }
         }
     }
-    let kept = FIXED_A | FIXED_B | HUB_A | HUB_B | SENSOR | TOUCHED;
+    let kept = FIXED_A | FIXED_B | HUB_A | HUB_B | SENSOR | SENSOR_B | TOUCHED;
     // A pair that passes by is not kept: the next step may find points.
     let cached = if touch.passes { 0 } else { CACHED };
     contact.flags = contact.flags & kept | cached | touch.count;

@@ -13,7 +13,7 @@
 
 use crate::types::{
     Contact, FIXED_A, FIXED_B, HUB_A, HUB_B, INITIAL, OVERLAPS, PAST_COLOR_SHIFT, POINT_COUNT_MASK, RECYCLED, SENSOR,
-    TOUCHED,
+    SENSOR_B, TOUCHED,
 };
 
 /// Value in place of a missing colour: the largest that fits above [`PAST_COLOR_SHIFT`].
@@ -21,7 +21,7 @@ const NO_PAST_COLOR: u32 = 0xff;
 /// Flags below the colour that are copied.
 const KEPT_FLAGS: u32 = ((1 << PAST_COLOR_SHIFT) - 1) & !(RECYCLED | TOUCHED | INITIAL);
 /// Flags that `pair` sets by the kinds of the two shapes.
-const KIND_FLAGS: u32 = FIXED_A | FIXED_B | SENSOR;
+const KIND_FLAGS: u32 = FIXED_A | FIXED_B | SENSOR | SENSOR_B;
 
 /// Looks up every contact among those of the previous step.
 pub fn match_contacts(pair_starts_previous: &[u32], contacts_previous: &[Contact], contacts: &mut [Contact]) {

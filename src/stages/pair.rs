@@ -14,7 +14,7 @@
 //! lands, not in the one after, when it would be inside. It finds those for which it is the producer: fixed shapes that
 //! are not much smaller than itself.
 //!
-//! Half planes are in no cell. Every dynamic shape tests each of them, before the grid: scenes have a handful.
+//! Half planes are in no cell. Every shape tests each of them, before the grid: scenes have a handful.
 //!
 //! If bodies may sleep (reads states and, in the counters, the levels that have an awake shape): two [`ASLEEP`] shapes
 //! make no pair. A sleeping shape searches only where there may be an awake one: on the coarser levels that have any,
@@ -30,8 +30,8 @@ use crate::scene::{Compiled, JointTable, PairExclusions};
 use crate::tables::Tables;
 use crate::types::{
     ASLEEP, AWAKE_HALF_PLANE, Aabb, BROKEN, BodyMotion, Contact, FIXED_A, FIXED_B, FIXED_SHAPE, HALF_PLANE_ROW,
-    JOINED_SHAPE, JOINT_APART, JOINT_DISABLED, JointData, JointState, NONE, Params, SENSOR, SENSOR_SHAPE, SLEEP,
-    ShapeData,
+    JOINED_SHAPE, JOINT_APART, JOINT_DISABLED, JointData, JointState, NONE, Params, SENSOR, SENSOR_B, SENSOR_SHAPE,
+    SLEEP, ShapeData,
 };
 
 /// Fills `pair_starts` and `contacts`.
@@ -129,7 +129,7 @@ impl PairSearch<'_> {
 
     /// Returns true if two shapes whose boxes overlap may touch.
     fn may_pair(&self, a: &ShapeData, b: &ShapeData) -> bool {
-        a.body != b.body && a.kind & b.kind & FIXED_SHAPE == 0 && may_meet(a, b) && !kept_apart(self.exclusions, a, b)
+        a.body != b.body && may_meet(a, b) && !kept_apart(self.exclusions, a, b)
     }
 }
 
@@ -194,8 +194,10 @@ pub fn emit_contact(shapes: &[ShapeData], index: usize, other: usize) -> Contact
     if partner.kind & FIXED_SHAPE != 0 {
         flags |= FIXED_B;
     }
-    if (producer.kind | partner.kind) & SENSOR_SHAPE != 0 {
-        flags |= SENSOR;
+    match [producer, partner].map(|shape| shape.kind & SENSOR_SHAPE != 0) {
+        [true, _] => flags |= SENSOR,
+        [false, true] => flags |= SENSOR | SENSOR_B,
+        [false, false] => {}
     }
     #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
     let [shape_a, shape_b] = [index, other].map(|shape| shape as u32);
@@ -203,10 +205,14 @@ pub fn emit_contact(shapes: &[ShapeData], index: usize, other: usize) -> Contact
     Contact { shape_a, shape_b, body_a, body_b, flags, color: NONE, features: 0, rolling_impulse: 0.0 }
 }
 
-/// Returns true if the filters of two shapes let them touch (Box2D's rule).
+/// Returns true if the filters of two shapes let them touch (Box2D's rule), and one is not fixed. Two fixed shapes meet
+/// if one is a sensor.
 #[inline]
 #[must_use]
 pub fn may_meet(a: &ShapeData, b: &ShapeData) -> bool {
+    if a.kind & b.kind & FIXED_SHAPE != 0 && (a.kind | b.kind) & SENSOR_SHAPE == 0 {
+        return false;
+    }
     if a.group == b.group && a.group != 0 {
         return a.group > 0;
     }

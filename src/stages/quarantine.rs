@@ -17,7 +17,7 @@ use crate::constants::{FAST, SWEPT};
 use crate::math::is_finite;
 use crate::types::{
     ASLEEP, Accumulator, BodyData, BodyMotion, BodyState, Counters, DYNAMIC, KINEMATIC, Params, Pose, QUARANTINED,
-    SLEEP, STATIC, WOKEN,
+    SLEEP, STATIC, WAKE_ALL, WOKEN,
 };
 
 /// Quarantines bodies, and counts those that are new.
@@ -36,7 +36,7 @@ pub fn quarantine(
         (accumulators[index], motions[index]) = (outcome.sum, outcome.motion);
         counters.quarantined = counters.quarantined.wrapping_add(outcome.is_new.into());
         if params.switches & SLEEP != 0 && outcome.wakes_all {
-            counters.wake_all = 1;
+            counters.wake_all |= WAKE_ALL;
         }
     }
 }

@@ -7,8 +7,9 @@
 //! `wake_count`, scan, `wake_gather`, `wake_copy`, of which all but the first three do something only if a body woke.
 //!
 //! A body wakes if an awake body touches any body of its island (with contact points; not a sensor) or is joined to it,
-//! or if a command addressed it. After this stage, `pair`, `match_contacts` and `collide` run again, so that the impact
-//! of this very step is solved with all of them.
+//! if a command addressed it, or if one moved a fixed body that its island touched: that body is awake in this step,
+//! and their contact archived. After this stage, `pair`, `match_contacts` and `collide` run again, so that the impact of
+//! this very step is solved with all of them.
 
 use super::bound::level_bits;
 use super::collect_events::produced;
@@ -16,23 +17,26 @@ use crate::scene::Compiled;
 use crate::tables::Tables;
 use crate::types::{
     ASLEEP, BROKEN, Contact, DYNAMIC, FIXED_A, FIXED_B, GEOMETRY_MASK, ISLAND_WAKE, JOINT_DISABLED, JOINT_FIXED_A,
-    JOINT_FIXED_B, JointData, JointState, NO_SHAPE, POINT_COUNT_MASK, QUARANTINED, QUIET_MASK, SleepingContact, WOKEN,
-    WORLD_A,
+    JOINT_FIXED_B, JointData, JointState, NO_SHAPE, POINT_COUNT_MASK, QUARANTINED, QUIET_MASK, SleepingContact,
+    WAKE_ALL, WAKE_MOVED, WOKEN, WORLD_A,
 };
 
 /// Wakes islands, and sets [`Counters::again`](crate::types::Counters::again) if a body woke.
 pub fn wake(compiled: &Compiled, tables: &mut Tables) {
     let Compiled { params, bodies, shapes, joints, .. } = compiled;
-    let Tables { contacts, states, joint_states, islands, island_flags, counters, .. } = tables;
+    let Tables { contacts, sleeping, states, joint_states, islands, island_flags, counters, .. } = tables;
     let status = |body: u32| states[body as usize].status;
-    wake_find(contacts, &status, islands, island_flags);
+    wake_find(&*contacts, &status, islands, island_flags);
+    if counters.wake_all & WAKE_MOVED != 0 {
+        wake_find(sleeping.iter().map(|archived| &archived.contact), &status, islands, island_flags);
+    }
     wake_joints(&joints.joints, |joint| joint_states[joint], &status, islands, island_flags);
     counters.again = 0;
     for (index, body) in bodies.iter().enumerate() {
         let state = &mut states[index];
         let sleeps = body.kind == DYNAMIC && state.status & ASLEEP != 0;
         let called = island_flags.get(islands[index] as usize).is_some_and(|flags| flags & ISLAND_WAKE != 0);
-        if state.status & WOKEN != 0 || (sleeps && (counters.wake_all != 0 || called)) {
+        if state.status & WOKEN != 0 || (sleeps && (counters.wake_all & WAKE_ALL != 0 || called)) {
             state.status &= !(ASLEEP | WOKEN | QUIET_MASK);
             counters.woken += 1;
             counters.again = 1;
@@ -51,8 +55,13 @@ pub fn wake(compiled: &Compiled, tables: &mut Tables) {
 }
 
 /// Flags the islands that a contact wakes. `status` returns that of a body.
-pub(crate) fn wake_find(contacts: &[Contact], status: &impl Fn(u32) -> u32, islands: &[u32], island_flags: &mut [u32]) {
-    for contact in contacts.iter().filter(|contact| contact.flags & POINT_COUNT_MASK != 0) {
+pub(crate) fn wake_find<'a>(
+    contacts: impl IntoIterator<Item = &'a Contact>,
+    status: &impl Fn(u32) -> u32,
+    islands: &[u32],
+    island_flags: &mut [u32],
+) {
+    for contact in contacts.into_iter().filter(|contact| contact.flags & POINT_COUNT_MASK != 0) {
         let (a, b) = (contact.body_a, contact.body_b);
         if contact.flags & FIXED_B == 0 {
             wake_by(a, b, status, islands, island_flags);

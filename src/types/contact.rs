@@ -16,6 +16,8 @@ pub const HUB_B: u32 = 16384;
 pub const RECYCLED: u32 = 16;
 /// [`Contact::flags`]: one of the two shapes is a sensor; there are no points.
 pub const SENSOR: u32 = 256;
+/// [`Contact::flags`]: the shape of B is the sensor, and that of A is none.
+pub const SENSOR_B: u32 = 1 << 20;
 /// [`Contact::flags`]: the shape overlaps the sensor.
 pub const OVERLAPS: u32 = 512;
 /// [`Contact::flags`]: the impulses of the points include those of impacts, with which no step begins. From `collide`

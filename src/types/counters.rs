@@ -5,6 +5,11 @@ use bytemuck::{Pod, Zeroable};
 /// [`Counters::overflow_bits`]: more pairs than contact capacity.
 pub const OVERFLOW_CONTACTS: u32 = 1;
 
+/// [`Counters::wake_all`]: every body wakes.
+pub const WAKE_ALL: u32 = 1;
+/// [`Counters::wake_all`]: a command moved a static or kinematic body; bodies that touched it wake.
+pub const WAKE_MOVED: u32 = 2;
+
 /// Counters of a step. The host learns them a few steps later, without waiting.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
@@ -40,7 +45,7 @@ pub struct Counters {
     pub woken: u32,
     /// 1 if a body fell asleep in this step, or a kinematic one came to rest.
     pub slept: u32,
-    /// 1 from the command that wakes every body until `sleep` has run.
+    /// [`WAKE_ALL`], [`WAKE_MOVED`]: from the commands of a step until `sleep` has run.
     pub wake_all: u32,
     /// 1 while `pair`, `match_contacts` and `collide` have work: in their first run, and in the second if bodies woke.
     pub again: u32,

@@ -12,6 +12,7 @@ on_every_backend!(
     sensors_neither_join_nor_wake_and_keep_their_overlaps,
     sleeping_and_waking_report_no_events,
     teleports_and_forces_wake,
+    a_static_body_that_is_moved_wakes_what_it_touches,
     all_bodies_are_kept_awake_and_let_sleep_again,
     a_body_has_a_speed_of_its_own_below_which_it_sleeps,
 );
@@ -115,8 +116,8 @@ fn sensors_neither_join_nor_wake_and_keep_their_overlaps(backend: Backend) {
     let mut scene = floor();
     scene.settings.events = true;
     let still = scene.add(block(0.0, 0.5));
-    scene.add(Body::fixed(0.0, 0.5).shape(Shape::half_box(1.0, 1.0).sensor()));
-    // A sensor that is carried past.
+    scene.add(Body::fixed(0.0, 0.6).shape(Shape::half_box(1.0, 0.4).sensor()));
+    // A sensor that is carried past, and noticed by both.
     let probe = scene.add(Body::kinematic(-20.0, 0.5).velocity(8.0, 0.0).shape(Shape::circle(0.3).sensor()));
     let mut sim = backend.start(&scene);
     settle(&mut sim, 1, 60);
@@ -133,7 +134,8 @@ fn sensors_neither_join_nor_wake_and_keep_their_overlaps(backend: Backend) {
         .iter()
         .map(|event| (event.kind, event.bodies.contains(&3)))
         .collect();
-    assert_eq!(passed, [(EventKind::SensorBegin, true), (EventKind::SensorEnd, true)]);
+    let [begin, end] = [(EventKind::SensorBegin, true), (EventKind::SensorEnd, true)];
+    assert_eq!(passed, [begin, begin, end, end]);
     // The probe is stopped on it and set going again: the overlap has lasted throughout.
     let at = Command::Teleport { position: Vec2::new(0.2, 0.5), angle: 0.0 };
     command(&mut sim, probe, at);
@@ -143,7 +145,32 @@ fn sensors_neither_join_nor_wake_and_keep_their_overlaps(backend: Backend) {
     sim.advance(2);
     sim.world().wait().expect("the device");
     let kinds: Vec<_> = sim.world().take_events().expect("events").iter().map(|event| event.kind).collect();
-    assert_eq!(kinds, [EventKind::SensorBegin]);
+    assert_eq!(kinds, [EventKind::SensorBegin; 2]);
+}
+
+/// What lay on the body falls, what it meets wakes, and the rest sleeps on.
+fn a_static_body_that_is_moved_wakes_what_it_touches(backend: Backend) {
+    let mut scene = world(10.0);
+    let shelves = [0.0, 10.0, 20.0].map(|x| scene.add(Body::fixed(x, 0.0).shape(Shape::half_box(2.0, 0.5))));
+    for x in [0.0, 10.0, 20.0] {
+        stack(&mut scene, x, 2);
+    }
+    for block in &mut scene.bodies[3..] {
+        block.position.y += 0.5;
+    }
+    let mut sim = backend.start(&scene);
+    settle(&mut sim, 6, 120);
+    let move_to = |sim: &mut Sim, x: f32, y: f32| {
+        command(sim, shelves[0], Command::Teleport { position: Vec2::new(x, y), angle: 0.0 });
+        sim.advance(1);
+        [asleep(sim, 3..5), asleep(sim, 5..7), asleep(sim, 7..9)]
+    };
+    assert_eq!(move_to(&mut sim, 0.0, -30.0), [0, 2, 2], "the first stack has lost its shelf");
+    sim.advance(60);
+    assert!(poses(&mut sim)[3].position[1] < -3.0, "it hangs in the air");
+    // Beside the second stack, and then against it.
+    assert_eq!(move_to(&mut sim, 13.0, 2.5)[1..], [2, 2]);
+    assert_eq!(move_to(&mut sim, 12.49, 2.5)[1..], [0, 2], "the second stack was touched");
 }
 
 fn sleeping_and_waking_report_no_events(backend: Backend) {
@@ -182,7 +209,8 @@ fn teleports_and_forces_wake(backend: Backend) {
         (3, push, [true, true, false]),
         (3, Command::Force { force: Vec2::ZERO, point: None }, [true, true, false]),
         (2, Command::Impulse { impulse: Vec2::new(0.0, 0.1), point: None }, [false, false, true]),
-        (wall, elsewhere, [false, false, false]),
+        // Nothing touches it.
+        (wall, elsewhere, [true, true, true]),
     ] {
         if asked != (Command::Force { force: Vec2::ZERO, point: None }) {
             settle(&mut sim, 3, 400);

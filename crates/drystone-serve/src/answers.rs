@@ -340,7 +340,7 @@ pub struct EventAnswer {
     /// `begin`, `end`, `sensor_begin`, `sensor_end` or `joint_broke`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Ids of the bodies, `null` for a removed one.
+    /// Ids of the bodies, of a sensor and its visitor in this order; `null` for a removed one.
     pub bodies: [Option<String>; 2],
     /// Position of a contact that began, m.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -134,7 +134,7 @@ class Event:
     kind: str
     """"begin", "end", "sensor_begin", "sensor_end" or "joint_broke"."""
     bodies: tuple[BodyId | None, BodyId | None]
-    """The two bodies; None is the world."""
+    """The two bodies, of a sensor and its visitor in this order; None is the world."""
     joint: JointId | None
     """The joint that broke."""
     point: tuple[float, float]

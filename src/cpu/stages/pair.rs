@@ -342,7 +342,7 @@ fn half_planes_of(
 ) {
     for plane in params.planes().filter(|&plane| wanted(plane)) {
         let (shape, partner) = (&shapes[index], &shapes[plane as usize]);
-        if shape.kind & FIXED_SHAPE == 0
+        if shape.body != partner.body
             && reaches(ahead, &aabbs[plane as usize])
             && may_meet(shape, partner)
             && !kept_apart(exclusions, shape, partner)
@@ -537,10 +537,7 @@ impl PairTables<'_> {
             return Meeting::Nothing;
         }
         let (shape, partner) = (&self.shapes[index], &self.shapes[other]);
-        let meet = shape.body != partner.body
-            && shape.kind & partner.kind & FIXED_SHAPE == 0
-            && may_meet(shape, partner)
-            && !self.kept_apart(shape, partner);
+        let meet = shape.body != partner.body && may_meet(shape, partner) && !self.kept_apart(shape, partner);
         match (meet, is_mark) {
             (false, _) => Meeting::Nothing,
             (true, true) => Meeting::Mark,

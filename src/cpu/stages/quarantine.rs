@@ -8,7 +8,7 @@ use crate::scene::Compiled;
 use crate::stages::pair::looks_ahead;
 use crate::stages::quarantine::{quarantine_body, reset_counters};
 use crate::threads::{LIGHT, Threads};
-use crate::types::{Counters, DYNAMIC, SLEEP};
+use crate::types::{Counters, DYNAMIC, SLEEP, WAKE_ALL};
 
 /// Quarantines bodies, and counts those that are new.
 pub fn quarantine(threads: &Threads, compiled: &Compiled, tables: &mut BodyTables, counters: &mut Counters) {
@@ -31,7 +31,7 @@ pub fn quarantine(threads: &Threads, compiled: &Compiled, tables: &mut BodyTable
             quarantined.fetch_add(1, Ordering::Relaxed);
         }
         if outcome.wakes_all {
-            wake_all.store(1, Ordering::Relaxed);
+            wake_all.store(WAKE_ALL, Ordering::Relaxed);
         }
     });
     let is_any_fixed = params.fixed_levels != 0 || params.planes().next().is_some();

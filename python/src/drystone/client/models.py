@@ -247,7 +247,7 @@ class Event(TypedDict):
     approach_speed: NotRequired[float]
     """Approach speed of the bodies of a contact that began, m/s."""
     bodies: Sequence[str | None]
-    """Ids of the bodies, `null` for a removed one."""
+    """Ids of the bodies, of a sensor and its visitor in this order; `null` for a removed one."""
     joint: NotRequired[str]
     """Id of the joint that broke."""
     normal: NotRequired[Sequence[float]]
