@@ -61,8 +61,8 @@ pub enum Command {
     AngularVelocity(f32),
     /// Puts the body at another position at once; it keeps its velocity. Bodies that it now overlaps are pushed apart
     /// softly. The position and angle that [`World::body`](crate::World::body) returns move nothing: on the CPU not by
-    /// a bit, on the GPU up to rounding. Where bodies sleep, teleporting a static or kinematic body wakes
-    /// those that touched it and those that it meets.
+    /// a bit, on the GPU up to rounding. Where bodies sleep, teleporting a static or kinematic body wakes those
+    /// that touched it and those that it meets.
     Teleport {
         /// Position of the body's origin, m.
         position: Vec2,

@@ -6,10 +6,10 @@
 //! slept, and events know what touched. The device runs `wake_find`, `wake_joints`, `wake_bodies`, `wake_shapes`,
 //! `wake_count`, scan, `wake_gather`, `wake_copy`, of which all but the first three do something only if a body woke.
 //!
-//! A body wakes if an awake body touches any body of its island (with contact points; not a sensor) or is joined to it,
-//! if a command addressed it, or if one moved a fixed body that its island touched: that body is awake in this step,
-//! and their contact archived. After this stage, `pair`, `match_contacts` and `collide` run again, so that the impact of
-//! this very step is solved with all of them.
+//! A body wakes if an awake body touches any body of its island (with contact points; not a sensor) or is joined to
+//! it, if a command addressed it, or if one moved a fixed body that its island touched: that body is awake in this
+//! step, and their contact archived. After this stage, `pair`, `match_contacts` and `collide` run again, so that the
+//! impact of this very step is solved with all of them.
 
 use super::bound::level_bits;
 use super::collect_events::produced;
