@@ -33,7 +33,7 @@ fn obey(index: u32) {
         if moves_fixed {
             atomicOr(&counters.wake_all, WAKE_MOVED);
         }
-        let is_fixed = moves_fixed || bodies[body].kind != DYNAMIC && commands[index].kind == COMMAND_WAKE;
+        let is_fixed = moves_fixed || (bodies[body].kind != DYNAMIC && commands[index].kind == COMMAND_WAKE);
         if sleeps || left || is_fixed {
             states[body].status = (status & ~(ASLEEP | QUIET_MASK)) | WOKEN;
             if (sleeps || left) && islands[body] < params.body_count {
