@@ -553,12 +553,11 @@ fn collide_contact(index: u32, hulls: bool) {
             }
         }
     }
-    var sensed = 0u;
+    var overlaps = 0u;
     if (flags & SENSOR) != 0u {
-        sensed = SENSOR;
         if (manifold.count > 0u && manifold.separations[0] <= 0.0)
             || (manifold.count > 1u && manifold.separations[1] <= 0.0) {
-            sensed = SENSOR | OVERLAPS;
+            overlaps = OVERLAPS;
         }
         manifold = empty_manifold();
     }
@@ -614,8 +613,8 @@ fn collide_contact(index: u32, hulls: bool) {
     }
     manifolds[index].preloads = preloads;
     // A pair that passes by is not kept: the next step may find points.
-    contacts[index].flags = (flags & (FIXED_A | FIXED_B | HUB_A | HUB_B | SENSOR_B | TOUCHED)) | manifold.count
-        | sensed | select(CACHED, 0u, manifold.passes) | select(0u, IMPACT, lands);
+    contacts[index].flags = (flags & (FIXED_A | FIXED_B | HUB_A | HUB_B | SENSOR | SENSOR_B | TOUCHED))
+        | manifold.count | overlaps | select(CACHED, 0u, manifold.passes) | select(0u, IMPACT, lands);
     contacts[index].color = select(color, NONE, manifold.count == 0u);
     contacts[index].features = features;
     if manifold.count == 0u || old_count == 0u {

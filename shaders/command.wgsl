@@ -23,7 +23,7 @@ fn obey(index: u32) {
     let other = commands[index].other;
     if (params.switches & SLEEP) != 0u {
         if commands[index].kind == COMMAND_WAKE_ALL {
-            atomicOr(&counters.wake_all, WAKE_ALL);
+            atomicOr(&counters.wake_flags, WAKE_ALL);
             return;
         }
         let status = states[body].status;
@@ -31,7 +31,7 @@ fn obey(index: u32) {
         let sleeps = bodies[body].kind == DYNAMIC && (status & ASLEEP) != 0u;
         let moves_fixed = bodies[body].kind != DYNAMIC && commands[index].kind == COMMAND_TELEPORT;
         if moves_fixed {
-            atomicOr(&counters.wake_all, WAKE_MOVED);
+            atomicOr(&counters.wake_flags, WAKE_MOVED);
         }
         let is_fixed = moves_fixed || (bodies[body].kind != DYNAMIC && commands[index].kind == COMMAND_WAKE);
         if sleeps || left || is_fixed {

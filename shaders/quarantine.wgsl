@@ -71,7 +71,7 @@ fn quarantine(
     if (state.status & ASLEEP) != 0u {
         if (state.status & QUARANTINED) != 0u {
             state.status &= ~ASLEEP;
-            atomicOr(&counters.wake_all, WAKE_ALL);
+            atomicOr(&counters.wake_flags, WAKE_ALL);
         } else if bodies[index].kind == KINEMATIC
             && (state.velocity.x != 0.0 || state.velocity.y != 0.0 || state.angular_velocity != 0.0) {
             state.status = (state.status & ~ASLEEP) | WOKEN;

@@ -35,7 +35,7 @@ fn sleep_timer(
     let index = flat_index(workgroup, workgroups, LANES, lane);
     if index == 0u {
         atomicStore(&counters.awake, 0u);
-        atomicStore(&counters.wake_all, 0u);
+        atomicStore(&counters.wake_flags, 0u);
     }
     if index >= params.body_count {
         return;

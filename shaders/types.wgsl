@@ -534,7 +534,7 @@ struct Counters {
     sleeping_contacts: atomic<u32>,
     woken: atomic<u32>,
     slept: atomic<u32>,
-    wake_all: atomic<u32>,
+    wake_flags: atomic<u32>,
     again: atomic<u32>,
     awake_levels: atomic<u32>,
     left: array<atomic<u32>, 2>,

@@ -60,7 +60,7 @@ fn wake_find(
     if index < counters.contacts {
         wake_by_contact(contacts[index]);
     }
-    if (atomicLoad(&counters.wake_all) & WAKE_MOVED) != 0u {
+    if (atomicLoad(&counters.wake_flags) & WAKE_MOVED) != 0u {
         let lanes = workgroups.x * workgroups.y * LANES;
         for (var archived = index; archived < atomicLoad(&counters.sleeping_contacts); archived += lanes) {
             wake_by_contact(sleeping[archived].contact);
@@ -105,7 +105,7 @@ fn wake_bodies(
     let status = states[index].status;
     var wakes = (status & WOKEN) != 0u;
     if (status & ASLEEP) != 0u && bodies[index].kind == DYNAMIC {
-        wakes = wakes || (atomicLoad(&counters.wake_all) & WAKE_ALL) != 0u;
+        wakes = wakes || (atomicLoad(&counters.wake_flags) & WAKE_ALL) != 0u;
         if islands[index] < params.body_count {
             wakes = wakes || (atomicLoad(&island_flags[islands[index]]) & ISLAND_WAKE) != 0u;
         }

@@ -619,8 +619,8 @@ impl CpuWorld {
         // Tables kept from earlier steps are no longer valid.
         self.forget();
         self.previous = ContactTables::default();
-        let Counters { quarantined, wake_all, woken, .. } = self.counters;
-        self.counters = Counters { quarantined, wake_all, ..*before };
+        let Counters { quarantined, wake_flags, woken, .. } = self.counters;
+        self.counters = Counters { quarantined, wake_flags, ..*before };
         if woken > 0 {
             // Their contacts are among those of the previous step again.
             self.counters.awake = self.counters.awake.wrapping_add(woken);

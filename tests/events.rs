@@ -108,7 +108,6 @@ fn sensors_notice_visitors_of_every_kind() {
         }
         scene
     };
-    // The sensor is first, the visitor second.
     let all: Vec<[u32; 2]> = (0..9).map(|place| [2 * place, 2 * place + 1]).collect();
     for sleep in [false, true] {
         let scene = build(sleep, true);
@@ -131,7 +130,7 @@ fn sensors_notice_visitors_of_every_kind() {
             assert_eq!(run(&mut world, 40), [], "{name}, sleep {sleep}");
             move_to(&mut world, 5.0);
             assert_eq!(pairs(&run(&mut world, 2), EventKind::SensorEnd), all, "{name}, sleep {sleep}");
-            // A shape that is no sensor notices nothing of the four pairs without a dynamic body.
+            // Control: of shapes that are no sensors, the four pairs without a dynamic body have no contact.
             run(&mut solid, 40);
             move_to(&mut solid, 0.0);
             assert_eq!(pairs(&run(&mut solid, 1), EventKind::Begin).len(), 5, "{name}, sleep {sleep}");

@@ -132,7 +132,7 @@ structs! {
     TreeRow { push, inv_inertia, inverse, mass, matrix, rest, at, most, pad }
     Counters {
         pairs_found, contacts, touching, recycled, overflow_bits, quarantined, uncolored, rounds, color_starts,
-        continuous, awake, was_awake, sleeping_contacts, woken, slept, wake_all, again, awake_levels, left,
+        continuous, awake, was_awake, sleeping_contacts, woken, slept, wake_flags, again, awake_levels, left,
     }
 }
 

@@ -19,8 +19,8 @@ use crate::types::{
     ASLEEP, BodyData, BodyState, COMMAND_ANGULAR_IMPULSE, COMMAND_ANGULAR_VELOCITY, COMMAND_FORCE, COMMAND_IMPULSE,
     COMMAND_JOINT_ANCHOR, COMMAND_JOINT_ENABLE, COMMAND_JOINT_FIXED, COMMAND_JOINT_GOAL, COMMAND_JOINT_MOTOR,
     COMMAND_JOINT_REFERENCE, COMMAND_TARGET, COMMAND_TELEPORT, COMMAND_TORQUE, COMMAND_VELOCITY, COMMAND_WAKE,
-    COMMAND_WAKE_ALL, CommandData, DYNAMIC, ISLAND_WAKE, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JointData,
-    JointRow, JointState, Params, Pose, QUIET_MASK, ROW_MEASURE, SLEEP, VACANT, WAKE_ALL, WAKE_MOVED, WOKEN,
+    COMMAND_WAKE_ALL, CommandData, Counters, DYNAMIC, ISLAND_WAKE, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B,
+    JointData, JointRow, JointState, Params, Pose, QUIET_MASK, ROW_MEASURE, SLEEP, VACANT, WAKE_ALL, WAKE_MOVED, WOKEN,
 };
 
 /// Executes all commands.
@@ -34,25 +34,14 @@ pub fn command(commands: &[CommandData], compiled: &mut Compiled, tables: &mut T
             set_joint(command, &mut joints[place], joint_rows, &mut joint_states[place]);
         } else if command.kind == COMMAND_WAKE_ALL {
             if params.switches & SLEEP != 0 {
-                counters.wake_all |= WAKE_ALL;
+                counters.wake_flags |= WAKE_ALL;
             }
-        } else {
-            if moves_fixed(params, command, &bodies[place]) {
-                counters.wake_all |= WAKE_MOVED;
-            }
-            if obey(params, command, &mut bodies[place], &mut poses[place], &mut states[place])
-                && let Some(flags) = island_flags.get_mut(islands[place] as usize)
-            {
-                *flags |= ISLAND_WAKE;
-            }
+        } else if obey(params, command, &mut bodies[place], &mut poses[place], &mut states[place], counters)
+            && let Some(flags) = island_flags.get_mut(islands[place] as usize)
+        {
+            *flags |= ISLAND_WAKE;
         }
     }
-}
-
-/// Returns true if a command moves a body on which sleeping ones may lie.
-#[must_use]
-pub fn moves_fixed(params: &Params, command: &CommandData, body: &BodyData) -> bool {
-    params.switches & SLEEP != 0 && body.kind != DYNAMIC && command.kind == COMMAND_TELEPORT
 }
 
 /// Executes a command to a body. Returns true if that wakes the body.
@@ -62,14 +51,19 @@ pub fn obey(
     body: &mut BodyData,
     pose: &mut Pose,
     state: &mut BodyState,
+    counters: &mut Counters,
 ) -> bool {
     let mut wakes = false;
     if params.switches & SLEEP != 0 {
         let sleeps = body.kind == DYNAMIC && state.status & ASLEEP != 0;
         let left = body.kind == VACANT && command.kind == COMMAND_WAKE;
         wakes = sleeps || left;
+        let moves_fixed = body.kind != DYNAMIC && command.kind == COMMAND_TELEPORT;
+        if moves_fixed {
+            counters.wake_flags |= WAKE_MOVED;
+        }
         // Bodies that touch a fixed body which is awake wake in this step.
-        let is_fixed = body.kind != DYNAMIC && command.kind == COMMAND_WAKE || moves_fixed(params, command, body);
+        let is_fixed = moves_fixed || (body.kind != DYNAMIC && command.kind == COMMAND_WAKE);
         if wakes || is_fixed {
             state.status = (state.status & !(ASLEEP | QUIET_MASK)) | WOKEN;
         }

@@ -194,10 +194,10 @@ pub fn emit_contact(shapes: &[ShapeData], index: usize, other: usize) -> Contact
     if partner.kind & FIXED_SHAPE != 0 {
         flags |= FIXED_B;
     }
-    match [producer, partner].map(|shape| shape.kind & SENSOR_SHAPE != 0) {
-        [true, _] => flags |= SENSOR,
-        [false, true] => flags |= SENSOR | SENSOR_B,
-        [false, false] => {}
+    if producer.kind & SENSOR_SHAPE != 0 {
+        flags |= SENSOR;
+    } else if partner.kind & SENSOR_SHAPE != 0 {
+        flags |= SENSOR | SENSOR_B;
     }
     #[allow(clippy::cast_possible_truncation, reason = "shapes are counted in u32")]
     let [shape_a, shape_b] = [index, other].map(|shape| shape as u32);
@@ -205,8 +205,7 @@ pub fn emit_contact(shapes: &[ShapeData], index: usize, other: usize) -> Contact
     Contact { shape_a, shape_b, body_a, body_b, flags, color: NONE, features: 0, rolling_impulse: 0.0 }
 }
 
-/// Returns true if the filters of two shapes let them touch (Box2D's rule), and one is not fixed. Two fixed shapes meet
-/// if one is a sensor.
+/// Returns true if the filters of two shapes let them touch (Box2D's rule), and one is not fixed or is a sensor.
 #[inline]
 #[must_use]
 pub fn may_meet(a: &ShapeData, b: &ShapeData) -> bool {

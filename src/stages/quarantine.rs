@@ -36,7 +36,7 @@ pub fn quarantine(
         (accumulators[index], motions[index]) = (outcome.sum, outcome.motion);
         counters.quarantined = counters.quarantined.wrapping_add(outcome.is_new.into());
         if params.switches & SLEEP != 0 && outcome.wakes_all {
-            counters.wake_all |= WAKE_ALL;
+            counters.wake_flags |= WAKE_ALL;
         }
     }
 }

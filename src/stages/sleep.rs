@@ -34,7 +34,7 @@ pub fn sleep(compiled: &Compiled, tables: &mut Tables) {
     let Tables { islands, island_flags, sleeping_starts, sleeping, .. } = tables;
     // sleep_timer
     let overflowed = counters.overflow_bits != 0;
-    (counters.awake, counters.slept, counters.wake_all) = (0, 0, 0);
+    (counters.awake, counters.slept, counters.wake_flags) = (0, 0, 0);
     let mut any_ready = false;
     for (body, state) in bodies.iter().zip(&mut *states) {
         let timed = sleep_timer(params, overflowed, body, state);

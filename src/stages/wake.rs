@@ -16,27 +16,24 @@ use super::collect_events::produced;
 use crate::scene::Compiled;
 use crate::tables::Tables;
 use crate::types::{
-    ASLEEP, BROKEN, Contact, DYNAMIC, FIXED_A, FIXED_B, GEOMETRY_MASK, ISLAND_WAKE, JOINT_DISABLED, JOINT_FIXED_A,
-    JOINT_FIXED_B, JointData, JointState, NO_SHAPE, POINT_COUNT_MASK, QUARANTINED, QUIET_MASK, SleepingContact,
-    WAKE_ALL, WAKE_MOVED, WOKEN, WORLD_A,
+    ASLEEP, BROKEN, Contact, Counters, DYNAMIC, FIXED_A, FIXED_B, GEOMETRY_MASK, ISLAND_WAKE, JOINT_DISABLED,
+    JOINT_FIXED_A, JOINT_FIXED_B, JointData, JointState, NO_SHAPE, POINT_COUNT_MASK, QUARANTINED, QUIET_MASK,
+    SleepingContact, WAKE_ALL, WAKE_MOVED, WOKEN, WORLD_A,
 };
 
-/// Wakes islands, and sets [`Counters::again`](crate::types::Counters::again) if a body woke.
+/// Wakes islands, and sets [`Counters::again`] if a body woke.
 pub fn wake(compiled: &Compiled, tables: &mut Tables) {
     let Compiled { params, bodies, shapes, joints, .. } = compiled;
     let Tables { contacts, sleeping, states, joint_states, islands, island_flags, counters, .. } = tables;
     let status = |body: u32| states[body as usize].status;
-    wake_find(&*contacts, &status, islands, island_flags);
-    if counters.wake_all & WAKE_MOVED != 0 {
-        wake_find(sleeping.iter().map(|archived| &archived.contact), &status, islands, island_flags);
-    }
+    wake_find(contacts, sleeping, counters, &status, islands, island_flags);
     wake_joints(&joints.joints, |joint| joint_states[joint], &status, islands, island_flags);
     counters.again = 0;
     for (index, body) in bodies.iter().enumerate() {
         let state = &mut states[index];
         let sleeps = body.kind == DYNAMIC && state.status & ASLEEP != 0;
         let called = island_flags.get(islands[index] as usize).is_some_and(|flags| flags & ISLAND_WAKE != 0);
-        if state.status & WOKEN != 0 || (sleeps && (counters.wake_all & WAKE_ALL != 0 || called)) {
+        if state.status & WOKEN != 0 || (sleeps && (counters.wake_flags & WAKE_ALL != 0 || called)) {
             state.status &= !(ASLEEP | WOKEN | QUIET_MASK);
             counters.woken += 1;
             counters.again = 1;
@@ -54,14 +51,19 @@ pub fn wake(compiled: &Compiled, tables: &mut Tables) {
     wake_gather(shapes.len(), tables);
 }
 
-/// Flags the islands that a contact wakes. `status` returns that of a body.
-pub(crate) fn wake_find<'a>(
-    contacts: impl IntoIterator<Item = &'a Contact>,
+/// Flags the islands that a contact wakes; also an archived one if a command moved a fixed body. `status` returns that
+/// of a body.
+pub(crate) fn wake_find(
+    contacts: &[Contact],
+    sleeping: &[SleepingContact],
+    counters: &Counters,
     status: &impl Fn(u32) -> u32,
     islands: &[u32],
     island_flags: &mut [u32],
 ) {
-    for contact in contacts.into_iter().filter(|contact| contact.flags & POINT_COUNT_MASK != 0) {
+    let archived = if counters.wake_flags & WAKE_MOVED != 0 { sleeping } else { &[] };
+    let all = contacts.iter().chain(archived.iter().map(|archived| &archived.contact));
+    for contact in all.filter(|contact| contact.flags & POINT_COUNT_MASK != 0) {
         let (a, b) = (contact.body_a, contact.body_b);
         if contact.flags & FIXED_B == 0 {
             wake_by(a, b, status, islands, island_flags);

@@ -5,9 +5,9 @@ use bytemuck::{Pod, Zeroable};
 /// [`Counters::overflow_bits`]: more pairs than contact capacity.
 pub const OVERFLOW_CONTACTS: u32 = 1;
 
-/// [`Counters::wake_all`]: every body wakes.
+/// [`Counters::wake_flags`]: every body wakes.
 pub const WAKE_ALL: u32 = 1;
-/// [`Counters::wake_all`]: a command moved a static or kinematic body; bodies that touched it wake.
+/// [`Counters::wake_flags`]: a command moved a static or kinematic body; bodies that touched it wake.
 pub const WAKE_MOVED: u32 = 2;
 
 /// Counters of a step. The host learns them a few steps later, without waiting.
@@ -46,7 +46,7 @@ pub struct Counters {
     /// 1 if a body fell asleep in this step, or a kinematic one came to rest.
     pub slept: u32,
     /// [`WAKE_ALL`], [`WAKE_MOVED`]: from the commands of a step until `sleep` has run.
-    pub wake_all: u32,
+    pub wake_flags: u32,
     /// 1 while `pair`, `match_contacts` and `collide` have work: in their first run, and in the second if bodies woke.
     pub again: u32,
     /// Grid levels with a shape that is not [`ASLEEP`](super::ASLEEP), as bits;

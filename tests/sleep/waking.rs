@@ -148,7 +148,7 @@ fn sensors_neither_join_nor_wake_and_keep_their_overlaps(backend: Backend) {
     assert_eq!(kinds, [EventKind::SensorBegin; 2]);
 }
 
-/// What lay on the body falls, what it meets wakes, and the rest sleeps on.
+/// Bodies that lay on it wake and fall, bodies that it meets wake, and all others stay asleep.
 fn a_static_body_that_is_moved_wakes_what_it_touches(backend: Backend) {
     let mut scene = world(10.0);
     let shelves = [0.0, 10.0, 20.0].map(|x| scene.add(Body::fixed(x, 0.0).shape(Shape::half_box(2.0, 0.5))));
@@ -209,7 +209,7 @@ fn teleports_and_forces_wake(backend: Backend) {
         (3, push, [true, true, false]),
         (3, Command::Force { force: Vec2::ZERO, point: None }, [true, true, false]),
         (2, Command::Impulse { impulse: Vec2::new(0.0, 0.1), point: None }, [false, false, true]),
-        // Nothing touches it.
+        // It touches no body.
         (wall, elsewhere, [true, true, true]),
     ] {
         if asked != (Command::Force { force: Vec2::ZERO, point: None }) {

@@ -235,7 +235,7 @@ fn compare_sleep(op: PlannedStage, compiled: &Compiled, outcome: &mut StageCompa
         compare_contacts(op, compiled, outcome, (&cpu.0, &cpu.1), (&gpu.0, &gpu.1));
     }
     let counts = |c: &Counters| {
-        [c.awake, c.was_awake, c.sleeping_contacts, c.woken, c.slept, c.wake_all, c.again, c.awake_levels]
+        [c.awake, c.was_awake, c.sleeping_contacts, c.woken, c.slept, c.wake_flags, c.again, c.awake_levels]
     };
     outcome.exact("counts of sleepers", &[counts(&cpu.counters)], &[counts(&gpu.counters)]);
 }

@@ -3,9 +3,9 @@
 
 use crate::cpu::{BodyTables, SleepTables};
 use crate::scene::Compiled;
-use crate::stages::command::{moves_fixed, obey, set_joint};
+use crate::stages::command::{obey, set_joint};
 use crate::threads::Rows;
-use crate::types::{COMMAND_WAKE_ALL, CommandData, Counters, ISLAND_WAKE, JointState, SLEEP, WAKE_ALL, WAKE_MOVED};
+use crate::types::{COMMAND_WAKE_ALL, CommandData, Counters, ISLAND_WAKE, JointState, SLEEP, WAKE_ALL};
 
 /// Executes all commands.
 pub fn command(
@@ -29,15 +29,12 @@ pub fn command(
         }
         if command.kind == COMMAND_WAKE_ALL {
             if params.switches & SLEEP != 0 {
-                counters.wake_all |= WAKE_ALL;
+                counters.wake_flags |= WAKE_ALL;
             }
             continue;
         }
-        if moves_fixed(params, command, &bodies[place]) {
-            counters.wake_all |= WAKE_MOVED;
-        }
         let mut state = states.get(place);
-        let wakes = obey(params, command, &mut bodies[place], &mut poses[place], &mut state);
+        let wakes = obey(params, command, &mut bodies[place], &mut poses[place], &mut state, counters);
         states.set(place, state);
         if wakes && let Some(flags) = island_flags.get_mut(islands[place] as usize) {
             *flags |= ISLAND_WAKE;

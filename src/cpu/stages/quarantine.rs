@@ -38,6 +38,6 @@ pub fn quarantine(threads: &Threads, compiled: &Compiled, tables: &mut BodyTable
     *look_ahead = is_any_fixed && is_any_fast.into_inner();
     counters.quarantined = counters.quarantined.wrapping_add(quarantined.into_inner());
     if params.switches & SLEEP != 0 {
-        counters.wake_all |= wake_all.into_inner();
+        counters.wake_flags |= wake_all.into_inner();
     }
 }

@@ -35,7 +35,7 @@ pub fn sleep(
     let SleepTables { islands, island_flags, .. } = tables;
     let ready = sleep_timer(threads, params, bodies, states, counters);
     island_flags.fill(0);
-    counters.wake_all = 0;
+    counters.wake_flags = 0;
     if ready > 0 {
         let pairs = pairs(&current.contacts, &joints.joints, |joint| joint_states.get(joint));
         unite_all(pairs, &|body| states.get(body as usize).status, islands, island_flags);

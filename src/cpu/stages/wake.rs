@@ -10,7 +10,7 @@ use crate::stages::wake::{wake_find, wake_joints};
 use crate::threads::Rows;
 use crate::types::{
     ASLEEP, BodyState, Contact, Counters, DYNAMIC, GEOMETRY_MASK, ISLAND_WAKE, JointState, NO_SHAPE, QUARANTINED,
-    QUIET_MASK, SleepingContact, WAKE_ALL, WAKE_MOVED, WOKEN,
+    QUIET_MASK, SleepingContact, WAKE_ALL, WOKEN,
 };
 
 /// Lists that replace those of the previous step if a body wakes. Kept to avoid allocation.
@@ -31,17 +31,14 @@ pub fn wake(
     let Compiled { params, bodies, shapes, joints, .. } = compiled;
     let SleepTables { islands, island_flags, contacts: archived, .. } = sleep;
     let status = |body: u32| states.get(body as usize).status;
-    wake_find(contacts, &status, islands, island_flags);
-    if counters.wake_all & WAKE_MOVED != 0 {
-        wake_find(archived.iter().map(|archived| &archived.contact), &status, islands, island_flags);
-    }
+    wake_find(contacts, archived, counters, &status, islands, island_flags);
     wake_joints(&joints.joints, |joint| joint_states.get(joint), &status, islands, island_flags);
     counters.again = 0;
     for (index, body) in bodies.iter().enumerate() {
         let mut state = states.get(index);
         let sleeps = body.kind == DYNAMIC && state.status & ASLEEP != 0;
         let called = || island_flags.get(islands[index] as usize).is_some_and(|flags| flags & ISLAND_WAKE != 0);
-        if state.status & WOKEN != 0 || (sleeps && (counters.wake_all & WAKE_ALL != 0 || called())) {
+        if state.status & WOKEN != 0 || (sleeps && (counters.wake_flags & WAKE_ALL != 0 || called())) {
             state.status &= !(ASLEEP | WOKEN | QUIET_MASK);
             states.set(index, state);
             counters.woken += 1;
