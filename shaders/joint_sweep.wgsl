@@ -165,12 +165,19 @@ struct Stance {
 fn stance_of(joint: u32, p_a: vec2<f32>, q_a: vec2<f32>, p_b: vec2<f32>, q_b: vec2<f32>) -> Stance {
     let r_a = joint_frames[joint].r_a;
     let r_b = joint_frames[joint].r_b;
-    let between = joint_frames[joint].between + ((p_b - p_a) + (turned(q_b, r_b) - turned(q_a, r_a)));
+    var between = joint_frames[joint].between + ((p_b - p_a) + (turned(q_b, r_b) - turned(q_a, r_a)));
+    var arm_a = rotate(q_a, r_a) + between;
+    var axis = rotate(q_a, joint_frames[joint].axis);
+    if is_pulley(joint_frames[joint].flags) {
+        arm_a = rotate(q_a, r_a);
+        between = joint_frames[joint].between + (p_b + turned(q_b, r_b));
+        axis = joint_frames[joint].axis + (p_a + turned(q_a, r_a));
+    }
     return Stance(
-        rotate(q_a, r_a) + between,
+        arm_a,
         rotate(q_b, r_b),
         between,
-        rotate(q_a, joint_frames[joint].axis),
+        axis,
         joint_frames[joint].angle,
         q_a,
         q_b,
@@ -195,6 +202,10 @@ fn stance_now(joint: u32) -> Stance {
     return stance_of(joint, p_a, q_a, states[b].delta_position, states[b].delta_rotation);
 }
 
+fn is_pulley(flags: u32) -> bool {
+    return ((flags >> JOINT_TYPE_SHIFT) & 15u) == JOINT_PULLEY;
+}
+
 fn direction(stance: Stance, geometry: u32) -> vec2<f32> {
     if geometry == ROW_AXIS {
         return stance.axis;
@@ -202,11 +213,22 @@ fn direction(stance: Stance, geometry: u32) -> vec2<f32> {
     if geometry == ROW_ACROSS {
         return vec2<f32>(-stance.axis.y, stance.axis.x);
     }
+    if geometry == ROW_PULLEY {
+        return rope(stance.between) * stance.ratio;
+    }
     let size = length(stance.between);
     if size > 0.0 {
         return stance.between / size;
     }
     return vec2<f32>(0.0, 1.0);
+}
+
+// Returns the impulse whose opposite acts on A where a row pushes B by `size` with the impulse `on_b`.
+fn push_on_a(stance: Stance, geometry: u32, size: f32, on_b: vec2<f32>) -> vec2<f32> {
+    if geometry == ROW_PULLEY {
+        return rope(stance.axis) * -size;
+    }
+    return on_b;
 }
 
 fn position(stance: Stance, geometry: u32) -> f32 {
@@ -219,7 +241,19 @@ fn position(stance: Stance, geometry: u32) -> f32 {
     if geometry == ROW_ALONG {
         return length(stance.between);
     }
+    if geometry == ROW_PULLEY {
+        return length(stance.axis) + stance.ratio * length(stance.between);
+    }
     return dot(stance.between, direction(stance, geometry));
+}
+
+// Returns the direction of a rope from a ground point, 0 if it is too short to have one.
+fn rope(line: vec2<f32>) -> vec2<f32> {
+    let size = length(line);
+    if size > MIN_LENGTH {
+        return line / size;
+    }
+    return vec2<f32>(0.0);
 }
 
 fn side(kind: u32) -> f32 {
@@ -231,6 +265,13 @@ fn inverse_mass(stance: Stance, geometry: u32) -> f32 {
         return stance.inv_inertia_a * (stance.ratio * stance.ratio) + stance.inv_inertia_b;
     }
     let along = direction(stance, geometry);
+    if geometry == ROW_PULLEY {
+        let at_a = rope(stance.axis);
+        let arm_a = cross_2d(stance.arm_a, at_a);
+        let arm_b = cross_2d(stance.arm_b, along);
+        let masses = stance.inv_mass_a * dot(at_a, at_a) + stance.inv_mass_b * dot(along, along);
+        return masses + stance.inv_inertia_a * arm_a * arm_a + stance.inv_inertia_b * arm_b * arm_b;
+    }
     let arm_a = cross_2d(stance.arm_a, along);
     let arm_b = cross_2d(stance.arm_b, along);
     return stance.inv_mass_a + stance.inv_mass_b
@@ -282,13 +323,20 @@ fn accumulate(joint: u32, stance: Stance, share: f32) {
             impulse += direction(stance, geometry) * (side(kind) * part.x);
         }
     }
+    var on_a = impulse;
+    if first < end {
+        on_a = push_on_a(
+            stance, joint_rows[first].kind & ROW_GEOMETRY, side(joint_rows[first].kind) * joint_impulses[first].x, impulse,
+        );
+    }
+    on_a *= share;
     impulse *= share;
     spin *= share;
     if (flags & JOINT_FIXED_A) == 0u {
         let a = joint_frames[joint].body_a;
-        accumulators[a].velocity -= impulse * stance.inv_mass_a;
+        accumulators[a].velocity -= on_a * stance.inv_mass_a;
         accumulators[a].angular_velocity -=
-            stance.inv_inertia_a * (cross_2d(stance.arm_a, impulse) + stance.ratio * spin);
+            stance.inv_inertia_a * (cross_2d(stance.arm_a, on_a) + stance.ratio * spin);
     }
     if (flags & JOINT_FIXED_B) == 0u {
         let b = joint_frames[joint].body_b;

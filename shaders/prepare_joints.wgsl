@@ -32,6 +32,15 @@ fn full_turn(angle: f32) -> f32 {
     return TAU * floor(angle / TAU + 0.5);
 }
 
+// Returns the direction of a rope from a ground point, 0 if it is too short to have one.
+fn rope(line: vec2<f32>) -> vec2<f32> {
+    let size = length(line);
+    if size > MIN_LENGTH {
+        return line / size;
+    }
+    return vec2<f32>(0.0);
+}
+
 @compute @workgroup_size(LANES)
 fn prepare_joints(
     @builtin(workgroup_id) workgroup: vec3<u32>,
@@ -64,25 +73,35 @@ fn prepare_joints(
     if world {
         between = (pose_b.position - r_a) + r_b;
     }
-    let axis = rotate(pose_a.rotation, joint.axis);
+    var axis = rotate(pose_a.rotation, joint.axis);
+    let first = joint.first_row;
+    let end = first + (joint.flags & ROW_COUNT_MASK);
+    let is_pulley = ((joint.flags >> JOINT_TYPE_SHIFT) & 15u) == JOINT_PULLEY;
+    if is_pulley {
+        let ground_b = vec2<f32>(joint_rows[first].goal_y, joint_rows[first].ground_y);
+        axis = (pose_a.position - joint.axis) + r_a;
+        between = (pose_b.position - ground_b) + r_b;
+    }
     let turned = angle_of(inv_mul_rotation(pose_a.rotation, pose_b.rotation));
     let is_gear = ((joint.flags >> JOINT_TYPE_SHIFT) & 15u) == JOINT_GEAR;
     var turns = vec2<f32>(0.0);
     if is_gear {
         turns = vec2<f32>(angle_of(pose_a.rotation), angle_of(pose_b.rotation));
     }
-    let first = joint.first_row;
-    let end = first + (joint.flags & ROW_COUNT_MASK);
     // A joint added to a running world takes the values that the scene did not give from the current poses.
     if (joint.flags & JOINT_FRESH) != 0u {
         joint.flags &= ~JOINT_FRESH;
         joint.reference_angle = turned;
         joints[index].flags = joint.flags;
         joints[index].reference_angle = turned;
+        var size = length(between);
+        if is_pulley {
+            size = length(axis) + joint.ratio * size;
+        }
         for (var row = first; row < end; row += 1u) {
             if (joint_rows[row].kind & ROW_MEASURE) != 0u {
                 joint_rows[row].kind &= ~ROW_MEASURE;
-                joint_rows[row].goal = max(length(between), MIN_LENGTH);
+                joint_rows[row].goal = max(size, MIN_LENGTH);
             }
         }
     }
@@ -128,14 +147,21 @@ fn prepare_joints(
                 along = axis;
             } else if geometry == ROW_ACROSS {
                 along = vec2<f32>(-axis.y, axis.x);
+            } else if geometry == ROW_PULLEY {
+                along = rope(between) * joint.ratio;
             } else if length(between) > 0.0 {
                 along = between / length(between);
             }
             impulse += along * (sign * part.x);
-            if geometry == ROW_ALONG {
+            if geometry == ROW_ALONG || geometry == ROW_PULLEY {
                 tension += along * (sign * part.x);
             }
         }
+    }
+    var tension_a = tension;
+    if is_pulley {
+        // Its row is an upper limit, whose impulse is counted positive.
+        tension_a = rope(axis) * joint_impulses[first].x;
     }
     if sleeps {
         // A sleeping joint cannot break.
@@ -160,7 +186,7 @@ fn prepare_joints(
             joint_states[index].status |= DISENGAGED;
         }
     } else if swings {
-        inv_inertia_a = stiffened(inv_inertia_a, -dot(r_a, tension));
+        inv_inertia_a = stiffened(inv_inertia_a, -dot(r_a, tension_a));
         inv_inertia_b = stiffened(inv_inertia_b, dot(r_b, tension));
     }
     joint_frames[index].body_a = a;

@@ -28,11 +28,13 @@ fn project_joint(joint: u32) {
             continue;
         }
         let stance = stance_of(joint, p_a, q_a, p_b, q_b);
-        var impulse = vec2<f32>(0.0);
+        var on_a = vec2<f32>(0.0);
+        var on_b = vec2<f32>(0.0);
         var spin = 0.0;
         if geometry == ROW_POINT {
             let error = shortened(stance.between * params.projection_rate, params.max_correction);
-            impulse = -solve_symmetric(inverse_point_mass(stance, stance.arm_a, stance.arm_b), error);
+            on_b = -solve_symmetric(inverse_point_mass(stance, stance.arm_a, stance.arm_b), error);
+            on_a = on_b;
         } else {
             var error = side(kind) * (position(stance, geometry) - joint_rows[row].goal);
             if limit {
@@ -48,14 +50,15 @@ fn project_joint(joint: u32) {
             if geometry == ROW_ANGLE {
                 spin = size;
             } else {
-                impulse = direction(stance, geometry) * size;
+                on_b = direction(stance, geometry) * size;
+                on_a = push_on_a(stance, geometry, size, on_b);
             }
         }
-        let turn_a = stance.inv_inertia_a * (cross_2d(stance.arm_a, impulse) + stance.ratio * spin);
-        let turn_b = stance.inv_inertia_b * (cross_2d(stance.arm_b, impulse) + spin);
-        p_a -= impulse * stance.inv_mass_a;
+        let turn_a = stance.inv_inertia_a * (cross_2d(stance.arm_a, on_a) + stance.ratio * spin);
+        let turn_b = stance.inv_inertia_b * (cross_2d(stance.arm_b, on_b) + spin);
+        p_a -= on_a * stance.inv_mass_a;
         q_a = integrate_rotation(q_a, -turn_a);
-        p_b += impulse * stance.inv_mass_b;
+        p_b += on_b * stance.inv_mass_b;
         q_b = integrate_rotation(q_b, turn_b);
     }
     if (flags & JOINT_FIXED_A) == 0u {

@@ -18,13 +18,24 @@ fn velocity_of(motion: Motion, stance: Stance) -> vec2<f32> {
     return (motion.v_b + cross_scalar(motion.w_b, stance.arm_b)) - (motion.v_a + cross_scalar(motion.w_a, stance.arm_a));
 }
 
-// Applies an impulse and an angular impulse to B, and the opposite ones to A, the angular one by the ratio.
-fn pushed(motion: Motion, stance: Stance, impulse: vec2<f32>, spin: f32) -> Motion {
+// Returns the velocity of a row that is neither an angle nor a point.
+fn velocity_along(motion: Motion, stance: Stance, geometry: u32) -> f32 {
+    let along = direction(stance, geometry);
+    if geometry == ROW_PULLEY {
+        let at_a = motion.v_a + cross_scalar(motion.w_a, stance.arm_a);
+        let at_b = motion.v_b + cross_scalar(motion.w_b, stance.arm_b);
+        return dot(at_a, rope(stance.axis)) + dot(at_b, along);
+    }
+    return dot(velocity_of(motion, stance), along);
+}
+
+// Applies an impulse and an angular impulse to B, and opposite ones to A, the angular one by the ratio.
+fn pushed(motion: Motion, stance: Stance, on_a: vec2<f32>, on_b: vec2<f32>, spin: f32) -> Motion {
     return Motion(
-        motion.v_a - impulse * stance.inv_mass_a,
-        motion.w_a - stance.inv_inertia_a * (cross_2d(stance.arm_a, impulse) + stance.ratio * spin),
-        motion.v_b + impulse * stance.inv_mass_b,
-        motion.w_b + stance.inv_inertia_b * (cross_2d(stance.arm_b, impulse) + spin),
+        motion.v_a - on_a * stance.inv_mass_a,
+        motion.w_a - stance.inv_inertia_a * (cross_2d(stance.arm_a, on_a) + stance.ratio * spin),
+        motion.v_b + on_b * stance.inv_mass_b,
+        motion.w_b + stance.inv_inertia_b * (cross_2d(stance.arm_b, on_b) + spin),
     );
 }
 
@@ -67,7 +78,7 @@ fn solve_row(row: u32, stance: Stance, motion: Motion, old: f32, use_bias: bool)
     if geometry == ROW_ANGLE {
         velocity = sign * (motion.w_b - stance.ratio * motion.w_a);
     } else {
-        velocity = sign * dot(velocity_of(motion, stance), direction(stance, geometry));
+        velocity = sign * velocity_along(motion, stance, geometry);
     }
     let goal = joint_rows[row].goal;
     let error = sign * (position(stance, geometry) - goal);
@@ -173,15 +184,16 @@ fn solve_at(joint: u32, stance: Stance, sweep_flags: u32) {
         if geometry == ROW_POINT {
             old = rotate(stance.axis, old);
             next = solve_point(row, stance, motion, old, use_bias);
-            motion = pushed(motion, stance, next - old, 0.0);
+            motion = pushed(motion, stance, next - old, next - old, 0.0);
             next = inv_rotate(stance.axis, next);
         } else {
             next.x = solve_row(row, stance, motion, old.x, use_bias);
             let size = side(kind) * (next.x - old.x);
             if geometry == ROW_ANGLE {
-                motion = pushed(motion, stance, vec2<f32>(0.0), size);
+                motion = pushed(motion, stance, vec2<f32>(0.0), vec2<f32>(0.0), size);
             } else {
-                motion = pushed(motion, stance, direction(stance, geometry) * size, 0.0);
+                let on_b = direction(stance, geometry) * size;
+                motion = pushed(motion, stance, push_on_a(stance, geometry, size, on_b), on_b, 0.0);
             }
         }
         joint_impulses[row] = next;

@@ -142,6 +142,7 @@ const JOINT_APART: u32 = 256u;
 const JOINT_FRESH: u32 = 512u;
 const JOINT_TYPE_SHIFT: u32 = 12u;
 const JOINT_GEAR: u32 = 9u;
+const JOINT_PULLEY: u32 = 10u;
 
 const BROKEN: u32 = 1u;
 const BREAK_TOLD: u32 = 2u;
@@ -152,6 +153,7 @@ const ROW_AXIS: u32 = 1u;
 const ROW_ACROSS: u32 = 2u;
 const ROW_ANGLE: u32 = 3u;
 const ROW_POINT: u32 = 4u;
+const ROW_PULLEY: u32 = 5u;
 const ROW_GEOMETRY: u32 = 0xfu;
 const ROW_EQUALITY: u32 = 0x00u;
 const ROW_LOWER: u32 = 0x10u;
@@ -479,7 +481,7 @@ struct JointRow {
     max_impulse: f32,
     goal_y: f32,
     softness: array<f32, 3>,
-    pad: u32,
+    ground_y: f32,
 }
 
 struct JointState {

@@ -11,7 +11,7 @@ use crate::scene::{Compiled, JointTable, MassProperties};
 use crate::snapshot::{JointGoal, Snapshot};
 use crate::stages::collide::manifold;
 use crate::stages::prepare::friction;
-use crate::stages::prepare_joints::frame_of;
+use crate::stages::prepare_joints::{first_rows, frame_of};
 use crate::stages::solve_joints::{Stance, rows_of, stiffness, total};
 use crate::types::{
     ASLEEP, BROKEN, BodyState, Contact, DYNAMIC, FIXED_A, FIXED_B, JOINT_DISABLED, JOINT_VACANT, JointData, JointFrame,
@@ -107,11 +107,13 @@ pub(crate) fn hash_of(
 pub struct JointReaction {
     /// Name, if the scene gives one.
     pub id: Option<String>,
-    /// Force on body B at its anchor, N; on A it is the opposite.
+    /// Force on body B at its anchor, N; on A it is the opposite. A pulley pulls A along its own side of the rope, with
+    /// this force divided by the ratio.
     pub force: [f32; 2],
     /// Torque on body B beside that of the force, N·m.
     pub torque: f32,
-    /// From the anchor of A to that of B, world axes, m.
+    /// From the anchor of A to that of B, world axes, m. Of a pulley, from the ground point on B's side to the anchor of
+    /// B.
     pub between: [f32; 2],
     /// Angle of B against A, less the reference angle, full turns counted, rad.
     pub angle: f32,
@@ -151,7 +153,8 @@ pub fn joint_reactions(compiled: &Compiled, snapshot: &Snapshot) -> Vec<JointRea
 
 /// Returns a joint's frame and coordinates at the poses of a snapshot.
 fn stand(compiled: &Compiled, snapshot: &Snapshot, joint: &JointData, state: &JointState) -> (JointFrame, Stance) {
-    let frame = frame_of(joint, &compiled.bodies, &snapshot.poses, state);
+    let rows = &compiled.joints.rows[first_rows(joint)];
+    let frame = frame_of(joint, rows, &compiled.bodies, &snapshot.poses, state);
     let rest = BodyState::default();
     (frame, Stance::new(&frame, &rest, &rest))
 }

@@ -11,8 +11,8 @@ use crate::scene::check::{ANGLE, LENGTH, MIN_LENGTH, POSITION, SceneError, show}
 use crate::scene::{Compiled, Motor};
 use crate::types::{
     self, COMMAND_JOINT_ANCHOR, COMMAND_JOINT_ENABLE, COMMAND_JOINT_GOAL, COMMAND_JOINT_MOTOR, COMMAND_JOINT_REFERENCE,
-    ROW_ALONG, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING,
-    ROW_UPPER,
+    ROW_ALONG, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_PULLEY, ROW_ROLE,
+    ROW_SPRING, ROW_UPPER,
 };
 
 /// A command to a joint; it lasts until it is changed. A joint without a motor or limits in its scene cannot be given
@@ -44,7 +44,7 @@ pub enum JointCommand {
         /// Angle of B against A, rad. Full turns count.
         angular: f32,
     },
-    /// Sets the length of a rod, m, or the rest length of a spring, which may be 0.
+    /// Sets the length of a rod or of a pulley's rope, m, or the rest length of a spring, which may be 0.
     Length(f32),
     /// Sets the rest position of the spring of a hinge, slider or wheel, rad or m.
     SpringTarget(f32),
@@ -106,11 +106,15 @@ impl JointCommand {
             }
             Self::Offset { .. } => return refuse("a motor joint"),
             Self::Length(length) => {
-                let held = |kind: u32| {
-                    kind & ROW_GEOMETRY == ROW_ALONG && matches!(kind & ROW_ROLE, ROW_EQUALITY | ROW_SPRING)
+                let held = |kind: u32| match kind & ROW_GEOMETRY {
+                    ROW_ALONG => matches!(kind & ROW_ROLE, ROW_EQUALITY | ROW_SPRING),
+                    geometry => geometry == ROW_PULLEY,
                 };
-                let Some((row, _)) = find(&held) else { return refuse("a distance joint with a length, or a spring") };
-                vec![record(COMMAND_JOINT_GOAL, row, [length, 0.0])]
+                let Some((row, _)) = find(&held) else {
+                    return refuse("a distance joint with a length, a spring or a pulley");
+                };
+                // Of a pulley a ground point, which stays.
+                vec![record(COMMAND_JOINT_GOAL, row, [length, compiled.joints.rows[row as usize].goal_y])]
             }
             Self::SpringTarget(target) => {
                 // The joint's spring is its first row; other spring rows hold something softly.

@@ -337,7 +337,7 @@ pub struct JointBlocks {
     holds_impulses: bool,
     /// True if the impulses here equal those of the table.
     knows_impulses: bool,
-    /// True if all joints are here, with all their rows, and none can break or is a gear.
+    /// True if all joints are here, with all their rows, and none can break or is a gear or a pulley.
     is_whole: bool,
     /// True while the current frames are here and not in the table.
     holds_frames: bool,
@@ -390,8 +390,8 @@ impl JointBlocks {
         self.holds_impulses = true;
         self.holds_frames = false;
         let lanes = self.blocks.iter().flat_map(|block| block.places).filter(|&place| place != NONE).count();
-        let is_plain =
-            |joint: &JointData| joint.break_force == f32::MAX && joint.break_torque == f32::MAX && !joint.is_gear();
+        let lasts = |joint: &JointData| joint.break_force == f32::MAX && joint.break_torque == f32::MAX;
+        let is_plain = |joint: &JointData| lasts(joint) && !joint.is_gear() && !joint.is_pulley();
         self.is_whole = lanes == joint_frames.len() && joints.iter().all(is_plain);
     }
 

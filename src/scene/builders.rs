@@ -328,10 +328,18 @@ impl JointKind {
         Self::Mouse { target: target.into(), max_force }
     }
 
-    /// Returns the rod or spring with this length, m, instead of the initial distance between its anchors.
+    /// Returns a pulley of ratio 1 whose rope goes over these points of the world, m, to A and to B.
+    #[must_use]
+    pub fn pulley(ground_a: impl Into<Vec2>, ground_b: impl Into<Vec2>) -> Self {
+        Self::Pulley { ground_a: ground_a.into(), ground_b: ground_b.into(), ratio: 1.0, length: None }
+    }
+
+    /// Returns the rod, spring or pulley with this length, m, instead of the initial one.
     #[must_use]
     pub fn length(mut self, new: f32) -> Self {
-        if let Self::Distance { length, .. } | Self::Spring { rest_length: length, .. } = &mut self {
+        if let Self::Distance { length, .. } | Self::Spring { rest_length: length, .. } | Self::Pulley { length, .. } =
+            &mut self
+        {
             *length = Some(new);
         }
         self

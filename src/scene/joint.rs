@@ -5,7 +5,7 @@
 
 use glam::Vec2;
 
-use crate::types::{JOINT_GEAR, JOINT_TYPE_SHIFT, JointData};
+use crate::types::{JOINT_GEAR, JOINT_PULLEY, JOINT_TYPE_SHIFT, JointData};
 
 /// A joint between two bodies, or between a body and the world.
 ///
@@ -179,6 +179,21 @@ pub enum JointKind {
         /// other, by minus the radius of A over that of B. A belt, or a wheel inside a ring, has a positive ratio.
         ratio: f32,
     },
+    /// Pulley: a rope from the anchor of A over a fixed point, to another fixed point, and down to the anchor of B. It
+    /// pulls and never pushes: the distance of A's anchor from its point and `ratio` times that of B's anchor from its
+    /// own are together at most `length`. It pulls B with `ratio` times the force on A, as a block and tackle does.
+    /// [`Joint::break_force`] counts the force on B. An anchor at its point is not pulled, and the rope holds the other
+    /// body alone.
+    Pulley {
+        /// Point of the world over which the rope goes to A, m.
+        ground_a: Vec2,
+        /// Point of the world over which the rope goes to B, m.
+        ground_b: Vec2,
+        /// Factor of B's distance, from 0.001 to 1000.
+        ratio: f32,
+        /// Longest sum of A's distance and `ratio` times B's, m. `None`: measured when the scene starts.
+        length: Option<f32>,
+    },
     /// Mouse joint: pulls B's anchor softly towards a point of the world. `a` is `None`.
     Mouse {
         /// Point of the world, m.
@@ -324,12 +339,24 @@ impl JointKind {
             Self::Mouse { .. } => 7,
             Self::Velocity { .. } => 8,
             Self::Gear { .. } => JOINT_GEAR,
+            Self::Pulley { .. } => JOINT_PULLEY,
         }
     }
 
     /// Names of the types in scene files, by number.
-    const NAMES: [&'static str; 10] =
-        ["distance", "spring", "revolute", "prismatic", "wheel", "weld", "motor", "mouse", "velocity", "gear"];
+    const NAMES: [&'static str; 11] = [
+        "distance",
+        "spring",
+        "revolute",
+        "prismatic",
+        "wheel",
+        "weld",
+        "motor",
+        "mouse",
+        "velocity",
+        "gear",
+        "pulley",
+    ];
 
     /// Returns the name of the type in scene files.
     #[must_use]

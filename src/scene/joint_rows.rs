@@ -8,7 +8,7 @@ use crate::constants::{MAX_HERTZ_SHARE, MAX_SWING, MOUSE_DAMPING_RATIO, MOUSE_HE
 use crate::types::{
     self, DISENGAGED, JOINT_APART, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_FRESH, JOINT_TYPE_SHIFT,
     JointRow, JointState, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_EQUALITY, ROW_LOWER,
-    ROW_MEASURE, ROW_MOTOR, ROW_POINT, ROW_RANGED, ROW_SPRING, ROW_UPPER, WORLD_A, u32_from,
+    ROW_MEASURE, ROW_MOTOR, ROW_POINT, ROW_PULLEY, ROW_RANGED, ROW_SPRING, ROW_UPPER, WORLD_A, u32_from,
 };
 
 /// The two bodies of a joint, as far as its rows depend on them.
@@ -23,7 +23,7 @@ pub(super) struct JointEnds {
 
 /// Relative position of two bodies when a scene starts.
 pub(super) struct InitialPoses {
-    /// Distance of the anchors, m.
+    /// Distance of the anchors, m; length of a pulley's rope.
     pub distance: f32,
     /// Angle of B against A, rad.
     pub turned: f32,
@@ -76,9 +76,13 @@ pub(super) fn build_joint(
         JointKind::Prismatic { axis, .. }
         | JointKind::Wheel { axis, .. }
         | JointKind::Velocity { axis: Some(axis), .. } => *axis,
+        JointKind::Pulley { ground_a, .. } => *ground_a,
         _ => Vec2::X,
     };
-    let ratio = if let JointKind::Gear { ratio } = joint.kind { ratio } else { 1.0 };
+    let ratio = match joint.kind {
+        JointKind::Gear { ratio } | JointKind::Pulley { ratio, .. } => ratio,
+        _ => 1.0,
+    };
     push_rows(settings, units, joint, ends.start.as_ref().map(|start| start.distance), rows);
     let laid = types::JointData {
         body_a: u32_from(joint.a.unwrap_or(joint.b)),
@@ -160,6 +164,10 @@ fn push_rows(settings: &Settings, units: &Units, joint: &Joint, distance: Option
             laying.drive(*axis, *velocity, *max_force);
         }
         JointKind::Gear { .. } => laying.hold(ROW_ANGLE, 0.0, hertz, damping_ratio, none),
+        JointKind::Pulley { ground_b, length, .. } => {
+            let (measure, length) = length_of(*length);
+            laying.rope(length, measure, *ground_b);
+        }
         JointKind::Mouse { max_force, .. } => {
             let spring = Spring {
                 hertz: hertz.unwrap_or(MOUSE_HERTZ * units.stiffness()),
@@ -269,6 +277,15 @@ impl RowBuilder<'_> {
     fn motor(&mut self, geometry: u32, motor: Option<Motor>) {
         if let Some(Motor { speed, max }) = motor {
             self.row(geometry | ROW_MOTOR, speed, max, [0.0, 1.0, 0.0]);
+        }
+    }
+
+    /// Appends the row of a pulley.
+    fn rope(&mut self, length: f32, measure: u32, ground_b: Vec2) {
+        let softness = self.rigid(self.most_hertz(), RIGID_DAMPING_RATIO);
+        self.row(ROW_PULLEY | ROW_UPPER | measure, length, f32::MAX, softness);
+        if let Some(row) = self.rows.last_mut() {
+            [row.goal_y, row.ground_y] = ground_b.into();
         }
     }
 

@@ -24,7 +24,7 @@ use crate::math::{rotate, rotation};
 use crate::types::{
     self, DYNAMIC, JOINT_APART, JOINT_COLORS, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_FRESH,
     JOINT_OVERFLOW, JOINT_TREES, JOINT_TYPE_SHIFT, JOINT_VACANT, JointRow, JointState, NONE, ROW_ALONG, ROW_COUNT_MASK,
-    ROW_EQUALITY, ROW_GEOMETRY, ROW_MEASURE, ROW_ROLE, ROW_SPRING, WORLD_A, u32_from,
+    ROW_EQUALITY, ROW_GEOMETRY, ROW_MEASURE, ROW_PULLEY, ROW_ROLE, ROW_SPRING, WORLD_A, u32_from,
 };
 
 /// First of the ends of the colours in [`JointTable::starts`].
@@ -618,10 +618,13 @@ fn rows_of(joint: &types::JointData) -> Range<usize> {
     first..first + (joint.flags & ROW_COUNT_MASK) as usize
 }
 
-/// Returns true for a row whose goal is the length between the anchors.
+/// Returns true for a row whose goal is a length: of a rod, a spring or a pulley's rope.
 fn is_length(row: &JointRow) -> bool {
     let role = row.kind & ROW_ROLE;
-    row.kind & ROW_GEOMETRY == ROW_ALONG && (role == ROW_EQUALITY || role == ROW_SPRING)
+    match row.kind & ROW_GEOMETRY {
+        ROW_ALONG => role == ROW_EQUALITY || role == ROW_SPRING,
+        geometry => geometry == ROW_PULLEY,
+    }
 }
 
 fn ends_of(scene: &Scene, masses: &[MassProperties], joint: &Joint) -> JointEnds {
@@ -630,13 +633,17 @@ fn ends_of(scene: &Scene, masses: &[MassProperties], joint: &Joint) -> JointEnds
         Some(body) => scene.bodies[body].position + rotate(rotation(scene.bodies[body].angle), anchor),
         None => anchor,
     };
+    let [at_a, at_b] = [place(joint.a, joint.anchor_on_a()), place(Some(joint.b), joint.anchor_b)];
+    let distance = match joint.kind {
+        JointKind::Pulley { ground_a, ground_b, ratio, .. } => {
+            at_a.distance(ground_a) + ratio * at_b.distance(ground_b)
+        }
+        _ => (at_b - at_a).length(),
+    };
     let angle = |body: Option<usize>| body.map_or(0.0, |body| scene.bodies[body].angle);
     JointEnds {
         moves: [joint.a.is_some_and(moves), moves(joint.b)],
         centers: [joint.a.map_or(Vec2::ZERO, |a| masses[a].center), masses[joint.b].center],
-        start: Some(InitialPoses {
-            distance: (place(Some(joint.b), joint.anchor_b) - place(joint.a, joint.anchor_on_a())).length(),
-            turned: angle(Some(joint.b)) - angle(joint.a),
-        }),
+        start: Some(InitialPoses { distance, turned: angle(Some(joint.b)) - angle(joint.a) }),
     }
 }

@@ -211,7 +211,10 @@ impl TimedAction {
                     (JointCommand::SpringTarget(_), _) => {
                         spring.map(|spring| JointCommand::SpringTarget(spring.target))
                     }
-                    (JointCommand::Length(_), JointKind::Distance { length, .. }) => length.map(JointCommand::Length),
+                    (
+                        JointCommand::Length(_),
+                        JointKind::Distance { length, .. } | JointKind::Pulley { length, .. },
+                    ) => length.map(JointCommand::Length),
                     (JointCommand::Length(_), JointKind::Spring { rest_length, .. }) => {
                         rest_length.map(JointCommand::Length)
                     }

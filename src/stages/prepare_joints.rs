@@ -15,14 +15,14 @@ use std::f32::consts::TAU;
 
 use glam::Vec2;
 
-use super::solve_joints::{Stance, rows_of, side, total};
+use super::solve_joints::{Stance, side, total, total_on_a};
 use crate::constants::MIN_LENGTH;
 use crate::mass_scale;
 use crate::math::{angle_of, inv_mul_rotation, rotate};
 use crate::types::{
     ASLEEP, BROKEN, BodyData, BodyState, DISENGAGED, JOINT_DISABLED, JOINT_FRESH, JointData, JointFrame, JointRow,
     JointState, Params, Pose, QUARANTINED, ROW_ALONG, ROW_ANGLE, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY,
-    ROW_MEASURE, ROW_POINT, ROW_ROLE, WORLD_A,
+    ROW_MEASURE, ROW_POINT, ROW_PULLEY, ROW_ROLE, WORLD_A,
 };
 
 /// Fills `joint_frames`.
@@ -67,7 +67,7 @@ pub fn prepare_joint(
     impulses: &mut [[f32; 2]],
     state: &mut JointState,
 ) -> JointFrame {
-    let mut frame = frame_of(joint, bodies, poses, state);
+    let mut frame = frame_of(joint, rows, bodies, poses, state);
     let is_world = joint.flags & WORLD_A != 0;
     let sleeps = |body: u32| status(body) & ASLEEP != 0;
     if sleeps(joint.body_b) && (is_world || sleeps(joint.body_a)) {
@@ -107,13 +107,14 @@ pub fn prepare_joint(
     frame.inv_mass_b *= share_b;
     frame.inv_inertia_b *= share_b;
     let pull = tension(rows, impulses, &stance);
-    frame.inv_inertia_a = stiffened(params.h, frame.inv_inertia_a, -Vec2::from(frame.r_a).dot(pull));
+    let pull_a = total_on_a(rows, impulses, &stance, pull);
+    frame.inv_inertia_a = stiffened(params.h, frame.inv_inertia_a, -Vec2::from(frame.r_a).dot(pull_a));
     frame.inv_inertia_b = stiffened(params.h, frame.inv_inertia_b, Vec2::from(frame.r_b).dot(pull));
     frame
 }
 
 /// Returns the part of a joint's impulse on B whose direction does not turn with a body, N·s: of points, and along the
-/// line of the anchors. A joint that holds the angle has none: its bodies do not turn like a pendulum.
+/// line of the anchors or a rope. A joint that holds the angle has none: its bodies do not turn like a pendulum.
 #[inline(always)]
 #[must_use]
 pub fn tension(rows: &[JointRow], impulses: &[[f32; 2]], stance: &Stance) -> Vec2 {
@@ -121,7 +122,7 @@ pub fn tension(rows: &[JointRow], impulses: &[[f32; 2]], stance: &Stance) -> Vec
     for (rule, &part) in rows.iter().zip(impulses) {
         match rule.kind & ROW_GEOMETRY {
             ROW_POINT => sum += rotate(stance.axis, part.into()),
-            ROW_ALONG => sum += stance.direction(ROW_ALONG) * (side(rule) * part[0]),
+            geometry @ (ROW_ALONG | ROW_PULLEY) => sum += stance.direction(geometry) * (side(rule) * part[0]),
             ROW_ANGLE if rule.kind & ROW_ROLE == ROW_EQUALITY => return Vec2::ZERO,
             _ => {}
         }
@@ -148,13 +149,14 @@ pub fn measure(bodies: &[BodyData], poses: &[Pose], joint: &mut JointData, joint
     }
     joint.flags &= !JOINT_FRESH;
     joint.reference_angle = 0.0;
-    let frame = frame_of(joint, bodies, poses, &JointState::default());
+    let frame = frame_of(joint, &joint_rows[first_rows(joint)], bodies, poses, &JointState::default());
     joint.reference_angle = frame.angle;
-    for row in rows_of(&frame) {
-        let rule = &mut joint_rows[row];
+    let rest = BodyState::default();
+    let stance = Stance::new(&frame, &rest, &rest);
+    for rule in &mut joint_rows[first_rows(joint)] {
         if rule.kind & ROW_MEASURE != 0 {
             rule.kind &= !ROW_MEASURE;
-            rule.goal = Vec2::from(frame.between).length().max(MIN_LENGTH);
+            rule.goal = stance.position(rule.kind & ROW_GEOMETRY).max(MIN_LENGTH);
         }
     }
 }
@@ -185,11 +187,17 @@ pub fn geared_angle(ratio: f32, last: &JointState, turns: [f32; 2]) -> f32 {
     last.angle + (turned[1] - ratio * turned[0])
 }
 
-/// Returns the frame of a joint for the given poses. `last` is its state one step ago: the new angle is the one nearest
+/// Returns the frame of a joint for the given poses. `rows` are its rows, of which only a pulley's matters. `last` is its state one step ago: the new angle is the one nearest
 /// to that one among those that differ by full turns.
 #[inline(always)]
 #[must_use]
-pub fn frame_of(joint: &JointData, bodies: &[BodyData], poses: &[Pose], last: &JointState) -> JointFrame {
+pub fn frame_of(
+    joint: &JointData,
+    rows: &[JointRow],
+    bodies: &[BodyData],
+    poses: &[Pose],
+    last: &JointState,
+) -> JointFrame {
     let world = joint.flags & WORLD_A != 0;
     let (a, b) = (joint.body_a as usize, joint.body_b as usize);
     let pose_a = if world { Pose::default() } else { poses[a] };
@@ -197,11 +205,16 @@ pub fn frame_of(joint: &JointData, bodies: &[BodyData], poses: &[Pose], last: &J
     let (pose_b, body_b) = (poses[b], &bodies[b]);
     let (turn_a, turn_b) = (Vec2::from(pose_a.rotation), Vec2::from(pose_b.rotation));
     let (r_a, r_b) = (rotate(turn_a, joint.anchor_a.into()), rotate(turn_b, joint.anchor_b.into()));
-    let between = if world {
+    let mut between = if world {
         (Vec2::from(pose_b.position) - r_a) + r_b
     } else {
         (Vec2::from(pose_b.position) - Vec2::from(pose_a.position)) + (r_b - r_a)
     };
+    let mut axis = rotate(turn_a, joint.axis.into());
+    if let Some([ground_a, ground_b]) = joint.ground_points(rows) {
+        axis = (Vec2::from(pose_a.position) - Vec2::from(ground_a)) + r_a;
+        between = (Vec2::from(pose_b.position) - Vec2::from(ground_b)) + r_b;
+    }
     let angle = if joint.is_gear() {
         geared_angle(joint.ratio, last, turns_of(joint, poses))
     } else {
@@ -216,7 +229,7 @@ pub fn frame_of(joint: &JointData, bodies: &[BodyData], poses: &[Pose], last: &J
         r_a: r_a.into(),
         r_b: r_b.into(),
         between: between.into(),
-        axis: rotate(turn_a, joint.axis.into()).into(),
+        axis: axis.into(),
         inv_mass_a,
         inv_inertia_a,
         inv_mass_b: body_b.inv_mass,

@@ -49,10 +49,11 @@ pub fn project_joint(params: &Params, frame: &JointFrame, rows: &[JointRow], sta
             continue;
         }
         let stance = Stance::new(frame, state_a, state_b);
-        let (mut impulse, mut spin) = (Vec2::ZERO, 0.0);
+        let ([mut on_a, mut on_b], mut spin) = ([Vec2::ZERO; 2], 0.0);
         if geometry == ROW_POINT {
             let error = shortened(stance.between * params.projection_rate, params.max_correction);
-            impulse = -solve_symmetric(inverse_point_mass(frame, stance.arm_a, stance.arm_b), error);
+            on_b = -solve_symmetric(inverse_point_mass(frame, stance.arm_a, stance.arm_b), error);
+            on_a = on_b;
         } else {
             let mut error = side(rule) * (stance.position(geometry) - rule.goal);
             if limit {
@@ -65,14 +66,15 @@ pub fn project_joint(params: &Params, frame: &JointFrame, rows: &[JointRow], sta
             if geometry == ROW_ANGLE {
                 spin = size;
             } else {
-                impulse = stance.direction(geometry) * size;
+                on_b = stance.direction(geometry) * size;
+                on_a = stance.on_a(geometry, size, on_b);
             }
         }
-        let turn_a = frame.inv_inertia_a * (cross(stance.arm_a, impulse) + stance.ratio * spin);
-        let turn_b = frame.inv_inertia_b * (cross(stance.arm_b, impulse) + spin);
-        state_a.delta_position = (Vec2::from(state_a.delta_position) - impulse * frame.inv_mass_a).into();
+        let turn_a = frame.inv_inertia_a * (cross(stance.arm_a, on_a) + stance.ratio * spin);
+        let turn_b = frame.inv_inertia_b * (cross(stance.arm_b, on_b) + spin);
+        state_a.delta_position = (Vec2::from(state_a.delta_position) - on_a * frame.inv_mass_a).into();
         state_a.delta_rotation = integrate_rotation(state_a.delta_rotation.into(), -turn_a).into();
-        state_b.delta_position = (Vec2::from(state_b.delta_position) + impulse * frame.inv_mass_b).into();
+        state_b.delta_position = (Vec2::from(state_b.delta_position) + on_b * frame.inv_mass_b).into();
         state_b.delta_rotation = integrate_rotation(state_b.delta_rotation.into(), turn_b).into();
     }
 }

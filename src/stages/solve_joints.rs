@@ -37,6 +37,12 @@
 //! velocity too. A gets `ratio` times the angular impulse that B gets: the axles carry the rest. All other joints have
 //! the ratio 1.
 //!
+//! A pulley is a rope over two ground points. Its position is the length of the rope on A's side and `ratio` times that
+//! on B's side; it has an upper limit only, so that the rope pulls and never pushes. It pulls each body at its own
+//! anchor, along its own side of the rope, and B with `ratio` times the force: the ground points carry the rest. A side
+//! that is shorter than [`MIN_LENGTH`] has no direction and does not pull, so that the rope then holds the other body
+//! alone.
+//!
 //! A motor at a point drives both coordinates of the velocity, in A's frame; its impulse is limited by its length, so
 //! that dry friction acts against the motion in every direction. A spring with a range pulls and pushes within it.
 //!
@@ -48,12 +54,13 @@ use glam::{Mat2, Vec2};
 
 use self::tree::{RowStore, row_count, trees};
 pub use crate::constants::MAX_SWING;
+use crate::constants::MIN_LENGTH;
 use crate::math::{angle_of, clamped, cross, cross_scalar, inv_mul_rotation, inv_rotate, rotate, turned};
 use crate::types::{
     ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, HELD, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JointFrame,
     JointRow, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK, ROW_EQUALITY,
-    ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_RANGED, ROW_ROLE, ROW_SPRING, ROW_UPPER, TreeRow, USE_BIAS,
-    WARM_START, WITHDRAW, WORLD_A,
+    ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_PULLEY, ROW_RANGED, ROW_ROLE, ROW_SPRING, ROW_UPPER, TreeRow,
+    USE_BIAS, WARM_START, WITHDRAW, WORLD_A,
 };
 
 /// Makes one sweep over all joints.
@@ -162,15 +169,16 @@ pub fn solve_joint(
         let new = if geometry == ROW_POINT {
             let old = rotate(stance.axis, old);
             let new = solve_point(params, sweep_flags, frame, rule, &stance, &motion, old);
-            motion.apply(frame, &stance, new - old, 0.0);
+            motion.apply(frame, &stance, [new - old; 2], 0.0);
             inv_rotate(stance.axis, new)
         } else {
             let new = solve_row(params, sweep_flags, frame, rule, &stance, &motion, old.x);
             let size = side(rule) * (new - old.x);
             if geometry == ROW_ANGLE {
-                motion.apply(frame, &stance, Vec2::ZERO, size);
+                motion.apply(frame, &stance, [Vec2::ZERO; 2], size);
             } else {
-                motion.apply(frame, &stance, stance.direction(geometry) * size, 0.0);
+                let on_b = stance.direction(geometry) * size;
+                motion.apply(frame, &stance, [stance.on_a(geometry, size, on_b), on_b], 0.0);
             }
             Vec2::new(new, 0.0)
         };
@@ -193,14 +201,14 @@ pub fn rows_of(frame: &JointFrame) -> std::ops::Range<usize> {
 /// Geometry of a joint at the current positions of its bodies.
 #[derive(Clone, Copy, Debug)]
 pub struct Stance {
-    /// Lever arm on A, m: from A's centre of mass to the anchor of B, where all rows act.
+    /// Lever arm on A, m: from A's centre of mass to the anchor of B, where all rows act; of a pulley to that of A.
     pub arm_a: Vec2,
     /// Lever arm on B, m: from B's centre of mass to the anchor of B.
     pub arm_b: Vec2,
-    /// Vector from the anchor of A to that of B, m.
+    /// Vector from the anchor of A to that of B, m. Of a pulley, from its ground point on B's side to the anchor of B.
     pub between: Vec2,
     /// Joint axis, turned with A. For a joint with a point row: A's x axis, used as the rotation from A's frame to the
-    /// world.
+    /// world. Of a pulley, the vector from its ground point on A's side to the anchor of A, m.
     pub axis: Vec2,
     /// Angle of B relative to A when the step began, rad, as [`JointFrame::angle`].
     pub angle: f32,
@@ -220,12 +228,19 @@ impl Stance {
         let (turn_a, turn_b) = (Vec2::from(a.delta_rotation), Vec2::from(b.delta_rotation));
         let (r_a, r_b) = (Vec2::from(frame.r_a), Vec2::from(frame.r_b));
         let moved = Vec2::from(b.delta_position) - Vec2::from(a.delta_position);
-        let between = Vec2::from(frame.between) + (moved + (turned(turn_b, r_b) - turned(turn_a, r_a)));
+        let mut between = Vec2::from(frame.between) + (moved + (turned(turn_b, r_b) - turned(turn_a, r_a)));
+        let mut arm_a = rotate(turn_a, r_a) + between;
+        let mut axis = rotate(turn_a, frame.axis.into());
+        if frame.is_pulley() {
+            arm_a = rotate(turn_a, r_a);
+            between = Vec2::from(frame.between) + (Vec2::from(b.delta_position) + turned(turn_b, r_b));
+            axis = Vec2::from(frame.axis) + (Vec2::from(a.delta_position) + turned(turn_a, r_a));
+        }
         Self {
-            arm_a: rotate(turn_a, r_a) + between,
+            arm_a,
             arm_b: rotate(turn_b, r_b),
             between,
-            axis: rotate(turn_a, frame.axis.into()),
+            axis,
             angle: frame.angle,
             turn_a,
             turn_b,
@@ -233,7 +248,7 @@ impl Stance {
         }
     }
 
-    /// Returns the direction in which a row pushes B; not for angle and point rows. Where the anchors coincide no line
+    /// Returns the direction in which a row pushes B, for a pulley `ratio` long; not for angle and point rows. Where the anchors coincide no line
     /// joins them; up is taken instead, so that a rod with a minimum length can still be driven apart.
     #[inline]
     #[must_use]
@@ -241,11 +256,20 @@ impl Stance {
         match geometry {
             ROW_AXIS => self.axis,
             ROW_ACROSS => Vec2::new(-self.axis.y, self.axis.x),
+            ROW_PULLEY => rope(self.between) * self.ratio,
             _ => {
                 let length = self.between.length();
                 if length > 0.0 { self.between / length } else { Vec2::new(0.0, 1.0) }
             }
         }
+    }
+
+    /// Returns the impulse whose opposite acts on A where a row pushes B by `size` with the impulse `on_b`: the same, but
+    /// for a pulley, which pulls A along its own side of the rope.
+    #[inline]
+    #[must_use]
+    pub fn on_a(&self, geometry: u32, size: f32, on_b: Vec2) -> Vec2 {
+        if geometry == ROW_PULLEY { rope(self.axis) * -size } else { on_b }
     }
 
     /// Returns the position of a row, m or rad.
@@ -256,9 +280,17 @@ impl Stance {
             ROW_ANGLE if self.ratio == 1.0 => self.angle + angle_of(inv_mul_rotation(self.turn_a, self.turn_b)),
             ROW_ANGLE => self.angle + (angle_of(self.turn_b) - self.ratio * angle_of(self.turn_a)),
             ROW_ALONG => self.between.length(),
+            ROW_PULLEY => self.axis.length() + self.ratio * self.between.length(),
             _ => self.between.dot(self.direction(geometry)),
         }
     }
+}
+
+/// Returns the direction of a rope from a ground point, 0 if it is too short to have one.
+#[inline]
+fn rope(line: Vec2) -> Vec2 {
+    let length = line.length();
+    if length > MIN_LENGTH { line / length } else { Vec2::ZERO }
 }
 
 /// Velocities of the two bodies while a joint is solved.
@@ -282,13 +314,25 @@ impl JointMotion {
         (self.v_b + cross_scalar(self.w_b, stance.arm_b)) - (self.v_a + cross_scalar(self.w_a, stance.arm_a))
     }
 
-    /// Applies an impulse and an angular impulse to B, and the opposite ones to A, the angular one by the ratio.
+    /// Returns the velocity of a row that is neither an angle nor a point, m/s.
     #[inline]
-    fn apply(&mut self, frame: &JointFrame, stance: &Stance, impulse: Vec2, spin: f32) {
-        self.v_a -= impulse * frame.inv_mass_a;
-        self.w_a -= frame.inv_inertia_a * (cross(stance.arm_a, impulse) + stance.ratio * spin);
-        self.v_b += impulse * frame.inv_mass_b;
-        self.w_b += frame.inv_inertia_b * (cross(stance.arm_b, impulse) + spin);
+    fn along(&self, stance: &Stance, geometry: u32) -> f32 {
+        let direction = stance.direction(geometry);
+        if geometry == ROW_PULLEY {
+            let at_a = self.v_a + cross_scalar(self.w_a, stance.arm_a);
+            let at_b = self.v_b + cross_scalar(self.w_b, stance.arm_b);
+            return at_a.dot(rope(stance.axis)) + at_b.dot(direction);
+        }
+        self.velocity(stance).dot(direction)
+    }
+
+    /// Applies an impulse and an angular impulse to B, and opposite ones to A, the angular one by the ratio.
+    #[inline]
+    fn apply(&mut self, frame: &JointFrame, stance: &Stance, [on_a, on_b]: [Vec2; 2], spin: f32) {
+        self.v_a -= on_a * frame.inv_mass_a;
+        self.w_a -= frame.inv_inertia_a * (cross(stance.arm_a, on_a) + stance.ratio * spin);
+        self.v_b += on_b * frame.inv_mass_b;
+        self.w_b += frame.inv_inertia_b * (cross(stance.arm_b, on_b) + spin);
     }
 }
 
@@ -307,6 +351,12 @@ pub fn inverse_mass(frame: &JointFrame, stance: &Stance, geometry: u32) -> f32 {
         return frame.inv_inertia_a * (stance.ratio * stance.ratio) + frame.inv_inertia_b;
     }
     let direction = stance.direction(geometry);
+    if geometry == ROW_PULLEY {
+        let at_a = rope(stance.axis);
+        let (arm_a, arm_b) = (cross(stance.arm_a, at_a), cross(stance.arm_b, direction));
+        let masses = frame.inv_mass_a * at_a.dot(at_a) + frame.inv_mass_b * direction.dot(direction);
+        return masses + frame.inv_inertia_a * arm_a * arm_a + frame.inv_inertia_b * arm_b * arm_b;
+    }
     let (arm_a, arm_b) = (cross(stance.arm_a, direction), cross(stance.arm_b, direction));
     frame.inv_mass_a + frame.inv_mass_b + frame.inv_inertia_a * arm_a * arm_a + frame.inv_inertia_b * arm_b * arm_b
 }
@@ -392,7 +442,7 @@ fn solve_row(
     let velocity = if geometry == ROW_ANGLE {
         sign * (motion.w_b - stance.ratio * motion.w_a)
     } else {
-        sign * motion.velocity(stance).dot(stance.direction(geometry))
+        sign * motion.along(stance, geometry)
     };
     let error = sign * (stance.position(geometry) - rule.goal);
     let limit = role == ROW_LOWER || role == ROW_UPPER;
@@ -480,6 +530,16 @@ pub fn total(rows: &[JointRow], impulses: &[[f32; 2]], stance: &Stance) -> (Vec2
     (impulse, spin)
 }
 
+/// Returns the impulse whose opposite acts on A, N·s, given that on B ([`total`]).
+#[inline]
+#[must_use]
+pub fn total_on_a(rows: &[JointRow], impulses: &[[f32; 2]], stance: &Stance, on_b: Vec2) -> Vec2 {
+    match rows.first() {
+        Some(rule) => stance.on_a(rule.kind & ROW_GEOMETRY, side(rule) * impulses[0][0], on_b),
+        None => on_b,
+    }
+}
+
 /// Adds `share` times the velocity changes due to a joint's impulses to the sums of its bodies.
 pub fn accumulate(
     frame: &JointFrame,
@@ -490,9 +550,10 @@ pub fn accumulate(
     [sum_a, sum_b]: &mut [Accumulator; 2],
 ) {
     let (impulse, spin) = total(rows, impulses, stance);
+    let on_a = total_on_a(rows, impulses, stance, impulse) * share;
     let (impulse, spin) = (impulse * share, spin * share);
-    sum_a.velocity = (Vec2::from(sum_a.velocity) - impulse * frame.inv_mass_a).into();
-    sum_a.angular_velocity -= frame.inv_inertia_a * (cross(stance.arm_a, impulse) + stance.ratio * spin);
+    sum_a.velocity = (Vec2::from(sum_a.velocity) - on_a * frame.inv_mass_a).into();
+    sum_a.angular_velocity -= frame.inv_inertia_a * (cross(stance.arm_a, on_a) + stance.ratio * spin);
     sum_b.velocity = (Vec2::from(sum_b.velocity) + impulse * frame.inv_mass_b).into();
     sum_b.angular_velocity += frame.inv_inertia_b * (cross(stance.arm_b, impulse) + spin);
 }

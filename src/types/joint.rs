@@ -33,6 +33,8 @@ pub const JOINT_FRESH: u32 = 512;
 pub const JOINT_TYPE_SHIFT: u32 = 12;
 /// Type of a gear, as it stands from [`JOINT_TYPE_SHIFT`] on.
 pub const JOINT_GEAR: u32 = 9;
+/// Type of a pulley.
+pub const JOINT_PULLEY: u32 = 10;
 /// [`JointState::status`]: the joint broke.
 pub const BROKEN: u32 = 1;
 /// [`JointState::status`]: the event of the break has been written.
@@ -50,6 +52,9 @@ pub const ROW_ACROSS: u32 = 2;
 pub const ROW_ANGLE: u32 = 3;
 /// [`JointRow::kind`]: both coordinates of anchor B against anchor A, as one block of two.
 pub const ROW_POINT: u32 = 4;
+/// [`JointRow::kind`]: the length of a pulley's rope: on A's side, and [`JointData::ratio`] times that on B's side. The
+/// only row of its joint.
+pub const ROW_PULLEY: u32 = 5;
 /// [`JointRow::kind`]: mask of the coordinate.
 pub const ROW_GEOMETRY: u32 = 0xf;
 /// [`JointRow::kind`], second nibble, the role: holds the position at the goal. Its coefficients are bias rate, mass
@@ -88,7 +93,7 @@ pub struct JointData {
     pub anchor_a: [f32; 2],
     /// Anchor from B's centre of mass, in B's frame, m.
     pub anchor_b: [f32; 2],
-    /// Axis of a slider or wheel: a unit vector in A's frame.
+    /// Axis of a slider or wheel: a unit vector in A's frame. Of a pulley, its ground point on A's side, in the world, m.
     pub axis: [f32; 2],
     /// Angle of B against A that counts as 0, rad.
     pub reference_angle: f32,
@@ -100,7 +105,8 @@ pub struct JointData {
     pub break_torque: f32,
     /// Number of joints that had this slot before.
     pub generation: u32,
-    /// Turns of B for a turn of A that keep the angle of a gear joint; 1 for all other joints.
+    /// Turns of B for a turn of A that keep the angle of a gear joint; factor of the length on B's side of a pulley; 1
+    /// for all other joints.
     pub ratio: f32,
 }
 
@@ -108,6 +114,19 @@ impl JointData {
     /// Returns true if the joint is a gear. Its angle is counted from the turns of its bodies ([`JointState::turns`]).
     pub(crate) fn is_gear(&self) -> bool {
         self.flags >> JOINT_TYPE_SHIFT & 15 == JOINT_GEAR
+    }
+
+    /// Returns true if the joint is a pulley.
+    pub(crate) fn is_pulley(&self) -> bool {
+        self.flags >> JOINT_TYPE_SHIFT & 15 == JOINT_PULLEY
+    }
+
+    /// Returns the ground points of a pulley on the sides of A and B, in the world, m, given its row; `None` for other
+    /// joints.
+    #[must_use]
+    pub fn ground_points(&self, rows: &[JointRow]) -> Option<[[f32; 2]; 2]> {
+        let row = rows.first().filter(|_| self.is_pulley())?;
+        Some([self.axis, [row.goal_y, row.ground_y]])
     }
 
     /// Returns bodies A and B; `None` for an end that does not move.
@@ -129,13 +148,14 @@ pub struct JointRow {
     pub goal: f32,
     /// Largest impulse of a substep, N·s or N·m·s; `f32::MAX` where nothing limits it.
     pub max_impulse: f32,
-    /// Speed of a motor at a point along y in A's frame, m/s; 0 for other rows.
+    /// Speed of a motor at a point along y in A's frame, m/s; for [`ROW_PULLEY`] x of the ground point on B's side, in
+    /// the world, m; 0 for other rows.
     pub goal_y: f32,
     /// Bias rate, 1/s, mass scale, impulse scale; for a spring stiffness, N/m (or N·m/rad), damping, N·s/m, and the
     /// smallest impulse of a substep, N·s or N·m·s, with [`ROW_RANGED`], otherwise 0.
     pub softness: [f32; 3],
-    /// Unused.
-    pub pad: u32,
+    /// For [`ROW_PULLEY`] y of the ground point on B's side, in the world, m; 0 for other rows.
+    pub ground_y: f32,
 }
 
 /// State that a joint carries from step to step, beside the impulses of its rows.
@@ -167,9 +187,10 @@ pub struct JointFrame {
     pub r_a: [f32; 2],
     /// Anchor from B's centre of mass, world axes, when the step began, m.
     pub r_b: [f32; 2],
-    /// From the anchor on A to that on B when the step began, m.
+    /// From the anchor on A to that on B when the step began, m. Of a pulley, from the ground point on B's side to the
+    /// anchor on B.
     pub between: [f32; 2],
-    /// A's axis, world axes, when the step began.
+    /// A's axis, world axes, when the step began. Of a pulley, from the ground point on A's side to the anchor on A, m.
     pub axis: [f32; 2],
     /// Inverse mass of A, 1/kg.
     pub inv_mass_a: f32,
@@ -185,6 +206,13 @@ pub struct JointFrame {
     pub ratio: f32,
     /// Unused.
     pub pad: [u32; 2],
+}
+
+impl JointFrame {
+    /// Returns true if the joint is a pulley.
+    pub(crate) fn is_pulley(&self) -> bool {
+        self.flags >> JOINT_TYPE_SHIFT & 15 == JOINT_PULLEY
+    }
 }
 
 /// A body of a tree of hinges while the tree is solved ([`crate::stages::solve_joints::tree`]).

@@ -71,6 +71,20 @@ fn joint_impulse(joint: JointData, axis: vec2<f32>, between: vec2<f32>) -> vec2<
     return impulse;
 }
 
+/// Returns the impulse of a pulley on one of its bodies: along its side of the rope.
+fn rope_impulse(joint: JointData, anchors: Anchors, on_b: bool) -> vec2<f32> {
+    let row = joint.first_row;
+    if row >= min(arrayLength(&joint_rows), arrayLength(&joint_impulses)) {
+        return vec2<f32>(0.0);
+    }
+    let ground_b = vec2<f32>(joint_rows[row].goal_y, joint_rows[row].ground_y);
+    let line = select(anchors.a - (joint.axis - view.center), anchors.b - (ground_b - view.center), on_b);
+    if dot(line, line) > 0.0 {
+        return normalize(line) * -(joint_impulses[row].x * select(1.0, joint.ratio, on_b));
+    }
+    return vec2<f32>(0.0);
+}
+
 @vertex
 fn pull_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
     let index = vertex / 12u;
@@ -90,9 +104,13 @@ fn pull_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
     if (joint.flags & select(JOINT_FIXED_A, JOINT_FIXED_B, on_b)) != 0u || (in_world && !on_b) {
         return no_mark();
     }
-    let impulse = joint_impulse(joint, rotate(anchors.turn_a, joint.axis), anchors.b - anchors.a);
+    let of_joint = joint_impulse(joint, rotate(anchors.turn_a, joint.axis), anchors.b - anchors.a);
+    var impulse = select(-of_joint, of_joint, on_b);
+    if ((joint.flags >> JOINT_TYPE_SHIFT) & 15u) == JOINT_PULLEY {
+        impulse = rope_impulse(joint, anchors, on_b);
+    }
     let body = select(joint.body_a, joint.body_b, on_b);
     let asleep = (states[body].status & ASLEEP) != 0u;
     let at = to_pixel(select(anchors.a, anchors.b, on_b));
-    return force_mark(vertex, at, select(-impulse, impulse, on_b), asleep, view.joint_force.rgb);
+    return force_mark(vertex, at, impulse, asleep, view.joint_force.rgb);
 }

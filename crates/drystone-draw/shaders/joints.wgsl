@@ -11,6 +11,7 @@
 @group(0) @binding(1) var<storage, read> poses: array<Pose>;
 @group(0) @binding(2) var<storage, read> joints: array<JointData>;
 @group(0) @binding(3) var<storage, read> joint_states: array<JointState>;
+@group(0) @binding(4) var<storage, read> joint_rows: array<JointRow>;
 
 // Values of JointKind, from 0 (src/scene/joint.rs).
 const DISTANCE_JOINT: u32 = 0u;
@@ -23,6 +24,7 @@ const MOTOR_JOINT: u32 = 6u;
 const MOUSE_JOINT: u32 = 7u;
 const VELOCITY_JOINT: u32 = 8u;
 const GEAR_JOINT: u32 = 9u;
+const PULLEY_JOINT: u32 = 10u;
 
 const JOINT_MARKS: u32 = 6u;
 const DISABLED_OPACITY: f32 = 0.35;
@@ -63,6 +65,12 @@ fn joint_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
         // It holds no distance: its anchor on A means nothing.
         let form = select(MARK_NONE, MARK_SQUARE, (vertex / 6u) % JOINT_MARKS == 4u);
         return make_mark(vertex, form, b, b + vec2<f32>(1.0, 1.0), 0.0, 0.9 * size, sign_color);
+    }
+    if kind == PULLEY_JOINT && joint.first_row < arrayLength(&joint_rows) {
+        let row = joint_rows[joint.first_row];
+        let over_a = to_pixel(joint.axis - view.center);
+        let over_b = to_pixel(vec2<f32>(row.goal_y, row.ground_y) - view.center);
+        return rope_mark(vertex, over_a, a, over_b, b, 1.4 * pen, color, size, sign_color);
     }
     switch (vertex / 6u) % JOINT_MARKS {
         case 0u: {
@@ -126,6 +134,33 @@ fn joint_vertex(@builtin(vertex_index) vertex: u32) -> Mark {
             // An anchor in the world is drawn in a frame.
             let form = select(MARK_NONE, MARK_FRAME, in_world && kind != MOUSE_JOINT);
             return make_mark(vertex, form, a, a, 0.6 * unit, 1.6 * size, sign_color);
+        }
+    }
+}
+
+// The marks of a pulley: its rope, with rings at the ground points.
+fn rope_mark(
+    vertex: u32, over_a: vec2<f32>, a: vec2<f32>, over_b: vec2<f32>, b: vec2<f32>,
+    pen: f32, color: vec4<f32>, size: f32, sign_color: vec4<f32>,
+) -> Mark {
+    switch (vertex / 6u) % JOINT_MARKS {
+        case 0u: {
+            return make_mark(vertex, MARK_LINE, over_a, a, pen, 0.0, color);
+        }
+        case 1u: {
+            return make_mark(vertex, MARK_LINE, over_b, b, pen, 0.0, color);
+        }
+        case 2u: {
+            return make_mark(vertex, MARK_LINE, over_a, over_b, pen, 0.0, color);
+        }
+        case 3u: {
+            return make_mark(vertex, MARK_RING, over_a, over_a, 0.8 * view.unit, size, sign_color);
+        }
+        case 4u: {
+            return make_mark(vertex, MARK_RING, over_b, over_b, 0.8 * view.unit, size, sign_color);
+        }
+        default: {
+            return no_mark();
         }
     }
 }

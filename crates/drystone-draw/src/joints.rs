@@ -8,8 +8,8 @@ use super::{Camera, DrawError, Layers, Scale, Style};
 use drystone::low_level::math::rotate;
 use drystone::low_level::scene::Compiled;
 use drystone::low_level::types::{
-    BROKEN, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_TYPE_SHIFT, JOINT_VACANT, JointData, JointState, Pose,
-    WORLD_A,
+    BROKEN, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_TYPE_SHIFT, JOINT_VACANT, JointData, JointRow,
+    JointState, Pose, ROW_COUNT_MASK, WORLD_A,
 };
 
 // Values of JointKind, from 0 (src/scene/joint.rs).
@@ -28,12 +28,18 @@ const DISABLED_OPACITY: f32 = 0.35;
 const ARM_OPACITY: f32 = 0.55;
 
 /// Returns the marks of all joints in drawing order. Broken joints, and joints whose bodies do not exist, have none.
-pub(super) fn marks(view: &View, joints: &[JointData], states: &[JointState], poses: &[Pose]) -> Vec<Mark> {
+pub(super) fn marks(
+    view: &View,
+    joints: &[JointData],
+    rows: &[JointRow],
+    states: &[JointState],
+    poses: &[Pose],
+) -> Vec<Mark> {
     let mut marks = Vec::new();
     for (index, joint) in joints.iter().enumerate() {
         let is_broken = states.get(index).is_some_and(|state| state.status & BROKEN != 0);
         if joint.flags & JOINT_VACANT == 0 && !is_broken {
-            add(view, joint, poses, true, &mut marks);
+            add(view, joint, rows, poses, true, &mut marks);
         }
     }
     marks
@@ -75,7 +81,7 @@ pub fn joint_near(
             continue;
         }
         marks.clear();
-        add(&view, joint, poses, false, &mut marks);
+        add(&view, joint, &compiled.joints.rows, poses, false, &mut marks);
         let kind = (joint.flags >> JOINT_TYPE_SHIFT) & 15;
         let has_sign = matches!(kind, REVOLUTE | PRISMATIC | WHEEL | WELD | MOTOR | VELOCITY | GEAR);
         for mark in &marks {
@@ -92,7 +98,7 @@ pub fn joint_near(
     Ok(found)
 }
 
-fn add(view: &View, joint: &JointData, poses: &[Pose], with_arms: bool, marks: &mut Vec<Mark>) {
+fn add(view: &View, joint: &JointData, rows: &[JointRow], poses: &[Pose], with_arms: bool, marks: &mut Vec<Mark>) {
     let (Some(pose_a), Some(pose_b)) = (poses.get(joint.body_a as usize), poses.get(joint.body_b as usize)) else {
         return;
     };
@@ -127,6 +133,18 @@ fn add(view: &View, joint: &JointData, poses: &[Pose], with_arms: bool, marks: &
     if kind == VELOCITY {
         // It holds no distance: its anchor on A means nothing.
         mark(MarkShape::Square, b, b + Vec2::ONE, [0.0, 0.9 * size], sign);
+        return;
+    }
+    let first = joint.first_row as usize;
+    let own = rows.get(first..first + (joint.flags & ROW_COUNT_MASK) as usize).unwrap_or_default();
+    if let Some(points) = joint.ground_points(own) {
+        // The rope.
+        let [over_a, over_b] = points.map(|point| to_pixel(Vec2::from(point) - camera));
+        for [from, to] in [[over_a, a], [over_b, b], [over_a, over_b]] {
+            mark(MarkShape::Line, from, to, [1.4 * pen, 0.0], color);
+        }
+        mark(MarkShape::Ring, over_a, over_a, [0.8 * unit, size], sign);
+        mark(MarkShape::Ring, over_b, over_b, [0.8 * unit, size], sign);
         return;
     }
     if with_arms && !has(JOINT_FIXED_A) {

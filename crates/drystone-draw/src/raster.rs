@@ -74,7 +74,7 @@ pub fn picture_of_world(
         &view,
         &bar_text(camera, style),
         &sprites,
-        &joints::marks(&view, of_joints, &snapshot.joint_states, poses),
+        &joints::marks(&view, of_joints, &compiled.joints.rows, &snapshot.joint_states, poses),
     ))
 }
 

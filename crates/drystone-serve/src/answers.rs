@@ -258,7 +258,7 @@ pub struct JointLook {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub name: Option<String>,
-    /// `distance`, `spring`, `revolute`, `prismatic`, `wheel`, `weld`, `motor` or `mouse`.
+    /// `distance`, `spring`, `revolute`, `prismatic`, `wheel`, `weld`, `motor`, `mouse`, `velocity`, `gear` or `pulley`.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// Id of the first body, `null` for the world.
@@ -273,7 +273,11 @@ pub struct JointLook {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub axis: Option<[f64; 2]>,
-    /// Rest distance between the anchors of a `distance` or `spring` joint, m.
+    /// Points of the world over which the rope of a `pulley` joint goes to the first and to the second body, m.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub ground_points: Option<[[f64; 2]; 2]>,
+    /// Rest distance between the anchors of a `distance` or `spring` joint, m; length of the rope of a `pulley` joint.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub length: Option<f64>,

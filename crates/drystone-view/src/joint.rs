@@ -14,7 +14,7 @@ use drystone::low_level::scene::Compiled;
 use drystone::low_level::stages::prepare_joints::frame_of;
 use drystone::low_level::stages::solve_joints::{Stance, total};
 use drystone::low_level::types::{
-    BROKEN, BodyData, BodyState, DYNAMIC, JointData, JointRow, JointState, Pose, ROW_COUNT_MASK, WORLD_A,
+    BROKEN, BodyData, BodyState, DYNAMIC, JointData, JointRow, JointState, Pose, ROW_COUNT_MASK, ROW_PULLEY, WORLD_A,
 };
 use drystone::{BodyId, Joint, JointId, JointKind, World, WorldError};
 use drystone_draw::{DrawInputs, JointHit, joint_near};
@@ -31,11 +31,13 @@ const ON_STATIC: f32 = 3.0;
 pub(crate) struct JointReading {
     /// Anchors of A and B, m.
     pub anchors: [Vec2; 2],
+    /// Points over which a pulley's rope goes from A to B, m.
+    pub ground_points: Option<[Vec2; 2]>,
     /// Force on B in the last substep, N.
     pub force: Vec2,
     /// Torque on B beside that of the force, N·m.
     pub torque: f32,
-    /// Position of B along the axis of a slider or wheel, m.
+    /// Position of B along the axis of a slider or wheel, or length of a pulley's rope, m.
     pub travel: f32,
     /// Angle of B against A, less the reference angle, rad.
     pub angle: f32,
@@ -71,16 +73,23 @@ impl LaidJoint {
     /// Reads the joint from the poses of its bodies, its state, and the impulses of its rows.
     fn read(&self, poses: [Pose; 2], state: &JointState, impulses: &[[f32; 2]]) -> JointReading {
         let joint = JointData { body_a: 0, body_b: 1, ..self.joint };
-        let frame = frame_of(&joint, &self.bodies, &poses, state);
+        let frame = frame_of(&joint, &self.rows, &self.bodies, &poses, state);
         let rest = BodyState::default();
         let stance = Stance::new(&frame, &rest, &rest);
         let (impulse, spin) = total(&self.rows, impulses, &stance);
         let at_b = Vec2::from(poses[1].position) + Vec2::from(frame.r_b);
+        let ground_points = joint.ground_points(&self.rows).map(|points| points.map(Vec2::from));
+        let (between, axis) = (Vec2::from(frame.between), Vec2::from(frame.axis));
+        let (at_a, travel) = match ground_points {
+            Some([over_a, _]) => (over_a + axis, stance.position(ROW_PULLEY)),
+            None => (at_b - between, between.dot(axis)),
+        };
         JointReading {
-            anchors: [at_b - Vec2::from(frame.between), at_b],
+            anchors: [at_a, at_b],
+            ground_points,
             force: impulse / self.h,
             torque: spin / self.h,
-            travel: Vec2::from(frame.between).dot(frame.axis.into()),
+            travel,
             angle: frame.angle,
             broken: state.status & BROKEN != 0,
         }
@@ -192,6 +201,7 @@ pub(crate) fn kind_words(joint: &Joint) -> &'static str {
         JointKind::Motor { .. } => "motor",
         JointKind::Velocity { .. } => "drive",
         JointKind::Gear { .. } => "gear",
+        JointKind::Pulley { .. } => "pulley",
         JointKind::Mouse { .. } => "pull",
     }
 }
@@ -593,6 +603,7 @@ pub(crate) fn measure(kind: &str, reading: &JointReading) -> String {
     match kind {
         "rod" | "rope" | "winch" | "spring" | "pull" => format!("length {} m", amount(reading.length())),
         "slider" => format!("travel {} m", amount(reading.travel)),
+        "pulley" => format!("rope {} m", amount(reading.travel)),
         "wheel" => format!("travel {} m, angle {angle}°", amount(reading.travel)),
         "motor" => format!("offset {} m, angle {angle}°", amount(reading.length())),
         _ => format!("angle {angle}°"),

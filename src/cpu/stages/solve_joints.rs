@@ -3,11 +3,15 @@
 //! one of the same name there, on lanes. The joints of a block have the same kinds of rows, so that branches on the
 //! kind are taken once per block.
 
+mod stance;
+
+pub(in crate::cpu) use self::stance::tension;
+use self::stance::{StanceLanes, rope};
 use crate::cpu::joint_blocks::{JointBatch, JointBlock, RowBlock, of_color};
 use crate::cpu::{BodyTables, JointTables};
 use crate::lanes::{
-    Select, Simd, SimdBase, SimdCombine, SimdMask, SimdSplit, Vec2x8, VecLanes, WIDTH, angle_of, clamped, cross,
-    cross_scalar, dispatch, f32x8, inv_rotate, inverse, rotate, turned, u32x8,
+    Select, Simd, SimdBase, SimdCombine, SimdMask, SimdSplit, Vec2x8, VecLanes, WIDTH, clamped, cross, cross_scalar,
+    dispatch, f32x8, inv_rotate, inverse, rotate, u32x8,
 };
 use crate::scene::{Compiled, JointTable};
 use crate::stages::solve_joints::tree::{Tree, row_count, trees};
@@ -15,9 +19,9 @@ use crate::stages::solve_joints::{self as one, BodyPair, MAX_SWING, rows_of, sol
 use crate::threads::{Eight, HEAVY, Halves, RowTable, Rows, Threads};
 use crate::types::{
     ACCUMULATE, Accumulator, BodyState, DEPOSIT, FRESH, JOINT_COLORS, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_OVERFLOW,
-    JointFrame, JointRow, Params, ROW_ACROSS, ROW_ALONG, ROW_ANGLE, ROW_AXIS, ROW_BY_MASS, ROW_COUNT_MASK,
-    ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_RANGED, ROW_ROLE, ROW_SPRING, ROW_UPPER, TreeRow,
-    USE_BIAS, WARM_START, WITHDRAW, WORLD_A,
+    JointFrame, JointRow, Params, ROW_ANGLE, ROW_BY_MASS, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER,
+    ROW_MOTOR, ROW_POINT, ROW_PULLEY, ROW_RANGED, ROW_ROLE, ROW_SPRING, ROW_UPPER, TreeRow, USE_BIAS, WARM_START,
+    WITHDRAW, WORLD_A,
 };
 
 /// Flags of the soft step's sweeps, with bias and without.
@@ -120,7 +124,7 @@ fn visit_hinges<S: Simd>(
     let stance = StanceLanes::new(simd, block, bodies);
     let old = rotate(stance.axis, load(simd, impulses));
     if flags & DEPOSIT != 0 {
-        add_up(simd, block, &stance, sum(old), zero, 1.0, accumulators);
+        add_up(simd, block, &stance, [sum(old); 2], zero, 1.0, accumulators);
     }
     let (mut motion, status) = bodies.motion(simd, block);
     let k = inverse_point_mass(simd, block, stance.arm_a, stance.arm_b);
@@ -132,12 +136,12 @@ fn visit_hinges<S: Simd>(
         -solve_symmetric(&k, velocity)
     };
     let new = shortened(old + wanted, rule.max_impulse.on(simd));
-    motion.apply(simd, block, &stance, new - old, zero);
+    motion.apply(simd, block, &stance, [new - old; 2], zero);
     let kept = inv_rotate(stance.axis, new);
     store(kept, impulses);
     bodies.store(block, &motion, status);
     if flags & WITHDRAW != 0 {
-        add_up(simd, block, &stance, sum(rotate(stance.axis, kept)), zero, -1.0, accumulators);
+        add_up(simd, block, &stance, [sum(rotate(stance.axis, kept)); 2], zero, -1.0, accumulators);
     }
 }
 
@@ -154,7 +158,7 @@ fn visit_block<S: Simd, R: Halves>(
     accumulators: impl RowTable<Item = Accumulator>,
 ) {
     let bodies = StateLanes::new(block, states);
-    let stance = StanceLanes::new(simd, block, bodies);
+    let stance = StanceLanes::of_rows(simd, block, rows, bodies);
     let warm = params.switches & WARM_START != 0;
     if warm && flags & DEPOSIT != 0 {
         accumulate(simd, block, rows, &impulses, &stance, 1.0, accumulators);
@@ -170,16 +174,17 @@ fn visit_block<S: Simd, R: Halves>(
         let new = if geometry == ROW_POINT {
             let old = rotate(stance.axis, old);
             let new = solve_point(simd, params, flags, block, rule, &stance, &motion, old);
-            motion.apply(simd, block, &stance, new - old, zero);
+            motion.apply(simd, block, &stance, [new - old; 2], zero);
             inv_rotate(stance.axis, new)
         } else {
             let direction = stance.direction(geometry);
             let new = solve_row(simd, params, flags, block, rule, &stance, direction, &motion, old.x);
             let size = (new - old.x) * side(rule);
             if geometry == ROW_ANGLE {
-                motion.apply(simd, block, &stance, Vec2x8::zero(simd), size);
+                motion.apply(simd, block, &stance, [Vec2x8::zero(simd); 2], size);
             } else {
-                motion.apply(simd, block, &stance, direction * size, zero);
+                let on_b = direction * size;
+                motion.apply(simd, block, &stance, [stance.on_a(geometry, size, on_b), on_b], zero);
             }
             Vec2x8::new(new, zero)
         };
@@ -216,7 +221,7 @@ pub fn warm_start_joints(threads: &Threads, joints: &JointTable, joint_tables: &
     let BodyTables { states, accumulators, .. } = tables;
     joint_blocks.for_each_run(threads, |run, table| {
         dispatch!(simd => for (block, rows, first) in run.blocks() {
-            let stance = StanceLanes::new(simd, block, StateLanes::new(block, states));
+            let stance = StanceLanes::of_rows(simd, block, rows, StateLanes::new(block, states));
             let impulses = |row| table.row(first + row);
             accumulate(simd, block, rows, &impulses, &stance, 1.0, accumulators);
         });
@@ -305,96 +310,6 @@ impl Moves {
     }
 }
 
-struct StanceLanes<S: Simd> {
-    arm_a: Vec2x8<S>,
-    arm_b: Vec2x8<S>,
-    between: Vec2x8<S>,
-    axis: Vec2x8<S>,
-    angle: f32x8<S>,
-    turn_a: Vec2x8<S>,
-    turn_b: Vec2x8<S>,
-    ratio: f32x8<S>,
-}
-
-impl<S: Simd> StanceLanes<S> {
-    #[inline(always)]
-    fn new(simd: S, block: &JointBlock, bodies: StateLanes<impl Halves>) -> Self {
-        let [[p_a_x, p_a_y, q_a_x, q_a_y], [p_b_x, p_b_y, q_b_x, q_b_y]] = bodies.half(simd, block, 1);
-        let (turn_a, turn_b) = (Vec2x8::new(q_a_x, q_a_y), Vec2x8::new(q_b_x, q_b_y));
-        let moved = Vec2x8::new(p_b_x, p_b_y) - Vec2x8::new(p_a_x, p_a_y);
-        let (r_a, r_b) = (block.r_a.on(simd), block.r_b.on(simd));
-        let between = block.between.on(simd) + (moved + (turned(turn_b, r_b) - turned(turn_a, r_a)));
-        Self {
-            arm_a: rotate(turn_a, r_a) + between,
-            arm_b: rotate(turn_b, r_b),
-            between,
-            axis: rotate(turn_a, block.axis.on(simd)),
-            angle: block.angle.on(simd),
-            turn_a,
-            turn_b,
-            ratio: block.ratio.on(simd),
-        }
-    }
-
-    #[inline(always)]
-    fn direction(&self, geometry: u32) -> Vec2x8<S> {
-        let simd = self.angle.simd;
-        match geometry {
-            ROW_AXIS => self.axis,
-            ROW_ACROSS => Vec2x8::new(-self.axis.y, self.axis.x),
-            ROW_ALONG => line(self.between),
-            _ => Vec2x8::zero(simd),
-        }
-    }
-
-    #[inline(always)]
-    fn position(&self, geometry: u32, direction: Vec2x8<S>) -> f32x8<S> {
-        match geometry {
-            ROW_ANGLE => {
-                let angle = self.angle + angle_of(inv_rotate(self.turn_a, self.turn_b));
-                let counts_otherwise = !self.ratio.simd_eq(1.0);
-                // Hardly any joint is a gear.
-                if !counts_otherwise.any_true() {
-                    return angle;
-                }
-                let geared = self.angle + (angle_of(self.turn_b) - self.ratio * angle_of(self.turn_a));
-                counts_otherwise.select(geared, angle)
-            }
-            ROW_ALONG => self.between.length(),
-            _ => self.between.dot(direction),
-        }
-    }
-}
-
-/// Returns the direction from anchor to anchor; up where they coincide.
-#[inline(always)]
-fn line<S: Simd>(between: Vec2x8<S>) -> Vec2x8<S> {
-    let length = between.length();
-    let up = Vec2x8::new(f32x8::splat(length.simd, 0.0), f32x8::splat(length.simd, 1.0));
-    (between / length).where_else(length.simd_gt(0.0), up)
-}
-
-/// As [`tension`](crate::stages::prepare_joints::tension), for eight joints.
-#[inline(always)]
-pub(in crate::cpu) fn tension<S: Simd, R: Halves>(
-    simd: S,
-    rows: &[RowBlock],
-    impulses: &impl Fn(usize) -> R,
-    axis: Vec2x8<S>,
-    between: Vec2x8<S>,
-) -> Vec2x8<S> {
-    let mut sum = Vec2x8::zero(simd);
-    for (index, rule) in rows.iter().enumerate() {
-        match rule.kind & ROW_GEOMETRY {
-            ROW_POINT => sum += rotate(axis, load(simd, impulses(index))),
-            ROW_ALONG => sum += line(between) * (load(simd, impulses(index)).x * side(rule)),
-            ROW_ANGLE if rule.kind & ROW_ROLE == ROW_EQUALITY => return Vec2x8::zero(simd),
-            _ => {}
-        }
-    }
-    sum
-}
-
 struct MotionLanes<S: Simd> {
     v_a: Vec2x8<S>,
     w_a: f32x8<S>,
@@ -409,11 +324,28 @@ impl<S: Simd> MotionLanes<S> {
     }
 
     #[inline(always)]
-    fn apply(&mut self, simd: S, block: &JointBlock, stance: &StanceLanes<S>, impulse: Vec2x8<S>, spin: f32x8<S>) {
-        self.v_a -= impulse * block.inv_mass_a.on(simd);
-        self.w_a -= block.inv_inertia_a.on(simd) * (cross(stance.arm_a, impulse) + stance.ratio * spin);
-        self.v_b += impulse * block.inv_mass_b.on(simd);
-        self.w_b += block.inv_inertia_b.on(simd) * (cross(stance.arm_b, impulse) + spin);
+    fn along(&self, stance: &StanceLanes<S>, geometry: u32, direction: Vec2x8<S>) -> f32x8<S> {
+        if geometry == ROW_PULLEY {
+            let at_a = self.v_a + cross_scalar(self.w_a, stance.arm_a);
+            let at_b = self.v_b + cross_scalar(self.w_b, stance.arm_b);
+            return at_a.dot(rope(stance.axis)) + at_b.dot(direction);
+        }
+        self.velocity(stance).dot(direction)
+    }
+
+    #[inline(always)]
+    fn apply(
+        &mut self,
+        simd: S,
+        block: &JointBlock,
+        stance: &StanceLanes<S>,
+        [on_a, on_b]: [Vec2x8<S>; 2],
+        spin: f32x8<S>,
+    ) {
+        self.v_a -= on_a * block.inv_mass_a.on(simd);
+        self.w_a -= block.inv_inertia_a.on(simd) * (cross(stance.arm_a, on_a) + stance.ratio * spin);
+        self.v_b += on_b * block.inv_mass_b.on(simd);
+        self.w_b += block.inv_inertia_b.on(simd) * (cross(stance.arm_b, on_b) + spin);
     }
 }
 
@@ -433,6 +365,12 @@ fn inverse_mass<S: Simd>(
     let (i_a, i_b) = (block.inv_inertia_a.on(simd), block.inv_inertia_b.on(simd));
     if geometry == ROW_ANGLE {
         return i_a * (stance.ratio * stance.ratio) + i_b;
+    }
+    if geometry == ROW_PULLEY {
+        let at_a = rope(stance.axis);
+        let (arm_a, arm_b) = (cross(stance.arm_a, at_a), cross(stance.arm_b, direction));
+        let masses = block.inv_mass_a.on(simd) * at_a.dot(at_a) + block.inv_mass_b.on(simd) * direction.dot(direction);
+        return masses + i_a * arm_a * arm_a + i_b * arm_b * arm_b;
     }
     let (arm_a, arm_b) = (cross(stance.arm_a, direction), cross(stance.arm_b, direction));
     block.inv_mass_a.on(simd) + block.inv_mass_b.on(simd) + i_a * arm_a * arm_a + i_b * arm_b * arm_b
@@ -499,7 +437,7 @@ fn solve_row<S: Simd>(
     let velocity = if geometry == ROW_ANGLE {
         (motion.w_b - stance.ratio * motion.w_a) * sign
     } else {
-        motion.velocity(stance).dot(direction) * sign
+        motion.along(stance, geometry, direction) * sign
     };
     let limit = role == ROW_LOWER || role == ROW_UPPER;
     let wanted = if role == ROW_MOTOR {
@@ -594,6 +532,22 @@ fn total<S: Simd, R: Halves>(
 }
 
 #[inline(always)]
+fn total_on_a<S: Simd, R: Halves>(
+    simd: S,
+    rows: &[RowBlock],
+    impulses: &impl Fn(usize) -> R,
+    stance: &StanceLanes<S>,
+    on_b: Vec2x8<S>,
+) -> Vec2x8<S> {
+    match rows.first() {
+        Some(rule) if rule.kind & ROW_GEOMETRY == ROW_PULLEY => {
+            stance.on_a(ROW_PULLEY, load(simd, impulses(0)).x * side(rule), on_b)
+        }
+        _ => on_b,
+    }
+}
+
+#[inline(always)]
 fn accumulate<S: Simd, R: Halves>(
     simd: S,
     block: &JointBlock,
@@ -604,7 +558,8 @@ fn accumulate<S: Simd, R: Halves>(
     accumulators: impl RowTable<Item = Accumulator>,
 ) {
     let (impulse, spin) = total(simd, rows, impulses, stance);
-    add_up(simd, block, stance, impulse, spin, share, accumulators);
+    let on_a = total_on_a(simd, rows, impulses, stance, impulse);
+    add_up(simd, block, stance, [on_a, impulse], spin, share, accumulators);
 }
 
 /// Adds a share of the velocity changes due to impulses to the sums of the bodies.
@@ -613,16 +568,16 @@ fn add_up<S: Simd>(
     simd: S,
     block: &JointBlock,
     stance: &StanceLanes<S>,
-    impulse: Vec2x8<S>,
+    [on_a, on_b]: [Vec2x8<S>; 2],
     spin: f32x8<S>,
     share: f32,
     accumulators: impl RowTable<Item = Accumulator>,
 ) {
     let zero = f32x8::splat(simd, 0.0);
-    let (impulse, spin) = (impulse * f32x8::splat(simd, share), spin * share);
-    let (push_a, push_b) = (impulse * block.inv_mass_a.on(simd), impulse * block.inv_mass_b.on(simd));
-    let turn_a = block.inv_inertia_a.on(simd) * (cross(stance.arm_a, impulse) + stance.ratio * spin);
-    let turn_b = block.inv_inertia_b.on(simd) * (cross(stance.arm_b, impulse) + spin);
+    let ([on_a, on_b], spin) = ([on_a, on_b].map(|impulse| impulse * f32x8::splat(simd, share)), spin * share);
+    let (push_a, push_b) = (on_a * block.inv_mass_a.on(simd), on_b * block.inv_mass_b.on(simd));
+    let turn_a = block.inv_inertia_a.on(simd) * (cross(stance.arm_a, on_a) + stance.ratio * spin);
+    let turn_b = block.inv_inertia_b.on(simd) * (cross(stance.arm_b, on_b) + spin);
     let moves = Moves::of(simd, block);
     accumulators.eight(block.body_a).update(
         [push_a.x, push_a.y, turn_a, zero],

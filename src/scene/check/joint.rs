@@ -26,6 +26,7 @@ const BREAK_TORQUE: Range = Range::above("a torque", 0.0, MAX_VALUE, "N·m");
 
 /// Smallest and largest size of the ratio of a gear.
 const GEAR_RATIO: [f32; 2] = [1e-3, 1e3];
+const PULLEY_RATIO: Range = Range::new("a ratio", GEAR_RATIO[0], GEAR_RATIO[1], "");
 
 pub(crate) type JointCheck = Result<(), SceneError>;
 
@@ -125,6 +126,7 @@ pub(crate) fn check<B: JointBodies + ?Sized>(joint: &Joint, bodies: &B, at: Argu
             check_no_softness(joint, "a velocity joint", "a largest force and a largest torque", at)
         }
         JointKind::Gear { ratio } => check_gear(joint, *ratio, at),
+        JointKind::Pulley { .. } => check_pulley(joint, bodies, at),
         JointKind::Mouse { target, max_force } => {
             POSITION.check_pair(*target, format_args!("{at}.target"))?;
             MAX_FORCE.check(*max_force, format_args!("{at}.max_force"))?;
@@ -177,17 +179,43 @@ fn check_spring_range(joint: &Joint, at: Arguments<'_>) -> JointCheck {
     Err(SceneError::new(format!("{at}.spring_range"), "is given to a joint without a spring", expected))
 }
 
+/// Checks that a joint that acts between bodies alone has two.
+fn check_two(joint: &Joint, expected: &str, at: Arguments<'_>) -> JointCheck {
+    if joint.a.is_some() { Ok(()) } else { Err(SceneError::new(at.to_string(), "has no `a`", expected)) }
+}
+
 /// Checks that a gear joins two bodies in a ratio that turns both.
 fn check_gear(joint: &Joint, ratio: f32, at: Arguments<'_>) -> JointCheck {
-    if joint.a.is_none() {
-        return Err(SceneError::new(at.to_string(), "has no `a`", "two bodies in a gear joint"));
-    }
+    check_two(joint, "two bodies in a gear joint", at)?;
     let [least, most] = GEAR_RATIO;
     if ratio.abs() >= least && ratio.abs() <= most {
         return Ok(());
     }
     let expected = format!("a ratio from {least} to {most}, or from -{most} to -{least}");
     Err(SceneError::new(format!("{at}.ratio"), format!("is {}", show(ratio)), expected))
+}
+
+/// Checks a pulley. Its length is given, or the rope has one when the scene starts.
+fn check_pulley<B: JointBodies + ?Sized>(joint: &Joint, bodies: &B, at: Arguments<'_>) -> JointCheck {
+    let JointKind::Pulley { ground_a, ground_b, ratio, length } = joint.kind else { return Ok(()) };
+    check_two(joint, "two bodies in a pulley joint", at)?;
+    POSITION.check_pair(ground_a, format_args!("{at}.ground_a"))?;
+    POSITION.check_pair(ground_b, format_args!("{at}.ground_b"))?;
+    PULLEY_RATIO.check(ratio, format_args!("{at}.ratio"))?;
+    given(length, LENGTH, format_args!("{at}.length"))?;
+    check_no_softness(joint, "a pulley joint", "a rope that does not stretch", at)?;
+    let place = |body: usize, anchor| bodies.place(body, anchor);
+    if length.is_none()
+        && let (Some(at_a), Some(at_b)) =
+            (joint.a.and_then(|a| place(a, joint.anchor_a)), place(joint.b, joint.anchor_b))
+    {
+        let rope = at_a.distance(ground_a) + ratio * at_b.distance(ground_b);
+        if rope < MIN_LENGTH {
+            let problem = format!("is missing, and both anchors start at their ground points, {} m apart", show(rope));
+            return Err(SceneError::new(format!("{at}.length"), problem, LENGTH.to_string()));
+        }
+    }
+    Ok(())
 }
 
 /// Checks that a mouse joint is given one body alone.

@@ -78,7 +78,9 @@ impl Compiled {
             let kind = row.kind & !types::ROW_MEASURE;
             // The largest impulse of a spring with a range is no command's to change.
             let max_impulse = if kind & types::ROW_RANGED != 0 { row.max_impulse } else { 0.0 };
-            let row = types::JointRow { kind, goal: 0.0, goal_y: 0.0, max_impulse, ..*row };
+            // Of a pulley a ground point.
+            let goal_y = if kind & types::ROW_GEOMETRY == types::ROW_PULLEY { row.goal_y } else { 0.0 };
+            let row = types::JointRow { kind, goal: 0.0, goal_y, max_impulse, ..*row };
             hash = hash.bytes(bytemuck::bytes_of(&row));
         }
         hash = hash.bytes(bytemuck::cast_slice(&self.joints.order())).bytes(format!("{:?}", self.paths).as_bytes());

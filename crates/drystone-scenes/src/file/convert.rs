@@ -353,6 +353,12 @@ fn kind(record: &JointRecord) -> JointKind {
             max_torque: record.max_torque.unwrap_or(MAX_VALUE),
         },
         JointType::Gear => JointKind::Gear { ratio: record.ratio.unwrap_or(1.0) },
+        JointType::Pulley => JointKind::Pulley {
+            ground_a: record.ground_a.unwrap_or_default().0,
+            ground_b: record.ground_b.unwrap_or_default().0,
+            ratio: record.ratio.unwrap_or(1.0),
+            length: record.length,
+        },
     }
 }
 

@@ -22,10 +22,12 @@ pub enum JointType {
     Mouse,
     Velocity,
     Gear,
+    Pulley,
 }
 
 impl Word for JointType {
-    const EXPECTED: &'static str = "distance, spring, revolute, prismatic, weld, wheel, motor, mouse, velocity or gear";
+    const EXPECTED: &'static str =
+        "distance, spring, revolute, prismatic, weld, wheel, motor, mouse, velocity, gear or pulley";
     const WORDS: &'static [(&'static str, Self)] = &[
         ("distance", Self::Distance),
         ("spring", Self::Spring),
@@ -37,6 +39,7 @@ impl Word for JointType {
         ("mouse", Self::Mouse),
         ("velocity", Self::Velocity),
         ("gear", Self::Gear),
+        ("pulley", Self::Pulley),
     ];
 }
 
@@ -53,6 +56,7 @@ impl JointType {
             JointKind::Mouse { .. } => Self::Mouse,
             JointKind::Velocity { .. } => Self::Velocity,
             JointKind::Gear { .. } => Self::Gear,
+            JointKind::Pulley { .. } => Self::Pulley,
         }
     }
 }
@@ -82,6 +86,7 @@ pub fn own_keys(kind: JointType) -> (&'static [&'static str], &'static [&'static
         JointType::Mouse => (&["target"], &["max_force", "hertz", "damping_ratio"]),
         JointType::Velocity => (&[], &["axis", "velocity", "angular_velocity", "max_force", "max_torque"]),
         JointType::Gear => (&["ratio"], &["hertz", "damping_ratio"]),
+        JointType::Pulley => (&["ground_a", "ground_b"], &["ratio", "length"]),
     }
 }
 
@@ -94,7 +99,7 @@ pub struct JointRecord {
     /// prismatic: a slider with fixed angle; wheel: a slider that can rotate; weld: fixes position and angle; motor:
     /// drives `b` to a position and an angle relative to `a` with limited force; mouse: pulls `b` towards a point in
     /// the world; velocity: drives `b` at a velocity relative to `a` with limited force, or is its friction; gear:
-    /// keeps the turns of `a` and `b` in a ratio.
+    /// keeps the turns of `a` and `b` in a ratio; pulley: a rope from `a` over two points of the world to `b`.
     #[serde(rename = "type")]
     pub kind: Named<JointType>,
     /// Name in reports; unique among the joints of the scene.
@@ -119,12 +124,12 @@ pub struct JointRecord {
     #[serde(default)]
     pub collide: bool,
     /// Stiffness of the joint's constraint, Hz. Left out: a quarter of the substep rate, 60 by default (mouse: 5). Not
-    /// for spring and velocity; for a distance joint with limits or a motor, the length is held only if this is given.
+    /// for spring, velocity and pulley; for a distance joint with limits or a motor, the length is held only if this is given.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", extend("exclusiveMinimum" = 0), range(max = MAX_HERTZ))]
     pub hertz: Option<f32>,
-    /// Damping ratio of the joint's constraint; 1 is critical. Left out: 2 (mouse: 0.7). Not for spring and
-    /// velocity.
+    /// Damping ratio of the joint's constraint; 1 is critical. Left out: 2 (mouse: 0.7). Not for spring, velocity and
+    /// pulley.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", range(min = 0, max = MAX_HERTZ))]
     pub damping_ratio: Option<f32>,
@@ -139,7 +144,8 @@ pub struct JointRecord {
     /// False: the joint has no effect.
     #[serde(default = "yes")]
     pub enabled: bool,
-    /// distance: length, m. Left out: the initial distance.
+    /// distance: length, m; pulley: longest sum of the distance from `ground_a` to `a` and `ratio` times that from
+    /// `ground_b` to `b`, m. Left out: the initial value.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", range(min = MIN_LENGTH, max = MAX_LENGTH))]
     pub length: Option<f32>,
@@ -217,10 +223,19 @@ pub struct JointRecord {
     #[serde(default, deserialize_with = "given")]
     #[schemars(schema_with = "schema::position")]
     pub target: Option<Pair>,
-    /// gear: turns of `b` for a turn of `a`, 0.001 to 1000, or negative, as of wheels whose teeth meet.
+    /// gear: turns of `b` for a turn of `a`, 0.001 to 1000, or negative, as of wheels whose teeth meet; pulley: factor
+    /// of the distance of `b`, 0.001 to 1000, so that the rope pulls `b` with this times the force. Left out: 1.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", range(min = -1000, max = 1000))]
     pub ratio: Option<f32>,
+    /// pulley: point of the world over which the rope goes to the anchor of `a`, m.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(schema_with = "schema::position")]
+    pub ground_a: Option<Pair>,
+    /// pulley: point of the world over which the rope goes to the anchor of `b`, m.
+    #[serde(default, deserialize_with = "given")]
+    #[schemars(schema_with = "schema::position")]
+    pub ground_b: Option<Pair>,
 }
 
 fn yes() -> bool {
@@ -235,7 +250,7 @@ impl Element for JointRecord {
 
 impl JointRecord {
     /// Returns the keys that only some types have, in the order above, and true for those that are given.
-    pub fn given_keys(&self) -> [(&'static str, bool); 23] {
+    pub fn given_keys(&self) -> [(&'static str, bool); 25] {
         [
             ("hertz", self.hertz.is_some()),
             ("damping_ratio", self.damping_ratio.is_some()),
@@ -259,6 +274,8 @@ impl JointRecord {
             ("max_torque", self.max_torque.is_some()),
             ("target", self.target.is_some()),
             ("ratio", self.ratio.is_some()),
+            ("ground_a", self.ground_a.is_some()),
+            ("ground_b", self.ground_b.is_some()),
             // Common to all types but mouse, which has no first body.
             ("a", self.a.is_some()),
         ]

@@ -449,6 +449,12 @@ impl<S: SerializeStruct> ObjectKeys<S> {
                 self.number("max_torque", *max_torque, MAX_VALUE)
             }
             JointKind::Gear { ratio } => self.0.serialize_field("ratio", ratio),
+            JointKind::Pulley { ground_a, ground_b, ratio, length } => {
+                self.0.serialize_field("ground_a", &Pair(*ground_a))?;
+                self.0.serialize_field("ground_b", &Pair(*ground_b))?;
+                self.number("ratio", *ratio, 1.0)?;
+                self.given("length", length.as_ref())
+            }
             JointKind::Mouse { target, max_force } => {
                 self.0.serialize_field("target", &Pair(*target))?;
                 self.number("max_force", *max_force, MAX_VALUE)

@@ -337,6 +337,7 @@ impl Now<'_> {
                 }
             }
             JointKind::Gear { .. } => {}
+            JointKind::Pulley { length, .. } => *length = goal_of(&role(ROW_UPPER)).or(*length),
             JointKind::Mouse { target, .. } => {
                 if goal.anchor_a != laid.anchor_a {
                     *target = goal.anchor_a.into();

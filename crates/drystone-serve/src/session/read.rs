@@ -20,9 +20,9 @@ use drystone::EventKind;
 use drystone::low_level::scene::JointTable;
 use drystone::low_level::state;
 use drystone::low_level::types::{
-    BOX, BROKEN, CIRCLE, GEOMETRY_MASK, HALF_PLANE, JOINT_DISABLED, JOINT_VACANT, JointData, NONE, POLYGON, ROW_ALONG,
-    ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_ROLE, ROW_SPRING, ROW_UPPER, SENSOR_SHAPE, ShapeData,
-    VACANT, VERTEX_COUNT_SHIFT, WORLD_A,
+    BOX, BROKEN, CIRCLE, GEOMETRY_MASK, HALF_PLANE, JOINT_DISABLED, JOINT_VACANT, JointData, JointRow, NONE, POLYGON,
+    ROW_ALONG, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_PULLEY, ROW_ROLE, ROW_SPRING, ROW_UPPER,
+    SENSOR_SHAPE, ShapeData, VACANT, VERTEX_COUNT_SHIFT, WORLD_A,
 };
 use drystone::{Answers, Filter, JointId, Query, QueryBounds, QueryKind, Snapshot, WorldError};
 use drystone_scenes::npz;
@@ -322,7 +322,10 @@ fn joints(live: &mut Live) -> Result<answers::JointsAnswer, WorldError> {
             anchor_a: if in_world { wide(goal.anchor_a) } else { anchor(joint.body_a, goal.anchor_a) },
             anchor_b: anchor(joint.body_b, joint.anchor_b),
             axis: slides.then(|| wide(joint.axis)),
-            length: held(ROW_EQUALITY).or_else(|| held(ROW_SPRING)),
+            ground_points: rows_of(table, joint).and_then(|rows| Some(joint.ground_points(rows)?.map(wide))),
+            length: held(ROW_EQUALITY)
+                .or_else(|| held(ROW_SPRING))
+                .or_else(|| row_goal(&snapshot, table, joint, ROW_PULLEY | ROW_UPPER)),
             limits: held(ROW_UPPER).map(|upper| [held(ROW_LOWER).unwrap_or(0.0), upper]),
             breakable: joint.break_force < f32::MAX || joint.break_torque < f32::MAX,
             broken: state.status & BROKEN != 0,
@@ -334,12 +337,15 @@ fn joints(live: &mut Live) -> Result<answers::JointsAnswer, WorldError> {
     Ok(answers::JointsAnswer { step: live.world.steps(), joints: looks.into_iter().map(|(_, look)| look).collect() })
 }
 
-/// Returns the target of a joint's first row along its axis with the given role.
-fn row_goal(snapshot: &Snapshot, table: &JointTable, joint: &JointData, kind: u32) -> Option<f64> {
+fn rows_of<'a>(table: &'a JointTable, joint: &JointData) -> Option<&'a [JointRow]> {
     let first = joint.first_row as usize;
-    let rows = table.rows.get(first..first + (joint.flags & ROW_COUNT_MASK) as usize)?;
-    let place = rows.iter().position(|row| row.kind & (ROW_GEOMETRY | ROW_ROLE) == kind)?;
-    snapshot.row_goals.get(first + place).map(|row| row.goal.into())
+    table.rows.get(first..first + (joint.flags & ROW_COUNT_MASK) as usize)
+}
+
+/// Returns the target of a joint's first row of a coordinate and a role.
+fn row_goal(snapshot: &Snapshot, table: &JointTable, joint: &JointData, kind: u32) -> Option<f64> {
+    let place = rows_of(table, joint)?.iter().position(|row| row.kind & (ROW_GEOMETRY | ROW_ROLE) == kind)?;
+    snapshot.row_goals.get(joint.first_row as usize + place).map(|row| row.goal.into())
 }
 
 fn metrics(live: &mut Live) -> Result<Answer, WorldError> {

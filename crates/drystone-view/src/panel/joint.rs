@@ -21,6 +21,7 @@ const DAMPER: NumberField = kind(0.0..=1e9, 0.05, " N·s/m");
 const HERTZ: NumberField = kind(0.01..=240.0, 0.02, " Hz");
 const GEAR_RATIO: NumberField = kind(-1e3..=1e3, 0.01, "");
 const MIN_GEAR_RATIO: f32 = 1e-3;
+const PULLEY_RATIO: NumberField = kind(1e-3..=1e3, 0.01, "");
 const RATIO: NumberField = kind(0.0..=100.0, 0.01, "");
 const FORCE: NumberField = kind(0.0..=1e9, 0.5, " N");
 const SIGNED_FORCE: NumberField = kind(-1e15..=1e15, 0.5, " N");
@@ -229,6 +230,17 @@ impl Fields<'_> {
                 self.number("ratio", hint, ratio, GEAR_RATIO);
                 *ratio = ratio.abs().max(MIN_GEAR_RATIO).copysign(*ratio);
             }
+            JointKind::Pulley { ground_a, ground_b, ratio, length } => {
+                self.number("ratio", "B is pulled with this times the force on A", ratio, PULLEY_RATIO);
+                if let Some(length) = length {
+                    self.number("length", "of the rope: A's side and the ratio times B's side", length, LENGTH);
+                }
+                let hint = "over which the rope goes";
+                self.number_of("point of A", "point of A, x", hint, &mut ground_a.x, OFFSET);
+                self.number_of("y of the point of A", "y", hint, &mut ground_a.y, OFFSET);
+                self.number_of("point of B", "point of B, x", hint, &mut ground_b.x, OFFSET);
+                self.number_of("y of the point of B", "y", hint, &mut ground_b.y, OFFSET);
+            }
             JointKind::Mouse { max_force, .. } => {
                 self.number_of("largest force", "force", "largest", max_force, FORCE);
             }
@@ -237,7 +249,10 @@ impl Fields<'_> {
 
     /// Shows the settings that all joints have.
     fn common(&mut self, joint: &mut Joint, mass: f32) {
-        if !matches!(joint.kind, JointKind::Spring { .. } | JointKind::Motor { .. } | JointKind::Velocity { .. }) {
+        if !matches!(
+            joint.kind,
+            JointKind::Spring { .. } | JointKind::Motor { .. } | JointKind::Velocity { .. } | JointKind::Pulley { .. }
+        ) {
             let hint = "gives way as a spring of this frequency; without it the joint is as good as rigid";
             self.option("soft", hint, &mut joint.hertz, || 5.0);
             if let Some(hertz) = &mut joint.hertz {
@@ -379,11 +394,14 @@ impl App {
         let hovered = self.told_joint().and_then(|(over, _)| over.reading.as_ref());
         let color = ui.visuals().hyperlink_color;
         for (reading, width) in selected.map(|reading| (reading, 3.0)).into_iter().chain(hovered.map(|r| (r, 1.5))) {
-            let [a, b] = reading.anchors.map(|at| {
+            let to_pos = |at: Vec2| {
                 let pixel: Vec2 = camera.to_pixel(at);
                 Pos2::new(pixel.x / scale, pixel.y / scale)
-            });
-            painter.line_segment([a, b], Stroke::new(width, color.gamma_multiply(0.7)));
+            };
+            let [a, b] = reading.anchors.map(to_pos);
+            let over = reading.ground_points.into_iter().flatten().map(to_pos);
+            let line = std::iter::once(a).chain(over).chain([b]).collect();
+            painter.line(line, Stroke::new(width, color.gamma_multiply(0.7)));
             for at in [a, b] {
                 painter.circle_stroke(at, 9.0, Stroke::new(width, color));
             }

@@ -165,12 +165,12 @@ function collect_joints(at, w, h, ratio, s) {
   for (const joint of joints) {
     const ends = ends_of(joint);
     if (!ends) continue;
-    const a = at(ends.a), b = at(ends.b), far = 40 * ratio;
-    if (Math.max(a[0], b[0]) < -far || Math.min(a[0], b[0]) > w + far || Math.max(a[1], b[1]) < -far || Math.min(a[1], b[1]) > h + far) continue;
+    const rope = line_of(joint, ends).map(at), a = rope[0], b = rope.at(-1), far = 40 * ratio, xs = rope.map(p => p[0]), ys = rope.map(p => p[1]);
+    if (Math.max(...xs) < -far || Math.min(...xs) > w + far || Math.max(...ys) < -far || Math.min(...ys) > h + far) continue;
     const reach = Math.min(looks(ends.second)?.reach ?? 1, 100) * s / ratio, size = Math.max(1.5, Math.min(5, 0.2 * reach)) * ratio, pen = (joint === highlighted ? 1.75 : 0.75) * ratio;
     const is_shown = joint === highlighted, color = is_shown ? SELECTED : joint.disabled ? faded(JOINT, 0.35) : JOINT, pale = faded(color, 0.5), length = Math.hypot(ends.b[0] - ends.a[0], ends.b[1] - ends.a[1]);
     // On bodies of a few pixels only the symbol between the anchors is drawn.
-    if (reach < 5 && !is_shown && joint.type !== 'velocity') { if (length * s > 2 * ratio) line(a, b, pen, color); continue; }
+    if (reach < 5 && !is_shown && joint.type !== 'velocity') { if (length * s > 2 * ratio) rope.slice(1).forEach((p, i) => line(rope[i], p, pen, color)); continue; }
     // A drive of the velocity holds no distance: its anchor on A means nothing.
     if (joint.type === 'velocity') { put(BOX, ...b, 1, 0, 0.9 * size, 0.9 * size, 0, 0, color, color, 0); continue; }
     for (const [body, end] of [[ends.first, a], [ends.second, b]]) if (body && isDynamic(body)) line(at([body.x, body.y]), end, 0.5 * ratio, pale);
@@ -185,6 +185,10 @@ function collect_joints(at, w, h, ratio, s) {
       // A slack rope is dashed.
       const loose = joint.length === undefined && joint.limits && length < 0.999 * joint.limits[1];
       line(a, b, loose ? pen : 1.2 * pen, color, loose ? DASHES : CAPSULE, 0, 8 * ratio);
+      disc(a, 0.6 * size); disc(b, 0.6 * size);
+    } else if (joint.type === 'pulley') {
+      rope.slice(1).forEach((p, i) => line(rope[i], p, 1.2 * pen, color));
+      rope.slice(1, -1).forEach(p => ring(p, 1.2 * size));
       disc(a, 0.6 * size); disc(b, 0.6 * size);
     } else if (joint.axis) {
       const turn = ends.first ? ends.first.angle : 0, c = Math.cos(turn), i = Math.sin(turn), [x, y] = joint.axis;

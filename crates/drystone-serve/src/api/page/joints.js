@@ -6,7 +6,7 @@ let selected_joint = null;
 const PIN = 7, PIN_TOUCH = 12, PIN_SHARE = 3;
 /** Maximum number of joints in the list of a body. */
 const MAX_LISTED = 30;
-const KINDS = { distance: 'rod', spring: 'spring', revolute: 'hinge', prismatic: 'slider', wheel: 'wheel', weld: 'weld', motor: 'motor joint', velocity: 'drive', gear: 'gear' };
+const KINDS = { distance: 'rod', spring: 'spring', revolute: 'hinge', prismatic: 'slider', wheel: 'wheel', weld: 'weld', motor: 'motor joint', velocity: 'drive', gear: 'gear', pulley: 'pulley' };
 /** Returns the name of a body or a joint: its index. The generation in an id only tells it from removed ones. */
 const short_id = id => id.split('.')[0];
 const body_name = id => id === null ? 'the world' : `body ${short_id(id)}`;
@@ -24,11 +24,15 @@ function pick_joint([x, y], slack) {
   for (const joint of joints) {
     const ends = ends_of(joint);
     if (!ends) continue;
-    const [[ax, ay], [bx, by]] = [ends.a, ends.b], dx = bx - ax, dy = by - ay, length = Math.hypot(dx, dy);
-    const t = length > 0 ? Math.max(0, Math.min(1, ((x - ax) * dx + (y - ay) * dy) / length ** 2)) : 0, d = Math.hypot(ax + t * dx - x, ay + t * dy - y);
+    const points = line_of(joint, ends), reach = Math.hypot(ends.b[0] - ends.a[0], ends.b[1] - ends.a[1]);
+    const d = Math.min(...points.slice(1).map(([bx, by], i) => {
+      const [ax, ay] = points[i], dx = bx - ax, dy = by - ay, length = Math.hypot(dx, dy);
+      const t = length > 0 ? Math.max(0, Math.min(1, ((x - ax) * dx + (y - ay) * dy) / length ** 2)) : 0;
+      return Math.hypot(ax + t * dx - x, ay + t * dy - y);
+    }));
     if (d > least) continue;
     least = d;
-    found = { joint, ends, px: d * camera.scale, is_point: length * camera.scale < PIN && joint.type !== 'spring' && joint.type !== 'distance' };
+    found = { joint, ends, px: d * camera.scale, is_point: reach * camera.scale < PIN && !['spring', 'distance', 'pulley'].includes(joint.type) };
   }
   return found;
 }
@@ -56,6 +60,7 @@ function fields_of(type) {
     spring: [['stiffness', 'Stiffness, N/m', 0, ''], ['damping', 'Damping, N·s/m', 0, '0'], ['rest_length', 'Rest length, m', 0, '']],
     distance: [['length', 'Length, m', 0, ''], ...limits, ...drive, ...stiff], revolute: [...limits, ...drive, ...spring, ...stiff],
     prismatic: [...limits, ...drive, ...spring, ...stiff], wheel: [...limits, ...drive, ...spring, ...stiff], weld: stiff, gear: [['ratio', 'Turns of the second body for one of the first', undefined, ''], ...stiff],
+    pulley: [['ratio', 'Force on the second body for one on the first', 0, '1'], ['length', 'Rope, m', 0, ''], ...['a', 'b'].flatMap((end, i) => ['x', 'y'].map((axis, j) => [`ground_${end}.${j}`, `Point of the ${i ? 'second' : 'first'} body, ${axis}, m`, undefined, '']))],
     motor: [['linear_offset.0', 'Offset x, m', undefined, '0'], ['linear_offset.1', 'Offset y, m', undefined, '0'], ['angular_offset', 'Angle, rad', undefined, '0'], ['max_force', 'Largest force, N', 0, 'any'], ['max_torque', 'Largest torque, N·m', 0, 'any']],
   }[type] || [];
   return [...own, ...(type === 'spring' ? breaks.slice(0, 1) : breaks)];

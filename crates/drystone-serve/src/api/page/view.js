@@ -169,6 +169,8 @@ function ends_of(joint) {
   if (!second || (joint.a !== null && !first)) return null;
   return { first, second, a: first ? place_on(first, joint.anchor_a) : joint.anchor_a, b: place_on(second, joint.anchor_b) };
 }
+/** Returns the points that the line of a joint connects: its anchors, and between them those over which the rope of a pulley goes. */
+const line_of = (joint, ends) => [ends.a, ...joint.ground_points ?? [], ends.b];
 
 // Picking: the body nearest to a point.
 
