@@ -203,6 +203,9 @@ fn in_a_room(pieces: &[Piece], ties: &[Tie], walls: u8) -> Scene {
         let ratio = if tie.below { 0.1 } else { -0.1 } * (1.0 + 20.0 * tie.numbers[0]);
         let gear = Joint::new(JointKind::Gear { ratio }, 0, 1).collide();
         scene.join(if tie.soft { gear.soft(1.0 + 5.0 * tie.numbers[1], tie.numbers[2]) } else { gear });
+        let [ground_a, ground_b] = [0, 1].map(|end| Vec2::new(8.0 * tie.numbers[end] - 4.0, 9.0));
+        let rope = JointKind::Pulley { ground_a, ground_b, ratio: 0.3 + 2.0 * tie.numbers[2], length: None };
+        scene.join(Joint::new(rope, 1, 0).collide());
     }
     scene
 }

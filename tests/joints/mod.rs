@@ -12,6 +12,7 @@ mod gears;
 mod heavy;
 mod holding;
 mod moving;
+mod pulleys;
 mod replay;
 mod swinging;
 

@@ -104,12 +104,14 @@ fn mixed(mode: Mode) -> Scene {
             max_torque: 1.0,
         },
         JointKind::Gear { ratio: -0.7 },
+        JointKind::Pulley { ground_a: [0.0, 64.0].into(), ground_b: [3.0, 64.0].into(), ratio: 1.5, length: None },
     ];
     for (index, kind) in (0_u8..70).zip(kinds.iter().cycle()) {
         let at = 3.0 * f32::from(index) - 100.0;
         let [a, b] = [scene.add(block(at, 60.0)), scene.add(block(at + 1.2, 60.3).angle(0.2))];
         let mut joint = Joint::new(kind.clone(), a, b).anchors([0.5, 0.1], [-0.5, 0.0]);
-        if index % 3 == 0 && !matches!(kind, JointKind::Velocity { .. } | JointKind::Spring { .. }) {
+        let is_stiff = matches!(kind, JointKind::Velocity { .. } | JointKind::Spring { .. } | JointKind::Pulley { .. });
+        if index % 3 == 0 && !is_stiff {
             joint = joint.soft(4.0, 0.3);
         }
         if index % 2 == 0 && has_spring(&joint) {

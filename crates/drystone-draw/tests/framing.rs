@@ -138,6 +138,7 @@ scenes! {
     springs: "springs";
     motors: "motors";
     gears: "gears";
+    pulleys: "pulleys";
     static_and_kinetic: "static_and_kinetic";
     conveyor: "conveyor";
     bouncing_ball: "bouncing_ball";

@@ -86,7 +86,7 @@ fn every_scene_of_the_contract_exists_or_is_planned() {
     let solver2d = "vertical_stack card_house arch domino high_mass_ratio_1 high_mass_ratio_2 high_mass_ratio_3 \
                     friction_ramp overlap_recovery circle_stack confined rush bridge ball_and_chain ragdoll \
                     far_pyramid far_stack";
-    let own = "mixed_sizes loaded_plate gears";
+    let own = "mixed_sizes loaded_plate gears pulleys";
     let seeds = "small_si thruster particles_in_a_turning_box circle_masses pendulum rod_chain naphy_bridge springs \
                  bouncing_ball slope rope_winch_piston motors static_and_kinetic conveyor";
     let mut left: HashSet<&str> = [box2d, solver2d, seeds, own].iter().flat_map(|names| names.split(' ')).collect();
@@ -242,6 +242,7 @@ fn body_and_shape_counts_are_those_of_the_sources() {
         ("rope_winch_piston", 5, 5),
         ("motors", 7, 7),
         ("gears", 66, 141),
+        ("pulleys", 7, 13),
         ("static_and_kinetic", 3, 3),
         ("conveyor", 10, 10),
     ] {

@@ -181,6 +181,7 @@ runs! {
     springs: "springs", 5.0, OPEN, 0.0;
     motors: "motors", 15.0, above(0.0), 0.05;
     gears: "gears", 15.0, above(0.0), 0.01;
+    pulleys: "pulleys", 15.0, above(0.0), 0.01;
     static_and_kinetic: "static_and_kinetic", 200.0, OPEN, 0.0;
     conveyor: "conveyor", 15.0, above(0.0), 0.0;
     // It falls at 13.7 m/s, 23 cm per step, and bounces a quarter of a step before or after it touches.

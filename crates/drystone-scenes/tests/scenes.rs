@@ -276,6 +276,8 @@ fn all_kinds() -> Scene {
         1,
     ));
     scene.join(Joint::new(JointKind::Gear { ratio: -2.5 }, 1, 2).soft(8.0, 0.5));
+    let (ground_a, ground_b) = (Vec2::new(1.0, 9.0), Vec2::new(3.0, 8.0));
+    scene.join(Joint::new(JointKind::Pulley { ground_a, ground_b, ratio: 2.0, length: Some(12.0) }, 1, 2));
     scene
 }
 
@@ -707,6 +709,18 @@ fn models_that_a_file_cannot_express_are_checked_too() {
             "joints[0].ratio: is -1001; expected a ratio from 0.001 to 1000, or",
         ),
         (Joint::new(JointKind::Gear { ratio: f32::NAN }, 0, 1), "joints[0].ratio: is NaN; expected a ratio from"),
+        (
+            Joint::to_world(JointKind::pulley([0.0, 9.0], [1.0, 9.0]), 0),
+            "joints[0]: has no `a`; expected two bodies in a pulley joint",
+        ),
+        (
+            Joint::new(JointKind::pulley([0.0, 9.0], [f32::NAN, 9.0]), 0, 1),
+            "joints[0].ground_b[0]: is NaN; expected a position",
+        ),
+        (
+            Joint::new(JointKind::pulley([0.0, 9.0], [1.0, 9.0]), 0, 1).soft(5.0, 1.0),
+            "joints[0].hertz: is given to a pulley joint; expected a rope that does not stretch",
+        ),
         (Joint::to_world(JointKind::weld(), 2), "joints[0].b: is 2, and there is no such body; expected an index from"),
     ] {
         scene.joints = vec![joint];
@@ -1233,6 +1247,14 @@ fn any_joint_kind() -> impl Strategy<Value = JointKind> {
         (number(1e-3, 1e3), any::<bool>())
             .prop_map(|(ratio, meets)| JointKind::Gear { ratio: if meets { -ratio } else { ratio } })
             .boxed(),
+        (pair(-100.0, 100.0), pair(-100.0, 100.0), number(1e-3, 1e3), number(0.1, 1e3))
+            .prop_map(|(ground_a, ground_b, ratio, length)| JointKind::Pulley {
+                ground_a,
+                ground_b,
+                ratio,
+                length: Some(length)
+            })
+            .boxed(),
     ]
 }
 
@@ -1265,7 +1287,8 @@ fn any_joint() -> impl Strategy<Value = Joint> {
                 spring_range: soft.2,
                 enabled: switches[1],
             };
-            let own = matches!(joint.kind, JointKind::Spring { .. } | JointKind::Velocity { .. });
+            let own =
+                matches!(joint.kind, JointKind::Spring { .. } | JointKind::Velocity { .. } | JointKind::Pulley { .. });
             if let JointKind::Distance { length, limits, motor } = &mut joint.kind
                 && joint.hertz.is_none()
                 && (limits.is_some() || motor.is_some())
@@ -1367,7 +1390,7 @@ fn any_scene() -> impl Strategy<Value = Scene> {
         for (index, joint) in joints.iter_mut().enumerate() {
             joint.id = joint.id.take().map(|id| format!("{index} {id}").chars().take(60).collect());
             joint.a = joint.a.filter(|&a| a < bodies.len());
-            if joint.a.is_none() && matches!(joint.kind, JointKind::Gear { .. }) {
+            if joint.a.is_none() && matches!(joint.kind, JointKind::Gear { .. } | JointKind::Pulley { .. }) {
                 joint.kind = JointKind::hinge();
             }
         }

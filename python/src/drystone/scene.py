@@ -205,7 +205,7 @@ class Scene:
         """Adds a joint and returns its index.
 
         - `type`: "distance", "spring", "revolute", "prismatic", "weld", "wheel", "motor", "mouse",
-          "velocity" or "gear".
+          "velocity", "gear" or "pulley".
         - `b`, `a`: its bodies, by index or name; without `a` it holds `b` to the world.
         - `fields`: further keys of a joint in a scene file, such as `anchor_b=(0, 1)`, `motor={"speed": 1, "max": 50}`.
         """

@@ -393,6 +393,51 @@ fn gears(values: &Values) -> Scene {
     scene
 }
 
+pub(super) const PULLEYS: Entry = Entry {
+    name: "pulleys",
+    topic: Topic::Joints,
+    summary: "an Atwood machine, a block and tackle, and a slack rope that lifts its weight with a jerk",
+    source: "Ours; Box2D 2.4 has pulley joints, from version 3 on it has none. The accelerations are those of textbooks: \
+             (m₁ − m₂) g/(m₁ + m₂) for the first pair. A rope pulls and never pushes: where a weight lands, the other \
+             flies on.",
+    parameters: &[
+        Parameter::real("heavy", 3.0, 0.1, 100.0, "mass of the heavier weights, kg"),
+        Parameter::real("light", 2.0, 0.1, 100.0, "mass of the lighter weights, kg"),
+        Parameter::real("ratio", 2.0, 0.1, 10.0, "ratio of the block and tackle"),
+    ],
+    steps: 600,
+    count: |_| 7,
+    construct: pulleys,
+};
+
+fn pulleys(values: &Values) -> Scene {
+    let mut scene = box2d_scene();
+    let (heavy, light) = (values.real("heavy"), values.real("light"));
+    let wheel = |x: f32| Shape::circle(0.15).offset(x, 7.0);
+    let ground = Body::fixed(0.0, 0.0).shape(Shape::half_box(80.0, 0.5).offset(0.0, -0.5));
+    scene.add([-6.0, -4.0, -1.0, 1.0, 4.0, 6.0].into_iter().map(wheel).fold(ground, Body::shape));
+    // The middle of the pair, and height and mass of each weight.
+    let mut pair = |name: &str, x: f32, [a, b]: [[f32; 2]; 2], ratio: f32, slack: f32| {
+        let ends = [(a, "left", x - 1.0), (b, "right", x + 1.0)].map(|([y, mass], side, x)| {
+            let half = 0.2 * mass.cbrt();
+            let weight = Body::dynamic(x, y).mass(mass).id(format!("{name}, {side}"));
+            (scene.add(weight.shape(Shape::half_box(half, half).friction(0.6))), half, 7.0 - y - half)
+        });
+        let [(a, top_a, side_a), (b, top_b, side_b)] = ends;
+        let (ground_a, ground_b) = (Vec2::new(x - 1.0, 7.0), Vec2::new(x + 1.0, 7.0));
+        let length = Some(side_a + ratio * side_b + slack);
+        let rope = Joint::new(JointKind::Pulley { ground_a, ground_b, ratio, length }, a, b).id(name);
+        scene.join(rope.anchors([0.0, top_a], [0.0, top_b]).collide());
+    };
+    pair("Atwood machine", -5.0, [[4.0, heavy], [1.0, light]], 1.0, 0.0);
+    // The lighter weight lifts the heavier one.
+    pair("block and tackle", 0.0, [[4.0, light], [0.4, heavy]], values.real("ratio"), 0.0);
+    pair("slack rope", 5.0, [[4.0, heavy], [0.3, light]], 1.0, 1.5);
+    // View: the wheels, and the weights on the ground.
+    show(&mut scene, [-7.5, -0.5], [7.5, 7.5]);
+    scene
+}
+
 pub(super) const STATIC_AND_KINETIC: Entry = Entry {
     name: "static_and_kinetic",
     topic: Topic::Friction,

@@ -40,7 +40,7 @@ pub const MAX_BODIES: u64 = 20_000_000;
 pub const THUMBNAIL_BODIES: u64 = 300;
 
 /// All scenes, in the order of lists shown to the user.
-static ENTRIES: [Entry; 44] = [
+static ENTRIES: [Entry; 45] = [
     box2d::LARGE_PYRAMID,
     box2d::MANY_PYRAMIDS,
     box2d::JOINT_GRID,
@@ -54,6 +54,7 @@ static ENTRIES: [Entry; 44] = [
     heaps::MIXED_SIZES,
     heaps::LOADED_PLATE,
     mechanisms::GEARS,
+    mechanisms::PULLEYS,
     solver2d::VERTICAL_STACK,
     solver2d::CARD_HOUSE,
     solver2d::ARCH,

@@ -47,6 +47,7 @@ fn keywords(name: &str) -> &'static [&'static str] {
         "rod_chain" => &["pendulum", "double", "chaos", "swing", "rope"],
         "rope_winch_piston" => &["crane", "pulley", "pendulum", "distance", "lift"],
         "springs" => &["oscillator", "oscillation", "harmonic", "hooke", "energy", "mass", "bounce"],
+        "pulleys" => &["pulley", "rope", "atwood", "tackle", "weight", "lift"],
         "gears" => &["gear", "cog", "wheel", "belt", "motor", "paddle"],
         "motors" => &["motor", "car", "vehicle", "wheel", "elevator", "suspension"],
         "conveyor" => &["belt", "conveyor", "factory", "friction"],

@@ -124,7 +124,8 @@ pub struct JointRecord {
     #[serde(default)]
     pub collide: bool,
     /// Stiffness of the joint's constraint, Hz. Left out: a quarter of the substep rate, 60 by default (mouse: 5). Not
-    /// for spring, velocity and pulley; for a distance joint with limits or a motor, the length is held only if this is given.
+    /// for spring, velocity and pulley; for a distance joint with limits or a motor, the length is held only if this is
+    /// given.
     #[serde(default, deserialize_with = "given")]
     #[schemars(with = "f32", extend("exclusiveMinimum" = 0), range(max = MAX_HERTZ))]
     pub hertz: Option<f32>,
