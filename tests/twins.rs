@@ -187,9 +187,10 @@ fn jointed(mode: Mode) -> Scene {
     scene.join(Joint::new(JointKind::spring(300.0, 1.0).length(0.2), 3, 9).spring_range(-6.0, 0.5));
     scene.join(Joint::new(JointKind::Gear { ratio: -1.5 }, 4, 8));
     scene.join(Joint::new(JointKind::Gear { ratio: 0.3 }, 5, 7).soft(5.0, 0.2));
-    scene.join(meet(&scene, Joint::new(JointKind::pulley([-1.0, 9.0], [1.0, 8.0]), 2, 9)));
-    let (ground_a, ground_b) = ([-3.0, 7.0].into(), [4.0, 7.0].into());
-    scene.join(Joint::new(JointKind::Pulley { ground_a, ground_b, ratio: 2.5, length: Some(9.0) }, 6, 10));
+    let (ground_a, ground_b) = ([-3.0, 7.0].into(), [4.0, 8.0].into());
+    let rope = |ratio, length| JointKind::Pulley { ground_a, ground_b, ratio, length };
+    scene.join(meet(&scene, Joint::new(rope(1.0, None), 2, 9)));
+    scene.join(Joint::new(rope(2.5, Some(9.0)), 6, 10));
     scene
 }
 

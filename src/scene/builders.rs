@@ -328,12 +328,6 @@ impl JointKind {
         Self::Mouse { target: target.into(), max_force }
     }
 
-    /// Returns a pulley of ratio 1 whose rope goes over these points of the world, m, to A and to B.
-    #[must_use]
-    pub fn pulley(ground_a: impl Into<Vec2>, ground_b: impl Into<Vec2>) -> Self {
-        Self::Pulley { ground_a: ground_a.into(), ground_b: ground_b.into(), ratio: 1.0, length: None }
-    }
-
     /// Returns the rod, spring or pulley with this length, m, instead of the initial one.
     #[must_use]
     pub fn length(mut self, new: f32) -> Self {

@@ -1,6 +1,6 @@
 //! Pulleys: a rope from one body over two points of the world to another.
 
-use drystone::{Body, Joint, JointCommand, JointKind, Mode, Scene};
+use drystone::{Body, Joint, JointCommand, JointKind, Mode, Scene, Shape};
 
 use crate::common::{Backend, Sim, between, far, near};
 use crate::joints::{block, point, world};
@@ -86,7 +86,7 @@ fn a_rope_pulls_and_never_pushes(backend: Backend) {
         for is_rope in [true, false] {
             let mut scene = world(10.0);
             scene.settings.mode = mode;
-            let hook = scene.add(Body::fixed(-1.0, 0.0));
+            let hook = scene.add(Body::fixed(-1.0, 0.0).shape(Shape::circle(0.1)));
             let weight = scene.add(point(1.0, 0.0).velocity(0.0, 4.0));
             let rod = Joint::to_world(JointKind::rod(), weight).anchors([1.0, 5.0], [0.0, 0.0]);
             scene.join(if is_rope { Joint::new(rope(1.0), hook, weight) } else { rod });
@@ -112,7 +112,7 @@ fn a_rope_pulls_and_never_pushes(backend: Backend) {
 fn a_rope_pulls_at_the_anchor(backend: Backend) {
     for (arm, turning) in [(0.5, 0.2), (0.0, 0.0)] {
         let mut scene = world(10.0);
-        let hook = scene.add(Body::fixed(-1.0, 0.0));
+        let hook = scene.add(Body::fixed(-1.0, 0.0).shape(Shape::circle(0.1)));
         let hung = scene.add(block(1.0 - arm, 0.0));
         scene.join(Joint::new(rope(1.0), hook, hung).anchors([0.0, 0.0], [arm, 0.0]));
         let mut sim = backend.start(&scene);
@@ -121,11 +121,11 @@ fn a_rope_pulls_at_the_anchor(backend: Backend) {
     }
 }
 
-/// A weight that swings at one end, and a heavier one at the other. The energy is off by the steps' own error, but it
+/// A weight that swings at one end, and one at the other that balances it by its mean tension. The energy is off by the steps' own error, but it
 /// does not grow. Negative control: kinetic energy alone swings by far more.
 fn a_swinging_atwood_machine_gains_no_energy(backend: Backend) {
     for mode in MODES {
-        let mut scene = machine([2.5, 1.0], 1.0, mode);
+        let mut scene = machine([1.1, 1.0], 1.0, mode);
         scene.bodies[1].position = [4.0, 1.0].into();
         let mut sim = backend.start(&scene);
         let start = sim.metrics();
@@ -186,18 +186,18 @@ fn pulleys_are_added_changed_and_restored(backend: Backend) {
     sim.advance(10);
     let before = length(&mut sim, 1.0);
     let id = sim.world().add_joints(std::slice::from_ref(&pulley)).unwrap()[0];
-    sim.advance(30);
+    sim.advance(10);
     near("added", length(&mut sim, 1.0), before, 0.02);
     let snapshot = sim.world().snapshot().unwrap();
-    sim.advance(30);
+    sim.advance(10);
     let end = sim.world().snapshot().unwrap();
     sim.world().restore(&snapshot).unwrap();
-    sim.advance(30);
+    sim.advance(10);
     assert_eq!(sim.world().snapshot().unwrap(), end);
 
     let kind =
-        JointKind::Pulley { ground_a: [-1.0, 5.0].into(), ground_b: [1.0, 6.0].into(), ratio: 1.0, length: None };
+        JointKind::Pulley { ground_a: [-1.0, 5.0].into(), ground_b: [1.0, 4.0].into(), ratio: 1.0, length: None };
     sim.world().replace_joint(id, &Joint { kind, ..pulley }).unwrap();
-    sim.advance(12);
-    near("one point higher", length(&mut sim, 1.0), before - 1.0, 0.03);
+    sim.advance(30);
+    near("one point lower", length(&mut sim, 1.0), before + 1.0, 0.03);
 }

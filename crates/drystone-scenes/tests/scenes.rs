@@ -681,6 +681,10 @@ fn joint(scene: &mut Scene, kind: JointKind) -> &mut Joint {
 
 #[test]
 fn models_that_a_file_cannot_express_are_checked_too() {
+    let pulley = |x: f32| {
+        let (ground_a, ground_b) = (Vec2::new(0.0, 9.0), Vec2::new(x, 9.0));
+        JointKind::Pulley { ground_a, ground_b, ratio: 1.0, length: None }
+    };
     let mut scene = Scene { bodies: vec![Body::default().shape(Shape::circle(1.0)); 2], ..Scene::default() };
     let mouse = JointKind::Mouse { target: Vec2::ZERO, max_force: 1.0 };
     for (joint, told) in [
@@ -709,16 +713,13 @@ fn models_that_a_file_cannot_express_are_checked_too() {
             "joints[0].ratio: is -1001; expected a ratio from 0.001 to 1000, or",
         ),
         (Joint::new(JointKind::Gear { ratio: f32::NAN }, 0, 1), "joints[0].ratio: is NaN; expected a ratio from"),
+        (Joint::to_world(pulley(1.0), 0), "joints[0]: has no `a`; expected two bodies in a pulley joint"),
         (
-            Joint::to_world(JointKind::pulley([0.0, 9.0], [1.0, 9.0]), 0),
-            "joints[0]: has no `a`; expected two bodies in a pulley joint",
+            Joint::new(pulley(f32::NAN), 0, 1),
+            "joints[0].ground_b[0]: is NaN; expected a coordinate from -100000 to 100000 m",
         ),
         (
-            Joint::new(JointKind::pulley([0.0, 9.0], [f32::NAN, 9.0]), 0, 1),
-            "joints[0].ground_b[0]: is NaN; expected a position",
-        ),
-        (
-            Joint::new(JointKind::pulley([0.0, 9.0], [1.0, 9.0]), 0, 1).soft(5.0, 1.0),
+            Joint::new(pulley(1.0), 0, 1).soft(5.0, 1.0),
             "joints[0].hertz: is given to a pulley joint; expected a rope that does not stretch",
         ),
         (Joint::to_world(JointKind::weld(), 2), "joints[0].b: is 2, and there is no such body; expected an index from"),

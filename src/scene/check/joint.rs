@@ -211,7 +211,7 @@ fn check_pulley<B: JointBodies + ?Sized>(joint: &Joint, bodies: &B, at: Argument
     {
         let rope = at_a.distance(ground_a) + ratio * at_b.distance(ground_b);
         if rope < MIN_LENGTH {
-            let problem = format!("is missing, and both anchors start at their ground points, {} m apart", show(rope));
+            let problem = "is missing, and both anchors start at their ground points";
             return Err(SceneError::new(format!("{at}.length"), problem, LENGTH.to_string()));
         }
     }

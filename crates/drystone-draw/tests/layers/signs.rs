@@ -27,7 +27,7 @@ fn all_joints() -> Scene {
         JointKind::Mouse { target: Vec2::new(14.5, 2.5), max_force: 100.0 },
         JointKind::velocity([1.0, 0.0], 0.0, 100.0, 100.0),
         JointKind::Gear { ratio: -2.0 },
-        JointKind::pulley([20.0, 3.2], [20.5, 1.5]),
+        JointKind::Pulley { ground_a: Vec2::new(20.0, 3.2), ground_b: Vec2::new(20.5, 1.5), ratio: 1.0, length: None },
     ];
     for (index, kind) in kinds.into_iter().enumerate() {
         let x = 2.0 * index as f32;
