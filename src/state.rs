@@ -108,12 +108,11 @@ pub struct JointReaction {
     /// Name, if the scene gives one.
     pub id: Option<String>,
     /// Force on body B at its anchor, N; on A it is the opposite. A pulley pulls A along its own side of the rope, with
-    /// this force divided by the ratio.
+    /// this force over the ratio.
     pub force: [f32; 2],
     /// Torque on body B beside that of the force, N·m.
     pub torque: f32,
-    /// From the anchor of A to that of B, world axes, m. Of a pulley, from the ground point on B's side to the anchor of
-    /// B.
+    /// From the anchor of A to that of B, world axes, m. Of a pulley, from B's ground point to the anchor of B.
     pub between: [f32; 2],
     /// Angle of B against A, less the reference angle, full turns counted, rad.
     pub angle: f32,

@@ -11,8 +11,7 @@ use crate::scene::check::{ANGLE, LENGTH, MIN_LENGTH, POSITION, SceneError, show}
 use crate::scene::{Compiled, Motor};
 use crate::types::{
     self, COMMAND_JOINT_ANCHOR, COMMAND_JOINT_ENABLE, COMMAND_JOINT_GOAL, COMMAND_JOINT_MOTOR, COMMAND_JOINT_REFERENCE,
-    ROW_ALONG, ROW_COUNT_MASK, ROW_EQUALITY, ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_PULLEY, ROW_ROLE,
-    ROW_SPRING, ROW_UPPER,
+    ROW_COUNT_MASK, ROW_GEOMETRY, ROW_LOWER, ROW_MOTOR, ROW_POINT, ROW_ROLE, ROW_SPRING, ROW_UPPER, is_length,
 };
 
 /// A command to a joint; it lasts until it is changed. A joint without a motor or limits in its scene cannot be given
@@ -106,13 +105,7 @@ impl JointCommand {
             }
             Self::Offset { .. } => return refuse("a motor joint"),
             Self::Length(length) => {
-                let held = |kind: u32| match kind & ROW_GEOMETRY {
-                    ROW_ALONG => matches!(kind & ROW_ROLE, ROW_EQUALITY | ROW_SPRING),
-                    geometry => geometry == ROW_PULLEY,
-                };
-                let Some((row, _)) = find(&held) else {
-                    return refuse("a distance joint with a length, a spring or a pulley");
-                };
+                let Some((row, _)) = find(&is_length) else { return refuse("a rod, a spring or a pulley") };
                 // Of a pulley a ground point, which stays.
                 vec![record(COMMAND_JOINT_GOAL, row, [length, compiled.joints.rows[row as usize].goal_y])]
             }

@@ -164,10 +164,7 @@ fn push_rows(settings: &Settings, units: &Units, joint: &Joint, distance: Option
             laying.drive(*axis, *velocity, *max_force);
         }
         JointKind::Gear { .. } => laying.hold(ROW_ANGLE, 0.0, hertz, damping_ratio, none),
-        JointKind::Pulley { ground_b, length, .. } => {
-            let (measure, length) = length_of(*length);
-            laying.rope(length, measure, *ground_b);
-        }
+        JointKind::Pulley { ground_b, length, .. } => laying.rope(length_of(*length), *ground_b),
         JointKind::Mouse { max_force, .. } => {
             let spring = Spring {
                 hertz: hertz.unwrap_or(MOUSE_HERTZ * units.stiffness()),
@@ -281,7 +278,7 @@ impl RowBuilder<'_> {
     }
 
     /// Appends the row of a pulley.
-    fn rope(&mut self, length: f32, measure: u32, ground_b: Vec2) {
+    fn rope(&mut self, (measure, length): (u32, f32), ground_b: Vec2) {
         let softness = self.rigid(self.most_hertz(), RIGID_DAMPING_RATIO);
         self.row(ROW_PULLEY | ROW_UPPER | measure, length, f32::MAX, softness);
         if let Some(row) = self.rows.last_mut() {

@@ -23,8 +23,8 @@ use super::{BodyType, Joint, JointKind, Scene, Settings, Units};
 use crate::math::{rotate, rotation};
 use crate::types::{
     self, DYNAMIC, JOINT_APART, JOINT_COLORS, JOINT_DISABLED, JOINT_FIXED_A, JOINT_FIXED_B, JOINT_FRESH,
-    JOINT_OVERFLOW, JOINT_TREES, JOINT_TYPE_SHIFT, JOINT_VACANT, JointRow, JointState, NONE, ROW_ALONG, ROW_COUNT_MASK,
-    ROW_EQUALITY, ROW_GEOMETRY, ROW_MEASURE, ROW_PULLEY, ROW_ROLE, ROW_SPRING, WORLD_A, u32_from,
+    JOINT_OVERFLOW, JOINT_TREES, JOINT_TYPE_SHIFT, JOINT_VACANT, JointRow, JointState, NONE, ROW_COUNT_MASK,
+    ROW_MEASURE, WORLD_A, is_length, u32_from,
 };
 
 /// First of the ends of the colours in [`JointTable::starts`].
@@ -237,7 +237,7 @@ impl JointTable {
         let (before, state) = (self.joints[at], self.states[at]);
         let is_same = before.flags >> JOINT_TYPE_SHIFT == joint.kind.number();
         let before_rows = rows_of(&before);
-        let length = self.rows[before_rows].iter().rev().find(|row| is_length(row)).map(|row| row.goal);
+        let length = self.rows[before_rows].iter().rev().find(|row| is_length(row.kind)).map(|row| row.goal);
         self.take_rows(place, change);
         let (mut laid, fresh, mut rows) = lay_out(settings, units, joint, bodies, masses);
         (laid.id, laid.generation) = (before.id, before.generation);
@@ -247,7 +247,7 @@ impl JointTable {
                 laid.flags &= !JOINT_FRESH;
                 laid.reference_angle = before.reference_angle;
             }
-            for row in rows.iter_mut().filter(|row| is_length(row) && row.kind & ROW_MEASURE != 0) {
+            for row in rows.iter_mut().filter(|row| is_length(row.kind) && row.kind & ROW_MEASURE != 0) {
                 if let Some(length) = length {
                     (row.goal, row.kind) = (length, row.kind & !ROW_MEASURE);
                 }
@@ -616,15 +616,6 @@ fn lay_out(
 fn rows_of(joint: &types::JointData) -> Range<usize> {
     let first = joint.first_row as usize;
     first..first + (joint.flags & ROW_COUNT_MASK) as usize
-}
-
-/// Returns true for a row whose goal is a length: of a rod, a spring or a pulley's rope.
-fn is_length(row: &JointRow) -> bool {
-    let role = row.kind & ROW_ROLE;
-    match row.kind & ROW_GEOMETRY {
-        ROW_ALONG => role == ROW_EQUALITY || role == ROW_SPRING,
-        geometry => geometry == ROW_PULLEY,
-    }
 }
 
 fn ends_of(scene: &Scene, masses: &[MassProperties], joint: &Joint) -> JointEnds {

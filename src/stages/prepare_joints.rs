@@ -187,8 +187,8 @@ pub fn geared_angle(ratio: f32, last: &JointState, turns: [f32; 2]) -> f32 {
     last.angle + (turned[1] - ratio * turned[0])
 }
 
-/// Returns the frame of a joint for the given poses. `rows` are its rows, of which only a pulley's matters. `last` is its state one step ago: the new angle is the one nearest
-/// to that one among those that differ by full turns.
+/// Returns the frame of a joint for the given poses. `rows` are its rows, of which only a pulley's matters. `last` is
+/// its state one step ago: the new angle is the one nearest to that one among those that differ by full turns.
 #[inline(always)]
 #[must_use]
 pub fn frame_of(

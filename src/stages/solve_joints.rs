@@ -248,8 +248,9 @@ impl Stance {
         }
     }
 
-    /// Returns the direction in which a row pushes B, for a pulley `ratio` long; not for angle and point rows. Where the anchors coincide no line
-    /// joins them; up is taken instead, so that a rod with a minimum length can still be driven apart.
+    /// Returns the direction in which a row pushes B, for a pulley `ratio` long; not for angle and point rows. Where the
+    /// anchors coincide no line joins them; up is taken instead, so that a rod with a minimum length can still be driven
+    /// apart.
     #[inline]
     #[must_use]
     pub fn direction(&self, geometry: u32) -> Vec2 {
@@ -264,8 +265,8 @@ impl Stance {
         }
     }
 
-    /// Returns the impulse whose opposite acts on A where a row pushes B by `size` with the impulse `on_b`: the same, but
-    /// for a pulley, which pulls A along its own side of the rope.
+    /// Returns the impulse whose opposite acts on A where a row pushes B by `size` with the impulse `on_b`: the same,
+    /// but for a pulley, which pulls A along its own side of the rope.
     #[inline]
     #[must_use]
     pub fn on_a(&self, geometry: u32, size: f32, on_b: Vec2) -> Vec2 {

@@ -93,7 +93,7 @@ pub struct JointData {
     pub anchor_a: [f32; 2],
     /// Anchor from B's centre of mass, in B's frame, m.
     pub anchor_b: [f32; 2],
-    /// Axis of a slider or wheel: a unit vector in A's frame. Of a pulley, its ground point on A's side, in the world, m.
+    /// Axis of a slider or wheel: a unit vector in A's frame. Of a pulley, A's ground point, in the world, m.
     pub axis: [f32; 2],
     /// Angle of B against A that counts as 0, rad.
     pub reference_angle: f32,
@@ -133,6 +133,14 @@ impl JointData {
     pub(crate) fn moving_ends(&self) -> [Option<u32>; 2] {
         let end = |fixed: u32, body: u32| (self.flags & fixed == 0).then_some(body);
         [end(JOINT_FIXED_A, self.body_a), end(JOINT_FIXED_B, self.body_b)]
+    }
+}
+
+/// Returns true for the kind of a row whose goal is a length: of a rod, a spring or a pulley's rope.
+pub(crate) fn is_length(kind: u32) -> bool {
+    match kind & ROW_GEOMETRY {
+        ROW_ALONG => matches!(kind & ROW_ROLE, ROW_EQUALITY | ROW_SPRING),
+        geometry => geometry == ROW_PULLEY,
     }
 }
 

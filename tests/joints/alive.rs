@@ -498,7 +498,7 @@ fn unsuitable_joint_commands_are_rejected(backend: Backend) {
         (0, JointCommand::Limits([0.0, 1.0]), "expected a joint with limits that leave something free"),
         (0, JointCommand::Target(Vec2::ZERO), "expected a mouse joint"),
         (0, JointCommand::Offset { linear: Vec2::ZERO, angular: 0.0 }, "expected a motor joint"),
-        (0, JointCommand::Length(1.0), "expected a distance joint with a length, or a spring"),
+        (0, JointCommand::Length(1.0), "expected a rod, a spring or a pulley"),
         (4, JointCommand::SpringTarget(1.0), "expected a hinge, a slider or a wheel with a spring"),
         (1, JointCommand::Length(0.0), "joint 1.0.length: is 0; expected a length"),
         (3, JointCommand::Length(f32::NAN), "joint 3.0.rest_length: is not a number"),

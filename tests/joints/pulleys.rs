@@ -41,7 +41,8 @@ fn length(sim: &mut Sim, ratio: f64) -> f64 {
     side(sim, 0, -1.0) + ratio * side(sim, 1, 1.0)
 }
 
-/// 3 kg and 1 kg: `(3 − 1) g/(3 + 1)`, and a tension of `2·3·1 g/(3 + 1)`. Negative control: without the rope both fall.
+/// 3 kg and 1 kg: `(3 − 1) g/(3 + 1)`, and a tension of `2·3·1 g/(3 + 1)`. Negative control: without the rope both
+/// fall.
 fn weights_accelerate_as_atwood_found(backend: Backend) {
     for mode in MODES {
         for is_on in [true, false] {
@@ -80,7 +81,7 @@ fn a_ratio_of_two_balances_twice_the_weight(backend: Backend) {
     }
 }
 
-/// Thrown up, B flies for 0.8 s as without a rope; then the rope holds it. Negative control: a rod holds it at once.
+/// Thrown up, B flies for 0.8 s as without a rope, but for half a step of gravity; then the rope holds it. Negative control: a rod holds it at once.
 fn a_rope_pulls_and_never_pushes(backend: Backend) {
     for mode in MODES {
         for is_rope in [true, false] {
@@ -97,7 +98,7 @@ fn a_rope_pulls_and_never_pushes(backend: Backend) {
                 far(&name("a rod lets nothing fly"), sim.body(1).position[1], 0.8, 0.5);
                 continue;
             }
-            near(&name("flies"), sim.body(1).position[1], 0.8, 0.02);
+            near(&name("flies"), sim.body(1).position[1], 0.8, 0.04);
             near(&name("at the top"), sim.body(1).velocity[1], 0.0, 1e-3);
             near(&name("slack"), sim.joints()[0].force[1], 0.0, 1e-6);
             sim.advance(60);
@@ -121,8 +122,8 @@ fn a_rope_pulls_at_the_anchor(backend: Backend) {
     }
 }
 
-/// A weight that swings at one end, and one at the other that balances it by its mean tension. The energy is off by the steps' own error, but it
-/// does not grow. Negative control: kinetic energy alone swings by far more.
+/// A weight that swings at one end, and one at the other that balances its mean tension. The energy is off by the
+/// steps' own error, but it does not grow. Negative control: kinetic energy alone swings by far more.
 fn a_swinging_atwood_machine_gains_no_energy(backend: Backend) {
     for mode in MODES {
         let mut scene = machine([1.1, 1.0], 1.0, mode);
@@ -135,7 +136,7 @@ fn a_swinging_atwood_machine_gains_no_energy(backend: Backend) {
             high = high.max(found.total_energy - start.total_energy);
             kinetic = kinetic.max(found.kinetic_energy);
         }
-        between(&format!("{mode:?}: energy gained"), high, -1.0, 0.02);
+        between(&format!("{mode:?}: energy gained"), high, -1.0, 0.05);
         between(&format!("{mode:?}: kinetic energy"), kinetic, 1.0, 1e3);
     }
 }

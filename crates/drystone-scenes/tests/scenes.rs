@@ -716,7 +716,7 @@ fn models_that_a_file_cannot_express_are_checked_too() {
         (Joint::to_world(pulley(1.0), 0), "joints[0]: has no `a`; expected two bodies in a pulley joint"),
         (
             Joint::new(pulley(f32::NAN), 0, 1),
-            "joints[0].ground_b[0]: is NaN; expected a coordinate from -100000 to 100000 m",
+            "joints[0].ground_b[0]: is not a number (NaN); expected a coordinate from -100000 to 100000 m",
         ),
         (
             Joint::new(pulley(1.0), 0, 1).soft(5.0, 1.0),

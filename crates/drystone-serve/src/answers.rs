@@ -258,7 +258,8 @@ pub struct JointLook {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub name: Option<String>,
-    /// `distance`, `spring`, `revolute`, `prismatic`, `wheel`, `weld`, `motor`, `mouse`, `velocity`, `gear` or `pulley`.
+    /// `distance`, `spring`, `revolute`, `prismatic`, `wheel`, `weld`, `motor`, `mouse`, `velocity`, `gear` or
+    /// `pulley`.
     #[serde(rename = "type")]
     pub kind: &'static str,
     /// Id of the first body, `null` for the world.
