@@ -428,16 +428,21 @@ class JointLook(TypedDict):
     """True if the joint is broken. Omitted if not."""
     disabled: NotRequired[bool]
     """True if the joint is disabled. Omitted if not."""
+    ground_points: NotRequired[Sequence[Sequence[float]]]
+    """Points of the world over which the rope of a `pulley` joint goes to the first and to the second body,
+    m."""
     id: str
     """Id of the joint: `index.generation`."""
     length: NotRequired[float]
-    """Rest distance between the anchors of a `distance` or `spring` joint, m."""
+    """Rest distance between the anchors of a `distance` or `spring` joint, m; length of the rope of a
+    `pulley` joint."""
     limits: NotRequired[Sequence[float]]
     """Minimum and maximum distance between the anchors of a `distance` joint, m."""
     name: NotRequired[str]
     """Name in the scene."""
     type: str
-    """`distance`, `spring`, `revolute`, `prismatic`, `wheel`, `weld`, `motor` or `mouse`."""
+    """`distance`, `spring`, `revolute`, `prismatic`, `wheel`, `weld`, `motor`, `mouse`, `velocity`, `gear` or
+    `pulley`."""
 
 
 JointRef: TypeAlias = "str | int"
@@ -1106,18 +1111,23 @@ class SceneJoint(TypedDict):
     damping: NotRequired[float]
     """spring: damping, N·s/m. Left out: 0."""
     damping_ratio: NotRequired[float]
-    """Damping ratio of the joint's constraint; 1 is critical. Left out: 2 (mouse: 0.7). Not for spring and
-    velocity."""
+    """Damping ratio of the joint's constraint; 1 is critical. Left out: 2 (mouse: 0.7). Not for spring,
+    velocity and pulley."""
     enabled: NotRequired[bool]
     """False: the joint has no effect."""
+    ground_a: NotRequired[Sequence[float]]
+    """pulley: point of the world over which the rope goes to the anchor of `a`, m."""
+    ground_b: NotRequired[Sequence[float]]
+    """pulley: point of the world over which the rope goes to the anchor of `b`, m."""
     hertz: NotRequired[float]
     """Stiffness of the joint's constraint, Hz. Left out: a quarter of the substep rate, 60 by default (mouse:
-    5). Not for spring and velocity; for a distance joint with limits or a motor, the length is held only if
-    this is given."""
+    5). Not for spring, velocity and pulley; for a distance joint with limits or a motor, the length is held
+    only if this is given."""
     id: NotRequired[str]
     """Name in reports; unique among the joints of the scene."""
     length: NotRequired[float]
-    """distance: length, m. Left out: the initial distance."""
+    """distance: length, m; pulley: longest sum of the distance from `ground_a` to `a` and `ratio` times that
+    from `ground_b` to `b`, m. Left out: the initial value."""
     limits: NotRequired[Sequence[float]]
     """Lower and upper limit. distance (shortest, longest), prismatic, wheel: m; revolute: rad."""
     linear_offset: NotRequired[Sequence[float]]
@@ -1130,7 +1140,9 @@ class SceneJoint(TypedDict):
     motor: NotRequired[SceneMotor]
     """distance, prismatic: linear motor; revolute, wheel: rotary motor."""
     ratio: NotRequired[float]
-    """gear: turns of `b` for a turn of `a`, 0.001 to 1000, or negative, as of wheels whose teeth meet."""
+    """gear: turns of `b` for a turn of `a`, 0.001 to 1000, or negative, as of wheels whose teeth meet;
+    pulley: factor of the distance of `b`, 0.001 to 1000, so that the rope pulls `b` with this times the
+    force. Left out: 1."""
     reference_angle: NotRequired[float]
     """revolute, prismatic, weld: angle of `b` relative to `a` that counts as 0, rad. Left out: the initial
     angle."""
@@ -1146,12 +1158,13 @@ class SceneJoint(TypedDict):
     """spring: stiffness, N/m."""
     target: NotRequired[Sequence[float]]
     """mouse: target position of `b`'s anchor in the world, m."""
-    type: Literal["distance", "spring", "revolute", "prismatic", "weld", "wheel", "motor", "mouse", "velocity", "gear"]
+    type: Literal["distance", "spring", "revolute", "prismatic", "weld", "wheel", "motor", "mouse", "velocity", "gear", "pulley"]
     """distance: a rod, or with limits and motor a rope, piston or winch; spring: Hooke's law; revolute: a
     hinge; prismatic: a slider with fixed angle; wheel: a slider that can rotate; weld: fixes position and
     angle; motor: drives `b` to a position and an angle relative to `a` with limited force; mouse: pulls `b`
     towards a point in the world; velocity: drives `b` at a velocity relative to `a` with limited force, or is
-    its friction; gear: keeps the turns of `a` and `b` in a ratio."""
+    its friction; gear: keeps the turns of `a` and `b` in a ratio; pulley: a rope from `a` over two points of
+    the world to `b`."""
     velocity: NotRequired[Sequence[float]]
     """velocity: target velocity of `b`'s anchor relative to `a`, in the frame of `a`, m/s. Left out: `[0,
     0]`."""
