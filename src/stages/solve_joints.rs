@@ -248,9 +248,9 @@ impl Stance {
         }
     }
 
-    /// Returns the direction in which a row pushes B, for a pulley `ratio` long; not for angle and point rows. Where the
-    /// anchors coincide no line joins them; up is taken instead, so that a rod with a minimum length can still be driven
-    /// apart.
+    /// Returns the direction in which a row pushes B, for a pulley `ratio` long; not for angle and point rows. Where
+    /// the anchors coincide no line joins them; up is taken instead, so that a rod with a minimum length can still be
+    /// driven apart.
     #[inline]
     #[must_use]
     pub fn direction(&self, geometry: u32) -> Vec2 {
